@@ -1,0 +1,151 @@
+//! What a kernel needs besides its text: where the data of this piece lies.
+//!
+//! A [`Launch`] binds each argument to an [`Operand`] and each domain to an [`Extent`].
+//! The ways to run a kernel (`reference`, `blocks`) all take the same launch, so they can be
+//! compared with each other.
+
+use crate::element::Value;
+use crate::reduce::Partial;
+
+/// The rows of one domain that this piece holds: flat, row-major indices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// The global index of the first row; a multiple of the tile length where the loop reduces.
+    pub start: u64,
+    /// The number of rows.
+    pub len: u64,
+}
+
+/// How the flat index of a row becomes an address: `data + sum(index[d] * strides[d])`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// The number of dimensions in use.
+    pub rank: u8,
+    /// The lengths of the dimensions (of this piece).
+    pub dims: [usize; 4],
+    /// The distance, in elements, between neighbours along each dimension; 0 repeats an element.
+    pub strides: [isize; 4],
+}
+
+impl Layout {
+    /// A run of `len` neighbouring elements.
+    #[must_use]
+    pub const fn contiguous(len: usize) -> Self {
+        Self {
+            rank: 1,
+            dims: [len, 1, 1, 1],
+            strides: [1, 0, 0, 0],
+        }
+    }
+
+    /// Whether the flat index is the distance from `data`.
+    #[must_use]
+    pub fn is_contiguous(&self) -> bool {
+        let mut expected = 1;
+        for d in (0..self.rank as usize).rev() {
+            if self.dims[d] != 1 && self.strides[d] != expected {
+                return false;
+            }
+            expected *= self.dims[d] as isize;
+        }
+        true
+    }
+
+    /// The number of elements.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.dims[..self.rank as usize].iter().product()
+    }
+
+    /// Whether there are no elements.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The distance, in elements, of the element with this flat index from `data`.
+    #[must_use]
+    pub fn offset(&self, mut flat: usize) -> isize {
+        let mut offset = 0;
+        for d in (0..self.rank as usize).rev() {
+            offset += (flat % self.dims[d]) as isize * self.strides[d];
+            flat /= self.dims[d];
+        }
+        offset
+    }
+}
+
+/// The data of one argument. Pointers are valid for the run; see [`crate::blocks`] for who
+/// promises that.
+#[derive(Clone, Copy, Debug)]
+pub enum Operand {
+    /// For `Array`: the element of local row 0 and the way to the others.
+    Array {
+        /// The element of local row 0.
+        data: *mut u8,
+        /// The way to the others.
+        layout: Layout,
+    },
+    /// For `Scalar`.
+    Scalar {
+        /// The element.
+        data: *mut u8,
+    },
+    /// For `Reduction`: one slot per tile that the extent touches, written by the run.
+    Reduction {
+        /// The slot of the first tile of the extent.
+        partials: *mut Partial,
+    },
+    /// For `Gather`: index `i` is `own[i]` if `i < own_len`, else `ghosts[i - own_len]`.
+    Gather {
+        /// Elements this rank owns.
+        own: *const u8,
+        /// How many.
+        own_len: usize,
+        /// Copies of elements that other ranks own.
+        ghosts: *const u8,
+    },
+    /// For `Entries`: the entry of the first position of the structure.
+    Entries {
+        /// The entry at `pos[0]`.
+        data: *const u8,
+    },
+    /// For `Structure`.
+    Structure(Structure),
+    /// For `DenseRows`.
+    DenseRows {
+        /// Element 0 of local row 0.
+        data: *const u8,
+        /// Elements of a row.
+        columns: usize,
+        /// The distance, in elements, between rows.
+        row_stride: isize,
+        /// The distance, in elements, between columns.
+        column_stride: isize,
+    },
+}
+
+/// The structure of the rows of a sparse matrix on one piece.
+#[derive(Clone, Copy, Debug)]
+pub struct Structure {
+    /// `rows + 1` positions that never decrease; row `i` has the entries
+    /// `pos[i] - pos[0] .. pos[i + 1] - pos[0]` of `crd` and of the entries.
+    pub pos: *const u64,
+    /// Local column indices: each is a valid index of the `Gather` operand it is used with.
+    pub crd: *const u32,
+    /// The number of rows.
+    pub rows: usize,
+}
+
+/// All bindings of one run of a kernel.
+#[derive(Clone, Copy, Debug)]
+pub struct Launch<'a> {
+    /// One for each domain number that the kernel's loops name.
+    pub domains: &'a [Extent],
+    /// One for each argument.
+    pub operands: &'a [Operand],
+    /// One for each parameter.
+    pub params: &'a [Value],
+    /// The length of a tile of the summation order (part of the meaning of reductions).
+    pub tile_len: usize,
+}

@@ -1,0 +1,20 @@
+//! Kernels: what one piece computes, and the ways to compute it.
+//!
+//! This crate has never heard of stores, ranks or messages. It holds the kernel IR ([`ir`]) with
+//! its text form, verifier and passes, the reference interpreter that is the oracle for everything
+//! else, and the block executor that runs kernels fast.
+
+pub mod element;
+pub mod ir;
+pub mod launch;
+mod math;
+mod ops;
+pub mod reduce;
+pub mod scalar;
+
+pub use element::{DType, Element, Field, Numeric, Real, Value};
+pub use ir::{
+    Arg, ArgId, ArgKind, BinaryOp, Inst, Kernel, KernelBuilder, Loop, RandomKind, ReduceOp,
+    UnaryOp, ValueId,
+};
+pub use launch::{Extent, Launch, Layout, Operand, Structure};

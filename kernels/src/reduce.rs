@@ -1,0 +1,304 @@
+//! The order of summation, which is part of the meaning of a reduction.
+//!
+//! Rows are numbered globally from 0. A *tile* is `tile_len` neighbouring rows, counted from row 0.
+//! Within a tile there are 16 lanes: row `i` goes to lane `i % 16`, rows ascending within a lane,
+//! each lane starting from the operation's identity. The lanes of a tile are then joined pairwise:
+//! lane `l` with `l + 8`, then with `l + 4`, `l + 2`, `l + 1`. Tiles are joined by a binary tree
+//! whose shape depends on the number of tiles alone: node `k` of level `v` covers the tiles
+//! `k * 2^v .. (k + 1) * 2^v`, and a node whose right half lies beyond the end is its left half.
+//!
+//! A range of tiles is therefore represented by its maximal aligned subtrees ([`Forest`]), at most
+//! two per level, and joining neighbouring ranges is exactly associative: whoever computes which
+//! tiles, the result has the same bits.
+
+use crate::element::{DType, Element, Value};
+use crate::ir::ReduceOp;
+use crate::scalar;
+
+/// The number of lanes of a tile.
+pub const LANES: usize = 16;
+
+/// The reduction of some rows: an element, and for `ArgMin` and `ArgMax` the row it came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Partial {
+    /// The bits of the element, as [`Value::bits`].
+    pub bits: [u64; 2],
+    /// The global row of the element (`ArgMin`, `ArgMax`), else 0; `u64::MAX` for no row yet.
+    pub index: u64,
+}
+
+/// The reduction of no rows: 0, 1, +inf or the largest, -inf or the smallest, false, true.
+#[must_use]
+pub fn identity(op: ReduceOp, dtype: DType) -> Partial {
+    let value = match op {
+        ReduceOp::Sum => scalar::from_f64(dtype, 0.0),
+        ReduceOp::Prod => scalar::from_f64(dtype, 1.0),
+        ReduceOp::Min | ReduceOp::ArgMin => largest(dtype),
+        ReduceOp::Max | ReduceOp::ArgMax => smallest(dtype),
+        ReduceOp::Any => false.to_value(),
+        ReduceOp::All => true.to_value(),
+    };
+    let index = match op {
+        ReduceOp::ArgMin | ReduceOp::ArgMax => u64::MAX,
+        ReduceOp::Sum
+        | ReduceOp::Prod
+        | ReduceOp::Min
+        | ReduceOp::Max
+        | ReduceOp::Any
+        | ReduceOp::All => 0,
+    };
+    Partial {
+        bits: value.bits(),
+        index,
+    }
+}
+
+fn largest(dtype: DType) -> Value {
+    match dtype {
+        DType::F32 => f32::INFINITY.to_value(),
+        DType::I32 => i32::MAX.to_value(),
+        DType::I64 => i64::MAX.to_value(),
+        DType::U32 => u32::MAX.to_value(),
+        DType::U64 => u64::MAX.to_value(),
+        DType::Bool => true.to_value(),
+        DType::F64 | DType::ComplexF32 | DType::ComplexF64 => f64::INFINITY.to_value(),
+    }
+}
+
+fn smallest(dtype: DType) -> Value {
+    match dtype {
+        DType::F32 => f32::NEG_INFINITY.to_value(),
+        DType::I32 => i32::MIN.to_value(),
+        DType::I64 => i64::MIN.to_value(),
+        DType::U32 => u32::MIN.to_value(),
+        DType::U64 => u64::MIN.to_value(),
+        DType::Bool => false.to_value(),
+        DType::F64 | DType::ComplexF32 | DType::ComplexF64 => f64::NEG_INFINITY.to_value(),
+    }
+}
+
+/// Joins two partial results of elements of type `dtype`, the rows of `a` before those of `b`.
+#[must_use]
+pub fn join(op: ReduceOp, dtype: DType, a: Partial, b: Partial) -> Partial {
+    let value = |partial: Partial| Value::from_bits(dtype, partial.bits);
+    let binary = |name| Partial {
+        bits: scalar::binary(name, value(a), value(b)).bits(),
+        index: 0,
+    };
+    use crate::ir::BinaryOp::{Add, And, Max, Min, Mul, Or};
+    match op {
+        ReduceOp::Sum => binary(Add),
+        ReduceOp::Prod => binary(Mul),
+        ReduceOp::Min => binary(Min),
+        ReduceOp::Max => binary(Max),
+        ReduceOp::Any => binary(Or),
+        ReduceOp::All => binary(And),
+        ReduceOp::ArgMin | ReduceOp::ArgMax => {
+            if is_better(op, value(b), b.index, value(a), a.index) {
+                b
+            } else {
+                a
+            }
+        }
+    }
+}
+
+/// Whether element `a` of row `i` wins over element `b` of row `j` (`ArgMin`, `ArgMax`): a total
+/// order, so that the winner does not depend on the order of the comparisons.
+fn is_better(op: ReduceOp, a: Value, i: u64, b: Value, j: u64) -> bool {
+    if i == u64::MAX || j == u64::MAX {
+        return i < j;
+    }
+    let is_nan = |x: Value| scalar::is_nan(x);
+    match (is_nan(a), is_nan(b)) {
+        (true, false) => true,
+        (false, true) => false,
+        (true, true) => i < j,
+        (false, false) => {
+            let strictly = match op {
+                ReduceOp::ArgMax => scalar::less(b, a),
+                _ => scalar::less(a, b),
+            };
+            strictly || (!scalar::less(a, b) && !scalar::less(b, a) && i < j)
+        }
+    }
+}
+
+/// Joins the 16 lanes of a tile.
+#[must_use]
+pub fn join_lanes(op: ReduceOp, dtype: DType, mut lanes: [Partial; LANES]) -> Partial {
+    let mut half = LANES / 2;
+    while half > 0 {
+        for l in 0..half {
+            lanes[l] = join(op, dtype, lanes[l], lanes[l + half]);
+        }
+        half /= 2;
+    }
+    lanes[0]
+}
+
+/// A range of tiles as its maximal aligned subtrees, in ascending order.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Forest {
+    trees: Vec<Tree>,
+}
+
+/// One aligned subtree of the tree over tiles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tree {
+    /// The subtree covers `2^level` tiles (fewer at the end of the domain).
+    pub level: u32,
+    /// The number of the subtree within its level.
+    pub node: u64,
+    /// Its value.
+    pub value: Partial,
+}
+
+impl Forest {
+    /// The forest of neighbouring tiles, the first of which has the number `first`.
+    #[must_use]
+    pub fn of_tiles(op: ReduceOp, dtype: DType, first: u64, tiles: &[Partial]) -> Self {
+        let mut forest = Self::default();
+        for (i, &value) in tiles.iter().enumerate() {
+            forest.push(
+                op,
+                dtype,
+                Tree {
+                    level: 0,
+                    node: first + i as u64,
+                    value,
+                },
+            );
+        }
+        forest
+    }
+
+    /// A forest from its subtrees, as [`Forest::trees`] gave them.
+    #[must_use]
+    pub fn from_trees(trees: Vec<Tree>) -> Self {
+        Self { trees }
+    }
+
+    /// The subtrees, ascending.
+    #[must_use]
+    pub fn trees(&self) -> &[Tree] {
+        &self.trees
+    }
+
+    /// Appends the neighbouring range `next`, which begins where this one ends.
+    pub fn join(&mut self, op: ReduceOp, dtype: DType, next: &Self) {
+        for &tree in &next.trees {
+            self.push(op, dtype, tree);
+        }
+    }
+
+    fn push(&mut self, op: ReduceOp, dtype: DType, mut tree: Tree) {
+        while let Some(&last) = self.trees.last() {
+            let are_siblings =
+                last.level == tree.level && last.node % 2 == 0 && last.node + 1 == tree.node;
+            if !are_siblings {
+                break;
+            }
+            self.trees.pop();
+            tree = Tree {
+                level: tree.level + 1,
+                node: tree.node / 2,
+                value: join(op, dtype, last.value, tree.value),
+            };
+        }
+        self.trees.push(tree);
+    }
+
+    /// The value of the whole domain, when the forest covers all of its tiles; the identity when
+    /// there are none.
+    #[must_use]
+    pub fn finish(&self, op: ReduceOp, dtype: DType) -> Partial {
+        // Beyond the end there is nothing, so the remaining trees join from the right.
+        let mut trees = self.trees.iter().rev();
+        match trees.next() {
+            None => identity(op, dtype),
+            Some(last) => trees.fold(last.value, |right, tree| join(op, dtype, tree.value, right)),
+        }
+    }
+}
+
+/// The element that a reduction of elements of type `dtype` writes to its argument.
+#[must_use]
+pub fn result(op: ReduceOp, dtype: DType, partial: Partial) -> Value {
+    match op {
+        ReduceOp::ArgMin | ReduceOp::ArgMax => (partial.index as i64).to_value(),
+        ReduceOp::Sum
+        | ReduceOp::Prod
+        | ReduceOp::Min
+        | ReduceOp::Max
+        | ReduceOp::Any
+        | ReduceOp::All => Value::from_bits(dtype, partial.bits),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tiles(n: usize) -> Vec<Partial> {
+        let value = |i: usize| 1.0 / (1.0 + i as f64) * if i % 3 == 0 { -1.0e8 } else { 1.0 };
+        (0..n)
+            .map(|i| Partial {
+                bits: value(i).to_value().bits(),
+                index: 0,
+            })
+            .collect()
+    }
+
+    /// The tree as the module's text defines it, without forests.
+    fn whole(tiles: &[Partial], level: u32, node: usize) -> Option<Partial> {
+        if level == 0 {
+            return tiles.get(node).copied();
+        }
+        let left = whole(tiles, level - 1, 2 * node)?;
+        Some(match whole(tiles, level - 1, 2 * node + 1) {
+            Some(right) => join(ReduceOp::Sum, DType::F64, left, right),
+            None => left,
+        })
+    }
+
+    #[test]
+    fn any_cut_into_ranges_gives_the_bits_of_the_whole() {
+        let (op, dtype) = (ReduceOp::Sum, DType::F64);
+        for n in 0..40 {
+            let tiles = tiles(n);
+            let expected = whole(&tiles, 6, 0).unwrap_or(identity(op, dtype));
+            for a in 0..=n {
+                for b in a..=n {
+                    let part = |range: std::ops::Range<usize>| {
+                        Forest::of_tiles(op, dtype, range.start as u64, &tiles[range])
+                    };
+                    let mut forest = part(0..a);
+                    let mut tail = part(a..b);
+                    tail.join(op, dtype, &part(b..n));
+                    forest.join(op, dtype, &tail);
+                    assert_eq!(
+                        forest.finish(op, dtype),
+                        expected,
+                        "{n} tiles, cut at {a} and {b}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn argmin_takes_the_first_and_prefers_nan() {
+        let (op, dtype) = (ReduceOp::ArgMin, DType::F64);
+        let partial = |x: f64, index| Partial {
+            bits: x.to_value().bits(),
+            index,
+        };
+        let best = |a, b| join(op, dtype, a, b).index;
+        assert_eq!(best(partial(1.0, 3), partial(1.0, 2)), 2);
+        assert_eq!(best(partial(1.0, 3), partial(0.5, 9)), 9);
+        assert_eq!(best(partial(f64::INFINITY, 0), identity(op, dtype)), 0);
+        assert_eq!(best(partial(-1.0, 0), partial(f64::NAN, 7)), 7);
+        assert_eq!(best(partial(-0.0, 4), partial(0.0, 1)), 1);
+    }
+}
