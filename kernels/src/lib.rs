@@ -9,6 +9,7 @@ pub mod ir;
 pub mod launch;
 mod math;
 mod ops;
+mod random;
 pub mod reduce;
 pub mod scalar;
 
