@@ -2,8 +2,8 @@
 //!
 //! [`case`] makes a kernel of several loops over several domains whose arguments are views of a few
 //! buffers: shifted, strided, reversed, transposed, broadcast, gathered with ghosts. The rows of
-//! every loop are independent, as [`crate::ir`] asks: in a loop that writes a buffer, one argument
-//! alone reaches it.
+//! every loop are independent, as [`crate::ir`] asks: a loop that writes a buffer reaches it through
+//! one view only, of which there may be several arguments.
 
 #![expect(unsafe_code, reason = "the data of a launch is plain memory")]
 
@@ -38,7 +38,7 @@ pub(crate) struct Data {
 }
 
 /// Where in the data an argument lies; offsets and strides in elements.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 enum Binding {
     Array {
         offset: usize,
@@ -228,42 +228,18 @@ fn add_buffer(case: &mut Case, random: &mut Random) {
     let temporary = random.one_in(3);
     let memory = case.data.buffers.len() as u32;
     case.data.buffers.push(random.buffer(dtype, len));
-    for _ in 0..1 + random.below(3) {
-        let (kind, binding) = match random.below(10) {
-            0 => (
-                ArgKind::Scalar,
-                Binding::Scalar {
-                    offset: random.below(3),
-                },
-            ),
-            1 => (
-                ArgKind::Gather,
-                Binding::Gather {
-                    own_len: random.below(GATHERED + 1),
-                    ghosts: random.below(len - GATHERED),
-                },
-            ),
-            2 => (ArgKind::Entries, Binding::Entries),
-            3 => {
-                let (columns, row_stride) =
-                    [(COLUMNS, 1), (COLUMNS, 0), (3, 3), (0, 1)][random.below(4)];
-                (
-                    ArgKind::DenseRows,
-                    Binding::DenseRows {
-                        columns,
-                        row_stride,
-                    },
-                )
-            }
-            _ => (ArgKind::Array, random.array(&case.domains)),
-        };
-        case.bindings.push(binding);
-        case.kernel.args.push(Arg {
-            dtype,
-            kind,
-            memory,
-            temporary,
-        });
+    for _ in 0..1 + random.below(4) {
+        let (kind, binding) = random.view(len, &case.domains);
+        // Now and then the same view twice.
+        for _ in 0..1 + usize::from(random.one_in(4)) {
+            case.bindings.push(binding);
+            case.kernel.args.push(Arg {
+                dtype,
+                kind,
+                memory,
+                temporary,
+            });
+        }
     }
 }
 
@@ -295,7 +271,7 @@ fn add_structure(case: &mut Case, random: &mut Random) {
 #[derive(Clone, Copy, PartialEq)]
 enum Use {
     Not,
-    Through { arg: ArgId, writes: bool },
+    Through { view: Binding, writes: bool },
     ReadThroughSeveral,
 }
 
@@ -451,17 +427,15 @@ impl<'a> BodyBuilder<'a> {
         let is_scalar = kind == ArgKind::Scalar;
         let (value, ..) = self.typed_value(dtype, is_scalar)?;
         let memory = self.case.kernel.args[arg as usize].memory as usize;
+        let view = self.case.bindings[arg as usize];
         let is_alone = match self.uses[memory] {
             Use::Not => true,
-            Use::Through { arg: by, .. } => by == arg,
+            Use::Through { view: by, .. } => by == view,
             Use::ReadThroughSeveral => false,
         };
-        let repeats = matches!(
-            self.case.bindings[arg as usize],
-            Binding::Array { repeats: true, .. }
-        );
+        let repeats = matches!(view, Binding::Array { repeats: true, .. });
         (is_alone && !repeats).then_some(())?;
-        self.uses[memory] = Use::Through { arg, writes: true };
+        self.uses[memory] = Use::Through { view, writes: true };
         self.body.push(if is_scalar {
             Inst::StoreScalar(arg, value)
         } else {
@@ -526,13 +500,20 @@ impl<'a> BodyBuilder<'a> {
     fn readable(&mut self, kind: ArgKind) -> Option<(ArgId, DType)> {
         let arg = self.arg(kind)?;
         let Arg { memory, dtype, .. } = self.case.kernel.args[arg as usize];
+        let view = self.case.bindings[arg as usize];
         let use_ = &mut self.uses[memory as usize];
-        *use_ = match *use_ {
-            Use::Not => Use::Through { arg, writes: false },
-            Use::Through { arg: by, writes } if by == arg => Use::Through { arg, writes },
+        match *use_ {
+            Use::Not => {
+                *use_ = Use::Through {
+                    view,
+                    writes: false,
+                }
+            }
+            Use::Through { view: by, .. } if by == view => {}
             Use::Through { writes: true, .. } => return None,
-            Use::Through { writes: false, .. } | Use::ReadThroughSeveral => Use::ReadThroughSeveral,
-        };
+            Use::Through { writes: false, .. } => *use_ = Use::ReadThroughSeveral,
+            Use::ReadThroughSeveral => {}
+        }
         Some((arg, dtype))
     }
 
@@ -636,7 +617,33 @@ impl Random {
         buffer
     }
 
-    /// A view of a buffer of at least three times the length of the longest domain.
+    /// A view of a buffer with `len` elements.
+    fn view(&mut self, len: usize, domains: &[Extent]) -> (ArgKind, Binding) {
+        match self.below(10) {
+            0 => {
+                let offset = self.below(3);
+                (ArgKind::Scalar, Binding::Scalar { offset })
+            }
+            1 => {
+                let own_len = self.below(GATHERED + 1);
+                let ghosts = self.below(len - GATHERED);
+                (ArgKind::Gather, Binding::Gather { own_len, ghosts })
+            }
+            2 => (ArgKind::Entries, Binding::Entries),
+            3 => {
+                let shapes = [(COLUMNS, 1), (COLUMNS, 0), (3, 3), (0, 1)];
+                let (columns, row_stride) = shapes[self.below(shapes.len())];
+                let binding = Binding::DenseRows {
+                    columns,
+                    row_stride,
+                };
+                (ArgKind::DenseRows, binding)
+            }
+            _ => (ArgKind::Array, self.array(domains)),
+        }
+    }
+
+    /// One element per row, from at most three times as many.
     fn array(&mut self, domains: &[Extent]) -> Binding {
         let domain = self.below(domains.len());
         let len = domains[domain].len as usize;
