@@ -5,12 +5,19 @@
 //! else, and the block executor that runs kernels fast.
 
 pub mod element;
+#[cfg(test)]
+mod generate;
 pub mod ir;
 pub mod launch;
 mod math;
 mod ops;
+pub mod passes;
+mod random;
 pub mod reduce;
+pub mod reference;
 pub mod scalar;
+pub mod text;
+pub mod verify;
 
 pub use element::{DType, Element, Field, Numeric, Real, Value};
 pub use ir::{
