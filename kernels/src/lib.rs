@@ -4,10 +4,12 @@
 //! its text form, verifier and passes, the reference interpreter that is the oracle for everything
 //! else, and the block executor that runs kernels fast.
 
+pub mod blocks;
 pub mod element;
 #[cfg(test)]
 mod generate;
 pub mod ir;
+pub mod isa;
 pub mod launch;
 mod math;
 mod ops;
@@ -18,6 +20,7 @@ pub mod reference;
 pub mod scalar;
 pub mod text;
 pub mod verify;
+pub mod workers;
 
 pub use element::{DType, Element, Field, Numeric, Real, Value};
 pub use ir::{

@@ -30,7 +30,11 @@ pub(crate) fn from_elements<T: Element>(elements: &[T]) -> Vec<u8> {
 ///
 /// If the number of bytes is not a multiple of the element's size, which is a defect.
 pub(crate) fn to_elements<T: Element>(bytes: &[u8]) -> Vec<T> {
-    assert_eq!(bytes.len() % size_of::<T>(), 0, "a message holds whole elements");
+    assert_eq!(
+        bytes.len() % size_of::<T>(),
+        0,
+        "a message holds whole elements"
+    );
     let mut elements = vec![T::default(); bytes.len() / size_of::<T>()];
     // SAFETY: both have as many bytes; the bytes were elements of type `T` when they were sent,
     // so they are valid ones.

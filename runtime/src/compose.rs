@@ -84,7 +84,9 @@ impl Composed {
         let piece = self.piece(task, slots);
         let mut renamed = vec![0; kernel.args.len()];
         for (number, (declared, arg)) in task.body.args().iter().zip(task.args).enumerate() {
-            let Some(kernel_arg) = declared.kernel_arg else { continue };
+            let Some(kernel_arg) = declared.kernel_arg else {
+                continue;
+            };
             let is_sparse = matches!(declared.access, Access::Entries | Access::Columns);
             let source = Source {
                 slot: arg.slot,
@@ -125,7 +127,12 @@ impl Composed {
         let arg = self.args.len() as u32;
         known.push(arg);
         let (kind, memory) = (source.kind, source.slot);
-        self.kernel.args.push(KernelArg { dtype, kind, memory, temporary: false });
+        self.kernel.args.push(KernelArg {
+            dtype,
+            kind,
+            memory,
+            temporary: false,
+        });
         self.args.push(source);
         arg
     }
@@ -141,7 +148,9 @@ impl Composed {
     /// The piece that a sparse product of this task needs.
     fn piece(&mut self, task: &Solved<'_>, slots: &[Slot]) -> Option<usize> {
         let find = |test: &dyn Fn(usize) -> bool| {
-            (0..task.args.len()).find(|&arg| test(arg)).map(|arg| task.args[arg].slot)
+            (0..task.args.len())
+                .find(|&arg| test(arg))
+                .map(|arg| task.args[arg].slot)
         };
         let declared = task.body.args();
         let pos = find(&|arg| declared[arg].access == Access::Pos)?;
@@ -150,7 +159,12 @@ impl Composed {
             declared[arg].kernel_arg.is_some() && task.body.kind(arg) == ArgKind::Structure
         })?;
         let x_partition = slots[x as usize].partition.unwrap_or(Partition::Replicated);
-        let spec = PieceSpec { pos, crd, x, x_partition };
+        let spec = PieceSpec {
+            pos,
+            crd,
+            x,
+            x_partition,
+        };
         let is_same = |known: &PieceSpec| {
             (known.pos, known.crd, known.x_partition) == (pos, crd, x_partition)
                 && slots[known.x as usize].shape == slots[x as usize].shape
@@ -166,8 +180,16 @@ impl Composed {
     pub(crate) fn optimize(self) -> Self {
         let optimized = passes::optimize(self.kernel);
         Self {
-            args: optimized.args.iter().map(|&arg| self.args[arg as usize].clone()).collect(),
-            params: optimized.params.iter().map(|&param| self.params[param as usize]).collect(),
+            args: optimized
+                .args
+                .iter()
+                .map(|&arg| self.args[arg as usize].clone())
+                .collect(),
+            params: optimized
+                .params
+                .iter()
+                .map(|&param| self.params[param as usize])
+                .collect(),
             kernel: optimized.kernel,
             domains: self.domains,
             pieces: self.pieces,

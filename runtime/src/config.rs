@@ -75,7 +75,10 @@ impl Config {
     /// If a variable is set to something else.
     pub fn from_env() -> Result<Self, Error> {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        let mut config = Self { threads, ..Self::default() };
+        let mut config = Self {
+            threads,
+            ..Self::default()
+        };
         if let Some(threads) = read("SPARSEFUSE_THREADS", "a number above 0", positive)? {
             config.threads = threads;
         }
@@ -111,7 +114,9 @@ fn read<T>(
     parse: impl Fn(&str) -> Option<T>,
 ) -> Result<Option<T>, Error> {
     #[expect(clippy::disallowed_methods, reason = "this is the module that may")]
-    let Ok(text) = std::env::var(name) else { return Ok(None) };
+    let Ok(text) = std::env::var(name) else {
+        return Ok(None);
+    };
     match parse(&text) {
         Some(value) => Ok(Some(value)),
         None => Err(Error::argument(name, expected, text)),

@@ -56,9 +56,7 @@ pub enum ErrorKind {
         op: &'static str,
     },
     /// Memory for a store could not be had.
-    #[error(
-        "expected {wanted} bytes of memory, found {available} left under the limit of {limit}"
-    )]
+    #[error("expected {wanted} bytes of memory, found {available} left under the limit of {limit}")]
     OutOfMemory {
         /// The bytes that were asked for.
         wanted: usize,
@@ -106,26 +104,42 @@ impl Error {
         expected: impl Into<String>,
         found: impl Into<String>,
     ) -> Self {
-        ErrorKind::Argument { op, expected: expected.into(), found: found.into() }.into()
+        ErrorKind::Argument {
+            op,
+            expected: expected.into(),
+            found: found.into(),
+        }
+        .into()
     }
 
     /// Two shapes that need to agree do not.
     #[must_use]
     pub fn shape(op: &'static str, expected: Shape, found: Shape) -> Self {
-        ErrorKind::Shape { op, expected, found }.into()
+        ErrorKind::Shape {
+            op,
+            expected,
+            found,
+        }
+        .into()
     }
 
     /// This error as the first cause of a poisoned store; a cause stays the first one.
     pub(crate) fn poison(self, task: &str) -> Self {
         match *self.kind {
             ErrorKind::Poisoned { .. } => self,
-            _ => ErrorKind::Poisoned { task: task.to_owned(), cause: self }.into(),
+            _ => ErrorKind::Poisoned {
+                task: task.to_owned(),
+                cause: self,
+            }
+            .into(),
         }
     }
 }
 
 impl From<ErrorKind> for Error {
     fn from(kind: ErrorKind) -> Self {
-        Self { kind: Arc::new(kind) }
+        Self {
+            kind: Arc::new(kind),
+        }
     }
 }

@@ -3,7 +3,10 @@
 //! A [`Fetch`] is planned from the boxes of the store that every rank needs and the rows that
 //! every rank holds; [`Fetch::run`] sends and receives them. Every rank takes part in every fetch,
 //! also one that has failed, so nobody waits for ever.
-#![expect(unsafe_code, reason = "boxes of elements are copied as bytes between instances")]
+#![expect(
+    unsafe_code,
+    reason = "boxes of elements are copied as bytes between instances"
+)]
 
 use crate::comm::{self, Comm, Message};
 use crate::error::Error;
@@ -38,8 +41,14 @@ pub(crate) fn plan(
     let holds = |rank| Region::of_rows(shape, &cuts.rows(partition, shape, rank));
     let region = needs(rank);
     let held = holds(rank);
-    let mut fetch =
-        Fetch { slot, region, held, sends: Vec::new(), receives: Vec::new(), size };
+    let mut fetch = Fetch {
+        slot,
+        region,
+        held,
+        sends: Vec::new(),
+        receives: Vec::new(),
+        size,
+    };
     if partition == Partition::Replicated {
         return fetch;
     }
@@ -59,7 +68,10 @@ pub(crate) fn plan(
 impl Fetch {
     /// The bytes that this rank sends.
     pub(crate) fn bytes_sent(&self) -> usize {
-        self.sends.iter().map(|(_, region)| region.len() * self.size).sum()
+        self.sends
+            .iter()
+            .map(|(_, region)| region.len() * self.size)
+            .sum()
     }
 
     /// The number of messages that this rank sends.
@@ -76,10 +88,13 @@ impl Fetch {
     ) -> Result<Instance, Error> {
         let memory = source.and_then(|source| Ok((source, pool.allocate(self.bytes())?)));
         for (to, region) in &self.sends {
-            comm.send(*to, match &memory {
-                Ok((source, _)) => Message::Data(self.pack(source, region)),
-                Err(cause) => Message::Failed(cause.clone()),
-            });
+            comm.send(
+                *to,
+                match &memory {
+                    Ok((source, _)) => Message::Data(self.pack(source, region)),
+                    Err(cause) => Message::Failed(cause.clone()),
+                },
+            );
         }
         let mut received = Vec::with_capacity(self.receives.len());
         for (from, region) in &self.receives {
@@ -105,7 +120,10 @@ impl Fetch {
         let mut bytes = vec![0u8; region.len() * self.size];
         self.held.for_each_run(region, |from, to, run| {
             let target = &mut bytes[to * self.size..(to + run) * self.size];
-            assert!(from + run <= source.len(), "a held box lies within its instance");
+            assert!(
+                from + run <= source.len(),
+                "a held box lies within its instance"
+            );
             // SAFETY: the run lies within the instance, as just checked, and `target` is `run`
             // elements of memory of our own.
             unsafe {
@@ -118,10 +136,17 @@ impl Fetch {
 
     /// Puts the elements of a box, row-major, where they belong in the fetched memory.
     fn unpack(&self, target: &Instance, region: &Region, bytes: &[u8]) {
-        assert_eq!(bytes.len(), region.len() * self.size, "sender and receiver planned one box");
+        assert_eq!(
+            bytes.len(),
+            region.len() * self.size,
+            "sender and receiver planned one box"
+        );
         self.region.for_each_run(region, |to, from, run| {
             let source = &bytes[from * self.size..(from + run) * self.size];
-            assert!(to + run <= target.len(), "a received box lies within what is fetched");
+            assert!(
+                to + run <= target.len(),
+                "a received box lies within what is fetched"
+            );
             // SAFETY: the run lies within the target, as just checked, which is new memory that
             // nobody else knows.
             unsafe {

@@ -4,7 +4,10 @@
 //! ranks hold, look up the pieces of sparse matrices, allocate, compute (interior rows while ghosts
 //! travel, then the others), reduce, free. A failure poisons what the task would have written; the
 //! rank goes on with the schedule, so that no other rank waits for it.
-#![expect(unsafe_code, reason = "kernels reach the memory of instances through raw pointers")]
+#![expect(
+    unsafe_code,
+    reason = "kernels reach the memory of instances through raw pointers"
+)]
 
 use crate::comm::{self, Comm};
 use crate::config::{Config, Executor};
@@ -14,7 +17,6 @@ use crate::instance::{Instance, Pool};
 use crate::partition::{CutsTable, Partition};
 use crate::profile::Profile;
 use crate::schedule::{Binding, From, FusedTask, Output, Reduction, Schedule};
-use crate::solve::Slot;
 use crate::store::Contents;
 use crate::window::Window;
 use sparsefuse_kernels::blocks::{Part, Settings};
@@ -66,6 +68,10 @@ pub(crate) struct Frame {
     params: Vec<Value>,
 }
 
+// SAFETY: the addresses in `operands` are written and used within one run of one task, under the
+// runtime's lock; between runs they mean nothing.
+unsafe impl Send for Frame {}
+
 /// Runs a schedule on the stores of a window.
 pub(crate) fn run(
     schedule: &Schedule,
@@ -113,7 +119,9 @@ impl Frame {
     fn store(&mut self, window: &Window, schedule: &Schedule, cuts: &CutsTable, rank: usize) {
         for (slot, store) in window.stores.iter().enumerate() {
             if let Some(cause) = self.poison.get(&(slot as u32)) {
-                let partition = schedule.slots[slot].partition.unwrap_or(Partition::Replicated);
+                let partition = schedule.slots[slot]
+                    .partition
+                    .unwrap_or(Partition::Replicated);
                 store.state().contents = Contents::Poisoned(partition, cause.clone());
             } else if let Some((partition, instance)) = self.instances[slot].take() {
                 debug_assert!(
@@ -168,7 +176,10 @@ fn run_task(
 ) -> Result<(), Error> {
     context.counters.fused_tasks += u64::from(task.program.is_some());
     let begin = context.profile.is_some().then(std::time::Instant::now);
-    let mut outcome = task.reads.iter().try_for_each(|&slot| frame.instance(slot).map(drop));
+    let mut outcome = task
+        .reads
+        .iter()
+        .try_for_each(|&slot| frame.instance(slot).map(drop));
 
     let mut fetched = Vec::with_capacity(task.fetches.len());
     for fetch in &task.fetches {
@@ -190,7 +201,16 @@ fn run_task(
         if outcome.is_ok() {
             bind(task, schedule, frame, &fetched, &pieces, &ghosts, window);
         }
-        outcome = compute(task, program, &mut ghosts, &pieces, schedule, frame, context, outcome);
+        outcome = compute(
+            task,
+            program,
+            &mut ghosts,
+            &pieces,
+            schedule,
+            frame,
+            context,
+            outcome,
+        );
         outcome = finish_reductions(task, frame, context, outcome);
     }
     count(task, &pieces, begin, context);
@@ -225,7 +245,15 @@ fn piece(
         context.comm.rank(),
     );
     let (comm, cuts, pool) = (context.comm, context.cuts, context.pool);
-    let piece = Arc::new(Piece::build(&Inspect { key, rows, pos, crd, comm, cuts, pool })?);
+    let piece = Arc::new(Piece::build(&Inspect {
+        key,
+        rows,
+        pos,
+        crd,
+        comm,
+        cuts,
+        pool,
+    })?);
     store.state().pieces.push(Arc::clone(&piece));
     Ok(piece)
 }
@@ -240,9 +268,17 @@ fn allocate(
 ) -> Result<(), Error> {
     for output in &task.outputs {
         let size = schedule.slots[output.slot as usize].dtype.size();
-        let Output { slot, partition, rows, len, reuse } = output;
+        let Output {
+            slot,
+            partition,
+            rows,
+            len,
+            reuse,
+        } = output;
         // The input is read through the output's memory from here on: same place, same rows.
-        let reused = reuse.and_then(|input| frame.take(input, window)).map(Instance::into_memory);
+        let reused = reuse
+            .and_then(|input| frame.take(input, window))
+            .map(Instance::into_memory);
         let memory = match reused {
             Some(memory) => memory,
             None => context.pool.allocate(len * size)?,
@@ -305,10 +341,14 @@ fn send_ghosts(
 ) -> Vec<Ghosts> {
     let mut ghosts = Vec::new();
     for binding in &task.bindings {
-        let Binding::Columns { slot, piece } = *binding else { continue };
+        let Binding::Columns { slot, piece } = *binding else {
+            continue;
+        };
         let size = schedule.slots[slot as usize].dtype.size();
         let part = &pieces[piece];
-        let x = outcome.clone().and_then(|()| frame.instance(slot).map(|instance| &**instance));
+        let x = outcome
+            .clone()
+            .and_then(|()| frame.instance(slot).map(|instance| &**instance));
         part.send_ghosts(context.comm, &x, size);
         context.counters.messages += part.messages() as u64;
         context.counters.bytes_sent += part.bytes_sent(size) as u64;
@@ -321,7 +361,11 @@ fn send_ghosts(
                 Err(cause) => *outcome = Err(cause),
             }
         }
-        ghosts.push(Ghosts { slot, piece, buffer });
+        ghosts.push(Ghosts {
+            slot,
+            piece,
+            buffer,
+        });
     }
     ghosts
 }
@@ -351,23 +395,47 @@ fn bind(
     ghosts: &[Ghosts],
     window: &Window,
 ) {
-    let Frame { instances, operands, partials, params, .. } = frame;
+    let Frame {
+        instances,
+        operands,
+        partials,
+        params,
+        ..
+    } = frame;
     params.clear();
-    params.extend(task.params.iter().map(|&param| window.params[param as usize]));
-    let tiles: usize = task.reductions.iter().map(|reduction| reduction.tiles(task)).sum();
+    params.extend(
+        task.params
+            .iter()
+            .map(|&param| window.params[param as usize]),
+    );
+    let tiles: usize = task
+        .reductions
+        .iter()
+        .map(|reduction| reduction.tiles(task))
+        .sum();
     partials.clear();
-    partials.resize(tiles, Partial { bits: [0; 2], index: 0 });
+    partials.resize(
+        tiles,
+        Partial {
+            bits: [0; 2],
+            index: 0,
+        },
+    );
 
     let of_slot = |slot: u32| -> &Instance {
         let instance = instances[slot as usize].as_ref();
-        &instance.expect("a task that reads all its stores has their instances").1
+        &instance
+            .expect("a task that reads all its stores has their instances")
+            .1
     };
     let locate = |from: From| -> (&Instance, usize) {
         match from {
             From::Slot(slot) => (of_slot(slot), schedule.slots[slot as usize].dtype.size()),
             From::Fetched(number) => {
                 let slot = task.fetches[number].slot;
-                let instance = fetched[number].as_ref().expect("a failed fetch fails its task");
+                let instance = fetched[number]
+                    .as_ref()
+                    .expect("a failed fetch fails its task");
                 (instance, schedule.slots[slot as usize].dtype.size())
             }
         }
@@ -379,26 +447,53 @@ fn bind(
     };
     operands.clear();
     operands.extend(task.bindings.iter().map(|binding| match *binding {
-        Binding::Array { from, offset, layout } => {
-            Operand::Array { data: address(from, offset), layout }
-        }
-        Binding::DenseRows { from, offset, columns, row_stride, column_stride } => {
+        Binding::Array {
+            from,
+            offset,
+            layout,
+        } => Operand::Array {
+            data: address(from, offset),
+            layout,
+        },
+        Binding::DenseRows {
+            from,
+            offset,
+            columns,
+            row_stride,
+            column_stride,
+        } => {
             let data = address(from, offset).cast_const();
-            Operand::DenseRows { data, columns, row_stride, column_stride }
+            Operand::DenseRows {
+                data,
+                columns,
+                row_stride,
+                column_stride,
+            }
         }
-        Binding::Scalar { slot } => Operand::Scalar { data: of_slot(slot).data() },
+        Binding::Scalar { slot } => Operand::Scalar {
+            data: of_slot(slot).data(),
+        },
         Binding::Reduction { number } => {
             let earlier = &task.reductions[..number];
             let first: usize = earlier.iter().map(|reduction| reduction.tiles(task)).sum();
-            Operand::Reduction { partials: partials[first..].as_mut_ptr() }
+            Operand::Reduction {
+                partials: partials[first..].as_mut_ptr(),
+            }
         }
         Binding::Whole { from, len } => {
             let own = address(from, 0).cast_const();
-            Operand::Gather { own, own_len: len, ghosts: std::ptr::null() }
+            Operand::Gather {
+                own,
+                own_len: len,
+                ghosts: std::ptr::null(),
+            }
         }
         Binding::Columns { slot, piece } => {
             let of_x = |ghosts: &&Ghosts| (ghosts.slot, ghosts.piece) == (slot, piece);
-            let buffer = ghosts.iter().find(of_x).and_then(|ghosts| ghosts.buffer.as_ref());
+            let buffer = ghosts
+                .iter()
+                .find(of_x)
+                .and_then(|ghosts| ghosts.buffer.as_ref());
             Operand::Gather {
                 own: of_slot(slot).data().cast_const(),
                 own_len: pieces[piece].own_len,
@@ -407,14 +502,19 @@ fn bind(
         }
         Binding::Entries { from, piece } => {
             let skip = pieces[piece].entries.start as isize - locate(from).0.rows.start as isize;
-            Operand::Entries { data: address(from, skip).cast_const() }
+            Operand::Entries {
+                data: address(from, skip).cast_const(),
+            }
         }
         Binding::Structure { piece } => Operand::Structure(pieces[piece].structure()),
     }));
 }
 
 /// Runs the kernel: rows that need no ghosts while these travel, then the others.
-#[expect(clippy::too_many_arguments, reason = "one call, all of them parts of one task")]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "one call, all of them parts of one task"
+)]
 fn compute(
     task: &FusedTask,
     program: &sparsefuse_kernels::blocks::Program,
@@ -425,8 +525,17 @@ fn compute(
     context: &Context<'_>,
     outcome: Result<(), Error>,
 ) -> Result<(), Error> {
-    let Config { isa, block_len, parallel_threshold, .. } = *context.config;
-    let settings = Settings { isa, block_len, parallel_threshold };
+    let Config {
+        isa,
+        block_len,
+        parallel_threshold,
+        ..
+    } = *context.config;
+    let settings = Settings {
+        isa,
+        block_len,
+        parallel_threshold,
+    };
     let launch = Launch {
         domains: &task.extents,
         operands: &frame.operands,
@@ -478,7 +587,11 @@ fn panicked(task: &str, panic: &(dyn std::any::Any + Send)) -> Error {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
     let message = text.unwrap_or("no message").to_owned();
-    ErrorKind::Panic { task: task.to_owned(), message }.into()
+    ErrorKind::Panic {
+        task: task.to_owned(),
+        message,
+    }
+    .into()
 }
 
 impl Reduction {
@@ -507,16 +620,24 @@ fn finish_reductions(
         let start = task.extents[reduction.domain as usize].start / task.tile_len as u64;
         if outcome.is_ok() {
             let partials = &frame.partials[first..first + tiles];
-            forests.push(Forest::of_tiles(reduction.op, reduction.dtype, start, partials));
+            forests.push(Forest::of_tiles(
+                reduction.op,
+                reduction.dtype,
+                start,
+                partials,
+            ));
         }
         first += tiles;
     }
     if task.reductions.iter().any(|reduction| reduction.is_partial) {
-        let mine = outcome.clone().map(|()| forests.iter().flat_map(to_bytes).collect());
+        let mine = outcome
+            .clone()
+            .map(|()| forests.iter().flat_map(to_bytes).collect());
         let others = (context.comm.size() - 1) as u64;
         context.counters.messages += others;
-        context.counters.bytes_sent +=
-            mine.as_ref().map_or(0, |bytes: &Vec<u8>| bytes.len() as u64 * others);
+        context.counters.bytes_sent += mine
+            .as_ref()
+            .map_or(0, |bytes: &Vec<u8>| bytes.len() as u64 * others);
         let gathered = comm::all_gather(context.comm, mine)?;
         forests = join(task, &gathered);
     }
@@ -534,7 +655,10 @@ fn join(task: &FusedTask, gathered: &[Vec<u8>]) -> Vec<Forest> {
     let mut joined = vec![Forest::default(); task.reductions.len()];
     for bytes in gathered {
         let mut words = bytes.chunks_exact(8).map(|word| {
-            u64::from_le_bytes(word.try_into().expect("chunks of eight bytes are eight bytes"))
+            u64::from_le_bytes(
+                word.try_into()
+                    .expect("chunks of eight bytes are eight bytes"),
+            )
         });
         for (reduction, forest) in task.reductions.iter().zip(&mut joined) {
             let next = from_words(&mut words);
@@ -560,7 +684,14 @@ fn from_words(words: &mut impl Iterator<Item = u64>) -> Forest {
     let trees = (0..count).map(|_| {
         let (level, node) = (next() as u32, next());
         let (low, high, index) = (next(), next(), next());
-        Tree { level, node, value: Partial { bits: [low, high], index } }
+        Tree {
+            level,
+            node,
+            value: Partial {
+                bits: [low, high],
+                index,
+            },
+        }
     });
     Forest::from_trees(trees.collect())
 }
@@ -596,7 +727,10 @@ fn count(
     context: &mut Context<'_>,
 ) {
     let structure: usize = pieces.iter().map(|piece| piece.bytes()).sum();
-    let entries = task.entry_bytes.iter().map(|(piece, size)| pieces[*piece].entries.len() * size);
+    let entries = task
+        .entry_bytes
+        .iter()
+        .map(|(piece, size)| pieces[*piece].entries.len() * size);
     let bytes = (task.bytes + structure + entries.sum::<usize>()) as u64;
     context.counters.bytes += bytes;
     if let (Some(profile), Some(begin)) = (context.profile.as_deref_mut(), begin) {

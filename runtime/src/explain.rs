@@ -10,7 +10,11 @@ use std::fmt::Write as _;
 pub(crate) fn text(schedule: &Schedule, cuts: &CutsTable) -> String {
     let mut out = String::from("stores\n");
     for (number, slot) in schedule.slots.iter().enumerate() {
-        let held = if slot.is_held { ", held by the program" } else { "" };
+        let held = if slot.is_held {
+            ", held by the program"
+        } else {
+            ""
+        };
         let _ = writeln!(out, "  s{number}: {} {}{held}", slot.shape, slot.dtype);
     }
     out.push_str("tasks\n");
@@ -28,7 +32,11 @@ fn partition_text(partition: Partition, cuts: &CutsTable) -> String {
         Partition::Replicated => "replicated".to_owned(),
         Partition::Tile(id) => {
             let cuts = cuts.get(id);
-            let shown = if cuts.len() <= 9 { format!("{cuts:?}") } else { format!("{} cuts", cuts.len()) };
+            let shown = if cuts.len() <= 9 {
+                format!("{cuts:?}")
+            } else {
+                format!("{} cuts", cuts.len())
+            };
             format!("tile{}{shown}", id.0)
         }
     }
@@ -66,12 +74,24 @@ fn task_line(task: &TaskNote, cuts: &CutsTable) -> String {
 fn group(out: &mut String, number: usize, task: &FusedTask, cuts: &CutsTable) {
     let tasks = &task.group.tasks;
     let launch = partition_text(task.group.launch, cuts);
-    let _ = writeln!(out, "group {number}: t{}..t{} on {launch}", tasks.start, tasks.end - 1);
-    let reason = task.group.end.map_or("the window ended".to_owned(), |end| end.to_string());
+    let _ = writeln!(
+        out,
+        "group {number}: t{}..t{} on {launch}",
+        tasks.start,
+        tasks.end - 1
+    );
+    let reason = task
+        .group
+        .end
+        .map_or("the window ended".to_owned(), |end| end.to_string());
     let _ = writeln!(out, "  ended: {reason}");
     for fetch in &task.fetches {
         let (messages, bytes) = (fetch.messages(), fetch.bytes_sent());
-        let _ = writeln!(out, "  fetch s{}: sends {messages} messages, {bytes} bytes", fetch.slot);
+        let _ = writeln!(
+            out,
+            "  fetch s{}: sends {messages} messages, {bytes} bytes",
+            fetch.slot
+        );
     }
     for piece in &task.pieces {
         let _ = writeln!(out, "  ghosts of s{} by image(s{})", piece.x, piece.crd);
@@ -79,7 +99,11 @@ fn group(out: &mut String, number: usize, task: &FusedTask, cuts: &CutsTable) {
     for output in &task.outputs {
         let _ = match output.reuse {
             Some(input) => writeln!(out, "  s{} takes over the memory of s{input}", output.slot),
-            None => writeln!(out, "  s{} gets memory for {} elements", output.slot, output.len),
+            None => writeln!(
+                out,
+                "  s{} gets memory for {} elements",
+                output.slot, output.len
+            ),
         };
     }
     if task.program.is_none() {
@@ -89,8 +113,17 @@ fn group(out: &mut String, number: usize, task: &FusedTask, cuts: &CutsTable) {
         let _ = writeln!(out, "  | {line}");
     }
     for reduction in &task.reductions {
-        let over = if reduction.is_partial { "over all ranks" } else { "here" };
-        let _ = writeln!(out, "  reduce({}) into s{} {over}", reduction.op.name(), reduction.slot);
+        let over = if reduction.is_partial {
+            "over all ranks"
+        } else {
+            "here"
+        };
+        let _ = writeln!(
+            out,
+            "  reduce({}) into s{} {over}",
+            reduction.op.name(),
+            reduction.slot
+        );
     }
     if !task.frees.is_empty() {
         let names: Vec<String> = task.frees.iter().map(|slot| format!("s{slot}")).collect();

@@ -44,13 +44,22 @@ impl fmt::Display for Refusal {
         match self {
             Self::LaunchDomain => f.write_str("launch domain: the next task has other pieces"),
             Self::TrueDependence { slot } => {
-                write!(f, "true dependence: s{slot} was written through another partition")
+                write!(
+                    f,
+                    "true dependence: s{slot} was written through another partition"
+                )
             }
             Self::AntiDependence { slot } => {
-                write!(f, "anti-dependence: s{slot} was read through another partition")
+                write!(
+                    f,
+                    "anti-dependence: s{slot} was read through another partition"
+                )
             }
             Self::Reduction { slot } => {
-                write!(f, "reduction: s{slot} is complete only when the group has ended")
+                write!(
+                    f,
+                    "reduction: s{slot} is complete only when the group has ended"
+                )
             }
             Self::SwitchedOff => f.write_str("fusion is switched off"),
         }
@@ -126,7 +135,12 @@ struct Through {
 impl Open {
     fn new(n_slots: usize) -> Self {
         let uses = vec![Use::default(); n_slots];
-        Self { start: 0, launch: Launch::Any, uses, used: Vec::new() }
+        Self {
+            start: 0,
+            launch: Launch::Any,
+            uses,
+            used: Vec::new(),
+        }
     }
 
     fn admits(&self, task: &Solved<'_>) -> Result<(), Refusal> {
@@ -163,7 +177,11 @@ impl Open {
             Launch::Any => Partition::Replicated,
             Launch::On(partition) => partition,
         };
-        let group = Group { tasks: self.start..end, launch, end: refusal };
+        let group = Group {
+            tasks: self.start..end,
+            launch,
+            end: refusal,
+        };
         self.start = end;
         self.launch = Launch::Any;
         group
@@ -177,10 +195,17 @@ impl Open {
 }
 
 fn uses(task: &Solved<'_>) -> impl Iterator<Item = (Privilege, u32, Through)> {
-    task.body.args().iter().zip(task.args).map(|(declared, arg)| {
-        let through = Through { access: declared.access, view: arg.view.clone() };
-        (declared.privilege, arg.slot, through)
-    })
+    task.body
+        .args()
+        .iter()
+        .zip(task.args)
+        .map(|(declared, arg)| {
+            let through = Through {
+                access: declared.access,
+                view: arg.view.clone(),
+            };
+            (declared.privilege, arg.slot, through)
+        })
 }
 
 /// Rule 1: all tasks of a group have the same launch domain; scalar arithmetic fits any.
@@ -213,7 +238,12 @@ fn anti_dependence(open: &Open, task: &Solved<'_>) -> Result<(), Refusal> {
     }
     for (privilege, slot, through) in uses(task) {
         let is_write = privilege == Privilege::Write;
-        if is_write && open.uses[slot as usize].read.iter().any(|read| *read != through) {
+        if is_write
+            && open.uses[slot as usize]
+                .read
+                .iter()
+                .any(|read| *read != through)
+        {
             return Err(Refusal::AntiDependence { slot });
         }
     }

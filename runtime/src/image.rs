@@ -7,7 +7,10 @@
 //! changes, so pieces are kept with its `crd` store and never invalidated.
 //!
 //! A built piece is also the proof that every column of the structure is a valid index.
-#![expect(unsafe_code, reason = "structures are read, ghosts packed, through raw pointers")]
+#![expect(
+    unsafe_code,
+    reason = "structures are read, ghosts packed, through raw pointers"
+)]
 
 use crate::comm::{self, Comm, Message};
 use crate::error::Error;
@@ -85,7 +88,11 @@ impl Piece {
         let own = own_columns(inspect);
         let (interior, boundary) = split_tiles(inspect, pos, local.as_ref(), own.len());
         let (crd, crd_skip, ghosts) = match local {
-            None => (Arc::clone(inspect.crd), entries.start - inspect.crd.rows.start, 0),
+            None => (
+                Arc::clone(inspect.crd),
+                entries.start - inspect.crd.rows.start,
+                0,
+            ),
             Some(local) => {
                 let len = local.crd.len();
                 let memory = inspect.pool.adopt(local.crd)?;
@@ -116,9 +123,20 @@ impl Piece {
         // entries of the piece from these places on.
         let (pos, crd) = unsafe {
             let pos = self.pos.data().cast::<u64>().add(pos_skip);
-            (pos.cast_const(), self.crd.data().cast::<u32>().add(self.crd_skip).cast_const())
+            (
+                pos.cast_const(),
+                self.crd
+                    .data()
+                    .cast::<u32>()
+                    .add(self.crd_skip)
+                    .cast_const(),
+            )
         };
-        Structure { pos, crd, rows: self.rows.len() }
+        Structure {
+            pos,
+            crd,
+            rows: self.rows.len(),
+        }
     }
 
     /// The bytes that one pass over the structure reads.
@@ -128,7 +146,10 @@ impl Piece {
 
     /// The bytes that this rank sends for each product, with elements of `size` bytes.
     pub(crate) fn bytes_sent(&self, size: usize) -> usize {
-        self.sends.iter().map(|(_, indices)| indices.len() * size).sum()
+        self.sends
+            .iter()
+            .map(|(_, indices)| indices.len() * size)
+            .sum()
     }
 
     pub(crate) fn messages(&self) -> usize {
@@ -139,10 +160,13 @@ impl Piece {
     /// none.
     pub(crate) fn send_ghosts(&self, comm: &dyn Comm, x: &Result<&Instance, Error>, size: usize) {
         for (to, indices) in &self.sends {
-            comm.send(*to, match x {
-                Ok(x) => Message::Data(pick(x, indices, size)),
-                Err(cause) => Message::Failed(cause.clone()),
-            });
+            comm.send(
+                *to,
+                match x {
+                    Ok(x) => Message::Data(pick(x, indices, size)),
+                    Err(cause) => Message::Failed(cause.clone()),
+                },
+            );
         }
     }
 
@@ -159,8 +183,15 @@ impl Piece {
                 Err(cause) => result = result.and(Err(cause)),
                 Ok(bytes) => {
                     let Some(target) = target else { continue };
-                    assert_eq!(bytes.len(), range.len() * size, "both sides know the ghosts");
-                    assert!(range.end <= target.len(), "the buffer has room for all ghosts");
+                    assert_eq!(
+                        bytes.len(),
+                        range.len() * size,
+                        "both sides know the ghosts"
+                    );
+                    assert!(
+                        range.end <= target.len(),
+                        "the buffer has room for all ghosts"
+                    );
                     // SAFETY: the range lies within the target, which only this rank's schedule
                     // uses, and rows that read ghosts run after this.
                     unsafe {
@@ -177,7 +208,10 @@ impl Piece {
 fn pick(x: &Instance, indices: &[u32], size: usize) -> Vec<u8> {
     let mut bytes = vec![0u8; indices.len() * size];
     for (target, &index) in bytes.chunks_exact_mut(size).zip(indices) {
-        assert!((index as usize) < x.len(), "the inspector has checked what is asked for");
+        assert!(
+            (index as usize) < x.len(),
+            "the inspector has checked what is asked for"
+        );
         // SAFETY: the index lies within the instance, as just checked.
         unsafe {
             let from = x.data().add(index as usize * size);
@@ -195,15 +229,16 @@ fn positions<'a>(inspect: &Inspect<'a>) -> Result<&'a [u64], Error> {
     let first = inspect.rows.start.checked_sub(inspect.pos.rows.start);
     let pos = first.and_then(|first| all.get(first..first + inspect.rows.len() + 1));
     let is_valid = pos.is_some_and(|pos| pos.windows(2).all(|pair| pair[0] <= pair[1]));
-    pos.filter(|_| is_valid).ok_or_else(|| {
-        Error::argument("spmv", "positions of all rows, never decreasing", "others")
-    })
+    pos.filter(|_| is_valid)
+        .ok_or_else(|| Error::argument("spmv", "positions of all rows, never decreasing", "others"))
 }
 
 /// The columns of `x` that this rank holds.
 fn own_columns(inspect: &Inspect<'_>) -> Range<usize> {
     let shape = crate::shape::Shape::new(&[inspect.key.x_len]);
-    inspect.cuts.rows(inspect.key.x_partition, shape, inspect.comm.rank())
+    inspect
+        .cuts
+        .rows(inspect.key.x_partition, shape, inspect.comm.rank())
 }
 
 /// The columns in local numbers; `None` where the plain ones are valid as they are.
@@ -214,21 +249,34 @@ fn localize(inspect: &Inspect<'_>) -> Result<Option<LocalColumns>, Error> {
     let all = unsafe { inspect.crd.as_slice::<u32>() };
     let (first, last) = (pos[0] as usize, pos[pos.len() - 1] as usize);
     let skip = first.checked_sub(inspect.crd.rows.start);
-    let crd = skip.and_then(|skip| all.get(skip..skip + (last - first))).ok_or_else(|| {
-        let found = format!("{:?}", inspect.crd.rows);
-        Error::argument("spmv", format!("columns of the entries {first}..{last}"), found)
-    })?;
+    let crd = skip
+        .and_then(|skip| all.get(skip..skip + (last - first)))
+        .ok_or_else(|| {
+            let found = format!("{:?}", inspect.crd.rows);
+            Error::argument(
+                "spmv",
+                format!("columns of the entries {first}..{last}"),
+                found,
+            )
+        })?;
     let x_len = inspect.key.x_len;
     if let Some(&column) = crd.iter().find(|&&column| column as usize >= x_len) {
-        return Err(Error::argument("spmv", format!("columns below {x_len}"), column.to_string()));
+        return Err(Error::argument(
+            "spmv",
+            format!("columns below {x_len}"),
+            column.to_string(),
+        ));
     }
     if inspect.key.x_partition == Partition::Replicated {
         return Ok(None);
     }
     let own = own_columns(inspect);
     let global = |column: &u32| *column as usize;
-    let mut ghosts: Vec<usize> =
-        crd.iter().map(global).filter(|column| !own.contains(column)).collect();
+    let mut ghosts: Vec<usize> = crd
+        .iter()
+        .map(global)
+        .filter(|column| !own.contains(column))
+        .collect();
     ghosts.sort_unstable();
     ghosts.dedup();
     let local = |column: &u32| {
@@ -236,7 +284,9 @@ fn localize(inspect: &Inspect<'_>) -> Result<Option<LocalColumns>, Error> {
         if own.contains(&column) {
             return (column - own.start) as u32;
         }
-        let ghost = ghosts.binary_search(&column).expect("every ghost has been listed");
+        let ghost = ghosts
+            .binary_search(&column)
+            .expect("every ghost has been listed");
         (own.len() + ghost) as u32
     };
     let crd = crd.iter().map(local).collect();
@@ -244,7 +294,11 @@ fn localize(inspect: &Inspect<'_>) -> Result<Option<LocalColumns>, Error> {
 }
 
 /// What [`plan_ghosts`] gives: the local columns, what to send to whom, what comes from whom.
-type GhostPlan = (Option<LocalColumns>, Vec<(usize, Vec<u32>)>, Vec<(usize, Range<usize>)>);
+type GhostPlan = (
+    Option<LocalColumns>,
+    Vec<(usize, Vec<u32>)>,
+    Vec<(usize, Range<usize>)>,
+);
 
 /// Asks the owners for this rank's ghosts, and learns what others ask of it.
 fn plan_ghosts(
@@ -261,7 +315,9 @@ fn plan_ghosts(
             let held = inspect.cuts.rows(inspect.key.x_partition, shape, owner);
             let start = ghosts.partition_point(|&ghost| ghost < held.start);
             let end = ghosts.partition_point(|&ghost| ghost < held.end);
-            let wanted = ghosts[start..end].iter().map(|&ghost| (ghost - held.start) as u32);
+            let wanted = ghosts[start..end]
+                .iter()
+                .map(|&ghost| (ghost - held.start) as u32);
             requests.push(wanted.flat_map(u32::to_le_bytes).collect::<Vec<u8>>());
             if start < end {
                 receives.push((owner, start..end));
@@ -298,8 +354,14 @@ fn split_tiles(
         let first = tile as usize * tile_len;
         let last = (first + tile_len).min(inspect.rows.len());
         let entries = (pos[first] - pos[0]) as usize..(pos[last] - pos[0]) as usize;
-        let has_ghosts = local.crd[entries].iter().any(|&column| column as usize >= own_len);
-        let list: &mut Vec<Range<u64>> = if has_ghosts { &mut boundary } else { &mut interior };
+        let has_ghosts = local.crd[entries]
+            .iter()
+            .any(|&column| column as usize >= own_len);
+        let list: &mut Vec<Range<u64>> = if has_ghosts {
+            &mut boundary
+        } else {
+            &mut interior
+        };
         match list.last_mut() {
             Some(last) if last.end == tile => last.end = tile + 1,
             _ => list.push(tile..tile + 1),

@@ -3,7 +3,10 @@
 //! Page faults of fresh memory cost more than the arithmetic on it, so freed memory is kept by
 //! size class and handed out again. The pool counts the bytes in use and the most there ever were,
 //! and refuses what would go beyond its limit.
-#![expect(unsafe_code, reason = "memory is allocated here, and reached through raw pointers")]
+#![expect(
+    unsafe_code,
+    reason = "memory is allocated here, and reached through raw pointers"
+)]
 
 use crate::error::{Error, ErrorKind};
 use sparsefuse_kernels::Element;
@@ -57,7 +60,11 @@ impl Block {
     /// A block of `size` bytes, above 0. The system's fresh pages are zero, so asking for zeroed
     /// memory costs nothing for large blocks, and no byte is ever uninitialised.
     fn new(size: usize) -> Option<Self> {
-        let alignment = if size >= HUGE_PAGE { HUGE_PAGE } else { ALIGNMENT };
+        let alignment = if size >= HUGE_PAGE {
+            HUGE_PAGE
+        } else {
+            ALIGNMENT
+        };
         let layout = Layout::from_size_align(size, alignment).ok()?;
         // SAFETY: the layout's size is not 0: classes begin at `SMALLEST`.
         let data = NonNull::new(unsafe { std::alloc::alloc_zeroed(layout) })?;
@@ -83,14 +90,26 @@ impl Pool {
     pub(crate) fn new(limit: usize) -> Arc<Self> {
         let free = (0..=usize::BITS as usize * 4).map(|_| Vec::new()).collect();
         let (in_use, peak) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        Arc::new(Self { free: Mutex::new(free), in_use, peak, limit })
+        Arc::new(Self {
+            free: Mutex::new(free),
+            in_use,
+            peak,
+            limit,
+        })
     }
 
     /// Memory for `bytes` bytes, with whatever its last user left there.
     pub(crate) fn allocate(self: &Arc<Self>, bytes: usize) -> Result<Memory, Error> {
         let refuse = || -> Error {
-            let available = self.limit.saturating_sub(self.in_use.load(Ordering::Relaxed));
-            ErrorKind::OutOfMemory { wanted: bytes, available, limit: self.limit }.into()
+            let available = self
+                .limit
+                .saturating_sub(self.in_use.load(Ordering::Relaxed));
+            ErrorKind::OutOfMemory {
+                wanted: bytes,
+                available,
+                limit: self.limit,
+            }
+            .into()
         };
         let (class, size) = class(bytes).ok_or_else(refuse)?;
         self.count(size).ok_or_else(refuse)?;
@@ -113,13 +132,25 @@ impl Pool {
     pub(crate) fn adopt<T: Element>(self: &Arc<Self>, elements: Vec<T>) -> Result<Memory, Error> {
         let bytes = elements.len() * size_of::<T>();
         if self.count(bytes).is_none() {
-            let available = self.limit.saturating_sub(self.in_use.load(Ordering::Relaxed));
+            let available = self
+                .limit
+                .saturating_sub(self.in_use.load(Ordering::Relaxed));
             let limit = self.limit;
-            return Err(ErrorKind::OutOfMemory { wanted: bytes, available, limit }.into());
+            return Err(ErrorKind::OutOfMemory {
+                wanted: bytes,
+                available,
+                limit,
+            }
+            .into());
         }
         let mut elements = elements;
         let data = NonNull::from(elements.as_mut_slice()).cast();
-        Ok(Memory { data, bytes, source: Source::Vec(Box::new(elements)), pool: Arc::clone(self) })
+        Ok(Memory {
+            data,
+            bytes,
+            source: Source::Vec(Box::new(elements)),
+            pool: Arc::clone(self),
+        })
     }
 
     /// Counts `bytes` more in use, unless that goes beyond the limit.
@@ -208,7 +239,10 @@ impl Instance {
     ///
     /// If the memory is smaller than `len` elements of `size` bytes: who allocates knows the size.
     pub(crate) fn new(memory: Memory, rows: Range<usize>, len: usize, size: usize) -> Self {
-        assert!(len * size <= memory.bytes, "an instance's memory holds all of its elements");
+        assert!(
+            len * size <= memory.bytes,
+            "an instance's memory holds all of its elements"
+        );
         Self { memory, rows, len }
     }
 
@@ -245,7 +279,10 @@ mod tests {
     fn classes_hold_what_was_asked_and_waste_little() {
         for bytes in (0..100_000).step_by(37) {
             let (number, size) = class(bytes).unwrap();
-            assert!(size >= bytes && size <= (bytes + bytes / 4 + 1).max(SMALLEST), "{bytes}");
+            assert!(
+                size >= bytes && size <= (bytes + bytes / 4 + 1).max(SMALLEST),
+                "{bytes}"
+            );
             assert_eq!(class(size), Some((number, size)));
         }
         assert_eq!(class(usize::MAX), None);

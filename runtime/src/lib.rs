@@ -11,23 +11,23 @@ mod runtime;
 pub mod shape;
 pub mod view;
 
-pub mod store;
 pub mod partition;
+pub mod store;
 
 pub mod task;
 mod window;
 
-mod solve;
-pub mod fuse;
 mod compose;
+pub mod fuse;
 mod schedule;
+mod solve;
 mod trace;
 
+mod bytes;
+mod exchange;
 mod execute;
 mod image;
-mod exchange;
 mod instance;
-mod bytes;
 
 mod comm;
 mod ranks;

@@ -41,7 +41,12 @@ pub(crate) struct CutsTable {
 
 impl CutsTable {
     pub(crate) fn new(ranks: usize, tile_len: usize, threshold: usize) -> Self {
-        Self { lists: Vec::new(), ranks, tile_len, threshold }
+        Self {
+            lists: Vec::new(),
+            ranks,
+            tile_len,
+            threshold,
+        }
     }
 
     pub(crate) fn ranks(&self) -> usize {
@@ -97,7 +102,8 @@ impl CutsTable {
     pub(crate) fn begins_at_tiles(&self, id: CutsId) -> bool {
         let cuts = self.get(id);
         let last = cuts[cuts.len() - 1];
-        cuts.iter().all(|cut| cut % self.tile_len == 0 || *cut == last)
+        cuts.iter()
+            .all(|cut| cut % self.tile_len == 0 || *cut == last)
     }
 }
 
@@ -118,7 +124,13 @@ mod tests {
             assert!(table.begins_at_tiles(id));
         }
         let mut table = CutsTable::new(4, 1024, 4096);
-        assert_eq!(table.default_partition(Shape::new(&[4095])), Partition::Replicated);
-        assert_eq!(table.default_partition(Shape::SCALAR), Partition::Replicated);
+        assert_eq!(
+            table.default_partition(Shape::new(&[4095])),
+            Partition::Replicated
+        );
+        assert_eq!(
+            table.default_partition(Shape::SCALAR),
+            Partition::Replicated
+        );
     }
 }

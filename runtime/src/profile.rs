@@ -34,7 +34,11 @@ pub struct KernelProfile {
 
 impl Profile {
     pub(crate) fn new() -> Self {
-        Self { begin: Instant::now(), kernels: BTreeMap::new(), events: Vec::new() }
+        Self {
+            begin: Instant::now(),
+            kernels: BTreeMap::new(),
+            events: Vec::new(),
+        }
     }
 
     /// Records one run of a fused task that began at `begin` and ends now.
@@ -42,10 +46,17 @@ impl Profile {
         let seconds = begin.elapsed().as_secs_f64();
         if !self.kernels.contains_key(name) {
             let number = self.kernels.len() as u32;
-            let fresh = KernelProfile { number, calls: 0, seconds: 0.0, bytes: 0 };
+            let fresh = KernelProfile {
+                number,
+                calls: 0,
+                seconds: 0.0,
+                bytes: 0,
+            };
             self.kernels.insert(name.to_owned(), fresh);
         }
-        let Some(kernel) = self.kernels.get_mut(name) else { return };
+        let Some(kernel) = self.kernels.get_mut(name) else {
+            return;
+        };
         kernel.calls += 1;
         kernel.seconds += seconds;
         kernel.bytes += bytes;
@@ -57,7 +68,9 @@ impl Profile {
 
     /// The fused tasks by name.
     pub fn kernels(&self) -> impl Iterator<Item = (&str, &KernelProfile)> {
-        self.kernels.iter().map(|(name, kernel)| (name.as_str(), kernel))
+        self.kernels
+            .iter()
+            .map(|(name, kernel)| (name.as_str(), kernel))
     }
 
     /// The fused tasks, those that took longest first, and their share of the time.
@@ -71,7 +84,12 @@ impl Profile {
             "calls", "seconds", "us/call", "GB/s", "share"
         );
         for (name, kernel) in rows {
-            let KernelProfile { calls, seconds, bytes, .. } = *kernel;
+            let KernelProfile {
+                calls,
+                seconds,
+                bytes,
+                ..
+            } = *kernel;
             let per_call = seconds / calls as f64 * 1e6;
             let rate = bytes as f64 / seconds.max(1e-12) / 1e9;
             let share = 100.0 * seconds / total.max(1e-12);

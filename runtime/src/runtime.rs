@@ -84,7 +84,11 @@ impl Runtime {
             }
         }
         let workers = Workers::new(config.threads).map_err(|error| {
-            Error::argument("threads", "as many threads as the system grants", error.to_string())
+            Error::argument(
+                "threads",
+                "as many threads as the system grants",
+                error.to_string(),
+            )
         })?;
         let (rank, ranks) = (comm.rank(), comm.size());
         let inner = Inner {
@@ -100,7 +104,15 @@ impl Runtime {
             last: None,
         };
         let pool = Pool::new(config.memory_limit);
-        Ok(Self { shared: Arc::new(Shared { config, pool, rank, ranks, inner: Mutex::new(inner) }) })
+        Ok(Self {
+            shared: Arc::new(Shared {
+                config,
+                pool,
+                rank,
+                ranks,
+                inner: Mutex::new(inner),
+            }),
+        })
     }
 
     /// The runtime that new stores of this thread belong to: the one entered last, else one for
@@ -162,7 +174,10 @@ impl Runtime {
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
         // A panic in here is a defect; what it leaves is checked again wherever it is used.
-        self.shared.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared
+            .inner
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A store that a task is going to write.
@@ -185,7 +200,11 @@ impl Runtime {
     ) -> Result<(), Error> {
         task::check(body, args, params)?;
         if args.iter().any(|arg| !arg.store.runtime().is(self)) {
-            return Err(Error::argument("submit", "stores of one runtime", "stores of two"));
+            return Err(Error::argument(
+                "submit",
+                "stores of one runtime",
+                "stores of two",
+            ));
         }
         let mut inner = self.inner();
         inner.window.push(body, args, params)?;
@@ -210,8 +229,20 @@ impl Runtime {
         if inner.window.is_empty() {
             return 0;
         }
-        let Shared { config, pool, rank, .. } = &*self.shared;
-        let Inner { window, traces, cuts, comm, workers, counters, profile, frame, .. } = inner;
+        let Shared {
+            config, pool, rank, ..
+        } = &*self.shared;
+        let Inner {
+            window,
+            traces,
+            cuts,
+            comm,
+            workers,
+            counters,
+            profile,
+            frame,
+            ..
+        } = inner;
         counters.windows += 1;
         let key = window.key();
         let schedule = match traces.find(key) {
@@ -303,7 +334,11 @@ impl Runtime {
     ) -> Result<Arc<Store>, Error> {
         if shape.checked_len() != Some(elements.len()) {
             let expected = format!("as many elements as the shape {shape} has");
-            return Err(Error::argument("from_vec", expected, elements.len().to_string()));
+            return Err(Error::argument(
+                "from_vec",
+                expected,
+                elements.len().to_string(),
+            ));
         }
         let (partition, rows) = self.default_rows(shape);
         let elements = match partition {
@@ -335,13 +370,22 @@ impl Runtime {
         let is_covered = rows.start == own.start && rows.end >= own.end && rows.end <= shape.rows();
         if !is_covered || elements.len() != rows.len() * shape.row_len() {
             let found = format!("{} elements of rows {rows:?}", elements.len());
-            return Err(Error::argument("store_of_rows", format!("rows {own:?}"), found));
+            return Err(Error::argument(
+                "store_of_rows",
+                format!("rows {own:?}"),
+                found,
+            ));
         }
         let len = elements.len();
         let memory = self.shared.pool.adopt(elements)?;
         let instance = Arc::new(Instance::new(memory, rows, len, size_of::<T>()));
         let contents = Contents::Here(partition, instance);
-        Ok(Arc::new(Store::new(self.clone(), shape, T::DTYPE, contents)))
+        Ok(Arc::new(Store::new(
+            self.clone(),
+            shape,
+            T::DTYPE,
+            contents,
+        )))
     }
 
     /// How a new store of this shape is cut, and the rows of this rank.
@@ -363,7 +407,11 @@ impl Runtime {
             && cuts.windows(2).all(|pair| pair[0] <= pair[1]);
         if !is_list {
             let expected = format!("{} ascending cuts from 0", self.ranks() + 1);
-            return Err(Error::argument("partition_at", expected, format!("{cuts:?}")));
+            return Err(Error::argument(
+                "partition_at",
+                expected,
+                format!("{cuts:?}"),
+            ));
         }
         Ok(Partition::Tile(self.inner().cuts.intern(cuts)))
     }
@@ -386,7 +434,11 @@ impl Runtime {
         check_dtype::<T>(store)?;
         self.flush();
         let (partition, instance) = store.contents("read")?;
-        Ok(Local { partition, instance, _element: std::marker::PhantomData })
+        Ok(Local {
+            partition,
+            instance,
+            _element: std::marker::PhantomData,
+        })
     }
 
     /// The elements that a view of a store sees, row-major, on every rank; executes the window.
@@ -401,7 +453,9 @@ impl Runtime {
         view: Option<&View>,
     ) -> Result<Vec<T>, Error> {
         let local = self.local::<T>(store);
-        let view = view.copied().unwrap_or_else(|| View::identity(store.shape()));
+        let view = view
+            .copied()
+            .unwrap_or_else(|| View::identity(store.shape()));
         let partition = match &store.state().contents {
             Contents::Here(partition, _) | Contents::Poisoned(partition, _) => *partition,
             Contents::Unwritten => return Err(ErrorKind::Unwritten { op: "read" }.into()),
@@ -420,7 +474,10 @@ impl Runtime {
             &inner.cuts,
             |_| region,
         );
-        let source = local.as_ref().map(|local| &*local.instance).map_err(Clone::clone);
+        let source = local
+            .as_ref()
+            .map(|local| &*local.instance)
+            .map_err(Clone::clone);
         let fetched = plan.run(&*inner.comm, &self.shared.pool, source)?;
         // SAFETY-free access: a fetched instance is read through the same checked slice as others.
         let fetched = Local::<T> {
@@ -452,7 +509,10 @@ impl Runtime {
     pub fn all_gather<T: Element>(&self, mine: &[T]) -> Result<Vec<Vec<T>>, Error> {
         let inner = self.inner();
         let parts = comm::all_gather(&*inner.comm, Ok(crate::bytes::from_elements(mine)))?;
-        Ok(parts.iter().map(|bytes| crate::bytes::to_elements(bytes)).collect())
+        Ok(parts
+            .iter()
+            .map(|bytes| crate::bytes::to_elements(bytes))
+            .collect())
     }
 
     /// Sends `mine[r]` to each rank `r`, and returns what each rank sent here.
@@ -462,9 +522,15 @@ impl Runtime {
     /// If another rank failed.
     pub fn all_to_all<T: Element>(&self, mine: &[Vec<T>]) -> Result<Vec<Vec<T>>, Error> {
         let inner = self.inner();
-        let parts = mine.iter().map(|part| crate::bytes::from_elements(part)).collect();
+        let parts = mine
+            .iter()
+            .map(|part| crate::bytes::from_elements(part))
+            .collect();
         let parts = comm::all_to_all(&*inner.comm, Ok(parts))?;
-        Ok(parts.iter().map(|bytes| crate::bytes::to_elements(bytes)).collect())
+        Ok(parts
+            .iter()
+            .map(|bytes| crate::bytes::to_elements(bytes))
+            .collect())
     }
 }
 
@@ -473,7 +539,12 @@ fn check_dtype<T: Element>(store: &Store) -> Result<(), Error> {
         return Ok(());
     }
     let (expected, found) = (T::DTYPE.to_string(), store.dtype());
-    Err(ErrorKind::DType { op: "read", expected, found }.into())
+    Err(ErrorKind::DType {
+        op: "read",
+        expected,
+        found,
+    }
+    .into())
 }
 
 /// The elements of a view, from memory that holds the box `held` of its store.
@@ -489,8 +560,11 @@ fn gather<T: Element>(view: &View, held: &Region, elements: &[T]) -> Vec<T> {
             for k in 0..dims[2] {
                 for l in 0..dims[3] {
                     let index = [i, j, k, l];
-                    let walk: isize =
-                        index.iter().zip(strides).map(|(&i, stride)| i as isize * stride).sum();
+                    let walk: isize = index
+                        .iter()
+                        .zip(strides)
+                        .map(|(&i, stride)| i as isize * stride)
+                        .sum();
                     out.push(elements[(start + walk) as usize]);
                 }
             }
@@ -501,7 +575,11 @@ fn gather<T: Element>(view: &View, held: &Region, elements: &[T]) -> Vec<T> {
 
 impl fmt::Debug for Runtime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Runtime(rank {} of {})", self.shared.rank, self.shared.ranks)
+        write!(
+            f,
+            "Runtime(rank {} of {})",
+            self.shared.rank, self.shared.ranks
+        )
     }
 }
 

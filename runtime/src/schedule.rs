@@ -79,14 +79,39 @@ pub(crate) struct Output {
 /// Where the data of a kernel's argument is.
 #[derive(Clone, Debug)]
 pub(crate) enum Binding {
-    Array { from: From, offset: isize, layout: Layout },
-    DenseRows { from: From, offset: isize, columns: usize, row_stride: isize, column_stride: isize },
-    Scalar { slot: u32 },
-    Reduction { number: usize },
-    Whole { from: From, len: usize },
-    Columns { slot: u32, piece: usize },
-    Entries { from: From, piece: usize },
-    Structure { piece: usize },
+    Array {
+        from: From,
+        offset: isize,
+        layout: Layout,
+    },
+    DenseRows {
+        from: From,
+        offset: isize,
+        columns: usize,
+        row_stride: isize,
+        column_stride: isize,
+    },
+    Scalar {
+        slot: u32,
+    },
+    Reduction {
+        number: usize,
+    },
+    Whole {
+        from: From,
+        len: usize,
+    },
+    Columns {
+        slot: u32,
+        piece: usize,
+    },
+    Entries {
+        from: From,
+        piece: usize,
+    },
+    Structure {
+        piece: usize,
+    },
 }
 
 /// The instance that an argument's data is in.
@@ -119,15 +144,25 @@ pub(crate) fn analyse(
     let tasks = solve_all(window, &mut slots, cuts);
     let groups = fuse::groups(&tasks, slots.len(), fusion);
     let last_use = last_uses(&tasks, slots.len());
-    let params: Vec<Range<u32>> = window.tasks.iter().map(|task| task.params.clone()).collect();
+    let params: Vec<Range<u32>> = window
+        .tasks
+        .iter()
+        .map(|task| task.params.clone())
+        .collect();
 
     for (slot, &partition) in slots.iter_mut().zip(&window.initial) {
         slot.partition = partition;
     }
     let mut fused = Vec::with_capacity(groups.len());
     for group in groups {
-        let mut planner =
-            Planner { group: &group, tasks: &tasks, slots: &slots, last_use: &last_use, cuts, rank };
+        let mut planner = Planner {
+            group: &group,
+            tasks: &tasks,
+            slots: &slots,
+            last_use: &last_use,
+            cuts,
+            rank,
+        };
         let is_temporary = |slot| planner.is_temporary(slot);
         let composed = compose::compose(&group, &tasks, &params, &slots, is_temporary).optimize();
         let task = planner.plan(composed);
@@ -137,7 +172,11 @@ pub(crate) fn analyse(
         fused.push(task);
     }
     let tasks = tasks.iter().map(note).collect();
-    Schedule { groups: fused, slots, tasks }
+    Schedule {
+        groups: fused,
+        slots,
+        tasks,
+    }
 }
 
 fn slots(window: &Window) -> Vec<Slot> {
@@ -152,16 +191,16 @@ fn slots(window: &Window) -> Vec<Slot> {
         .collect()
 }
 
-fn solve_all<'a>(
-    window: &'a Window,
-    slots: &mut [Slot],
-    cuts: &mut CutsTable,
-) -> Vec<Solved<'a>> {
+fn solve_all<'a>(window: &'a Window, slots: &mut [Slot], cuts: &mut CutsTable) -> Vec<Solved<'a>> {
     let mut solved = Vec::with_capacity(window.tasks.len());
     for task in &window.tasks {
         let args = &window.args[task.args.start as usize..task.args.end as usize];
         let launch = solve::solve(&task.body, args, slots, cuts);
-        let task = Solved { body: &task.body, args, launch };
+        let task = Solved {
+            body: &task.body,
+            args,
+            launch,
+        };
         let partition = match launch {
             Launch::Any => Partition::Replicated,
             Launch::On(partition) => partition,
@@ -181,7 +220,11 @@ fn settle(task: &Solved<'_>, launch: Partition, slots: &mut [Slot]) {
         }
         let slot = &mut slots[arg.slot as usize];
         let is_single = slot.shape.rank() == 0;
-        slot.partition = Some(if is_single { Partition::Replicated } else { launch });
+        slot.partition = Some(if is_single {
+            Partition::Replicated
+        } else {
+            launch
+        });
     }
 }
 
@@ -242,7 +285,9 @@ impl Planner<'_> {
             let binding = match source.kind {
                 ArgKind::Reduction => {
                     reductions.push(self.reduction(&composed, arg as u32, source));
-                    Binding::Reduction { number: reductions.len() - 1 }
+                    Binding::Reduction {
+                        number: reductions.len() - 1,
+                    }
                 }
                 _ => self.bind(source, &composed.pieces, &mut fetches),
             };
@@ -251,8 +296,15 @@ impl Planner<'_> {
         let mut kernel = composed.kernel;
         let mut outputs = self.outputs(&kernel, &composed.args);
         reuse_dying_inputs(&mut outputs, &mut kernel, &composed.args, self);
-        let has_work = kernel.loops.iter().any(|kernel_loop| !kernel_loop.body.is_empty());
-        let extents = composed.domains.iter().map(|&shape| self.extent(shape)).collect();
+        let has_work = kernel
+            .loops
+            .iter()
+            .any(|kernel_loop| !kernel_loop.body.is_empty());
+        let extents = composed
+            .domains
+            .iter()
+            .map(|&shape| self.extent(shape))
+            .collect();
         let (bytes, entry_bytes) = traffic(&kernel, &composed.args, &bindings, self.slots);
         for list in [&mut reads, &mut writes, &mut frees] {
             list.sort_unstable();
@@ -311,7 +363,11 @@ impl Planner<'_> {
         let texts: Vec<String> = runs
             .into_iter()
             .map(|(name, count)| {
-                if count == 1 { name.to_owned() } else { format!("{name}*{count}") }
+                if count == 1 {
+                    name.to_owned()
+                } else {
+                    format!("{name}*{count}")
+                }
             })
             .collect();
         texts.join("+")
@@ -320,33 +376,48 @@ impl Planner<'_> {
     fn extent(&self, shape: Shape) -> Extent {
         let rows = self.rows(shape);
         let row_len = shape.row_len();
-        Extent { start: (rows.start * row_len) as u64, len: (rows.len() * row_len) as u64 }
+        Extent {
+            start: (rows.start * row_len) as u64,
+            len: (rows.len() * row_len) as u64,
+        }
     }
 
     /// The rows of a domain that this rank computes.
     fn rows(&self, shape: Shape) -> Range<usize> {
-        let launch =
-            if shape.rank() == 0 { Partition::Replicated } else { self.group.launch };
+        let launch = if shape.rank() == 0 {
+            Partition::Replicated
+        } else {
+            self.group.launch
+        };
         solve::launch_rows(launch, shape, self.rank, self.cuts)
     }
 
     /// The partition of a store while the group runs.
     fn partition(&self, slot: u32) -> Partition {
         let slot = &self.slots[slot as usize];
-        let written = if slot.shape.rank() == 0 { Partition::Replicated } else { self.group.launch };
+        let written = if slot.shape.rank() == 0 {
+            Partition::Replicated
+        } else {
+            self.group.launch
+        };
         slot.partition.unwrap_or(written)
     }
 
     fn held(&self, slot: u32) -> Region {
         let shape = self.slots[slot as usize].shape;
-        Region::of_rows(shape, &self.cuts.rows(self.partition(slot), shape, self.rank))
+        Region::of_rows(
+            shape,
+            &self.cuts.rows(self.partition(slot), shape, self.rank),
+        )
     }
 
     fn reduction(&self, composed: &Composed, arg: u32, source: &Source) -> Reduction {
         for kernel_loop in &composed.kernel.loops {
             let types = sparsefuse_kernels::ir::value_types(&composed.kernel, &kernel_loop.body);
             for inst in &kernel_loop.body {
-                let Inst::Reduce(op, target, value) = *inst else { continue };
+                let Inst::Reduce(op, target, value) = *inst else {
+                    continue;
+                };
                 if target == arg {
                     return Reduction {
                         op,
@@ -361,12 +432,7 @@ impl Planner<'_> {
         unreachable!("an argument that is kept is used")
     }
 
-    fn bind(
-        &mut self,
-        source: &Source,
-        pieces: &[PieceSpec],
-        fetches: &mut Vec<Fetch>,
-    ) -> Binding {
+    fn bind(&mut self, source: &Source, pieces: &[PieceSpec], fetches: &mut Vec<Fetch>) -> Binding {
         let slot = source.slot;
         let piece = source.piece.unwrap_or_default();
         match source.kind {
@@ -382,7 +448,15 @@ impl Planner<'_> {
                 let mut dims = view.shape().padded_dims();
                 dims[0] = rows.len();
                 let rank = view.shape().rank().max(1) as u8;
-                Binding::Array { from, offset, layout: Layout { rank, dims, strides } }
+                Binding::Array {
+                    from,
+                    offset,
+                    layout: Layout {
+                        rank,
+                        dims,
+                        strides,
+                    },
+                }
             }
             ArgKind::DenseRows => {
                 let view = self.view(source);
@@ -393,14 +467,23 @@ impl Planner<'_> {
                 let (offset, strides) = view.placement(&held, rows.start);
                 let (row_stride, column_stride) = (strides[0], strides[1]);
                 let columns = view.shape().dims()[1];
-                Binding::DenseRows { from, offset, columns, row_stride, column_stride }
+                Binding::DenseRows {
+                    from,
+                    offset,
+                    columns,
+                    row_stride,
+                    column_stride,
+                }
             }
             ArgKind::Gather if source.access == Access::Columns => Binding::Columns { slot, piece },
             ArgKind::Gather => {
                 let shape = self.slots[slot as usize].shape;
                 let whole = Region::of_rows(shape, &(0..shape.rows()));
                 let (from, _) = self.locate(slot, fetches, |_, _| whole);
-                Binding::Whole { from, len: shape.len() }
+                Binding::Whole {
+                    from,
+                    len: shape.len(),
+                }
             }
             ArgKind::Entries => {
                 // Entries lie where the columns of the matrix lie.
@@ -422,7 +505,11 @@ impl Planner<'_> {
 
     fn view(&self, source: &Source) -> View {
         let shape = self.slots[source.slot as usize].shape;
-        source.view.as_deref().copied().unwrap_or_else(|| View::identity(shape))
+        source
+            .view
+            .as_deref()
+            .copied()
+            .unwrap_or_else(|| View::identity(shape))
     }
 
     fn rows_of(&self, shape: Shape, rank: usize) -> Range<usize> {
@@ -448,11 +535,17 @@ impl Planner<'_> {
             return (From::Slot(slot), self.held(slot));
         }
         let size = self.slots[slot as usize].dtype.size();
-        let fetch = exchange::plan((slot, shape, size), partition, self.rank, self.cuts, |rank| {
-            needs(self, rank)
-        });
+        let fetch = exchange::plan(
+            (slot, shape, size),
+            partition,
+            self.rank,
+            self.cuts,
+            |rank| needs(self, rank),
+        );
         let region = fetch.region;
-        let known = fetches.iter().position(|fetch| fetch.slot == slot && fetch.region == region);
+        let known = fetches
+            .iter()
+            .position(|fetch| fetch.slot == slot && fetch.region == region);
         let number = known.unwrap_or(fetches.len());
         if known.is_none() {
             fetches.push(fetch);
@@ -463,7 +556,11 @@ impl Planner<'_> {
     /// The stores that the kernel makes: those without an instance yet.
     fn outputs(&self, kernel: &Kernel, args: &[Source]) -> Vec<Output> {
         let mut outputs: Vec<Output> = Vec::new();
-        for inst in kernel.loops.iter().flat_map(|kernel_loop| &kernel_loop.body) {
+        for inst in kernel
+            .loops
+            .iter()
+            .flat_map(|kernel_loop| &kernel_loop.body)
+        {
             let (Inst::Store(arg, _) | Inst::StoreScalar(arg, _) | Inst::Reduce(_, arg, _)) = *inst
             else {
                 continue;
@@ -477,7 +574,13 @@ impl Planner<'_> {
             let rows = self.rows(shape);
             let len = rows.len() * shape.row_len();
             let partition = self.partition(slot);
-            outputs.push(Output { slot, partition, rows, len, reuse: None });
+            outputs.push(Output {
+                slot,
+                partition,
+                rows,
+                len,
+                reuse: None,
+            });
         }
         outputs
     }
@@ -493,7 +596,9 @@ fn reuse_dying_inputs(
 ) {
     let mut taken: Vec<u32> = Vec::new();
     for output in outputs {
-        let Some(target) = sole_array_arg(kernel, args, output.slot, true) else { continue };
+        let Some(target) = sole_array_arg(kernel, args, output.slot, true) else {
+            continue;
+        };
         let size = planner.slots[output.slot as usize].dtype.size();
         let shape = planner.slots[output.slot as usize].shape;
         let fits = |slot: u32| {
@@ -506,8 +611,8 @@ fn reuse_dying_inputs(
         };
         let candidate = args.iter().find_map(|source| {
             let is_candidate = source.kind == ArgKind::Array && fits(source.slot);
-            let (arg, home) = sole_array_arg(kernel, args, source.slot, false)
-                .filter(|_| is_candidate)?;
+            let (arg, home) =
+                sole_array_arg(kernel, args, source.slot, false).filter(|_| is_candidate)?;
             (home == target.1).then_some((source.slot, arg))
         });
         if let Some((slot, arg)) = candidate {
@@ -564,7 +669,10 @@ fn traffic(
         match binding {
             Binding::Array { layout, .. } => {
                 let is_used = |test: &dyn Fn(&Inst) -> bool| {
-                    kernel.loops.iter().any(|kernel_loop| kernel_loop.body.iter().any(test))
+                    kernel
+                        .loops
+                        .iter()
+                        .any(|kernel_loop| kernel_loop.body.iter().any(test))
                 };
                 let arg = number as u32;
                 let loads = is_used(&|inst| matches!(*inst, Inst::Load(used) if used == arg));

@@ -15,7 +15,10 @@ pub struct Shape {
 
 impl Shape {
     /// The shape of a single element.
-    pub const SCALAR: Self = Self { rank: 0, dims: [1; MAX_RANK] };
+    pub const SCALAR: Self = Self {
+        rank: 0,
+        dims: [1; MAX_RANK],
+    };
 
     /// A shape from its dimensions.
     ///
@@ -24,8 +27,14 @@ impl Shape {
     /// If there are more than [`MAX_RANK`] of them: ranks are fixed by types, not by data.
     #[must_use]
     pub fn new(dims: &[usize]) -> Self {
-        assert!(dims.len() <= MAX_RANK, "shapes have at most {MAX_RANK} dimensions");
-        let mut shape = Self { rank: dims.len() as u8, dims: [1; MAX_RANK] };
+        assert!(
+            dims.len() <= MAX_RANK,
+            "shapes have at most {MAX_RANK} dimensions"
+        );
+        let mut shape = Self {
+            rank: dims.len() as u8,
+            dims: [1; MAX_RANK],
+        };
         shape.dims[..dims.len()].copy_from_slice(dims);
         shape
     }
@@ -63,7 +72,9 @@ impl Shape {
     /// The number of elements, or `None` if it does not fit a `usize`.
     #[must_use]
     pub fn checked_len(&self) -> Option<usize> {
-        self.dims().iter().try_fold(1usize, |len, &dim| len.checked_mul(dim))
+        self.dims()
+            .iter()
+            .try_fold(1usize, |len, &dim| len.checked_mul(dim))
     }
 
     /// The length of dimension 0, along which stores are cut; 1 for a single element.

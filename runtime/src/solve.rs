@@ -41,12 +41,16 @@ pub(crate) fn domain(body: &Body, args: &[Arg], slots: &[Slot]) -> Option<Shape>
 }
 
 fn shape(arg: &Arg, slots: &[Slot]) -> Shape {
-    arg.view.as_ref().map_or(slots[arg.slot as usize].shape, |view| view.shape())
+    arg.view
+        .as_ref()
+        .map_or(slots[arg.slot as usize].shape, |view| view.shape())
 }
 
 /// The launch of a task; see the module's text.
 pub(crate) fn solve(body: &Body, args: &[Arg], slots: &[Slot], cuts: &mut CutsTable) -> Launch {
-    let Some(domain) = domain(body, args, slots) else { return Launch::Any };
+    let Some(domain) = domain(body, args, slots) else {
+        return Launch::Any;
+    };
     if cuts.ranks() == 1 {
         return Launch::On(Partition::Replicated);
     }
@@ -69,7 +73,10 @@ fn fixed_by_matrix(
     slots: &[Slot],
     cuts: &mut CutsTable,
 ) -> Option<Partition> {
-    let pos = body.args().iter().position(|arg| arg.access == Access::Pos)?;
+    let pos = body
+        .args()
+        .iter()
+        .position(|arg| arg.access == Access::Pos)?;
     let slot = &slots[args[pos].slot as usize];
     Some(match slot.partition? {
         Partition::Replicated => Partition::Replicated,
@@ -88,9 +95,11 @@ fn fixed_by_slice(
     slots: &[Slot],
     cuts: &mut CutsTable,
 ) -> Option<Partition> {
-    let written = body.args().iter().zip(args).find(|(declared, arg)| {
-        declared.privilege == Privilege::Write && arg.view.is_some()
-    })?;
+    let written = body
+        .args()
+        .iter()
+        .zip(args)
+        .find(|(declared, arg)| declared.privilege == Privilege::Write && arg.view.is_some())?;
     let partition = slots[written.1.slot as usize].partition?;
     Some(seen_through(partition, written.1.view.as_deref(), cuts)?)
 }
@@ -101,7 +110,9 @@ fn seen_through(
     view: Option<&View>,
     cuts: &mut CutsTable,
 ) -> Option<Partition> {
-    let (Partition::Tile(id), Some(view)) = (partition, view) else { return Some(partition) };
+    let (Partition::Tile(id), Some(view)) = (partition, view) else {
+        return Some(partition);
+    };
     let list = cuts.get(id).clone();
     let mut seen = Vec::with_capacity(list.len());
     for &cut in list.iter() {
@@ -114,18 +125,20 @@ fn seen_through(
 
 /// Among the partitions that the arguments have, the one that moves the fewest bytes; the first
 /// of equals.
-fn cheapest(
-    body: &Body,
-    args: &[Arg],
-    slots: &[Slot],
-    cuts: &mut CutsTable,
-) -> Option<Partition> {
-    let reduces = body.args().iter().any(|arg| matches!(arg.privilege, Privilege::Reduce(_)));
+fn cheapest(body: &Body, args: &[Arg], slots: &[Slot], cuts: &mut CutsTable) -> Option<Partition> {
+    let reduces = body
+        .args()
+        .iter()
+        .any(|arg| matches!(arg.privilege, Privilege::Reduce(_)));
     let mut best: Option<(usize, Partition)> = None;
     for arg in rows_read(body, args) {
-        let Some(partition) = slots[arg.slot as usize].partition else { continue };
+        let Some(partition) = slots[arg.slot as usize].partition else {
+            continue;
+        };
         let seen = seen_through(partition, arg.view.as_deref(), cuts);
-        let Some(candidate @ Partition::Tile(id)) = seen else { continue };
+        let Some(candidate @ Partition::Tile(id)) = seen else {
+            continue;
+        };
         if reduces && !cuts.begins_at_tiles(id) {
             continue;
         }

@@ -48,8 +48,17 @@ pub(crate) enum Contents {
 
 impl Store {
     pub(crate) fn new(runtime: Runtime, shape: Shape, dtype: DType, contents: Contents) -> Self {
-        let state = Mutex::new(State { contents, pieces: Vec::new() });
-        Self { runtime, shape, dtype, window_slot: AtomicU64::new(0), state }
+        let state = Mutex::new(State {
+            contents,
+            pieces: Vec::new(),
+        });
+        Self {
+            runtime,
+            shape,
+            dtype,
+            window_slot: AtomicU64::new(0),
+            state,
+        }
     }
 
     /// The lengths of the dimensions.

@@ -99,13 +99,24 @@ impl Body {
         }
         assert_eq!(kernel.loops.len(), 1, "the kernel of a body has one loop");
         for arg in &args {
-            let Some(number) = arg.kernel_arg else { continue };
-            assert_eq!(arg.privilege, privilege(&kernel, number), "privilege of `{name}`");
+            let Some(number) = arg.kernel_arg else {
+                continue;
+            };
+            assert_eq!(
+                arg.privilege,
+                privilege(&kernel, number),
+                "privilege of `{name}`"
+            );
         }
         static NEXT: AtomicU64 = AtomicU64::new(1);
         // Relaxed: only uniqueness matters.
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
-        Arc::new(Self { id, name: name.to_owned(), kernel, args })
+        Arc::new(Self {
+            id,
+            name: name.to_owned(),
+            kernel,
+            args,
+        })
     }
 
     /// The name that profiles and explanations show.
@@ -150,7 +161,10 @@ impl Body {
 
 /// What the kernel of a body does with one of its arguments.
 fn privilege(kernel: &Kernel, arg: u32) -> Privilege {
-    let body = kernel.loops.iter().flat_map(|kernel_loop| &kernel_loop.body);
+    let body = kernel
+        .loops
+        .iter()
+        .flat_map(|kernel_loop| &kernel_loop.body);
     for inst in body {
         match *inst {
             Inst::Store(written, _) | Inst::StoreScalar(written, _) if written == arg => {
@@ -190,8 +204,16 @@ impl<'a> From<&'a Arc<Store>> for TaskArg<'a> {
 pub(crate) fn check(body: &Body, args: &[TaskArg<'_>], params: &[Value]) -> Result<(), Error> {
     const OP: &str = "submit";
     if args.len() != body.args.len() || params.len() != body.kernel.params.len() {
-        let expected = format!("{} arguments and {} parameters", body.args.len(), params.len());
-        return Err(Error::argument(OP, expected, format!("{} and more", args.len())));
+        let expected = format!(
+            "{} arguments and {} parameters",
+            body.args.len(),
+            params.len()
+        );
+        return Err(Error::argument(
+            OP,
+            expected,
+            format!("{} and more", args.len()),
+        ));
     }
     let mut rows: Option<Shape> = None;
     for (number, arg) in args.iter().enumerate() {
@@ -199,7 +221,12 @@ pub(crate) fn check(body: &Body, args: &[TaskArg<'_>], params: &[Value]) -> Resu
         if arg.store.dtype() != dtype {
             let found = arg.store.dtype();
             let expected = dtype.to_string();
-            return Err(crate::error::ErrorKind::DType { op: OP, expected, found }.into());
+            return Err(crate::error::ErrorKind::DType {
+                op: OP,
+                expected,
+                found,
+            }
+            .into());
         }
         match body.kind(number) {
             ArgKind::Array => match rows {
@@ -225,7 +252,12 @@ pub(crate) fn check(body: &Body, args: &[TaskArg<'_>], params: &[Value]) -> Resu
     for (param, dtype) in params.iter().zip(&body.kernel.params) {
         if param.dtype() != *dtype {
             let (expected, found) = (dtype.to_string(), param.dtype());
-            return Err(crate::error::ErrorKind::DType { op: OP, expected, found }.into());
+            return Err(crate::error::ErrorKind::DType {
+                op: OP,
+                expected,
+                found,
+            }
+            .into());
         }
     }
     Ok(())

@@ -25,7 +25,10 @@ struct Trace {
 
 impl Traces {
     pub(crate) fn new() -> Self {
-        Self { by_hash: BTreeMap::new(), count: 0 }
+        Self {
+            by_hash: BTreeMap::new(),
+            count: 0,
+        }
     }
 
     pub(crate) fn find(&self, key: &[u64]) -> Option<Arc<Schedule>> {
@@ -40,8 +43,14 @@ impl Traces {
             self.count = 0;
         }
         self.count += 1;
-        let trace = Trace { schedule: Arc::clone(&schedule), key };
-        self.by_hash.entry(hash(&trace.key)).or_default().push(trace);
+        let trace = Trace {
+            schedule: Arc::clone(&schedule),
+            key,
+        };
+        self.by_hash
+            .entry(hash(&trace.key))
+            .or_default()
+            .push(trace);
         schedule
     }
 }

@@ -32,8 +32,13 @@ impl View {
     /// The whole store as it is.
     #[must_use]
     pub fn identity(base: Shape) -> Self {
-        let mut view =
-            Self { shape: base, base, offset: [0; 4], axis: [None; MAX_RANK], step: [0; MAX_RANK] };
+        let mut view = Self {
+            shape: base,
+            base,
+            offset: [0; 4],
+            axis: [None; MAX_RANK],
+            step: [0; MAX_RANK],
+        };
         for d in 0..base.rank() {
             view.axis[d] = Some(d as u8);
             view.step[d] = 1;
@@ -75,7 +80,11 @@ impl View {
         let count = range.len().div_ceil(step.unsigned_abs());
         let mut view = *self;
         view.shape = with_dim(self.shape, dim, count);
-        let first = if step > 0 || count == 0 { range.start } else { range.end - 1 };
+        let first = if step > 0 || count == 0 {
+            range.start
+        } else {
+            range.end - 1
+        };
         if let Some(axis) = self.axis[dim] {
             let start = &mut view.offset[axis as usize];
             *start = start.wrapping_add_signed(first as isize * self.step[dim]);
@@ -125,7 +134,12 @@ impl View {
         let (from, to) = (self.shape.rank(), shape.rank());
         let refuse = || Error::shape("broadcast", shape, self.shape);
         let lead = to.checked_sub(from).ok_or_else(refuse)?;
-        let mut view = Self { shape, axis: [None; 4], step: [0; 4], ..*self };
+        let mut view = Self {
+            shape,
+            axis: [None; 4],
+            step: [0; 4],
+            ..*self
+        };
         for d in 0..from {
             let (have, want) = (self.shape.dims()[d], shape.dims()[lead + d]);
             if have == want {
@@ -170,7 +184,11 @@ impl View {
             key.push(self.step[v] as u64);
         }
         key.push(axes);
-        key.extend(self.offset[..self.base.rank()].iter().map(|&offset| offset as u64));
+        key.extend(
+            self.offset[..self.base.rank()]
+                .iter()
+                .map(|&offset| offset as u64),
+        );
     }
 
     /// Whether every element of the base is seen at most once, in ascending order, along the same
@@ -188,8 +206,11 @@ impl View {
             return None;
         }
         let step = self.step[0] as usize;
-        let first_at_or_after =
-            |row: usize| row.saturating_sub(self.offset[0]).div_ceil(step).min(self.shape.rows());
+        let first_at_or_after = |row: usize| {
+            row.saturating_sub(self.offset[0])
+                .div_ceil(step)
+                .min(self.shape.rows())
+        };
         Some(first_at_or_after(rows.start)..first_at_or_after(rows.end))
     }
 
@@ -201,7 +222,10 @@ impl View {
             dims[0] = rows.len();
             first[0] = rows.start;
         }
-        let mut region = Region { lo: [0; MAX_RANK], hi: [1; MAX_RANK] };
+        let mut region = Region {
+            lo: [0; MAX_RANK],
+            hi: [1; MAX_RANK],
+        };
         for d in 0..self.base.rank() {
             region.lo[d] = self.offset[d];
             region.hi[d] = self.offset[d] + 1;
@@ -211,10 +235,11 @@ impl View {
             return region;
         }
         for v in 0..self.shape.rank() {
-            let Some(d) = self.axis[v].map(usize::from) else { continue };
-            let at = |index: usize| {
-                self.offset[d].wrapping_add_signed(self.step[v] * index as isize)
+            let Some(d) = self.axis[v].map(usize::from) else {
+                continue;
             };
+            let at =
+                |index: usize| self.offset[d].wrapping_add_signed(self.step[v] * index as isize);
             let (a, b) = (at(first[v]), at(first[v] + dims[v] - 1));
             region.lo[d] = a.min(b);
             region.hi[d] = a.max(b) + 1;
@@ -249,7 +274,10 @@ fn with_dim(shape: Shape, dim: usize, len: usize) -> Shape {
 impl Region {
     /// Rows `rows` of a store, all of its other dimensions.
     pub(crate) fn of_rows(shape: Shape, rows: &Range<usize>) -> Self {
-        let mut region = Self { lo: [0; MAX_RANK], hi: shape.padded_dims() };
+        let mut region = Self {
+            lo: [0; MAX_RANK],
+            hi: shape.padded_dims(),
+        };
         if shape.rank() > 0 {
             region.lo[0] = rows.start;
             region.hi[0] = rows.end;
@@ -339,7 +367,9 @@ mod tests {
         assert_eq!(flat(&inner.transpose(), base), [4, 8, 6, 10]);
         let back = view.slice(1, 0..4, -1).unwrap().slice(1, 1..3, 1).unwrap();
         assert_eq!(flat(&back.index(0, 2).unwrap(), base), [10, 9]);
-        let row = View::identity(Shape::new(&[4])).broadcast_to(Shape::new(&[2, 4])).unwrap();
+        let row = View::identity(Shape::new(&[4]))
+            .broadcast_to(Shape::new(&[2, 4]))
+            .unwrap();
         assert_eq!(flat(&row, Shape::new(&[4])), [0, 1, 2, 3, 0, 1, 2, 3]);
         let column = View::identity(Shape::new(&[2])).insert_axis(1).unwrap();
         let column = column.broadcast_to(Shape::new(&[2, 2])).unwrap();
@@ -363,7 +393,10 @@ mod tests {
     #[test]
     fn runs_cover_a_part_once() {
         let whole = Region::of_rows(Shape::new(&[4, 5]), &(1..4));
-        let part = Region { lo: [2, 1, 0, 0], hi: [4, 3, 1, 1] };
+        let part = Region {
+            lo: [2, 1, 0, 0],
+            hi: [4, 3, 1, 1],
+        };
         let mut seen = Vec::new();
         whole.for_each_run(&part, |from, to, run| seen.push((from, to, run)));
         assert_eq!(seen, [(6, 0, 1), (7, 1, 1), (11, 2, 1), (12, 3, 1)]);

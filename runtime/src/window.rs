@@ -80,7 +80,10 @@ impl Window {
                     view.push_words(&mut self.key);
                 }
             }
-            self.args.push(Arg { slot, view: arg.view.cloned() });
+            self.args.push(Arg {
+                slot,
+                view: arg.view.cloned(),
+            });
         }
         let first_param = self.params.len() as u32;
         self.params.extend_from_slice(params);
@@ -117,13 +120,16 @@ impl Window {
             return slot;
         }
         let slot = self.stores.len() as u32;
-        store.window_slot.store(self.serial << 32 | u64::from(slot), Ordering::Relaxed);
+        store
+            .window_slot
+            .store(self.serial << 32 | u64::from(slot), Ordering::Relaxed);
         let initial = match store.state().contents {
             Contents::Unwritten => None,
             Contents::Here(partition, _) | Contents::Poisoned(partition, _) => Some(partition),
         };
         let shape = store.shape();
-        self.key.push(shape.rank() as u64 | (store.dtype() as u64) << 8);
+        self.key
+            .push(shape.rank() as u64 | (store.dtype() as u64) << 8);
         self.key.extend(shape.dims().iter().map(|&dim| dim as u64));
         self.key.push(initial.map_or(0, Partition::word));
         self.stores.push(Arc::clone(store));

@@ -63,7 +63,11 @@ pub(crate) fn all_gather(
         comm.send(to, message.clone());
     }
     for from in 0..comm.size() {
-        gathered.push(if from == comm.rank() { message.clone() } else { comm.receive(from) });
+        gathered.push(if from == comm.rank() {
+            message.clone()
+        } else {
+            comm.receive(from)
+        });
     }
     gathered
         .into_iter()
@@ -83,12 +87,17 @@ pub(crate) fn all_to_all(
         Ok(parts) => (parts, None),
         Err(cause) => (vec![Vec::new(); comm.size()], Some(cause)),
     };
-    let others: Vec<usize> = (0..comm.size()).filter(|&rank| rank != comm.rank()).collect();
+    let others: Vec<usize> = (0..comm.size())
+        .filter(|&rank| rank != comm.rank())
+        .collect();
     for &to in &others {
-        comm.send(to, match &failure {
-            Some(cause) => Message::Failed(cause.clone()),
-            None => Message::Data(std::mem::take(&mut parts[to])),
-        });
+        comm.send(
+            to,
+            match &failure {
+                Some(cause) => Message::Failed(cause.clone()),
+                None => Message::Data(std::mem::take(&mut parts[to])),
+            },
+        );
     }
     let mut result = match failure {
         Some(cause) => Err(cause),
@@ -105,6 +114,9 @@ pub(crate) fn all_to_all(
 
 /// The failure of a rank that is no longer there.
 fn left(rank: usize) -> Error {
-    ErrorKind::Rank { rank, message: "expected a message, but the rank has ended".to_owned() }
-        .into()
+    ErrorKind::Rank {
+        rank,
+        message: "expected a message, but the rank has ended".to_owned(),
+    }
+    .into()
 }

@@ -33,7 +33,11 @@ pub(crate) fn connect(size: usize) -> Vec<Threads> {
     ranks
         .into_iter()
         .zip(senders)
-        .map(|((rank, receivers), senders)| Threads { rank, senders, receivers })
+        .map(|((rank, receivers), senders)| Threads {
+            rank,
+            senders,
+            receivers,
+        })
         .collect()
 }
 
@@ -52,7 +56,11 @@ impl Comm for Threads {
     }
 
     fn receive(&self, from: usize) -> Message {
-        let receiver = self.receivers[from].lock().unwrap_or_else(PoisonError::into_inner);
-        receiver.recv().unwrap_or_else(|_| Message::Failed(left(from)))
+        let receiver = self.receivers[from]
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        receiver
+            .recv()
+            .unwrap_or_else(|_| Message::Failed(left(from)))
     }
 }
