@@ -160,8 +160,8 @@ fn a_chain_of_vectors_is_one_task_without_temporaries() {
             assert_eq!((counters.tasks, counters.fused_tasks), (2, 1));
             let grown = runtime.memory_in_use() - before;
             assert!(
-                grown <= before / 2 + 64,
-                "only z has memory: {grown} beside {before}"
+                grown < before * 3 / 4,
+                "z has memory, t has none: {grown} beside {before}"
             );
             runtime.read::<f64>(&z, None).unwrap()
         })
