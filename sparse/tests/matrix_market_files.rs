@@ -244,7 +244,26 @@ fn check_real_matrix(folder: &Path, entry: &BTreeMap<&str, String>) {
             "{name}"
         );
     }
+    if header.field == FieldKind::Real {
+        check_against_sprs(&path, &read_sparse::<f64>(&path));
+    }
     check_symmetry(header.symmetry, &triplets, name);
+}
+
+/// Checks that sprs reads the same entries, in whatever order, to the bit.
+fn check_against_sprs(path: &Path, triplets: &Triplets<f64>) {
+    let theirs = sprs::io::read_matrix_market::<f64, usize, _>(path).unwrap();
+    let mut theirs: Vec<_> = theirs
+        .triplet_iter()
+        .map(|(&val, (row, col))| (row, col, val.to_bits()))
+        .collect();
+    let mut ours: Vec<_> = triplets
+        .iter()
+        .map(|(row, col, val)| (row as usize, col as usize, val.to_bits()))
+        .collect();
+    theirs.sort_unstable();
+    ours.sort_unstable();
+    assert!(ours == theirs, "{}", path.display());
 }
 
 /// Checks that a matrix of a symmetric kind is one, from its sorted entries.
