@@ -2,8 +2,9 @@
 //!
 //! A loop merges into an earlier one of the same domain if it need not come after the end of that
 //! one, nor after any loop between: wherever one of the two loops writes memory that the other
-//! touches, both touch it row by row, through the same argument, so that row `i` of the later loop
-//! meets only row `i` of the earlier. A loop that is all uniform has no rows and merges with any.
+//! touches, the two reach it row by row and through the same argument, so that row `i` of the later
+//! loop meets only row `i` of the earlier. A loop that is all uniform has no rows and merges with
+//! any.
 //!
 //! A merged loop runs the uniform instructions of its later part before the rows of its earlier
 //! part. That changes nothing: uniform instructions touch memory only through scalar arguments,
@@ -44,7 +45,7 @@ struct Merger {
     written: Vec<Option<Touch>>,
 }
 
-/// How a loop touches one memory.
+/// How a loop touches or writes one memory.
 #[derive(Clone, Copy)]
 struct Touch {
     /// The position of the loop.
@@ -128,11 +129,7 @@ impl Merger {
                 by: access.is_row_by_row.then_some(access.arg),
             };
             join(&mut self.touched[memory], touch);
-            let is_writer = self.written[memory].is_some_and(|touch| touch.loop_ == target);
             if access.writes {
-                // The loop now comes last of all that touch the memory; what it read counts too.
-                self.written[memory] = self.touched[memory];
-            } else if is_writer {
                 join(&mut self.written[memory], touch);
             }
         });

@@ -119,6 +119,7 @@ fn merge_keeps_loops_that_meet_in_any_other_way() {
         // Two views of one store.
         "loop d0 { %0 = load a1 store a0 %0 } loop d0 { %0 = load a3 store a2 %0 }",
         "loop d0 { %0 = load a0 %1 = load a3 store a2 %1 } loop d0 { %0 = load a1 store a0 %0 }",
+        "loop d0 { %0 = load a1 store a0 %0 store a3 %0 } loop d0 { %0 = load a3 store a2 %0 }",
         // An element of an array, read as a scalar.
         "loop d0 { %0 = load a0 store a1 %0 } loop d0 { %0 = load_scalar a11 store_scalar a4 %0 }",
         // Other rows.

@@ -378,3 +378,6 @@ impl Accumulator {
         self.tiles
     }
 }
+
+#[cfg(test)]
+mod tests;
