@@ -1,7 +1,7 @@
 //! Random bodies of loops.
 
 use super::choices::Choices;
-use super::{Binding, Case};
+use super::{Binding, Case, GATHERED};
 use crate::element::DType;
 use crate::ir::{
     Arg, ArgId, ArgKind, BinaryOp, Inst, Loop, RandomKind, ReduceOp, UnaryOp, ValueId,
@@ -107,26 +107,31 @@ impl<'a> BodyBuilder<'a> {
                 (of == dtype && dtype != DType::Bool).then_some(())?;
                 self.define(inst, dtype, false)
             }
-            2 => {
-                let (matrix, dtype) = self.readable(ArgKind::DenseRows)?;
-                let op = ReduceOp::ALL[self.choices.below(8)];
-                let yields_element = !matches!(op, ReduceOp::ArgMin | ReduceOp::ArgMax);
-                (yields_element && op.output(dtype) == Some(dtype)).then_some(())?;
-                self.define(
-                    Inst::RowReduce {
-                        op,
-                        matrix,
-                        x: None,
-                    },
-                    dtype,
-                    false,
-                )
-            }
+            2 => self.row_reduce(),
             _ => {
                 let (arg, dtype) = self.readable(ArgKind::Array)?;
                 self.define(Inst::Load(arg), dtype, false)
             }
         }
+    }
+
+    fn row_reduce(&mut self) -> Option<()> {
+        let (matrix, dtype) = self.readable(ArgKind::DenseRows)?;
+        let op = ReduceOp::ALL[self.choices.below(ReduceOp::ALL.len())];
+        let yields_element = !matches!(op, ReduceOp::ArgMin | ReduceOp::ArgMax);
+        (yields_element && op.output(dtype) == Some(dtype)).then_some(())?;
+        let is_short = matches!(
+            self.case.bindings[matrix as usize],
+            Binding::DenseRows { columns, .. } if columns <= GATHERED
+        );
+        let x = if is_short && dtype != DType::Bool {
+            self.readable(ArgKind::Gather)
+                .filter(|&(_, of)| of == dtype)
+                .map(|(x, _)| x)
+        } else {
+            None
+        };
+        self.define(Inst::RowReduce { op, matrix, x }, dtype, false)
     }
 
     fn operation(&mut self) -> Option<()> {
