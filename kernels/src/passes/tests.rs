@@ -53,6 +53,35 @@ fn passes_keep_every_bit_of_random_kernels() {
     }
 }
 
+/// Words of valid kernels in wrong places: nothing may panic, and what the verifier accepts the
+/// passes must keep valid.
+#[test]
+fn damaged_kernels_are_refused_or_stay_valid() {
+    let mut n_valid = 0;
+    for seed in 0..3000 {
+        let text = generate::case(seed, 16).kernel.to_string();
+        let mut words: Vec<&str> = text.split_whitespace().collect();
+        for change in 0..1 + seed % 3 {
+            let choose = |k, n| crate::random::bits(seed, 2 * change + k) as usize % n;
+            let to = choose(0, words.len());
+            // Mostly grammatical: values take the place of values, arguments of arguments.
+            let alike = |word: &&&str| word.as_bytes()[0] == words[to].as_bytes()[0];
+            let others: Vec<&str> = words.iter().filter(alike).copied().collect();
+            words[to] = others[choose(1, others.len())];
+        }
+        let Ok(kernel) = parse(&words.join(" ")) else {
+            continue;
+        };
+        if verify(&kernel).is_ok() {
+            n_valid += 1;
+            let _ = optimize_with(kernel.clone(), &mut |pass, after| {
+                assert_eq!(verify(after), Ok(()), "{pass}\n{kernel}\n{after}");
+            });
+        }
+    }
+    assert!(n_valid > 500, "only {n_valid} damaged kernels were valid");
+}
+
 const HEADER: &str = "kernel(
     a0: array f64 @0, a1: array f64 @1, a2: array f64 @2 temporary, a3: array f64 @0,
     a4: scalar f64 @4, a5: scalar f64 @5, a6: gather f64 @1, a7: entries f64 @7,
