@@ -111,12 +111,13 @@ impl Merger {
         first
     }
 
+    /// The loop at `target` runs over this domain from now on, and is the last that does: an allowed
+    /// one after it would have been the target.
     fn give_rows(&mut self, target: usize, domain: u32) {
         if self.last_without_rows == Some(target) {
             self.last_without_rows = None;
             self.merged[target].domain = domain;
-            let last = self.last_of_domain.entry(domain).or_insert(target);
-            *last = target.max(*last);
+            self.last_of_domain.insert(domain, target);
         }
     }
 

@@ -132,11 +132,16 @@ fn merge_passes_over_independent_loops() {
       => loop d0 { %0 = load a0 store a1 %0 %2 = load a1 store a2 %2 }
          loop d1 { %0 = load a10 store a10 %0 }",
     );
-    // The loop between reads what the last one writes.
-    let same = "loop d0 { %0 = load a0 store a2 %0 }
-                loop d1 { %0 = load a1 reduce sum a9 %0 }
-                loop d0 { %0 = load a0 store a1 %0 }";
-    check(&format!("{same} => {same}"));
+    // The loop between reads what the last one writes, though not as the last of all.
+    check(
+        "loop d0 { %0 = load a0 store a2 %0 }
+         loop d1 { %0 = load a1 reduce sum a9 %0 }
+         loop d0 { %0 = load a1 store a2 %0 }
+         loop d0 { %0 = load a0 store a1 %0 }
+      => loop d0 { %0 = load a0 store a2 %0 %2 = load a1 store a2 %2 }
+         loop d1 { %0 = load a1 reduce sum a9 %0 }
+         loop d0 { %0 = load a0 store a1 %0 }",
+    );
 }
 
 #[test]
@@ -177,6 +182,11 @@ fn forward_hands_stored_values_on() {
     }";
     check(&format!("{same} => {same}"));
     let same = "loop d0 { %0 = load a1 store a0 %0 store a3 %0 %3 = load a0 store a2 %3 }";
+    check(&format!("{same} => {same}"));
+    // A product may read what its row has stored.
+    let same = "loop d0 {
+        %0 = load a0 store a1 %0 %2 = row_sum a8 a7 a6 store a2 %2 %4 = neg %0 store a1 %4
+    }";
     check(&format!("{same} => {same}"));
     // Loops follow each other.
     let same = "loop d0 { %0 = load a0 store a1 %0 } loop d0 { %0 = load a1 store a1 %0 }";
