@@ -186,6 +186,13 @@ impl Runtime {
         Arc::new(Store::new(self.clone(), shape, dtype, Contents::Unwritten))
     }
 
+    /// Whether the caller's handle of a store is the only one, that of the window apart.
+    #[must_use]
+    pub fn is_unique(&self, store: &Arc<Store>) -> bool {
+        let of_window = usize::from(self.inner().window.has(store));
+        Arc::strong_count(store) == 1 + of_window
+    }
+
     /// Issues a task: appends it to the window, and executes the window if that makes it full.
     ///
     /// # Errors

@@ -109,6 +109,11 @@ impl Window {
         Ok(())
     }
 
+    /// Whether a task of the window uses the store.
+    pub(crate) fn has(&self, store: &Store) -> bool {
+        self.known_slot(store).is_some()
+    }
+
     fn known_slot(&self, store: &Store) -> Option<u32> {
         // Relaxed: the window's lock orders all accesses.
         let word = store.window_slot.load(Ordering::Relaxed);
