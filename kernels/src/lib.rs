@@ -4,17 +4,23 @@
 //! its text form, verifier and passes, the reference interpreter that is the oracle for everything
 //! else, and the block executor that runs kernels fast.
 
+pub mod blocks;
 pub mod element;
 pub mod ir;
+pub mod isa;
 pub mod launch;
 mod math;
 mod ops;
 pub mod reduce;
 pub mod scalar;
+pub mod workers;
 
+pub use blocks::{Part, Program, Settings};
 pub use element::{DType, Element, Field, Numeric, Real, Value};
 pub use ir::{
     Arg, ArgId, ArgKind, BinaryOp, Inst, Kernel, KernelBuilder, Loop, RandomKind, ReduceOp,
     UnaryOp, ValueId,
 };
+pub use isa::Isa;
 pub use launch::{Extent, Launch, Layout, Operand, Structure};
+pub use workers::Workers;

@@ -1,0 +1,162 @@
+//! The instruction sets that the loops of [`crate::blocks`] are compiled for.
+//!
+//! A loop is written once, as a generic body that is inlined into one function per instruction
+//! set; the compiler turns each into SIMD code. [`PerIsa`] holds these functions, and a run picks
+//! one by [`Isa`]. All of them give the same bits.
+#![expect(
+    unsafe_code,
+    reason = "a function compiled for an instruction set may only run where it exists"
+)]
+
+/// An instruction set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Isa {
+    /// What every machine of the target has: SSE2 on x86-64, NEON on AArch64.
+    Baseline,
+    /// AVX2 with fused multiply-add (x86-64).
+    Avx2,
+    /// AVX-512 F, BW, CD, DQ, VL (x86-64).
+    Avx512,
+}
+
+impl Isa {
+    /// All instruction sets, narrow before wide.
+    pub const ALL: [Self; 3] = [Self::Baseline, Self::Avx2, Self::Avx512];
+
+    /// The widest instruction set of this machine.
+    #[must_use]
+    pub fn detect() -> Self {
+        let mut best = Self::Baseline;
+        for isa in Self::ALL {
+            if isa.is_available() {
+                best = isa;
+            }
+        }
+        best
+    }
+
+    /// The instruction sets of this machine, narrow before wide.
+    #[must_use]
+    pub fn available() -> Vec<Self> {
+        Self::ALL
+            .into_iter()
+            .filter(|isa| isa.is_available())
+            .collect()
+    }
+
+    /// Whether this machine has the instruction set.
+    #[must_use]
+    pub fn is_available(self) -> bool {
+        match self {
+            Self::Baseline => true,
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2 => {
+                use std::arch::is_x86_feature_detected as has;
+                has!("avx2") && has!("fma") && has!("bmi1") && has!("bmi2")
+            }
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512 => {
+                use std::arch::is_x86_feature_detected as has;
+                Self::Avx2.is_available()
+                    && has!("avx512f")
+                    && has!("avx512bw")
+                    && has!("avx512cd")
+                    && has!("avx512dq")
+                    && has!("avx512vl")
+            }
+            #[cfg(not(target_arch = "x86_64"))]
+            Self::Avx2 | Self::Avx512 => false,
+        }
+    }
+
+    /// The name in options and messages.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Baseline => "baseline",
+            Self::Avx2 => "avx2",
+            Self::Avx512 => "avx512",
+        }
+    }
+
+    /// The inverse of [`Isa::name`].
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|isa| isa.name() == name)
+    }
+}
+
+impl std::fmt::Display for Isa {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// One function, compiled for each instruction set.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PerIsa<F> {
+    functions: [F; Isa::ALL.len()],
+}
+
+impl<F: Copy> PerIsa<F> {
+    /// From the functions in the order of [`Isa::ALL`].
+    pub(crate) const fn new(functions: [F; Isa::ALL.len()]) -> Self {
+        Self { functions }
+    }
+
+    /// The function for one instruction set.
+    #[inline(always)]
+    pub(crate) fn get(&self, isa: Isa) -> F {
+        self.functions[isa as usize]
+    }
+}
+
+/// Defines a function that returns [`PerIsa`] of a generic, `#[inline(always)]` body.
+///
+/// `per_isa!(fn name<G: Bound>(argument: Type, ...) = body);`
+macro_rules! per_isa {
+    ($(#[$doc:meta])* $vis:vis fn $name:ident<$G:ident: $bound:path>(
+        $($arg:ident: $type:ty),* $(,)?
+    ) = $body:ident) => {
+        $(#[$doc])*
+        $vis fn $name<$G: $bound>() -> crate::isa::PerIsa<unsafe fn($($type),*)> {
+            unsafe fn baseline<$G: $bound>($($arg: $type),*) {
+                // SAFETY: the caller keeps the contract of the body.
+                unsafe { $body::<$G>($($arg),*) }
+            }
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx2,fma,bmi1,bmi2")]
+            unsafe fn avx2<$G: $bound>($($arg: $type),*) {
+                // SAFETY: as above; whoever picks this function has asked `Isa::is_available`.
+                unsafe { $body::<$G>($($arg),*) }
+            }
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(
+                enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,fma,bmi1,bmi2"
+            )]
+            unsafe fn avx512<$G: $bound>($($arg: $type),*) {
+                // SAFETY: as above.
+                unsafe { $body::<$G>($($arg),*) }
+            }
+            #[cfg(target_arch = "x86_64")]
+            return crate::isa::PerIsa::new([baseline::<$G>, avx2::<$G>, avx512::<$G>]);
+            #[cfg(not(target_arch = "x86_64"))]
+            return crate::isa::PerIsa::new([baseline::<$G>; 3]);
+        }
+    };
+}
+pub(crate) use per_isa;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_detection_agree() {
+        for isa in Isa::ALL {
+            assert_eq!(Isa::from_name(isa.name()), Some(isa));
+        }
+        assert_eq!(Isa::available().last(), Some(&Isa::detect()));
+        assert_eq!(Isa::available().first(), Some(&Isa::Baseline));
+    }
+}
