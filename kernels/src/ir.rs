@@ -9,9 +9,14 @@
 //! body, before the rows of their loop; so a loop whose body is all uniform is scalar arithmetic.
 //!
 //! Invariants, checked by [`crate::verify`]: operands are defined before use and have the types
-//! the operation takes; argument numbers exist and are used as their [`ArgKind`] says; each `Store`
-//! and `Reduce` writes a varying value, each `StoreScalar` a uniform one; a reduction's argument
-//! is neither loaded nor stored in the same kernel.
+//! the operation takes; argument numbers exist and are used as their [`ArgKind`] says; each
+//! `StoreScalar` writes a uniform value (`Store` and `Reduce` take either: a uniform value is the
+//! same for every row); a kernel reduces into an argument at most once, and does not reach its
+//! memory in any other way.
+//!
+//! The rows of a loop are independent, which only the launch can promise: an element that a row
+//! writes is read or written by no other row of that loop and by no uniform instruction of it, and
+//! one that a uniform instruction writes by no row.
 
 use crate::element::{DType, Value};
 
@@ -73,7 +78,7 @@ pub struct Loop {
 }
 
 /// One instruction of a loop's body.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Inst {
     /// A constant.
     Const(Value),
@@ -123,11 +128,11 @@ pub enum Inst {
         /// A `Gather` argument.
         x: Option<ArgId>,
     },
-    /// Writes a varying value to an `Array` argument at this row.
+    /// Writes a value to an `Array` argument at this row.
     Store(ArgId, ValueId),
     /// Writes a uniform value to a `Scalar` argument.
     StoreScalar(ArgId, ValueId),
-    /// Reduces a varying value over the rows into a `Reduction` argument, in the order of
+    /// Reduces a value over the rows into a `Reduction` argument, in the order of
     /// [`crate::reduce`].
     Reduce(ReduceOp, ArgId, ValueId),
 }
@@ -238,6 +243,33 @@ pub enum RandomKind {
     Uniform,
     /// `f64`, standard normal.
     Normal,
+}
+
+impl ArgKind {
+    /// All kinds of arguments.
+    pub const ALL: [Self; 7] = [
+        Self::Array,
+        Self::Scalar,
+        Self::Reduction,
+        Self::Gather,
+        Self::Entries,
+        Self::Structure,
+        Self::DenseRows,
+    ];
+
+    /// The name in the text form.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Array => "array",
+            Self::Scalar => "scalar",
+            Self::Reduction => "reduction",
+            Self::Gather => "gather",
+            Self::Entries => "entries",
+            Self::Structure => "structure",
+            Self::DenseRows => "dense_rows",
+        }
+    }
 }
 
 impl UnaryOp {
@@ -573,6 +605,38 @@ impl Inst {
         }
     }
 
+    /// Calls `visit` with each argument that the instruction reads or writes.
+    pub fn for_each_arg(&self, mut visit: impl FnMut(ArgId)) {
+        match *self {
+            Self::LoadScalar(arg)
+            | Self::Load(arg)
+            | Self::Store(arg, _)
+            | Self::StoreScalar(arg, _)
+            | Self::Reduce(_, arg, _) => visit(arg),
+            Self::RowSum {
+                structure,
+                entries,
+                x,
+            } => {
+                visit(structure);
+                visit(entries);
+                visit(x);
+            }
+            Self::RowReduce { matrix, x, .. } => {
+                visit(matrix);
+                x.into_iter().for_each(visit);
+            }
+            Self::Const(_)
+            | Self::Param(_)
+            | Self::Index
+            | Self::Unary(..)
+            | Self::Binary(..)
+            | Self::Select(..)
+            | Self::Cast(..)
+            | Self::Random { .. } => {}
+        }
+    }
+
     /// Whether the instruction writes memory, rather than only defining a value.
     #[must_use]
     pub const fn is_effect(&self) -> bool {
@@ -708,7 +772,7 @@ impl KernelBuilder {
         self.push(Inst::Binary(op, a, b))
     }
 
-    /// Writes a varying value to an `Array` argument.
+    /// Writes a value to an `Array` argument.
     pub fn store(&mut self, arg: ArgId, value: ValueId) {
         self.push(Inst::Store(arg, value));
     }
@@ -718,7 +782,7 @@ impl KernelBuilder {
         self.push(Inst::StoreScalar(arg, value));
     }
 
-    /// Reduces a varying value into a `Reduction` argument.
+    /// Reduces a value into a `Reduction` argument.
     pub fn reduce(&mut self, op: ReduceOp, arg: ArgId, value: ValueId) {
         self.push(Inst::Reduce(op, arg, value));
     }

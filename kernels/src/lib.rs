@@ -6,13 +6,21 @@
 
 pub mod blocks;
 pub mod element;
+#[cfg(test)]
+mod generate;
 pub mod ir;
 pub mod isa;
 pub mod launch;
 mod math;
 mod ops;
+mod random;
+pub mod passes;
+mod random;
 pub mod reduce;
+pub mod reference;
 pub mod scalar;
+pub mod text;
+pub mod verify;
 pub mod workers;
 
 pub use blocks::{Part, Program, Settings};

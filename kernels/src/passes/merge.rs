@@ -1,0 +1,175 @@
+//! Merging loops, so that what they both touch moves once.
+//!
+//! A loop merges into an earlier one of the same domain if it need not come after the end of that
+//! one, nor after any loop between: wherever one of the two loops writes memory that the other
+//! touches, both touch it row by row, through the same argument, so that row `i` of the later loop
+//! meets only row `i` of the earlier. A loop that is all uniform has no rows and merges with any.
+//!
+//! A merged loop runs the uniform instructions of its later part before the rows of its earlier
+//! part. That changes nothing: uniform instructions touch memory only through scalar arguments,
+//! rows never do, so the two could only meet in memory that is reached through two arguments, which
+//! the rule above refuses.
+
+use super::memory::Memories;
+use crate::ir::{self, ArgId, Inst, Kernel, Loop, ValueId};
+use std::collections::BTreeMap;
+
+pub(super) fn merge(kernel: &mut Kernel) {
+    let memories = Memories::new(&kernel.args);
+    let mut merger = Merger {
+        merged: Vec::new(),
+        last_of_domain: BTreeMap::new(),
+        last_without_rows: None,
+        touched: vec![None; memories.count()],
+        written: vec![None; memories.count()],
+        memories,
+    };
+    for loop_ in std::mem::take(&mut kernel.loops) {
+        merger.place(loop_);
+    }
+    kernel.loops = merger.merged;
+}
+
+struct Merger {
+    memories: Memories,
+    /// The loops so far.
+    merged: Vec<Loop>,
+    /// The last of them that has rows, for each domain.
+    last_of_domain: BTreeMap<u32, usize>,
+    /// The last of them that is all uniform, so that it can take any domain.
+    last_without_rows: Option<usize>,
+    /// For each memory, the last loop that touched it.
+    touched: Vec<Option<Touch>>,
+    /// For each memory, the last loop that wrote it.
+    written: Vec<Option<Touch>>,
+}
+
+/// How a loop touches one memory.
+#[derive(Clone, Copy)]
+struct Touch {
+    /// The position of the loop.
+    loop_: usize,
+    /// The argument, if it is the only one and is reached row by row.
+    by: Option<ArgId>,
+}
+
+/// One use of an argument by an instruction.
+struct Access {
+    arg: ArgId,
+    /// Whether each row reaches its own element only (or all uniform instructions the same one).
+    is_row_by_row: bool,
+    writes: bool,
+}
+
+impl Merger {
+    fn place(&mut self, loop_: Loop) {
+        let has_rows = !ir::uniform_values(&loop_.body)
+            .iter()
+            .all(|&uniform| uniform);
+        let first = self.first_allowed(&loop_.body);
+        let target = if has_rows {
+            let of_domain = self.last_of_domain.get(&loop_.domain).copied();
+            let is_allowed = |&at: &usize| at >= first;
+            of_domain
+                .filter(is_allowed)
+                .or(self.last_without_rows.filter(is_allowed))
+        } else {
+            // As early as possible, where it hinders nobody who comes later.
+            (first < self.merged.len()).then_some(first)
+        };
+        let target = target.unwrap_or_else(|| {
+            self.merged.push(Loop {
+                domain: loop_.domain,
+                body: Vec::new(),
+            });
+            self.last_without_rows = Some(self.merged.len() - 1);
+            self.merged.len() - 1
+        });
+        if has_rows {
+            self.give_rows(target, loop_.domain);
+        }
+        self.record(target, &loop_.body);
+        append(&mut self.merged[target].body, &loop_.body);
+    }
+
+    /// The first of the merged loops that need not have ended before this body begins.
+    fn first_allowed(&self, body: &[Inst]) -> usize {
+        let mut first = 0;
+        for_each_access(body, |access| {
+            let memory = self.memories.of(access.arg);
+            let conflict = if access.writes {
+                self.touched[memory]
+            } else {
+                self.written[memory]
+            };
+            if let Some(Touch { loop_, by }) = conflict {
+                let is_exchange = access.is_row_by_row && by == Some(access.arg);
+                first = first.max(if is_exchange { loop_ } else { loop_ + 1 });
+            }
+        });
+        first
+    }
+
+    fn give_rows(&mut self, target: usize, domain: u32) {
+        if self.last_without_rows == Some(target) {
+            self.last_without_rows = None;
+            self.merged[target].domain = domain;
+            let last = self.last_of_domain.entry(domain).or_insert(target);
+            *last = target.max(*last);
+        }
+    }
+
+    /// Notes that the loop at `target` now has this body too.
+    fn record(&mut self, target: usize, body: &[Inst]) {
+        for_each_access(body, |access| {
+            let memory = self.memories.of(access.arg);
+            let touch = Touch {
+                loop_: target,
+                by: access.is_row_by_row.then_some(access.arg),
+            };
+            join(&mut self.touched[memory], touch);
+            let is_writer = self.written[memory].is_some_and(|touch| touch.loop_ == target);
+            if access.writes {
+                // The loop now comes last of all that touch the memory; what it read counts too.
+                self.written[memory] = self.touched[memory];
+            } else if is_writer {
+                join(&mut self.written[memory], touch);
+            }
+        });
+    }
+}
+
+/// Keeps the touch of the later loop, and what two touches of one loop have in common.
+fn join(last: &mut Option<Touch>, next: Touch) {
+    match last {
+        Some(last) if last.loop_ > next.loop_ => {}
+        Some(last) if last.loop_ == next.loop_ => {
+            last.by = last.by.filter(|&arg| next.by == Some(arg));
+        }
+        _ => *last = Some(next),
+    }
+}
+
+fn for_each_access(body: &[Inst], mut visit: impl FnMut(Access)) {
+    for inst in body {
+        let is_row_by_row = matches!(
+            inst,
+            Inst::Load(_) | Inst::Store(..) | Inst::LoadScalar(_) | Inst::StoreScalar(..)
+        );
+        inst.for_each_arg(|arg| {
+            visit(Access {
+                arg,
+                is_row_by_row,
+                writes: inst.is_effect(),
+            });
+        });
+    }
+}
+
+fn append(body: &mut Vec<Inst>, next: &[Inst]) {
+    let offset = body.len() as ValueId;
+    body.extend(
+        next.iter()
+            .map(|inst| inst.map_operands(|value| value + offset)),
+    );
+}
