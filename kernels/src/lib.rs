@@ -13,7 +13,6 @@ pub mod isa;
 pub mod launch;
 mod math;
 mod ops;
-mod random;
 pub mod passes;
 mod random;
 pub mod reduce;

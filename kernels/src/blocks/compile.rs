@@ -18,9 +18,7 @@ use super::loops::MapLoop;
 use super::rows::{RowReduction, RowSumLoop, row_sum};
 use super::table::{self, Entry};
 use crate::element::DType;
-use crate::ir::{
-    ArgId, BinaryOp, Inst, Kernel, Loop, UnaryOp, ValueId, uniform_values, value_types,
-};
+use crate::ir::{ArgId, BinaryOp, Inst, Kernel, Loop, ValueId, uniform_values, value_types};
 use crate::isa::PerIsa;
 use std::collections::BTreeMap;
 
@@ -407,7 +405,9 @@ impl Op {
     fn reads(&self) -> [Operand; 3] {
         match *self {
             Self::Map(_, inputs) => inputs,
-            Self::Store(_, _, value) | Self::Reduce(_, value) => [value, Operand::None, Operand::None],
+            Self::Store(_, _, value) | Self::Reduce(_, value) => {
+                [value, Operand::None, Operand::None]
+            }
             Self::Index | Self::Load(..) | Self::RowSum(..) | Self::RowReduce(..) => {
                 [Operand::None; 3]
             }

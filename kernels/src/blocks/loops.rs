@@ -72,10 +72,10 @@ unsafe fn map<M: Map>(chunks: usize, out: *mut u8, inputs: &[Input; 3]) {
 
 /// Defines operations: `Name<T: Bound>(operands) -> result = expression;`.
 macro_rules! operations {
-    ($($name:ident<$T:ident: $($bound:ident)+*>($a:tt: $A:ty, $b:tt: $B:ty, $c:tt: $C:ty)
+    ($($name:ident<$T:ident: $bound:path>($a:tt: $A:ty, $b:tt: $B:ty, $c:tt: $C:ty)
         -> $out:ty = $value:expr;)*) => {$(
         pub(super) struct $name<$T>(PhantomData<$T>);
-        impl<$T: $($bound)+*> Map for $name<$T> {
+        impl<$T: $bound> Map for $name<$T> {
             type A = $A;
             type B = $B;
             type C = $C;
@@ -105,7 +105,7 @@ operations! {
     Conj<T: NumericOps>(a: T, _: (), _: ()) -> T = a.conj();
     Re<T: NumericOps>(a: T, _: (), _: ()) -> T::Abs = a.re();
     Im<T: NumericOps>(a: T, _: (), _: ()) -> T::Abs = a.im();
-    IsNonzero<T: Copy + Default + PartialEq>(a: T, _: (), _: ()) -> u8 =
+    IsNonzero<T: Comparable>(a: T, _: (), _: ()) -> u8 =
         u8::from(a != T::default());
 
     Add<T: NumericOps>(a: T, b: T, _: ()) -> T = a.add(b);
@@ -116,16 +116,24 @@ operations! {
     Rem<T: OrderedOps>(a: T, b: T, _: ()) -> T = a.rem(b);
     Min<T: OrderedOps>(a: T, b: T, _: ()) -> T = OrderedOps::min(a, b);
     Max<T: OrderedOps>(a: T, b: T, _: ()) -> T = OrderedOps::max(a, b);
-    Eq<T: Copy + PartialEq>(a: T, b: T, _: ()) -> u8 = u8::from(a == b);
-    Ne<T: Copy + PartialEq>(a: T, b: T, _: ()) -> u8 = u8::from(a != b);
-    Lt<T: Copy + PartialOrd>(a: T, b: T, _: ()) -> u8 = u8::from(a < b);
-    Le<T: Copy + PartialOrd>(a: T, b: T, _: ()) -> u8 = u8::from(a <= b);
+    Eq<T: Comparable>(a: T, b: T, _: ()) -> u8 = u8::from(a == b);
+    Ne<T: Comparable>(a: T, b: T, _: ()) -> u8 = u8::from(a != b);
+    Lt<T: Sortable>(a: T, b: T, _: ()) -> u8 = u8::from(a < b);
+    Le<T: Sortable>(a: T, b: T, _: ()) -> u8 = u8::from(a <= b);
     And<T: Bits>(a: T, b: T, _: ()) -> T = a & b;
     Or<T: Bits>(a: T, b: T, _: ()) -> T = a | b;
     Xor<T: Bits>(a: T, b: T, _: ()) -> T = a ^ b;
 
     Select<T: Copy>(condition: u8, a: T, b: T) -> T = if condition != 0 { a } else { b };
 }
+
+/// What `Eq` and `Ne` ask for.
+pub(super) trait Comparable: Copy + Default + PartialEq {}
+impl<T: Copy + Default + PartialEq> Comparable for T {}
+
+/// What `Lt` and `Le` ask for.
+pub(super) trait Sortable: Copy + PartialOrd {}
+impl<T: Copy + PartialOrd> Sortable for T {}
 
 /// Integers as bits, and `bool` as its byte.
 pub(super) trait Bits:

@@ -22,16 +22,16 @@
 #![expect(unsafe_code, reason = "passes on the promises about a launch")]
 
 mod compile;
+mod lanes;
+mod loops;
+mod rows;
 mod run;
-mod uniform;
 mod steps;
 mod strided;
 mod table;
-mod loops;
-mod lanes;
-mod rows;
 #[cfg(test)]
 mod tests;
+mod uniform;
 
 use crate::ir::{ArgId, Inst, Kernel};
 use crate::isa::Isa;
@@ -153,13 +153,22 @@ fn is_divisible(kernel: &Kernel) -> bool {
     for inst in &loop_.body {
         match *inst {
             Inst::StoreScalar(arg, _) => written.push(memory(arg)),
-            Inst::Store(..) | Inst::Reduce(..) => {}
-            _ => {
-                inst.map_args(|arg| {
-                    read.push(memory(arg));
-                    arg
-                });
+            Inst::LoadScalar(arg) | Inst::Load(arg) => read.push(memory(arg)),
+            Inst::RowSum { entries, x, .. } => read.extend([memory(entries), memory(x)]),
+            Inst::RowReduce { matrix, x, .. } => {
+                read.push(memory(matrix));
+                read.extend(x.map(memory));
             }
+            Inst::Const(_)
+            | Inst::Param(_)
+            | Inst::Index
+            | Inst::Unary(..)
+            | Inst::Binary(..)
+            | Inst::Select(..)
+            | Inst::Cast(..)
+            | Inst::Random { .. }
+            | Inst::Store(..)
+            | Inst::Reduce(..) => {}
         }
     }
     !written.iter().any(|memory| read.contains(memory))

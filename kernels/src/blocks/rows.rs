@@ -1,5 +1,8 @@
 //! Row operations: the products of a sparse and of a dense matrix, a block of rows at a time.
-#![expect(unsafe_code, reason = "reads the matrix through pointers of the launch")]
+#![expect(
+    unsafe_code,
+    reason = "reads the matrix through pointers of the launch"
+)]
 
 use super::lanes::{
     AllTrue, AnyTrue, Fold, Greatest, LaneElement, Least, Prod, Sum, fold_elements, join_lanes,
@@ -66,7 +69,11 @@ unsafe fn sum_rows<T: NumericOps>(rows: &SparseRows, out: *mut u8) {
         } else {
             let own_len = rows.own_len;
             sum_rows_of(rows, out, |j| {
-                let (from, index) = if j < own_len { (own, j) } else { (ghosts, j - own_len) };
+                let (from, index) = if j < own_len {
+                    (own, j)
+                } else {
+                    (ghosts, j - own_len)
+                };
                 from.add(index).read_unaligned()
             });
         }
@@ -216,7 +223,8 @@ unsafe fn reduce_rows<R: RowFold>(rows: &DenseRows, out: *mut u8) {
         // SAFETY: row `row < n` of the matrix, and element `row` of `out`.
         unsafe {
             let data = rows.data.offset(row as isize * rows.row_bytes).cast();
-            out.add(row).write_unaligned(reduce_row::<R>(rows, data, identity));
+            out.add(row)
+                .write_unaligned(reduce_row::<R>(rows, data, identity));
         }
     }
 }
@@ -248,7 +256,9 @@ unsafe fn reduce_row<R: RowFold>(
     let Some(last) = n_trees.checked_sub(1) else {
         return identity;
     };
-    (0..last).rev().fold(trees[last], |right, i| join(trees[i], right))
+    (0..last)
+        .rev()
+        .fold(trees[last], |right, i| join(trees[i], right))
 }
 
 /// The columns `first..first + n` of a row, which are one tile.

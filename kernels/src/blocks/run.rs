@@ -92,10 +92,10 @@ struct Shared {
 
 /// An array operand with its layout simplified.
 #[derive(Clone, Copy, Debug)]
-struct Array {
-    data: *mut u8,
-    layout: Layout,
-    is_contiguous: bool,
+pub(super) struct Array {
+    pub(super) data: *mut u8,
+    pub(super) layout: Layout,
+    pub(super) is_contiguous: bool,
 }
 
 impl Default for Shared {
@@ -193,13 +193,16 @@ impl<'a> Rows<'a> {
     fn of_part(&self, i: usize, n: usize, mut visit: impl FnMut(Range<usize>)) {
         let (first, end) = (self.n_units * i / n, self.n_units * (i + 1) / n);
         let (first, end) = (first as u64, end as u64);
-        let local = |unit: u64| (unit * self.unit).saturating_sub(self.offset).min(self.len) as usize;
+        let local =
+            |unit: u64| (unit * self.unit).saturating_sub(self.offset).min(self.len) as usize;
         let Some(ranges) = self.ranges else {
             return visit(local(first)..local(end));
         };
         let mut before = 0;
         for range in ranges {
-            let skip = |units: u64| range.start + units.clamp(before, before + range.end - range.start) - before;
+            let skip = |units: u64| {
+                range.start + units.clamp(before, before + range.end - range.start) - before
+            };
             visit(local(skip(first))..local(skip(end)));
             before += range.end - range.start;
         }
@@ -208,7 +211,12 @@ impl<'a> Rows<'a> {
 
 /// The length of the blocks: as set, or the longest that fits the cache, evened out over the rows
 /// that are run without a break.
-fn block_len(program: &LoopProgram, tile_len: usize, rows: &Rows<'_>, settings: &Settings) -> usize {
+fn block_len(
+    program: &LoopProgram,
+    tile_len: usize,
+    rows: &Rows<'_>,
+    settings: &Settings,
+) -> usize {
     if settings.block_len > 0 {
         return settings.block_len;
     }
@@ -223,14 +231,14 @@ fn block_len(program: &LoopProgram, tile_len: usize, rows: &Rows<'_>, settings: 
 
 /// One run of a loop, as all its threads see it.
 #[derive(Debug)]
-struct Run<'a> {
-    program: &'a LoopProgram,
-    launch: &'a Launch<'a>,
-    extent: Extent,
-    arrays: &'a [Array],
-    splats: &'a [Splat],
-    isa: Isa,
-    block_len: usize,
+pub(super) struct Run<'a> {
+    pub(super) program: &'a LoopProgram,
+    pub(super) launch: &'a Launch<'a>,
+    pub(super) extent: Extent,
+    pub(super) arrays: &'a [Array],
+    pub(super) splats: &'a [Splat],
+    pub(super) isa: Isa,
+    pub(super) block_len: usize,
 }
 
 // SAFETY: threads only read the run; they write through its pointers to rows and partials of their
@@ -246,13 +254,16 @@ impl Run<'_> {
             per_row += 1;
             match *step {
                 Step::RowSum { structure, .. } => {
-                    if let Operand::Structure(structure) = self.launch.operands[structure as usize] {
+                    if let Operand::Structure(structure) = self.launch.operands[structure as usize]
+                    {
                         // SAFETY: `Program::run` asks for `rows + 1` positions.
                         entries += unsafe { *structure.pos.add(structure.rows) - *structure.pos };
                     }
                 }
                 Step::RowReduce { matrix, .. } => {
-                    if let Operand::DenseRows { columns, .. } = self.launch.operands[matrix as usize] {
+                    if let Operand::DenseRows { columns, .. } =
+                        self.launch.operands[matrix as usize]
+                    {
                         per_row += columns;
                     }
                 }
@@ -280,7 +291,7 @@ struct Scratch {
 /// A cache line.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
-struct Line(#[expect(dead_code, reason = "used through pointers")] [u8; 64]);
+pub(super) struct Line(#[expect(dead_code, reason = "used through pointers")] [u8; 64]);
 
 impl Scratch {
     const EMPTY: Self = Self {
@@ -292,7 +303,7 @@ impl Scratch {
 }
 
 /// At least `bytes` bytes of a buffer, which grows where it must.
-fn buffer(lines: &mut Vec<Line>, bytes: usize) -> *mut u8 {
+pub(super) fn buffer(lines: &mut Vec<Line>, bytes: usize) -> *mut u8 {
     let n = bytes.div_ceil(size_of::<Line>());
     if lines.len() < n {
         lines.resize(n, Line([0; 64]));
@@ -301,14 +312,14 @@ fn buffer(lines: &mut Vec<Line>, bytes: usize) -> *mut u8 {
 }
 
 /// One thread of a run.
-struct Worker<'a> {
-    run: &'a Run<'a>,
+pub(super) struct Worker<'a> {
+    pub(super) run: &'a Run<'a>,
     /// The address of each slot in blocks of whole chunks; then in shorter ones, which must not
     /// read or write an array beyond its last row and so use registers instead.
-    whole: &'a [Address],
-    ragged: &'a [Address],
-    lanes: &'a mut [Lanes],
-    dense: &'a mut Vec<Line>,
+    pub(super) whole: &'a [Address],
+    pub(super) ragged: &'a [Address],
+    pub(super) lanes: &'a mut [Lanes],
+    pub(super) dense: &'a mut Vec<Line>,
 }
 
 impl<'a> Worker<'a> {

@@ -1,5 +1,8 @@
 //! One block through all steps of a loop.
-#![expect(unsafe_code, reason = "follows the pointers of a launch, block by block")]
+#![expect(
+    unsafe_code,
+    reason = "follows the pointers of a launch, block by block"
+)]
 
 use super::compile::{Slot, SlotId, Step};
 use super::loops::{CHUNK, Input};
@@ -12,7 +15,7 @@ use crate::launch::{Operand, Structure};
 
 /// Where the rows of a slot lie.
 #[derive(Clone, Copy, Debug)]
-struct Address {
+pub(super) struct Address {
     /// Local row 0 of an array, or the first row of the block.
     data: *mut u8,
     /// Bytes from row to row of an array, 0 for what holds one block.

@@ -85,8 +85,14 @@ unsafe fn copy_elements<T: Copy>(count: usize, from: (*const u8, isize), to: (*m
     for i in 0..count as isize {
         // SAFETY: element `i < count` of both sequences, which the caller promises.
         unsafe {
-            let value = from.0.offset(i * from.1 * size).cast::<T>().read_unaligned();
-            to.0.offset(i * to.1 * size).cast::<T>().write_unaligned(value);
+            let value = from
+                .0
+                .offset(i * from.1 * size)
+                .cast::<T>()
+                .read_unaligned();
+            to.0.offset(i * to.1 * size)
+                .cast::<T>()
+                .write_unaligned(value);
         }
     }
 }

@@ -1,5 +1,8 @@
 //! Uniform instructions: scalar arithmetic before the rows of a loop.
-#![expect(unsafe_code, reason = "reads and writes scalars through pointers of the launch")]
+#![expect(
+    unsafe_code,
+    reason = "reads and writes scalars through pointers of the launch"
+)]
 
 use super::loops::CHUNK;
 use crate::element::{DType, Element, Value};
@@ -15,7 +18,12 @@ pub(super) type Splat = [[u64; 2]; CHUNK];
 ///
 /// # Safety
 /// The launch must fit the kernel, as [`super::Program::run`] says.
-pub(super) unsafe fn uniform(inst: Inst, dtype: DType, values: &[Value], launch: &Launch<'_>) -> Value {
+pub(super) unsafe fn uniform(
+    inst: Inst,
+    dtype: DType,
+    values: &[Value],
+    launch: &Launch<'_>,
+) -> Value {
     let value = |number: u32| values[number as usize];
     match inst {
         Inst::Const(constant) => constant,
@@ -29,9 +37,11 @@ pub(super) unsafe fn uniform(inst: Inst, dtype: DType, values: &[Value], launch:
         }
         Inst::Unary(op, a) => scalar::unary(op, value(a)),
         Inst::Binary(op, a, b) => scalar::binary(op, value(a), value(b)),
-        Inst::Select(condition, a, b) => {
-            value(if value(condition) == true.to_value() { a } else { b })
-        }
+        Inst::Select(condition, a, b) => value(if value(condition) == true.to_value() {
+            a
+        } else {
+            b
+        }),
         Inst::Cast(dtype, a) => scalar::cast(dtype, value(a)),
         Inst::Random { kind, seed, index } => {
             let ([seed, _], [index, _]) = (value(seed).bits(), value(index).bits());
@@ -88,12 +98,13 @@ unsafe fn write(value: Value, data: *mut u8) {
     unsafe {
         match value.dtype().size() {
             1 => data.write(low as u8),
-            4 => data.cast().write_unaligned(low as u32),
+            4 => data.cast::<u32>().write_unaligned(low as u32),
             8 if value.dtype() == DType::ComplexF32 => {
-                data.cast().write_unaligned([low as u32, high as u32]);
+                data.cast::<[u32; 2]>()
+                    .write_unaligned([low as u32, high as u32]);
             }
-            8 => data.cast().write_unaligned(low),
-            _ => data.cast().write_unaligned([low, high]),
+            8 => data.cast::<u64>().write_unaligned(low),
+            _ => data.cast::<[u64; 2]>().write_unaligned([low, high]),
         }
     }
 }
@@ -108,4 +119,3 @@ pub(super) fn splat(value: Value) -> Splat {
     }
     splat
 }
-
