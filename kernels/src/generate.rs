@@ -194,7 +194,7 @@ impl Case {
 }
 
 /// The word with each NaN of type `dtype` in it replaced by the one of this toolchain.
-fn one_nan(dtype: DType, word: u64) -> u64 {
+pub(crate) fn one_nan(dtype: DType, word: u64) -> u64 {
     let single = |bits: u64| match f32::from_bits(bits as u32) {
         x if x.is_nan() => u64::from(f32::NAN.to_bits()),
         _ => bits & 0xffff_ffff,

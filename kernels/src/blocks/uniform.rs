@@ -92,7 +92,7 @@ unsafe fn read(dtype: DType, data: *const u8) -> Value {
 
 /// # Safety
 /// `data` must be writable as an element of the value's type.
-unsafe fn write(value: Value, data: *mut u8) {
+pub(super) unsafe fn write(value: Value, data: *mut u8) {
     let [low, high] = value.bits();
     // SAFETY: the caller's promise.
     unsafe {
