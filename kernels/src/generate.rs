@@ -11,7 +11,7 @@ mod choices;
 use self::body::BodyBuilder;
 use self::choices::Choices;
 use crate::element::{DType, Value};
-use crate::ir::{Arg, ArgId, ArgKind, Kernel};
+use crate::ir::{Arg, ArgId, ArgKind, Inst, Kernel, value_types};
 use crate::launch::{Extent, Launch, Layout, Operand, Structure};
 use crate::reduce::Partial;
 
@@ -113,6 +113,31 @@ impl Case {
         data
     }
 
+    /// The data with one NaN in place of all others, whose sign and payload mean nothing.
+    pub(crate) fn with_one_nan(&self, mut data: Data) -> Data {
+        for arg in &self.kernel.args {
+            for word in &mut data.buffers[arg.memory as usize] {
+                *word = one_nan(arg.dtype.real(), *word);
+            }
+        }
+        for loop_ in &self.kernel.loops {
+            let types = value_types(&self.kernel, &loop_.body);
+            for inst in &loop_.body {
+                let Inst::Reduce(_, arg, a) = *inst else {
+                    continue;
+                };
+                let dtype = types[a as usize].expect("generated kernels are well typed");
+                let Binding::Reduction { slots } = self.bindings[arg as usize] else {
+                    unreachable!("a reduction is bound to slots")
+                };
+                for partial in &mut data.partials[slots] {
+                    partial.bits = partial.bits.map(|word| one_nan(dtype.real(), word));
+                }
+            }
+        }
+        data
+    }
+
     fn operands(&self, data: &mut Data) -> Vec<Operand> {
         let buffers: Vec<*mut u8> = data
             .buffers
@@ -162,6 +187,19 @@ impl Case {
             .zip(&self.bindings)
             .map(bind)
             .collect()
+    }
+}
+
+/// The word with each NaN of type `dtype` in it replaced by the one of this toolchain.
+pub(crate) fn one_nan(dtype: DType, word: u64) -> u64 {
+    let single = |bits: u64| match f32::from_bits(bits as u32) {
+        x if x.is_nan() => u64::from(f32::NAN.to_bits()),
+        _ => bits & 0xffff_ffff,
+    };
+    match dtype {
+        DType::F64 if f64::from_bits(word).is_nan() => f64::NAN.to_bits(),
+        DType::F32 => single(word >> 32) << 32 | single(word),
+        _ => word,
     }
 }
 

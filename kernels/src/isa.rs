@@ -3,10 +3,6 @@
 //! A loop is written once, as a generic body that is inlined into one function per instruction
 //! set; the compiler turns each into SIMD code. [`PerIsa`] holds these functions, and a run picks
 //! one by [`Isa`]. All of them give the same bits.
-#![expect(
-    unsafe_code,
-    reason = "a function compiled for an instruction set may only run where it exists"
-)]
 
 /// An instruction set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -22,9 +22,12 @@ pub mod text;
 pub mod verify;
 pub mod workers;
 
+pub use blocks::{Part, Program, Settings};
 pub use element::{DType, Element, Field, Numeric, Real, Value};
 pub use ir::{
     Arg, ArgId, ArgKind, BinaryOp, Inst, Kernel, KernelBuilder, Loop, RandomKind, ReduceOp,
     UnaryOp, ValueId,
 };
+pub use isa::Isa;
 pub use launch::{Extent, Launch, Layout, Operand, Structure};
+pub use workers::Workers;

@@ -1,0 +1,251 @@
+//! What the block executor costs: nanoseconds per element in the cache, bytes per second from
+//! memory, products with the matrix of the 5-point stencil, on 1 and 2 threads.
+//!
+//! `cargo bench -p sparsefuse-kernels --bench blocks [-- NAME]` runs the rows whose name contains
+//! NAME. Each figure is the best of several batches.
+#![expect(unsafe_code, reason = "binds kernels to memory of this program")]
+
+use sparsefuse_kernels::{
+    ArgId, ArgKind, BinaryOp, DType, Element, Extent, Inst, Kernel, KernelBuilder, Launch, Layout,
+    Operand, Part, Program, ReduceOp, Settings, Structure, UnaryOp, ValueId, Workers,
+    reduce::Partial,
+};
+use std::time::{Duration, Instant};
+
+fn main() {
+    let filter = std::env::args().skip(1).find(|arg| !arg.starts_with('-'));
+    let filter = filter.unwrap_or_default();
+    let workers = [Workers::new(1), Workers::new(2)].map(|workers| workers.expect("threads start"));
+    println!(
+        "{:28} {:>9} {:>9} {:>12} {:>9} {:>9}",
+        "kernel", "rows", "threads", "us", "ns/row", "GB/s"
+    );
+    for n in [1_000, 10_000, 100_000, 10_000_000] {
+        for (name, bytes, kernel) in kernels() {
+            if name.contains(&filter) {
+                workers
+                    .iter()
+                    .for_each(|w| vectors(name, &kernel, bytes, n, w));
+            }
+        }
+    }
+    for side in [32, 128, 512, 1024, 2048] {
+        for fused in [false, true] {
+            let name = if fused { "spmv + dot" } else { "spmv" };
+            if name.contains(&filter) {
+                workers.iter().for_each(|w| stencil(name, side, fused, w));
+            }
+        }
+    }
+}
+
+/// A name, the bytes that a row moves, and the kernel. Arguments: a scalar, arrays x, y, z, a
+/// reduction.
+fn kernels() -> Vec<(&'static str, usize, Kernel)> {
+    let mut all = Vec::new();
+    let mut add = |name, bytes, body: &dyn Fn(&mut KernelBuilder, [ValueId; 3])| {
+        let mut build = KernelBuilder::new();
+        let a = build.arg(DType::F64, ArgKind::Scalar);
+        let [x, y, _] = [(); 3].map(|()| build.arg(DType::F64, ArgKind::Array));
+        build.arg(DType::F64, ArgKind::Reduction);
+        let values = [build.load_scalar(a), build.load(x), build.load(y)];
+        body(&mut build, values);
+        all.push((name, bytes, build.finish()));
+    };
+    let (x, y, z, sum): (ArgId, ArgId, ArgId, ArgId) = (1, 2, 3, 4);
+    add("add: z = x + y", 24, &|b, [_, xs, ys]| {
+        let s = b.binary(BinaryOp::Add, xs, ys);
+        b.store(z, s);
+    });
+    add("axpy: y = a * x + y", 24, &|b, [a, xs, ys]| {
+        let ax = b.binary(BinaryOp::Mul, a, xs);
+        let s = b.binary(BinaryOp::Add, ax, ys);
+        b.store(y, s);
+    });
+    add("triad: z = x + a * y", 24, &|b, [a, xs, ys]| {
+        let ay = b.binary(BinaryOp::Mul, a, ys);
+        let s = b.binary(BinaryOp::Add, xs, ay);
+        b.store(z, s);
+    });
+    add("dot: sum(x * y)", 16, &|b, [_, xs, ys]| {
+        let p = b.binary(BinaryOp::Mul, xs, ys);
+        b.reduce(ReduceOp::Sum, sum, p);
+    });
+    add("sum(x)", 8, &|b, [_, xs, _]| {
+        b.reduce(ReduceOp::Sum, sum, xs)
+    });
+    add("argmax(x)", 8, &|b, [_, xs, _]| {
+        b.reduce(ReduceOp::ArgMax, sum, xs)
+    });
+    add("cg tail: x,y updates, dot", 40, &|b, [a, xs, ys]| {
+        let zs = b.load(z);
+        let az = b.binary(BinaryOp::Mul, a, zs);
+        let new_x = b.binary(BinaryOp::Add, xs, az);
+        b.store(x, new_x);
+        let new_y = b.binary(BinaryOp::Sub, ys, az);
+        b.store(y, new_y);
+        let square = b.binary(BinaryOp::Mul, new_y, new_y);
+        b.reduce(ReduceOp::Sum, sum, square);
+    });
+    add("z = exp(x)", 16, &|b, [_, xs, _]| {
+        let e = b.unary(UnaryOp::Exp, xs);
+        b.store(z, e);
+    });
+    add("1000 times y = y + x", 24, &|b, [_, xs, ys]| {
+        let s = (0..1000).fold(ys, |s, _| b.binary(BinaryOp::Add, s, xs));
+        b.store(y, s);
+    });
+    all
+}
+
+fn vectors(name: &str, kernel: &Kernel, bytes: usize, n: usize, workers: &Workers) {
+    if name.starts_with("1000") && n > 10_000 {
+        return;
+    }
+    let mut scalar = 1e-9f64;
+    let mut arrays = [0, 1, 2].map(|k| vec![1.0 + f64::from(k); n]);
+    let mut partials = vec![
+        Partial {
+            bits: [0; 2],
+            index: 0
+        };
+        n.div_ceil(1024)
+    ];
+    let mut operands = vec![Operand::Scalar {
+        data: (&raw mut scalar).cast(),
+    }];
+    operands.extend(arrays.iter_mut().map(|array| Operand::Array {
+        data: array.as_mut_ptr().cast(),
+        layout: Layout::contiguous(n),
+    }));
+    operands.push(Operand::Reduction {
+        partials: partials.as_mut_ptr(),
+    });
+    report(name, kernel, &operands, n, bytes as f64, workers);
+}
+
+/// `z = A x`, and the dot product of `z` and `x` in the same pass.
+fn stencil(name: &str, side: usize, fused: bool, workers: &Workers) {
+    let n = side * side;
+    let (mut pos, mut crd, mut vals) = (vec![0u64], Vec::<u32>::new(), Vec::new());
+    for row in 0..n {
+        let (i, j) = (row / side, row % side);
+        let mut entry = |exists: bool, column: usize, value: f64| {
+            if exists {
+                crd.push(column as u32);
+                vals.push(value);
+            }
+        };
+        entry(i > 0, row.wrapping_sub(side), -1.0);
+        entry(j > 0, row.wrapping_sub(1), -1.0);
+        entry(true, row, 4.0);
+        entry(j + 1 < side, row + 1, -1.0);
+        entry(i + 1 < side, row + side, -1.0);
+        pos.push(crd.len() as u64);
+    }
+    let mut x = vec![1.0f64; n];
+    let mut y = vec![0.0f64; n];
+    let mut partials = vec![
+        Partial {
+            bits: [0; 2],
+            index: 0
+        };
+        n.div_ceil(1024)
+    ];
+    let operands = [
+        Operand::Structure(Structure {
+            pos: pos.as_ptr(),
+            crd: crd.as_ptr(),
+            rows: n,
+        }),
+        Operand::Entries {
+            data: vals.as_ptr().cast(),
+        },
+        Operand::Gather {
+            own: x.as_ptr().cast(),
+            own_len: n,
+            ghosts: std::ptr::null(),
+        },
+        Operand::Array {
+            data: y.as_mut_ptr().cast(),
+            layout: Layout::contiguous(n),
+        },
+        Operand::Array {
+            data: x.as_mut_ptr().cast(),
+            layout: Layout::contiguous(n),
+        },
+        Operand::Reduction {
+            partials: partials.as_mut_ptr(),
+        },
+    ];
+    let mut build = KernelBuilder::new();
+    let structure = build.arg(DType::U32, ArgKind::Structure);
+    let entries = build.arg(DType::F64, ArgKind::Entries);
+    let gathered = build.arg(DType::F64, ArgKind::Gather);
+    let out = build.arg(DType::F64, ArgKind::Array);
+    let rows = build.arg(DType::F64, ArgKind::Array);
+    let dot = build.arg(DType::F64, ArgKind::Reduction);
+    let ax = build.push(Inst::RowSum {
+        structure,
+        entries,
+        x: gathered,
+    });
+    build.store(out, ax);
+    if fused {
+        let xs = build.load(rows);
+        let product = build.binary(BinaryOp::Mul, ax, xs);
+        build.reduce(ReduceOp::Sum, dot, product);
+    }
+    let bytes = (8 * (n + 1) + 12 * crd.len() + 16 * n) as f64 / n as f64;
+    report(name, &build.finish(), &operands, n, bytes, workers);
+}
+
+fn report(
+    name: &str,
+    kernel: &Kernel,
+    operands: &[Operand],
+    n: usize,
+    bytes: f64,
+    workers: &Workers,
+) {
+    let program = Program::compile(kernel);
+    let domains = [Extent {
+        start: 0,
+        len: n as u64,
+    }];
+    let launch = Launch {
+        domains: &domains,
+        operands,
+        params: &[],
+        tile_len: 1024,
+    };
+    let settings = Settings {
+        parallel_threshold: 20_000,
+        ..Settings::default()
+    };
+    // SAFETY: the operands point to memory of the caller with `n` rows each.
+    let time = best(|| unsafe { program.run(&launch, Part::All, &settings, workers) });
+    let seconds = time.as_secs_f64();
+    println!(
+        "{name:28} {n:9} {:9} {:12.3} {:9.3} {:9.1}",
+        workers.count(),
+        seconds * 1e6,
+        seconds * 1e9 / n as f64,
+        bytes * n as f64 / seconds / 1e9
+    );
+}
+
+/// The shortest time of a call: batches of about 3 ms, for about 60 ms.
+fn best(mut call: impl FnMut()) -> Duration {
+    let start = Instant::now();
+    call();
+    let once = start.elapsed().max(Duration::from_nanos(20));
+    let batch = (3_000_000 / once.as_nanos()).clamp(1, 100_000) as u32;
+    let mut best = Duration::MAX;
+    for _ in 0..20 {
+        let start = Instant::now();
+        (0..batch).for_each(|_| call());
+        best = best.min(start.elapsed() / batch);
+    }
+    best
+}

@@ -1,0 +1,546 @@
+//! From a kernel to the steps that the block executor runs.
+//!
+//! For each loop: uniform instructions are set aside, every other becomes a [`Step`] on *slots*.
+//! A slot is where the rows of a value lie while a block runs: a register (a buffer for one block),
+//! the memory of an argument, or a chunk of copies of a uniform value. Registers are shared by
+//! values whose lives do not overlap.
+//!
+//! Two decisions save copies. A value that is only loaded is read where it lies, unless a store
+//! changes that memory while the value lives. A value that is stored is computed right there,
+//! unless somebody still needs what lay there before. Both hold for contiguous arrays only, which
+//! the launch decides, so each such slot names a register to fall back to.
+//!
+//! The invariant: for every run, a slot keeps its rows from the step that writes it to the last
+//! one that reads it.
+
+use super::lanes::Reduction;
+use super::loops::MapLoop;
+use super::rows::{RowReduction, RowSumLoop, row_sum};
+use super::table::{self, Entry};
+use crate::element::DType;
+use crate::ir::{ArgId, BinaryOp, Inst, Kernel, Loop, ValueId, uniform_values, value_types};
+use crate::isa::PerIsa;
+use std::collections::BTreeMap;
+
+/// The number of a slot of a loop.
+pub(super) type SlotId = u32;
+
+/// Where the rows of a value lie while a block runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Slot {
+    /// A buffer for elements of a size; `offset` is the sum of the sizes of those before it.
+    Register { size: usize, offset: usize },
+    /// The memory of an array, or a register if it is not contiguous.
+    Memory {
+        arg: ArgId,
+        size: usize,
+        register: SlotId,
+    },
+    /// Copies of the uniform value with this number.
+    Uniform { number: u32 },
+}
+
+/// What happens to a block.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Step {
+    /// An element loop.
+    Map {
+        run: PerIsa<MapLoop>,
+        out: SlotId,
+        inputs: [SlotId; 3],
+    },
+    /// Writes the global numbers of the rows.
+    Index { out: SlotId },
+    /// Fills a slot from an array, if it is not the array itself.
+    Load {
+        arg: ArgId,
+        size: usize,
+        out: SlotId,
+    },
+    /// Writes a slot to an array, unless the slot is that array itself (`is_direct`).
+    Store {
+        arg: ArgId,
+        size: usize,
+        value: SlotId,
+        is_direct: bool,
+    },
+    /// A product with a sparse matrix.
+    RowSum {
+        run: PerIsa<RowSumLoop>,
+        structure: ArgId,
+        entries: ArgId,
+        x: ArgId,
+        out: SlotId,
+    },
+    /// A reduction of the rows of a dense matrix.
+    RowReduce {
+        reduce: RowReduction,
+        matrix: ArgId,
+        x: Option<ArgId>,
+        out: SlotId,
+    },
+    /// Joins the rows to the lanes of a reduction, given by its place among the loop's.
+    Reduce { reduction: usize, value: SlotId },
+}
+
+/// A loop, ready to run.
+#[derive(Clone, Debug)]
+pub(super) struct LoopProgram {
+    pub(super) domain: u32,
+    /// The uniform instructions and the types of their values (`Bool` for effects), their operands
+    /// renumbered: instruction `i` defines number `i`.
+    pub(super) uniforms: Vec<(Inst, DType)>,
+    pub(super) steps: Vec<Step>,
+    pub(super) slots: Vec<Slot>,
+    /// The sum of the sizes of the registers.
+    pub(super) register_bytes: usize,
+    /// Bytes of a row that the steps touch at most: registers and arrays.
+    pub(super) row_bytes: usize,
+    pub(super) reductions: Vec<(ArgId, Reduction)>,
+}
+
+/// Compiles one loop of a verified kernel.
+pub(super) fn compile(kernel: &Kernel, loop_: &Loop) -> LoopProgram {
+    let lowered = lower(kernel, loop_);
+    let plan = Plan::new(kernel, &lowered);
+    assign(loop_.domain, kernel, lowered, &plan)
+}
+
+/// An operand of a lowered instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Operand {
+    None,
+    /// A number of [`Lowered::uniforms`].
+    Uniform(u32),
+    /// A number of [`Lowered::values`].
+    Value(usize),
+}
+
+/// A varying instruction, one step each.
+#[derive(Clone, Copy, Debug)]
+enum Op {
+    Map(PerIsa<MapLoop>, [Operand; 3]),
+    Index,
+    Load(ArgId, usize),
+    RowSum(PerIsa<RowSumLoop>, [ArgId; 3]),
+    RowReduce(RowReduction, ArgId, Option<ArgId>),
+    Store(ArgId, usize, Operand),
+    Reduce(usize, Operand),
+}
+
+/// A varying value: where it is defined and last read, as positions in [`Lowered::ops`].
+#[derive(Clone, Copy, Debug)]
+struct VaryingValue {
+    size: usize,
+    defined: usize,
+    last_read: usize,
+}
+
+/// A loop's body in terms of steps, before slots are assigned.
+#[derive(Debug, Default)]
+struct Lowered {
+    uniforms: Vec<(Inst, DType)>,
+    ops: Vec<Op>,
+    /// The value that each op defines.
+    outs: Vec<Option<usize>>,
+    values: Vec<VaryingValue>,
+    reductions: Vec<(ArgId, Reduction)>,
+}
+
+fn lower(kernel: &Kernel, loop_: &Loop) -> Lowered {
+    let types = value_types(kernel, &loop_.body);
+    let uniform = uniform_values(&loop_.body);
+    let mut lowered = Lowered::default();
+    let mut operands: Vec<Operand> = Vec::with_capacity(loop_.body.len());
+    let dtype = |value: ValueId| types[value as usize].expect("the verifier admits typed operands");
+    for (i, &inst) in loop_.body.iter().enumerate() {
+        let operand = if uniform[i] {
+            lowered.uniform(inst, types[i], &operands)
+        } else {
+            lowered.varying(kernel, inst, &dtype, &operands)
+        };
+        operands.push(operand);
+    }
+    lowered
+}
+
+impl Lowered {
+    fn uniform(&mut self, inst: Inst, dtype: Option<DType>, operands: &[Operand]) -> Operand {
+        let inst = inst.map_operands(|value| match operands[value as usize] {
+            Operand::Uniform(number) => number,
+            Operand::None | Operand::Value(_) => {
+                unreachable!("a uniform instruction has uniform operands")
+            }
+        });
+        self.uniforms.push((inst, dtype.unwrap_or(DType::Bool)));
+        Operand::Uniform(self.uniforms.len() as u32 - 1)
+    }
+
+    fn varying(
+        &mut self,
+        kernel: &Kernel,
+        inst: Inst,
+        dtype: &impl Fn(ValueId) -> DType,
+        operands: &[Operand],
+    ) -> Operand {
+        let of = |value: ValueId| operands[value as usize];
+        let size = |arg: ArgId| kernel.args[arg as usize].dtype.size();
+        match inst {
+            Inst::Const(_) | Inst::Param(_) | Inst::LoadScalar(_) | Inst::StoreScalar(..) => {
+                unreachable!("the verifier admits these as uniform instructions only")
+            }
+            Inst::Index => self.define(Op::Index, 8),
+            Inst::Load(arg) => self.define(Op::Load(arg, size(arg)), size(arg)),
+            Inst::Unary(op, a) => self.map(table::unary(op, dtype(a)), [of(a)]),
+            Inst::Binary(op @ (BinaryOp::Gt | BinaryOp::Ge), a, b) => {
+                self.map(table::binary(op, dtype(a)), [of(b), of(a)])
+            }
+            Inst::Binary(op, a, b) => self.map(table::binary(op, dtype(a)), [of(a), of(b)]),
+            Inst::Select(condition, a, b) => {
+                self.map(table::select(dtype(a)), [of(condition), of(a), of(b)])
+            }
+            Inst::Cast(to, a) => table::cast(dtype(a), to)
+                .into_iter()
+                .fold(of(a), |value, entry| self.map(entry, [value])),
+            Inst::Random { kind, seed, index } => {
+                self.map(table::random(kind), [of(seed), of(index)])
+            }
+            Inst::RowSum {
+                structure,
+                entries,
+                x,
+            } => {
+                let run = row_sum(kernel.args[entries as usize].dtype);
+                self.define(Op::RowSum(run, [structure, entries, x]), size(entries))
+            }
+            Inst::RowReduce { op, matrix, x } => {
+                let dtype = kernel.args[matrix as usize].dtype;
+                let reduce = RowReduction::new(op, dtype, x.is_some());
+                self.define(Op::RowReduce(reduce, matrix, x), dtype.size())
+            }
+            Inst::Store(arg, a) => {
+                let value = self.vary(of(a), dtype(a));
+                self.effect(Op::Store(arg, size(arg), value))
+            }
+            Inst::Reduce(op, arg, a) => {
+                let value = self.vary(of(a), dtype(a));
+                self.reductions.push((arg, Reduction::new(op, dtype(a))));
+                self.effect(Op::Reduce(self.reductions.len() - 1, value))
+            }
+        }
+    }
+
+    /// The operand itself if it varies, else its copy in every row.
+    fn vary(&mut self, operand: Operand, dtype: DType) -> Operand {
+        match operand {
+            Operand::Uniform(_) => self.map(table::copy(dtype), [operand]),
+            Operand::None | Operand::Value(_) => operand,
+        }
+    }
+
+    fn map<const N: usize>(&mut self, entry: Entry, operands: [Operand; N]) -> Operand {
+        let mut inputs = [Operand::None; 3];
+        inputs[..N].copy_from_slice(&operands);
+        self.define(Op::Map(entry.run, inputs), entry.out_size)
+    }
+
+    fn define(&mut self, op: Op, size: usize) -> Operand {
+        let number = self.values.len();
+        self.effect(op);
+        let defined = self.ops.len() - 1;
+        self.outs[defined] = Some(number);
+        self.values.push(VaryingValue {
+            size,
+            defined,
+            last_read: defined,
+        });
+        Operand::Value(number)
+    }
+
+    fn effect(&mut self, op: Op) -> Operand {
+        let position = self.ops.len();
+        for read in op.reads() {
+            if let Operand::Value(value) = read {
+                self.values[value].last_read = position;
+            }
+        }
+        self.ops.push(op);
+        self.outs.push(None);
+        Operand::None
+    }
+}
+
+/// Which values need no register of their own where arrays are contiguous.
+#[derive(Debug)]
+struct Plan {
+    /// For each value: the array that it is read from or computed in.
+    in_place: Vec<Option<ArgId>>,
+    /// For each value: the store that it is computed for.
+    direct_store: Vec<Option<usize>>,
+}
+
+impl Plan {
+    fn new(kernel: &Kernel, lowered: &Lowered) -> Self {
+        let mut plan = Self {
+            in_place: vec![None; lowered.values.len()],
+            direct_store: vec![None; lowered.values.len()],
+        };
+        let memory = |arg: ArgId| kernel.args[arg as usize].memory;
+        let accesses = Accesses::new(lowered, memory);
+        for &store in &accesses.stores {
+            let (at, arg, value) = store;
+            if plan.direct_store[value].is_none() && accesses.allows_direct(&plan, lowered, store) {
+                plan.direct_store[value] = Some(at);
+                plan.in_place[value] = Some(arg);
+            }
+        }
+        for &(at, arg, value) in &accesses.loads {
+            let is_overwritten = accesses.stores.iter().any(|&(store, to, stored)| {
+                let is_direct = plan.direct_store[stored] == Some(store);
+                memory(to) == memory(arg)
+                    && !is_direct
+                    && at < store
+                    && store < lowered.values[value].last_read
+            });
+            if !is_overwritten {
+                plan.in_place[value] = Some(arg);
+            }
+        }
+        plan
+    }
+
+    fn is_direct(&self, at: usize, stored: Operand) -> bool {
+        match stored {
+            Operand::Value(value) => self.direct_store[value] == Some(at),
+            Operand::None | Operand::Uniform(_) => false,
+        }
+    }
+}
+
+/// The loads and stores of a loop: position, argument, value.
+#[derive(Debug)]
+struct Accesses<M> {
+    loads: Vec<(usize, ArgId, usize)>,
+    stores: Vec<(usize, ArgId, usize)>,
+    memory: M,
+}
+
+impl<M: Fn(ArgId) -> u32> Accesses<M> {
+    fn new(lowered: &Lowered, memory: M) -> Self {
+        let (mut loads, mut stores) = (Vec::new(), Vec::new());
+        for (at, op) in lowered.ops.iter().enumerate() {
+            match (*op, lowered.outs[at]) {
+                (Op::Load(arg, _), Some(value)) => loads.push((at, arg, value)),
+                (Op::Store(arg, _, Operand::Value(value)), _) => stores.push((at, arg, value)),
+                _ => {}
+            }
+        }
+        Self {
+            loads,
+            stores,
+            memory,
+        }
+    }
+
+    /// Whether `value` may be computed in the memory of `arg`, where the store at `at` puts it:
+    /// that memory must hold nothing that is still read when the value is defined, and must not be
+    /// loaded or stored before the value has been stored and read for the last time.
+    fn allows_direct(&self, plan: &Plan, lowered: &Lowered, store: (usize, ArgId, usize)) -> bool {
+        let (at, arg, value) = store;
+        let memory = (self.memory)(arg);
+        let same = |other: ArgId| (self.memory)(other) == memory;
+        let VaryingValue {
+            defined, last_read, ..
+        } = lowered.values[value];
+        let is_computed = !matches!(lowered.ops[defined], Op::Load(..));
+        let loads_agree = self.loads.iter().all(|&(load, from, loaded)| {
+            let is_between = defined < load && load < at;
+            let is_needed = load < defined && lowered.values[loaded].last_read > defined;
+            !same(from) || !(is_between || is_needed)
+        });
+        let stores_agree = self.stores.iter().all(|&(other, to, stored)| {
+            let is_between = other != at && defined < other && other <= last_read;
+            let is_needed = plan.direct_store[stored] == Some(other)
+                && lowered.values[stored].defined < defined
+                && lowered.values[stored].last_read > defined;
+            !same(to) || !(is_between || is_needed)
+        });
+        is_computed && loads_agree && stores_agree
+    }
+}
+
+/// Gives each value its slot and turns the ops into steps.
+fn assign(domain: u32, kernel: &Kernel, lowered: Lowered, plan: &Plan) -> LoopProgram {
+    let mut slots = Slots::default();
+    let mut steps = Vec::with_capacity(lowered.ops.len());
+    for (at, &op) in lowered.ops.iter().enumerate() {
+        let is_dead = lowered.outs[at].is_some_and(|value| lowered.values[value].last_read == at);
+        if is_dead {
+            continue;
+        }
+        let reads = op.reads().map(|operand| slots.of(operand));
+        slots.release(&lowered, at);
+        let out = lowered.outs[at].map(|value| slots.place(&lowered, plan, value));
+        steps.push(op.step(reads, out.unwrap_or_default(), at, plan));
+    }
+    let mut arrays: Vec<ArgId> = lowered.ops.iter().filter_map(Op::array).collect();
+    arrays.sort_unstable();
+    arrays.dedup();
+    let array_bytes: usize = arrays
+        .iter()
+        .map(|&arg| kernel.args[arg as usize].dtype.size())
+        .sum();
+    LoopProgram {
+        domain,
+        uniforms: lowered.uniforms,
+        steps,
+        row_bytes: slots.register_bytes + array_bytes,
+        register_bytes: slots.register_bytes,
+        slots: slots.slots,
+        reductions: lowered.reductions,
+    }
+}
+
+impl Op {
+    fn reads(&self) -> [Operand; 3] {
+        match *self {
+            Self::Map(_, inputs) => inputs,
+            Self::Store(_, _, value) | Self::Reduce(_, value) => {
+                [value, Operand::None, Operand::None]
+            }
+            Self::Index | Self::Load(..) | Self::RowSum(..) | Self::RowReduce(..) => {
+                [Operand::None; 3]
+            }
+        }
+    }
+
+    /// The array that a load or a store reaches.
+    fn array(&self) -> Option<ArgId> {
+        match *self {
+            Self::Load(arg, _) | Self::Store(arg, ..) => Some(arg),
+            Self::Map(..)
+            | Self::Index
+            | Self::RowSum(..)
+            | Self::RowReduce(..)
+            | Self::Reduce(..) => None,
+        }
+    }
+
+    fn step(self, reads: [SlotId; 3], out: SlotId, at: usize, plan: &Plan) -> Step {
+        match self {
+            Self::Map(run, _) => Step::Map {
+                run,
+                out,
+                inputs: reads,
+            },
+            Self::Index => Step::Index { out },
+            Self::Load(arg, size) => Step::Load { arg, size, out },
+            Self::RowSum(run, [structure, entries, x]) => Step::RowSum {
+                run,
+                structure,
+                entries,
+                x,
+                out,
+            },
+            Self::RowReduce(reduce, matrix, x) => Step::RowReduce {
+                reduce,
+                matrix,
+                x,
+                out,
+            },
+            Self::Store(arg, size, value) => Step::Store {
+                arg,
+                size,
+                value: reads[0],
+                is_direct: plan.is_direct(at, value),
+            },
+            Self::Reduce(reduction, _) => Step::Reduce {
+                reduction,
+                value: reads[0],
+            },
+        }
+    }
+}
+
+/// The slots given out so far, and the registers that nobody holds.
+#[derive(Debug, Default)]
+struct Slots {
+    slots: Vec<Slot>,
+    register_bytes: usize,
+    /// Free registers and their sizes.
+    free: Vec<(usize, SlotId)>,
+    /// The slot of each value that has one.
+    of_value: BTreeMap<usize, SlotId>,
+    of_uniform: BTreeMap<u32, SlotId>,
+}
+
+impl Slots {
+    fn add(&mut self, slot: Slot) -> SlotId {
+        self.slots.push(slot);
+        self.slots.len() as SlotId - 1
+    }
+
+    /// The slot of an operand; any slot for an operand that is not there, which no loop reads.
+    fn of(&mut self, operand: Operand) -> SlotId {
+        match operand {
+            Operand::None => 0,
+            Operand::Value(value) => self.of_value[&value],
+            Operand::Uniform(number) => {
+                if let Some(&slot) = self.of_uniform.get(&number) {
+                    return slot;
+                }
+                let slot = self.add(Slot::Uniform { number });
+                self.of_uniform.insert(number, slot);
+                slot
+            }
+        }
+    }
+
+    /// Gives back the registers of the values that are read at `at` for the last time. The value
+    /// defined there may get one of them: element loops read a chunk before they write it.
+    fn release(&mut self, lowered: &Lowered, at: usize) {
+        for operand in lowered.ops[at].reads() {
+            let Operand::Value(value) = operand else {
+                continue;
+            };
+            let VaryingValue {
+                size, last_read, ..
+            } = lowered.values[value];
+            if last_read != at {
+                continue;
+            }
+            if let Some(slot) = self.of_value.remove(&value) {
+                let register = match self.slots[slot as usize] {
+                    Slot::Memory { register, .. } => register,
+                    Slot::Register { .. } | Slot::Uniform { .. } => slot,
+                };
+                self.free.push((size, register));
+            }
+        }
+    }
+
+    fn place(&mut self, lowered: &Lowered, plan: &Plan, value: usize) -> SlotId {
+        let size = lowered.values[value].size;
+        let register = self.register(size);
+        let slot = match plan.in_place[value] {
+            None => register,
+            Some(arg) => self.add(Slot::Memory {
+                arg,
+                size,
+                register,
+            }),
+        };
+        self.of_value.insert(value, slot);
+        slot
+    }
+
+    fn register(&mut self, size: usize) -> SlotId {
+        let free = self.free.iter().rposition(|&(of, _)| of == size);
+        if let Some(free) = free {
+            return self.free.swap_remove(free).1;
+        }
+        let offset = self.register_bytes;
+        self.register_bytes += size;
+        self.add(Slot::Register { size, offset })
+    }
+}

@@ -1,0 +1,239 @@
+//! The element loops: one operation over the rows of a block.
+//!
+//! Loops work on whole chunks of [`CHUNK`] rows: all operands of a chunk are read before its
+//! result is written, so a result may take the place of an operand of the same size, and nothing
+//! has to be proved about overlap for the compiler to use SIMD. An operand that is the same in
+//! all rows is one chunk of copies that is read again and again ([`Input::step`] is 0).
+//!
+//! In here a `bool` is a `u8` that is 0 or 1, because rows between the end of a block and the end
+//! of its last chunk hold whatever lay there before; their results are computed and never used.
+
+use crate::isa::per_isa;
+use crate::ops::{FloatOps, NumericOps, OrderedOps, RealOps};
+use crate::random;
+use crate::scalar::CastTo;
+use num_complex::Complex;
+use std::marker::PhantomData;
+use std::ops::{BitAnd, BitOr, BitXor};
+
+/// The rows of a chunk.
+pub(super) const CHUNK: usize = 16;
+
+/// An operand of an element loop.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Input {
+    /// The element of the first row.
+    pub(super) data: *const u8,
+    /// Bytes from one chunk to the next.
+    pub(super) step: usize,
+}
+
+/// A loop over `chunks` chunks that writes to `out`.
+///
+/// # Safety
+/// For each operand that the operation takes, `data + c * step` must be readable as [`CHUNK`]
+/// elements of its type for every `c` in `0..chunks`, and `out` writable as `chunks * CHUNK`
+/// elements; `out` may overlap an operand only if it is the same chunk by chunk. Nothing needs to
+/// be aligned. The instruction set of the function must be available.
+pub(super) type MapLoop = unsafe fn(chunks: usize, out: *mut u8, inputs: &[Input; 3]);
+
+/// An operation on up to three elements; operands that it does not have are of type `()`.
+pub(super) trait Map {
+    type A: Copy;
+    type B: Copy;
+    type C: Copy;
+    type Out: Copy;
+    fn apply(a: Self::A, b: Self::B, c: Self::C) -> Self::Out;
+}
+
+per_isa!(
+    /// The loop of an operation.
+    pub(super) fn map_loop<M: Map>(chunks: usize, out: *mut u8, inputs: &[Input; 3]) = map
+);
+
+#[inline(always)]
+unsafe fn map<M: Map>(chunks: usize, out: *mut u8, inputs: &[Input; 3]) {
+    let [a, b, c] = *inputs;
+    let mut out = out.cast::<[M::Out; CHUNK]>();
+    for chunk in 0..chunks {
+        // SAFETY: `MapLoop` promises that the chunk is there for reading and for writing; all
+        // element types here admit any bits.
+        unsafe {
+            let a = a.data.add(chunk * a.step).cast::<[M::A; CHUNK]>();
+            let b = b.data.add(chunk * b.step).cast::<[M::B; CHUNK]>();
+            let c = c.data.add(chunk * c.step).cast::<[M::C; CHUNK]>();
+            let (a, b, c) = (a.read_unaligned(), b.read_unaligned(), c.read_unaligned());
+            let result: [M::Out; CHUNK] = std::array::from_fn(|k| M::apply(a[k], b[k], c[k]));
+            out.write_unaligned(result);
+            out = out.add(1);
+        }
+    }
+}
+
+/// Defines operations: `Name<T: Bound>(operands) -> result = expression;`.
+macro_rules! operations {
+    ($($name:ident<$T:ident: $bound:path>($a:tt: $A:ty, $b:tt: $B:ty, $c:tt: $C:ty)
+        -> $out:ty = $value:expr;)*) => {$(
+        pub(super) struct $name<$T>(PhantomData<$T>);
+        impl<$T: $bound> Map for $name<$T> {
+            type A = $A;
+            type B = $B;
+            type C = $C;
+            type Out = $out;
+            #[inline(always)]
+            fn apply($a: $A, $b: $B, $c: $C) -> $out {
+                $value
+            }
+        }
+    )*};
+}
+
+operations! {
+    Copied<T: Copy>(a: T, _: (), _: ()) -> T = a;
+    Neg<T: NumericOps>(a: T, _: (), _: ()) -> T = a.neg();
+    Abs<T: NumericOps>(a: T, _: (), _: ()) -> T::Abs = a.abs();
+    Sqrt<T: FloatOps>(a: T, _: (), _: ()) -> T = a.sqrt();
+    Exp<T: FloatOps>(a: T, _: (), _: ()) -> T = a.exp();
+    Log<T: FloatOps>(a: T, _: (), _: ()) -> T = a.log();
+    Sin<T: FloatOps>(a: T, _: (), _: ()) -> T = a.sin();
+    Cos<T: FloatOps>(a: T, _: (), _: ()) -> T = a.cos();
+    Tanh<T: FloatOps>(a: T, _: (), _: ()) -> T = a.tanh();
+    Erf<T: RealOps>(a: T, _: (), _: ()) -> T = a.erf();
+    Floor<T: OrderedOps>(a: T, _: (), _: ()) -> T = a.floor();
+    Ceil<T: OrderedOps>(a: T, _: (), _: ()) -> T = a.ceil();
+    Sign<T: NumericOps>(a: T, _: (), _: ()) -> T = a.sign();
+    Conj<T: NumericOps>(a: T, _: (), _: ()) -> T = a.conj();
+    Re<T: NumericOps>(a: T, _: (), _: ()) -> T::Abs = a.re();
+    Im<T: NumericOps>(a: T, _: (), _: ()) -> T::Abs = a.im();
+    IsNonzero<T: Comparable>(a: T, _: (), _: ()) -> u8 =
+        u8::from(a != T::default());
+
+    Add<T: NumericOps>(a: T, b: T, _: ()) -> T = a.add(b);
+    Sub<T: NumericOps>(a: T, b: T, _: ()) -> T = a.sub(b);
+    Mul<T: NumericOps>(a: T, b: T, _: ()) -> T = a.mul(b);
+    Div<T: NumericOps>(a: T, b: T, _: ()) -> T = a.div(b);
+    Pow<T: NumericOps>(a: T, b: T, _: ()) -> T = a.pow(b);
+    Rem<T: OrderedOps>(a: T, b: T, _: ()) -> T = a.rem(b);
+    Min<T: OrderedOps>(a: T, b: T, _: ()) -> T = OrderedOps::min(a, b);
+    Max<T: OrderedOps>(a: T, b: T, _: ()) -> T = OrderedOps::max(a, b);
+    Eq<T: Comparable>(a: T, b: T, _: ()) -> u8 = u8::from(a == b);
+    Ne<T: Comparable>(a: T, b: T, _: ()) -> u8 = u8::from(a != b);
+    Lt<T: Sortable>(a: T, b: T, _: ()) -> u8 = u8::from(a < b);
+    Le<T: Sortable>(a: T, b: T, _: ()) -> u8 = u8::from(a <= b);
+    And<T: Bits>(a: T, b: T, _: ()) -> T = a & b;
+    Or<T: Bits>(a: T, b: T, _: ()) -> T = a | b;
+    Xor<T: Bits>(a: T, b: T, _: ()) -> T = a ^ b;
+
+    Select<T: Copy>(condition: u8, a: T, b: T) -> T = if condition != 0 { a } else { b };
+}
+
+/// What `Eq` and `Ne` ask for.
+pub(super) trait Comparable: Copy + Default + PartialEq {}
+impl<T: Copy + Default + PartialEq> Comparable for T {}
+
+/// What `Lt` and `Le` ask for.
+pub(super) trait Sortable: Copy + PartialOrd {}
+impl<T: Copy + PartialOrd> Sortable for T {}
+
+/// Integers as bits, and `bool` as its byte.
+pub(super) trait Bits:
+    Copy + BitAnd<Output = Self> + BitOr<Output = Self> + BitXor<Output = Self>
+{
+}
+impl Bits for u8 {}
+impl Bits for u32 {}
+impl Bits for u64 {}
+
+/// `bool` negated.
+pub(super) struct Not;
+impl Map for Not {
+    type A = u8;
+    type B = ();
+    type C = ();
+    type Out = u8;
+    #[inline(always)]
+    fn apply(a: u8, (): (), (): ()) -> u8 {
+        u8::from(a == 0)
+    }
+}
+
+/// A conversion between real types.
+pub(super) struct Cast<T, U>(PhantomData<(T, U)>);
+impl<T: Copy + CastTo<U>, U: Copy> Map for Cast<T, U> {
+    type A = T;
+    type B = ();
+    type C = ();
+    type Out = U;
+    #[inline(always)]
+    fn apply(a: T, (): (), (): ()) -> U {
+        a.cast_to()
+    }
+}
+
+/// A `bool` as a number.
+pub(super) struct Number<U>(PhantomData<U>);
+impl<U: Copy> Map for Number<U>
+where
+    u32: CastTo<U>,
+{
+    type A = u8;
+    type B = ();
+    type C = ();
+    type Out = U;
+    #[inline(always)]
+    fn apply(a: u8, (): (), (): ()) -> U {
+        u32::from(a).cast_to()
+    }
+}
+
+/// A real number as a complex one of the same precision.
+pub(super) struct ToComplex<T>(PhantomData<T>);
+impl<T: Copy + Default> Map for ToComplex<T> {
+    type A = T;
+    type B = ();
+    type C = ();
+    type Out = Complex<T>;
+    #[inline(always)]
+    fn apply(a: T, (): (), (): ()) -> Complex<T> {
+        Complex::new(a, T::default())
+    }
+}
+
+/// A complex number in another precision.
+pub(super) struct CastParts<T, U>(PhantomData<(T, U)>);
+impl<T: Copy + CastTo<U>, U: Copy> Map for CastParts<T, U> {
+    type A = Complex<T>;
+    type B = ();
+    type C = ();
+    type Out = Complex<U>;
+    #[inline(always)]
+    fn apply(a: Complex<T>, (): (), (): ()) -> Complex<U> {
+        Complex::new(a.re.cast_to(), a.im.cast_to())
+    }
+}
+
+/// Random numbers from a seed and an index.
+pub(super) struct RandomBits;
+pub(super) struct RandomUniform;
+pub(super) struct RandomNormal;
+
+macro_rules! random {
+    ($($name:ident: $function:ident -> $out:ty;)*) => {$(
+        impl Map for $name {
+            type A = u64;
+            type B = i64;
+            type C = ();
+            type Out = $out;
+            #[inline(always)]
+            fn apply(seed: u64, index: i64, (): ()) -> $out {
+                random::$function(seed, index as u64)
+            }
+        }
+    )*};
+}
+
+random! {
+    RandomBits: bits -> u64;
+    RandomUniform: uniform -> f64;
+    RandomNormal: normal -> f64;
+}

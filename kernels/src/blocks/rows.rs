@@ -1,0 +1,311 @@
+//! Row operations: the products of a sparse and of a dense matrix, a block of rows at a time.
+#![expect(
+    unsafe_code,
+    reason = "reads the matrix through pointers of the launch"
+)]
+
+use super::lanes::{
+    AllTrue, AnyTrue, Fold, Greatest, LaneElement, Least, Prod, Sum, fold_elements, join_lanes,
+};
+use crate::element::DType;
+use crate::ir::ReduceOp;
+use crate::isa::{PerIsa, per_isa};
+use crate::ops::{NumericOps, OrderedOps};
+use crate::reduce::{LANES, identity};
+use num_complex::Complex;
+use std::marker::PhantomData;
+
+/// The rows of a sparse matrix that one call multiplies.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SparseRows {
+    /// The number of rows.
+    pub(super) n: usize,
+    /// `n + 1` positions.
+    pub(super) pos: *const u64,
+    /// The position of the first entry of `crd` and `entries`.
+    pub(super) base: u64,
+    /// Column indices, by position from `base`.
+    pub(super) crd: *const u32,
+    /// Entries, by position from `base`.
+    pub(super) entries: *const u8,
+    /// The elements of `x` with indices below `own_len`.
+    pub(super) own: *const u8,
+    pub(super) own_len: usize,
+    /// The others; null if there are none.
+    pub(super) ghosts: *const u8,
+}
+
+/// Writes the row sums of a sparse matrix to `out`.
+///
+/// # Safety
+/// The pointers of `rows` must be valid as [`crate::launch::Structure`] and
+/// [`crate::launch::Operand`] say, `out` writable as `n` elements, and the instruction set
+/// available.
+pub(super) type RowSumLoop = unsafe fn(rows: &SparseRows, out: *mut u8);
+
+/// The loop of [`crate::Inst::RowSum`].
+pub(super) fn row_sum(dtype: DType) -> PerIsa<RowSumLoop> {
+    match dtype {
+        DType::F32 => row_sum_loop::<f32>(),
+        DType::F64 => row_sum_loop::<f64>(),
+        DType::ComplexF32 => row_sum_loop::<Complex<f32>>(),
+        DType::ComplexF64 => row_sum_loop::<Complex<f64>>(),
+        DType::I32 | DType::U32 => row_sum_loop::<u32>(),
+        DType::I64 | DType::U64 => row_sum_loop::<u64>(),
+        DType::Bool => panic!("the verifier admits no row sum of {dtype}"),
+    }
+}
+
+per_isa!(fn row_sum_loop<T: NumericOps>(rows: &SparseRows, out: *mut u8) = sum_rows);
+
+#[inline(always)]
+unsafe fn sum_rows<T: NumericOps>(rows: &SparseRows, out: *mut u8) {
+    let (own, ghosts) = (rows.own.cast::<T>(), rows.ghosts.cast::<T>());
+    // SAFETY: a column index is a valid index of the operand `x`, whose first `own_len` elements
+    // are `own` and whose others are `ghosts`; without ghosts all of them are `own`.
+    unsafe {
+        if rows.ghosts.is_null() {
+            sum_rows_of(rows, out, |j| own.add(j).read_unaligned());
+        } else {
+            let own_len = rows.own_len;
+            sum_rows_of(rows, out, |j| {
+                let (from, index) = if j < own_len {
+                    (own, j)
+                } else {
+                    (ghosts, j - own_len)
+                };
+                from.add(index).read_unaligned()
+            });
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn sum_rows_of<T: NumericOps>(rows: &SparseRows, out: *mut u8, x: impl Fn(usize) -> T) {
+    let (out, entries) = (out.cast::<T>(), rows.entries.cast::<T>());
+    // SAFETY: positions never decrease and lie in the structure, so `k` is an entry of it.
+    unsafe {
+        let mut k = (*rows.pos - rows.base) as usize;
+        for row in 0..rows.n {
+            let end = (*rows.pos.add(row + 1) - rows.base) as usize;
+            let mut sum = T::ZERO;
+            while k < end {
+                let entry = entries.add(k).read_unaligned();
+                sum = entry.mul_add(x(*rows.crd.add(k) as usize), sum);
+                k += 1;
+            }
+            out.add(row).write_unaligned(sum);
+        }
+    }
+}
+
+/// The rows of a dense matrix that one call reduces.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct DenseRows {
+    /// The number of rows.
+    pub(super) n: usize,
+    /// The first element of the first row; the elements of a row are neighbours.
+    pub(super) data: *const u8,
+    /// Bytes from row to row.
+    pub(super) row_bytes: isize,
+    /// Elements of a row.
+    pub(super) columns: usize,
+    /// `columns` elements, or null where the rows are reduced as they are.
+    pub(super) x: *const u8,
+    pub(super) tile_len: usize,
+    /// The bits of the reduction of nothing.
+    pub(super) identity: [u64; 2],
+}
+
+/// Writes the reductions of the rows of a dense matrix to `out`.
+///
+/// # Safety
+/// The pointers of `rows` must be readable as their fields say, `out` writable as `n` elements,
+/// and the instruction set available.
+pub(super) type RowReduceLoop = unsafe fn(rows: &DenseRows, out: *mut u8);
+
+/// How [`crate::Inst::RowReduce`] reduces elements of a type.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RowReduction {
+    pub(super) run: PerIsa<RowReduceLoop>,
+    /// The bits of the reduction of nothing.
+    pub(super) identity: [u64; 2],
+    /// Bytes of an element, and of its reduction.
+    pub(super) size: usize,
+}
+
+impl RowReduction {
+    /// The reduction of rows as they are, or of their products with an `x`.
+    pub(super) fn new(op: ReduceOp, dtype: DType, with_x: bool) -> Self {
+        Self {
+            run: row_reduce(op, dtype, with_x),
+            identity: identity(op, dtype).bits,
+            size: dtype.size(),
+        }
+    }
+}
+
+fn row_reduce(op: ReduceOp, dtype: DType, with_x: bool) -> PerIsa<RowReduceLoop> {
+    match dtype {
+        DType::F32 => of_ordered::<f32>(op, with_x),
+        DType::F64 => of_ordered::<f64>(op, with_x),
+        DType::I32 => of_ordered::<i32>(op, with_x),
+        DType::I64 => of_ordered::<i64>(op, with_x),
+        DType::U32 => of_ordered::<u32>(op, with_x),
+        DType::U64 => of_ordered::<u64>(op, with_x),
+        DType::ComplexF32 => of_numeric::<Complex<f32>>(op, with_x),
+        DType::ComplexF64 => of_numeric::<Complex<f64>>(op, with_x),
+        DType::Bool => match op {
+            ReduceOp::Any => row_reduce_loop::<Plain<AnyTrue<u8>>>(),
+            _ => row_reduce_loop::<Plain<AllTrue<u8>>>(),
+        },
+    }
+}
+
+fn of_ordered<T: OrderedOps>(op: ReduceOp, with_x: bool) -> PerIsa<RowReduceLoop> {
+    match (op, with_x) {
+        (ReduceOp::Min, false) => row_reduce_loop::<Plain<Least<T>>>(),
+        (ReduceOp::Min, true) => row_reduce_loop::<Scaled<Least<T>>>(),
+        (ReduceOp::Max, false) => row_reduce_loop::<Plain<Greatest<T>>>(),
+        (ReduceOp::Max, true) => row_reduce_loop::<Scaled<Greatest<T>>>(),
+        _ => of_numeric::<T>(op, with_x),
+    }
+}
+
+fn of_numeric<T: NumericOps>(op: ReduceOp, with_x: bool) -> PerIsa<RowReduceLoop> {
+    match (op, with_x) {
+        (ReduceOp::Sum, false) => row_reduce_loop::<Plain<Sum<T>>>(),
+        (ReduceOp::Sum, true) => row_reduce_loop::<Scaled<Sum<T>>>(),
+        (ReduceOp::Prod, false) => row_reduce_loop::<Plain<Prod<T>>>(),
+        (ReduceOp::Prod, true) => row_reduce_loop::<Scaled<Prod<T>>>(),
+        _ => panic!("the verifier admits no row reduction `{}` here", op.name()),
+    }
+}
+
+/// A reduction of a row, and what happens to its elements before.
+trait RowFold {
+    type F: Fold;
+    const WITH_X: bool;
+    fn scale(element: Element<Self>, x: Element<Self>) -> Element<Self>;
+}
+
+type Element<R> = <<R as RowFold>::F as Fold>::T;
+
+/// The elements as they are.
+struct Plain<F>(PhantomData<F>);
+impl<F: Fold> RowFold for Plain<F> {
+    type F = F;
+    const WITH_X: bool = false;
+    #[inline(always)]
+    fn scale(element: F::T, _: F::T) -> F::T {
+        element
+    }
+}
+
+/// The elements times those of `x`.
+struct Scaled<F>(PhantomData<F>);
+impl<F: Fold<T: NumericOps>> RowFold for Scaled<F> {
+    type F = F;
+    const WITH_X: bool = true;
+    #[inline(always)]
+    fn scale(element: F::T, x: F::T) -> F::T {
+        element.mul(x)
+    }
+}
+
+per_isa!(fn row_reduce_loop<R: RowFold>(rows: &DenseRows, out: *mut u8) = reduce_rows);
+
+#[inline(always)]
+unsafe fn reduce_rows<R: RowFold>(rows: &DenseRows, out: *mut u8) {
+    let out = out.cast::<Element<R>>();
+    let identity = Element::<R>::from_lane_bits(rows.identity);
+    for row in 0..rows.n {
+        // SAFETY: row `row < n` of the matrix, and element `row` of `out`.
+        unsafe {
+            let data = rows.data.offset(row as isize * rows.row_bytes).cast();
+            out.add(row)
+                .write_unaligned(reduce_row::<R>(rows, data, identity));
+        }
+    }
+}
+
+/// One row: its tiles, joined by the tree of [`crate::reduce`] as they come. The subtree that ends
+/// with tile `t` swallows as many earlier ones as `t` has trailing one bits.
+#[inline(always)]
+unsafe fn reduce_row<R: RowFold>(
+    rows: &DenseRows,
+    data: *const Element<R>,
+    identity: Element<R>,
+) -> Element<R> {
+    let join = <R::F as Fold>::join;
+    let mut trees = [identity; 64];
+    let mut n_trees = 0;
+    let (mut tile, mut first) = (0_usize, 0);
+    while first < rows.columns {
+        let n = rows.tile_len.min(rows.columns - first);
+        // SAFETY: the columns `first..first + n` are among the row's.
+        let mut value = unsafe { reduce_tile::<R>(rows, data, identity, first, n) };
+        for _ in 0..tile.trailing_ones() {
+            n_trees -= 1;
+            value = join(trees[n_trees], value);
+        }
+        trees[n_trees] = value;
+        n_trees += 1;
+        (tile, first) = (tile + 1, first + n);
+    }
+    let Some(last) = n_trees.checked_sub(1) else {
+        return identity;
+    };
+    (0..last)
+        .rev()
+        .fold(trees[last], |right, i| join(trees[i], right))
+}
+
+/// The columns `first..first + n` of a row, which are one tile.
+#[inline(always)]
+unsafe fn reduce_tile<R: RowFold>(
+    rows: &DenseRows,
+    data: *const Element<R>,
+    identity: Element<R>,
+    first: usize,
+    n: usize,
+) -> Element<R> {
+    let mut lanes = [identity; LANES];
+    let lane = first % LANES;
+    if !R::WITH_X {
+        // SAFETY: the caller promises these columns.
+        lanes = unsafe { fold_elements::<R::F>(lanes, lane, n, data.add(first)) };
+        return join_lanes::<R::F>(lanes);
+    }
+    let x = rows.x.cast::<Element<R>>();
+    let mut k = first;
+    let end = first + n;
+    while k < end {
+        // Whole chunks while possible, so that `k % LANES` is 0 from the second step on.
+        let lane = k % LANES;
+        let count = (LANES - lane).min(end - k);
+        if count == LANES {
+            // SAFETY: the columns `k..k + LANES` are before `end`.
+            let (a, b) = unsafe {
+                (
+                    data.add(k).cast::<[Element<R>; LANES]>().read_unaligned(),
+                    x.add(k).cast::<[Element<R>; LANES]>().read_unaligned(),
+                )
+            };
+            lanes = std::array::from_fn(|l| R::F::join(lanes[l], R::scale(a[l], b[l])));
+        } else {
+            for i in 0..count {
+                // SAFETY: column `k + i` is before `end`.
+                let (a, b) = unsafe {
+                    (
+                        data.add(k + i).read_unaligned(),
+                        x.add(k + i).read_unaligned(),
+                    )
+                };
+                lanes[lane + i] = R::F::join(lanes[lane + i], R::scale(a, b));
+            }
+        }
+        k += count;
+    }
+    join_lanes::<R::F>(lanes)
+}

@@ -1,0 +1,279 @@
+//! One block through all steps of a loop.
+#![expect(
+    unsafe_code,
+    reason = "follows the pointers of a launch, block by block"
+)]
+
+use super::compile::{Slot, SlotId, Step};
+use super::loops::{CHUNK, Input};
+use super::rows::{DenseRows, RowReduction, SparseRows};
+use super::run::{Run, Worker, buffer};
+use super::strided::{copy_run, gather, scatter};
+use super::uniform::misbound;
+use crate::ir::ArgId;
+use crate::launch::{Operand, Structure};
+
+/// Where the rows of a slot lie.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Address {
+    /// Local row 0 of an array, or the first row of the block.
+    data: *mut u8,
+    /// Bytes from row to row of an array, 0 for what holds one block.
+    row_bytes: usize,
+    /// Bytes from chunk to chunk.
+    step: usize,
+}
+
+impl Address {
+    #[inline(always)]
+    fn at(self, row: usize) -> *mut u8 {
+        self.data.wrapping_add(row * self.row_bytes)
+    }
+}
+
+impl Worker<'_> {
+    /// Takes the rows `first..first + n` through all steps.
+    ///
+    /// # Safety
+    /// As [`Worker::run`].
+    pub(super) unsafe fn run_steps(&mut self, addresses: &[Address], first: usize, n: usize) {
+        let run = self.run;
+        let chunks = n.div_ceil(CHUNK);
+        let of = |slot: SlotId| addresses[slot as usize];
+        for step in &run.program.steps {
+            // SAFETY: slots hold their rows as `compile` has planned it: `chunks` whole chunks in
+            // registers, and in arrays where `n` is a multiple of `CHUNK`. The caller promises the
+            // rows of all operands.
+            unsafe {
+                match *step {
+                    Step::Map {
+                        run: map,
+                        out,
+                        inputs,
+                    } => {
+                        let inputs = inputs.map(|slot| Input {
+                            data: of(slot).at(first),
+                            step: of(slot).step,
+                        });
+                        map.get(run.isa)(chunks, of(out).at(first), &inputs);
+                    }
+                    Step::Index { out } => {
+                        let row = run.extent.start + first as u64;
+                        write_index(row as i64, n, of(out).at(first));
+                    }
+                    Step::Load { arg, size, out } => run.load(arg, size, of(out), first, n),
+                    Step::Store {
+                        arg,
+                        size,
+                        value,
+                        is_direct,
+                    } => {
+                        if !(is_direct && of(value).row_bytes > 0) {
+                            run.store(arg, size, of(value).at(first), first, n);
+                        }
+                    }
+                    Step::RowSum {
+                        run: row_sum,
+                        structure,
+                        entries,
+                        x,
+                        out,
+                    } => {
+                        let rows = run.sparse_rows([structure, entries, x], first, n);
+                        row_sum.get(run.isa)(&rows, of(out).at(first));
+                    }
+                    Step::RowReduce {
+                        reduce,
+                        matrix,
+                        x,
+                        out,
+                    } => self.reduce_rows(&reduce, (matrix, x), first, n, of(out).at(first)),
+                    Step::Reduce { reduction, value } => {
+                        let row = run.extent.start + first as u64;
+                        let add = run.program.reductions[reduction].1.add().get(run.isa);
+                        add(&mut self.lanes[reduction], row, n, of(value).at(first));
+                    }
+                }
+            }
+        }
+    }
+}
+
+unsafe fn write_index(first: i64, n: usize, out: *mut u8) {
+    for i in 0..n {
+        // SAFETY: the caller promises room for `n` elements.
+        unsafe { out.cast::<i64>().add(i).write_unaligned(first + i as i64) };
+    }
+}
+
+impl Worker<'_> {
+    /// Writes the reductions of the rows of a dense matrix to `out`.
+    unsafe fn reduce_rows(
+        &mut self,
+        reduce: &RowReduction,
+        (matrix, x): (ArgId, Option<ArgId>),
+        first: usize,
+        n: usize,
+        out: *mut u8,
+    ) {
+        let Operand::DenseRows {
+            data,
+            columns,
+            row_stride,
+            column_stride,
+        } = self.run.launch.operands[matrix as usize]
+        else {
+            misbound(matrix, "dense rows")
+        };
+        let size = reduce.size;
+        let row_len = columns * size;
+        let spare = buffer(self.dense, 2 * row_len);
+        let row_bytes = row_stride * size as isize;
+        let x = match x {
+            None => std::ptr::null(),
+            // SAFETY: `x` has an element for each column, and the buffer room for them.
+            Some(x) => unsafe { self.run.contiguous_x(x, size, columns, spare.add(row_len)) },
+        };
+        let rows = DenseRows {
+            n,
+            data: data.wrapping_offset(first as isize * row_bytes),
+            row_bytes,
+            columns,
+            x,
+            tile_len: self.run.launch.tile_len,
+            identity: reduce.identity,
+        };
+        let run = reduce.run.get(self.run.isa);
+        // SAFETY: the caller promises the rows of the matrix.
+        unsafe {
+            if column_stride == 1 || columns <= 1 {
+                return run(&rows, out);
+            }
+            for row in 0..n {
+                let data = rows.data.wrapping_offset(row as isize * row_bytes);
+                copy_run(size, columns, (data, column_stride), (spare, 1));
+                let one = DenseRows {
+                    n: 1,
+                    data: spare,
+                    ..rows
+                };
+                run(&one, out.add(row * size));
+            }
+        }
+    }
+}
+
+impl Run<'_> {
+    /// Where the rows of a slot lie, in arrays if `in_place`, else in registers for `capacity` rows.
+    pub(super) fn address(
+        &self,
+        slot: SlotId,
+        in_place: bool,
+        registers: *mut u8,
+        capacity: usize,
+    ) -> Address {
+        match self.program.slots[slot as usize] {
+            Slot::Register { size, offset } => Address {
+                data: registers.wrapping_add(offset * capacity),
+                row_bytes: 0,
+                step: CHUNK * size,
+            },
+            Slot::Memory {
+                arg,
+                size,
+                register,
+            } => {
+                let array = self.arrays[arg as usize];
+                if in_place && array.is_contiguous {
+                    Address {
+                        data: array.data,
+                        row_bytes: size,
+                        step: CHUNK * size,
+                    }
+                } else {
+                    self.address(register, in_place, registers, capacity)
+                }
+            }
+            Slot::Uniform { number } => Address {
+                data: self.splats[number as usize].as_ptr().cast_mut().cast(),
+                row_bytes: 0,
+                step: 0,
+            },
+        }
+    }
+
+    /// Fills a slot with rows of an array, if it is not the array itself.
+    unsafe fn load(&self, arg: ArgId, size: usize, to: Address, first: usize, n: usize) {
+        if to.row_bytes > 0 {
+            return;
+        }
+        let array = &self.arrays[arg as usize];
+        // SAFETY: the caller promises the rows of the array; `to` has room for a block.
+        unsafe { gather(size, array.data, &array.layout, first, n, to.data) };
+    }
+
+    unsafe fn store(&self, arg: ArgId, size: usize, values: *const u8, first: usize, n: usize) {
+        let array = &self.arrays[arg as usize];
+        // SAFETY: the caller promises the rows of the array.
+        unsafe { scatter(size, values, array.data, &array.layout, first, n) };
+    }
+
+    unsafe fn sparse_rows(&self, args: [ArgId; 3], first: usize, n: usize) -> SparseRows {
+        let [structure, entries, x] = args;
+        let operand = |arg: ArgId| self.launch.operands[arg as usize];
+        let Operand::Structure(Structure { pos, crd, .. }) = operand(structure) else {
+            misbound(structure, "structure")
+        };
+        let Operand::Entries { data } = operand(entries) else {
+            misbound(entries, "entries")
+        };
+        let Operand::Gather {
+            own,
+            own_len,
+            ghosts,
+        } = operand(x)
+        else {
+            misbound(x, "gather")
+        };
+        SparseRows {
+            n,
+            // SAFETY: the structure has these rows.
+            pos: unsafe { pos.add(first) },
+            // SAFETY: and at least one position.
+            base: unsafe { *pos },
+            crd,
+            entries: data,
+            own,
+            own_len,
+            ghosts,
+        }
+    }
+
+    /// The first `columns` elements of a `Gather` operand side by side: in place, or in `spare`.
+    unsafe fn contiguous_x(
+        &self,
+        x: ArgId,
+        size: usize,
+        columns: usize,
+        spare: *mut u8,
+    ) -> *const u8 {
+        let Operand::Gather {
+            own,
+            own_len,
+            ghosts,
+        } = self.launch.operands[x as usize]
+        else {
+            misbound(x, "gather")
+        };
+        if columns <= own_len || ghosts.is_null() {
+            return own;
+        }
+        // SAFETY: the operand has `columns` elements, the first `own_len` of them in `own`.
+        unsafe {
+            copy_run(size, own_len, (own, 1), (spare, 1));
+            let rest = spare.add(own_len * size);
+            copy_run(size, columns - own_len, (ghosts, 1), (rest, 1));
+        }
+        spare
+    }
+}
