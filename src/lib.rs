@@ -1,1 +1,33 @@
-//! placeholder
+//! Sparse linear algebra on a runtime that fuses.
+//!
+//! Programs are plain array code, one operation a line; the runtime takes them as a stream of
+//! tasks, fuses them, and runs the result on threads and ranks.
+//!
+//! ```
+//! use sparsefuse::prelude::*;
+//!
+//! let a = gallery::poisson2d::<f64>(64)?;
+//! let b = &a * &Vector::ones([64 * 64]);
+//! let solution = cg(&a, &b)?;
+//! assert!(solution.converged());
+//! # Ok::<(), sparsefuse::Error>(())
+//! ```
+
+pub use sparsefuse_dense as dense;
+pub use sparsefuse_kernels as kernels;
+pub use sparsefuse_runtime as runtime;
+pub use sparsefuse_solvers as solvers;
+pub use sparsefuse_sparse as sparse;
+
+pub use sparsefuse_runtime::Error;
+
+/// What most programs use.
+pub mod prelude {
+    pub use sparsefuse_dense::{Array, Element, Field, Numeric, Real, Scalar, Vector};
+    pub use sparsefuse_runtime::{Config, Error, Runtime, run_ranks};
+    pub use sparsefuse_solvers::{
+        Jacobi, LinearOperator, MatrixFree, Options, Solution, StopReason, bicgstab, bicgstab_with,
+        cg, cg_with, cgs, cgs_with,
+    };
+    pub use sparsefuse_sparse::{Csr, Triplets, gallery, matrix_market};
+}

@@ -560,7 +560,7 @@ fn compute(
     };
     let overlapped = match pieces {
         [piece]
-            if task.kernel.loops.len() == 1
+            if program.is_divisible()
                 && !piece.boundary.is_empty()
                 && context.config.executor == Executor::Blocks =>
         {

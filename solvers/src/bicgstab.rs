@@ -45,11 +45,11 @@ pub fn bicgstab_with<T: Field>(
             let p_hat = stopping.precondition(&p)?;
             let v = a.apply(&p_hat)?;
             let sigma = shadow.dot(&v);
-            let alpha = rho.div_or_zero(&sigma);
+            let alpha = &rho / &sigma;
             let s = &r - &alpha * &v;
             let s_hat = stopping.precondition(&s)?;
             let t = a.apply(&s_hat)?;
-            let omega = t.dot(&s).div_or_zero(&t.dot(&t));
+            let omega = t.dot(&s) / t.dot(&t);
             x += &alpha * &p_hat;
             x += &omega * &s_hat;
             r = &s - &omega * &t;
@@ -63,9 +63,11 @@ pub fn bicgstab_with<T: Field>(
                 }
                 Next::Stop(reason) => return stopping.finish(x, reason),
             }
-            for (scalar, name) in
-                [(&sigma, Breakdown::Sigma), (&omega, Breakdown::Omega), (&rho_next, Breakdown::Rho)]
-            {
+            for (scalar, name) in [
+                (&sigma, Breakdown::Sigma),
+                (&omega, Breakdown::Omega),
+                (&rho_next, Breakdown::Rho),
+            ] {
                 if scalar.get()? == T::ZERO {
                     return stopping.finish(x, StopReason::Breakdown(name));
                 }

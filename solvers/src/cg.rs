@@ -16,7 +16,7 @@ use sparsefuse_runtime::Error;
 /// use sparsefuse_sparse::gallery;
 ///
 /// let a = gallery::poisson2d::<f64>(16)?;
-/// let b = &a * &Vector::ones(256);
+/// let b = &a * &Vector::ones([256]);
 /// let solution = cg(&a, &b)?;
 /// assert!(solution.converged());
 /// assert!((solution.x.to_vec()?[17] - 1.0).abs() < 1e-6);
@@ -60,7 +60,7 @@ pub fn cg_with<T: Field>(
         loop {
             let q = a.apply(&p)?;
             let sigma = p.dot(&q);
-            let alpha = rho.div_or_zero(&sigma);
+            let alpha = &rho / &sigma;
             x += &alpha * &p;
             r -= &alpha * &q;
             let z = stopping.precondition(&r)?;

@@ -46,7 +46,7 @@ pub fn cgs_with<T: Field>(
             let p_hat = stopping.precondition(&p)?;
             let v = a.apply(&p_hat)?;
             let sigma = shadow.dot(&v);
-            let alpha = rho.div_or_zero(&sigma);
+            let alpha = &rho / &sigma;
             let q = &u - &alpha * &v;
             let u_hat = stopping.precondition(&(&u + &q))?;
             x += &alpha * &u_hat;

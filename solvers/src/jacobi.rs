@@ -23,12 +23,17 @@ impl<T: Field> Jacobi<T> {
     pub fn new(a: &Csr<T>) -> Result<Self, Error> {
         if a.n_rows() != a.n_cols() {
             let square = Shape::new(&[a.n_rows(), a.n_rows()]);
-            return Err(Error::shape("jacobi", square, Shape::new(&[a.n_rows(), a.n_cols()])));
+            return Err(Error::shape(
+                "jacobi",
+                square,
+                Shape::new(&[a.n_rows(), a.n_cols()]),
+            ));
         }
         let diagonal = a.diagonal()?;
-        let one = diagonal.ones_like();
-        let divisor = diagonal.equal(T::ZERO).try_select(&one, &diagonal)?;
-        Ok(Self { inverse: one / divisor })
+        let one = a.runtime().enter(|| Vector::ones([diagonal.len()]));
+        Ok(Self {
+            inverse: one / diagonal,
+        })
     }
 }
 

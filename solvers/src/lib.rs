@@ -6,9 +6,9 @@ mod operator;
 mod solution;
 mod stopping;
 
+mod bicgstab;
 mod cg;
 mod cgs;
-mod bicgstab;
 
 mod jacobi;
 

@@ -73,6 +73,10 @@ impl<T: Numeric, F: Fn(&Vector<T>) -> Result<Vector<T>, Error>> LinearOperator<T
             return Err(refuse(x));
         }
         let y = (self.function)(x)?;
-        if y.len() == self.n { Ok(y) } else { Err(refuse(&y)) }
+        if y.len() == self.n {
+            Ok(y)
+        } else {
+            Err(refuse(&y))
+        }
     }
 }

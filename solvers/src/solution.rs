@@ -15,7 +15,7 @@ use std::ops::ControlFlow;
 /// let a = gallery::poisson2d::<f64>(10)?;
 /// let jacobi = Jacobi::new(&a)?;
 /// let options = Options { rtol: 1e-10, preconditioner: Some(&jacobi), ..Options::default() };
-/// let solution = cg_with(&a, &Vector::ones(100), options)?;
+/// let solution = cg_with(&a, &Vector::ones([100]), options)?;
 /// assert!(solution.converged());
 /// # Ok::<(), sparsefuse_runtime::Error>(())
 /// ```
@@ -92,7 +92,11 @@ impl<T> Solution<T> {
     /// ‖b - A x‖ / ‖b‖, computed from `x`; the absolute norm where b is 0.
     #[must_use]
     pub fn relative_residual(&self) -> f64 {
-        if self.rhs_norm == 0.0 { self.residual_norm } else { self.residual_norm / self.rhs_norm }
+        if self.rhs_norm == 0.0 {
+            self.residual_norm
+        } else {
+            self.residual_norm / self.rhs_norm
+        }
     }
 }
 

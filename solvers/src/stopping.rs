@@ -11,10 +11,10 @@ use sparsefuse_kernels::{Field, Real};
 use sparsefuse_runtime::{Error, Shape};
 
 /// The state of the decision; see the module's text.
-pub(crate) struct Stopping<'a, T> {
-    a: &'a dyn LinearOperator<T>,
-    b: &'a Vector<T>,
-    options: Options<'a, T>,
+pub(crate) struct Stopping<'p, 'o, T> {
+    a: &'p dyn LinearOperator<T>,
+    b: &'p Vector<T>,
+    options: Options<'o, T>,
     rhs_norm: f64,
     tolerance: f64,
     max_iter: usize,
@@ -34,20 +34,24 @@ pub(crate) enum Next<T> {
     Stop(StopReason),
 }
 
-impl<'a, T: Field> Stopping<'a, T> {
+impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
     /// Checks the shapes; gives the decision, the initial guess and its residual.
     pub(crate) fn start(
         op: &'static str,
-        a: &'a dyn LinearOperator<T>,
-        b: &'a Vector<T>,
-        options: Options<'a, T>,
+        a: &'p dyn LinearOperator<T>,
+        b: &'p Vector<T>,
+        options: Options<'o, T>,
     ) -> Result<(Self, Vector<T>, Vector<T>), Error> {
         check(op, a, b, &options)?;
         let x = match options.x0 {
             Some(x0) => x0.clone(),
-            None => b.zeros_like(),
+            None => b.runtime().enter(|| Vector::zeros([b.len()])),
         };
-        let r = if options.x0.is_some() { b.try_sub(&a.apply(&x)?)? } else { b.clone() };
+        let r = if options.x0.is_some() {
+            b.try_sub(&a.apply(&x)?)?
+        } else {
+            b.clone()
+        };
         let (b_norm, r_norm) = (b.norm2(), r.norm2());
         let rhs_norm = b_norm.get()?.to_f64();
         let history = vec![r_norm.get()?.to_f64()];
@@ -56,7 +60,9 @@ impl<'a, T: Field> Stopping<'a, T> {
             b,
             rhs_norm,
             tolerance: (options.rtol * rhs_norm).max(options.atol),
-            max_iter: options.max_iter.unwrap_or_else(|| b.len().saturating_mul(10).min(10_000)),
+            max_iter: options
+                .max_iter
+                .unwrap_or_else(|| b.len().saturating_mul(10).min(10_000)),
             iterations: 0,
             last_true: f64::INFINITY,
             history,
@@ -86,7 +92,10 @@ impl<'a, T: Field> Stopping<'a, T> {
 
     fn is_stopped_by_monitor(&mut self, norm: f64) -> bool {
         let iterations = self.iterations;
-        self.options.monitor.as_mut().is_some_and(|monitor| monitor(iterations, norm).is_break())
+        self.options
+            .monitor
+            .as_mut()
+            .is_some_and(|monitor| monitor(iterations, norm).is_break())
     }
 
     fn decide(&mut self, x: &Vector<T>, norm: f64) -> Result<Next<T>, Error> {
@@ -154,7 +163,11 @@ fn check<T: Field>(
 ) -> Result<(), Error> {
     let (n_rows, n_cols) = a.shape();
     if n_rows != n_cols {
-        return Err(Error::shape(op, Shape::new(&[n_rows, n_rows]), Shape::new(&[n_rows, n_cols])));
+        return Err(Error::shape(
+            op,
+            Shape::new(&[n_rows, n_rows]),
+            Shape::new(&[n_rows, n_cols]),
+        ));
     }
     let n = Shape::new(&[n_rows]);
     if b.len() != n_rows {

@@ -28,7 +28,11 @@ impl<T: Element> LocalRows<T> {
     pub fn with_capacity(rows: usize, entries: usize) -> Self {
         let mut pos = Vec::with_capacity(rows + 1);
         pos.push(0);
-        Self { pos, crd: Vec::with_capacity(entries), vals: Vec::with_capacity(entries) }
+        Self {
+            pos,
+            crd: Vec::with_capacity(entries),
+            vals: Vec::with_capacity(entries),
+        }
     }
 
     /// Appends an entry to the row that is being made.
@@ -52,7 +56,11 @@ pub(crate) fn check_shape(op: &'static str, n_rows: usize, n_cols: usize) -> Res
         return Ok(());
     }
     let expected = format!("at most {MAX_COLUMNS} rows and columns");
-    Err(Error::argument(op, expected, format!("{n_rows} by {n_cols}")))
+    Err(Error::argument(
+        op,
+        expected,
+        format!("{n_rows} by {n_cols}"),
+    ))
 }
 
 /// A matrix whose rows every rank has made itself: those of `Runtime::default_rows`.
@@ -76,7 +84,8 @@ pub(crate) fn from_local<T: Numeric>(
             entry_cuts.push(nnz);
         }
         let first = entry_cuts[runtime.rank()];
-        pos.iter_mut().for_each(|position| *position += first as u64);
+        pos.iter_mut()
+            .for_each(|position| *position += first as u64);
         entries = first..first + crd.len();
         let mut pos_cuts = cuts.to_vec();
         if let Some(last) = pos_cuts.last_mut() {
@@ -90,7 +99,12 @@ pub(crate) fn from_local<T: Numeric>(
     let shape = Shape::new(&[nnz]);
     let crd = runtime.store_of_rows(shape, crd_partition, entries.clone(), crd)?;
     let vals = runtime.store_of_rows(shape, crd_partition, entries, vals)?;
-    Ok(Csr::from_stores((n_rows, n_cols), pos, crd, Vector::from_store(vals, None)?))
+    Ok(Csr::from_stores(
+        (n_rows, n_cols),
+        pos,
+        crd,
+        Vector::from_store(vals, None)?,
+    ))
 }
 
 pub(crate) fn check_local<T: Element>(
@@ -108,7 +122,10 @@ pub(crate) fn check_local<T: Element>(
     }
     if let Some(row) = (0..rows.len()).find(|&row| pos[row] > pos[row + 1]) {
         let expected = "positions that never decrease".to_owned();
-        return refuse(expected, format!("{} after {} in row {row}", pos[row + 1], pos[row]));
+        return refuse(
+            expected,
+            format!("{} after {} in row {row}", pos[row + 1], pos[row]),
+        );
     }
     let last = pos[rows.len()] as usize;
     if last != crd.len() || last != vals.len() {
@@ -148,7 +165,10 @@ pub(crate) fn rows_of_triplets<T: Numeric + std::ops::Add<Output = T>>(
     }
     let mut local = LocalRows::with_capacity(rows.len(), entries.len());
     for row in 0..rows.len() {
-        append_sorted(&mut local, &mut entries[pos[row] as usize..pos[row + 1] as usize]);
+        append_sorted(
+            &mut local,
+            &mut entries[pos[row] as usize..pos[row + 1] as usize],
+        );
     }
     local
 }

@@ -4,7 +4,6 @@ use crate::assemble::{self, LocalRows};
 use crate::csr::Csr;
 use crate::triplets::Triplets;
 use ndarray::{Array2, ArrayView2};
-use num_complex::Complex;
 use sparsefuse_dense::Array;
 use sparsefuse_kernels::Numeric;
 use sparsefuse_runtime::Error;
@@ -31,8 +30,14 @@ impl<T: Numeric + Add<Output = T>> Csr<T> {
         Self::new(
             n_rows,
             n_cols,
-            indptr.as_slice().map_or_else(Vec::new, |pos| pos.iter().map(|&p| p as u64).collect()),
-            matrix.indices().iter().map(|&column| column as u32).collect(),
+            indptr
+                .as_slice()
+                .map_or_else(Vec::new, |pos| pos.iter().map(|&p| p as u64).collect()),
+            matrix
+                .indices()
+                .iter()
+                .map(|&column| column as u32)
+                .collect(),
             matrix.data().to_vec(),
         )
     }
@@ -82,9 +87,12 @@ impl<T: Numeric> Csr<T> {
     pub fn to_triplets(&self) -> Result<Triplets<T>, Error> {
         let LocalRows { pos, crd, vals } = self.to_rows()?;
         let counts = pos.windows(2).map(|pair| (pair[1] - pair[0]) as usize);
-        let rows = counts.enumerate().flat_map(|(row, count)| std::iter::repeat_n(row as u32, count));
-        Triplets::from_parts(self.n_rows(), self.n_cols(), rows.collect(), crd, vals)
-            .map_err(|error| Error::argument("to_triplets", "entries of a matrix", error.to_string()))
+        let rows = counts
+            .enumerate()
+            .flat_map(|(row, count)| std::iter::repeat_n(row as u32, count));
+        Triplets::from_parts(self.n_rows(), self.n_cols(), rows.collect(), crd, vals).map_err(
+            |error| Error::argument("to_triplets", "entries of a matrix", error.to_string()),
+        )
     }
 
     /// The matrix as `sprs` holds it, on every rank.
@@ -97,7 +105,11 @@ impl<T: Numeric> Csr<T> {
         let pos = pos.into_iter().map(|position| position as usize).collect();
         let crd = crd.into_iter().map(|column| column as usize).collect();
         CsMatI::try_new(self.shape(), pos, crd, vals).map_err(|(_, _, _, error)| {
-            Error::argument("to_sprs", "a matrix in compressed row format", error.to_string())
+            Error::argument(
+                "to_sprs",
+                "a matrix in compressed row format",
+                error.to_string(),
+            )
         })
     }
 
@@ -128,21 +140,5 @@ impl<T: Numeric> Csr<T> {
         let shape = sparsefuse_runtime::Shape::new(&[n_rows, n_cols]);
         let store = self.runtime().store_from_vec(shape, elements)?;
         Array::from_store(store, None)
-    }
-}
-
-impl<T: sparsefuse_kernels::Real> Csr<T>
-where
-    Complex<T>: Numeric,
-{
-    /// The same matrix with complex values.
-    #[must_use]
-    pub fn to_complex(&self) -> Csr<Complex<T>> {
-        Csr::from_stores(
-            self.shape(),
-            self.pos().clone(),
-            self.crd().clone(),
-            self.values().cast::<Complex<T>>(),
-        )
     }
 }

@@ -9,7 +9,7 @@ use crate::assemble::{self, LocalRows};
 use crate::triplets::Triplets;
 use sparsefuse_dense::{Scalar, Vector};
 use sparsefuse_kernels::Numeric;
-use sparsefuse_runtime::{Error, Runtime, Shape, Store};
+use sparsefuse_runtime::{Error, Runtime, Shape, Store, View};
 use std::fmt;
 use std::ops::{Add, Mul, Range};
 use std::sync::Arc;
@@ -131,7 +131,13 @@ impl<T: Numeric> Csr<T> {
         crd: Arc<Store>,
         vals: Vector<T>,
     ) -> Self {
-        Self { n_rows, n_cols, pos, crd, vals }
+        Self {
+            n_rows,
+            n_cols,
+            pos,
+            crd,
+            vals,
+        }
     }
 
     /// The number of rows and of columns.
@@ -186,9 +192,16 @@ impl<T: Numeric> Csr<T> {
     pub fn with_values(&self, vals: Vector<T>) -> Result<Self, Error> {
         if vals.len() != self.nnz() {
             let expected = Shape::new(&[self.nnz()]);
-            return Err(Error::shape("with_values", expected, Shape::new(&[vals.len()])));
+            return Err(Error::shape(
+                "with_values",
+                expected,
+                Shape::new(&[vals.len()]),
+            ));
         }
-        Ok(Self { vals, ..self.clone() })
+        Ok(Self {
+            vals,
+            ..self.clone()
+        })
     }
 
     /// The rows of this rank: which they are, and their entries with global columns. Executes the
@@ -234,15 +247,24 @@ impl<T: Numeric> Csr<T> {
             diagonal.push(found.map_or(T::ZERO, |k| local.vals[entries.start + k]));
         }
         let (partition, _) = self.runtime().default_rows(shape);
-        let store = self.runtime().store_of_rows(shape, partition, rows, diagonal)?;
+        let store = self
+            .runtime()
+            .store_of_rows(shape, partition, rows, diagonal)?;
         let diagonal = Vector::from_store(store, None)?;
-        if len == self.n_rows { Ok(diagonal) } else { diagonal.try_slice(0..len) }
+        if len == self.n_rows {
+            return Ok(diagonal);
+        }
+        let head = View::identity(shape).slice(0, 0..len, 1)?;
+        Vector::from_store(Arc::clone(diagonal.store()), Some(Arc::new(head)))
     }
 
     /// The matrix with every entry multiplied by a number.
     #[must_use]
     pub fn scale(&self, factor: T) -> Self {
-        Self { vals: &self.vals * factor, ..self.clone() }
+        Self {
+            vals: &self.vals * factor,
+            ..self.clone()
+        }
     }
 }
 
@@ -250,7 +272,10 @@ impl<T: Numeric> Mul<&Scalar<T>> for &Csr<T> {
     type Output = Csr<T>;
 
     fn mul(self, factor: &Scalar<T>) -> Csr<T> {
-        Csr { vals: &self.vals * factor, ..self.clone() }
+        Csr {
+            vals: &self.vals * factor,
+            ..self.clone()
+        }
     }
 }
 

@@ -36,7 +36,10 @@ pub fn poisson3d<T: Field>(n: usize) -> Result<Csr<T>, Error> {
 
 /// The Laplacian on a grid with the given side lengths, row-major, Dirichlet boundary.
 fn poisson<T: Field>(sides: &[usize]) -> Result<Csr<T>, Error> {
-    let n = sides.iter().try_fold(1usize, |n, &side| n.checked_mul(side)).unwrap_or(usize::MAX);
+    let n = sides
+        .iter()
+        .try_fold(1usize, |n, &side| n.checked_mul(side))
+        .unwrap_or(usize::MAX);
     assemble::check_shape("poisson", n, n)?;
     let mut strides = vec![1; sides.len()];
     for d in (0..sides.len().saturating_sub(1)).rev() {

@@ -7,10 +7,10 @@ mod csr;
 mod product;
 mod transpose;
 
-mod triplets;
 mod assemble;
-pub mod gallery;
 mod convert;
+pub mod gallery;
+mod triplets;
 
 pub mod matrix_market;
 

@@ -24,7 +24,9 @@ impl<T: Numeric> Csr<T> {
             return Err(Error::shape("spmv", expected, Shape::new(&[x.len()])));
         }
         let x = x.contiguous()?;
-        let y = self.runtime().new_store(Shape::new(&[self.n_rows()]), T::DTYPE);
+        let y = self
+            .runtime()
+            .new_store(Shape::new(&[self.n_rows()]), T::DTYPE);
         let args: [TaskArg<'_>; 5] = [
             (&y).into(),
             self.pos().into(),
@@ -65,11 +67,23 @@ fn body(dtype: DType) -> &'static Arc<Body> {
         let structure = build.arg(DType::U32, ArgKind::Structure);
         let entries = build.arg(dtype, ArgKind::Entries);
         let x = build.arg(dtype, ArgKind::Gather);
-        let sum = build.push(Inst::RowSum { structure, entries, x });
+        let sum = build.push(Inst::RowSum {
+            structure,
+            entries,
+            x,
+        });
         build.store(y, sum);
-        let read = |access, kernel_arg| BodyArg { privilege: Privilege::Read, access, kernel_arg };
+        let read = |access, kernel_arg| BodyArg {
+            privilege: Privilege::Read,
+            access,
+            kernel_arg,
+        };
         let args = vec![
-            BodyArg { privilege: Privilege::Write, access: Access::Rows, kernel_arg: Some(y) },
+            BodyArg {
+                privilege: Privilege::Write,
+                access: Access::Rows,
+                kernel_arg: Some(y),
+            },
             read(Access::Pos, None),
             read(Access::Entries, Some(structure)),
             read(Access::Entries, Some(entries)),

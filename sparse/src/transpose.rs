@@ -29,10 +29,17 @@ impl<T: Numeric> Csr<T> {
                 Some(cuts) => cuts.windows(2).map(|pair| pair[0]..pair[1]).collect(),
                 None => vec![own.clone(); runtime.ranks()],
             };
-            let parts: Vec<_> =
-                owners.iter().map(|owner| entries_in(&rows, &local, owner)).collect();
+            let parts: Vec<_> = owners
+                .iter()
+                .map(|owner| entries_in(&rows, &local, owner))
+                .collect();
             let send = |pick: fn(&Entries<T>) -> &Vec<u32>| {
-                runtime.all_to_all(&parts.iter().map(|part| pick(part).clone()).collect::<Vec<_>>())
+                runtime.all_to_all(
+                    &parts
+                        .iter()
+                        .map(|part| pick(part).clone())
+                        .collect::<Vec<_>>(),
+                )
             };
             let row_of = send(|part| &part.0)?.concat();
             let columns = send(|part| &part.1)?.concat();
@@ -40,9 +47,7 @@ impl<T: Numeric> Csr<T> {
             (row_of, columns, runtime.all_to_all(&vals)?.concat())
         };
         let transposed = by_column(&own, &row_of, &columns, &vals);
-        runtime.enter(|| {
-            Self::from_rows(self.n_cols(), self.n_rows(), |_| transposed)
-        })
+        runtime.enter(|| Self::from_rows(self.n_cols(), self.n_rows(), |_| transposed))
     }
 }
 
@@ -91,5 +96,9 @@ fn by_column<T: Numeric>(
         sorted[*place as usize] = vals[k];
         *place += 1;
     }
-    LocalRows { pos, crd, vals: sorted }
+    LocalRows {
+        pos,
+        crd,
+        vals: sorted,
+    }
 }
