@@ -19,6 +19,7 @@ mod window;
 
 mod compose;
 pub mod fuse;
+mod reuse;
 mod schedule;
 mod solve;
 mod trace;

@@ -8,6 +8,7 @@ use crate::compose::{self, Composed, PieceSpec, Source};
 use crate::exchange::{self, Fetch};
 use crate::fuse::{self, Group, Solved};
 use crate::partition::{CutsTable, Partition};
+use crate::reuse;
 use crate::shape::Shape;
 use crate::solve::{self, Launch, Slot};
 use crate::task::{Access, Privilege};
@@ -295,7 +296,13 @@ impl Planner<'_> {
         }
         let mut kernel = composed.kernel;
         let mut outputs = self.outputs(&kernel, &composed.args);
-        reuse_dying_inputs(&mut outputs, &mut kernel, &composed.args, self);
+        reuse::take_over(
+            &mut outputs,
+            &mut kernel,
+            &composed.args,
+            self.slots.len(),
+            |slot, to| self.fits(slot, to),
+        );
         let has_work = kernel
             .loops
             .iter()
@@ -349,6 +356,18 @@ impl Planner<'_> {
             }
         }
         (reads, writes, frees)
+    }
+
+    /// Whether the memory of a dying input has the size and place of an output.
+    fn fits(&self, input: u32, output: &Output) -> bool {
+        let (from, to) = (
+            &self.slots[input as usize],
+            &self.slots[output.slot as usize],
+        );
+        self.dies(input)
+            && from.partition == Some(output.partition)
+            && from.shape == to.shape
+            && from.dtype.size() == to.dtype.size()
     }
 
     /// The names of the tasks, repetitions counted.
@@ -584,74 +603,6 @@ impl Planner<'_> {
         }
         outputs
     }
-}
-
-/// Lets an output take over the memory of an input that dies with the group, where both are
-/// reached row by row in the same single loop; so `x = x + a p` needs no second vector.
-fn reuse_dying_inputs(
-    outputs: &mut [Output],
-    kernel: &mut Kernel,
-    args: &[Source],
-    planner: &Planner<'_>,
-) {
-    let mut taken: Vec<u32> = Vec::new();
-    for output in outputs {
-        let Some(target) = sole_array_arg(kernel, args, output.slot, true) else {
-            continue;
-        };
-        let size = planner.slots[output.slot as usize].dtype.size();
-        let shape = planner.slots[output.slot as usize].shape;
-        let fits = |slot: u32| {
-            let input = &planner.slots[slot as usize];
-            !taken.contains(&slot)
-                && planner.dies(slot)
-                && input.partition == Some(output.partition)
-                && input.shape == shape
-                && input.dtype.size() == size
-        };
-        let candidate = args.iter().find_map(|source| {
-            let is_candidate = source.kind == ArgKind::Array && fits(source.slot);
-            let (arg, home) =
-                sole_array_arg(kernel, args, source.slot, false).filter(|_| is_candidate)?;
-            (home == target.1).then_some((source.slot, arg))
-        });
-        if let Some((slot, arg)) = candidate {
-            taken.push(slot);
-            output.reuse = Some(slot);
-            kernel.args[target.0].memory = kernel.args[arg].memory;
-        }
-    }
-}
-
-/// The one argument that a store is, and the one loop that uses it, if the store is reached row
-/// by row through the whole of it, in one loop only, and only written or only read.
-fn sole_array_arg(
-    kernel: &Kernel,
-    args: &[Source],
-    slot: u32,
-    is_written: bool,
-) -> Option<(usize, usize)> {
-    let mut of_slot = (0..args.len()).filter(|&arg| args[arg].slot == slot);
-    let arg = of_slot.next()?;
-    let is_plain = args[arg].kind == ArgKind::Array && args[arg].view.is_none();
-    if !is_plain || of_slot.next().is_some() {
-        return None;
-    }
-    let mut home = None;
-    for (number, kernel_loop) in kernel.loops.iter().enumerate() {
-        for inst in &kernel_loop.body {
-            let stores = match *inst {
-                Inst::Store(used, _) if used as usize == arg => true,
-                Inst::Load(used) if used as usize == arg => false,
-                _ => continue,
-            };
-            if stores != is_written || home.is_some_and(|home| home != number) {
-                return None;
-            }
-            home = Some(number);
-        }
-    }
-    home.map(|home| (arg, home))
 }
 
 /// The bytes that a kernel must move: each argument once for reading and once for writing; for

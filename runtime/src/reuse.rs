@@ -1,0 +1,113 @@
+//! In-place reuse: outputs that take over the memory of dying inputs.
+//!
+//! In `x = x + a p` the old `x` is read row by row in the loop that writes the new one, and nobody
+//! needs it afterwards; then both are the same memory, and a solver needs no second vector. The
+//! kernel learns of it through equal `memory` numbers, so that a row is not overwritten while a
+//! later instruction of its block still reads it.
+
+use crate::compose::Source;
+use crate::schedule::Output;
+use sparsefuse_kernels::{ArgKind, Inst, Kernel};
+
+/// Finds for each output an input that `fits` and whose last use is where the output is written.
+pub(crate) fn take_over(
+    outputs: &mut [Output],
+    kernel: &mut Kernel,
+    args: &[Source],
+    n_slots: usize,
+    fits: impl Fn(u32, &Output) -> bool,
+) {
+    let uses = uses(kernel, args, n_slots);
+    // The inputs by the loop of their last use, where that reads them row by row only: slot,
+    // argument, and the last instruction that does.
+    let mut free: Vec<Vec<(u32, u32, usize)>> = vec![Vec::new(); kernel.loops.len()];
+    for (slot, slot_use) in uses.iter().enumerate() {
+        if let Some(
+            slot_use @ Use {
+                is_written: false, ..
+            },
+        ) = slot_use
+            && let Some(arg) = slot_use.last_reader
+        {
+            free[slot_use.last].push((slot as u32, arg, slot_use.last_inst));
+        }
+    }
+    for output in outputs {
+        let Some(slot_use) = &uses[output.slot as usize] else {
+            continue;
+        };
+        let Some(target) = slot_use.sole_writer else {
+            continue;
+        };
+        // A row of the input must have been loaded before the output's row is stored over it.
+        let inputs = &mut free[slot_use.first];
+        let is_free = |&(input, _, loaded): &(u32, u32, usize)| {
+            loaded < slot_use.first_inst && fits(input, output)
+        };
+        if let Some(found) = inputs.iter().position(is_free) {
+            let (input, arg, _) = inputs.swap_remove(found);
+            output.reuse = Some(input);
+            kernel.args[target as usize].memory = kernel.args[arg as usize].memory;
+        }
+    }
+}
+
+/// How the loops of a kernel use one store.
+#[derive(Clone, Debug)]
+struct Use {
+    /// The first and the last loop that use it.
+    first: usize,
+    last: usize,
+    /// The first and the last instruction within these.
+    first_inst: usize,
+    last_inst: usize,
+    is_written: bool,
+    /// The argument, if one store of the whole, row by row, is all that the first loop does to it.
+    sole_writer: Option<u32>,
+    /// The argument, if loading the whole, row by row, is all that the last loop does to it.
+    last_reader: Option<u32>,
+}
+
+/// The uses of each slot; none where the kernel does without it.
+fn uses(kernel: &Kernel, args: &[Source], n_slots: usize) -> Vec<Option<Use>> {
+    let mut uses: Vec<Option<Use>> = vec![None; n_slots];
+    let is_whole = |arg: u32| {
+        let source = &args[arg as usize];
+        source.kind == ArgKind::Array && source.view.is_none()
+    };
+    for (number, kernel_loop) in kernel.loops.iter().enumerate() {
+        for (place, inst) in kernel_loop.body.iter().enumerate() {
+            let writer = match *inst {
+                Inst::Store(arg, _) if is_whole(arg) => Some(arg),
+                _ => None,
+            };
+            let reader = match *inst {
+                Inst::Load(arg) if is_whole(arg) => Some(arg),
+                _ => None,
+            };
+            inst.for_each_arg(|arg| {
+                let known = &mut uses[args[arg as usize].slot as usize];
+                let Some(known) = known else {
+                    *known = Some(Use {
+                        first: number,
+                        last: number,
+                        first_inst: place,
+                        last_inst: place,
+                        is_written: inst.is_effect(),
+                        sole_writer: writer,
+                        last_reader: reader,
+                    });
+                    return;
+                };
+                if known.first == number {
+                    known.sole_writer = None;
+                }
+                known.is_written |= inst.is_effect();
+                known.last_reader =
+                    reader.filter(|_| known.last < number || known.last_reader == reader);
+                (known.last, known.last_inst) = (number, place);
+            });
+        }
+    }
+    uses
+}
