@@ -8,10 +8,10 @@ const LEN: usize = 23;
 
 /// Small numbers, most of them not whole, none of them 0; positive for unsigned types.
 fn sample<T: Numeric>(stride: usize) -> Vec<T> {
-    let imaginary = T::from_f64(-1.0).to_value() != T::from_f64(1.0).to_value();
+    let is_signed = T::from_f64(-1.0) != T::ZERO;
     let number = |i: usize| {
         let x = ((i * stride) % 11 + 1) as f64 * 1.25;
-        if imaginary && i % 3 == 0 && T::from_f64(-1.0) != T::ZERO {
+        if is_signed && i.is_multiple_of(3) {
             -x
         } else {
             x
@@ -295,7 +295,10 @@ fn check_close<T: Real>(
     assert_eq!(scalar[0], array[1], "{name}: scalars and arrays agree");
     for (x, found) in a.iter().zip(array) {
         let expected = plain(x.to_f64());
-        let found = found.get::<T>().unwrap().to_f64();
+        let found = found
+            .get::<T>()
+            .expect("an element of the array's type")
+            .to_f64();
         let close = (found - expected).abs() <= 8.0 * T::EPSILON.to_f64() * (1.0 + expected.abs());
         assert!(
             close || (found.is_nan() && expected.is_nan()),

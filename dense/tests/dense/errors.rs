@@ -6,7 +6,7 @@ use sparsefuse_runtime::{Runtime, Shape};
 
 #[track_caller]
 fn check<T: std::fmt::Debug>(result: Result<T, Error>, expected: &str) {
-    assert_eq!(result.unwrap_err().to_string(), expected);
+    assert_eq!(result.expect_err("the call is wrong").to_string(), expected);
 }
 
 #[test]

@@ -10,7 +10,7 @@ mod views;
 
 use sparsefuse_dense::{Array, Element, Error, Scalar};
 use sparsefuse_kernels::Value;
-use sparsefuse_runtime::{Config, Executor, run_ranks};
+use sparsefuse_runtime::{Config, Executor, Runtime, run_ranks};
 use std::fmt::Debug;
 
 /// Settings under which a few elements are enough for several pieces.
@@ -48,7 +48,8 @@ fn run<R: Send>(
     config: &Config,
     program: &(impl Fn() -> Result<R, Error> + Sync),
 ) -> Vec<R> {
-    run_ranks(ranks, config, |_| program().unwrap()).unwrap()
+    let program = |_: &Runtime| program().expect("the program succeeds");
+    run_ranks(ranks, config, program).expect("every rank succeeds")
 }
 
 /// The elements, to be compared by their bits.
