@@ -2,8 +2,8 @@
 
 use crate::bodies::{Operation, Target};
 use crate::operand::{self, Kind, Source};
-use sparsefuse_kernels::{Element, Numeric};
-use sparsefuse_runtime::{Error, ErrorKind, Runtime, Shape, Store, TaskArg, View};
+use sparsefuse_kernels::Element;
+use sparsefuse_runtime::{Error, ErrorKind, Runtime, Store, TaskArg, View};
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -144,78 +144,6 @@ impl<T: Element, const D: usize> Array<T, D> {
         let source = [Source(Kind::Array(self.arg()))];
         let store = operand::elementwise("copy", copy, T::DTYPE, source, T::DTYPE)?;
         Ok(Self::wrap(store, None))
-    }
-}
-
-/// Constructors. All make arrays of [`Runtime::current`], and on several ranks each rank must make
-/// the same.
-impl<T: Element, const D: usize> Array<T, D> {
-    /// An array with the given elements, row-major. On one rank the vector itself becomes the
-    /// array's memory.
-    ///
-    /// # Errors
-    ///
-    /// If the number of elements does not fit the shape.
-    pub fn from_shape_vec(shape: [usize; D], elements: Vec<T>) -> Result<Self, Error> {
-        let store = Runtime::current().store_from_vec(Shape::new(&shape), elements)?;
-        Ok(Self::wrap(store, None))
-    }
-
-    /// An array whose every element has the given value. One task.
-    ///
-    /// ```
-    /// use sparsefuse_dense::Array;
-    ///
-    /// let a = Array::full([2, 3], 7);
-    /// assert_eq!(a.to_vec()?, [7; 6]);
-    /// # Ok::<(), sparsefuse_dense::Error>(())
-    /// ```
-    #[must_use]
-    pub fn full(shape: [usize; D], value: T) -> Self {
-        let runtime = Runtime::current();
-        let store = runtime.new_store(Shape::new(&shape), T::DTYPE);
-        let body = crate::bodies::body(
-            Operation::Fill(crate::operand::Origin::Number, Target::Array),
-            T::DTYPE,
-        );
-        operand::expect(runtime.submit(body, &[TaskArg::from(&store)], &[value.to_value()]));
-        Self::wrap(store, None)
-    }
-}
-
-impl<T: Numeric, const D: usize> Array<T, D> {
-    /// An array of zeros. One task.
-    #[must_use]
-    pub fn zeros(shape: [usize; D]) -> Self {
-        Self::full(shape, T::ZERO)
-    }
-
-    /// An array of ones. One task.
-    #[must_use]
-    pub fn ones(shape: [usize; D]) -> Self {
-        Self::full(shape, T::ONE)
-    }
-}
-
-impl<T: Element> Vector<T> {
-    /// A vector with the given elements, which on one rank become its memory without a copy.
-    ///
-    /// # Panics
-    ///
-    /// If the runtime's limit of memory does not admit it.
-    #[must_use]
-    pub fn from_vec(elements: Vec<T>) -> Self {
-        operand::expect(Self::from_shape_vec([elements.len()], elements))
-    }
-
-    /// A vector with a copy of the given elements.
-    ///
-    /// # Panics
-    ///
-    /// If the runtime's limit of memory does not admit it.
-    #[must_use]
-    pub fn from_slice(elements: &[T]) -> Self {
-        Self::from_vec(elements.to_vec())
     }
 }
 

@@ -233,13 +233,13 @@ impl Term {
                 reduction(b, ReduceOp::Sum, dtype, product);
             }
             Self::Absolute => {
+                let x = to_norm(b, real, x);
                 let size = b.unary(UnaryOp::Abs, x);
-                let size = to_norm(b, real, size);
                 reduction(b, ReduceOp::Sum, norm_dtype(real), size);
             }
             Self::Largest => {
+                let x = to_norm(b, real, x);
                 let size = b.unary(UnaryOp::Abs, x);
-                let size = to_norm(b, real, size);
                 reduction(b, ReduceOp::Max, norm_dtype(real), size);
             }
             Self::Square if dtype.is_complex() => {
@@ -267,6 +267,7 @@ fn norm_dtype(real: DType) -> DType {
     }
 }
 
+/// An element as the type that norms are computed in; complex numbers stay complex.
 fn to_norm(b: &mut KernelBuilder, real: DType, x: ValueId) -> ValueId {
     if real.is_real_float() {
         x

@@ -5,14 +5,24 @@
 mod array;
 mod scalar;
 
+mod construct;
+mod interop;
+
+mod methods;
+mod operators;
+
+mod matrix;
+mod reductions;
+
+mod slices;
+mod views;
+
 mod bodies;
 mod operand;
-
-mod operators;
-mod reductions;
 
 pub use array::{Array, Vector};
 pub use operand::{ArrayOperand, Handle, Operand, ScalarOperand, Source};
 pub use scalar::Scalar;
+pub use slices::{Slice, Slices, step};
 pub use sparsefuse_kernels::{Element, Field, Numeric, Real};
 pub use sparsefuse_runtime::{Error, ErrorKind};

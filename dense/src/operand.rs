@@ -169,6 +169,7 @@ pub(crate) fn elementwise<const N: usize>(
         if let Kind::Array(arg) = operand
             && arg.shape() != shape
         {
+            check_len(op, shape)?;
             let seen = arg.view.map_or(View::identity(arg.shape()), |view| **view);
             *view = Some(Arc::new(seen.broadcast_to(shape)?));
         }
@@ -235,6 +236,18 @@ fn broadcast(a: Shape, b: Shape) -> Option<Shape> {
         }
     }
     Some(Shape::new(&dims[..a.rank()]))
+}
+
+/// A shape that no existing array has may have more elements than can be counted.
+pub(crate) fn check_len(op: &'static str, shape: Shape) -> Result<(), Error> {
+    const LARGEST: usize = isize::MAX as usize / 16;
+    match shape.checked_len() {
+        Some(..=LARGEST) => Ok(()),
+        _ => {
+            let expected = "a shape whose elements memory can hold";
+            Err(Error::argument(op, expected, shape.to_string()))
+        }
+    }
 }
 
 /// The value, or a panic with the error's message, as operators do.

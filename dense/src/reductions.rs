@@ -83,7 +83,16 @@ impl<T: Numeric, const D: usize> Array<T, D> {
         self.sum_of_squares().sqrt()
     }
 
-    /// The sum of conj(self) * other or self * other.
+    /// The largest absolute value; 0 if the array is empty. One task.
+    #[must_use]
+    pub fn norm_inf(&self) -> Scalar<T::Real> {
+        if self.is_empty() {
+            // Nothing is above 0, and the maximum of nothing is not a norm.
+            return self.runtime().enter(|| Scalar::new(T::Real::ZERO));
+        }
+        expect(self.reduce(Operation::ReduceOf(Term::Largest)))
+    }
+
     fn reduce_product(
         &self,
         op: &'static str,
@@ -102,6 +111,71 @@ impl<T: Numeric, const D: usize> Array<T, D> {
     }
 }
 
+impl<T: Field, const D: usize> Array<T, D> {
+    /// The mean of all elements; NaN if there are none. One task and one on a scalar.
+    #[must_use]
+    pub fn mean(&self) -> Scalar<T> {
+        self.sum() / T::from_f64(self.len() as f64)
+    }
+}
+
+/// Reductions by order: name, its twin that returns the error, operation, type of the result.
+macro_rules! ordered_reductions {
+    ($($(#[$doc:meta])* $name:ident $try:ident $op:ident $output:ty;)*) => {
+        impl<T: Numeric + PartialOrd, const D: usize> Array<T, D> {
+            $(
+                $(#[$doc])*
+                ///
+                /// # Panics
+                ///
+                /// If the array is empty.
+                #[must_use]
+                #[track_caller]
+                pub fn $name(&self) -> Scalar<$output> {
+                    expect(self.$try())
+                }
+
+                $(#[$doc])*
+                ///
+                /// # Errors
+                ///
+                /// If the array is empty.
+                pub fn $try(&self) -> Result<Scalar<$output>, Error> {
+                    self.check_not_empty(ReduceOp::$op)?;
+                    self.reduce(Operation::Reduce(ReduceOp::$op))
+                }
+            )*
+        }
+    };
+}
+
+ordered_reductions! {
+    /// The smallest element; NaN if any is NaN. One task.
+    min try_min Min T;
+    /// The largest element; NaN if any is NaN. One task.
+    max try_max Max T;
+    /// The flat index of the smallest element, the first of equals; of the first NaN if there is
+    /// one. One task.
+    argmin try_argmin ArgMin i64;
+    /// The flat index of the largest element, the first of equals; of the first NaN if there is
+    /// one. One task.
+    argmax try_argmax ArgMax i64;
+}
+
+impl<const D: usize> Array<bool, D> {
+    /// Whether any element is true. One task.
+    #[must_use]
+    pub fn any(&self) -> Scalar<bool> {
+        expect(self.reduce(Operation::Reduce(ReduceOp::Any)))
+    }
+
+    /// Whether all elements are true. One task.
+    #[must_use]
+    pub fn all(&self) -> Scalar<bool> {
+        expect(self.reduce(Operation::Reduce(ReduceOp::All)))
+    }
+}
+
 impl<T: Element, const D: usize> Array<T, D> {
     fn reduce<U: Element>(&self, operation: Operation) -> Result<Scalar<U>, Error> {
         let store = self.runtime().new_store(Shape::SCALAR, U::DTYPE);
@@ -110,15 +184,12 @@ impl<T: Element, const D: usize> Array<T, D> {
         self.runtime().submit(body, &args, &[])?;
         Ok(Scalar::wrap(store))
     }
-}
 
-impl<T: Field> Scalar<T> {
-    /// The square root. One task on a scalar.
-    #[must_use]
-    pub fn sqrt(&self) -> Self {
-        expect(crate::operators::unary::<T, T, _>(
-            sparsefuse_kernels::UnaryOp::Sqrt,
-            &self,
-        ))
+    fn check_not_empty(&self, op: ReduceOp) -> Result<(), Error> {
+        if self.is_empty() {
+            let found = format!("one of shape {}", self.arg().shape());
+            return Err(Error::argument(op.name(), "an array with elements", found));
+        }
+        Ok(())
     }
 }

@@ -1,0 +1,168 @@
+//! Constructors. All make arrays of [`Runtime::current`]; on several ranks, every rank must make
+//! the same array, of which each keeps its own rows.
+
+use crate::array::{Array, Vector};
+use crate::bodies::{self, Distribution, Operation, Target};
+use crate::operand::{Origin, check_len, expect};
+use sparsefuse_kernels::{Element, Field, Numeric, Real, Value};
+use sparsefuse_runtime::{Error, Runtime, Shape, TaskArg};
+
+impl<T: Element, const D: usize> Array<T, D> {
+    /// An array with the given elements, row-major. On one rank the vector itself becomes the
+    /// array's memory.
+    ///
+    /// # Errors
+    ///
+    /// If the number of elements does not fit the shape.
+    pub fn from_shape_vec(shape: [usize; D], elements: Vec<T>) -> Result<Self, Error> {
+        let store = Runtime::current().store_from_vec(Shape::new(&shape), elements)?;
+        Ok(Self::wrap(store, None))
+    }
+
+    /// An array of what `element` gives for each index. Every rank computes all elements.
+    ///
+    /// ```
+    /// use sparsefuse_dense::Array;
+    ///
+    /// let a = Array::from_fn([2, 3], |[i, j]| 10 * i as i64 + j as i64);
+    /// assert_eq!(a.to_vec()?, [0, 1, 2, 10, 11, 12]);
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    #[must_use]
+    pub fn from_fn(shape: [usize; D], mut element: impl FnMut([usize; D]) -> T) -> Self {
+        let len = shape.iter().product();
+        let elements = (0..len).map(|flat| {
+            let (mut index, mut rest) = ([0; D], flat);
+            for d in (0..D).rev() {
+                index[d] = rest % shape[d];
+                rest /= shape[d];
+            }
+            element(index)
+        });
+        expect(Self::from_shape_vec(shape, elements.collect()))
+    }
+
+    /// An array whose every element has the given value. One task.
+    ///
+    /// ```
+    /// use sparsefuse_dense::Array;
+    ///
+    /// let a = Array::full([2, 3], 7);
+    /// assert_eq!(a.to_vec()?, [7; 6]);
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    #[must_use]
+    pub fn full(shape: [usize; D], value: T) -> Self {
+        let fill = Operation::Fill(Origin::Number, Target::Array);
+        generate(shape, fill, &[value.to_value()])
+    }
+}
+
+impl<T: Numeric, const D: usize> Array<T, D> {
+    /// An array of zeros. One task.
+    #[must_use]
+    pub fn zeros(shape: [usize; D]) -> Self {
+        Self::full(shape, T::ZERO)
+    }
+
+    /// An array of ones. One task.
+    #[must_use]
+    pub fn ones(shape: [usize; D]) -> Self {
+        Self::full(shape, T::ONE)
+    }
+}
+
+/// Random numbers depend on the seed and the index of the element alone: the same on any number of
+/// threads and ranks, and equal for arrays of different shapes as far as their flat indices agree.
+impl<T: Field, const D: usize> Array<T, D> {
+    /// Random numbers, uniform in [0, 1); for complex numbers, both parts are. One task.
+    ///
+    /// ```
+    /// use sparsefuse_dense::Vector;
+    ///
+    /// let x = Vector::<f64>::random_uniform([100], 1);
+    /// assert_eq!(x.to_vec()?, Vector::<f64>::random_uniform([100], 1).to_vec()?);
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    #[must_use]
+    pub fn random_uniform(shape: [usize; D], seed: u64) -> Self {
+        let random = Operation::Random(Distribution::Uniform);
+        generate(shape, random, &[seed.to_value()])
+    }
+
+    /// Random numbers, standard normal; for complex numbers, both parts are. One task.
+    #[must_use]
+    pub fn random_normal(shape: [usize; D], seed: u64) -> Self {
+        let random = Operation::Random(Distribution::Normal);
+        generate(shape, random, &[seed.to_value()])
+    }
+}
+
+impl<T: Element> Vector<T> {
+    /// A vector with the given elements, which on one rank become its memory without a copy.
+    ///
+    /// # Panics
+    ///
+    /// If the runtime's limit of memory does not admit it.
+    #[must_use]
+    pub fn from_vec(elements: Vec<T>) -> Self {
+        expect(Self::from_shape_vec([elements.len()], elements))
+    }
+
+    /// A vector with a copy of the given elements.
+    ///
+    /// # Panics
+    ///
+    /// If the runtime's limit of memory does not admit it.
+    #[must_use]
+    pub fn from_slice(elements: &[T]) -> Self {
+        Self::from_vec(elements.to_vec())
+    }
+}
+
+impl<T: Numeric> Vector<T> {
+    /// 0, 1, 2 … `len - 1`. One task.
+    #[must_use]
+    pub fn arange(len: usize) -> Self {
+        let numbers = [T::ZERO.to_value(), T::ONE.to_value()];
+        generate([len], Operation::Arange, &numbers)
+    }
+}
+
+impl<T: Real> Vector<T> {
+    /// `len` numbers at equal distances, the first of them `start` and the last `end`, up to
+    /// rounding. One task.
+    #[must_use]
+    pub fn linspace(start: T, end: T, len: usize) -> Self {
+        let steps = len.saturating_sub(1).max(1) as f64;
+        let step = T::from_f64((end.to_f64() - start.to_f64()) / steps);
+        generate(
+            [len],
+            Operation::Arange,
+            &[start.to_value(), step.to_value()],
+        )
+    }
+}
+
+impl<T: Numeric> Array<T, 2> {
+    /// The identity matrix of order `n`. One task.
+    #[must_use]
+    pub fn eye(n: usize) -> Self {
+        generate([n, n], Operation::Eye, &[(n as i64).to_value()])
+    }
+}
+
+/// An array computed from numbers alone.
+fn generate<T: Element, const D: usize>(
+    shape: [usize; D],
+    operation: Operation,
+    numbers: &[Value],
+) -> Array<T, D> {
+    let shape = Shape::new(&shape);
+    expect(check_len("full", shape));
+    let runtime = Runtime::current();
+    let store = runtime.new_store(shape, T::DTYPE);
+    let body = bodies::body(operation, T::DTYPE);
+    expect(runtime.submit(body, &[TaskArg::from(&store)], numbers));
+    Array::wrap(store, None)
+}

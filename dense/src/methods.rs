@@ -1,0 +1,304 @@
+//! Elementwise functions of arrays and scalars, under the names that NumPy and ndarray give them.
+//!
+//! Each issues one task, which reads each operand once and writes the result once; fused with its
+//! neighbours it moves less. What each function does with special values is said at
+//! [`sparsefuse_kernels::UnaryOp`] and [`sparsefuse_kernels::BinaryOp`].
+
+use crate::array::Array;
+use crate::bodies::Operation;
+use crate::operand::{ArrayOperand, Handle, Operand, ScalarOperand, elementwise, expect};
+use crate::operators::{binary, unary};
+use crate::scalar::Scalar;
+use sparsefuse_kernels::{BinaryOp, Element, Field, Numeric, Real, UnaryOp};
+use sparsefuse_runtime::Error;
+
+/// Functions of one value, for arrays and scalars: name, operation, type of the result.
+macro_rules! unary_methods {
+    ($T:ident: $($bound:path),+; $($(#[$doc:meta])* $name:ident $op:ident $output:ty;)*) => {
+        impl<$T: $($bound +)+, const D: usize> Array<$T, D> {
+            $(
+                $(#[$doc])*
+                #[must_use]
+                #[track_caller]
+                pub fn $name(&self) -> Array<$output, D> {
+                    expect(unary::<$T, $output, _>(UnaryOp::$op, &self))
+                }
+            )*
+        }
+
+        impl<$T: $($bound +)+> Scalar<$T> {
+            $(
+                $(#[$doc])*
+                #[must_use]
+                #[track_caller]
+                pub fn $name(&self) -> Scalar<$output> {
+                    expect(unary::<$T, $output, _>(UnaryOp::$op, &self))
+                }
+            )*
+        }
+    };
+}
+
+unary_methods! {
+    T: Numeric;
+    /// The absolute value.
+    abs Abs T::Magnitude;
+    /// -1, 0 or 1 by the sign; `x / |x|` for complex numbers.
+    sign Sign T;
+    /// The complex conjugate; real numbers stay as they are.
+    conj Conj T;
+    /// The real part.
+    re Re T::Magnitude;
+    /// The imaginary part; 0 for real numbers.
+    im Im T::Magnitude;
+}
+
+unary_methods! {
+    T: Field;
+    /// The square root.
+    sqrt Sqrt T;
+    /// `e` to the power of the value.
+    exp Exp T;
+    /// The natural logarithm.
+    ln Log T;
+    /// The sine.
+    sin Sin T;
+    /// The cosine.
+    cos Cos T;
+    /// The hyperbolic tangent.
+    tanh Tanh T;
+}
+
+unary_methods! {
+    T: Real;
+    /// The error function.
+    erf Erf T;
+}
+
+unary_methods! {
+    T: Numeric, PartialOrd;
+    /// The largest whole number that is not above the value.
+    floor Floor T;
+    /// The smallest whole number that is not below the value.
+    ceil Ceil T;
+}
+
+/// Functions of two values, for arrays and scalars: name, its twin that returns the error,
+/// operation, type of the result.
+macro_rules! binary_methods {
+    (
+        $T:ident: $($bound:path),+;
+        $($(#[$doc:meta])* $name:ident $try:ident $op:ident $output:ty;)*
+    ) => {
+        impl<$T: $($bound +)+, const D: usize> Array<$T, D> {
+            $(
+                $(#[$doc])*
+                ///
+                /// # Panics
+                ///
+                /// If the shapes do not broadcast to a common one.
+                #[must_use]
+                #[track_caller]
+                pub fn $name(&self, other: impl ArrayOperand<$T, D>) -> Array<$output, D> {
+                    expect(self.$try(other))
+                }
+
+                $(#[$doc])*
+                ///
+                /// # Errors
+                ///
+                /// If the shapes do not broadcast to a common one.
+                pub fn $try(&self, other: impl ArrayOperand<$T, D>) -> Result<Array<$output, D>, Error> {
+                    binary::<$T, $output, _>(BinaryOp::$op, &self, &other)
+                }
+            )*
+        }
+
+        impl<$T: $($bound +)+> Scalar<$T> {
+            $(
+                $(#[$doc])*
+                #[must_use]
+                #[track_caller]
+                pub fn $name<R: Operand<$T>>(&self, other: R) -> R::With<$output> {
+                    expect(binary::<$T, $output, _>(BinaryOp::$op, &self, &other))
+                }
+            )*
+        }
+    };
+}
+
+binary_methods! {
+    T: Numeric;
+    /// The value to the power `other`.
+    pow try_pow Pow T;
+}
+
+binary_methods! {
+    T: Numeric, PartialOrd;
+    /// The smaller of two values; NaN if either is NaN.
+    minimum try_minimum Min T;
+    /// The larger of two values; NaN if either is NaN.
+    maximum try_maximum Max T;
+}
+
+binary_methods! {
+    T: Element;
+    /// Whether the value equals `other`.
+    equal try_equal Eq bool;
+    /// Whether the value differs from `other`.
+    not_equal try_not_equal Ne bool;
+}
+
+binary_methods! {
+    T: Element, PartialOrd;
+    /// Whether the value is below `other`.
+    less try_less Lt bool;
+    /// Whether the value is below `other` or equal to it.
+    less_equal try_less_equal Le bool;
+    /// Whether the value is above `other`.
+    greater try_greater Gt bool;
+    /// Whether the value is above `other` or equal to it.
+    greater_equal try_greater_equal Ge bool;
+}
+
+impl<T: Numeric, const D: usize> Array<T, D> {
+    /// The value times itself.
+    #[must_use]
+    #[track_caller]
+    pub fn square(&self) -> Self {
+        self * self
+    }
+
+    /// One divided by the value.
+    #[must_use]
+    #[track_caller]
+    pub fn recip(&self) -> Self {
+        expect(binary::<T, T, _>(BinaryOp::Div, &T::ONE, &self))
+    }
+}
+
+impl<T: Numeric> Scalar<T> {
+    /// The value times itself.
+    #[must_use]
+    #[track_caller]
+    pub fn square(&self) -> Self {
+        self * self
+    }
+
+    /// One divided by the value.
+    #[must_use]
+    #[track_caller]
+    pub fn recip(&self) -> Self {
+        expect(binary::<T, T, _>(BinaryOp::Div, &T::ONE, &self))
+    }
+}
+
+impl<T: Numeric + PartialOrd, const D: usize> Array<T, D> {
+    /// The nearest value between `low` and `high`: `high` where the two cross. Two tasks.
+    ///
+    /// # Panics
+    ///
+    /// If the shapes do not broadcast to a common one.
+    #[must_use]
+    #[track_caller]
+    pub fn clamp(&self, low: impl ArrayOperand<T, D>, high: impl ArrayOperand<T, D>) -> Self {
+        self.maximum(low).minimum(high)
+    }
+}
+
+impl<T: Element, const D: usize> Array<T, D> {
+    /// The elements converted to another type, as Rust's `as` does it; to `bool`: whether they
+    /// differ from 0.
+    ///
+    /// ```
+    /// use sparsefuse_dense::Vector;
+    ///
+    /// let x = Vector::from_vec(vec![-1.5, 0.0, 2.7]);
+    /// assert_eq!(x.cast::<i32>().to_vec()?, [-1, 0, 2]);
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub fn cast<U: Element>(&self) -> Array<U, D> {
+        expect(cast::<T, U, _>(&self))
+    }
+}
+
+impl<T: Element> Scalar<T> {
+    /// The element converted to another type, as Rust's `as` does it; to `bool`: whether it
+    /// differs from 0.
+    #[must_use]
+    #[track_caller]
+    pub fn cast<U: Element>(&self) -> Scalar<U> {
+        expect(cast::<T, U, _>(&self))
+    }
+}
+
+fn cast<T: Element, U: Element, H: Handle>(x: &impl Operand<T>) -> Result<H, Error> {
+    let operation = |[origin]: [_; 1]| Operation::Cast(U::DTYPE, origin);
+    let store = elementwise("cast", operation, T::DTYPE, [x.source()], U::DTYPE)?;
+    Ok(H::of(store))
+}
+
+impl<const D: usize> Array<bool, D> {
+    /// `a` where the mask holds, else `b`.
+    ///
+    /// ```
+    /// use sparsefuse_dense::Vector;
+    ///
+    /// let x = Vector::from_vec(vec![-1.0, 2.0]);
+    /// let positive = x.greater(0.0).select(&x, 0.0);
+    /// assert_eq!(positive.to_vec()?, [0.0, 2.0]);
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the shapes do not broadcast to a common one.
+    #[must_use]
+    #[track_caller]
+    pub fn select<T: Element>(
+        &self,
+        a: impl ArrayOperand<T, D>,
+        b: impl ArrayOperand<T, D>,
+    ) -> Array<T, D> {
+        expect(self.try_select(a, b))
+    }
+
+    /// As [`Array::select`].
+    ///
+    /// # Errors
+    ///
+    /// If the shapes do not broadcast to a common one.
+    pub fn try_select<T: Element>(
+        &self,
+        a: impl ArrayOperand<T, D>,
+        b: impl ArrayOperand<T, D>,
+    ) -> Result<Array<T, D>, Error> {
+        select(&self, &a, &b)
+    }
+}
+
+impl Scalar<bool> {
+    /// `a` if the scalar holds, else `b`.
+    #[must_use]
+    #[track_caller]
+    pub fn select<T: Element>(
+        &self,
+        a: impl ScalarOperand<T>,
+        b: impl ScalarOperand<T>,
+    ) -> Scalar<T> {
+        expect(select(&self, &a, &b))
+    }
+}
+
+fn select<T: Element, H: Handle>(
+    condition: &impl Operand<bool>,
+    a: &impl Operand<T>,
+    b: &impl Operand<T>,
+) -> Result<H, Error> {
+    let operation = |[condition, a, b]: [_; 3]| Operation::Select(condition, a, b);
+    let operands = [condition.source(), a.source(), b.source()];
+    let store = elementwise("select", operation, T::DTYPE, operands, T::DTYPE)?;
+    Ok(H::of(store))
+}

@@ -1,0 +1,140 @@
+//! Wrong calls: what the errors say, and that operators panic with the same words.
+
+use crate::small;
+use sparsefuse_dense::{Array, Error, Scalar, Vector, step};
+use sparsefuse_runtime::{Runtime, Shape};
+
+#[track_caller]
+fn check<T: std::fmt::Debug>(result: Result<T, Error>, expected: &str) {
+    assert_eq!(result.expect_err("the call is wrong").to_string(), expected);
+}
+
+#[test]
+fn shapes() {
+    let x = Vector::<f64>::ones([3]);
+    let y = Vector::<f64>::ones([4]);
+    let a = Array::<f64, 2>::ones([2, 3]);
+    let of_3_found_4 = |op: &str| format!("{op}: expected a shape of (3), found (4)");
+    check(x.try_add(&y), &of_3_found_4("add"));
+    check(x.try_div(&y), &of_3_found_4("div"));
+    check(x.try_minimum(&y), &of_3_found_4("min"));
+    check(x.try_less(&y), &of_3_found_4("lt"));
+    check(x.try_dot(&y), &of_3_found_4("dot"));
+    check(a.try_matvec(&y), &of_3_found_4("matvec"));
+    check(x.less(0.0).try_select(&x, &y), &of_3_found_4("select"));
+    check(
+        x.reshape([2, 2]),
+        "reshape: expected a shape of (3), found (2, 2)",
+    );
+    check(
+        a.broadcast_to([3, 3]),
+        "broadcast: expected a shape of (3, 3), found (2, 3)",
+    );
+    let mut z = x.clone();
+    check(
+        z.try_assign_slice(..2, &y),
+        "assign_slice: expected a shape of (2), found (4)",
+    );
+    check(
+        Array::from_shape_vec([2, 2], vec![1, 2, 3]),
+        "from_vec: expected as many elements as the shape (2, 2) has, found 3",
+    );
+}
+
+#[test]
+fn ranges_and_axes() {
+    let x = Vector::<f64>::ones([3]);
+    let a = Array::<f64, 2>::ones([2, 3]);
+    check(
+        x.try_slice(1..4),
+        "slice: expected a range within 0..3 for dimension 0, found 1..4",
+    );
+    check(
+        x.try_slice(step(.., 0)),
+        "slice: expected a step other than 0, found 0",
+    );
+    let backwards = std::ops::Range { start: 2, end: 1 };
+    check(
+        a.try_slice((.., backwards)),
+        "slice: expected a range within 0..3 for dimension 1, found 2..1",
+    );
+    assert!(x.try_slice(..=usize::MAX).is_err());
+    assert!(x.clone().try_assign_slice(step(4.., -1), 1.0).is_err());
+    assert!(a.try_row(2).is_err());
+    assert!(a.try_column(3).is_err());
+    check(
+        a.try_sum_axis(2),
+        "sum_axis: expected an axis below 2, found 2",
+    );
+}
+
+#[test]
+fn nothing_to_compare() {
+    let x = Vector::<f64>::ones([0]);
+    check(
+        x.try_min(),
+        "min: expected an array with elements, found one of shape (0)",
+    );
+    check(
+        x.try_argmax(),
+        "argmax: expected an array with elements, found one of shape (0)",
+    );
+    check(
+        Array::<i32, 2>::ones([3, 0]).try_max_axis(1),
+        "max_axis: expected an axis with elements to compare, found one of length 0",
+    );
+}
+
+#[test]
+fn types_ranks_and_runtimes() {
+    let x = Vector::<f64>::ones([3]);
+    let store = || x.store().clone();
+    check(
+        Vector::<f32>::from_store(store(), None),
+        "from_store: expected elements of type f32, found f64",
+    );
+    check(
+        Array::<f64, 2>::from_store(store(), None),
+        "from_store: expected 2 dimensions, found 1",
+    );
+    check(
+        Scalar::<f64>::from_store(store()),
+        "from_store: expected a shape of (), found (3)",
+    );
+    let other = Runtime::new(small()).unwrap();
+    let y = other.enter(|| Vector::<f64>::ones([3]));
+    check(
+        x.try_add(&y),
+        "submit: expected stores of one runtime, found stores of two",
+    );
+    let unwritten = other.new_store(Shape::new(&[3]), sparsefuse_kernels::DType::F64);
+    let z = Vector::<f64>::from_store(unwritten, None).unwrap();
+    assert!(z.try_add(&y).is_err());
+    assert!(z.to_vec().is_err());
+}
+
+#[test]
+#[should_panic(expected = "add: expected a shape of (3), found (4)")]
+fn operators_panic_with_the_message() {
+    let _ = Vector::<f64>::ones([3]) + Vector::<f64>::ones([4]);
+}
+
+#[test]
+#[should_panic(expected = "sub: expected a shape of (1), found (4)")]
+fn assigning_operators_keep_the_shape() {
+    let mut x = Vector::<f64>::ones([1]);
+    x -= Vector::<f64>::ones([4]);
+}
+
+#[test]
+#[should_panic(expected = "a shape whose elements memory can hold")]
+fn shapes_beyond_counting() {
+    let _ = Array::<f64, 2>::zeros([usize::MAX, 3]);
+}
+
+#[test]
+fn handles_can_be_sent_and_shared() {
+    fn sent_and_shared<T: Send + Sync>() {}
+    sent_and_shared::<Array<f64, 2>>();
+    sent_and_shared::<Scalar<bool>>();
+}

@@ -1,0 +1,179 @@
+//! Slices, transposes and broadcasts against `ndarray`, and assignment to slices.
+
+use crate::everywhere;
+use ndarray::{Array1, Array2, s};
+use sparsefuse_dense::{Array, Slices, Vector, step};
+
+const SHAPE: [usize; 2] = [9, 6];
+
+fn counted() -> Array2<i64> {
+    Array2::from_shape_fn(SHAPE, |(i, j)| (10 * i + j) as i64)
+}
+
+/// What a view of the counted matrix shows, also after arithmetic on it.
+fn check(view: impl Fn(&Array<i64, 2>) -> Array<i64, 2> + Sync, expected: Array2<i64>) {
+    let found = everywhere(|| {
+        let a = Array::from(counted());
+        let b = &a * 1;
+        Ok([
+            view(&a).to_ndarray()?,
+            (view(&b) * 2 - view(&a)).to_ndarray()?,
+        ])
+    });
+    assert_eq!(found, [expected.clone(), expected]);
+}
+
+#[test]
+fn slices_of_matrices() {
+    let a = counted();
+    check(
+        |a| a.slice((1..4, 2..6)),
+        a.slice(s![1..4, 2..6]).to_owned(),
+    );
+    check(|a| a.slice((.., 2..)), a.slice(s![.., 2..]).to_owned());
+    check(|a| a.slice((..=3, ..)), a.slice(s![..=3, ..]).to_owned());
+    check(|a| a.slice((5.., ..1)), a.slice(s![5.., ..1]).to_owned());
+    check(
+        |a| a.slice((step(1.., 3), ..)),
+        a.slice(s![1..;3, ..]).to_owned(),
+    );
+    check(
+        |a| a.slice((step(.., -1), ..)),
+        a.slice(s![..;-1, ..]).to_owned(),
+    );
+    check(|a| a.slice((2..2, ..)), a.slice(s![2..2, ..]).to_owned());
+    let backwards = a.slice(s![1..8;-2, ..;-3]);
+    check(
+        |a| a.slice((step(1..8, -2), step(.., -3))),
+        backwards.to_owned(),
+    );
+    let twice = a.slice(s![2..8;2, ..]).slice(s![1.., 1..3]).to_owned();
+    check(|a| a.slice((step(2..8, 2), ..)).slice((1.., 1..3)), twice);
+}
+
+#[test]
+fn transposes_and_broadcasts() {
+    let a = counted();
+    check(|a| a.t(), a.t().to_owned());
+    check(|a| a.t().t(), a.clone());
+    check(
+        |a| a.slice((1..3, ..)).t(),
+        a.slice(s![1..3, ..]).t().to_owned(),
+    );
+    let row = a.row(2).broadcast(SHAPE).unwrap().to_owned();
+    check(|a| a.row(2).broadcast_to(SHAPE).unwrap(), row);
+    let column = a.column(1).insert_axis(ndarray::Axis(1)).to_owned();
+    check(|a| a.column(1).insert_axis(1), column.clone());
+    let wide = column.broadcast(SHAPE).unwrap().to_owned();
+    check(
+        |a| a.column(1).insert_axis(1).broadcast_to(SHAPE).unwrap(),
+        wide,
+    );
+    let sum = &a + &column;
+    check(|a| a + a.column(1).insert_axis(1), sum);
+    let table = &column + &a.row(3);
+    check(
+        |a| a.column(1).insert_axis(1) + a.row(3).insert_axis(0),
+        table,
+    );
+    check(|a| a.reshape([6, 9]).unwrap().t(), {
+        let flat = Array1::from_iter(a.iter().copied());
+        flat.into_shape_with_order([6, 9]).unwrap().t().to_owned()
+    });
+}
+
+#[test]
+fn slices_of_vectors() {
+    let found = everywhere(|| {
+        let x = Vector::<i64>::arange(23);
+        let laplace = x.slice(2..) - 2 * x.slice(1..22) + x.slice(..21);
+        let sum = x.slice(step(.., 5)).sum().get()?;
+        let reversed = x.slice(step(3..20, -4)).to_vec()?;
+        Ok((laplace.to_vec()?, sum, reversed))
+    });
+    assert_eq!(found, (vec![0; 21], 50, vec![19, 15, 11, 7, 3]));
+}
+
+/// Assigns to a slice of the counted matrix, of which another handle is held or not.
+fn check_assign(
+    ranges: impl Slices<2> + Clone + Sync,
+    value: impl Fn() -> Array<i64, 2> + Sync,
+    expected: Array2<i64>,
+) {
+    for is_shared in [true, false] {
+        let found = everywhere(|| {
+            let mut a = Array::from(counted()) + 0;
+            let before = is_shared.then(|| a.clone());
+            a.assign_slice(ranges.clone(), value());
+            let doubled = &a * 2;
+            a.assign_slice((0..1, ..), -1);
+            let before = before.map(|before| before.to_ndarray()).transpose()?;
+            Ok((doubled.to_ndarray()?, a.to_ndarray()?, before))
+        });
+        let mut last = expected.clone();
+        last.row_mut(0).fill(-1);
+        assert_eq!(found, (&expected * 2, last, is_shared.then(counted)));
+    }
+}
+
+#[test]
+fn assignment_to_slices() {
+    let assigned = |assign: fn(&mut Array2<i64>)| {
+        let mut a = counted();
+        assign(&mut a);
+        a
+    };
+    check_assign(
+        (2..5, 1..3),
+        || Array::full([3, 2], 7),
+        assigned(|a| a.slice_mut(s![2..5, 1..3]).fill(7)),
+    );
+    check_assign((.., ..), || Array::full([1, 1], 7), assigned(|a| a.fill(7)));
+    check_assign(
+        (step(1.., 3), ..),
+        || Vector::arange(6).insert_axis(0),
+        assigned(|a| a.slice_mut(s![1..;3, ..]).assign(&Array1::from_iter(0..6))),
+    );
+    check_assign(
+        (step(.., -2), step(1..5, -3)),
+        || Array::from_fn([5, 2], |[i, j]| (i * 2 + j) as i64),
+        assigned(|a| {
+            let value = Array2::from_shape_fn([5, 2], |(i, j)| (i * 2 + j) as i64);
+            a.slice_mut(s![..;-2, 1..5;-3]).assign(&value);
+        }),
+    );
+    check_assign((3..3, ..), || Array::full([0, 6], 7), counted());
+}
+
+#[test]
+fn assignment_from_the_same_array() {
+    let found = everywhere(|| {
+        let mut x = Vector::<i64>::arange(13);
+        let tail = x.slice(1..);
+        x.assign_slice(..12, &tail);
+        let shifted = x.to_vec()?;
+        x.assign_slice(.., x.clone().slice(step(.., -1)));
+        let mut part = x.slice(3..6);
+        part.assign_slice(..1, 100);
+        Ok((shifted, x.to_vec()?, part.to_vec()?, tail.to_vec()?))
+    });
+    let shifted: Vec<i64> = (1..13).chain([12]).collect();
+    let reversed: Vec<i64> = shifted.iter().rev().copied().collect();
+    let part = vec![100, reversed[4], reversed[5]];
+    assert_eq!(found, (shifted, reversed, part, (1..13).collect()));
+}
+
+#[test]
+fn repeated_assignments_write_in_place() {
+    let found = everywhere(|| {
+        let mut x = Vector::<f64>::zeros([16]);
+        let runtime = x.runtime().clone();
+        let before = runtime.counters().tasks;
+        for i in 0..16 {
+            x.assign_slice(i..i + 1, i as f64);
+        }
+        let issued = runtime.counters().tasks - before;
+        Ok((issued, x.to_vec()?))
+    });
+    assert_eq!(found, (16, (0..16).map(f64::from).collect()));
+}
