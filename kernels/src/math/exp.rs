@@ -9,7 +9,7 @@ use super::arithmetic::{clamp, fast_two_sum, polynomial, power_of_two, round, sc
 use std::f64::consts::{LN_2, LOG2_E};
 
 /// `ln 2 - LN_2`.
-const LN_2_LOW: f64 = 2.3190468138462996e-17;
+pub(super) const LN_2_LOW: f64 = 2.3190468138462996e-17;
 
 /// `(e^r - 1 - r) / r^2` for `|r| <= 0.3467`; minimax (Remez) for the error relative to `r`, 2^-61.
 const EXP: [f64; 11] = [

@@ -1,12 +1,9 @@
 //! x^y as `2^(y log2 |x|)`, with the logarithm in extended precision, and the cases of IEEE 754.
 
 use super::arithmetic::{clamp, fast_two_sum, multiply, round, scale, two_product};
-use super::exp::exp_reduced;
+use super::exp::{LN_2_LOW, exp_reduced};
 use super::log::log2_extended;
 use std::f64::consts::LN_2;
-
-/// `ln 2 - LN_2`.
-const LN_2_LOW: f64 = 2.3190468138462996e-17;
 
 /// `x` to the power `y`, with the special cases of IEEE 754-2019, 9.2.1.
 #[inline(always)]

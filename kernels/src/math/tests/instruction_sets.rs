@@ -6,6 +6,7 @@
 
 use super::oracle::Bits;
 use crate::math::{double, single};
+use num_complex::Complex;
 
 /// Points of every size and kind.
 fn points() -> Vec<f64> {
@@ -26,7 +27,7 @@ fn points() -> Vec<f64> {
     points
 }
 
-/// All real functions over all points (each with its mirror image as the second argument), as bits.
+/// All functions over all points (each with its mirror image as the second argument), as bits.
 #[inline(always)]
 fn run(points: &[f64]) -> Vec<u64> {
     let mut out = Vec::new();
@@ -46,12 +47,31 @@ fn run(points: &[f64]) -> Vec<u64> {
         out.push(u64::from(single::pow(x, y).to_bits()));
         out.push(u64::from(single::hypot(x, y).to_bits()));
     }
+    run_complex(points, &mut out);
     let mut block = vec![0.0; points.len()];
     double::sin_block(points, &mut block);
     out.extend(block.iter().map(|y| y.to_bits()));
     double::cos_block(points, &mut block);
     out.extend(block.iter().map(|y| y.to_bits()));
     out
+}
+
+/// The complex functions over the same pairs.
+#[inline(always)]
+fn run_complex(points: &[f64], out: &mut Vec<u64>) {
+    macro_rules! unary {
+        ($z:ident: $($name:ident)*) => {$(
+            let value = double::$name($z);
+            out.extend([value.re.to_bits(), value.im.to_bits()]);
+        )*};
+    }
+    for (&re, &im) in points.iter().zip(points.iter().rev()) {
+        let z = Complex::new(re, im);
+        unary!(z: complex_exp complex_log complex_sin complex_cos complex_tanh complex_sqrt);
+        let (div, pow) = (double::complex_div(z, -z.conj()), double::complex_pow(z, z));
+        out.extend([div, pow].map(|w| w.re.to_bits()));
+        out.extend([div, pow].map(|w| w.im.to_bits()));
+    }
 }
 
 #[cfg(target_arch = "x86_64")]
