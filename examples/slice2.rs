@@ -1,40 +1,48 @@
 //! scratch
 use sparsefuse_dense::Vector;
 use sparsefuse_runtime::*;
-use sparsefuse_solvers::*;
-use sparsefuse_sparse::gallery;
+use std::time::Instant;
 fn main() {
-    let n: usize = 8;
-    for executor in [Executor::Blocks, Executor::Reference] {
-        let rt = Runtime::new(Config {
-            threads: 1,
-            executor,
-            ..Config::default()
-        })
-        .unwrap();
-        rt.enter(|| {
-            let a = gallery::poisson2d::<f64>(n).unwrap();
-            let b = &a * &Vector::ones([n * n]);
-            let mut f = |it: usize, r: f64| {
-                if it < 4 {
-                    println!("{it} {r:e}");
-                }
-                if it == 2 && executor == Executor::Blocks {
-                    println!("{}", rt.explain());
-                }
-                std::ops::ControlFlow::Continue(())
-            };
-            let s = cg_with(
-                &a,
-                &b,
-                Options {
-                    max_iter: Some(30),
-                    monitor: Some(&mut f),
-                    ..Options::default()
-                },
-            )
-            .unwrap();
-            println!("{} {}", s.reason, s.iterations);
-        });
-    }
+    let rt = Runtime::new(Config::default()).unwrap();
+    rt.enter(|| {
+        let x = Vector::<f64>::ones([1000]);
+        for _ in 0..10 {
+            let mut y = Vector::<f64>::zeros([1000]);
+            rt.flush();
+            let t = Instant::now();
+            for _ in 0..1000 {
+                y = &y + &x;
+            }
+            rt.flush();
+            let dt = t.elapsed().as_secs_f64();
+            print!("chain: {:.3} us/op  ", dt * 1e3);
+            let c = rt.counters();
+            println!("{:?}", c);
+        }
+        let y = Vector::<f64>::zeros([1000]);
+        for _ in 0..3 {
+            let t = Instant::now();
+            for _ in 0..1000 {
+                let _z = &y + &x;
+                rt.flush();
+            }
+            println!("forced each: {:.3} us", t.elapsed().as_secs_f64() * 1e3);
+            let t = Instant::now();
+            for _ in 0..1000 {
+                let z = &y + &x;
+                rt.flush();
+                drop(z);
+            }
+            println!(
+                "forced each, held: {:.3} us",
+                t.elapsed().as_secs_f64() * 1e3
+            );
+            let t = Instant::now();
+            for _ in 0..1000 {
+                let z = y.dot(&x).get().unwrap();
+                assert!(z == 0.0)
+            }
+            println!("dot get: {:.3} us", t.elapsed().as_secs_f64() * 1e3);
+        }
+    });
 }

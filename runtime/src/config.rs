@@ -25,7 +25,8 @@ pub struct Config {
     pub isa: Isa,
     /// Whether tasks are fused.
     pub fusion: bool,
-    /// Tasks that the window holds at first; it doubles while everything in it fuses.
+    /// Tasks that the window holds at first; it doubles each time a full one was remembered and
+    /// everything in it fused.
     pub window: usize,
     /// Tasks that the window may grow to.
     pub max_window: usize,

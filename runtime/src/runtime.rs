@@ -217,13 +217,28 @@ impl Runtime {
         inner.window.push(body, args, params)?;
         inner.counters.tasks += 1;
         if inner.window.tasks.len() >= inner.capacity {
-            let groups = self.execute(&mut inner);
-            if groups <= 1 {
-                let grown = inner.capacity.saturating_mul(2);
-                inner.capacity = grown.min(self.shared.config.max_window).max(inner.capacity);
-            }
+            self.execute_full(&mut inner);
         }
         Ok(())
+    }
+
+    /// Executes a full window, and lets it grow if all of it fused and it was remembered: a longer
+    /// window is analysed anew, which pays where the program repeats itself.
+    fn execute_full(&self, inner: &mut Inner) {
+        let hits = inner.counters.trace_hits;
+        self.execute(inner);
+        let was_remembered = inner.counters.trace_hits > hits;
+        let is_one_group = inner
+            .last
+            .as_ref()
+            .is_some_and(|last| last.groups.len() == 1);
+        if was_remembered && is_one_group {
+            let grown = inner
+                .capacity
+                .saturating_mul(2)
+                .min(self.shared.config.max_window);
+            inner.capacity = grown.max(inner.capacity);
+        }
     }
 
     /// Executes all tasks issued so far.
@@ -231,10 +246,10 @@ impl Runtime {
         self.execute(&mut self.inner());
     }
 
-    /// Executes the window and returns the number of its fused tasks.
-    fn execute(&self, inner: &mut Inner) -> usize {
+    /// Executes the window.
+    fn execute(&self, inner: &mut Inner) {
         if inner.window.is_empty() {
-            return 0;
+            return;
         }
         let Shared {
             config, pool, rank, ..
@@ -274,9 +289,7 @@ impl Runtime {
         };
         execute::run(&schedule, window, frame, &mut context);
         window.clear();
-        let groups = schedule.groups.len();
         inner.last = Some(schedule);
-        groups
     }
 
     /// What the runtime has done so far; tasks in the window are counted as issued only.

@@ -2,7 +2,7 @@
 
 use crate::operator::LinearOperator;
 use crate::solution::{Options, Solution, StopReason};
-use crate::stopping::{Next, Stopping};
+use crate::stopping::{Next, Stopping, ratio};
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::{Field, Real};
 use sparsefuse_runtime::Error;
@@ -60,7 +60,7 @@ pub fn cg_with<T: Field>(
         loop {
             let q = a.apply(&p)?;
             let sigma = p.dot(&q);
-            let alpha = &rho / &sigma;
+            let alpha = ratio(&rho, &sigma);
             x += &alpha * &p;
             r -= &alpha * &q;
             let z = stopping.precondition(&r)?;

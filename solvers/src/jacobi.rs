@@ -30,9 +30,9 @@ impl<T: Field> Jacobi<T> {
             ));
         }
         let diagonal = a.diagonal()?;
-        let one = a.runtime().enter(|| Vector::ones([diagonal.len()]));
+        let divisor = diagonal.equal(T::ZERO).select(T::ONE, &diagonal);
         Ok(Self {
-            inverse: one / diagonal,
+            inverse: divisor.recip(),
         })
     }
 }

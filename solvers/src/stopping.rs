@@ -6,7 +6,7 @@
 
 use crate::operator::LinearOperator;
 use crate::solution::{Options, Solution, StopReason};
-use sparsefuse_dense::Vector;
+use sparsefuse_dense::{Scalar, Vector};
 use sparsefuse_kernels::{Field, Real};
 use sparsefuse_runtime::{Error, Shape};
 
@@ -194,4 +194,10 @@ fn check<T: Field>(
         }
     }
     Ok(())
+}
+
+/// a / b, or 0 where b is 0: a step of length 0 leaves a method where it is, until it has read
+/// that b is 0 and names the breakdown. Nothing waits for the value of b here.
+pub(crate) fn ratio<T: Field>(a: &Scalar<T>, b: &Scalar<T>) -> Scalar<T> {
+    b.equal(T::ZERO).select(T::ZERO, a / b)
 }
