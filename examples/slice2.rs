@@ -8,41 +8,13 @@ fn main() {
         let x = Vector::<f64>::ones([1000]);
         for _ in 0..10 {
             let mut y = Vector::<f64>::zeros([1000]);
-            rt.flush();
             let t = Instant::now();
-            for _ in 0..1000 {
-                y = &y + &x;
-            }
+            for _ in 0..1000 { y = &y + &x; }
             rt.flush();
             let dt = t.elapsed().as_secs_f64();
             print!("chain: {:.3} us/op  ", dt * 1e3);
             let c = rt.counters();
             println!("{:?}", c);
-        }
-        let y = Vector::<f64>::zeros([1000]);
-        for _ in 0..3 {
-            let t = Instant::now();
-            for _ in 0..1000 {
-                let _z = &y + &x;
-                rt.flush();
-            }
-            println!("forced each: {:.3} us", t.elapsed().as_secs_f64() * 1e3);
-            let t = Instant::now();
-            for _ in 0..1000 {
-                let z = &y + &x;
-                rt.flush();
-                drop(z);
-            }
-            println!(
-                "forced each, held: {:.3} us",
-                t.elapsed().as_secs_f64() * 1e3
-            );
-            let t = Instant::now();
-            for _ in 0..1000 {
-                let z = y.dot(&x).get().unwrap();
-                assert!(z == 0.0)
-            }
-            println!("dot get: {:.3} us", t.elapsed().as_secs_f64() * 1e3);
         }
     });
 }

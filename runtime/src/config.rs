@@ -25,8 +25,8 @@ pub struct Config {
     pub isa: Isa,
     /// Whether tasks are fused.
     pub fusion: bool,
-    /// Tasks that the window holds at first; it doubles each time a full one was remembered and
-    /// everything in it fused.
+    /// Tasks that the window holds at first; it doubles after full ones were remembered, and fused
+    /// whole, a few times.
     pub window: usize,
     /// Tasks that the window may grow to.
     pub max_window: usize,

@@ -47,6 +47,8 @@ struct Inner {
     window: Window,
     /// Tasks that the window holds before it is executed.
     capacity: usize,
+    /// Full windows of this capacity that were remembered and fused whole.
+    full_hits: u32,
     traces: Traces,
     cuts: CutsTable,
     comm: Box<dyn Comm>,
@@ -94,6 +96,7 @@ impl Runtime {
         let inner = Inner {
             window: Window::new(),
             capacity: config.window,
+            full_hits: 0,
             traces: Traces::new(),
             cuts: CutsTable::new(ranks, config.tile_len, config.cut_threshold),
             comm,
@@ -222,9 +225,10 @@ impl Runtime {
         Ok(())
     }
 
-    /// Executes a full window, and lets it grow if all of it fused and it was remembered: a longer
-    /// window is analysed anew, which pays where the program repeats itself.
+    /// Executes a full window, and lets it grow when full ones have been remembered and fused
+    /// whole a few times: a longer window is analysed anew, which pays where the program repeats.
     fn execute_full(&self, inner: &mut Inner) {
+        const HITS_TO_GROW: u32 = 8;
         let hits = inner.counters.trace_hits;
         self.execute(inner);
         let was_remembered = inner.counters.trace_hits > hits;
@@ -233,11 +237,12 @@ impl Runtime {
             .as_ref()
             .is_some_and(|last| last.groups.len() == 1);
         if was_remembered && is_one_group {
-            let grown = inner
-                .capacity
-                .saturating_mul(2)
-                .min(self.shared.config.max_window);
-            inner.capacity = grown.max(inner.capacity);
+            inner.full_hits += 1;
+        }
+        let most = self.shared.config.max_window;
+        if inner.full_hits >= HITS_TO_GROW && inner.capacity < most {
+            inner.full_hits = 0;
+            inner.capacity = inner.capacity.saturating_mul(2).min(most);
         }
     }
 
