@@ -214,8 +214,10 @@ pub trait Element:
 
 /// An element type with arithmetic: every one but `bool`.
 pub trait Numeric: Element {
-    /// The type of absolute values and norms.
+    /// The type of norms.
     type Real: Real;
+    /// The type of absolute values, real and imaginary parts: the type itself unless it is complex.
+    type Magnitude: Numeric + PartialOrd;
     /// 0.
     const ZERO: Self;
     /// 1.
@@ -225,7 +227,7 @@ pub trait Numeric: Element {
 }
 
 /// An element type with division and square roots: `f32`, `f64` and the complex numbers over them.
-pub trait Field: Numeric {
+pub trait Field: Numeric<Magnitude = <Self as Numeric>::Real> {
     /// Whether the type is complex.
     const IS_COMPLEX: bool;
     /// An element from its parts; the imaginary part is dropped where the type is real.
@@ -281,6 +283,7 @@ macro_rules! numeric {
     ($($type:ty: $real:ty),*) => {$(
         impl Numeric for $type {
             type Real = $real;
+            type Magnitude = Self;
             const ZERO: Self = 0 as $type;
             const ONE: Self = 1 as $type;
             #[inline(always)]
@@ -314,6 +317,7 @@ macro_rules! field {
 
         impl Numeric for Complex<$float> {
             type Real = $float;
+            type Magnitude = $float;
             const ZERO: Self = Complex { re: 0.0, im: 0.0 };
             const ONE: Self = Complex { re: 1.0, im: 0.0 };
             #[inline(always)]

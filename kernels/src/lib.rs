@@ -14,7 +14,7 @@ pub mod launch;
 mod math;
 mod ops;
 pub mod passes;
-mod random;
+pub mod random;
 pub mod reduce;
 pub mod reference;
 pub mod scalar;

@@ -15,21 +15,21 @@ const WEYL: [u32; 2] = [0x9e37_79b9, 0xbb67_ae85];
 
 /// 64 random bits.
 #[inline(always)]
-pub(crate) fn bits(seed: u64, index: u64) -> u64 {
+pub fn bits(seed: u64, index: u64) -> u64 {
     let [a, b, _, _] = block(seed, index);
     word(a, b)
 }
 
 /// A number of [0, 1), a multiple of 2^-53.
 #[inline(always)]
-pub(crate) fn uniform(seed: u64, index: u64) -> f64 {
+pub fn uniform(seed: u64, index: u64) -> f64 {
     unit(bits(seed, index))
 }
 
 /// A standard normal number, after Box and Muller: `sqrt(-2 log u) cos(2 pi v)` with `u` in (0, 1]
 /// and `v` in [0, 1) from the two halves of one block.
 #[inline(always)]
-pub(crate) fn normal(seed: u64, index: u64) -> f64 {
+pub fn normal(seed: u64, index: u64) -> f64 {
     let [a, b, c, d] = block(seed, index);
     // Both are multiples of 2^-53, so the difference is exact.
     let u = 1.0 - unit(word(a, b));

@@ -162,6 +162,10 @@ fn float_unary<T: FloatOps>(op: UnaryOp, a: T) -> Value {
 }
 
 /// An operation on two values of the same type.
+///
+/// # Panics
+///
+/// Panics if the types differ, or the operation is not defined on them.
 #[must_use]
 pub fn binary(op: BinaryOp, a: Value, b: Value) -> Value {
     let dtype = a.dtype();

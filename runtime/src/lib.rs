@@ -1,1 +1,50 @@
-//! placeholder
+//! The runtime: stores, tasks, partitions, fusion, schedules.
+//!
+//! A program issues tasks on whole stores; the runtime solves how they are cut, fuses neighbours,
+//! removes temporaries, remembers what it has analysed, and runs the result on threads and ranks.
+//! It never names a matrix. The way of a task: [`task`] → [`window`] → (remembered in [`trace`],
+//! or [`solve`] → [`fuse`] → [`compose`] → [`schedule`]) → [`execute`].
+
+pub mod config;
+mod runtime;
+
+pub mod shape;
+pub mod view;
+
+pub mod partition;
+pub mod store;
+
+pub mod task;
+mod window;
+
+mod compose;
+pub mod fuse;
+mod schedule;
+mod solve;
+mod trace;
+
+mod bytes;
+mod exchange;
+mod execute;
+mod image;
+mod instance;
+
+mod comm;
+mod ranks;
+
+pub mod error;
+mod explain;
+pub mod profile;
+
+pub use config::{Config, Executor};
+pub use error::{Error, ErrorKind};
+pub use execute::Counters;
+pub use fuse::Refusal;
+pub use partition::Partition;
+pub use profile::Profile;
+pub use ranks::run_ranks;
+pub use runtime::{Local, Runtime};
+pub use shape::{MAX_RANK, Shape};
+pub use store::Store;
+pub use task::{Access, Body, BodyArg, Privilege, TaskArg};
+pub use view::View;

@@ -1,1 +1,21 @@
-//! placeholder
+//! Krylov solvers, written as they stand in the textbook: one operation a line.
+//!
+//! Nothing here names a task, a rank or a kernel; the runtime fuses the lines.
+
+mod operator;
+mod solution;
+mod stopping;
+
+mod cg;
+mod cgs;
+mod bicgstab;
+
+mod jacobi;
+
+pub use bicgstab::{bicgstab, bicgstab_with};
+pub use cg::{cg, cg_with};
+pub use cgs::{cgs, cgs_with};
+pub use jacobi::Jacobi;
+pub use operator::{LinearOperator, MatrixFree};
+pub use solution::{Breakdown, Monitor, Options, Solution, StopReason};
+pub use sparsefuse_runtime::Error;

@@ -1,1 +1,20 @@
-//! placeholder
+//! Sparse matrices: the formats, their products, and the files they are read from.
+//!
+//! A matrix is a collection of stores ([`Csr`]: `pos`, `crd`, `vals`); an operation issues tasks
+//! on them that state constraints and nothing about ranks.
+
+mod csr;
+mod product;
+mod transpose;
+
+mod triplets;
+mod assemble;
+pub mod gallery;
+mod convert;
+
+pub mod matrix_market;
+
+pub use assemble::LocalRows;
+pub use csr::Csr;
+pub use sparsefuse_runtime::Error;
+pub use triplets::{Triplets, TripletsError, TripletsErrorKind};

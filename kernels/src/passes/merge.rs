@@ -2,8 +2,9 @@
 //!
 //! A loop merges into an earlier one of the same domain if it need not come after the end of that
 //! one, nor after any loop between: wherever one of the two loops writes memory that the other
-//! touches, both touch it row by row, through the same argument, so that row `i` of the later loop
-//! meets only row `i` of the earlier. A loop that is all uniform has no rows and merges with any.
+//! touches, the two reach it row by row and through the same argument, so that row `i` of the later
+//! loop meets only row `i` of the earlier. A loop that is all uniform has no rows and merges with
+//! any.
 //!
 //! A merged loop runs the uniform instructions of its later part before the rows of its earlier
 //! part. That changes nothing: uniform instructions touch memory only through scalar arguments,
@@ -44,7 +45,7 @@ struct Merger {
     written: Vec<Option<Touch>>,
 }
 
-/// How a loop touches one memory.
+/// How a loop touches or writes one memory.
 #[derive(Clone, Copy)]
 struct Touch {
     /// The position of the loop.
@@ -110,12 +111,13 @@ impl Merger {
         first
     }
 
+    /// The loop at `target` runs over this domain from now on, and is the last that does: an allowed
+    /// one after it would have been the target.
     fn give_rows(&mut self, target: usize, domain: u32) {
         if self.last_without_rows == Some(target) {
             self.last_without_rows = None;
             self.merged[target].domain = domain;
-            let last = self.last_of_domain.entry(domain).or_insert(target);
-            *last = target.max(*last);
+            self.last_of_domain.insert(domain, target);
         }
     }
 
@@ -128,11 +130,7 @@ impl Merger {
                 by: access.is_row_by_row.then_some(access.arg),
             };
             join(&mut self.touched[memory], touch);
-            let is_writer = self.written[memory].is_some_and(|touch| touch.loop_ == target);
             if access.writes {
-                // The loop now comes last of all that touch the memory; what it read counts too.
-                self.written[memory] = self.touched[memory];
-            } else if is_writer {
                 join(&mut self.written[memory], touch);
             }
         });

@@ -53,6 +53,35 @@ fn passes_keep_every_bit_of_random_kernels() {
     }
 }
 
+/// Words of valid kernels in wrong places: nothing may panic, and what the verifier accepts the
+/// passes must keep valid.
+#[test]
+fn damaged_kernels_are_refused_or_stay_valid() {
+    let mut n_valid = 0;
+    for seed in 0..3000 {
+        let text = generate::case(seed, 16).kernel.to_string();
+        let mut words: Vec<&str> = text.split_whitespace().collect();
+        for change in 0..1 + seed % 3 {
+            let choose = |k, n| crate::random::bits(seed, 2 * change + k) as usize % n;
+            let to = choose(0, words.len());
+            // Mostly grammatical: values take the place of values, arguments of arguments.
+            let alike = |word: &&&str| word.as_bytes()[0] == words[to].as_bytes()[0];
+            let others: Vec<&str> = words.iter().filter(alike).copied().collect();
+            words[to] = others[choose(1, others.len())];
+        }
+        let Ok(kernel) = parse(&words.join(" ")) else {
+            continue;
+        };
+        if verify(&kernel).is_ok() {
+            n_valid += 1;
+            let _ = optimize_with(kernel.clone(), &mut |pass, after| {
+                assert_eq!(verify(after), Ok(()), "{pass}\n{kernel}\n{after}");
+            });
+        }
+    }
+    assert!(n_valid > 500, "only {n_valid} damaged kernels were valid");
+}
+
 const HEADER: &str = "kernel(
     a0: array f64 @0, a1: array f64 @1, a2: array f64 @2 temporary, a3: array f64 @0,
     a4: scalar f64 @4, a5: scalar f64 @5, a6: gather f64 @1, a7: entries f64 @7,
@@ -103,11 +132,16 @@ fn merge_passes_over_independent_loops() {
       => loop d0 { %0 = load a0 store a1 %0 %2 = load a1 store a2 %2 }
          loop d1 { %0 = load a10 store a10 %0 }",
     );
-    // The loop between reads what the last one writes.
-    let same = "loop d0 { %0 = load a0 store a2 %0 }
-                loop d1 { %0 = load a1 reduce sum a9 %0 }
-                loop d0 { %0 = load a0 store a1 %0 }";
-    check(&format!("{same} => {same}"));
+    // The loop between reads what the last one writes, though not as the last of all.
+    check(
+        "loop d0 { %0 = load a0 store a2 %0 }
+         loop d1 { %0 = load a1 reduce sum a9 %0 }
+         loop d0 { %0 = load a1 store a2 %0 }
+         loop d0 { %0 = load a0 store a1 %0 }
+      => loop d0 { %0 = load a0 store a2 %0 %2 = load a1 store a2 %2 }
+         loop d1 { %0 = load a1 reduce sum a9 %0 }
+         loop d0 { %0 = load a0 store a1 %0 }",
+    );
 }
 
 #[test]
@@ -119,6 +153,7 @@ fn merge_keeps_loops_that_meet_in_any_other_way() {
         // Two views of one store.
         "loop d0 { %0 = load a1 store a0 %0 } loop d0 { %0 = load a3 store a2 %0 }",
         "loop d0 { %0 = load a0 %1 = load a3 store a2 %1 } loop d0 { %0 = load a1 store a0 %0 }",
+        "loop d0 { %0 = load a1 store a0 %0 store a3 %0 } loop d0 { %0 = load a3 store a2 %0 }",
         // An element of an array, read as a scalar.
         "loop d0 { %0 = load a0 store a1 %0 } loop d0 { %0 = load_scalar a11 store_scalar a4 %0 }",
         // Other rows.
@@ -147,6 +182,11 @@ fn forward_hands_stored_values_on() {
     }";
     check(&format!("{same} => {same}"));
     let same = "loop d0 { %0 = load a1 store a0 %0 store a3 %0 %3 = load a0 store a2 %3 }";
+    check(&format!("{same} => {same}"));
+    // A product may read what its row has stored.
+    let same = "loop d0 {
+        %0 = load a0 store a1 %0 %2 = row_sum a8 a7 a6 store a2 %2 %4 = neg %0 store a1 %4
+    }";
     check(&format!("{same} => {same}"));
     // Loops follow each other.
     let same = "loop d0 { %0 = load a0 store a1 %0 } loop d0 { %0 = load a1 store a1 %0 }";

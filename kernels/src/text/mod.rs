@@ -1,6 +1,6 @@
 //! The text form of kernels, for dumps, golden tests and bug reports.
 //!
-//! A kernel prints through [`Display`](std::fmt::Display) and [`parse`] reads it back, the same
+//! A kernel prints through [`Display`](std::fmt::Display) and [`parse()`] reads it back, the same
 //! kernel to the bit:
 //!
 //! ```text

@@ -352,7 +352,7 @@ impl Accumulator {
     }
 
     fn push(&mut self, index: u64, element: Value) {
-        if self.is_open && index % self.tile_len == 0 {
+        if self.is_open && index.is_multiple_of(self.tile_len) {
             self.close();
         }
         self.is_open = true;
@@ -378,3 +378,6 @@ impl Accumulator {
         self.tiles
     }
 }
+
+#[cfg(test)]
+mod tests;

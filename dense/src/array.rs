@@ -1,0 +1,235 @@
+//! Arrays: handles of stores, seen as they are or through a view.
+
+use crate::bodies::{Operation, Target};
+use crate::operand::{self, Kind, Source};
+use sparsefuse_kernels::{Element, Numeric};
+use sparsefuse_runtime::{Error, ErrorKind, Runtime, Shape, Store, TaskArg, View};
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+/// An array of `D` dimensions, row-major, cut into pieces along dimension 0 over all ranks.
+///
+/// A handle: cloning it copies no element. An array is a value nevertheless: whatever is done to
+/// one handle, the others keep what they had.
+///
+/// ```
+/// use sparsefuse_dense::Vector;
+///
+/// let mut x = Vector::from_vec(vec![1.0, 2.0, 3.0]);
+/// let before = x.clone();
+/// x += 1.0;
+/// assert_eq!(x.to_vec()?, [2.0, 3.0, 4.0]);
+/// assert_eq!(before.to_vec()?, [1.0, 2.0, 3.0]);
+/// # Ok::<(), sparsefuse_dense::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Array<T, const D: usize = 2> {
+    store: Arc<Store>,
+    /// How the array sees its store; `None` for all of it as it is.
+    view: Option<Arc<View>>,
+    element: PhantomData<T>,
+}
+
+/// An array of one dimension.
+pub type Vector<T> = Array<T, 1>;
+
+impl<T: Element, const D: usize> Array<T, D> {
+    /// A handle of a store whose type and rank are known to fit.
+    pub(crate) fn wrap(store: Arc<Store>, view: Option<Arc<View>>) -> Self {
+        Self {
+            store,
+            view,
+            element: PhantomData,
+        }
+    }
+
+    /// An array that is a store, seen through a view if there is one.
+    ///
+    /// # Errors
+    ///
+    /// If the store's elements have another type, or it, or the view, has not `D` dimensions.
+    pub fn from_store(store: Arc<Store>, view: Option<Arc<View>>) -> Result<Self, Error> {
+        check_dtype::<T>("from_store", &store)?;
+        let view = view.filter(|view| !view.is_identity());
+        let shape = view.as_ref().map_or(store.shape(), |view| view.shape());
+        if shape.rank() != D {
+            let (expected, found) = (format!("{D} dimensions"), shape.rank().to_string());
+            return Err(Error::argument("from_store", expected, found));
+        }
+        Ok(Self::wrap(store, view))
+    }
+
+    /// The array as an argument of a task.
+    #[must_use]
+    pub fn arg(&self) -> TaskArg<'_> {
+        TaskArg {
+            store: &self.store,
+            view: self.view.as_ref(),
+        }
+    }
+
+    /// The store that holds the elements.
+    #[must_use]
+    pub fn store(&self) -> &Arc<Store> {
+        &self.store
+    }
+
+    /// How the array sees its store; `None` for all of it as it is.
+    #[must_use]
+    pub fn view(&self) -> Option<&Arc<View>> {
+        self.view.as_ref()
+    }
+
+    /// The runtime that the array belongs to.
+    #[must_use]
+    pub fn runtime(&self) -> &Runtime {
+        self.store.runtime()
+    }
+
+    /// The lengths of the dimensions.
+    #[must_use]
+    pub fn shape(&self) -> [usize; D] {
+        std::array::from_fn(|d| self.arg().shape().dims()[d])
+    }
+
+    /// The number of elements.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.arg().shape().len()
+    }
+
+    /// Whether there are no elements.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The elements, row-major, the same on every rank; executes what has been issued. Every rank
+    /// must ask.
+    ///
+    /// # Errors
+    ///
+    /// If the computation of the array failed.
+    pub fn to_vec(&self) -> Result<Vec<T>, Error> {
+        self.runtime().read(&self.store, self.view.as_deref())
+    }
+
+    /// Calls `read` with the elements, row-major; without a copy on one rank, unless the array is
+    /// a view of another.
+    ///
+    /// # Errors
+    ///
+    /// If the computation of the array failed.
+    pub fn with_slice<R>(&self, read: impl FnOnce(&[T]) -> R) -> Result<R, Error> {
+        if self.view.is_none() && self.runtime().ranks() == 1 {
+            let local = self.runtime().local::<T>(&self.store)?;
+            return Ok(read(&local));
+        }
+        Ok(read(&self.to_vec()?))
+    }
+
+    /// The same elements in a store of their own that this handle alone holds.
+    pub(crate) fn try_copy(&self) -> Result<Self, Error> {
+        let copy = |[origin]: [_; 1]| Operation::Fill(origin, Target::Array);
+        let source = [Source(Kind::Array(self.arg()))];
+        let store = operand::elementwise("copy", copy, T::DTYPE, source, T::DTYPE)?;
+        Ok(Self::wrap(store, None))
+    }
+}
+
+/// Constructors. All make arrays of [`Runtime::current`], and on several ranks each rank must make
+/// the same.
+impl<T: Element, const D: usize> Array<T, D> {
+    /// An array with the given elements, row-major. On one rank the vector itself becomes the
+    /// array's memory.
+    ///
+    /// # Errors
+    ///
+    /// If the number of elements does not fit the shape.
+    pub fn from_shape_vec(shape: [usize; D], elements: Vec<T>) -> Result<Self, Error> {
+        let store = Runtime::current().store_from_vec(Shape::new(&shape), elements)?;
+        Ok(Self::wrap(store, None))
+    }
+
+    /// An array whose every element has the given value. One task.
+    ///
+    /// ```
+    /// use sparsefuse_dense::Array;
+    ///
+    /// let a = Array::full([2, 3], 7);
+    /// assert_eq!(a.to_vec()?, [7; 6]);
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    #[must_use]
+    pub fn full(shape: [usize; D], value: T) -> Self {
+        let runtime = Runtime::current();
+        let store = runtime.new_store(Shape::new(&shape), T::DTYPE);
+        let body = crate::bodies::body(
+            Operation::Fill(crate::operand::Origin::Number, Target::Array),
+            T::DTYPE,
+        );
+        operand::expect(runtime.submit(body, &[TaskArg::from(&store)], &[value.to_value()]));
+        Self::wrap(store, None)
+    }
+}
+
+impl<T: Numeric, const D: usize> Array<T, D> {
+    /// An array of zeros. One task.
+    #[must_use]
+    pub fn zeros(shape: [usize; D]) -> Self {
+        Self::full(shape, T::ZERO)
+    }
+
+    /// An array of ones. One task.
+    #[must_use]
+    pub fn ones(shape: [usize; D]) -> Self {
+        Self::full(shape, T::ONE)
+    }
+}
+
+impl<T: Element> Vector<T> {
+    /// A vector with the given elements, which on one rank become its memory without a copy.
+    ///
+    /// # Panics
+    ///
+    /// If the runtime's limit of memory does not admit it.
+    #[must_use]
+    pub fn from_vec(elements: Vec<T>) -> Self {
+        operand::expect(Self::from_shape_vec([elements.len()], elements))
+    }
+
+    /// A vector with a copy of the given elements.
+    ///
+    /// # Panics
+    ///
+    /// If the runtime's limit of memory does not admit it.
+    #[must_use]
+    pub fn from_slice(elements: &[T]) -> Self {
+        Self::from_vec(elements.to_vec())
+    }
+}
+
+impl<T, const D: usize> fmt::Debug for Array<T, D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shape = self
+            .view
+            .as_ref()
+            .map_or(self.store.shape(), |view| view.shape());
+        write!(f, "Array{shape}:{}", self.store.dtype())
+    }
+}
+
+/// Whether a store has elements of type `T`.
+pub(crate) fn check_dtype<T: Element>(op: &'static str, store: &Store) -> Result<(), Error> {
+    if store.dtype() == T::DTYPE {
+        return Ok(());
+    }
+    let (expected, found) = (T::DTYPE.to_string(), store.dtype());
+    Err(ErrorKind::DType {
+        op,
+        expected,
+        found,
+    }
+    .into())
+}

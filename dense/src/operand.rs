@@ -1,0 +1,244 @@
+//! Operands of elementwise operations, and the one way to issue such an operation.
+//!
+//! An operand is an array, a scalar or a plain number. [`elementwise`] broadcasts the arrays to a
+//! common shape, makes the store of the result and issues the task: without an allocation besides
+//! that store when the shapes agree.
+
+use crate::array::Array;
+use crate::bodies::{self, Operation};
+use crate::scalar::Scalar;
+use sparsefuse_kernels::{DType, Element, Value};
+use sparsefuse_runtime::{Error, Runtime, Shape, Store, TaskArg, View};
+use std::sync::Arc;
+
+/// Where the values of an operand come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// An element per row.
+    Array,
+    /// A store of rank 0.
+    Scalar,
+    /// A parameter of the task.
+    Number,
+}
+
+/// An operand without its types.
+#[derive(Clone, Copy, Debug)]
+pub struct Source<'a>(pub(crate) Kind<'a>);
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Kind<'a> {
+    Array(TaskArg<'a>),
+    Scalar(&'a Arc<Store>),
+    Number(Value),
+}
+
+impl Kind<'_> {
+    fn origin(self) -> Origin {
+        match self {
+            Self::Array(_) => Origin::Array,
+            Self::Scalar(_) => Origin::Scalar,
+            Self::Number(_) => Origin::Number,
+        }
+    }
+
+    fn shape(self) -> Option<Shape> {
+        match self {
+            Self::Array(arg) => Some(arg.shape()),
+            Self::Scalar(_) | Self::Number(_) => None,
+        }
+    }
+
+    fn runtime(&self) -> Option<&Runtime> {
+        match self {
+            Self::Array(arg) => Some(arg.store.runtime()),
+            Self::Scalar(store) => Some(store.runtime()),
+            Self::Number(_) => None,
+        }
+    }
+}
+
+mod sealed {
+    pub trait Sealed {}
+}
+use sealed::Sealed;
+
+/// What stands on the right of an operator whose left operand has elements of type `T`: an array,
+/// a scalar (both owned or borrowed) or a plain number.
+///
+/// Implemented by this crate only.
+pub trait Operand<T: Element>: Sealed {
+    /// What comes out, with elements of type `U`, if the other operand is a scalar.
+    type With<U: Element>: Handle;
+    /// The operand without its types.
+    fn source(&self) -> Source<'_>;
+}
+
+/// An [`Operand`] that fits an array of `D` dimensions.
+pub trait ArrayOperand<T: Element, const D: usize>: Operand<T> {}
+
+/// An [`Operand`] that fits a scalar, with a scalar as the result.
+pub trait ScalarOperand<T: Element>: Operand<T> {}
+
+/// A result of an operation: an array or a scalar.
+///
+/// Implemented by this crate only.
+pub trait Handle: Sealed {
+    #[doc(hidden)]
+    fn of(store: Arc<Store>) -> Self;
+}
+
+impl<T: Element, const D: usize> Handle for Array<T, D> {
+    fn of(store: Arc<Store>) -> Self {
+        Self::wrap(store, None)
+    }
+}
+
+impl<T: Element> Handle for Scalar<T> {
+    fn of(store: Arc<Store>) -> Self {
+        Self::wrap(store)
+    }
+}
+
+impl<T: Element, const D: usize> Sealed for Array<T, D> {}
+impl<T: Element, const D: usize> Sealed for &Array<T, D> {}
+impl<T: Element> Sealed for Scalar<T> {}
+impl<T: Element> Sealed for &Scalar<T> {}
+impl<T: Element> Sealed for T {}
+
+impl<T: Element, const D: usize> Operand<T> for Array<T, D> {
+    type With<U: Element> = Array<U, D>;
+    fn source(&self) -> Source<'_> {
+        Source(Kind::Array(self.arg()))
+    }
+}
+
+impl<T: Element, const D: usize> Operand<T> for &Array<T, D> {
+    type With<U: Element> = Array<U, D>;
+    fn source(&self) -> Source<'_> {
+        Source(Kind::Array(self.arg()))
+    }
+}
+
+impl<T: Element> Operand<T> for Scalar<T> {
+    type With<U: Element> = Scalar<U>;
+    fn source(&self) -> Source<'_> {
+        Source(Kind::Scalar(self.store()))
+    }
+}
+
+impl<T: Element> Operand<T> for &Scalar<T> {
+    type With<U: Element> = Scalar<U>;
+    fn source(&self) -> Source<'_> {
+        Source(Kind::Scalar(self.store()))
+    }
+}
+
+impl<T: Element> Operand<T> for T {
+    type With<U: Element> = Scalar<U>;
+    fn source(&self) -> Source<'_> {
+        Source(Kind::Number(self.to_value()))
+    }
+}
+
+impl<T: Element, const D: usize> ArrayOperand<T, D> for Array<T, D> {}
+impl<T: Element, const D: usize> ArrayOperand<T, D> for &Array<T, D> {}
+impl<T: Element, const D: usize> ArrayOperand<T, D> for Scalar<T> {}
+impl<T: Element, const D: usize> ArrayOperand<T, D> for &Scalar<T> {}
+impl<T: Element, const D: usize> ArrayOperand<T, D> for T {}
+
+impl<T: Element> ScalarOperand<T> for Scalar<T> {}
+impl<T: Element> ScalarOperand<T> for &Scalar<T> {}
+impl<T: Element> ScalarOperand<T> for T {}
+
+/// Issues an elementwise operation and returns the store of its result, which has elements of type
+/// `output`. `operation` is what to do with operands of the given origins on elements of type
+/// `dtype`; `op` names it in messages.
+pub(crate) fn elementwise<const N: usize>(
+    op: &'static str,
+    operation: impl FnOnce([Origin; N]) -> Operation,
+    dtype: DType,
+    operands: [Source<'_>; N],
+    output: DType,
+) -> Result<Arc<Store>, Error> {
+    let operands = operands.map(|source| source.0);
+    let body = bodies::body(operation(operands.map(Kind::origin)), dtype);
+    let shape = common_shape(op, &operands)?;
+    let mut views: [Option<Arc<View>>; N] = [const { None }; N];
+    for (operand, view) in operands.iter().zip(&mut views) {
+        if let Kind::Array(arg) = operand
+            && arg.shape() != shape
+        {
+            let seen = arg.view.map_or(View::identity(arg.shape()), |view| **view);
+            *view = Some(Arc::new(seen.broadcast_to(shape)?));
+        }
+    }
+    let current;
+    let runtime = match operands.iter().find_map(Kind::runtime) {
+        Some(runtime) => runtime,
+        None => {
+            current = Runtime::current();
+            &current
+        }
+    };
+    let store = runtime.new_store(shape, output);
+
+    let (mut args, mut n_args) = ([TaskArg::from(&store); 4], 0);
+    let (mut params, mut n_params) = ([false.to_value(); 3], 0);
+    for (operand, view) in operands.iter().zip(&views) {
+        match *operand {
+            Kind::Array(arg) => {
+                let view = view.as_ref().or(arg.view);
+                args[n_args] = TaskArg { view, ..arg };
+                n_args += 1;
+            }
+            Kind::Scalar(scalar) => {
+                args[n_args] = TaskArg::from(scalar);
+                n_args += 1;
+            }
+            Kind::Number(number) => {
+                params[n_params] = number;
+                n_params += 1;
+            }
+        }
+    }
+    // The result comes last, which is what the rest of `args` has been filled with.
+    runtime.submit(body, &args[..=n_args], &params[..n_params])?;
+    Ok(store)
+}
+
+/// The shape that all arrays among the operands broadcast to; that of a single element if there
+/// are none.
+fn common_shape(op: &'static str, operands: &[Kind<'_>]) -> Result<Shape, Error> {
+    let mut shapes = operands.iter().filter_map(|operand| operand.shape());
+    let Some(first) = shapes.next() else {
+        return Ok(Shape::SCALAR);
+    };
+    shapes.try_fold(first, |common, next| {
+        if common == next {
+            Ok(common)
+        } else {
+            broadcast(common, next).ok_or_else(|| Error::shape(op, common, next))
+        }
+    })
+}
+
+/// The smallest shape that two of the same rank broadcast to.
+fn broadcast(a: Shape, b: Shape) -> Option<Shape> {
+    let mut dims = a.padded_dims();
+    for (dim, &other) in dims.iter_mut().zip(b.dims()) {
+        match (*dim, other) {
+            (same, other) if same == other => {}
+            (1, other) => *dim = other,
+            (_, 1) => {}
+            _ => return None,
+        }
+    }
+    Some(Shape::new(&dims[..a.rank()]))
+}
+
+/// The value, or a panic with the error's message, as operators do.
+#[track_caller]
+pub(crate) fn expect<T>(result: Result<T, Error>) -> T {
+    result.unwrap_or_else(|error| panic!("{error}"))
+}

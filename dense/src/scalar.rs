@@ -1,0 +1,102 @@
+//! Scalars: single elements that have perhaps not been computed yet.
+
+use crate::array::check_dtype;
+use crate::bodies::{self, Operation, Target};
+use crate::operand::{self, Origin};
+use sparsefuse_kernels::Element;
+use sparsefuse_runtime::{Error, Runtime, Shape, Store, TaskArg};
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+/// A single element, such as the result of a reduction: a store of rank 0.
+///
+/// Arithmetic on scalars is issued like any other task and never waits; only [`Scalar::get`] does.
+///
+/// ```
+/// use sparsefuse_dense::Vector;
+///
+/// let x = Vector::from_vec(vec![3.0, 4.0]);
+/// let length = x.dot(&x).sqrt();
+/// let unit = &x / &length;
+/// assert_eq!(length.get()?, 5.0);
+/// assert_eq!(unit.to_vec()?, [0.6, 0.8]);
+/// # Ok::<(), sparsefuse_dense::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Scalar<T> {
+    store: Arc<Store>,
+    element: PhantomData<T>,
+}
+
+impl<T: Element> Scalar<T> {
+    /// A scalar of [`Runtime::current`] with this value. One task.
+    #[must_use]
+    pub fn new(value: T) -> Self {
+        let runtime = Runtime::current();
+        let store = runtime.new_store(Shape::SCALAR, T::DTYPE);
+        let fill = Operation::Fill(Origin::Number, Target::Scalar);
+        let body = bodies::body(fill, T::DTYPE);
+        operand::expect(runtime.submit(body, &[TaskArg::from(&store)], &[value.to_value()]));
+        Self::wrap(store)
+    }
+
+    pub(crate) fn wrap(store: Arc<Store>) -> Self {
+        Self {
+            store,
+            element: PhantomData,
+        }
+    }
+
+    /// A scalar that is a store.
+    ///
+    /// # Errors
+    ///
+    /// If the store's element has another type, or the store has dimensions.
+    pub fn from_store(store: Arc<Store>) -> Result<Self, Error> {
+        check_dtype::<T>("from_store", &store)?;
+        if store.shape() != Shape::SCALAR {
+            return Err(Error::shape("from_store", Shape::SCALAR, store.shape()));
+        }
+        Ok(Self::wrap(store))
+    }
+
+    /// The scalar as an argument of a task.
+    #[must_use]
+    pub fn arg(&self) -> TaskArg<'_> {
+        TaskArg::from(&self.store)
+    }
+
+    /// The store that holds the element.
+    #[must_use]
+    pub fn store(&self) -> &Arc<Store> {
+        &self.store
+    }
+
+    /// The runtime that the scalar belongs to.
+    #[must_use]
+    pub fn runtime(&self) -> &Runtime {
+        self.store.runtime()
+    }
+
+    /// The value; executes what has been issued. Every rank must ask.
+    ///
+    /// # Errors
+    ///
+    /// If the computation of the scalar failed.
+    pub fn get(&self) -> Result<T, Error> {
+        self.runtime().read_scalar(&self.store)
+    }
+}
+
+impl<T: Element> From<T> for Scalar<T> {
+    fn from(value: T) -> Self {
+        Self::new(value)
+    }
+}
+
+impl<T> fmt::Debug for Scalar<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Scalar:{}", self.store.dtype())
+    }
+}

@@ -1,0 +1,45 @@
+//! Elements as bytes: what messages carry, and what instances hold.
+#![expect(unsafe_code, reason = "memory of one type is read as bytes, and back")]
+
+use crate::instance::Instance;
+use sparsefuse_kernels::Element;
+
+/// The elements of an instance that nobody writes: who writes an instance in place makes sure
+/// first that nobody else holds it (`execute::make_unique`).
+pub(crate) fn elements<T: Element>(instance: &Instance) -> &[T] {
+    // SAFETY: the callers, `Runtime::local` and `Runtime::read`, compare the element type with
+    // that of the store; kernels write elements of the store's type, and new memory is zero,
+    // which is an element of every type. Holding the `Arc` of the instance keeps writers away.
+    unsafe { instance.as_slice::<T>() }
+}
+
+/// A copy of the bytes of some elements.
+pub(crate) fn from_elements<T: Element>(elements: &[T]) -> Vec<u8> {
+    let len = size_of_val(elements);
+    let mut bytes = vec![0u8; len];
+    // SAFETY: both have `len` bytes, and no element type has padding.
+    unsafe {
+        std::ptr::copy_nonoverlapping(elements.as_ptr().cast(), bytes.as_mut_ptr(), len);
+    }
+    bytes
+}
+
+/// A copy of the elements that `from_elements::<T>` made bytes of.
+///
+/// # Panics
+///
+/// If the number of bytes is not a multiple of the element's size, which is a defect.
+pub(crate) fn to_elements<T: Element>(bytes: &[u8]) -> Vec<T> {
+    assert_eq!(
+        bytes.len() % size_of::<T>(),
+        0,
+        "a message holds whole elements"
+    );
+    let mut elements = vec![T::default(); bytes.len() / size_of::<T>()];
+    // SAFETY: both have as many bytes; the bytes were elements of type `T` when they were sent,
+    // so they are valid ones.
+    unsafe {
+        std::ptr::copy_nonoverlapping(bytes.as_ptr(), elements.as_mut_ptr().cast(), bytes.len());
+    }
+    elements
+}

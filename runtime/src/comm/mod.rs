@@ -1,0 +1,122 @@
+//! Messages between ranks.
+//!
+//! [`Comm`] is all that the runtime asks of them: messages between two ranks arrive in the order
+//! in which they were sent. Since every rank runs the same schedule, no message needs a tag.
+//!
+//! A rank whose computation failed sends [`Message::Failed`] in place of data, so that no other
+//! rank waits for ever.
+
+mod single;
+mod threads;
+
+pub(crate) use self::single::Single;
+pub(crate) use self::threads::connect;
+
+use crate::error::{Error, ErrorKind};
+use std::fmt;
+
+/// What one rank sends to another.
+#[derive(Clone, Debug)]
+pub(crate) enum Message {
+    /// Bytes whose length both sides know.
+    Data(Vec<u8>),
+    /// The sender could not compute what it should have sent.
+    Failed(Error),
+}
+
+/// The ranks of a program.
+pub(crate) trait Comm: Send + fmt::Debug {
+    /// The number of this rank.
+    fn rank(&self) -> usize;
+
+    /// The number of ranks.
+    fn size(&self) -> usize;
+
+    /// Sends a message to another rank, without waiting for it to arrive.
+    fn send(&self, to: usize, message: Message);
+
+    /// Waits for the next message of another rank; a rank that left is a failed message.
+    fn receive(&self, from: usize) -> Message;
+}
+
+/// Waits for the next data of another rank.
+pub(crate) fn receive_data(comm: &dyn Comm, from: usize) -> Result<Vec<u8>, Error> {
+    match comm.receive(from) {
+        Message::Data(bytes) => Ok(bytes),
+        Message::Failed(cause) => Err(cause),
+    }
+}
+
+/// The data of every rank, on every rank, in the order of the ranks.
+///
+/// A failure of one rank is the result of all of them: that of the lowest failed rank.
+pub(crate) fn all_gather(
+    comm: &dyn Comm,
+    mine: Result<Vec<u8>, Error>,
+) -> Result<Vec<Vec<u8>>, Error> {
+    let message = match mine {
+        Ok(bytes) => Message::Data(bytes),
+        Err(cause) => Message::Failed(cause),
+    };
+    let mut gathered = Vec::with_capacity(comm.size());
+    for to in (0..comm.size()).filter(|&to| to != comm.rank()) {
+        comm.send(to, message.clone());
+    }
+    for from in 0..comm.size() {
+        gathered.push(if from == comm.rank() {
+            message.clone()
+        } else {
+            comm.receive(from)
+        });
+    }
+    gathered
+        .into_iter()
+        .map(|message| match message {
+            Message::Data(bytes) => Ok(bytes),
+            Message::Failed(cause) => Err(cause),
+        })
+        .collect()
+}
+
+/// Sends `mine[r]` to each rank `r` and returns what each rank sent here.
+pub(crate) fn all_to_all(
+    comm: &dyn Comm,
+    mine: Result<Vec<Vec<u8>>, Error>,
+) -> Result<Vec<Vec<u8>>, Error> {
+    let (mut parts, failure) = match mine {
+        Ok(parts) => (parts, None),
+        Err(cause) => (vec![Vec::new(); comm.size()], Some(cause)),
+    };
+    let others: Vec<usize> = (0..comm.size())
+        .filter(|&rank| rank != comm.rank())
+        .collect();
+    for &to in &others {
+        comm.send(
+            to,
+            match &failure {
+                Some(cause) => Message::Failed(cause.clone()),
+                None => Message::Data(std::mem::take(&mut parts[to])),
+            },
+        );
+    }
+    let mut result = match failure {
+        Some(cause) => Err(cause),
+        None => Ok(()),
+    };
+    for &from in &others {
+        match receive_data(comm, from) {
+            Ok(bytes) => parts[from] = bytes,
+            Err(cause) => result = result.and(Err(cause)),
+        }
+    }
+    result.map(|()| parts)
+}
+
+/// The failure of a rank that is no longer there.
+fn left(rank: usize) -> Error {
+    ErrorKind::Rank {
+        rank,
+        message: "expected a message, but the rank has ended".to_owned(),
+    }
+    .into()
+}

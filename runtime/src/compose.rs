@@ -1,0 +1,198 @@
+//! Composition: from the bodies of a group's tasks to one kernel.
+//!
+//! The loops of the tasks follow each other; arguments that reach the same store in the same way
+//! become one argument. What the passes of `kernels` then make of it is [`Composed::optimize`].
+
+use crate::fuse::{Group, Solved};
+use crate::partition::Partition;
+use crate::shape::Shape;
+use crate::solve::{self, Slot};
+use crate::task::Access;
+use crate::view::View;
+use sparsefuse_kernels::passes;
+use sparsefuse_kernels::{Arg as KernelArg, ArgKind, Inst, Kernel, Loop};
+use std::sync::Arc;
+
+/// The kernel of a group, and what its arguments and parameters are in the window.
+#[derive(Debug)]
+pub(crate) struct Composed {
+    pub(crate) kernel: Kernel,
+    pub(crate) args: Vec<Source>,
+    /// The window's number of each parameter.
+    pub(crate) params: Vec<u32>,
+    /// The shape of each domain.
+    pub(crate) domains: Vec<Shape>,
+    pub(crate) pieces: Vec<PieceSpec>,
+}
+
+/// What an argument of the kernel is.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Source {
+    pub(crate) slot: u32,
+    pub(crate) kind: ArgKind,
+    pub(crate) access: Access,
+    pub(crate) view: Option<Arc<View>>,
+    /// For the parts of a sparse product, the number of the piece.
+    pub(crate) piece: Option<usize>,
+}
+
+/// The derived form of a sparse matrix that a product needs: its local columns depend on how `x`
+/// is spread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PieceSpec {
+    pub(crate) pos: u32,
+    pub(crate) crd: u32,
+    pub(crate) x: u32,
+    pub(crate) x_partition: Partition,
+}
+
+/// The composed kernel of a group; stores for which `is_temporary` holds get no memory if the
+/// passes can do without.
+pub(crate) fn compose(
+    group: &Group,
+    tasks: &[Solved<'_>],
+    params: &[std::ops::Range<u32>],
+    slots: &[Slot],
+    is_temporary: impl Fn(u32) -> bool,
+) -> Composed {
+    let mut composed = Composed {
+        kernel: Kernel::default(),
+        args: Vec::new(),
+        params: Vec::new(),
+        domains: Vec::new(),
+        pieces: Vec::new(),
+    };
+    let mut by_slot: Vec<Vec<u32>> = vec![Vec::new(); slots.len()];
+    for number in group.tasks.clone() {
+        composed.append(&tasks[number], params[number].clone(), slots, &mut by_slot);
+    }
+    for (arg, source) in composed.kernel.args.iter_mut().zip(&composed.args) {
+        arg.temporary = is_temporary(source.slot);
+    }
+    composed
+}
+
+impl Composed {
+    fn append(
+        &mut self,
+        task: &Solved<'_>,
+        params: std::ops::Range<u32>,
+        slots: &[Slot],
+        by_slot: &mut [Vec<u32>],
+    ) {
+        let kernel = task.body.kernel();
+        let piece = self.piece(task, slots);
+        let mut renamed = vec![0; kernel.args.len()];
+        for (number, (declared, arg)) in task.body.args().iter().zip(task.args).enumerate() {
+            let Some(kernel_arg) = declared.kernel_arg else {
+                continue;
+            };
+            let is_sparse = matches!(declared.access, Access::Entries | Access::Columns);
+            let source = Source {
+                slot: arg.slot,
+                kind: task.body.kind(number),
+                access: declared.access,
+                view: arg.view.clone(),
+                piece: piece.filter(|_| is_sparse),
+            };
+            renamed[kernel_arg as usize] =
+                self.arg(source, kernel.args[kernel_arg as usize].dtype, by_slot);
+        }
+        let first_param = self.params.len() as u32;
+        self.params.extend(params);
+        self.kernel.params.extend_from_slice(&kernel.params);
+        let shape = solve::domain(task.body, task.args, slots).unwrap_or(Shape::SCALAR);
+        let domain = self.domain(shape);
+        for kernel_loop in &kernel.loops {
+            let rename = |inst: &Inst| match *inst {
+                Inst::Param(param) => Inst::Param(first_param + param),
+                inst => inst.map_args(|arg| renamed[arg as usize]),
+            };
+            let body = kernel_loop.body.iter().map(rename).collect();
+            self.kernel.loops.push(Loop { domain, body });
+        }
+    }
+
+    /// The argument for a source: the one that is there already, or a new one.
+    fn arg(
+        &mut self,
+        source: Source,
+        dtype: sparsefuse_kernels::DType,
+        by_slot: &mut [Vec<u32>],
+    ) -> u32 {
+        let known = &mut by_slot[source.slot as usize];
+        if let Some(&arg) = known.iter().find(|&&arg| self.args[arg as usize] == source) {
+            return arg;
+        }
+        let arg = self.args.len() as u32;
+        known.push(arg);
+        let (kind, memory) = (source.kind, source.slot);
+        self.kernel.args.push(KernelArg {
+            dtype,
+            kind,
+            memory,
+            temporary: false,
+        });
+        self.args.push(source);
+        arg
+    }
+
+    fn domain(&mut self, shape: Shape) -> u32 {
+        let known = self.domains.iter().position(|&domain| domain == shape);
+        known.unwrap_or_else(|| {
+            self.domains.push(shape);
+            self.domains.len() - 1
+        }) as u32
+    }
+
+    /// The piece that a sparse product of this task needs.
+    fn piece(&mut self, task: &Solved<'_>, slots: &[Slot]) -> Option<usize> {
+        let find = |test: &dyn Fn(usize) -> bool| {
+            (0..task.args.len())
+                .find(|&arg| test(arg))
+                .map(|arg| task.args[arg].slot)
+        };
+        let declared = task.body.args();
+        let pos = find(&|arg| declared[arg].access == Access::Pos)?;
+        let x = find(&|arg| declared[arg].access == Access::Columns)?;
+        let crd = find(&|arg| {
+            declared[arg].kernel_arg.is_some() && task.body.kind(arg) == ArgKind::Structure
+        })?;
+        let x_partition = slots[x as usize].partition.unwrap_or(Partition::Replicated);
+        let spec = PieceSpec {
+            pos,
+            crd,
+            x,
+            x_partition,
+        };
+        let is_same = |known: &PieceSpec| {
+            (known.pos, known.crd, known.x_partition) == (pos, crd, x_partition)
+                && slots[known.x as usize].shape == slots[x as usize].shape
+        };
+        let known = self.pieces.iter().position(is_same);
+        Some(known.unwrap_or_else(|| {
+            self.pieces.push(spec);
+            self.pieces.len() - 1
+        }))
+    }
+
+    /// Runs the passes of the kernel IR, and forgets arguments and parameters that nobody needs.
+    pub(crate) fn optimize(self) -> Self {
+        let optimized = passes::optimize(self.kernel);
+        Self {
+            args: optimized
+                .args
+                .iter()
+                .map(|&arg| self.args[arg as usize].clone())
+                .collect(),
+            params: optimized
+                .params
+                .iter()
+                .map(|&param| self.params[param as usize])
+                .collect(),
+            kernel: optimized.kernel,
+            domains: self.domains,
+            pieces: self.pieces,
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! The settings of a runtime, and the one place where the environment is read.
+//!
+//! Settings that are part of the meaning of a program are marked; all others change speed and
+//! memory, never a bit of a result.
+
+use crate::error::Error;
+use sparsefuse_kernels::isa::Isa;
+
+/// The settings of a runtime. `Config::default()` suits most programs; tests force small tiles and
+/// many pieces.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Threads of each rank.
+    pub threads: usize,
+    /// Rows of a tile of the summation order. **Part of the meaning**: reductions with different
+    /// tile lengths may differ in the last bits.
+    pub tile_len: usize,
+    /// Stores with fewer elements than this are not cut: every rank holds all of them.
+    pub cut_threshold: usize,
+    /// Rows that a kernel works on at a time; 0 chooses so that intermediate values fit the cache.
+    pub block_len: usize,
+    /// Work (in elements times operations) below which a kernel stays on the calling thread.
+    pub parallel_threshold: usize,
+    /// The instruction set of the kernels.
+    pub isa: Isa,
+    /// Whether tasks are fused.
+    pub fusion: bool,
+    /// Tasks that the window holds at first; it doubles while everything in it fuses.
+    pub window: usize,
+    /// Tasks that the window may grow to.
+    pub max_window: usize,
+    /// The way kernels run.
+    pub executor: Executor,
+    /// Bytes that the stores of one rank may hold at a time.
+    pub memory_limit: usize,
+    /// Whether to record time, bytes and calls of every kernel.
+    pub profile: bool,
+}
+
+/// The ways to run a kernel; both give the same bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Executor {
+    /// Blocks of rows, SIMD and threads.
+    Blocks,
+    /// One element at a time: the oracle of the tests.
+    Reference,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            threads: 1,
+            tile_len: 1024,
+            cut_threshold: 4096,
+            block_len: 0,
+            parallel_threshold: 1 << 16,
+            isa: Isa::detect(),
+            fusion: true,
+            window: 128,
+            max_window: 1024,
+            executor: Executor::Blocks,
+            memory_limit: usize::MAX,
+            profile: false,
+        }
+    }
+}
+
+impl Config {
+    /// The default settings with all threads of the machine, then what the environment says:
+    /// `SPARSEFUSE_THREADS`, `SPARSEFUSE_FUSION` (0 or 1), `SPARSEFUSE_ISA` (baseline, avx2,
+    /// avx512), `SPARSEFUSE_TILE` and `SPARSEFUSE_MEMORY` (bytes).
+    ///
+    /// # Errors
+    ///
+    /// If a variable is set to something else.
+    pub fn from_env() -> Result<Self, Error> {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let mut config = Self {
+            threads,
+            ..Self::default()
+        };
+        if let Some(threads) = read("SPARSEFUSE_THREADS", "a number above 0", positive)? {
+            config.threads = threads;
+        }
+        if let Some(tile_len) = read("SPARSEFUSE_TILE", "a number above 0", positive)? {
+            config.tile_len = tile_len;
+        }
+        if let Some(limit) = read("SPARSEFUSE_MEMORY", "a number of bytes", positive)? {
+            config.memory_limit = limit;
+        }
+        let switch = |text: &str| match text {
+            "0" => Some(false),
+            "1" => Some(true),
+            _ => None,
+        };
+        if let Some(fusion) = read("SPARSEFUSE_FUSION", "0 or 1", switch)? {
+            config.fusion = fusion;
+        }
+        let isa = |text: &str| Isa::from_name(text).filter(|isa| Isa::available().contains(isa));
+        if let Some(isa) = read("SPARSEFUSE_ISA", "an instruction set of this machine", isa)? {
+            config.isa = isa;
+        }
+        Ok(config)
+    }
+}
+
+fn positive(text: &str) -> Option<usize> {
+    text.parse().ok().filter(|&n| n > 0)
+}
+
+fn read<T>(
+    name: &'static str,
+    expected: &str,
+    parse: impl Fn(&str) -> Option<T>,
+) -> Result<Option<T>, Error> {
+    #[expect(clippy::disallowed_methods, reason = "this is the module that may")]
+    let Ok(text) = std::env::var(name) else {
+        return Ok(None);
+    };
+    match parse(&text) {
+        Some(value) => Ok(Some(value)),
+        None => Err(Error::argument(name, expected, text)),
+    }
+}

@@ -1,0 +1,145 @@
+//! Errors of the runtime and of everything written on it.
+//!
+//! One opaque [`Error`] around an [`ErrorKind`]; every message names the operation, what was
+//! expected and what was found. Errors are cheap to clone, since a failure while executing is
+//! handed to everyone who reads a store that depends on it.
+
+use crate::shape::Shape;
+use sparsefuse_kernels::DType;
+use std::sync::Arc;
+
+/// A failed operation: see [`Error::kind`] for the facts, `Display` for the sentence.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("{kind}")]
+pub struct Error {
+    kind: Arc<ErrorKind>,
+}
+
+/// What went wrong.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// Two shapes that an operation needs to agree do not.
+    #[error("{op}: expected a shape of {expected}, found {found}")]
+    Shape {
+        /// The operation.
+        op: &'static str,
+        /// The shape that the other operands have.
+        expected: Shape,
+        /// The shape that does not fit.
+        found: Shape,
+    },
+    /// An operand has the wrong element type, or the operation is not defined on it.
+    #[error("{op}: expected elements of type {expected}, found {found}")]
+    DType {
+        /// The operation.
+        op: &'static str,
+        /// What the operation takes.
+        expected: String,
+        /// What it was given.
+        found: DType,
+    },
+    /// An argument has a value that the operation does not take.
+    #[error("{op}: expected {expected}, found {found}")]
+    Argument {
+        /// The operation.
+        op: &'static str,
+        /// What the operation takes.
+        expected: String,
+        /// What it was given.
+        found: String,
+    },
+    /// A store was read that no task has written.
+    #[error("{op}: expected a store with contents, found one that nothing has written")]
+    Unwritten {
+        /// The operation.
+        op: &'static str,
+    },
+    /// Memory for a store could not be had.
+    #[error("expected {wanted} bytes of memory, found {available} left under the limit of {limit}")]
+    OutOfMemory {
+        /// The bytes that were asked for.
+        wanted: usize,
+        /// The bytes that are left.
+        available: usize,
+        /// The configured limit.
+        limit: usize,
+    },
+    /// A kernel or an operation panicked while executing; this is a defect of the library.
+    #[error("`{task}` panicked: {message}")]
+    Panic {
+        /// The fused task.
+        task: String,
+        /// The panic's message.
+        message: String,
+    },
+    /// Another rank failed or left.
+    #[error("rank {rank}: {message}")]
+    Rank {
+        /// The rank that failed.
+        rank: usize,
+        /// What it said.
+        message: String,
+    },
+    /// A store was read whose computation failed earlier.
+    #[error("`{task}` failed: {cause}")]
+    Poisoned {
+        /// The task that failed first.
+        task: String,
+        /// Why it failed.
+        cause: Error,
+    },
+}
+
+impl Error {
+    /// The facts.
+    #[must_use]
+    pub fn kind(&self) -> &ErrorKind {
+        &self.kind
+    }
+
+    /// An argument has a value that the operation does not take.
+    pub fn argument(
+        op: &'static str,
+        expected: impl Into<String>,
+        found: impl Into<String>,
+    ) -> Self {
+        ErrorKind::Argument {
+            op,
+            expected: expected.into(),
+            found: found.into(),
+        }
+        .into()
+    }
+
+    /// Two shapes that need to agree do not.
+    #[must_use]
+    pub fn shape(op: &'static str, expected: Shape, found: Shape) -> Self {
+        ErrorKind::Shape {
+            op,
+            expected,
+            found,
+        }
+        .into()
+    }
+
+    /// This error as the first cause of a poisoned store; a cause stays the first one.
+    pub(crate) fn poison(self, task: &str) -> Self {
+        match *self.kind {
+            ErrorKind::Poisoned { .. } => self,
+            _ => ErrorKind::Poisoned {
+                task: task.to_owned(),
+                cause: self,
+            }
+            .into(),
+        }
+    }
+}
+
+impl From<ErrorKind> for Error {
+    fn from(kind: ErrorKind) -> Self {
+        Self {
+            kind: Arc::new(kind),
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Exchanges: how a rank comes to hold parts of a store that other ranks hold.
+//!
+//! A [`Fetch`] is planned from the boxes of the store that every rank needs and the rows that
+//! every rank holds; [`Fetch::run`] sends and receives them. Every rank takes part in every fetch,
+//! also one that has failed, so nobody waits for ever.
+#![expect(
+    unsafe_code,
+    reason = "boxes of elements are copied as bytes between instances"
+)]
+
+use crate::comm::{self, Comm, Message};
+use crate::error::Error;
+use crate::instance::{Instance, Pool};
+use crate::partition::{CutsTable, Partition};
+use crate::shape::Shape;
+use crate::view::Region;
+use std::sync::Arc;
+
+/// The boxes of one store that this rank sends and receives.
+#[derive(Clone, Debug)]
+pub(crate) struct Fetch {
+    pub(crate) slot: u32,
+    /// What this rank needs, row-major in new memory.
+    pub(crate) region: Region,
+    /// What this rank holds.
+    held: Region,
+    sends: Vec<(usize, Region)>,
+    receives: Vec<(usize, Region)>,
+    /// Bytes of an element.
+    size: usize,
+}
+
+/// The fetch that gives every rank the box of a store that it needs.
+pub(crate) fn plan(
+    (slot, shape, size): (u32, Shape, usize),
+    partition: Partition,
+    rank: usize,
+    cuts: &CutsTable,
+    needs: impl Fn(usize) -> Region,
+) -> Fetch {
+    let holds = |rank| Region::of_rows(shape, &cuts.rows(partition, shape, rank));
+    let region = needs(rank);
+    let held = holds(rank);
+    let mut fetch = Fetch {
+        slot,
+        region,
+        held,
+        sends: Vec::new(),
+        receives: Vec::new(),
+        size,
+    };
+    if partition == Partition::Replicated {
+        return fetch;
+    }
+    for other in (0..cuts.ranks()).filter(|&other| other != rank) {
+        let send = held.intersect(&needs(other));
+        if !send.is_empty() {
+            fetch.sends.push((other, send));
+        }
+        let receive = holds(other).intersect(&region);
+        if !receive.is_empty() {
+            fetch.receives.push((other, receive));
+        }
+    }
+    fetch
+}
+
+impl Fetch {
+    /// The bytes that this rank sends.
+    pub(crate) fn bytes_sent(&self) -> usize {
+        self.sends
+            .iter()
+            .map(|(_, region)| region.len() * self.size)
+            .sum()
+    }
+
+    /// The number of messages that this rank sends.
+    pub(crate) fn messages(&self) -> usize {
+        self.sends.len()
+    }
+
+    /// Sends and receives; `source` is this rank's instance of the store, or why there is none.
+    pub(crate) fn run(
+        &self,
+        comm: &dyn Comm,
+        pool: &Arc<Pool>,
+        source: Result<&Instance, Error>,
+    ) -> Result<Instance, Error> {
+        let memory = source.and_then(|source| Ok((source, pool.allocate(self.bytes())?)));
+        for (to, region) in &self.sends {
+            comm.send(
+                *to,
+                match &memory {
+                    Ok((source, _)) => Message::Data(self.pack(source, region)),
+                    Err(cause) => Message::Failed(cause.clone()),
+                },
+            );
+        }
+        let mut received = Vec::with_capacity(self.receives.len());
+        for (from, region) in &self.receives {
+            received.push((comm::receive_data(comm, *from), region));
+        }
+        let (source, memory) = memory?;
+        let rows = self.region.lo[0]..self.region.hi[0];
+        let instance = Instance::new(memory, rows, self.region.len(), self.size);
+        let own = self.held.intersect(&self.region);
+        self.unpack(&instance, &own, &self.pack(source, &own));
+        for (bytes, region) in received {
+            self.unpack(&instance, region, &bytes?);
+        }
+        Ok(instance)
+    }
+
+    fn bytes(&self) -> usize {
+        self.region.len() * self.size
+    }
+
+    /// The elements of a box of this rank's part, row-major.
+    fn pack(&self, source: &Instance, region: &Region) -> Vec<u8> {
+        let mut bytes = vec![0u8; region.len() * self.size];
+        self.held.for_each_run(region, |from, to, run| {
+            let target = &mut bytes[to * self.size..(to + run) * self.size];
+            assert!(
+                from + run <= source.len(),
+                "a held box lies within its instance"
+            );
+            // SAFETY: the run lies within the instance, as just checked, and `target` is `run`
+            // elements of memory of our own.
+            unsafe {
+                let from = source.data().add(from * self.size);
+                std::ptr::copy_nonoverlapping(from, target.as_mut_ptr(), target.len());
+            }
+        });
+        bytes
+    }
+
+    /// Puts the elements of a box, row-major, where they belong in the fetched memory.
+    fn unpack(&self, target: &Instance, region: &Region, bytes: &[u8]) {
+        assert_eq!(
+            bytes.len(),
+            region.len() * self.size,
+            "sender and receiver planned one box"
+        );
+        self.region.for_each_run(region, |to, from, run| {
+            let source = &bytes[from * self.size..(from + run) * self.size];
+            assert!(
+                to + run <= target.len(),
+                "a received box lies within what is fetched"
+            );
+            // SAFETY: the run lies within the target, as just checked, which is new memory that
+            // nobody else knows.
+            unsafe {
+                let to = target.data().add(to * self.size);
+                std::ptr::copy_nonoverlapping(source.as_ptr(), to, source.len());
+            }
+        });
+    }
+}

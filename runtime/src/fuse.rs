@@ -1,0 +1,264 @@
+//! Fusion: which neighbouring tasks become one.
+//!
+//! [`groups`] takes the longest fusible prefix, again and again. Each of the four rules is one
+//! function that answers yes, or no with a [`Refusal`]. A partition is compared by how a task
+//! reaches a store (`Rows` through which view, or an image or the whole of it); no rule looks at
+//! pieces, so the cost does not grow with ranks or rows.
+
+use crate::partition::Partition;
+use crate::solve::Launch;
+use crate::task::{Access, Body, Privilege};
+use crate::view::View;
+use crate::window::Arg;
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Why a task does not join the group before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// Rule 1: the group runs over other pieces.
+    LaunchDomain,
+    /// Rule 2: the group wrote this store through another partition than the task reads or writes
+    /// it through.
+    TrueDependence {
+        /// The store's number in the window.
+        slot: u32,
+    },
+    /// Rule 3: the group read this store through another partition than the task writes it through.
+    AntiDependence {
+        /// The store's number in the window.
+        slot: u32,
+    },
+    /// Rule 4: the store is reduced into and also read or written.
+    Reduction {
+        /// The store's number in the window.
+        slot: u32,
+    },
+    /// Fusion is switched off.
+    SwitchedOff,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::LaunchDomain => f.write_str("launch domain: the next task has other pieces"),
+            Self::TrueDependence { slot } => {
+                write!(
+                    f,
+                    "true dependence: s{slot} was written through another partition"
+                )
+            }
+            Self::AntiDependence { slot } => {
+                write!(
+                    f,
+                    "anti-dependence: s{slot} was read through another partition"
+                )
+            }
+            Self::Reduction { slot } => {
+                write!(
+                    f,
+                    "reduction: s{slot} is complete only when the group has ended"
+                )
+            }
+            Self::SwitchedOff => f.write_str("fusion is switched off"),
+        }
+    }
+}
+
+/// Neighbouring tasks that run as one.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Group {
+    /// The tasks, by their numbers in the window.
+    pub(crate) tasks: Range<usize>,
+    /// The pieces they run over.
+    pub(crate) launch: Partition,
+    /// Why the next task did not join; `None` at the end of the window.
+    pub(crate) end: Option<Refusal>,
+}
+
+/// A task with its launch solved.
+#[derive(Clone, Debug)]
+pub(crate) struct Solved<'a> {
+    pub(crate) body: &'a Body,
+    pub(crate) args: &'a [Arg],
+    pub(crate) launch: Launch,
+}
+
+/// Cuts a window into groups; without fusion, each task is its own.
+pub(crate) fn groups(tasks: &[Solved<'_>], n_slots: usize, fusion: bool) -> Vec<Group> {
+    let mut groups = Vec::new();
+    let mut open = Open::new(n_slots);
+    for (number, task) in tasks.iter().enumerate() {
+        let verdict = if fusion || open.start == number {
+            open.admits(task)
+        } else {
+            Err(Refusal::SwitchedOff)
+        };
+        if let Err(refusal) = verdict {
+            groups.push(open.close(number, Some(refusal)));
+        }
+        open.add(task);
+    }
+    if !tasks.is_empty() {
+        groups.push(open.close(tasks.len(), None));
+    }
+    groups
+}
+
+/// The group that tasks are being added to.
+#[derive(Debug)]
+struct Open {
+    start: usize,
+    launch: Launch,
+    /// How the group uses each store.
+    uses: Vec<Use>,
+    /// The slots with an entry in `uses`.
+    used: Vec<u32>,
+}
+
+/// How a group uses one store.
+#[derive(Clone, Debug, Default)]
+struct Use {
+    read: Vec<Through>,
+    written: Option<Through>,
+    is_reduced: bool,
+}
+
+/// The partition through which a task reaches a store, as far as the rules compare it.
+#[derive(Clone, Debug, PartialEq)]
+struct Through {
+    access: Access,
+    view: Option<Arc<View>>,
+}
+
+impl Open {
+    fn new(n_slots: usize) -> Self {
+        let uses = vec![Use::default(); n_slots];
+        Self {
+            start: 0,
+            launch: Launch::Any,
+            uses,
+            used: Vec::new(),
+        }
+    }
+
+    fn admits(&self, task: &Solved<'_>) -> Result<(), Refusal> {
+        same_launch_domain(self, task)?;
+        true_dependence(self, task)?;
+        anti_dependence(self, task)?;
+        reduction(self, task)
+    }
+
+    fn add(&mut self, task: &Solved<'_>) {
+        if self.launch == Launch::Any {
+            self.launch = task.launch;
+        }
+        for (privilege, slot, through) in uses(task) {
+            self.used.push(slot);
+            let entry = &mut self.uses[slot as usize];
+            match privilege {
+                Privilege::Read => {
+                    if !entry.read.contains(&through) {
+                        entry.read.push(through);
+                    }
+                }
+                Privilege::Write => entry.written = Some(through),
+                Privilege::Reduce(_) => entry.is_reduced = true,
+            }
+        }
+    }
+
+    fn close(&mut self, end: usize, refusal: Option<Refusal>) -> Group {
+        for slot in self.used.drain(..) {
+            self.uses[slot as usize] = Use::default();
+        }
+        let launch = match self.launch {
+            Launch::Any => Partition::Replicated,
+            Launch::On(partition) => partition,
+        };
+        let group = Group {
+            tasks: self.start..end,
+            launch,
+            end: refusal,
+        };
+        self.start = end;
+        self.launch = Launch::Any;
+        group
+    }
+
+    /// With one piece every partition is the whole store.
+    fn has_one_piece(&self, task: &Solved<'_>) -> bool {
+        let one = |launch| matches!(launch, Launch::Any | Launch::On(Partition::Replicated));
+        one(self.launch) && one(task.launch)
+    }
+}
+
+fn uses(task: &Solved<'_>) -> impl Iterator<Item = (Privilege, u32, Through)> {
+    task.body
+        .args()
+        .iter()
+        .zip(task.args)
+        .map(|(declared, arg)| {
+            let through = Through {
+                access: declared.access,
+                view: arg.view.clone(),
+            };
+            (declared.privilege, arg.slot, through)
+        })
+}
+
+/// Rule 1: all tasks of a group have the same launch domain; scalar arithmetic fits any.
+fn same_launch_domain(open: &Open, task: &Solved<'_>) -> Result<(), Refusal> {
+    match (open.launch, task.launch) {
+        (Launch::Any, _) | (_, Launch::Any) => Ok(()),
+        (a, b) if a == b => Ok(()),
+        _ => Err(Refusal::LaunchDomain),
+    }
+}
+
+/// Rule 2: what was written through a partition is read or written later only through it.
+fn true_dependence(open: &Open, task: &Solved<'_>) -> Result<(), Refusal> {
+    if open.has_one_piece(task) {
+        return Ok(());
+    }
+    for (_, slot, through) in uses(task) {
+        let written = &open.uses[slot as usize].written;
+        if written.as_ref().is_some_and(|written| *written != through) {
+            return Err(Refusal::TrueDependence { slot });
+        }
+    }
+    Ok(())
+}
+
+/// Rule 3: what was read through a partition is written later only through it.
+fn anti_dependence(open: &Open, task: &Solved<'_>) -> Result<(), Refusal> {
+    if open.has_one_piece(task) {
+        return Ok(());
+    }
+    for (privilege, slot, through) in uses(task) {
+        let is_write = privilege == Privilege::Write;
+        if is_write
+            && open.uses[slot as usize]
+                .read
+                .iter()
+                .any(|read| *read != through)
+        {
+            return Err(Refusal::AntiDependence { slot });
+        }
+    }
+    Ok(())
+}
+
+/// Rule 4: a store being reduced into is neither read nor written in the group.
+fn reduction(open: &Open, task: &Solved<'_>) -> Result<(), Refusal> {
+    for (privilege, slot, _) in uses(task) {
+        let earlier = &open.uses[slot as usize];
+        let is_used = earlier.written.is_some() || !earlier.read.is_empty();
+        let reduces = matches!(privilege, Privilege::Reduce(_));
+        if earlier.is_reduced || (reduces && is_used) {
+            return Err(Refusal::Reduction { slot });
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,371 @@
+//! Images: what a piece of a sparse matrix needs of the vector it is multiplied with.
+//!
+//! The inspector [`Piece::build`] looks once at the columns of this rank's rows, for one partition
+//! of `x`, and derives the local form that the product kernels read: columns that this rank holds
+//! become distances from its first one, all others (the *ghosts*) are numbered behind them, in
+//! ascending order. It tells each owner what to send from now on. The structure of a matrix never
+//! changes, so pieces are kept with its `crd` store and never invalidated.
+//!
+//! A built piece is also the proof that every column of the structure is a valid index.
+#![expect(
+    unsafe_code,
+    reason = "structures are read, ghosts packed, through raw pointers"
+)]
+
+use crate::comm::{self, Comm, Message};
+use crate::error::Error;
+use crate::instance::{Instance, Pool};
+use crate::partition::{CutsTable, Partition};
+use sparsefuse_kernels::Structure;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// The local form of the structure of a sparse matrix; see the module's text.
+#[derive(Debug)]
+pub(crate) struct Piece {
+    pub(crate) key: PieceKey,
+    /// The rows of the matrix that it holds.
+    pub(crate) rows: Range<usize>,
+    /// The entries of the matrix that it holds, of all entries.
+    pub(crate) entries: Range<usize>,
+    pos: Arc<Instance>,
+    /// The local columns: the plain `crd` where they are the same, else a copy.
+    crd: Arc<Instance>,
+    /// Elements of `crd` before the first entry of the piece.
+    crd_skip: usize,
+    /// Elements of `x` that this rank holds.
+    pub(crate) own_len: usize,
+    pub(crate) ghosts: usize,
+    sends: Vec<(usize, Vec<u32>)>,
+    receives: Vec<(usize, Range<usize>)>,
+    /// Local tiles whose rows need no ghosts, and the others.
+    pub(crate) interior: Vec<Range<u64>>,
+    pub(crate) boundary: Vec<Range<u64>>,
+}
+
+/// What a piece depends on besides the columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PieceKey {
+    /// The memory of `pos`, which lives as long as the piece.
+    pub(crate) pos: usize,
+    pub(crate) launch: Partition,
+    pub(crate) x_partition: Partition,
+    pub(crate) x_len: usize,
+}
+
+/// What the inspector looks at.
+#[derive(Debug)]
+pub(crate) struct Inspect<'a> {
+    pub(crate) key: PieceKey,
+    /// The rows of this rank.
+    pub(crate) rows: Range<usize>,
+    pub(crate) pos: &'a Arc<Instance>,
+    pub(crate) crd: &'a Arc<Instance>,
+    pub(crate) comm: &'a dyn Comm,
+    pub(crate) cuts: &'a CutsTable,
+    pub(crate) pool: &'a Arc<Pool>,
+}
+
+/// The columns of a piece, in local numbers.
+struct LocalColumns {
+    crd: Vec<u32>,
+    /// The global numbers of the ghosts, ascending.
+    ghosts: Vec<usize>,
+}
+
+impl Piece {
+    /// Inspects this rank's part of a matrix. Every rank takes part.
+    pub(crate) fn build(inspect: &Inspect<'_>) -> Result<Self, Error> {
+        let local = localize(inspect);
+        let x = inspect.key.x_partition;
+        let plan = match x {
+            Partition::Replicated => local.map(|local| (local, Vec::new(), Vec::new())),
+            Partition::Tile(_) => plan_ghosts(inspect, local),
+        };
+        let (local, sends, receives) = plan?;
+        let pos = positions(inspect)?;
+        let entries = pos[0] as usize..pos[pos.len() - 1] as usize;
+        let own = own_columns(inspect);
+        let (interior, boundary) = split_tiles(inspect, pos, local.as_ref(), own.len());
+        let (crd, crd_skip, ghosts) = match local {
+            None => (
+                Arc::clone(inspect.crd),
+                entries.start - inspect.crd.rows.start,
+                0,
+            ),
+            Some(local) => {
+                let len = local.crd.len();
+                let memory = inspect.pool.adopt(local.crd)?;
+                let instance = Instance::new(memory, entries.clone(), len, size_of::<u32>());
+                (Arc::new(instance), 0, local.ghosts.len())
+            }
+        };
+        Ok(Self {
+            key: inspect.key,
+            rows: inspect.rows.clone(),
+            entries,
+            pos: Arc::clone(inspect.pos),
+            crd,
+            crd_skip,
+            own_len: own.len(),
+            ghosts,
+            sends,
+            receives,
+            interior,
+            boundary,
+        })
+    }
+
+    /// The operand of the product kernels.
+    pub(crate) fn structure(&self) -> Structure {
+        let pos_skip = self.rows.start - self.pos.rows.start;
+        // SAFETY: `positions` and `localize` have checked that both instances hold the rows and
+        // entries of the piece from these places on.
+        let (pos, crd) = unsafe {
+            let pos = self.pos.data().cast::<u64>().add(pos_skip);
+            (
+                pos.cast_const(),
+                self.crd
+                    .data()
+                    .cast::<u32>()
+                    .add(self.crd_skip)
+                    .cast_const(),
+            )
+        };
+        Structure {
+            pos,
+            crd,
+            rows: self.rows.len(),
+        }
+    }
+
+    /// The bytes that one pass over the structure reads.
+    pub(crate) fn bytes(&self) -> usize {
+        self.entries.len() * size_of::<u32>() + (self.rows.len() + 1) * size_of::<u64>()
+    }
+
+    /// The bytes that this rank sends for each product, with elements of `size` bytes.
+    pub(crate) fn bytes_sent(&self, size: usize) -> usize {
+        self.sends
+            .iter()
+            .map(|(_, indices)| indices.len() * size)
+            .sum()
+    }
+
+    pub(crate) fn messages(&self) -> usize {
+        self.sends.len()
+    }
+
+    /// Sends the elements of `x` that other ranks need; `x` is this rank's part or why there is
+    /// none.
+    pub(crate) fn send_ghosts(&self, comm: &dyn Comm, x: &Result<&Instance, Error>, size: usize) {
+        for (to, indices) in &self.sends {
+            comm.send(
+                *to,
+                match x {
+                    Ok(x) => Message::Data(pick(x, indices, size)),
+                    Err(cause) => Message::Failed(cause.clone()),
+                },
+            );
+        }
+    }
+
+    /// Waits for the ghosts and puts them into `target`, which has room for all of them.
+    pub(crate) fn receive_ghosts(
+        &self,
+        comm: &dyn Comm,
+        target: Option<&Instance>,
+        size: usize,
+    ) -> Result<(), Error> {
+        let mut result = Ok(());
+        for (from, range) in &self.receives {
+            match comm::receive_data(comm, *from) {
+                Err(cause) => result = result.and(Err(cause)),
+                Ok(bytes) => {
+                    let Some(target) = target else { continue };
+                    assert_eq!(
+                        bytes.len(),
+                        range.len() * size,
+                        "both sides know the ghosts"
+                    );
+                    assert!(
+                        range.end <= target.len(),
+                        "the buffer has room for all ghosts"
+                    );
+                    // SAFETY: the range lies within the target, which only this rank's schedule
+                    // uses, and rows that read ghosts run after this.
+                    unsafe {
+                        let to = target.data().add(range.start * size);
+                        std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len());
+                    }
+                }
+            }
+        }
+        result
+    }
+}
+
+fn pick(x: &Instance, indices: &[u32], size: usize) -> Vec<u8> {
+    let mut bytes = vec![0u8; indices.len() * size];
+    for (target, &index) in bytes.chunks_exact_mut(size).zip(indices) {
+        assert!(
+            (index as usize) < x.len(),
+            "the inspector has checked what is asked for"
+        );
+        // SAFETY: the index lies within the instance, as just checked.
+        unsafe {
+            let from = x.data().add(index as usize * size);
+            std::ptr::copy_nonoverlapping(from, target.as_mut_ptr(), size);
+        }
+    }
+    bytes
+}
+
+/// The positions of this rank's rows, checked: they never decrease.
+fn positions<'a>(inspect: &Inspect<'a>) -> Result<&'a [u64], Error> {
+    // SAFETY: `pos` stores have element type u64 (`Body` checks types), and nothing writes a
+    // structure once it is assembled.
+    let all = unsafe { inspect.pos.as_slice::<u64>() };
+    let first = inspect.rows.start.checked_sub(inspect.pos.rows.start);
+    let pos = first.and_then(|first| all.get(first..first + inspect.rows.len() + 1));
+    let is_valid = pos.is_some_and(|pos| pos.windows(2).all(|pair| pair[0] <= pair[1]));
+    pos.filter(|_| is_valid)
+        .ok_or_else(|| Error::argument("spmv", "positions of all rows, never decreasing", "others"))
+}
+
+/// The columns of `x` that this rank holds.
+fn own_columns(inspect: &Inspect<'_>) -> Range<usize> {
+    let shape = crate::shape::Shape::new(&[inspect.key.x_len]);
+    inspect
+        .cuts
+        .rows(inspect.key.x_partition, shape, inspect.comm.rank())
+}
+
+/// The columns in local numbers; `None` where the plain ones are valid as they are.
+fn localize(inspect: &Inspect<'_>) -> Result<Option<LocalColumns>, Error> {
+    let pos = positions(inspect)?;
+    // SAFETY: `crd` stores have element type u32, and nothing writes a structure once it is
+    // assembled.
+    let all = unsafe { inspect.crd.as_slice::<u32>() };
+    let (first, last) = (pos[0] as usize, pos[pos.len() - 1] as usize);
+    let skip = first.checked_sub(inspect.crd.rows.start);
+    let crd = skip
+        .and_then(|skip| all.get(skip..skip + (last - first)))
+        .ok_or_else(|| {
+            let found = format!("{:?}", inspect.crd.rows);
+            Error::argument(
+                "spmv",
+                format!("columns of the entries {first}..{last}"),
+                found,
+            )
+        })?;
+    let x_len = inspect.key.x_len;
+    if let Some(&column) = crd.iter().find(|&&column| column as usize >= x_len) {
+        return Err(Error::argument(
+            "spmv",
+            format!("columns below {x_len}"),
+            column.to_string(),
+        ));
+    }
+    if inspect.key.x_partition == Partition::Replicated {
+        return Ok(None);
+    }
+    let own = own_columns(inspect);
+    let global = |column: &u32| *column as usize;
+    let mut ghosts: Vec<usize> = crd
+        .iter()
+        .map(global)
+        .filter(|column| !own.contains(column))
+        .collect();
+    ghosts.sort_unstable();
+    ghosts.dedup();
+    let local = |column: &u32| {
+        let column = *column as usize;
+        if own.contains(&column) {
+            return (column - own.start) as u32;
+        }
+        let ghost = ghosts
+            .binary_search(&column)
+            .expect("every ghost has been listed");
+        (own.len() + ghost) as u32
+    };
+    let crd = crd.iter().map(local).collect();
+    Ok(Some(LocalColumns { crd, ghosts }))
+}
+
+/// What [`plan_ghosts`] gives: the local columns, what to send to whom, what comes from whom.
+type GhostPlan = (
+    Option<LocalColumns>,
+    Vec<(usize, Vec<u32>)>,
+    Vec<(usize, Range<usize>)>,
+);
+
+/// Asks the owners for this rank's ghosts, and learns what others ask of it.
+fn plan_ghosts(
+    inspect: &Inspect<'_>,
+    local: Result<Option<LocalColumns>, Error>,
+) -> Result<GhostPlan, Error> {
+    let comm = inspect.comm;
+    let shape = crate::shape::Shape::new(&[inspect.key.x_len]);
+    let mut receives = Vec::new();
+    let requests = local.as_ref().map_err(Clone::clone).map(|local| {
+        let ghosts = local.as_ref().map_or(&[][..], |local| &local.ghosts);
+        let mut requests = Vec::with_capacity(comm.size());
+        for owner in 0..comm.size() {
+            let held = inspect.cuts.rows(inspect.key.x_partition, shape, owner);
+            let start = ghosts.partition_point(|&ghost| ghost < held.start);
+            let end = ghosts.partition_point(|&ghost| ghost < held.end);
+            let wanted = ghosts[start..end]
+                .iter()
+                .map(|&ghost| (ghost - held.start) as u32);
+            requests.push(wanted.flat_map(u32::to_le_bytes).collect::<Vec<u8>>());
+            if start < end {
+                receives.push((owner, start..end));
+            }
+        }
+        requests
+    });
+    let asked = comm::all_to_all(comm, requests)?;
+    let mut sends = Vec::new();
+    for (rank, bytes) in asked.iter().enumerate() {
+        if rank == comm.rank() || bytes.is_empty() {
+            continue;
+        }
+        let index = |word: &[u8]| u32::from_le_bytes([word[0], word[1], word[2], word[3]]);
+        sends.push((rank, bytes.chunks_exact(4).map(index).collect()));
+    }
+    Ok((local?, sends, receives))
+}
+
+/// The local tiles whose rows need no ghosts, and the others.
+fn split_tiles(
+    inspect: &Inspect<'_>,
+    pos: &[u64],
+    local: Option<&LocalColumns>,
+    own_len: usize,
+) -> (Vec<Range<u64>>, Vec<Range<u64>>) {
+    let tile_len = inspect.cuts.tile_len();
+    let tiles = inspect.rows.len().div_ceil(tile_len) as u64;
+    let Some(local) = local.filter(|local| !local.ghosts.is_empty()) else {
+        return (std::iter::once(0..tiles).collect(), Vec::new());
+    };
+    let (mut interior, mut boundary) = (Vec::new(), Vec::new());
+    for tile in 0..tiles {
+        let first = tile as usize * tile_len;
+        let last = (first + tile_len).min(inspect.rows.len());
+        let entries = (pos[first] - pos[0]) as usize..(pos[last] - pos[0]) as usize;
+        let has_ghosts = local.crd[entries]
+            .iter()
+            .any(|&column| column as usize >= own_len);
+        let list: &mut Vec<Range<u64>> = if has_ghosts {
+            &mut boundary
+        } else {
+            &mut interior
+        };
+        match list.last_mut() {
+            Some(last) if last.end == tile => last.end = tile + 1,
+            _ => list.push(tile..tile + 1),
+        }
+    }
+    (interior, boundary)
+}

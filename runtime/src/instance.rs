@@ -1,0 +1,310 @@
+//! Memory that holds one piece of a store, and the pool it comes from.
+//!
+//! Page faults of fresh memory cost more than the arithmetic on it, so freed memory is kept by
+//! size class and handed out again. The pool counts the bytes in use and the most there ever were,
+//! and refuses what would go beyond its limit.
+#![expect(
+    unsafe_code,
+    reason = "memory is allocated here, and reached through raw pointers"
+)]
+
+use crate::error::{Error, ErrorKind};
+use sparsefuse_kernels::Element;
+use std::alloc::Layout;
+use std::any::Any;
+use std::ops::Range;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Every allocation begins at a multiple of this: a cache line, and the widest vector register.
+const ALIGNMENT: usize = 64;
+/// Allocations of at least this many bytes begin at a multiple of it, for huge pages.
+const HUGE_PAGE: usize = 2 << 20;
+/// The smallest size class.
+const SMALLEST: usize = 64;
+/// Bytes of free memory of one class that the pool keeps, at least one block.
+const KEEP: usize = 256 << 20;
+
+/// The memory of one rank.
+#[derive(Debug)]
+pub(crate) struct Pool {
+    /// Free blocks, one list per size class.
+    free: Mutex<Vec<Vec<Block>>>,
+    in_use: AtomicUsize,
+    peak: AtomicUsize,
+    limit: usize,
+}
+
+/// A block from the system, of the size of its class.
+#[derive(Debug)]
+struct Block {
+    data: NonNull<u8>,
+    layout: Layout,
+}
+
+// SAFETY: a block is plain memory with one owner; nothing in it is tied to a thread.
+unsafe impl Send for Block {}
+// SAFETY: a shared block gives out its address only; access is the business of `Memory`'s users.
+unsafe impl Sync for Block {}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        // SAFETY: `data` came from `alloc_zeroed` with this layout, in `Block::new`, and a block
+        // is dropped once.
+        unsafe { std::alloc::dealloc(self.data.as_ptr(), self.layout) };
+    }
+}
+
+impl Block {
+    /// A block of `size` bytes, above 0. The system's fresh pages are zero, so asking for zeroed
+    /// memory costs nothing for large blocks, and no byte is ever uninitialised.
+    fn new(size: usize) -> Option<Self> {
+        let alignment = if size >= HUGE_PAGE {
+            HUGE_PAGE
+        } else {
+            ALIGNMENT
+        };
+        let layout = Layout::from_size_align(size, alignment).ok()?;
+        // SAFETY: the layout's size is not 0: classes begin at `SMALLEST`.
+        let data = NonNull::new(unsafe { std::alloc::alloc_zeroed(layout) })?;
+        Some(Self { data, layout })
+    }
+}
+
+/// The size class of `bytes`: its number and its size. Four classes to each power of two.
+fn class(bytes: usize) -> Option<(usize, usize)> {
+    let bytes = bytes.max(SMALLEST);
+    let power = usize::BITS - 1 - bytes.leading_zeros();
+    let quarter = 1usize << (power - 2);
+    let size = bytes.checked_add(quarter - 1)? & !(quarter - 1);
+    if size > isize::MAX as usize {
+        return None;
+    }
+    let power = usize::BITS - 1 - size.leading_zeros();
+    let steps = (size - (1 << power)) >> (power - 2);
+    Some((power as usize * 4 + steps, size))
+}
+
+impl Pool {
+    pub(crate) fn new(limit: usize) -> Arc<Self> {
+        let free = (0..=usize::BITS as usize * 4).map(|_| Vec::new()).collect();
+        let (in_use, peak) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        Arc::new(Self {
+            free: Mutex::new(free),
+            in_use,
+            peak,
+            limit,
+        })
+    }
+
+    /// Memory for `bytes` bytes, with whatever its last user left there.
+    pub(crate) fn allocate(self: &Arc<Self>, bytes: usize) -> Result<Memory, Error> {
+        let refuse = || -> Error {
+            let available = self
+                .limit
+                .saturating_sub(self.in_use.load(Ordering::Relaxed));
+            ErrorKind::OutOfMemory {
+                wanted: bytes,
+                available,
+                limit: self.limit,
+            }
+            .into()
+        };
+        let (class, size) = class(bytes).ok_or_else(refuse)?;
+        self.count(size).ok_or_else(refuse)?;
+        let kept = self.lists()[class].pop();
+        match kept.or_else(|| Block::new(size)) {
+            Some(block) => Ok(Memory {
+                data: block.data,
+                bytes: size,
+                source: Source::Pool(block, class),
+                pool: Arc::clone(self),
+            }),
+            None => {
+                self.in_use.fetch_sub(size, Ordering::Relaxed);
+                Err(refuse())
+            }
+        }
+    }
+
+    /// The elements of a vector as memory, without a copy.
+    pub(crate) fn adopt<T: Element>(self: &Arc<Self>, elements: Vec<T>) -> Result<Memory, Error> {
+        let bytes = elements.len() * size_of::<T>();
+        if self.count(bytes).is_none() {
+            let available = self
+                .limit
+                .saturating_sub(self.in_use.load(Ordering::Relaxed));
+            let limit = self.limit;
+            return Err(ErrorKind::OutOfMemory {
+                wanted: bytes,
+                available,
+                limit,
+            }
+            .into());
+        }
+        let mut elements = elements;
+        let data = NonNull::from(elements.as_mut_slice()).cast();
+        Ok(Memory {
+            data,
+            bytes,
+            source: Source::Vec(Box::new(elements)),
+            pool: Arc::clone(self),
+        })
+    }
+
+    /// Counts `bytes` more in use, unless that goes beyond the limit.
+    fn count(&self, bytes: usize) -> Option<()> {
+        // Relaxed: the counters publish nothing but themselves.
+        let before = self.in_use.fetch_add(bytes, Ordering::Relaxed);
+        let now = before.saturating_add(bytes);
+        if now > self.limit {
+            self.in_use.fetch_sub(bytes, Ordering::Relaxed);
+            return None;
+        }
+        self.peak.fetch_max(now, Ordering::Relaxed);
+        Some(())
+    }
+
+    fn lists(&self) -> std::sync::MutexGuard<'_, Vec<Vec<Block>>> {
+        // A panic while the lists are locked leaves them whole: they are only pushed and popped.
+        self.free.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The most bytes that were in use at a time.
+    pub(crate) fn peak(&self) -> usize {
+        self.peak.load(Ordering::Relaxed)
+    }
+
+    /// The bytes in use now.
+    pub(crate) fn in_use(&self) -> usize {
+        self.in_use.load(Ordering::Relaxed)
+    }
+}
+
+/// Memory with one owner; back to its pool when dropped.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    data: NonNull<u8>,
+    bytes: usize,
+    source: Source,
+    pool: Arc<Pool>,
+}
+
+#[derive(Debug)]
+enum Source {
+    Pool(Block, usize),
+    /// The vector that owns the memory; only its drop is needed.
+    Vec(#[expect(dead_code, reason = "kept alive, never read")] Box<dyn Any + Send + Sync>),
+    /// The block has been given back.
+    Empty,
+}
+
+// SAFETY: `data` points into the block or vector that `source` owns, both of which are `Send`.
+unsafe impl Send for Memory {}
+// SAFETY: a shared `Memory` gives out its address only.
+unsafe impl Sync for Memory {}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        self.pool.in_use.fetch_sub(self.bytes, Ordering::Relaxed);
+        if let Source::Pool(block, class) = std::mem::replace(&mut self.source, Source::Empty) {
+            let mut lists = self.pool.lists();
+            let list = &mut lists[class];
+            if list.is_empty() || list.len() * self.bytes < KEEP {
+                list.push(block);
+            }
+        }
+    }
+}
+
+impl Memory {
+    pub(crate) fn data(&self) -> *mut u8 {
+        self.data.as_ptr()
+    }
+}
+
+/// Memory that holds rows of a store on this rank.
+#[derive(Debug)]
+pub(crate) struct Instance {
+    memory: Memory,
+    /// The rows of the store that it holds, all other dimensions whole.
+    pub(crate) rows: Range<usize>,
+    /// The number of elements.
+    len: usize,
+}
+
+impl Instance {
+    /// # Panics
+    ///
+    /// If the memory is smaller than `len` elements of `size` bytes: who allocates knows the size.
+    pub(crate) fn new(memory: Memory, rows: Range<usize>, len: usize, size: usize) -> Self {
+        assert!(
+            len * size <= memory.bytes,
+            "an instance's memory holds all of its elements"
+        );
+        Self { memory, rows, len }
+    }
+
+    pub(crate) fn data(&self) -> *mut u8 {
+        self.memory.data()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(crate) fn into_memory(self) -> Memory {
+        self.memory
+    }
+
+    /// The elements.
+    ///
+    /// # Safety
+    ///
+    /// The instance belongs to a store of element type `T`, every byte was written as a `T`, and
+    /// nobody writes to it while the slice lives.
+    pub(crate) unsafe fn as_slice<T: Element>(&self) -> &[T] {
+        // SAFETY: the memory holds `len` elements (`Instance::new`), is aligned to 64 bytes or
+        // came from a `Vec<T>`, and the caller promises type and freedom from writers.
+        unsafe { std::slice::from_raw_parts(self.data().cast::<T>(), self.len) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_hold_what_was_asked_and_waste_little() {
+        for bytes in (0..100_000).step_by(37) {
+            let (number, size) = class(bytes).unwrap();
+            assert!(
+                size >= bytes && size <= (bytes + bytes / 4 + 1).max(SMALLEST),
+                "{bytes}"
+            );
+            assert_eq!(class(size), Some((number, size)));
+        }
+        assert_eq!(class(usize::MAX), None);
+    }
+
+    #[test]
+    fn the_pool_reuses_counts_and_refuses() {
+        let pool = Pool::new(10_000);
+        let first = pool.allocate(4096).unwrap();
+        let address = first.data();
+        drop(first);
+        let again = pool.allocate(4000).unwrap();
+        assert_eq!(again.data(), address);
+        assert_eq!((pool.in_use(), pool.peak()), (4096, 4096));
+        let refused = pool.allocate(8000).unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            "expected 8000 bytes of memory, found 5904 left under the limit of 10000"
+        );
+        let adopted = pool.adopt(vec![1.0f64; 100]).unwrap();
+        assert_eq!(pool.in_use(), 4096 + 800);
+        drop((again, adopted));
+        assert_eq!((pool.in_use(), pool.peak()), (0, 4896));
+    }
+}

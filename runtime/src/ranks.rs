@@ -1,0 +1,50 @@
+//! Ranks as threads of this process: every rank runs the same program.
+
+use crate::comm;
+use crate::config::Config;
+use crate::error::{Error, ErrorKind};
+use crate::runtime::Runtime;
+
+/// Runs `program` on `ranks` ranks, each a thread with a runtime of its own that is current while
+/// the program runs, and returns what each rank returned, in the order of the ranks.
+///
+/// # Errors
+///
+/// If the settings are out of range, or a rank panics: the error names the first that did.
+pub fn run_ranks<R: Send>(
+    ranks: usize,
+    config: &Config,
+    program: impl Fn(&Runtime) -> R + Sync,
+) -> Result<Vec<R>, Error> {
+    if ranks == 0 {
+        return Err(Error::argument("ranks", "a number above 0", "0"));
+    }
+    let mut runtimes = Vec::with_capacity(ranks);
+    for comm in comm::connect(ranks) {
+        runtimes.push(Runtime::with_comm(config.clone(), Box::new(comm))?);
+    }
+    let program = &program;
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = runtimes
+            .into_iter()
+            .map(|runtime| {
+                scope.spawn(move || {
+                    let result = runtime.enter(|| program(&runtime));
+                    runtime.flush();
+                    result
+                })
+            })
+            .collect();
+        let results: Vec<_> = threads.into_iter().map(|thread| thread.join()).collect();
+        let mut values = Vec::with_capacity(ranks);
+        for (rank, result) in results.into_iter().enumerate() {
+            values.push(result.map_err(|panic| {
+                let text = panic.downcast_ref::<String>().map(String::as_str);
+                let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+                let message = format!("panicked: {}", text.unwrap_or("no message"));
+                ErrorKind::Rank { rank, message }
+            })?);
+        }
+        Ok(values)
+    })
+}

@@ -1,0 +1,621 @@
+//! The runtime: where tasks are issued, and where values are asked for.
+//!
+//! A [`Runtime`] is one rank's: its window, its memory of past windows, its threads, its messages.
+//! Issuing a task ([`Runtime::submit`]) appends to the window and returns; the window is executed
+//! when a value is needed, when it is full, or on [`Runtime::flush`].
+
+use crate::comm::{self, Comm};
+use crate::config::Config;
+use crate::error::{Error, ErrorKind};
+use crate::exchange;
+use crate::execute::{self, Context, Counters, Frame};
+use crate::explain;
+use crate::instance::{Instance, Pool};
+use crate::partition::{CutsTable, Partition};
+use crate::profile::Profile;
+use crate::schedule::{self, Schedule};
+use crate::shape::Shape;
+use crate::store::{Contents, Store};
+use crate::task::{self, Body, TaskArg};
+use crate::trace::Traces;
+use crate::view::{Region, View};
+use crate::window::Window;
+use sparsefuse_kernels::workers::Workers;
+use sparsefuse_kernels::{DType, Element, Value};
+use std::cell::RefCell;
+use std::fmt;
+use std::ops::{Deref, Range};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// One rank's runtime; a handle that is cheap to clone.
+#[derive(Clone)]
+pub struct Runtime {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    config: Config,
+    pool: Arc<Pool>,
+    rank: usize,
+    ranks: usize,
+    inner: Mutex<Inner>,
+}
+
+/// Everything that issuing and executing tasks changes.
+#[derive(Debug)]
+struct Inner {
+    window: Window,
+    /// Tasks that the window holds before it is executed.
+    capacity: usize,
+    traces: Traces,
+    cuts: CutsTable,
+    comm: Box<dyn Comm>,
+    workers: Workers,
+    counters: Counters,
+    profile: Option<Profile>,
+    frame: Frame,
+    /// The schedule of the last window, for `explain`.
+    last: Option<Arc<Schedule>>,
+}
+
+thread_local! {
+    /// The runtimes that this thread has entered, the current one last.
+    static ENTERED: RefCell<Vec<Runtime>> = const { RefCell::new(Vec::new()) };
+}
+
+impl Runtime {
+    /// A runtime of a single rank.
+    ///
+    /// # Errors
+    ///
+    /// If a setting is out of range, or the system refuses the threads.
+    pub fn new(config: Config) -> Result<Self, Error> {
+        Self::with_comm(config, Box::new(comm::Single))
+    }
+
+    pub(crate) fn with_comm(config: Config, comm: Box<dyn Comm>) -> Result<Self, Error> {
+        for (name, value) in [
+            ("threads", config.threads),
+            ("tile_len", config.tile_len),
+            ("window", config.window),
+        ] {
+            if value == 0 {
+                return Err(Error::argument(name, "a number above 0", "0"));
+            }
+        }
+        let workers = Workers::new(config.threads).map_err(|error| {
+            Error::argument(
+                "threads",
+                "as many threads as the system grants",
+                error.to_string(),
+            )
+        })?;
+        let (rank, ranks) = (comm.rank(), comm.size());
+        let inner = Inner {
+            window: Window::new(),
+            capacity: config.window,
+            traces: Traces::new(),
+            cuts: CutsTable::new(ranks, config.tile_len, config.cut_threshold),
+            comm,
+            workers,
+            counters: Counters::default(),
+            profile: config.profile.then(Profile::new),
+            frame: Frame::default(),
+            last: None,
+        };
+        let pool = Pool::new(config.memory_limit);
+        Ok(Self {
+            shared: Arc::new(Shared {
+                config,
+                pool,
+                rank,
+                ranks,
+                inner: Mutex::new(inner),
+            }),
+        })
+    }
+
+    /// The runtime that new stores of this thread belong to: the one entered last, else one for
+    /// the whole process with the settings of the environment.
+    #[must_use]
+    pub fn current() -> Self {
+        static DEFAULT: OnceLock<Runtime> = OnceLock::new();
+        let entered = ENTERED.with_borrow(|entered| entered.last().cloned());
+        entered.unwrap_or_else(|| DEFAULT.get_or_init(Self::from_env_or_default).clone())
+    }
+
+    /// Settings of the environment that make no sense are reported and not used.
+    fn from_env_or_default() -> Self {
+        let config = Config::from_env().unwrap_or_else(|error| {
+            eprintln!("sparsefuse: {error}; using the default settings");
+            Config::default()
+        });
+        Self::new(config)
+            .or_else(|_| Self::new(Config::default()))
+            .expect("a runtime with one thread asks the system for nothing")
+    }
+
+    /// Runs `program` with this runtime as the current one of the thread.
+    pub fn enter<R>(&self, program: impl FnOnce() -> R) -> R {
+        struct Leave;
+        impl Drop for Leave {
+            fn drop(&mut self) {
+                ENTERED.with_borrow_mut(Vec::pop);
+            }
+        }
+        ENTERED.with_borrow_mut(|entered| entered.push(self.clone()));
+        let _leave = Leave;
+        program()
+    }
+
+    /// The settings.
+    #[must_use]
+    pub fn config(&self) -> &Config {
+        &self.shared.config
+    }
+
+    /// The number of this rank.
+    #[must_use]
+    pub fn rank(&self) -> usize {
+        self.shared.rank
+    }
+
+    /// The number of ranks.
+    #[must_use]
+    pub fn ranks(&self) -> usize {
+        self.shared.ranks
+    }
+
+    /// Whether two handles mean the same runtime.
+    #[must_use]
+    pub fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared)
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        // A panic in here is a defect; what it leaves is checked again wherever it is used.
+        self.shared
+            .inner
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A store that a task is going to write.
+    #[must_use]
+    pub fn new_store(&self, shape: Shape, dtype: DType) -> Arc<Store> {
+        Arc::new(Store::new(self.clone(), shape, dtype, Contents::Unwritten))
+    }
+
+    /// Whether the caller's handle of a store is the only one, that of the window apart.
+    #[must_use]
+    pub fn is_unique(&self, store: &Arc<Store>) -> bool {
+        let of_window = usize::from(self.inner().window.has(store));
+        Arc::strong_count(store) == 1 + of_window
+    }
+
+    /// Issues a task: appends it to the window, and executes the window if that makes it full.
+    ///
+    /// # Errors
+    ///
+    /// If the arguments do not fit the body, belong to another runtime, or a store is read that
+    /// nothing has written.
+    pub fn submit(
+        &self,
+        body: &Arc<Body>,
+        args: &[TaskArg<'_>],
+        params: &[Value],
+    ) -> Result<(), Error> {
+        task::check(body, args, params)?;
+        if args.iter().any(|arg| !arg.store.runtime().is(self)) {
+            return Err(Error::argument(
+                "submit",
+                "stores of one runtime",
+                "stores of two",
+            ));
+        }
+        let mut inner = self.inner();
+        inner.window.push(body, args, params)?;
+        inner.counters.tasks += 1;
+        if inner.window.tasks.len() >= inner.capacity {
+            let groups = self.execute(&mut inner);
+            if groups <= 1 {
+                let grown = inner.capacity.saturating_mul(2);
+                inner.capacity = grown.min(self.shared.config.max_window).max(inner.capacity);
+            }
+        }
+        Ok(())
+    }
+
+    /// Executes all tasks issued so far.
+    pub fn flush(&self) {
+        self.execute(&mut self.inner());
+    }
+
+    /// Executes the window and returns the number of its fused tasks.
+    fn execute(&self, inner: &mut Inner) -> usize {
+        if inner.window.is_empty() {
+            return 0;
+        }
+        let Shared {
+            config, pool, rank, ..
+        } = &*self.shared;
+        let Inner {
+            window,
+            traces,
+            cuts,
+            comm,
+            workers,
+            counters,
+            profile,
+            frame,
+            ..
+        } = inner;
+        counters.windows += 1;
+        let key = window.key();
+        let schedule = match traces.find(key) {
+            Some(schedule) => {
+                counters.trace_hits += 1;
+                schedule
+            }
+            None => {
+                let key: Box<[u64]> = key.into();
+                let schedule = schedule::analyse(window, cuts, *rank, config.fusion);
+                traces.remember(key, Arc::new(schedule))
+            }
+        };
+        let mut context = Context {
+            config,
+            pool,
+            comm: &**comm,
+            cuts,
+            workers,
+            profile: profile.as_mut(),
+            counters,
+        };
+        execute::run(&schedule, window, frame, &mut context);
+        window.clear();
+        let groups = schedule.groups.len();
+        inner.last = Some(schedule);
+        groups
+    }
+
+    /// What the runtime has done so far; tasks in the window are counted as issued only.
+    #[must_use]
+    pub fn counters(&self) -> Counters {
+        self.inner().counters
+    }
+
+    /// The most bytes that the stores of this rank have held at a time.
+    #[must_use]
+    pub fn peak_memory(&self) -> usize {
+        self.shared.pool.peak()
+    }
+
+    /// The bytes that the stores of this rank hold now.
+    #[must_use]
+    pub fn memory_in_use(&self) -> usize {
+        self.shared.pool.in_use()
+    }
+
+    /// The last executed window as text: its tasks with their partitions, its groups with the
+    /// reason why each ended, their kernels and what this rank does.
+    #[must_use]
+    pub fn explain(&self) -> String {
+        let inner = self.inner();
+        match &inner.last {
+            Some(schedule) => explain::text(schedule, &inner.cuts),
+            None => "nothing has been executed\n".to_owned(),
+        }
+    }
+
+    /// Why each group of the last executed window ended; `None` for the last one.
+    #[must_use]
+    pub fn group_ends(&self) -> Vec<Option<crate::fuse::Refusal>> {
+        let inner = self.inner();
+        let groups = inner.last.iter().flat_map(|schedule| &schedule.groups);
+        groups.map(|task| task.group.end).collect()
+    }
+
+    /// What has been recorded, if the settings ask for a profile.
+    #[must_use]
+    pub fn profile(&self) -> Option<Profile> {
+        self.inner().profile.clone()
+    }
+
+    /// Forgets what has been recorded so far.
+    pub fn reset_profile(&self) {
+        let mut inner = self.inner();
+        inner.profile = inner.profile.as_ref().map(|_| Profile::new());
+    }
+
+    /// A store with the given elements, row-major, the same on every rank; each rank keeps its
+    /// own rows. On one rank the vector itself becomes the store's memory.
+    ///
+    /// # Errors
+    ///
+    /// If the number of elements does not fit the shape, or memory runs out.
+    pub fn store_from_vec<T: Element>(
+        &self,
+        shape: Shape,
+        elements: Vec<T>,
+    ) -> Result<Arc<Store>, Error> {
+        if shape.checked_len() != Some(elements.len()) {
+            let expected = format!("as many elements as the shape {shape} has");
+            return Err(Error::argument(
+                "from_vec",
+                expected,
+                elements.len().to_string(),
+            ));
+        }
+        let (partition, rows) = self.default_rows(shape);
+        let elements = match partition {
+            Partition::Replicated => elements,
+            Partition::Tile(_) => {
+                let row_len = shape.row_len();
+                elements[rows.start * row_len..rows.end * row_len].to_vec()
+            }
+        };
+        self.store_of_rows(shape, partition, rows, elements)
+    }
+
+    /// A store whose rows each rank has made itself.
+    ///
+    /// `rows` may reach beyond what the partition gives this rank, but not begin elsewhere.
+    ///
+    /// # Errors
+    ///
+    /// If the rows do not begin where the partition says, the number of elements does not fit, or
+    /// memory runs out.
+    pub fn store_of_rows<T: Element>(
+        &self,
+        shape: Shape,
+        partition: Partition,
+        rows: Range<usize>,
+        elements: Vec<T>,
+    ) -> Result<Arc<Store>, Error> {
+        let own = self.inner().cuts.rows(partition, shape, self.rank());
+        let is_covered = rows.start == own.start && rows.end >= own.end && rows.end <= shape.rows();
+        if !is_covered || elements.len() != rows.len() * shape.row_len() {
+            let found = format!("{} elements of rows {rows:?}", elements.len());
+            return Err(Error::argument(
+                "store_of_rows",
+                format!("rows {own:?}"),
+                found,
+            ));
+        }
+        let len = elements.len();
+        let memory = self.shared.pool.adopt(elements)?;
+        let instance = Arc::new(Instance::new(memory, rows, len, size_of::<T>()));
+        let contents = Contents::Here(partition, instance);
+        Ok(Arc::new(Store::new(
+            self.clone(),
+            shape,
+            T::DTYPE,
+            contents,
+        )))
+    }
+
+    /// How a new store of this shape is cut, and the rows of this rank.
+    #[must_use]
+    pub fn default_rows(&self, shape: Shape) -> (Partition, Range<usize>) {
+        let mut inner = self.inner();
+        let partition = inner.cuts.default_partition(shape);
+        (partition, inner.cuts.rows(partition, shape, self.rank()))
+    }
+
+    /// The partition with the given cuts: one more than ranks, from 0, never decreasing.
+    ///
+    /// # Errors
+    ///
+    /// If the list is not of this form.
+    pub fn partition_at(&self, cuts: &[usize]) -> Result<Partition, Error> {
+        let is_list = cuts.len() == self.ranks() + 1
+            && cuts[0] == 0
+            && cuts.windows(2).all(|pair| pair[0] <= pair[1]);
+        if !is_list {
+            let expected = format!("{} ascending cuts from 0", self.ranks() + 1);
+            return Err(Error::argument(
+                "partition_at",
+                expected,
+                format!("{cuts:?}"),
+            ));
+        }
+        Ok(Partition::Tile(self.inner().cuts.intern(cuts)))
+    }
+
+    /// The cuts of a partition; `None` if it is replicated.
+    #[must_use]
+    pub fn cuts(&self, partition: Partition) -> Option<Arc<[usize]>> {
+        match partition {
+            Partition::Replicated => None,
+            Partition::Tile(id) => Some(Arc::clone(self.inner().cuts.get(id))),
+        }
+    }
+
+    /// This rank's part of a store; executes the window.
+    ///
+    /// # Errors
+    ///
+    /// If the elements have another type, nothing has written the store, or its task failed.
+    pub fn local<T: Element>(&self, store: &Arc<Store>) -> Result<Local<T>, Error> {
+        check_dtype::<T>(store)?;
+        self.flush();
+        let (partition, instance) = store.contents("read")?;
+        Ok(Local {
+            partition,
+            instance,
+            _element: std::marker::PhantomData,
+        })
+    }
+
+    /// The elements that a view of a store sees, row-major, on every rank; executes the window.
+    /// Every rank must ask.
+    ///
+    /// # Errors
+    ///
+    /// If the elements have another type, nothing has written the store, or its task failed.
+    pub fn read<T: Element>(
+        &self,
+        store: &Arc<Store>,
+        view: Option<&View>,
+    ) -> Result<Vec<T>, Error> {
+        let local = self.local::<T>(store);
+        let view = view
+            .copied()
+            .unwrap_or_else(|| View::identity(store.shape()));
+        let partition = match &store.state().contents {
+            Contents::Here(partition, _) | Contents::Poisoned(partition, _) => *partition,
+            Contents::Unwritten => return Err(ErrorKind::Unwritten { op: "read" }.into()),
+        };
+        if partition == Partition::Replicated {
+            let local = local?;
+            let held = Region::of_rows(store.shape(), &local.rows());
+            return Ok(gather(&view, &held, &local));
+        }
+        let inner = self.inner();
+        let region = view.region(&(0..view.shape().rows()));
+        let plan = exchange::plan(
+            (0, store.shape(), size_of::<T>()),
+            partition,
+            self.rank(),
+            &inner.cuts,
+            |_| region,
+        );
+        let source = local
+            .as_ref()
+            .map(|local| &*local.instance)
+            .map_err(Clone::clone);
+        let fetched = plan.run(&*inner.comm, &self.shared.pool, source)?;
+        // SAFETY-free access: a fetched instance is read through the same checked slice as others.
+        let fetched = Local::<T> {
+            partition: Partition::Replicated,
+            instance: Arc::new(fetched),
+            _element: std::marker::PhantomData,
+        };
+        Ok(gather(&view, &region, &fetched))
+    }
+
+    /// The single element of a store of rank 0; executes the window.
+    ///
+    /// # Errors
+    ///
+    /// As [`Runtime::read`].
+    pub fn read_scalar<T: Element>(&self, store: &Arc<Store>) -> Result<T, Error> {
+        let local = self.local::<T>(store)?;
+        local
+            .first()
+            .copied()
+            .ok_or_else(|| Error::shape("get", Shape::SCALAR, store.shape()))
+    }
+
+    /// The given elements of every rank, on every rank.
+    ///
+    /// # Errors
+    ///
+    /// If another rank failed.
+    pub fn all_gather<T: Element>(&self, mine: &[T]) -> Result<Vec<Vec<T>>, Error> {
+        let inner = self.inner();
+        let parts = comm::all_gather(&*inner.comm, Ok(crate::bytes::from_elements(mine)))?;
+        Ok(parts
+            .iter()
+            .map(|bytes| crate::bytes::to_elements(bytes))
+            .collect())
+    }
+
+    /// Sends `mine[r]` to each rank `r`, and returns what each rank sent here.
+    ///
+    /// # Errors
+    ///
+    /// If another rank failed.
+    pub fn all_to_all<T: Element>(&self, mine: &[Vec<T>]) -> Result<Vec<Vec<T>>, Error> {
+        let inner = self.inner();
+        let parts = mine
+            .iter()
+            .map(|part| crate::bytes::from_elements(part))
+            .collect();
+        let parts = comm::all_to_all(&*inner.comm, Ok(parts))?;
+        Ok(parts
+            .iter()
+            .map(|bytes| crate::bytes::to_elements(bytes))
+            .collect())
+    }
+}
+
+fn check_dtype<T: Element>(store: &Store) -> Result<(), Error> {
+    if store.dtype() == T::DTYPE {
+        return Ok(());
+    }
+    let (expected, found) = (T::DTYPE.to_string(), store.dtype());
+    Err(ErrorKind::DType {
+        op: "read",
+        expected,
+        found,
+    }
+    .into())
+}
+
+/// The elements of a view, from memory that holds the box `held` of its store.
+fn gather<T: Element>(view: &View, held: &Region, elements: &[T]) -> Vec<T> {
+    if view.is_identity() && elements.len() == view.shape().len() {
+        return elements.to_vec();
+    }
+    let (start, strides) = view.placement(held, 0);
+    let dims = view.shape().padded_dims();
+    let mut out = Vec::with_capacity(view.shape().len());
+    for i in 0..dims[0] {
+        for j in 0..dims[1] {
+            for k in 0..dims[2] {
+                for l in 0..dims[3] {
+                    let index = [i, j, k, l];
+                    let walk: isize = index
+                        .iter()
+                        .zip(strides)
+                        .map(|(&i, stride)| i as isize * stride)
+                        .sum();
+                    out.push(elements[(start + walk) as usize]);
+                }
+            }
+        }
+    }
+    out
+}
+
+impl fmt::Debug for Runtime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "Runtime(rank {} of {})",
+            self.shared.rank, self.shared.ranks
+        )
+    }
+}
+
+/// This rank's part of a store, kept alive and unchanged while this value lives.
+#[derive(Clone, Debug)]
+pub struct Local<T> {
+    partition: Partition,
+    instance: Arc<Instance>,
+    _element: std::marker::PhantomData<T>,
+}
+
+impl<T: Element> Local<T> {
+    /// The rows of the store that these elements are.
+    #[must_use]
+    pub fn rows(&self) -> Range<usize> {
+        self.instance.rows.clone()
+    }
+
+    /// How the store is spread over the ranks.
+    #[must_use]
+    pub fn partition(&self) -> Partition {
+        self.partition
+    }
+}
+
+impl<T: Element> Deref for Local<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        crate::bytes::elements(&self.instance)
+    }
+}

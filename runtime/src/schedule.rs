@@ -1,0 +1,692 @@
+//! Schedules: what one rank does for a window.
+//!
+//! [`analyse`] is the whole way from a window to its schedule: solve, group, compose and optimise
+//! each group, place its data. A schedule names stores by slot and parameters by number, so it can
+//! be replayed for every window with the same key.
+
+use crate::compose::{self, Composed, PieceSpec, Source};
+use crate::exchange::{self, Fetch};
+use crate::fuse::{self, Group, Solved};
+use crate::partition::{CutsTable, Partition};
+use crate::shape::Shape;
+use crate::solve::{self, Launch, Slot};
+use crate::task::{Access, Privilege};
+use crate::view::{Region, View};
+use crate::window::Window;
+use sparsefuse_kernels::blocks::Program;
+use sparsefuse_kernels::{ArgKind, DType, Extent, Inst, Kernel, Layout, ReduceOp};
+use std::ops::Range;
+
+/// What one rank does for a window, and why.
+#[derive(Debug)]
+pub(crate) struct Schedule {
+    /// The fused tasks, in order.
+    pub(crate) groups: Vec<FusedTask>,
+    /// The stores of the window as the analysis saw them.
+    pub(crate) slots: Vec<Slot>,
+    /// One line per task for `explain`.
+    pub(crate) tasks: Vec<TaskNote>,
+}
+
+/// A task of the window, for `explain`.
+#[derive(Debug)]
+pub(crate) struct TaskNote {
+    pub(crate) name: String,
+    pub(crate) launch: Launch,
+    pub(crate) args: Vec<(Privilege, Access, u32, Option<Shape>)>,
+}
+
+/// One fused task on this rank: exchange, compute, reduce, free.
+#[derive(Debug)]
+pub(crate) struct FusedTask {
+    pub(crate) name: String,
+    pub(crate) group: Group,
+    pub(crate) kernel: Kernel,
+    /// `None` if the passes found nothing to do.
+    pub(crate) program: Option<Program>,
+    /// Slots that must have contents before.
+    pub(crate) reads: Vec<u32>,
+    /// Slots that are poisoned if this fails.
+    pub(crate) writes: Vec<u32>,
+    pub(crate) fetches: Vec<Fetch>,
+    pub(crate) pieces: Vec<PieceSpec>,
+    pub(crate) outputs: Vec<Output>,
+    pub(crate) bindings: Vec<Binding>,
+    pub(crate) params: Vec<u32>,
+    pub(crate) extents: Vec<Extent>,
+    /// Rows of a tile of the summation order.
+    pub(crate) tile_len: usize,
+    pub(crate) reductions: Vec<Reduction>,
+    /// Slots that nobody needs afterwards.
+    pub(crate) frees: Vec<u32>,
+    /// Bytes that the kernel reads and writes, entries of sparse matrices apart.
+    pub(crate) bytes: usize,
+    /// Bytes of one entry of each sparse product.
+    pub(crate) entry_bytes: Vec<(usize, usize)>,
+}
+
+/// A store that gets an instance before the kernel runs.
+#[derive(Debug)]
+pub(crate) struct Output {
+    pub(crate) slot: u32,
+    pub(crate) partition: Partition,
+    pub(crate) rows: Range<usize>,
+    pub(crate) len: usize,
+    /// A dying input whose memory it takes over.
+    pub(crate) reuse: Option<u32>,
+}
+
+/// Where the data of a kernel's argument is.
+#[derive(Clone, Debug)]
+pub(crate) enum Binding {
+    Array {
+        from: From,
+        offset: isize,
+        layout: Layout,
+    },
+    DenseRows {
+        from: From,
+        offset: isize,
+        columns: usize,
+        row_stride: isize,
+        column_stride: isize,
+    },
+    Scalar {
+        slot: u32,
+    },
+    Reduction {
+        number: usize,
+    },
+    Whole {
+        from: From,
+        len: usize,
+    },
+    Columns {
+        slot: u32,
+        piece: usize,
+    },
+    Entries {
+        from: From,
+        piece: usize,
+    },
+    Structure {
+        piece: usize,
+    },
+}
+
+/// The instance that an argument's data is in.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum From {
+    Slot(u32),
+    Fetched(usize),
+}
+
+/// A reduction of a kernel.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reduction {
+    pub(crate) op: ReduceOp,
+    /// The type of the elements that are reduced.
+    pub(crate) dtype: DType,
+    pub(crate) slot: u32,
+    pub(crate) domain: u32,
+    /// Whether each rank reduces its own rows only.
+    pub(crate) is_partial: bool,
+}
+
+/// From a window to the schedule of one rank.
+pub(crate) fn analyse(
+    window: &Window,
+    cuts: &mut CutsTable,
+    rank: usize,
+    fusion: bool,
+) -> Schedule {
+    let mut slots = slots(window);
+    let tasks = solve_all(window, &mut slots, cuts);
+    let groups = fuse::groups(&tasks, slots.len(), fusion);
+    let last_use = last_uses(&tasks, slots.len());
+    let params: Vec<Range<u32>> = window
+        .tasks
+        .iter()
+        .map(|task| task.params.clone())
+        .collect();
+
+    for (slot, &partition) in slots.iter_mut().zip(&window.initial) {
+        slot.partition = partition;
+    }
+    let mut fused = Vec::with_capacity(groups.len());
+    for group in groups {
+        let mut planner = Planner {
+            group: &group,
+            tasks: &tasks,
+            slots: &slots,
+            last_use: &last_use,
+            cuts,
+            rank,
+        };
+        let is_temporary = |slot| planner.is_temporary(slot);
+        let composed = compose::compose(&group, &tasks, &params, &slots, is_temporary).optimize();
+        let task = planner.plan(composed);
+        for number in group.tasks.clone() {
+            settle(&tasks[number], group.launch, &mut slots);
+        }
+        fused.push(task);
+    }
+    let tasks = tasks.iter().map(note).collect();
+    Schedule {
+        groups: fused,
+        slots,
+        tasks,
+    }
+}
+
+fn slots(window: &Window) -> Vec<Slot> {
+    let stores = window.stores.iter().zip(&window.initial).zip(window.held());
+    stores
+        .map(|((store, &partition), is_held)| Slot {
+            shape: store.shape(),
+            dtype: store.dtype(),
+            is_held,
+            partition,
+        })
+        .collect()
+}
+
+fn solve_all<'a>(window: &'a Window, slots: &mut [Slot], cuts: &mut CutsTable) -> Vec<Solved<'a>> {
+    let mut solved = Vec::with_capacity(window.tasks.len());
+    for task in &window.tasks {
+        let args = &window.args[task.args.start as usize..task.args.end as usize];
+        let launch = solve::solve(&task.body, args, slots, cuts);
+        let task = Solved {
+            body: &task.body,
+            args,
+            launch,
+        };
+        let partition = match launch {
+            Launch::Any => Partition::Replicated,
+            Launch::On(partition) => partition,
+        };
+        settle(&task, partition, slots);
+        solved.push(task);
+    }
+    solved
+}
+
+/// What a task has written has the partition of its launch; single elements are replicated, and
+/// a store of which a slice was written stays as it was.
+fn settle(task: &Solved<'_>, launch: Partition, slots: &mut [Slot]) {
+    for (declared, arg) in task.body.args().iter().zip(task.args) {
+        if declared.privilege == Privilege::Read || arg.view.is_some() {
+            continue;
+        }
+        let slot = &mut slots[arg.slot as usize];
+        let is_single = slot.shape.rank() == 0;
+        slot.partition = Some(if is_single {
+            Partition::Replicated
+        } else {
+            launch
+        });
+    }
+}
+
+/// For each slot, the last task that uses it.
+fn last_uses(tasks: &[Solved<'_>], n_slots: usize) -> Vec<usize> {
+    let mut last = vec![0; n_slots];
+    for (number, task) in tasks.iter().enumerate() {
+        for arg in task.args {
+            last[arg.slot as usize] = number;
+        }
+    }
+    last
+}
+
+fn note(task: &Solved<'_>) -> TaskNote {
+    let args = task.body.args().iter().zip(task.args);
+    TaskNote {
+        name: task.body.name().to_owned(),
+        launch: task.launch,
+        args: args
+            .map(|(declared, arg)| {
+                let view = arg.view.as_ref().map(|view| view.shape());
+                (declared.privilege, declared.access, arg.slot, view)
+            })
+            .collect(),
+    }
+}
+
+/// Places the data of one group.
+struct Planner<'a> {
+    group: &'a Group,
+    tasks: &'a [Solved<'a>],
+    /// The stores as they are before the group.
+    slots: &'a [Slot],
+    last_use: &'a [usize],
+    cuts: &'a mut CutsTable,
+    rank: usize,
+}
+
+impl Planner<'_> {
+    /// A store is temporary if the group makes all of it, no later task reads it, and the program
+    /// no longer holds it.
+    fn is_temporary(&self, slot: u32) -> bool {
+        self.slots[slot as usize].partition.is_none() && self.dies(slot)
+    }
+
+    /// Whether nobody needs the store after this group.
+    fn dies(&self, slot: u32) -> bool {
+        !self.slots[slot as usize].is_held && self.last_use[slot as usize] < self.group.tasks.end
+    }
+
+    fn plan(&mut self, composed: Composed) -> FusedTask {
+        let (mut reads, mut writes, mut frees) = self.uses();
+        let mut fetches = Vec::new();
+        let mut reductions = Vec::new();
+        let mut bindings = Vec::with_capacity(composed.args.len());
+        for (arg, source) in composed.args.iter().enumerate() {
+            let binding = match source.kind {
+                ArgKind::Reduction => {
+                    reductions.push(self.reduction(&composed, arg as u32, source));
+                    Binding::Reduction {
+                        number: reductions.len() - 1,
+                    }
+                }
+                _ => self.bind(source, &composed.pieces, &mut fetches),
+            };
+            bindings.push(binding);
+        }
+        let mut kernel = composed.kernel;
+        let mut outputs = self.outputs(&kernel, &composed.args);
+        reuse_dying_inputs(&mut outputs, &mut kernel, &composed.args, self);
+        let has_work = kernel
+            .loops
+            .iter()
+            .any(|kernel_loop| !kernel_loop.body.is_empty());
+        let extents = composed
+            .domains
+            .iter()
+            .map(|&shape| self.extent(shape))
+            .collect();
+        let (bytes, entry_bytes) = traffic(&kernel, &composed.args, &bindings, self.slots);
+        for list in [&mut reads, &mut writes, &mut frees] {
+            list.sort_unstable();
+            list.dedup();
+        }
+        FusedTask {
+            name: self.name(),
+            group: self.group.clone(),
+            program: has_work.then(|| Program::compile(&kernel)),
+            kernel,
+            reads,
+            writes,
+            fetches,
+            pieces: composed.pieces,
+            outputs,
+            bindings,
+            params: composed.params,
+            extents,
+            tile_len: self.cuts.tile_len(),
+            reductions,
+            frees,
+            bytes,
+            entry_bytes,
+        }
+    }
+
+    /// What the group reads from before it, what it writes, and what dies with it.
+    fn uses(&self) -> (Vec<u32>, Vec<u32>, Vec<u32>) {
+        let (mut reads, mut writes, mut frees) = (Vec::new(), Vec::new(), Vec::new());
+        for task in &self.tasks[self.group.tasks.clone()] {
+            for (declared, arg) in task.body.args().iter().zip(task.args) {
+                let is_there = self.slots[arg.slot as usize].partition.is_some();
+                if is_there && (declared.privilege == Privilege::Read || arg.view.is_some()) {
+                    reads.push(arg.slot);
+                }
+                if declared.privilege != Privilege::Read {
+                    writes.push(arg.slot);
+                }
+                if self.dies(arg.slot) {
+                    frees.push(arg.slot);
+                }
+            }
+        }
+        (reads, writes, frees)
+    }
+
+    /// The names of the tasks, repetitions counted.
+    fn name(&self) -> String {
+        let mut runs: Vec<(&str, usize)> = Vec::new();
+        for task in &self.tasks[self.group.tasks.clone()] {
+            match runs.last_mut() {
+                Some((name, count)) if *name == task.body.name() => *count += 1,
+                _ => runs.push((task.body.name(), 1)),
+            }
+        }
+        let texts: Vec<String> = runs
+            .into_iter()
+            .map(|(name, count)| {
+                if count == 1 {
+                    name.to_owned()
+                } else {
+                    format!("{name}*{count}")
+                }
+            })
+            .collect();
+        texts.join("+")
+    }
+
+    fn extent(&self, shape: Shape) -> Extent {
+        let rows = self.rows(shape);
+        let row_len = shape.row_len();
+        Extent {
+            start: (rows.start * row_len) as u64,
+            len: (rows.len() * row_len) as u64,
+        }
+    }
+
+    /// The rows of a domain that this rank computes.
+    fn rows(&self, shape: Shape) -> Range<usize> {
+        let launch = if shape.rank() == 0 {
+            Partition::Replicated
+        } else {
+            self.group.launch
+        };
+        solve::launch_rows(launch, shape, self.rank, self.cuts)
+    }
+
+    /// The partition of a store while the group runs.
+    fn partition(&self, slot: u32) -> Partition {
+        let slot = &self.slots[slot as usize];
+        let written = if slot.shape.rank() == 0 {
+            Partition::Replicated
+        } else {
+            self.group.launch
+        };
+        slot.partition.unwrap_or(written)
+    }
+
+    fn held(&self, slot: u32) -> Region {
+        let shape = self.slots[slot as usize].shape;
+        Region::of_rows(
+            shape,
+            &self.cuts.rows(self.partition(slot), shape, self.rank),
+        )
+    }
+
+    fn reduction(&self, composed: &Composed, arg: u32, source: &Source) -> Reduction {
+        for kernel_loop in &composed.kernel.loops {
+            let types = sparsefuse_kernels::ir::value_types(&composed.kernel, &kernel_loop.body);
+            for inst in &kernel_loop.body {
+                let Inst::Reduce(op, target, value) = *inst else {
+                    continue;
+                };
+                if target == arg {
+                    return Reduction {
+                        op,
+                        dtype: types[value as usize].expect("a verified kernel is well-typed"),
+                        slot: source.slot,
+                        domain: kernel_loop.domain,
+                        is_partial: self.group.launch != Partition::Replicated,
+                    };
+                }
+            }
+        }
+        unreachable!("an argument that is kept is used")
+    }
+
+    fn bind(&mut self, source: &Source, pieces: &[PieceSpec], fetches: &mut Vec<Fetch>) -> Binding {
+        let slot = source.slot;
+        let piece = source.piece.unwrap_or_default();
+        match source.kind {
+            ArgKind::Scalar | ArgKind::Reduction => Binding::Scalar { slot },
+            ArgKind::Structure => Binding::Structure { piece },
+            ArgKind::Array => {
+                let view = self.view(source);
+                let rows = self.rows(view.shape());
+                let (from, held) = self.locate(slot, fetches, |planner, rank| {
+                    view.region(&planner.rows_of(view.shape(), rank))
+                });
+                let (offset, strides) = view.placement(&held, rows.start);
+                let mut dims = view.shape().padded_dims();
+                dims[0] = rows.len();
+                let rank = view.shape().rank().max(1) as u8;
+                Binding::Array {
+                    from,
+                    offset,
+                    layout: Layout {
+                        rank,
+                        dims,
+                        strides,
+                    },
+                }
+            }
+            ArgKind::DenseRows => {
+                let view = self.view(source);
+                let rows = self.rows(view.shape());
+                let (from, held) = self.locate(slot, fetches, |planner, rank| {
+                    view.region(&planner.rows_of(view.shape(), rank))
+                });
+                let (offset, strides) = view.placement(&held, rows.start);
+                let (row_stride, column_stride) = (strides[0], strides[1]);
+                let columns = view.shape().dims()[1];
+                Binding::DenseRows {
+                    from,
+                    offset,
+                    columns,
+                    row_stride,
+                    column_stride,
+                }
+            }
+            ArgKind::Gather if source.access == Access::Columns => Binding::Columns { slot, piece },
+            ArgKind::Gather => {
+                let shape = self.slots[slot as usize].shape;
+                let whole = Region::of_rows(shape, &(0..shape.rows()));
+                let (from, _) = self.locate(slot, fetches, |_, _| whole);
+                Binding::Whole {
+                    from,
+                    len: shape.len(),
+                }
+            }
+            ArgKind::Entries => {
+                // Entries lie where the columns of the matrix lie.
+                let crd = pieces[piece].crd;
+                let crd_partition = self.partition(crd);
+                let shape = self.slots[slot as usize].shape;
+                let from = if self.partition(slot) == crd_partition {
+                    From::Slot(slot)
+                } else {
+                    let (from, _) = self.locate(slot, fetches, |planner, rank| {
+                        Region::of_rows(shape, &planner.cuts.rows(crd_partition, shape, rank))
+                    });
+                    from
+                };
+                Binding::Entries { from, piece }
+            }
+        }
+    }
+
+    fn view(&self, source: &Source) -> View {
+        let shape = self.slots[source.slot as usize].shape;
+        source
+            .view
+            .as_deref()
+            .copied()
+            .unwrap_or_else(|| View::identity(shape))
+    }
+
+    fn rows_of(&self, shape: Shape, rank: usize) -> Range<usize> {
+        solve::launch_rows(self.group.launch, shape, rank, self.cuts)
+    }
+
+    /// Where the data that each rank needs of a store is: in its instance, if that is so on every
+    /// rank, else in what a fetch brings. The box is the one that the memory holds.
+    fn locate(
+        &self,
+        slot: u32,
+        fetches: &mut Vec<Fetch>,
+        needs: impl Fn(&Self, usize) -> Region,
+    ) -> (From, Region) {
+        let partition = self.partition(slot);
+        let shape = self.slots[slot as usize].shape;
+        let is_local = partition == Partition::Replicated
+            || (0..self.cuts.ranks()).all(|rank| {
+                let held = Region::of_rows(shape, &self.cuts.rows(partition, shape, rank));
+                held.contains(&needs(self, rank))
+            });
+        if is_local {
+            return (From::Slot(slot), self.held(slot));
+        }
+        let size = self.slots[slot as usize].dtype.size();
+        let fetch = exchange::plan(
+            (slot, shape, size),
+            partition,
+            self.rank,
+            self.cuts,
+            |rank| needs(self, rank),
+        );
+        let region = fetch.region;
+        let known = fetches
+            .iter()
+            .position(|fetch| fetch.slot == slot && fetch.region == region);
+        let number = known.unwrap_or(fetches.len());
+        if known.is_none() {
+            fetches.push(fetch);
+        }
+        (From::Fetched(number), region)
+    }
+
+    /// The stores that the kernel makes: those without an instance yet.
+    fn outputs(&self, kernel: &Kernel, args: &[Source]) -> Vec<Output> {
+        let mut outputs: Vec<Output> = Vec::new();
+        for inst in kernel
+            .loops
+            .iter()
+            .flat_map(|kernel_loop| &kernel_loop.body)
+        {
+            let (Inst::Store(arg, _) | Inst::StoreScalar(arg, _) | Inst::Reduce(_, arg, _)) = *inst
+            else {
+                continue;
+            };
+            let slot = args[arg as usize].slot;
+            let is_new = self.slots[slot as usize].partition.is_none();
+            if !is_new || outputs.iter().any(|output| output.slot == slot) {
+                continue;
+            }
+            let shape = self.slots[slot as usize].shape;
+            let rows = self.rows(shape);
+            let len = rows.len() * shape.row_len();
+            let partition = self.partition(slot);
+            outputs.push(Output {
+                slot,
+                partition,
+                rows,
+                len,
+                reuse: None,
+            });
+        }
+        outputs
+    }
+}
+
+/// Lets an output take over the memory of an input that dies with the group, where both are
+/// reached row by row in the same single loop; so `x = x + a p` needs no second vector.
+fn reuse_dying_inputs(
+    outputs: &mut [Output],
+    kernel: &mut Kernel,
+    args: &[Source],
+    planner: &Planner<'_>,
+) {
+    let mut taken: Vec<u32> = Vec::new();
+    for output in outputs {
+        let Some(target) = sole_array_arg(kernel, args, output.slot, true) else {
+            continue;
+        };
+        let size = planner.slots[output.slot as usize].dtype.size();
+        let shape = planner.slots[output.slot as usize].shape;
+        let fits = |slot: u32| {
+            let input = &planner.slots[slot as usize];
+            !taken.contains(&slot)
+                && planner.dies(slot)
+                && input.partition == Some(output.partition)
+                && input.shape == shape
+                && input.dtype.size() == size
+        };
+        let candidate = args.iter().find_map(|source| {
+            let is_candidate = source.kind == ArgKind::Array && fits(source.slot);
+            let (arg, home) =
+                sole_array_arg(kernel, args, source.slot, false).filter(|_| is_candidate)?;
+            (home == target.1).then_some((source.slot, arg))
+        });
+        if let Some((slot, arg)) = candidate {
+            taken.push(slot);
+            output.reuse = Some(slot);
+            kernel.args[target.0].memory = kernel.args[arg].memory;
+        }
+    }
+}
+
+/// The one argument that a store is, and the one loop that uses it, if the store is reached row
+/// by row through the whole of it, in one loop only, and only written or only read.
+fn sole_array_arg(
+    kernel: &Kernel,
+    args: &[Source],
+    slot: u32,
+    is_written: bool,
+) -> Option<(usize, usize)> {
+    let mut of_slot = (0..args.len()).filter(|&arg| args[arg].slot == slot);
+    let arg = of_slot.next()?;
+    let is_plain = args[arg].kind == ArgKind::Array && args[arg].view.is_none();
+    if !is_plain || of_slot.next().is_some() {
+        return None;
+    }
+    let mut home = None;
+    for (number, kernel_loop) in kernel.loops.iter().enumerate() {
+        for inst in &kernel_loop.body {
+            let stores = match *inst {
+                Inst::Store(used, _) if used as usize == arg => true,
+                Inst::Load(used) if used as usize == arg => false,
+                _ => continue,
+            };
+            if stores != is_written || home.is_some_and(|home| home != number) {
+                return None;
+            }
+            home = Some(number);
+        }
+    }
+    home.map(|home| (arg, home))
+}
+
+/// The bytes that a kernel must move: each argument once for reading and once for writing; for
+/// the entries of sparse matrices, the size of an entry and the piece.
+fn traffic(
+    kernel: &Kernel,
+    args: &[Source],
+    bindings: &[Binding],
+    slots: &[Slot],
+) -> (usize, Vec<(usize, usize)>) {
+    let mut bytes = 0;
+    let mut entries = Vec::new();
+    for (number, (source, binding)) in args.iter().zip(bindings).enumerate() {
+        let size = slots[source.slot as usize].dtype.size();
+        match binding {
+            Binding::Array { layout, .. } => {
+                let is_used = |test: &dyn Fn(&Inst) -> bool| {
+                    kernel
+                        .loops
+                        .iter()
+                        .any(|kernel_loop| kernel_loop.body.iter().any(test))
+                };
+                let arg = number as u32;
+                let loads = is_used(&|inst| matches!(*inst, Inst::Load(used) if used == arg));
+                let stores = is_used(&|inst| matches!(*inst, Inst::Store(used, _) if used == arg));
+                bytes += (usize::from(loads) + usize::from(stores)) * layout.len() * size;
+            }
+            Binding::DenseRows { columns, .. } => {
+                bytes += slots[source.slot as usize].shape.rows() * columns * size;
+            }
+            Binding::Whole { len, .. } => bytes += len * size,
+            Binding::Columns { slot, .. } => bytes += slots[*slot as usize].shape.len() * size,
+            Binding::Entries { piece, .. } => entries.push((*piece, size)),
+            Binding::Scalar { .. } | Binding::Reduction { .. } | Binding::Structure { .. } => {}
+        }
+    }
+    (bytes, entries)
+}

@@ -1,0 +1,191 @@
+//! The solver: from the constraints of a task and the partitions of its stores to its launch.
+//!
+//! All `Rows` arguments of a task form one class (`equal`), so a task has one unknown: how its
+//! rows are cut. The rules, in order: a sparse matrix stays where it is; a task that writes a slice
+//! runs where the store is; small domains are not cut; else the partition that some argument
+//! already has and that moves the fewest bytes; else a new tiling. Everything here is a function
+//! of shapes and partitions, the same on every rank.
+
+use crate::partition::{CutsTable, Partition};
+use crate::shape::Shape;
+use crate::task::{Access, Body, Privilege};
+use crate::view::View;
+use crate::window::Arg;
+use sparsefuse_kernels::{ArgKind, DType};
+use std::ops::Range;
+
+/// What the analysis of a window knows of a store.
+#[derive(Clone, Debug)]
+pub(crate) struct Slot {
+    pub(crate) shape: Shape,
+    pub(crate) dtype: DType,
+    /// Whether the program holds it after the window.
+    pub(crate) is_held: bool,
+    /// The partition at this point of the window; `None` while nothing has written it.
+    pub(crate) partition: Option<Partition>,
+}
+
+/// How the rows of a task are cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Launch {
+    /// The task has no rows: scalar arithmetic, done by every rank beside whatever else it does.
+    Any,
+    /// One piece per rank, or the whole on every rank.
+    On(Partition),
+}
+
+/// The shape of the rows of a task; `None` for scalar arithmetic.
+pub(crate) fn domain(body: &Body, args: &[Arg], slots: &[Slot]) -> Option<Shape> {
+    let array = (0..args.len()).find(|&arg| body.kind(arg) == ArgKind::Array)?;
+    Some(shape(&args[array], slots))
+}
+
+fn shape(arg: &Arg, slots: &[Slot]) -> Shape {
+    arg.view
+        .as_ref()
+        .map_or(slots[arg.slot as usize].shape, |view| view.shape())
+}
+
+/// The launch of a task; see the module's text.
+pub(crate) fn solve(body: &Body, args: &[Arg], slots: &[Slot], cuts: &mut CutsTable) -> Launch {
+    let Some(domain) = domain(body, args, slots) else {
+        return Launch::Any;
+    };
+    if cuts.ranks() == 1 {
+        return Launch::On(Partition::Replicated);
+    }
+    let fixed = fixed_by_matrix(body, args, slots, cuts)
+        .or_else(|| fixed_by_slice(body, args, slots, cuts));
+    if let Some(partition) = fixed {
+        return Launch::On(partition);
+    }
+    let default = cuts.default_partition(domain);
+    if default == Partition::Replicated {
+        return Launch::On(default);
+    }
+    Launch::On(cheapest(body, args, slots, cuts).unwrap_or(default))
+}
+
+/// The rows of a sparse matrix are cut like its `pos`, which has one element more.
+fn fixed_by_matrix(
+    body: &Body,
+    args: &[Arg],
+    slots: &[Slot],
+    cuts: &mut CutsTable,
+) -> Option<Partition> {
+    let pos = body
+        .args()
+        .iter()
+        .position(|arg| arg.access == Access::Pos)?;
+    let slot = &slots[args[pos].slot as usize];
+    Some(match slot.partition? {
+        Partition::Replicated => Partition::Replicated,
+        Partition::Tile(id) => {
+            let rows = slot.shape.rows() - 1;
+            let list: Vec<usize> = cuts.get(id).iter().map(|&cut| cut.min(rows)).collect();
+            Partition::Tile(cuts.intern(&list))
+        }
+    })
+}
+
+/// A task that writes a slice of a store runs where the rows of the slice are.
+fn fixed_by_slice(
+    body: &Body,
+    args: &[Arg],
+    slots: &[Slot],
+    cuts: &mut CutsTable,
+) -> Option<Partition> {
+    let written = body
+        .args()
+        .iter()
+        .zip(args)
+        .find(|(declared, arg)| declared.privilege == Privilege::Write && arg.view.is_some())?;
+    let partition = slots[written.1.slot as usize].partition?;
+    Some(seen_through(partition, written.1.view.as_deref(), cuts)?)
+}
+
+/// The cuts of a store as the rows of a view of it see them.
+fn seen_through(
+    partition: Partition,
+    view: Option<&View>,
+    cuts: &mut CutsTable,
+) -> Option<Partition> {
+    let (Partition::Tile(id), Some(view)) = (partition, view) else {
+        return Some(partition);
+    };
+    let list = cuts.get(id).clone();
+    let mut seen = Vec::with_capacity(list.len());
+    for &cut in list.iter() {
+        seen.push(view.rows_within(cut..cut)?.start);
+    }
+    *seen.last_mut()? = view.shape().rows();
+    seen[0] = 0;
+    Some(Partition::Tile(cuts.intern(&seen)))
+}
+
+/// Among the partitions that the arguments have, the one that moves the fewest bytes; the first
+/// of equals.
+fn cheapest(body: &Body, args: &[Arg], slots: &[Slot], cuts: &mut CutsTable) -> Option<Partition> {
+    let reduces = body
+        .args()
+        .iter()
+        .any(|arg| matches!(arg.privilege, Privilege::Reduce(_)));
+    let mut best: Option<(usize, Partition)> = None;
+    for arg in rows_read(body, args) {
+        let Some(partition) = slots[arg.slot as usize].partition else {
+            continue;
+        };
+        let seen = seen_through(partition, arg.view.as_deref(), cuts);
+        let Some(candidate @ Partition::Tile(id)) = seen else {
+            continue;
+        };
+        if reduces && !cuts.begins_at_tiles(id) {
+            continue;
+        }
+        let moved = rows_read(body, args)
+            .filter(|other| !is_local(other, slots, candidate, cuts))
+            .map(|other| shape(other, slots).len() * slots[other.slot as usize].dtype.size())
+            .sum();
+        if best.is_none_or(|(least, _)| moved < least) {
+            best = Some((moved, candidate));
+        }
+    }
+    best.map(|(_, partition)| partition)
+}
+
+fn rows_read<'a>(body: &'a Body, args: &'a [Arg]) -> impl Iterator<Item = &'a Arg> {
+    let pairs = body.args().iter().zip(args);
+    pairs
+        .filter(|(declared, _)| {
+            declared.privilege == Privilege::Read && declared.access == Access::Rows
+        })
+        .map(|(_, arg)| arg)
+}
+
+/// Whether every rank holds what its rows of the launch read through this argument.
+pub(crate) fn is_local(arg: &Arg, slots: &[Slot], launch: Partition, cuts: &CutsTable) -> bool {
+    let slot = &slots[arg.slot as usize];
+    match slot.partition {
+        None | Some(Partition::Replicated) => true,
+        Some(partition) if arg.view.is_none() && partition == launch => true,
+        Some(partition) => (0..cuts.ranks()).all(|rank| {
+            let rows = launch_rows(launch, shape(arg, slots), rank, cuts);
+            let needed = match &arg.view {
+                None => crate::view::Region::of_rows(slot.shape, &rows),
+                Some(view) => view.region(&rows),
+            };
+            let held = cuts.rows(partition, slot.shape, rank);
+            crate::view::Region::of_rows(slot.shape, &held).contains(&needed)
+        }),
+    }
+}
+
+/// The rows of a task's domain that a rank computes.
+pub(crate) fn launch_rows(
+    launch: Partition,
+    domain: Shape,
+    rank: usize,
+    cuts: &CutsTable,
+) -> Range<usize> {
+    cuts.rows(launch, domain, rank)
+}

@@ -1,0 +1,264 @@
+//! Tasks: one operation on whole stores, stated without ranks.
+//!
+//! A [`Body`] is the part that all tasks of a kind share: a kernel for one piece, and the
+//! constraints between the partitions of its arguments. A task is a body with stores (seen through
+//! views) as arguments and plain numbers as parameters.
+//!
+//! Constraints are one word per argument, [`Access`]: all `Rows` arguments of a task are cut alike
+//! (`equal`), a `Whole` argument is not cut (`broadcast`), and `image` relates the parts of a
+//! sparse matrix and the vector it is multiplied with.
+
+use crate::error::Error;
+use crate::shape::Shape;
+use crate::store::Store;
+use crate::view::View;
+use sparsefuse_kernels::{ArgKind, DType, Inst, Kernel, ReduceOp, Value};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What a task may do with an argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Privilege {
+    /// Read what earlier tasks wrote.
+    Read,
+    /// Write every element that the view sees.
+    Write,
+    /// Reduce into a store of rank 0.
+    Reduce(ReduceOp),
+}
+
+/// How the partition of an argument follows from those of the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// `equal`: cut along dimension 0 like all other `Rows` arguments.
+    Rows,
+    /// `equal`, as the first `n` of `n + 1` elements: the `pos` of a sparse matrix.
+    Pos,
+    /// `image(pos -> this)`: the entries that the positions of the piece's rows enclose.
+    /// `crd` and `vals` of a sparse matrix.
+    Entries,
+    /// `image(crd -> this)`: the elements that the columns of the piece name.
+    Columns,
+    /// `broadcast`: the whole store on every piece.
+    Whole,
+}
+
+/// The declaration of one argument of a body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BodyArg {
+    /// What the task may do with it.
+    pub privilege: Privilege,
+    /// How it is cut.
+    pub access: Access,
+    /// The argument of the kernel that it is; none for `pos`, which the kernel gets with `crd`.
+    pub kernel_arg: Option<u32>,
+}
+
+/// What all tasks of a kind share.
+#[derive(Debug)]
+pub struct Body {
+    id: u64,
+    name: String,
+    kernel: Kernel,
+    args: Vec<BodyArg>,
+}
+
+impl Body {
+    /// A body whose every argument is either cut along its rows or a single element: arithmetic.
+    /// The arguments of its tasks are those of the kernel.
+    ///
+    /// # Panics
+    ///
+    /// As [`Body::with_args`].
+    #[must_use]
+    pub fn new(name: &str, kernel: Kernel) -> Arc<Self> {
+        let args = (0..kernel.args.len() as u32)
+            .map(|arg| BodyArg {
+                privilege: privilege(&kernel, arg),
+                access: match kernel.args[arg as usize].kind {
+                    ArgKind::Array | ArgKind::DenseRows => Access::Rows,
+                    ArgKind::Scalar | ArgKind::Reduction | ArgKind::Gather => Access::Whole,
+                    ArgKind::Entries | ArgKind::Structure => Access::Entries,
+                },
+                kernel_arg: Some(arg),
+            })
+            .collect();
+        Self::with_args(name, kernel, args)
+    }
+
+    /// A body with its arguments declared one by one.
+    ///
+    /// # Panics
+    ///
+    /// If the kernel does not verify, has not exactly one loop, or an argument's declaration does
+    /// not fit the kernel: bodies are written by programmers, not by data.
+    #[must_use]
+    pub fn with_args(name: &str, kernel: Kernel, args: Vec<BodyArg>) -> Arc<Self> {
+        if let Err(error) = sparsefuse_kernels::verify::verify(&kernel) {
+            panic!("the kernel of `{name}` is ill-formed: {error}");
+        }
+        assert_eq!(kernel.loops.len(), 1, "the kernel of a body has one loop");
+        for arg in &args {
+            let Some(number) = arg.kernel_arg else {
+                continue;
+            };
+            assert_eq!(
+                arg.privilege,
+                privilege(&kernel, number),
+                "privilege of `{name}`"
+            );
+        }
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        // Relaxed: only uniqueness matters.
+        let id = NEXT.fetch_add(1, Ordering::Relaxed);
+        Arc::new(Self {
+            id,
+            name: name.to_owned(),
+            kernel,
+            args,
+        })
+    }
+
+    /// The name that profiles and explanations show.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What one piece computes.
+    #[must_use]
+    pub fn kernel(&self) -> &Kernel {
+        &self.kernel
+    }
+
+    /// The declarations of the arguments.
+    #[must_use]
+    pub fn args(&self) -> &[BodyArg] {
+        &self.args
+    }
+
+    /// A number that no other body has.
+    pub(crate) fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// The kind by which the kernel reaches an argument; `Structure` for `pos`.
+    pub(crate) fn kind(&self, arg: usize) -> ArgKind {
+        match self.args[arg].kernel_arg {
+            Some(number) => self.kernel.args[number as usize].kind,
+            None => ArgKind::Structure,
+        }
+    }
+
+    /// The element type of an argument.
+    pub(crate) fn dtype(&self, arg: usize) -> DType {
+        match self.args[arg].kernel_arg {
+            Some(number) => self.kernel.args[number as usize].dtype,
+            None => DType::U64,
+        }
+    }
+}
+
+/// What the kernel of a body does with one of its arguments.
+fn privilege(kernel: &Kernel, arg: u32) -> Privilege {
+    let body = kernel
+        .loops
+        .iter()
+        .flat_map(|kernel_loop| &kernel_loop.body);
+    for inst in body {
+        match *inst {
+            Inst::Store(written, _) | Inst::StoreScalar(written, _) if written == arg => {
+                return Privilege::Write;
+            }
+            Inst::Reduce(op, written, _) if written == arg => return Privilege::Reduce(op),
+            _ => {}
+        }
+    }
+    Privilege::Read
+}
+
+/// A store as an argument of a task.
+#[derive(Clone, Copy, Debug)]
+pub struct TaskArg<'a> {
+    /// The store.
+    pub store: &'a Arc<Store>,
+    /// How the task sees it; `None` for the whole store as it is.
+    pub view: Option<&'a Arc<View>>,
+}
+
+impl TaskArg<'_> {
+    /// The shape that the task sees.
+    #[must_use]
+    pub fn shape(&self) -> Shape {
+        self.view.map_or(self.store.shape(), |view| view.shape())
+    }
+}
+
+impl<'a> From<&'a Arc<Store>> for TaskArg<'a> {
+    fn from(store: &'a Arc<Store>) -> Self {
+        Self { store, view: None }
+    }
+}
+
+/// Whether stores and numbers fit a body: their count, types and shapes.
+pub(crate) fn check(body: &Body, args: &[TaskArg<'_>], params: &[Value]) -> Result<(), Error> {
+    const OP: &str = "submit";
+    if args.len() != body.args.len() || params.len() != body.kernel.params.len() {
+        let expected = format!(
+            "{} arguments and {} parameters",
+            body.args.len(),
+            params.len()
+        );
+        return Err(Error::argument(
+            OP,
+            expected,
+            format!("{} and more", args.len()),
+        ));
+    }
+    let mut rows: Option<Shape> = None;
+    for (number, arg) in args.iter().enumerate() {
+        let dtype = body.dtype(number);
+        if arg.store.dtype() != dtype {
+            let found = arg.store.dtype();
+            let expected = dtype.to_string();
+            return Err(crate::error::ErrorKind::DType {
+                op: OP,
+                expected,
+                found,
+            }
+            .into());
+        }
+        match body.kind(number) {
+            ArgKind::Array => match rows {
+                None => rows = Some(arg.shape()),
+                Some(shape) if shape != arg.shape() => {
+                    return Err(Error::shape(OP, shape, arg.shape()));
+                }
+                Some(_) => {}
+            },
+            ArgKind::Scalar | ArgKind::Reduction => {
+                if arg.shape() != Shape::SCALAR {
+                    return Err(Error::shape(OP, Shape::SCALAR, arg.shape()));
+                }
+            }
+            ArgKind::Gather | ArgKind::Entries | ArgKind::Structure | ArgKind::DenseRows => {}
+        }
+        let is_written = body.args[number].privilege != Privilege::Read;
+        if is_written && arg.view.is_some_and(|view| !view.is_slice()) {
+            let expected = "a slice with ascending steps to write through";
+            return Err(Error::argument(OP, expected, "another view"));
+        }
+    }
+    for (param, dtype) in params.iter().zip(&body.kernel.params) {
+        if param.dtype() != *dtype {
+            let (expected, found) = (dtype.to_string(), param.dtype());
+            return Err(crate::error::ErrorKind::DType {
+                op: OP,
+                expected,
+                found,
+            }
+            .into());
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,182 @@
+//! The window: tasks that the program has issued and that have not run yet.
+//!
+//! Tasks, arguments and parameters lie in flat lists that are reused, and the key under which the
+//! window's schedule is remembered grows with every task, so issuing a task costs no allocation
+//! here. Stores are renamed by first use: the number of a store within the window is its *slot*.
+
+use crate::error::{Error, ErrorKind};
+use crate::partition::Partition;
+use crate::store::{Contents, Store};
+use crate::task::{Body, Privilege, TaskArg};
+use crate::view::View;
+use sparsefuse_kernels::Value;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// See the module's text.
+#[derive(Debug)]
+pub(crate) struct Window {
+    /// Which window of the runtime this is; never 0.
+    serial: u64,
+    pub(crate) tasks: Vec<Task>,
+    pub(crate) args: Vec<Arg>,
+    pub(crate) params: Vec<Value>,
+    /// The stores, by slot.
+    pub(crate) stores: Vec<Arc<Store>>,
+    /// The partition that each store had when it entered; `None` if nothing had written it.
+    pub(crate) initial: Vec<Option<Partition>>,
+    key: Vec<u64>,
+}
+
+/// A task in the window.
+#[derive(Debug)]
+pub(crate) struct Task {
+    pub(crate) body: Arc<Body>,
+    /// Its arguments, in [`Window::args`].
+    pub(crate) args: Range<u32>,
+    /// Its parameters, in [`Window::params`].
+    pub(crate) params: Range<u32>,
+}
+
+/// An argument of a task in the window.
+#[derive(Clone, Debug)]
+pub(crate) struct Arg {
+    pub(crate) slot: u32,
+    pub(crate) view: Option<Arc<View>>,
+}
+
+impl Window {
+    pub(crate) fn new() -> Self {
+        Self {
+            serial: 1,
+            tasks: Vec::new(),
+            args: Vec::new(),
+            params: Vec::new(),
+            stores: Vec::new(),
+            initial: Vec::new(),
+            key: Vec::new(),
+        }
+    }
+
+    /// Appends a task whose arguments have been checked against its body.
+    ///
+    /// Fails, and leaves the window as it was, if the task reads a store that nothing has written.
+    pub(crate) fn push(
+        &mut self,
+        body: &Arc<Body>,
+        args: &[TaskArg<'_>],
+        params: &[Value],
+    ) -> Result<(), Error> {
+        self.check_written(body, args)?;
+        self.key.push(body.id());
+        let first_arg = self.args.len() as u32;
+        for arg in args {
+            let slot = self.slot(arg.store);
+            match arg.view {
+                None => self.key.push(u64::from(slot)),
+                Some(view) => {
+                    self.key.push(u64::from(slot) | 1 << 32);
+                    view.push_words(&mut self.key);
+                }
+            }
+            self.args.push(Arg {
+                slot,
+                view: arg.view.cloned(),
+            });
+        }
+        let first_param = self.params.len() as u32;
+        self.params.extend_from_slice(params);
+        self.tasks.push(Task {
+            body: Arc::clone(body),
+            args: first_arg..self.args.len() as u32,
+            params: first_param..self.params.len() as u32,
+        });
+        Ok(())
+    }
+
+    /// A store that is in the window already is written by a task of the window, or was before.
+    fn check_written(&self, body: &Body, args: &[TaskArg<'_>]) -> Result<(), Error> {
+        for (declared, arg) in body.args().iter().zip(args) {
+            let needs_contents = declared.privilege == Privilege::Read || arg.view.is_some();
+            if needs_contents
+                && self.known_slot(arg.store).is_none()
+                && matches!(arg.store.state().contents, Contents::Unwritten)
+            {
+                return Err(ErrorKind::Unwritten { op: "submit" }.into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a task of the window uses the store.
+    pub(crate) fn has(&self, store: &Store) -> bool {
+        self.known_slot(store).is_some()
+    }
+
+    fn known_slot(&self, store: &Store) -> Option<u32> {
+        // Relaxed: the window's lock orders all accesses.
+        let word = store.window_slot.load(Ordering::Relaxed);
+        (word >> 32 == self.serial).then_some(word as u32)
+    }
+
+    fn slot(&mut self, store: &Arc<Store>) -> u32 {
+        if let Some(slot) = self.known_slot(store) {
+            return slot;
+        }
+        let slot = self.stores.len() as u32;
+        store
+            .window_slot
+            .store(self.serial << 32 | u64::from(slot), Ordering::Relaxed);
+        let initial = match store.state().contents {
+            Contents::Unwritten => None,
+            Contents::Here(partition, _) | Contents::Poisoned(partition, _) => Some(partition),
+        };
+        let shape = store.shape();
+        self.key
+            .push(shape.rank() as u64 | (store.dtype() as u64) << 8);
+        self.key.extend(shape.dims().iter().map(|&dim| dim as u64));
+        self.key.push(initial.map_or(0, Partition::word));
+        self.stores.push(Arc::clone(store));
+        self.initial.push(initial);
+        slot
+    }
+
+    /// Whether the program holds the store of each slot, and not only the window.
+    pub(crate) fn held(&self) -> impl Iterator<Item = bool> {
+        self.stores.iter().map(|store| Arc::strong_count(store) > 1)
+    }
+
+    /// The window's key: what it does, up to the names of its stores and the values of its
+    /// parameters.
+    pub(crate) fn key(&mut self) -> &[u64] {
+        let mut word = 1;
+        for slot in 0..self.stores.len() {
+            let is_held = Arc::strong_count(&self.stores[slot]) > 1;
+            word = word << 1 | u64::from(is_held);
+            if word >> 63 == 1 {
+                self.key.push(word);
+                word = 1;
+            }
+        }
+        self.key.push(word);
+        &self.key
+    }
+
+    /// Forgets all tasks; stores that nobody else holds are dropped.
+    pub(crate) fn clear(&mut self) {
+        // 32 bits of it are kept beside the slot; skip 0, which marks stores in no window.
+        self.serial = (self.serial + 1) & 0xffff_ffff;
+        self.serial = self.serial.max(1);
+        self.tasks.clear();
+        self.args.clear();
+        self.params.clear();
+        self.stores.clear();
+        self.initial.clear();
+        self.key.clear();
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.tasks.is_empty()
+    }
+}

@@ -1,0 +1,485 @@
+//! Small programs on the runtime alone: what fuses, why not, what the memory does, what fails.
+
+use sparsefuse_kernels::{
+    ArgKind, BinaryOp, DType, Element, Inst, KernelBuilder, ReduceOp, UnaryOp, Value,
+};
+use sparsefuse_runtime::{
+    Access, Body, BodyArg, Config, Error, Privilege, Refusal, Runtime, Shape, Store, TaskArg, View,
+    run_ranks,
+};
+use std::sync::Arc;
+
+/// The bodies that the programs use.
+struct Bodies {
+    /// y = a x + y, with a a parameter
+    axpy: Arc<Body>,
+    /// s = sum(x y)
+    dot: Arc<Body>,
+    /// c = a / b on scalars
+    ratio: Arc<Body>,
+    /// y = s x with a scalar store s
+    scale: Arc<Body>,
+    /// y = x
+    copy: Arc<Body>,
+    /// y = A x
+    spmv: Arc<Body>,
+}
+
+fn bodies() -> Bodies {
+    let f64s = |build: &mut KernelBuilder, kinds: &[ArgKind]| -> Vec<u32> {
+        kinds
+            .iter()
+            .map(|&kind| build.arg(DType::F64, kind))
+            .collect()
+    };
+    use ArgKind::{Array, Reduction, Scalar};
+
+    let mut build = KernelBuilder::new();
+    let args = f64s(&mut build, &[Array, Array, Array]);
+    let a = build.param(DType::F64);
+    let x = build.load(args[0]);
+    let y = build.load(args[1]);
+    let ax = build.binary(BinaryOp::Mul, a, x);
+    let sum = build.binary(BinaryOp::Add, ax, y);
+    build.store(args[2], sum);
+    let axpy = Body::new("axpy", build.finish());
+
+    let mut build = KernelBuilder::new();
+    let args = f64s(&mut build, &[Array, Array, Reduction]);
+    let (x, y) = (build.load(args[0]), build.load(args[1]));
+    let xy = build.binary(BinaryOp::Mul, x, y);
+    build.reduce(ReduceOp::Sum, args[2], xy);
+    let dot = Body::new("dot", build.finish());
+
+    let mut build = KernelBuilder::new();
+    let args = f64s(&mut build, &[Scalar, Scalar, Scalar]);
+    let (a, b) = (build.load_scalar(args[0]), build.load_scalar(args[1]));
+    let c = build.binary(BinaryOp::Div, a, b);
+    build.store_scalar(args[2], c);
+    let ratio = Body::new("ratio", build.finish());
+
+    let mut build = KernelBuilder::new();
+    let args = f64s(&mut build, &[Scalar, Array, Array]);
+    let (s, x) = (build.load_scalar(args[0]), build.load(args[1]));
+    let sx = build.binary(BinaryOp::Mul, s, x);
+    build.store(args[2], sx);
+    let scale = Body::new("scale", build.finish());
+
+    let mut build = KernelBuilder::new();
+    let args = f64s(&mut build, &[Array, Array]);
+    let x = build.load(args[0]);
+    build.store(args[1], x);
+    let copy = Body::new("copy", build.finish());
+
+    let mut build = KernelBuilder::new();
+    let y = build.arg(DType::F64, Array);
+    let structure = build.arg(DType::U32, ArgKind::Structure);
+    let entries = build.arg(DType::F64, ArgKind::Entries);
+    let x = build.arg(DType::F64, ArgKind::Gather);
+    let sum = build.push(Inst::RowSum {
+        structure,
+        entries,
+        x,
+    });
+    build.store(y, sum);
+    let read = |access, kernel_arg| BodyArg {
+        privilege: Privilege::Read,
+        access,
+        kernel_arg,
+    };
+    let args = vec![
+        BodyArg {
+            privilege: Privilege::Write,
+            access: Access::Rows,
+            kernel_arg: Some(y),
+        },
+        read(Access::Pos, None),
+        read(Access::Entries, Some(structure)),
+        read(Access::Entries, Some(entries)),
+        read(Access::Columns, Some(x)),
+    ];
+    let spmv = Body::with_args("spmv", build.finish(), args);
+    Bodies {
+        axpy,
+        dot,
+        ratio,
+        scale,
+        copy,
+        spmv,
+    }
+}
+
+fn vector(runtime: &Runtime, elements: Vec<f64>) -> Arc<Store> {
+    runtime
+        .store_from_vec(Shape::new(&[elements.len()]), elements)
+        .unwrap()
+}
+
+fn ramp(n: usize, seed: f64) -> Vec<f64> {
+    (0..n).map(|i| ((i as f64 + 1.0) * seed).sin()).collect()
+}
+
+/// Issues a task that writes one new store of the given shape.
+fn issue(body: &Arc<Body>, shape: Shape, args: &[&Arc<Store>], params: &[Value]) -> Arc<Store> {
+    let runtime = args[0].runtime();
+    let out = runtime.new_store(shape, DType::F64);
+    let mut all: Vec<TaskArg<'_>> = args.iter().map(|&store| store.into()).collect();
+    all.push((&out).into());
+    runtime.submit(body, &all, params).unwrap();
+    out
+}
+
+/// The small sizes that force many pieces and tiles.
+fn small() -> Config {
+    Config {
+        tile_len: 4,
+        cut_threshold: 1,
+        ..Config::default()
+    }
+}
+
+#[test]
+fn a_chain_of_vectors_is_one_task_without_temporaries() {
+    let n = 1000;
+    let expected: Vec<f64> = ramp(n, 0.3)
+        .iter()
+        .zip(ramp(n, 0.7))
+        .map(|(x, y)| 2.0 * x + (2.0 * x + y))
+        .collect();
+    for ranks in [1, 2, 3, 5] {
+        let results = run_ranks(ranks, &small(), |runtime| {
+            let bodies = bodies();
+            let (x, y) = (vector(runtime, ramp(n, 0.3)), vector(runtime, ramp(n, 0.7)));
+            let before = runtime.memory_in_use();
+            let shape = x.shape();
+            let t = issue(&bodies.axpy, shape, &[&x, &y], &[2.0f64.to_value()]);
+            let z = issue(&bodies.axpy, shape, &[&x, &t], &[2.0f64.to_value()]);
+            drop(t);
+            runtime.flush();
+            let counters = runtime.counters();
+            assert_eq!((counters.tasks, counters.fused_tasks), (2, 1));
+            let grown = runtime.memory_in_use() - before;
+            assert!(
+                grown < before * 3 / 4,
+                "z has memory, t has none: {grown} beside {before}"
+            );
+            runtime.read::<f64>(&z, None).unwrap()
+        })
+        .unwrap();
+        for result in results {
+            assert_eq!(result, expected, "{ranks} ranks");
+        }
+    }
+}
+
+#[test]
+fn a_reduction_ends_its_group_and_scalars_never_wait() {
+    let n = 50;
+    for ranks in [1, 2, 3, 8] {
+        let results = run_ranks(ranks, &small(), |runtime| {
+            let bodies = bodies();
+            let (x, y) = (vector(runtime, ramp(n, 0.3)), vector(runtime, ramp(n, 0.7)));
+            let xy = issue(&bodies.dot, Shape::SCALAR, &[&x, &y], &[]);
+            let xx = issue(&bodies.dot, Shape::SCALAR, &[&x, &x], &[]);
+            let ratio = issue(&bodies.ratio, Shape::SCALAR, &[&xy, &xx], &[]);
+            let z = issue(&bodies.scale, x.shape(), &[&ratio, &x], &[]);
+            runtime.flush();
+            let ends = runtime.group_ends();
+            assert_eq!(ends.len(), 2, "{}", runtime.explain());
+            assert!(matches!(ends[0], Some(Refusal::Reduction { .. })));
+            assert_eq!(runtime.counters().fused_tasks, 2);
+            let text = runtime.explain();
+            assert!(text.contains("reduction: s2 is complete only when the group has ended"));
+            runtime.read::<f64>(&z, None).unwrap()
+        })
+        .unwrap();
+        let whole = &results[0];
+        let bits = |x: &[f64]| x.iter().map(|x| f64::to_bits(*x)).collect::<Vec<_>>();
+        let alone = run_ranks(1, &small(), |runtime| {
+            let bodies = bodies();
+            let (x, y) = (vector(runtime, ramp(n, 0.3)), vector(runtime, ramp(n, 0.7)));
+            let xy = issue(&bodies.dot, Shape::SCALAR, &[&x, &y], &[]);
+            let xx = issue(&bodies.dot, Shape::SCALAR, &[&x, &x], &[]);
+            let ratio = issue(&bodies.ratio, Shape::SCALAR, &[&xy, &xx], &[]);
+            runtime
+                .read::<f64>(&issue(&bodies.scale, x.shape(), &[&ratio, &x], &[]), None)
+                .unwrap()
+        });
+        assert_eq!(bits(whole), bits(&alone.unwrap()[0]), "{ranks} ranks");
+    }
+}
+
+#[test]
+fn windows_are_remembered_and_parameters_are_not_part_of_the_key() {
+    let runtime = Runtime::new(Config::default()).unwrap();
+    let bodies = bodies();
+    let x = vector(&runtime, ramp(10, 0.1));
+    for step in 0..5 {
+        let factor = f64::from(step);
+        let y = issue(&bodies.axpy, x.shape(), &[&x, &x], &[factor.to_value()]);
+        let y = runtime.read::<f64>(&y, None).unwrap();
+        assert_eq!(y[3], factor * ramp(10, 0.1)[3] + ramp(10, 0.1)[3]);
+    }
+    let counters = runtime.counters();
+    assert_eq!((counters.windows, counters.trace_hits), (5, 4));
+}
+
+#[test]
+fn a_dying_vector_gives_its_memory_to_its_successor() {
+    let runtime = Runtime::new(Config::default()).unwrap();
+    let bodies = bodies();
+    let x = vector(&runtime, ramp(1 << 16, 0.1));
+    let mut y = issue(&bodies.copy, x.shape(), &[&x], &[]);
+    for _ in 0..4 {
+        y = issue(&bodies.axpy, x.shape(), &[&x, &y], &[1.0f64.to_value()]);
+        runtime.flush();
+    }
+    assert_eq!(
+        runtime.peak_memory(),
+        2 * (8 << 16),
+        "x and one y, never a third"
+    );
+    let y = runtime.read::<f64>(&y, None).unwrap();
+    let x = ramp(1 << 16, 0.1);
+    assert_eq!(y[77], x[77] + x[77] + x[77] + x[77] + x[77]);
+}
+
+#[test]
+fn shifted_views_are_fetched_from_their_owners_and_written_where_they_are() {
+    let n = 41;
+    let expected: Vec<f64> = {
+        let x = ramp(n, 0.3);
+        (0..n)
+            .map(|i| {
+                if i == 0 || i == n - 1 {
+                    x[i]
+                } else {
+                    x[i + 1] + 2.0 * x[i - 1]
+                }
+            })
+            .collect()
+    };
+    for ranks in [1, 2, 3, 5, 8] {
+        for fusion in [true, false] {
+            let config = Config { fusion, ..small() };
+            let results = run_ranks(ranks, &config, |runtime| {
+                let bodies = bodies();
+                let x = vector(runtime, ramp(n, 0.3));
+                let whole = View::identity(x.shape());
+                let view = |range| Arc::new(whole.slice(0, range, 1).unwrap());
+                let (left, right, middle) = (view(0..n - 2), view(2..n), view(1..n - 1));
+                let sum = runtime.new_store(middle.shape(), DType::F64);
+                let args = [
+                    TaskArg {
+                        store: &x,
+                        view: Some(&left),
+                    },
+                    TaskArg {
+                        store: &x,
+                        view: Some(&right),
+                    },
+                    (&sum).into(),
+                ];
+                runtime
+                    .submit(&bodies.axpy, &args, &[2.0f64.to_value()])
+                    .unwrap();
+                let target = TaskArg {
+                    store: &x,
+                    view: Some(&middle),
+                };
+                runtime
+                    .submit(&bodies.copy, &[(&sum).into(), target], &[])
+                    .unwrap();
+                drop(sum);
+                runtime.read::<f64>(&x, None).unwrap()
+            });
+            for result in results.unwrap() {
+                assert_eq!(result, expected, "{ranks} ranks, fusion {fusion}");
+            }
+        }
+    }
+}
+
+#[test]
+fn products_exchange_ghosts_and_keep_their_bits() {
+    // A band with a far corner entry, so that some rows need ghosts from far away.
+    let n = 37;
+    let row = |i: usize| {
+        let mut columns: Vec<usize> = (i.saturating_sub(2)..(i + 3).min(n)).collect();
+        if i.is_multiple_of(5) {
+            columns.insert(0, 0);
+            columns.push(n - 1);
+            columns.dedup();
+        }
+        columns
+    };
+    let value = |i: usize, j: usize| 1.0 / (1.0 + (3 * i + 7 * j) as f64);
+    let x = ramp(n, 0.9);
+    let expected: Vec<f64> = (0..n)
+        .map(|i| {
+            row(i)
+                .iter()
+                .fold(0.0, |sum, &j| value(i, j).mul_add(x[j], sum))
+        })
+        .collect();
+    for ranks in [1, 2, 3, 5] {
+        let results = run_ranks(ranks, &small(), |runtime| -> Result<Vec<f64>, Error> {
+            let bodies = bodies();
+            let mut pos = vec![0u64];
+            let (mut crd, mut vals) = (Vec::new(), Vec::new());
+            for i in 0..n {
+                crd.extend(row(i).iter().map(|&j| j as u32));
+                vals.extend(row(i).iter().map(|&j| value(i, j)));
+                pos.push(crd.len() as u64);
+            }
+            let nnz = crd.len();
+            let (partition, rows) = runtime.default_rows(Shape::new(&[n]));
+            let entries = pos[rows.start] as usize..pos[rows.end] as usize;
+            let (pos_partition, crd_partition) = match runtime.cuts(partition) {
+                None => (partition, partition),
+                Some(cuts) => {
+                    let mut of_pos = cuts.to_vec();
+                    *of_pos.last_mut().unwrap() = n + 1;
+                    let of_crd: Vec<usize> = cuts.iter().map(|&cut| pos[cut] as usize).collect();
+                    (
+                        runtime.partition_at(&of_pos)?,
+                        runtime.partition_at(&of_crd)?,
+                    )
+                }
+            };
+            let own_pos = pos[rows.start..=rows.end].to_vec();
+            let pos = runtime.store_of_rows(
+                Shape::new(&[n + 1]),
+                pos_partition,
+                rows.start..rows.end + 1,
+                own_pos,
+            )?;
+            let shape = Shape::new(&[nnz]);
+            let crd = runtime.store_of_rows(
+                shape,
+                crd_partition,
+                entries.clone(),
+                crd[entries.clone()].to_vec(),
+            )?;
+            let vals = runtime.store_of_rows(
+                shape,
+                crd_partition,
+                entries.clone(),
+                vals[entries].to_vec(),
+            )?;
+            let x = vector(runtime, ramp(n, 0.9));
+            let y = runtime.new_store(Shape::new(&[n]), DType::F64);
+            let args: Vec<TaskArg<'_>> = [&y, &pos, &crd, &vals, &x]
+                .into_iter()
+                .map(TaskArg::from)
+                .collect();
+            runtime.submit(&bodies.spmv, &args, &[])?;
+            // Once more, with what the first product has inspected, and values that have moved.
+            let doubled = issue(&bodies.axpy, shape, &[&vals, &vals], &[0.0f64.to_value()]);
+            let again = runtime.new_store(Shape::new(&[n]), DType::F64);
+            let args: Vec<TaskArg<'_>> = [&again, &pos, &crd, &doubled, &x]
+                .into_iter()
+                .map(TaskArg::from)
+                .collect();
+            runtime.submit(&bodies.spmv, &args, &[])?;
+            let first = runtime.read::<f64>(&y, None)?;
+            let second = runtime.read::<f64>(&again, None)?;
+            assert_eq!(first, second);
+            if ranks > 1 {
+                assert!(runtime.counters().messages > 0);
+            }
+            Ok(first)
+        });
+        for result in results.unwrap() {
+            assert_eq!(result.unwrap(), expected, "{ranks} ranks");
+        }
+    }
+}
+
+#[test]
+fn a_failure_poisons_what_depends_on_it_and_names_the_first_task() {
+    let config = Config {
+        memory_limit: 3000,
+        fusion: false,
+        ..Config::default()
+    };
+    let runtime = Runtime::new(config).unwrap();
+    let bodies = bodies();
+    let x = vector(&runtime, ramp(200, 0.1));
+    let y = issue(&bodies.axpy, x.shape(), &[&x, &x], &[1.0f64.to_value()]);
+    let z = issue(&bodies.axpy, x.shape(), &[&x, &y], &[1.0f64.to_value()]);
+    let sum = issue(&bodies.dot, Shape::SCALAR, &[&z, &z], &[]);
+    let error = runtime.read_scalar::<f64>(&sum).unwrap_err();
+    let text = error.to_string();
+    assert!(
+        text.starts_with("`axpy` failed: expected 1600 bytes of memory"),
+        "{text}"
+    );
+    assert_eq!(
+        runtime.read::<f64>(&x, None).unwrap(),
+        ramp(200, 0.1),
+        "x is as it was"
+    );
+}
+
+#[test]
+fn arguments_that_do_not_fit_are_refused_at_the_call() {
+    let runtime = Runtime::new(Config::default()).unwrap();
+    let bodies = bodies();
+    let (x, y) = (
+        vector(&runtime, ramp(3, 1.0)),
+        vector(&runtime, ramp(4, 1.0)),
+    );
+    let out = runtime.new_store(x.shape(), DType::F64);
+    let refused = |args: &[&Arc<Store>], params: &[Value]| {
+        let args: Vec<TaskArg<'_>> = args.iter().map(|&store| store.into()).collect();
+        runtime
+            .submit(&bodies.axpy, &args, params)
+            .unwrap_err()
+            .to_string()
+    };
+    let one = 1.0f64.to_value();
+    assert_eq!(
+        refused(&[&x, &y, &out], &[one]),
+        "submit: expected a shape of (3), found (4)"
+    );
+    assert_eq!(
+        refused(&[&out, &x, &x], &[one]),
+        "submit: expected a store with contents, found one that nothing has written"
+    );
+    assert_eq!(
+        refused(&[&x, &x, &out], &[1u32.to_value()]),
+        "submit: expected elements of type f64, found u32"
+    );
+    let squares = UnaryOp::Sqrt; // the body below takes the square root of its argument
+    let mut build = KernelBuilder::new();
+    let (from, to) = (
+        build.arg(DType::F32, ArgKind::Array),
+        build.arg(DType::F32, ArgKind::Array),
+    );
+    let loaded = build.load(from);
+    let root = build.unary(squares, loaded);
+    build.store(to, root);
+    let sqrt = Body::new("sqrt", build.finish());
+    let error = runtime
+        .submit(&sqrt, &[(&x).into(), (&out).into()], &[])
+        .unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "submit: expected elements of type f32, found f64"
+    );
+}
+
+#[test]
+fn a_rank_that_panics_is_named() {
+    let error = run_ranks(3, &small(), |runtime| {
+        assert!(runtime.rank() != 1, "rank one has had enough");
+        let x = vector(runtime, ramp(40, 0.3));
+        runtime.read::<f64>(&x, None).map(drop)
+    })
+    .unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "rank 1: panicked: rank one has had enough"
+    );
+}

@@ -1,0 +1,78 @@
+//! The stabilised biconjugate gradient method.
+
+use crate::operator::LinearOperator;
+use crate::solution::{Breakdown, Options, Solution, StopReason};
+use crate::stopping::{Next, Stopping};
+use sparsefuse_dense::Vector;
+use sparsefuse_kernels::{Field, Real};
+use sparsefuse_runtime::Error;
+
+/// Solves A x = b by the stabilised biconjugate gradient method with the default [`Options`].
+///
+/// # Errors
+///
+/// As [`bicgstab_with`].
+pub fn bicgstab<T: Field>(a: &dyn LinearOperator<T>, b: &Vector<T>) -> Result<Solution<T>, Error> {
+    bicgstab_with(a, b, Options::default())
+}
+
+/// Solves A x = b by the preconditioned stabilised biconjugate gradient method; A may be
+/// unsymmetric.
+///
+/// van der Vorst (1992), preconditioned from the right as in Barrett et al., *Templates for the
+/// Solution of Linear Systems*, 2.3.8. Two products and five inner products an iteration.
+///
+/// # Errors
+///
+/// If the shapes do not fit, or an operator fails; not converging is no error but a
+/// [`StopReason`].
+pub fn bicgstab_with<T: Field>(
+    a: &dyn LinearOperator<T>,
+    b: &Vector<T>,
+    options: Options<'_, T>,
+) -> Result<Solution<T>, Error> {
+    let (mut stopping, mut x, mut r) = Stopping::start("bicgstab", a, b, options)?;
+    match stopping.first(&x)? {
+        Next::Iterate => {}
+        Next::Restart(residual) => r = residual,
+        Next::Stop(reason) => return stopping.finish(x, reason),
+    }
+    loop {
+        let shadow = r.clone();
+        let mut rho = shadow.dot(&r);
+        let mut p = r.clone();
+        loop {
+            let p_hat = stopping.precondition(&p)?;
+            let v = a.apply(&p_hat)?;
+            let sigma = shadow.dot(&v);
+            let alpha = rho.div_or_zero(&sigma);
+            let s = &r - &alpha * &v;
+            let s_hat = stopping.precondition(&s)?;
+            let t = a.apply(&s_hat)?;
+            let omega = t.dot(&s).div_or_zero(&t.dot(&t));
+            x += &alpha * &p_hat;
+            x += &omega * &s_hat;
+            r = &s - &omega * &t;
+            let rho_next = shadow.dot(&r);
+            let norm = r.norm2().get()?.to_f64();
+            match stopping.next(&x, norm)? {
+                Next::Iterate => {}
+                Next::Restart(residual) => {
+                    r = residual;
+                    break;
+                }
+                Next::Stop(reason) => return stopping.finish(x, reason),
+            }
+            for (scalar, name) in
+                [(&sigma, Breakdown::Sigma), (&omega, Breakdown::Omega), (&rho_next, Breakdown::Rho)]
+            {
+                if scalar.get()? == T::ZERO {
+                    return stopping.finish(x, StopReason::Breakdown(name));
+                }
+            }
+            let beta = (&rho_next / &rho) * (&alpha / &omega);
+            p = &r + &beta * (&p - &omega * &v);
+            rho = rho_next;
+        }
+    }
+}

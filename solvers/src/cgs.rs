@@ -1,0 +1,76 @@
+//! The conjugate gradient squared method.
+
+use crate::operator::LinearOperator;
+use crate::solution::{Breakdown, Options, Solution, StopReason};
+use crate::stopping::{Next, Stopping};
+use sparsefuse_dense::Vector;
+use sparsefuse_kernels::{Field, Real};
+use sparsefuse_runtime::Error;
+
+/// Solves A x = b by the conjugate gradient squared method with the default [`Options`].
+///
+/// # Errors
+///
+/// As [`cgs_with`].
+pub fn cgs<T: Field>(a: &dyn LinearOperator<T>, b: &Vector<T>) -> Result<Solution<T>, Error> {
+    cgs_with(a, b, Options::default())
+}
+
+/// Solves A x = b by the preconditioned conjugate gradient squared method; A may be unsymmetric.
+///
+/// Sonneveld (1989), preconditioned from the right as in Barrett et al., *Templates for the
+/// Solution of Linear Systems*, 2.3.7. Two products and three inner products an iteration; its
+/// residual may rise steeply before it falls, where [`crate::bicgstab`] is smoother.
+///
+/// # Errors
+///
+/// If the shapes do not fit, or an operator fails; not converging is no error but a
+/// [`StopReason`].
+pub fn cgs_with<T: Field>(
+    a: &dyn LinearOperator<T>,
+    b: &Vector<T>,
+    options: Options<'_, T>,
+) -> Result<Solution<T>, Error> {
+    let (mut stopping, mut x, mut r) = Stopping::start("cgs", a, b, options)?;
+    match stopping.first(&x)? {
+        Next::Iterate => {}
+        Next::Restart(residual) => r = residual,
+        Next::Stop(reason) => return stopping.finish(x, reason),
+    }
+    loop {
+        let shadow = r.clone();
+        let mut rho = shadow.dot(&r);
+        let mut u = r.clone();
+        let mut p = r.clone();
+        loop {
+            let p_hat = stopping.precondition(&p)?;
+            let v = a.apply(&p_hat)?;
+            let sigma = shadow.dot(&v);
+            let alpha = rho.div_or_zero(&sigma);
+            let q = &u - &alpha * &v;
+            let u_hat = stopping.precondition(&(&u + &q))?;
+            x += &alpha * &u_hat;
+            r -= &alpha * a.apply(&u_hat)?;
+            let rho_next = shadow.dot(&r);
+            let norm = r.norm2().get()?.to_f64();
+            match stopping.next(&x, norm)? {
+                Next::Iterate => {}
+                Next::Restart(residual) => {
+                    r = residual;
+                    break;
+                }
+                Next::Stop(reason) => return stopping.finish(x, reason),
+            }
+            if sigma.get()? == T::ZERO {
+                return stopping.finish(x, StopReason::Breakdown(Breakdown::Sigma));
+            }
+            if rho_next.get()? == T::ZERO {
+                return stopping.finish(x, StopReason::Breakdown(Breakdown::Rho));
+            }
+            let beta = &rho_next / &rho;
+            u = &r + &beta * &q;
+            p = &u + &beta * (&q + &beta * &p);
+            rho = rho_next;
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! The Jacobi preconditioner.
+
+use crate::operator::LinearOperator;
+use sparsefuse_dense::Vector;
+use sparsefuse_kernels::Field;
+use sparsefuse_runtime::{Error, Shape};
+use sparsefuse_sparse::Csr;
+
+/// Division by the diagonal: z = D^-1 r. One task, two vectors read and one written.
+///
+/// Rows whose diagonal entry is 0 or not stored are left as they are.
+#[derive(Clone, Debug)]
+pub struct Jacobi<T> {
+    inverse: Vector<T>,
+}
+
+impl<T: Field> Jacobi<T> {
+    /// The preconditioner of a square matrix.
+    ///
+    /// # Errors
+    ///
+    /// If the matrix is not square, or its values could not be computed.
+    pub fn new(a: &Csr<T>) -> Result<Self, Error> {
+        if a.n_rows() != a.n_cols() {
+            let square = Shape::new(&[a.n_rows(), a.n_rows()]);
+            return Err(Error::shape("jacobi", square, Shape::new(&[a.n_rows(), a.n_cols()])));
+        }
+        let diagonal = a.diagonal()?;
+        let one = diagonal.ones_like();
+        let divisor = diagonal.equal(T::ZERO).try_select(&one, &diagonal)?;
+        Ok(Self { inverse: one / divisor })
+    }
+}
+
+impl<T: Field> LinearOperator<T> for Jacobi<T> {
+    fn shape(&self) -> (usize, usize) {
+        (self.inverse.len(), self.inverse.len())
+    }
+
+    fn apply(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
+        self.inverse.try_mul(r)
+    }
+}

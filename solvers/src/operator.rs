@@ -1,0 +1,78 @@
+//! Linear operators: what a Krylov method needs of a matrix.
+
+use sparsefuse_dense::Vector;
+use sparsefuse_kernels::Numeric;
+use sparsefuse_runtime::{Error, Shape};
+use sparsefuse_sparse::Csr;
+use std::fmt;
+
+/// Something that maps vectors to vectors: a matrix, a matrix-free operator, a preconditioner.
+pub trait LinearOperator<T> {
+    /// The number of rows and of columns.
+    fn shape(&self) -> (usize, usize);
+
+    /// The image of a vector.
+    ///
+    /// # Errors
+    ///
+    /// If the vector's length is not the number of columns, or the operator fails.
+    fn apply(&self, x: &Vector<T>) -> Result<Vector<T>, Error>;
+}
+
+impl<T: Numeric> LinearOperator<T> for Csr<T> {
+    fn shape(&self) -> (usize, usize) {
+        Self::shape(self)
+    }
+
+    fn apply(&self, x: &Vector<T>) -> Result<Vector<T>, Error> {
+        self.try_dot(x)
+    }
+}
+
+/// An operator that is a function, not a matrix.
+///
+/// ```
+/// use sparsefuse_dense::Vector;
+/// use sparsefuse_solvers::{MatrixFree, cg};
+///
+/// let double = MatrixFree::new(3, |x: &Vector<f64>| Ok(x * 2.0));
+/// let solution = cg(&double, &Vector::from_vec(vec![2.0, 4.0, 6.0]))?;
+/// assert_eq!(solution.x.to_vec()?, [1.0, 2.0, 3.0]);
+/// # Ok::<(), sparsefuse_runtime::Error>(())
+/// ```
+pub struct MatrixFree<F> {
+    n: usize,
+    function: F,
+}
+
+impl<F> MatrixFree<F> {
+    /// A square operator on vectors of length `n`.
+    pub fn new(n: usize, function: F) -> Self {
+        Self { n, function }
+    }
+}
+
+impl<F> fmt::Debug for MatrixFree<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "MatrixFree({0} by {0})", self.n)
+    }
+}
+
+impl<T: Numeric, F: Fn(&Vector<T>) -> Result<Vector<T>, Error>> LinearOperator<T>
+    for MatrixFree<F>
+{
+    fn shape(&self) -> (usize, usize) {
+        (self.n, self.n)
+    }
+
+    fn apply(&self, x: &Vector<T>) -> Result<Vector<T>, Error> {
+        let refuse = |found: &Vector<T>| {
+            Error::shape("apply", Shape::new(&[self.n]), Shape::new(&[found.len()]))
+        };
+        if x.len() != self.n {
+            return Err(refuse(x));
+        }
+        let y = (self.function)(x)?;
+        if y.len() == self.n { Ok(y) } else { Err(refuse(&y)) }
+    }
+}

@@ -1,0 +1,149 @@
+//! What a solver is asked for and what it gives back.
+
+use crate::operator::LinearOperator;
+use sparsefuse_dense::Vector;
+use std::fmt;
+use std::ops::ControlFlow;
+
+/// When a solver stops, and where it starts. `Options::default()` suits most.
+///
+/// ```
+/// use sparsefuse_dense::Vector;
+/// use sparsefuse_solvers::{Jacobi, Options, cg_with};
+/// use sparsefuse_sparse::gallery;
+///
+/// let a = gallery::poisson2d::<f64>(10)?;
+/// let jacobi = Jacobi::new(&a)?;
+/// let options = Options { rtol: 1e-10, preconditioner: Some(&jacobi), ..Options::default() };
+/// let solution = cg_with(&a, &Vector::ones(100), options)?;
+/// assert!(solution.converged());
+/// # Ok::<(), sparsefuse_runtime::Error>(())
+/// ```
+pub struct Options<'a, T> {
+    /// The solver has converged when ‖b - A x‖ <= max(rtol ‖b‖, atol), in the 2-norm.
+    pub rtol: f64,
+    /// See `rtol`.
+    pub atol: f64,
+    /// The most iterations; `None` for ten times the number of rows, at most 10,000.
+    pub max_iter: Option<usize>,
+    /// The initial guess; `None` for zero.
+    pub x0: Option<&'a Vector<T>>,
+    /// An approximate inverse of the matrix.
+    pub preconditioner: Option<&'a dyn LinearOperator<T>>,
+    /// Called after each iteration with its number, from 1, and the norm of the residual as the
+    /// method's recurrence has it (0: of the initial residual); may stop the solver.
+    pub monitor: Option<Monitor<'a>>,
+}
+
+/// A function that watches a solver.
+pub type Monitor<'a> = &'a mut dyn FnMut(usize, f64) -> ControlFlow<()>;
+
+impl<T> Default for Options<'_, T> {
+    fn default() -> Self {
+        Self {
+            rtol: 1e-8,
+            atol: 0.0,
+            max_iter: None,
+            x0: None,
+            preconditioner: None,
+            monitor: None,
+        }
+    }
+}
+
+impl<T> fmt::Debug for Options<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options")
+            .field("rtol", &self.rtol)
+            .field("atol", &self.atol)
+            .field("max_iter", &self.max_iter)
+            .field("has_x0", &self.x0.is_some())
+            .field("has_preconditioner", &self.preconditioner.is_some())
+            .field("has_monitor", &self.monitor.is_some())
+            .finish()
+    }
+}
+
+/// What a solver found.
+#[derive(Clone, Debug)]
+pub struct Solution<T> {
+    /// The approximate solution.
+    pub x: Vector<T>,
+    /// Why the solver stopped.
+    pub reason: StopReason,
+    /// The iterations that it took.
+    pub iterations: usize,
+    /// ‖b - A x‖, computed from `x` after the last iteration.
+    pub residual_norm: f64,
+    /// ‖b‖.
+    pub rhs_norm: f64,
+    /// The norm of the residual before the first iteration and after each, as the method's
+    /// recurrence has it.
+    pub history: Vec<f64>,
+}
+
+impl<T> Solution<T> {
+    /// Whether the true residual is below the tolerance.
+    #[must_use]
+    pub fn converged(&self) -> bool {
+        self.reason == StopReason::Converged
+    }
+
+    /// ‖b - A x‖ / ‖b‖, computed from `x`; the absolute norm where b is 0.
+    #[must_use]
+    pub fn relative_residual(&self) -> f64 {
+        if self.rhs_norm == 0.0 { self.residual_norm } else { self.residual_norm / self.rhs_norm }
+    }
+}
+
+/// Why a solver stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum StopReason {
+    /// The true residual is below the tolerance.
+    Converged,
+    /// The limit of iterations was reached.
+    IterationLimit,
+    /// A number that the method divides by became 0.
+    Breakdown(Breakdown),
+    /// p'Ap <= 0: the matrix is not positive definite, as conjugate gradients need.
+    IndefiniteMatrix,
+    /// r'z <= 0: the preconditioner is not positive definite, as conjugate gradients need.
+    IndefinitePreconditioner,
+    /// The residual is infinite or not a number.
+    NotFinite,
+    /// The recurrence claims convergence, but the true residual no longer falls: the tolerance is
+    /// below what rounding allows.
+    Stagnation,
+    /// The monitor asked to stop.
+    Stopped,
+}
+
+/// The number that became 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Breakdown {
+    /// rho = r~'r: the residual has become orthogonal to the shadow residual.
+    Rho,
+    /// sigma = r~'v: the direction's image has become orthogonal to the shadow residual.
+    Sigma,
+    /// omega = t's / t't: the stabilising step makes no progress.
+    Omega,
+}
+
+impl fmt::Display for StopReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Converged => "converged",
+            Self::IterationLimit => "iteration limit",
+            Self::Breakdown(Breakdown::Rho) => "breakdown: rho = 0",
+            Self::Breakdown(Breakdown::Sigma) => "breakdown: sigma = 0",
+            Self::Breakdown(Breakdown::Omega) => "breakdown: omega = 0",
+            Self::IndefiniteMatrix => "indefinite matrix",
+            Self::IndefinitePreconditioner => "indefinite preconditioner",
+            Self::NotFinite => "not a number",
+            Self::Stagnation => "stagnation",
+            Self::Stopped => "stopped by the monitor",
+        })
+    }
+}

@@ -1,0 +1,180 @@
+//! When to stop: what all Krylov methods here share.
+//!
+//! After each iteration a method hands over the norm of its recurrence's residual. If that is
+//! below the tolerance, the true residual is computed; only if it is below too, the method has
+//! converged. Else the method starts again from the true residual, as long as that falls.
+
+use crate::operator::LinearOperator;
+use crate::solution::{Options, Solution, StopReason};
+use sparsefuse_dense::Vector;
+use sparsefuse_kernels::{Field, Real};
+use sparsefuse_runtime::{Error, Shape};
+
+/// The state of the decision; see the module's text.
+pub(crate) struct Stopping<'a, T> {
+    a: &'a dyn LinearOperator<T>,
+    b: &'a Vector<T>,
+    options: Options<'a, T>,
+    rhs_norm: f64,
+    tolerance: f64,
+    max_iter: usize,
+    iterations: usize,
+    /// The true residual's norm when it was last computed.
+    last_true: f64,
+    history: Vec<f64>,
+}
+
+/// What a method does next.
+pub(crate) enum Next<T> {
+    /// Goes on with its recurrence.
+    Iterate,
+    /// Starts again from this true residual.
+    Restart(Vector<T>),
+    /// Stops.
+    Stop(StopReason),
+}
+
+impl<'a, T: Field> Stopping<'a, T> {
+    /// Checks the shapes; gives the decision, the initial guess and its residual.
+    pub(crate) fn start(
+        op: &'static str,
+        a: &'a dyn LinearOperator<T>,
+        b: &'a Vector<T>,
+        options: Options<'a, T>,
+    ) -> Result<(Self, Vector<T>, Vector<T>), Error> {
+        check(op, a, b, &options)?;
+        let x = match options.x0 {
+            Some(x0) => x0.clone(),
+            None => b.zeros_like(),
+        };
+        let r = if options.x0.is_some() { b.try_sub(&a.apply(&x)?)? } else { b.clone() };
+        let (b_norm, r_norm) = (b.norm2(), r.norm2());
+        let rhs_norm = b_norm.get()?.to_f64();
+        let history = vec![r_norm.get()?.to_f64()];
+        let stopping = Self {
+            a,
+            b,
+            rhs_norm,
+            tolerance: (options.rtol * rhs_norm).max(options.atol),
+            max_iter: options.max_iter.unwrap_or_else(|| b.len().saturating_mul(10).min(10_000)),
+            iterations: 0,
+            last_true: f64::INFINITY,
+            history,
+            options,
+        };
+        Ok((stopping, x, r))
+    }
+
+    /// What to do before the first iteration.
+    pub(crate) fn first(&mut self, x: &Vector<T>) -> Result<Next<T>, Error> {
+        let norm = self.history[0];
+        if self.is_stopped_by_monitor(norm) {
+            return Ok(Next::Stop(StopReason::Stopped));
+        }
+        self.decide(x, norm)
+    }
+
+    /// What to do after an iteration that left a residual of this norm.
+    pub(crate) fn next(&mut self, x: &Vector<T>, norm: f64) -> Result<Next<T>, Error> {
+        self.iterations += 1;
+        self.history.push(norm);
+        if self.is_stopped_by_monitor(norm) {
+            return Ok(Next::Stop(StopReason::Stopped));
+        }
+        self.decide(x, norm)
+    }
+
+    fn is_stopped_by_monitor(&mut self, norm: f64) -> bool {
+        let iterations = self.iterations;
+        self.options.monitor.as_mut().is_some_and(|monitor| monitor(iterations, norm).is_break())
+    }
+
+    fn decide(&mut self, x: &Vector<T>, norm: f64) -> Result<Next<T>, Error> {
+        if !norm.is_finite() {
+            return Ok(Next::Stop(StopReason::NotFinite));
+        }
+        if norm <= self.tolerance {
+            let (residual, true_norm) = self.true_residual(x)?;
+            if true_norm <= self.tolerance {
+                return Ok(Next::Stop(StopReason::Converged));
+            }
+            // A restart that does not halve the true residual is the last one.
+            if !(true_norm <= 0.5 * self.last_true) {
+                return Ok(Next::Stop(StopReason::Stagnation));
+            }
+            self.last_true = true_norm;
+            if self.iterations < self.max_iter {
+                return Ok(Next::Restart(residual));
+            }
+        }
+        if self.iterations >= self.max_iter {
+            return Ok(Next::Stop(StopReason::IterationLimit));
+        }
+        Ok(Next::Iterate)
+    }
+
+    fn true_residual(&self, x: &Vector<T>) -> Result<(Vector<T>, f64), Error> {
+        let residual = self.b.try_sub(&self.a.apply(x)?)?;
+        let norm = residual.norm2().get()?.to_f64();
+        Ok((residual, norm))
+    }
+
+    /// The preconditioned vector; the vector itself without a preconditioner.
+    pub(crate) fn precondition(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
+        match self.options.preconditioner {
+            Some(preconditioner) => preconditioner.apply(r),
+            None => Ok(r.clone()),
+        }
+    }
+
+    /// Whether [`Stopping::precondition`] changes anything.
+    pub(crate) fn has_preconditioner(&self) -> bool {
+        self.options.preconditioner.is_some()
+    }
+
+    /// The solution, with its true residual.
+    pub(crate) fn finish(self, x: Vector<T>, reason: StopReason) -> Result<Solution<T>, Error> {
+        let (_, residual_norm) = self.true_residual(&x)?;
+        Ok(Solution {
+            x,
+            reason,
+            iterations: self.iterations,
+            residual_norm,
+            rhs_norm: self.rhs_norm,
+            history: self.history,
+        })
+    }
+}
+
+fn check<T: Field>(
+    op: &'static str,
+    a: &dyn LinearOperator<T>,
+    b: &Vector<T>,
+    options: &Options<'_, T>,
+) -> Result<(), Error> {
+    let (n_rows, n_cols) = a.shape();
+    if n_rows != n_cols {
+        return Err(Error::shape(op, Shape::new(&[n_rows, n_rows]), Shape::new(&[n_rows, n_cols])));
+    }
+    let n = Shape::new(&[n_rows]);
+    if b.len() != n_rows {
+        return Err(Error::shape(op, n, Shape::new(&[b.len()])));
+    }
+    if let Some(x0) = options.x0.filter(|x0| x0.len() != n_rows) {
+        return Err(Error::shape(op, n, Shape::new(&[x0.len()])));
+    }
+    if let Some(preconditioner) = options.preconditioner {
+        let (rows, cols) = preconditioner.shape();
+        if (rows, cols) != (n_rows, n_rows) {
+            let expected = Shape::new(&[n_rows, n_rows]);
+            return Err(Error::shape(op, expected, Shape::new(&[rows, cols])));
+        }
+    }
+    for (name, value) in [("rtol", options.rtol), ("atol", options.atol)] {
+        if !(value >= 0.0) {
+            let expected = format!("{name} to be 0 or more");
+            return Err(Error::argument(op, expected, value.to_string()));
+        }
+    }
+    Ok(())
+}

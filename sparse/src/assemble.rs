@@ -1,0 +1,175 @@
+//! Assembly: from rows or triplets to the stores of a matrix.
+//!
+//! Every rank makes the rows that it is going to own; [`LocalRows`] is what it hands over. The
+//! positions become global by adding what the ranks before it have. What leaves this file is
+//! sorted: within a row, columns ascend strictly, which the order of summation relies on.
+
+use crate::csr::Csr;
+use crate::triplets::Triplets;
+use sparsefuse_dense::Vector;
+use sparsefuse_kernels::{Element, Numeric};
+use sparsefuse_runtime::{Error, Runtime, Shape};
+use std::ops::Range;
+
+/// Some neighbouring rows of a matrix.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LocalRows<T> {
+    /// The positions of the rows in `crd` and `vals`, one more than rows, from 0.
+    pub pos: Vec<u64>,
+    /// The column of each entry; ascending within a row.
+    pub crd: Vec<u32>,
+    /// The value of each entry.
+    pub vals: Vec<T>,
+}
+
+impl<T: Element> LocalRows<T> {
+    /// No rows, with room for as many.
+    #[must_use]
+    pub fn with_capacity(rows: usize, entries: usize) -> Self {
+        let mut pos = Vec::with_capacity(rows + 1);
+        pos.push(0);
+        Self { pos, crd: Vec::with_capacity(entries), vals: Vec::with_capacity(entries) }
+    }
+
+    /// Appends an entry to the row that is being made.
+    pub fn push(&mut self, column: u32, value: T) {
+        self.crd.push(column);
+        self.vals.push(value);
+    }
+
+    /// Ends the row that is being made.
+    pub fn end_row(&mut self) {
+        self.pos.push(self.crd.len() as u64);
+    }
+}
+
+/// The largest number of columns: column indices have 32 bits.
+pub(crate) const MAX_COLUMNS: usize = u32::MAX as usize;
+
+/// Refuses shapes whose indices do not fit.
+pub(crate) fn check_shape(op: &'static str, n_rows: usize, n_cols: usize) -> Result<(), Error> {
+    if n_rows <= MAX_COLUMNS && n_cols <= MAX_COLUMNS {
+        return Ok(());
+    }
+    let expected = format!("at most {MAX_COLUMNS} rows and columns");
+    Err(Error::argument(op, expected, format!("{n_rows} by {n_cols}")))
+}
+
+/// A matrix whose rows every rank has made itself: those of `Runtime::default_rows`.
+pub(crate) fn from_local<T: Numeric>(
+    runtime: &Runtime,
+    (n_rows, n_cols): (usize, usize),
+    rows: Range<usize>,
+    local: LocalRows<T>,
+) -> Result<Csr<T>, Error> {
+    check_local(&rows, n_cols, &local)?;
+    let (partition, _) = runtime.default_rows(Shape::new(&[n_rows]));
+    let LocalRows { mut pos, crd, vals } = local;
+    let (mut pos_partition, mut crd_partition) = (partition, partition);
+    let mut entries = 0..crd.len();
+    let mut nnz = crd.len();
+    if let Some(cuts) = runtime.cuts(partition) {
+        let counts = runtime.all_gather(&[crd.len() as u64])?;
+        let mut entry_cuts = vec![0usize];
+        for count in counts {
+            nnz = entry_cuts[entry_cuts.len() - 1] + count[0] as usize;
+            entry_cuts.push(nnz);
+        }
+        let first = entry_cuts[runtime.rank()];
+        pos.iter_mut().for_each(|position| *position += first as u64);
+        entries = first..first + crd.len();
+        let mut pos_cuts = cuts.to_vec();
+        if let Some(last) = pos_cuts.last_mut() {
+            *last = n_rows + 1;
+        }
+        pos_partition = runtime.partition_at(&pos_cuts)?;
+        crd_partition = runtime.partition_at(&entry_cuts)?;
+    }
+    let pos_rows = rows.start..rows.end + 1;
+    let pos = runtime.store_of_rows(Shape::new(&[n_rows + 1]), pos_partition, pos_rows, pos)?;
+    let shape = Shape::new(&[nnz]);
+    let crd = runtime.store_of_rows(shape, crd_partition, entries.clone(), crd)?;
+    let vals = runtime.store_of_rows(shape, crd_partition, entries, vals)?;
+    Ok(Csr::from_stores((n_rows, n_cols), pos, crd, Vector::from_store(vals, None)?))
+}
+
+pub(crate) fn check_local<T: Element>(
+    rows: &Range<usize>,
+    n_cols: usize,
+    local: &LocalRows<T>,
+) -> Result<(), Error> {
+    const OP: &str = "csr";
+    let LocalRows { pos, crd, vals } = local;
+    let refuse = |expected: String, found: String| Err(Error::argument(OP, expected, found));
+    if pos.len() != rows.len() + 1 || pos[0] != 0 {
+        let expected = format!("{} positions, beginning with 0", rows.len() + 1);
+        let first = pos.first().map_or("none".to_owned(), u64::to_string);
+        return refuse(expected, format!("{}, beginning with {first}", pos.len()));
+    }
+    if let Some(row) = (0..rows.len()).find(|&row| pos[row] > pos[row + 1]) {
+        let expected = "positions that never decrease".to_owned();
+        return refuse(expected, format!("{} after {} in row {row}", pos[row + 1], pos[row]));
+    }
+    let last = pos[rows.len()] as usize;
+    if last != crd.len() || last != vals.len() {
+        let expected = format!("{last} columns and values, as the last position says");
+        return refuse(expected, format!("{} and {}", crd.len(), vals.len()));
+    }
+    if let Some(column) = crd.iter().find(|&&column| column as usize >= n_cols) {
+        return refuse(format!("columns below {n_cols}"), column.to_string());
+    }
+    Ok(())
+}
+
+/// The rows `rows` of the matrix that some triplets are; duplicates are summed in their order.
+///
+/// Two stable counting passes, by column and then by row, sort all entries in linear time.
+pub(crate) fn rows_of_triplets<T: Numeric + std::ops::Add<Output = T>>(
+    triplets: &Triplets<T>,
+    rows: &Range<usize>,
+) -> LocalRows<T> {
+    let mut pos = vec![0u64; rows.len() + 1];
+    for &row in triplets.rows() {
+        if rows.contains(&(row as usize)) {
+            pos[row as usize - rows.start + 1] += 1;
+        }
+    }
+    for row in 0..rows.len() {
+        pos[row + 1] += pos[row];
+    }
+    let mut next = pos.clone();
+    let mut entries = vec![(0u32, T::ZERO); pos[rows.len()] as usize];
+    for (row, column, value) in triplets.iter() {
+        if rows.contains(&(row as usize)) {
+            let place = &mut next[row as usize - rows.start];
+            entries[*place as usize] = (column, value);
+            *place += 1;
+        }
+    }
+    let mut local = LocalRows::with_capacity(rows.len(), entries.len());
+    for row in 0..rows.len() {
+        append_sorted(&mut local, &mut entries[pos[row] as usize..pos[row + 1] as usize]);
+    }
+    local
+}
+
+/// Appends a row with its columns in ascending order and duplicates summed in their order.
+pub(crate) fn append_sorted<T: Numeric + std::ops::Add<Output = T>>(
+    local: &mut LocalRows<T>,
+    entries: &mut [(u32, T)],
+) {
+    if !entries.is_sorted_by(|a, b| a.0 < b.0) {
+        entries.sort_by_key(|&(column, _)| column);
+    }
+    let begin = local.crd.len();
+    for &(column, value) in entries.iter() {
+        match local.crd.last() {
+            Some(&last) if local.crd.len() > begin && last == column => {
+                let sum = local.vals.len() - 1;
+                local.vals[sum] = local.vals[sum] + value;
+            }
+            _ => local.push(column, value),
+        }
+    }
+    local.end_row();
+}

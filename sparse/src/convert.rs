@@ -1,0 +1,148 @@
+//! Conversions from and to the matrices of the ecosystem: `sprs`, `ndarray`, dense arrays.
+
+use crate::assemble::{self, LocalRows};
+use crate::csr::Csr;
+use crate::triplets::Triplets;
+use ndarray::{Array2, ArrayView2};
+use num_complex::Complex;
+use sparsefuse_dense::Array;
+use sparsefuse_kernels::Numeric;
+use sparsefuse_runtime::Error;
+use sprs::{CsMat, CsMatI};
+use std::ops::Add;
+
+impl<T: Numeric + Add<Output = T>> Csr<T> {
+    /// A matrix with the entries of a `sprs` matrix, which may be in row or column format.
+    ///
+    /// # Errors
+    ///
+    /// If a dimension is too large for 32-bit indices.
+    pub fn from_sprs(matrix: &CsMat<T>) -> Result<Self, Error> {
+        let converted;
+        let matrix = if matrix.is_csr() {
+            matrix
+        } else {
+            converted = matrix.to_csr();
+            &converted
+        };
+        let (n_rows, n_cols) = matrix.shape();
+        assemble::check_shape("from_sprs", n_rows, n_cols)?;
+        let indptr = matrix.indptr();
+        Self::new(
+            n_rows,
+            n_cols,
+            indptr.as_slice().map_or_else(Vec::new, |pos| pos.iter().map(|&p| p as u64).collect()),
+            matrix.indices().iter().map(|&column| column as u32).collect(),
+            matrix.data().to_vec(),
+        )
+    }
+
+    /// A matrix with the elements of a dense array that are not 0.
+    ///
+    /// # Errors
+    ///
+    /// If a dimension is too large for 32-bit indices.
+    pub fn from_ndarray(dense: ArrayView2<'_, T>) -> Result<Self, Error> {
+        let (n_rows, n_cols) = dense.dim();
+        Self::from_rows(n_rows, n_cols, |rows| {
+            let mut local = LocalRows::with_capacity(rows.len(), 0);
+            for row in rows {
+                for (column, &value) in dense.row(row).iter().enumerate() {
+                    if value != T::ZERO {
+                        local.push(column as u32, value);
+                    }
+                }
+                local.end_row();
+            }
+            local
+        })
+    }
+}
+
+impl<T: Numeric> Csr<T> {
+    /// All rows of the matrix, on every rank; executes the window.
+    ///
+    /// # Errors
+    ///
+    /// If the computation of the values failed.
+    pub fn to_rows(&self) -> Result<LocalRows<T>, Error> {
+        let runtime = self.runtime();
+        Ok(LocalRows {
+            pos: runtime.read(self.pos(), None)?,
+            crd: runtime.read(self.crd(), None)?,
+            vals: self.values().to_vec()?,
+        })
+    }
+
+    /// All entries of the matrix, on every rank, row by row.
+    ///
+    /// # Errors
+    ///
+    /// As [`Csr::to_rows`].
+    pub fn to_triplets(&self) -> Result<Triplets<T>, Error> {
+        let LocalRows { pos, crd, vals } = self.to_rows()?;
+        let counts = pos.windows(2).map(|pair| (pair[1] - pair[0]) as usize);
+        let rows = counts.enumerate().flat_map(|(row, count)| std::iter::repeat_n(row as u32, count));
+        Triplets::from_parts(self.n_rows(), self.n_cols(), rows.collect(), crd, vals)
+            .map_err(|error| Error::argument("to_triplets", "entries of a matrix", error.to_string()))
+    }
+
+    /// The matrix as `sprs` holds it, on every rank.
+    ///
+    /// # Errors
+    ///
+    /// As [`Csr::to_rows`].
+    pub fn to_sprs(&self) -> Result<CsMat<T>, Error> {
+        let LocalRows { pos, crd, vals } = self.to_rows()?;
+        let pos = pos.into_iter().map(|position| position as usize).collect();
+        let crd = crd.into_iter().map(|column| column as usize).collect();
+        CsMatI::try_new(self.shape(), pos, crd, vals).map_err(|(_, _, _, error)| {
+            Error::argument("to_sprs", "a matrix in compressed row format", error.to_string())
+        })
+    }
+
+    /// The matrix with all its zeros, on every rank. It needs rows times columns elements.
+    ///
+    /// # Errors
+    ///
+    /// As [`Csr::to_rows`].
+    pub fn to_ndarray(&self) -> Result<Array2<T>, Error> {
+        let LocalRows { pos, crd, vals } = self.to_rows()?;
+        let mut dense = Array2::from_elem(self.shape(), T::ZERO);
+        for row in 0..self.n_rows() {
+            for k in pos[row] as usize..pos[row + 1] as usize {
+                dense[(row, crd[k] as usize)] = vals[k];
+            }
+        }
+        Ok(dense)
+    }
+
+    /// The matrix with all its zeros, as an array of this runtime.
+    ///
+    /// # Errors
+    ///
+    /// As [`Csr::to_rows`], or if memory runs out.
+    pub fn to_dense(&self) -> Result<Array<T, 2>, Error> {
+        let (n_rows, n_cols) = self.shape();
+        let elements = self.to_ndarray()?.into_raw_vec_and_offset().0;
+        let shape = sparsefuse_runtime::Shape::new(&[n_rows, n_cols]);
+        let store = self.runtime().store_from_vec(shape, elements)?;
+        Array::from_store(store, None)
+    }
+}
+
+impl<T: sparsefuse_kernels::Real> Csr<T>
+where
+    Complex<T>: Numeric,
+{
+    /// The same matrix with complex values.
+    #[must_use]
+    pub fn to_complex(&self) -> Csr<Complex<T>> {
+        Csr::from_stores(
+            self.shape(),
+            self.pos().clone(),
+            self.crd().clone(),
+            self.values().cast::<Complex<T>>(),
+        )
+    }
+}

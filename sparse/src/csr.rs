@@ -1,0 +1,262 @@
+//! Compressed sparse rows: the matrix as three stores.
+//!
+//! `pos` has one element more than the matrix has rows, `crd` and `vals` one for each entry: row
+//! `i` has its entries at `pos[i]..pos[i + 1]`, columns strictly ascending. On several ranks `pos`
+//! is cut like the rows, `crd` and `vals` are cut where the rows are. The structure never changes;
+//! operations that change values share it.
+
+use crate::assemble::{self, LocalRows};
+use crate::triplets::Triplets;
+use sparsefuse_dense::{Scalar, Vector};
+use sparsefuse_kernels::Numeric;
+use sparsefuse_runtime::{Error, Runtime, Shape, Store};
+use std::fmt;
+use std::ops::{Add, Mul, Range};
+use std::sync::Arc;
+
+/// A sparse matrix in compressed row format; cheap to clone.
+///
+/// ```
+/// use sparsefuse_dense::Vector;
+/// use sparsefuse_sparse::Csr;
+///
+/// // [ 2 -1 ]
+/// // [ 0  3 ]
+/// let a = Csr::new(2, 2, vec![0, 2, 3], vec![0, 1, 1], vec![2.0, -1.0, 3.0])?;
+/// let x = Vector::from_vec(vec![1.0, 10.0]);
+/// assert_eq!((&a * &x).to_vec()?, [-8.0, 30.0]);
+/// # Ok::<(), sparsefuse_runtime::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Csr<T> {
+    n_rows: usize,
+    n_cols: usize,
+    pos: Arc<Store>,
+    crd: Arc<Store>,
+    vals: Vector<T>,
+}
+
+impl<T: Numeric> Csr<T> {
+    /// A matrix from the three arrays of its format. Columns of a row may come in any order;
+    /// entries at the same place are summed. On several ranks every rank gives the whole.
+    ///
+    /// # Errors
+    ///
+    /// If the positions do not begin with 0, decrease, or do not end at the number of entries; if
+    /// the arrays have the wrong lengths; if a column is out of range.
+    pub fn new(
+        n_rows: usize,
+        n_cols: usize,
+        pos: Vec<u64>,
+        crd: Vec<u32>,
+        vals: Vec<T>,
+    ) -> Result<Self, Error>
+    where
+        T: Add<Output = T>,
+    {
+        let whole = LocalRows { pos, crd, vals };
+        assemble::check_local(&(0..n_rows), n_cols, &whole)?;
+        let is_sorted = (0..n_rows).all(|row| {
+            let entries = whole.pos[row] as usize..whole.pos[row + 1] as usize;
+            whole.crd[entries].is_sorted_by(|a, b| a < b)
+        });
+        let runtime = Runtime::current();
+        if is_sorted && runtime.ranks() == 1 {
+            return assemble::from_local(&runtime, (n_rows, n_cols), 0..n_rows, whole);
+        }
+        Self::from_rows(n_rows, n_cols, |rows| {
+            let mut local = LocalRows::with_capacity(rows.len(), 0);
+            for row in rows {
+                let entries = whole.pos[row] as usize..whole.pos[row + 1] as usize;
+                let mut entries: Vec<(u32, T)> =
+                    entries.map(|k| (whole.crd[k], whole.vals[k])).collect();
+                assemble::append_sorted(&mut local, &mut entries);
+            }
+            local
+        })
+    }
+
+    /// A matrix from its entries, in any order; entries at the same place are summed in the order
+    /// given. On several ranks every rank gives all entries and keeps those of its rows.
+    ///
+    /// Linear in the number of entries, plus sorting within each row.
+    ///
+    /// # Errors
+    ///
+    /// If memory runs out.
+    pub fn from_triplets(triplets: &Triplets<T>) -> Result<Self, Error>
+    where
+        T: Add<Output = T>,
+    {
+        Self::from_rows(triplets.n_rows(), triplets.n_cols(), |rows| {
+            assemble::rows_of_triplets(triplets, &rows)
+        })
+    }
+
+    /// A matrix whose rows are made where they are going to be: `make` is called on every rank
+    /// with the rows of that rank. Columns must ascend strictly within each row.
+    ///
+    /// # Errors
+    ///
+    /// If `make` returns other rows than asked for, or a column is out of range or order.
+    pub fn from_rows(
+        n_rows: usize,
+        n_cols: usize,
+        make: impl FnOnce(Range<usize>) -> LocalRows<T>,
+    ) -> Result<Self, Error> {
+        assemble::check_shape("csr", n_rows, n_cols)?;
+        let runtime = Runtime::current();
+        let (_, rows) = runtime.default_rows(Shape::new(&[n_rows]));
+        let local = make(rows.clone());
+        assemble::from_local(&runtime, (n_rows, n_cols), rows, local)
+    }
+
+    /// The matrix with ones on its diagonal.
+    ///
+    /// # Errors
+    ///
+    /// If memory runs out.
+    pub fn identity(n: usize) -> Result<Self, Error> {
+        Self::from_rows(n, n, |rows| LocalRows {
+            pos: (0..=rows.len() as u64).collect(),
+            crd: rows.clone().map(|row| row as u32).collect(),
+            vals: vec![T::ONE; rows.len()],
+        })
+    }
+
+    /// The matrix that these stores are; the caller has made them as the module's text says.
+    pub(crate) fn from_stores(
+        (n_rows, n_cols): (usize, usize),
+        pos: Arc<Store>,
+        crd: Arc<Store>,
+        vals: Vector<T>,
+    ) -> Self {
+        Self { n_rows, n_cols, pos, crd, vals }
+    }
+
+    /// The number of rows and of columns.
+    #[must_use]
+    pub fn shape(&self) -> (usize, usize) {
+        (self.n_rows, self.n_cols)
+    }
+
+    /// The number of rows.
+    #[must_use]
+    pub fn n_rows(&self) -> usize {
+        self.n_rows
+    }
+
+    /// The number of columns.
+    #[must_use]
+    pub fn n_cols(&self) -> usize {
+        self.n_cols
+    }
+
+    /// The number of stored entries, of all ranks.
+    #[must_use]
+    pub fn nnz(&self) -> usize {
+        self.crd.shape().len()
+    }
+
+    /// The values of the stored entries, row by row.
+    #[must_use]
+    pub fn values(&self) -> &Vector<T> {
+        &self.vals
+    }
+
+    /// The runtime that the matrix belongs to.
+    #[must_use]
+    pub fn runtime(&self) -> &Runtime {
+        self.pos.runtime()
+    }
+
+    pub(crate) fn pos(&self) -> &Arc<Store> {
+        &self.pos
+    }
+
+    pub(crate) fn crd(&self) -> &Arc<Store> {
+        &self.crd
+    }
+
+    /// The same structure with other values, one for each stored entry.
+    ///
+    /// # Errors
+    ///
+    /// If there are not as many values as entries.
+    pub fn with_values(&self, vals: Vector<T>) -> Result<Self, Error> {
+        if vals.len() != self.nnz() {
+            let expected = Shape::new(&[self.nnz()]);
+            return Err(Error::shape("with_values", expected, Shape::new(&[vals.len()])));
+        }
+        Ok(Self { vals, ..self.clone() })
+    }
+
+    /// The rows of this rank: which they are, and their entries with global columns. Executes the
+    /// window.
+    ///
+    /// # Errors
+    ///
+    /// If the computation of the values failed.
+    pub fn local_rows(&self) -> Result<(Range<usize>, LocalRows<T>), Error> {
+        let runtime = self.runtime();
+        let pos = runtime.local::<u64>(&self.pos)?;
+        let crd = runtime.local::<u32>(&self.crd)?;
+        let entries = pos[0] as usize..pos[pos.len() - 1] as usize;
+        // Values that elementwise work has cut in another way are brought back.
+        let vals = runtime.local::<T>(self.vals.store())?;
+        let vals = if vals.rows() == crd.rows() {
+            vals.to_vec()
+        } else {
+            runtime.read::<T>(self.vals.store(), None)?[entries.clone()].to_vec()
+        };
+        let local = LocalRows {
+            pos: pos.iter().map(|position| position - pos[0]).collect(),
+            crd: crd.to_vec(),
+            vals,
+        };
+        let rows = pos.rows();
+        Ok((rows.start..rows.end - 1, local))
+    }
+
+    /// The main diagonal, with 0 where nothing is stored: min(rows, columns) elements.
+    ///
+    /// # Errors
+    ///
+    /// If the computation of the values failed.
+    pub fn diagonal(&self) -> Result<Vector<T>, Error> {
+        let (rows, local) = self.local_rows()?;
+        let len = self.n_rows.min(self.n_cols);
+        let shape = Shape::new(&[self.n_rows]);
+        let mut diagonal = Vec::with_capacity(rows.len());
+        for (number, row) in rows.clone().enumerate() {
+            let entries = local.pos[number] as usize..local.pos[number + 1] as usize;
+            let found = local.crd[entries.clone()].binary_search(&(row as u32));
+            diagonal.push(found.map_or(T::ZERO, |k| local.vals[entries.start + k]));
+        }
+        let (partition, _) = self.runtime().default_rows(shape);
+        let store = self.runtime().store_of_rows(shape, partition, rows, diagonal)?;
+        let diagonal = Vector::from_store(store, None)?;
+        if len == self.n_rows { Ok(diagonal) } else { diagonal.try_slice(0..len) }
+    }
+
+    /// The matrix with every entry multiplied by a number.
+    #[must_use]
+    pub fn scale(&self, factor: T) -> Self {
+        Self { vals: &self.vals * factor, ..self.clone() }
+    }
+}
+
+impl<T: Numeric> Mul<&Scalar<T>> for &Csr<T> {
+    type Output = Csr<T>;
+
+    fn mul(self, factor: &Scalar<T>) -> Csr<T> {
+        Csr { vals: &self.vals * factor, ..self.clone() }
+    }
+}
+
+impl<T> fmt::Debug for Csr<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let nnz = self.crd.shape().len();
+        write!(f, "Csr({} by {}, {nnz} entries)", self.n_rows, self.n_cols)
+    }
+}

@@ -1,0 +1,131 @@
+//! Matrices that are made, not read: each rank makes its own rows.
+
+use crate::assemble::{self, LocalRows};
+use crate::csr::Csr;
+use sparsefuse_kernels::{Field, random};
+use sparsefuse_runtime::Error;
+
+/// The second difference on `n` points: 2 on the diagonal, -1 beside it. SPD.
+///
+/// # Errors
+///
+/// If the matrix has more rows than 32-bit indices can name.
+pub fn poisson1d<T: Field>(n: usize) -> Result<Csr<T>, Error> {
+    poisson(&[n])
+}
+
+/// The five-point Laplacian on an `n` by `n` grid: 4 on the diagonal, -1 for each neighbour. SPD,
+/// `n * n` rows.
+///
+/// # Errors
+///
+/// If the matrix has more rows than 32-bit indices can name.
+pub fn poisson2d<T: Field>(n: usize) -> Result<Csr<T>, Error> {
+    poisson(&[n, n])
+}
+
+/// The seven-point Laplacian on an `n` by `n` by `n` grid: 6 on the diagonal, -1 for each
+/// neighbour. SPD, `n * n * n` rows.
+///
+/// # Errors
+///
+/// If the matrix has more rows than 32-bit indices can name.
+pub fn poisson3d<T: Field>(n: usize) -> Result<Csr<T>, Error> {
+    poisson(&[n, n, n])
+}
+
+/// The Laplacian on a grid with the given side lengths, row-major, Dirichlet boundary.
+fn poisson<T: Field>(sides: &[usize]) -> Result<Csr<T>, Error> {
+    let n = sides.iter().try_fold(1usize, |n, &side| n.checked_mul(side)).unwrap_or(usize::MAX);
+    assemble::check_shape("poisson", n, n)?;
+    let mut strides = vec![1; sides.len()];
+    for d in (0..sides.len().saturating_sub(1)).rev() {
+        strides[d] = strides[d + 1] * sides[d + 1];
+    }
+    let center = T::from_f64(2.0 * sides.len() as f64);
+    let beside = T::from_f64(-1.0);
+    Csr::from_rows(n, n, |rows| {
+        let mut local = LocalRows::with_capacity(rows.len(), rows.len() * (2 * sides.len() + 1));
+        for row in rows {
+            let along = |d: usize| row / strides[d] % sides[d];
+            for d in 0..sides.len() {
+                if along(d) > 0 {
+                    local.push((row - strides[d]) as u32, beside);
+                }
+            }
+            local.push(row as u32, center);
+            for d in (0..sides.len()).rev() {
+                if along(d) + 1 < sides[d] {
+                    local.push((row + strides[d]) as u32, beside);
+                }
+            }
+            local.end_row();
+        }
+        local
+    })
+}
+
+/// A band of `diagonals` full diagonals around the main one: -1 everywhere but on the main
+/// diagonal, which is `diagonals`. Strictly diagonally dominant, so SPD.
+///
+/// # Errors
+///
+/// If the number of diagonals is even, or the matrix too large for 32-bit indices.
+pub fn banded<T: Field>(n: usize, diagonals: usize) -> Result<Csr<T>, Error> {
+    assemble::check_shape("banded", n, n)?;
+    if diagonals.is_multiple_of(2) {
+        let expected = "an odd number of diagonals";
+        return Err(Error::argument("banded", expected, diagonals.to_string()));
+    }
+    let reach = diagonals / 2;
+    let center = T::from_f64(diagonals as f64);
+    let beside = T::from_f64(-1.0);
+    Csr::from_rows(n, n, |rows| {
+        let most = rows.len().saturating_mul(diagonals.min(n));
+        let mut local = LocalRows::with_capacity(rows.len(), most);
+        for row in rows {
+            let last = row.saturating_add(reach).min(n - 1);
+            for column in row.saturating_sub(reach)..=last {
+                local.push(column as u32, if column == row { center } else { beside });
+            }
+            local.end_row();
+        }
+        local
+    })
+}
+
+/// A square matrix with about `per_row` entries beside the diagonal in each row, at random places,
+/// uniform in [-1, 1), and a diagonal larger than the sum of their absolute values by 1. The same
+/// seed gives the same matrix on any number of ranks. Nonsingular, not symmetric.
+///
+/// # Errors
+///
+/// If the matrix is too large for 32-bit indices.
+pub fn random<T: Field>(n: usize, per_row: usize, seed: u64) -> Result<Csr<T>, Error> {
+    assemble::check_shape("random", n, n)?;
+    Csr::from_rows(n, n, |rows| {
+        let mut local = LocalRows::with_capacity(rows.len(), rows.len() * (per_row.min(n) + 1));
+        let mut entries: Vec<(u32, f64)> = Vec::with_capacity(per_row + 1);
+        for row in rows {
+            entries.clear();
+            for k in 0..per_row {
+                let number = (row * per_row + k) as u64;
+                let column = random::bits(seed, 2 * number) % n as u64;
+                if column != row as u64 {
+                    let value = 2.0 * random::uniform(seed, 2 * number + 1) - 1.0;
+                    entries.push((column as u32, value));
+                }
+            }
+            entries.sort_by_key(|&(column, _)| column);
+            entries.dedup_by_key(|entry| entry.0);
+            let sum: f64 = entries.iter().map(|(_, value)| value.abs()).sum();
+            let place = entries.partition_point(|&(column, _)| (column as usize) < row);
+            entries.insert(place, (row as u32, sum + 1.0));
+            for &(column, value) in &entries {
+                local.push(column, T::from_f64(value));
+            }
+            local.end_row();
+        }
+        local
+    })
+}

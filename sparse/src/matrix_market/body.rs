@@ -1,0 +1,209 @@
+//! The entries: blocks of lines, parsed on all threads, joined in the order of the file.
+//!
+//! Every index that comes out lies inside the matrix, and there are as many entries as the header
+//! announced. The first error of the file is the one reported, however it was cut.
+
+use super::error::{Located, ReadErrorKind};
+use super::expand::mirror;
+use super::header::{FieldKind, Format, Header, Symmetry};
+use super::number::Cursor;
+use super::source::{Block, Blocks, chunks};
+use rayon::prelude::*;
+use sparsefuse_kernels::{DType, Element, Field, Numeric};
+
+/// Entries in the order of the file, mirrored ones behind their originals; for an array values
+/// only.
+#[derive(Debug)]
+pub(super) struct Entries<T> {
+    pub(super) rows: Vec<u32>,
+    pub(super) cols: Vec<u32>,
+    pub(super) vals: Vec<T>,
+    /// How many lines they came from.
+    n_stored: usize,
+}
+
+/// Reads all entries: those in `block`, which followed the header, and those in all blocks behind.
+pub(super) fn read<T: Field>(
+    header: &Header,
+    mut block: Block,
+    blocks: &mut Blocks<'_>,
+) -> Result<Entries<T>, Located> {
+    let chunk_len = blocks.cuts().chunk_len;
+    let mut entries = Entries::new();
+    loop {
+        let (parsed, next) = rayon::join(
+            || parse_block(header, &block, chunk_len, &mut entries),
+            || blocks.next(),
+        );
+        parsed?;
+        match next? {
+            Some(next) => block = next,
+            None => break,
+        }
+    }
+    if entries.n_stored < header.n_stored {
+        let kind = ReadErrorKind::TooFew {
+            expected: header.n_stored,
+            found: entries.n_stored,
+        };
+        return Err(kind.at(blocks.last_line()));
+    }
+    Ok(entries)
+}
+
+/// Appends the entries of a block.
+fn parse_block<T: Field>(
+    header: &Header,
+    block: &Block,
+    chunk_len: usize,
+    entries: &mut Entries<T>,
+) -> Result<(), Located> {
+    let text = block.rest();
+    let chunks = chunks(text, chunk_len);
+    let parsed: Vec<Chunk<T>> = chunks
+        .par_iter()
+        .map(|range| parse_chunk(header, &text[range.clone()]))
+        .collect();
+    for (range, chunk) in chunks.iter().zip(parsed) {
+        let n_wanted = header.n_stored - entries.n_stored;
+        if chunk.entries.n_stored > n_wanted {
+            let offset = range.start + offset_of_entry(&text[range.clone()], n_wanted);
+            let expected = header.n_stored;
+            return Err(ReadErrorKind::TooMany { expected }.at(block.line_at(offset)));
+        }
+        if let Some((offset, kind)) = chunk.error {
+            return Err(kind.at(block.line_at(range.start + offset)));
+        }
+        entries.append(chunk.entries);
+    }
+    Ok(())
+}
+
+/// What some neighbouring lines hold: entries, up to the first error and its offset.
+#[derive(Debug)]
+struct Chunk<T> {
+    entries: Entries<T>,
+    error: Option<(usize, ReadErrorKind)>,
+}
+
+fn parse_chunk<T: Field>(header: &Header, text: &[u8]) -> Chunk<T> {
+    let mut entries = Entries::new();
+    let mut cursor = Cursor::new(text);
+    while cursor.seek_content() {
+        let offset = cursor.offset();
+        let parsed = match header.format {
+            Format::Coordinate => parse_entry(header, &mut cursor, &mut entries),
+            Format::Array => parse_val(header, &mut cursor).map(|val| entries.vals.push(val)),
+        };
+        if let Err(kind) = parsed.and_then(|()| cursor.end_line()) {
+            let error = Some((offset, kind));
+            return Chunk { entries, error };
+        }
+        entries.n_stored += 1;
+    }
+    Chunk {
+        entries,
+        error: None,
+    }
+}
+
+/// Parses row, column and value, and adds the entry and its mirror image.
+#[inline]
+fn parse_entry<T: Field>(
+    header: &Header,
+    cursor: &mut Cursor<'_>,
+    entries: &mut Entries<T>,
+) -> Result<(), ReadErrorKind> {
+    let row = cursor.whole("a row index")?;
+    let col = cursor.whole("a column index")?;
+    check_index("row", row, header.n_rows)?;
+    check_index("column", col, header.n_cols)?;
+    let val = parse_val::<T>(header, cursor)?;
+    if header.symmetry != Symmetry::General {
+        check_triangle(header.symmetry, row, col, val)?;
+    }
+    // Lossless: both are at most a dimension, and dimensions fit in 32 bits.
+    let (row, col) = ((row - 1) as u32, (col - 1) as u32);
+    entries.push(row, col, val);
+    if header.symmetry != Symmetry::General && row != col {
+        entries.push(col, row, mirror(header.symmetry, val));
+    }
+    Ok(())
+}
+
+#[inline]
+fn parse_val<T: Field>(header: &Header, cursor: &mut Cursor<'_>) -> Result<T, ReadErrorKind> {
+    let dtype = <T::Real as Element>::DTYPE;
+    debug_assert!(matches!(dtype, DType::F32 | DType::F64));
+    Ok(match header.field {
+        FieldKind::Pattern => <T as Numeric>::ONE,
+        FieldKind::Real => T::from_parts(cursor.real(dtype)?, 0.0),
+        FieldKind::Integer => T::from_parts(cursor.integer(dtype)?, 0.0),
+        FieldKind::Complex => T::from_parts(cursor.real(dtype)?, cursor.real(dtype)?),
+    })
+}
+
+#[inline]
+fn check_index(axis: &'static str, index: u64, n: usize) -> Result<(), ReadErrorKind> {
+    if index == 0 || index > n as u64 {
+        return Err(ReadErrorKind::Index {
+            axis,
+            found: index,
+            limit: n,
+        });
+    }
+    Ok(())
+}
+
+#[inline]
+fn check_triangle<T: Field>(
+    symmetry: Symmetry,
+    row: u64,
+    col: u64,
+    val: T,
+) -> Result<(), ReadErrorKind> {
+    if row < col {
+        return Err(ReadErrorKind::UpperTriangle { symmetry, row, col });
+    }
+    if symmetry == Symmetry::SkewSymmetric && row == col && val != T::ZERO {
+        return Err(ReadErrorKind::SkewDiagonal { row });
+    }
+    Ok(())
+}
+
+/// The offset of the line with entry `k`, from 0, of which there are more.
+#[cold]
+fn offset_of_entry(text: &[u8], k: usize) -> usize {
+    let mut cursor = Cursor::new(text);
+    for _ in 0..k {
+        cursor.seek_content();
+        cursor.skip_line();
+    }
+    cursor.seek_content();
+    cursor.offset()
+}
+
+impl<T> Entries<T> {
+    fn new() -> Self {
+        Self {
+            rows: Vec::new(),
+            cols: Vec::new(),
+            vals: Vec::new(),
+            n_stored: 0,
+        }
+    }
+
+    #[inline]
+    fn push(&mut self, row: u32, col: u32, val: T) {
+        self.rows.push(row);
+        self.cols.push(col);
+        self.vals.push(val);
+    }
+
+    fn append(&mut self, mut other: Self) {
+        self.rows.append(&mut other.rows);
+        self.cols.append(&mut other.cols);
+        self.vals.append(&mut other.vals);
+        self.n_stored += other.n_stored;
+    }
+}

@@ -1,0 +1,126 @@
+//! Matrix Market files: `.mtx`, plain or compressed with gzip.
+//!
+//! A file is read in one pass that never holds it whole: [`source`] delivers blocks of whole lines,
+//! [`header`] takes the first of them, [`body`] parses each block on all threads while the next one
+//! is read, [`number`] turns text into numbers, and [`expand`] makes the stored half of a symmetric
+//! matrix whole.
+//!
+//! The reader accepts what real tools write: comments, blank lines, tabs and carriage returns
+//! anywhere, any case in the header, Fortran's `D` exponents, SciPy's `unsigned-integer`. It refuses
+//! everything else with the file, the line, what was expected and what was found. Memory grows with
+//! the entries really present, never with the numbers that a header announces.
+//!
+//! Two rules are stricter than those of some readers, which would return a wrong matrix instead:
+//! values must be finite, and a file of a symmetric kind stores no entry above the diagonal (a
+//! reader that mirrors such entries doubles a matrix whose two triangles are both stored).
+
+mod body;
+mod error;
+mod expand;
+mod header;
+mod number;
+mod source;
+#[cfg(test)]
+mod tests;
+mod write;
+
+pub use error::{ReadError, ReadErrorKind, WriteError, WriteErrorKind};
+pub use header::{FieldKind, Format, Header, Symmetry};
+pub use write::{write_dense, write_dense_to, write_sparse, write_sparse_to};
+
+use crate::triplets::Triplets;
+use error::Located;
+use source::{Blocks, Cuts};
+use sparsefuse_kernels::Field;
+use std::path::Path;
+
+/// The matrix of a file, with both triangles of symmetric kinds filled in.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Content<T> {
+    /// From a `coordinate` file: the entries in the order of the file. Below the diagonal of a
+    /// symmetric kind each entry is followed by its mirror image.
+    Sparse(Triplets<T>),
+    /// From an `array` file.
+    Dense {
+        /// The number of rows.
+        n_rows: usize,
+        /// The number of columns.
+        n_cols: usize,
+        /// All elements, row by row.
+        vals: Vec<T>,
+    },
+}
+
+/// Reads the header of a file, plain or gzip, and nothing behind it.
+///
+/// # Errors
+/// If the file cannot be read, or has no valid header.
+pub fn read_header(path: impl AsRef<Path>) -> Result<Header, ReadError> {
+    let path = path.as_ref();
+    Blocks::open(path, Cuts::DEFAULT)
+        .and_then(|mut blocks| header::read(&mut blocks))
+        .map(|(header, _rest)| header)
+        .map_err(|error| error.in_file(&path.to_string_lossy()))
+}
+
+/// Reads a file; gzip is recognised by its first two bytes, whatever the name.
+///
+/// Real, integer and pattern files can be read into any `T` (a pattern's entries are 1), complex
+/// files only into complex ones. Text is rounded once, to the nearest element. The diagonal of a
+/// Hermitian file is taken as it stands.
+///
+/// # Errors
+/// If the file cannot be read, is malformed, or is complex where `T` is real.
+pub fn read<T: Field>(path: impl AsRef<Path>) -> Result<(Header, Content<T>), ReadError> {
+    let path = path.as_ref();
+    Blocks::open(path, Cuts::DEFAULT)
+        .and_then(read_blocks)
+        .map_err(|error| error.in_file(&path.to_string_lossy()))
+}
+
+/// Reads the bytes of a file, plain or gzip; `name` stands for the file in errors.
+///
+/// ```
+/// use sparsefuse_sparse::matrix_market::{Content, parse};
+/// let text = "%%MatrixMarket matrix coordinate real symmetric\n2 2 2\n1 1 4.0\n2 1 -1.0\n";
+/// let (header, content) = parse::<f64>(text.as_bytes(), "a.mtx")?;
+/// assert_eq!(header.n_stored, 2);
+/// let Content::Sparse(triplets) = content else { panic!() };
+/// let entries: Vec<_> = triplets.iter().collect();
+/// assert_eq!(entries, [(0, 0, 4.0), (1, 0, -1.0), (0, 1, -1.0)]);
+///
+/// let error = parse::<f64>(&text.as_bytes()[..60], "a.mtx").unwrap_err();
+/// assert_eq!(error.to_string(), "a.mtx:3: expected 2 entries, found 1 before the end of the file");
+/// # Ok::<(), sparsefuse_sparse::matrix_market::ReadError>(())
+/// ```
+///
+/// # Errors
+/// As [`read`], but for those of the file system.
+pub fn parse<T: Field>(bytes: &[u8], name: &str) -> Result<(Header, Content<T>), ReadError> {
+    parse_in(Cuts::DEFAULT, bytes).map_err(|error| error.in_file(name))
+}
+
+fn parse_in<T: Field>(cuts: Cuts, bytes: &[u8]) -> Result<(Header, Content<T>), Located> {
+    read_blocks(Blocks::new(bytes, cuts)?)
+}
+
+fn read_blocks<T: Field>(mut blocks: Blocks<'_>) -> Result<(Header, Content<T>), Located> {
+    let (header, rest) = header::read(&mut blocks)?;
+    header::check_element::<T>(&header)?;
+    let entries = body::read(&header, rest, &mut blocks)?;
+    let content = match header.format {
+        Format::Coordinate => Content::Sparse(Triplets::from_checked_parts(
+            header.n_rows,
+            header.n_cols,
+            entries.rows,
+            entries.cols,
+            entries.vals,
+        )),
+        Format::Array => Content::Dense {
+            n_rows: header.n_rows,
+            n_cols: header.n_cols,
+            vals: expand::to_row_major(&header, entries.vals),
+        },
+    };
+    Ok((header, content))
+}

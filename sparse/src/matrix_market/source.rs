@@ -1,0 +1,190 @@
+//! Where lines come from: a file or bytes, plain or gzip, delivered in blocks of whole lines.
+//!
+//! A block ends with a newline or with the file, so blocks can be parsed alone, and it knows the
+//! number of its first line, so errors can name theirs. No more is held than one block and the
+//! beginning of the next.
+
+use super::error::{Located, ReadErrorKind};
+use flate2::bufread::MultiGzDecoder;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+/// The length up to which every line is accepted, in bytes. A longer one is refused where it
+/// would make a block grow.
+pub(super) const LINE_LIMIT: usize = 1 << 20;
+
+/// The lengths into which a file is cut, in bytes. They have no influence on what is read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cuts {
+    /// What is read at once.
+    pub(super) block_len: usize,
+    /// What one thread parses at once.
+    pub(super) chunk_len: usize,
+}
+
+impl Cuts {
+    /// Large enough that the cost of a cut is lost in the noise, small enough for the L2 cache.
+    pub(super) const DEFAULT: Self = Self {
+        block_len: 4 << 20,
+        chunk_len: 128 << 10,
+    };
+}
+
+/// Some neighbouring lines of a file.
+#[derive(Debug)]
+pub(super) struct Block {
+    bytes: Vec<u8>,
+    /// How much of `bytes` has been used.
+    start: usize,
+    /// The number of the first line of `bytes`, from 1.
+    first_line: u64,
+}
+
+impl Block {
+    /// The lines not yet used.
+    pub(super) fn rest(&self) -> &[u8] {
+        &self.bytes[self.start..]
+    }
+
+    /// Marks the first `len` bytes of the rest as used.
+    pub(super) fn advance(&mut self, len: usize) {
+        self.start += len;
+    }
+
+    /// The number, from 1, of the line that holds byte `offset` of the rest.
+    pub(super) fn line_at(&self, offset: usize) -> u64 {
+        self.first_line + count_lines(&self.bytes[..self.start + offset])
+    }
+}
+
+/// The blocks of a file, in order.
+pub(super) struct Blocks<'a> {
+    reader: Box<dyn Read + Send + 'a>,
+    is_gzip: bool,
+    cuts: Cuts,
+    /// What was read behind the last whole line.
+    tail: Vec<u8>,
+    /// The number of the first line of `tail`, from 1.
+    line: u64,
+    /// The number of the last line delivered, from 1.
+    last_line: u64,
+}
+
+impl Blocks<'static> {
+    /// The blocks of the file at `path`.
+    pub(super) fn open(path: &Path, cuts: Cuts) -> Result<Self, Located> {
+        let file = File::open(path).map_err(|error| Located {
+            line: None,
+            kind: ReadErrorKind::Io(Arc::new(error)),
+        })?;
+        Self::new(BufReader::with_capacity(64 << 10, file), cuts)
+    }
+}
+
+impl<'a> Blocks<'a> {
+    /// The blocks of what `reader` delivers, decompressed if it begins like gzip.
+    pub(super) fn new(mut reader: impl BufRead + Send + 'a, cuts: Cuts) -> Result<Self, Located> {
+        const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
+        let is_gzip = match reader.fill_buf() {
+            Ok(bytes) => bytes.starts_with(&GZIP_MAGIC),
+            Err(error) => return Err(ReadErrorKind::Io(Arc::new(error)).at(1)),
+        };
+        let reader: Box<dyn Read + Send + 'a> = if is_gzip {
+            Box::new(MultiGzDecoder::new(reader))
+        } else {
+            Box::new(reader)
+        };
+        Ok(Self {
+            reader,
+            is_gzip,
+            cuts,
+            tail: Vec::new(),
+            line: 1,
+            last_line: 1,
+        })
+    }
+
+    /// The lengths into which the file is cut.
+    pub(super) fn cuts(&self) -> Cuts {
+        self.cuts
+    }
+
+    /// The next block, or none at the end of the file.
+    pub(super) fn next(&mut self) -> Result<Option<Block>, Located> {
+        let mut bytes = std::mem::take(&mut self.tail);
+        loop {
+            let n_read = match self.fill(&mut bytes) {
+                Ok(n_read) => n_read,
+                Err(error) => return Err(self.broken(error, &bytes)),
+            };
+            if n_read < self.cuts.block_len {
+                break; // The end of the file ends its last line.
+            }
+            let read = &bytes[bytes.len() - n_read..];
+            if let Some(newline) = read.iter().rposition(|&byte| byte == b'\n') {
+                self.tail = bytes.split_off(bytes.len() - n_read + newline + 1);
+                break;
+            }
+            if bytes.len() > LINE_LIMIT {
+                return Err(ReadErrorKind::LongLine { limit: LINE_LIMIT }.at(self.line));
+            }
+        }
+        if bytes.is_empty() {
+            return Ok(None);
+        }
+        let block = Block {
+            first_line: self.line,
+            start: 0,
+            bytes,
+        };
+        self.last_line = block.line_at(block.bytes.len() - 1);
+        self.line += count_lines(&block.bytes);
+        Ok(Some(block))
+    }
+
+    /// The number of the last line delivered, from 1; that of the file once [`Blocks::next`] has
+    /// returned none.
+    pub(super) fn last_line(&self) -> u64 {
+        self.last_line
+    }
+
+    /// Reads `block_len` bytes, or fewer at the end of the file.
+    fn fill(&mut self, bytes: &mut Vec<u8>) -> io::Result<usize> {
+        bytes.reserve(self.cuts.block_len);
+        (&mut self.reader)
+            .take(self.cuts.block_len as u64)
+            .read_to_end(bytes)
+    }
+
+    /// The error for a file that can be read no further than `bytes`.
+    fn broken(&self, error: io::Error, bytes: &[u8]) -> Located {
+        let error = Arc::new(error);
+        let kind = if self.is_gzip {
+            ReadErrorKind::Gzip(error)
+        } else {
+            ReadErrorKind::Io(error)
+        };
+        kind.at(self.line + count_lines(bytes))
+    }
+}
+
+/// Cuts text behind newlines into ranges of at least `chunk_len` bytes, but for the last.
+pub(super) fn chunks(text: &[u8], chunk_len: usize) -> Vec<Range<usize>> {
+    let mut ranges = Vec::with_capacity(text.len() / chunk_len + 1);
+    let mut start = 0;
+    while start < text.len() {
+        let least = text.len().min(start + chunk_len) - 1;
+        let newline = text[least..].iter().position(|&byte| byte == b'\n');
+        let end = newline.map_or(text.len(), |newline| least + newline + 1);
+        ranges.push(start..end);
+        start = end;
+    }
+    ranges
+}
+
+fn count_lines(bytes: &[u8]) -> u64 {
+    bytes.iter().filter(|&&byte| byte == b'\n').count() as u64
+}

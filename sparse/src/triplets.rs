@@ -1,0 +1,306 @@
+//! Triplets: the entries of a matrix as anyone may write them down, before assembly.
+//!
+//! What goes in is checked once: the three arrays have one length and every index lies inside the
+//! matrix, so assembly may rely on both. Order and duplicates are free; duplicates are summed at
+//! assembly.
+
+use std::fmt;
+
+/// The entries of a matrix in any order; entries at the same place are summed at assembly.
+///
+/// ```
+/// use sparsefuse_sparse::Triplets;
+/// let mut triplets = Triplets::new(2, 2)?;
+/// triplets.push(0, 0, 4.0)?;
+/// triplets.push(1, 0, -1.0)?;
+/// assert_eq!(triplets.iter().collect::<Vec<_>>(), [(0, 0, 4.0), (1, 0, -1.0)]);
+/// assert!(triplets.push(2, 0, 1.0).is_err());
+/// # Ok::<(), sparsefuse_sparse::TripletsError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Triplets<T> {
+    n_rows: usize,
+    n_cols: usize,
+    rows: Vec<u32>,
+    cols: Vec<u32>,
+    vals: Vec<T>,
+}
+
+/// Why entries were refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TripletsError {
+    op: &'static str,
+    kind: TripletsErrorKind,
+}
+
+/// The facts of a [`TripletsError`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TripletsErrorKind {
+    /// The matrix has more rows or columns than 32-bit indices can name.
+    TooLarge {
+        /// The number of rows asked for.
+        n_rows: usize,
+        /// The number of columns asked for.
+        n_cols: usize,
+    },
+    /// An entry lies outside the matrix.
+    Outside {
+        /// The row of the entry, from 0.
+        row: usize,
+        /// The column of the entry, from 0.
+        col: usize,
+        /// The number of rows of the matrix.
+        n_rows: usize,
+        /// The number of columns of the matrix.
+        n_cols: usize,
+    },
+    /// The three arrays differ in length.
+    Lengths {
+        /// The number of row indices.
+        n_row_indices: usize,
+        /// The number of column indices.
+        n_col_indices: usize,
+        /// The number of values.
+        n_vals: usize,
+    },
+}
+
+impl<T: Copy> Triplets<T> {
+    /// The largest number of rows, and of columns.
+    pub const MAX_LEN: usize = u32::MAX as usize;
+
+    /// A matrix without entries.
+    ///
+    /// # Errors
+    /// If a dimension is larger than [`Triplets::MAX_LEN`].
+    pub fn new(n_rows: usize, n_cols: usize) -> Result<Self, TripletsError> {
+        Self::from_parts(n_rows, n_cols, Vec::new(), Vec::new(), Vec::new())
+    }
+
+    /// A matrix with the entries `(rows[k], cols[k], vals[k])`, indices from 0.
+    ///
+    /// # Errors
+    /// If a dimension is larger than [`Triplets::MAX_LEN`], the arrays differ in length, or an
+    /// entry lies outside the matrix.
+    pub fn from_parts(
+        n_rows: usize,
+        n_cols: usize,
+        rows: Vec<u32>,
+        cols: Vec<u32>,
+        vals: Vec<T>,
+    ) -> Result<Self, TripletsError> {
+        check_parts(n_rows, n_cols, &rows, &cols, vals.len()).map_err(|kind| TripletsError {
+            op: "triplets",
+            kind,
+        })?;
+        Ok(Self::from_checked_parts(n_rows, n_cols, rows, cols, vals))
+    }
+
+    /// [`Triplets::from_parts`] for a caller that has made its checks.
+    pub(crate) fn from_checked_parts(
+        n_rows: usize,
+        n_cols: usize,
+        rows: Vec<u32>,
+        cols: Vec<u32>,
+        vals: Vec<T>,
+    ) -> Self {
+        debug_assert_eq!(
+            check_parts(n_rows, n_cols, &rows, &cols, vals.len()),
+            Ok(()),
+            "the caller has checked the parts"
+        );
+        Self {
+            n_rows,
+            n_cols,
+            rows,
+            cols,
+            vals,
+        }
+    }
+
+    /// Adds an entry, indices from 0.
+    ///
+    /// # Errors
+    /// If the entry lies outside the matrix.
+    pub fn push(&mut self, row: usize, col: usize, val: T) -> Result<(), TripletsError> {
+        if row >= self.n_rows || col >= self.n_cols {
+            return Err(TripletsError {
+                op: "triplets: push",
+                kind: TripletsErrorKind::Outside {
+                    row,
+                    col,
+                    n_rows: self.n_rows,
+                    n_cols: self.n_cols,
+                },
+            });
+        }
+        // Lossless: both are below a dimension, and dimensions fit in 32 bits.
+        self.rows.push(row as u32);
+        self.cols.push(col as u32);
+        self.vals.push(val);
+        Ok(())
+    }
+
+    /// The number of rows of the matrix.
+    #[must_use]
+    pub fn n_rows(&self) -> usize {
+        self.n_rows
+    }
+
+    /// The number of columns of the matrix.
+    #[must_use]
+    pub fn n_cols(&self) -> usize {
+        self.n_cols
+    }
+
+    /// The number of entries, duplicates counted each.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.vals.len()
+    }
+
+    /// Whether there is no entry.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.vals.is_empty()
+    }
+
+    /// The row of each entry, from 0.
+    #[must_use]
+    pub fn rows(&self) -> &[u32] {
+        &self.rows
+    }
+
+    /// The column of each entry, from 0.
+    #[must_use]
+    pub fn cols(&self) -> &[u32] {
+        &self.cols
+    }
+
+    /// The value of each entry.
+    #[must_use]
+    pub fn vals(&self) -> &[T] {
+        &self.vals
+    }
+
+    /// The entries `(row, col, val)` in the order they were given.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (u32, u32, T)> + '_ {
+        (0..self.len()).map(|k| (self.rows[k], self.cols[k], self.vals[k]))
+    }
+
+    /// The arrays of rows, columns and values.
+    #[must_use]
+    pub fn into_parts(self) -> (Vec<u32>, Vec<u32>, Vec<T>) {
+        (self.rows, self.cols, self.vals)
+    }
+}
+
+fn check_parts(
+    n_rows: usize,
+    n_cols: usize,
+    rows: &[u32],
+    cols: &[u32],
+    n_vals: usize,
+) -> Result<(), TripletsErrorKind> {
+    let max_len = Triplets::<f64>::MAX_LEN;
+    if n_rows > max_len || n_cols > max_len {
+        return Err(TripletsErrorKind::TooLarge { n_rows, n_cols });
+    }
+    if rows.len() != cols.len() || cols.len() != n_vals {
+        return Err(TripletsErrorKind::Lengths {
+            n_row_indices: rows.len(),
+            n_col_indices: cols.len(),
+            n_vals,
+        });
+    }
+    let outside = |(&row, &col): (&u32, &u32)| row as usize >= n_rows || col as usize >= n_cols;
+    match rows.iter().zip(cols).position(outside) {
+        None => Ok(()),
+        Some(k) => Err(TripletsErrorKind::Outside {
+            row: rows[k] as usize,
+            col: cols[k] as usize,
+            n_rows,
+            n_cols,
+        }),
+    }
+}
+
+impl TripletsError {
+    /// The facts, to match on.
+    #[must_use]
+    pub fn kind(&self) -> &TripletsErrorKind {
+        &self.kind
+    }
+}
+
+impl fmt::Display for TripletsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.op, self.kind)
+    }
+}
+
+impl fmt::Display for TripletsErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooLarge { n_rows, n_cols } => write!(
+                f,
+                "expected at most {} rows and columns, found {n_rows} x {n_cols}",
+                u32::MAX
+            ),
+            Self::Outside {
+                row,
+                col,
+                n_rows,
+                n_cols,
+            } => write!(
+                f,
+                "the entry ({row}, {col}) lies outside the {n_rows} x {n_cols} matrix"
+            ),
+            Self::Lengths {
+                n_row_indices,
+                n_col_indices,
+                n_vals,
+            } => write!(
+                f,
+                "expected three arrays of one length, found {n_row_indices} rows, \
+                 {n_col_indices} columns and {n_vals} values"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for TripletsError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check<T: fmt::Debug>(result: Result<T, TripletsError>, message: &str) {
+        assert_eq!(result.unwrap_err().to_string(), message);
+    }
+
+    #[test]
+    fn refuses_what_lies_outside() {
+        let mut triplets = Triplets::new(2, 3).unwrap();
+        triplets.push(1, 2, 5.0f32).unwrap();
+        check(
+            triplets.push(1, 3, 1.0),
+            "triplets: push: the entry (1, 3) lies outside the 2 x 3 matrix",
+        );
+        check(
+            Triplets::from_parts(2, 2, vec![0, 2], vec![0, 0], vec![1.0, 2.0]),
+            "triplets: the entry (2, 0) lies outside the 2 x 2 matrix",
+        );
+        check(
+            Triplets::from_parts(2, 2, vec![0], vec![], vec![1.0, 2.0]),
+            "triplets: expected three arrays of one length, found 1 rows, 0 columns and 2 values",
+        );
+        check(
+            Triplets::<f64>::new(1 << 32, 1),
+            "triplets: expected at most 4294967295 rows and columns, found 4294967296 x 1",
+        );
+        assert_eq!(triplets.len(), 1);
+        assert_eq!(triplets.into_parts(), (vec![1], vec![2], vec![5.0]));
+    }
+}
