@@ -2,3 +2,16 @@
 
 pub(crate) mod double;
 pub(crate) mod single;
+
+mod arithmetic;
+mod complex;
+mod erf;
+mod exp;
+mod hypot;
+mod log;
+mod payne_hanek;
+mod pow;
+mod trig;
+
+#[cfg(test)]
+mod tests;
