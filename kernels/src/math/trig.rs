@@ -176,10 +176,11 @@ fn with_quadrant_sign(x: f64, quadrant: u64) -> f64 {
 /// Sine and cosine of the reduced argument.
 #[inline(always)]
 fn kernels(r: &Reduced) -> (f64, f64) {
-    let z = r.high * r.high;
+    let (z, z_low) = two_product(r.high, r.high);
     let low = (-0.5 * z).mul_add(r.low, r.low);
     let sin = r.high + (z * r.high).mul_add(polynomial(z, SIN), low);
     let (most, rest) = fast_two_sum(1.0, -0.5 * z);
-    let curve = (z * z).mul_add(polynomial(z, COS), -r.high * r.low);
+    let linear = (-r.high).mul_add(r.low, -0.5 * z_low);
+    let curve = (z * z).mul_add(polynomial(z, COS), linear);
     (sin, most + (rest + curve))
 }

@@ -1,0 +1,5 @@
+//! The elementary functions against an oracle in arbitrary precision, and their special cases.
+
+mod oracle;
+mod real;
+mod special;
