@@ -67,7 +67,8 @@ impl Oracle {
     }
 
     pub(super) fn hypot(&mut self, x: &BigFloat, y: &BigFloat) -> BigFloat {
-        let squares = x.mul_full_prec(x).add_full_prec(&y.mul_full_prec(y));
+        let square = |x: &BigFloat| x.mul(x, BITS, ROUNDING);
+        let squares = square(x).add(&square(y), BITS, ROUNDING);
         squares.sqrt(BITS, ROUNDING)
     }
 }
