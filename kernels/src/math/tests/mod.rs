@@ -1,5 +1,6 @@
 //! The elementary functions against an oracle in arbitrary precision, and their special cases.
 
+mod complex;
 mod oracle;
 mod real;
 mod special;
