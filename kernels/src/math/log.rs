@@ -4,7 +4,7 @@
 //! `log m = 2 (s + s^3/3 + s^5/5 + ...)` with `s = (m - 1) / (m + 1)`; see Muller, *Elementary
 //! Functions*. The tails of the series are replaced by minimax polynomials in `z = s^2`.
 
-use super::arithmetic::{fast_two_sum, multiply, polynomial, two_sum};
+use super::arithmetic::{fast_two_sum, multiply, polynomial};
 
 /// The upper 42 bits of ln 2: `k` times it is exact.
 const LN_2_HIGH: f64 = 0.6931471805598903;
@@ -70,16 +70,17 @@ pub(super) fn log2_extended(x: f64) -> (f64, f64) {
     let f = m - 1.0;
     let (sum, error) = fast_two_sum(2.0, f);
     let inverse = 1.0 / sum;
-    let s_high = f * inverse;
-    let rest = (-s_high).mul_add(error, (-s_high).mul_add(sum, f));
-    let s = fast_two_sum(s_high, rest * inverse);
+    let quotient = f * inverse;
+    let rest = (-quotient).mul_add(error, (-quotient).mul_add(sum, f));
+    let s = (quotient, rest * inverse);
     let z = multiply(s, s);
     let (second, error) = fast_two_sum(LOG2_SECOND.0, z.0 * polynomial(z.0, LOG2_TAIL));
     let (high, low) = multiply(z, (second, error + LOG2_SECOND.1));
     let (first, error) = fast_two_sum(LOG2_FIRST.0, high);
     let (high, low) = multiply(s, (first, error + (low + LOG2_FIRST.1)));
-    let (sum, error) = two_sum(k, high);
-    fast_two_sum(sum, error + low)
+    // k is 0 or larger than the logarithm of m.
+    let (sum, error) = fast_two_sum(k, high);
+    (sum, error + low)
 }
 
 /// `(k, m)` with `x = 2^k m`, for a positive finite `x`.

@@ -54,8 +54,8 @@ fn positive_pow(x: f64, y: f64) -> f64 {
     let exponent = clamp(high, -1100.0, 1100.0);
     let low = if exponent == high { low } else { 0.0 };
     let k = round(exponent);
-    let (high, low) = fast_two_sum(exponent - k, low);
-    let (high, low) = multiply((high, low), (LN_2, LN_2_LOW));
+    let (high, low) = multiply((exponent - k, low), (LN_2, LN_2_LOW));
+    let (high, low) = fast_two_sum(high, low);
     scale(exp_reduced(high, low), k)
 }
 
