@@ -3,7 +3,7 @@
 //! The result is that of the `f64` function, rounded once more: the error stays below 0.51 ulp, and
 //! overflow and underflow need no care of their own.
 
-use super::double;
+use super::{double, trig};
 use num_complex::Complex;
 
 /// The number in double precision.
@@ -40,6 +40,18 @@ pub(crate) fn sin(x: f32) -> f32 {
 #[inline(always)]
 pub(crate) fn cos(x: f32) -> f32 {
     double::cos(f64::from(x)) as f32
+}
+
+/// `y[i] = sin(x[i])`; the slices have the same length.
+#[inline(always)]
+pub(crate) fn sin_block(x: &[f32], y: &mut [f32]) {
+    trig::block(x, y, trig::sin_small, trig::sin_large, |y| y as f32);
+}
+
+/// `y[i] = cos(x[i])`; the slices have the same length.
+#[inline(always)]
+pub(crate) fn cos_block(x: &[f32], y: &mut [f32]) {
+    trig::block(x, y, trig::cos_small, trig::cos_large, |y| y as f32);
 }
 
 /// The hyperbolic tangent.

@@ -68,28 +68,34 @@ pub(crate) fn cos(x: f64) -> f64 {
 /// `y[i] = sin(x[i])`; the slices have the same length.
 #[inline(always)]
 pub(crate) fn sin_block(x: &[f64], y: &mut [f64]) {
-    block(x, y, sin_small, sin_large);
+    block(x, y, sin_small, sin_large, |y| y);
 }
 
 /// `y[i] = cos(x[i])`; the slices have the same length.
 #[inline(always)]
 pub(crate) fn cos_block(x: &[f64], y: &mut [f64]) {
-    block(x, y, cos_small, cos_large);
+    block(x, y, cos_small, cos_large, |y| y);
 }
 
 /// `small` on everything in a loop without branches, then `large` where it is due.
 #[inline(always)]
-fn block(x: &[f64], y: &mut [f64], small: impl Fn(f64) -> f64, large: impl Fn(f64) -> f64) {
+pub(super) fn block<T: Copy + Into<f64>>(
+    x: &[T],
+    y: &mut [T],
+    small: impl Fn(f64) -> f64,
+    large: impl Fn(f64) -> f64,
+    narrow: impl Fn(f64) -> T,
+) {
     assert_eq!(x.len(), y.len());
     let mut any_large = 0;
     for i in 0..x.len() {
-        y[i] = small(x[i]);
-        any_large |= u64::from(is_large(x[i]));
+        y[i] = narrow(small(x[i].into()));
+        any_large |= u64::from(is_large(x[i].into()));
     }
     if any_large != 0 {
         for i in 0..x.len() {
-            if is_large(x[i]) {
-                y[i] = large(x[i]);
+            if is_large(x[i].into()) {
+                y[i] = narrow(large(x[i].into()));
             }
         }
     }
@@ -102,21 +108,24 @@ fn is_large(x: f64) -> bool {
     x.abs().to_bits() > BITS
 }
 
+/// The sine for `|x| <= LARGE`.
 #[inline(always)]
-fn sin_small(x: f64) -> f64 {
+pub(super) fn sin_small(x: f64) -> f64 {
     let sin = sin_reduced(&reduce(x));
     // Keep the sign of zero.
     if x == 0.0 { x } else { sin }
 }
 
+/// The cosine for `|x| <= LARGE`.
 #[inline(always)]
-fn cos_small(x: f64) -> f64 {
+pub(super) fn cos_small(x: f64) -> f64 {
     cos_reduced(&reduce(x))
 }
 
+/// The sine for every `x` beyond.
 #[cold]
 #[inline(never)]
-fn sin_large(x: f64) -> f64 {
+pub(super) fn sin_large(x: f64) -> f64 {
     if x.is_finite() {
         sin_reduced(&payne_hanek::reduce(x))
     } else {
@@ -124,9 +133,10 @@ fn sin_large(x: f64) -> f64 {
     }
 }
 
+/// The cosine for every `x` beyond.
 #[cold]
 #[inline(never)]
-fn cos_large(x: f64) -> f64 {
+pub(super) fn cos_large(x: f64) -> f64 {
     if x.is_finite() {
         cos_reduced(&payne_hanek::reduce(x))
     } else {
