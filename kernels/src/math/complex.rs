@@ -5,7 +5,7 @@
 
 use super::arithmetic::{power_of_two, round};
 use super::exp::{exp_parts, sinh_cosh};
-use super::hypot::{atan2, hypot, log_hypot, shift};
+use super::polar::{atan2, hypot, log_hypot, shift};
 use super::trig::{cos, sin};
 use num_complex::Complex;
 

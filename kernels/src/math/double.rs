@@ -7,7 +7,7 @@ pub(crate) use super::complex::{
 };
 pub(crate) use super::erf::erf;
 pub(crate) use super::exp::{exp, tanh};
-pub(crate) use super::hypot::hypot;
+pub(crate) use super::polar::hypot;
 pub(crate) use super::log::log;
 pub(crate) use super::pow::pow;
 pub(crate) use super::trig::{cos, cos_block, sin, sin_block};

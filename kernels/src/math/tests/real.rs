@@ -134,12 +134,12 @@ fn angles() -> Vec<f64> {
 
 #[test]
 fn sin_is_accurate() {
-    check_unary!(sin, 0.7, angles());
+    check_unary!(sin, 0.8, angles());
 }
 
 #[test]
 fn cos_is_accurate() {
-    check_unary!(cos, 0.7, angles());
+    check_unary!(cos, 0.8, angles());
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn tanh_is_accurate() {
 fn erf_is_accurate() {
     let ranges = [(-1.0, 1.0), (0.9, 1.2), (-6.5, 6.5)];
     let points = points(1500, &ranges, (-80, 2), &[0.0, 1.0, 5.92, 5.95, 1e-300]);
-    check_unary!(erf, 1.4, points);
+    check_unary!(erf, 1.5, points);
 }
 
 #[test]

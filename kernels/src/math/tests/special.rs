@@ -1,7 +1,7 @@
 //! Special cases: zeros, infinities, NaN, exact results, and the cases of IEEE 754 for pow, hypot
 //! and atan2. Everything is compared bit by bit, NaN too: these functions return one NaN only.
 
-use crate::math::hypot::atan2;
+use crate::math::polar::atan2;
 use crate::math::{double, single};
 use std::f64::consts::{FRAC_PI_2, FRAC_PI_4, PI};
 
