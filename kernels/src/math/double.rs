@@ -7,7 +7,12 @@ pub(crate) use super::complex::{
 };
 pub(crate) use super::erf::erf;
 pub(crate) use super::exp::{exp, tanh};
-pub(crate) use super::polar::hypot;
 pub(crate) use super::log::log;
+pub(crate) use super::polar::hypot;
 pub(crate) use super::pow::pow;
-pub(crate) use super::trig::{cos, cos_block, sin, sin_block};
+pub(crate) use super::trig::{cos, sin};
+#[cfg_attr(
+    not(test),
+    expect(unused_imports, reason = "for the loops of the block executor")
+)]
+pub(crate) use super::trig::{cos_block, sin_block};

@@ -50,15 +50,15 @@
 pub(crate) mod double;
 pub(crate) mod single;
 
+mod arithmetic;
+mod complex;
+mod erf;
 mod exp;
 mod log;
-mod pow;
-mod erf;
-mod trig;
 mod payne_hanek;
 mod polar;
-mod complex;
-mod arithmetic;
+mod pow;
+mod trig;
 
 #[cfg(test)]
 mod tests;
