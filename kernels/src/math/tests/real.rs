@@ -1,0 +1,194 @@
+//! Accuracy of the real functions. The bounds are the measured errors, rounded up; the table in
+//! [`crate::math`] lists them.
+
+use super::oracle::{Bits, DOUBLE, Oracle, SINGLE, big, points, ulps};
+use crate::math::{double, single};
+use astro_float_num::BigFloat;
+
+/// Checks one function of `N` arguments in both precisions; `bound` is that of `f64`.
+fn check<const N: usize>(
+    name: &str,
+    bound: f64,
+    (of_f64, of_f32): (impl Fn([f64; N]) -> f64, impl Fn([f32; N]) -> f32),
+    exact: impl Fn(&mut Oracle, [BigFloat; N]) -> BigFloat,
+    points: &[[f64; N]],
+) {
+    let mut oracle = Oracle::new();
+    let (mut worst, mut worst_at) = (0.0, [0.0; N]);
+    for &x in points {
+        let error = ulps(DOUBLE, of_f64(x), &exact(&mut oracle, x.map(big)));
+        if error > worst || error.is_nan() {
+            (worst, worst_at) = (error, x);
+        }
+    }
+    println!("{name} f64: {worst:.3} ulp at {worst_at:?}");
+    assert!(worst <= bound, "{name} f64: {worst} ulp at {worst_at:?}");
+
+    let (mut worst, mut worst_at) = (0.0, [0.0; N]);
+    for x in points.iter().step_by(7).map(|x| x.map(|x| x as f32)) {
+        if !x.iter().all(|x| x.is_finite() && *x != 0.0) {
+            continue;
+        }
+        let want = exact(&mut oracle, x.map(f64::from).map(big));
+        let error = ulps(SINGLE, f64::from(of_f32(x)), &want);
+        if error > worst || error.is_nan() {
+            (worst, worst_at) = (error, x);
+        }
+    }
+    println!("{name} f32: {worst:.3} ulp at {worst_at:?}");
+    assert!(worst <= 0.51, "{name} f32: {worst} ulp at {worst_at:?}");
+}
+
+/// Checks a function of one argument.
+macro_rules! check_unary {
+    ($name:ident, $bound:expr, $points:expr) => {{
+        let points: Vec<[f64; 1]> = $points.iter().map(|x| [*x]).collect();
+        let ours = (
+            |[x]: [f64; 1]| double::$name(x),
+            |[x]: [f32; 1]| single::$name(x),
+        );
+        check(
+            stringify!($name),
+            $bound,
+            ours,
+            |oracle, [x]| oracle.$name(&x),
+            &points,
+        );
+    }};
+}
+
+/// Checks a function of two arguments.
+macro_rules! check_binary {
+    ($name:ident, $bound:expr, $points:expr) => {{
+        let ours = (
+            |[x, y]: [f64; 2]| double::$name(x, y),
+            |[x, y]: [f32; 2]| single::$name(x, y),
+        );
+        check(
+            stringify!($name),
+            $bound,
+            ours,
+            |oracle, [x, y]| oracle.$name(&x, &y),
+            $points,
+        );
+    }};
+}
+
+#[test]
+fn exp_is_accurate() {
+    let ranges = [(-1.0, 1.0), (-0.4, 0.4), (-746.0, 710.0), (-745.2, -708.0)];
+    let anchors = [
+        0.0,
+        1.0,
+        709.782712893384,
+        745.1332191019411,
+        708.3964185322641,
+        0.34657359,
+    ];
+    let points = points(4000, &ranges, (-80, 9), &anchors);
+    check_unary!(exp, 0.8, points);
+}
+
+#[test]
+fn log_is_accurate() {
+    let ranges = [(0.0, 2.0), (0.7, 1.42), (0.99, 1.01), (0.0, 1e3)];
+    let anchors = [
+        1.0,
+        0.5f64.sqrt(),
+        2f64.sqrt(),
+        5e-324,
+        f64::MIN_POSITIVE,
+        f64::MAX,
+    ];
+    let mut points = points(4000, &ranges, (-1074, 1023), &anchors);
+    points.retain(|x| *x > 0.0 && x.is_finite());
+    check_unary!(log, 0.9, points);
+}
+
+/// Large arguments, and doubles close to multiples of pi/2 (the last anchor is the closest of all,
+/// by Kahan and McDonald).
+fn angles() -> Vec<f64> {
+    let quarter = std::f64::consts::FRAC_PI_2;
+    let anchors = [
+        0.0,
+        0.5 * quarter,
+        quarter,
+        2.0 * quarter,
+        3.0 * quarter,
+        11.0,
+        22.0,
+        355.0,
+        1e22,
+        2f64.powi(30),
+        2f64.powi(1023),
+        f64::MAX,
+        6381956970095103.0 * 2f64.powi(797),
+    ];
+    let ranges = [(-0.8, 0.8), (-7.0, 7.0), (-1e6, 1e6), (-2e9, 2e9)];
+    let mut points = points(2500, &ranges, (-60, 1023), &anchors);
+    points.extend((1..600).map(|k| quarter * f64::from(k)));
+    points.extend((1..300).map(|k| quarter * f64::from(k * 3_571_429)));
+    points.retain(|x| x.is_finite());
+    points
+}
+
+#[test]
+fn sin_is_accurate() {
+    check_unary!(sin, 0.8, angles());
+}
+
+#[test]
+fn cos_is_accurate() {
+    check_unary!(cos, 0.8, angles());
+}
+
+#[test]
+fn tanh_is_accurate() {
+    let ranges = [(-0.5, 0.5), (-2.0, 2.0), (-22.0, 22.0)];
+    let points = points(
+        900,
+        &ranges,
+        (-80, 4),
+        &[0.0, 0.1732867951, 19.0, 20.0, 1e-300],
+    );
+    check_unary!(tanh, 0.7, points);
+}
+
+#[test]
+fn erf_is_accurate() {
+    let ranges = [(-1.0, 1.0), (0.9, 1.2), (-6.5, 6.5)];
+    let points = points(1500, &ranges, (-80, 2), &[0.0, 1.0, 5.92, 5.95, 1e-300]);
+    check_unary!(erf, 1.5, points);
+}
+
+#[test]
+fn pow_is_accurate() {
+    let mut bits = Bits(3);
+    let mut pairs = Vec::new();
+    for _ in 0..3000 {
+        pairs.push([bits.uniform(0.0, 3.0), bits.uniform(-20.0, 20.0)]);
+        pairs.push([bits.spread(-60, 60).abs(), bits.uniform(-10.0, 10.0)]);
+        // Results of every size, up to overflow and down to underflow.
+        let x = bits.spread(-1074, 1023).abs();
+        pairs.push([x, bits.uniform(-1075.0, 1024.0) / x.log2()]);
+        let x = 1.0 + bits.spread(-52, -3);
+        pairs.push([x, bits.uniform(-1075.0, 1024.0) / x.log2()]);
+        pairs.push([bits.uniform(0.7, 1.42), bits.spread(-40, 8)]);
+    }
+    pairs.retain(|[x, y]| *x > 0.0 && y.is_finite());
+    check_binary!(pow, 0.8, &pairs);
+}
+
+#[test]
+fn hypot_is_accurate() {
+    let mut bits = Bits(5);
+    let mut pairs = Vec::new();
+    for _ in 0..4000 {
+        pairs.push([bits.uniform(-2.0, 2.0), bits.uniform(-2.0, 2.0)]);
+        let x = bits.spread(-1074, 1022);
+        pairs.push([x, x * bits.uniform(0.0, 2.0)]);
+        pairs.push([bits.spread(-1074, 1023), bits.spread(-1074, 1023)]);
+    }
+    pairs.retain(|[_, y]| y.is_finite());
+    check_binary!(hypot, 1.2, &pairs);
+}
