@@ -5,6 +5,7 @@ mod elementwise;
 mod errors;
 mod fusion;
 mod programs;
+mod random;
 mod reductions;
 mod views;
 
