@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Where the values of an operand come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Origin {
+pub(crate) enum Origin {
     Array,
     Scalar,
     Number,
@@ -17,7 +17,7 @@ pub enum Origin {
 
 /// What a task computes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Operation {
+pub(crate) enum Operation {
     Unary(UnaryOp),
     Cast(DType),
     Binary(BinaryOp),
@@ -35,7 +35,7 @@ pub enum Operation {
 }
 
 /// The body of an operation on operands of the given types and origins; the result comes last.
-pub fn body(operation: &Operation, operands: &[(DType, Origin)]) -> Arc<Body> {
+pub(crate) fn body(operation: &Operation, operands: &[(DType, Origin)]) -> Arc<Body> {
     type Key = (Operation, Vec<(DType, Origin)>);
     static BODIES: Mutex<BTreeMap<Key, Arc<Body>>> = Mutex::new(BTreeMap::new());
     let mut bodies = BODIES.lock().unwrap_or_else(PoisonError::into_inner);

@@ -5,7 +5,7 @@ use crate::reference;
 use crate::run::{self, Seen, Setup, is_same};
 
 /// Runs a program in a setup; what its ranks saw, or what is wrong with it.
-pub fn check(program: &Program, setup: &Setup) -> Result<Vec<Seen>, String> {
+pub(crate) fn check(program: &Program, setup: &Setup) -> Result<Vec<Seen>, String> {
     let (steps, expected) = reference::run(program);
     let ranks = run::run(&steps, setup).map_err(|error| error.to_string())?;
     for (rank, seen) in ranks.iter().enumerate() {

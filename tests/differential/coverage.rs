@@ -7,14 +7,14 @@ use std::collections::BTreeSet;
 
 /// The pairs of steps and features of setups that have been run.
 #[derive(Debug, Default)]
-pub struct Coverage {
+pub(crate) struct Coverage {
     seen: BTreeSet<(&'static str, String)>,
     trace_hits: u64,
     messages: u64,
 }
 
 impl Coverage {
-    pub fn add(&mut self, program: &Program, setup: &Setup, seen: &[Seen]) {
+    pub(crate) fn add(&mut self, program: &Program, setup: &Setup, seen: &[Seen]) {
         let features = features(setup);
         for step in &program.steps {
             for feature in &features {
@@ -30,7 +30,7 @@ impl Coverage {
     /// # Panics
     ///
     /// If something has never been tried.
-    pub fn assert_complete(&self) {
+    pub(crate) fn assert_complete(&self) {
         let mut wanted: Vec<String> = ["fusion true", "fusion false", "Blocks", "Reference"]
             .map(String::from)
             .to_vec();

@@ -8,13 +8,13 @@ use sparsefuse::runtime::{Config, Executor};
 
 /// Random numbers, counted from a seed.
 #[derive(Clone, Debug)]
-pub struct Dice {
+pub(crate) struct Dice {
     seed: u64,
     drawn: u64,
 }
 
 impl Dice {
-    pub fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self { seed, drawn: 0 }
     }
 
@@ -42,7 +42,7 @@ impl Dice {
 const VARS: usize = 14;
 
 /// A program, and nothing else, from a seed.
-pub fn program(seed: u64) -> Program {
+pub(crate) fn program(seed: u64) -> Program {
     let mut dice = Dice::new(seed);
     let tile_len = dice.pick(&[1, 2, 3, 4, 4, 5, 7, 8, 15, 16, 17, 32, 64, 100, 1024]);
     let mut author = Author::new(dice, tile_len);
@@ -93,7 +93,7 @@ impl Author {
         } else {
             200
         };
-        let mut length = |dice: &mut Dice| {
+        let length = |dice: &mut Dice| {
             let n = dice.pick(&lengths).min(most);
             if long { n.max(12) } else { n }
         };
@@ -585,7 +585,7 @@ impl Author {
 }
 
 /// The setup that all others are compared with.
-pub fn base(tile_len: usize) -> Setup {
+pub(crate) fn base(tile_len: usize) -> Setup {
     let config = Config {
         tile_len,
         fusion: false,
@@ -597,7 +597,7 @@ pub fn base(tile_len: usize) -> Setup {
 }
 
 /// A random setup.
-pub fn setup(seed: u64, tile_len: usize) -> Setup {
+pub(crate) fn setup(seed: u64, tile_len: usize) -> Setup {
     let mut dice = Dice::new(seed);
     let window = dice.pick(&[1, 2, 3, 5, 8, 128, 128, 128]);
     let config = Config {

@@ -8,18 +8,18 @@
 use sparsefuse::kernels::{BinaryOp, DType, Element, ReduceOp, UnaryOp, Value, random, scalar};
 
 /// The number of a variable: an array, a single element or a matrix.
-pub type Var = u32;
+pub(crate) type Var = u32;
 
 /// Steps, and the tile length that is part of their meaning.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Program {
-    pub tile_len: usize,
-    pub steps: Vec<Step>,
+pub(crate) struct Program {
+    pub(crate) tile_len: usize,
+    pub(crate) steps: Vec<Step>,
 }
 
 /// An operand of an elementwise step.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Operand {
+pub(crate) enum Operand {
     Of(Var),
     /// [`number`] with this choice, of the type that the other operands have.
     Number(u32),
@@ -27,16 +27,16 @@ pub enum Operand {
 
 /// Every `step`-th index of `start..end` of dimension `dim`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Range {
-    pub dim: usize,
-    pub start: usize,
-    pub end: usize,
-    pub step: isize,
+pub(crate) struct Range {
+    pub(crate) dim: usize,
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+    pub(crate) step: isize,
 }
 
 /// Where a matrix has its entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pattern {
+pub(crate) enum Pattern {
     /// Next to the diagonal.
     Banded,
     /// A few in some rows, none in others.
@@ -53,7 +53,7 @@ pub enum Pattern {
 
 /// Which elements a new array has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Flavour {
+pub(crate) enum Flavour {
     /// Ordinary numbers of both signs.
     Smooth,
     /// Small whole numbers, many of them equal.
@@ -64,7 +64,7 @@ pub enum Flavour {
 
 /// One line of a program.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Step {
+pub(crate) enum Step {
     /// A new array from host data.
     Data {
         out: Var,
@@ -248,7 +248,7 @@ pub enum Step {
 
 impl Step {
     /// The names of all kinds of steps.
-    pub const KINDS: [&'static str; 35] = [
+    pub(crate) const KINDS: [&'static str; 35] = [
         "Data",
         "Fill",
         "Index",
@@ -287,7 +287,7 @@ impl Step {
     ];
 
     /// The name of the kind of this step.
-    pub fn kind(&self) -> &'static str {
+    pub(crate) fn kind(&self) -> &'static str {
         let text = format!("{self:?}");
         let name = text.split([' ', '{']).next().unwrap_or_default();
         Self::KINDS
@@ -298,13 +298,13 @@ impl Step {
 }
 
 /// The element types of programs.
-pub const DTYPES: [DType; 9] = DType::ALL;
+pub(crate) const DTYPES: [DType; 9] = DType::ALL;
 
 /// The element types of matrices.
-pub const MATRIX_DTYPES: [DType; 4] = [DType::F64, DType::F32, DType::ComplexF64, DType::I64];
+pub(crate) const MATRIX_DTYPES: [DType; 4] = [DType::F64, DType::F32, DType::ComplexF64, DType::I64];
 
 /// A number for a step: special ones first, then ordinary ones.
-pub fn number(dtype: DType, choice: u32) -> Value {
+pub(crate) fn number(dtype: DType, choice: u32) -> Value {
     let real = |k: u32| -> f64 {
         const SPECIAL: [f64; 12] = [
             0.0,
@@ -336,7 +336,7 @@ pub fn number(dtype: DType, choice: u32) -> Value {
 }
 
 /// Element `index` of an array of host data.
-pub fn element(dtype: DType, flavour: Flavour, seed: u64, index: usize) -> Value {
+pub(crate) fn element(dtype: DType, flavour: Flavour, seed: u64, index: usize) -> Value {
     let bits = random::bits(seed, index as u64);
     match flavour {
         Flavour::Smooth => number(dtype, 12 + (bits % 1000) as u32),
@@ -359,7 +359,7 @@ pub fn element(dtype: DType, flavour: Flavour, seed: u64, index: usize) -> Value
 }
 
 /// The columns of a row of a matrix, ascending.
-pub fn columns(pattern: Pattern, seed: u64, row: usize, [_, n_cols]: [usize; 2]) -> Vec<usize> {
+pub(crate) fn columns(pattern: Pattern, seed: u64, row: usize, [_, n_cols]: [usize; 2]) -> Vec<usize> {
     let keep = |column: usize, chance: u64| {
         random::bits(seed, (row * n_cols + column) as u64) % 100 < chance
     };

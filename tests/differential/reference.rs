@@ -9,46 +9,46 @@ use std::collections::BTreeMap;
 
 /// The variables of a program while it runs.
 #[derive(Clone, Debug)]
-pub struct World {
+pub(crate) struct World {
     tile_len: usize,
     stores: Vec<Vec<Value>>,
-    pub vars: BTreeMap<Var, Entry>,
+    pub(crate) vars: BTreeMap<Var, Entry>,
 }
 
 /// A variable.
 #[derive(Clone, Debug)]
-pub enum Entry {
+pub(crate) enum Entry {
     Array(Array),
     Matrix(Matrix),
 }
 
 /// Some elements of a store.
 #[derive(Clone, Debug)]
-pub struct Array {
-    pub dtype: DType,
-    pub shape: Vec<usize>,
+pub(crate) struct Array {
+    pub(crate) dtype: DType,
+    pub(crate) shape: Vec<usize>,
     store: usize,
     /// Where in the store each element is, row-major.
     index: Vec<usize>,
     /// Whether it is the whole store as it is.
-    pub is_whole: bool,
+    pub(crate) is_whole: bool,
     /// Whether it was made by slices with ascending steps alone, so that it can be written.
-    pub is_slice: bool,
+    pub(crate) is_slice: bool,
 }
 
 /// A sparse matrix.
 #[derive(Clone, Debug)]
-pub struct Matrix {
-    pub shape: [usize; 2],
+pub(crate) struct Matrix {
+    pub(crate) shape: [usize; 2],
     rows: Vec<Vec<usize>>,
-    pub vals: Array,
+    pub(crate) vals: Array,
 }
 
 /// What a program shows of itself: the elements of one variable.
-pub type Observation = Vec<Value>;
+pub(crate) type Observation = Vec<Value>;
 
 /// A program cut down to the steps that make sense, and what each of them shows.
-pub fn run(program: &Program) -> (Vec<Step>, Vec<Observation>) {
+pub(crate) fn run(program: &Program) -> (Vec<Step>, Vec<Observation>) {
     let mut world = World::new(program.tile_len);
     let (mut steps, mut observations) = (Vec::new(), Vec::new());
     for step in &program.steps {
@@ -70,7 +70,7 @@ pub fn run(program: &Program) -> (Vec<Step>, Vec<Observation>) {
 const MOST: usize = 6000;
 
 impl World {
-    pub fn new(tile_len: usize) -> Self {
+    pub(crate) fn new(tile_len: usize) -> Self {
         Self {
             tile_len,
             stores: Vec::new(),
@@ -78,7 +78,7 @@ impl World {
         }
     }
 
-    pub fn array(&self, var: Var) -> Option<&Array> {
+    pub(crate) fn array(&self, var: Var) -> Option<&Array> {
         match self.vars.get(&var)? {
             Entry::Array(array) => Some(array),
             Entry::Matrix(_) => None,
@@ -115,7 +115,7 @@ impl World {
     }
 
     /// Runs a step, and returns what it shows; `None`, and nothing happens, if it makes no sense.
-    pub fn apply(&mut self, step: &Step) -> Option<Option<Observation>> {
+    pub(crate) fn apply(&mut self, step: &Step) -> Option<Option<Observation>> {
         match step {
             Step::Data {
                 out,
@@ -617,7 +617,7 @@ impl Array {
     }
 
     /// Whether a task may write through it.
-    pub fn is_writable(&self) -> bool {
+    pub(crate) fn is_writable(&self) -> bool {
         self.is_slice
     }
 

@@ -15,24 +15,24 @@ use std::sync::Arc;
 
 /// On what a program runs.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Setup {
-    pub ranks: usize,
-    pub config: Config,
+pub(crate) struct Setup {
+    pub(crate) ranks: usize,
+    pub(crate) config: Config,
 }
 
 /// What one rank has seen.
 #[derive(Clone, Debug)]
-pub struct Seen {
-    pub observations: Vec<Result<Observation, Error>>,
-    pub counters: Counters,
+pub(crate) struct Seen {
+    pub(crate) observations: Vec<Result<Observation, Error>>,
+    pub(crate) counters: Counters,
     /// Bytes in use after the program has dropped everything.
-    pub leaked: usize,
+    pub(crate) leaked: usize,
     /// What was held of an array and has changed meanwhile.
-    pub changed: Vec<String>,
+    pub(crate) changed: Vec<String>,
 }
 
 /// Runs the steps of a program that the reference has admitted.
-pub fn run(steps: &[Step], setup: &Setup) -> Result<Vec<Seen>, Error> {
+pub(crate) fn run(steps: &[Step], setup: &Setup) -> Result<Vec<Seen>, Error> {
     run_ranks(setup.ranks, &setup.config, |runtime| {
         let mut rank = Rank {
             runtime: runtime.clone(),
@@ -804,7 +804,7 @@ fn scale<T: Numeric>(matrix: &Csr<T>, factor: &Source) -> Result<Csr<T>, Error> 
 }
 
 /// Whether two elements are the same to the bit, where any NaN is like any other.
-pub fn is_same(a: Value, b: Value) -> bool {
+pub(crate) fn is_same(a: Value, b: Value) -> bool {
     let part = |value: Value, word: usize| {
         let bits = value.bits()[word];
         let is_nan = match value.dtype() {
@@ -818,7 +818,7 @@ pub fn is_same(a: Value, b: Value) -> bool {
 }
 
 /// The reductions of an element type that a program may ask for.
-pub fn reductions(dtype: DType) -> Vec<ReduceOp> {
+pub(crate) fn reductions(dtype: DType) -> Vec<ReduceOp> {
     ReduceOp::ALL
         .into_iter()
         .filter(|op| op.output(dtype).is_some())

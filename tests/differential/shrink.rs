@@ -9,7 +9,7 @@ use sparsefuse::kernels::Isa;
 use sparsefuse::runtime::{Config, Executor};
 
 /// The smallest program and plainest setup found that still fail, and how.
-pub fn report(seed: u64, program: &Program, setup: &Setup, watchdog: &Watchdog) -> String {
+pub(crate) fn report(seed: u64, program: &Program, setup: &Setup, watchdog: &Watchdog) -> String {
     let fails = |program: &Program, setup: &Setup| {
         watchdog.watch(&format!("seed {seed} shrinking, {setup:?}\n{program}"));
         let fails = check(program, setup).is_err();

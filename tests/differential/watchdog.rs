@@ -8,12 +8,12 @@ use std::time::Duration;
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// Aborts the process when what it watches takes too long.
-pub struct Watchdog {
+pub(crate) struct Watchdog {
     news: Sender<Option<String>>,
 }
 
 impl Watchdog {
-    pub fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let (news, incoming) = channel::<Option<String>>();
         let watch = move || {
             let mut watched = None;
@@ -36,12 +36,12 @@ impl Watchdog {
     }
 
     /// Begins to watch what the text describes.
-    pub fn watch(&self, text: &str) {
+    pub(crate) fn watch(&self, text: &str) {
         self.tell(Some(text.to_owned()));
     }
 
     /// Ends to watch.
-    pub fn rest(&self) {
+    pub(crate) fn rest(&self) {
         self.tell(None);
     }
 
@@ -53,7 +53,7 @@ impl Watchdog {
 }
 
 /// Prints a line past the capture of the test harness.
-pub fn say(text: &str) {
+pub(crate) fn say(text: &str) {
     let mut stderr = std::io::stderr().lock();
     // Nothing is left to do if even this fails.
     let _ = writeln!(stderr, "differential: {text}");
