@@ -453,7 +453,15 @@ impl World {
                 let matrix = self.matrix(*matrix)?.clone();
                 let vals = self.array(*values)?.clone();
                 let fits = vals.dtype == matrix.vals.dtype && vals.shape == matrix.vals.shape;
-                Some(()).filter(|()| fits && vals.is_whole)?;
+                Some(()).filter(|()| fits)?;
+                let vals = if vals.is_whole {
+                    vals
+                } else {
+                    // A view is copied, so the matrix is not reached through it.
+                    let elements = self.elements(&vals);
+                    self.make(*out, vals.dtype, &vals.shape, elements);
+                    self.array(*out)?.clone()
+                };
                 self.vars
                     .insert(*out, Entry::Matrix(Matrix { vals, ..matrix }));
             }
@@ -648,11 +656,12 @@ impl Array {
             }
         }
         let is_slice = self.is_slice && step > 0;
+        let is_whole = self.is_whole && step == 1 && shape == self.shape;
         Some(Self {
             shape,
             index,
             is_slice,
-            is_whole: false,
+            is_whole,
             ..*self
         })
     }

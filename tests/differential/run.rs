@@ -386,7 +386,12 @@ impl Rank {
                     let copy = self.copy(handle)?;
                     other = Source::of(copy);
                 }
-                let sources = [Source::of(target.clone()), other];
+                // A task reaches a single element either by rows or as a scalar.
+                let own = match other.origin() {
+                    Origin::Array => Source::Array(target.clone()),
+                    Origin::Scalar | Origin::Number => Source::of(target.clone()),
+                };
+                let sources = [own, other];
                 self.submit(&Operation::Binary(*op), &target, &sources)?;
             }
             Step::Matrix {
@@ -561,7 +566,7 @@ impl Rank {
 
     fn write(&self, target: &Handle, source: &Source) -> Result<(), Error> {
         let operation = Operation::Copy {
-            to_array: target.shape().rank() > 0,
+            to_array: target.shape().rank() > 0 || source.origin() == Origin::Array,
         };
         self.submit(&operation, target, std::slice::from_ref(source))
     }
@@ -623,8 +628,9 @@ enum Source {
 }
 
 impl Source {
+    /// A view of a single element is an array without dimensions.
     fn of(handle: Handle) -> Self {
-        if handle.shape().rank() == 0 {
+        if handle.shape().rank() == 0 && handle.view.is_none() {
             Self::Scalar(handle)
         } else {
             Self::Array(handle)
@@ -687,6 +693,12 @@ impl Handle {
         Array::from_store(Arc::clone(&self.store), self.view.clone())
     }
 
+    /// Scalars of `dense` are whole stores.
+    fn scalar<T: Element>(&self) -> Result<Scalar<T>, Error> {
+        let whole = self.array::<T, 0>()?.contiguous()?;
+        Scalar::from_store(Arc::clone(whole.store()))
+    }
+
     fn vector<T: Element>(&self) -> Result<Vector<T>, Error> {
         self.array()
     }
@@ -726,21 +738,8 @@ fn operator_of<T: Numeric, const D: usize>(
     }
     let a = a.array::<T, D>()?;
     let result = match b {
-        Source::Array(b) => apply!(a, &b.array::<T, D>()?),
-        Source::Scalar(b) => {
-            // A view of a single element is no scalar of `dense`.
-            let b = Handle {
-                store: Arc::clone(&b.store),
-                view: b.view.clone(),
-            };
-            match b.view {
-                None => apply!(a, &Scalar::<T>::from_store(b.store)?),
-                Some(_) => {
-                    let whole = b.array::<T, 0>()?.contiguous()?;
-                    apply!(a, &Scalar::<T>::from_store(Arc::clone(whole.store()))?)
-                }
-            }
-        }
+        Source::Array(b) if b.shape().rank() > 0 => apply!(a, &b.array::<T, D>()?),
+        Source::Array(b) | Source::Scalar(b) => apply!(a, &b.scalar::<T>()?),
         Source::Number(value) => apply!(a, value.get::<T>().expect(ADMITTED)),
     }?;
     Ok(Handle::of(&result))
@@ -793,13 +792,7 @@ fn csr<T: Numeric>(
 fn scale<T: Numeric>(matrix: &Csr<T>, factor: &Source) -> Result<Csr<T>, Error> {
     Ok(match factor {
         Source::Number(value) => matrix.scale(value.get().expect(ADMITTED)),
-        Source::Scalar(handle) if handle.view.is_none() => {
-            matrix * &Scalar::<T>::from_store(Arc::clone(&handle.store))?
-        }
-        Source::Scalar(handle) | Source::Array(handle) => {
-            let whole = handle.array::<T, 0>()?.contiguous()?;
-            matrix * &Scalar::<T>::from_store(Arc::clone(whole.store()))?
-        }
+        Source::Array(handle) | Source::Scalar(handle) => matrix * &handle.scalar::<T>()?,
     })
 }
 
