@@ -200,6 +200,16 @@ impl<'a> From<&'a Arc<Store>> for TaskArg<'a> {
     }
 }
 
+/// Only arguments that are reached row by row may be seen through a view.
+fn check_whole(op: &'static str, arg: &TaskArg<'_>) -> Result<(), Error> {
+    match arg.view {
+        Some(view) if !view.is_identity() => {
+            Err(Error::argument(op, "a whole store", "a view of one"))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Whether stores and numbers fit a body: their count, types and shapes.
 pub(crate) fn check(body: &Body, args: &[TaskArg<'_>], params: &[Value]) -> Result<(), Error> {
     const OP: &str = "submit";
@@ -240,8 +250,10 @@ pub(crate) fn check(body: &Body, args: &[TaskArg<'_>], params: &[Value]) -> Resu
                 if arg.shape() != Shape::SCALAR {
                     return Err(Error::shape(OP, Shape::SCALAR, arg.shape()));
                 }
+                check_whole(OP, arg)?;
             }
-            ArgKind::Gather | ArgKind::Entries | ArgKind::Structure | ArgKind::DenseRows => {}
+            ArgKind::Gather | ArgKind::Entries | ArgKind::Structure => check_whole(OP, arg)?,
+            ArgKind::DenseRows => {}
         }
         let is_written = body.args[number].privilege != Privilege::Read;
         if is_written && arg.view.is_some_and(|view| !view.is_slice()) {

@@ -199,7 +199,7 @@ impl<T: Numeric> Csr<T> {
             ));
         }
         Ok(Self {
-            vals,
+            vals: vals.contiguous()?,
             ..self.clone()
         })
     }

@@ -1,0 +1,112 @@
+//! Random programs, run in many ways, all of which must agree to the bit.
+//!
+//! [`program`] says what a program is, [`generate`] makes one from a seed, [`reference`] says what
+//! it means, [`run`] runs it on the library. A program that fails is [`shrink`]-ed and printed as
+//! Rust text, to be kept in [`kept`]. `SPARSEFUSE_DIFFERENTIAL_SECONDS` runs for as long as it
+//! says, with fresh seeds.
+
+mod program;
+
+mod generate;
+mod reference;
+
+mod bodies;
+mod run;
+
+mod check;
+mod shrink;
+mod watchdog;
+
+mod coverage;
+mod kept;
+
+use crate::check::check;
+use crate::coverage::Coverage;
+use crate::watchdog::Watchdog;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// Programs of a normal test run.
+const PROGRAMS: u64 = 2000;
+/// Random setups of each program, besides the base.
+const SETUPS: u64 = 5;
+
+/// How many programs to run, and from which seed on.
+#[derive(Clone, Copy)]
+enum Extent {
+    Programs(u64),
+    For(Duration, u64),
+}
+
+fn extent() -> Extent {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a switch of this test, not of the library"
+    )]
+    let seconds = std::env::var("SPARSEFUSE_DIFFERENTIAL_SECONDS");
+    match seconds.ok().and_then(|text| text.parse().ok()) {
+        Some(seconds) => {
+            let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+            let first = now.map_or(0, |since| since.as_millis() as u64);
+            Extent::For(Duration::from_secs(seconds), first << 20)
+        }
+        None => Extent::Programs(PROGRAMS),
+    }
+}
+
+#[test]
+fn random_programs_agree_to_the_bit() {
+    let extent = extent();
+    let begin = Instant::now();
+    let next = AtomicU64::new(0);
+    let failures = Mutex::new(Vec::new());
+    let coverage = Mutex::new(Coverage::default());
+    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(|| {
+                let watchdog = Watchdog::start();
+                loop {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    let (is_over, first) = match extent {
+                        Extent::Programs(n) => (number >= n, 0),
+                        Extent::For(limit, first) => (begin.elapsed() >= limit, first),
+                    };
+                    if is_over || failures.lock().unwrap().len() >= MOST_FAILURES {
+                        break;
+                    }
+                    if let Err(failure) = one(first + number, &watchdog, &coverage) {
+                        failures.lock().unwrap().push(failure);
+                    }
+                    if number % 1000 == 999 {
+                        watchdog::say(&format!("{} programs, {:?}", number + 1, begin.elapsed()));
+                    }
+                }
+            });
+        }
+    });
+    let failures = failures.into_inner().unwrap();
+    assert!(failures.is_empty(), "{}", failures.join("\n\n"));
+    coverage.into_inner().unwrap().assert_complete();
+}
+
+/// Failures to shrink and show before giving up.
+const MOST_FAILURES: usize = 3;
+
+/// Runs the program of a seed in some setups.
+fn one(seed: u64, watchdog: &Watchdog, coverage: &Mutex<Coverage>) -> Result<(), String> {
+    let program = generate::program(seed);
+    let base = generate::base(program.tile_len);
+    let random = (0..SETUPS).map(|i| generate::setup(seed * SETUPS + i, program.tile_len));
+    for setup in std::iter::once(base).chain(random) {
+        watchdog.watch(&format!("seed {seed}, {setup:?}\n{program}"));
+        let outcome = check(&program, &setup);
+        watchdog.rest();
+        match outcome {
+            Ok(seen) => coverage.lock().unwrap().add(&program, &setup, &seen),
+            Err(_) => return Err(shrink::report(seed, &program, &setup, watchdog)),
+        }
+    }
+    Ok(())
+}
