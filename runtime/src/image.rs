@@ -74,8 +74,18 @@ struct LocalColumns {
 }
 
 impl Piece {
-    /// Inspects this rank's part of a matrix. Every rank takes part.
+    /// Inspects this rank's part of a matrix. Every rank takes part, and a failure of one is the
+    /// failure of all.
     pub(crate) fn build(inspect: &Inspect<'_>) -> Result<Self, Error> {
+        let piece = Self::inspect(inspect);
+        if inspect.comm.size() > 1 {
+            let agreement = piece.as_ref().map(|_| Vec::new()).map_err(Clone::clone);
+            comm::all_gather(inspect.comm, agreement)?;
+        }
+        piece
+    }
+
+    fn inspect(inspect: &Inspect<'_>) -> Result<Self, Error> {
         let local = localize(inspect);
         let x = inspect.key.x_partition;
         let plan = match x {

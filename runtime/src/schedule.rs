@@ -367,7 +367,7 @@ impl Planner<'_> {
         self.dies(input)
             && from.partition == Some(output.partition)
             && from.shape == to.shape
-            && from.dtype.size() == to.dtype.size()
+            && from.dtype == to.dtype
     }
 
     /// The names of the tasks, repetitions counted.

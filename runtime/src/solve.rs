@@ -101,7 +101,7 @@ fn fixed_by_slice(
         .zip(args)
         .find(|(declared, arg)| declared.privilege == Privilege::Write && arg.view.is_some())?;
     let partition = slots[written.1.slot as usize].partition?;
-    Some(seen_through(partition, written.1.view.as_deref(), cuts)?)
+    seen_through(partition, written.1.view.as_deref(), cuts)
 }
 
 /// The cuts of a store as the rows of a view of it see them.

@@ -1,0 +1,277 @@
+//! The computation of a task: its arguments bound to memory, its ghosts exchanged, its kernel run.
+#![expect(
+    unsafe_code,
+    reason = "kernels reach the memory of instances through raw pointers"
+)]
+
+use super::{Inputs, Running};
+use crate::config::{Config, Executor};
+use crate::error::{Error, ErrorKind};
+use crate::instance::Instance;
+use crate::schedule::{Binding, From};
+use sparsefuse_kernels::blocks::{Part, Program, Settings};
+use sparsefuse_kernels::reduce::Partial;
+use sparsefuse_kernels::{Launch, Operand};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// The ghosts of one `x` of one product.
+struct Ghosts {
+    slot: u32,
+    piece: usize,
+    buffer: Option<Instance>,
+}
+
+impl Running<'_, '_> {
+    /// Runs the kernel: rows that need no ghosts while these travel, then the others.
+    pub(super) fn compute(
+        &mut self,
+        program: &Program,
+        inputs: &Inputs,
+        mut outcome: Result<(), Error>,
+    ) -> Result<(), Error> {
+        let ghosts = self.send_ghosts(inputs, &mut outcome);
+        if outcome.is_ok() {
+            self.bind(inputs, &ghosts);
+        }
+        let overlapped = match &*inputs.pieces {
+            [piece] if program.is_divisible() && !piece.boundary.is_empty() => Some(piece),
+            _ => None,
+        };
+        match overlapped.filter(|_| self.context.config.executor == Executor::Blocks) {
+            Some(piece) => {
+                let interior =
+                    outcome.and_then(|()| self.run_kernel(program, Part::Tiles(&piece.interior)));
+                interior.and(self.receive_ghosts(&ghosts, inputs))?;
+                self.run_kernel(program, Part::Tiles(&piece.boundary))
+            }
+            None => {
+                outcome.and(self.receive_ghosts(&ghosts, inputs))?;
+                self.run_kernel(program, Part::All)
+            }
+        }
+    }
+
+    fn run_kernel(&self, program: &Program, part: Part<'_>) -> Result<(), Error> {
+        let Config {
+            isa,
+            block_len,
+            parallel_threshold,
+            tile_len,
+            ..
+        } = *self.context.config;
+        let settings = Settings {
+            isa,
+            block_len,
+            parallel_threshold,
+        };
+        let launch = Launch {
+            domains: &self.task.extents,
+            operands: &self.frame.operands,
+            params: &self.frame.params,
+            tile_len,
+        };
+        let workers = self.context.workers;
+        let run = || match self.context.config.executor {
+            // SAFETY: `bind` has bound every argument of the kernel to an instance that holds the
+            // rows, entries or columns its layout and piece name: `schedule` placed them by the
+            // same partitions that the instances have, and `Piece::build` has checked columns and
+            // positions. Outputs are new, taken over as `Program::compile` was told through equal
+            // `memory` numbers, or made unique by `make_unique`. The frame keeps all of them
+            // alive.
+            Executor::Blocks => unsafe { program.run(&launch, part, &settings, workers) },
+            // SAFETY: as above.
+            Executor::Reference => unsafe {
+                sparsefuse_kernels::reference::run(&self.task.kernel, &launch);
+            },
+        };
+        catch_unwind(AssertUnwindSafe(run)).map_err(|panic| {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+            let message = text.unwrap_or("no message").to_owned();
+            ErrorKind::Panic {
+                task: self.task.name.clone(),
+                message,
+            }
+            .into()
+        })
+    }
+
+    /// Sends this rank's elements that others need as ghosts, and makes room for its own ghosts.
+    fn send_ghosts(&mut self, inputs: &Inputs, outcome: &mut Result<(), Error>) -> Vec<Ghosts> {
+        let mut ghosts = Vec::new();
+        for binding in &self.task.bindings {
+            let Binding::Columns { slot, piece } = *binding else {
+                continue;
+            };
+            let Some(part) = inputs.pieces.get(piece) else {
+                continue;
+            };
+            let size = self.schedule.slots[slot as usize].dtype.size();
+            let x = outcome
+                .clone()
+                .and_then(|()| self.frame.instance(slot).map(|x| &**x));
+            part.send_ghosts(self.context.comm, &x, size);
+            self.context.counters.messages += part.messages() as u64;
+            self.context.counters.bytes_sent += part.bytes_sent(size) as u64;
+            let mut buffer = None;
+            if part.ghosts > 0 {
+                match self.context.pool.allocate(part.ghosts * size) {
+                    Ok(memory) => {
+                        buffer = Some(Instance::new(memory, 0..part.ghosts, part.ghosts, size));
+                    }
+                    Err(cause) => *outcome = Err(cause),
+                }
+            }
+            ghosts.push(Ghosts {
+                slot,
+                piece,
+                buffer,
+            });
+        }
+        ghosts
+    }
+
+    fn receive_ghosts(&self, ghosts: &[Ghosts], inputs: &Inputs) -> Result<(), Error> {
+        let mut outcome = Ok(());
+        for Ghosts {
+            slot,
+            piece,
+            buffer,
+        } in ghosts
+        {
+            let size = self.schedule.slots[*slot as usize].dtype.size();
+            let piece = &inputs.pieces[*piece];
+            let received = piece.receive_ghosts(self.context.comm, buffer.as_ref(), size);
+            outcome = outcome.and(received);
+        }
+        outcome
+    }
+
+    /// Fills the frame's operands, partial results and parameters for the task's kernel.
+    fn bind(&mut self, inputs: &Inputs, ghosts: &[Ghosts]) {
+        let frame = &mut *self.frame;
+        frame.params.clear();
+        let params = self
+            .task
+            .params
+            .iter()
+            .map(|&param| self.window.params[param as usize]);
+        frame.params.extend(params);
+        let tiles: usize = self
+            .task
+            .reductions
+            .iter()
+            .map(|reduction| reduction.tiles(self.task))
+            .sum();
+        frame.partials.clear();
+        frame.partials.resize(
+            tiles,
+            Partial {
+                bits: [0; 2],
+                index: 0,
+            },
+        );
+        let mut operands = std::mem::take(&mut frame.operands);
+        operands.clear();
+        for binding in &self.task.bindings {
+            operands.push(self.operand(binding, inputs, ghosts));
+        }
+        self.frame.operands = operands;
+    }
+
+    fn operand(&mut self, binding: &Binding, inputs: &Inputs, ghosts: &[Ghosts]) -> Operand {
+        match *binding {
+            Binding::Array {
+                from,
+                offset,
+                layout,
+            } => Operand::Array {
+                data: self.address(from, offset, inputs),
+                layout,
+            },
+            Binding::DenseRows {
+                from,
+                offset,
+                columns,
+                row_stride,
+                column_stride,
+            } => {
+                let data = self.address(from, offset, inputs).cast_const();
+                Operand::DenseRows {
+                    data,
+                    columns,
+                    row_stride,
+                    column_stride,
+                }
+            }
+            Binding::Scalar { slot } => Operand::Scalar {
+                data: self.of_slot(slot).data(),
+            },
+            Binding::Reduction { number } => {
+                let earlier = &self.task.reductions[..number];
+                let first: usize = earlier.iter().map(|earlier| earlier.tiles(self.task)).sum();
+                Operand::Reduction {
+                    partials: self.frame.partials[first..].as_mut_ptr(),
+                }
+            }
+            Binding::Whole { from, len } => {
+                let own = self.address(from, 0, inputs).cast_const();
+                Operand::Gather {
+                    own,
+                    own_len: len,
+                    ghosts: std::ptr::null(),
+                }
+            }
+            Binding::Columns { slot, piece } => {
+                let of_x = |ghosts: &&Ghosts| (ghosts.slot, ghosts.piece) == (slot, piece);
+                let buffer = ghosts
+                    .iter()
+                    .find(of_x)
+                    .and_then(|ghosts| ghosts.buffer.as_ref());
+                Operand::Gather {
+                    own: self.of_slot(slot).data().cast_const(),
+                    own_len: inputs.pieces[piece].own_len,
+                    ghosts: buffer.map_or(std::ptr::null(), |buffer| buffer.data().cast_const()),
+                }
+            }
+            Binding::Entries { from, piece } => {
+                let first = inputs.pieces[piece].entries.start as isize;
+                let skip = first - self.locate(from, inputs).rows.start as isize;
+                Operand::Entries {
+                    data: self.address(from, skip, inputs).cast_const(),
+                }
+            }
+            Binding::Structure { piece } => Operand::Structure(inputs.pieces[piece].structure()),
+        }
+    }
+
+    fn of_slot(&self, slot: u32) -> &Instance {
+        let instance = self.frame.instances[slot as usize].as_ref();
+        &instance
+            .expect("a task that reads all its stores has their instances")
+            .1
+    }
+
+    fn locate<'i>(&'i self, from: From, inputs: &'i Inputs) -> &'i Instance {
+        match from {
+            From::Slot(slot) => self.of_slot(slot),
+            From::Fetched(number) => {
+                let fetched = inputs.fetched[number].as_ref();
+                fetched.expect("a failed fetch fails its task")
+            }
+        }
+    }
+
+    /// The address of an element of an instance. Addresses of empty pieces may lie outside their
+    /// memory; nothing is read through them.
+    fn address(&self, from: From, offset: isize, inputs: &Inputs) -> *mut u8 {
+        let slot = match from {
+            From::Slot(slot) => slot,
+            From::Fetched(number) => self.task.fetches[number].slot,
+        };
+        let size = self.schedule.slots[slot as usize].dtype.size() as isize;
+        self.locate(from, inputs)
+            .data()
+            .wrapping_offset(offset * size)
+    }
+}

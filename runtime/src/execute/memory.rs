@@ -1,0 +1,69 @@
+//! The memory of a task's outputs.
+#![expect(
+    unsafe_code,
+    reason = "an instance that somebody still reads is copied byte by byte"
+)]
+
+use super::Running;
+use crate::error::Error;
+use crate::instance::Instance;
+use crate::schedule::Output;
+use std::sync::Arc;
+
+impl Running<'_, '_> {
+    /// Gives every output memory: that of a dying input, or some of the pool's; and makes sure
+    /// that nobody reads what is written in place.
+    pub(super) fn allocate(&mut self) -> Result<(), Error> {
+        for output in &self.task.outputs {
+            let reused = output.reuse.and_then(|input| self.take_over(input, output));
+            let instance = match reused {
+                Some(instance) => instance,
+                None => {
+                    let size = self.size(output.slot);
+                    let memory = self.context.pool.allocate(output.len * size)?;
+                    Arc::new(Instance::new(memory, output.rows.clone(), output.len, size))
+                }
+            };
+            self.frame.instances[output.slot as usize] = Some((output.partition, instance));
+        }
+        let written = self.task.writes.iter();
+        let mut in_place = written.filter(|&&slot| self.window.initial[slot as usize].is_some());
+        in_place.try_for_each(|&slot| self.make_unique(slot))
+    }
+
+    fn size(&self, slot: u32) -> usize {
+        self.schedule.slots[slot as usize].dtype.size()
+    }
+
+    /// The memory of a dying input as the instance of an output, if nobody else reads it. From
+    /// here on the input is read there too: same place, same rows.
+    fn take_over(&mut self, input: u32, output: &Output) -> Option<Arc<Instance>> {
+        let (partition, taken) = self.frame.take(input, self.window)?;
+        let memory = taken.ok()?.into_memory();
+        let size = self.size(output.slot);
+        let instance = Arc::new(Instance::new(memory, output.rows.clone(), output.len, size));
+        self.frame.instances[input as usize] = Some((partition, Arc::clone(&instance)));
+        Some(instance)
+    }
+
+    /// Copies an instance that is about to be written in place while somebody still reads it.
+    fn make_unique(&mut self, slot: u32) -> Result<(), Error> {
+        let Some((partition, taken)) = self.frame.take(slot, self.window) else {
+            return Ok(());
+        };
+        let unique = match taken {
+            Ok(instance) => instance,
+            Err(shared) => {
+                let size = self.size(slot);
+                let bytes = shared.len() * size;
+                let memory = self.context.pool.allocate(bytes)?;
+                // SAFETY: both hold `len` elements of `size` bytes (`Instance::new`, and the line
+                // above), and the new memory is nobody else's.
+                unsafe { std::ptr::copy_nonoverlapping(shared.data(), memory.data(), bytes) };
+                Instance::new(memory, shared.rows.clone(), shared.len(), size)
+            }
+        };
+        self.frame.instances[slot as usize] = Some((partition, Arc::new(unique)));
+        Ok(())
+    }
+}

@@ -1,0 +1,202 @@
+//! Execution: a schedule replayed on the stores of a window.
+//!
+//! [`run`] reads from top to bottom what happens to a fused task on one rank: fetch what other
+//! ranks hold, look up the pieces of sparse matrices, allocate, compute (interior rows while ghosts
+//! travel, then the others), reduce, free. A failure poisons what the task would have written; the
+//! rank goes on with the schedule, so that no other rank waits for it.
+
+mod compute;
+mod frame;
+mod memory;
+mod reductions;
+
+pub(crate) use self::frame::Frame;
+
+use crate::comm::Comm;
+use crate::config::Config;
+use crate::error::Error;
+use crate::image::{Inspect, Piece, PieceKey};
+use crate::instance::{Instance, Pool};
+use crate::partition::CutsTable;
+use crate::profile::Profile;
+use crate::schedule::{FusedTask, Schedule};
+use crate::shape::Shape;
+use crate::window::Window;
+use sparsefuse_kernels::workers::Workers;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// What execution needs of the runtime.
+#[derive(Debug)]
+pub(crate) struct Context<'a> {
+    pub(crate) config: &'a Config,
+    pub(crate) pool: &'a Arc<Pool>,
+    pub(crate) comm: &'a dyn Comm,
+    pub(crate) cuts: &'a CutsTable,
+    pub(crate) workers: &'a Workers,
+    pub(crate) profile: Option<&'a mut Profile>,
+    pub(crate) counters: &'a mut Counters,
+}
+
+/// What a runtime has done since it began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Tasks that the program issued.
+    pub tasks: u64,
+    /// Fused tasks that ran.
+    pub fused_tasks: u64,
+    /// Windows that were executed.
+    pub windows: u64,
+    /// Windows whose schedule was remembered.
+    pub trace_hits: u64,
+    /// Bytes that kernels read and wrote on this rank, counted from their arguments.
+    pub bytes: u64,
+    /// Messages that this rank sent.
+    pub messages: u64,
+    /// Bytes that this rank sent.
+    pub bytes_sent: u64,
+}
+
+/// Runs a schedule on the stores of a window.
+pub(crate) fn run(
+    schedule: &Schedule,
+    window: &Window,
+    frame: &mut Frame,
+    context: &mut Context<'_>,
+) {
+    frame.load(window);
+    for task in &schedule.groups {
+        let mut running = Running {
+            task,
+            window,
+            schedule,
+            frame,
+            context,
+        };
+        if let Err(cause) = running.run() {
+            let cause = cause.poison(&task.name);
+            for &slot in &task.writes {
+                frame.poison(slot, cause.clone());
+            }
+        }
+        for &slot in &task.frees {
+            frame.free(slot, window);
+        }
+    }
+    frame.store(window, schedule, context.cuts, context.comm.rank());
+}
+
+/// One fused task that is being run.
+struct Running<'a, 'c> {
+    task: &'a FusedTask,
+    window: &'a Window,
+    schedule: &'a Schedule,
+    frame: &'a mut Frame,
+    context: &'a mut Context<'c>,
+}
+
+/// What a task reads besides the instances of its stores.
+struct Inputs {
+    /// What other ranks have sent, by the task's number of the fetch.
+    fetched: Vec<Option<Instance>>,
+    /// The pieces of its sparse products; empty if one could not be had.
+    pieces: Vec<Arc<Piece>>,
+}
+
+impl Running<'_, '_> {
+    /// Every rank goes through all steps that talk to others, also when its own have failed.
+    fn run(&mut self) -> Result<(), Error> {
+        self.context.counters.fused_tasks += u64::from(self.task.program.is_some());
+        let begin = self.context.profile.is_some().then(Instant::now);
+        let mut reads = self.task.reads.iter();
+        let mut outcome = reads.try_for_each(|&slot| self.frame.instance(slot).map(drop));
+        let inputs = Inputs {
+            fetched: self.fetch(&mut outcome),
+            pieces: self.pieces(&mut outcome),
+        };
+        if outcome.is_ok() {
+            outcome = self.allocate();
+        }
+        if let Some(program) = &self.task.program {
+            outcome = self.compute(program, &inputs, outcome);
+            outcome = self.finish_reductions(outcome);
+        }
+        self.count(&inputs.pieces, begin);
+        outcome
+    }
+
+    /// What the task needs of other ranks' parts.
+    fn fetch(&mut self, outcome: &mut Result<(), Error>) -> Vec<Option<Instance>> {
+        let mut fetched = Vec::with_capacity(self.task.fetches.len());
+        for fetch in &self.task.fetches {
+            let source = self.frame.instance(fetch.slot).map(|instance| &**instance);
+            let instance = fetch.run(self.context.comm, self.context.pool, source);
+            self.context.counters.messages += fetch.messages() as u64;
+            self.context.counters.bytes_sent += fetch.bytes_sent() as u64;
+            fetched.push(instance.map_err(|cause| *outcome = Err(cause)).ok());
+        }
+        fetched
+    }
+
+    /// The pieces of the task's sparse products; none if one could not be had, which is so on
+    /// every rank or on none.
+    fn pieces(&mut self, outcome: &mut Result<(), Error>) -> Vec<Arc<Piece>> {
+        let numbers = 0..self.task.pieces.len();
+        let pieces: Result<Vec<_>, Error> = numbers.map(|number| self.piece(number)).collect();
+        pieces.unwrap_or_else(|cause| {
+            *outcome = Err(cause);
+            Vec::new()
+        })
+    }
+
+    /// The piece that a product needs: the one kept with its `crd`, or a new one.
+    fn piece(&self, number: usize) -> Result<Arc<Piece>, Error> {
+        let spec = self.task.pieces[number];
+        let (pos, crd) = (
+            self.frame.instance(spec.pos)?,
+            self.frame.instance(spec.crd)?,
+        );
+        let launch = self.task.group.launch;
+        let key = PieceKey {
+            pos: pos.data() as usize,
+            launch,
+            x_partition: spec.x_partition,
+            x_len: self.schedule.slots[spec.x as usize].shape.rows(),
+        };
+        let store = &self.window.stores[spec.crd as usize];
+        if let Some(piece) = store.state().pieces.iter().find(|piece| piece.key == key) {
+            return Ok(Arc::clone(piece));
+        }
+        let n_rows = self.schedule.slots[spec.pos as usize].shape.rows() - 1;
+        let Context {
+            comm, cuts, pool, ..
+        } = *self.context;
+        let rows = cuts.rows(launch, Shape::new(&[n_rows]), comm.rank());
+        let piece = Piece::build(&Inspect {
+            key,
+            rows,
+            pos,
+            crd,
+            comm,
+            cuts,
+            pool,
+        })?;
+        let piece = Arc::new(piece);
+        store.state().pieces.push(Arc::clone(&piece));
+        Ok(piece)
+    }
+
+    fn count(&mut self, pieces: &[Arc<Piece>], begin: Option<Instant>) {
+        let structure: usize = pieces.iter().map(|piece| piece.bytes()).sum();
+        let entries = self.task.entry_bytes.iter().map(|&(piece, size)| {
+            pieces
+                .get(piece)
+                .map_or(0, |piece| piece.entries.len() * size)
+        });
+        let bytes = (self.task.bytes + structure + entries.sum::<usize>()) as u64;
+        self.context.counters.bytes += bytes;
+        if let (Some(profile), Some(begin)) = (self.context.profile.as_deref_mut(), begin) {
+            profile.record(&self.task.name, begin, bytes);
+        }
+    }
+}
