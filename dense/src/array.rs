@@ -129,6 +129,20 @@ impl<T: Element, const D: usize> Array<T, D> {
         Ok(read(&self.to_vec()?))
     }
 
+    /// The array as a whole store: itself, unless it is a view, which one task copies.
+    ///
+    /// Products gather from whole stores only.
+    ///
+    /// # Errors
+    ///
+    /// If nothing has written the store.
+    pub fn to_contiguous(&self) -> Result<Self, Error> {
+        match self.view {
+            None => Ok(self.clone()),
+            Some(_) => self.try_copy(),
+        }
+    }
+
     /// The same elements in a store of their own that this handle alone holds.
     pub fn contiguous(&self) -> Result<Self, Error> {
         if self.view().is_none() {

@@ -208,8 +208,6 @@ fn run_plain(program: &[Step]) -> Vec<Plain> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
-
     #[test]
     fn random_programs(
         program in programs(),
