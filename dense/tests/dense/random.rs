@@ -223,3 +223,26 @@ proptest! {
         }
     }
 }
+
+/// Two views of one array that need the same box of it on one rank, but not on the other.
+#[test]
+fn ranks_agree_on_what_is_one_fetch() {
+    let part = |row, column, row_step| Part {
+        row,
+        column,
+        row_step,
+        column_step: 1,
+    };
+    let program = [
+        Step::AssignPart(0, part(0, 0, 2), 2, part(1, 2, -2)),
+        Step::AssignRow(1, part(0, 0, 2), 2, 1),
+    ];
+    let config = Config {
+        tile_len: 1,
+        cut_threshold: 1,
+        ..Config::default()
+    };
+    for found in run_ranks(2, &config, |_| run(&program)).expect("every rank succeeds") {
+        assert_eq!(found, run_plain(&program));
+    }
+}
