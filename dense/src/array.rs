@@ -136,7 +136,7 @@ impl<T: Element, const D: usize> Array<T, D> {
     /// # Errors
     ///
     /// If nothing has written the store.
-    pub fn to_contiguous(&self) -> Result<Self, Error> {
+    pub fn contiguous(&self) -> Result<Self, Error> {
         match self.view {
             None => Ok(self.clone()),
             Some(_) => self.try_copy(),
@@ -144,15 +144,6 @@ impl<T: Element, const D: usize> Array<T, D> {
     }
 
     /// The same elements in a store of their own that this handle alone holds.
-    pub fn contiguous(&self) -> Result<Self, Error> {
-        if self.view().is_none() {
-            Ok(self.clone())
-        } else {
-            self.try_copy()
-        }
-    }
-
-    /// A copy in a store of its own.
     pub(crate) fn try_copy(&self) -> Result<Self, Error> {
         let copy = |[origin]: [_; 1]| Operation::Fill(origin, Target::Array);
         let source = [Source(Kind::Array(self.arg()))];

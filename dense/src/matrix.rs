@@ -44,7 +44,7 @@ impl<T: Numeric> Array<T, 2> {
             let expected = Shape::new(&[n_columns]);
             return Err(Error::shape("matvec", expected, x.arg().shape()));
         }
-        let x = x.to_contiguous()?;
+        let x = x.contiguous()?;
         let store = self.runtime().new_store(Shape::new(&[n_rows]), T::DTYPE);
         let body = bodies::body(Operation::MatVec, T::DTYPE);
         let args = [self.arg(), x.arg(), TaskArg::from(&store)];

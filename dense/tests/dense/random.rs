@@ -1,7 +1,7 @@
 //! Random programs on whole numbers, whose results are exact, against the same program on
 //! `ndarray`: views, shared handles, slices written in place, flushes anywhere.
 
-use ndarray::{Array1, Array2, Axis, Zip, s};
+use ndarray::{Array1, Array2, ArrayView2, Axis, Zip, s};
 use proptest::prelude::*;
 use sparsefuse_dense::{Array, step};
 use sparsefuse_runtime::{Config, run_ranks};
@@ -155,7 +155,7 @@ fn run_plain(program: &[Step]) -> Vec<Plain> {
     let zip = |x: &Plain, y: &Plain, f: fn(i64, i64) -> i64| {
         Zip::from(x).and(y).map_collect(|&x, &y| f(x, y))
     };
-    let wide = |x: ndarray::ArrayView2<'_, i64>| x.broadcast([N, N]).unwrap().to_owned();
+    let wide = |x: ArrayView2<i64>| Plain::zeros([N, N]) + x;
     let sum = |x: &mut dyn Iterator<Item = i64>| x.fold(0, i64::wrapping_add);
     for step in program {
         match *step {
