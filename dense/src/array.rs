@@ -129,16 +129,21 @@ impl<T: Element, const D: usize> Array<T, D> {
         Ok(read(&self.to_vec()?))
     }
 
-    /// The same elements in a store of their own that this handle alone holds.
+    /// The array as a whole store: itself, unless it is a view, which one task copies.
+    ///
+    /// Products gather from whole stores only.
+    ///
+    /// # Errors
+    ///
+    /// If nothing has written the store.
     pub fn contiguous(&self) -> Result<Self, Error> {
-        if self.view().is_none() {
-            Ok(self.clone())
-        } else {
-            self.try_copy()
+        match self.view {
+            None => Ok(self.clone()),
+            Some(_) => self.try_copy(),
         }
     }
 
-    /// A copy in a store of its own.
+    /// The same elements in a store of their own that this handle alone holds.
     pub(crate) fn try_copy(&self) -> Result<Self, Error> {
         let copy = |[origin]: [_; 1]| Operation::Fill(origin, Target::Array);
         let source = [Source(Kind::Array(self.arg()))];

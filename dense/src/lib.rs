@@ -1,4 +1,54 @@
-//! Dense arrays: one operation a line, one task each.
+//! Dense arrays, vectors and scalars: plain array code, one operation a line.
+//!
+//! An [`Array`] of `D` dimensions ([`Vector`] for one) and a [`Scalar`] are handles of stores of
+//! the runtime. Every operation issues one task on whole stores and returns at once; the runtime
+//! fuses neighbouring tasks into one pass over the data, keeps intermediate results out of memory,
+//! and runs the same program on one thread or many ranks, with the same bits as the result.
+//! A program waits only where it asks for elements: [`Array::to_vec`], [`Scalar::get`].
+//!
+//! ```
+//! use sparsefuse_dense::{Error, Vector};
+//!
+//! /// The cumulative normal distribution.
+//! fn cumulative(x: &Vector<f64>) -> Vector<f64> {
+//!     ((x / 2f64.sqrt()).erf() + 1.0) * 0.5
+//! }
+//!
+//! /// The prices of call options by the formula of Black and Scholes: one pass over the data.
+//! fn calls(
+//!     spot: &Vector<f64>,
+//!     strike: &Vector<f64>,
+//!     years: &Vector<f64>,
+//!     rate: f64,
+//!     volatility: f64,
+//! ) -> Vector<f64> {
+//!     let spread = years.sqrt() * volatility;
+//!     let drift = years * (rate + 0.5 * volatility * volatility);
+//!     let d1 = ((spot / strike).ln() + drift) / &spread;
+//!     let d2 = &d1 - &spread;
+//!     spot * cumulative(&d1) - strike * (years * -rate).exp() * cumulative(&d2)
+//! }
+//!
+//! # fn main() -> Result<(), Error> {
+//! let spot = Vector::linspace(30.0, 54.0, 3);
+//! let price = calls(&spot, &Vector::full([3], 40.0), &Vector::full([3], 0.5), 0.1, 0.2);
+//! let price = price.to_vec()?;
+//! assert!((price[1] - 4.76).abs() < 0.01);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Rules
+//!
+//! - Operators take arrays, scalars (owned or borrowed) and plain numbers on the right, and numbers
+//!   on the left; a number is a parameter of the task, never a task. Arrays broadcast by NumPy's
+//!   rules among arrays of the same number of dimensions.
+//! - Arrays are values: `x += y` and [`Array::assign_slice`] change one handle and no other.
+//! - Operators and methods panic with the message of an [`Error`]; the `try_` method of the same
+//!   name returns it: `add: expected a shape of (3), found (4)`.
+//! - An operation on its own reads each operand once and writes its result once: an addition of
+//!   `f64` moves 24 bytes per element. Fused, an operand that several operations read is read once,
+//!   and a result that only they need is not written at all.
 
 #![forbid(unsafe_code)]
 

@@ -9,7 +9,8 @@ use sparsefuse_runtime::{Error, Shape, TaskArg};
 
 impl<T: Numeric> Array<T, 2> {
     /// The matrix times a vector. One task, which reads the matrix once and all of the vector on
-    /// every rank; it fuses with elementwise tasks on its result. For the product with the
+    /// every rank; it fuses with elementwise tasks on its result. A vector that is a view is copied
+    /// first, by a task of its own. For the product with the
     /// transposed matrix, on one rank, `a.t().matvec(&x)` moves nothing; on several ranks, each
     /// fetches the columns it needs, so all of the matrix travels.
     ///
@@ -43,6 +44,7 @@ impl<T: Numeric> Array<T, 2> {
             let expected = Shape::new(&[n_columns]);
             return Err(Error::shape("matvec", expected, x.arg().shape()));
         }
+        let x = x.contiguous()?;
         let store = self.runtime().new_store(Shape::new(&[n_rows]), T::DTYPE);
         let body = bodies::body(Operation::MatVec, T::DTYPE);
         let args = [self.arg(), x.arg(), TaskArg::from(&store)];

@@ -564,7 +564,7 @@ impl Planner<'_> {
         let region = fetch.region;
         let known = fetches
             .iter()
-            .position(|fetch| fetch.slot == slot && fetch.region == region);
+            .position(|known| known.slot == slot && known.needs == fetch.needs);
         let number = known.unwrap_or(fetches.len());
         if known.is_none() {
             fetches.push(fetch);

@@ -61,6 +61,8 @@ pub struct Body {
     name: String,
     kernel: Kernel,
     args: Vec<BodyArg>,
+    /// The dense matrices that are multiplied with something, and with what: numbers of arguments.
+    products: Vec<(usize, usize)>,
 }
 
 impl Body {
@@ -111,11 +113,13 @@ impl Body {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         // Relaxed: only uniqueness matters.
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
+        let products = products(&kernel, &args);
         Arc::new(Self {
             id,
             name: name.to_owned(),
             kernel,
             args,
+            products,
         })
     }
 
@@ -175,6 +179,20 @@ fn privilege(kernel: &Kernel, arg: u32) -> Privilege {
         }
     }
     Privilege::Read
+}
+
+/// The arguments that the products of dense rows take.
+fn products(kernel: &Kernel, args: &[BodyArg]) -> Vec<(usize, usize)> {
+    let of_kernel = |number: u32| args.iter().position(|arg| arg.kernel_arg == Some(number));
+    let body = kernel
+        .loops
+        .iter()
+        .flat_map(|kernel_loop| &kernel_loop.body);
+    body.filter_map(|inst| match *inst {
+        Inst::RowReduce { matrix, x, .. } => Some((of_kernel(matrix)?, of_kernel(x?)?)),
+        _ => None,
+    })
+    .collect()
 }
 
 /// A store as an argument of a task.
@@ -253,7 +271,12 @@ pub(crate) fn check(body: &Body, args: &[TaskArg<'_>], params: &[Value]) -> Resu
                 check_whole(OP, arg)?;
             }
             ArgKind::Gather | ArgKind::Entries | ArgKind::Structure => check_whole(OP, arg)?,
-            ArgKind::DenseRows => {}
+            ArgKind::DenseRows => {
+                if arg.shape().rank() != 2 {
+                    let found = arg.shape().to_string();
+                    return Err(Error::argument(OP, "a matrix of two dimensions", found));
+                }
+            }
         }
         let is_written = body.args[number].privilege != Privilege::Read;
         if is_written && arg.view.is_some_and(|view| !view.is_slice()) {
@@ -261,6 +284,7 @@ pub(crate) fn check(body: &Body, args: &[TaskArg<'_>], params: &[Value]) -> Resu
             return Err(Error::argument(OP, expected, "another view"));
         }
     }
+    check_dense_rows(body, args, rows)?;
     for (param, dtype) in params.iter().zip(&body.kernel.params) {
         if param.dtype() != *dtype {
             let (expected, found) = (dtype.to_string(), param.dtype());
@@ -270,6 +294,27 @@ pub(crate) fn check(body: &Body, args: &[TaskArg<'_>], params: &[Value]) -> Resu
                 found,
             }
             .into());
+        }
+    }
+    Ok(())
+}
+
+/// A dense matrix has as many rows as the task, and as many columns as its factor has elements.
+fn check_dense_rows(body: &Body, args: &[TaskArg<'_>], rows: Option<Shape>) -> Result<(), Error> {
+    const OP: &str = "submit";
+    for (number, arg) in args.iter().enumerate() {
+        if body.kind(number) != ArgKind::DenseRows {
+            continue;
+        }
+        let rows = rows.unwrap_or(Shape::SCALAR);
+        if rows != Shape::new(&[arg.shape().rows()]) {
+            return Err(Error::shape(OP, rows, arg.shape()));
+        }
+    }
+    for &(matrix, x) in &body.products {
+        let columns = Shape::new(&[args[matrix].shape().row_len()]);
+        if args[x].shape() != columns {
+            return Err(Error::shape(OP, columns, args[x].shape()));
         }
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! Random programs on whole numbers, whose results are exact, against the same program on
 //! `ndarray`: views, shared handles, slices written in place, flushes anywhere.
 
-use ndarray::{Array1, Array2, Axis, Zip, s};
+use ndarray::{Array1, Array2, ArrayView2, Axis, Zip, s};
 use proptest::prelude::*;
 use sparsefuse_dense::{Array, step};
 use sparsefuse_runtime::{Config, run_ranks};
@@ -155,7 +155,7 @@ fn run_plain(program: &[Step]) -> Vec<Plain> {
     let zip = |x: &Plain, y: &Plain, f: fn(i64, i64) -> i64| {
         Zip::from(x).and(y).map_collect(|&x, &y| f(x, y))
     };
-    let wide = |x: ndarray::ArrayView2<'_, i64>| x.broadcast([N, N]).unwrap().to_owned();
+    let wide = |x: ArrayView2<i64>| Plain::zeros([N, N]) + x;
     let sum = |x: &mut dyn Iterator<Item = i64>| x.fold(0, i64::wrapping_add);
     for step in program {
         match *step {
@@ -208,8 +208,6 @@ fn run_plain(program: &[Step]) -> Vec<Plain> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
-
     #[test]
     fn random_programs(
         program in programs(),
@@ -223,5 +221,28 @@ proptest! {
         for found in run_ranks(ranks, &config, |_| run(&program)).expect("every rank succeeds") {
             prop_assert_eq!(&found, &expected);
         }
+    }
+}
+
+/// Two views of one array that need the same box of it on one rank, but not on the other.
+#[test]
+fn ranks_agree_on_what_is_one_fetch() {
+    let part = |row, column, row_step| Part {
+        row,
+        column,
+        row_step,
+        column_step: 1,
+    };
+    let program = [
+        Step::AssignPart(0, part(0, 0, 2), 2, part(1, 2, -2)),
+        Step::AssignRow(1, part(0, 0, 2), 2, 1),
+    ];
+    let config = Config {
+        tile_len: 1,
+        cut_threshold: 1,
+        ..Config::default()
+    };
+    for found in run_ranks(2, &config, |_| run(&program)).expect("every rank succeeds") {
+        assert_eq!(found, run_plain(&program));
     }
 }
