@@ -368,6 +368,8 @@ impl Planner<'_> {
             && from.partition == Some(output.partition)
             && from.shape == to.shape
             && from.dtype.size() == to.dtype.size()
+            // Memory that was a vector of the program is aligned for its own elements only.
+            && from.dtype.alignment() >= to.dtype.alignment()
     }
 
     /// The names of the tasks, repetitions counted.
