@@ -22,6 +22,8 @@ pub(crate) struct Fetch {
     pub(crate) slot: u32,
     /// What this rank needs, row-major in new memory.
     pub(crate) region: Region,
+    /// What every rank needs: two fetches are the same only if they are on every rank.
+    needs: Vec<Region>,
     /// What this rank holds.
     held: Region,
     sends: Vec<(usize, Region)>,
@@ -39,11 +41,13 @@ pub(crate) fn plan(
     needs: impl Fn(usize) -> Region,
 ) -> Fetch {
     let holds = |rank| Region::of_rows(shape, &cuts.rows(partition, shape, rank));
-    let region = needs(rank);
+    let needs: Vec<Region> = (0..cuts.ranks()).map(needs).collect();
+    let region = needs[rank];
     let held = holds(rank);
     let mut fetch = Fetch {
         slot,
         region,
+        needs,
         held,
         sends: Vec::new(),
         receives: Vec::new(),
@@ -53,7 +57,7 @@ pub(crate) fn plan(
         return fetch;
     }
     for other in (0..cuts.ranks()).filter(|&other| other != rank) {
-        let send = held.intersect(&needs(other));
+        let send = held.intersect(&fetch.needs[other]);
         if !send.is_empty() {
             fetch.sends.push((other, send));
         }
@@ -66,6 +70,11 @@ pub(crate) fn plan(
 }
 
 impl Fetch {
+    /// Whether two fetches bring the same to every rank.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        self.slot == other.slot && self.needs == other.needs
+    }
+
     /// The bytes that this rank sends.
     pub(crate) fn bytes_sent(&self) -> usize {
         self.sends

@@ -564,9 +564,7 @@ impl Planner<'_> {
             |rank| needs(self, rank),
         );
         let region = fetch.region;
-        let known = fetches
-            .iter()
-            .position(|fetch| fetch.slot == slot && fetch.region == region);
+        let known = fetches.iter().position(|known| known.is_same(&fetch));
         let number = known.unwrap_or(fetches.len());
         if known.is_none() {
             fetches.push(fetch);
