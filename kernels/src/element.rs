@@ -55,6 +55,12 @@ impl DType {
         }
     }
 
+    /// The alignment of one element in bytes: that of its parts where it is complex.
+    #[must_use]
+    pub const fn alignment(self) -> usize {
+        self.real().size()
+    }
+
     /// The name in the text form of kernels and in messages.
     #[must_use]
     pub const fn name(self) -> &'static str {

@@ -22,8 +22,8 @@ pub(crate) struct Fetch {
     pub(crate) slot: u32,
     /// What this rank needs, row-major in new memory.
     pub(crate) region: Region,
-    /// What every rank needs: fetches are the same only if they are on all ranks.
-    pub(crate) needs: Vec<Region>,
+    /// What every rank needs: two fetches are the same only if they are on every rank.
+    needs: Vec<Region>,
     /// What this rank holds.
     held: Region,
     sends: Vec<(usize, Region)>,
@@ -70,6 +70,11 @@ pub(crate) fn plan(
 }
 
 impl Fetch {
+    /// Whether two fetches bring the same to every rank.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        self.slot == other.slot && self.needs == other.needs
+    }
+
     /// The bytes that this rank sends.
     pub(crate) fn bytes_sent(&self) -> usize {
         self.sends

@@ -367,7 +367,9 @@ impl Planner<'_> {
         self.dies(input)
             && from.partition == Some(output.partition)
             && from.shape == to.shape
-            && from.dtype == to.dtype
+            && from.dtype.size() == to.dtype.size()
+            // Memory that was a vector of the program is aligned for its own elements only.
+            && from.dtype.alignment() >= to.dtype.alignment()
     }
 
     /// The names of the tasks, repetitions counted.
@@ -562,9 +564,7 @@ impl Planner<'_> {
             |rank| needs(self, rank),
         );
         let region = fetch.region;
-        let known = fetches
-            .iter()
-            .position(|known| known.slot == slot && known.needs == fetch.needs);
+        let known = fetches.iter().position(|known| known.is_same(&fetch));
         let number = known.unwrap_or(fetches.len());
         if known.is_none() {
             fetches.push(fetch);

@@ -1,8 +1,8 @@
 //! The solver: from the constraints of a task and the partitions of its stores to its launch.
 //!
 //! All `Rows` arguments of a task form one class (`equal`), so a task has one unknown: how its
-//! rows are cut. The rules, in order: a sparse matrix stays where it is; a task that writes a slice
-//! runs where the store is; small domains are not cut; else the partition that some argument
+//! rows are cut. The rules, in order: a sparse matrix stays where it is; a task that writes a store
+//! in place, or a slice of it, runs where the store is; small domains are not cut; else the partition that some argument
 //! already has and that moves the fewest bytes; else a new tiling. Everything here is a function
 //! of shapes and partitions, the same on every rank.
 
@@ -55,7 +55,7 @@ pub(crate) fn solve(body: &Body, args: &[Arg], slots: &[Slot], cuts: &mut CutsTa
         return Launch::On(Partition::Replicated);
     }
     let fixed = fixed_by_matrix(body, args, slots, cuts)
-        .or_else(|| fixed_by_slice(body, args, slots, cuts));
+        .or_else(|| fixed_by_target(body, args, slots, cuts));
     if let Some(partition) = fixed {
         return Launch::On(partition);
     }
@@ -88,20 +88,20 @@ fn fixed_by_matrix(
     })
 }
 
-/// A task that writes a slice of a store runs where the rows of the slice are.
-fn fixed_by_slice(
+/// A task that writes a store that is there already runs where the rows that it writes are.
+fn fixed_by_target(
     body: &Body,
     args: &[Arg],
     slots: &[Slot],
     cuts: &mut CutsTable,
 ) -> Option<Partition> {
-    let written = body
-        .args()
-        .iter()
-        .zip(args)
-        .find(|(declared, arg)| declared.privilege == Privilege::Write && arg.view.is_some())?;
-    let partition = slots[written.1.slot as usize].partition?;
-    seen_through(partition, written.1.view.as_deref(), cuts)
+    let (target, partition) = body.args().iter().zip(args).find_map(|(declared, arg)| {
+        let partition = slots[arg.slot as usize].partition?;
+        let is_written = declared.privilege == Privilege::Write;
+        let has_rows = arg.view.is_some() || slots[arg.slot as usize].shape.rank() > 0;
+        (is_written && has_rows).then_some((arg, partition))
+    })?;
+    seen_through(partition, target.view.as_deref(), cuts)
 }
 
 /// The cuts of a store as the rows of a view of it see them.

@@ -102,6 +102,8 @@ impl Author {
         let shapes = vec![
             vec![n],
             vec![n],
+            vec![n.saturating_sub(1)],
+            vec![n.saturating_sub(2)],
             vec![m],
             vec![wide, tall],
             vec![tall, wide],

@@ -1,1 +1,186 @@
 //! Programs that failed once, each with its story.
+
+use crate::generate::base;
+use crate::program::Operand::{Number, Of};
+use crate::program::Step::{
+    self, Binary, Broadcast, Clone, Data, Drop, Fill, Index, MatVec, Matrix, Several, Unary,
+    Update, Values, Write,
+};
+use crate::program::{Flavour, Pattern, Program};
+use crate::run::Setup;
+use crate::watchdog::{LIMIT, check_within};
+use sparsefuse::kernels::DType::{ComplexF64, F32, F64, U32};
+use sparsefuse::kernels::{BinaryOp, UnaryOp};
+use sparsefuse::runtime::Config;
+
+/// Runs a program on one to five ranks, with and without fusion.
+fn keep(tile_len: usize, steps: Vec<Step>) {
+    let program = Program { tile_len, steps };
+    for ranks in 1..=5 {
+        for fusion in [false, true] {
+            let config = Config {
+                fusion,
+                cut_threshold: 1,
+                ..base(tile_len).config
+            };
+            let setup = Setup { ranks, config };
+            if let Err(failure) = check_within(LIMIT, &program, &setup) {
+                panic!("{setup:?}\n{program}\n{failure}");
+            }
+        }
+    }
+}
+
+/// An output took over the memory of a dying input although its row was stored first.
+#[test]
+fn an_output_does_not_overwrite_what_its_row_reads_later() {
+    keep(
+        15,
+        vec![
+            Data {
+                out: 1,
+                dtype: F64,
+                shape: vec![12],
+                flavour: Flavour::Smooth,
+                seed: 310,
+            },
+            Fill {
+                out: 13,
+                dtype: F64,
+                shape: vec![12],
+                number: 11,
+            },
+            Binary {
+                out: 10,
+                op: BinaryOp::Ge,
+                a: Of(13),
+                b: Of(1),
+            },
+            Drop { a: 1 },
+        ],
+    );
+    keep(
+        4,
+        vec![
+            Data {
+                out: 0,
+                dtype: ComplexF64,
+                shape: vec![12],
+                flavour: Flavour::Small,
+                seed: 186,
+            },
+            Data {
+                out: 1,
+                dtype: U32,
+                shape: vec![12],
+                flavour: Flavour::Smooth,
+                seed: 6,
+            },
+            Fill {
+                out: 10,
+                dtype: U32,
+                shape: vec![12],
+                number: 20,
+            },
+            Unary {
+                out: 5,
+                op: UnaryOp::Ceil,
+                a: 1,
+            },
+            Unary {
+                out: 1,
+                op: UnaryOp::Cos,
+                a: 0,
+            },
+        ],
+    );
+    keep(
+        8,
+        vec![
+            Data {
+                out: 1,
+                dtype: F64,
+                shape: vec![8],
+                flavour: Flavour::Small,
+                seed: 869,
+            },
+            Clone { out: 13, a: 1 },
+            Fill {
+                out: 3,
+                dtype: F64,
+                shape: vec![7],
+                number: 12,
+            },
+            Several {
+                out: 7,
+                sum: 5,
+                largest: 0,
+                a: 13,
+                b: 1,
+            },
+            Update {
+                target: 13,
+                op: BinaryOp::Max,
+                other: Of(0),
+            },
+            Fill {
+                out: 7,
+                dtype: F64,
+                shape: vec![7],
+                number: 29,
+            },
+            Binary {
+                out: 3,
+                op: BinaryOp::Lt,
+                a: Of(7),
+                b: Of(3),
+            },
+        ],
+    );
+}
+
+/// The values of a matrix are cut where its rows are; a task that overwrote them in place ran
+/// elsewhere, and what it wrote was lost.
+#[test]
+fn a_store_is_overwritten_where_it_is() {
+    keep(
+        4,
+        vec![
+            Matrix {
+                out: 3,
+                dtype: F32,
+                shape: [4, 4],
+                pattern: Pattern::Banded,
+                seed: 943,
+            },
+            Values { out: 13, matrix: 3 },
+            Write {
+                target: 13,
+                source: Number(20),
+            },
+        ],
+    );
+}
+
+/// The broadcast matrix and the vector are the same elements on ranks that have rows, and not on
+/// the others: one exchange on some ranks was two on others.
+#[test]
+fn ranks_agree_on_what_is_fetched_once() {
+    keep(
+        1,
+        vec![
+            Index {
+                out: 2,
+                dtype: F32,
+                shape: vec![4],
+                factor: 23,
+            },
+            Broadcast {
+                out: 7,
+                a: 2,
+                shape: vec![2, 4],
+            },
+            MatVec { out: 6, a: 7, x: 2 },
+        ],
+    );
+}

@@ -1,21 +1,20 @@
 //! Failing programs made small.
 
-use crate::check::check;
 use crate::program::Program;
 use crate::reference;
 use crate::run::Setup;
-use crate::watchdog::Watchdog;
+use crate::watchdog::{check_within, say};
 use sparsefuse::kernels::Isa;
 use sparsefuse::runtime::{Config, Executor};
+use std::time::Duration;
+
+/// How long a small program may take.
+const SHORT: Duration = Duration::from_secs(3);
 
 /// The smallest program and plainest setup found that still fail, and how.
-pub(crate) fn report(seed: u64, program: &Program, setup: &Setup, watchdog: &Watchdog) -> String {
-    let fails = |program: &Program, setup: &Setup| {
-        watchdog.watch(&format!("seed {seed} shrinking, {setup:?}\n{program}"));
-        let fails = check(program, setup).is_err();
-        watchdog.rest();
-        fails
-    };
+pub(crate) fn report(seed: u64, program: &Program, setup: &Setup, failure: &str) -> String {
+    say(&format!("seed {seed} fails in {setup:?}: {:.300}", failure));
+    let fails = |program: &Program, setup: &Setup| check_within(SHORT, program, setup).is_err();
     let steps = reference::run(program).0;
     let mut program = Program {
         steps,
@@ -34,7 +33,7 @@ pub(crate) fn report(seed: u64, program: &Program, setup: &Setup, watchdog: &Wat
             break;
         }
     }
-    let outcome = check(&program, &setup);
+    let outcome = check_within(SHORT, &program, &setup);
     let text = outcome
         .err()
         .unwrap_or_else(|| "it does not fail every time".to_owned());

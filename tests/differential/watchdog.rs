@@ -1,55 +1,29 @@
-//! A watchdog: ranks that wait for each other for ever are reported, not waited for.
+//! A watchdog: ranks that wait for each other for ever are a failure, not waited for.
 
+use crate::check::check;
+use crate::program::Program;
+use crate::run::{Seen, Setup};
 use std::io::Write as _;
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::channel;
 use std::time::Duration;
 
 /// How long one program may take.
-const LIMIT: Duration = Duration::from_secs(60);
+pub(crate) const LIMIT: Duration = Duration::from_secs(30);
 
-/// Aborts the process when what it watches takes too long.
-pub(crate) struct Watchdog {
-    news: Sender<Option<String>>,
-}
-
-impl Watchdog {
-    pub(crate) fn start() -> Self {
-        let (news, incoming) = channel::<Option<String>>();
-        let watch = move || {
-            let mut watched = None;
-            loop {
-                watched = match (&watched, incoming.recv_timeout(LIMIT)) {
-                    (_, Ok(news)) => news,
-                    (Some(text), Err(RecvTimeoutError::Timeout)) => {
-                        say(&format!("no end after {LIMIT:?}: {text}"));
-                        std::process::abort();
-                    }
-                    (None, Err(RecvTimeoutError::Timeout)) => None,
-                    (_, Err(RecvTimeoutError::Disconnected)) => return,
-                };
-            }
-        };
-        std::thread::Builder::new()
-            .spawn(watch)
-            .expect("the system grants a thread");
-        Self { news }
-    }
-
-    /// Begins to watch what the text describes.
-    pub(crate) fn watch(&self, text: &str) {
-        self.tell(Some(text.to_owned()));
-    }
-
-    /// Ends to watch.
-    pub(crate) fn rest(&self) {
-        self.tell(None);
-    }
-
-    fn tell(&self, news: Option<String>) {
-        self.news
-            .send(news)
-            .expect("the watchdog lives as long as its handle");
-    }
+/// [`check`], which has failed if it takes longer than `limit`; then its threads are left behind.
+pub(crate) fn check_within(
+    limit: Duration,
+    program: &Program,
+    setup: &Setup,
+) -> Result<Vec<Seen>, String> {
+    let (tell, outcome) = channel();
+    let (program, setup) = (program.clone(), setup.clone());
+    // Nobody listens any more to an outcome that comes too late.
+    let run = move || drop(tell.send(check(&program, &setup)));
+    let spawned = std::thread::Builder::new().spawn(run);
+    spawned.map_err(|error| error.to_string())?;
+    let outcome = outcome.recv_timeout(limit);
+    outcome.unwrap_or_else(|error| Err(format!("no end after {limit:?}: {error}")))
 }
 
 /// Prints a line past the capture of the test harness.
