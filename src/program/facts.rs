@@ -200,7 +200,9 @@ mod tests {
         // A zero that is stored: the diagonal of the second row.
         entries.crd.insert(2, 1);
         entries.vals.insert(2, 0.0);
-        entries.pos[2..].iter_mut().for_each(|position| *position += 1);
+        entries.pos[2..]
+            .iter_mut()
+            .for_each(|position| *position += 1);
         let expected = Facts {
             rows: 4,
             cols: 4,

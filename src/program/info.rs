@@ -114,9 +114,16 @@ impl Info<'_> {
         let [rows, cols, nnz] = [facts.rows, facts.cols, facts.nnz].map(grouped);
         let mut lines = vec![
             ("matrix", self.arguments.source.to_string()),
-            ("", format!("{rows} x {cols}, {nnz} entries, {}", self.dtype)),
+            (
+                "",
+                format!("{rows} x {cols}, {nnz} entries, {}", self.dtype),
+            ),
         ];
-        lines.extend(self.header.as_ref().map(|header| ("file", file_text(header))));
+        lines.extend(
+            self.header
+                .as_ref()
+                .map(|header| ("file", file_text(header))),
+        );
         lines.extend([
             empty(),
             ("rows", self.rows()),
@@ -158,7 +165,11 @@ impl Info<'_> {
         }
         match (facts.diagonal_missing, facts.diagonal_zero) {
             (0, 0) => "no zeros, but not all positive".to_owned(),
-            (missing, zero) => format!("{} not stored, {} stored as 0", grouped(missing), grouped(zero)),
+            (missing, zero) => format!(
+                "{} not stored, {} stored as 0",
+                grouped(missing),
+                grouped(zero)
+            ),
         }
     }
 
@@ -178,7 +189,6 @@ impl Info<'_> {
         format!("{} in CSR, {each:.1} B for each entry", bytes(total))
     }
 }
-
 
 fn format_name(header: &Header) -> &'static str {
     use sparsefuse::sparse::matrix_market::Format;

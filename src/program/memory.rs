@@ -11,7 +11,10 @@ pub(super) fn check(subject: &str, bytes: u128) -> Result<(), Failure> {
     match available() {
         Some(available) if bytes > u128::from(available) => Err(Failure::input(
             subject,
-            format!("a matrix that fits the {} available", output::bytes(available as f64)),
+            format!(
+                "a matrix that fits the {} available",
+                output::bytes(available as f64)
+            ),
             format!("one that needs about {}", output::bytes(bytes as f64)),
         )),
         _ => Ok(()),
@@ -39,7 +42,9 @@ pub(super) fn of_triplets(rows: u128, nnz: u128, element: usize) -> u128 {
 /// The bytes that the system can still give, and that its limits on this process leave.
 fn available() -> Option<u64> {
     let info = fs::read_to_string("/proc/meminfo").ok()?;
-    let line = info.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let line = info
+        .lines()
+        .find_map(|line| line.strip_prefix("MemAvailable:"))?;
     let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     let of_machine = kibibytes.saturating_mul(1024);
     let of_group = fs::read_to_string("/sys/fs/cgroup/memory.max").ok();

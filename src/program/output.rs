@@ -11,9 +11,11 @@ pub(super) fn print(text: &str) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     let printed = stdout.write_all(text.as_bytes());
     match printed.and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            Err(Failure::system(Path::new("standard output"), "write", error))
-        }
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::system(
+            Path::new("standard output"),
+            "write",
+            error,
+        )),
         _ => Ok(()),
     }
 }
@@ -59,7 +61,11 @@ fn probe(path: &Path) -> io::Result<()> {
 /// Lines of a label and a text, with the texts below each other; an empty label and text make an
 /// empty line.
 pub(super) fn aligned(lines: &[(&str, String)]) -> String {
-    let width = lines.iter().map(|(label, _)| label.len()).max().unwrap_or(0);
+    let width = lines
+        .iter()
+        .map(|(label, _)| label.len())
+        .max()
+        .unwrap_or(0);
     let mut text = String::new();
     for (label, value) in lines {
         let line = format!("{label:<width$}  {value}");
@@ -113,7 +119,12 @@ mod tests {
 
     #[test]
     fn numbers_look_as_people_read_them() {
-        for (number, text) in [(0, "0"), (999, "999"), (1000, "1,000"), (1234567, "1,234,567")] {
+        for (number, text) in [
+            (0, "0"),
+            (999, "999"),
+            (1000, "1,000"),
+            (1234567, "1,234,567"),
+        ] {
             assert_eq!(grouped(number), text);
         }
         assert_eq!(counted(1, "rank"), "1 rank");
@@ -121,7 +132,11 @@ mod tests {
         assert_eq!(bytes(999.0), "999 B");
         assert_eq!(bytes(1.25e9), "1.2 GB");
         assert_eq!(seconds(0.0123), "12.30 ms");
-        let lines = [("a", "1".to_owned()), ("", String::new()), ("long", "2".to_owned())];
+        let lines = [
+            ("a", "1".to_owned()),
+            ("", String::new()),
+            ("long", "2".to_owned()),
+        ];
         assert_eq!(aligned(&lines), "a     1\n\nlong  2\n");
     }
 }

@@ -144,10 +144,12 @@ impl Report<'_> {
             empty(),
             ("setup", seconds(totals.setup_s)),
             ("solve", self.time()),
-            ("tasks", self.tasks()),
-            ("traffic", self.traffic()),
-            ("memory", format!("{} at most", bytes(totals.peak_memory as f64))),
         ];
+        if totals.iterations > 0 {
+            lines.extend([("tasks", self.tasks()), ("traffic", self.traffic())]);
+        }
+        let memory = bytes(totals.peak_memory as f64);
+        lines.push(("memory", format!("{memory} at most")));
         if let Some(hint) = self.hint() {
             lines.push(empty());
             lines.push(("hint", hint));
@@ -173,7 +175,11 @@ impl Report<'_> {
         } else {
             ""
         };
-        format!("{}, {pc}, {}{complex}", self.arguments.solver.name(), self.dtype)
+        format!(
+            "{}, {pc}, {}{complex}",
+            self.arguments.solver.name(),
+            self.dtype
+        )
     }
 
     fn machine(&self) -> String {
@@ -194,6 +200,9 @@ impl Report<'_> {
 
     fn time(&self) -> String {
         let total = seconds(self.totals.solve_s);
+        if self.totals.iterations == 0 {
+            return total;
+        }
         let each = self.totals.per_iteration(self.totals.solve_s * 1e6);
         format!("{total}, {each:.1} us/iteration")
     }
@@ -212,9 +221,7 @@ impl Report<'_> {
 
     /// What may help a solve that has not converged.
     fn hint(&self) -> Option<String> {
-        let SolveArguments {
-            solver, pc, dtype, ..
-        } = self.arguments;
+        let SolveArguments { solver, pc, .. } = self.arguments;
         let is_plain = *pc == Preconditioner::None;
         let jacobi = if is_plain { "--pc jacobi, " } else { "" };
         let other = match solver {
@@ -243,7 +250,10 @@ impl Report<'_> {
                 format!("the method divides by this number; try {jacobi}{other} or another --rhs")
             }
             StopReason::NotFinite => {
-                format!("the numbers grew beyond {dtype:?}; try {jacobi}{other}, or scale the rows")
+                format!(
+                    "the numbers grew beyond {}; try {jacobi}{other}, or scale the rows",
+                    self.dtype
+                )
             }
             StopReason::Stagnation => format!(
                 "rounding in {} allows no smaller residual; try a larger --rtol{}",

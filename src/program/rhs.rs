@@ -2,12 +2,12 @@
 
 use super::failure::Failure;
 use super::source::{self, file_header};
+use sparsefuse::Error;
 use sparsefuse::kernels::{Field, random};
 use sparsefuse::prelude::Vector;
 use sparsefuse::runtime::{Runtime, Shape};
 use sparsefuse::sparse::Csr;
 use sparsefuse::sparse::matrix_market::{self, Content, Header};
-use sparsefuse::Error;
 use std::ops::Add;
 use std::path::{Path, PathBuf};
 
@@ -70,7 +70,11 @@ impl Rhs {
         if (n_rows, n_cols) != (n, 1) {
             let subject = format!("--rhs {}", path.display());
             let expected = format!("a vector, {n} x 1, as the matrix has {n} rows");
-            return Err(Failure::input(subject, expected, format!("{n_rows} x {n_cols}")));
+            return Err(Failure::input(
+                subject,
+                expected,
+                format!("{n_rows} x {n_cols}"),
+            ));
         }
         let (_, content) = matrix_market::read::<T>(path)?;
         Ok(Elements::Read(match content {

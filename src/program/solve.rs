@@ -34,7 +34,8 @@ pub(super) fn run(arguments: &SolveArguments) -> Result<Status, Failure> {
         output::check_writable(path)?;
     }
     let header = arguments.source.header()?;
-    let is_complex = header.as_ref().is_some_and(source::is_complex) || arguments.rhs.is_complex()?;
+    let is_complex =
+        header.as_ref().is_some_and(source::is_complex) || arguments.rhs.is_complex()?;
     let solve = match (arguments.dtype, is_complex) {
         (Precision::F32, false) => solve::<f32>,
         (Precision::F64, false) => solve::<f64>,
@@ -81,7 +82,9 @@ fn solve<T: Field + Add<Output = T>>(
     // One handle for each rank; the last rank that has assembled its part frees the input.
     let handles = Mutex::new(vec![Arc::new(Input { matrix, rhs }); arguments.ranks]);
     let runs = run_ranks(arguments.ranks, config, |runtime| {
-        let input = lock(&handles).pop().expect("there is a handle for each rank");
+        let input = lock(&handles)
+            .pop()
+            .expect("there is a handle for each rank");
         let progress = lock(&progress).take_if(|_| runtime.rank() == 0);
         on_rank(runtime, arguments, input, progress, begin)
     })?;
@@ -151,7 +154,9 @@ fn on_rank<T: Field + Add<Output = T>>(
         rtol: arguments.rtol,
         atol: arguments.atol,
         max_iter: arguments.max_iter,
-        preconditioner: jacobi.as_ref().map(|jacobi| jacobi as &dyn LinearOperator<T>),
+        preconditioner: jacobi
+            .as_ref()
+            .map(|jacobi| jacobi as &dyn LinearOperator<T>),
         monitor: if is_watched { Some(&mut monitor) } else { None },
         ..Options::default()
     };
@@ -185,10 +190,7 @@ fn method<T: Field>(
 }
 
 /// The hash of a vector, and its elements if they are wanted. Every rank must ask.
-fn read_solution<T: Field>(
-    x: &Vector<T>,
-    is_wanted: bool,
-) -> Result<(u64, Option<Vec<T>>), Error> {
+fn read_solution<T: Field>(x: &Vector<T>, is_wanted: bool) -> Result<(u64, Option<Vec<T>>), Error> {
     let is_first = x.runtime().rank() == 0;
     x.with_slice(|x| {
         let hash = if is_first { hash::of(x) } else { 0 };

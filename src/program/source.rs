@@ -5,10 +5,10 @@
 
 use super::failure::Failure;
 use super::memory;
+use sparsefuse::Error;
 use sparsefuse::kernels::Field;
 use sparsefuse::sparse::matrix_market::{self, Content, FieldKind, Header};
 use sparsefuse::sparse::{Csr, Triplets, gallery};
-use sparsefuse::Error;
 use std::fmt;
 use std::fs;
 use std::ops::Add;
@@ -203,7 +203,11 @@ impl<T: Copy> Matrix<T> {
 
 impl Generator {
     fn parse(name: &str, text: &str) -> Result<Self, String> {
-        let usage = |usage: &&str| usage.split_once(':').is_some_and(|(known, _)| known == name);
+        let usage = |usage: &&str| {
+            usage
+                .split_once(':')
+                .is_some_and(|(known, _)| known == name)
+        };
         let Some(usage) = USAGES.into_iter().find(|known| usage(&known)) else {
             return Err(unknown(name));
         };
@@ -284,7 +288,9 @@ fn numbers<const N: usize>(usage: &str, text: &str) -> Result<[u64; N], String> 
 
 fn unknown(name: &str) -> String {
     let known = || USAGES.iter().filter_map(|usage| usage.split_once(':'));
-    let nearest = known().map(|(known, _)| (distance(known, name), known)).min();
+    let nearest = known()
+        .map(|(known, _)| (distance(known, name), known))
+        .min();
     let tip = match nearest {
         Some((distance, known)) if distance <= 3 => format!("; did you mean {known}?"),
         _ => String::new(),
@@ -334,10 +340,16 @@ mod tests {
         check("random:9,2,18446744073709551615", Ok(random));
         check("poisson2d:0", Err("from 1 to 4294967295 rows, found 0"));
         check("poisson3d:2000", Err("found 8000000000"));
-        check("poisson2d:-1", Err("expected poisson2d:N with whole numbers, found `-1`"));
+        check(
+            "poisson2d:-1",
+            Err("expected poisson2d:N with whole numbers, found `-1`"),
+        );
         check("banded:9", Err("expected banded:N,DIAGONALS"));
         check("banded:9,4", Err("an odd number of diagonals, found 4"));
-        check("random:9,10,1", Err("at most as many entries a row as columns (9), found 10"));
+        check(
+            "random:9,10,1",
+            Err("at most as many entries a row as columns (9), found 10"),
+        );
         check("poison2d:9", Err("did you mean poisson2d?"));
         check("", Err("expected a file or a generator"));
     }
