@@ -9,7 +9,9 @@ fn main() {
         for _ in 0..10 {
             let mut y = Vector::<f64>::zeros([1000]);
             let t = Instant::now();
-            for _ in 0..1000 { y = &y + &x; }
+            for _ in 0..1000 {
+                y = &y + &x;
+            }
             rt.flush();
             let dt = t.elapsed().as_secs_f64();
             print!("chain: {:.3} us/op  ", dt * 1e3);

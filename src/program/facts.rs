@@ -5,7 +5,7 @@
 
 use sparsefuse::kernels::Field;
 use sparsefuse::sparse::LocalRows;
-use std::ops::{Add, Neg, Range};
+use std::ops::{Neg, Range};
 
 /// The facts; see `sparsefuse info --help`.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,7 +49,7 @@ impl Facts {
     /// The facts of a matrix given by all its rows.
     pub(super) fn of<T>((rows, cols): (usize, usize), entries: &LocalRows<T>) -> Self
     where
-        T: Field + Neg<Output = T> + Add<Output = T>,
+        T: Field + Neg<Output = T>,
     {
         let counts = || (0..rows).map(|row| range(entries, row).len());
         let (is_pattern_symmetric, symmetry) = symmetry((rows, cols), entries);
@@ -168,7 +168,7 @@ mod tests {
 
     fn check<T>(dense: &[&[T]], pattern: bool, expected: Symmetry)
     where
-        T: Field + Neg<Output = T> + Add<Output = T>,
+        T: Field + Neg<Output = T>,
     {
         let facts = Facts::of((dense.len(), dense[0].len()), &rows(dense));
         assert_eq!(facts.is_pattern_symmetric, pattern, "{dense:?}");

@@ -12,7 +12,7 @@ use num_complex::Complex;
 use serde_json::{Value, json};
 use sparsefuse::kernels::{DType, Field};
 use sparsefuse::runtime::{Config, Runtime};
-use sparsefuse::sparse::matrix_market::Header;
+use sparsefuse::sparse::matrix_market::{Format, Header};
 use std::ops::{Add, Neg};
 
 /// Looks at a matrix, and reports.
@@ -191,7 +191,6 @@ impl Info<'_> {
 }
 
 fn format_name(header: &Header) -> &'static str {
-    use sparsefuse::sparse::matrix_market::Format;
     match header.format {
         Format::Coordinate => "coordinate",
         Format::Array => "array",

@@ -80,7 +80,10 @@ fn solve<T: Field + Add<Output = T>>(
     let matrix = arguments.source.read::<T>()?;
     let rhs = arguments.rhs.read::<T>(matrix.n_rows())?;
     // One handle for each rank; the last rank that has assembled its part frees the input.
-    let handles = Mutex::new(vec![Arc::new(Input { matrix, rhs }); arguments.ranks]);
+    let input = Arc::new(Input { matrix, rhs });
+    let handles: Vec<_> = (0..arguments.ranks).map(|_| Arc::clone(&input)).collect();
+    let handles = Mutex::new(handles);
+    drop(input);
     let runs = run_ranks(arguments.ranks, config, |runtime| {
         let input = lock(&handles)
             .pop()

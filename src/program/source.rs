@@ -203,12 +203,11 @@ impl<T: Copy> Matrix<T> {
 
 impl Generator {
     fn parse(name: &str, text: &str) -> Result<Self, String> {
-        let usage = |usage: &&str| {
-            usage
-                .split_once(':')
-                .is_some_and(|(known, _)| known == name)
+        let is_meant = |usage: &&str| {
+            let known = usage.split_once(':');
+            known.is_some_and(|(known, _)| known == name)
         };
-        let Some(usage) = USAGES.into_iter().find(|known| usage(&known)) else {
+        let Some(usage) = USAGES.into_iter().find(is_meant) else {
             return Err(unknown(name));
         };
         let generator = match name {

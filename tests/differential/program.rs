@@ -301,7 +301,8 @@ impl Step {
 pub(crate) const DTYPES: [DType; 9] = DType::ALL;
 
 /// The element types of matrices.
-pub(crate) const MATRIX_DTYPES: [DType; 4] = [DType::F64, DType::F32, DType::ComplexF64, DType::I64];
+pub(crate) const MATRIX_DTYPES: [DType; 4] =
+    [DType::F64, DType::F32, DType::ComplexF64, DType::I64];
 
 /// A number for a step: special ones first, then ordinary ones.
 pub(crate) fn number(dtype: DType, choice: u32) -> Value {
@@ -359,7 +360,12 @@ pub(crate) fn element(dtype: DType, flavour: Flavour, seed: u64, index: usize) -
 }
 
 /// The columns of a row of a matrix, ascending.
-pub(crate) fn columns(pattern: Pattern, seed: u64, row: usize, [_, n_cols]: [usize; 2]) -> Vec<usize> {
+pub(crate) fn columns(
+    pattern: Pattern,
+    seed: u64,
+    row: usize,
+    [_, n_cols]: [usize; 2],
+) -> Vec<usize> {
     let keep = |column: usize, chance: u64| {
         random::bits(seed, (row * n_cols + column) as u64) % 100 < chance
     };
