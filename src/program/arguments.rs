@@ -1,0 +1,185 @@
+//! The arguments, and what each of them may be.
+
+use super::failure::Failure;
+use super::help;
+use super::rhs::Rhs;
+use super::source::Source;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use sparsefuse::runtime::Config;
+use std::path::PathBuf;
+
+/// Solve and describe sparse linear systems
+#[derive(Debug, Parser)]
+#[command(name = "sparsefuse", version, long_about = help::ABOUT, after_long_help = help::OVERVIEW)]
+pub(super) struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub(super) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Solve A x = b by a Krylov method and report how it went
+    #[command(long_about = help::SOLVE, after_long_help = help::AFTER_SOLVE)]
+    Solve(SolveArguments),
+    /// Describe a matrix: size, structure, symmetry, diagonal, bytes
+    #[command(long_about = help::INFO, after_long_help = help::AFTER_INFO)]
+    Info(InfoArguments),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct SolveArguments {
+    /// The matrix: a .mtx or .mtx.gz file, or a generator such as poisson2d:512
+    #[arg(value_parser = Source::parse)]
+    pub(super) source: Source,
+    /// The method
+    #[arg(long, value_enum, default_value_t = Solver::Cg)]
+    pub(super) solver: Solver,
+    /// The preconditioner
+    #[arg(long, value_enum, default_value_t = Preconditioner::None)]
+    pub(super) pc: Preconditioner,
+    /// The right-hand side b: `ones` for A times a vector of ones, `random:SEED` for numbers
+    /// uniform in [-1, 1), or a Matrix Market file with one column
+    #[arg(long, default_value = "ones", value_parser = Rhs::parse, value_name = "RHS")]
+    pub(super) rhs: Rhs,
+    /// Converged when |b - A x| <= max(RTOL |b|, ATOL)
+    #[arg(long, default_value = "1e-8", value_parser = tolerance, allow_negative_numbers = true)]
+    pub(super) rtol: f64,
+    /// See --rtol
+    #[arg(long, default_value = "0", value_parser = tolerance, allow_negative_numbers = true)]
+    pub(super) atol: f64,
+    /// The most iterations [default: ten times the rows, at most 10000]
+    #[arg(long, value_name = "N", value_parser = iterations, allow_negative_numbers = true)]
+    pub(super) max_iter: Option<usize>,
+    /// Threads of each rank [default: all cores, shared out among the ranks]
+    #[arg(long, value_name = "N", value_parser = workers, allow_negative_numbers = true)]
+    pub(super) threads: Option<usize>,
+    /// Ranks inside this process; the solution has the same bits for every number
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "1",
+        value_parser = workers,
+        allow_negative_numbers = true
+    )]
+    pub(super) ranks: usize,
+    /// The precision; files with complex values are solved in complex numbers of this precision
+    #[arg(long, value_enum, default_value_t = Precision::F64)]
+    pub(super) dtype: Precision,
+    /// Write the solution as a Matrix Market file (compressed if the name ends in .gz)
+    #[arg(long, value_name = "FILE.mtx")]
+    pub(super) out: Option<PathBuf>,
+    /// Print one JSON object instead of the report
+    #[arg(long)]
+    pub(super) json: bool,
+    /// Print what the runtime made of one iteration: its tasks, what fused, and why not more
+    #[arg(long)]
+    pub(super) explain: bool,
+    /// Write a trace for Perfetto or chrome://tracing, and print the time of each fused task
+    #[arg(long, value_name = "FILE.json")]
+    pub(super) profile: Option<PathBuf>,
+    /// Run every task on its own; the solution has the same bits
+    #[arg(long)]
+    pub(super) no_fusion: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct InfoArguments {
+    /// The matrix: a .mtx or .mtx.gz file, or a generator such as poisson2d:512
+    #[arg(value_parser = Source::parse)]
+    pub(super) source: Source,
+    /// Print one JSON object instead of the report
+    #[arg(long)]
+    pub(super) json: bool,
+    /// Draw the places of the entries, darker where they are denser
+    #[arg(long, value_name = "FILE.png")]
+    pub(super) spy: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Solver {
+    /// Conjugate gradients, for symmetric (Hermitian) positive definite matrices
+    Cg,
+    /// Conjugate gradient squared, for any square matrix
+    Cgs,
+    /// Stabilised biconjugate gradients, for any square matrix
+    Bicgstab,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Preconditioner {
+    /// No preconditioner
+    None,
+    /// Division by the diagonal
+    Jacobi,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Precision {
+    /// 32 bits: about 7 digits
+    F32,
+    /// 64 bits: about 16 digits
+    F64,
+}
+
+impl Solver {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Cg => "cg",
+            Self::Cgs => "cgs",
+            Self::Bicgstab => "bicgstab",
+        }
+    }
+}
+
+impl Preconditioner {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Jacobi => "jacobi",
+        }
+    }
+}
+
+/// The most threads of all ranks together, far beyond what makes sense.
+const MOST_THREADS: usize = 1024;
+
+impl SolveArguments {
+    /// The settings of the runtime: those of the environment, then those of the arguments.
+    pub(super) fn config(&self) -> Result<Config, Failure> {
+        let mut config = Config::from_env()?;
+        let share = (config.threads / self.ranks).max(1);
+        config.threads = self.threads.unwrap_or(share);
+        config.fusion &= !self.no_fusion;
+        config.profile = self.profile.is_some();
+        let threads = config.threads.saturating_mul(self.ranks);
+        if threads > MOST_THREADS {
+            let expected = format!("at most {MOST_THREADS} threads in all");
+            return Err(Failure::input(
+                "--threads times --ranks",
+                expected,
+                threads.to_string(),
+            ));
+        }
+        Ok(config)
+    }
+}
+
+fn tolerance(text: &str) -> Result<f64, String> {
+    let value = text.parse().ok();
+    value
+        .filter(|value: &f64| value.is_finite() && *value >= 0.0)
+        .ok_or_else(|| format!("expected a number that is 0 or more, found {text}"))
+}
+
+fn iterations(text: &str) -> Result<usize, String> {
+    let expected = || format!("expected a whole number that is 0 or more, found {text}");
+    text.parse().map_err(|_| expected())
+}
+
+fn workers(text: &str) -> Result<usize, String> {
+    let value = text.parse().ok();
+    value
+        .filter(|value| (1..=MOST_THREADS).contains(value))
+        .ok_or_else(|| format!("expected a whole number from 1 to {MOST_THREADS}, found {text}"))
+}

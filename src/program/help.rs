@@ -1,0 +1,118 @@
+//! The texts of `--help`.
+
+pub(super) const ABOUT: &str = "\
+Solves and describes sparse linear systems.
+
+Matrices come from Matrix Market files or from generators. The work is split over threads and \
+in-process ranks; neither changes a bit of the solution.";
+
+pub(super) const OVERVIEW: &str = "\
+Examples:
+  sparsefuse solve poisson2d:512
+  sparsefuse solve matrix.mtx.gz --solver bicgstab --pc jacobi --out x.mtx
+  sparsefuse solve poisson3d:64 --ranks 2 --json
+  sparsefuse info matrix.mtx --spy matrix.png
+
+Exit status:
+  0  done; for `solve`: converged
+  1  the solver ran, but did not converge
+  2  bad input or usage; one line on standard error says what was expected and what was found
+
+Environment (settings of the runtime; the options of `solve` come first):
+  SPARSEFUSE_THREADS  threads, shared out among the ranks
+  SPARSEFUSE_FUSION   0 or 1: whether tasks are fused
+  SPARSEFUSE_ISA      baseline, avx2 or avx512: the instruction set of the kernels
+  SPARSEFUSE_TILE     rows of a tile of the summation order; changes the last bits of results
+  SPARSEFUSE_MEMORY   bytes that the arrays of one rank may hold at a time
+
+`sparsefuse solve --help` explains the sources of matrices and the fields of the JSON object.";
+
+pub(super) const SOLVE: &str = "\
+Solves A x = b by a Krylov method and reports how it went.
+
+The residual that is reported, and that decides about convergence, is computed from x once more \
+after the last iteration.";
+
+/// What every command takes as its matrix; a macro because `concat!` takes literals alone.
+macro_rules! sources {
+    () => {
+        "\
+Sources of matrices:
+  FILE.mtx, FILE.mtx.gz  Matrix Market: coordinate or array; real, integer, pattern or complex
+  poisson1d:N            second difference on N points
+  poisson2d:N            five-point Laplacian on an N by N grid
+  poisson3d:N            seven-point Laplacian on an N by N by N grid
+  banded:N,DIAGONALS     N rows, an odd number of full diagonals, diagonally dominant
+  random:N,PER_ROW,SEED  N rows, PER_ROW entries a row at random places, unsymmetric, dominant"
+    };
+}
+
+pub(super) const AFTER_SOLVE: &str = concat!(
+    sources!(),
+    "
+
+Examples:
+  sparsefuse solve poisson2d:512
+  sparsefuse solve random:100000,8,1 --solver bicgstab --rhs random:7
+  sparsefuse solve matrix.mtx --rhs b.mtx --pc jacobi --rtol 1e-10 --out x.mtx
+  sparsefuse solve poisson3d:64 --explain
+  sparsefuse solve poisson2d:256 --json | jq .us_per_iteration
+
+Fields of the JSON object (null stands for a number that is infinite or not a number):
+  source                     the matrix, as given
+  solver, pc, dtype          as used; dtype is f32, f64, cf32 or cf64 (complex)
+  rows, cols, nnz            the size of the matrix and its stored entries
+  threads, ranks             threads of each rank, ranks
+  converged, reason          whether and why the solver stopped
+  iterations                 of the method
+  true_residual              |b - A x| / |b|, computed from x
+  setup_s, solve_s           seconds for reading, assembly and b; for the solver alone
+  us_per_iteration           microseconds of solve_s for each iteration
+  tasks_per_iteration        operations that the method issued
+  fused_tasks_per_iteration  passes over memory that they became
+  bytes_per_iteration        bytes that kernels read and wrote, counted from their arguments, all
+                             ranks
+  peak_memory_bytes          the most bytes that all arrays held at a time, sum of the ranks
+  solution_hash              FNV-1a, 64 bits, of the little-endian bytes of x (complex: real part
+                             first; every NaN as the same one); the same for all numbers of
+                             threads and ranks, with and without fusion
+The fields per iteration are those of the whole solve, its start and its last check included,
+divided by the iterations.
+
+Exit status:
+  0  converged
+  1  ran, but did not converge
+  2  bad input or usage"
+);
+
+pub(super) const INFO: &str = "\
+Describes a matrix: its size, structure, symmetry and diagonal, the bytes that it takes, and what \
+its file says of itself.";
+
+pub(super) const AFTER_INFO: &str = concat!(
+    sources!(),
+    "
+
+Examples:
+  sparsefuse info matrix.mtx
+  sparsefuse info poisson2d:32 --spy poisson.png
+
+Fields of the JSON object:
+  source                       the matrix, as given
+  rows, cols, nnz              the size of the matrix and its stored entries, duplicates summed
+  dtype                        f64 or cf64 (complex)
+  row_min, row_mean, row_max   stored entries of a row; row_mean is null without rows
+  empty_rows                   rows without stored entries
+  bandwidth                    the largest |row - column| of a stored entry
+  pattern_symmetric            whether entries are stored in pairs across the diagonal
+  symmetry                     symmetric, hermitian, skew-symmetric or none: the values
+  diagonal_missing             places of the diagonal where nothing is stored
+  diagonal_zero                entries of the diagonal that are stored and 0
+  diagonal_positive            whether all of the diagonal is stored, real and above 0
+  dominant_rows                the share of rows whose diagonal entry is at least as large as the
+                               sum of the others, in absolute values; null without rows
+  csr_bytes                    bytes of the matrix in compressed row format
+  csr_bytes_per_nonzero        the same for each stored entry; null without entries
+  file                         null, or what the file's header says: format, field, symmetry,
+                               stored (the entries in the file)"
+);

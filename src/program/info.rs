@@ -1,0 +1,223 @@
+//! `sparsefuse info`: what can be said of a matrix without solving anything.
+
+use super::Status;
+use super::arguments::InfoArguments;
+use super::facts::{Facts, Symmetry};
+use super::failure::Failure;
+use super::memory;
+use super::output::{self, aligned, bytes, counted, grouped};
+use super::source;
+use super::spy;
+use num_complex::Complex;
+use serde_json::{Value, json};
+use sparsefuse::kernels::{DType, Field};
+use sparsefuse::runtime::{Config, Runtime};
+use sparsefuse::sparse::matrix_market::{Format, Header};
+use std::ops::{Add, Neg};
+
+/// Looks at a matrix, and reports.
+pub(super) fn run(arguments: &InfoArguments) -> Result<Status, Failure> {
+    if let Some(path) = &arguments.spy {
+        output::check_writable(path)?;
+    }
+    let header = arguments.source.header()?;
+    if header.as_ref().is_some_and(source::is_complex) {
+        describe::<Complex<f64>>(arguments, header)
+    } else {
+        describe::<f64>(arguments, header)
+    }
+}
+
+fn describe<T>(arguments: &InfoArguments, header: Option<Header>) -> Result<Status, Failure>
+where
+    T: Field + Add<Output = T> + Neg<Output = T>,
+{
+    arguments
+        .source
+        .check_memory(header.as_ref(), size_of::<T>())?;
+    let matrix = arguments.source.read::<T>()?;
+    let runtime = Runtime::new(Config::from_env()?)?;
+    let a = runtime.enter(|| matrix.assemble())?;
+    drop(matrix);
+    let shape = a.shape();
+    let (_, entries) = a.local_rows()?;
+    drop(a);
+    let info = Info {
+        arguments,
+        header,
+        dtype: T::DTYPE,
+        facts: Facts::of(shape, &entries),
+    };
+    if let Some(path) = &arguments.spy {
+        spy::draw(path, shape, &entries)?;
+    }
+    if arguments.json {
+        output::print(&format!("{}\n", info.to_json()))?;
+    } else {
+        output::print(&info.to_text())?;
+    }
+    Ok(Status::Done)
+}
+
+struct Info<'a> {
+    arguments: &'a InfoArguments,
+    header: Option<Header>,
+    dtype: DType,
+    facts: Facts,
+}
+
+impl Info<'_> {
+    fn csr_bytes(&self) -> u128 {
+        let Facts { rows, nnz, .. } = self.facts;
+        memory::of_matrix(rows as u128, nnz as u128, self.dtype.size())
+    }
+
+    /// One object; `--help` explains its fields.
+    fn to_json(&self) -> Value {
+        let facts = &self.facts;
+        let file = self.header.as_ref().map(|header| {
+            json!({
+                "format": format_name(header),
+                "field": header.field.to_string(),
+                "symmetry": header.symmetry.to_string(),
+                "stored": header.n_stored,
+            })
+        });
+        // 0 / 0 is not a number, which JSON has as null.
+        let share = |part: f64, of: usize| part / of as f64;
+        json!({
+            "source": self.arguments.source.to_string(),
+            "rows": facts.rows,
+            "cols": facts.cols,
+            "nnz": facts.nnz,
+            "dtype": self.dtype.name(),
+            "row_min": facts.row_min,
+            "row_mean": share(facts.nnz as f64, facts.rows),
+            "row_max": facts.row_max,
+            "empty_rows": facts.empty_rows,
+            "bandwidth": facts.bandwidth,
+            "pattern_symmetric": facts.is_pattern_symmetric,
+            "symmetry": facts.symmetry.name(),
+            "diagonal_missing": facts.diagonal_missing,
+            "diagonal_zero": facts.diagonal_zero,
+            "diagonal_positive": facts.is_diagonal_positive,
+            "dominant_rows": share(facts.dominant_rows as f64, facts.rows),
+            "csr_bytes": self.csr_bytes() as u64,
+            "csr_bytes_per_nonzero": share(self.csr_bytes() as f64, facts.nnz),
+            "file": file,
+        })
+    }
+
+    fn to_text(&self) -> String {
+        let facts = &self.facts;
+        let empty = || ("", String::new());
+        let [rows, cols, nnz] = [facts.rows, facts.cols, facts.nnz].map(grouped);
+        let mut lines = vec![
+            ("matrix", self.arguments.source.to_string()),
+            (
+                "",
+                format!("{rows} x {cols}, {nnz} entries, {}", self.dtype),
+            ),
+        ];
+        lines.extend(
+            self.header
+                .as_ref()
+                .map(|header| ("file", file_text(header))),
+        );
+        lines.extend([
+            empty(),
+            ("rows", self.rows()),
+            ("bandwidth", grouped(facts.bandwidth)),
+            ("pattern", pattern_text(facts).to_owned()),
+            ("values", values_text(facts).to_owned()),
+            ("diagonal", self.diagonal()),
+            ("dominance", self.dominance()),
+            empty(),
+            ("memory", self.memory()),
+        ]);
+        if let Some(path) = &self.arguments.spy {
+            lines.push(("spy plot", path.display().to_string()));
+        }
+        aligned(&lines)
+    }
+
+    fn rows(&self) -> String {
+        let Facts {
+            row_min,
+            row_max,
+            rows,
+            nnz,
+            empty_rows,
+            ..
+        } = self.facts;
+        let mean = nnz as f64 / (rows as f64).max(1.0);
+        let range = format!("{row_min} to {row_max} entries, {mean:.2} on average");
+        match empty_rows {
+            0 => range,
+            _ => format!("{range}, {}", counted(empty_rows, "empty row")),
+        }
+    }
+
+    fn diagonal(&self) -> String {
+        let facts = &self.facts;
+        if facts.is_diagonal_positive {
+            return "all positive".to_owned();
+        }
+        match (facts.diagonal_missing, facts.diagonal_zero) {
+            (0, 0) => "no zeros, but not all positive".to_owned(),
+            (missing, zero) => format!(
+                "{} not stored, {} stored as 0",
+                grouped(missing),
+                grouped(zero)
+            ),
+        }
+    }
+
+    fn dominance(&self) -> String {
+        let Facts {
+            dominant_rows,
+            rows,
+            ..
+        } = self.facts;
+        let share = 100.0 * dominant_rows as f64 / (rows as f64).max(1.0);
+        format!("{share:.1} % of the rows are diagonally dominant")
+    }
+
+    fn memory(&self) -> String {
+        let total = self.csr_bytes() as f64;
+        let each = total / (self.facts.nnz as f64).max(1.0);
+        format!("{} in CSR, {each:.1} B for each entry", bytes(total))
+    }
+}
+
+fn format_name(header: &Header) -> &'static str {
+    match header.format {
+        Format::Coordinate => "coordinate",
+        Format::Array => "array",
+    }
+}
+
+fn file_text(header: &Header) -> String {
+    let stored = grouped(header.n_stored);
+    format!(
+        "{}, {}, {}, {stored} stored",
+        format_name(header),
+        header.field,
+        header.symmetry
+    )
+}
+
+fn pattern_text(facts: &Facts) -> &'static str {
+    match (facts.rows == facts.cols, facts.is_pattern_symmetric) {
+        (false, _) => "not square",
+        (true, true) => "symmetric",
+        (true, false) => "not symmetric",
+    }
+}
+
+fn values_text(facts: &Facts) -> &'static str {
+    match facts.symmetry {
+        Symmetry::None => "not symmetric",
+        symmetry => symmetry.name(),
+    }
+}

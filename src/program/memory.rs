@@ -1,0 +1,53 @@
+//! Whether a matrix can be held at all: a question asked before memory is, since the system ends a
+//! program that asks for too much without a word.
+
+use super::failure::Failure;
+use super::output;
+use std::fs;
+
+/// Refuses what needs more bytes than are available; where the system does not tell, nothing is
+/// refused.
+pub(super) fn check(subject: &str, bytes: u128) -> Result<(), Failure> {
+    match available() {
+        Some(available) if bytes > u128::from(available) => Err(Failure::input(
+            subject,
+            format!(
+                "a matrix that fits the {} available",
+                output::bytes(available as f64)
+            ),
+            format!("one that needs about {}", output::bytes(bytes as f64)),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Bytes for a matrix with so many rows and entries of `element` bytes, while it is solved with.
+pub(super) fn of_system(rows: u128, nnz: u128, element: usize) -> u128 {
+    /// The solvers' vectors and b, with some for temporaries.
+    const VECTORS: u128 = 10;
+    of_matrix(rows, nnz, element) + rows * VECTORS * element as u128
+}
+
+/// Bytes for a matrix in compressed row format with so many rows and entries of `element` bytes.
+pub(super) fn of_matrix(rows: u128, nnz: u128, element: usize) -> u128 {
+    8 * (rows + 1) + nnz * (4 + element as u128)
+}
+
+/// Bytes that the assembly of a matrix from triplets takes beside the matrix.
+pub(super) fn of_triplets(rows: u128, nnz: u128, element: usize) -> u128 {
+    // The triplets, the rows while they are sorted, and two arrays of positions.
+    16 * rows + nnz * (8 + 8 + 2 * element as u128)
+}
+
+/// The bytes that the system can still give, and that its limits on this process leave.
+fn available() -> Option<u64> {
+    let info = fs::read_to_string("/proc/meminfo").ok()?;
+    let line = info
+        .lines()
+        .find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    let of_machine = kibibytes.saturating_mul(1024);
+    let of_group = fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
+    let of_group = of_group.and_then(|text| text.trim().parse().ok());
+    Some(of_group.map_or(of_machine, |limit: u64| limit.min(of_machine)))
+}

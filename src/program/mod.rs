@@ -1,0 +1,109 @@
+//! The command line program: from arguments to an exit status.
+//!
+//! Nothing here computes: [`solve`] and [`info`] call the library as any program would. Results go
+//! to standard output, progress and complaints to standard error. A complaint is one line that says
+//! what was expected and what was found; it ends the program with status 2.
+
+mod arguments;
+mod failure;
+mod help;
+
+mod rhs;
+mod source;
+
+mod hash;
+mod memory;
+mod output;
+mod progress;
+mod report;
+mod solve;
+
+mod facts;
+mod info;
+mod spy;
+
+use arguments::{Arguments, Command};
+use clap::Parser;
+use clap::error::ErrorKind;
+use std::process::ExitCode;
+
+/// How a run ended that was no failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Status {
+    /// All that was asked for was done.
+    Done,
+    /// The solver ran, but did not converge.
+    NotConverged,
+}
+
+/// The exit status of bad input and usage.
+const BAD_INPUT: u8 = 2;
+
+/// Runs the program.
+pub(crate) fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return usage(&error),
+    };
+    let status = match &arguments.command {
+        Command::Solve(arguments) => solve::run(arguments),
+        Command::Info(arguments) => info::run(arguments),
+    };
+    match status {
+        Ok(Status::Done) => ExitCode::SUCCESS,
+        Ok(Status::NotConverged) => ExitCode::FAILURE,
+        Err(failure) => complain(&failure.to_string()),
+    }
+}
+
+/// Shows what the argument parser has to say: help in full, an error in one line.
+fn usage(error: &clap::Error) -> ExitCode {
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            // A reader that has seen enough is no failure.
+            let _ = error.print();
+            ExitCode::SUCCESS
+        }
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            let _ = error.print();
+            ExitCode::from(BAD_INPUT)
+        }
+        _ => complain(&one_line(&error.render().to_string())),
+    }
+}
+
+/// The paragraphs of a parser's error without the ones that repeat the usage.
+fn one_line(text: &str) -> String {
+    let lines = text.lines().map(str::trim);
+    let lines = lines.filter(|line| !line.is_empty() && !line.starts_with("Usage:"));
+    let lines = lines.filter(|line| !line.starts_with("For more information"));
+    let mut sentence = String::new();
+    for line in lines {
+        let line = line.strip_prefix("error: ").unwrap_or(line);
+        if !sentence.is_empty() {
+            sentence.push_str(if line.starts_with("tip:") { "; " } else { " " });
+        }
+        sentence.push_str(line);
+    }
+    sentence
+}
+
+fn complain(message: &str) -> ExitCode {
+    let line: Vec<&str> = message.lines().collect();
+    output::complain(&format!("sparsefuse: {}\n", line.join(" ")));
+    ExitCode::from(BAD_INPUT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::one_line;
+
+    #[test]
+    fn an_error_of_the_parser_becomes_one_line() {
+        let text = "error: invalid value 'cgg' for '--solver <SOLVER>'\n  [possible values: cg]\n\n  \
+                    tip: a similar value exists: 'cg'\n\nFor more information, try '--help'.\n";
+        let expected = "invalid value 'cgg' for '--solver <SOLVER>' [possible values: cg]; \
+                        tip: a similar value exists: 'cg'";
+        assert_eq!(one_line(text), expected);
+    }
+}

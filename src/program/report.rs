@@ -1,0 +1,270 @@
+//! The report of a solve: as text for people, as JSON for programs.
+
+use super::arguments::{Preconditioner, SolveArguments, Solver};
+use super::output::{aligned, bytes, counted, grouped, seconds};
+use serde_json::{Value, json};
+use sparsefuse::kernels::{DType, Field};
+use sparsefuse::runtime::{Counters, Runtime};
+use sparsefuse::solvers::{Solution, StopReason};
+use sparsefuse::sparse::Csr;
+
+/// What a solve was and how it went.
+pub(super) struct Report<'a> {
+    pub(super) arguments: &'a SolveArguments,
+    pub(super) dtype: DType,
+    /// Threads of each rank.
+    pub(super) threads: usize,
+    pub(super) solution_hash: u64,
+    pub(super) totals: Totals,
+}
+
+/// What was counted: on one rank, then on all.
+#[derive(Clone, Debug)]
+pub(super) struct Totals {
+    rows: usize,
+    cols: usize,
+    nnz: usize,
+    reason: StopReason,
+    iterations: usize,
+    true_residual: f64,
+    setup_s: f64,
+    solve_s: f64,
+    /// Issued, the same on every rank.
+    tasks: u64,
+    /// Run, the same on every rank.
+    fused_tasks: u64,
+    /// Read and written, on all ranks.
+    bytes: u64,
+    /// On all ranks.
+    peak_memory: usize,
+}
+
+impl Totals {
+    /// What one rank has counted since the counters were `before`.
+    pub(super) fn of_rank<T: Field>(
+        a: &Csr<T>,
+        solution: &Solution<T>,
+        (setup_s, solve_s): (f64, f64),
+        runtime: &Runtime,
+        before: &Counters,
+    ) -> Self {
+        let counters = runtime.counters();
+        Self {
+            rows: a.n_rows(),
+            cols: a.n_cols(),
+            nnz: a.nnz(),
+            reason: solution.reason,
+            iterations: solution.iterations,
+            true_residual: solution.relative_residual(),
+            setup_s,
+            solve_s,
+            tasks: counters.tasks - before.tasks,
+            fused_tasks: counters.fused_tasks - before.fused_tasks,
+            bytes: counters.bytes - before.bytes,
+            peak_memory: runtime.peak_memory(),
+        }
+    }
+
+    /// Those of all ranks: the times of the slowest, the bytes of all.
+    pub(super) fn of_ranks<'a>(ranks: impl Iterator<Item = &'a Self>) -> Self {
+        let join = |all: Self, one: Self| Self {
+            setup_s: all.setup_s.max(one.setup_s),
+            solve_s: all.solve_s.max(one.solve_s),
+            bytes: all.bytes + one.bytes,
+            peak_memory: all.peak_memory + one.peak_memory,
+            ..all
+        };
+        ranks
+            .cloned()
+            .reduce(join)
+            .expect("there is at least one rank")
+    }
+
+    pub(super) fn converged(&self) -> bool {
+        self.reason == StopReason::Converged
+    }
+
+    /// A total for each iteration, 0 without any.
+    fn per_iteration(&self, total: f64) -> f64 {
+        if self.iterations == 0 {
+            0.0
+        } else {
+            total / self.iterations as f64
+        }
+    }
+}
+
+impl Report<'_> {
+    /// One object; `--help` explains its fields.
+    pub(super) fn to_json(&self) -> Value {
+        let totals = &self.totals;
+        json!({
+            "source": self.arguments.source.to_string(),
+            "solver": self.arguments.solver.name(),
+            "pc": self.arguments.pc.name(),
+            "rows": totals.rows,
+            "cols": totals.cols,
+            "nnz": totals.nnz,
+            "dtype": self.dtype.name(),
+            "threads": self.threads,
+            "ranks": self.arguments.ranks,
+            "converged": totals.converged(),
+            "reason": totals.reason.to_string(),
+            "iterations": totals.iterations,
+            "true_residual": totals.true_residual,
+            "setup_s": totals.setup_s,
+            "solve_s": totals.solve_s,
+            "us_per_iteration": totals.per_iteration(totals.solve_s * 1e6),
+            "tasks_per_iteration": totals.per_iteration(totals.tasks as f64),
+            "fused_tasks_per_iteration": totals.per_iteration(totals.fused_tasks as f64),
+            "bytes_per_iteration": totals.per_iteration(totals.bytes as f64),
+            "peak_memory_bytes": totals.peak_memory,
+            "solution_hash": format!("{:016x}", self.solution_hash),
+        })
+    }
+
+    /// Aligned lines, in three groups: what was asked, what came out, what it took.
+    pub(super) fn to_text(&self) -> String {
+        let Self {
+            arguments, totals, ..
+        } = self;
+        let empty = || ("", String::new());
+        let mut lines = vec![
+            ("matrix", arguments.source.to_string()),
+            ("", self.size()),
+            ("method", self.method()),
+            ("machine", self.machine()),
+            empty(),
+            ("result", self.result()),
+            (
+                "residual",
+                format!("{:.3e}  |b - A x| / |b|", totals.true_residual),
+            ),
+            ("solution", format!("{:016x}", self.solution_hash)),
+            empty(),
+            ("setup", seconds(totals.setup_s)),
+            ("solve", self.time()),
+        ];
+        if totals.iterations > 0 {
+            lines.extend([("tasks", self.tasks()), ("traffic", self.traffic())]);
+        }
+        let memory = bytes(totals.peak_memory as f64);
+        lines.push(("memory", format!("{memory} at most")));
+        if let Some(hint) = self.hint() {
+            lines.push(empty());
+            lines.push(("hint", hint));
+        }
+        aligned(&lines)
+    }
+
+    fn size(&self) -> String {
+        let Totals {
+            rows, cols, nnz, ..
+        } = self.totals;
+        let [rows, cols, nnz] = [rows, cols, nnz].map(grouped);
+        format!("{rows} x {cols}, {nnz} entries")
+    }
+
+    fn method(&self) -> String {
+        let pc = match self.arguments.pc {
+            Preconditioner::None => "no preconditioner".to_owned(),
+            Preconditioner::Jacobi => format!("{} preconditioner", self.arguments.pc.name()),
+        };
+        let complex = if self.dtype.is_complex() {
+            " (complex)"
+        } else {
+            ""
+        };
+        format!(
+            "{}, {pc}, {}{complex}",
+            self.arguments.solver.name(),
+            self.dtype
+        )
+    }
+
+    fn machine(&self) -> String {
+        let threads = counted(self.threads, "thread");
+        match self.arguments.ranks {
+            1 => format!("1 rank, {threads}"),
+            ranks => format!("{}, {threads} each", counted(ranks, "rank")),
+        }
+    }
+
+    fn result(&self) -> String {
+        let iterations = counted(self.totals.iterations, "iteration");
+        if self.totals.converged() {
+            return format!("converged after {iterations}");
+        }
+        format!("not converged: {} after {iterations}", self.totals.reason)
+    }
+
+    fn time(&self) -> String {
+        let total = seconds(self.totals.solve_s);
+        if self.totals.iterations == 0 {
+            return total;
+        }
+        let each = self.totals.per_iteration(self.totals.solve_s * 1e6);
+        format!("{total}, {each:.1} us/iteration")
+    }
+
+    fn tasks(&self) -> String {
+        let issued = self.totals.per_iteration(self.totals.tasks as f64);
+        let fused = self.totals.per_iteration(self.totals.fused_tasks as f64);
+        format!("{issued:.1} issued, {fused:.1} run after fusion, per iteration")
+    }
+
+    fn traffic(&self) -> String {
+        let each = bytes(self.totals.per_iteration(self.totals.bytes as f64));
+        let rate = self.totals.bytes as f64 / self.totals.solve_s.max(1e-9) / 1e9;
+        format!("{each}/iteration, {rate:.1} GB/s")
+    }
+
+    /// What may help a solve that has not converged.
+    fn hint(&self) -> Option<String> {
+        let SolveArguments { solver, pc, .. } = self.arguments;
+        let is_plain = *pc == Preconditioner::None;
+        let jacobi = if is_plain { "--pc jacobi, " } else { "" };
+        let other = match solver {
+            Solver::Cg | Solver::Cgs => "--solver bicgstab",
+            Solver::Bicgstab => "--solver cgs",
+        };
+        Some(match self.totals.reason {
+            StopReason::Converged => return None,
+            StopReason::IterationLimit => {
+                let limit = format!("{jacobi}a larger --max-iter, {other}");
+                match solver {
+                    Solver::Cg => format!(
+                        "try {limit}; cg needs a symmetric positive definite matrix, which \
+                         `sparsefuse info` helps to judge"
+                    ),
+                    Solver::Cgs | Solver::Bicgstab => format!("try {limit}"),
+                }
+            }
+            StopReason::IndefiniteMatrix => {
+                format!("the matrix is not positive definite, as cg needs; try {other}")
+            }
+            StopReason::IndefinitePreconditioner => {
+                format!("the diagonal is not positive, as cg needs; try --pc none or {other}")
+            }
+            StopReason::Breakdown(_) => {
+                format!("the method divides by this number; try {jacobi}{other} or another --rhs")
+            }
+            StopReason::NotFinite => {
+                format!(
+                    "the numbers grew beyond {}; try {jacobi}{other}, or scale the rows",
+                    self.dtype
+                )
+            }
+            StopReason::Stagnation => format!(
+                "rounding in {} allows no smaller residual; try a larger --rtol{}",
+                self.dtype,
+                if self.dtype.real() == DType::F32 {
+                    ", or --dtype f64"
+                } else {
+                    ""
+                }
+            ),
+            _ => return None,
+        })
+    }
+}

@@ -1,0 +1,119 @@
+//! The right-hand side: A times ones, random numbers, or a file.
+
+use super::failure::Failure;
+use super::source::{self, file_header};
+use sparsefuse::Error;
+use sparsefuse::kernels::{Field, random};
+use sparsefuse::prelude::Vector;
+use sparsefuse::runtime::{Runtime, Shape};
+use sparsefuse::sparse::Csr;
+use sparsefuse::sparse::matrix_market::{self, Content, Header};
+use std::ops::Add;
+use std::path::{Path, PathBuf};
+
+/// What `--rhs` asks for.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Rhs {
+    /// b = A 1.
+    Ones,
+    /// Numbers uniform in [-1, 1) from this seed.
+    Random(u64),
+    /// A vector from a file.
+    File(PathBuf),
+}
+
+/// What ranks make their rows of b from.
+#[derive(Debug)]
+pub(super) enum Elements<T> {
+    Ones,
+    Random(u64),
+    Read(Vec<T>),
+}
+
+impl Rhs {
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        if text == "ones" {
+            return Ok(Self::Ones);
+        }
+        if Path::new(text).exists() {
+            return Ok(Self::File(PathBuf::from(text)));
+        }
+        let refuse = || format!("expected ones, random:SEED or an existing file, found `{text}`");
+        let seed = text.strip_prefix("random:").ok_or_else(refuse)?;
+        seed.parse().map(Self::Random).map_err(|_| refuse())
+    }
+
+    /// The header of the file, if it is one.
+    pub(super) fn header(&self) -> Result<Option<Header>, Failure> {
+        match self {
+            Self::File(path) => file_header(path).map(Some),
+            Self::Ones | Self::Random(_) => Ok(None),
+        }
+    }
+
+    /// Whether b makes a real system a complex one.
+    pub(super) fn is_complex(&self) -> Result<bool, Failure> {
+        Ok(self.header()?.as_ref().is_some_and(source::is_complex))
+    }
+
+    /// Reads the file, if it is one, and checks that it holds a vector of `n` elements.
+    pub(super) fn read<T: Field + Add<Output = T>>(
+        &self,
+        n: usize,
+    ) -> Result<Elements<T>, Failure> {
+        let path = match self {
+            Self::Ones => return Ok(Elements::Ones),
+            Self::Random(seed) => return Ok(Elements::Random(*seed)),
+            Self::File(path) => path,
+        };
+        let Header { n_rows, n_cols, .. } = file_header(path)?;
+        if (n_rows, n_cols) != (n, 1) {
+            let subject = format!("--rhs {}", path.display());
+            let expected = format!("a vector, {n} x 1, as the matrix has {n} rows");
+            return Err(Failure::input(
+                subject,
+                expected,
+                format!("{n_rows} x {n_cols}"),
+            ));
+        }
+        let (_, content) = matrix_market::read::<T>(path)?;
+        Ok(Elements::Read(match content {
+            Content::Dense { vals, .. } => vals,
+            Content::Sparse(triplets) => {
+                let mut elements = vec![T::ZERO; n];
+                for (row, _, value) in triplets.iter() {
+                    elements[row as usize] = elements[row as usize] + value;
+                }
+                elements
+            }
+        }))
+    }
+}
+
+impl<T: Field> Elements<T> {
+    /// b on the runtime of the matrix.
+    pub(super) fn vector(&self, a: &Csr<T>) -> Result<Vector<T>, Error> {
+        let n = a.n_rows();
+        match self {
+            Self::Ones => a.try_dot(&Vector::ones([a.n_cols()])),
+            Self::Random(seed) => from_rows(a.runtime(), n, |row| {
+                let part = |index| 2.0 * random::uniform(*seed, index) - 1.0;
+                T::from_parts(part(2 * row as u64), part(2 * row as u64 + 1))
+            }),
+            Self::Read(elements) => from_rows(a.runtime(), n, |row| elements[row]),
+        }
+    }
+}
+
+/// A vector whose elements each rank makes for its own rows.
+fn from_rows<T: Field>(
+    runtime: &Runtime,
+    n: usize,
+    element: impl Fn(usize) -> T,
+) -> Result<Vector<T>, Error> {
+    let shape = Shape::new(&[n]);
+    let (partition, rows) = runtime.default_rows(shape);
+    let elements = rows.clone().map(element).collect();
+    let store = runtime.store_of_rows(shape, partition, rows, elements)?;
+    Vector::from_store(store, None)
+}

@@ -1,0 +1,363 @@
+//! Where a matrix comes from: a Matrix Market file or a generator.
+//!
+//! A source is parsed when the arguments are, so nonsense is refused before any work. A file is
+//! read once, whatever the number of ranks; every rank assembles its own rows from what was read.
+
+use super::failure::Failure;
+use super::memory;
+use sparsefuse::Error;
+use sparsefuse::kernels::Field;
+use sparsefuse::sparse::matrix_market::{self, Content, FieldKind, Header};
+use sparsefuse::sparse::{Csr, Triplets, gallery};
+use std::fmt;
+use std::fs;
+use std::ops::Add;
+use std::path::{Path, PathBuf};
+
+/// A source as it was given, and what it means.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Source {
+    text: String,
+    kind: Kind,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Kind {
+    File(PathBuf),
+    Made(Generator),
+}
+
+/// A matrix of the gallery.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Generator {
+    Poisson1d(usize),
+    Poisson2d(usize),
+    Poisson3d(usize),
+    Banded { n: usize, diagonals: usize },
+    Random { n: usize, per_row: usize, seed: u64 },
+}
+
+/// The generators as `--help` has them.
+const USAGES: [&str; 5] = [
+    "poisson1d:N",
+    "poisson2d:N",
+    "poisson3d:N",
+    "banded:N,DIAGONALS",
+    "random:N,PER_ROW,SEED",
+];
+
+/// The most rows: indices have 32 bits.
+const MOST_ROWS: u64 = u32::MAX as u64;
+
+impl Source {
+    /// The source that a word of the command line means.
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        let kind = match text.split_once(':') {
+            Some((name, numbers)) if !Path::new(text).exists() => {
+                Kind::Made(Generator::parse(name, numbers)?)
+            }
+            _ if text.is_empty() => return Err("expected a file or a generator".to_owned()),
+            _ => Kind::File(PathBuf::from(text)),
+        };
+        Ok(Self {
+            text: text.to_owned(),
+            kind,
+        })
+    }
+
+    /// The header of the file, if the source is one.
+    pub(super) fn header(&self) -> Result<Option<Header>, Failure> {
+        match &self.kind {
+            Kind::File(path) => file_header(path).map(Some),
+            Kind::Made(_) => Ok(None),
+        }
+    }
+
+    /// Refuses a matrix that is not square or does not fit into memory beside the vectors of a
+    /// solver, as far as the header tells.
+    pub(super) fn check_solvable(
+        &self,
+        header: Option<&Header>,
+        element: usize,
+    ) -> Result<(), Failure> {
+        if let Some(Header { n_rows, n_cols, .. }) = header
+            && n_rows != n_cols
+        {
+            let found = format!("{n_rows} x {n_cols}");
+            return Err(Failure::input(&self.text, "a square matrix", found));
+        }
+        let (rows, nnz) = self.least_size(header);
+        memory::check(&self.text, memory::of_system(rows, nnz, element))
+    }
+
+    /// Refuses a matrix that does not fit into memory, as far as the header tells.
+    pub(super) fn check_memory(
+        &self,
+        header: Option<&Header>,
+        element: usize,
+    ) -> Result<(), Failure> {
+        let (rows, nnz) = self.least_size(header);
+        memory::check(&self.text, memory::of_matrix(rows, nnz, element))
+    }
+
+    /// Rows, and entries as far as they are known: what a header announces need not be there.
+    fn least_size(&self, header: Option<&Header>) -> (u128, u128) {
+        match (&self.kind, header) {
+            (Kind::Made(generator), _) => (generator.rows(), generator.most_entries()),
+            (Kind::File(_), Some(header)) => (header.n_rows as u128, 0),
+            (Kind::File(_), None) => (0, 0),
+        }
+    }
+
+    /// Reads the file, if the source is one.
+    pub(super) fn read<T: Field>(&self) -> Result<Matrix<T>, Failure> {
+        let path = match &self.kind {
+            Kind::File(path) => path,
+            Kind::Made(generator) => return Ok(Matrix::Made(*generator)),
+        };
+        let (_, content) = matrix_market::read::<T>(path)?;
+        let triplets = match content {
+            Content::Sparse(triplets) => triplets,
+            Content::Dense {
+                n_rows,
+                n_cols,
+                vals,
+            } => nonzeros(n_rows, n_cols, &vals)?,
+        };
+        let (rows, nnz) = (triplets.n_rows() as u128, triplets.len() as u128);
+        let bytes = memory::of_triplets(rows, nnz, size_of::<T>());
+        memory::check(
+            &self.text,
+            bytes + memory::of_matrix(rows, nnz, size_of::<T>()),
+        )?;
+        Ok(Matrix::Entries(triplets))
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// The header of a matrix file; refuses what is no file.
+pub(super) fn file_header(path: &Path) -> Result<Header, Failure> {
+    let subject = path.to_string_lossy();
+    let metadata = fs::metadata(path).map_err(|error| Failure::system(path, "read", error))?;
+    if metadata.is_dir() {
+        return Err(Failure::input(subject, "a Matrix Market file", "a folder"));
+    }
+    if !metadata.is_file() {
+        let expected = "a Matrix Market file, which is read twice";
+        return Err(Failure::input(subject, expected, "a pipe or a device"));
+    }
+    Ok(matrix_market::read_header(path)?)
+}
+
+/// Whether the values of a file are complex.
+pub(super) fn is_complex(header: &Header) -> bool {
+    header.field == FieldKind::Complex
+}
+
+/// The elements of a dense matrix that are not 0.
+fn nonzeros<T: Field>(n_rows: usize, n_cols: usize, vals: &[T]) -> Result<Triplets<T>, Failure> {
+    let refuse = |error: sparsefuse::sparse::TripletsError| {
+        Error::argument("triplets", "elements of a matrix", error.to_string())
+    };
+    let mut triplets = Triplets::new(n_rows, n_cols).map_err(refuse)?;
+    for (row, elements) in vals.chunks(n_cols.max(1)).enumerate() {
+        for (column, &value) in elements.iter().enumerate() {
+            if value != T::ZERO {
+                triplets.push(row, column, value).map_err(refuse)?;
+            }
+        }
+    }
+    Ok(triplets)
+}
+
+/// What ranks make their rows from.
+#[derive(Debug)]
+pub(super) enum Matrix<T> {
+    Made(Generator),
+    Entries(Triplets<T>),
+}
+
+impl<T: Field + Add<Output = T>> Matrix<T> {
+    /// The matrix on the current runtime.
+    pub(super) fn assemble(&self) -> Result<Csr<T>, Error> {
+        match self {
+            Self::Made(generator) => generator.make(),
+            Self::Entries(triplets) => Csr::from_triplets(triplets),
+        }
+    }
+}
+
+impl<T: Copy> Matrix<T> {
+    pub(super) fn n_rows(&self) -> usize {
+        match self {
+            Self::Made(generator) => generator.rows() as usize,
+            Self::Entries(triplets) => triplets.n_rows(),
+        }
+    }
+}
+
+impl Generator {
+    fn parse(name: &str, text: &str) -> Result<Self, String> {
+        let is_meant = |usage: &&str| {
+            let known = usage.split_once(':');
+            known.is_some_and(|(known, _)| known == name)
+        };
+        let Some(usage) = USAGES.into_iter().find(is_meant) else {
+            return Err(unknown(name));
+        };
+        let generator = match name {
+            "poisson1d" => numbers(usage, text).map(|[n]| Self::Poisson1d(n as usize)),
+            "poisson2d" => numbers(usage, text).map(|[n]| Self::Poisson2d(n as usize)),
+            "poisson3d" => numbers(usage, text).map(|[n]| Self::Poisson3d(n as usize)),
+            "banded" => numbers(usage, text).map(|[n, diagonals]| Self::Banded {
+                n: n as usize,
+                diagonals: diagonals as usize,
+            }),
+            _ => numbers(usage, text).map(|[n, per_row, seed]| Self::Random {
+                n: n as usize,
+                per_row: per_row as usize,
+                seed,
+            }),
+        }?;
+        generator.check()?;
+        Ok(generator)
+    }
+
+    fn check(self) -> Result<(), String> {
+        let rows = self.rows();
+        if rows == 0 || rows > u128::from(MOST_ROWS) {
+            return Err(format!("expected from 1 to {MOST_ROWS} rows, found {rows}"));
+        }
+        match self {
+            Self::Banded { diagonals, .. } if diagonals.is_multiple_of(2) => Err(format!(
+                "expected an odd number of diagonals, found {diagonals}"
+            )),
+            Self::Random { n, per_row, .. } if per_row > n => Err(format!(
+                "expected at most as many entries a row as columns ({n}), found {per_row}"
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// The number of rows, which may be beyond what can be had.
+    fn rows(self) -> u128 {
+        let power = |n: usize, exponent| (n as u128).saturating_pow(exponent);
+        match self {
+            Self::Poisson1d(n) => power(n, 1),
+            Self::Poisson2d(n) => power(n, 2),
+            Self::Poisson3d(n) => power(n, 3),
+            Self::Banded { n, .. } | Self::Random { n, .. } => power(n, 1),
+        }
+    }
+
+    /// The entries that the generator reserves memory for.
+    fn most_entries(self) -> u128 {
+        let per_row = match self {
+            Self::Poisson1d(_) => 3,
+            Self::Poisson2d(_) => 5,
+            Self::Poisson3d(_) => 7,
+            Self::Banded { n, diagonals } => diagonals.min(n) as u128,
+            Self::Random { per_row, .. } => per_row as u128 + 1,
+        };
+        self.rows().saturating_mul(per_row)
+    }
+
+    fn make<T: Field>(self) -> Result<Csr<T>, Error> {
+        match self {
+            Self::Poisson1d(n) => gallery::poisson1d(n),
+            Self::Poisson2d(n) => gallery::poisson2d(n),
+            Self::Poisson3d(n) => gallery::poisson3d(n),
+            Self::Banded { n, diagonals } => gallery::banded(n, diagonals),
+            Self::Random { n, per_row, seed } => gallery::random(n, per_row, seed),
+        }
+    }
+}
+
+/// The numbers behind the name of a generator.
+fn numbers<const N: usize>(usage: &str, text: &str) -> Result<[u64; N], String> {
+    let numbers: Option<Vec<u64>> = text.split(',').map(|word| word.parse().ok()).collect();
+    let numbers = numbers.and_then(|numbers| numbers.try_into().ok());
+    numbers.ok_or_else(|| format!("expected {usage} with whole numbers, found `{text}`"))
+}
+
+fn unknown(name: &str) -> String {
+    let known = || USAGES.iter().filter_map(|usage| usage.split_once(':'));
+    let nearest = known()
+        .map(|(known, _)| (distance(known, name), known))
+        .min();
+    let tip = match nearest {
+        Some((distance, known)) if distance <= 3 => format!("; did you mean {known}?"),
+        _ => String::new(),
+    };
+    let usages = USAGES.join(", ");
+    format!("expected an existing file or one of {usages}, found `{name}:`{tip}")
+}
+
+/// The fewest insertions, deletions and replacements of letters that turn one word into the other.
+fn distance(from: &str, to: &str) -> usize {
+    let to: Vec<char> = to.chars().take(64).collect();
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (i, letter) in from.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for j in 0..to.len() {
+            let replaced = diagonal + usize::from(letter != to[j]);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[to.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expected: Result<Generator, &str>) {
+        let found = Source::parse(text).map(|source| source.kind);
+        match expected {
+            Ok(generator) => assert_eq!(found, Ok(Kind::Made(generator)), "{text}"),
+            Err(part) => {
+                let message = found.unwrap_err();
+                assert!(message.contains(part), "{text}: {message}");
+            }
+        }
+    }
+
+    #[test]
+    fn words_mean_generators_or_what_is_wrong_with_them() {
+        check("poisson2d:7", Ok(Generator::Poisson2d(7)));
+        let (n, diagonals) = (9, 3);
+        check("banded:9,3", Ok(Generator::Banded { n, diagonals }));
+        let (per_row, seed) = (2, u64::MAX);
+        let random = Generator::Random { n, per_row, seed };
+        check("random:9,2,18446744073709551615", Ok(random));
+        check("poisson2d:0", Err("from 1 to 4294967295 rows, found 0"));
+        check("poisson3d:2000", Err("found 8000000000"));
+        check(
+            "poisson2d:-1",
+            Err("expected poisson2d:N with whole numbers, found `-1`"),
+        );
+        check("banded:9", Err("expected banded:N,DIAGONALS"));
+        check("banded:9,4", Err("an odd number of diagonals, found 4"));
+        check(
+            "random:9,10,1",
+            Err("at most as many entries a row as columns (9), found 10"),
+        );
+        check("poison2d:9", Err("did you mean poisson2d?"));
+        check("", Err("expected a file or a generator"));
+    }
+
+    #[test]
+    fn distances_of_words() {
+        for (from, to, expected) in [("", "ab", 2), ("banded", "band", 2), ("cg", "gc", 2)] {
+            assert_eq!(distance(from, to), expected);
+            assert_eq!(distance(to, from), expected);
+        }
+    }
+}

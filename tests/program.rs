@@ -1,0 +1,614 @@
+//! The program as its users meet it: command lines, exit statuses, what is printed and written.
+
+#![forbid(unsafe_code)]
+#![expect(clippy::unwrap_used, reason = "a test fails where it panics")]
+
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// Runs the program in the folder of the checkout, with small tiles so that pieces are many.
+fn run_with(environment: &[(&str, &str)], line: &str) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_sparsefuse"))
+        .args(line.split_whitespace())
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .env("SPARSEFUSE_TILE", "64")
+        .envs(environment.iter().copied())
+        .output()
+        .unwrap()
+}
+
+fn run(line: &str) -> Output {
+    run_with(&[], line)
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// The object that the program prints.
+fn json(line: &str) -> Value {
+    let output = run(&format!("{line} --json"));
+    assert_eq!(text(&output.stderr), "", "{line}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// A path for a file that a test writes.
+fn scratch(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
+}
+
+/// Runs a command line that is refused: status 2, nothing printed, one line of complaint that
+/// contains `expected`.
+fn check_refused_with(environment: &[(&str, &str)], line: &str, expected: &str) {
+    let output = run_with(environment, line);
+    let complaint = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{line}: {complaint}");
+    assert_eq!(text(&output.stdout), "", "{line}");
+    assert_eq!(complaint.matches('\n').count(), 1, "{line}: {complaint}");
+    assert!(complaint.starts_with("sparsefuse: "), "{line}: {complaint}");
+    assert!(complaint.contains(expected), "{line}: {complaint}");
+}
+
+#[test]
+fn refuses_what_makes_no_sense() {
+    for (line, expected) in [
+        ("solve", "were not provided: <SOURCE>"),
+        ("solv poisson2d:4", "a similar subcommand exists: 'solve'"),
+        (
+            "solve poisson2d:4 --jsn",
+            "a similar argument exists: '--json'",
+        ),
+        ("solve poisson2d:4 extra", "unexpected argument 'extra'"),
+        (
+            "solve no/such.mtx",
+            "no/such.mtx: cannot read: No such file",
+        ),
+        (
+            "solve tests",
+            "expected a Matrix Market file, found a folder",
+        ),
+        ("solve Cargo.toml", "Cargo.toml:1: expected `%%MatrixMarket"),
+        (
+            "solve tests/data/general.mtx",
+            "expected a square matrix, found 3 x 4",
+        ),
+        (
+            "solve tests/data/array.mtx",
+            "expected a square matrix, found 2 x 3",
+        ),
+        (
+            "solve tests/data/announces_too_much.mtx",
+            "announces_too_much.mtx: expected a matrix that fits",
+        ),
+        (
+            "info tests/data/announces_too_much.mtx",
+            "announces_too_much.mtx: expected a matrix that fits",
+        ),
+        (
+            "solve poisson2d:60000",
+            "poisson2d:60000: expected a matrix that fits",
+        ),
+        (
+            "info poisson3d:1500",
+            "poisson3d:1500: expected a matrix that fits",
+        ),
+        (
+            "solve poisson2d:0",
+            "expected from 1 to 4294967295 rows, found 0",
+        ),
+        (
+            "solve poisson2d:abc",
+            "expected poisson2d:N with whole numbers, found `abc`",
+        ),
+        (
+            "solve poisson2d:99999999999",
+            "found 9999999999800000000001",
+        ),
+        ("solve poisson2:4", "did you mean poisson2d?"),
+        (
+            "solve banded:10,4",
+            "expected an odd number of diagonals, found 4",
+        ),
+        (
+            "solve random:4,18446744073709551615,0",
+            "expected at most as many entries a row",
+        ),
+        (
+            "solve poisson2d:4 --solver bigstab",
+            "a similar value exists: 'bicgstab'",
+        ),
+        (
+            "solve poisson2d:4 --pc jacoby",
+            "a similar value exists: 'jacobi'",
+        ),
+        (
+            "solve poisson2d:4 --dtype f16",
+            "[possible values: f32, f64]",
+        ),
+        (
+            "solve poisson2d:4 --rhs two",
+            "expected ones, random:SEED or an existing file",
+        ),
+        (
+            "solve poisson2d:4 --rhs random:-1",
+            "expected ones, random:SEED or an existing file",
+        ),
+        (
+            "solve poisson2d:4 --rhs tests",
+            "tests: expected a Matrix Market file, found a folder",
+        ),
+        (
+            "solve poisson2d:4 --rhs tests/data/rhs.mtx",
+            "16 x 1, as the matrix has 16 rows, found 12 x 1",
+        ),
+        (
+            "solve poisson2d:4 --rhs tests/data/general.mtx",
+            "found 3 x 4",
+        ),
+        (
+            "solve poisson2d:4 --threads 0",
+            "expected a whole number from 1 to 1024, found 0",
+        ),
+        (
+            "solve poisson2d:4 --ranks 0",
+            "expected a whole number from 1 to 1024, found 0",
+        ),
+        ("solve poisson2d:4 --ranks 1000 --threads 2", "found 2000"),
+        (
+            "solve poisson2d:4 --rtol -1",
+            "expected a number that is 0 or more, found -1",
+        ),
+        (
+            "solve poisson2d:4 --rtol NaN",
+            "expected a number that is 0 or more, found NaN",
+        ),
+        (
+            "solve poisson2d:4 --atol inf",
+            "expected a number that is 0 or more, found inf",
+        ),
+        (
+            "solve poisson2d:4 --max-iter -1",
+            "expected a whole number that is 0 or more",
+        ),
+        (
+            "solve poisson2d:4 --out no/such/x.mtx",
+            "no/such/x.mtx: cannot write",
+        ),
+        (
+            "solve poisson2d:4 --out tests",
+            "expected a file to write, found a folder",
+        ),
+        (
+            "solve poisson2d:4 --profile no/such/p.json",
+            "no/such/p.json: cannot write",
+        ),
+        (
+            "info poisson2d:4 --spy no/such/p.png",
+            "no/such/p.png: cannot write",
+        ),
+    ] {
+        check_refused_with(&[], line, expected);
+    }
+}
+
+#[test]
+fn refuses_an_environment_that_makes_no_sense() {
+    for (name, value, expected) in [
+        (
+            "SPARSEFUSE_THREADS",
+            "many",
+            "SPARSEFUSE_THREADS: expected a number above 0, found many",
+        ),
+        (
+            "SPARSEFUSE_FUSION",
+            "2",
+            "SPARSEFUSE_FUSION: expected 0 or 1, found 2",
+        ),
+        (
+            "SPARSEFUSE_TILE",
+            "0",
+            "SPARSEFUSE_TILE: expected a number above 0, found 0",
+        ),
+        (
+            "SPARSEFUSE_MEMORY",
+            "1000",
+            "bytes of memory, found 1000 left",
+        ),
+    ] {
+        check_refused_with(&[(name, value)], "solve poisson2d:20", expected);
+    }
+}
+
+#[test]
+fn memory_that_runs_out_anywhere_is_an_error() {
+    let needed = json("solve poisson2d:20")["peak_memory_bytes"]
+        .as_u64()
+        .unwrap();
+    for part in 1..8 {
+        let limit = (needed * part / 8).to_string();
+        let environment = [("SPARSEFUSE_MEMORY", limit.as_str())];
+        for line in [
+            "solve poisson2d:20",
+            "solve poisson2d:20 --solver bicgstab --pc jacobi",
+        ] {
+            check_refused_with(&environment, line, "bytes of memory");
+        }
+    }
+}
+
+/// Runs a command line that ends with a status and prints all of `expected`.
+fn check(line: &str, status: i32, expected: &[&str]) {
+    let output = run(line);
+    let (report, complaint) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(status), "{line}: {complaint}");
+    assert_eq!(complaint, "", "{line}");
+    for expected in expected {
+        assert!(report.contains(expected), "{line}: {expected} in\n{report}");
+    }
+}
+
+#[test]
+fn reports_how_a_solve_went() {
+    check(
+        "solve poisson2d:12 --threads 2",
+        0,
+        &[
+            "matrix    poisson2d:12\n          144 x 144, 672 entries\n",
+            "method    cg, no preconditioner, f64\n",
+            "machine   1 rank, 2 threads\n",
+            "result    converged after ",
+            "issued, ",
+        ],
+    );
+    check(
+        "solve tests/data/complex.mtx --dtype f32 --rtol 1e-5 --pc jacobi --ranks 2 --threads 1",
+        0,
+        &[
+            "cg, jacobi preconditioner, cf32 (complex)",
+            "2 ranks, 1 thread each",
+        ],
+    );
+    check(
+        "solve tests/data/no_rows.mtx",
+        0,
+        &["0 x 0, 0 entries", "converged after 0 iterations"],
+    );
+    check(
+        "solve banded:100,18446744073709551615",
+        0,
+        &["100 x 100, 10,000 entries"],
+    );
+    check(
+        "solve poisson2d:12 --max-iter 0",
+        1,
+        &[
+            "not converged: iteration limit after 0 iterations",
+            "residual  1.000e0",
+        ],
+    );
+    check(
+        "solve poisson2d:12 --max-iter 1",
+        1,
+        &[
+            "not converged: iteration limit after 1 iteration\n",
+            "try --pc jacobi, a larger --max-iter",
+        ],
+    );
+    check(
+        "solve tests/data/indefinite.mtx",
+        1,
+        &[
+            "not converged: indefinite matrix",
+            "not positive definite, as cg needs; try --solver bicgstab",
+        ],
+    );
+    check(
+        "solve poisson2d:12 --dtype f32 --rtol 1e-12",
+        1,
+        &[
+            "not converged: stagnation",
+            "try a larger --rtol, or --dtype f64",
+        ],
+    );
+}
+
+#[test]
+fn helps() {
+    for (line, expected) in [
+        ("--help", "Exit status:"),
+        ("--help", "SPARSEFUSE_MEMORY"),
+        ("solve --help", "peak_memory_bytes"),
+        ("solve --help", "random:N,PER_ROW,SEED"),
+        ("info --help", "csr_bytes_per_nonzero"),
+        ("--version", env!("CARGO_PKG_VERSION")),
+    ] {
+        check(line, 0, &[expected]);
+    }
+    assert_eq!(run("").status.code(), Some(2));
+}
+
+#[test]
+fn every_field_is_explained() {
+    for command in ["solve", "info"] {
+        let help = text(&run(&format!("{command} --help")).stdout);
+        let object = json(&format!("{command} tests/data/spd.mtx"));
+        for field in object.as_object().unwrap().keys() {
+            assert!(
+                help.contains(field.as_str()),
+                "{field} in the help of {command}"
+            );
+        }
+    }
+}
+
+#[test]
+fn json_of_a_solve() {
+    let object = json("solve tests/data/unsymmetric.mtx --solver bicgstab --ranks 2 --threads 1");
+    for (field, expected) in [
+        ("solver", Value::from("bicgstab")),
+        ("pc", Value::from("none")),
+        ("dtype", Value::from("f64")),
+        ("reason", Value::from("converged")),
+        ("converged", Value::from(true)),
+        ("rows", Value::from(12)),
+        ("cols", Value::from(12)),
+        ("nnz", Value::from(36)),
+        ("ranks", Value::from(2)),
+        ("threads", Value::from(1)),
+    ] {
+        assert_eq!(object[field], expected, "{field}");
+    }
+    let number = |field: &str| object[field].as_f64().unwrap();
+    assert!(number("true_residual") <= 1e-8);
+    assert!(number("tasks_per_iteration") > number("fused_tasks_per_iteration"));
+    for field in [
+        "setup_s",
+        "solve_s",
+        "us_per_iteration",
+        "bytes_per_iteration",
+    ] {
+        assert!(number(field) > 0.0, "{field}");
+    }
+    assert!(object["peak_memory_bytes"].as_u64().unwrap() > 12 * 8);
+    assert_eq!(object["solution_hash"].as_str().unwrap().len(), 16);
+}
+
+#[test]
+fn json_has_null_for_what_is_no_number() {
+    // Every number of b is finite, but their squares are not.
+    let path = scratch("huge.mtx");
+    fs::write(
+        &path,
+        "%%MatrixMarket matrix array real general\n12 1\n".to_owned() + &"1e300\n".repeat(12),
+    )
+    .unwrap();
+    let object = json(&format!(
+        "solve tests/data/spd.mtx --rhs {}",
+        path.display()
+    ));
+    assert_eq!(object["converged"], false);
+    assert_eq!(object["true_residual"], Value::Null);
+    let object = json("solve poisson2d:4 --max-iter 0");
+    assert_eq!(object["us_per_iteration"], 0.0);
+    assert_eq!(object["tasks_per_iteration"], 0.0);
+}
+
+/// Solves on threads, on ranks and without fusion, and compares the bits of the solutions.
+fn check_same_bits(line: &str) {
+    let expected = json(&format!("{line} --threads 1"));
+    for way in [
+        "--threads 2",
+        "--threads 4",
+        "--threads 1 --ranks 2",
+        "--threads 2 --ranks 3",
+        "--threads 1 --ranks 5",
+        "--threads 1 --ranks 8",
+        "--threads 1 --no-fusion",
+        "--threads 1 --no-fusion --ranks 3",
+    ] {
+        let found = json(&format!("{line} {way}"));
+        for field in ["solution_hash", "iterations", "reason", "true_residual"] {
+            assert_eq!(found[field], expected[field], "{line} {way}: {field}");
+        }
+    }
+}
+
+#[test]
+fn the_bits_are_the_same_on_threads_and_ranks() {
+    for line in [
+        "solve poisson2d:40",
+        "solve poisson2d:70 --rtol 1e-4",
+        "solve poisson2d:70 --dtype f32 --pc jacobi --rtol 1e-3 --rhs random:3",
+        "solve random:5000,6,7 --solver bicgstab --rhs random:3",
+        "solve random:5000,6,7 --solver cgs --pc jacobi",
+        "solve tests/data/spd.mtx --rhs tests/data/rhs.mtx",
+        "solve tests/data/unsymmetric.mtx --solver cgs --rhs tests/data/rhs_sparse.mtx",
+        "solve tests/data/complex.mtx --pc jacobi",
+    ] {
+        check_same_bits(line);
+    }
+    // There was something to cut.
+    let output = run("solve poisson2d:70 --ranks 3 --explain --max-iter 3 --rtol 0");
+    assert!(text(&output.stdout).contains("tile0[0, "));
+}
+
+#[test]
+fn the_bits_are_the_same_for_real_matrices() {
+    let above = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().skip(1);
+    let mut folders = above.map(|folder| folder.join("shared/matrices"));
+    let Some(folder) = folders.find(|folder| folder.join("manifest.csv").is_file()) else {
+        println!("no folder shared/matrices beside the checkout: nothing to compare");
+        return;
+    };
+    for (name, arguments) in [
+        ("pyamg_airfoil.mtx", ""),
+        ("bcsstk16.mtx", "--pc jacobi --rtol 1e-2"),
+        ("mhd1280b.mtx", "--pc jacobi --max-iter 30"),
+        ("young1c.mtx", "--solver bicgstab --max-iter 30"),
+    ] {
+        check_same_bits(&format!("solve {}/{name} {arguments}", folder.display()));
+    }
+}
+
+#[test]
+fn a_compressed_file_is_the_same_matrix() {
+    let plain = json("solve tests/data/spd.mtx");
+    let compressed = json("solve tests/data/spd.mtx.gz");
+    assert_eq!(plain["solution_hash"], compressed["solution_hash"]);
+}
+
+#[test]
+fn a_complex_right_hand_side_makes_the_system_complex() {
+    let path = scratch("complex_rhs.mtx");
+    fs::write(
+        &path,
+        "%%MatrixMarket matrix array complex general\n12 1\n".to_owned() + &"1 2\n".repeat(12),
+    )
+    .unwrap();
+    let object = json(&format!(
+        "solve tests/data/spd.mtx --rhs {}",
+        path.display()
+    ));
+    assert_eq!(object["dtype"], "cf64");
+    assert_eq!(object["converged"], true);
+}
+
+#[test]
+fn the_solution_is_written() {
+    let path = scratch("x.mtx");
+    let line = format!(
+        "solve poisson2d:70 --ranks 3 --rtol 1e-10 --out {}",
+        path.display()
+    );
+    check(&line, 0, &["converged"]);
+    let written = fs::read_to_string(&path).unwrap();
+    let numbers: Vec<f64> = written
+        .lines()
+        .filter_map(|line| line.parse().ok())
+        .collect();
+    assert!(written.starts_with("%%MatrixMarket matrix array real general\n"));
+    assert_eq!(numbers.len(), 4900);
+    assert!(numbers.iter().all(|x| (x - 1.0).abs() < 1e-6));
+}
+
+#[test]
+fn explains_an_iteration_and_not_the_last_check() {
+    let output = run("solve poisson2d:12 --explain");
+    let report = text(&output.stdout);
+    let explained = report.split_once("One iteration").unwrap().1;
+    for expected in ["spmv", "dot", "row_sum", "group 1"] {
+        assert!(explained.contains(expected), "{expected} in {explained}");
+    }
+    // With JSON it goes where it does not disturb.
+    let output = run("solve poisson2d:12 --explain --json");
+    assert!(serde_json::from_slice::<Value>(&output.stdout).is_ok());
+    assert!(text(&output.stderr).contains("row_sum"));
+}
+
+#[test]
+fn profiles_of_all_ranks_are_written() {
+    let path = scratch("profile.json");
+    let line = format!(
+        "solve poisson2d:70 --rtol 1e-2 --ranks 2 --profile {}",
+        path.display()
+    );
+    check(
+        &line,
+        0,
+        &["Fused tasks of rank 0", "Fused tasks of rank 1", "spmv"],
+    );
+    let trace: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    for rank in [0, 1] {
+        let events = trace["traceEvents"].as_array().unwrap();
+        let of_rank = |event: &&Value| event["pid"] == rank && event["ph"] == "X";
+        assert!(events.iter().filter(of_rank).count() > 10);
+        let kernels = trace["kernels"].as_array().unwrap();
+        assert!(kernels.iter().any(|kernel| kernel["rank"] == rank));
+    }
+}
+
+#[test]
+fn info_of_matrices() {
+    for (line, facts) in [
+        (
+            "info tests/data/spd.mtx.gz",
+            r#"{"rows": 12, "nnz": 50, "symmetry": "symmetric", "pattern_symmetric": true,
+                "bandwidth": 4, "row_min": 3, "row_max": 5, "diagonal_positive": true,
+                "dominant_rows": 1.0, "csr_bytes": 704, "dtype": "f64",
+                "file": {"format": "coordinate", "field": "real", "symmetry": "symmetric", "stored": 31}}"#,
+        ),
+        (
+            "info tests/data/general.mtx",
+            r#"{"rows": 3, "cols": 4, "symmetry": "none", "pattern_symmetric": false}"#,
+        ),
+        (
+            "info tests/data/hermitian.mtx",
+            r#"{"symmetry": "hermitian", "dtype": "cf64"}"#,
+        ),
+        (
+            "info tests/data/skew_symmetric.mtx",
+            r#"{"symmetry": "skew-symmetric", "diagonal_missing": 3, "diagonal_positive": false}"#,
+        ),
+        (
+            "info tests/data/no_rows.mtx",
+            r#"{"rows": 0, "row_mean": null, "dominant_rows": null, "csr_bytes_per_nonzero": null}"#,
+        ),
+        (
+            "info poisson3d:3",
+            r#"{"rows": 27, "nnz": 135, "bandwidth": 9, "file": null}"#,
+        ),
+    ] {
+        let found = json(line);
+        let expected: Value = serde_json::from_str(facts).unwrap();
+        for (field, expected) in expected.as_object().unwrap() {
+            assert_eq!(&found[field], expected, "{line}: {field}");
+        }
+    }
+    check(
+        "info tests/data/unsymmetric.mtx",
+        0,
+        &[
+            "12 x 12, 36 entries, f64",
+            "file       coordinate, real, general, 36 stored",
+            "rows       3 to 3 entries, 3.00 on average",
+            "values     not symmetric",
+        ],
+    );
+}
+
+#[test]
+fn spy_plots_are_pictures() {
+    let path = scratch("spy.png");
+    for source in [
+        "poisson2d:32",
+        "tests/data/general.mtx",
+        "tests/data/no_rows.mtx",
+        "poisson1d:5000",
+    ] {
+        check(
+            &format!("info {source} --spy {}", path.display()),
+            0,
+            &["spy plot"],
+        );
+        let file = std::io::BufReader::new(fs::File::open(&path).unwrap());
+        let reader = png::Decoder::new(file).read_info().unwrap();
+        let (width, height) = reader.info().size();
+        assert!(width.max(height) <= 1024, "{source}");
+    }
+}
+
+#[test]
+fn a_reader_that_leaves_early_is_no_failure() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_sparsefuse"))
+        .args(["solve", "poisson2d:30", "--explain"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(text(&output.stderr), "");
+}
