@@ -31,3 +31,8 @@ pub mod prelude {
     };
     pub use sparsefuse_sparse::{Csr, Triplets, gallery, matrix_market};
 }
+
+/// The examples of README.md, which run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,2 +1,94 @@
-//! placeholder
-fn main() {}
+//! The habits of the project as commands: `cargo xtask --help` lists them.
+//!
+//! Each command runs cargo and nothing else, so it needs no shell and no system package. What goes
+//! wrong is told in one sentence that says what to do about it, and ends the program with status 1.
+
+mod tally;
+mod test;
+
+mod bench;
+mod estimates;
+
+mod differential;
+mod fuzz;
+
+mod cargo;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// The habits of the project: every check, the benches, the long-running tests.
+///
+/// Before you push: `cargo xtask test`. While you work: `cargo xtask test --quick`, or plain
+/// `cargo test -p CRATE`.
+#[derive(Debug, Parser)]
+#[command(
+    name = "cargo xtask",
+    bin_name = "cargo xtask",
+    version,
+    verbatim_doc_comment
+)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run every check: format, clippy, documentation, all tests
+    ///
+    /// Stops at the first check that fails. The last line is `N passed, N failed`, the sum over
+    /// all tests. Needs Rust with the components rustfmt and clippy, and nothing else.
+    Test {
+        /// Only format, clippy and unit tests
+        #[arg(long)]
+        quick: bool,
+    },
+    /// Run the benches of `benches/` and print one table of them
+    ///
+    /// The figures are those of criterion, which keeps them under
+    /// `target/criterion`: the median time of an iteration and the median distance from it.
+    Bench {
+        /// The bench to run; all of them without it
+        name: Option<String>,
+    },
+    /// Feed random files to the Matrix Market reader (needs a nightly compiler and cargo-fuzz)
+    Fuzz {
+        /// How long
+        #[arg(default_value_t = 60)]
+        seconds: u64,
+    },
+    /// Run random programs with fusion on and off, on many threads and ranks, and compare all bits
+    Differential {
+        /// How long
+        #[arg(default_value_t = 60)]
+        seconds: u64,
+    },
+}
+
+fn main() -> ExitCode {
+    let outcome = match Arguments::parse().command {
+        Command::Test { quick } => test::run(quick),
+        Command::Bench { name } => bench::run(name.as_deref()),
+        Command::Fuzz { seconds } => fuzz::run(seconds),
+        Command::Differential { seconds } => differential::run(seconds),
+    };
+    match outcome {
+        Ok(exit) => exit,
+        Err(advice) => {
+            eprintln!("xtask: {advice}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_arguments_are_well_formed() {
+        Arguments::command().debug_assert();
+    }
+}

@@ -1,0 +1,420 @@
+//! What the compiler does not check: where `unsafe` may be, who may depend on whom, that the
+//! documents name what there is.
+//!
+//! Each test collects all that it objects to and tells what to do about it.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// The crates from the lowest to the highest: folder, package. Each may depend on those before it.
+const LAYERS: [(&str, &str); 6] = [
+    ("kernels", "sparsefuse-kernels"),
+    ("runtime", "sparsefuse-runtime"),
+    ("dense", "sparsefuse-dense"),
+    ("sparse", "sparsefuse-sparse"),
+    ("solvers", "sparsefuse-solvers"),
+    ("", "sparsefuse"),
+];
+
+/// Where `unsafe` may be (a folder ends with `/`), and why.
+const UNSAFE: [(&str, &str); 11] = [
+    (
+        "kernels/src/blocks/",
+        "SIMD loops reach the rows of a block through pointers",
+    ),
+    (
+        "kernels/src/isa.rs",
+        "defines the functions that need an instruction set",
+    ),
+    (
+        "kernels/src/reference/",
+        "the same launches as the blocks, the same pointers",
+    ),
+    (
+        "kernels/src/math/tests/",
+        "compiles the elementary functions for each instruction set",
+    ),
+    (
+        "kernels/src/passes/tests.rs",
+        "runs kernels on memory of the test",
+    ),
+    (
+        "kernels/benches/blocks.rs",
+        "runs kernels on memory of the bench",
+    ),
+    ("runtime/src/instance.rs", "allocates the memory of stores"),
+    ("runtime/src/bytes.rs", "elements as bytes, and back"),
+    (
+        "runtime/src/exchange.rs",
+        "copies boxes of elements between instances",
+    ),
+    ("runtime/src/image.rs", "reads structures, packs ghosts"),
+    ("runtime/src/execute.rs", "binds kernels to instances"),
+];
+
+/// Most lines of a file; beyond it, two subjects are likely to share it.
+const MOST_LINES: usize = 800;
+
+/// Files that may be longer, and why.
+const LONG: [(&str, &str); 2] = [
+    ("tests/differential/reference.rs", "the meaning of every operation, one match"),
+    ("tests/differential/run.rs", "every operation as calls of the library, one match"),
+];
+
+/// A file of the project.
+struct File {
+    /// Its path from the root, with `/`.
+    path: String,
+    text: String,
+}
+
+impl File {
+    fn is_rust(&self) -> bool {
+        self.path.ends_with(".rs")
+    }
+
+    /// The lines with their numbers from 1, without line comments.
+    fn code(&self) -> impl Iterator<Item = (usize, &str)> {
+        let lines = self.text.lines().enumerate();
+        lines.map(|(number, line)| (number + 1, line.split("//").next().unwrap_or(line)))
+    }
+}
+
+/// All source files, manifests and documents, in order.
+fn files() -> Vec<File> {
+    let mut files = Vec::new();
+    walk("", &mut files);
+    assert!(files.len() > 50, "the tree is found");
+    files
+}
+
+fn walk(folder: &str, files: &mut Vec<File>) {
+    let mut entries: Vec<_> = fs::read_dir(root(folder))
+        .unwrap()
+        .map(|entry| entry.unwrap())
+        .collect();
+    entries.sort_by_key(|entry| entry.file_name());
+    for entry in entries {
+        let name = entry.file_name().into_string().unwrap();
+        let path = format!("{folder}{name}");
+        let is_hidden =
+            name.starts_with('.') || name == "target" || path.starts_with("fuzz/corpus");
+        if entry.file_type().unwrap().is_dir() {
+            if !is_hidden {
+                walk(&format!("{path}/"), files);
+            }
+        } else if [".rs", ".toml", ".md"]
+            .iter()
+            .any(|end| name.ends_with(end))
+        {
+            let text = read(&path);
+            files.push(File { path, text });
+        }
+    }
+}
+
+fn root(path: &str) -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+fn read(path: &str) -> String {
+    fs::read_to_string(root(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// Fails if there are complaints, with all of them and what to do.
+#[track_caller]
+fn expect_none(complaints: &[String], advice: &str) {
+    assert!(
+        complaints.is_empty(),
+        "\n  {}\n{advice}\n",
+        complaints.join("\n  ")
+    );
+}
+
+/// Whether a line has this word, not as a part of a longer one.
+fn has_word(line: &str, word: &str) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    line.match_indices(word).any(|(at, _)| {
+        let (before, after) = (&line[..at], &line[at + word.len()..]);
+        !before.ends_with(is_part) && !after.starts_with(is_part)
+    })
+}
+
+#[test]
+fn unsafe_is_where_it_is_expected() {
+    let is_listed = |file: &File, place: &str| match place.ends_with('/') {
+        true => file.path.starts_with(place),
+        false => file.path == place,
+    };
+    let mut complaints = Vec::new();
+    for file in files()
+        .iter()
+        .filter(|file| file.is_rust() && file.path != "tests/tidy.rs")
+    {
+        if UNSAFE.iter().any(|(place, _)| is_listed(file, place)) {
+            continue;
+        }
+        for (number, line) in file.code() {
+            let is_permitted =
+                line.contains("expect(unsafe_code") || line.contains("allow(unsafe_code");
+            if has_word(line, "unsafe") || is_permitted {
+                complaints.push(format!("{}:{number}: {}", file.path, line.trim()));
+            }
+        }
+    }
+    expect_none(
+        &complaints,
+        "unsafe code lives in the places that `UNSAFE` in tests/tidy.rs lists: move it there, do \
+         without, or add the place with its reason",
+    );
+}
+
+#[test]
+fn features_are_switched_in_mod_files() {
+    let mut complaints = Vec::new();
+    for file in files()
+        .iter()
+        .filter(|file| file.is_rust() && !file.path.ends_with("/mod.rs"))
+    {
+        for (number, line) in file.code() {
+            if line.contains(concat!("feature", " =")) && line.contains("cfg") {
+                complaints.push(format!("{}:{number}: {}", file.path, line.trim()));
+            }
+        }
+    }
+    expect_none(
+        &complaints,
+        "a feature is switched in one `mod.rs`, which picks `enabled.rs` or `disabled.rs`",
+    );
+}
+
+#[test]
+fn crates_depend_downwards() {
+    let mut complaints = Vec::new();
+    for (layer, (folder, package)) in LAYERS.iter().enumerate() {
+        let manifest = match *folder {
+            "" => read("Cargo.toml"),
+            folder => read(&format!("{folder}/Cargo.toml")),
+        };
+        let mut section = "";
+        for line in manifest.lines() {
+            if line.starts_with('[') {
+                section = line;
+            }
+            let name = line.split(['.', ' ', '=']).next().unwrap_or("");
+            let is_ours = name.starts_with("sparsefuse") && section.ends_with("dependencies]");
+            if !is_ours || section == "[workspace.dependencies]" {
+                continue;
+            }
+            if !LAYERS[..layer].iter().any(|(_, lower)| *lower == name) {
+                complaints.push(format!("{package} depends on {name} ({section})"));
+            }
+        }
+    }
+    expect_none(
+        &complaints,
+        "the layers are kernels <- runtime <- dense <- sparse <- solvers <- sparsefuse",
+    );
+}
+
+#[test]
+fn solvers_name_no_task() {
+    let mut complaints = Vec::new();
+    for file in files()
+        .iter()
+        .filter(|file| file.path.starts_with("solvers/src/"))
+    {
+        for (number, line) in file.code() {
+            for word in ["TaskArg", "Body", "Kernel", "submit", "Partition", "Store"] {
+                if has_word(line, word) {
+                    complaints.push(format!("{}:{number}: `{word}`", file.path));
+                }
+            }
+        }
+    }
+    expect_none(
+        &complaints,
+        "solvers are written with arrays and matrices only; a new operation belongs to dense or \
+         sparse",
+    );
+}
+
+#[test]
+fn source_files_begin_with_their_subject_and_have_one() {
+    let mut complaints = Vec::new();
+    for file in files().iter().filter(|file| file.is_rust()) {
+        if !file.text.starts_with("//!") {
+            complaints.push(format!("{}: does not begin with `//!`", file.path));
+        }
+        let lines = file.text.lines().count();
+        if lines > MOST_LINES && !LONG.iter().any(|(long, _)| *long == file.path) {
+            complaints.push(format!("{}: {lines} lines", file.path));
+        }
+    }
+    expect_none(
+        &complaints,
+        "a file begins with a `//!` header that says what it decides, and is split by meaning \
+         when it grows long",
+    );
+}
+
+#[test]
+fn nothing_is_left_unfinished() {
+    let unfinished = [
+        concat!("todo", "!("),
+        concat!("unimplemented", "!("),
+        concat!("dbg", "!("),
+        concat!("#[", "ignore"),
+        concat!("TO", "DO"),
+        concat!("FIX", "ME"),
+    ];
+    let mut complaints = Vec::new();
+    for file in files().iter().filter(|file| file.path != "tests/tidy.rs") {
+        for (number, line) in file.text.lines().enumerate() {
+            let number = number + 1;
+            for what in unfinished
+                .iter()
+                .filter(|what| file.is_rust() && line.contains(**what))
+            {
+                complaints.push(format!("{}:{number}: `{what}`", file.path));
+            }
+            if line.contains('\t') {
+                complaints.push(format!("{}:{number}: a tab", file.path));
+            }
+            if line.ends_with(' ') {
+                complaints.push(format!("{}:{number}: a space at the end", file.path));
+            }
+        }
+    }
+    expect_none(
+        &complaints,
+        "what is unfinished is not merged, and `cargo fmt` does the rest",
+    );
+}
+
+#[test]
+fn every_dependency_has_a_reason() {
+    let manifest = read("Cargo.toml");
+    let mut complaints = Vec::new();
+    let (mut section, mut before) = ("", "");
+    for line in manifest.lines() {
+        if line.starts_with('[') {
+            section = line;
+        }
+        let is_dependency = section == "[workspace.dependencies]" && line.contains(" = ");
+        let is_ours = line.starts_with("sparsefuse-");
+        if is_dependency && !is_ours && !line.starts_with('#') && !before.starts_with('#') {
+            complaints.push(line.to_owned());
+        }
+        before = line;
+    }
+    expect_none(
+        &complaints,
+        "every dependency in the root Cargo.toml has a comment above it that says why it is there",
+    );
+}
+
+/// The modules that ARCHITECTURE.md should have a line for, by crate: paths below `src/`, without
+/// tests.
+fn modules(folder: &str) -> BTreeSet<String> {
+    let prefix = format!("{folder}{}src/", if folder.is_empty() { "" } else { "/" });
+    let paths = files().into_iter().filter(|file| file.is_rust());
+    let below = paths.filter_map(|file| file.path.strip_prefix(&prefix).map(str::to_owned));
+    let is_test = |path: &str| path.split(['/', '.']).any(|part| part == "tests");
+    below
+        .filter(|path| path != "lib.rs" && !is_test(path))
+        .collect()
+}
+
+#[test]
+fn architecture_names_every_module() {
+    let architecture = read("ARCHITECTURE.md");
+    let mut complaints = Vec::new();
+    for (folder, package) in LAYERS {
+        let heading = format!("\n### `{package}`");
+        let Some((_, rest)) = architecture.split_once(&heading) else {
+            complaints.push(format!("there is no heading `### `{package}``"));
+            continue;
+        };
+        let section = rest.split("\n#").next().unwrap_or(rest);
+        let rows = section.lines().filter_map(|line| line.strip_prefix("| `"));
+        let named: BTreeSet<String> = rows
+            .filter_map(|row| row.split('`').next())
+            .filter(|name| name.ends_with(".rs"))
+            .map(str::to_owned)
+            .collect();
+        let modules = modules(folder);
+        for module in modules.difference(&named) {
+            complaints.push(format!("{package}: `{module}` has no row"));
+        }
+        for row in named.difference(&modules) {
+            complaints.push(format!("{package}: `{row}` has a row but is no file"));
+        }
+    }
+    expect_none(
+        &complaints,
+        "the map in ARCHITECTURE.md has one row for each module: | `path/below/src.rs` | what it \
+         decides |",
+    );
+}
+
+/// The command lines in the documents that begin with these words, each after them.
+fn commands(words: &str) -> Vec<String> {
+    let documents = ["README.md", "CONTRIBUTING.md", "ARCHITECTURE.md"].map(read);
+    let lines = documents.iter().flat_map(|text| text.lines());
+    let commands = lines.filter_map(|line| line.trim_start_matches("$ ").strip_prefix(words));
+    commands
+        .map(|rest| rest.split('#').next().unwrap_or(rest).trim().to_owned())
+        .collect()
+}
+
+#[test]
+fn documented_commands_of_the_program_exist() {
+    let commands = commands("cargo run --release -- ");
+    assert!(!commands.is_empty(), "README.md shows the program");
+    let mut complaints = Vec::new();
+    for command in commands {
+        let subcommand = command.split_whitespace().next().unwrap_or_default();
+        let help = Command::new(env!("CARGO_BIN_EXE_sparsefuse"))
+            .args([subcommand, "--help"])
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&help.stdout);
+        if !help.status.success() {
+            complaints.push(format!("`{command}`: there is no `{subcommand}`"));
+        }
+        for option in command
+            .split_whitespace()
+            .filter(|word| word.starts_with("--"))
+        {
+            if !has_word(&text, option) {
+                complaints.push(format!("`{command}`: `{subcommand}` has no `{option}`"));
+            }
+        }
+    }
+    expect_none(
+        &complaints,
+        "the documents show commands that the program does not have",
+    );
+}
+
+#[test]
+fn documented_commands_of_xtask_exist() {
+    let commands = commands("cargo xtask ");
+    assert!(!commands.is_empty(), "README.md shows `cargo xtask`");
+    let main = read("xtask/src/main.rs");
+    let is_command = |name: &str| {
+        let arm = format!("Command::{}{}", name[..1].to_uppercase(), &name[1..]);
+        main.contains(&arm) || name == "--help"
+    };
+    let unknown: Vec<String> = commands
+        .into_iter()
+        .filter(|command| !command.split_whitespace().next().is_some_and(is_command))
+        .collect();
+    expect_none(
+        &unknown,
+        "the documents show commands that xtask does not have",
+    );
+}

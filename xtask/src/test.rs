@@ -1,0 +1,139 @@
+//! `cargo xtask test`: every check, one after the other.
+//!
+//! The checks share what they compile: clippy and the documentation need the same metadata of the
+//! dependencies, clippy and the tests the same build scripts and procedural macros.
+
+use crate::cargo::{cargo, show, succeeds, text};
+use crate::tally::Tally;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+/// One check: a heading, a call of cargo, and what to do when it fails.
+struct Check {
+    heading: &'static str,
+    arguments: &'static [&'static str],
+    /// A variable of the environment that the call gets.
+    variable: Option<(&'static str, &'static str)>,
+    advice: &'static str,
+}
+
+const FORMAT: Check = Check {
+    heading: "format",
+    arguments: &["fmt", "--all", "--check"],
+    variable: None,
+    advice: "run `cargo fmt --all`",
+};
+const CLIPPY: Check = Check {
+    heading: "clippy",
+    arguments: &[
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--",
+        "-D",
+        "warnings",
+    ],
+    variable: None,
+    advice: "mend what clippy shows; a lint that is wrong here gets `#[expect(…, reason = \"…\")]`",
+};
+const DOCUMENTATION: Check = Check {
+    heading: "documentation",
+    arguments: &[
+        "doc",
+        "--workspace",
+        "--no-deps",
+        "--document-private-items",
+    ],
+    variable: Some(("RUSTDOCFLAGS", "-D warnings")),
+    advice: "mend the comments that rustdoc shows",
+};
+const TESTS: Check = Check {
+    heading: "tests",
+    arguments: &["test", "--workspace", "--no-fail-fast"],
+    variable: None,
+    advice: "run one of the failed tests alone: `cargo test -p CRATE NAME`",
+};
+const UNIT_TESTS: Check = Check {
+    heading: "unit tests",
+    arguments: &["test", "--workspace", "--no-fail-fast", "--lib", "--bins"],
+    variable: None,
+    advice: TESTS.advice,
+};
+
+/// Runs all checks, or only the quick ones, up to the first that fails.
+pub(crate) fn run(quick: bool) -> Result<ExitCode, String> {
+    for component in ["fmt", "clippy"] {
+        if !succeeds(cargo([component, "--version"])) {
+            return Err(format!(
+                "`cargo {component}` is missing; run: rustup component add rustfmt clippy"
+            ));
+        }
+    }
+    let (checks, tests) = if quick {
+        (&[FORMAT, CLIPPY][..], UNIT_TESTS)
+    } else {
+        (&[FORMAT, CLIPPY, DOCUMENTATION][..], TESTS)
+    };
+    let mut times = Vec::new();
+    for check in checks {
+        times.push((check.heading, run_check(check, show)?));
+    }
+    let mut tally = Tally::default();
+    let outcome = run_check(&tests, |command| count(command, &mut tally));
+    let exit = match outcome {
+        Ok(time) => {
+            times.push((tests.heading, time));
+            ExitCode::SUCCESS
+        }
+        Err(advice) => {
+            eprintln!("xtask: {advice}");
+            ExitCode::FAILURE
+        }
+    };
+    println!("\n=== summary ===");
+    for (heading, time) in times {
+        println!("{heading:>14} {:>7.1} s", time.as_secs_f64());
+    }
+    println!("{tally}");
+    Ok(exit)
+}
+
+/// Runs a check under its heading, and gives the time it took.
+fn run_check(
+    check: &Check,
+    run: impl FnOnce(Command) -> Result<(), String>,
+) -> Result<Duration, String> {
+    let mut command = cargo(check.arguments.iter().copied());
+    command.envs(check.variable);
+    println!("\n=== {}: {} ===", check.heading, text(&command));
+    let begin = Instant::now();
+    run(command).map_err(|failure| format!("{failure}; {}", check.advice))?;
+    let time = begin.elapsed();
+    println!("=== {}: {:.1} s ===", check.heading, time.as_secs_f64());
+    Ok(time)
+}
+
+/// Runs tests, shows what they print as they print it, and counts them.
+fn count(mut command: Command, tally: &mut Tally) -> Result<(), String> {
+    let text = text(&command);
+    let lost = |error: std::io::Error| format!("`{text}` could not be run: {error}");
+    let mut child = command.stdout(Stdio::piped()).spawn().map_err(lost)?;
+    if let Some(output) = child.stdout.take() {
+        let mut shown = std::io::stdout().lock();
+        for line in BufReader::new(output).split(b'\n') {
+            let line = line.map_err(lost)?;
+            let line = String::from_utf8_lossy(&line);
+            tally.read(&line);
+            writeln!(shown, "{line}").map_err(lost)?;
+        }
+    }
+    let status = child.wait().map_err(lost)?;
+    match (status.success(), tally.failed) {
+        (true, _) => Ok(()),
+        (false, 0) => Err(format!(
+            "`{text}` failed ({status}) though no test did: a test program was not built, or broke off"
+        )),
+        (false, failed) => Err(format!("{failed} tests failed")),
+    }
+}
