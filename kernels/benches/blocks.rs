@@ -1,14 +1,13 @@
 //! What the block executor costs: nanoseconds per element in the cache, bytes per second from
 //! memory, products with the matrix of the 5-point stencil, on 1 and 2 threads.
 //!
-//! `cargo bench -p sparsefuse-kernels --bench blocks [-- NAME]` runs the rows whose name contains
-//! NAME. Each figure is the best of several batches.
+//! `cargo bench -p sparsefuse-kernels --bench blocks [-- NAME]` runs the rows for which the text
+//! `kernel, N rows` contains NAME. Each figure is the best of several batches.
 #![expect(unsafe_code, reason = "binds kernels to memory of this program")]
 
 use sparsefuse_kernels::{
-    ArgId, ArgKind, BinaryOp, DType, Element, Extent, Inst, Kernel, KernelBuilder, Launch, Layout,
-    Operand, Part, Program, ReduceOp, Settings, Structure, UnaryOp, ValueId, Workers,
-    reduce::Partial,
+    ArgId, ArgKind, BinaryOp, DType, Extent, Inst, Kernel, KernelBuilder, Launch, Layout, Operand,
+    Part, Program, ReduceOp, Settings, Structure, UnaryOp, ValueId, Workers, reduce::Partial,
 };
 use std::time::{Duration, Instant};
 
@@ -16,13 +15,16 @@ fn main() {
     let filter = std::env::args().skip(1).find(|arg| !arg.starts_with('-'));
     let filter = filter.unwrap_or_default();
     let workers = [Workers::new(1), Workers::new(2)].map(|workers| workers.expect("threads start"));
+    if "operations".contains(&filter) {
+        operations(&workers[0]);
+    }
     println!(
         "{:28} {:>9} {:>9} {:>12} {:>9} {:>9}",
         "kernel", "rows", "threads", "us", "ns/row", "GB/s"
     );
     for n in [1_000, 10_000, 100_000, 10_000_000] {
         for (name, bytes, kernel) in kernels() {
-            if name.contains(&filter) {
+            if format!("{name}, {n} rows").contains(&filter) {
                 workers
                     .iter()
                     .for_each(|w| vectors(name, &kernel, bytes, n, w));
@@ -32,8 +34,91 @@ fn main() {
     for side in [32, 128, 512, 1024, 2048] {
         for fused in [false, true] {
             let name = if fused { "spmv + dot" } else { "spmv" };
-            if name.contains(&filter) {
+            if format!("{name}, {} rows", side * side).contains(&filter) {
                 workers.iter().for_each(|w| stencil(name, side, fused, w));
+            }
+        }
+    }
+}
+
+/// A cache line: arrays begin at one, as those of the runtime do.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct Line(#[expect(dead_code, reason = "read through pointers")] [f64; 8]);
+
+/// Nanoseconds per element of every operation, for elements in the cache.
+fn operations(workers: &Workers) {
+    let n = 1024;
+    let domains = [Extent {
+        start: 0,
+        len: n as u64,
+    }];
+    let header = DType::ALL.map(|dtype| format!("{:>7}", dtype.name()));
+    println!("{:8}{}", "ns", header.concat());
+    let time = |dtype: DType,
+                out: Option<DType>,
+                body: &dyn Fn(&mut KernelBuilder, [ValueId; 2]) -> ValueId| {
+        let Some(out) = out else {
+            return format!("{:>7}", "");
+        };
+        let mut build = KernelBuilder::new();
+        let args = [dtype, dtype].map(|dtype| build.arg(dtype, ArgKind::Array));
+        let target = build.arg(out, ArgKind::Array);
+        let values = args.map(|arg| build.load(arg));
+        let value = body(&mut build, values);
+        build.store(target, value);
+        let program = Program::compile(&build.finish());
+        let mut arrays: [Vec<Line>; 3] = [(); 3].map(|()| vec![Line([0.0; 8]); n / 4]);
+        for array in &mut arrays {
+            fill(dtype, array);
+        }
+        let operands = arrays.each_mut().map(|array| Operand::Array {
+            data: array.as_mut_ptr().cast(),
+            layout: Layout::contiguous(n),
+        });
+        let launch = Launch {
+            domains: &domains,
+            operands: &operands,
+            params: &[],
+            tile_len: 1024,
+        };
+        let settings = Settings::default();
+        // SAFETY: the operands have `n` elements of at most 16 bytes each.
+        let time = best(|| unsafe { program.run(&launch, Part::All, &settings, workers) });
+        format!("{:7.2}", time.as_secs_f64() * 1e9 / n as f64)
+    };
+    for op in UnaryOp::ALL {
+        let row =
+            DType::ALL.map(|dtype| time(dtype, op.output(dtype), &|b, [x, _]| b.unary(op, x)));
+        println!("{:8}{}", op.name(), row.concat());
+    }
+    for op in BinaryOp::ALL {
+        let row =
+            DType::ALL.map(|dtype| time(dtype, op.output(dtype), &|b, [x, y]| b.binary(op, x, y)));
+        println!("{:8}{}", op.name(), row.concat());
+    }
+    for to in DType::ALL {
+        let row =
+            DType::ALL.map(|dtype| time(dtype, Some(to), &|b, [x, _]| b.push(Inst::Cast(to, x))));
+        println!("{:8}{}", format!("to {to}"), row.concat());
+    }
+}
+
+/// Small numbers of a type.
+fn fill(dtype: DType, array: &mut [Line]) {
+    let bytes = array.as_mut_ptr().cast::<u8>();
+    for i in 0..array.len() * 4 {
+        let x = 1.0 + (i % 7) as f64 / 4.0;
+        // SAFETY: the array has room for four elements of 16 bytes in a line.
+        unsafe {
+            match dtype {
+                DType::F32 => bytes.cast::<f32>().add(i).write(x as f32),
+                DType::F64 => bytes.cast::<f64>().add(i).write(x),
+                DType::ComplexF32 => bytes.cast::<[f32; 2]>().add(i).write([x as f32, 0.5]),
+                DType::ComplexF64 => bytes.cast::<[f64; 2]>().add(i).write([x, 0.5]),
+                DType::I32 | DType::U32 => bytes.cast::<u32>().add(i).write(i as u32 % 7 + 1),
+                DType::I64 | DType::U64 => bytes.cast::<u64>().add(i).write(i as u64 % 7 + 1),
+                DType::Bool => bytes.add(i).write(u8::from(i % 3 == 0)),
             }
         }
     }
@@ -103,7 +188,7 @@ fn vectors(name: &str, kernel: &Kernel, bytes: usize, n: usize, workers: &Worker
         return;
     }
     let mut scalar = 1e-9f64;
-    let mut arrays = [0, 1, 2].map(|k| vec![1.0 + f64::from(k); n]);
+    let mut arrays = [0, 1, 2].map(|k| vec![Line([1.0 + f64::from(k); 8]); n.div_ceil(8)]);
     let mut partials = vec![
         Partial {
             bits: [0; 2],
@@ -143,8 +228,8 @@ fn stencil(name: &str, side: usize, fused: bool, workers: &Workers) {
         entry(i + 1 < side, row + side, -1.0);
         pos.push(crd.len() as u64);
     }
-    let mut x = vec![1.0f64; n];
-    let mut y = vec![0.0f64; n];
+    let mut x = vec![Line([1.0; 8]); n.div_ceil(8)];
+    let mut y = vec![Line([0.0; 8]); n.div_ceil(8)];
     let mut partials = vec![
         Partial {
             bits: [0; 2],

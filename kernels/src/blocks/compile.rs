@@ -22,6 +22,13 @@ use crate::ir::{ArgId, BinaryOp, Inst, Kernel, Loop, ValueId, uniform_values, va
 use crate::isa::PerIsa;
 use std::collections::BTreeMap;
 
+/// The bytes that the values of a block may take: most of an L1 data cache, most of the time.
+const BLOCK_BYTES: usize = 24 << 10;
+/// Shorter blocks cost more in calls than they save in misses.
+const MIN_BLOCK_LEN: usize = 128;
+/// Longer blocks save nothing.
+const MAX_BLOCK_LEN: usize = 4096;
+
 /// The number of a slot of a loop.
 pub(super) type SlotId = u32;
 
@@ -36,8 +43,8 @@ pub(super) enum Slot {
         size: usize,
         register: SlotId,
     },
-    /// Copies of the uniform value with this number.
-    Uniform { number: u32 },
+    /// Copies of a uniform value, by its place in [`LoopProgram::splats`].
+    Uniform { splat: usize },
 }
 
 /// What happens to a block.
@@ -90,12 +97,14 @@ pub(super) struct LoopProgram {
     /// The uniform instructions and the types of their values (`Bool` for effects), their operands
     /// renumbered: instruction `i` defines number `i`.
     pub(super) uniforms: Vec<(Inst, DType)>,
+    /// The numbers of the uniform values that steps read.
+    pub(super) splats: Vec<u32>,
     pub(super) steps: Vec<Step>,
     pub(super) slots: Vec<Slot>,
     /// The sum of the sizes of the registers.
     pub(super) register_bytes: usize,
-    /// Bytes of a row that the steps touch at most: registers and arrays.
-    pub(super) row_bytes: usize,
+    /// The longest block whose registers and arrays fit the cache.
+    pub(super) longest_block: usize,
     pub(super) reductions: Vec<(ArgId, Reduction)>,
 }
 
@@ -390,12 +399,14 @@ fn assign(domain: u32, kernel: &Kernel, lowered: Lowered, plan: &Plan) -> LoopPr
         .iter()
         .map(|&arg| kernel.args[arg as usize].dtype.size())
         .sum();
+    let row_bytes = (slots.register_bytes + array_bytes).max(1);
     LoopProgram {
         domain,
         uniforms: lowered.uniforms,
         steps,
-        row_bytes: slots.register_bytes + array_bytes,
+        longest_block: (BLOCK_BYTES / row_bytes).clamp(MIN_BLOCK_LEN, MAX_BLOCK_LEN),
         register_bytes: slots.register_bytes,
+        splats: slots.splats,
         slots: slots.slots,
         reductions: lowered.reductions,
     }
@@ -472,6 +483,7 @@ struct Slots {
     /// The slot of each value that has one.
     of_value: BTreeMap<usize, SlotId>,
     of_uniform: BTreeMap<u32, SlotId>,
+    splats: Vec<u32>,
 }
 
 impl Slots {
@@ -489,7 +501,9 @@ impl Slots {
                 if let Some(&slot) = self.of_uniform.get(&number) {
                     return slot;
                 }
-                let slot = self.add(Slot::Uniform { number });
+                let splat = self.splats.len();
+                self.splats.push(number);
+                let slot = self.add(Slot::Uniform { splat });
                 self.of_uniform.insert(number, slot);
                 slot
             }

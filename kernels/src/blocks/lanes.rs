@@ -292,6 +292,18 @@ trait Search {
             (false, false) => Self::wins(a, b) || (!Self::wins(b, a) && i < j),
         }
     }
+
+    /// The better of a lane's best and an element of a later row, without branches.
+    #[inline(always)]
+    fn later(best: Self::T, best_row: u64, a: Self::T, row: u64) -> (Self::T, u64) {
+        let is_better =
+            (best_row == u64::MAX) | (a.is_nan() & !best.is_nan()) | Self::wins(a, best);
+        if is_better {
+            (a, row)
+        } else {
+            (best, best_row)
+        }
+    }
 }
 
 struct ArgLeast<T>(PhantomData<T>);
@@ -350,15 +362,29 @@ per_isa!(fn search_loop<S: Search>(lanes: &mut Lanes, first: u64, n: usize, valu
 #[inline(always)]
 unsafe fn search_rows<S: Search>(lanes: &mut Lanes, first: u64, n: usize, values: *const u8) {
     let values = values.cast::<S::T>();
-    for i in 0..n {
-        let row = first + i as u64;
-        let lane = (row % LANES as u64) as usize;
-        // SAFETY: `i < n`.
-        let value = unsafe { values.add(i).read_unaligned() };
-        let best = lanes.of::<S::T>()[lane];
-        if S::is_better(value, row, best, lanes.rows[lane]) {
-            lanes.of()[lane] = value;
-            lanes.rows[lane] = row;
-        }
+    // SAFETY: `i < n` in each read below.
+    let value = |i: usize| unsafe { values.add(i).read_unaligned() };
+    let (mut best, mut rows) = (*lanes.of::<S::T>(), lanes.rows);
+    let lane = (first % LANES as u64) as usize;
+    let head = ((LANES - lane) % LANES).min(n);
+    for i in 0..head {
+        let l = lane + i;
+        (best[l], rows[l]) = S::later(best[l], rows[l], value(i), first + i as u64);
     }
+    let mut i = head;
+    while i + LANES <= n {
+        // SAFETY: the elements `i..i + LANES` are among the `n`.
+        let chunk = unsafe { values.add(i).cast::<[S::T; LANES]>().read_unaligned() };
+        let row = first + i as u64;
+        for l in 0..LANES {
+            (best[l], rows[l]) = S::later(best[l], rows[l], chunk[l], row + l as u64);
+        }
+        i += LANES;
+    }
+    for l in 0..n - i {
+        let row = first + (i + l) as u64;
+        (best[l], rows[l]) = S::later(best[l], rows[l], value(i + l), row);
+    }
+    *lanes.of() = best;
+    lanes.rows = rows;
 }

@@ -9,6 +9,7 @@
 //! of its last chunk hold whatever lay there before; their results are computed and never used.
 
 use crate::isa::per_isa;
+use crate::math;
 use crate::ops::{FloatOps, NumericOps, OrderedOps, RealOps};
 use crate::random;
 use crate::scalar::CastTo;
@@ -42,9 +43,22 @@ pub(super) trait Map {
     type A: Copy;
     type B: Copy;
     type C: Copy;
-    type Out: Copy;
+    type Out: Copy + Default;
     fn apply(a: Self::A, b: Self::B, c: Self::C) -> Self::Out;
+
+    #[inline(always)]
+    fn apply_chunk(a: Chunk<Self::A>, b: Chunk<Self::B>, c: Chunk<Self::C>) -> Chunk<Self::Out> {
+        // A loop, not `array::from_fn`, whose closure would not be inlined where it is long.
+        let mut out = [Self::Out::default(); CHUNK];
+        for k in 0..CHUNK {
+            out[k] = Self::apply(a[k], b[k], c[k]);
+        }
+        out
+    }
 }
+
+/// The elements of a chunk.
+type Chunk<T> = [T; CHUNK];
 
 per_isa!(
     /// The loop of an operation.
@@ -54,17 +68,16 @@ per_isa!(
 #[inline(always)]
 unsafe fn map<M: Map>(chunks: usize, out: *mut u8, inputs: &[Input; 3]) {
     let [a, b, c] = *inputs;
-    let mut out = out.cast::<[M::Out; CHUNK]>();
+    let mut out = out.cast::<Chunk<M::Out>>();
     for chunk in 0..chunks {
         // SAFETY: `MapLoop` promises that the chunk is there for reading and for writing; all
         // element types here admit any bits.
         unsafe {
-            let a = a.data.add(chunk * a.step).cast::<[M::A; CHUNK]>();
-            let b = b.data.add(chunk * b.step).cast::<[M::B; CHUNK]>();
-            let c = c.data.add(chunk * c.step).cast::<[M::C; CHUNK]>();
+            let a = a.data.add(chunk * a.step).cast::<Chunk<M::A>>();
+            let b = b.data.add(chunk * b.step).cast::<Chunk<M::B>>();
+            let c = c.data.add(chunk * c.step).cast::<Chunk<M::C>>();
             let (a, b, c) = (a.read_unaligned(), b.read_unaligned(), c.read_unaligned());
-            let result: [M::Out; CHUNK] = std::array::from_fn(|k| M::apply(a[k], b[k], c[k]));
-            out.write_unaligned(result);
+            out.write_unaligned(M::apply_chunk(a, b, c));
             out = out.add(1);
         }
     }
@@ -89,7 +102,7 @@ macro_rules! operations {
 }
 
 operations! {
-    Copied<T: Copy>(a: T, _: (), _: ()) -> T = a;
+    Copied<T: Plain>(a: T, _: (), _: ()) -> T = a;
     Neg<T: NumericOps>(a: T, _: (), _: ()) -> T = a.neg();
     Abs<T: NumericOps>(a: T, _: (), _: ()) -> T::Abs = a.abs();
     Sqrt<T: FloatOps>(a: T, _: (), _: ()) -> T = a.sqrt();
@@ -124,8 +137,12 @@ operations! {
     Or<T: Bits>(a: T, b: T, _: ()) -> T = a | b;
     Xor<T: Bits>(a: T, b: T, _: ()) -> T = a ^ b;
 
-    Select<T: Copy>(condition: u8, a: T, b: T) -> T = if condition != 0 { a } else { b };
+    Select<T: Plain>(condition: u8, a: T, b: T) -> T = if condition != 0 { a } else { b };
 }
+
+/// What moving elements asks for.
+pub(super) trait Plain: Copy + Default {}
+impl<T: Copy + Default> Plain for T {}
 
 /// What `Eq` and `Ne` ask for.
 pub(super) trait Comparable: Copy + Default + PartialEq {}
@@ -137,12 +154,44 @@ impl<T: Copy + PartialOrd> Sortable for T {}
 
 /// Integers as bits, and `bool` as its byte.
 pub(super) trait Bits:
-    Copy + BitAnd<Output = Self> + BitOr<Output = Self> + BitXor<Output = Self>
+    Plain + BitAnd<Output = Self> + BitOr<Output = Self> + BitXor<Output = Self>
 {
 }
 impl Bits for u8 {}
 impl Bits for u32 {}
 impl Bits for u64 {}
+
+/// Real sine and cosine, which treat large arguments apart from the SIMD loop.
+pub(super) struct SinReal<T>(PhantomData<T>);
+pub(super) struct CosReal<T>(PhantomData<T>);
+
+macro_rules! trigonometric {
+    ($($name:ident<$real:ident>: $apply:ident, $math:ident::$block:ident;)*) => {$(
+        impl Map for $name<$real> {
+            type A = $real;
+            type B = ();
+            type C = ();
+            type Out = $real;
+            #[inline(always)]
+            fn apply(a: $real, (): (), (): ()) -> $real {
+                FloatOps::$apply(a)
+            }
+            #[inline(always)]
+            fn apply_chunk(a: Chunk<$real>, _: Chunk<()>, _: Chunk<()>) -> Chunk<$real> {
+                let mut out = [0.0; CHUNK];
+                math::$math::$block(&a, &mut out);
+                out
+            }
+        }
+    )*};
+}
+
+trigonometric! {
+    SinReal<f32>: sin, single::sin_block;
+    SinReal<f64>: sin, double::sin_block;
+    CosReal<f32>: cos, single::cos_block;
+    CosReal<f64>: cos, double::cos_block;
+}
 
 /// `bool` negated.
 pub(super) struct Not;
@@ -159,7 +208,7 @@ impl Map for Not {
 
 /// A conversion between real types.
 pub(super) struct Cast<T, U>(PhantomData<(T, U)>);
-impl<T: Copy + CastTo<U>, U: Copy> Map for Cast<T, U> {
+impl<T: Copy + CastTo<U>, U: Copy + Default> Map for Cast<T, U> {
     type A = T;
     type B = ();
     type C = ();
@@ -172,7 +221,7 @@ impl<T: Copy + CastTo<U>, U: Copy> Map for Cast<T, U> {
 
 /// A `bool` as a number.
 pub(super) struct Number<U>(PhantomData<U>);
-impl<U: Copy> Map for Number<U>
+impl<U: Copy + Default> Map for Number<U>
 where
     u32: CastTo<U>,
 {
@@ -201,7 +250,7 @@ impl<T: Copy + Default> Map for ToComplex<T> {
 
 /// A complex number in another precision.
 pub(super) struct CastParts<T, U>(PhantomData<(T, U)>);
-impl<T: Copy + CastTo<U>, U: Copy> Map for CastParts<T, U> {
+impl<T: Copy + CastTo<U>, U: Copy + Default> Map for CastParts<T, U> {
     type A = Complex<T>;
     type B = ();
     type C = ();

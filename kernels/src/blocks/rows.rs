@@ -33,6 +33,8 @@ pub(super) struct SparseRows {
     pub(super) own_len: usize,
     /// The others; null if there are none.
     pub(super) ghosts: *const u8,
+    /// Whether the whole matrix is too large for the L2 cache.
+    pub(super) is_large: bool,
 }
 
 /// Writes the row sums of a sparse matrix to `out`.
@@ -65,10 +67,15 @@ unsafe fn sum_rows<T: NumericOps>(rows: &SparseRows, out: *mut u8) {
     // are `own` and whose others are `ghosts`; without ghosts all of them are `own`.
     unsafe {
         if rows.ghosts.is_null() {
-            sum_rows_of(rows, out, |j| own.add(j).read_unaligned());
+            let x = |j: usize| own.add(j).read_unaligned();
+            if rows.is_large {
+                sum_rows_of::<T, true>(rows, out, x);
+            } else {
+                sum_rows_of::<T, false>(rows, out, x);
+            }
         } else {
             let own_len = rows.own_len;
-            sum_rows_of(rows, out, |j| {
+            sum_rows_of::<T, true>(rows, out, |j| {
                 let (from, index) = if j < own_len {
                     (own, j)
                 } else {
@@ -81,12 +88,22 @@ unsafe fn sum_rows<T: NumericOps>(rows: &SparseRows, out: *mut u8) {
 }
 
 #[inline(always)]
-unsafe fn sum_rows_of<T: NumericOps>(rows: &SparseRows, out: *mut u8, x: impl Fn(usize) -> T) {
+unsafe fn sum_rows_of<T: NumericOps, const PREFETCHES: bool>(
+    rows: &SparseRows,
+    out: *mut u8,
+    x: impl Fn(usize) -> T,
+) {
     let (out, entries) = (out.cast::<T>(), rows.entries.cast::<T>());
     // SAFETY: positions never decrease and lie in the structure, so `k` is an entry of it.
     unsafe {
         let mut k = (*rows.pos - rows.base) as usize;
         for row in 0..rows.n {
+            if PREFETCHES {
+                prefetch(entries.wrapping_add(k + 512));
+                prefetch(rows.crd.wrapping_add(k + 512));
+                prefetch(rows.pos.wrapping_add(row + 128));
+                prefetch(out.wrapping_add(row + 128));
+            }
             let end = (*rows.pos.add(row + 1) - rows.base) as usize;
             let mut sum = T::ZERO;
             while k < end {
@@ -97,6 +114,21 @@ unsafe fn sum_rows_of<T: NumericOps>(rows: &SparseRows, out: *mut u8, x: impl Fn
             out.add(row).write_unaligned(sum);
         }
     }
+}
+
+/// Asks for a cache line ahead of its use. The prefetchers of the hardware start anew with each
+/// block and fall behind: without this, the product of the 5-point stencil on 2^20 points takes
+/// 4.6 ms instead of 2.8 ms; in the L1 cache it costs 15 %.
+#[inline(always)]
+fn prefetch<T>(data: *const T) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a prefetch of any address does no harm.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(data.cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = data;
 }
 
 /// The rows of a dense matrix that one call reduces.

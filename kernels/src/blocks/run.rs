@@ -20,12 +20,6 @@ use crate::workers::Workers;
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
 
-/// The bytes that the values of a block may take: most of an L1 data cache, most of the time.
-const BLOCK_BYTES: usize = 24 << 10;
-/// Shorter blocks cost more in calls than they save in misses.
-const MIN_BLOCK_LEN: usize = 128;
-/// Longer blocks save nothing.
-const MAX_BLOCK_LEN: usize = 4096;
 /// The granularity at which rows are divided where tiles do not matter: whole cache lines of every
 /// element type.
 const UNIT: usize = 64;
@@ -84,7 +78,7 @@ thread_local! {
 struct Shared {
     /// The uniform values, by number.
     values: Vec<Value>,
-    /// A chunk of copies of each of them.
+    /// A chunk of copies of each of those that steps read.
     splats: Vec<Splat>,
     /// The `Array` operands, by argument; others have a null pointer.
     arrays: Vec<Array>,
@@ -120,8 +114,11 @@ impl Shared {
             // SAFETY: the caller's promises about scalars and parameters.
             let value = unsafe { uniform(inst, dtype, &self.values, launch) };
             self.values.push(value);
-            self.splats.push(splat(value));
         }
+        let values = &self.values;
+        let splats = program.splats.iter();
+        self.splats
+            .extend(splats.map(|&number| splat(values[number as usize])));
         self.arrays.clear();
         self.arrays.extend(launch.operands.iter().map(Array::new));
     }
@@ -165,20 +162,23 @@ struct Rows<'a> {
 impl<'a> Rows<'a> {
     fn new(program: &LoopProgram, launch: &Launch<'_>, extent: Extent, part: Part<'a>) -> Self {
         let tile = launch.tile_len as u64;
-        let (unit, ranges) = match part {
-            Part::Tiles(ranges) => (tile, Some(ranges)),
-            Part::All if program.reductions.is_empty() => (UNIT as u64, None),
-            Part::All => (tile, None),
+        let Extent { start, len } = extent;
+        let all = |unit: u64| {
+            let offset = start % unit;
+            (unit, offset, (offset + len).div_ceil(unit))
         };
-        let offset = extent.start % unit;
-        let n_units = match ranges {
-            Some(ranges) => ranges.iter().map(|range| range.end - range.start).sum(),
-            None => (offset + extent.len).div_ceil(unit),
+        let ((unit, offset, n_units), ranges) = match part {
+            Part::Tiles(ranges) => {
+                let n_tiles = ranges.iter().map(|range| range.end - range.start).sum();
+                ((tile, start % tile, n_tiles), Some(ranges))
+            }
+            Part::All if program.reductions.is_empty() => (all(UNIT as u64), None),
+            Part::All => (all(tile), None),
         };
         Self {
             unit,
             offset,
-            len: extent.len,
+            len,
             ranges,
             n_units: n_units as usize,
         }
@@ -191,8 +191,13 @@ impl<'a> Rows<'a> {
 
     /// Visits the rows of part `i` of `n`, as ranges of local rows.
     fn of_part(&self, i: usize, n: usize, mut visit: impl FnMut(Range<usize>)) {
-        let (first, end) = (self.n_units * i / n, self.n_units * (i + 1) / n);
-        let (first, end) = (first as u64, end as u64);
+        let (first, end) = match n {
+            1 => (0, self.n_units as u64),
+            _ => (
+                (self.n_units * i / n) as u64,
+                (self.n_units * (i + 1) / n) as u64,
+            ),
+        };
         let local =
             |unit: u64| (unit * self.unit).saturating_sub(self.offset).min(self.len) as usize;
         let Some(ranges) = self.ranges else {
@@ -220,12 +225,15 @@ fn block_len(
     if settings.block_len > 0 {
         return settings.block_len;
     }
-    let longest = (BLOCK_BYTES / program.row_bytes.max(1)).clamp(MIN_BLOCK_LEN, MAX_BLOCK_LEN);
+    let longest = program.longest_block;
     let run = match program.reductions.is_empty() {
         true => rows.count(),
         false => tile_len.min(rows.count()),
     };
-    let n_blocks = run.div_ceil(longest).max(1);
+    if run <= longest {
+        return run.next_multiple_of(UNIT);
+    }
+    let n_blocks = run.div_ceil(longest);
     run.div_ceil(n_blocks).next_multiple_of(UNIT)
 }
 
@@ -246,6 +254,17 @@ pub(super) struct Run<'a> {
 unsafe impl Sync for Run<'_> {}
 
 impl Run<'_> {
+    /// Whether there may be blocks that end within a chunk.
+    fn has_ragged_blocks(&self) -> bool {
+        let cuts = [
+            self.extent.start as usize,
+            self.extent.len as usize,
+            self.launch.tile_len,
+            self.block_len,
+        ];
+        cuts.iter().any(|cut| cut % CHUNK != 0)
+    }
+
     /// An estimate of the work: element operations.
     fn work(&self, rows: &Rows<'_>) -> usize {
         let mut per_row = 0;
@@ -328,7 +347,11 @@ impl<'a> Worker<'a> {
         let capacity = run.block_len.next_multiple_of(UNIT);
         let registers = buffer(&mut scratch.registers, capacity * program.register_bytes);
         scratch.addresses.clear();
-        for in_place in [true, false] {
+        let tables: &[bool] = match run.has_ragged_blocks() {
+            true => &[true, false],
+            false => &[true],
+        };
+        for &in_place in tables {
             let addresses = (0..program.slots.len() as SlotId)
                 .map(|slot| run.address(slot, in_place, registers, capacity));
             scratch.addresses.extend(addresses);

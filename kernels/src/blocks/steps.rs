@@ -13,6 +13,9 @@ use super::uniform::misbound;
 use crate::ir::ArgId;
 use crate::launch::{Operand, Structure};
 
+/// The entries of a matrix from which on it is taken to come from beyond the L2 cache.
+const LARGE: u64 = 150_000;
+
 /// Where the rows of a slot lie.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Address {
@@ -194,8 +197,8 @@ impl Run<'_> {
                     self.address(register, in_place, registers, capacity)
                 }
             }
-            Slot::Uniform { number } => Address {
-                data: self.splats[number as usize].as_ptr().cast_mut().cast(),
+            Slot::Uniform { splat } => Address {
+                data: self.splats[splat].as_ptr().cast_mut().cast(),
                 row_bytes: 0,
                 step: 0,
             },
@@ -209,19 +212,34 @@ impl Run<'_> {
         }
         let array = &self.arrays[arg as usize];
         // SAFETY: the caller promises the rows of the array; `to` has room for a block.
-        unsafe { gather(size, array.data, &array.layout, first, n, to.data) };
+        unsafe {
+            if array.is_contiguous {
+                array
+                    .data
+                    .add(first * size)
+                    .copy_to_nonoverlapping(to.data, n * size);
+            } else {
+                gather(size, array.data, &array.layout, first, n, to.data);
+            }
+        }
     }
 
     unsafe fn store(&self, arg: ArgId, size: usize, values: *const u8, first: usize, n: usize) {
         let array = &self.arrays[arg as usize];
-        // SAFETY: the caller promises the rows of the array.
-        unsafe { scatter(size, values, array.data, &array.layout, first, n) };
+        // SAFETY: the caller promises the rows of the array; values may lie in the same place.
+        unsafe {
+            if array.is_contiguous {
+                values.copy_to(array.data.add(first * size), n * size);
+            } else {
+                scatter(size, values, array.data, &array.layout, first, n);
+            }
+        }
     }
 
     unsafe fn sparse_rows(&self, args: [ArgId; 3], first: usize, n: usize) -> SparseRows {
         let [structure, entries, x] = args;
         let operand = |arg: ArgId| self.launch.operands[arg as usize];
-        let Operand::Structure(Structure { pos, crd, .. }) = operand(structure) else {
+        let Operand::Structure(Structure { pos, crd, rows }) = operand(structure) else {
             misbound(structure, "structure")
         };
         let Operand::Entries { data } = operand(entries) else {
@@ -235,17 +253,18 @@ impl Run<'_> {
         else {
             misbound(x, "gather")
         };
+        // SAFETY: the structure has `rows + 1` positions.
+        let (base, end, pos) = unsafe { (*pos, *pos.add(rows), pos.add(first)) };
         SparseRows {
             n,
-            // SAFETY: the structure has these rows.
-            pos: unsafe { pos.add(first) },
-            // SAFETY: and at least one position.
-            base: unsafe { *pos },
+            pos,
+            base,
             crd,
             entries: data,
             own,
             own_len,
             ghosts,
+            is_large: end - base > LARGE,
         }
     }
 

@@ -111,11 +111,13 @@ pub(super) unsafe fn write(value: Value, data: *mut u8) {
 
 /// A chunk of copies of a value.
 pub(super) fn splat(value: Value) -> Splat {
-    let mut splat = [[0; 2]; CHUNK];
-    let data = splat.as_mut_ptr().cast::<u8>();
-    for k in 0..CHUNK {
-        // SAFETY: elements have at most 16 bytes, so `CHUNK` of them fit.
-        unsafe { write(value, data.add(k * value.dtype().size())) };
-    }
-    splat
+    let [low, high] = value.bits();
+    let word = match value.dtype().size() {
+        1 => low * 0x0101_0101_0101_0101,
+        4 => low << 32 | low,
+        8 if value.dtype() == DType::ComplexF32 => high << 32 | low,
+        8 => low,
+        _ => return [[low, high]; CHUNK],
+    };
+    [[word; 2]; CHUNK]
 }

@@ -11,8 +11,4 @@ pub(crate) use super::log::log;
 pub(crate) use super::polar::hypot;
 pub(crate) use super::pow::pow;
 pub(crate) use super::trig::{cos, sin};
-#[cfg_attr(
-    not(test),
-    expect(unused_imports, reason = "for the loops of the block executor")
-)]
 pub(crate) use super::trig::{cos_block, sin_block};

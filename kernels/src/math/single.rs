@@ -43,20 +43,12 @@ pub(crate) fn cos(x: f32) -> f32 {
 }
 
 /// `y[i] = sin(x[i])`; the slices have the same length.
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "for the loops of the block executor")
-)]
 #[inline(always)]
 pub(crate) fn sin_block(x: &[f32], y: &mut [f32]) {
     trig::block(x, y, trig::sin_small, trig::sin_large, |y| y as f32);
 }
 
 /// `y[i] = cos(x[i])`; the slices have the same length.
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "for the loops of the block executor")
-)]
 #[inline(always)]
 pub(crate) fn cos_block(x: &[f32], y: &mut [f32]) {
     trig::block(x, y, trig::cos_small, trig::cos_large, |y| y as f32);

@@ -66,20 +66,12 @@ pub(crate) fn cos(x: f64) -> f64 {
 }
 
 /// `y[i] = sin(x[i])`; the slices have the same length.
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "for the loops of the block executor")
-)]
 #[inline(always)]
 pub(crate) fn sin_block(x: &[f64], y: &mut [f64]) {
     block(x, y, sin_small, sin_large, |y| y);
 }
 
 /// `y[i] = cos(x[i])`; the slices have the same length.
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "for the loops of the block executor")
-)]
 #[inline(always)]
 pub(crate) fn cos_block(x: &[f64], y: &mut [f64]) {
     block(x, y, cos_small, cos_large, |y| y);
