@@ -69,7 +69,7 @@ impl Default for Config {
 impl Config {
     /// The default settings with all threads of the machine, then what the environment says:
     /// `SPARSEFUSE_THREADS`, `SPARSEFUSE_FUSION` (0 or 1), `SPARSEFUSE_ISA` (baseline, avx2,
-    /// avx512), `SPARSEFUSE_TILE` and `SPARSEFUSE_MEMORY` (bytes).
+    /// avx512), `SPARSEFUSE_TILE`, `SPARSEFUSE_CUT` (elements) and `SPARSEFUSE_MEMORY` (bytes).
     ///
     /// # Errors
     ///
@@ -85,6 +85,9 @@ impl Config {
         }
         if let Some(tile_len) = read("SPARSEFUSE_TILE", "a number above 0", positive)? {
             config.tile_len = tile_len;
+        }
+        if let Some(threshold) = read("SPARSEFUSE_CUT", "a number above 0", positive)? {
+            config.cut_threshold = threshold;
         }
         if let Some(limit) = read("SPARSEFUSE_MEMORY", "a number of bytes", positive)? {
             config.memory_limit = limit;

@@ -5,6 +5,18 @@ use crate::config::Config;
 use crate::error::{Error, ErrorKind};
 use crate::runtime::Runtime;
 
+/// Forgets what a panicking rank has issued, so that its end of the messages closes and the ranks
+/// that wait for it learn that it has left.
+struct AbandonOnPanic<'a>(&'a Runtime);
+
+impl Drop for AbandonOnPanic<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.abandon();
+        }
+    }
+}
+
 /// Runs `program` on `ranks` ranks, each a thread with a runtime of its own that is current while
 /// the program runs, and returns what each rank returned, in the order of the ranks.
 ///
@@ -29,9 +41,8 @@ pub fn run_ranks<R: Send>(
             .into_iter()
             .map(|runtime| {
                 scope.spawn(move || {
-                    let result = runtime.enter(|| program(&runtime));
-                    runtime.flush();
-                    result
+                    let _abandon = AbandonOnPanic(&runtime);
+                    runtime.enter(|| program(&runtime))
                 })
             })
             .collect();

@@ -138,7 +138,8 @@ impl Runtime {
             .expect("a runtime with one thread asks the system for nothing")
     }
 
-    /// Runs `program` with this runtime as the current one of the thread.
+    /// Runs `program` with this runtime as the current one of the thread. What the program has
+    /// issued has been executed when this returns, unless the runtime was the current one before.
     pub fn enter<R>(&self, program: impl FnOnce() -> R) -> R {
         struct Leave;
         impl Drop for Leave {
@@ -146,9 +147,14 @@ impl Runtime {
                 ENTERED.with_borrow_mut(Vec::pop);
             }
         }
+        let is_current = self.is(&Self::current());
         ENTERED.with_borrow_mut(|entered| entered.push(self.clone()));
         let _leave = Leave;
-        program()
+        let result = program();
+        if !is_current {
+            self.flush();
+        }
+        result
     }
 
     /// The settings.
@@ -249,6 +255,11 @@ impl Runtime {
     /// Executes all tasks issued so far.
     pub fn flush(&self) {
         self.execute(&mut self.inner());
+    }
+
+    /// Forgets all tasks that have not been executed; the stores they would write stay unwritten.
+    pub(crate) fn abandon(&self) {
+        self.inner().window.clear();
     }
 
     /// Executes the window.

@@ -471,11 +471,14 @@ fn arguments_that_do_not_fit_are_refused_at_the_call() {
 }
 
 #[test]
-fn a_rank_that_panics_is_named() {
+fn a_rank_that_panics_is_named_and_nobody_waits_for_it() {
     let error = run_ranks(3, &small(), |runtime| {
-        assert!(runtime.rank() != 1, "rank one has had enough");
+        let bodies = bodies();
         let x = vector(runtime, ramp(40, 0.3));
-        runtime.read::<f64>(&x, None).map(drop)
+        let y = issue(&bodies.axpy, x.shape(), &[&x, &x], &[1.0f64.to_value()]);
+        assert!(runtime.rank() != 1, "rank one has had enough");
+        let text = runtime.read::<f64>(&y, None).unwrap_err().to_string();
+        assert_eq!(text, "rank 1: expected a message, but the rank has ended");
     })
     .unwrap_err();
     assert_eq!(
