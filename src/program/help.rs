@@ -23,6 +23,7 @@ Environment (settings of the runtime; the options of `solve` come first):
   SPARSEFUSE_FUSION   0 or 1: whether tasks are fused
   SPARSEFUSE_ISA      baseline, avx2 or avx512: the instruction set of the kernels
   SPARSEFUSE_TILE     rows of a tile of the summation order; changes the last bits of results
+  SPARSEFUSE_CUT      arrays with fewer elements are held whole by every rank
   SPARSEFUSE_MEMORY   bytes that the arrays of one rank may hold at a time
 
 `sparsefuse solve --help` explains the sources of matrices and the fields of the JSON object.";
