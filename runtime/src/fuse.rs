@@ -262,3 +262,158 @@ fn reduction(open: &Open, task: &Solved<'_>) -> Result<(), Refusal> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::partition::CutsId;
+    use crate::shape::Shape;
+    use sparsefuse_kernels::{ArgKind, DType, KernelBuilder, ReduceOp, UnaryOp};
+
+    /// y = -x; with `sums`, also s = sum(x); with `whole`, x by broadcast.
+    fn body(sums: bool, whole: bool) -> Arc<Body> {
+        let mut build = KernelBuilder::new();
+        let (x, y) = if whole {
+            let matrix = build.arg(DType::F64, ArgKind::DenseRows);
+            let x = Some(build.arg(DType::F64, ArgKind::Gather));
+            let op = ReduceOp::Sum;
+            let product = sparsefuse_kernels::Inst::RowReduce { op, matrix, x };
+            (build.push(product), build.arg(DType::F64, ArgKind::Array))
+        } else {
+            let x = build.arg(DType::F64, ArgKind::Array);
+            (build.load(x), build.arg(DType::F64, ArgKind::Array))
+        };
+        if sums {
+            let s = build.arg(DType::F64, ArgKind::Reduction);
+            build.reduce(ReduceOp::Sum, s, x);
+        }
+        let negative = build.unary(UnaryOp::Neg, x);
+        build.store(y, negative);
+        Body::new("test", build.finish())
+    }
+
+    /// t = -s on scalars.
+    fn scalar_body() -> Arc<Body> {
+        let mut build = KernelBuilder::new();
+        let (s, t) = (
+            build.arg(DType::F64, ArgKind::Scalar),
+            build.arg(DType::F64, ArgKind::Scalar),
+        );
+        let loaded = build.load_scalar(s);
+        let negative = build.unary(UnaryOp::Neg, loaded);
+        build.store_scalar(t, negative);
+        Body::new("scalar", build.finish())
+    }
+
+    const TILE: Launch = Launch::On(Partition::Tile(CutsId(0)));
+    const OTHER_TILE: Launch = Launch::On(Partition::Tile(CutsId(1)));
+    const ONE_PIECE: Launch = Launch::On(Partition::Replicated);
+
+    /// Groups tasks that are a body, the slots of its arguments (with a slice of rows 1..) and a
+    /// launch, and compares the groups' ends.
+    fn check(
+        tasks: &[(&Arc<Body>, &[(u32, bool)], Launch)],
+        expected: &[(usize, Option<Refusal>)],
+    ) {
+        let slice = Arc::new(View::identity(Shape::new(&[9])).slice(0, 1..9, 1).unwrap());
+        let args: Vec<Vec<Arg>> = tasks
+            .iter()
+            .map(|(_, slots, _)| {
+                let arg = |&(slot, is_slice): &(u32, bool)| Arg {
+                    slot,
+                    view: is_slice.then(|| Arc::clone(&slice)),
+                };
+                slots.iter().map(arg).collect()
+            })
+            .collect();
+        let solved: Vec<Solved<'_>> = tasks
+            .iter()
+            .zip(&args)
+            .map(|((body, _, launch), args)| Solved {
+                body,
+                args,
+                launch: *launch,
+            })
+            .collect();
+        let ends: Vec<_> = groups(&solved, 8, true)
+            .iter()
+            .map(|group| (group.tasks.end, group.end))
+            .collect();
+        assert_eq!(ends, expected);
+        let alone = groups(&solved, 8, false);
+        assert_eq!(
+            alone.len(),
+            tasks.len(),
+            "without fusion each task is its own group"
+        );
+    }
+
+    #[test]
+    fn neighbours_that_exchange_rows_are_one_group() {
+        let map = body(false, false);
+        check(
+            &[
+                (&map, &[(0, false), (1, false)], TILE),
+                (&map, &[(1, false), (2, false)], TILE),
+            ],
+            &[(2, None)],
+        );
+    }
+
+    #[test]
+    fn rule_1_the_launch_domain_is_one() {
+        let (map, scalar) = (body(false, false), scalar_body());
+        let tasks: [(&Arc<Body>, &[(u32, bool)], Launch); 4] = [
+            (&map, &[(0, false), (1, false)], TILE),
+            (&scalar, &[(5, false), (6, false)], Launch::Any),
+            (&map, &[(2, false), (3, false)], OTHER_TILE),
+            (&map, &[(2, false), (4, false)], ONE_PIECE),
+        ];
+        let refused = Some(Refusal::LaunchDomain);
+        check(&tasks, &[(2, refused), (3, refused), (4, None)]);
+    }
+
+    #[test]
+    fn rule_2_what_was_written_is_used_through_the_same_partition() {
+        let (map, product) = (body(false, false), body(false, true));
+        let refused = Some(Refusal::TrueDependence { slot: 1 });
+        let sliced: [(&Arc<Body>, &[(u32, bool)], Launch); 2] = [
+            (&map, &[(0, false), (1, false)], TILE),
+            (&map, &[(1, true), (2, false)], TILE),
+        ];
+        check(&sliced, &[(1, refused), (2, None)]);
+        let gathered: [(&Arc<Body>, &[(u32, bool)], Launch); 2] = [
+            (&map, &[(0, false), (1, false)], TILE),
+            (&product, &[(3, false), (1, false), (2, false)], TILE),
+        ];
+        check(&gathered, &[(1, refused), (2, None)]);
+        let in_one_piece = gathered.map(|(body, args, _)| (body, args, ONE_PIECE));
+        check(&in_one_piece, &[(2, None)]);
+    }
+
+    #[test]
+    fn rule_3_what_was_read_is_written_through_the_same_partition() {
+        let map = body(false, false);
+        let tasks: [(&Arc<Body>, &[(u32, bool)], Launch); 2] = [
+            (&map, &[(0, false), (1, false)], TILE),
+            (&map, &[(2, false), (0, true)], TILE),
+        ];
+        check(
+            &tasks,
+            &[(1, Some(Refusal::AntiDependence { slot: 0 })), (2, None)],
+        );
+    }
+
+    #[test]
+    fn rule_4_a_reduction_is_read_after_its_group() {
+        let (sum, scalar) = (body(true, false), scalar_body());
+        let tasks: [(&Arc<Body>, &[(u32, bool)], Launch); 2] = [
+            (&sum, &[(0, false), (1, false), (5, false)], ONE_PIECE),
+            (&scalar, &[(5, false), (6, false)], Launch::Any),
+        ];
+        check(
+            &tasks,
+            &[(1, Some(Refusal::Reduction { slot: 5 })), (2, None)],
+        );
+    }
+}

@@ -189,3 +189,147 @@ pub(crate) fn launch_rows(
 ) -> Range<usize> {
     cuts.rows(launch, domain, rank)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sparsefuse_kernels::{BinaryOp, KernelBuilder, ReduceOp};
+    use std::sync::Arc;
+
+    /// z = x + y; with `sums`, s = sum(x + y) instead of z.
+    fn body(sums: bool) -> Arc<Body> {
+        let mut build = KernelBuilder::new();
+        let (x, y) = (
+            build.arg(DType::F64, ArgKind::Array),
+            build.arg(DType::F64, ArgKind::Array),
+        );
+        let (x, y) = (build.load(x), build.load(y));
+        let sum = build.binary(BinaryOp::Add, x, y);
+        if sums {
+            let s = build.arg(DType::F64, ArgKind::Reduction);
+            build.reduce(ReduceOp::Sum, s, sum);
+        } else {
+            let z = build.arg(DType::F64, ArgKind::Array);
+            build.store(z, sum);
+        }
+        Body::new("add", build.finish())
+    }
+
+    fn slot(rows: usize, partition: Option<Partition>) -> Slot {
+        let (shape, dtype) = (Shape::new(&[rows]), DType::F64);
+        Slot {
+            shape,
+            dtype,
+            is_held: true,
+            partition,
+        }
+    }
+
+    fn args(views: [Option<View>; 3]) -> Vec<Arg> {
+        let arg = |(slot, view): (usize, Option<View>)| Arg {
+            slot: slot as u32,
+            view: view.map(Arc::new),
+        };
+        views.into_iter().enumerate().map(arg).collect()
+    }
+
+    /// Two ranks, tiles of four rows, everything is cut.
+    fn cuts() -> CutsTable {
+        CutsTable::new(2, 4, 1)
+    }
+
+    #[test]
+    fn the_partition_that_moves_the_fewest_bytes_wins() {
+        let mut cuts = cuts();
+        let (early, late) = (cuts.intern(&[0, 4, 16]), cuts.intern(&[0, 12, 16]));
+        let (early, late) = (Partition::Tile(early), Partition::Tile(late));
+        let new = slot(16, None);
+        let mut launch = |x, y| {
+            let slots = [slot(16, x), slot(16, y), new.clone()];
+            solve(&body(false), &args([None; 3]), &slots, &mut cuts)
+        };
+        let replicated = Some(Partition::Replicated);
+        assert_eq!(launch(Some(late), replicated), Launch::On(late));
+        assert_eq!(launch(replicated, Some(early)), Launch::On(early));
+        assert_eq!(
+            launch(Some(late), Some(early)),
+            Launch::On(late),
+            "the first of equals"
+        );
+    }
+
+    #[test]
+    fn reductions_begin_at_tiles() {
+        let mut cuts = cuts();
+        let odd = Partition::Tile(cuts.intern(&[0, 5, 16]));
+        let default = cuts.default_partition(Shape::new(&[16]));
+        let slots = [slot(16, Some(odd)), slot(16, Some(odd)), slot(16, None)];
+        assert_eq!(
+            solve(&body(false), &args([None; 3]), &slots, &mut cuts),
+            Launch::On(odd)
+        );
+        let slots = [
+            slots[0].clone(),
+            slots[1].clone(),
+            Slot {
+                shape: Shape::SCALAR,
+                ..slots[2].clone()
+            },
+        ];
+        assert_eq!(
+            solve(&body(true), &args([None; 3]), &slots, &mut cuts),
+            Launch::On(default)
+        );
+    }
+
+    #[test]
+    fn a_slice_is_written_where_its_store_is() {
+        let mut cuts = cuts();
+        let home = Partition::Tile(cuts.intern(&[0, 8, 16]));
+        let slice = View::identity(Shape::new(&[16]))
+            .slice(0, 3..15, 2)
+            .unwrap();
+        let slots = [
+            slot(6, Some(Partition::Replicated)),
+            slot(6, None),
+            slot(16, Some(home)),
+        ];
+        let slots = [
+            slots[0].clone(),
+            Slot {
+                partition: Some(Partition::Replicated),
+                ..slots[1].clone()
+            },
+            slots[2].clone(),
+        ];
+        let launch = solve(
+            &body(false),
+            &args([None, None, Some(slice)]),
+            &slots,
+            &mut cuts,
+        );
+        // Rows 3, 5 and 7 of the store are on rank 0.
+        let expected = Partition::Tile(cuts.intern(&[0, 3, 6]));
+        assert_eq!(launch, Launch::On(expected));
+    }
+
+    #[test]
+    fn small_domains_and_single_ranks_are_not_cut() {
+        let mut one = CutsTable::new(1, 4, 1);
+        let slots = [
+            slot(16, Some(Partition::Replicated)),
+            slot(16, Some(Partition::Replicated)),
+            slot(16, None),
+        ];
+        let whole = Launch::On(Partition::Replicated);
+        assert_eq!(
+            solve(&body(false), &args([None; 3]), &slots, &mut one),
+            whole
+        );
+        let mut coarse = CutsTable::new(2, 4, 1000);
+        assert_eq!(
+            solve(&body(false), &args([None; 3]), &slots, &mut coarse),
+            whole
+        );
+    }
+}
