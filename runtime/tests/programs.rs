@@ -486,3 +486,59 @@ fn a_rank_that_panics_is_named_and_nobody_waits_for_it() {
         "rank 1: panicked: rank one has had enough"
     );
 }
+
+/// What `explain` says of the program below on rank 0 of two.
+const EXPLAINED: &str = "\
+stores
+  s0: (10) f64, held by the program
+  s1: (10) f64
+  s2: () f64
+  s3: () f64, held by the program
+tasks
+  t0: axpy on tile0[0, 4, 10]: read s0, read s0, write s1
+  t1: dot on tile0[0, 4, 10]: read s1, read s1, reduce(sum) s2 broadcast
+  t2: ratio on any: read s2 broadcast, read s2 broadcast, write s3 broadcast
+group 0: t0..t1 on tile0[0, 4, 10]
+  ended: reduction: s2 is complete only when the group has ended
+  s2 gets memory for 1 elements
+  | kernel(a0: array f64 @0, a1: reduction f64 @2; p0: f64) {
+  |   loop d0 {
+  |     %0 = param p0
+  |     %1 = load a0
+  |     %2 = mul %0 %1
+  |     %3 = add %2 %1
+  |     %4 = mul %3 %3
+  |     reduce sum a1 %4
+  |   }
+  | }
+  reduce(sum) into s2 over all ranks
+  free s1
+group 1: t2..t2 on replicated
+  ended: the window ended
+  s3 gets memory for 1 elements
+  | kernel(a0: scalar f64 @2, a1: scalar f64 @3) {
+  |   loop d0 {
+  |     %0 = load_scalar a0
+  |     %1 = div %0 %0
+  |     store_scalar a1 %1
+  |   }
+  | }
+  free s2
+";
+
+#[test]
+fn explain_tells_tasks_partitions_groups_kernels_and_schedule() {
+    let texts = run_ranks(2, &small(), |runtime| {
+        let bodies = bodies();
+        let x = vector(runtime, ramp(10, 0.3));
+        let y = issue(&bodies.axpy, x.shape(), &[&x, &x], &[2.0f64.to_value()]);
+        let yy = issue(&bodies.dot, Shape::SCALAR, &[&y, &y], &[]);
+        let ratio = issue(&bodies.ratio, Shape::SCALAR, &[&yy, &yy], &[]);
+        drop((y, yy));
+        runtime.flush();
+        drop(ratio);
+        runtime.explain()
+    })
+    .unwrap();
+    assert_eq!(texts[0], EXPLAINED);
+}
