@@ -48,10 +48,8 @@ pub fn cg_with<T: Field>(
     options: Options<'_, T>,
 ) -> Result<Solution<T>, Error> {
     let (mut stopping, mut x, mut r) = Stopping::start("cg", a, b, options)?;
-    match stopping.first(&x)? {
-        Next::Iterate => {}
-        Next::Restart(residual) => r = residual,
-        Next::Stop(reason) => return stopping.finish(x, reason),
+    if let Some(reason) = stopping.first() {
+        return stopping.finish(x, reason);
     }
     loop {
         let z = stopping.precondition(&r)?;
@@ -78,10 +76,10 @@ pub fn cg_with<T: Field>(
                 }
                 Next::Stop(reason) => return stopping.finish(x, reason),
             }
-            if !(real(sigma.get()?) > 0.0) {
+            if real(sigma.get()?) <= 0.0 {
                 return stopping.finish(x, StopReason::IndefiniteMatrix);
             }
-            if !(real(rho_next.get()?) > 0.0) {
+            if real(rho_next.get()?) <= 0.0 {
                 return stopping.finish(x, StopReason::IndefinitePreconditioner);
             }
             let beta = &rho_next / &rho;

@@ -32,10 +32,8 @@ pub fn cgs_with<T: Field>(
     options: Options<'_, T>,
 ) -> Result<Solution<T>, Error> {
     let (mut stopping, mut x, mut r) = Stopping::start("cgs", a, b, options)?;
-    match stopping.first(&x)? {
-        Next::Iterate => {}
-        Next::Restart(residual) => r = residual,
-        Next::Stop(reason) => return stopping.finish(x, reason),
+    if let Some(reason) = stopping.first() {
+        return stopping.finish(x, reason);
     }
     loop {
         let shadow = r.clone();

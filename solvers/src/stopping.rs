@@ -71,13 +71,18 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
         Ok((stopping, x, r))
     }
 
-    /// What to do before the first iteration.
-    pub(crate) fn first(&mut self, x: &Vector<T>) -> Result<Next<T>, Error> {
+    /// Why not to begin, if there is a reason; the initial residual is a true one.
+    pub(crate) fn first(&mut self) -> Option<StopReason> {
         let norm = self.history[0];
         if self.is_stopped_by_monitor(norm) {
-            return Ok(Next::Stop(StopReason::Stopped));
+            Some(StopReason::Stopped)
+        } else if !norm.is_finite() {
+            Some(StopReason::NotFinite)
+        } else if norm <= self.tolerance {
+            Some(StopReason::Converged)
+        } else {
+            (self.max_iter == 0).then_some(StopReason::IterationLimit)
         }
-        self.decide(x, norm)
     }
 
     /// What to do after an iteration that left a residual of this norm.
@@ -108,7 +113,7 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
                 return Ok(Next::Stop(StopReason::Converged));
             }
             // A restart that does not halve the true residual is the last one.
-            if !(true_norm <= 0.5 * self.last_true) {
+            if !true_norm.is_finite() || true_norm > 0.5 * self.last_true {
                 return Ok(Next::Stop(StopReason::Stagnation));
             }
             self.last_true = true_norm;
@@ -188,7 +193,7 @@ fn check<T: Field>(
         }
     }
     for (name, value) in [("rtol", options.rtol), ("atol", options.atol)] {
-        if !(value >= 0.0) {
+        if value.is_nan() || value < 0.0 {
             let expected = format!("{name} to be 0 or more");
             return Err(Error::argument(op, expected, value.to_string()));
         }
