@@ -59,8 +59,14 @@ const MOST_LINES: usize = 800;
 
 /// Files that may be longer, and why.
 const LONG: [(&str, &str); 2] = [
-    ("tests/differential/reference.rs", "the meaning of every operation, one match"),
-    ("tests/differential/run.rs", "every operation as calls of the library, one match"),
+    (
+        "tests/differential/reference.rs",
+        "the meaning of every operation, one match",
+    ),
+    (
+        "tests/differential/run.rs",
+        "every operation as calls of the library, one match",
+    ),
 ];
 
 /// A file of the project.
