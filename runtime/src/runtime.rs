@@ -537,6 +537,19 @@ impl Runtime {
             .ok_or_else(|| Error::shape("get", Shape::SCALAR, store.shape()))
     }
 
+    /// The outcome of this rank if all ranks have succeeded, else the failure of the lowest rank
+    /// that has not: so that none goes on alone. Every rank must ask.
+    ///
+    /// # Errors
+    ///
+    /// If a rank failed.
+    pub fn agree<R>(&self, mine: Result<R, Error>) -> Result<R, Error> {
+        let inner = self.inner();
+        let message = mine.as_ref().map(|_| Vec::new()).map_err(Clone::clone);
+        comm::all_gather(&*inner.comm, message)?;
+        mine
+    }
+
     /// The given elements of every rank, on every rank.
     ///
     /// # Errors

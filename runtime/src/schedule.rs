@@ -45,7 +45,7 @@ pub(crate) struct FusedTask {
     pub(crate) kernel: Kernel,
     /// `None` if the passes found nothing to do.
     pub(crate) program: Option<Program>,
-    /// Slots that must have contents before.
+    /// Slots that must have contents before: what is read, and what is written in place.
     pub(crate) reads: Vec<u32>,
     /// Slots that are poisoned if this fails.
     pub(crate) writes: Vec<u32>,
@@ -338,13 +338,13 @@ impl Planner<'_> {
         }
     }
 
-    /// What the group reads from before it, what it writes, and what dies with it.
+    /// What the group finds there, what it writes, and what dies with it.
     fn uses(&self) -> (Vec<u32>, Vec<u32>, Vec<u32>) {
         let (mut reads, mut writes, mut frees) = (Vec::new(), Vec::new(), Vec::new());
         for task in &self.tasks[self.group.tasks.clone()] {
             for (declared, arg) in task.body.args().iter().zip(task.args) {
-                let is_there = self.slots[arg.slot as usize].partition.is_some();
-                if is_there && (declared.privilege == Privilege::Read || arg.view.is_some()) {
+                // What is there already is needed even if it is only written: that is done in place.
+                if self.slots[arg.slot as usize].partition.is_some() {
                     reads.push(arg.slot);
                 }
                 if declared.privilege != Privilege::Read {

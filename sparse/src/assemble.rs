@@ -63,14 +63,15 @@ pub(crate) fn check_shape(op: &'static str, n_rows: usize, n_cols: usize) -> Res
     ))
 }
 
-/// A matrix whose rows every rank has made itself: those of `Runtime::default_rows`.
+/// A matrix whose rows every rank has made itself: those of `Runtime::default_rows`. Where one rank
+/// fails, all do.
 pub(crate) fn from_local<T: Numeric>(
     runtime: &Runtime,
     (n_rows, n_cols): (usize, usize),
     rows: Range<usize>,
     local: LocalRows<T>,
 ) -> Result<Csr<T>, Error> {
-    check_local(&rows, n_cols, &local)?;
+    runtime.agree(check_local(&rows, n_cols, &local))?;
     let (partition, _) = runtime.default_rows(Shape::new(&[n_rows]));
     let LocalRows { mut pos, crd, vals } = local;
     let (mut pos_partition, mut crd_partition) = (partition, partition);
@@ -95,10 +96,18 @@ pub(crate) fn from_local<T: Numeric>(
         crd_partition = runtime.partition_at(&entry_cuts)?;
     }
     let pos_rows = rows.start..rows.end + 1;
-    let pos = runtime.store_of_rows(Shape::new(&[n_rows + 1]), pos_partition, pos_rows, pos)?;
     let shape = Shape::new(&[nnz]);
-    let crd = runtime.store_of_rows(shape, crd_partition, entries.clone(), crd)?;
-    let vals = runtime.store_of_rows(shape, crd_partition, entries, vals)?;
+    let make = || {
+        let pos_shape = Shape::new(&[n_rows + 1]);
+        let pos = runtime.store_of_rows(pos_shape, pos_partition, pos_rows, pos)?;
+        let crd = runtime.store_of_rows(shape, crd_partition, entries.clone(), crd)?;
+        Ok((
+            pos,
+            crd,
+            runtime.store_of_rows(shape, crd_partition, entries, vals)?,
+        ))
+    };
+    let (pos, crd, vals) = runtime.agree(make())?;
     Ok(Csr::from_stores(
         (n_rows, n_cols),
         pos,

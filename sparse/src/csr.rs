@@ -215,12 +215,14 @@ impl<T: Numeric> Csr<T> {
         let pos = runtime.local::<u64>(&self.pos)?;
         let crd = runtime.local::<u32>(&self.crd)?;
         let entries = pos[0] as usize..pos[pos.len() - 1] as usize;
-        // Values that elementwise work has cut in another way are brought back.
-        let vals = runtime.local::<T>(self.vals.store())?;
-        let vals = if vals.rows() == crd.rows() {
+        // Values that elementwise work has cut in another way are brought back, by all ranks
+        // together: so none goes on alone, nor stays behind, where values could not be computed.
+        let vals = runtime.agree(runtime.local::<T>(self.vals.store()))?;
+        let vals = if vals.partition() == crd.partition() {
             vals.to_vec()
         } else {
-            runtime.read::<T>(self.vals.store(), None)?[entries.clone()].to_vec()
+            let all = runtime.agree(runtime.read::<T>(self.vals.store(), None))?;
+            all[entries.clone()].to_vec()
         };
         let local = LocalRows {
             pos: pos.iter().map(|position| position - pos[0]).collect(),

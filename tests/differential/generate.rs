@@ -602,7 +602,7 @@ pub(crate) fn base(tile_len: usize) -> Setup {
 pub(crate) fn setup(seed: u64, tile_len: usize) -> Setup {
     let mut dice = Dice::new(seed);
     let window = dice.pick(&[1, 2, 3, 5, 8, 128, 128, 128]);
-    let config = Config {
+    let mut config = Config {
         threads: dice.pick(&[1, 1, 1, 1, 2, 3, 4]),
         tile_len,
         cut_threshold: dice.pick(&[1, 1, 1, 1, 20, 4096]),
@@ -620,6 +620,9 @@ pub(crate) fn setup(seed: u64, tile_len: usize) -> Setup {
         memory_limit: usize::MAX,
         profile: false,
     };
+    if dice.chance(12) {
+        config.memory_limit = 500 + dice.below(12_000);
+    }
     Setup {
         ranks: dice.pick(&[1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 5, 6, 7, 8]),
         config,

@@ -40,8 +40,18 @@ pub(crate) fn run(steps: &[Step], setup: &Setup) -> Result<Vec<Seen>, Error> {
             held: Vec::new(),
             observations: Vec::new(),
         };
-        // A step that fails outside of a task ends the program of this rank.
-        let outcome = steps.iter().try_for_each(|step| rank.apply(step));
+        let is_limited = setup.config.memory_limit != usize::MAX;
+        let mut outcome = Ok(());
+        for step in steps {
+            outcome = rank.apply(step);
+            // What fails outside of a task ends the program, on all ranks together.
+            if is_limited && outcome.is_ok() == rank.has_anyone_failed(step, outcome.is_err())? {
+                outcome = Err(Error::argument("step", "no failure", "one of another rank"));
+            }
+            if outcome.is_err() {
+                break;
+            }
+        }
         match outcome {
             Ok(()) => rank.show_all(),
             Err(cause) => rank.observations.push(Err(cause)),
@@ -55,13 +65,15 @@ pub(crate) fn run(steps: &[Step], setup: &Setup) -> Result<Vec<Seen>, Error> {
         } = rank;
         drop((vars, held));
         runtime.flush();
-        Seen {
+        Ok(Seen {
             observations,
             counters: runtime.counters(),
             leaked: runtime.memory_in_use(),
             changed,
-        }
-    })
+        })
+    })?
+    .into_iter()
+    .collect()
 }
 
 /// One rank of a program.
@@ -474,6 +486,16 @@ impl Rank {
             Step::Flush => self.runtime.flush(),
         }
         Ok(())
+    }
+
+    /// Whether a step that may fail outside of a task has done so on any rank.
+    fn has_anyone_failed(&self, step: &Step, have_i: bool) -> Result<bool, Error> {
+        match step {
+            Step::Data { .. } | Step::Diagonal { .. } => {
+                Ok(self.runtime.all_gather(&[have_i])?.concat().contains(&true))
+            }
+            _ => Ok(have_i),
+        }
     }
 
     fn show_all(&mut self) {

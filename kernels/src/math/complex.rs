@@ -82,6 +82,14 @@ pub(crate) fn complex_tanh(z: C64) -> C64 {
     if z.re.abs() > 22.0 {
         // 1 - tanh is below half an ulp; the imaginary part is 4 sin y cos y e^(-2 |x|).
         let one = 1.0f64.copysign(z.re);
+        if z.im.is_nan() {
+            // The sign of a NaN means nothing, so it decides nothing either.
+            return if z.re.is_finite() {
+                number(f64::NAN, f64::NAN)
+            } else {
+                number(one, 0.0)
+            };
+        }
         let waves = if z.im.is_finite() {
             4.0 * sin(z.im) * cos(z.im)
         } else {
@@ -89,14 +97,7 @@ pub(crate) fn complex_tanh(z: C64) -> C64 {
         };
         let (size, k) = exp_parts((-2.0 * z.re.abs()).max(-2000.0));
         let im = scale_far(waves * size, k).copysign(if waves == 0.0 { z.im } else { waves });
-        return number(
-            if z.im.is_nan() && z.re.is_finite() {
-                f64::NAN
-            } else {
-                one
-            },
-            im,
-        );
+        return number(one, im);
     }
     let (sinh, cosh, _) = sinh_cosh(z.re);
     let tan = if z.im == 0.0 {
