@@ -98,16 +98,15 @@ fn files() -> Vec<File> {
 
 fn walk(folder: &str, files: &mut Vec<File>) {
     let mut entries: Vec<_> = fs::read_dir(root(folder))
-        .unwrap()
-        .map(|entry| entry.unwrap())
-        .collect();
-    entries.sort_by_key(|entry| entry.file_name());
+        .and_then(Iterator::collect)
+        .unwrap_or_else(|error: std::io::Error| panic!("{folder}: {error}"));
+    entries.sort_by_key(fs::DirEntry::file_name);
     for entry in entries {
-        let name = entry.file_name().into_string().unwrap();
+        let name = entry.file_name().to_string_lossy().into_owned();
         let path = format!("{folder}{name}");
         let is_hidden =
             name.starts_with('.') || name == "target" || path.starts_with("fuzz/corpus");
-        if entry.file_type().unwrap().is_dir() {
+        if root(&path).is_dir() {
             if !is_hidden {
                 walk(&format!("{path}/"), files);
             }

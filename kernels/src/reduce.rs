@@ -241,7 +241,8 @@ mod tests {
     use super::*;
 
     fn tiles(n: usize) -> Vec<Partial> {
-        let value = |i: usize| 1.0 / (1.0 + i as f64) * if i % 3 == 0 { -1.0e8 } else { 1.0 };
+        let value =
+            |i: usize| 1.0 / (1.0 + i as f64) * if i.is_multiple_of(3) { -1.0e8 } else { 1.0 };
         (0..n)
             .map(|i| Partial {
                 bits: value(i).to_value().bits(),

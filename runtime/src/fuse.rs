@@ -309,12 +309,11 @@ mod tests {
     const OTHER_TILE: Launch = Launch::On(Partition::Tile(CutsId(1)));
     const ONE_PIECE: Launch = Launch::On(Partition::Replicated);
 
-    /// Groups tasks that are a body, the slots of its arguments (with a slice of rows 1..) and a
-    /// launch, and compares the groups' ends.
-    fn check(
-        tasks: &[(&Arc<Body>, &[(u32, bool)], Launch)],
-        expected: &[(usize, Option<Refusal>)],
-    ) {
+    /// A body, the slots of its arguments, each whole or through a slice of rows 1.., and a launch.
+    type Given<'a> = (&'a Arc<Body>, &'a [(u32, bool)], Launch);
+
+    /// Groups tasks and compares the groups' ends.
+    fn check(tasks: &[Given<'_>], expected: &[(usize, Option<Refusal>)]) {
         let slice = Arc::new(View::identity(Shape::new(&[9])).slice(0, 1..9, 1).unwrap());
         let args: Vec<Vec<Arg>> = tasks
             .iter()
@@ -363,7 +362,7 @@ mod tests {
     #[test]
     fn rule_1_the_launch_domain_is_one() {
         let (map, scalar) = (body(false, false), scalar_body());
-        let tasks: [(&Arc<Body>, &[(u32, bool)], Launch); 4] = [
+        let tasks: [Given<'_>; 4] = [
             (&map, &[(0, false), (1, false)], TILE),
             (&scalar, &[(5, false), (6, false)], Launch::Any),
             (&map, &[(2, false), (3, false)], OTHER_TILE),
@@ -377,12 +376,12 @@ mod tests {
     fn rule_2_what_was_written_is_used_through_the_same_partition() {
         let (map, product) = (body(false, false), body(false, true));
         let refused = Some(Refusal::TrueDependence { slot: 1 });
-        let sliced: [(&Arc<Body>, &[(u32, bool)], Launch); 2] = [
+        let sliced: [Given<'_>; 2] = [
             (&map, &[(0, false), (1, false)], TILE),
             (&map, &[(1, true), (2, false)], TILE),
         ];
         check(&sliced, &[(1, refused), (2, None)]);
-        let gathered: [(&Arc<Body>, &[(u32, bool)], Launch); 2] = [
+        let gathered: [Given<'_>; 2] = [
             (&map, &[(0, false), (1, false)], TILE),
             (&product, &[(3, false), (1, false), (2, false)], TILE),
         ];
@@ -394,7 +393,7 @@ mod tests {
     #[test]
     fn rule_3_what_was_read_is_written_through_the_same_partition() {
         let map = body(false, false);
-        let tasks: [(&Arc<Body>, &[(u32, bool)], Launch); 2] = [
+        let tasks: [Given<'_>; 2] = [
             (&map, &[(0, false), (1, false)], TILE),
             (&map, &[(2, false), (0, true)], TILE),
         ];
@@ -407,7 +406,7 @@ mod tests {
     #[test]
     fn rule_4_a_reduction_is_read_after_its_group() {
         let (sum, scalar) = (body(true, false), scalar_body());
-        let tasks: [(&Arc<Body>, &[(u32, bool)], Launch); 2] = [
+        let tasks: [Given<'_>; 2] = [
             (&sum, &[(0, false), (1, false), (5, false)], ONE_PIECE),
             (&scalar, &[(5, false), (6, false)], Launch::Any),
         ];

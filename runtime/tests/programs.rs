@@ -112,7 +112,7 @@ fn bodies() -> Bodies {
 fn vector(runtime: &Runtime, elements: Vec<f64>) -> Arc<Store> {
     runtime
         .store_from_vec(Shape::new(&[elements.len()]), elements)
-        .unwrap()
+        .expect("the shape is that of the elements")
 }
 
 fn ramp(n: usize, seed: f64) -> Vec<f64> {
@@ -125,7 +125,9 @@ fn issue(body: &Arc<Body>, shape: Shape, args: &[&Arc<Store>], params: &[Value])
     let out = runtime.new_store(shape, DType::F64);
     let mut all: Vec<TaskArg<'_>> = args.iter().map(|&store| store.into()).collect();
     all.push((&out).into());
-    runtime.submit(body, &all, params).unwrap();
+    runtime
+        .submit(body, &all, params)
+        .expect("the arguments fit the body");
     out
 }
 

@@ -227,7 +227,7 @@ fn check_real_matrix(folder: &Path, entry: &BTreeMap<&str, String>) {
     assert_eq!(header.symmetry.to_string(), entry["symmetry"], "{name}");
     let triplets = read_sparse::<Complex<f64>>(&path);
     let found = [triplets.n_rows(), triplets.n_cols(), triplets.len()];
-    let expected = ["rows", "cols", "nnz_full"].map(|key| entry[key].parse().unwrap());
+    let expected: [usize; 3] = ["rows", "cols", "nnz_full"].map(|key| entry[key].parse().unwrap());
     assert_eq!(found, expected, "{name}");
     if header.field == FieldKind::Complex {
         assert!(matches!(

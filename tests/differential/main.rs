@@ -111,7 +111,10 @@ fn one(seed: u64, coverage: &Mutex<Coverage>) -> Result<(), String> {
     let random = (0..SETUPS).map(|i| generate::setup(seed * SETUPS + i, program.tile_len));
     for setup in std::iter::once(base).chain(random) {
         match check_within(LIMIT, &program, &setup) {
-            Ok(seen) => coverage.lock().unwrap().add(&program, &setup, &seen),
+            Ok(seen) => coverage
+                .lock()
+                .expect("no thread panics while it counts")
+                .add(&program, &setup, &seen),
             Err(failure) => return Err(shrink::report(seed, &program, &setup, &failure)),
         }
     }

@@ -351,7 +351,7 @@ pub(crate) fn element(dtype: DType, flavour: Flavour, seed: u64, index: usize) -
             scalar::cast(dtype, small.to_value())
         }
         Flavour::Special => match dtype {
-            DType::I32 | DType::I64 | DType::U32 | DType::U64 if bits % 3 == 0 => {
+            DType::I32 | DType::I64 | DType::U32 | DType::U64 if bits.is_multiple_of(3) => {
                 Value::from_bits(dtype, [random::bits(seed ^ 1, index as u64), 0])
             }
             _ => number(dtype, (bits % 24) as u32),
@@ -372,7 +372,9 @@ pub(crate) fn columns(
     (0..n_cols)
         .filter(|&column| match pattern {
             Pattern::Banded => row.abs_diff(column) <= 2,
-            Pattern::Scattered => random::bits(seed ^ 77, row as u64) % 3 != 0 && keep(column, 12),
+            Pattern::Scattered => {
+                !random::bits(seed ^ 77, row as u64).is_multiple_of(3) && keep(column, 12)
+            }
             Pattern::PowerLaw => keep(column, 100 / (row as u64 + 1) + 2),
             Pattern::Corners => column == 0 || column + 1 == n_cols,
             Pattern::Full => true,
