@@ -176,15 +176,26 @@ impl Composed {
         }))
     }
 
-    /// Runs the passes of the kernel IR, and forgets arguments and parameters that nobody needs.
+    /// Runs the passes of the kernel IR, and forgets arguments, parameters and pieces that nobody
+    /// needs: a product whose result dies must not decide which rows run before its ghosts arrive.
     pub(crate) fn optimize(self) -> Self {
         let optimized = passes::optimize(self.kernel);
+        let mut args: Vec<Source> = optimized
+            .args
+            .iter()
+            .map(|&arg| self.args[arg as usize].clone())
+            .collect();
+        let mut pieces: Vec<PieceSpec> = Vec::new();
+        let mut renumbered = vec![None; self.pieces.len()];
+        for piece in args.iter_mut().filter_map(|arg| arg.piece.as_mut()) {
+            let number = *renumbered[*piece].get_or_insert(pieces.len());
+            if number == pieces.len() {
+                pieces.push(self.pieces[*piece]);
+            }
+            *piece = number;
+        }
         Self {
-            args: optimized
-                .args
-                .iter()
-                .map(|&arg| self.args[arg as usize].clone())
-                .collect(),
+            args,
             params: optimized
                 .params
                 .iter()
@@ -192,7 +203,7 @@ impl Composed {
                 .collect(),
             kernel: optimized.kernel,
             domains: self.domains,
-            pieces: self.pieces,
+            pieces,
         }
     }
 }

@@ -3,23 +3,27 @@
 use crate::generate::base;
 use crate::program::Operand::{Number, Of};
 use crate::program::Step::{
-    self, Binary, Broadcast, Clone, Data, Drop, Fill, Index, MatVec, Matrix, Several, Unary,
-    Update, Values, Write,
+    self, Binary, Broadcast, Cast, Clone, Data, Drop, Fill, Index, MatVec, Matrix, Product,
+    Several, Slice, Unary, Update, Values, Write,
 };
-use crate::program::{Flavour, Pattern, Program};
+use crate::program::{Flavour, Pattern, Program, Range};
 use crate::run::Setup;
 use crate::watchdog::{LIMIT, check_within};
-use sparsefuse::kernels::DType::{ComplexF64, F32, F64, U32};
+use sparsefuse::kernels::DType::{ComplexF64, F32, F64, I64, U32};
 use sparsefuse::kernels::{BinaryOp, UnaryOp};
-use sparsefuse::runtime::Config;
+use sparsefuse::runtime::{Config, Executor};
 
-/// Runs a program on one to five ranks, with and without fusion.
+/// Runs a program on one to five ranks, with and without fusion, in blocks
+/// and element by element.
 fn keep(tile_len: usize, steps: Vec<Step>) {
     let program = Program { tile_len, steps };
+    let ways = [false, true]
+        .map(|fusion| [Executor::Blocks, Executor::Reference].map(|executor| (fusion, executor)));
     for ranks in 1..=5 {
-        for fusion in [false, true] {
+        for (fusion, executor) in ways.into_iter().flatten() {
             let config = Config {
                 fusion,
+                executor,
                 cut_threshold: 1,
                 ..base(tile_len).config
             };
@@ -183,4 +187,88 @@ fn ranks_agree_on_what_is_fetched_once() {
             MatVec { out: 6, a: 7, x: 2 },
         ],
     );
+}
+
+/// Nobody reads the product, but where its ghosts are still divided the rows of the other loop.
+#[test]
+fn a_product_that_nobody_reads_decides_nothing() {
+    keep(
+        3,
+        vec![
+            Data {
+                out: 1,
+                dtype: I64,
+                shape: vec![12, 12],
+                flavour: Flavour::Smooth,
+                seed: 461,
+            },
+            Data {
+                out: 2,
+                dtype: I64,
+                shape: vec![12],
+                flavour: Flavour::Smooth,
+                seed: 453,
+            },
+            Matrix {
+                out: 3,
+                dtype: I64,
+                shape: [12, 12],
+                pattern: Pattern::PowerLaw,
+                seed: 170,
+            },
+            Product {
+                out: 12,
+                matrix: 3,
+                x: 2,
+            },
+            Cast {
+                out: 12,
+                to: F64,
+                a: 1,
+            },
+        ],
+    );
+}
+
+/// Writing in place what could not be computed found no memory to write to.
+#[test]
+fn what_is_written_in_place_must_be_there() {
+    let steps = vec![
+        Data {
+            out: 0,
+            dtype: F64,
+            shape: vec![35, 14],
+            flavour: Flavour::Small,
+            seed: 237,
+        },
+        Slice {
+            out: 13,
+            a: 0,
+            range: Range {
+                dim: 0,
+                start: 2,
+                end: 33,
+                step: -2,
+            },
+        },
+        Binary {
+            out: 10,
+            op: BinaryOp::Sub,
+            a: Of(13),
+            b: Of(13),
+        },
+        Write {
+            target: 10,
+            source: Of(13),
+        },
+    ];
+    let program = Program { tile_len: 7, steps };
+    let config = Config {
+        memory_limit: 5000,
+        ..base(7).config
+    };
+    let setup = Setup { ranks: 1, config };
+    let outcome = check_within(LIMIT, &program, &setup);
+    let seen = outcome.unwrap_or_else(|failure| panic!("{failure}"));
+    assert!(seen[0].observations.iter().any(Result::is_err));
 }
