@@ -20,7 +20,7 @@ pub fn cgs<T: Field>(a: &dyn LinearOperator<T>, b: &Vector<T>) -> Result<Solutio
 ///
 /// Sonneveld (1989), preconditioned from the right as in Barrett et al., *Templates for the
 /// Solution of Linear Systems*, 2.3.7. Two products and three inner products an iteration; its
-/// residual may rise steeply before it falls, where [`crate::bicgstab`] is smoother.
+/// residual may rise steeply before it falls, where [`bicgstab()`](crate::bicgstab()) is smoother.
 ///
 /// # Errors
 ///
