@@ -85,6 +85,10 @@ impl Runtime {
                 return Err(Error::argument(name, "a number above 0", "0"));
             }
         }
+        if !config.isa.is_available() {
+            let found = config.isa.name();
+            return Err(Error::argument("isa", "an instruction set of this machine", found));
+        }
         let workers = Workers::new(config.threads).map_err(|error| {
             Error::argument(
                 "threads",
