@@ -87,7 +87,11 @@ impl Runtime {
         }
         if !config.isa.is_available() {
             let found = config.isa.name();
-            return Err(Error::argument("isa", "an instruction set of this machine", found));
+            return Err(Error::argument(
+                "isa",
+                "an instruction set of this machine",
+                found,
+            ));
         }
         let workers = Workers::new(config.threads).map_err(|error| {
             Error::argument(
