@@ -72,10 +72,14 @@ impl<T: Numeric> Csr<T> {
     /// If the computation of the values failed.
     pub fn to_rows(&self) -> Result<LocalRows<T>, Error> {
         let runtime = self.runtime();
+        // Also a rank that has failed takes part in all of the exchanges.
+        let pos = runtime.read(self.pos(), None);
+        let crd = runtime.read(self.crd(), None);
+        let vals = self.values().to_vec();
         Ok(LocalRows {
-            pos: runtime.read(self.pos(), None)?,
-            crd: runtime.read(self.crd(), None)?,
-            vals: self.values().to_vec()?,
+            pos: pos?,
+            crd: crd?,
+            vals: vals?,
         })
     }
 
