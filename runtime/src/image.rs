@@ -105,7 +105,8 @@ impl Piece {
             ),
             Some(local) => {
                 let len = local.crd.len();
-                let memory = inspect.pool.adopt(local.crd)?;
+                // No rank may wait for the ghosts of one that could not keep its columns.
+                let memory = comm::agree(inspect.comm, inspect.pool.adopt(local.crd))?;
                 let instance = Instance::new(memory, entries.clone(), len, size_of::<u32>());
                 (Arc::new(instance), 0, local.ghosts.len())
             }

@@ -552,10 +552,7 @@ impl Runtime {
     ///
     /// If a rank failed.
     pub fn agree<R>(&self, mine: Result<R, Error>) -> Result<R, Error> {
-        let inner = self.inner();
-        let message = mine.as_ref().map(|_| Vec::new()).map_err(Clone::clone);
-        comm::all_gather(&*inner.comm, message)?;
-        mine
+        comm::agree(&*self.inner().comm, mine)
     }
 
     /// The given elements of every rank, on every rank.

@@ -78,6 +78,14 @@ pub(crate) fn all_gather(
         .collect()
 }
 
+/// The outcome of this rank if all ranks have succeeded, else the failure of the lowest rank that
+/// has not.
+pub(crate) fn agree<R>(comm: &dyn Comm, mine: Result<R, Error>) -> Result<R, Error> {
+    let message = mine.as_ref().map(|_| Vec::new()).map_err(Clone::clone);
+    all_gather(comm, message)?;
+    mine
+}
+
 /// Sends `mine[r]` to each rank `r` and returns what each rank sent here.
 pub(crate) fn all_to_all(
     comm: &dyn Comm,
