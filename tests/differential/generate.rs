@@ -256,6 +256,29 @@ impl Author {
         }
     }
 
+    /// An array that has as many elements as a matrix has entries, if there is one.
+    fn values_for(&mut self, matrix: Var) -> Var {
+        let Some(Entry::Matrix(matrix)) = self.world.vars.get(&matrix) else {
+            return 0;
+        };
+        let fits = |entry: &Entry| match entry {
+            Entry::Array(array) => {
+                (array.dtype, &array.shape) == (matrix.vals.dtype, &matrix.vals.shape)
+            }
+            Entry::Matrix(_) => false,
+        };
+        let vars = self.world.vars.iter();
+        let fitting: Vec<Var> = vars
+            .filter(|(_, entry)| fits(entry))
+            .map(|(&var, _)| var)
+            .collect();
+        if fitting.is_empty() {
+            0
+        } else {
+            self.dice.pick(&fitting)
+        }
+    }
+
     fn out(&mut self) -> Var {
         self.dice.below(VARS) as Var
     }
@@ -538,7 +561,7 @@ impl Author {
                 }
             }
             82 => self.matrix(out),
-            83..89 => {
+            83..88 => {
                 let matrix = self.matrix_var();
                 Step::Product {
                     out,
@@ -546,7 +569,7 @@ impl Author {
                     x: self.array(),
                 }
             }
-            89..91 => {
+            88 | 90 => {
                 let matrix = self.matrix_var();
                 let factor = if self.dice.chance(50) {
                     Operand::Number(self.dice.below(40) as u32)
@@ -559,15 +582,19 @@ impl Author {
                     factor,
                 }
             }
-            91 => Step::Values {
+            89 | 91 => Step::Values {
                 out,
                 matrix: self.matrix_var(),
             },
-            92 => Step::WithValues {
-                out,
-                matrix: self.matrix_var(),
-                values: self.array(),
-            },
+            92 => {
+                let matrix = self.matrix_var();
+                let values = self.values_for(matrix);
+                Step::WithValues {
+                    out,
+                    matrix,
+                    values,
+                }
+            }
             93 => Step::TransposeMatrix {
                 out,
                 matrix: self.matrix_var(),

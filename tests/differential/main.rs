@@ -27,7 +27,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// Programs of a normal test run.
-const PROGRAMS: u64 = 2000;
+const PROGRAMS: u64 = 5000;
 /// Random setups of each program, besides the base.
 const SETUPS: u64 = 5;
 
