@@ -13,6 +13,9 @@ const PACKAGE: &str = "sparsefuse";
 /// Runs one bench, or all.
 pub(crate) fn run(name: Option<&str>) -> Result<ExitCode, String> {
     let Benches { names, target } = benches()?;
+    if names.is_empty() {
+        return Err(format!("the package `{PACKAGE}` has no benches"));
+    }
     let chosen: Vec<&str> = match name {
         None => names.iter().map(String::as_str).collect(),
         Some(name) if names.iter().any(|known| known == name) => vec![name],
@@ -21,9 +24,6 @@ pub(crate) fn run(name: Option<&str>) -> Result<ExitCode, String> {
             return Err(format!("there is no bench `{name}`; there are: {known}"));
         }
     };
-    if chosen.is_empty() {
-        return Err(format!("the package `{PACKAGE}` has no benches"));
-    }
     let begin = SystemTime::now();
     for bench in chosen {
         println!("=== bench {bench} ===");
