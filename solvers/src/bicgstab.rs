@@ -2,9 +2,9 @@
 
 use crate::operator::LinearOperator;
 use crate::solution::{Breakdown, Options, Solution, StopReason};
-use crate::stopping::{Next, Stopping, ratio};
+use crate::stopping::{Next, Stopping, ratio, root};
 use sparsefuse_dense::Vector;
-use sparsefuse_kernels::{Field, Real};
+use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Error;
 
 /// Solves A x = b by the stabilised biconjugate gradient method with the default [`Options`].
@@ -52,7 +52,7 @@ pub fn bicgstab_with<T: Field>(
             x += &omega * &s_hat;
             r = &s - &omega * &t;
             let rho_next = shadow.dot(&r);
-            let norm = r.norm2().get()?.to_f64();
+            let norm = root(&r.sum_of_squares())?;
             match stopping.next(&x, norm)? {
                 Next::Iterate => {}
                 Next::Restart(residual) => {

@@ -2,9 +2,9 @@
 
 use crate::operator::LinearOperator;
 use crate::solution::{Options, Solution, StopReason};
-use crate::stopping::{Next, Stopping, ratio};
+use crate::stopping::{Next, Stopping, ratio, root};
 use sparsefuse_dense::Vector;
-use sparsefuse_kernels::{Field, Real};
+use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Error;
 
 /// Solves A x = b by conjugate gradients with the default [`Options`]; A must be symmetric (or
@@ -64,7 +64,7 @@ pub fn cg_with<T: Field>(
             let z = stopping.precondition(&r)?;
             let rho_next = r.dot(&z);
             let norm = if stopping.has_preconditioner() {
-                r.norm2().get()?.to_f64()
+                root(&r.sum_of_squares())?
             } else {
                 real(rho_next.get()?).sqrt()
             };

@@ -2,9 +2,9 @@
 
 use crate::operator::LinearOperator;
 use crate::solution::{Breakdown, Options, Solution, StopReason};
-use crate::stopping::{Next, Stopping, ratio};
+use crate::stopping::{Next, Stopping, ratio, root};
 use sparsefuse_dense::Vector;
-use sparsefuse_kernels::{Field, Real};
+use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Error;
 
 /// Solves A x = b by the conjugate gradient squared method with the default [`Options`].
@@ -50,7 +50,7 @@ pub fn cgs_with<T: Field>(
             x += &alpha * &u_hat;
             r -= &alpha * a.apply(&u_hat)?;
             let rho_next = shadow.dot(&r);
-            let norm = r.norm2().get()?.to_f64();
+            let norm = root(&r.sum_of_squares())?;
             match stopping.next(&x, norm)? {
                 Next::Iterate => {}
                 Next::Restart(residual) => {

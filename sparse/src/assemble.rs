@@ -8,7 +8,7 @@ use crate::csr::Csr;
 use crate::triplets::Triplets;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::{Element, Numeric};
-use sparsefuse_runtime::{Error, Runtime, Shape};
+use sparsefuse_runtime::{Error, ErrorKind, Runtime, Shape};
 use std::ops::Range;
 
 /// Some neighbouring rows of a matrix.
@@ -71,7 +71,8 @@ pub(crate) fn from_local<T: Numeric>(
     rows: Range<usize>,
     local: LocalRows<T>,
 ) -> Result<Csr<T>, Error> {
-    runtime.agree(check_local(&rows, n_cols, &local))?;
+    let checked = check_local(&rows, n_cols, &local).and_then(|()| check_order(&rows, &local));
+    runtime.agree(checked)?;
     let (partition, _) = runtime.default_rows(Shape::new(&[n_rows]));
     let LocalRows { mut pos, crd, vals } = local;
     let (mut pos_partition, mut crd_partition) = (partition, partition);
@@ -145,6 +146,54 @@ pub(crate) fn check_local<T: Element>(
         return refuse(format!("columns below {n_cols}"), column.to_string());
     }
     Ok(())
+}
+
+/// Refuses rows whose columns do not ascend strictly, of rows that are checked otherwise.
+fn check_order<T>(rows: &Range<usize>, local: &LocalRows<T>) -> Result<(), Error> {
+    for (number, bounds) in local.pos.windows(2).enumerate() {
+        let columns = &local.crd[bounds[0] as usize..bounds[1] as usize];
+        if let Some(pair) = columns.windows(2).find(|pair| pair[0] >= pair[1]) {
+            let found = format!(
+                "{} after {} in row {}",
+                pair[1],
+                pair[0],
+                rows.start + number
+            );
+            return Err(Error::argument(
+                "csr",
+                "columns that ascend strictly",
+                found,
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses rows whose positions alone are beyond memory, before anything is allocated: an
+/// allocation that fails later ends the process.
+pub(crate) fn check_memory(runtime: &Runtime, rows: &Range<usize>) -> Result<(), Error> {
+    // Assembly holds the positions up to three times.
+    const COPIES: usize = 3;
+    let limit = runtime.config().memory_limit;
+    let available = limit.saturating_sub(runtime.memory_in_use());
+    let positions = rows.len() + 1;
+    let wanted = positions.saturating_mul(size_of::<u64>());
+    if wanted > available {
+        let kind = ErrorKind::OutOfMemory {
+            wanted,
+            available,
+            limit,
+        };
+        return Err(kind.into());
+    }
+    let is_granted = Vec::<u64>::new()
+        .try_reserve_exact(positions.saturating_mul(COPIES))
+        .is_ok();
+    if is_granted {
+        return Ok(());
+    }
+    let found = format!("{} rows", rows.len());
+    Err(Error::argument("csr", "rows that fit in memory", found))
 }
 
 /// The rows `rows` of the matrix that some triplets are; duplicates are summed in their order.

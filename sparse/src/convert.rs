@@ -27,17 +27,14 @@ impl<T: Numeric + Add<Output = T>> Csr<T> {
         let (n_rows, n_cols) = matrix.shape();
         assemble::check_shape("from_sprs", n_rows, n_cols)?;
         let indptr = matrix.indptr();
+        let positions = indptr.to_proper();
+        let pos = positions.iter().map(|&position| position as u64);
+        let crd = matrix.indices().iter().map(|&column| column as u32);
         Self::new(
             n_rows,
             n_cols,
-            indptr
-                .as_slice()
-                .map_or_else(Vec::new, |pos| pos.iter().map(|&p| p as u64).collect()),
-            matrix
-                .indices()
-                .iter()
-                .map(|&column| column as u32)
-                .collect(),
+            pos.collect(),
+            crd.collect(),
             matrix.data().to_vec(),
         )
     }

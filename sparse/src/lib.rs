@@ -12,6 +12,7 @@ mod convert;
 pub mod gallery;
 mod triplets;
 
+mod files;
 pub mod matrix_market;
 
 pub use assemble::LocalRows;

@@ -1,6 +1,7 @@
 //! Errors of reading and writing: which file, which line, what was expected, what was found.
 
 use super::header::{FieldKind, Symmetry};
+use sparsefuse_runtime::Error;
 use std::borrow::Cow;
 use std::io;
 use std::sync::Arc;
@@ -15,6 +16,11 @@ pub struct ReadError {
 }
 
 impl ReadError {
+    /// An error that no line is at fault for.
+    pub(crate) fn new(file: &str, kind: ReadErrorKind) -> Self {
+        Located { line: None, kind }.in_file(file)
+    }
+
     /// The file's name, as it was given.
     #[must_use]
     pub fn file(&self) -> &str {
@@ -143,6 +149,9 @@ pub enum ReadErrorKind {
         /// The number of entries announced.
         expected: usize,
     },
+    /// The file was read, but its matrix could not be made.
+    #[error("{0}")]
+    Assembly(#[source] Error),
 }
 
 impl ReadErrorKind {
@@ -197,7 +206,7 @@ pub struct WriteError {
 }
 
 impl WriteError {
-    pub(super) fn new(file: &str, kind: WriteErrorKind) -> Self {
+    pub(crate) fn new(file: &str, kind: WriteErrorKind) -> Self {
         Self {
             file: file.to_owned(),
             kind,
@@ -256,6 +265,9 @@ pub enum WriteErrorKind {
         /// The number of values.
         found: usize,
     },
+    /// The computation of the values failed.
+    #[error("{0}")]
+    Values(#[source] Error),
 }
 
 impl From<io::Error> for WriteErrorKind {

@@ -1,0 +1,140 @@
+//! Matrix Market files to matrices and back.
+
+use crate::{Entries, everywhere, rows, small};
+use num_complex::Complex;
+use sparsefuse_runtime::run_ranks;
+use sparsefuse_sparse::matrix_market::{ReadErrorKind, WriteErrorKind};
+use sparsefuse_sparse::{Csr, Triplets};
+use std::path::{Path, PathBuf};
+
+fn data(name: &str) -> PathBuf {
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    workspace.join("tests/data").join(name)
+}
+
+/// A file that disappears with this value.
+struct Temporary(PathBuf);
+
+impl Temporary {
+    fn new(name: &str) -> Self {
+        let name = format!("sparsefuse_csr_{}_{name}", std::process::id());
+        Self(std::env::temp_dir().join(name))
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        // It is not there if the test failed before.
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+#[test]
+fn reads_sparse_and_dense_files() {
+    let found = everywhere(|| {
+        Csr::<f64>::read(data("symmetric_crlf.mtx"))
+            .unwrap()
+            .to_ndarray()
+    });
+    assert_eq!(found, found.t());
+    assert_eq!(found.dim(), (3, 3));
+    let found = everywhere(|| Csr::<f32>::read(data("array.mtx")).unwrap().to_ndarray());
+    assert_eq!(found, ndarray::array![[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]);
+    let hermitian = everywhere(|| {
+        Csr::<Complex<f64>>::read(data("hermitian.mtx"))
+            .unwrap()
+            .to_ndarray()
+    });
+    assert_eq!(hermitian, hermitian.t().mapv(|value| value.conj()));
+}
+
+#[test]
+fn names_the_file_and_the_line() {
+    let error = Csr::<f64>::read(data("hermitian.mtx")).unwrap_err();
+    assert!(
+        matches!(error.kind(), ReadErrorKind::Field { .. }),
+        "{error}"
+    );
+    let error = Csr::<f64>::read("no/such/file.mtx").unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .starts_with("no/such/file.mtx: cannot read"),
+        "{error}"
+    );
+}
+
+/// A header may announce more rows than there is memory for.
+#[test]
+fn memory_that_runs_out_is_an_error() {
+    let file = Temporary::new("many_rows.mtx");
+    let text = "%%MatrixMarket matrix coordinate real general\n4294967295 1 1\n1 1 2.5\n";
+    std::fs::write(&file.0, text).unwrap();
+    let config = sparsefuse_runtime::Config {
+        memory_limit: 1 << 24,
+        ..small()
+    };
+    let errors = run_ranks(1, &config, |_| Csr::<f64>::read(&file.0).unwrap_err());
+    let error = &errors.unwrap()[0];
+    assert!(
+        matches!(error.kind(), ReadErrorKind::Assembly(_)),
+        "{error}"
+    );
+    assert!(
+        error.to_string().contains("many_rows.mtx: expected "),
+        "{error}"
+    );
+    assert!(
+        error.to_string().contains("under the limit of 16777216"),
+        "{error}"
+    );
+}
+
+#[test]
+fn writes_what_it_reads() {
+    let entries = Entries {
+        n_rows: 9,
+        n_cols: 6,
+        entries: vec![(8, 5, 1), (0, 0, 3), (3, 2, -7), (3, 1, 2), (4, 4, 0)],
+    };
+    for name in ["round_trip.mtx", "round_trip.mtx.gz"] {
+        let file = Temporary::new(name);
+        everywhere(|| {
+            let a = entries
+                .csr::<Complex<f64>>()?
+                .scale(Complex::new(0.1, 1e-300));
+            a.write(&file.0).unwrap();
+            let again = rows(&Csr::<Complex<f64>>::read(&file.0).unwrap())?;
+            assert_eq!(again, rows(&a)?);
+            // No rank writes the next file while another still reads this one.
+            a.runtime().all_gather::<u32>(&[])?;
+            Ok(again)
+        });
+    }
+}
+
+#[test]
+fn an_error_of_the_writing_rank_reaches_all() {
+    for ranks in [1, 2, 3] {
+        let messages = run_ranks(ranks, &small(), |_| {
+            let a = Csr::<f64>::identity(9).unwrap();
+            let error = a.write("no/such/folder/a.mtx").unwrap_err();
+            assert!(matches!(error.kind(), WriteErrorKind::Io(_)));
+            error.to_string()
+        });
+        for message in messages.unwrap() {
+            assert!(
+                message.starts_with("no/such/folder/a.mtx: cannot write: "),
+                "{message}"
+            );
+        }
+    }
+    let mut triplets = Triplets::new(1, 1).unwrap();
+    triplets.push(0, 0, f64::NAN).unwrap();
+    let a = Csr::from_triplets(&triplets).unwrap();
+    let error = a.write("nothing.mtx").unwrap_err();
+    assert!(
+        matches!(error.kind(), WriteErrorKind::NotFinite { .. }),
+        "{error}"
+    );
+}

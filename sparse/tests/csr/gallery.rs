@@ -1,0 +1,143 @@
+//! The matrices that are made, against formulas that make them in another way.
+
+use crate::{everywhere, rows};
+use ndarray::{Array2, linalg::kron};
+use num_complex::Complex;
+use sparsefuse_dense::Field;
+use sparsefuse_runtime::Error;
+use sparsefuse_sparse::{Csr, gallery};
+
+/// The second difference, element by element.
+fn second_difference(n: usize) -> Array2<f64> {
+    Array2::from_shape_fn((n, n), |(i, j)| match i.abs_diff(j) {
+        0 => 2.0,
+        1 => -1.0,
+        _ => 0.0,
+    })
+}
+
+/// The Laplacian of a grid as sums of Kronecker products.
+fn laplacian(dimensions: u32, n: usize) -> Array2<f64> {
+    (1..dimensions).fold(second_difference(n), |sum, d| {
+        let (inner, outer) = (Array2::eye(n), Array2::eye(n.pow(d)));
+        kron(&sum, &inner) + kron(&outer, &second_difference(n))
+    })
+}
+
+#[track_caller]
+fn check<T: Field>(
+    make: impl Fn() -> Result<Csr<T>, Error> + Sync,
+    n_entries: usize,
+    expected: &Array2<f64>,
+) {
+    let found = everywhere(|| {
+        let a = make()?;
+        assert_eq!(
+            a.nnz(),
+            n_entries,
+            "entries are stored where the formula has one"
+        );
+        Ok(a.to_ndarray()?.mapv(|value| value.parts()))
+    });
+    assert_eq!(found, expected.mapv(|value| (value, 0.0)));
+}
+
+#[test]
+fn poisson_matrices_are_sums_of_kronecker_products() {
+    let count = |a: &Array2<f64>| a.iter().filter(|&&value| value != 0.0).count();
+    for n in [1, 2, 3, 5] {
+        let expected = laplacian(1, n);
+        check(|| gallery::poisson1d::<f32>(n), count(&expected), &expected);
+        let expected = laplacian(2, n);
+        check(|| gallery::poisson2d::<f64>(n), count(&expected), &expected);
+        check(
+            || gallery::poisson2d::<Complex<f32>>(n),
+            count(&expected),
+            &expected,
+        );
+        let expected = laplacian(3, n);
+        check(
+            || gallery::poisson3d::<Complex<f64>>(n),
+            count(&expected),
+            &expected,
+        );
+    }
+    let none = Array2::zeros((0, 0));
+    check(|| gallery::poisson1d::<f64>(0), 0, &none);
+    check(|| gallery::poisson2d::<f64>(0), 0, &none);
+    check(|| gallery::poisson3d::<f64>(0), 0, &none);
+}
+
+#[test]
+fn bands() {
+    for (n, diagonals) in [(0, 3), (1, 1), (1, 5), (7, 1), (7, 3), (9, 5), (6, 99)] {
+        let reach = diagonals / 2;
+        let expected = Array2::from_shape_fn((n, n), |(i, j)| match i.abs_diff(j) {
+            0 => diagonals as f64,
+            distance if distance <= reach => -1.0,
+            _ => 0.0,
+        });
+        let n_entries = expected.iter().filter(|&&value| value != 0.0).count();
+        check(
+            || gallery::banded::<f64>(n, diagonals),
+            n_entries,
+            &expected,
+        );
+    }
+    let error = gallery::banded::<f64>(4, 2).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "banded: expected an odd number of diagonals, found 2"
+    );
+}
+
+#[test]
+fn random_matrices_depend_on_their_arguments_alone() {
+    let n = 40;
+    let (first, second) = everywhere(|| {
+        let first = gallery::random::<f64>(n, 6, 1)?;
+        let second = gallery::random::<f64>(n, 6, 2)?;
+        Ok((rows(&first)?, rows(&second)?))
+    });
+    assert_ne!(first, second);
+    let (pos, crd, vals) = first;
+    let mut most = 0;
+    for row in 0..n {
+        let entries = pos[row] as usize..pos[row + 1] as usize;
+        most = most.max(entries.len());
+        let (mut diagonal, mut others) = (0.0, 0.0);
+        for k in entries {
+            let value: f64 = vals[k].get().unwrap();
+            if crd[k] as usize == row {
+                diagonal = value;
+            } else {
+                assert!((-1.0..1.0).contains(&value));
+                others += value.abs();
+            }
+        }
+        assert!(
+            diagonal - others > 0.999,
+            "row {row} is dominated by its diagonal"
+        );
+    }
+    assert_eq!(most, 7, "some row has all its entries");
+    everywhere(|| rows(&gallery::random::<Complex<f32>>(0, 3, 1)?));
+    let one = everywhere(|| gallery::random::<f64>(1, 3, 1)?.to_ndarray());
+    assert_eq!(one, ndarray::array![[1.0]]);
+}
+
+#[test]
+fn sizes_beyond_the_indices_are_refused() {
+    let messages = [
+        gallery::poisson1d::<f64>(1 << 33),
+        gallery::poisson2d::<f64>(1 << 17),
+        gallery::poisson3d::<f64>(usize::MAX),
+        gallery::banded::<f64>(1 << 33, 3),
+        gallery::random::<f64>(1 << 33, 3, 0),
+    ]
+    .map(|made| made.unwrap_err().to_string());
+    for message in messages {
+        let expected = "expected at most 4294967295 rows and columns, found ";
+        assert!(message.contains(expected), "{message}");
+    }
+}

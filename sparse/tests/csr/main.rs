@@ -1,0 +1,150 @@
+//! Tests of the compressed row format against dense loops and `sprs`: every program runs fused and
+//! not, on one to five ranks with tiles of four elements, and must give the same bits everywhere.
+
+#![expect(clippy::unwrap_used, reason = "a test fails where it panics")]
+
+mod construct;
+mod convert;
+mod files;
+mod gallery;
+mod product;
+mod structure;
+
+use ndarray::Array2;
+use num_complex::Complex;
+use proptest::collection::vec;
+use proptest::prelude::Strategy;
+use sparsefuse_dense::{Element, Numeric};
+use sparsefuse_kernels::Value;
+use sparsefuse_runtime::{Config, Error, run_ranks};
+use sparsefuse_sparse::{Csr, LocalRows, Triplets};
+use std::fmt::Debug;
+use std::ops::{Add, Mul};
+
+/// Settings under which a few rows are enough for several pieces.
+fn small() -> Config {
+    Config {
+        tile_len: 4,
+        cut_threshold: 1,
+        ..Config::default()
+    }
+}
+
+/// Runs a program in all ways that must not matter, and returns what it returned.
+#[track_caller]
+fn everywhere<R: PartialEq + Debug + Send>(program: impl Fn() -> Result<R, Error> + Sync) -> R {
+    let run = |ranks, fusion| {
+        let config = Config { fusion, ..small() };
+        run_ranks(ranks, &config, |_| program().unwrap()).unwrap()
+    };
+    let expected = run(1, false).remove(0);
+    for fusion in [true, false] {
+        for ranks in [1, 2, 3, 5] {
+            for (rank, found) in run(ranks, fusion).into_iter().enumerate() {
+                assert_eq!(found, expected, "rank {rank} of {ranks}, fusion {fusion}");
+            }
+        }
+    }
+    expected
+}
+
+/// An element type, with values on which all arithmetic of the tests is exact in any order.
+trait Exact: Numeric + Add<Output = Self> + Mul<Output = Self> {
+    fn exact(k: i8) -> Self;
+}
+
+macro_rules! exact {
+    ($($real:ty)*; $($complex:ty)*) => {
+        $(impl Exact for $real {
+            fn exact(k: i8) -> Self {
+                <$real>::from(k)
+            }
+        })*
+        $(impl Exact for Complex<$complex> {
+            fn exact(k: i8) -> Self {
+                Complex::new(k.into(), (i16::from(k) * 5 % 7) as $complex)
+            }
+        })*
+    };
+}
+
+exact!(f32 f64 i32 i64; f32 f64);
+
+/// Calls a generic function for each element type.
+macro_rules! for_each_type {
+    ($function:ident($($arg:expr),*)) => {{
+        $function::<f32>($($arg),*);
+        $function::<f64>($($arg),*);
+        $function::<num_complex::Complex<f32>>($($arg),*);
+        $function::<num_complex::Complex<f64>>($($arg),*);
+        $function::<i64>($($arg),*);
+    }};
+}
+use for_each_type;
+
+/// The entries of a small matrix, in any order and with duplicates.
+#[derive(Clone, Debug)]
+struct Entries {
+    n_rows: usize,
+    n_cols: usize,
+    entries: Vec<(usize, usize, i8)>,
+}
+
+fn entries() -> impl Strategy<Value = Entries> {
+    (0usize..14, 0usize..14).prop_flat_map(|(n_rows, n_cols)| {
+        let most = if n_rows * n_cols == 0 { 0 } else { 40 };
+        let entry = (0..n_rows.max(1), 0..n_cols.max(1), -9i8..=9);
+        vec(entry, 0..=most).prop_map(move |entries| Entries {
+            n_rows,
+            n_cols,
+            entries,
+        })
+    })
+}
+
+impl Entries {
+    fn triplets<T: Exact>(&self) -> Triplets<T> {
+        let mut triplets = Triplets::new(self.n_rows, self.n_cols).unwrap();
+        for &(row, col, k) in &self.entries {
+            triplets.push(row, col, T::exact(k)).unwrap();
+        }
+        triplets
+    }
+
+    fn csr<T: Exact>(&self) -> Result<Csr<T>, Error> {
+        Csr::from_triplets(&self.triplets())
+    }
+
+    /// The sums of the entries at each place, by loops.
+    fn dense<T: Exact>(&self) -> Array2<T> {
+        let mut dense = Array2::from_elem((self.n_rows, self.n_cols), T::ZERO);
+        for &(row, col, k) in &self.entries {
+            dense[(row, col)] = dense[(row, col)] + T::exact(k);
+        }
+        dense
+    }
+
+    /// The places with an entry, row by row.
+    fn places(&self) -> Vec<(usize, usize)> {
+        let mut places: Vec<_> = self
+            .entries
+            .iter()
+            .map(|&(row, col, _)| (row, col))
+            .collect();
+        places.sort_unstable();
+        places.dedup();
+        places
+    }
+}
+
+/// The elements, to be compared by their bits.
+fn bits<T: Element>(elements: &[T]) -> Vec<Value> {
+    elements.iter().map(|element| element.to_value()).collect()
+}
+
+/// All of a matrix, to be compared by its bits.
+fn rows<T: Numeric>(a: &Csr<T>) -> Result<(Vec<u64>, Vec<u32>, Vec<Value>), Error> {
+    let LocalRows { pos, crd, vals } = a.to_rows()?;
+    assert_eq!(a.nnz(), crd.len());
+    Ok((pos, crd, bits(&vals)))
+}

@@ -1,0 +1,60 @@
+//! The diagonal and the transpose.
+
+use crate::{Entries, Exact, bits, entries, everywhere, for_each_type, rows};
+use proptest::prelude::{ProptestConfig, proptest};
+
+fn check_diagonal<T: Exact>(entries: &Entries) {
+    let found = everywhere(|| {
+        let diagonal = entries.csr::<T>()?.diagonal()?;
+        // An array like any other: it takes part in what follows.
+        let twice = &diagonal + &diagonal;
+        Ok((bits(&diagonal.to_vec()?), bits(&twice.to_vec()?)))
+    });
+    let dense = entries.dense::<T>();
+    let expected: Vec<T> = dense.diag().to_vec();
+    let twice: Vec<T> = expected.iter().map(|&value| value + value).collect();
+    assert_eq!(found, (bits(&expected), bits(&twice)));
+}
+
+fn check_transpose<T: Exact>(entries: &Entries) {
+    let found = everywhere(|| {
+        let a = entries.csr::<T>()?;
+        let transposed = a.transpose()?;
+        assert_eq!(transposed.shape(), (entries.n_cols, entries.n_rows));
+        assert_eq!(rows(&transposed.transpose()?)?, rows(&a)?);
+        let scaled = a.scale(T::exact(2)).transpose()?;
+        assert_eq!(rows(&scaled)?, rows(&transposed.scale(T::exact(2)))?);
+        transposed.to_ndarray()
+    });
+    assert_eq!(found, entries.dense::<T>().reversed_axes());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn diagonals(entries in entries()) {
+        for_each_type!(check_diagonal(&entries));
+    }
+
+    #[test]
+    fn transposes(entries in entries()) {
+        for_each_type!(check_transpose(&entries));
+    }
+}
+
+#[test]
+fn diagonals_of_square_wide_and_tall_matrices() {
+    for (n_rows, n_cols) in [(7, 7), (3, 9), (9, 3), (1, 8), (8, 1), (0, 4), (4, 0)] {
+        let most = n_rows.min(n_cols);
+        // Every second diagonal entry is missing.
+        let entries: Vec<_> = (0..most).step_by(2).map(|i| (i, i, i as i8 + 1)).collect();
+        let entries = Entries {
+            n_rows,
+            n_cols,
+            entries,
+        };
+        check_diagonal::<f64>(&entries);
+        check_diagonal::<i64>(&entries);
+    }
+}
