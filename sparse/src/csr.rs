@@ -107,7 +107,7 @@ impl<T: Numeric> Csr<T> {
         assemble::check_shape("csr", n_rows, n_cols)?;
         let runtime = Runtime::current();
         let (_, rows) = runtime.default_rows(Shape::new(&[n_rows]));
-        assemble::check_memory(&runtime, &rows)?;
+        runtime.agree(assemble::check_memory(&runtime, &rows))?;
         let local = make(rows.clone());
         assemble::from_local(&runtime, (n_rows, n_cols), rows, local)
     }
