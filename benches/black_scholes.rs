@@ -4,11 +4,7 @@
 //! written), which the bytes per second count in both forms. Prices are checked by put-call parity
 //! before they are timed.
 
-#![expect(
-    clippy::unwrap_used,
-    missing_docs,
-    reason = "a benchmark fails where it panics"
-)]
+#![expect(clippy::unwrap_used, reason = "a benchmark fails where it panics")]
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use sparsefuse::prelude::*;

@@ -4,11 +4,7 @@
 //! moves, per row and with the matrix in compressed rows, 64 bytes of matrix and 88 of vectors
 //! fused, 112 not fused. Every variant is checked against the plain loops before it is timed.
 
-#![expect(
-    clippy::unwrap_used,
-    missing_docs,
-    reason = "a benchmark fails where it panics"
-)]
+#![expect(clippy::unwrap_used, reason = "a benchmark fails where it panics")]
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use sparsefuse::prelude::*;

@@ -3,11 +3,7 @@
 //! `cargo bench --bench overhead`; the inverse of `thrpt` is the time of one operation, window or
 //! iteration. Results are checked before they are timed.
 
-#![expect(
-    clippy::unwrap_used,
-    missing_docs,
-    reason = "a benchmark fails where it panics"
-)]
+#![expect(clippy::unwrap_used, reason = "a benchmark fails where it panics")]
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use sparsefuse::prelude::*;

@@ -4,11 +4,7 @@
 //! matrix with 8-byte positions, 4-byte columns and 8-byte values, and of both vectors once. (`sprs`
 //! holds 8-byte columns and so moves more.) Products are checked before they are timed.
 
-#![expect(
-    clippy::unwrap_used,
-    missing_docs,
-    reason = "a benchmark fails where it panics"
-)]
+#![expect(clippy::unwrap_used, reason = "a benchmark fails where it panics")]
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use faer::sparse::{SparseRowMat, Triplet};
