@@ -142,8 +142,11 @@ fn bits<T: Element>(elements: &[T]) -> Vec<Value> {
     elements.iter().map(|element| element.to_value()).collect()
 }
 
+/// Positions, columns and values of a matrix.
+type Rows = (Vec<u64>, Vec<u32>, Vec<Value>);
+
 /// All of a matrix, to be compared by its bits.
-fn rows<T: Numeric>(a: &Csr<T>) -> Result<(Vec<u64>, Vec<u32>, Vec<Value>), Error> {
+fn rows<T: Numeric>(a: &Csr<T>) -> Result<Rows, Error> {
     let LocalRows { pos, crd, vals } = a.to_rows()?;
     assert_eq!(a.nnz(), crd.len());
     Ok((pos, crd, bits(&vals)))

@@ -1,0 +1,247 @@
+//! What fusion makes of whole programs: fused tasks per iteration, memory, windows remembered.
+//!
+//! Each count is exact and the same on any number of ranks from two on; one rank, where every
+//! partition is the whole store, may need fewer. The published counts in the comments are those of
+//! Yadav et al., *Composing Distributed Computations Through Task and Kernel Fusion* (2025).
+
+#![expect(clippy::unwrap_used, reason = "a test fails where it panics")]
+
+use sparsefuse::prelude::*;
+use sparsefuse::runtime::Counters;
+use std::ops::ControlFlow;
+
+/// Settings under which a few elements are enough for several pieces.
+fn small() -> Config {
+    Config {
+        tile_len: 4,
+        cut_threshold: 1,
+        ..Config::default()
+    }
+}
+
+fn difference(after: Counters, before: Counters) -> Counters {
+    Counters {
+        tasks: after.tasks - before.tasks,
+        fused_tasks: after.fused_tasks - before.fused_tasks,
+        windows: after.windows - before.windows,
+        trace_hits: after.trace_hits - before.trace_hits,
+        ..after
+    }
+}
+
+/// What one more iteration of a program costs, between its fifth and its last.
+fn per_iteration(ranks: usize, run: impl Fn(u64) + Sync) -> Counters {
+    const FIRST: u64 = 5;
+    const MORE: u64 = 40;
+    let counts = run_ranks(ranks, &small(), |runtime| {
+        let count = |iterations| {
+            let before = runtime.counters();
+            run(iterations);
+            runtime.flush();
+            difference(runtime.counters(), before)
+        };
+        let (few, many) = (count(FIRST), count(FIRST + MORE));
+        let more = difference(many, few);
+        assert_eq!(
+            more.tasks % MORE,
+            0,
+            "every iteration issues the same tasks"
+        );
+        assert_eq!(
+            more.fused_tasks % MORE,
+            0,
+            "every iteration fuses the same way"
+        );
+        Counters {
+            tasks: more.tasks / MORE,
+            fused_tasks: more.fused_tasks / MORE,
+            ..Counters::default()
+        }
+    });
+    let counts = counts.unwrap();
+    assert!(
+        counts.iter().all(|count| *count == counts[0]),
+        "every rank decides alike"
+    );
+    counts[0]
+}
+
+/// A Krylov method, as a value.
+type Method = fn(&Csr<f64>, &Vector<f64>, Options<'_, f64>) -> Result<Solution<f64>, Error>;
+
+/// Runs a Krylov method for exactly so many iterations.
+fn iterate(method: Method, preconditioned: bool, iterations: u64) {
+    let a = gallery::poisson2d::<f64>(40).unwrap();
+    let b = Vector::random_uniform([1600], 1);
+    let jacobi = Jacobi::new(&a).unwrap();
+    let options = Options {
+        rtol: 0.0,
+        max_iter: Some(iterations as usize),
+        preconditioner: preconditioned.then_some(&jacobi as _),
+        ..Options::default()
+    };
+    let solution = method(&a, &b, options).unwrap();
+    assert_eq!(solution.iterations as u64, iterations);
+}
+
+/// Asserts the fused tasks per iteration on one rank and on several.
+#[track_caller]
+fn check(on_one: u64, on_several: u64, run: impl Fn(u64) + Sync) {
+    for ranks in [1, 2, 3, 5] {
+        let expected = if ranks == 1 { on_one } else { on_several };
+        let Counters {
+            tasks, fused_tasks, ..
+        } = per_iteration(ranks, &run);
+        println!("{fused_tasks} fused tasks of {tasks} an iteration on {ranks} ranks");
+        assert_eq!(fused_tasks, expected, "of {tasks} tasks on {ranks} ranks");
+    }
+}
+
+#[test]
+fn conjugate_gradients() {
+    check(2, 3, |k| {
+        iterate(|a, b, options| cg_with(a, b, options), false, k)
+    });
+}
+
+#[test]
+fn conjugate_gradients_with_jacobi() {
+    check(2, 3, |k| {
+        iterate(|a, b, options| cg_with(a, b, options), true, k)
+    });
+}
+
+#[test]
+fn conjugate_gradients_squared() {
+    check(2, 4, |k| {
+        iterate(|a, b, options| cgs_with(a, b, options), false, k)
+    });
+}
+
+#[test]
+fn stabilised_biconjugate_gradients() {
+    check(3, 5, |k| {
+        iterate(|a, b, options| bicgstab_with(a, b, options), false, k)
+    });
+}
+
+/// Published: 2 of 3.
+#[test]
+fn jacobi_on_a_dense_matrix() {
+    check(1, 1, |iterations| {
+        let n = 23;
+        let a = Array::<f64, 2>::random_uniform([n, n], 1) + Array::<f64, 2>::eye(n) * 30.0;
+        let b = Vector::<f64>::random_uniform([n], 2);
+        let diagonal = (&a * Array::<f64, 2>::eye(n)).sum_axis(1);
+        let mut x = Vector::<f64>::zeros([n]);
+        for _ in 0..iterations {
+            x += (&b - a.matvec(&x)) / &diagonal;
+            x.runtime().flush();
+        }
+        assert!((&b - a.matvec(&x)).norm2().get().unwrap().is_finite());
+    });
+}
+
+/// Prices of European calls and puts as one writes the formula, one operation at a time.
+fn black_scholes(
+    spot: &Vector<f64>,
+    strike: &Vector<f64>,
+    years: &Vector<f64>,
+) -> [Vector<f64>; 2] {
+    let (rate, volatility) = (0.02, 0.3);
+    let cumulative = |x: &Vector<f64>| ((x * std::f64::consts::FRAC_1_SQRT_2).erf() + 1.0) * 0.5;
+    let spread = years.sqrt() * volatility;
+    let d1 = ((spot / strike).ln() + years * rate + spread.square() * 0.5) / &spread;
+    let d2 = &d1 - &spread;
+    let discounted = strike * (-(years * rate)).exp();
+    let call = spot * cumulative(&d1) - &discounted * cumulative(&d2);
+    let put = &discounted * cumulative(&-&d2) - spot * cumulative(&-&d1);
+    [call, put]
+}
+
+/// Published: 1 of 67.
+#[test]
+fn prices_of_options() {
+    for ranks in [1, 2, 3, 5] {
+        let counts = run_ranks(ranks, &small(), |runtime| {
+            let uniform =
+                |seed, low, high| Vector::<f64>::random_uniform([97], seed) * (high - low) + low;
+            let spot = uniform(1, 10.0, 50.0);
+            let (strike, years) = (uniform(2, 10.0, 50.0), uniform(3, 1.0, 2.0));
+            runtime.flush();
+            let before = runtime.counters();
+            let [call, put] = black_scholes(&spot, &strike, &years);
+            runtime.flush();
+            let counts = difference(runtime.counters(), before);
+            // Parity: a call less a put is the spot less the discounted strike.
+            let parity = call - put - (&spot - &strike * (years * -0.02).exp());
+            assert!(parity.norm_inf().get().unwrap() < 1e-12);
+            (counts.tasks, counts.fused_tasks)
+        });
+        for (tasks, fused_tasks) in counts.unwrap() {
+            assert!(tasks >= 30, "{tasks} tasks");
+            assert_eq!(fused_tasks, 1, "of {tasks} tasks on {ranks} ranks");
+        }
+    }
+}
+
+/// The matrix once, and b, x, r, p, q.
+#[test]
+fn memory_of_conjugate_gradients() {
+    let runtime = Runtime::new(Config::default()).unwrap();
+    let n = 200 * 200;
+    let peak = runtime.enter(|| {
+        let a = gallery::poisson2d::<f64>(200).unwrap();
+        let b = Vector::random_uniform([n], 1);
+        let solution = cg(&a, &b).unwrap();
+        assert!(solution.converged());
+        let matrix = 8 * (n + 1) + (4 + 8) * a.nnz();
+        assert!(
+            runtime.peak_memory() > matrix + 4 * 8 * n,
+            "what is counted is all there is"
+        );
+        runtime.peak_memory() - matrix
+    });
+    let small_change = 64 << 10;
+    assert!(
+        peak <= 5 * 8 * n + small_change,
+        "{peak} bytes beside the matrix"
+    );
+}
+
+#[test]
+fn every_iteration_after_the_third_is_remembered() {
+    let methods: [(&str, Method); 3] = [
+        ("cg", |a, b, options| cg_with(a, b, options)),
+        ("cgs", |a, b, options| cgs_with(a, b, options)),
+        ("bicgstab", |a, b, options| bicgstab_with(a, b, options)),
+    ];
+    for (name, method) in methods {
+        for ranks in [1, 2, 3] {
+            let runs = run_ranks(ranks, &small(), |runtime| {
+                let a = gallery::poisson2d::<f64>(20).unwrap();
+                let mut new_windows = Vec::new();
+                let mut watch = |_, _| {
+                    let counters = runtime.counters();
+                    new_windows.push(counters.windows - counters.trace_hits);
+                    ControlFlow::Continue(())
+                };
+                let options = Options {
+                    monitor: Some(&mut watch),
+                    ..Options::default()
+                };
+                let b = Vector::random_uniform([400], 1);
+                let solution = method(&a, &b, options).unwrap();
+                assert!(solution.iterations > 20);
+                new_windows
+            });
+            for new_windows in runs.unwrap() {
+                let last = new_windows[new_windows.len() - 1];
+                assert_eq!(
+                    new_windows[3], last,
+                    "{name} on {ranks} ranks: {new_windows:?}"
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,586 @@
+//! The Krylov methods against dense solves, SciPy's iteration counts, and everything that makes
+//! them stop.
+
+#![expect(clippy::unwrap_used, reason = "a test fails where it panics")]
+
+use ndarray::Array2;
+use num_complex::Complex;
+use sparsefuse::dense::{Field, Real};
+use sparsefuse::kernels::{Element, random};
+use sparsefuse::prelude::*;
+use sparsefuse::solvers::Breakdown;
+use std::ops::{Add, ControlFlow};
+
+/// A Krylov method, as a value.
+type Method<T> =
+    fn(&dyn LinearOperator<T>, &Vector<T>, Options<'_, T>) -> Result<Solution<T>, Error>;
+
+fn methods<T: Field>() -> [(&'static str, Method<T>); 3] {
+    [
+        ("cg", |a, b, options| cg_with(a, b, options)),
+        ("bicgstab", |a, b, options| bicgstab_with(a, b, options)),
+        ("cgs", |a, b, options| cgs_with(a, b, options)),
+    ]
+}
+
+/// A small system, dense; the matrix is positive definite if it is Hermitian.
+struct System<T> {
+    a: Array2<T>,
+    b: Vec<T>,
+}
+
+/// A random system of which the diagonal dominates the matrix.
+fn system<T: Number>(n: usize, is_hermitian: bool, seed: u64) -> System<T> {
+    let part = |k: usize| 2.0 * random::uniform(seed, k as u64) - 1.0;
+    let number = |k: usize| {
+        Complex::new(
+            part(2 * k),
+            if T::IS_COMPLEX { part(2 * k + 1) } else { 0.0 },
+        )
+    };
+    let mut a = Array2::from_shape_fn((n, n), |(i, j)| {
+        let is_entry = random::uniform(seed + 1000, (i * n + j) as u64) < 0.4;
+        if is_entry {
+            number(i * n + j)
+        } else {
+            Complex::ZERO
+        }
+    });
+    if is_hermitian {
+        a = &a + &a.t().mapv(|value| value.conj());
+    }
+    for i in 0..n {
+        let sum: f64 = a.row(i).iter().map(|value| value.norm()).sum();
+        a[(i, i)] = Complex::new(sum + 1.0, 0.0);
+    }
+    System {
+        a: a.mapv(|value| T::from_parts(value.re, value.im)),
+        b: (0..n)
+            .map(|i| number(n * n + i))
+            .map(|b| T::from_parts(b.re, b.im))
+            .collect(),
+    }
+}
+
+/// An element type as assembly needs it.
+trait Number: Field + Add<Output = Self> {}
+impl<T: Field + Add<Output = T>> Number for T {}
+
+fn wide<T: Field>(value: T) -> Complex<f64> {
+    let (re, im) = value.parts();
+    Complex::new(re, im)
+}
+
+/// The solution by Gaussian elimination with pivoting, in double precision.
+fn dense_solve<T: Number>(system: &System<T>) -> Vec<Complex<f64>> {
+    let n = system.b.len();
+    let mut a = system.a.mapv(wide);
+    let mut x: Vec<_> = system.b.iter().map(|&b| wide(b)).collect();
+    for k in 0..n {
+        let pivot = (k..n)
+            .max_by(|&i, &j| a[(i, k)].norm().total_cmp(&a[(j, k)].norm()))
+            .unwrap();
+        x.swap(k, pivot);
+        for j in 0..n {
+            a.swap((k, j), (pivot, j));
+        }
+        for i in k + 1..n {
+            let factor = a[(i, k)] / a[(k, k)];
+            for j in k..n {
+                let product = factor * a[(k, j)];
+                a[(i, j)] -= product;
+            }
+            x[i] = x[i] - factor * x[k];
+        }
+    }
+    for k in (0..n).rev() {
+        let known: Complex<f64> = (k + 1..n).map(|j| a[(k, j)] * x[j]).sum();
+        x[k] = (x[k] - known) / a[(k, k)];
+    }
+    x
+}
+
+fn norm(x: &[Complex<f64>]) -> f64 {
+    x.iter().map(|x| x.norm_sqr()).sum::<f64>().sqrt()
+}
+
+/// Solves a system in all ways that must give the same bits, and compares with the dense solve.
+fn check_system<T: Number>(system: &System<T>, name: &str, method: Method<T>, jacobi: bool) {
+    let rtol = 100.0 * T::Real::EPSILON.to_f64();
+    let run = |ranks, fusion| {
+        let config = Config {
+            tile_len: 4,
+            cut_threshold: 1,
+            fusion,
+            ..Config::default()
+        };
+        let solved = run_ranks(ranks, &config, |_| {
+            let a = Csr::from_ndarray(system.a.view()).unwrap();
+            let b = Vector::from_slice(&system.b);
+            let preconditioner = Jacobi::new(&a).unwrap();
+            let x0 = &b * T::from_f64(0.25);
+            let options = Options {
+                rtol,
+                x0: Some(&x0),
+                preconditioner: jacobi.then_some(&preconditioner as _),
+                ..Options::default()
+            };
+            let solution = method(&a, &b, options).unwrap();
+            assert_eq!(solution.reason, StopReason::Converged, "{name}");
+            assert_eq!(solution.history.len(), solution.iterations + 1);
+            assert!(solution.relative_residual() <= rtol);
+            (solution.x.to_vec().unwrap(), solution.history)
+        });
+        solved.unwrap()
+    };
+    let (x, history) = run(1, false).remove(0);
+    for (ranks, fusion) in [(1, true), (2, true), (3, true), (5, true), (3, false)] {
+        for (found, norms) in run(ranks, fusion) {
+            assert!(
+                bits(&found) == bits(&x),
+                "{name} on {ranks} ranks, fusion {fusion}"
+            );
+            assert_eq!(norms, history, "{name} on {ranks} ranks, fusion {fusion}");
+        }
+    }
+    let expected = dense_solve(system);
+    let difference: Vec<_> = x.iter().zip(&expected).map(|(&x, y)| wide(x) - y).collect();
+    // The diagonal dominates, so the condition is at most about the largest diagonal entry.
+    let bound = 1e2 * rtol * norm(&expected);
+    assert!(
+        norm(&difference) <= bound,
+        "{name}: {} beyond {bound}",
+        norm(&difference)
+    );
+}
+
+fn bits<T: Element>(x: &[T]) -> Vec<sparsefuse::kernels::Value> {
+    x.iter().map(|x| x.to_value()).collect()
+}
+
+fn check_random_systems<T: Number>() {
+    for (seed, n) in [1, 2, 3, 9, 26].into_iter().enumerate() {
+        for (name, method) in methods::<T>() {
+            let system = system::<T>(n, name == "cg", seed as u64);
+            for jacobi in [false, true] {
+                check_system(&system, name, method, jacobi);
+            }
+        }
+    }
+}
+
+#[test]
+fn random_systems_of_real_numbers() {
+    check_random_systems::<f32>();
+    check_random_systems::<f64>();
+}
+
+#[test]
+fn random_systems_of_complex_numbers() {
+    check_random_systems::<Complex<f32>>();
+    check_random_systems::<Complex<f64>>();
+}
+
+/// Counted with SciPy 1.17.1 by a callback: `cg(A, b, rtol=1e-8, atol=0, callback=count)` and so
+/// on, where A is the matrix of the 5-point stencil on 64 by 64 points and b = A @ ones or ones.
+/// SciPy's methods have the same recurrences and the same stopping rule.
+#[test]
+fn as_many_iterations_as_scipy() {
+    let n = 64;
+    let a = gallery::poisson2d::<f64>(n).unwrap();
+    let ones = Vector::ones([n * n]);
+    let product = &a * &ones;
+    let counts = [[122usize, 119], [93, 82], [97, 100]];
+    for ((name, method), counts) in methods().into_iter().zip(counts) {
+        for (b, count) in [&product, &ones].into_iter().zip(counts) {
+            let solution = method(&a, b, Options::default()).unwrap();
+            assert!(solution.converged());
+            // Rounding moves the erratic methods by a few iterations, not conjugate gradients.
+            let most = if name == "cg" { 1 } else { 12 };
+            let found = solution.iterations;
+            assert!(
+                found.abs_diff(count) <= most,
+                "{name}: {found}, SciPy {count}"
+            );
+        }
+    }
+}
+
+fn options<'a>() -> Options<'a, f64> {
+    Options::default()
+}
+
+#[test]
+fn options_are_obeyed() {
+    let a = gallery::poisson2d::<f64>(12).unwrap();
+    let b = &a * &Vector::ones([144]);
+    let norm = b.norm2().get().unwrap();
+    for (name, method) in methods() {
+        let all = method(&a, &b, options()).unwrap();
+        assert!(all.converged(), "{name}");
+        assert_eq!(all.rhs_norm, norm);
+        assert_eq!(all.history[0], norm, "{name}: the initial residual is b");
+        assert!(all.history[all.iterations] <= 1e-8 * norm);
+        assert!(
+            all.history[..all.iterations]
+                .iter()
+                .all(|&norm_k| norm_k > 1e-8 * norm)
+        );
+
+        let absolute = Options {
+            rtol: 0.0,
+            atol: 0.5,
+            ..options()
+        };
+        let coarse = method(&a, &b, absolute).unwrap();
+        assert!(coarse.converged() && coarse.residual_norm <= 0.5, "{name}");
+        assert!(coarse.iterations < all.iterations);
+        assert_eq!(coarse.history, all.history[..=coarse.iterations], "{name}");
+
+        for most in [0, 1, 4] {
+            let limited = Options {
+                max_iter: Some(most),
+                ..options()
+            };
+            let limited = method(&a, &b, limited).unwrap();
+            assert_eq!(limited.reason, StopReason::IterationLimit, "{name}");
+            assert_eq!(limited.iterations, most);
+            assert_eq!(limited.history, all.history[..=most]);
+            let residual = (&b - &a * &limited.x).norm2().get().unwrap();
+            assert_eq!(limited.residual_norm, residual);
+        }
+
+        let solved = Options {
+            x0: Some(&all.x),
+            rtol: 1e-7,
+            ..options()
+        };
+        let again = method(&a, &b, solved).unwrap();
+        assert_eq!(
+            (again.reason, again.iterations),
+            (StopReason::Converged, 0),
+            "{name}"
+        );
+        assert_eq!(again.history.len(), 1);
+    }
+}
+
+#[test]
+fn the_monitor_sees_the_history_and_may_stop() {
+    let a = gallery::poisson2d::<f64>(12).unwrap();
+    let b = &a * &Vector::ones([144]);
+    for (name, method) in methods() {
+        let mut seen = Vec::new();
+        let mut watch = |iteration: usize, norm: f64| {
+            assert_eq!(iteration, seen.len());
+            seen.push(norm);
+            ControlFlow::Continue(())
+        };
+        let watched = Options {
+            monitor: Some(&mut watch),
+            ..options()
+        };
+        let solution = method(&a, &b, watched).unwrap();
+        assert_eq!(solution.history, seen, "{name}");
+
+        for last in [0, 3] {
+            let mut stop = |iteration, _| {
+                if iteration < last {
+                    ControlFlow::Continue(())
+                } else {
+                    ControlFlow::Break(())
+                }
+            };
+            let stopped = Options {
+                monitor: Some(&mut stop),
+                ..options()
+            };
+            let stopped = method(&a, &b, stopped).unwrap();
+            assert_eq!(
+                (stopped.reason, stopped.iterations),
+                (StopReason::Stopped, last),
+                "{name}"
+            );
+        }
+    }
+}
+
+#[test]
+fn an_operator_without_a_matrix() {
+    let n = 30;
+    let a = gallery::poisson1d::<f64>(n).unwrap();
+    let b = Vector::random_uniform([n], 5);
+    // The second difference by shifted views.
+    let stencil = MatrixFree::new(n, |x: &Vector<f64>| {
+        let mut y = x * 2.0;
+        let inner = y.slice(1..) - x.slice(..n - 1);
+        y.try_assign_slice(1.., &inner)?;
+        let inner = y.slice(..n - 1) - x.slice(1..);
+        y.try_assign_slice(..n - 1, &inner)?;
+        Ok(y)
+    });
+    for (name, method) in methods() {
+        let by_matrix = method(&a, &b, options()).unwrap();
+        let free = method(&stencil, &b, options()).unwrap();
+        assert!(by_matrix.converged() && free.converged(), "{name}");
+        let distance = (&by_matrix.x - &free.x).norm_inf().get().unwrap();
+        let size = by_matrix.x.norm_inf().get().unwrap();
+        assert!(distance < 1e-6 * size, "{name}: {distance} of {size}");
+    }
+}
+
+#[test]
+fn nothing_to_solve() {
+    for (name, method) in methods() {
+        let a = gallery::poisson1d::<f64>(9).unwrap();
+        let zero = method(&a, &Vector::zeros([9]), options()).unwrap();
+        assert_eq!(
+            (zero.reason, zero.iterations),
+            (StopReason::Converged, 0),
+            "{name}"
+        );
+        assert_eq!(zero.x.to_vec().unwrap(), [0.0; 9]);
+        assert_eq!(zero.relative_residual(), 0.0);
+
+        let empty = gallery::poisson1d::<f64>(0).unwrap();
+        let empty = method(&empty, &Vector::zeros([0]), options()).unwrap();
+        assert_eq!(
+            (empty.reason, empty.iterations),
+            (StopReason::Converged, 0),
+            "{name}"
+        );
+        assert_eq!(empty.x.len(), 0);
+
+        let one = gallery::poisson1d::<f64>(1).unwrap();
+        let one = method(&one, &Vector::from_vec(vec![6.0]), options()).unwrap();
+        assert_eq!(
+            (one.reason, one.iterations),
+            (StopReason::Converged, 1),
+            "{name}"
+        );
+        assert_eq!(one.x.to_vec().unwrap(), [3.0]);
+    }
+}
+
+/// The method's reason and iterations on a small matrix given row by row.
+fn outcome(method: Method<f64>, n: usize, rows: &[f64], b: &[f64]) -> (StopReason, usize) {
+    let a = Array2::from_shape_vec((n, n), rows.to_vec()).unwrap();
+    let a = Csr::from_ndarray(a.view()).unwrap();
+    let b = Vector::from_slice(b);
+    let solution = method(&a, &b, options()).unwrap();
+    let residual = (&b - &a * &solution.x).norm2().get().unwrap();
+    assert!(
+        solution.residual_norm == residual || !residual.is_finite(),
+        "a solution has its own residual"
+    );
+    (solution.reason, solution.iterations)
+}
+
+#[test]
+fn indefinite_matrices_stop_conjugate_gradients() {
+    let [(_, cg), ..] = methods();
+    let indefinite = (StopReason::IndefiniteMatrix, 1);
+    assert_eq!(
+        outcome(cg, 2, &[1.0, 0.0, 0.0, -2.0], &[1.0, 1.0]),
+        indefinite
+    );
+    assert_eq!(
+        outcome(cg, 2, &[-1.0, 0.0, 0.0, -2.0], &[1.0, 1.0]),
+        indefinite
+    );
+    assert_eq!(
+        outcome(cg, 2, &[0.0, 1.0, 1.0, 0.0], &[1.0, 0.0]),
+        indefinite
+    );
+    assert_eq!(outcome(cg, 2, &[0.0; 4], &[1.0, 0.0]), indefinite);
+    // It shows only after an iteration in which the positive eigenvalues prevail.
+    let mut diagonal = [0.0; 16];
+    for (i, value) in [5.0, 4.0, 3.0, -1.0].into_iter().enumerate() {
+        diagonal[5 * i] = value;
+    }
+    let later = outcome(cg, 4, &diagonal, &[1.0; 4]);
+    assert_eq!(later, (StopReason::IndefiniteMatrix, 2));
+
+    let a = gallery::poisson1d::<f64>(6).unwrap();
+    let negative = MatrixFree::new(6, |r: &Vector<f64>| Ok(-r));
+    let preconditioned = Options {
+        preconditioner: Some(&negative),
+        ..options()
+    };
+    let solution = cg_with(&a, &Vector::random_uniform([6], 1), preconditioned).unwrap();
+    assert_eq!(solution.reason, StopReason::IndefinitePreconditioner);
+}
+
+/// Systems on which, in exact arithmetic of small numbers, a divisor of the method becomes 0.
+#[test]
+fn breakdowns_are_named() {
+    let [_, (_, bicgstab), (_, cgs)] = methods();
+    let broken = |name| (StopReason::Breakdown(name), 1);
+
+    let skew = [0.0, 1.0, -1.0, 0.0];
+    assert_eq!(
+        outcome(bicgstab, 2, &skew, &[1.0, 0.0]),
+        broken(Breakdown::Sigma)
+    );
+    assert_eq!(
+        outcome(cgs, 2, &skew, &[1.0, 0.0]),
+        broken(Breakdown::Sigma)
+    );
+
+    // s = (0, -1) and A s = (-1, 0): t's = 0.
+    let shifted = [1.0, 1.0, 1.0, 0.0];
+    assert_eq!(
+        outcome(bicgstab, 2, &shifted, &[1.0, 0.0]),
+        broken(Breakdown::Omega)
+    );
+
+    // After the first iteration the residual has no component along b.
+    let orthogonal = [1.0, 0.0, 0.0, 1.0, 1.0, 1.0, 0.0, 1.0, 2.0];
+    let b = [1.0, 0.0, 0.0];
+    assert_eq!(
+        outcome(bicgstab, 3, &orthogonal, &b),
+        broken(Breakdown::Rho)
+    );
+    assert_eq!(outcome(cgs, 3, &orthogonal, &b), broken(Breakdown::Rho));
+}
+
+/// A x = b has no solution, or many: no method may claim the first or miss the second for long.
+#[test]
+fn singular_matrices() {
+    for (name, method) in methods() {
+        let diagonal = [1.0, 0.0, 0.0, 0.0, 2.0, 0.0, 0.0, 0.0, 0.0];
+        let (reason, _) = outcome(method, 3, &diagonal, &[1.0, 1.0, 0.0]);
+        assert_eq!(reason, StopReason::Converged, "{name}: b lies in the range");
+        let (reason, iterations) = outcome(method, 3, &diagonal, &[1.0, 1.0, 1.0]);
+        assert_ne!(reason, StopReason::Converged, "{name}: {iterations}");
+        assert!(iterations <= 30, "{name}");
+    }
+}
+
+#[test]
+fn what_is_not_finite_stops() {
+    let n = 9;
+    let a = gallery::poisson1d::<f64>(n).unwrap();
+    for bad in [f64::NAN, f64::INFINITY] {
+        let b = Vector::from_fn([n], |[i]| if i == 4 { bad } else { 1.0 });
+        let poisoned = a.with_values(&Vector::ones([a.nnz()]) * bad).unwrap();
+        for (name, method) in methods() {
+            let solution = method(&a, &b, options()).unwrap();
+            assert_eq!(
+                (solution.reason, solution.iterations),
+                (StopReason::NotFinite, 0),
+                "{name}"
+            );
+            let solution = method(&poisoned, &Vector::ones([n]), options()).unwrap();
+            assert_eq!(solution.reason, StopReason::NotFinite, "{name}");
+            assert!(solution.iterations <= 1);
+        }
+    }
+}
+
+#[test]
+fn tolerances_below_rounding_end_in_stagnation() {
+    let a = gallery::poisson2d::<f64>(12).unwrap();
+    let b = Vector::random_normal([144], 3);
+    for (name, method) in methods() {
+        for rtol in [1e-17, 1e-20] {
+            let strict = Options { rtol, ..options() };
+            let solution = method(&a, &b, strict).unwrap();
+            assert_eq!(solution.reason, StopReason::Stagnation, "{name} {rtol}");
+            assert!(solution.relative_residual() < 1e-13, "{name}");
+            assert!(solution.relative_residual() > rtol);
+            assert!(solution.iterations < 400, "{name}: {}", solution.iterations);
+        }
+        let exact = Options {
+            rtol: 0.0,
+            ..options()
+        };
+        let solution = method(&a, &b, exact).unwrap();
+        assert_ne!(solution.reason, StopReason::Converged, "{name}");
+        assert!(
+            solution.relative_residual() < 1e-12,
+            "{name} {}",
+            solution.reason
+        );
+    }
+}
+
+/// Close to the limit of rounding the recurrence claims too much, and restarts make it true.
+#[test]
+fn convergence_is_claimed_of_the_true_residual() {
+    let a = gallery::poisson1d::<f32>(200).unwrap();
+    let b = Vector::<f32>::random_normal([200], 3);
+    for (name, method) in methods() {
+        let options = Options {
+            rtol: 1e-5,
+            ..Options::default()
+        };
+        let solution = method(&a, &b, options).unwrap();
+        let squares = (&b - &a * &solution.x).sum_of_squares().get().unwrap();
+        assert_eq!(solution.residual_norm, f64::from(squares).sqrt(), "{name}");
+        assert_eq!(
+            solution.converged(),
+            solution.relative_residual() <= 1e-5,
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let a = gallery::poisson1d::<f64>(5).unwrap();
+    let b = Vector::<f64>::ones([5]);
+    let wide = Csr::<f64>::new(2, 3, vec![0, 0, 0], vec![], vec![]).unwrap();
+    let short = Vector::<f64>::ones([4]);
+    let small = Jacobi::new(&gallery::poisson1d::<f64>(4).unwrap()).unwrap();
+    for (name, method) in methods() {
+        let refused = |a: &Csr<f64>, b: &Vector<f64>, options, message: &str| {
+            let error = method(a, b, options).unwrap_err();
+            assert_eq!(error.to_string(), format!("{name}: expected {message}"));
+        };
+        refused(&wide, &short, options(), "a shape of (2, 2), found (2, 3)");
+        refused(&a, &short, options(), "a shape of (5), found (4)");
+        let x0 = Options {
+            x0: Some(&short),
+            ..options()
+        };
+        refused(&a, &b, x0, "a shape of (5), found (4)");
+        let preconditioner = Options {
+            preconditioner: Some(&small),
+            ..options()
+        };
+        refused(&a, &b, preconditioner, "a shape of (5, 5), found (4, 4)");
+        let negative = Options {
+            rtol: -1.0,
+            ..options()
+        };
+        refused(&a, &b, negative, "rtol to be 0 or more, found -1");
+        let unknown = Options {
+            atol: f64::NAN,
+            ..options()
+        };
+        refused(&a, &b, unknown, "atol to be 0 or more, found NaN");
+    }
+    let error = Jacobi::new(&wide).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "jacobi: expected a shape of (2, 2), found (2, 3)"
+    );
+    let shrinking = MatrixFree::new(5, |x: &Vector<f64>| Ok(x.slice(1..)));
+    let error = cg(&shrinking, &b).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "apply: expected a shape of (5), found (4)"
+    );
+}
+
+#[test]
+fn jacobi_divides_by_the_diagonal() {
+    // Rows without a diagonal entry, or with 0 there, stay as they are.
+    let a = ndarray::array![[4.0, 1.0, 0.0], [1.0, 0.0, 2.0], [0.0, 1.0, -2.0]];
+    let a = Csr::from_ndarray(a.view()).unwrap();
+    let z = Jacobi::new(&a)
+        .unwrap()
+        .apply(&Vector::from_vec(vec![2.0, 3.0, 5.0]));
+    assert_eq!(z.unwrap().to_vec().unwrap(), [0.5, 3.0, -2.5]);
+}
