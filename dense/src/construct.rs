@@ -30,6 +30,7 @@ impl<T: Element, const D: usize> Array<T, D> {
     /// ```
     #[must_use]
     pub fn from_fn(shape: [usize; D], mut element: impl FnMut([usize; D]) -> T) -> Self {
+        expect(check_len("from_fn", Shape::new(&shape)));
         let len = shape.iter().product();
         let elements = (0..len).map(|flat| {
             let (mut index, mut rest) = ([0; D], flat);

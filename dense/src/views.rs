@@ -6,7 +6,7 @@
 
 use crate::array::{Array, Vector};
 use crate::bodies::{self, Operation, Target};
-use crate::operand::{ArrayOperand, Kind, Origin, Source, expect};
+use crate::operand::{ArrayOperand, Kind, Origin, Source, check_len, expect};
 use crate::slices::{Slice, Slices};
 use sparsefuse_kernels::Element;
 use sparsefuse_runtime::{Error, Shape, TaskArg, View};
@@ -66,7 +66,9 @@ impl<T: Element, const D: usize> Array<T, D> {
     ///
     /// If a dimension has neither length 1 nor the length asked for.
     pub fn broadcast_to<const E: usize>(&self, shape: [usize; E]) -> Result<Array<T, E>, Error> {
-        self.seen(|view| view.broadcast_to(Shape::new(&shape)))
+        let shape = Shape::new(&shape);
+        check_len("broadcast", shape)?;
+        self.seen(|view| view.broadcast_to(shape))
     }
 
     /// The same elements, row-major, in another shape. A copy on the host: executes what has been

@@ -5,6 +5,7 @@
 
 use crate::error::Error;
 use sparsefuse_kernels::isa::Isa;
+use std::env::VarError;
 
 /// The settings of a runtime. `Config::default()` suits most programs; tests force small tiles and
 /// many pieces.
@@ -118,8 +119,12 @@ fn read<T>(
     parse: impl Fn(&str) -> Option<T>,
 ) -> Result<Option<T>, Error> {
     #[expect(clippy::disallowed_methods, reason = "this is the module that may")]
-    let Ok(text) = std::env::var(name) else {
-        return Ok(None);
+    let text = match std::env::var(name) {
+        Ok(text) => text,
+        Err(VarError::NotPresent) => return Ok(None),
+        Err(VarError::NotUnicode(text)) => {
+            return Err(Error::argument(name, expected, format!("{text:?}")));
+        }
     };
     match parse(&text) {
         Some(value) => Ok(Some(value)),

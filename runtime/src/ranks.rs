@@ -40,12 +40,22 @@ pub fn run_ranks<R: Send>(
         let threads: Vec<_> = runtimes
             .into_iter()
             .map(|runtime| {
-                scope.spawn(move || {
+                let thread = std::thread::Builder::new();
+                thread.spawn_scoped(scope, move || {
                     let _abandon = AbandonOnPanic(&runtime);
                     runtime.enter(|| program(&runtime))
                 })
             })
             .collect();
+        // A rank whose thread could not be had has left, so the others end; then they are joined.
+        let threads: Result<Vec<_>, _> = threads.into_iter().collect();
+        let threads = threads.map_err(|error| {
+            Error::argument(
+                "ranks",
+                "as many threads as the system grants",
+                error.to_string(),
+            )
+        })?;
         let results: Vec<_> = threads.into_iter().map(|thread| thread.join()).collect();
         let mut values = Vec::with_capacity(ranks);
         for (rank, result) in results.into_iter().enumerate() {

@@ -183,7 +183,7 @@ pub(crate) fn analyse(
 fn slots(window: &Window) -> Vec<Slot> {
     let stores = window.stores.iter().zip(&window.initial).zip(window.held());
     stores
-        .map(|((store, &partition), is_held)| Slot {
+        .map(|((store, &partition), &is_held)| Slot {
             shape: store.shape(),
             dtype: store.dtype(),
             is_held,

@@ -26,6 +26,8 @@ pub(crate) struct Window {
     pub(crate) stores: Vec<Arc<Store>>,
     /// The partition that each store had when it entered; `None` if nothing had written it.
     pub(crate) initial: Vec<Option<Partition>>,
+    /// What [`Window::held`] gives.
+    held: Vec<bool>,
     key: Vec<u64>,
 }
 
@@ -55,6 +57,7 @@ impl Window {
             params: Vec::new(),
             stores: Vec::new(),
             initial: Vec::new(),
+            held: Vec::new(),
             key: Vec::new(),
         }
     }
@@ -142,17 +145,15 @@ impl Window {
         slot
     }
 
-    /// Whether the program holds the store of each slot, and not only the window.
-    pub(crate) fn held(&self) -> impl Iterator<Item = bool> {
-        self.stores.iter().map(|store| Arc::strong_count(store) > 1)
-    }
-
     /// The window's key: what it does, up to the names of its stores and the values of its
-    /// parameters.
+    /// parameters. This is the moment that decides which stores the program holds; other threads
+    /// may drop their handles at any time, so nobody counts a second time.
     pub(crate) fn key(&mut self) -> &[u64] {
         let mut word = 1;
-        for slot in 0..self.stores.len() {
-            let is_held = Arc::strong_count(&self.stores[slot]) > 1;
+        self.held.clear();
+        for store in &self.stores {
+            let is_held = Arc::strong_count(store) > 1;
+            self.held.push(is_held);
             word = word << 1 | u64::from(is_held);
             if word >> 63 == 1 {
                 self.key.push(word);
@@ -161,6 +162,12 @@ impl Window {
         }
         self.key.push(word);
         &self.key
+    }
+
+    /// Whether the program held the store of each slot, and not only the window, when the key was
+    /// made.
+    pub(crate) fn held(&self) -> &[bool] {
+        &self.held
     }
 
     /// Forgets all tasks; stores that nobody else holds are dropped.

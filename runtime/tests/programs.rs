@@ -544,3 +544,25 @@ fn explain_tells_tasks_partitions_groups_kernels_and_schedule() {
     .unwrap();
     assert_eq!(texts[0], EXPLAINED);
 }
+
+#[test]
+fn threads_that_share_a_runtime_do_not_disturb_each_other() {
+    let runtime = Runtime::new(Config::default()).unwrap();
+    let bodies = bodies();
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let (runtime, bodies) = (&runtime, &bodies);
+            scope.spawn(move || {
+                let x = vector(runtime, ramp(20, f64::from(thread)));
+                let one = [1.0f64.to_value()];
+                for _ in 0..500 {
+                    let y = issue(&bodies.axpy, x.shape(), &[&x, &x], &one);
+                    let z = issue(&bodies.axpy, x.shape(), &[&y, &x], &one);
+                    drop(y);
+                    let z = runtime.read::<f64>(&z, None).unwrap();
+                    assert_eq!(z[3], 3.0 * ramp(20, f64::from(thread))[3]);
+                }
+            });
+        }
+    });
+}

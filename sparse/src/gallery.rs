@@ -103,9 +103,15 @@ pub fn banded<T: Field>(n: usize, diagonals: usize) -> Result<Csr<T>, Error> {
 ///
 /// # Errors
 ///
-/// If the matrix is too large for 32-bit indices.
+/// If a row is to have more entries than columns (65536, if there are fewer), or the matrix is too
+/// large for 32-bit indices.
 pub fn random<T: Field>(n: usize, per_row: usize, seed: u64) -> Result<Csr<T>, Error> {
     assemble::check_shape("random", n, n)?;
+    let most = n.max(1 << 16);
+    if per_row > most {
+        let expected = format!("at most {most} entries for each row");
+        return Err(Error::argument("random", expected, per_row.to_string()));
+    }
     Csr::from_rows(n, n, |rows| {
         let mut local = LocalRows::with_capacity(rows.len(), rows.len() * (per_row.min(n) + 1));
         let mut entries: Vec<(u32, f64)> = Vec::with_capacity(per_row + 1);

@@ -138,3 +138,13 @@ fn handles_can_be_sent_and_shared() {
     sent_and_shared::<Array<f64, 2>>();
     sent_and_shared::<Scalar<bool>>();
 }
+
+#[test]
+fn shapes_beyond_counting_are_refused() {
+    let one = Vector::<f64>::ones([1]);
+    let error = one.broadcast_to([1usize << 62, 4]).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "broadcast: expected a shape whose elements memory can hold, found (4611686018427387904, 4)"
+    );
+}

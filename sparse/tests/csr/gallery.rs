@@ -141,3 +141,15 @@ fn sizes_beyond_the_indices_are_refused() {
         assert!(message.contains(expected), "{message}");
     }
 }
+
+#[test]
+fn rows_longer_than_the_matrix_is_wide_are_refused() {
+    let error = gallery::random::<f64>(10, usize::MAX, 1).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        format!(
+            "random: expected at most 65536 entries for each row, found {}",
+            usize::MAX
+        )
+    );
+}
