@@ -5,9 +5,11 @@
 //! `kernel, N rows` contains NAME. Each figure is the best of several batches.
 #![expect(unsafe_code, reason = "binds kernels to memory of this program")]
 
+use sparsefuse_kernels::packed::{PackedStructure, PackedValues, PlainRows, Words};
 use sparsefuse_kernels::{
     ArgId, ArgKind, BinaryOp, DType, Extent, Inst, Kernel, KernelBuilder, Launch, Layout, Operand,
-    Part, Program, ReduceOp, Settings, Structure, UnaryOp, ValueId, Workers, reduce::Partial,
+    Packed, Part, Program, ReduceOp, Settings, Structure, UnaryOp, ValueId, Workers,
+    reduce::Partial,
 };
 use std::time::{Duration, Instant};
 
@@ -35,7 +37,11 @@ fn main() {
         for fused in [false, true] {
             let name = if fused { "spmv + dot" } else { "spmv" };
             if format!("{name}, {} rows", side * side).contains(&filter) {
-                workers.iter().for_each(|w| stencil(name, side, fused, w));
+                for form in [Form::Plain, Form::Stencil, Form::Diagonals] {
+                    workers
+                        .iter()
+                        .for_each(|w| stencil(name, side, fused, form, w));
+                }
             }
         }
     }
@@ -209,16 +215,29 @@ fn vectors(name: &str, kernel: &Kernel, bytes: usize, n: usize, workers: &Worker
     report(name, kernel, &operands, n, bytes as f64, workers);
 }
 
+/// How the matrix is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Plain,
+    Stencil,
+    Diagonals,
+}
+
 /// `z = A x`, and the dot product of `z` and `x` in the same pass.
-fn stencil(name: &str, side: usize, fused: bool, workers: &Workers) {
+fn stencil(name: &str, side: usize, fused: bool, form: Form, workers: &Workers) {
     let n = side * side;
+    let name = &format!("{name}, {form:?}");
     let (mut pos, mut crd, mut vals) = (vec![0u64], Vec::<u32>::new(), Vec::new());
     for row in 0..n {
         let (i, j) = (row / side, row % side);
         let mut entry = |exists: bool, column: usize, value: f64| {
             if exists {
                 crd.push(column as u32);
-                vals.push(value);
+                vals.push(if form == Form::Diagonals {
+                    value + row as f64
+                } else {
+                    value
+                });
             }
         };
         entry(i > 0, row.wrapping_sub(side), -1.0);
@@ -237,15 +256,37 @@ fn stencil(name: &str, side: usize, fused: bool, workers: &Workers) {
         };
         n.div_ceil(1024)
     ];
+    let plain = PlainRows {
+        pos: &pos,
+        crd: &crd,
+        own_len: n,
+    };
+    let words: Vec<u64> = vals.iter().map(|value: &f64| value.to_bits()).collect();
+    let structure = PackedStructure::plan(plain, workers);
+    let mut columns = vec![0; structure.column_bytes()];
+    structure.fill_columns(plain, &mut columns, workers);
+    let values = PackedValues::plan(&structure, plain, Words::Eight(&words), workers);
+    let mut data = vec![0; values.bytes()];
+    values.fill(&structure, plain, Words::Eight(&words), &mut data, workers);
+    let entries = match form {
+        Form::Plain => Operand::Entries {
+            data: vals.as_ptr().cast(),
+        },
+        Form::Stencil | Form::Diagonals => Operand::Packed(Packed {
+            structure: &raw const structure,
+            values: &raw const values,
+            columns: columns.as_ptr(),
+            data: data.as_ptr(),
+        }),
+    };
     let operands = [
         Operand::Structure(Structure {
             pos: pos.as_ptr(),
             crd: crd.as_ptr(),
             rows: n,
+            entries: crd.len(),
         }),
-        Operand::Entries {
-            data: vals.as_ptr().cast(),
-        },
+        entries,
         Operand::Gather {
             own: x.as_ptr().cast(),
             own_len: n,

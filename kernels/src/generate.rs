@@ -169,6 +169,7 @@ impl Case {
                     pos: self.structures[number].0.as_ptr(),
                     crd: self.structures[number].1.as_ptr(),
                     rows: self.domains[domain].len as usize,
+                    entries: self.structures[number].1.len(),
                 }),
                 Binding::DenseRows {
                     columns,

@@ -5,6 +5,7 @@
 //! compared with each other.
 
 use crate::element::Value;
+use crate::packed::{PackedStructure, PackedValues};
 use crate::reduce::Partial;
 
 /// The rows of one domain that this piece holds: flat, row-major indices.
@@ -110,6 +111,9 @@ pub enum Operand {
         /// The entry at `pos[0]`.
         data: *const u8,
     },
+    /// For `Entries`, in place of them: the matrix in packed form. The product does not read the
+    /// `Structure` operand then.
+    Packed(Packed),
     /// For `Structure`.
     Structure(Structure),
     /// For `DenseRows`.
@@ -135,6 +139,21 @@ pub struct Structure {
     pub crd: *const u32,
     /// The number of rows.
     pub rows: usize,
+    /// The number of entries.
+    pub entries: usize,
+}
+
+/// A piece of a sparse matrix in packed form: see [`crate::packed`].
+#[derive(Clone, Copy, Debug)]
+pub struct Packed {
+    /// Where the rows have their entries.
+    pub structure: *const PackedStructure,
+    /// Which forms the rows have, for the values of the moment.
+    pub values: *const PackedValues,
+    /// What [`PackedStructure::fill_columns`] has filled.
+    pub columns: *const u8,
+    /// What [`PackedValues::fill`] has filled.
+    pub data: *const u8,
 }
 
 /// All bindings of one run of a kernel.

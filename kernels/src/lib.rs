@@ -13,6 +13,7 @@ pub mod isa;
 pub mod launch;
 mod math;
 mod ops;
+pub mod packed;
 pub mod passes;
 pub mod random;
 pub mod reduce;
@@ -29,5 +30,5 @@ pub use ir::{
     UnaryOp, ValueId,
 };
 pub use isa::Isa;
-pub use launch::{Extent, Launch, Layout, Operand, Structure};
+pub use launch::{Extent, Launch, Layout, Operand, Packed, Structure};
 pub use workers::Workers;

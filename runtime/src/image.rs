@@ -147,6 +147,7 @@ impl Piece {
             pos,
             crd,
             rows: self.rows.len(),
+            entries: self.entries.len(),
         }
     }
 

@@ -15,6 +15,7 @@
 
 use super::lanes::Reduction;
 use super::loops::MapLoop;
+use super::packed::{PackedLoop, packed_sum};
 use super::rows::{RowReduction, RowSumLoop, row_sum};
 use super::table::{self, Entry};
 use crate::element::DType;
@@ -74,6 +75,8 @@ pub(super) enum Step {
     /// A product with a sparse matrix.
     RowSum {
         run: PerIsa<RowSumLoop>,
+        /// For packed entries, where their type has such.
+        packed: Option<PerIsa<PackedLoop>>,
         structure: ArgId,
         entries: ArgId,
         x: ArgId,
@@ -131,7 +134,7 @@ enum Op {
     Map(PerIsa<MapLoop>, [Operand; 3]),
     Index,
     Load(ArgId, usize),
-    RowSum(PerIsa<RowSumLoop>, [ArgId; 3]),
+    RowSum(DType, [ArgId; 3]),
     RowReduce(RowReduction, ArgId, Option<ArgId>),
     Store(ArgId, usize, Operand),
     Reduce(usize, Operand),
@@ -219,8 +222,8 @@ impl Lowered {
                 entries,
                 x,
             } => {
-                let run = row_sum(kernel.args[entries as usize].dtype);
-                self.define(Op::RowSum(run, [structure, entries, x]), size(entries))
+                let dtype = kernel.args[entries as usize].dtype;
+                self.define(Op::RowSum(dtype, [structure, entries, x]), size(entries))
             }
             Inst::RowReduce { op, matrix, x } => {
                 let dtype = kernel.args[matrix as usize].dtype;
@@ -446,8 +449,9 @@ impl Op {
             },
             Self::Index => Step::Index { out },
             Self::Load(arg, size) => Step::Load { arg, size, out },
-            Self::RowSum(run, [structure, entries, x]) => Step::RowSum {
-                run,
+            Self::RowSum(dtype, [structure, entries, x]) => Step::RowSum {
+                run: row_sum(dtype),
+                packed: packed_sum(dtype),
                 structure,
                 entries,
                 x,

@@ -24,6 +24,7 @@
 mod compile;
 mod lanes;
 mod loops;
+mod packed;
 mod rows;
 mod run;
 mod steps;

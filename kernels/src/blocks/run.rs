@@ -16,6 +16,7 @@ use super::{Part, Settings};
 use crate::element::Value;
 use crate::isa::Isa;
 use crate::launch::{Extent, Launch, Layout, Operand};
+use crate::packed::WINDOW;
 use crate::workers::Workers;
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
@@ -23,6 +24,8 @@ use std::ops::Range;
 /// The granularity at which rows are divided where tiles do not matter: whole cache lines of every
 /// element type.
 const UNIT: usize = 64;
+/// The granularity of blocks: whole windows of packed pieces.
+const BLOCK_UNIT: usize = WINDOW;
 
 /// Runs a loop.
 ///
@@ -133,6 +136,7 @@ impl Array {
             | Operand::Reduction { .. }
             | Operand::Gather { .. }
             | Operand::Entries { .. }
+            | Operand::Packed(_)
             | Operand::Structure(_)
             | Operand::DenseRows { .. } => (std::ptr::null_mut(), Layout::contiguous(0)),
         };
@@ -234,7 +238,7 @@ fn block_len(
         return run.next_multiple_of(UNIT);
     }
     let n_blocks = run.div_ceil(longest);
-    run.div_ceil(n_blocks).next_multiple_of(UNIT)
+    run.div_ceil(n_blocks).next_multiple_of(BLOCK_UNIT)
 }
 
 /// One run of a loop, as all its threads see it.
@@ -275,8 +279,7 @@ impl Run<'_> {
                 Step::RowSum { structure, .. } => {
                     if let Operand::Structure(structure) = self.launch.operands[structure as usize]
                     {
-                        // SAFETY: `Program::run` asks for `rows + 1` positions.
-                        entries += unsafe { *structure.pos.add(structure.rows) - *structure.pos };
+                        entries += structure.entries;
                     }
                 }
                 Step::RowReduce { matrix, .. } => {
@@ -293,7 +296,7 @@ impl Run<'_> {
                 | Step::Reduce { .. } => {}
             }
         }
-        rows.count() * per_row + entries as usize
+        rows.count() * per_row + entries
     }
 }
 

@@ -6,6 +6,7 @@
 
 use super::compile::{Slot, SlotId, Step};
 use super::loops::{CHUNK, Input};
+use super::packed::PackedRows;
 use super::rows::{DenseRows, RowReduction, SparseRows};
 use super::run::{Run, Worker, buffer};
 use super::strided::{copy_run, gather, scatter};
@@ -14,7 +15,7 @@ use crate::ir::ArgId;
 use crate::launch::{Operand, Structure};
 
 /// The entries of a matrix from which on it is taken to come from beyond the L2 cache.
-const LARGE: u64 = 150_000;
+const LARGE: usize = 150_000;
 
 /// Where the rows of a slot lie.
 #[derive(Clone, Copy, Debug)]
@@ -77,13 +78,20 @@ impl Worker<'_> {
                     }
                     Step::RowSum {
                         run: row_sum,
+                        packed,
                         structure,
                         entries,
                         x,
                         out,
                     } => {
-                        let rows = run.sparse_rows([structure, entries, x], first, n);
-                        row_sum.get(run.isa)(&rows, of(out).at(first));
+                        let out = of(out).at(first);
+                        match run.packed_rows([entries, x], first, n).zip(packed) {
+                            Some((rows, packed)) => packed.get(run.isa)(&rows, out),
+                            None => {
+                                let rows = run.sparse_rows([structure, entries, x], first, n);
+                                row_sum.get(run.isa)(&rows, out);
+                            }
+                        }
                     }
                     Step::RowReduce {
                         reduce,
@@ -236,10 +244,50 @@ impl Run<'_> {
         }
     }
 
+    /// The rows of a matrix in packed form; `None` if it is in plain form.
+    unsafe fn packed_rows(
+        &self,
+        args: [ArgId; 2],
+        first: usize,
+        n: usize,
+    ) -> Option<PackedRows<'_>> {
+        let [entries, x] = args.map(|arg| self.launch.operands[arg as usize]);
+        let (
+            Operand::Packed(packed),
+            Operand::Gather {
+                own,
+                own_len,
+                ghosts,
+            },
+        ) = (entries, x)
+        else {
+            return None;
+        };
+        // SAFETY: the caller promises what the operand points to.
+        let (structure, values) = unsafe { (&*packed.structure, &*packed.values) };
+        Some(PackedRows {
+            structure,
+            values,
+            columns: packed.columns,
+            data: packed.data,
+            first,
+            n,
+            own,
+            own_len,
+            ghosts,
+        })
+    }
+
     unsafe fn sparse_rows(&self, args: [ArgId; 3], first: usize, n: usize) -> SparseRows {
         let [structure, entries, x] = args;
         let operand = |arg: ArgId| self.launch.operands[arg as usize];
-        let Operand::Structure(Structure { pos, crd, rows }) = operand(structure) else {
+        let Operand::Structure(Structure {
+            pos,
+            crd,
+            entries: n_entries,
+            ..
+        }) = operand(structure)
+        else {
             misbound(structure, "structure")
         };
         let Operand::Entries { data } = operand(entries) else {
@@ -254,7 +302,7 @@ impl Run<'_> {
             misbound(x, "gather")
         };
         // SAFETY: the structure has `rows + 1` positions.
-        let (base, end, pos) = unsafe { (*pos, *pos.add(rows), pos.add(first)) };
+        let (base, pos) = unsafe { (*pos, pos.add(first)) };
         SparseRows {
             n,
             pos,
@@ -264,7 +312,7 @@ impl Run<'_> {
             own,
             own_len,
             ghosts,
-            is_large: end - base > LARGE,
+            is_large: n_entries > LARGE,
         }
     }
 

@@ -405,6 +405,7 @@ fn every_row_sum_equals_the_reference() {
                         pos: pos.as_ptr(),
                         crd: crd.as_ptr(),
                         rows,
+                        entries: crd.len(),
                     }),
                     Operand::Entries {
                         data: entries.words.as_ptr().cast(),

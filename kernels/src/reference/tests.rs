@@ -77,6 +77,7 @@ fn loops_run_in_sequence() {
             pos: [0, 1, 2].as_ptr(),
             crd: [1, 0].as_ptr(),
             rows: 2,
+            entries: 2,
         }),
         Operand::Entries {
             data: [10.0, 100.0].as_ptr().cast(),
@@ -141,6 +142,7 @@ fn row_sum_fuses_in_the_order_of_storage_and_reads_ghosts() {
             pos: pos.as_ptr(),
             crd: crd.as_ptr(),
             rows: 3,
+            entries: 4,
         }),
         Operand::Entries {
             data: entries.as_ptr().cast(),

@@ -1,0 +1,451 @@
+//! Products with packed pieces: the loops for stencils, diagonals and windows.
+//!
+//! All of them sum a row in the order of its entries, one fused multiply-add each, starting from
+//! zero, and compute several rows side by side.
+#![expect(
+    unsafe_code,
+    reason = "reads the matrix and x through pointers of the launch"
+)]
+
+use super::rows::prefetch;
+use crate::element::DType;
+use crate::isa::{PerIsa, per_isa};
+use crate::ops::NumericOps;
+use crate::packed::{
+    Form, GROUP, PART, PackedStructure, PackedValues, Pattern, ValuesPart, WINDOW, Width, Window,
+};
+use num_complex::Complex;
+use std::ops::Range;
+
+/// Rows of a stencil that are computed side by side, where there are as many.
+const WIDE: usize = 32;
+
+/// The rows of a packed piece that one call multiplies.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PackedRows<'a> {
+    pub(super) structure: &'a PackedStructure,
+    pub(super) values: &'a PackedValues,
+    pub(super) columns: *const u8,
+    pub(super) data: *const u8,
+    /// The first row of the piece, and the number of rows.
+    pub(super) first: usize,
+    pub(super) n: usize,
+    /// The elements of `x` with indices below `own_len`.
+    pub(super) own: *const u8,
+    pub(super) own_len: usize,
+    /// The others; null if there are none.
+    pub(super) ghosts: *const u8,
+}
+
+/// Writes the row sums of a packed matrix to `out`.
+///
+/// # Safety
+/// The pieces' arrays must be those that the plans of structure and values have filled, `own` and
+/// `ghosts` readable at every column of these rows, `out` writable as `n` elements, and the
+/// instruction set available.
+pub(super) type PackedLoop = unsafe fn(rows: &PackedRows<'_>, out: *mut u8);
+
+/// The loop of [`crate::Inst::RowSum`] for packed pieces, where there are such.
+pub(super) fn packed_sum(dtype: DType) -> Option<PerIsa<PackedLoop>> {
+    match dtype {
+        DType::F32 => Some(packed_loop::<f32>()),
+        DType::F64 => Some(packed_loop::<f64>()),
+        DType::ComplexF32 => Some(packed_loop::<Complex<f32>>()),
+        DType::ComplexF64 => Some(packed_loop::<Complex<f64>>()),
+        DType::I32 | DType::I64 | DType::U32 | DType::U64 | DType::Bool => None,
+    }
+}
+
+per_isa!(fn packed_loop<T: NumericOps>(rows: &PackedRows<'_>, out: *mut u8) = sum_packed);
+
+#[inline(always)]
+unsafe fn sum_packed<T: NumericOps>(rows: &PackedRows<'_>, out: *mut u8) {
+    let end = rows.first + rows.n;
+    let mut row = rows.first;
+    while row < end {
+        let number = row / PART;
+        let part_end = ((number + 1) * PART).min(end);
+        let part = PackedPart::<T> {
+            rows,
+            number,
+            values: &rows.values.parts[number],
+            out: out.cast::<T>().wrapping_add(row - rows.first),
+        };
+        let range = row - number * PART..part_end - number * PART;
+        // SAFETY: forwarded; the rows are some of this part.
+        unsafe { part.sum(range) };
+        row = part_end;
+    }
+}
+
+/// The rows of one part; `out` belongs to the first of them.
+struct PackedPart<'a, T> {
+    rows: &'a PackedRows<'a>,
+    number: usize,
+    values: &'a ValuesPart,
+    out: *mut T,
+}
+
+impl<T: NumericOps> PackedPart<'_, T> {
+    #[inline(always)]
+    unsafe fn sum(&self, range: Range<usize>) {
+        let mut number = self.values.index[range.start / WINDOW] as usize;
+        let mut row = range.start;
+        while row < range.end {
+            let segment = self.values.segments[number];
+            let (first, end) = (
+                segment.first as usize,
+                (segment.first + segment.len) as usize,
+            );
+            number += 1;
+            if end <= row {
+                continue;
+            }
+            let last = end.min(range.end);
+            let out = self.out.wrapping_add(row - range.start);
+            // SAFETY: forwarded; rows `row..last` are of this segment.
+            unsafe {
+                match segment.form {
+                    Form::Stencil { pattern, values } => {
+                        self.stencil(pattern, values, row..last, out);
+                    }
+                    Form::Diagonals { pattern, values } => {
+                        self.diagonals(pattern, values, (first, end), row..last, out);
+                    }
+                    Form::Window { number, values } => {
+                        self.window(number, values, first, row..last, out);
+                    }
+                }
+            }
+            row = last;
+        }
+    }
+
+    /// `x` of the diagonal at a row of the part.
+    #[inline(always)]
+    fn x_at(&self, row: usize) -> *const T {
+        self.rows
+            .own
+            .cast::<T>()
+            .wrapping_add(self.number * PART + row)
+    }
+
+    #[inline(always)]
+    fn offsets(&self, pattern: Pattern) -> &[i32] {
+        self.rows.structure.offsets(self.number, pattern)
+    }
+
+    #[inline(always)]
+    unsafe fn stencil(&self, pattern: Pattern, values: u32, rows: Range<usize>, out: *mut T) {
+        let stencil = Stencil {
+            offsets: self.offsets(pattern),
+            values: self
+                .values
+                .stencils
+                .as_ptr()
+                .cast::<T>()
+                .wrapping_add(values as usize),
+        };
+        let (n, x) = (rows.len(), self.x_at(rows.start));
+        // SAFETY: the rows `i..i + W` are before `n`; overlapping chunks write the same twice.
+        unsafe {
+            let mut i = 0;
+            while i + WIDE <= n {
+                stencil.chunk::<WIDE>(x.wrapping_add(i), out.add(i));
+                i += WIDE;
+            }
+            while i + GROUP <= n {
+                stencil.chunk::<GROUP>(x.wrapping_add(i), out.add(i));
+                i += GROUP;
+            }
+            if i < n && n >= GROUP {
+                i = n - GROUP;
+                stencil.chunk::<GROUP>(x.wrapping_add(i), out.add(i));
+            } else {
+                while i < n {
+                    stencil.chunk::<1>(x.wrapping_add(i), out.add(i));
+                    i += 1;
+                }
+            }
+        }
+    }
+
+    /// Rows of the diagonals of the rows `(first, end)`.
+    #[inline(always)]
+    unsafe fn diagonals(
+        &self,
+        pattern: Pattern,
+        values: usize,
+        (first, end): (usize, usize),
+        rows: Range<usize>,
+        out: *mut T,
+    ) {
+        let offsets = self.offsets(pattern);
+        let (mut row, mut out) = (rows.start, out);
+        while row < rows.end {
+            let group = row - row % GROUP;
+            let (from, to) = (group.max(first), (group + GROUP).min(end));
+            let at = values + (from - first) * offsets.len();
+            let n = to.min(rows.end) - row;
+            let x = self.x_at(from);
+            // SAFETY: the group's rows `from..to` are of this segment, and so are their values;
+            // rows `row..row + n` are those asked for.
+            unsafe {
+                let sums = match to - from {
+                    GROUP => self.full_group(offsets, at, x),
+                    width => self.partial_group(offsets, at, x, width),
+                };
+                if n == GROUP {
+                    out.cast::<[T; GROUP]>().write_unaligned(sums);
+                } else {
+                    for (i, sum) in sums[row - from..row - from + n].iter().enumerate() {
+                        out.add(i).write_unaligned(*sum);
+                    }
+                }
+            }
+            (row, out) = (row + n, out.wrapping_add(n));
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn full_group(&self, offsets: &[i32], at: usize, x: *const T) -> [T; GROUP] {
+        let mut sums = [T::ZERO; GROUP];
+        let stored = self.stored();
+        stored.prefetch(at);
+        for (k, &offset) in offsets.iter().enumerate() {
+            // SAFETY: the caller promises eight rows, their values and their columns.
+            let (values, xs) = unsafe {
+                (
+                    stored.eight(at + k * GROUP),
+                    x.offset(offset as isize)
+                        .cast::<[T; GROUP]>()
+                        .read_unaligned(),
+                )
+            };
+            sums = std::array::from_fn(|l| values[l].mul_add(xs[l], sums[l]));
+        }
+        sums
+    }
+
+    #[inline(always)]
+    unsafe fn partial_group(
+        &self,
+        offsets: &[i32],
+        at: usize,
+        x: *const T,
+        width: usize,
+    ) -> [T; GROUP] {
+        let mut sums = [T::ZERO; GROUP];
+        let stored = self.stored();
+        for (k, &offset) in offsets.iter().enumerate() {
+            for (l, sum) in sums[..width].iter_mut().enumerate() {
+                // SAFETY: the caller promises `width` rows, their values and their columns.
+                *sum = unsafe {
+                    let x = x.offset(offset as isize).add(l).read_unaligned();
+                    stored.one(at + k * width + l).mul_add(x, *sum)
+                };
+            }
+        }
+        sums
+    }
+
+    #[inline(always)]
+    fn stored(&self) -> Stored<T> {
+        let dictionary = &self.rows.values.dictionary;
+        Stored {
+            data: self.rows.data.wrapping_add(self.values.start),
+            dictionary: if dictionary.is_empty() {
+                std::ptr::null()
+            } else {
+                dictionary.as_ptr().cast()
+            },
+        }
+    }
+
+    /// Rows of a window, all of it at once if possible.
+    #[inline(always)]
+    unsafe fn window(
+        &self,
+        number: u32,
+        values: usize,
+        first: usize,
+        rows: Range<usize>,
+        out: *mut T,
+    ) {
+        let (window, order, lengths) = self.rows.structure.window(self.number, number);
+        let rest = WindowRows {
+            window,
+            order,
+            lengths,
+            stored: self.stored(),
+            values,
+            columns: self.rows.columns.wrapping_add(window.columns),
+        };
+        // SAFETY: forwarded; `sums` has room for every row of a window.
+        unsafe {
+            if rows.len() == window.len as usize {
+                return self.window_of_width(&rest, out);
+            }
+            let mut sums = [T::ZERO; WINDOW];
+            self.window_of_width(&rest, sums.as_mut_ptr());
+            let wanted = &sums[rows.start - first..rows.end - first];
+            out.copy_from_nonoverlapping(wanted.as_ptr(), wanted.len());
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn window_of_width(&self, rows: &WindowRows<'_, T>, out: *mut T) {
+        let own = self.rows.own.cast::<T>();
+        let (own_len, ghosts) = (self.rows.own_len, self.rows.ghosts.cast::<T>());
+        let from_base = own.wrapping_add(rows.window.base as usize);
+        // SAFETY: columns are distances from the base, all of them of own elements; with ghosts,
+        // indices of both.
+        unsafe {
+            match rows.window.width {
+                Width::U8 => rows.sum::<u8>(out, |j| from_base.add(j as usize)),
+                Width::U16 => rows.sum::<u16>(out, |j| from_base.add(j as usize)),
+                Width::U32 => rows.sum::<u32>(out, |j| from_base.add(j as usize)),
+                Width::Ghosts => rows.sum::<u32>(out, |j| {
+                    let j = j as usize;
+                    if j < own_len {
+                        own.add(j)
+                    } else {
+                        ghosts.add(j - own_len)
+                    }
+                }),
+            }
+        }
+    }
+}
+
+/// A stencil, whose offsets and values are the same for all of its rows.
+struct Stencil<'a, T> {
+    offsets: &'a [i32],
+    values: *const T,
+}
+
+impl<T: NumericOps> Stencil<'_, T> {
+    /// `W` rows; `x` and `out` belong to the first.
+    #[inline(always)]
+    unsafe fn chunk<const W: usize>(&self, x: *const T, out: *mut T) {
+        let mut sums = [T::ZERO; W];
+        for (k, &offset) in self.offsets.iter().enumerate() {
+            // SAFETY: the stencil has a value for each offset, and the caller promises the
+            // columns of `W` rows.
+            let (value, xs) = unsafe {
+                (
+                    self.values.add(k).read_unaligned(),
+                    x.offset(offset as isize).cast::<[T; W]>().read_unaligned(),
+                )
+            };
+            sums = std::array::from_fn(|l| value.mul_add(xs[l], sums[l]));
+        }
+        // SAFETY: the caller promises room for `W` elements.
+        unsafe { out.cast::<[T; W]>().write_unaligned(sums) };
+    }
+}
+
+/// The stored values of a part: elements, or their numbers in a dictionary.
+#[derive(Clone, Copy)]
+struct Stored<T> {
+    data: *const u8,
+    /// Null without one.
+    dictionary: *const T,
+}
+
+impl<T: NumericOps> Stored<T> {
+    #[inline(always)]
+    unsafe fn one(&self, at: usize) -> T {
+        // SAFETY: the caller promises the value, and its number is one of the dictionary's.
+        unsafe {
+            if self.dictionary.is_null() {
+                self.data.cast::<T>().add(at).read_unaligned()
+            } else {
+                self.dictionary
+                    .add(*self.data.add(at) as usize)
+                    .read_unaligned()
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn eight(&self, at: usize) -> [T; GROUP] {
+        // SAFETY: as above, eight times.
+        unsafe {
+            if self.dictionary.is_null() {
+                self.data
+                    .cast::<T>()
+                    .add(at)
+                    .cast::<[T; GROUP]>()
+                    .read_unaligned()
+            } else {
+                let codes = self.data.add(at).cast::<[u8; GROUP]>().read_unaligned();
+                codes.map(|code| self.dictionary.add(code as usize).read_unaligned())
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, at: usize) {
+        let size = if self.dictionary.is_null() {
+            size_of::<T>()
+        } else {
+            1
+        };
+        prefetch(self.data.wrapping_add((at + AHEAD) * size));
+    }
+}
+
+/// How many values ahead of their use memory is asked for.
+const AHEAD: usize = 256;
+
+/// A window and where its entries lie.
+struct WindowRows<'a, T> {
+    window: &'a Window,
+    order: &'a [u8],
+    lengths: &'a [u32],
+    stored: Stored<T>,
+    values: usize,
+    columns: *const u8,
+}
+
+impl<T: NumericOps> WindowRows<'_, T> {
+    #[inline(always)]
+    unsafe fn sum<C: Copy>(&self, out: *mut T, x: impl Fn(C) -> *const T) {
+        let columns = self.columns.cast::<C>();
+        let mut at = 0;
+        for (order, lengths) in self.order.chunks(GROUP).zip(self.lengths.chunks(GROUP)) {
+            let mut sums = [T::ZERO; GROUP];
+            let mut done = 0;
+            // SAFETY: the window has these entries in this order: first those of all rows of the
+            // group, then those of all but the shortest, and so on.
+            unsafe {
+                if let Ok(lengths) = <&[u32; GROUP]>::try_from(lengths) {
+                    while done < lengths[GROUP - 1] {
+                        let values = self.stored.eight(self.values + at);
+                        let cols = columns.add(at).cast::<[C; GROUP]>().read_unaligned();
+                        sums = std::array::from_fn(|l| {
+                            values[l].mul_add(x(cols[l]).read_unaligned(), sums[l])
+                        });
+                        at += GROUP;
+                        done += 1;
+                    }
+                }
+                for active in (1..=lengths.len()).rev() {
+                    while done < lengths[active - 1] {
+                        for (l, sum) in sums[..active].iter_mut().enumerate() {
+                            let value = self.stored.one(self.values + at + l);
+                            let x = x(columns.add(at + l).read_unaligned()).read_unaligned();
+                            *sum = value.mul_add(x, *sum);
+                        }
+                        at += active;
+                        done += 1;
+                    }
+                }
+                for (&row, sum) in order.iter().zip(sums) {
+                    out.add(row as usize).write_unaligned(sum);
+                }
+            }
+        }
+    }
+}

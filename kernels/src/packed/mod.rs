@@ -1,0 +1,61 @@
+//! Packed pieces: the form of a sparse matrix that the product kernels read.
+//!
+//! A piece is packed in two steps, because values change more often than structures.
+//! [`PackedStructure::plan`] looks at the columns once, [`PackedValues::plan`] at the values. Both
+//! say how many bytes they need and fill memory of the caller, in parallel.
+//!
+//! Rows take one of three forms, whichever takes the fewest bytes:
+//!
+//! - a **stencil**: neighbouring rows with equal offsets (column minus row) and equal values, which
+//!   are stored once;
+//! - **diagonals**: neighbouring rows with equal offsets and values of their own, eight rows side
+//!   by side: the bytes of the DIA format, as one stream;
+//! - a **window** of up to 256 other rows, the longest first, eight side by side and without
+//!   padding; columns are distances from the window's first one, in 1, 2 or 4 bytes.
+//!
+//! Where all values of a matrix outside its stencils are among 256, they are stored as one byte
+//! each, the number of the value in a dictionary.
+//!
+//! The order of the entries within a row is kept, so a product has the bits of the plain form; and
+//! as nothing is padded, no element of `x` is read but those that the row's entries name.
+
+mod structure;
+#[cfg(test)]
+mod tests;
+mod values;
+
+pub use self::structure::{PackedStructure, PlainRows};
+pub(crate) use self::structure::{Pattern, Width, Window};
+pub(crate) use self::values::{Form, ValuesPart};
+pub use self::values::{PackedValues, Words};
+
+use crate::element::DType;
+
+/// Rows of a part: parts are packed independently of each other, by different threads.
+pub(crate) const PART: usize = 1 << 16;
+/// The most rows of a window; blocks that begin and end at its multiples are the fastest.
+pub(crate) const WINDOW: usize = 256;
+/// Rows that lie side by side in memory.
+pub(crate) const GROUP: usize = 8;
+
+/// Whether products of matrices with such entries have packed kernels.
+#[must_use]
+pub const fn is_packable(dtype: DType) -> bool {
+    match dtype {
+        DType::F32 | DType::F64 | DType::ComplexF32 | DType::ComplexF64 => true,
+        DType::I32 | DType::I64 | DType::U32 | DType::U64 | DType::Bool => false,
+    }
+}
+
+/// How the rows and entries of a piece are packed, and what that takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Rows that are part of a stencil, of diagonals, of windows.
+    pub rows: [usize; 3],
+    /// Their entries.
+    pub entries: [usize; 3],
+    /// The number of values in the dictionary; 0 without one.
+    pub dictionary: usize,
+    /// The bytes that a product reads of the matrix.
+    pub bytes: usize,
+}

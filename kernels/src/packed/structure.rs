@@ -1,0 +1,428 @@
+//! The structure of a packed piece: runs of rows with equal offsets, windows of other rows.
+//!
+//! A run is worth its descriptor from eight rows on. Between two such runs, up to four rows are
+//! runs of their own (the ends of a grid's lines); all other rows go to windows, which begin at
+//! multiples of [`WINDOW`] where the rows before them allow it.
+
+use super::{GROUP, PART, WINDOW};
+use crate::workers::Workers;
+use std::ops::Range;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+/// The rows from which on a run is worth a descriptor.
+const LONG: usize = 8;
+/// The most rows between two long runs that are runs of their own.
+const GAP: usize = 4;
+/// How many of the last blocks are searched for a pattern.
+const RECENT: usize = 16;
+
+/// A piece in plain form, as [`crate::launch::Structure`] describes it: local columns, of which
+/// those from `own_len` on are ghosts.
+#[derive(Clone, Copy, Debug)]
+pub struct PlainRows<'a> {
+    /// One position more than there are rows, never decreasing.
+    pub pos: &'a [u64],
+    /// The columns of the entries from position `pos[0]` on.
+    pub crd: &'a [u32],
+    /// The number of columns that are not ghosts.
+    pub own_len: usize,
+}
+
+impl<'a> PlainRows<'a> {
+    /// The number of rows.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.pos.len() - 1
+    }
+
+    /// Whether there are no rows.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The entries of a row, counted from the first of the piece.
+    pub(super) fn entries(&self, row: usize) -> Range<usize> {
+        let base = self.pos[0];
+        (self.pos[row] - base) as usize..(self.pos[row + 1] - base) as usize
+    }
+
+    fn columns(&self, row: usize) -> &'a [u32] {
+        &self.crd[self.entries(row)]
+    }
+
+    fn has_ghosts(&self, row: usize) -> bool {
+        let is_ghost = |&column: &u32| column as usize >= self.own_len;
+        self.columns(row).iter().any(is_ghost)
+    }
+
+    /// Whether a row has the offsets of the one before it.
+    fn repeats(&self, row: usize) -> bool {
+        let (before, this) = (self.columns(row - 1), self.columns(row));
+        before.len() == this.len()
+            && before
+                .iter()
+                .zip(this)
+                .all(|(a, b)| a.wrapping_add(1) == *b)
+    }
+
+    /// Calls `visit` with the number and the rows of each part, on all threads.
+    pub(super) fn for_each_part(
+        &self,
+        workers: &Workers,
+        visit: impl Fn(usize, Range<usize>) + Sync,
+    ) {
+        workers.run(self.len().div_ceil(PART), |part| {
+            visit(part, part * PART..((part + 1) * PART).min(self.len()));
+        });
+    }
+}
+
+/// Where the rows of a piece have their entries; see [`super`].
+#[derive(Debug)]
+pub struct PackedStructure {
+    pub(super) parts: Vec<StructurePart>,
+    column_bytes: usize,
+}
+
+/// Up to [`PART`] rows.
+#[derive(Debug, Default)]
+pub(super) struct StructurePart {
+    pub(super) n_rows: usize,
+    pub(super) blocks: Vec<RowBlock>,
+    /// The offsets of all patterns, one pattern after the other.
+    offsets: Vec<i32>,
+    /// The windows' rows from long to short, as distances from the window's first one.
+    order: Vec<u8>,
+    /// The lengths of these rows.
+    lengths: Vec<u32>,
+    pub(super) windows: Vec<Window>,
+    /// Bytes of the columns of all windows.
+    column_bytes: usize,
+    /// Where these begin among those of all parts.
+    column_start: usize,
+}
+
+/// Neighbouring rows that are packed alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct RowBlock {
+    /// The first row, counted from the first of the part.
+    pub(super) first: u32,
+    pub(super) len: u32,
+    pub(super) kind: BlockKind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum BlockKind {
+    /// Rows with equal offsets.
+    Run(Pattern),
+    /// Other rows: the number of their window.
+    Window(u32),
+}
+
+/// The offsets of the rows of a run: their place among the part's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Pattern {
+    pub(crate) start: u32,
+    pub(crate) len: u32,
+}
+
+/// Rows without a common pattern; their columns lie side by side in groups of eight rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Window {
+    /// The first of its rows in [`StructurePart::order`] and `lengths`.
+    pub(crate) rows: u32,
+    pub(crate) len: u32,
+    pub(crate) width: Width,
+    /// The column that distances are counted from.
+    pub(crate) base: u32,
+    /// Where its columns begin.
+    pub(crate) columns: usize,
+}
+
+/// How the columns of a window are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Width {
+    U8,
+    U16,
+    U32,
+    /// Four bytes, some of them ghosts.
+    Ghosts,
+}
+
+impl Width {
+    const fn bytes(self) -> usize {
+        match self {
+            Self::U8 => 1,
+            Self::U16 => 2,
+            Self::U32 | Self::Ghosts => 4,
+        }
+    }
+
+    fn write(self, distance: u32, target: &mut [u8]) {
+        match self {
+            Self::U8 => target.copy_from_slice(&(distance as u8).to_ne_bytes()),
+            Self::U16 => target.copy_from_slice(&(distance as u16).to_ne_bytes()),
+            Self::U32 | Self::Ghosts => target.copy_from_slice(&distance.to_ne_bytes()),
+        }
+    }
+}
+
+impl PackedStructure {
+    /// Looks at the columns of all rows once, on all threads.
+    #[must_use]
+    pub fn plan(rows: PlainRows<'_>, workers: &Workers) -> Self {
+        let parts: Vec<OnceLock<StructurePart>> = (0..rows.len().div_ceil(PART))
+            .map(|_| OnceLock::new())
+            .collect();
+        rows.for_each_part(workers, |number, range| {
+            let _ = parts[number].set(StructurePart::plan(rows, range));
+        });
+        let mut structure = Self {
+            parts: Vec::with_capacity(parts.len()),
+            column_bytes: 0,
+        };
+        for part in parts {
+            let mut part = part.into_inner().expect("every part has been planned");
+            part.column_start = structure.column_bytes;
+            structure.column_bytes += part.column_bytes;
+            for window in &mut part.windows {
+                window.columns += part.column_start;
+            }
+            structure.parts.push(part);
+        }
+        structure
+    }
+
+    /// The bytes that [`Self::fill_columns`] fills.
+    #[must_use]
+    pub fn column_bytes(&self) -> usize {
+        self.column_bytes
+    }
+
+    /// The offsets of a pattern of a part.
+    #[inline]
+    pub(crate) fn offsets(&self, part: usize, pattern: Pattern) -> &[i32] {
+        self.parts[part].offsets_of(pattern)
+    }
+
+    /// A window of a part, the order of its rows and their lengths.
+    #[inline]
+    pub(crate) fn window(&self, part: usize, number: u32) -> (&Window, &[u8], &[u32]) {
+        let part = &self.parts[part];
+        let window = &part.windows[number as usize];
+        let rows = window.rows as usize..(window.rows + window.len) as usize;
+        (window, &part.order[rows.clone()], &part.lengths[rows])
+    }
+
+    /// The bytes of everything but the columns.
+    pub(super) fn descriptor_bytes(&self) -> usize {
+        let of_part = |part: &StructurePart| {
+            size_of_val(&*part.offsets)
+                + part.order.len()
+                + size_of_val(&*part.lengths)
+                + size_of_val(&*part.windows)
+        };
+        self.parts.iter().map(of_part).sum()
+    }
+
+    /// Writes the columns of all windows, on all threads.
+    ///
+    /// # Panics
+    /// If `target` has not [`Self::column_bytes`] bytes, or `rows` are not those of the plan.
+    pub fn fill_columns(&self, rows: PlainRows<'_>, target: &mut [u8], workers: &Workers) {
+        assert_eq!(target.len(), self.column_bytes, "room for all columns");
+        let mut rest = target;
+        let mut targets = Vec::with_capacity(self.parts.len());
+        for part in &self.parts {
+            let (own, others) = rest.split_at_mut(part.column_bytes);
+            targets.push(Mutex::new(own));
+            rest = others;
+        }
+        rows.for_each_part(workers, |number, range| {
+            let mut target = targets[number]
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            self.parts[number].fill_columns(rows, range.start, &mut target);
+        });
+    }
+}
+
+impl StructurePart {
+    fn plan(rows: PlainRows<'_>, range: Range<usize>) -> Self {
+        let mut part = Self {
+            n_rows: range.len(),
+            ..Self::default()
+        };
+        let runs = runs(rows, &range);
+        let is_long = |run: &Run| run.rows.len() >= LONG && run.is_regular;
+        let mut first_short = 0;
+        for number in 0..=runs.len() {
+            let run = runs.get(number);
+            if run.is_some_and(|run| !is_long(run)) {
+                continue;
+            }
+            let short = &runs[first_short..number];
+            let n_short: usize = short.iter().map(|run| run.rows.len()).sum();
+            if n_short <= GAP && short.iter().all(|run| run.is_regular) {
+                short
+                    .iter()
+                    .for_each(|run| part.add_run(rows, range.start, run));
+            } else if let (Some(first), Some(last)) = (short.first(), short.last()) {
+                part.add_windows(rows, range.start, first.rows.start..last.rows.end);
+            }
+            if let Some(run) = run {
+                part.add_run(rows, range.start, run);
+            }
+            first_short = number + 1;
+        }
+        part
+    }
+
+    fn add_run(&mut self, rows: PlainRows<'_>, start: usize, run: &Run) {
+        let row = run.rows.start;
+        let offset = |&column: &u32| (i64::from(column) - row as i64) as i32;
+        let offsets: Vec<i32> = rows.columns(row).iter().map(offset).collect();
+        let pattern = self.pattern(&offsets);
+        self.blocks.push(RowBlock {
+            first: (row - start) as u32,
+            len: run.rows.len() as u32,
+            kind: BlockKind::Run(pattern),
+        });
+    }
+
+    /// The place of these offsets: that of an equal pattern among the last ones, or a new one.
+    fn pattern(&mut self, offsets: &[i32]) -> Pattern {
+        for block in self.blocks.iter().rev().take(RECENT) {
+            match block.kind {
+                BlockKind::Run(pattern) if self.offsets_of(pattern) == offsets => return pattern,
+                BlockKind::Run(_) | BlockKind::Window(_) => {}
+            }
+        }
+        let start = self.offsets.len() as u32;
+        self.offsets.extend_from_slice(offsets);
+        Pattern {
+            start,
+            len: offsets.len() as u32,
+        }
+    }
+
+    pub(super) fn offsets_of(&self, pattern: Pattern) -> &[i32] {
+        &self.offsets[pattern.start as usize..(pattern.start + pattern.len) as usize]
+    }
+
+    fn add_windows(&mut self, rows: PlainRows<'_>, start: usize, range: Range<usize>) {
+        let mut first = range.start;
+        while first < range.end {
+            let end = ((first - start) / WINDOW + 1) * WINDOW + start;
+            let end = end.min(range.end);
+            self.add_window(rows, start, first..end);
+            first = end;
+        }
+    }
+
+    fn add_window(&mut self, rows: PlainRows<'_>, start: usize, range: Range<usize>) {
+        let mut order: Vec<u8> = (0..range.len()).map(|row| row as u8).collect();
+        order.sort_by_key(|&row| usize::MAX - rows.entries(range.start + row as usize).len());
+        let columns = || range.clone().flat_map(|row| rows.columns(row));
+        let base = columns().min().copied().unwrap_or(0);
+        let reach = columns().max().copied().unwrap_or(0) - base;
+        let width = match reach {
+            _ if range.clone().any(|row| rows.has_ghosts(row)) => Width::Ghosts,
+            0..=0xff => Width::U8,
+            0x100..=0xffff => Width::U16,
+            _ => Width::U32,
+        };
+        self.blocks.push(RowBlock {
+            first: (range.start - start) as u32,
+            len: range.len() as u32,
+            kind: BlockKind::Window(self.windows.len() as u32),
+        });
+        self.windows.push(Window {
+            rows: self.order.len() as u32,
+            len: range.len() as u32,
+            width,
+            base: if width == Width::Ghosts { 0 } else { base },
+            columns: self.column_bytes,
+        });
+        let length = |&row: &u8| rows.entries(range.start + row as usize).len() as u32;
+        self.lengths.extend(order.iter().map(length));
+        self.order.extend(order);
+        let entries = rows.entries(range.end - 1).end - rows.entries(range.start).start;
+        self.column_bytes += (entries * width.bytes()).next_multiple_of(8);
+    }
+
+    fn fill_columns(&self, rows: PlainRows<'_>, start: usize, target: &mut [u8]) {
+        for block in &self.blocks {
+            let BlockKind::Window(number) = block.kind else {
+                continue;
+            };
+            let window = self.windows[number as usize];
+            let mut at = window.columns - self.column_start;
+            let size = window.width.bytes();
+            let first = start + block.first as usize;
+            self.for_each_entry(window, |row, k| {
+                let entry = rows.entries(first + row).start + k;
+                window
+                    .width
+                    .write(rows.crd[entry] - window.base, &mut target[at..at + size]);
+                at += size;
+            });
+        }
+    }
+
+    /// The number of entries of a window.
+    pub(super) fn window_entries(&self, number: u32) -> usize {
+        let window = self.windows[number as usize];
+        let lengths = &self.lengths[window.rows as usize..(window.rows + window.len) as usize];
+        lengths.iter().map(|&length| length as usize).sum()
+    }
+
+    /// Visits the entries of a window in the order in which they are stored: the row within the
+    /// window, and the number of the entry within the row.
+    pub(super) fn for_each_entry(&self, window: Window, mut visit: impl FnMut(usize, usize)) {
+        let range = window.rows as usize..(window.rows + window.len) as usize;
+        let groups = self.order[range.clone()].chunks(GROUP);
+        for (rows, lengths) in groups.zip(self.lengths[range].chunks(GROUP)) {
+            for k in 0..lengths[0] {
+                let active = lengths.iter().take_while(|&&length| length > k).count();
+                for &row in &rows[..active] {
+                    visit(row as usize, k as usize);
+                }
+            }
+        }
+    }
+}
+
+/// Neighbouring rows with equal offsets.
+#[derive(Debug)]
+struct Run {
+    rows: Range<usize>,
+    /// Whether the rows need no ghosts and their offsets fit 32 bits.
+    is_regular: bool,
+}
+
+fn runs(rows: PlainRows<'_>, range: &Range<usize>) -> Vec<Run> {
+    let mut runs: Vec<Run> = Vec::new();
+    let mut open = false;
+    for row in range.clone() {
+        let is_regular = is_regular(rows, row);
+        match runs.last_mut() {
+            Some(run) if open && is_regular && rows.repeats(row) => run.rows.end = row + 1,
+            _ => runs.push(Run {
+                rows: row..row + 1,
+                is_regular,
+            }),
+        }
+        open = is_regular;
+    }
+    runs
+}
+
+fn is_regular(rows: PlainRows<'_>, row: usize) -> bool {
+    let columns = rows.columns(row);
+    let fits = |&column: &u32| {
+        (column as usize) < rows.own_len && i32::try_from(i64::from(column) - row as i64).is_ok()
+    };
+    columns.iter().all(fits)
+}
