@@ -89,6 +89,27 @@ struct PackedPart<'a, T> {
 impl<T: NumericOps> PackedPart<'_, T> {
     #[inline(always)]
     unsafe fn sum(&self, range: Range<usize>) {
+        let data = self.rows.data.wrapping_add(self.values.start);
+        let dictionary = &self.rows.values.dictionary;
+        // SAFETY: forwarded; the values are stored so.
+        unsafe {
+            if dictionary.is_empty() {
+                self.sum_stored(range, Elements(data.cast::<T>()));
+            } else {
+                let dictionary = dictionary.as_ptr().cast::<T>();
+                self.sum_stored(
+                    range,
+                    Codes {
+                        codes: data,
+                        dictionary,
+                    },
+                );
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn sum_stored<S: Stored<T>>(&self, range: Range<usize>, stored: S) {
         let mut number = self.values.index[range.start / WINDOW] as usize;
         let mut row = range.start;
         while row < range.end {
@@ -110,10 +131,10 @@ impl<T: NumericOps> PackedPart<'_, T> {
                         self.stencil(pattern, values, row..last, out);
                     }
                     Form::Diagonals { pattern, values } => {
-                        self.diagonals(pattern, values, (first, end), row..last, out);
+                        self.diagonals(stored, pattern, values, (first, end), row..last, out);
                     }
                     Form::Window { number, values } => {
-                        self.window(number, values, first, row..last, out);
+                        self.window(stored, number, values, first, row..last, out);
                     }
                 }
             }
@@ -172,8 +193,9 @@ impl<T: NumericOps> PackedPart<'_, T> {
 
     /// Rows of the diagonals of the rows `(first, end)`.
     #[inline(always)]
-    unsafe fn diagonals(
+    unsafe fn diagonals<S: Stored<T>>(
         &self,
+        stored: S,
         pattern: Pattern,
         values: usize,
         (first, end): (usize, usize),
@@ -181,91 +203,73 @@ impl<T: NumericOps> PackedPart<'_, T> {
         out: *mut T,
     ) {
         let offsets = self.offsets(pattern);
+        let values_at = |row: usize| values + (row - first) * offsets.len();
         let (mut row, mut out) = (rows.start, out);
         while row < rows.end {
-            let group = row - row % GROUP;
-            let (from, to) = (group.max(first), (group + GROUP).min(end));
-            let at = values + (from - first) * offsets.len();
-            let n = to.min(rows.end) - row;
-            let x = self.x_at(from);
-            // SAFETY: the group's rows `from..to` are of this segment, and so are their values;
-            // rows `row..row + n` are those asked for.
+            // SAFETY: the rows of a group lie within `first..end`, and so do their values; rows
+            // `row..row + n` are those asked for.
             unsafe {
-                let sums = match to - from {
-                    GROUP => self.full_group(offsets, at, x),
-                    width => self.partial_group(offsets, at, x, width),
-                };
-                if n == GROUP {
-                    out.cast::<[T; GROUP]>().write_unaligned(sums);
-                } else {
-                    for (i, sum) in sums[row - from..row - from + n].iter().enumerate() {
-                        out.add(i).write_unaligned(*sum);
-                    }
+                while row % GROUP == 0 && row + 2 * GROUP <= rows.end {
+                    let x = [self.x_at(row), self.x_at(row + GROUP)];
+                    let at = [values_at(row), values_at(row + GROUP)];
+                    let sums = full_groups(stored, offsets, at, x);
+                    out.cast::<[[T; GROUP]; 2]>().write_unaligned(sums);
+                    (row, out) = (row + 2 * GROUP, out.add(2 * GROUP));
                 }
+                if row == rows.end {
+                    return;
+                }
+                let group = row - row % GROUP;
+                let (from, to) = (group.max(first), (group + GROUP).min(end));
+                let n = to.min(rows.end) - row;
+                let sums = self.group(stored, offsets, values_at(from), from, to - from);
+                for (i, sum) in sums[row - from..row - from + n].iter().enumerate() {
+                    out.add(i).write_unaligned(*sum);
+                }
+                (row, out) = (row + n, out.add(n));
             }
-            (row, out) = (row + n, out.wrapping_add(n));
         }
     }
 
+    /// The sums of the `width` rows of one group, the first of which is `row`. Eight rows are
+    /// computed wherever `x` has as many elements; what the others would give is not used.
     #[inline(always)]
-    unsafe fn full_group(&self, offsets: &[i32], at: usize, x: *const T) -> [T; GROUP] {
-        let mut sums = [T::ZERO; GROUP];
-        let stored = self.stored();
-        stored.prefetch(at);
-        for (k, &offset) in offsets.iter().enumerate() {
-            // SAFETY: the caller promises eight rows, their values and their columns.
-            let (values, xs) = unsafe {
-                (
-                    stored.eight(at + k * GROUP),
-                    x.offset(offset as isize)
-                        .cast::<[T; GROUP]>()
-                        .read_unaligned(),
-                )
-            };
-            sums = std::array::from_fn(|l| values[l].mul_add(xs[l], sums[l]));
-        }
-        sums
-    }
-
-    #[inline(always)]
-    unsafe fn partial_group(
+    unsafe fn group<S: Stored<T>>(
         &self,
+        stored: S,
         offsets: &[i32],
         at: usize,
-        x: *const T,
+        row: usize,
         width: usize,
     ) -> [T; GROUP] {
         let mut sums = [T::ZERO; GROUP];
-        let stored = self.stored();
+        let (x, first) = (self.x_at(row), (self.number * PART + row) as isize);
         for (k, &offset) in offsets.iter().enumerate() {
-            for (l, sum) in sums[..width].iter_mut().enumerate() {
-                // SAFETY: the caller promises `width` rows, their values and their columns.
-                *sum = unsafe {
-                    let x = x.offset(offset as isize).add(l).read_unaligned();
-                    stored.one(at + k * width + l).mul_add(x, *sum)
+            let column = first + offset as isize;
+            let n_columns = self.rows.own_len - column as usize;
+            let x = x.wrapping_offset(offset as isize);
+            // SAFETY: the caller promises `width` rows, their values and their columns; the
+            // values are followed by room for eight more.
+            unsafe {
+                let values = stored.eight(at + k * width);
+                let xs = if n_columns >= GROUP {
+                    x.cast::<[T; GROUP]>().read_unaligned()
+                } else {
+                    let mut xs = [T::ZERO; GROUP];
+                    xs[..width].copy_from_slice(std::slice::from_raw_parts(x, width));
+                    xs
                 };
+                sums = std::array::from_fn(|l| values[l].mul_add(xs[l], sums[l]));
             }
         }
         sums
-    }
-
-    #[inline(always)]
-    fn stored(&self) -> Stored<T> {
-        let dictionary = &self.rows.values.dictionary;
-        Stored {
-            data: self.rows.data.wrapping_add(self.values.start),
-            dictionary: if dictionary.is_empty() {
-                std::ptr::null()
-            } else {
-                dictionary.as_ptr().cast()
-            },
-        }
     }
 
     /// Rows of a window, all of it at once if possible.
     #[inline(always)]
-    unsafe fn window(
+    unsafe fn window<S: Stored<T>>(
         &self,
+        stored: S,
         number: u32,
         values: usize,
         first: usize,
@@ -277,7 +281,7 @@ impl<T: NumericOps> PackedPart<'_, T> {
             window,
             order,
             lengths,
-            stored: self.stored(),
+            stored,
             values,
             columns: self.rows.columns.wrapping_add(window.columns),
         };
@@ -294,7 +298,7 @@ impl<T: NumericOps> PackedPart<'_, T> {
     }
 
     #[inline(always)]
-    unsafe fn window_of_width(&self, rows: &WindowRows<'_, T>, out: *mut T) {
+    unsafe fn window_of_width<S: Stored<T>>(&self, rows: &WindowRows<'_, S>, out: *mut T) {
         let own = self.rows.own.cast::<T>();
         let (own_len, ghosts) = (self.rows.own_len, self.rows.ghosts.cast::<T>());
         let from_base = own.wrapping_add(rows.window.base as usize);
@@ -302,10 +306,10 @@ impl<T: NumericOps> PackedPart<'_, T> {
         // indices of both.
         unsafe {
             match rows.window.width {
-                Width::U8 => rows.sum::<u8>(out, |j| from_base.add(j as usize)),
-                Width::U16 => rows.sum::<u16>(out, |j| from_base.add(j as usize)),
-                Width::U32 => rows.sum::<u32>(out, |j| from_base.add(j as usize)),
-                Width::Ghosts => rows.sum::<u32>(out, |j| {
+                Width::U8 => rows.sum::<T, u8>(out, |j| from_base.add(j as usize)),
+                Width::U16 => rows.sum::<T, u16>(out, |j| from_base.add(j as usize)),
+                Width::U32 => rows.sum::<T, u32>(out, |j| from_base.add(j as usize)),
+                Width::Ghosts => rows.sum::<T, u32>(out, |j| {
                     let j = j as usize;
                     if j < own_len {
                         own.add(j)
@@ -345,73 +349,123 @@ impl<T: NumericOps> Stencil<'_, T> {
     }
 }
 
-/// The stored values of a part: elements, or their numbers in a dictionary.
-#[derive(Clone, Copy)]
-struct Stored<T> {
-    data: *const u8,
-    /// Null without one.
+/// The stored values of a part.
+trait Stored<T>: Copy {
+    /// The value with this number.
+    ///
+    /// # Safety
+    /// The part has it.
+    unsafe fn one(self, at: usize) -> T;
+
+    /// Eight values from this number on.
+    ///
+    /// # Safety
+    /// The part has all of them.
+    unsafe fn eight(self, at: usize) -> [T; GROUP];
+}
+
+/// Values as they are.
+struct Elements<T>(*const T);
+
+/// The numbers of the values in a dictionary.
+struct Codes<T> {
+    codes: *const u8,
     dictionary: *const T,
 }
 
-impl<T: NumericOps> Stored<T> {
+impl<T> Clone for Elements<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T> Copy for Elements<T> {}
+impl<T> Clone for Codes<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T> Copy for Codes<T> {}
+
+impl<T: Copy> Stored<T> for Elements<T> {
     #[inline(always)]
-    unsafe fn one(&self, at: usize) -> T {
-        // SAFETY: the caller promises the value, and its number is one of the dictionary's.
+    unsafe fn one(self, at: usize) -> T {
+        // SAFETY: the caller promises the value.
+        unsafe { self.0.add(at).read_unaligned() }
+    }
+
+    #[inline(always)]
+    unsafe fn eight(self, at: usize) -> [T; GROUP] {
+        prefetch(self.0.wrapping_add(at + AHEAD));
+        // SAFETY: the caller promises the values.
+        unsafe { self.0.add(at).cast::<[T; GROUP]>().read_unaligned() }
+    }
+}
+
+impl<T: Copy> Stored<T> for Codes<T> {
+    #[inline(always)]
+    unsafe fn one(self, at: usize) -> T {
+        // SAFETY: the caller promises the number, which the dictionary has.
         unsafe {
-            if self.dictionary.is_null() {
-                self.data.cast::<T>().add(at).read_unaligned()
-            } else {
-                self.dictionary
-                    .add(*self.data.add(at) as usize)
-                    .read_unaligned()
-            }
+            self.dictionary
+                .add(*self.codes.add(at) as usize)
+                .read_unaligned()
         }
     }
 
     #[inline(always)]
-    unsafe fn eight(&self, at: usize) -> [T; GROUP] {
+    unsafe fn eight(self, at: usize) -> [T; GROUP] {
         // SAFETY: as above, eight times.
         unsafe {
-            if self.dictionary.is_null() {
-                self.data
-                    .cast::<T>()
-                    .add(at)
-                    .cast::<[T; GROUP]>()
-                    .read_unaligned()
-            } else {
-                let codes = self.data.add(at).cast::<[u8; GROUP]>().read_unaligned();
-                codes.map(|code| self.dictionary.add(code as usize).read_unaligned())
-            }
+            let codes = self.codes.add(at).cast::<[u8; GROUP]>().read_unaligned();
+            codes.map(|code| self.dictionary.add(code as usize).read_unaligned())
         }
-    }
-
-    #[inline(always)]
-    fn prefetch(&self, at: usize) {
-        let size = if self.dictionary.is_null() {
-            size_of::<T>()
-        } else {
-            1
-        };
-        prefetch(self.data.wrapping_add((at + AHEAD) * size));
     }
 }
 
 /// How many values ahead of their use memory is asked for.
 const AHEAD: usize = 256;
 
+/// The sums of two groups of eight rows of diagonals; `x` belongs to the first row of each.
+///
+/// # Safety
+/// `stored` has the values from `at` on, `x` the columns of the rows.
+#[inline(always)]
+unsafe fn full_groups<T: NumericOps, S: Stored<T>>(
+    stored: S,
+    offsets: &[i32],
+    at: [usize; 2],
+    x: [*const T; 2],
+) -> [[T; GROUP]; 2] {
+    let mut sums = [[T::ZERO; GROUP]; 2];
+    for (k, &offset) in offsets.iter().enumerate() {
+        for group in 0..2 {
+            // SAFETY: the caller promises eight rows, their values and their columns.
+            let (values, xs) = unsafe {
+                let xs = x[group].offset(offset as isize).cast::<[T; GROUP]>();
+                (stored.eight(at[group] + k * GROUP), xs.read_unaligned())
+            };
+            sums[group] = std::array::from_fn(|l| values[l].mul_add(xs[l], sums[group][l]));
+        }
+    }
+    sums
+}
+
 /// A window and where its entries lie.
-struct WindowRows<'a, T> {
+struct WindowRows<'a, S> {
     window: &'a Window,
     order: &'a [u8],
     lengths: &'a [u32],
-    stored: Stored<T>,
+    stored: S,
     values: usize,
     columns: *const u8,
 }
 
-impl<T: NumericOps> WindowRows<'_, T> {
+impl<S> WindowRows<'_, S> {
     #[inline(always)]
-    unsafe fn sum<C: Copy>(&self, out: *mut T, x: impl Fn(C) -> *const T) {
+    unsafe fn sum<T: NumericOps, C: Copy>(&self, out: *mut T, x: impl Fn(C) -> *const T)
+    where
+        S: Stored<T>,
+    {
         let columns = self.columns.cast::<C>();
         let mut at = 0;
         for (order, lengths) in self.order.chunks(GROUP).zip(self.lengths.chunks(GROUP)) {

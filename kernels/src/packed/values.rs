@@ -16,6 +16,8 @@ const LONG: usize = 8;
 const RECENT: usize = 16;
 /// The most values of a dictionary.
 const DICTIONARY: usize = 256;
+/// Room behind the last value, so that eight of any type can be read at its place.
+const SLACK: usize = 128;
 /// Parts begin at multiples of this many bytes.
 const ALIGNMENT: usize = 64;
 
@@ -304,6 +306,7 @@ fn plan<W: Word>(
         part.start = bytes;
         bytes = (bytes + part.n_stored * unit).next_multiple_of(ALIGNMENT);
     }
+    bytes += if bytes > 0 { SLACK } else { 0 };
     PackedValues {
         parts,
         dictionary: to_bytes(&dictionary.unwrap_or_default()),
