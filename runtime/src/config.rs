@@ -22,6 +22,8 @@ pub struct Config {
     pub block_len: usize,
     /// Work (in elements times operations) below which a kernel stays on the calling thread.
     pub parallel_threshold: usize,
+    /// Whether sparse matrices are packed when they are multiplied for the second time.
+    pub pack: bool,
     /// The instruction set of the kernels.
     pub isa: Isa,
     /// Whether tasks are fused.
@@ -56,6 +58,7 @@ impl Default for Config {
             cut_threshold: 4096,
             block_len: 0,
             parallel_threshold: 1 << 19,
+            pack: true,
             isa: Isa::detect(),
             fusion: true,
             window: 128,
@@ -69,7 +72,7 @@ impl Default for Config {
 
 impl Config {
     /// The default settings with all threads of the machine, then what the environment says:
-    /// `SPARSEFUSE_THREADS`, `SPARSEFUSE_FUSION` (0 or 1), `SPARSEFUSE_ISA` (baseline, avx2,
+    /// `SPARSEFUSE_THREADS`, `SPARSEFUSE_FUSION` and `SPARSEFUSE_PACK` (0 or 1), `SPARSEFUSE_ISA` (baseline, avx2,
     /// avx512), `SPARSEFUSE_TILE`, `SPARSEFUSE_CUT` (elements) and `SPARSEFUSE_MEMORY` (bytes).
     ///
     /// # Errors
@@ -100,6 +103,9 @@ impl Config {
         };
         if let Some(fusion) = read("SPARSEFUSE_FUSION", "0 or 1", switch)? {
             config.fusion = fusion;
+        }
+        if let Some(pack) = read("SPARSEFUSE_PACK", "0 or 1", switch)? {
+            config.pack = pack;
         }
         let isa = |text: &str| Isa::from_name(text).filter(|isa| Isa::available().contains(isa));
         if let Some(isa) = read("SPARSEFUSE_ISA", "an instruction set of this machine", isa)? {

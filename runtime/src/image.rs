@@ -15,10 +15,12 @@
 use crate::comm::{self, Comm, Message};
 use crate::error::Error;
 use crate::instance::{Instance, Pool};
+use crate::packed::PackedColumns;
 use crate::partition::{CutsTable, Partition};
 use sparsefuse_kernels::Structure;
+use sparsefuse_kernels::packed::PlainRows;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The local form of the structure of a sparse matrix; see the module's text.
 #[derive(Debug)]
@@ -41,6 +43,8 @@ pub(crate) struct Piece {
     /// Local tiles whose rows need no ghosts, and the others.
     pub(crate) interior: Vec<Range<u64>>,
     pub(crate) boundary: Vec<Range<u64>>,
+    /// The packed form of the structure, once it has been asked for.
+    packed: Mutex<Option<Arc<PackedColumns>>>,
 }
 
 /// What a piece depends on besides the columns.
@@ -124,6 +128,7 @@ impl Piece {
             receives,
             interior,
             boundary,
+            packed: Mutex::new(None),
         })
     }
 
@@ -149,6 +154,38 @@ impl Piece {
             rows: self.rows.len(),
             entries: self.entries.len(),
         }
+    }
+
+    /// The rows in plain form, with local columns.
+    pub(crate) fn plain_rows(&self) -> PlainRows<'_> {
+        let Structure { pos, crd, .. } = self.structure();
+        // SAFETY: `positions` and `localize` have checked that both instances hold the rows and
+        // entries of the piece, which owns them; nothing writes a structure once it is assembled.
+        unsafe {
+            PlainRows {
+                pos: std::slice::from_raw_parts(pos, self.rows.len() + 1),
+                crd: std::slice::from_raw_parts(crd, self.entries.len()),
+                own_len: self.own_len,
+            }
+        }
+    }
+
+    /// The packed form of the structure: the one that is kept, or what `pack` makes.
+    pub(crate) fn packed_columns(
+        &self,
+        pack: impl FnOnce() -> Option<PackedColumns>,
+    ) -> Option<Arc<PackedColumns>> {
+        let mut kept = self.packed.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.is_none() {
+            *kept = pack().map(Arc::new);
+        }
+        kept.clone()
+    }
+
+    /// Whether these are the packed columns of this piece.
+    pub(crate) fn has_packed(&self, columns: &Arc<PackedColumns>) -> bool {
+        let kept = self.packed.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.as_ref().is_some_and(|kept| Arc::ptr_eq(kept, columns))
     }
 
     /// The bytes that one pass over the structure reads.

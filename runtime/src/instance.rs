@@ -9,13 +9,14 @@
 )]
 
 use crate::error::{Error, ErrorKind};
+use crate::packed::Packing;
 use sparsefuse_kernels::Element;
 use std::alloc::Layout;
 use std::any::Any;
 use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Every allocation begins at a multiple of this: a cache line, and the widest vector register.
 const ALIGNMENT: usize = 64;
@@ -166,7 +167,7 @@ impl Pool {
         Some(())
     }
 
-    fn lists(&self) -> std::sync::MutexGuard<'_, Vec<Vec<Block>>> {
+    fn lists(&self) -> MutexGuard<'_, Vec<Vec<Block>>> {
         // A panic while the lists are locked leaves them whole: they are only pushed and popped.
         self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -232,6 +233,8 @@ pub(crate) struct Instance {
     pub(crate) rows: Range<usize>,
     /// The number of elements.
     len: usize,
+    /// The packed form, where these are entries of a sparse matrix.
+    packing: Mutex<Packing>,
 }
 
 impl Instance {
@@ -243,7 +246,12 @@ impl Instance {
             len * size <= memory.bytes,
             "an instance's memory holds all of its elements"
         );
-        Self { memory, rows, len }
+        Self {
+            memory,
+            rows,
+            len,
+            packing: Mutex::default(),
+        }
     }
 
     pub(crate) fn data(&self) -> *mut u8 {
@@ -252,6 +260,13 @@ impl Instance {
 
     pub(crate) fn len(&self) -> usize {
         self.len
+    }
+
+    /// What is remembered of the products that the instance was part of. Whoever writes the
+    /// elements forgets it.
+    pub(crate) fn packing(&self) -> MutexGuard<'_, Packing> {
+        // A panic while it is locked leaves it whole: it is only replaced.
+        self.packing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn into_memory(self) -> Memory {

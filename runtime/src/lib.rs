@@ -11,7 +11,8 @@ mod runtime;
 pub mod shape;
 pub mod view;
 
-pub mod partition;
+pub mod packed;
+mod partition;
 pub mod store;
 
 pub mod task;

@@ -66,6 +66,16 @@ pub(crate) struct FusedTask {
     pub(crate) entry_bytes: Vec<(usize, usize)>,
 }
 
+impl FusedTask {
+    /// Bytes of one entry of a sparse product.
+    pub(crate) fn entry_size(&self, piece: usize) -> usize {
+        let mut sizes = self.entry_bytes.iter();
+        sizes
+            .find(|&&(of, _)| of == piece)
+            .map_or(0, |&(_, size)| size)
+    }
+}
+
 /// A store that gets an instance before the kernel runs.
 #[derive(Debug)]
 pub(crate) struct Output {

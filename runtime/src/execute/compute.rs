@@ -173,8 +173,12 @@ impl Running<'_, '_> {
         );
         let mut operands = std::mem::take(&mut frame.operands);
         operands.clear();
-        for binding in &self.task.bindings {
-            operands.push(self.operand(binding, inputs, ghosts));
+        for (number, binding) in self.task.bindings.iter().enumerate() {
+            let packed = inputs.packed.iter().find(|(of, _)| *of == number);
+            operands.push(match packed {
+                Some((_, packed)) => Operand::Packed(packed.operand()),
+                None => self.operand(binding, inputs, ghosts),
+            });
         }
         self.frame.operands = operands;
     }

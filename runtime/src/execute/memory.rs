@@ -7,6 +7,7 @@
 use super::Running;
 use crate::error::Error;
 use crate::instance::Instance;
+use crate::packed::Packing;
 use crate::schedule::Output;
 use std::sync::Arc;
 
@@ -52,7 +53,10 @@ impl Running<'_, '_> {
             return Ok(());
         };
         let unique = match taken {
-            Ok(instance) => instance,
+            Ok(instance) => {
+                *instance.packing() = Packing::None;
+                instance
+            }
             Err(shared) => {
                 let size = self.size(slot);
                 let bytes = shared.len() * size;

@@ -13,13 +13,14 @@ mod reductions;
 pub(crate) use self::frame::Frame;
 
 use crate::comm::Comm;
-use crate::config::Config;
+use crate::config::{Config, Executor};
 use crate::error::Error;
 use crate::image::{Inspect, Piece, PieceKey};
 use crate::instance::{Instance, Pool};
+use crate::packed::{self, PackedEntries};
 use crate::partition::CutsTable;
 use crate::profile::Profile;
-use crate::schedule::{FusedTask, Schedule};
+use crate::schedule::{Binding, From, FusedTask, Schedule};
 use crate::shape::Shape;
 use crate::window::Window;
 use sparsefuse_kernels::workers::Workers;
@@ -101,6 +102,8 @@ struct Inputs {
     fetched: Vec<Option<Instance>>,
     /// The pieces of its sparse products; empty if one could not be had.
     pieces: Vec<Arc<Piece>>,
+    /// The packed form of a piece's entries, by the number of the binding.
+    packed: Vec<(usize, Arc<PackedEntries>)>,
 }
 
 impl Running<'_, '_> {
@@ -110,10 +113,14 @@ impl Running<'_, '_> {
         let begin = self.context.profile.is_some().then(Instant::now);
         let mut reads = self.task.reads.iter();
         let mut outcome = reads.try_for_each(|&slot| self.frame.instance(slot).map(drop));
-        let inputs = Inputs {
+        let mut inputs = Inputs {
             fetched: self.fetch(&mut outcome),
             pieces: self.pieces(&mut outcome),
+            packed: Vec::new(),
         };
+        if outcome.is_ok() {
+            inputs.packed = self.packed(&inputs.pieces);
+        }
         if outcome.is_ok() {
             outcome = self.allocate();
         }
@@ -121,7 +128,7 @@ impl Running<'_, '_> {
             outcome = self.compute(program, &inputs, outcome);
             outcome = self.finish_reductions(outcome);
         }
-        self.count(&inputs.pieces, begin);
+        self.count(&inputs, begin);
         outcome
     }
 
@@ -186,14 +193,44 @@ impl Running<'_, '_> {
         Ok(piece)
     }
 
-    fn count(&mut self, pieces: &[Arc<Piece>], begin: Option<Instant>) {
-        let structure: usize = pieces.iter().map(|piece| piece.bytes()).sum();
-        let entries = self.task.entry_bytes.iter().map(|&(piece, size)| {
-            pieces
-                .get(piece)
-                .map_or(0, |piece| piece.entries.len() * size)
-        });
-        let bytes = (self.task.bytes + structure + entries.sum::<usize>()) as u64;
+    /// The packed forms of the entries that are there.
+    fn packed(&self, pieces: &[Arc<Piece>]) -> Vec<(usize, Arc<PackedEntries>)> {
+        let Config { executor, pack, .. } = *self.context.config;
+        if !pack || executor == Executor::Reference {
+            return Vec::new();
+        }
+        let of_binding = |(number, binding): (usize, &Binding)| match *binding {
+            Binding::Entries {
+                from: From::Slot(slot),
+                piece,
+            } => {
+                let entries = self.frame.instance(slot).ok()?;
+                let dtype = self.schedule.slots[slot as usize].dtype;
+                let Context { pool, workers, .. } = *self.context;
+                let packed = packed::entries(&pieces[piece], entries, dtype, pool, workers)?;
+                Some((number, packed))
+            }
+            _ => None,
+        };
+        let bindings = self.task.bindings.iter().enumerate();
+        bindings.filter_map(of_binding).collect()
+    }
+
+    fn count(&mut self, inputs: &Inputs, begin: Option<Instant>) {
+        let mut bytes = self.task.bytes;
+        for (number, binding) in self.task.bindings.iter().enumerate() {
+            let Binding::Entries { piece, .. } = *binding else {
+                continue;
+            };
+            let packed = inputs.packed.iter().find(|(of, _)| *of == number);
+            let plain = || {
+                let size = self.task.entry_size(piece);
+                let piece = inputs.pieces.get(piece);
+                piece.map_or(0, |piece| piece.bytes() + piece.entries.len() * size)
+            };
+            bytes += packed.map_or_else(plain, |(_, packed)| packed.summary.bytes);
+        }
+        let bytes = bytes as u64;
         self.context.counters.bytes += bytes;
         if let (Some(profile), Some(begin)) = (self.context.profile.as_deref_mut(), begin) {
             profile.record(&self.task.name, begin, bytes);
