@@ -19,7 +19,7 @@ const LAYERS: [(&str, &str); 6] = [
 ];
 
 /// Where `unsafe` may be (a folder ends with `/`), and why.
-const UNSAFE: [(&str, &str); 11] = [
+const UNSAFE: [(&str, &str); 13] = [
     (
         "kernels/src/blocks/",
         "SIMD loops reach the rows of a block through pointers",
@@ -51,6 +51,14 @@ const UNSAFE: [(&str, &str); 11] = [
         "copies boxes of elements between instances",
     ),
     ("runtime/src/image.rs", "reads structures, packs ghosts"),
+    (
+        "kernels/src/packed/",
+        "the elements of a matrix as words, whatever their type",
+    ),
+    (
+        "runtime/src/packed.rs",
+        "fills memory of the pool with packed matrices",
+    ),
     ("runtime/src/execute/", "binds kernels to instances"),
 ];
 

@@ -22,8 +22,9 @@ pub struct Config {
     pub block_len: usize,
     /// Work (in elements times operations) below which a kernel stays on the calling thread.
     pub parallel_threshold: usize,
-    /// Whether sparse matrices are packed when they are multiplied for the second time.
-    pub pack: bool,
+    /// Products with the same sparse matrix that read its plain arrays before it is packed, which
+    /// takes about the time of three products. 0 packs at once, `usize::MAX` never.
+    pub pack_after: usize,
     /// The instruction set of the kernels.
     pub isa: Isa,
     /// Whether tasks are fused.
@@ -58,7 +59,7 @@ impl Default for Config {
             cut_threshold: 4096,
             block_len: 0,
             parallel_threshold: 1 << 19,
-            pack: true,
+            pack_after: 1,
             isa: Isa::detect(),
             fusion: true,
             window: 128,
@@ -105,7 +106,7 @@ impl Config {
             config.fusion = fusion;
         }
         if let Some(pack) = read("SPARSEFUSE_PACK", "0 or 1", switch)? {
-            config.pack = pack;
+            config.pack_after = if pack { 1 } else { usize::MAX };
         }
         let isa = |text: &str| Isa::from_name(text).filter(|isa| Isa::available().contains(isa));
         if let Some(isa) = read("SPARSEFUSE_ISA", "an instruction set of this machine", isa)? {

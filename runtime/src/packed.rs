@@ -35,12 +35,12 @@ pub(crate) struct PackedEntries {
 /// What an instance of entries remembers of the products that it was part of.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Packing {
-    /// None, or one with another piece.
+    /// None.
     #[default]
     None,
-    /// One, with this piece, by the address of its positions.
-    Once(usize),
-    /// Several.
+    /// So many with one piece, which is known by the address of its positions.
+    Plain(usize, usize),
+    /// Enough.
     Packed(Arc<PackedEntries>),
 }
 
@@ -56,56 +56,69 @@ impl PackedEntries {
     }
 }
 
-/// The packed form of a piece and its entries, from the second time on that it is asked for;
-/// `None` before, for elements that no packed product reads, and without memory for it.
-pub(crate) fn entries(
-    piece: &Piece,
-    entries: &Instance,
-    dtype: DType,
-    pool: &Arc<Pool>,
-    workers: &Workers,
-) -> Option<Arc<PackedEntries>> {
-    let mut packing = entries.packing();
-    match &*packing {
-        Packing::Packed(packed) if piece.has_packed(&packed.columns) => Some(Arc::clone(packed)),
-        Packing::Once(positions) if *positions == piece.key.pos => {
-            let packed = Arc::new(pack(piece, entries, dtype, pool, workers)?);
-            *packing = Packing::Packed(Arc::clone(&packed));
-            Some(packed)
-        }
-        Packing::None | Packing::Once(_) | Packing::Packed(_) => {
-            *packing = Packing::Once(piece.key.pos);
-            None
-        }
-    }
+/// A matrix that may be packed.
+#[derive(Debug)]
+pub(crate) struct Pack<'a> {
+    pub(crate) piece: &'a Piece,
+    pub(crate) entries: &'a Instance,
+    /// The type of the entries.
+    pub(crate) dtype: DType,
+    pub(crate) pool: &'a Arc<Pool>,
+    pub(crate) workers: &'a Workers,
+    /// Products that read the plain arrays before.
+    pub(crate) after: usize,
 }
 
-fn pack(
-    piece: &Piece,
-    entries: &Instance,
-    dtype: DType,
-    pool: &Arc<Pool>,
-    workers: &Workers,
-) -> Option<PackedEntries> {
-    let rows = piece.plain_rows();
-    let skip = piece.entries.start.checked_sub(entries.rows.start)?;
-    if entries.len() < skip + piece.entries.len() {
-        return None;
+impl Pack<'_> {
+    /// The packed form, once it has been asked for often enough; `None` before, for elements that
+    /// no packed product reads, and without memory for it.
+    pub(crate) fn entries(&self) -> Option<Arc<PackedEntries>> {
+        let mut packing = self.entries.packing();
+        let positions = self.piece.key.pos;
+        let products = match &*packing {
+            Packing::Packed(packed) if self.piece.has_packed(&packed.columns) => {
+                return Some(Arc::clone(packed));
+            }
+            Packing::Plain(of, products) if *of == positions => *products,
+            Packing::None | Packing::Plain(..) | Packing::Packed(_) => 0,
+        };
+        if products < self.after {
+            *packing = Packing::Plain(positions, products + 1);
+            return None;
+        }
+        let packed = Arc::new(self.pack()?);
+        *packing = Packing::Packed(Arc::clone(&packed));
+        Some(packed)
     }
-    let data = entries.data().wrapping_add(skip * dtype.size());
-    // SAFETY: the instance has elements of this type (the body of a task says so), and as many
-    // from `skip` on as the piece has entries; nothing writes an instance that a task reads.
-    let words = unsafe { Words::of(dtype, data, piece.entries.len()) }?;
-    let columns = piece.packed_columns(|| pack_columns(rows, pool, workers))?;
-    let values = PackedValues::plan(&columns.structure, rows, words, workers);
-    let (memory, target) = allocate(pool, values.bytes())?;
-    values.fill(&columns.structure, rows, words, target, workers);
-    Some(PackedEntries {
-        summary: values.summary(&columns.structure),
-        columns,
-        values,
-        data: memory,
-    })
+
+    fn pack(&self) -> Option<PackedEntries> {
+        let Self {
+            piece,
+            pool,
+            workers,
+            ..
+        } = *self;
+        let rows = piece.plain_rows();
+        let skip = piece.entries.start.checked_sub(self.entries.rows.start)?;
+        if self.entries.len() < skip + piece.entries.len() {
+            return None;
+        }
+        let data = self.entries.data().wrapping_add(skip * self.dtype.size());
+        // SAFETY: the instance has elements of this type (the body of a task says so), and as
+        // many from `skip` on as the piece has entries; nothing writes an instance that a task
+        // reads.
+        let words = unsafe { Words::of(self.dtype, data, piece.entries.len()) }?;
+        let columns = piece.packed_columns(|| pack_columns(rows, pool, workers))?;
+        let values = PackedValues::plan(&columns.structure, rows, words, workers);
+        let (memory, target) = allocate(pool, values.bytes())?;
+        values.fill(&columns.structure, rows, words, target, workers);
+        Some(PackedEntries {
+            summary: values.summary(&columns.structure),
+            columns,
+            values,
+            data: memory,
+        })
+    }
 }
 
 fn pack_columns(rows: PlainRows<'_>, pool: &Arc<Pool>, workers: &Workers) -> Option<PackedColumns> {

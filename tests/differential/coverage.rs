@@ -39,6 +39,7 @@ impl Coverage {
         wanted.extend([0, 1, 2, 7, 64, 1000].map(|len| format!("block_len {len}")));
         wanted.extend([1, 2, 3, 5, 8, 128].map(|len| format!("window {len}")));
         wanted.extend([1, 20, 4096].map(|len| format!("cut_threshold {len}")));
+        wanted.extend([0, 1, usize::MAX].map(|after| format!("pack_after {after}")));
         wanted.extend(Isa::available().into_iter().map(|isa| isa.to_string()));
         for kind in Step::KINDS {
             for feature in &wanted {
@@ -67,6 +68,7 @@ fn features(setup: &Setup) -> Vec<String> {
         format!("block_len {}", config.block_len),
         format!("window {}", config.window),
         format!("cut_threshold {}", config.cut_threshold),
+        format!("pack_after {}", config.pack_after),
         config.isa.to_string(),
     ]
 }

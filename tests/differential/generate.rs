@@ -635,6 +635,7 @@ pub(crate) fn setup(seed: u64, tile_len: usize) -> Setup {
         cut_threshold: dice.pick(&[1, 1, 1, 1, 20, 4096]),
         block_len: dice.pick(&[0, 1, 2, 7, 64, 1000]),
         parallel_threshold: dice.pick(&[0, 0, 1 << 16]),
+        pack_after: dice.pick(&[0, 0, 1, usize::MAX]),
         isa: dice.pick(&Isa::available()),
         fusion: dice.chance(70),
         window,

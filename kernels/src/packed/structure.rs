@@ -170,6 +170,9 @@ impl Width {
 
 impl PackedStructure {
     /// Looks at the columns of all rows once, on all threads.
+    ///
+    /// # Panics
+    /// If the rows are not those of a structure: positions that decrease, or fewer columns.
     #[must_use]
     pub fn plan(rows: PlainRows<'_>, workers: &Workers) -> Self {
         let parts: Vec<OnceLock<StructurePart>> = (0..rows.len().div_ceil(PART))

@@ -391,16 +391,15 @@ impl<W: Word> Planner<'_, W> {
             }
             let is_whole = equal == first && row == end;
             let is_long = row - equal >= LONG;
-            if is_long || is_whole {
-                if let Some(values) = self.stencil(pattern, equal, is_long) {
-                    self.add_diagonals(pattern, diagonals..equal);
-                    self.part.segments.push(Segment {
-                        first: equal as u32,
-                        len: (row - equal) as u32,
-                        form: Form::Stencil { pattern, values },
-                    });
-                    diagonals = row;
-                }
+            let stencil = (is_long || is_whole).then(|| self.stencil(pattern, equal, is_long));
+            if let Some(values) = stencil.flatten() {
+                self.add_diagonals(pattern, diagonals..equal);
+                self.part.segments.push(Segment {
+                    first: equal as u32,
+                    len: (row - equal) as u32,
+                    form: Form::Stencil { pattern, values },
+                });
+                diagonals = row;
             }
             equal = row;
         }

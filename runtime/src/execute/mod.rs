@@ -17,7 +17,7 @@ use crate::config::{Config, Executor};
 use crate::error::Error;
 use crate::image::{Inspect, Piece, PieceKey};
 use crate::instance::{Instance, Pool};
-use crate::packed::{self, PackedEntries};
+use crate::packed::{Pack, PackedEntries};
 use crate::partition::CutsTable;
 use crate::profile::Profile;
 use crate::schedule::{Binding, From, FusedTask, Schedule};
@@ -195,8 +195,7 @@ impl Running<'_, '_> {
 
     /// The packed forms of the entries that are there.
     fn packed(&self, pieces: &[Arc<Piece>]) -> Vec<(usize, Arc<PackedEntries>)> {
-        let Config { executor, pack, .. } = *self.context.config;
-        if !pack || executor == Executor::Reference {
+        if self.context.config.executor == Executor::Reference {
             return Vec::new();
         }
         let of_binding = |(number, binding): (usize, &Binding)| match *binding {
@@ -205,9 +204,15 @@ impl Running<'_, '_> {
                 piece,
             } => {
                 let entries = self.frame.instance(slot).ok()?;
-                let dtype = self.schedule.slots[slot as usize].dtype;
-                let Context { pool, workers, .. } = *self.context;
-                let packed = packed::entries(&pieces[piece], entries, dtype, pool, workers)?;
+                let packing = Pack {
+                    piece: &pieces[piece],
+                    entries,
+                    dtype: self.schedule.slots[slot as usize].dtype,
+                    pool: self.context.pool,
+                    workers: self.context.workers,
+                    after: self.context.config.pack_after,
+                };
+                let packed = packing.entries()?;
                 Some((number, packed))
             }
             _ => None,
