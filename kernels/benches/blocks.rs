@@ -285,6 +285,8 @@ fn stencil(name: &str, side: usize, fused: bool, form: Form, workers: &Workers) 
             crd: crd.as_ptr(),
             rows: n,
             entries: crd.len(),
+            below: side,
+            above: side,
         }),
         entries,
         Operand::Gather {

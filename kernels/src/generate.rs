@@ -165,12 +165,18 @@ impl Case {
                     ghosts: buffer(ghosts),
                 },
                 Binding::Entries => Operand::Entries { data: buffer(0) },
-                Binding::Structure { number, domain } => Operand::Structure(Structure {
-                    pos: self.structures[number].0.as_ptr(),
-                    crd: self.structures[number].1.as_ptr(),
-                    rows: self.domains[domain].len as usize,
-                    entries: self.structures[number].1.len(),
-                }),
+                Binding::Structure { number, domain } => {
+                    let (pos, crd) = &self.structures[number];
+                    let (below, above) = Structure::reach(pos, crd);
+                    Operand::Structure(Structure {
+                        pos: pos.as_ptr(),
+                        crd: crd.as_ptr(),
+                        rows: self.domains[domain].len as usize,
+                        entries: crd.len(),
+                        below,
+                        above,
+                    })
+                }
                 Binding::DenseRows {
                     columns,
                     row_stride,

@@ -141,6 +141,27 @@ pub struct Structure {
     pub rows: usize,
     /// The number of entries.
     pub entries: usize,
+    /// How many rows before its own, and how many behind it, a row's columns may lie; the largest
+    /// number where that is not known.
+    pub below: usize,
+    /// See `below`.
+    pub above: usize,
+}
+
+impl Structure {
+    /// The largest distances of a row's columns from the row: before it, and behind it.
+    #[must_use]
+    pub fn reach(pos: &[u64], crd: &[u32]) -> (usize, usize) {
+        let (mut below, mut above) = (0, 0);
+        for (row, ends) in pos.windows(2).enumerate() {
+            let entries = (ends[0] - pos[0]) as usize..(ends[1] - pos[0]) as usize;
+            for &column in &crd[entries] {
+                below = below.max(row.saturating_sub(column as usize));
+                above = above.max((column as usize).saturating_sub(row));
+            }
+        }
+        (below, above)
+    }
 }
 
 /// A piece of a sparse matrix in packed form: see [`crate::packed`].

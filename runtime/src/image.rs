@@ -43,6 +43,8 @@ pub(crate) struct Piece {
     /// Local tiles whose rows need no ghosts, and the others.
     pub(crate) interior: Vec<Range<u64>>,
     pub(crate) boundary: Vec<Range<u64>>,
+    /// How far before and behind a row its columns lie, if all of them are of own elements.
+    reach: (usize, usize),
     /// The packed form of the structure, once it has been asked for.
     packed: Mutex<Option<Arc<PackedColumns>>>,
 }
@@ -101,6 +103,17 @@ impl Piece {
         let entries = pos[0] as usize..pos[pos.len() - 1] as usize;
         let own = own_columns(inspect);
         let (interior, boundary) = split_tiles(inspect, pos, local.as_ref(), own.len());
+        let is_whole = x == Partition::Replicated && inspect.rows.start == 0;
+        let reach = match &local {
+            None if is_whole => {
+                let skip = entries.start - inspect.crd.rows.start;
+                // SAFETY: `localize` has checked that the instance has these entries.
+                let crd = unsafe { &inspect.crd.as_slice::<u32>()[skip..] };
+                Structure::reach(pos, crd)
+            }
+            Some(local) if local.ghosts.is_empty() => Structure::reach(pos, &local.crd),
+            None | Some(_) => (usize::MAX, usize::MAX),
+        };
         let (crd, crd_skip, ghosts) = match local {
             None => (
                 Arc::clone(inspect.crd),
@@ -128,6 +141,7 @@ impl Piece {
             receives,
             interior,
             boundary,
+            reach,
             packed: Mutex::new(None),
         })
     }
@@ -153,6 +167,8 @@ impl Piece {
             crd,
             rows: self.rows.len(),
             entries: self.entries.len(),
+            below: self.reach.0,
+            above: self.reach.1,
         }
     }
 

@@ -36,9 +36,9 @@ pub(crate) fn take_over(
         let Some(slot_use) = &uses[output.slot as usize] else {
             continue;
         };
-        let Some(target) = slot_use.sole_writer else {
+        if !slot_use.is_only_written {
             continue;
-        };
+        }
         // A row of the input must have been loaded before the output's row is stored over it.
         let inputs = &mut free[slot_use.first];
         let is_free = |&(input, _, loaded): &(u32, u32, usize)| {
@@ -47,7 +47,12 @@ pub(crate) fn take_over(
         if let Some(found) = inputs.iter().position(is_free) {
             let (input, arg, _) = inputs.swap_remove(found);
             output.reuse = Some(input);
-            kernel.args[target as usize].memory = kernel.args[arg as usize].memory;
+            let memory = kernel.args[arg as usize].memory;
+            for (arg, source) in kernel.args.iter_mut().zip(args) {
+                if source.slot == output.slot {
+                    arg.memory = memory;
+                }
+            }
         }
     }
 }
@@ -62,8 +67,8 @@ struct Use {
     first_inst: usize,
     last_inst: usize,
     is_written: bool,
-    /// The argument, if one store of the whole, row by row, is all that the first loop does to it.
-    sole_writer: Option<u32>,
+    /// Whether one store of the whole, row by row, is all that the first loop does to it.
+    is_only_written: bool,
     /// The argument, if loading the whole, row by row, is all that the last loop does to it.
     last_reader: Option<u32>,
 }
@@ -77,10 +82,7 @@ fn uses(kernel: &Kernel, args: &[Source], n_slots: usize) -> Vec<Option<Use>> {
     };
     for (number, kernel_loop) in kernel.loops.iter().enumerate() {
         for (place, inst) in kernel_loop.body.iter().enumerate() {
-            let writer = match *inst {
-                Inst::Store(arg, _) if is_whole(arg) => Some(arg),
-                _ => None,
-            };
+            let is_writer = matches!(*inst, Inst::Store(arg, _) if is_whole(arg));
             let reader = match *inst {
                 Inst::Load(arg) if is_whole(arg) => Some(arg),
                 _ => None,
@@ -94,13 +96,13 @@ fn uses(kernel: &Kernel, args: &[Source], n_slots: usize) -> Vec<Option<Use>> {
                         first_inst: place,
                         last_inst: place,
                         is_written: inst.is_effect(),
-                        sole_writer: writer,
+                        is_only_written: is_writer,
                         last_reader: reader,
                     });
                     return;
                 };
                 if known.first == number {
-                    known.sole_writer = None;
+                    known.is_only_written = false;
                 }
                 known.is_written |= inst.is_effect();
                 known.last_reader =

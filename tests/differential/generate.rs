@@ -635,7 +635,7 @@ pub(crate) fn setup(seed: u64, tile_len: usize) -> Setup {
         cut_threshold: dice.pick(&[1, 1, 1, 1, 20, 4096]),
         block_len: dice.pick(&[0, 1, 2, 7, 64, 1000]),
         parallel_threshold: dice.pick(&[0, 0, 1 << 16]),
-        pack_after: dice.pick(&[0, 0, 1, usize::MAX]),
+        pack_after: 0,
         isa: dice.pick(&Isa::available()),
         fusion: dice.chance(70),
         window,
@@ -651,8 +651,7 @@ pub(crate) fn setup(seed: u64, tile_len: usize) -> Setup {
     if dice.chance(12) {
         config.memory_limit = 500 + dice.below(12_000);
     }
-    Setup {
-        ranks: dice.pick(&[1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 5, 6, 7, 8]),
-        config,
-    }
+    let ranks = dice.pick(&[1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 5, 6, 7, 8]);
+    config.pack_after = dice.pick(&[0, 0, 1, usize::MAX]);
+    Setup { ranks, config }
 }

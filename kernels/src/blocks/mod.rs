@@ -21,6 +21,7 @@
 //! instruction sets on x86-64 and one elsewhere.
 #![expect(unsafe_code, reason = "passes on the promises about a launch")]
 
+mod ahead;
 mod compile;
 mod lanes;
 mod loops;
@@ -38,6 +39,7 @@ use crate::ir::{ArgId, Inst, Kernel};
 use crate::isa::Isa;
 use crate::launch::Launch;
 use crate::workers::Workers;
+use ahead::Ahead;
 use compile::LoopProgram;
 use std::ops::Range;
 
@@ -79,6 +81,8 @@ pub enum Part<'a> {
 #[derive(Clone, Debug)]
 pub struct Program {
     loops: Vec<LoopProgram>,
+    /// For each loop but the last, whether it may run ahead of the next one.
+    ahead: Vec<Option<Ahead>>,
     is_divisible: bool,
 }
 
@@ -94,6 +98,11 @@ impl Program {
                 .loops
                 .iter()
                 .map(|loop_| compile::compile(kernel, loop_))
+                .collect(),
+            ahead: kernel
+                .loops
+                .windows(2)
+                .map(|pair| Ahead::plan(kernel, &pair[0], &pair[1]))
                 .collect(),
             is_divisible: is_divisible(kernel),
         }
@@ -137,9 +146,24 @@ impl Program {
             part == Part::All || self.is_divisible,
             "only divisible programs run in parts"
         );
-        for program in &self.loops {
-            // SAFETY: the caller's promises, loop by loop.
-            unsafe { run::run_loop(program, launch, part, settings, workers) };
+        let mut number = 0;
+        while let Some(program) = self.loops.get(number) {
+            let ahead = self.ahead.get(number).and_then(Option::as_ref);
+            // SAFETY: the caller's promises, loop by loop; what loops that run at the same time
+            // have to keep, `Ahead` has asked of the kernel and of the launch.
+            number += unsafe {
+                match ahead.and_then(|ahead| ahead.reach(launch)) {
+                    Some(reach) => {
+                        let programs = [program, &self.loops[number + 1]];
+                        run::run_ahead(programs, reach, launch, settings, workers);
+                        2
+                    }
+                    None => {
+                        run::run_loop(program, launch, part, settings, workers);
+                        1
+                    }
+                }
+            };
         }
     }
 }

@@ -6,6 +6,7 @@
     reason = "follows the pointers of a launch, block by block"
 )]
 
+use super::ahead::Reach;
 use super::compile::{LoopProgram, SlotId, Step};
 use super::lanes::Lanes;
 use super::loops::CHUNK;
@@ -21,11 +22,9 @@ use crate::workers::Workers;
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
 
-/// The granularity at which rows are divided where tiles do not matter: whole cache lines of every
-/// element type.
+/// The granularity of short blocks: whole cache lines of every element type. Longer blocks, and
+/// the rows of a thread where tiles do not matter, are whole windows of packed matrices.
 const UNIT: usize = 64;
-/// The granularity of blocks: whole windows of packed pieces.
-const BLOCK_UNIT: usize = WINDOW;
 
 /// Runs a loop.
 ///
@@ -40,31 +39,98 @@ pub(super) unsafe fn run_loop(
 ) {
     let mut shared = SHARED.take();
     // SAFETY: the caller's promises.
-    unsafe { shared.prepare(program, launch) };
-    let extent = launch.domains[program.domain as usize];
-    if extent.len > 0 && !program.steps.is_empty() {
-        let rows = Rows::new(program, launch, extent, part);
-        let run = Run {
-            program,
-            launch,
-            extent,
-            arrays: &shared.arrays,
-            splats: &shared.splats,
-            isa: settings.isa,
-            block_len: block_len(program, launch.tile_len, &rows, settings),
-        };
-        let n_parts = if run.work(&rows) < settings.parallel_threshold {
-            1
-        } else {
-            workers.count().min(rows.n_units)
-        };
+    unsafe { shared[0].prepare(program, launch) };
+    let run = Run::new(program, launch, &shared[0], settings, part);
+    if run.has_work() {
+        let n_parts = run.n_parts(run.work(), settings, workers);
         let run = &run;
-        let rows = &rows;
         workers.run(n_parts, |i| {
             SCRATCH.with_borrow_mut(|scratch| {
-                let mut worker = Worker::new(run, scratch);
+                let mut worker = Worker::new(run, &mut scratch[0]);
+                let rows = &run.rows;
                 // SAFETY: the caller's promises; parts have no row in common.
-                rows.of_part(i, n_parts, |range| unsafe { worker.run(range) });
+                rows.of_part(i, n_parts, |range| unsafe { worker.run(range, |_| ()) });
+            });
+        });
+    }
+    SHARED.set(shared);
+}
+
+/// Runs two loops at the same time, the first ahead of the second by its reach.
+///
+/// With several threads, each first runs the rows of the first loop that others will read: those
+/// within reach of the ends of its part.
+///
+/// # Safety
+/// As [`super::Program::run`]; and [`super::ahead::Ahead`] admits it.
+pub(super) unsafe fn run_ahead(
+    programs: [&LoopProgram; 2],
+    reach: Reach,
+    launch: &Launch<'_>,
+    settings: &Settings,
+    workers: &Workers,
+) {
+    let mut shared = SHARED.take();
+    for (shared, program) in shared.iter_mut().zip(programs) {
+        // SAFETY: the caller's promises.
+        unsafe { shared.prepare(program, launch) };
+    }
+    let first = Run::new(programs[0], launch, &shared[0], settings, Part::All);
+    let second = Run::new(programs[1], launch, &shared[1], settings, Part::All);
+    if second.has_work() {
+        let wanted = second.n_parts(first.work() + second.work(), settings, workers);
+        let n_parts = if second.can_be_cut(wanted, reach) {
+            wanted
+        } else {
+            1
+        };
+        let (first, second) = (&first, &second);
+        let seams = |i: usize| {
+            let Range { start, end } = second.rows.range(i, n_parts);
+            let above = if i == 0 {
+                0
+            } else {
+                reach.above.next_multiple_of(WINDOW)
+            };
+            let below = if i + 1 == n_parts {
+                0
+            } else {
+                reach.below.next_multiple_of(WINDOW)
+            };
+            (start, start + above, end - below, end)
+        };
+        if n_parts > 1 {
+            workers.run(n_parts, |i| {
+                let (start, head, tail, end) = seams(i);
+                SCRATCH.with_borrow_mut(|scratch| {
+                    let mut worker = Worker::new(first, &mut scratch[0]);
+                    // SAFETY: the caller's promises; parts have no row in common.
+                    unsafe {
+                        worker.run(start..head, |_| ());
+                        worker.run(tail..end, |_| ());
+                    }
+                });
+            });
+        }
+        workers.run(n_parts, |i| {
+            let (start, head, tail, end) = seams(i);
+            SCRATCH.with_borrow_mut(|scratch| {
+                let [ahead, behind] = scratch;
+                let mut ahead = Worker::new(first, ahead);
+                let mut done = head;
+                let mut behind = Worker::new(second, behind);
+                let advance = |row: usize| {
+                    let goal = (row + reach.above).next_multiple_of(UNIT).min(tail);
+                    if done < goal {
+                        // SAFETY: the caller's promises; the rows up to `done` have been run, and
+                        // no other thread runs those of `head..tail`.
+                        unsafe { ahead.run(done..goal, |_| ()) };
+                        done = goal;
+                    }
+                };
+                // SAFETY: as above; before each block, all rows that it reads have been run: by
+                // `advance`, as seams, or by other threads as their seams.
+                unsafe { behind.run(start..end, advance) };
             });
         });
     }
@@ -72,8 +138,8 @@ pub(super) unsafe fn run_loop(
 }
 
 thread_local! {
-    static SHARED: Cell<Shared> = const { Cell::new(Shared::EMPTY) };
-    static SCRATCH: RefCell<Scratch> = const { RefCell::new(Scratch::EMPTY) };
+    static SHARED: Cell<[Shared; 2]> = const { Cell::new([Shared::EMPTY; 2]) };
+    static SCRATCH: RefCell<[Scratch; 2]> = const { RefCell::new([Scratch::EMPTY; 2]) };
 }
 
 /// What the threads of a run share; made by the caller.
@@ -176,7 +242,7 @@ impl<'a> Rows<'a> {
                 let n_tiles = ranges.iter().map(|range| range.end - range.start).sum();
                 ((tile, start % tile, n_tiles), Some(ranges))
             }
-            Part::All if program.reductions.is_empty() => (all(UNIT as u64), None),
+            Part::All if program.reductions.is_empty() => (all(WINDOW as u64), None),
             Part::All => (all(tile), None),
         };
         Self {
@@ -191,6 +257,13 @@ impl<'a> Rows<'a> {
     /// At least the number of rows.
     fn count(&self) -> usize {
         (self.n_units * self.unit as usize).min(self.len as usize)
+    }
+
+    /// The rows of part `i` of `n` of all rows.
+    fn range(&self, i: usize, n: usize) -> Range<usize> {
+        let mut range = 0..0;
+        self.of_part(i, n, |rows| range = rows);
+        range
     }
 
     /// Visits the rows of part `i` of `n`, as ranges of local rows.
@@ -238,7 +311,7 @@ fn block_len(
         return run.next_multiple_of(UNIT);
     }
     let n_blocks = run.div_ceil(longest);
-    run.div_ceil(n_blocks).next_multiple_of(BLOCK_UNIT)
+    run.div_ceil(n_blocks).next_multiple_of(WINDOW)
 }
 
 /// One run of a loop, as all its threads see it.
@@ -251,13 +324,56 @@ pub(super) struct Run<'a> {
     pub(super) splats: &'a [Splat],
     pub(super) isa: Isa,
     pub(super) block_len: usize,
+    rows: Rows<'a>,
 }
 
 // SAFETY: threads only read the run; they write through its pointers to rows and partials of their
 // own parts.
 unsafe impl Sync for Run<'_> {}
 
-impl Run<'_> {
+impl<'a> Run<'a> {
+    fn new(
+        program: &'a LoopProgram,
+        launch: &'a Launch<'a>,
+        shared: &'a Shared,
+        settings: &Settings,
+        part: Part<'a>,
+    ) -> Self {
+        let extent = launch.domains[program.domain as usize];
+        let rows = Rows::new(program, launch, extent, part);
+        Self {
+            program,
+            launch,
+            extent,
+            arrays: &shared.arrays,
+            splats: &shared.splats,
+            isa: settings.isa,
+            block_len: block_len(program, launch.tile_len, &rows, settings),
+            rows,
+        }
+    }
+
+    fn has_work(&self) -> bool {
+        self.extent.len > 0 && !self.program.steps.is_empty()
+    }
+
+    /// Into how many parts the rows are divided.
+    fn n_parts(&self, work: usize, settings: &Settings, workers: &Workers) -> usize {
+        if work < settings.parallel_threshold {
+            1
+        } else {
+            workers.count().min(self.rows.n_units)
+        }
+    }
+
+    /// Whether the rows can be divided into `n` parts so that only neighbours read each other's
+    /// rows, and each part consists of whole windows of packed matrices.
+    fn can_be_cut(&self, n: usize, reach: Reach) -> bool {
+        let is_even = self.rows.offset == 0 && self.rows.unit % WINDOW as u64 == 0;
+        let needed = reach.below + reach.above + 2 * WINDOW;
+        n == 1 || (is_even && (0..n).all(|i| self.rows.range(i, n).len() >= needed))
+    }
+
     /// Whether there may be blocks that end within a chunk.
     fn has_ragged_blocks(&self) -> bool {
         let cuts = [
@@ -270,7 +386,7 @@ impl Run<'_> {
     }
 
     /// An estimate of the work: element operations.
-    fn work(&self, rows: &Rows<'_>) -> usize {
+    fn work(&self) -> usize {
         let mut per_row = 0;
         let mut entries = 0;
         for step in &self.program.steps {
@@ -296,7 +412,7 @@ impl Run<'_> {
                 | Step::Reduce { .. } => {}
             }
         }
-        rows.count() * per_row + entries
+        self.rows.count() * per_row + entries
     }
 }
 
@@ -370,15 +486,16 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Runs a range of local rows; whole tiles if the loop reduces.
+    /// Runs a range of local rows, whole tiles if the loop reduces; calls `before_rows` with the
+    /// end of each block before it is run.
     ///
     /// # Safety
     /// As [`run_loop`]; the rows must be there, and no other thread may run them.
-    unsafe fn run(&mut self, rows: Range<usize>) {
+    unsafe fn run(&mut self, rows: Range<usize>, mut before_rows: impl FnMut(usize)) {
         let reductions = &self.run.program.reductions;
         if reductions.is_empty() {
             // SAFETY: forwarded.
-            return unsafe { self.run_blocks(rows) };
+            return unsafe { self.run_blocks(rows, &mut before_rows) };
         }
         let tile_len = self.run.launch.tile_len;
         let offset = (self.run.extent.start % tile_len as u64) as usize;
@@ -391,7 +508,7 @@ impl<'a> Worker<'a> {
             }
             // SAFETY: forwarded; each tile that the extent touches has a partial.
             unsafe {
-                self.run_blocks(first..end);
+                self.run_blocks(first..end, &mut before_rows);
                 self.finish_tile(tile);
             }
             first = end;
@@ -408,10 +525,11 @@ impl<'a> Worker<'a> {
         }
     }
 
-    unsafe fn run_blocks(&mut self, rows: Range<usize>) {
+    unsafe fn run_blocks(&mut self, rows: Range<usize>, before_rows: &mut impl FnMut(usize)) {
         let mut first = rows.start;
         while first < rows.end {
             let n = self.run.block_len.min(rows.end - first);
+            before_rows(first + n);
             let whole = n - n % CHUNK;
             // SAFETY: forwarded.
             unsafe {

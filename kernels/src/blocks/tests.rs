@@ -406,6 +406,8 @@ fn every_row_sum_equals_the_reference() {
                         crd: crd.as_ptr(),
                         rows,
                         entries: crd.len(),
+                        below: usize::MAX,
+                        above: usize::MAX,
                     }),
                     Operand::Entries {
                         data: entries.words.as_ptr().cast(),

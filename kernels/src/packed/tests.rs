@@ -161,6 +161,8 @@ fn check<T: Sample>(matrix: &Matrix, expected_summary: impl Fn(&Summary) -> bool
                     crd: matrix.crd.as_ptr(),
                     rows: plain.len(),
                     entries: matrix.crd.len(),
+                    below: usize::MAX,
+                    above: usize::MAX,
                 }),
                 Operand::Packed(packed),
                 Operand::Gather {

@@ -78,6 +78,8 @@ fn loops_run_in_sequence() {
             crd: [1, 0].as_ptr(),
             rows: 2,
             entries: 2,
+            below: usize::MAX,
+            above: usize::MAX,
         }),
         Operand::Entries {
             data: [10.0, 100.0].as_ptr().cast(),
@@ -143,6 +145,8 @@ fn row_sum_fuses_in_the_order_of_storage_and_reads_ghosts() {
             crd: crd.as_ptr(),
             rows: 3,
             entries: 4,
+            below: usize::MAX,
+            above: usize::MAX,
         }),
         Operand::Entries {
             data: entries.as_ptr().cast(),
