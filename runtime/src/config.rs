@@ -55,7 +55,7 @@ impl Default for Config {
             tile_len: 1024,
             cut_threshold: 4096,
             block_len: 0,
-            parallel_threshold: 1 << 19,
+            parallel_threshold: 1 << 15,
             isa: Isa::detect(),
             fusion: true,
             window: 128,
