@@ -19,7 +19,7 @@ const LAYERS: [(&str, &str); 6] = [
 ];
 
 /// Where `unsafe` may be (a folder ends with `/`), and why.
-const UNSAFE: [(&str, &str); 11] = [
+const UNSAFE: [(&str, &str); 12] = [
     (
         "kernels/src/blocks/",
         "SIMD loops reach the rows of a block through pointers",
@@ -27,6 +27,10 @@ const UNSAFE: [(&str, &str); 11] = [
     (
         "kernels/src/isa.rs",
         "defines the functions that need an instruction set",
+    ),
+    (
+        "kernels/src/workers/",
+        "threads call a closure on the caller's stack",
     ),
     (
         "kernels/src/reference/",

@@ -24,6 +24,9 @@ use std::ops::Range;
 /// element type.
 const UNIT: usize = 64;
 
+/// The operations that a row counts as, at least.
+const LEAST_PER_ROW: usize = 16;
+
 /// Runs a loop.
 ///
 /// # Safety
@@ -265,7 +268,9 @@ impl Run<'_> {
         cuts.iter().any(|cut| cut % CHUNK != 0)
     }
 
-    /// An estimate of the work: element operations.
+    /// An estimate of the work: element operations. Rows count by their number where they have few,
+    /// so that short loops over the same rows decide alike whether they are divided: else the data
+    /// would move from core to core between them, which costs more than the loops.
     fn work(&self, rows: &Rows<'_>) -> usize {
         let mut per_row = 0;
         let mut entries = 0;
@@ -293,7 +298,8 @@ impl Run<'_> {
                 | Step::Reduce { .. } => {}
             }
         }
-        rows.count() * per_row + entries as usize
+        let operations = rows.count() * per_row + entries as usize;
+        operations.max(rows.count() * LEAST_PER_ROW)
     }
 }
 
