@@ -19,7 +19,7 @@ const LAYERS: [(&str, &str); 6] = [
 ];
 
 /// Where `unsafe` may be (a folder ends with `/`), and why.
-const UNSAFE: [(&str, &str); 13] = [
+const UNSAFE: [(&str, &str); 15] = [
     (
         "kernels/src/blocks/",
         "SIMD loops reach the rows of a block through pointers",
@@ -27,6 +27,10 @@ const UNSAFE: [(&str, &str); 13] = [
     (
         "kernels/src/isa.rs",
         "defines the functions that need an instruction set",
+    ),
+    (
+        "kernels/src/workers/",
+        "threads call a closure on the caller's stack",
     ),
     (
         "kernels/src/reference/",
@@ -44,7 +48,8 @@ const UNSAFE: [(&str, &str); 13] = [
         "kernels/benches/blocks.rs",
         "runs kernels on memory of the bench",
     ),
-    ("runtime/src/instance.rs", "allocates the memory of stores"),
+    ("runtime/src/block.rs", "allocates the memory of stores"),
+    ("runtime/src/instance.rs", "memory as elements of a type"),
     ("runtime/src/bytes.rs", "elements as bytes, and back"),
     (
         "runtime/src/exchange.rs",

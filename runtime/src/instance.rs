@@ -5,23 +5,19 @@
 //! and refuses what would go beyond its limit.
 #![expect(
     unsafe_code,
-    reason = "memory is allocated here, and reached through raw pointers"
+    reason = "memory is shared among threads, and read as elements of a type"
 )]
 
+use crate::block::Block;
 use crate::error::{Error, ErrorKind};
 use crate::packed::Packing;
 use sparsefuse_kernels::Element;
-use std::alloc::Layout;
 use std::any::Any;
 use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Every allocation begins at a multiple of this: a cache line, and the widest vector register.
-const ALIGNMENT: usize = 64;
-/// Allocations of at least this many bytes begin at a multiple of it, for huge pages.
-const HUGE_PAGE: usize = 2 << 20;
 /// The smallest size class.
 const SMALLEST: usize = 64;
 /// Bytes of free memory of one class that the pool keeps, at least one block.
@@ -30,47 +26,11 @@ const KEEP: usize = 256 << 20;
 /// The memory of one rank.
 #[derive(Debug)]
 pub(crate) struct Pool {
-    /// Free blocks, one list per size class.
+    /// Free blocks of the sizes of their classes, one list for each.
     free: Mutex<Vec<Vec<Block>>>,
     in_use: AtomicUsize,
     peak: AtomicUsize,
     limit: usize,
-}
-
-/// A block from the system, of the size of its class.
-#[derive(Debug)]
-struct Block {
-    data: NonNull<u8>,
-    layout: Layout,
-}
-
-// SAFETY: a block is plain memory with one owner; nothing in it is tied to a thread.
-unsafe impl Send for Block {}
-// SAFETY: a shared block gives out its address only; access is the business of `Memory`'s users.
-unsafe impl Sync for Block {}
-
-impl Drop for Block {
-    fn drop(&mut self) {
-        // SAFETY: `data` came from `alloc_zeroed` with this layout, in `Block::new`, and a block
-        // is dropped once.
-        unsafe { std::alloc::dealloc(self.data.as_ptr(), self.layout) };
-    }
-}
-
-impl Block {
-    /// A block of `size` bytes, above 0. The system's fresh pages are zero, so asking for zeroed
-    /// memory costs nothing for large blocks, and no byte is ever uninitialised.
-    fn new(size: usize) -> Option<Self> {
-        let alignment = if size >= HUGE_PAGE {
-            HUGE_PAGE
-        } else {
-            ALIGNMENT
-        };
-        let layout = Layout::from_size_align(size, alignment).ok()?;
-        // SAFETY: the layout's size is not 0: classes begin at `SMALLEST`.
-        let data = NonNull::new(unsafe { std::alloc::alloc_zeroed(layout) })?;
-        Some(Self { data, layout })
-    }
 }
 
 /// The size class of `bytes`: its number and its size. Four classes to each power of two.
@@ -117,7 +77,7 @@ impl Pool {
         let kept = self.lists()[class].pop();
         match kept.or_else(|| Block::new(size)) {
             Some(block) => Ok(Memory {
-                data: block.data,
+                data: block.data(),
                 bytes: size,
                 source: Source::Pool(block, class),
                 pool: Arc::clone(self),

@@ -25,6 +25,7 @@ mod schedule;
 mod solve;
 mod trace;
 
+mod block;
 mod bytes;
 mod exchange;
 mod execute;

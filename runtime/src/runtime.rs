@@ -60,6 +60,9 @@ struct Inner {
     last: Option<Arc<Schedule>>,
 }
 
+/// The runtime of threads that have entered none.
+static DEFAULT: OnceLock<Runtime> = OnceLock::new();
+
 thread_local! {
     /// The runtimes that this thread has entered, the current one last.
     static ENTERED: RefCell<Vec<Runtime>> = const { RefCell::new(Vec::new()) };
@@ -130,9 +133,17 @@ impl Runtime {
     /// the whole process with the settings of the environment.
     #[must_use]
     pub fn current() -> Self {
-        static DEFAULT: OnceLock<Runtime> = OnceLock::new();
         let entered = ENTERED.with_borrow(|entered| entered.last().cloned());
         entered.unwrap_or_else(|| DEFAULT.get_or_init(Self::from_env_or_default).clone())
+    }
+
+    /// Whether this is the current runtime. Unlike a look at [`Runtime::current`] it does not make
+    /// the one for the whole process, with its threads, for a thread that has entered another.
+    fn is_current(&self) -> bool {
+        ENTERED.with_borrow(|entered| match entered.last() {
+            Some(current) => self.is(current),
+            None => DEFAULT.get().is_some_and(|default| self.is(default)),
+        })
     }
 
     /// Settings of the environment that make no sense are reported and not used.
@@ -155,7 +166,7 @@ impl Runtime {
                 ENTERED.with_borrow_mut(Vec::pop);
             }
         }
-        let is_current = self.is(&Self::current());
+        let is_current = self.is_current();
         ENTERED.with_borrow_mut(|entered| entered.push(self.clone()));
         let _leave = Leave;
         let result = program();

@@ -51,7 +51,7 @@ pub struct Settings {
     /// Rows of a block; 0 chooses a length with which the values of a block fit the L1 cache.
     pub block_len: usize,
     /// Loops with fewer element operations than this (rows times instructions, plus the entries of
-    /// sparse matrices) run on the calling thread.
+    /// sparse matrices; but 16 for each row at least) run on the calling thread.
     pub parallel_threshold: usize,
 }
 
@@ -61,7 +61,7 @@ impl Default for Settings {
         Self {
             isa: Isa::detect(),
             block_len: 0,
-            parallel_threshold: 100_000,
+            parallel_threshold: 1 << 16,
         }
     }
 }

@@ -26,6 +26,9 @@ use std::ops::Range;
 /// the rows of a thread where tiles do not matter, are whole windows of packed matrices.
 const UNIT: usize = 64;
 
+/// The operations that a row counts as, at least.
+const LEAST_PER_ROW: usize = 16;
+
 /// Runs a loop.
 ///
 /// # Safety
@@ -99,26 +102,21 @@ pub(super) unsafe fn run_ahead(
             };
             (start, start + above, end - below, end)
         };
-        if n_parts > 1 {
-            workers.run(n_parts, |i| {
-                let (start, head, tail, end) = seams(i);
-                SCRATCH.with_borrow_mut(|scratch| {
-                    let mut worker = Worker::new(first, &mut scratch[0]);
-                    // SAFETY: the caller's promises; parts have no row in common.
-                    unsafe {
-                        worker.run(start..head, |_| ());
-                        worker.run(tail..end, |_| ());
-                    }
-                });
-            });
-        }
-        workers.run(n_parts, |i| {
+        workers.run_phases(2, n_parts, |phase, i| {
             let (start, head, tail, end) = seams(i);
             SCRATCH.with_borrow_mut(|scratch| {
                 let [ahead, behind] = scratch;
                 let mut ahead = Worker::new(first, ahead);
-                let mut done = head;
+                if phase == 0 {
+                    // SAFETY: the caller's promises; parts have no row in common.
+                    unsafe {
+                        ahead.run(start..head, |_| ());
+                        ahead.run(tail..end, |_| ());
+                    }
+                    return;
+                }
                 let mut behind = Worker::new(second, behind);
+                let mut done = head;
                 let advance = |row: usize| {
                     let goal = (row + reach.above).next_multiple_of(UNIT).min(tail);
                     if done < goal {
@@ -385,7 +383,9 @@ impl<'a> Run<'a> {
         cuts.iter().any(|cut| cut % CHUNK != 0)
     }
 
-    /// An estimate of the work: element operations.
+    /// An estimate of the work: element operations. Rows count by their number where they have few,
+    /// so that short loops over the same rows decide alike whether they are divided: else the data
+    /// would move from core to core between them, which costs more than the loops.
     fn work(&self) -> usize {
         let mut per_row = 0;
         let mut entries = 0;
@@ -412,7 +412,8 @@ impl<'a> Run<'a> {
                 | Step::Reduce { .. } => {}
             }
         }
-        self.rows.count() * per_row + entries
+        let n_rows = self.rows.count();
+        (n_rows * per_row + entries).max(n_rows * LEAST_PER_ROW)
     }
 }
 

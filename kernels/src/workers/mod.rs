@@ -1,0 +1,294 @@
+//! The threads of one rank.
+//!
+//! [`Workers::run`] splits work into parts; part `i` runs on thread `i` modulo the number of
+//! threads, so that a part finds in its caches what it left there. Thread 0 is the caller; the
+//! others wait until they are called. A caller that is through with its own parts does not wait for
+//! threads that have not come yet, but runs theirs too. `README.md` beside this file describes the
+//! protocol.
+#![expect(
+    unsafe_code,
+    reason = "threads call a closure on the caller's stack, through a pointer"
+)]
+
+mod clock;
+mod seat;
+mod spin;
+mod sync;
+#[cfg(test)]
+mod tests;
+
+use clock::Clock;
+use seat::Seat;
+use std::any::Any;
+use std::fmt;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::PoisonError;
+use sync::{Arc, AtomicBool, AtomicUsize, Builder, JoinHandle, Mutex, Ordering, UnsafeCell};
+
+/// The threads of one rank: the calling thread and `count() - 1` others.
+#[derive(Debug)]
+pub struct Workers {
+    shared: Arc<Shared>,
+    /// Threads 1, 2, …
+    threads: Vec<JoinHandle<()>>,
+    _counted: spin::Counted,
+}
+
+impl Workers {
+    /// `count` threads, at least one.
+    ///
+    /// # Errors
+    /// When the operating system refuses to start a thread.
+    pub fn new(count: usize) -> io::Result<Self> {
+        let others = count.max(1) - 1;
+        let mut workers = Self {
+            shared: Arc::new(Shared::new(others)),
+            threads: Vec::with_capacity(others),
+            _counted: spin::Counted::new(if others == 0 { 0 } else { count }),
+        };
+        for thread in 1..=others {
+            let shared = Arc::clone(&workers.shared);
+            let builder = Builder::new().name(format!("sparsefuse-{thread}"));
+            let handle = builder.spawn(move || shared.serve(thread))?;
+            workers.threads.push(handle);
+        }
+        Ok(workers)
+    }
+
+    /// The number of threads, the caller's included.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.threads.len() + 1
+    }
+
+    /// Calls `work(i)` for each `i` in `0..parts` and returns when all are done; the caller runs
+    /// part 0, and a single part costs nothing more than the call.
+    ///
+    /// While one thread is in here, the calls of others, and those of parts, run all of their parts
+    /// on their own thread.
+    ///
+    /// # Panics
+    /// When a part panics, after all parts that had begun have ended.
+    pub fn run(&self, parts: usize, work: impl Fn(usize) + Sync) {
+        self.run_phases(1, parts, |_, part| work(part));
+    }
+
+    /// Calls `work(phase, part)` for each phase and part, as [`Workers::run`] does for parts; a
+    /// phase begins when all parts of the phase before have ended, and sees what they did.
+    ///
+    /// Between phases a thread waits for the others, which costs less than a second run. A part
+    /// runs on the same thread in all phases. (Values of one part that later phases need are kept
+    /// by part, not by thread: the caller may have run several parts.)
+    ///
+    /// # Panics
+    /// When a part panics, after all parts that had begun have ended.
+    pub fn run_phases(&self, phases: usize, parts: usize, work: impl Fn(usize, usize) + Sync) {
+        let threads = self.count().min(parts);
+        if threads <= 1 || phases == 0 || !self.shared.claim() {
+            for phase in 0..phases {
+                (0..parts).for_each(|part| work(phase, part));
+            }
+            return;
+        }
+        // SAFETY: `work` outlives the call, and this thread has claimed the others.
+        unsafe { self.shared.call(Job::new(&work, phases, parts, threads)) };
+    }
+}
+
+impl Drop for Workers {
+    fn drop(&mut self) {
+        // SAFETY: nobody runs, since this is the only owner; so no thread reads the job.
+        self.shared.job.with_mut(|job| unsafe { *job = None });
+        for seat in &self.shared.seats[..self.threads.len()] {
+            seat.call();
+        }
+        for thread in self.threads.drain(..) {
+            // A thread ends without a panic: it catches those of parts.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// A closure, and who calls it with what.
+#[derive(Clone, Copy, Debug)]
+struct Job {
+    /// The closure, of the type that `call` knows.
+    work: *const (),
+    call: unsafe fn(*const (), usize, usize),
+    phases: usize,
+    parts: usize,
+    /// The threads that take part.
+    threads: usize,
+}
+
+impl Job {
+    fn new<F: Fn(usize, usize) + Sync>(
+        work: &F,
+        phases: usize,
+        parts: usize,
+        threads: usize,
+    ) -> Self {
+        /// # Safety
+        /// `work` points to a closure of this type, which lives until the call returns.
+        unsafe fn call<F: Fn(usize, usize)>(work: *const (), phase: usize, part: usize) {
+            // SAFETY: the caller's promise.
+            let work = unsafe { &*work.cast::<F>() };
+            work(phase, part);
+        }
+        Self {
+            work: (&raw const *work).cast(),
+            call: call::<F>,
+            phases,
+            parts,
+            threads,
+        }
+    }
+}
+
+/// What the threads share.
+struct Shared {
+    /// Whether a run goes on.
+    is_busy: AtomicBool,
+    /// What to do; nothing when the threads shall end.
+    job: UnsafeCell<Option<Job>>,
+    /// Those of threads 1, 2, …
+    seats: Box<[Seat]>,
+    /// The threads that have not arrived at the end of the phase.
+    pending: AtomicUsize,
+    /// Ticks when all have.
+    phases: Clock,
+    has_panicked: AtomicBool,
+    /// What the first part that panicked did so with.
+    panic: Mutex<Option<Box<dyn Any + Send>>>,
+}
+
+// SAFETY: the job's pointer is to a closure that is `Sync`; README.md shows that it lives while it
+// is used, and that nobody writes the job while another thread reads it.
+unsafe impl Sync for Shared {}
+// SAFETY: as above; all other fields are `Send`.
+unsafe impl Send for Shared {}
+
+impl fmt::Debug for Shared {
+    /// Without the job, which may be written at this moment.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared")
+            .field("is_busy", &self.is_busy)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    fn new(others: usize) -> Self {
+        Self {
+            is_busy: AtomicBool::new(false),
+            job: UnsafeCell::new(None),
+            seats: (0..others).map(|_| Seat::new()).collect(),
+            pending: AtomicUsize::new(0),
+            phases: Clock::new(),
+            has_panicked: AtomicBool::new(false),
+            panic: Mutex::new(None),
+        }
+    }
+
+    /// Claims the threads for a run, unless one goes on.
+    fn claim(&self) -> bool {
+        self.is_busy
+            .compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed)
+            .is_ok()
+    }
+
+    /// Runs a job on this thread and those that it needs.
+    ///
+    /// # Safety
+    /// The closure lives until this returns, and this thread has [claimed](Self::claim) the others.
+    unsafe fn call(&self, job: Job) {
+        let seats = &self.seats[..job.threads - 1];
+        // SAFETY: the threads of the last run have arrived for the last time.
+        self.job.with_mut(|shared| unsafe { *shared = Some(job) });
+        self.pending.store(job.threads, Ordering::Relaxed);
+        seats.iter().for_each(Seat::call);
+        for phase in 0..job.phases {
+            let time = self.phases.time();
+            // SAFETY: the caller's promise.
+            unsafe { self.run_parts(&job, phase, 0) };
+            let mut arrivals = 1;
+            for (i, seat) in seats.iter().enumerate() {
+                if seat.is_given_up() {
+                    // SAFETY: the caller's promise.
+                    unsafe { self.run_parts(&job, phase, i + 1) };
+                    arrivals += 1;
+                }
+            }
+            if !self.arrive(&job, arrivals) {
+                self.phases.wait_beyond(time);
+            }
+        }
+        let mut panic = None;
+        if self.has_panicked.load(Ordering::Relaxed) {
+            self.has_panicked.store(false, Ordering::Relaxed);
+            panic = self.panic().take();
+        }
+        self.is_busy.store(false, Ordering::Release);
+        if let Some(panic) = panic {
+            resume_unwind(panic);
+        }
+    }
+
+    /// The life of a thread other than the caller's.
+    fn serve(&self, thread: usize) {
+        let seat = &self.seats[thread - 1];
+        let mut seen = clock::START;
+        loop {
+            seen = seat.wait(seen);
+            // SAFETY: the thread is present, and nobody writes the job until it has arrived for
+            // the last time.
+            let Some(job) = self.job.with(|job| unsafe { *job }) else {
+                return;
+            };
+            for phase in 0..job.phases {
+                let time = self.phases.time();
+                // SAFETY: the caller waits for this thread to arrive.
+                unsafe { self.run_parts(&job, phase, thread) };
+                if !self.arrive(&job, 1) && phase + 1 < job.phases {
+                    self.phases.wait_beyond(time);
+                }
+            }
+        }
+    }
+
+    /// Counts threads that have ended a phase; ends it and says so if they are the last.
+    fn arrive(&self, job: &Job, arrivals: usize) -> bool {
+        let is_last = self.pending.fetch_sub(arrivals, Ordering::AcqRel) == arrivals;
+        if is_last {
+            self.pending.store(job.threads, Ordering::Relaxed);
+            self.phases.tick();
+        }
+        is_last
+    }
+
+    /// Runs the parts of a thread.
+    ///
+    /// # Safety
+    /// The closure lives until this returns.
+    unsafe fn run_parts(&self, job: &Job, phase: usize, thread: usize) {
+        let run = || {
+            for part in (thread..job.parts).step_by(job.threads) {
+                if self.has_panicked.load(Ordering::Relaxed) {
+                    return;
+                }
+                // SAFETY: the caller's promise; `call` is of the closure's type.
+                unsafe { (job.call)(job.work, phase, part) };
+            }
+        };
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(run)) {
+            self.panic().get_or_insert(panic);
+            self.has_panicked.store(true, Ordering::Relaxed);
+        }
+    }
+
+    fn panic(&self) -> sync::MutexGuard<'_, Option<Box<dyn Any + Send>>> {
+        // Nothing panics while this is locked.
+        self.panic.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,111 @@
+//! Runs on real threads, more than the machine has cores among them.
+
+use crate::workers::Workers;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Barrier, Mutex};
+use std::thread::{self, ThreadId};
+
+const COUNTS: [usize; 5] = [1, 2, 3, 4, 9];
+
+#[test]
+fn each_part_runs_once_in_each_phase_and_not_before_the_phase() {
+    for count in COUNTS {
+        let workers = Workers::new(count).unwrap();
+        assert_eq!(workers.count(), count);
+        for (phases, parts) in [(0, 3), (1, 0), (1, 1), (1, 5), (2, 2), (3, 4), (5, 20)] {
+            let runs: Vec<_> = (0..parts).map(|_| AtomicUsize::new(0)).collect();
+            let ended = AtomicUsize::new(0);
+            workers.run_phases(phases, parts, |phase, part| {
+                assert!(ended.load(Ordering::SeqCst) >= phase * parts);
+                assert_eq!(runs[part].fetch_add(1, Ordering::SeqCst), phase);
+                ended.fetch_add(1, Ordering::SeqCst);
+            });
+            assert_eq!(ended.into_inner(), phases * parts);
+        }
+    }
+}
+
+#[test]
+fn a_part_has_its_thread() {
+    let workers = Workers::new(3).unwrap();
+    let threads = || -> Vec<ThreadId> {
+        let threads = [const { Mutex::new(None) }; 7];
+        let all_came = Barrier::new(3);
+        workers.run_phases(2, 7, |phase, part| {
+            if phase == 0 && part < 3 {
+                all_came.wait();
+            }
+            let id = thread::current().id();
+            let before = threads[part].lock().unwrap().replace(id);
+            assert!(phase == 0 || before == Some(id));
+        });
+        threads.map(|id| id.into_inner().unwrap().unwrap()).to_vec()
+    };
+    let first = threads();
+    assert_eq!(first[0], thread::current().id());
+    assert!(first[0] != first[1] && first[1] != first[2] && first[0] != first[2]);
+    assert_eq!(first[..4], first[3..]);
+    for _ in 0..100 {
+        assert_eq!(first, threads());
+    }
+}
+
+#[test]
+fn a_panic_reaches_the_caller_and_the_threads_live_on() {
+    for count in COUNTS {
+        let workers = Workers::new(count).unwrap();
+        for guilty in 0..6 {
+            let later = AtomicUsize::new(0);
+            let run = || {
+                workers.run_phases(3, 3, |phase, part| {
+                    assert!(phase * 3 + part != guilty, "part {part}");
+                    later.fetch_add(usize::from(phase > guilty / 3), Ordering::SeqCst);
+                });
+            };
+            let panic = catch_unwind(AssertUnwindSafe(run)).unwrap_err();
+            let expected = format!("part {}", guilty % 3);
+            assert_eq!(panic.downcast_ref(), Some(&expected));
+            assert_eq!(later.into_inner(), 0, "no phase follows a panic");
+        }
+        workers.run(3, |_| ());
+    }
+}
+
+#[test]
+fn parts_may_run_parts_and_threads_may_share_workers() {
+    let workers = Workers::new(3).unwrap();
+    let sum = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for _ in 0..200 {
+                    workers.run_phases(2, 4, |_, part| {
+                        workers.run(2, |inner| {
+                            sum.fetch_add(10 * part + inner, Ordering::SeqCst);
+                        });
+                    });
+                }
+            });
+        }
+    });
+    assert_eq!(sum.into_inner(), 4 * 200 * 2 * (2 * 60 + 4));
+}
+
+#[test]
+fn threads_that_sleep_are_woken() {
+    let workers = Workers::new(2).unwrap();
+    let sum = AtomicUsize::new(0);
+    for round in 0..200 {
+        // Some pauses are shorter than a thread looks for work, some are longer.
+        let pause = std::time::Duration::from_micros(round);
+        let start = std::time::Instant::now();
+        while start.elapsed() < pause {
+            thread::yield_now();
+        }
+        workers.run_phases(2, 2, |_, part| {
+            sum.fetch_add(part + 1, Ordering::SeqCst);
+        });
+    }
+    assert_eq!(sum.into_inner(), 200 * 2 * 3);
+}
