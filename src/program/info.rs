@@ -10,8 +10,10 @@ use super::source;
 use super::spy;
 use num_complex::Complex;
 use serde_json::{Value, json};
-use sparsefuse::kernels::{DType, Field};
+use sparsefuse::kernels::packed::{self, PlainRows, Summary};
+use sparsefuse::kernels::{DType, Field, Workers};
 use sparsefuse::runtime::{Config, Runtime};
+use sparsefuse::sparse::LocalRows;
 use sparsefuse::sparse::matrix_market::{Format, Header};
 use std::ops::{Add, Neg};
 
@@ -47,6 +49,7 @@ where
         header,
         dtype: T::DTYPE,
         facts: Facts::of(shape, &entries),
+        packed: packed_form(shape, &entries),
     };
     if let Some(path) = &arguments.spy {
         spy::draw(path, shape, &entries)?;
@@ -64,6 +67,18 @@ struct Info<'a> {
     header: Option<Header>,
     dtype: DType,
     facts: Facts,
+    /// How products read the matrix.
+    packed: Option<Summary>,
+}
+
+/// How the matrix is packed for products on one rank.
+fn packed_form<T: Field>((_, columns): (usize, usize), entries: &LocalRows<T>) -> Option<Summary> {
+    let rows = PlainRows {
+        pos: &entries.pos,
+        crd: &entries.crd,
+        own_len: columns,
+    };
+    packed::summary(rows, &entries.vals, &Workers::new(1).ok()?)
 }
 
 impl Info<'_> {
@@ -81,6 +96,16 @@ impl Info<'_> {
                 "field": header.field.to_string(),
                 "symmetry": header.symmetry.to_string(),
                 "stored": header.n_stored,
+            })
+        });
+        let packed = self.packed.map(|packed| {
+            json!({
+                "bytes": packed.bytes,
+                "bytes_per_nonzero": packed.bytes as f64 / facts.nnz as f64,
+                "stencil_rows": packed.rows[0],
+                "diagonal_rows": packed.rows[1],
+                "window_rows": packed.rows[2],
+                "dictionary": packed.dictionary,
             })
         });
         // 0 / 0 is not a number, which JSON has as null.
@@ -104,6 +129,7 @@ impl Info<'_> {
             "dominant_rows": share(facts.dominant_rows as f64, facts.rows),
             "csr_bytes": self.csr_bytes() as u64,
             "csr_bytes_per_nonzero": share(self.csr_bytes() as f64, facts.nnz),
+            "packed": packed,
             "file": file,
         })
     }
@@ -135,6 +161,11 @@ impl Info<'_> {
             empty(),
             ("memory", self.memory()),
         ]);
+        lines.extend(
+            self.packed
+                .iter()
+                .map(|packed| ("products", self.packing(packed))),
+        );
         if let Some(path) = &self.arguments.spy {
             lines.push(("spy plot", path.display().to_string()));
         }
@@ -181,6 +212,34 @@ impl Info<'_> {
         } = self.facts;
         let share = 100.0 * dominant_rows as f64 / (rows as f64).max(1.0);
         format!("{share:.1} % of the rows are diagonally dominant")
+    }
+
+    /// What a product reads, and in which form.
+    fn packing(&self, packed: &Summary) -> String {
+        let Facts { rows, nnz, .. } = self.facts;
+        let each = packed.bytes as f64 / (nnz as f64).max(1.0);
+        let names = ["stencil", "diagonals", "windows"];
+        let share = |count: usize| 100.0 * count as f64 / (rows as f64).max(1.0);
+        let mut forms: Vec<String> = names
+            .iter()
+            .zip(packed.rows)
+            .filter(|&(_, count)| count > 0)
+            .map(|(name, count)| format!("{name} {:.1} %", share(count)))
+            .collect();
+        if packed.dictionary > 0 {
+            forms.push(format!(
+                "dictionary of {}",
+                counted(packed.dictionary, "value")
+            ));
+        }
+        let read = format!(
+            "read {}, {each:.1} B for each entry",
+            bytes(packed.bytes as f64)
+        );
+        match forms.is_empty() {
+            true => read,
+            false => format!("{read} ({})", forms.join(", ")),
+        }
     }
 
     fn memory(&self) -> String {

@@ -29,7 +29,8 @@ pub(crate) use self::structure::{Pattern, Width, Window};
 pub(crate) use self::values::{Form, ValuesPart};
 pub use self::values::{PackedValues, Words};
 
-use crate::element::DType;
+use crate::element::{DType, Element};
+use crate::workers::Workers;
 
 /// Rows of a part: parts are packed independently of each other, by different threads.
 pub(crate) const PART: usize = 1 << 16;
@@ -45,6 +46,19 @@ pub const fn is_packable(dtype: DType) -> bool {
         DType::F32 | DType::F64 | DType::ComplexF32 | DType::ComplexF64 => true,
         DType::I32 | DType::I64 | DType::U32 | DType::U64 | DType::Bool => false,
     }
+}
+
+/// How a matrix would be packed; `None` for elements that no packed product reads. The columns of
+/// `rows` are looked at once, and so are the values.
+#[must_use]
+pub fn summary<T: Element>(
+    rows: PlainRows<'_>,
+    values: &[T],
+    workers: &Workers,
+) -> Option<Summary> {
+    let words = Words::of_slice(values)?;
+    let structure = PackedStructure::plan(rows, workers);
+    Some(PackedValues::plan(&structure, rows, words, workers).summary(&structure))
 }
 
 /// How the rows and entries of a piece are packed, and what that takes.

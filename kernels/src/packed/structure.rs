@@ -43,8 +43,7 @@ impl<'a> PlainRows<'a> {
 
     /// The entries of a row, counted from the first of the piece.
     pub(super) fn entries(&self, row: usize) -> Range<usize> {
-        let base = self.pos[0];
-        (self.pos[row] - base) as usize..(self.pos[row + 1] - base) as usize
+        entries(self.pos, row)
     }
 
     fn columns(&self, row: usize) -> &'a [u32] {
@@ -76,6 +75,11 @@ impl<'a> PlainRows<'a> {
             visit(part, part * PART..((part + 1) * PART).min(self.len()));
         });
     }
+}
+
+/// The entries of a row, counted from the first of the piece.
+pub(super) fn entries(pos: &[u64], row: usize) -> Range<usize> {
+    (pos[row] - pos[0]) as usize..(pos[row + 1] - pos[0]) as usize
 }
 
 /// Where the rows of a piece have their entries; see [`super`].
@@ -156,6 +160,15 @@ impl Width {
             Self::U8 => 1,
             Self::U16 => 2,
             Self::U32 | Self::Ghosts => 4,
+        }
+    }
+
+    fn read(self, bytes: &[u8]) -> u32 {
+        match *bytes {
+            [byte] => u32::from(byte),
+            [a, b] => u32::from(u16::from_ne_bytes([a, b])),
+            [a, b, c, d] => u32::from_ne_bytes([a, b, c, d]),
+            _ => unreachable!("columns are stored in 1, 2 or 4 bytes"),
         }
     }
 
@@ -251,7 +264,73 @@ impl PackedStructure {
     }
 }
 
+impl PackedStructure {
+    /// The columns of all entries, as they were before they were packed, on all threads.
+    ///
+    /// # Panics
+    /// If `pos` are not the positions of the plan, `columns` not what [`Self::fill_columns`] has
+    /// filled, or `target` has not room for all columns.
+    pub fn unpack(&self, pos: &[u64], columns: &[u8], target: &mut [u32], workers: &Workers) {
+        let targets = self.split_entries(pos, 1, target);
+        workers.run(self.parts.len(), |number| {
+            let mut target = targets[number]
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            self.parts[number].unpack(pos, number * PART, columns, &mut target);
+        });
+    }
+
+    /// The entries of each part, of which each takes `unit` elements of `target`.
+    pub(super) fn split_entries<'t, T>(
+        &self,
+        pos: &[u64],
+        unit: usize,
+        target: &'t mut [T],
+    ) -> Vec<Mutex<&'t mut [T]>> {
+        let mut rest = target;
+        let mut targets = Vec::with_capacity(self.parts.len());
+        let mut first = 0;
+        for part in &self.parts {
+            let end = first + part.n_rows;
+            let (own, others) = rest.split_at_mut((pos[end] - pos[first]) as usize * unit);
+            targets.push(Mutex::new(own));
+            (rest, first) = (others, end);
+        }
+        targets
+    }
+}
+
 impl StructurePart {
+    fn unpack(&self, pos: &[u64], start: usize, columns: &[u8], target: &mut [u32]) {
+        let base = entries(pos, start).start;
+        for block in &self.blocks {
+            let first = start + block.first as usize;
+            match block.kind {
+                BlockKind::Run(pattern) => {
+                    for row in first..first + block.len as usize {
+                        let offsets = self.offsets_of(pattern).iter();
+                        let columns =
+                            offsets.map(|&offset| (row as i64 + i64::from(offset)) as u32);
+                        let at = entries(pos, row).start - base;
+                        for (target, column) in target[at..].iter_mut().zip(columns) {
+                            *target = column;
+                        }
+                    }
+                }
+                BlockKind::Window(number) => {
+                    let window = self.windows[number as usize];
+                    let size = window.width.bytes();
+                    let mut stored = columns[window.columns..].chunks_exact(size);
+                    self.for_each_entry(window, |row, k| {
+                        let distance = stored.next().map_or(0, |bytes| window.width.read(bytes));
+                        let at = entries(pos, first + row).start - base + k;
+                        target[at] = window.base + distance;
+                    });
+                }
+            }
+        }
+    }
+
     fn plan(rows: PlainRows<'_>, range: Range<usize>) -> Self {
         let mut part = Self {
             n_rows: range.len(),

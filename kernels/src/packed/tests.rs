@@ -130,6 +130,27 @@ fn check<T: Sample>(matrix: &Matrix, expected_summary: impl Fn(&Summary) -> bool
     assert_eq!(summary.rows.iter().sum::<usize>(), plain.len());
     assert_eq!(summary.entries.iter().sum::<usize>(), matrix.crd.len());
 
+    let mut unpacked = vec![0; matrix.crd.len()];
+    structure.unpack(&matrix.pos, &columns, &mut unpacked, &workers);
+    assert!(unpacked == matrix.crd, "columns are unpacked as they were");
+    let size = size_of::<T>();
+    let mut bytes = vec![0; vals.len() * size];
+    values.unpack(&structure, &matrix.pos, &data, &mut bytes, &workers);
+    for (bytes, value) in bytes.chunks_exact(size).zip(&vals) {
+        let mut bits = [0; 16];
+        bits[..size].copy_from_slice(bytes);
+        let [low, high] = value.to_bits();
+        let expected = match (T::DTYPE, size) {
+            (DType::ComplexF32, _) => u128::from(low) | u128::from(high) << 32,
+            _ => u128::from(low) | u128::from(high) << 64,
+        };
+        assert_eq!(
+            u128::from_ne_bytes(bits),
+            expected,
+            "values are unpacked as they were"
+        );
+    }
+
     // A NaN reaches exactly the rows whose entries meet it.
     let x: Vec<T> = (0..matrix.columns)
         .map(|column| match column % 97 {

@@ -3,9 +3,9 @@
 //! The rows of a run whose values repeat at least [`LONG`] times become a stencil, the others
 //! diagonals. A shorter run is a stencil if the part has that stencil already.
 
-use super::structure::{BlockKind, Pattern, RowBlock, StructurePart};
-use super::{GROUP, PackedStructure, PlainRows, Summary, WINDOW, is_packable};
-use crate::element::DType;
+use super::structure::{BlockKind, Pattern, RowBlock, StructurePart, entries};
+use super::{GROUP, PART, PackedStructure, PlainRows, Summary, WINDOW, is_packable};
+use crate::element::{DType, Element};
 use crate::workers::Workers;
 use std::ops::Range;
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -127,6 +127,14 @@ pub enum Words<'a> {
 }
 
 impl<'a> Words<'a> {
+    /// The bits of elements; `None` where no product kernel reads the packed form of them.
+    #[expect(unsafe_code, reason = "the elements are looked at as words")]
+    #[must_use]
+    pub fn of_slice<T: Element>(values: &'a [T]) -> Option<Self> {
+        // SAFETY: these are the elements of a slice.
+        unsafe { Self::of(T::DTYPE, values.as_ptr().cast(), values.len()) }
+    }
+
     /// The bits of `len` elements; `None` where no product kernel reads the packed form of them.
     ///
     /// # Safety
@@ -247,6 +255,48 @@ impl PackedValues {
                     target[at] = code.expect("the dictionary has all values") as u8;
                     at += 1;
                 }
+            });
+        });
+    }
+
+    /// The values of all entries, as they were before they were packed, on all threads.
+    ///
+    /// # Panics
+    /// If `pos` are not the positions of the plan, `data` not what [`Self::fill`] has filled, or
+    /// `target` has not room for all values.
+    pub fn unpack(
+        &self,
+        structure: &PackedStructure,
+        pos: &[u64],
+        data: &[u8],
+        target: &mut [u8],
+        workers: &Workers,
+    ) {
+        let size = self.size;
+        let targets = structure.split_entries(pos, size, target);
+        workers.run(self.parts.len(), |number| {
+            let mut target = targets[number]
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            let (part, of) = (&self.parts[number], &structure.parts[number]);
+            let start = number * PART;
+            let base = entries(pos, start).start;
+            let place = |row: usize, k: usize| {
+                let at = (entries(pos, start + row).start - base + k) * size;
+                at..at + size
+            };
+            part.for_each_equal(|row, k, value| {
+                target[place(row, k)].copy_from_slice(&part.stencils[value * size..][..size]);
+            });
+            let stored = &data[part.start.min(data.len())..];
+            let mut n = 0;
+            part.for_each_entry(of, |row, k| {
+                let bytes = match self.dictionary.is_empty() {
+                    true => &stored[n * size..][..size],
+                    false => &self.dictionary[usize::from(stored[n]) * size..][..size],
+                };
+                target[place(row, k)].copy_from_slice(bytes);
+                n += 1;
             });
         });
     }
@@ -489,6 +539,19 @@ fn index(segments: &[Segment], n_rows: usize) -> Vec<u32> {
 }
 
 impl ValuesPart {
+    /// Visits the entries of the stencils: the row within the part, the number of the entry within
+    /// the row, and that of its value among the part's.
+    fn for_each_equal(&self, mut visit: impl FnMut(usize, usize, usize)) {
+        for segment in &self.segments {
+            let (first, len) = (segment.first as usize, segment.len as usize);
+            if let Form::Stencil { pattern, values } = segment.form {
+                for row in first..first + len {
+                    (0..pattern.len as usize).for_each(|k| visit(row, k, values as usize + k));
+                }
+            }
+        }
+    }
+
     /// Visits the stored entries in their order: the row within the part, and the number of the
     /// entry within the row.
     fn for_each_entry(&self, of: &StructurePart, mut visit: impl FnMut(usize, usize)) {
