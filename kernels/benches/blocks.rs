@@ -33,14 +33,25 @@ fn main() {
             }
         }
     }
+    for scale in [14, 17, 20] {
+        if format!("graph, {} rows", 1 << scale).contains(&filter) {
+            let matrix = graph(scale);
+            for form in [Form::Plain, Form::Diagonals] {
+                workers
+                    .iter()
+                    .for_each(|w| product("graph", &matrix, false, form, w));
+            }
+        }
+    }
     for side in [32, 128, 512, 1024, 2048] {
         for fused in [false, true] {
             let name = if fused { "spmv + dot" } else { "spmv" };
             if format!("{name}, {} rows", side * side).contains(&filter) {
                 for form in [Form::Plain, Form::Stencil, Form::Diagonals] {
+                    let matrix = stencil(side, form);
                     workers
                         .iter()
-                        .for_each(|w| stencil(name, side, fused, form, w));
+                        .for_each(|w| product(name, &matrix, fused, form, w));
                 }
             }
         }
@@ -223,20 +234,25 @@ enum Form {
     Diagonals,
 }
 
-/// `z = A x`, and the dot product of `z` and `x` in the same pass.
-fn stencil(name: &str, side: usize, fused: bool, form: Form, workers: &Workers) {
+/// A matrix in plain form.
+struct Matrix {
+    pos: Vec<u64>,
+    crd: Vec<u32>,
+    vals: Vec<f64>,
+}
+
+/// The matrix of the 5-point stencil, with equal rows or not.
+fn stencil(side: usize, form: Form) -> Matrix {
     let n = side * side;
-    let name = &format!("{name}, {form:?}");
     let (mut pos, mut crd, mut vals) = (vec![0u64], Vec::<u32>::new(), Vec::new());
     for row in 0..n {
         let (i, j) = (row / side, row % side);
         let mut entry = |exists: bool, column: usize, value: f64| {
             if exists {
                 crd.push(column as u32);
-                vals.push(if form == Form::Diagonals {
-                    value + row as f64
-                } else {
-                    value
+                vals.push(match form {
+                    Form::Diagonals => value + row as f64,
+                    Form::Plain | Form::Stencil => value,
                 });
             }
         };
@@ -247,6 +263,48 @@ fn stencil(name: &str, side: usize, fused: bool, form: Form, workers: &Workers) 
         entry(i + 1 < side, row + side, -1.0);
         pos.push(crd.len() as u64);
     }
+    Matrix { pos, crd, vals }
+}
+
+/// A graph with 16 edges for each of `2^scale` vertices, most of them at few vertices (R-MAT).
+fn graph(scale: u32) -> Matrix {
+    let n = 1usize << scale;
+    let mut state = 1u64;
+    let mut random = || {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (state >> 33) as f64 / (1u64 << 31) as f64
+    };
+    let mut edges: Vec<(u32, u32)> = Vec::with_capacity(16 * n);
+    for _ in 0..16 * n {
+        let (mut row, mut column) = (0, 0);
+        for _ in 0..scale {
+            let place = random();
+            row = row << 1 | u32::from(place >= 0.76);
+            column = column << 1 | u32::from((0.57..0.76).contains(&place) || place >= 0.95);
+        }
+        edges.push((row, column));
+    }
+    edges.sort_unstable();
+    edges.dedup();
+    let mut pos = vec![0u64; n + 1];
+    edges
+        .iter()
+        .for_each(|&(row, _)| pos[row as usize + 1] += 1);
+    (0..n).for_each(|row| pos[row + 1] += pos[row]);
+    Matrix {
+        pos,
+        crd: edges.iter().map(|&(_, column)| column).collect(),
+        vals: edges.iter().map(|_| random()).collect(),
+    }
+}
+
+/// `z = A x`, and the dot product of `z` and `x` in the same pass.
+fn product(name: &str, matrix: &Matrix, fused: bool, form: Form, workers: &Workers) {
+    let Matrix { pos, crd, vals } = matrix;
+    let n = pos.len() - 1;
+    let name = &format!("{name}, {form:?}");
     let mut x = vec![Line([1.0; 8]); n.div_ceil(8)];
     let mut y = vec![Line([0.0; 8]); n.div_ceil(8)];
     let mut partials = vec![
@@ -257,11 +315,11 @@ fn stencil(name: &str, side: usize, fused: bool, form: Form, workers: &Workers) 
         n.div_ceil(1024)
     ];
     let plain = PlainRows {
-        pos: &pos,
-        crd: &crd,
+        pos,
+        crd,
         own_len: n,
     };
-    let words: Vec<u64> = vals.iter().map(|value: &f64| value.to_bits()).collect();
+    let words: Vec<u64> = vals.iter().map(|value| value.to_bits()).collect();
     let structure = PackedStructure::plan(plain, workers);
     let mut columns = vec![0; structure.column_bytes()];
     structure.fill_columns(plain, &mut columns, workers);
@@ -285,8 +343,8 @@ fn stencil(name: &str, side: usize, fused: bool, form: Form, workers: &Workers) 
             crd: crd.as_ptr(),
             rows: n,
             entries: crd.len(),
-            below: side,
-            above: side,
+            below: usize::MAX,
+            above: usize::MAX,
         }),
         entries,
         Operand::Gather {

@@ -13,6 +13,7 @@ use crate::isa::{PerIsa, per_isa};
 use crate::ops::NumericOps;
 use crate::packed::{
     Form, GROUP, PART, PackedStructure, PackedValues, Pattern, ValuesPart, WINDOW, Width, Window,
+    common_length,
 };
 use num_complex::Complex;
 use std::ops::Range;
@@ -470,33 +471,26 @@ impl<S> WindowRows<'_, S> {
         let mut at = 0;
         for (order, lengths) in self.order.chunks(GROUP).zip(self.lengths.chunks(GROUP)) {
             let mut sums = [T::ZERO; GROUP];
-            let mut done = 0;
-            // SAFETY: the window has these entries in this order: first those of all rows of the
-            // group, then those of all but the shortest, and so on.
+            let common = common_length(lengths);
+            // SAFETY: the window has these entries in this order: those that all rows of the group
+            // have, side by side, then the rest of each row.
             unsafe {
-                if let Ok(lengths) = <&[u32; GROUP]>::try_from(lengths) {
-                    while done < lengths[GROUP - 1] {
-                        let values = self.stored.eight(self.values + at);
-                        let cols = columns.add(at).cast::<[C; GROUP]>().read_unaligned();
-                        sums = std::array::from_fn(|l| {
-                            values[l].mul_add(x(cols[l]).read_unaligned(), sums[l])
-                        });
-                        at += GROUP;
-                        done += 1;
-                    }
+                for _ in 0..common {
+                    let values = self.stored.eight(self.values + at);
+                    prefetch(columns.wrapping_add(at + AHEAD));
+                    let cols = columns.add(at).cast::<[C; GROUP]>().read_unaligned();
+                    sums = std::array::from_fn(|l| {
+                        values[l].mul_add(x(cols[l]).read_unaligned(), sums[l])
+                    });
+                    at += GROUP;
                 }
-                for active in (1..=lengths.len()).rev() {
-                    while done < lengths[active - 1] {
-                        for (l, sum) in sums[..active].iter_mut().enumerate() {
-                            let value = self.stored.one(self.values + at + l);
-                            let x = x(columns.add(at + l).read_unaligned()).read_unaligned();
-                            *sum = value.mul_add(x, *sum);
-                        }
-                        at += active;
-                        done += 1;
+                for ((&row, &length), sum) in order.iter().zip(lengths).zip(sums) {
+                    let mut sum = sum;
+                    for _ in common..length {
+                        let x = x(columns.add(at).read_unaligned()).read_unaligned();
+                        sum = self.stored.one(self.values + at).mul_add(x, sum);
+                        at += 1;
                     }
-                }
-                for (&row, sum) in order.iter().zip(sums) {
                     out.add(row as usize).write_unaligned(sum);
                 }
             }

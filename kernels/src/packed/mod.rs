@@ -25,7 +25,7 @@ mod tests;
 mod values;
 
 pub use self::structure::{PackedStructure, PlainRows};
-pub(crate) use self::structure::{Pattern, Width, Window};
+pub(crate) use self::structure::{Pattern, Width, Window, common_length};
 pub(crate) use self::values::{Form, ValuesPart};
 pub use self::values::{PackedValues, Words};
 

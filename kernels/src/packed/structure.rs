@@ -461,18 +461,31 @@ impl StructurePart {
     }
 
     /// Visits the entries of a window in the order in which they are stored: the row within the
-    /// window, and the number of the entry within the row.
+    /// window, and the number of the entry within the row. For each group, those that all of its
+    /// rows have, side by side; then the rest of each row.
     pub(super) fn for_each_entry(&self, window: Window, mut visit: impl FnMut(usize, usize)) {
         let range = window.rows as usize..(window.rows + window.len) as usize;
         let groups = self.order[range.clone()].chunks(GROUP);
         for (rows, lengths) in groups.zip(self.lengths[range].chunks(GROUP)) {
-            for k in 0..lengths[0] {
-                let active = lengths.iter().take_while(|&&length| length > k).count();
-                for &row in &rows[..active] {
-                    visit(row as usize, k as usize);
-                }
+            let common = common_length(lengths);
+            for k in 0..common {
+                rows.iter().for_each(|&row| visit(row as usize, k as usize));
+            }
+            for (&row, &length) in rows.iter().zip(lengths) {
+                (common..length).for_each(|k| visit(row as usize, k as usize));
             }
         }
+    }
+}
+
+/// The entries that lie side by side in a group of rows, the longest first: none in the last group
+/// of a window, if it has fewer rows.
+#[inline(always)]
+pub(crate) fn common_length(lengths: &[u32]) -> u32 {
+    if lengths.len() == GROUP {
+        lengths[GROUP - 1]
+    } else {
+        0
     }
 }
 
