@@ -12,8 +12,8 @@ use crate::element::DType;
 use crate::isa::{PerIsa, per_isa};
 use crate::ops::NumericOps;
 use crate::packed::{
-    Form, GROUP, PART, PackedStructure, PackedValues, Pattern, ValuesPart, WINDOW, Width, Window,
-    common_length,
+    COLUMN_SLACK, Form, GROUP, PART, PackedStructure, PackedValues, Pattern, ValuesPart, WINDOW,
+    Width, Window, common_length,
 };
 use num_complex::Complex;
 use std::ops::Range;
@@ -285,6 +285,7 @@ impl<T: NumericOps> PackedPart<'_, T> {
             stored,
             values,
             columns: self.rows.columns.wrapping_add(window.columns),
+            is_far: self.rows.own_len * size_of::<T>() > NEAR,
         };
         // SAFETY: forwarded; `sums` has room for every row of a window.
         unsafe {
@@ -307,15 +308,15 @@ impl<T: NumericOps> PackedPart<'_, T> {
         // indices of both.
         unsafe {
             match rows.window.width {
-                Width::U8 => rows.sum::<T, u8>(out, |j| from_base.add(j as usize)),
-                Width::U16 => rows.sum::<T, u16>(out, |j| from_base.add(j as usize)),
-                Width::U32 => rows.sum::<T, u32>(out, |j| from_base.add(j as usize)),
+                Width::U8 => rows.sum::<T, u8>(out, |j| from_base.wrapping_add(j as usize)),
+                Width::U16 => rows.sum::<T, u16>(out, |j| from_base.wrapping_add(j as usize)),
+                Width::U32 => rows.sum::<T, u32>(out, |j| from_base.wrapping_add(j as usize)),
                 Width::Ghosts => rows.sum::<T, u32>(out, |j| {
                     let j = j as usize;
                     if j < own_len {
-                        own.add(j)
+                        own.wrapping_add(j)
                     } else {
-                        ghosts.add(j - own_len)
+                        ghosts.wrapping_add(j - own_len)
                     }
                 }),
             }
@@ -425,6 +426,10 @@ impl<T: Copy> Stored<T> for Codes<T> {
 
 /// How many values ahead of their use memory is asked for.
 const AHEAD: usize = 256;
+/// How many entries ahead of their use the elements of `x` are asked for.
+const FAR_AHEAD: usize = COLUMN_SLACK - GROUP;
+/// The bytes of `x` up to which it is taken to lie in the L2 cache.
+const NEAR: usize = 1 << 20;
 
 /// The sums of two groups of eight rows of diagonals; `x` belongs to the first row of each.
 ///
@@ -459,6 +464,8 @@ struct WindowRows<'a, S> {
     stored: S,
     values: usize,
     columns: *const u8,
+    /// Whether `x` is too large for the L2 cache.
+    is_far: bool,
 }
 
 impl<S> WindowRows<'_, S> {
@@ -478,6 +485,13 @@ impl<S> WindowRows<'_, S> {
                 for _ in 0..common {
                     let values = self.stored.eight(self.values + at);
                     prefetch(columns.wrapping_add(at + AHEAD));
+                    if self.is_far {
+                        let later = columns.add(at + FAR_AHEAD).cast::<[C; GROUP]>();
+                        later
+                            .read_unaligned()
+                            .into_iter()
+                            .for_each(|column| prefetch(x(column)));
+                    }
                     let cols = columns.add(at).cast::<[C; GROUP]>().read_unaligned();
                     sums = std::array::from_fn(|l| {
                         values[l].mul_add(x(cols[l]).read_unaligned(), sums[l])
@@ -486,7 +500,14 @@ impl<S> WindowRows<'_, S> {
                 }
                 for ((&row, &length), sum) in order.iter().zip(lengths).zip(sums) {
                     let mut sum = sum;
-                    for _ in common..length {
+                    for k in common..length {
+                        if self.is_far && k % GROUP as u32 == 0 {
+                            let later = columns.add(at + FAR_AHEAD).cast::<[C; GROUP]>();
+                            later
+                                .read_unaligned()
+                                .into_iter()
+                                .for_each(|column| prefetch(x(column)));
+                        }
                         let x = x(columns.add(at).read_unaligned()).read_unaligned();
                         sum = self.stored.one(self.values + at).mul_add(x, sum);
                         at += 1;

@@ -16,7 +16,7 @@ use super::uniform::{Splat, misbound, splat, uniform};
 use super::{Part, Settings};
 use crate::element::Value;
 use crate::isa::Isa;
-use crate::launch::{Extent, Launch, Layout, Operand};
+use crate::launch::{Extent, Launch, Layout, Operand, Structure};
 use crate::packed::WINDOW;
 use crate::workers::Workers;
 use std::cell::{Cell, RefCell};
@@ -25,6 +25,9 @@ use std::ops::Range;
 /// The granularity of short blocks: whole cache lines of every element type. Longer blocks, and
 /// the rows of a thread where tiles do not matter, are whole windows of packed matrices.
 const UNIT: usize = 64;
+
+/// The entries of a sparse matrix that take as long as what else happens to a row.
+const ROW_WEIGHT: u64 = 4;
 
 /// The operations that a row counts as, at least.
 const LEAST_PER_ROW: usize = 16;
@@ -225,6 +228,8 @@ struct Rows<'a> {
     /// Which units; all of them where this is `None`.
     ranges: Option<&'a [Range<u64>]>,
     n_units: usize,
+    /// The sparse matrix that is multiplied, if there is one.
+    matrix: Option<Structure>,
 }
 
 impl<'a> Rows<'a> {
@@ -249,7 +254,52 @@ impl<'a> Rows<'a> {
             len,
             ranges,
             n_units: n_units as usize,
+            matrix: program.steps.iter().find_map(|step| match *step {
+                Step::RowSum { structure, .. } => match launch.operands[structure as usize] {
+                    Operand::Structure(structure) => Some(structure),
+                    _ => None,
+                },
+                _ => None,
+            }),
         }
+    }
+
+    /// The first row of a unit.
+    fn local(&self, unit: u64) -> usize {
+        (unit * self.unit).saturating_sub(self.offset).min(self.len) as usize
+    }
+
+    /// The unit with which part `i` of `n` begins: parts have equally many units, unless a sparse
+    /// matrix has its entries in few of them.
+    fn cut(&self, i: usize, n: usize) -> u64 {
+        let even = (self.n_units * i / n) as u64;
+        let Some(matrix) = self
+            .matrix
+            .filter(|_| 0 < i && i < n && self.ranges.is_none())
+        else {
+            return even;
+        };
+        let weight = |unit: u64| {
+            let row = self.local(unit).min(matrix.rows);
+            // SAFETY: `Program::run` asks for `rows + 1` positions.
+            let entries = unsafe { *matrix.pos.add(row) - *matrix.pos };
+            entries + ROW_WEIGHT * row as u64
+        };
+        let total = weight(self.n_units as u64);
+        let target = total / n as u64 * i as u64;
+        if weight(even).abs_diff(target) <= total / (16 * n as u64) {
+            return even;
+        }
+        let (mut low, mut high) = (0, self.n_units as u64);
+        while low < high {
+            let middle = low.midpoint(high);
+            if weight(middle) < target {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low
     }
 
     /// At least the number of rows.
@@ -268,13 +318,9 @@ impl<'a> Rows<'a> {
     fn of_part(&self, i: usize, n: usize, mut visit: impl FnMut(Range<usize>)) {
         let (first, end) = match n {
             1 => (0, self.n_units as u64),
-            _ => (
-                (self.n_units * i / n) as u64,
-                (self.n_units * (i + 1) / n) as u64,
-            ),
+            _ => (self.cut(i, n), self.cut(i + 1, n)),
         };
-        let local =
-            |unit: u64| (unit * self.unit).saturating_sub(self.offset).min(self.len) as usize;
+        let local = |unit: u64| self.local(unit);
         let Some(ranges) = self.ranges else {
             return visit(local(first)..local(end));
         };

@@ -24,8 +24,8 @@ mod structure;
 mod tests;
 mod values;
 
+pub(crate) use self::structure::{COLUMN_SLACK, Pattern, Width, Window, common_length};
 pub use self::structure::{PackedStructure, PlainRows};
-pub(crate) use self::structure::{Pattern, Width, Window, common_length};
 pub(crate) use self::values::{Form, ValuesPart};
 pub use self::values::{PackedValues, Words};
 

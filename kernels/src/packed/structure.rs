@@ -13,6 +13,8 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 const LONG: usize = 8;
 /// The most rows between two long runs that are runs of their own.
 const GAP: usize = 4;
+/// Columns that may be read behind the last one; they mean nothing.
+pub(crate) const COLUMN_SLACK: usize = 72;
 /// How many of the last blocks are searched for a pattern.
 const RECENT: usize = 16;
 
@@ -206,6 +208,9 @@ impl PackedStructure {
                 window.columns += part.column_start;
             }
             structure.parts.push(part);
+        }
+        if structure.column_bytes > 0 {
+            structure.column_bytes += COLUMN_SLACK * size_of::<u32>();
         }
         structure
     }
