@@ -71,6 +71,11 @@ impl Store {
         self.shape
     }
 
+    /// The same without a copy.
+    pub(crate) fn shape_ref(&self) -> &Shape {
+        &self.shape
+    }
+
     /// The element type.
     #[must_use]
     pub fn dtype(&self) -> DType {

@@ -154,7 +154,7 @@ impl Window {
             .window_slot
             .store(self.serial << 32 | u64::from(slot), Ordering::Relaxed);
         let initial = store.partition();
-        let shape = store.shape();
+        let shape = store.shape_ref();
         // Rank and type have 8 bits each, which leaves the word of a partition its 33.
         let kind = shape.rank() as u64 | (store.dtype() as u64) << 8;
         self.key
