@@ -7,6 +7,7 @@
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use sparsefuse::prelude::*;
+use sparsefuse::sparse::LocalRows;
 use std::hint::black_box;
 use std::time::Duration;
 
@@ -36,7 +37,7 @@ fn chain(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// Windows of one task, and of a reduction that is read.
+/// Windows of one task, with the flush of a window of none, and a reduction that is read.
 fn windows(criterion: &mut Criterion) {
     let runtime = runtime();
     let x = runtime.enter(|| Vector::<f64>::ones([LEN]));
@@ -51,8 +52,16 @@ fn windows(criterion: &mut Criterion) {
     assert_eq!(dot(), 2.0 * LEN as f64);
     let mut group = criterion.benchmark_group("one window");
     group.throughput(Throughput::Elements(1));
+    group.bench_function("flush of nothing", |bencher| {
+        bencher.iter(|| runtime.flush())
+    });
     group.bench_function("z = x + y", |bencher| bencher.iter(add));
     group.bench_function("x.dot(y).get()", |bencher| bencher.iter(dot));
+    let known = x.dot(&y);
+    assert_eq!(known.get().unwrap(), 2.0 * LEN as f64);
+    group.bench_function("get of what is known", |bencher| {
+        bencher.iter(|| known.get().unwrap());
+    });
     // The same arithmetic without a runtime.
     let (x, y) = (vec![1.0; LEN], vec![2.0; LEN]);
     group.bench_function("z = x + y in plain Rust", |bencher| {
@@ -64,13 +73,54 @@ fn windows(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// Iterations of conjugate gradients on 1024 rows.
+/// Conjugate gradients as one writes them without a library: one loop for each operation, and the
+/// decisions that the solver takes after each iteration.
+fn plain_loops(a: &LocalRows<f64>, b: &[f64], iterations: usize) -> (Vec<f64>, Vec<f64>) {
+    let dot = |x: &[f64], y: &[f64]| x.iter().zip(y).map(|(x, y)| x * y).sum::<f64>();
+    let mut x = vec![0.0; b.len()];
+    let mut q = vec![0.0; b.len()];
+    let (mut r, mut p) = (b.to_vec(), b.to_vec());
+    let mut rho = dot(&r, &r);
+    let tolerance = 0.0 * rho.sqrt();
+    let mut history = vec![rho.sqrt()];
+    loop {
+        for (row, q) in q.iter_mut().enumerate() {
+            let entries = a.pos[row] as usize..a.pos[row + 1] as usize;
+            let pairs = a.crd[entries.clone()].iter().zip(&a.vals[entries]);
+            *q = pairs
+                .map(|(&column, value)| value * p[column as usize])
+                .sum();
+        }
+        let sigma = dot(&p, &q);
+        let alpha = if sigma == 0.0 { 0.0 } else { rho / sigma };
+        x.iter_mut().zip(&p).for_each(|(x, p)| *x += alpha * p);
+        r.iter_mut().zip(&q).for_each(|(r, q)| *r -= alpha * q);
+        let rho_next = dot(&r, &r);
+        let norm = rho_next.sqrt();
+        history.push(norm);
+        let is_done = !norm.is_finite() || norm <= tolerance || history.len() > iterations;
+        if is_done || sigma <= 0.0 || rho_next <= 0.0 {
+            return (x, history);
+        }
+        let beta = rho_next / rho;
+        p.iter_mut().zip(&r).for_each(|(p, r)| *p = r + beta * *p);
+        rho = rho_next;
+    }
+}
+
+/// Iterations of conjugate gradients on 1024 rows, and on 16384.
 fn conjugate_gradients(criterion: &mut Criterion) {
+    for n in [32, 128] {
+        conjugate_gradients_on(criterion, n);
+    }
+}
+
+fn conjugate_gradients_on(criterion: &mut Criterion, n: usize) {
     const ITERATIONS: usize = 40;
     let runtime = runtime();
     let (a, b) = runtime.enter(|| {
-        let a = gallery::poisson2d::<f64>(32).unwrap();
-        (a, Vector::random_uniform([1024], 1))
+        let a = gallery::poisson2d::<f64>(n).unwrap();
+        (a, Vector::random_uniform([n * n], 1))
     });
     assert!(cg(&a, &b).unwrap().converged());
     let run = || {
@@ -81,10 +131,19 @@ fn conjugate_gradients(criterion: &mut Criterion) {
         };
         cg_with(&a, &b, options).unwrap()
     };
-    assert_eq!(run().iterations, ITERATIONS);
-    let mut group = criterion.benchmark_group("cg iteration");
+    let (rows, rhs) = (a.to_rows().unwrap(), b.to_vec().unwrap());
+    let (expected, _) = plain_loops(&rows, &rhs, ITERATIONS);
+    let solution = run();
+    assert_eq!(solution.iterations, ITERATIONS);
+    for (found, expected) in solution.x.to_vec().unwrap().iter().zip(&expected) {
+        assert!((found - expected).abs() <= 1e-9 * expected.abs().max(1.0));
+    }
+    let mut group = criterion.benchmark_group(format!("cg iteration poisson2d:{n}"));
     group.throughput(Throughput::Elements(ITERATIONS as u64));
-    group.bench_function("poisson2d:32", |bencher| bencher.iter(run));
+    group.bench_function("sparsefuse", |bencher| bencher.iter(run));
+    group.bench_function("plain loops", |bencher| {
+        bencher.iter(|| plain_loops(black_box(&rows), black_box(&rhs), ITERATIONS));
+    });
     group.finish();
 }
 

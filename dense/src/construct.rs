@@ -29,6 +29,7 @@ impl<T: Element, const D: usize> Array<T, D> {
     /// # Ok::<(), sparsefuse_dense::Error>(())
     /// ```
     #[must_use]
+    #[track_caller]
     pub fn from_fn(shape: [usize; D], mut element: impl FnMut([usize; D]) -> T) -> Self {
         expect(check_len("from_fn", Shape::new(&shape)));
         let len = shape.iter().product();
@@ -106,6 +107,7 @@ impl<T: Element> Vector<T> {
     ///
     /// If the runtime's limit of memory does not admit it.
     #[must_use]
+    #[track_caller]
     pub fn from_vec(elements: Vec<T>) -> Self {
         expect(Self::from_shape_vec([elements.len()], elements))
     }
@@ -154,6 +156,7 @@ impl<T: Numeric> Array<T, 2> {
 }
 
 /// An array computed from numbers alone.
+#[track_caller]
 fn generate<T: Element, const D: usize>(
     shape: [usize; D],
     operation: Operation,

@@ -17,6 +17,7 @@ use sparsefuse_runtime::Error;
 /// # Ok::<(), sparsefuse_dense::Error>(())
 /// ```
 impl<T: Element> From<Array2<T>> for Array<T, 2> {
+    #[track_caller]
     fn from(array: Array2<T>) -> Self {
         let (n_rows, n_columns) = array.dim();
         expect(Self::from_shape_vec([n_rows, n_columns], elements(array)))

@@ -253,5 +253,9 @@ pub(crate) fn check_len(op: &'static str, shape: Shape) -> Result<(), Error> {
 /// The value, or a panic with the error's message, as operators do.
 #[track_caller]
 pub(crate) fn expect<T>(result: Result<T, Error>) -> T {
-    result.unwrap_or_else(|error| panic!("{error}"))
+    // A closure would be the caller that the panic names.
+    match result {
+        Ok(value) => value,
+        Err(error) => panic!("{error}"),
+    }
 }

@@ -12,12 +12,14 @@ use sparsefuse_runtime::{Error, Shape, TaskArg};
 impl<T: Numeric, const D: usize> Array<T, D> {
     /// The sum of all elements. One task, which reads each element once.
     #[must_use]
+    #[track_caller]
     pub fn sum(&self) -> Scalar<T> {
         expect(self.reduce(Operation::Reduce(ReduceOp::Sum)))
     }
 
     /// The product of all elements. One task, which reads each element once.
     #[must_use]
+    #[track_caller]
     pub fn prod(&self) -> Scalar<T> {
         expect(self.reduce(Operation::Reduce(ReduceOp::Prod)))
     }
@@ -66,12 +68,14 @@ impl<T: Numeric, const D: usize> Array<T, D> {
 
     /// The sum of the absolute values. One task.
     #[must_use]
+    #[track_caller]
     pub fn norm1(&self) -> Scalar<T::Real> {
         expect(self.reduce(Operation::ReduceOf(Term::Absolute)))
     }
 
     /// The sum of the squares of the absolute values. One task.
     #[must_use]
+    #[track_caller]
     pub fn sum_of_squares(&self) -> Scalar<T::Real> {
         expect(self.reduce(Operation::ReduceOf(Term::Square)))
     }
@@ -85,6 +89,7 @@ impl<T: Numeric, const D: usize> Array<T, D> {
 
     /// The largest absolute value; 0 if the array is empty. One task.
     #[must_use]
+    #[track_caller]
     pub fn norm_inf(&self) -> Scalar<T::Real> {
         if self.is_empty() {
             // Nothing is above 0, and the maximum of nothing is not a norm.
@@ -165,12 +170,14 @@ ordered_reductions! {
 impl<const D: usize> Array<bool, D> {
     /// Whether any element is true. One task.
     #[must_use]
+    #[track_caller]
     pub fn any(&self) -> Scalar<bool> {
         expect(self.reduce(Operation::Reduce(ReduceOp::Any)))
     }
 
     /// Whether all elements are true. One task.
     #[must_use]
+    #[track_caller]
     pub fn all(&self) -> Scalar<bool> {
         expect(self.reduce(Operation::Reduce(ReduceOp::All)))
     }

@@ -32,6 +32,7 @@ pub struct Scalar<T> {
 impl<T: Element> Scalar<T> {
     /// A scalar of [`Runtime::current`] with this value. One task.
     #[must_use]
+    #[track_caller]
     pub fn new(value: T) -> Self {
         let runtime = Runtime::current();
         let store = runtime.new_store(Shape::SCALAR, T::DTYPE);

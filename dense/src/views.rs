@@ -49,6 +49,7 @@ impl<T: Element, const D: usize> Array<T, D> {
 
     /// The array with its dimensions in the opposite order.
     #[must_use]
+    #[track_caller]
     pub fn transpose(&self) -> Self {
         expect(self.seen(|view| Ok(view.transpose())))
     }

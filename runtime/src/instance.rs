@@ -229,8 +229,9 @@ impl Instance {
         self.packing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn into_memory(self) -> Memory {
-        self.memory
+    /// As [`Instance::packing`], for who is about to write the elements.
+    pub(crate) fn forget_packing(&mut self) {
+        self.packing = Mutex::default();
     }
 
     /// The elements.

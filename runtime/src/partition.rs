@@ -28,6 +28,15 @@ impl Partition {
             Self::Tile(CutsId(id)) => 2 + u64::from(id),
         }
     }
+
+    /// The partition that has this word; none has 0.
+    pub(crate) fn from_word(word: u64) -> Option<Self> {
+        match word {
+            0 => None,
+            1 => Some(Self::Replicated),
+            _ => Some(Self::Tile(CutsId((word - 2) as u32))),
+        }
+    }
 }
 
 /// The lists of cuts in use; the same on every rank, since every rank takes the same decisions.

@@ -487,11 +487,12 @@ impl Runtime {
     /// If the elements have another type, nothing has written the store, or its task failed.
     pub fn local<T: Element>(&self, store: &Arc<Store>) -> Result<Local<T>, Error> {
         check_dtype::<T>(store)?;
-        self.flush();
-        let (partition, instance) = store.contents("read")?;
-        Ok(Local {
+        // Under the lock, so that no other thread's window has the contents just now.
+        let mut inner = self.inner();
+        self.execute(&mut inner);
+        store.with_instance("read", |partition, instance| Local {
             partition,
-            instance,
+            instance: Arc::clone(instance),
             _element: std::marker::PhantomData,
         })
     }
@@ -511,8 +512,8 @@ impl Runtime {
         let view = view
             .copied()
             .unwrap_or_else(|| View::identity(store.shape()));
-        let partition = match &store.state().contents {
-            Contents::Here(partition, _) | Contents::Poisoned(partition, _) => *partition,
+        let partition = match store.contents() {
+            Contents::Here(partition, _) | Contents::Poisoned(partition, _) => partition,
             Contents::Unwritten => return Err(ErrorKind::Unwritten { op: "read" }.into()),
         };
         if partition == Partition::Replicated {
@@ -549,11 +550,13 @@ impl Runtime {
     ///
     /// As [`Runtime::read`].
     pub fn read_scalar<T: Element>(&self, store: &Arc<Store>) -> Result<T, Error> {
-        let local = self.local::<T>(store)?;
-        local
-            .first()
-            .copied()
-            .ok_or_else(|| Error::shape("get", Shape::SCALAR, store.shape()))
+        check_dtype::<T>(store)?;
+        let mut inner = self.inner();
+        self.execute(&mut inner);
+        let element = store.with_instance("read", |_, instance| {
+            crate::bytes::elements(instance).first().copied()
+        })?;
+        element.ok_or_else(|| Error::shape("get", Shape::SCALAR, store.shape()))
     }
 
     /// The outcome of this rank if all ranks have succeeded, else the failure of the lowest rank

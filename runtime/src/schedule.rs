@@ -25,6 +25,8 @@ pub(crate) struct Schedule {
     pub(crate) groups: Vec<FusedTask>,
     /// The stores of the window as the analysis saw them.
     pub(crate) slots: Vec<Slot>,
+    /// Slots that the window has written and the program holds: what it leaves behind.
+    pub(crate) results: Vec<u32>,
     /// One line per task for `explain`.
     pub(crate) tasks: Vec<TaskNote>,
 }
@@ -182,10 +184,15 @@ pub(crate) fn analyse(
         }
         fused.push(task);
     }
+    let mut results: Vec<u32> = fused.iter().flat_map(|task| task.writes.clone()).collect();
+    results.retain(|&slot| slots[slot as usize].is_held);
+    results.sort_unstable();
+    results.dedup();
     let tasks = tasks.iter().map(note).collect();
     Schedule {
         groups: fused,
         slots,
+        results,
         tasks,
     }
 }
@@ -206,12 +213,9 @@ fn solve_all<'a>(window: &'a Window, slots: &mut [Slot], cuts: &mut CutsTable) -
     let mut solved = Vec::with_capacity(window.tasks.len());
     for task in &window.tasks {
         let args = &window.args[task.args.start as usize..task.args.end as usize];
-        let launch = solve::solve(&task.body, args, slots, cuts);
-        let task = Solved {
-            body: &task.body,
-            args,
-            launch,
-        };
+        let body = window.body(task);
+        let launch = solve::solve(body, args, slots, cuts);
+        let task = Solved { body, args, launch };
         let partition = match launch {
             Launch::Any => Partition::Replicated,
             Launch::On(partition) => partition,

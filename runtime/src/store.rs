@@ -12,7 +12,7 @@ use crate::runtime::Runtime;
 use crate::shape::Shape;
 use sparsefuse_kernels::DType;
 use std::fmt;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A distributed array; see the module's text.
@@ -23,22 +23,24 @@ pub struct Store {
     /// The window's serial number and this store's slot in it, while it is there; written and read
     /// under the window's lock only.
     pub(crate) window_slot: AtomicU64,
+    /// The word of the partition of the contents, 0 while there are none; written and read under
+    /// the window's lock only. So the window asks for it without locking the state.
+    partition: AtomicU64,
     state: Mutex<State>,
 }
 
 /// What a rank holds of a store.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct State {
-    pub(crate) contents: Contents,
+    contents: Contents,
     /// Derived forms of the structure whose `crd` this store is: see [`crate::image`].
     pub(crate) pieces: Vec<Arc<Piece>>,
 }
 
 /// The contents of a store.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) enum Contents {
     /// Nothing has written the store yet.
-    #[default]
     Unwritten,
     /// This rank's part.
     Here(Partition, Arc<Instance>),
@@ -48,6 +50,7 @@ pub(crate) enum Contents {
 
 impl Store {
     pub(crate) fn new(runtime: Runtime, shape: Shape, dtype: DType, contents: Contents) -> Self {
+        let partition = AtomicU64::new(contents.partition_word());
         let state = Mutex::new(State {
             contents,
             pieces: Vec::new(),
@@ -57,6 +60,7 @@ impl Store {
             shape,
             dtype,
             window_slot: AtomicU64::new(0),
+            partition,
             state,
         }
     }
@@ -65,6 +69,11 @@ impl Store {
     #[must_use]
     pub fn shape(&self) -> Shape {
         self.shape
+    }
+
+    /// The same without a copy.
+    pub(crate) fn shape_ref(&self) -> &Shape {
+        &self.shape
     }
 
     /// The element type.
@@ -84,16 +93,46 @@ impl Store {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The partition and this rank's instance.
+    /// The partition of the contents; `None` if there are none.
+    pub(crate) fn partition(&self) -> Option<Partition> {
+        Partition::from_word(self.partition.load(Ordering::Relaxed))
+    }
+
+    /// What this rank holds.
+    pub(crate) fn contents(&self) -> Contents {
+        self.state().contents.clone()
+    }
+
+    /// Changes what this rank holds, and gives what it held before. Only under the window's lock.
+    pub(crate) fn replace(&self, contents: Contents) -> Contents {
+        self.partition
+            .store(contents.partition_word(), Ordering::Relaxed);
+        std::mem::replace(&mut self.state().contents, contents)
+    }
+
+    /// What `read` makes of the partition and this rank's instance.
     ///
     /// # Errors
     ///
     /// If nothing has written the store, or its computation failed.
-    pub(crate) fn contents(&self, op: &'static str) -> Result<(Partition, Arc<Instance>), Error> {
+    pub(crate) fn with_instance<R>(
+        &self,
+        op: &'static str,
+        read: impl FnOnce(Partition, &Arc<Instance>) -> R,
+    ) -> Result<R, Error> {
         match &self.state().contents {
-            Contents::Here(partition, instance) => Ok((*partition, Arc::clone(instance))),
+            Contents::Here(partition, instance) => Ok(read(*partition, instance)),
             Contents::Poisoned(_, cause) => Err(cause.clone()),
             Contents::Unwritten => Err(crate::error::ErrorKind::Unwritten { op }.into()),
+        }
+    }
+}
+
+impl Contents {
+    fn partition_word(&self) -> u64 {
+        match self {
+            Self::Unwritten => 0,
+            Self::Here(partition, _) | Self::Poisoned(partition, _) => partition.word(),
         }
     }
 }

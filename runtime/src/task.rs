@@ -61,6 +61,10 @@ pub struct Body {
     name: String,
     kernel: Kernel,
     args: Vec<BodyArg>,
+    /// How the kernel reaches each argument, and the type of its elements.
+    kinds: Vec<(ArgKind, DType)>,
+    /// The arguments that are dense matrices.
+    dense_rows: Vec<usize>,
     /// The dense matrices that are multiplied with something, and with what: numbers of arguments.
     products: Vec<(usize, usize)>,
 }
@@ -114,11 +118,18 @@ impl Body {
         // Relaxed: only uniqueness matters.
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
         let products = products(&kernel, &args);
+        let kinds: Vec<_> = args.iter().map(|arg| kind(&kernel, arg)).collect();
+        let numbers = 0..kinds.len();
+        let dense_rows = numbers
+            .filter(|&number| kinds[number].0 == ArgKind::DenseRows)
+            .collect();
         Arc::new(Self {
             id,
             name: name.to_owned(),
             kernel,
             args,
+            kinds,
+            dense_rows,
             products,
         })
     }
@@ -148,18 +159,18 @@ impl Body {
 
     /// The kind by which the kernel reaches an argument; `Structure` for `pos`.
     pub(crate) fn kind(&self, arg: usize) -> ArgKind {
-        match self.args[arg].kernel_arg {
-            Some(number) => self.kernel.args[number as usize].kind,
-            None => ArgKind::Structure,
-        }
+        self.kinds[arg].0
     }
+}
 
-    /// The element type of an argument.
-    pub(crate) fn dtype(&self, arg: usize) -> DType {
-        match self.args[arg].kernel_arg {
-            Some(number) => self.kernel.args[number as usize].dtype,
-            None => DType::U64,
+/// How the kernel reaches an argument, and the type of its elements.
+fn kind(kernel: &Kernel, arg: &BodyArg) -> (ArgKind, DType) {
+    match arg.kernel_arg {
+        Some(number) => {
+            let arg = &kernel.args[number as usize];
+            (arg.kind, arg.dtype)
         }
+        None => (ArgKind::Structure, DType::U64),
     }
 }
 
@@ -208,7 +219,14 @@ impl TaskArg<'_> {
     /// The shape that the task sees.
     #[must_use]
     pub fn shape(&self) -> Shape {
-        self.view.map_or(self.store.shape(), |view| view.shape())
+        *self.seen()
+    }
+
+    fn seen(&self) -> &Shape {
+        match self.view {
+            None => self.store.shape_ref(),
+            Some(view) => view.shape_ref(),
+        }
     }
 }
 
@@ -243,9 +261,9 @@ pub(crate) fn check(body: &Body, args: &[TaskArg<'_>], params: &[Value]) -> Resu
             format!("{} and more", args.len()),
         ));
     }
-    let mut rows: Option<Shape> = None;
-    for (number, arg) in args.iter().enumerate() {
-        let dtype = body.dtype(number);
+    let mut rows: Option<&Shape> = None;
+    let declared = body.args.iter().zip(&body.kinds);
+    for (arg, (declared, &(kind, dtype))) in args.iter().zip(declared) {
         if arg.store.dtype() != dtype {
             let found = arg.store.dtype();
             let expected = dtype.to_string();
@@ -256,16 +274,16 @@ pub(crate) fn check(body: &Body, args: &[TaskArg<'_>], params: &[Value]) -> Resu
             }
             .into());
         }
-        match body.kind(number) {
+        match kind {
             ArgKind::Array => match rows {
-                None => rows = Some(arg.shape()),
-                Some(shape) if shape != arg.shape() => {
-                    return Err(Error::shape(OP, shape, arg.shape()));
+                None => rows = Some(arg.seen()),
+                Some(shape) if shape != arg.seen() => {
+                    return Err(Error::shape(OP, *shape, arg.shape()));
                 }
                 Some(_) => {}
             },
             ArgKind::Scalar | ArgKind::Reduction => {
-                if arg.shape() != Shape::SCALAR {
+                if arg.seen().rank() != 0 {
                     return Err(Error::shape(OP, Shape::SCALAR, arg.shape()));
                 }
                 check_whole(OP, arg)?;
@@ -278,7 +296,7 @@ pub(crate) fn check(body: &Body, args: &[TaskArg<'_>], params: &[Value]) -> Resu
                 }
             }
         }
-        let is_written = body.args[number].privilege != Privilege::Read;
+        let is_written = declared.privilege != Privilege::Read;
         if is_written && arg.view.is_some_and(|view| !view.is_slice()) {
             let expected = "a slice with ascending steps to write through";
             return Err(Error::argument(OP, expected, "another view"));
@@ -300,13 +318,11 @@ pub(crate) fn check(body: &Body, args: &[TaskArg<'_>], params: &[Value]) -> Resu
 }
 
 /// A dense matrix has as many rows as the task, and as many columns as its factor has elements.
-fn check_dense_rows(body: &Body, args: &[TaskArg<'_>], rows: Option<Shape>) -> Result<(), Error> {
+fn check_dense_rows(body: &Body, args: &[TaskArg<'_>], rows: Option<&Shape>) -> Result<(), Error> {
     const OP: &str = "submit";
-    for (number, arg) in args.iter().enumerate() {
-        if body.kind(number) != ArgKind::DenseRows {
-            continue;
-        }
-        let rows = rows.unwrap_or(Shape::SCALAR);
+    for &number in &body.dense_rows {
+        let arg = &args[number];
+        let rows = rows.copied().unwrap_or(Shape::SCALAR);
         if rows != Shape::new(&[arg.shape().rows()]) {
             return Err(Error::shape(OP, rows, arg.shape()));
         }

@@ -52,6 +52,11 @@ impl View {
         self.shape
     }
 
+    /// The same without a copy.
+    pub(crate) fn shape_ref(&self) -> &Shape {
+        &self.shape
+    }
+
     /// Whether the view is the whole store as it is.
     #[must_use]
     pub fn is_identity(&self) -> bool {

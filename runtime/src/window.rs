@@ -6,7 +6,7 @@
 
 use crate::error::{Error, ErrorKind};
 use crate::partition::Partition;
-use crate::store::{Contents, Store};
+use crate::store::Store;
 use crate::task::{Body, Privilege, TaskArg};
 use crate::view::View;
 use sparsefuse_kernels::Value;
@@ -22,6 +22,9 @@ pub(crate) struct Window {
     pub(crate) tasks: Vec<Task>,
     pub(crate) args: Vec<Arg>,
     pub(crate) params: Vec<Value>,
+    /// The bodies that any window had, by their numbers: a task costs no count of who holds its
+    /// body.
+    bodies: Vec<Option<Arc<Body>>>,
     /// The stores, by slot.
     pub(crate) stores: Vec<Arc<Store>>,
     /// The partition that each store had when it entered; `None` if nothing had written it.
@@ -34,7 +37,8 @@ pub(crate) struct Window {
 /// A task in the window.
 #[derive(Debug)]
 pub(crate) struct Task {
-    pub(crate) body: Arc<Body>,
+    /// Its body, in [`Window::bodies`].
+    body: usize,
     /// Its arguments, in [`Window::args`].
     pub(crate) args: Range<u32>,
     /// Its parameters, in [`Window::params`].
@@ -55,6 +59,7 @@ impl Window {
             tasks: Vec::new(),
             args: Vec::new(),
             params: Vec::new(),
+            bodies: Vec::new(),
             stores: Vec::new(),
             initial: Vec::new(),
             held: Vec::new(),
@@ -90,12 +95,29 @@ impl Window {
         }
         let first_param = self.params.len() as u32;
         self.params.extend_from_slice(params);
+        let body = self.number(body);
         self.tasks.push(Task {
-            body: Arc::clone(body),
+            body,
             args: first_arg..self.args.len() as u32,
             params: first_param..self.params.len() as u32,
         });
         Ok(())
+    }
+
+    /// The number of a body in [`Window::bodies`], where it is put if it is new.
+    fn number(&mut self, body: &Arc<Body>) -> usize {
+        let number = body.id() as usize;
+        if self.bodies.len() <= number {
+            self.bodies.resize(number + 1, None);
+        }
+        self.bodies[number].get_or_insert_with(|| Arc::clone(body));
+        number
+    }
+
+    /// The body of a task of the window.
+    pub(crate) fn body(&self, task: &Task) -> &Arc<Body> {
+        let body = self.bodies[task.body].as_ref();
+        body.expect("the body of a task was put there with the task")
     }
 
     /// A store that is in the window already is written by a task of the window, or was before.
@@ -104,7 +126,7 @@ impl Window {
             let needs_contents = declared.privilege == Privilege::Read || arg.view.is_some();
             if needs_contents
                 && self.known_slot(arg.store).is_none()
-                && matches!(arg.store.state().contents, Contents::Unwritten)
+                && arg.store.partition().is_none()
             {
                 return Err(ErrorKind::Unwritten { op: "submit" }.into());
             }
@@ -131,15 +153,13 @@ impl Window {
         store
             .window_slot
             .store(self.serial << 32 | u64::from(slot), Ordering::Relaxed);
-        let initial = match store.state().contents {
-            Contents::Unwritten => None,
-            Contents::Here(partition, _) | Contents::Poisoned(partition, _) => Some(partition),
-        };
-        let shape = store.shape();
+        let initial = store.partition();
+        let shape = store.shape_ref();
+        // Rank and type have 8 bits each, which leaves the word of a partition its 33.
+        let kind = shape.rank() as u64 | (store.dtype() as u64) << 8;
         self.key
-            .push(shape.rank() as u64 | (store.dtype() as u64) << 8);
+            .push(kind | initial.map_or(0, Partition::word) << 16);
         self.key.extend(shape.dims().iter().map(|&dim| dim as u64));
-        self.key.push(initial.map_or(0, Partition::word));
         self.stores.push(Arc::clone(store));
         self.initial.push(initial);
         slot

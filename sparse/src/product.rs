@@ -44,14 +44,19 @@ impl<T: Numeric> Csr<T> {
     ///
     /// Where [`Csr::try_dot`] returns an error.
     #[must_use]
+    #[track_caller]
     pub fn dot(&self, x: &Vector<T>) -> Vector<T> {
-        self.try_dot(x).unwrap_or_else(|error| panic!("{error}"))
+        match self.try_dot(x) {
+            Ok(product) => product,
+            Err(error) => panic!("{error}"),
+        }
     }
 }
 
 impl<T: Numeric> Mul<&Vector<T>> for &Csr<T> {
     type Output = Vector<T>;
 
+    #[track_caller]
     fn mul(self, x: &Vector<T>) -> Vector<T> {
         self.dot(x)
     }

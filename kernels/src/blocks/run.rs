@@ -15,6 +15,7 @@ use super::strided::simplify;
 use super::uniform::{Splat, misbound, splat, uniform};
 use super::{Part, Settings};
 use crate::element::Value;
+use crate::ir::ArgId;
 use crate::isa::Isa;
 use crate::launch::{Extent, Launch, Layout, Operand, Structure};
 use crate::packed::WINDOW;
@@ -154,11 +155,10 @@ struct Shared {
     arrays: Vec<Array>,
 }
 
-/// An array operand with its layout simplified.
+/// An array operand.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Array {
     pub(super) data: *mut u8,
-    pub(super) layout: Layout,
     pub(super) is_contiguous: bool,
 }
 
@@ -196,21 +196,18 @@ impl Shared {
 
 impl Array {
     fn new(operand: &Operand) -> Self {
-        let (data, layout) = match operand {
-            Operand::Array { data, layout } if layout.rank == 1 => (*data, *layout),
-            Operand::Array { data, layout } => (*data, simplify(layout)),
+        let (data, is_contiguous) = match operand {
+            Operand::Array { data, layout } => (*data, layout.is_contiguous()),
             Operand::Scalar { .. }
             | Operand::Reduction { .. }
             | Operand::Gather { .. }
             | Operand::Entries { .. }
             | Operand::Packed(_)
             | Operand::Structure(_)
-            | Operand::DenseRows { .. } => (std::ptr::null_mut(), Layout::contiguous(0)),
+            | Operand::DenseRows { .. } => (std::ptr::null_mut(), false),
         };
-        let is_contiguous = layout.rank == 0 || (layout.rank == 1 && layout.strides[0] == 1);
         Self {
             data,
-            layout,
             is_contiguous,
         }
     }
@@ -416,6 +413,14 @@ impl<'a> Run<'a> {
         let is_even = self.rows.offset == 0 && self.rows.unit % WINDOW as u64 == 0;
         let needed = reach.below + reach.above + 2 * WINDOW;
         n == 1 || (is_even && (0..n).all(|i| self.rows.range(i, n).len() >= needed))
+    }
+
+    /// The way through an array that is not contiguous, in as few dimensions as possible.
+    pub(super) fn layout(&self, arg: ArgId) -> Layout {
+        match &self.launch.operands[arg as usize] {
+            Operand::Array { layout, .. } => simplify(layout),
+            _ => misbound(arg, "array"),
+        }
     }
 
     /// Whether there may be blocks that end within a chunk.

@@ -227,7 +227,7 @@ impl Run<'_> {
                     .add(first * size)
                     .copy_to_nonoverlapping(to.data, n * size);
             } else {
-                gather(size, array.data, &array.layout, first, n, to.data);
+                gather(size, array.data, &self.layout(arg), first, n, to.data);
             }
         }
     }
@@ -239,7 +239,7 @@ impl Run<'_> {
             if array.is_contiguous {
                 values.copy_to(array.data.add(first * size), n * size);
             } else {
-                scatter(size, values, array.data, &array.layout, first, n);
+                scatter(size, values, array.data, &self.layout(arg), first, n);
             }
         }
     }

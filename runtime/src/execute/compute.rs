@@ -106,6 +106,9 @@ impl Running<'_, '_> {
             let Some(part) = inputs.pieces.get(piece) else {
                 continue;
             };
+            if part.ghosts == 0 && part.messages() == 0 {
+                continue;
+            }
             let size = self.schedule.slots[slot as usize].dtype.size();
             let x = outcome
                 .clone()

@@ -30,23 +30,23 @@ pub(crate) struct Frame {
 unsafe impl Send for Frame {}
 
 impl Frame {
+    /// Takes what the stores of the window hold, and leaves it to those that the program holds.
     pub(super) fn load(&mut self, window: &Window) {
-        self.instances.clear();
         self.poison.clear();
         for (slot, store) in window.stores.iter().enumerate() {
-            let mut found = None;
-            if window.initial[slot].is_some() {
-                match &store.state().contents {
-                    Contents::Here(partition, instance) => {
-                        found = Some((*partition, Arc::clone(instance)));
-                    }
-                    Contents::Poisoned(_, cause) => {
-                        self.poison.insert(slot as u32, cause.clone());
-                    }
-                    Contents::Unwritten => {}
+            let contents = match (window.initial[slot], window.held()[slot]) {
+                (None, _) => Contents::Unwritten,
+                (Some(_), true) => store.contents(),
+                (Some(_), false) => store.replace(Contents::Unwritten),
+            };
+            self.instances.push(match contents {
+                Contents::Here(partition, instance) => Some((partition, instance)),
+                Contents::Poisoned(_, cause) => {
+                    self.poison.insert(slot as u32, cause);
+                    None
                 }
-            }
-            self.instances.push(found);
+                Contents::Unwritten => None,
+            });
         }
     }
 
@@ -58,17 +58,18 @@ impl Frame {
         cuts: &CutsTable,
         rank: usize,
     ) {
-        for (slot, store) in window.stores.iter().enumerate() {
-            if let Some(cause) = self.poison.get(&(slot as u32)) {
-                let partition = schedule.slots[slot].partition;
+        for &slot in &schedule.results {
+            let store = &window.stores[slot as usize];
+            if let Some(cause) = self.poison.get(&slot) {
+                let partition = schedule.slots[slot as usize].partition;
                 let partition = partition.unwrap_or(Partition::Replicated);
-                store.state().contents = Contents::Poisoned(partition, cause.clone());
-            } else if let Some((partition, instance)) = self.instances[slot].take() {
+                store.replace(Contents::Poisoned(partition, cause.clone()));
+            } else if let Some((partition, instance)) = self.instances[slot as usize].take() {
                 debug_assert!(
                     instance.rows.start == cuts.rows(partition, store.shape(), rank).start,
                     "an instance begins where its partition says"
                 );
-                store.state().contents = Contents::Here(partition, instance);
+                store.replace(Contents::Here(partition, instance));
             }
         }
         self.instances.clear();
@@ -87,30 +88,7 @@ impl Frame {
         }
     }
 
-    pub(super) fn free(&mut self, slot: u32, window: &Window) {
+    pub(super) fn free(&mut self, slot: u32) {
         self.instances[slot as usize] = None;
-        self.forget(slot, window);
-    }
-
-    /// Takes an instance away from its store, if nobody else uses its memory; else leaves it in
-    /// the frame and gives a reference to it.
-    pub(super) fn take(
-        &mut self,
-        slot: u32,
-        window: &Window,
-    ) -> Option<(Partition, Result<Instance, Arc<Instance>>)> {
-        let (partition, instance) = self.instances[slot as usize].take()?;
-        self.forget(slot, window);
-        let keep = |shared| {
-            self.instances[slot as usize] = Some((partition, Arc::clone(&shared)));
-            shared
-        };
-        Some((partition, Arc::try_unwrap(instance).map_err(keep)))
-    }
-
-    fn forget(&self, slot: u32, window: &Window) {
-        if window.initial[slot as usize].is_some() {
-            window.stores[slot as usize].state().contents = Contents::Unwritten;
-        }
     }
 }

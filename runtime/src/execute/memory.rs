@@ -7,8 +7,8 @@
 use super::Running;
 use crate::error::Error;
 use crate::instance::Instance;
-use crate::packed::Packing;
 use crate::schedule::Output;
+use crate::store::Contents;
 use std::sync::Arc;
 
 impl Running<'_, '_> {
@@ -39,35 +39,34 @@ impl Running<'_, '_> {
     /// The memory of a dying input as the instance of an output, if nobody else reads it. From
     /// here on the input is read there too: same place, same rows.
     fn take_over(&mut self, input: u32, output: &Output) -> Option<Arc<Instance>> {
-        let (partition, taken) = self.frame.take(input, self.window)?;
-        let memory = taken.ok()?.into_memory();
-        let size = self.size(output.slot);
-        let instance = Arc::new(Instance::new(memory, output.rows.clone(), output.len, size));
-        self.frame.instances[input as usize] = Some((partition, Arc::clone(&instance)));
-        Some(instance)
+        let (_, instance) = self.frame.instances[input as usize].as_mut()?;
+        let is_same_place = instance.rows == output.rows && instance.len() == output.len;
+        if !is_same_place {
+            return None;
+        }
+        Arc::get_mut(instance)?.forget_packing();
+        Some(Arc::clone(instance))
     }
 
     /// Copies an instance that is about to be written in place while somebody still reads it.
     fn make_unique(&mut self, slot: u32) -> Result<(), Error> {
-        let Some((partition, taken)) = self.frame.take(slot, self.window) else {
+        let size = self.size(slot);
+        let Some((_, instance)) = &mut self.frame.instances[slot as usize] else {
             return Ok(());
         };
-        let unique = match taken {
-            Ok(instance) => {
-                *instance.packing() = Packing::None;
-                instance
-            }
-            Err(shared) => {
-                let size = self.size(slot);
-                let bytes = shared.len() * size;
-                let memory = self.context.pool.allocate(bytes)?;
-                // SAFETY: both hold `len` elements of `size` bytes (`Instance::new`, and the line
-                // above), and the new memory is nobody else's.
-                unsafe { std::ptr::copy_nonoverlapping(shared.data(), memory.data(), bytes) };
-                Instance::new(memory, shared.rows.clone(), shared.len(), size)
-            }
-        };
-        self.frame.instances[slot as usize] = Some((partition, Arc::new(unique)));
+        // The store itself gets back what is written here, or the reason why nothing was.
+        self.window.stores[slot as usize].replace(Contents::Unwritten);
+        if let Some(instance) = Arc::get_mut(instance) {
+            instance.forget_packing();
+        } else {
+            let bytes = instance.len() * size;
+            let memory = self.context.pool.allocate(bytes)?;
+            // SAFETY: both hold `len` elements of `size` bytes (`Instance::new`, and the line
+            // above), and the new memory is nobody else's.
+            unsafe { std::ptr::copy_nonoverlapping(instance.data(), memory.data(), bytes) };
+            let (rows, len) = (instance.rows.clone(), instance.len());
+            *instance = Arc::new(Instance::new(memory, rows, len, size));
+        }
         Ok(())
     }
 }

@@ -81,7 +81,7 @@ pub(crate) fn run(
             }
         }
         for &slot in &task.frees {
-            frame.free(slot, window);
+            frame.free(slot);
         }
     }
     frame.store(window, schedule, context.cuts, context.comm.rank());
