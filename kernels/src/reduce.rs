@@ -13,7 +13,9 @@
 
 use crate::element::{DType, Element, Value};
 use crate::ir::ReduceOp;
+use crate::ops::NumericOps;
 use crate::scalar;
+use num_complex::Complex;
 
 /// The number of lanes of a tile.
 pub const LANES: usize = 16;
@@ -155,22 +157,41 @@ pub struct Tree {
 }
 
 impl Forest {
-    /// The forest of neighbouring tiles, the first of which has the number `first`.
+    /// The forest of neighbouring tiles, the first of which has the number `first`. The tiles lend
+    /// their memory to the nodes above them.
     #[must_use]
-    pub fn of_tiles(op: ReduceOp, dtype: DType, first: u64, tiles: &[Partial]) -> Self {
+    pub fn of_tiles(op: ReduceOp, dtype: DType, first: u64, tiles: &mut [Partial]) -> Self {
         let mut forest = Self::default();
-        for (i, &value) in tiles.iter().enumerate() {
-            forest.push(
-                op,
-                dtype,
-                Tree {
-                    level: 0,
-                    node: first + i as u64,
-                    value,
-                },
-            );
-        }
+        forest.set_tiles(op, dtype, first, tiles);
         forest
+    }
+
+    /// Makes this the forest of neighbouring tiles, as [`Forest::of_tiles`].
+    pub fn set_tiles(&mut self, op: ReduceOp, dtype: DType, first: u64, tiles: &mut [Partial]) {
+        self.trees.clear();
+        let (mut nodes, mut first, mut level) = (tiles, first, 0);
+        // The trees that end before the nodes of this level; those after it follow them.
+        let mut n_before = 0;
+        while !nodes.is_empty() {
+            let tree = |node, value| Tree { level, node, value };
+            if first % 2 == 1 {
+                self.trees.insert(n_before, tree(first, nodes[0]));
+                n_before += 1;
+                nodes = &mut nodes[1..];
+                first += 1;
+            }
+            if nodes.len() % 2 == 1 {
+                let last = nodes.len() - 1;
+                let node = first + last as u64;
+                self.trees.insert(n_before, tree(node, nodes[last]));
+                nodes = &mut nodes[..last];
+            }
+            join_pairs(op, dtype, nodes);
+            let n_pairs = nodes.len() / 2;
+            nodes = &mut nodes[..n_pairs];
+            first /= 2;
+            level += 1;
+        }
     }
 
     /// A forest from its subtrees, as [`Forest::trees`] gave them.
@@ -222,6 +243,32 @@ impl Forest {
     }
 }
 
+/// Joins neighbours: element `i` becomes the join of `2 i` and `2 i + 1`.
+fn join_pairs(op: ReduceOp, dtype: DType, nodes: &mut [Partial]) {
+    // Sums, which solvers take several of in each iteration, know their type inside the loop.
+    match (op, dtype) {
+        (ReduceOp::Sum, DType::F32) => pairwise(nodes, sum::<f32>),
+        (ReduceOp::Sum, DType::F64) => pairwise(nodes, sum::<f64>),
+        (ReduceOp::Sum, DType::ComplexF32) => pairwise(nodes, sum::<Complex<f32>>),
+        (ReduceOp::Sum, DType::ComplexF64) => pairwise(nodes, sum::<Complex<f64>>),
+        _ => pairwise(nodes, |a, b| join(op, dtype, a, b)),
+    }
+}
+
+fn pairwise(nodes: &mut [Partial], join: impl Fn(Partial, Partial) -> Partial) {
+    for i in 0..nodes.len() / 2 {
+        nodes[i] = join(nodes[2 * i], nodes[2 * i + 1]);
+    }
+}
+
+#[inline]
+fn sum<T: NumericOps>(a: Partial, b: Partial) -> Partial {
+    Partial {
+        bits: T::from_bits(a.bits).add(T::from_bits(b.bits)).to_bits(),
+        index: 0,
+    }
+}
+
 /// The element that a reduction of elements of type `dtype` writes to its argument.
 #[must_use]
 pub fn result(op: ReduceOp, dtype: DType, partial: Partial) -> Value {
@@ -240,50 +287,71 @@ pub fn result(op: ReduceOp, dtype: DType, partial: Partial) -> Value {
 mod tests {
     use super::*;
 
-    fn tiles(n: usize) -> Vec<Partial> {
+    fn tiles(dtype: DType, n: usize) -> Vec<Partial> {
         let value =
             |i: usize| 1.0 / (1.0 + i as f64) * if i.is_multiple_of(3) { -1.0e8 } else { 1.0 };
         (0..n)
             .map(|i| Partial {
-                bits: value(i).to_value().bits(),
+                bits: scalar::from_f64(dtype, value(i)).bits(),
                 index: 0,
             })
             .collect()
     }
 
     /// The tree as the module's text defines it, without forests.
-    fn whole(tiles: &[Partial], level: u32, node: usize) -> Option<Partial> {
+    fn whole(
+        (op, dtype): (ReduceOp, DType),
+        tiles: &[Partial],
+        level: u32,
+        node: usize,
+    ) -> Option<Partial> {
         if level == 0 {
             return tiles.get(node).copied();
         }
-        let left = whole(tiles, level - 1, 2 * node)?;
-        Some(match whole(tiles, level - 1, 2 * node + 1) {
-            Some(right) => join(ReduceOp::Sum, DType::F64, left, right),
+        let left = whole((op, dtype), tiles, level - 1, 2 * node)?;
+        Some(match whole((op, dtype), tiles, level - 1, 2 * node + 1) {
+            Some(right) => join(op, dtype, left, right),
             None => left,
         })
     }
 
     #[test]
     fn any_cut_into_ranges_gives_the_bits_of_the_whole() {
-        let (op, dtype) = (ReduceOp::Sum, DType::F64);
-        for n in 0..40 {
-            let tiles = tiles(n);
-            let expected = whole(&tiles, 6, 0).unwrap_or(identity(op, dtype));
-            for a in 0..=n {
-                for b in a..=n {
-                    let part = |range: std::ops::Range<usize>| {
-                        Forest::of_tiles(op, dtype, range.start as u64, &tiles[range])
-                    };
-                    let mut forest = part(0..a);
-                    let mut tail = part(a..b);
-                    tail.join(op, dtype, &part(b..n));
-                    forest.join(op, dtype, &tail);
-                    assert_eq!(
-                        forest.finish(op, dtype),
-                        expected,
-                        "{n} tiles, cut at {a} and {b}"
-                    );
-                }
+        let sums = [
+            DType::F32,
+            DType::F64,
+            DType::ComplexF32,
+            DType::ComplexF64,
+            DType::I32,
+        ];
+        let others = [(ReduceOp::Prod, DType::F64), (ReduceOp::Max, DType::F32)];
+        let sums = sums.map(|dtype| (ReduceOp::Sum, dtype));
+        for (op, dtype) in sums.into_iter().chain(others) {
+            for n in 0..40 {
+                check_cuts(op, dtype, n);
+            }
+        }
+    }
+
+    fn check_cuts(op: ReduceOp, dtype: DType, n: usize) {
+        let tiles = tiles(dtype, n);
+        let expected = whole((op, dtype), &tiles, 6, 0).unwrap_or(identity(op, dtype));
+        for a in 0..=n {
+            for b in a..=n {
+                let part = |range: std::ops::Range<usize>| {
+                    let mut own = tiles[range.clone()].to_vec();
+                    Forest::of_tiles(op, dtype, range.start as u64, &mut own)
+                };
+                let mut forest = part(0..a);
+                let mut tail = part(a..b);
+                tail.join(op, dtype, &part(b..n));
+                assert_eq!(tail, part(a..n), "the subtrees are the largest there are");
+                forest.join(op, dtype, &tail);
+                assert_eq!(
+                    forest.finish(op, dtype),
+                    expected,
+                    "{op:?} of {n} tiles of {dtype}, cut at {a} and {b}"
+                );
             }
         }
     }

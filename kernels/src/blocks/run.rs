@@ -410,7 +410,7 @@ impl<'a> Run<'a> {
     /// Whether the rows can be divided into `n` parts so that only neighbours read each other's
     /// rows, and each part consists of whole windows of packed matrices.
     fn can_be_cut(&self, n: usize, reach: Reach) -> bool {
-        let is_even = self.rows.offset == 0 && self.rows.unit % WINDOW as u64 == 0;
+        let is_even = self.rows.offset == 0 && self.rows.unit.is_multiple_of(WINDOW as u64);
         let needed = reach.below + reach.above + 2 * WINDOW;
         n == 1 || (is_even && (0..n).all(|i| self.rows.range(i, n).len() >= needed))
     }

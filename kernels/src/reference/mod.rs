@@ -222,7 +222,7 @@ impl<'a> LoopRun<'a> {
             }
             accumulator.push(k as u64, element);
         }
-        let forest = Forest::of_tiles(op, dtype, 0, &accumulator.into_tiles());
+        let forest = Forest::of_tiles(op, dtype, 0, &mut accumulator.into_tiles());
         Value::from_bits(dtype, forest.finish(op, dtype).bits)
     }
 

@@ -40,16 +40,18 @@ impl Clock {
         Time(self.word.load(Ordering::Relaxed) & !SLEEPING)
     }
 
-    /// Moves the time on and wakes all that wait for it.
-    pub(super) fn tick(&self) {
+    /// Moves the time on, wakes all that sleep until then, and says whether there were any.
+    pub(super) fn tick(&self) -> bool {
         let Time(now) = self.time();
         // AcqRel: who sees the tick sees what was done before it.
         let before = self.word.swap(now.wrapping_add(2), Ordering::AcqRel);
-        if before & SLEEPING != 0 {
+        let is_awaited = before & SLEEPING != 0;
+        if is_awaited {
             // Who sleeps has set the bit under the lock and holds it until it can be woken.
             drop(self.locked());
             self.bell.notify_all();
         }
+        is_awaited
     }
 
     /// Waits until the time is no longer `time`, and gives the new one.

@@ -3,7 +3,7 @@
 //! [`Workers::run`] splits work into parts; part `i` runs on thread `i` modulo the number of
 //! threads, so that a part finds in its caches what it left there. Thread 0 is the caller; the
 //! others wait until they are called. A caller that is through with its own parts does not wait for
-//! threads that have not come yet, but runs theirs too. `README.md` beside this file describes the
+//! threads that still sleep, but runs theirs too. `README.md` beside this file describes the
 //! protocol.
 #![expect(
     unsafe_code,
@@ -77,9 +77,9 @@ impl Workers {
     /// Calls `work(phase, part)` for each phase and part, as [`Workers::run`] does for parts; a
     /// phase begins when all parts of the phase before have ended, and sees what they did.
     ///
-    /// Between phases a thread waits for the others, which costs less than a second run. A part
-    /// runs on the same thread in all phases. (Values of one part that later phases need are kept
-    /// by part, not by thread: the caller may have run several parts.)
+    /// Between phases a thread waits for the others, which costs less than a second run. A thread
+    /// that comes late joins with the next phase, so what later phases need is kept by part, not by
+    /// thread.
     ///
     /// # Panics
     /// When a part panics, after all parts that had begun have ended.
@@ -101,7 +101,7 @@ impl Drop for Workers {
         // SAFETY: nobody runs, since this is the only owner; so no thread reads the job.
         self.shared.job.with_mut(|job| unsafe { *job = None });
         for seat in &self.shared.seats[..self.threads.len()] {
-            seat.call();
+            seat.call(0);
         }
         for thread in self.threads.drain(..) {
             // A thread ends without a panic: it catches those of parts.
@@ -207,8 +207,8 @@ impl Shared {
         // SAFETY: the threads of the last run have arrived for the last time.
         self.job.with_mut(|shared| unsafe { *shared = Some(job) });
         self.pending.store(job.threads, Ordering::Relaxed);
-        seats.iter().for_each(Seat::call);
         for phase in 0..job.phases {
+            seats.iter().for_each(|seat| seat.call(phase));
             let time = self.phases.time();
             // SAFETY: the caller's promise.
             unsafe { self.run_parts(&job, phase, 0) };
@@ -240,13 +240,14 @@ impl Shared {
         let seat = &self.seats[thread - 1];
         let mut seen = clock::START;
         loop {
-            seen = seat.wait(seen);
+            let first_phase;
+            (seen, first_phase) = seat.wait(seen);
             // SAFETY: the thread is present, and nobody writes the job until it has arrived for
             // the last time.
             let Some(job) = self.job.with(|job| unsafe { *job }) else {
                 return;
             };
-            for phase in 0..job.phases {
+            for phase in first_phase..job.phases {
                 let time = self.phases.time();
                 // SAFETY: the caller waits for this thread to arrive.
                 unsafe { self.run_parts(&job, phase, thread) };

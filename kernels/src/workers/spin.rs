@@ -4,6 +4,8 @@
 //! of its own. This decides about time only, so its counter is no part of the protocol.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
+#[cfg(not(loom))]
+use std::{hint::spin_loop, sync::LazyLock};
 
 /// The threads of all `Workers` with more than one.
 static THREADS: AtomicUsize = AtomicUsize::new(0);
@@ -25,23 +27,38 @@ impl Drop for Counted {
     }
 }
 
+/// Looks, a microsecond or two, before a thread offers its core to others: the thread that it waits
+/// for may be kept from running by this one, where other programs have the other cores.
+#[cfg(not(loom))]
+const LOOKS: usize = 64;
+
+#[cfg(not(loom))]
+fn is_worthwhile() -> bool {
+    static CORES: LazyLock<usize> =
+        LazyLock::new(|| std::thread::available_parallelism().map_or(1, usize::from));
+    THREADS.load(Ordering::Relaxed) <= *CORES
+}
+
+/// Looks whether `is_done` for the time that a thread needs that is about to notice something.
+#[cfg(not(loom))]
+pub(super) fn briefly(is_done: impl Fn() -> bool) {
+    let mut looks = if is_worthwhile() { LOOKS } else { 0 };
+    while looks > 0 && !is_done() {
+        spin_loop();
+        looks -= 1;
+    }
+}
+
 /// What `look` gives, once or for a while.
 #[cfg(not(loom))]
 pub(super) fn until<T>(look: impl Fn() -> Option<T>) -> Option<T> {
-    use std::hint::spin_loop;
-    use std::sync::LazyLock;
     use std::time::{Duration, Instant};
 
     /// Longer than the program takes between two kernels, shorter than waking a thread twice.
     const LONGEST: Duration = Duration::from_micros(50);
-    /// Looks, a microsecond or two, before the thread offers its core to others: the thread that
-    /// it waits for may be kept from running by this one, where other programs have the other cores.
-    const LOOKS: usize = 64;
-    static CORES: LazyLock<usize> =
-        LazyLock::new(|| std::thread::available_parallelism().map_or(1, usize::from));
 
     let first = look();
-    if first.is_some() || THREADS.load(Ordering::Relaxed) > *CORES {
+    if first.is_some() || !is_worthwhile() {
         return first;
     }
     let start = Instant::now();
@@ -61,6 +78,12 @@ pub(super) fn until<T>(look: impl Fn() -> Option<T>) -> Option<T> {
 }
 
 /// Under loom, which has no time, a look is enough.
+#[cfg(loom)]
+pub(super) fn briefly(is_done: impl Fn() -> bool) {
+    is_done();
+}
+
+/// As above.
 #[cfg(loom)]
 pub(super) fn until<T>(look: impl Fn() -> Option<T>) -> Option<T> {
     look()

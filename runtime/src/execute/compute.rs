@@ -166,14 +166,13 @@ impl Running<'_, '_> {
             .iter()
             .map(|reduction| reduction.tiles(self.task))
             .sum();
-        frame.partials.clear();
-        frame.partials.resize(
-            tiles,
-            Partial {
+        if frame.partials.len() < tiles {
+            let unwritten = Partial {
                 bits: [0; 2],
                 index: 0,
-            },
-        );
+            };
+            frame.partials.resize(tiles, unwritten);
+        }
         let mut operands = std::mem::take(&mut frame.operands);
         operands.clear();
         for (number, binding) in self.task.bindings.iter().enumerate() {

@@ -10,7 +10,7 @@ use crate::partition::{CutsTable, Partition};
 use crate::schedule::Schedule;
 use crate::store::Contents;
 use crate::window::Window;
-use sparsefuse_kernels::reduce::Partial;
+use sparsefuse_kernels::reduce::{Forest, Partial};
 use sparsefuse_kernels::{Operand, Value};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,7 +21,10 @@ pub(crate) struct Frame {
     pub(super) instances: Vec<Option<(Partition, Arc<Instance>)>>,
     poison: BTreeMap<u32, Error>,
     pub(super) operands: Vec<Operand>,
+    /// Those of the tiles of a task's reductions, one reduction after the other, and more.
     pub(super) partials: Vec<Partial>,
+    /// One for each of these reductions, and more.
+    pub(super) forests: Vec<Forest>,
     pub(super) params: Vec<Value>,
 }
 

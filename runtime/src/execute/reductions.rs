@@ -1,7 +1,7 @@
 //! The end of a task's reductions: partial results of tiles, joined here and over the ranks.
 #![expect(unsafe_code, reason = "a result is written to the memory of its store")]
 
-use super::Running;
+use super::{Frame, Running};
 use crate::comm;
 use crate::error::Error;
 use crate::instance::Instance;
@@ -24,23 +24,17 @@ impl Running<'_, '_> {
         if self.task.reductions.is_empty() {
             return outcome;
         }
-        let mut forests = outcome.map(|()| self.forests());
-        if self
-            .task
-            .reductions
-            .iter()
-            .any(|reduction| reduction.is_partial)
-        {
-            let mine = forests.map(|forests| forests.iter().flat_map(to_bytes).collect());
-            let others = (self.context.comm.size() - 1) as u64;
-            self.context.counters.messages += others;
-            self.context.counters.bytes_sent += mine
-                .as_ref()
-                .map_or(0, |bytes: &Vec<u8>| bytes.len() as u64 * others);
-            let gathered = comm::all_gather(self.context.comm, mine);
-            forests = gathered.map(|gathered| join(self.task, &gathered));
-        }
-        for (reduction, forest) in self.task.reductions.iter().zip(&forests?) {
+        let outcome = outcome.map(|()| self.plant());
+        let reductions = &self.task.reductions;
+        let is_partial = reductions.iter().any(|reduction| reduction.is_partial);
+        let joined = if is_partial {
+            Some(self.join_ranks(outcome)?)
+        } else {
+            outcome?;
+            None
+        };
+        let forests = joined.as_ref().unwrap_or(&self.frame.forests);
+        for (reduction, forest) in reductions.iter().zip(forests) {
             let partial = forest.finish(reduction.op, reduction.dtype);
             let value = reduce::result(reduction.op, reduction.dtype, partial);
             write_scalar(self.frame.instance(reduction.slot)?, value);
@@ -48,23 +42,42 @@ impl Running<'_, '_> {
         Ok(())
     }
 
-    /// The forest of this rank's tiles, for each reduction.
-    fn forests(&self) -> Vec<Forest> {
-        let mut rest = &self.frame.partials[..];
-        let mut forests = Vec::with_capacity(self.task.reductions.len());
-        for reduction in &self.task.reductions {
-            let (partials, later) = rest.split_at(reduction.tiles(self.task));
+    /// Makes the frame's forests those of this rank's tiles, one for each reduction.
+    fn plant(&mut self) {
+        let Frame {
+            partials, forests, ..
+        } = &mut *self.frame;
+        let n_reductions = self.task.reductions.len();
+        if forests.len() < n_reductions {
+            forests.resize_with(n_reductions, Forest::default);
+        }
+        let mut rest = &mut partials[..];
+        for (reduction, forest) in self.task.reductions.iter().zip(forests) {
+            let (tiles, later) = rest.split_at_mut(reduction.tiles(self.task));
             let extent = self.task.extents[reduction.domain as usize];
             let first = extent.start / self.task.tile_len as u64;
-            forests.push(Forest::of_tiles(
-                reduction.op,
-                reduction.dtype,
-                first,
-                partials,
-            ));
+            forest.set_tiles(reduction.op, reduction.dtype, first, tiles);
             rest = later;
         }
-        forests
+    }
+
+    /// The forests of all ranks, joined: this one's are in the frame, unless something failed.
+    fn join_ranks(&mut self, outcome: Result<(), Error>) -> Result<Vec<Forest>, Error> {
+        let mine = &self.frame.forests;
+        let n_reductions = self.task.reductions.len();
+        let message = outcome.map(|()| {
+            mine[..n_reductions]
+                .iter()
+                .flat_map(to_bytes)
+                .collect::<Vec<u8>>()
+        });
+        let others = (self.context.comm.size() - 1) as u64;
+        self.context.counters.messages += others;
+        self.context.counters.bytes_sent += message
+            .as_ref()
+            .map_or(0, |bytes| bytes.len() as u64 * others);
+        let gathered = comm::all_gather(self.context.comm, message)?;
+        Ok(join(self.task, &gathered))
     }
 }
 
