@@ -17,10 +17,10 @@ use crate::error::Error;
 use crate::instance::{Instance, Pool};
 use crate::packed::PackedColumns;
 use crate::partition::{CutsTable, Partition};
-use sparsefuse_kernels::Structure;
 use sparsefuse_kernels::packed::PlainRows;
+use sparsefuse_kernels::{Structure, Workers};
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The local form of the structure of a sparse matrix; see the module's text.
 #[derive(Debug)]
@@ -31,10 +31,9 @@ pub(crate) struct Piece {
     /// The entries of the matrix that it holds, of all entries.
     pub(crate) entries: Range<usize>,
     pos: Arc<Instance>,
-    /// The local columns: the plain `crd` where they are the same, else a copy.
-    crd: Arc<Instance>,
-    /// Elements of `crd` before the first entry of the piece.
-    crd_skip: usize,
+    /// The local columns: the plain `crd` where they are the same, else a copy; nothing while the
+    /// packed ones are enough.
+    crd: Mutex<Option<Arc<Instance>>>,
     /// Elements of `x` that this rank holds.
     pub(crate) own_len: usize,
     pub(crate) ghosts: usize,
@@ -114,18 +113,14 @@ impl Piece {
             Some(local) if local.ghosts.is_empty() => Structure::reach(pos, &local.crd),
             None | Some(_) => (usize::MAX, usize::MAX),
         };
-        let (crd, crd_skip, ghosts) = match local {
-            None => (
-                Arc::clone(inspect.crd),
-                entries.start - inspect.crd.rows.start,
-                0,
-            ),
+        let (crd, ghosts) = match local {
+            None => (Arc::clone(inspect.crd), 0),
             Some(local) => {
                 let len = local.crd.len();
                 // No rank may wait for the ghosts of one that could not keep its columns.
                 let memory = comm::agree(inspect.comm, inspect.pool.adopt(local.crd))?;
                 let instance = Instance::new(memory, entries.clone(), len, size_of::<u32>());
-                (Arc::new(instance), 0, local.ghosts.len())
+                (Arc::new(instance), local.ghosts.len())
             }
         };
         Ok(Self {
@@ -133,8 +128,7 @@ impl Piece {
             rows: inspect.rows.clone(),
             entries,
             pos: Arc::clone(inspect.pos),
-            crd,
-            crd_skip,
+            crd: Mutex::new(Some(crd)),
             own_len: own.len(),
             ghosts,
             sends,
@@ -146,22 +140,13 @@ impl Piece {
         })
     }
 
-    /// The operand of the product kernels.
+    /// The operand of the product kernels; without columns while they are given up.
     pub(crate) fn structure(&self) -> Structure {
         let pos_skip = self.rows.start - self.pos.rows.start;
-        // SAFETY: `positions` and `localize` have checked that both instances hold the rows and
-        // entries of the piece from these places on.
-        let (pos, crd) = unsafe {
-            let pos = self.pos.data().cast::<u64>().add(pos_skip);
-            (
-                pos.cast_const(),
-                self.crd
-                    .data()
-                    .cast::<u32>()
-                    .add(self.crd_skip)
-                    .cast_const(),
-            )
-        };
+        let pos = self.pos.data().cast::<u64>().wrapping_add(pos_skip);
+        let crd = self
+            .columns()
+            .map_or(std::ptr::null(), |crd| self.first_column(&crd));
         Structure {
             pos,
             crd,
@@ -172,15 +157,55 @@ impl Piece {
         }
     }
 
-    /// The rows in plain form, with local columns.
-    pub(crate) fn plain_rows(&self) -> PlainRows<'_> {
-        let Structure { pos, crd, .. } = self.structure();
+    /// The positions of the rows, and perhaps of others.
+    pub(crate) fn positions(&self) -> &Arc<Instance> {
+        &self.pos
+    }
+
+    /// The local columns, unless they are given up.
+    pub(crate) fn columns(&self) -> Option<Arc<Instance>> {
+        self.kept_columns().clone()
+    }
+
+    /// Gives the local columns up, which the packed form has too.
+    pub(crate) fn give_up_columns(&self) -> Option<Arc<Instance>> {
+        self.kept_columns().take()
+    }
+
+    /// Makes sure that the local columns are there.
+    pub(crate) fn bring_back_columns(&self, workers: &Workers) -> Result<(), Error> {
+        let mut kept = self.kept_columns();
+        if kept.is_none() {
+            let packed = self.packed.lock().unwrap_or_else(PoisonError::into_inner);
+            let packed = packed
+                .as_ref()
+                .expect("columns are given up for packed ones");
+            *kept = Some(packed.unpack(workers)?);
+        }
+        Ok(())
+    }
+
+    fn kept_columns(&self) -> MutexGuard<'_, Option<Arc<Instance>>> {
+        // A panic while it is locked leaves it whole: it is only replaced.
+        self.crd.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn first_column(&self, crd: &Instance) -> *const u32 {
+        let skip = self.entries.start - crd.rows.start;
+        crd.data().cast::<u32>().wrapping_add(skip)
+    }
+
+    /// The rows in plain form, with local columns; with none if they are given up.
+    pub(crate) fn plain_rows<'a>(&'a self, crd: Option<&'a Instance>) -> PlainRows<'a> {
+        let pos = self.structure().pos;
         // SAFETY: `positions` and `localize` have checked that both instances hold the rows and
-        // entries of the piece, which owns them; nothing writes a structure once it is assembled.
+        // entries of the piece; nothing writes a structure once it is assembled.
         unsafe {
             PlainRows {
                 pos: std::slice::from_raw_parts(pos, self.rows.len() + 1),
-                crd: std::slice::from_raw_parts(crd, self.entries.len()),
+                crd: crd.map_or(&[], |crd| {
+                    std::slice::from_raw_parts(self.first_column(crd), self.entries.len())
+                }),
                 own_len: self.own_len,
             }
         }

@@ -183,6 +183,11 @@ impl Memory {
     pub(crate) fn data(&self) -> *mut u8 {
         self.data.as_ptr()
     }
+
+    /// Where the memory comes from.
+    pub(crate) fn pool(&self) -> &Arc<Pool> {
+        &self.pool
+    }
 }
 
 /// Memory that holds rows of a store on this rank.

@@ -1,19 +1,25 @@
-//! Packed pieces: when a sparse matrix is packed, and in what memory.
+//! Packed pieces: when a sparse matrix is packed, in what memory, and what is given up for it.
 //!
 //! The first product with some values reads the plain arrays, since packing costs about as much as
 //! three products; the second one packs. The packed structure is kept with the piece, the packed
 //! values with the instance of the values, which loses them when it is written in place; so new
 //! values on an old structure are packed without looking at the columns again.
+//!
+//! What has been packed holds all that the plain arrays hold, so these are given up at that moment
+//! ([`GivenUp`] takes their place in the store). Whoever reads them brings them back, for good.
 #![expect(
     unsafe_code,
     reason = "the pool's memory is filled through raw pointers"
 )]
 
+use crate::error::Error;
 use crate::image::Piece;
 use crate::instance::{Instance, Memory, Pool};
 use sparsefuse_kernels::packed::{PackedStructure, PackedValues, PlainRows, Summary, Words};
 use sparsefuse_kernels::workers::Workers;
 use sparsefuse_kernels::{DType, Packed};
+use std::ops::Range;
+use std::slice;
 use std::sync::Arc;
 
 /// The packed form of the structure of a piece.
@@ -21,15 +27,77 @@ use std::sync::Arc;
 pub(crate) struct PackedColumns {
     structure: PackedStructure,
     columns: Memory,
+    /// The positions of the piece's rows are `rows.len() + 1` of this instance.
+    positions: Arc<Instance>,
+    rows: Range<usize>,
 }
 
 /// The packed form of a piece with the values of an instance.
 #[derive(Debug)]
 pub(crate) struct PackedEntries {
-    columns: Arc<PackedColumns>,
+    pub(crate) columns: Arc<PackedColumns>,
     values: PackedValues,
     data: Memory,
+    /// The bytes of an entry.
+    size: usize,
     pub(crate) summary: Summary,
+}
+
+/// What a store held before it was given up for a packed piece.
+#[derive(Clone, Debug)]
+pub(crate) enum GivenUp {
+    /// The columns of all entries.
+    Columns(Arc<PackedColumns>),
+    /// The values of all entries.
+    Values(Arc<PackedEntries>),
+}
+
+impl GivenUp {
+    /// The instance as it was.
+    pub(crate) fn bring_back(&self, workers: &Workers) -> Result<Arc<Instance>, Error> {
+        match self {
+            Self::Columns(columns) => columns.unpack(workers),
+            Self::Values(entries) => entries.unpack(workers),
+        }
+    }
+}
+
+impl PackedColumns {
+    /// The positions of the rows.
+    fn pos(&self) -> &[u64] {
+        let skip = self.rows.start - self.positions.rows.start;
+        // SAFETY: `pos` stores have element type u64 (`Body` checks types), and nothing writes a
+        // structure once it is assembled.
+        let all = unsafe { self.positions.as_slice::<u64>() };
+        &all[skip..=skip + self.rows.len()]
+    }
+
+    /// The entries of the piece, of all entries.
+    pub(crate) fn entries(&self) -> Range<usize> {
+        let pos = self.pos();
+        pos[0] as usize..pos[pos.len() - 1] as usize
+    }
+
+    /// The columns of all entries, as they were.
+    pub(crate) fn unpack(&self, workers: &Workers) -> Result<Arc<Instance>, Error> {
+        let entries = self.entries();
+        let bytes = entries.len() * size_of::<u32>();
+        let memory = self.columns.pool().allocate(bytes)?;
+        // SAFETY: the memory has room for these columns, is aligned to more than 4 bytes and
+        // initialised (`Block::new`), and nobody else has its address yet.
+        let target = unsafe { slice::from_raw_parts_mut(memory.data().cast(), entries.len()) };
+        // SAFETY: `pack_columns` has filled so many bytes, which nobody writes any more.
+        let columns =
+            unsafe { slice::from_raw_parts(self.columns.data(), self.structure.column_bytes()) };
+        self.structure.unpack(self.pos(), columns, target, workers);
+        let len = entries.len();
+        Ok(Arc::new(Instance::new(
+            memory,
+            entries,
+            len,
+            size_of::<u32>(),
+        )))
+    }
 }
 
 /// What an instance of entries remembers of the products that it was part of.
@@ -45,6 +113,21 @@ pub(crate) enum Packing {
 }
 
 impl PackedEntries {
+    fn unpack(self: &Arc<Self>, workers: &Workers) -> Result<Arc<Instance>, Error> {
+        let entries = self.columns.entries();
+        let bytes = entries.len() * self.size;
+        let (memory, target) = allocate(self.data.pool(), bytes)?;
+        // SAFETY: `Pack::pack` has filled so many bytes, which nobody writes any more.
+        let data = unsafe { slice::from_raw_parts(self.data.data(), self.values.bytes()) };
+        let structure = &self.columns.structure;
+        self.values
+            .unpack(structure, self.columns.pos(), data, target, workers);
+        let len = entries.len();
+        let instance = Instance::new(memory, entries, len, self.size);
+        *instance.packing() = Packing::Packed(Arc::clone(self));
+        Ok(Arc::new(instance))
+    }
+
     /// The operand of the product kernels.
     pub(crate) fn operand(&self) -> Packed {
         Packed {
@@ -70,14 +153,14 @@ pub(crate) struct Pack<'a> {
 }
 
 impl Pack<'_> {
-    /// The packed form, once it has been asked for often enough; `None` before, for elements that
-    /// no packed product reads, and without memory for it.
-    pub(crate) fn entries(&self) -> Option<Arc<PackedEntries>> {
+    /// The packed form, once it has been asked for often enough, and whether it is new; `None`
+    /// before, for elements that no packed product reads, and without memory for it.
+    pub(crate) fn entries(&self) -> Option<(Arc<PackedEntries>, bool)> {
         let mut packing = self.entries.packing();
         let positions = self.piece.key.pos;
         let products = match &*packing {
             Packing::Packed(packed) if self.piece.has_packed(&packed.columns) => {
-                return Some(Arc::clone(packed));
+                return Some((Arc::clone(packed), false));
             }
             Packing::Plain(of, products) if *of == positions => *products,
             Packing::None | Packing::Plain(..) | Packing::Packed(_) => 0,
@@ -88,7 +171,7 @@ impl Pack<'_> {
         }
         let packed = Arc::new(self.pack()?);
         *packing = Packing::Packed(Arc::clone(&packed));
-        Some(packed)
+        Some((packed, true))
     }
 
     fn pack(&self) -> Option<PackedEntries> {
@@ -98,7 +181,8 @@ impl Pack<'_> {
             workers,
             ..
         } = *self;
-        let rows = piece.plain_rows();
+        let crd = piece.columns();
+        let rows = piece.plain_rows(crd.as_deref());
         let skip = piece.entries.start.checked_sub(self.entries.rows.start)?;
         if self.entries.len() < skip + piece.entries.len() {
             return None;
@@ -108,31 +192,45 @@ impl Pack<'_> {
         // many from `skip` on as the piece has entries; nothing writes an instance that a task
         // reads.
         let words = unsafe { Words::of(self.dtype, data, piece.entries.len()) }?;
-        let columns = piece.packed_columns(|| pack_columns(rows, pool, workers))?;
+        let columns = piece.packed_columns(|| {
+            let (positions, of) = (Arc::clone(piece.positions()), piece.rows.clone());
+            pack_columns(rows, (positions, of), pool, workers)
+        })?;
         let values = PackedValues::plan(&columns.structure, rows, words, workers);
-        let (memory, target) = allocate(pool, values.bytes())?;
+        let (memory, target) = allocate(pool, values.bytes()).ok()?;
         values.fill(&columns.structure, rows, words, target, workers);
         Some(PackedEntries {
             summary: values.summary(&columns.structure),
             columns,
             values,
             data: memory,
+            size: self.dtype.size(),
         })
     }
 }
 
-fn pack_columns(rows: PlainRows<'_>, pool: &Arc<Pool>, workers: &Workers) -> Option<PackedColumns> {
-    let structure = PackedStructure::plan(rows, workers);
-    let (columns, target) = allocate(pool, structure.column_bytes())?;
-    structure.fill_columns(rows, target, workers);
-    Some(PackedColumns { structure, columns })
+fn pack_columns(
+    plain: PlainRows<'_>,
+    (positions, rows): (Arc<Instance>, Range<usize>),
+    pool: &Arc<Pool>,
+    workers: &Workers,
+) -> Option<PackedColumns> {
+    let structure = PackedStructure::plan(plain, workers);
+    let (columns, target) = allocate(pool, structure.column_bytes()).ok()?;
+    structure.fill_columns(plain, target, workers);
+    Some(PackedColumns {
+        structure,
+        columns,
+        positions,
+        rows,
+    })
 }
 
 /// Memory of the pool, and the bytes of it.
-fn allocate<'a>(pool: &Arc<Pool>, bytes: usize) -> Option<(Memory, &'a mut [u8])> {
-    let memory = pool.allocate(bytes).ok()?;
+fn allocate<'a>(pool: &Arc<Pool>, bytes: usize) -> Result<(Memory, &'a mut [u8]), Error> {
+    let memory = pool.allocate(bytes)?;
     // SAFETY: the memory has at least this many bytes, all of them initialised (`Block::new`),
     // and nobody else has its address; the callers use the slice while they own the memory.
-    let target = unsafe { std::slice::from_raw_parts_mut(memory.data(), bytes) };
-    Some((memory, target))
+    let target = unsafe { slice::from_raw_parts_mut(memory.data(), bytes) };
+    Ok((memory, target))
 }

@@ -64,6 +64,9 @@ pub(crate) struct FusedTask {
     pub(crate) frees: Vec<u32>,
     /// Bytes that the kernel reads and writes, entries of sparse matrices apart.
     pub(crate) bytes: usize,
+    /// Columns and values of sparse matrices that the task uses for products alone, so that their
+    /// packed form is enough.
+    pub(crate) only_multiplied: Vec<u32>,
     /// Bytes of one entry of each sparse product.
     pub(crate) entry_bytes: Vec<(usize, usize)>,
 }
@@ -331,6 +334,7 @@ impl Planner<'_> {
             list.sort_unstable();
             list.dedup();
         }
+        let only_multiplied = only_multiplied(&composed.pieces, &bindings, &fetches, &writes);
         FusedTask {
             name: self.name(),
             group: self.group.clone(),
@@ -348,6 +352,7 @@ impl Planner<'_> {
             reductions,
             frees,
             bytes,
+            only_multiplied,
             entry_bytes,
         }
     }
@@ -617,6 +622,48 @@ impl Planner<'_> {
         }
         outputs
     }
+}
+
+/// The slots of columns and values that nothing but products with their packed form reads.
+fn only_multiplied(
+    pieces: &[PieceSpec],
+    bindings: &[Binding],
+    fetches: &[Fetch],
+    writes: &[u32],
+) -> Vec<u32> {
+    let mut slots: Vec<u32> = pieces.iter().map(|piece| piece.crd).collect();
+    let mut others: Vec<u32> = writes.to_vec();
+    others.extend(fetches.iter().map(|fetch| fetch.slot));
+    for binding in bindings {
+        match *binding {
+            Binding::Entries {
+                from: From::Slot(slot),
+                ..
+            } => slots.push(slot),
+            Binding::Array {
+                from: From::Slot(slot),
+                ..
+            }
+            | Binding::DenseRows {
+                from: From::Slot(slot),
+                ..
+            }
+            | Binding::Whole {
+                from: From::Slot(slot),
+                ..
+            }
+            | Binding::Scalar { slot }
+            | Binding::Columns { slot, .. } => others.push(slot),
+            Binding::Array { .. }
+            | Binding::DenseRows { .. }
+            | Binding::Whole { .. }
+            | Binding::Entries { .. }
+            | Binding::Reduction { .. }
+            | Binding::Structure { .. } => {}
+        }
+    }
+    slots.retain(|slot| !others.contains(slot));
+    slots
 }
 
 /// The bytes that a kernel must move: each argument once for reading and once for writing; for

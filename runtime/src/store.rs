@@ -7,10 +7,11 @@
 use crate::error::Error;
 use crate::image::Piece;
 use crate::instance::Instance;
+use crate::packed::GivenUp;
 use crate::partition::Partition;
 use crate::runtime::Runtime;
 use crate::shape::Shape;
-use sparsefuse_kernels::DType;
+use sparsefuse_kernels::{DType, Workers};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -44,6 +45,8 @@ pub(crate) enum Contents {
     Unwritten,
     /// This rank's part.
     Here(Partition, Arc<Instance>),
+    /// What this rank's part can be made of.
+    GivenUp(Partition, GivenUp),
     /// The task that should have written the store, with this partition, failed.
     Poisoned(Partition, Error),
 }
@@ -120,8 +123,14 @@ impl Store {
         op: &'static str,
         read: impl FnOnce(Partition, &Arc<Instance>) -> R,
     ) -> Result<R, Error> {
-        match &self.state().contents {
+        let mut state = self.state();
+        if let Contents::GivenUp(partition, given_up) = &state.contents {
+            let instance = given_up.bring_back(&Workers::alone())?;
+            state.contents = Contents::Here(*partition, instance);
+        }
+        match &state.contents {
             Contents::Here(partition, instance) => Ok(read(*partition, instance)),
+            Contents::GivenUp(..) => unreachable!("it has just been brought back"),
             Contents::Poisoned(_, cause) => Err(cause.clone()),
             Contents::Unwritten => Err(crate::error::ErrorKind::Unwritten { op }.into()),
         }
@@ -132,7 +141,9 @@ impl Contents {
     fn partition_word(&self) -> u64 {
         match self {
             Self::Unwritten => 0,
-            Self::Here(partition, _) | Self::Poisoned(partition, _) => partition.word(),
+            Self::Here(partition, _)
+            | Self::GivenUp(partition, _)
+            | Self::Poisoned(partition, _) => partition.word(),
         }
     }
 }

@@ -56,6 +56,16 @@ impl Workers {
         Ok(workers)
     }
 
+    /// The calling thread alone.
+    #[must_use]
+    pub fn alone() -> Self {
+        Self {
+            shared: Arc::new(Shared::new(0)),
+            threads: Vec::new(),
+            _counted: spin::Counted::new(0),
+        }
+    }
+
     /// The number of threads, the caller's included.
     #[must_use]
     pub fn count(&self) -> usize {

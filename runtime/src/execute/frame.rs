@@ -6,10 +6,12 @@
 
 use crate::error::{Error, ErrorKind};
 use crate::instance::Instance;
+use crate::packed::GivenUp;
 use crate::partition::{CutsTable, Partition};
 use crate::schedule::Schedule;
 use crate::store::Contents;
 use crate::window::Window;
+use sparsefuse_kernels::Workers;
 use sparsefuse_kernels::reduce::{Forest, Partial};
 use sparsefuse_kernels::{Operand, Value};
 use std::collections::BTreeMap;
@@ -20,6 +22,8 @@ use std::sync::Arc;
 pub(crate) struct Frame {
     pub(super) instances: Vec<Option<(Partition, Arc<Instance>)>>,
     poison: BTreeMap<u32, Error>,
+    /// What was given up, and is not an instance of the frame: slot, partition, and for what.
+    given_up: Vec<(u32, Partition, GivenUp)>,
     pub(super) operands: Vec<Operand>,
     /// Those of the tiles of a task's reductions, one reduction after the other, and more.
     pub(super) partials: Vec<Partial>,
@@ -36,6 +40,7 @@ impl Frame {
     /// Takes what the stores of the window hold, and leaves it to those that the program holds.
     pub(super) fn load(&mut self, window: &Window) {
         self.poison.clear();
+        self.given_up.clear();
         for (slot, store) in window.stores.iter().enumerate() {
             let contents = match (window.initial[slot], window.held()[slot]) {
                 (None, _) => Contents::Unwritten,
@@ -46,6 +51,10 @@ impl Frame {
                 Contents::Here(partition, instance) => Some((partition, instance)),
                 Contents::Poisoned(_, cause) => {
                     self.poison.insert(slot as u32, cause);
+                    None
+                }
+                Contents::GivenUp(partition, given_up) => {
+                    self.given_up.push((slot as u32, partition, given_up));
                     None
                 }
                 Contents::Unwritten => None,
@@ -75,6 +84,7 @@ impl Frame {
                 store.replace(Contents::Here(partition, instance));
             }
         }
+        self.given_up.clear();
         self.instances.clear();
     }
 
@@ -91,7 +101,48 @@ impl Frame {
         }
     }
 
+    /// What a slot was given up for.
+    pub(super) fn given_up(&self, slot: u32) -> Option<&GivenUp> {
+        let mut all = self.given_up.iter();
+        all.find(|(of, ..)| *of == slot)
+            .map(|(.., given_up)| given_up)
+    }
+
+    /// The instance of a slot, brought back if it was given up.
+    pub(super) fn plain(
+        &mut self,
+        slot: u32,
+        window: &Window,
+        workers: &Workers,
+    ) -> Result<&Arc<Instance>, Error> {
+        let place = self.given_up.iter().position(|(of, ..)| *of == slot);
+        if let Some(place) = place {
+            let (_, partition, given_up) = &self.given_up[place];
+            let (partition, instance) = (*partition, given_up.bring_back(workers)?);
+            if window.held()[slot as usize] {
+                let contents = Contents::Here(partition, Arc::clone(&instance));
+                window.stores[slot as usize].replace(contents);
+            }
+            self.instances[slot as usize] = Some((partition, instance));
+            self.given_up.swap_remove(place);
+        }
+        self.instance(slot)
+    }
+
+    /// Gives the instance of a slot up for a packed form of it.
+    pub(super) fn give_up(&mut self, slot: u32, for_it: GivenUp, window: &Window) {
+        let Some((partition, _)) = self.instances[slot as usize].take() else {
+            return;
+        };
+        if window.held()[slot as usize] {
+            let contents = Contents::GivenUp(partition, for_it.clone());
+            window.stores[slot as usize].replace(contents);
+        }
+        self.given_up.push((slot, partition, for_it));
+    }
+
     pub(super) fn free(&mut self, slot: u32) {
         self.instances[slot as usize] = None;
+        self.given_up.retain(|(of, ..)| *of != slot);
     }
 }

@@ -17,7 +17,7 @@ use crate::config::{Config, Executor};
 use crate::error::Error;
 use crate::image::{Inspect, Piece, PieceKey};
 use crate::instance::{Instance, Pool};
-use crate::packed::{Pack, PackedEntries};
+use crate::packed::{GivenUp, Pack, PackedColumns, PackedEntries};
 use crate::partition::CutsTable;
 use crate::profile::Profile;
 use crate::schedule::{Binding, From, FusedTask, Schedule};
@@ -112,14 +112,15 @@ impl Running<'_, '_> {
         self.context.counters.fused_tasks += u64::from(self.task.program.is_some());
         let begin = self.context.profile.is_some().then(Instant::now);
         let mut reads = self.task.reads.iter();
-        let mut outcome = reads.try_for_each(|&slot| self.frame.instance(slot).map(drop));
+        let mut outcome = reads.try_for_each(|&slot| self.bring_back(slot));
         let mut inputs = Inputs {
             fetched: self.fetch(&mut outcome),
             pieces: self.pieces(&mut outcome),
             packed: Vec::new(),
         };
         if outcome.is_ok() {
-            inputs.packed = self.packed(&inputs.pieces);
+            let packed = self.packed(&inputs.pieces);
+            outcome = packed.map(|packed| inputs.packed = packed);
         }
         if outcome.is_ok() {
             outcome = self.allocate();
@@ -130,6 +131,18 @@ impl Running<'_, '_> {
         }
         self.count(&inputs, begin);
         outcome
+    }
+
+    /// Makes sure that what the task reads is there, be it packed where that is enough.
+    fn bring_back(&mut self, slot: u32) -> Result<(), Error> {
+        let is_enough =
+            self.frame.given_up(slot).is_some() && self.task.only_multiplied.contains(&slot);
+        if is_enough {
+            return Ok(());
+        }
+        self.frame
+            .plain(slot, self.window, self.context.workers)
+            .map(drop)
     }
 
     /// What the task needs of other ranks' parts.
@@ -157,12 +170,9 @@ impl Running<'_, '_> {
     }
 
     /// The piece that a product needs: the one kept with its `crd`, or a new one.
-    fn piece(&self, number: usize) -> Result<Arc<Piece>, Error> {
+    fn piece(&mut self, number: usize) -> Result<Arc<Piece>, Error> {
         let spec = self.task.pieces[number];
-        let (pos, crd) = (
-            self.frame.instance(spec.pos)?,
-            self.frame.instance(spec.crd)?,
-        );
+        let pos = Arc::clone(self.frame.instance(spec.pos)?);
         let launch = self.task.group.launch;
         let key = PieceKey {
             pos: pos.data() as usize,
@@ -174,6 +184,9 @@ impl Running<'_, '_> {
         if let Some(piece) = store.state().pieces.iter().find(|piece| piece.key == key) {
             return Ok(Arc::clone(piece));
         }
+        let crd = self
+            .frame
+            .plain(spec.crd, self.window, self.context.workers)?;
         let n_rows = self.schedule.slots[spec.pos as usize].shape.rows() - 1;
         let Context {
             comm, cuts, pool, ..
@@ -182,7 +195,7 @@ impl Running<'_, '_> {
         let piece = Piece::build(&Inspect {
             key,
             rows,
-            pos,
+            pos: &pos,
             crd,
             comm,
             cuts,
@@ -193,32 +206,88 @@ impl Running<'_, '_> {
         Ok(piece)
     }
 
-    /// The packed forms of the entries that are there.
-    fn packed(&self, pieces: &[Arc<Piece>]) -> Vec<(usize, Arc<PackedEntries>)> {
-        if self.context.config.executor == Executor::Reference {
-            return Vec::new();
-        }
-        let of_binding = |(number, binding): (usize, &Binding)| match *binding {
-            Binding::Entries {
-                from: From::Slot(slot),
-                piece,
-            } => {
-                let entries = self.frame.instance(slot).ok()?;
-                let packing = Pack {
-                    piece: &pieces[piece],
-                    entries,
-                    dtype: self.schedule.slots[slot as usize].dtype,
-                    pool: self.context.pool,
-                    workers: self.context.workers,
-                    after: self.context.config.pack_after,
-                };
-                let packed = packing.entries()?;
-                Some((number, packed))
+    /// The packed forms of the entries that have such; the others get what they need of the plain
+    /// ones.
+    fn packed(&mut self, pieces: &[Arc<Piece>]) -> Result<Vec<(usize, Arc<PackedEntries>)>, Error> {
+        let mut all = Vec::new();
+        for (number, binding) in self.task.bindings.iter().enumerate() {
+            let Binding::Entries { from, piece } = *binding else {
+                continue;
+            };
+            let packed = match from {
+                // Values that the task itself computes are not there yet.
+                From::Slot(slot) if !self.task.writes.contains(&slot) => {
+                    self.packed_entries(slot, (piece, &pieces[piece]))?
+                }
+                From::Slot(_) | From::Fetched(_) => None,
+            };
+            match packed {
+                Some(packed) => all.push((number, packed)),
+                None => pieces[piece].bring_back_columns(self.context.workers)?,
             }
-            _ => None,
+        }
+        Ok(all)
+    }
+
+    fn packed_entries(
+        &mut self,
+        slot: u32,
+        (number, piece): (usize, &Piece),
+    ) -> Result<Option<Arc<PackedEntries>>, Error> {
+        let Config {
+            executor,
+            pack_after,
+            ..
+        } = *self.context.config;
+        match self.frame.given_up(slot) {
+            Some(GivenUp::Values(entries)) if piece.has_packed(&entries.columns) => {
+                return Ok(Some(Arc::clone(entries)));
+            }
+            Some(_) | None => {}
+        }
+        let entries = self.frame.plain(slot, self.window, self.context.workers)?;
+        if executor == Executor::Reference {
+            return Ok(None);
+        }
+        let pack = Pack {
+            piece,
+            entries,
+            dtype: self.schedule.slots[slot as usize].dtype,
+            pool: self.context.pool,
+            workers: self.context.workers,
+            after: pack_after,
         };
-        let bindings = self.task.bindings.iter().enumerate();
-        bindings.filter_map(of_binding).collect()
+        let is_whole = entries.len() == piece.entries.len();
+        Ok(pack.entries().map(|(packed, is_new)| {
+            if is_new {
+                let columns = piece.give_up_columns();
+                self.give_up_columns(self.task.pieces[number].crd, columns, &packed.columns);
+                if is_whole && self.task.only_multiplied.contains(&slot) {
+                    let for_it = GivenUp::Values(Arc::clone(&packed));
+                    self.frame.give_up(slot, for_it, self.window);
+                }
+            }
+            packed
+        }))
+    }
+
+    /// Gives the columns of a matrix up, if they are the local ones of the piece.
+    fn give_up_columns(
+        &mut self,
+        slot: u32,
+        local: Option<Arc<Instance>>,
+        packed: &Arc<PackedColumns>,
+    ) {
+        let is_same = match (self.frame.instance(slot), local) {
+            (Ok(columns), Some(local)) => {
+                Arc::ptr_eq(columns, &local) && columns.len() == packed.entries().len()
+            }
+            (Ok(_) | Err(_), _) => false,
+        };
+        if is_same && self.task.only_multiplied.contains(&slot) {
+            let for_it = GivenUp::Columns(Arc::clone(packed));
+            self.frame.give_up(slot, for_it, self.window);
+        }
     }
 
     fn count(&mut self, inputs: &Inputs, begin: Option<Instant>) {

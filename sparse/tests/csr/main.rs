@@ -7,6 +7,7 @@ mod construct;
 mod convert;
 mod files;
 mod gallery;
+mod packed;
 mod product;
 mod structure;
 
