@@ -109,8 +109,9 @@ fn a_remembered_window_allocates_little_more_than_its_handles() {
     check("an operation of a chain", per_round(chain), CHAIN);
     let windows = |rounds: usize| {
         for _ in 0..rounds {
-            let _ = &x + &x;
+            let y = &x + &x;
             runtime.flush();
+            drop(y);
         }
     };
     check("a window of one operation", per_round(windows), WINDOW);
