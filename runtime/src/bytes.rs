@@ -7,9 +7,10 @@ use sparsefuse_kernels::Element;
 /// The elements of an instance that nobody writes: who writes an instance in place makes sure
 /// first that nobody else holds it (`execute::make_unique`).
 pub(crate) fn elements<T: Element>(instance: &Instance) -> &[T] {
-    // SAFETY: the callers, `Runtime::local` and `Runtime::read`, compare the element type with
-    // that of the store; kernels write elements of the store's type, and new memory is zero,
-    // which is an element of every type. Holding the `Arc` of the instance keeps writers away.
+    // SAFETY: the callers, `Runtime::local`, `Runtime::read` and `Runtime::read_scalar`, compare
+    // the element type with that of the store; kernels write elements of the store's type, and new
+    // memory is zero, which is an element of every type. Holding the `Arc` of the instance, or the
+    // runtime's lock, keeps writers away.
     unsafe { instance.as_slice::<T>() }
 }
 
