@@ -1,6 +1,7 @@
 //! From a kernel to the steps that the block executor runs.
 //!
-//! For each loop: uniform instructions are set aside, every other becomes a [`Step`] on *slots*.
+//! For each loop: uniform instructions are set aside, some multiplications are left to their
+//! readers (`absorb.rs`), every other becomes a [`Step`] on *slots*.
 //! A slot is where the rows of a value lie while a block runs: a register (a buffer for one block),
 //! the memory of an argument, or a chunk of copies of a uniform value. Registers are shared by
 //! values whose lives do not overlap.
@@ -13,11 +14,12 @@
 //! The invariant: for every run, a slot keeps its rows from the step that writes it to the last
 //! one that reads it.
 
-use super::lanes::Reduction;
+use super::absorb::Absorbed;
+use super::lanes::{ProductLoop, Reduction, sum_of_products};
 use super::loops::MapLoop;
 use super::packed::{PackedLoop, packed_sum};
 use super::rows::{RowReduction, RowSumLoop, row_sum};
-use super::table::{self, Entry};
+use super::table::{self, Entry, Product};
 use crate::element::DType;
 use crate::ir::{ArgId, BinaryOp, Inst, Kernel, Loop, ValueId, uniform_values, value_types};
 use crate::isa::PerIsa;
@@ -91,6 +93,12 @@ pub(super) enum Step {
     },
     /// Joins the rows to the lanes of a reduction, given by its place among the loop's.
     Reduce { reduction: usize, value: SlotId },
+    /// Joins the products of two slots to the lanes of a sum.
+    ReduceProduct {
+        run: PerIsa<ProductLoop>,
+        reduction: usize,
+        factors: [SlotId; 2],
+    },
 }
 
 /// A loop, ready to run.
@@ -138,6 +146,7 @@ enum Op {
     RowReduce(RowReduction, ArgId, Option<ArgId>),
     Store(ArgId, usize, Operand),
     Reduce(usize, Operand),
+    ReduceProduct(PerIsa<ProductLoop>, usize, [Operand; 2]),
 }
 
 /// A varying value: where it is defined and last read, as positions in [`Lowered::ops`].
@@ -162,12 +171,17 @@ struct Lowered {
 fn lower(kernel: &Kernel, loop_: &Loop) -> Lowered {
     let types = value_types(kernel, &loop_.body);
     let uniform = uniform_values(&loop_.body);
+    let absorbed = Absorbed::new(&loop_.body, &types, &uniform);
     let mut lowered = Lowered::default();
     let mut operands: Vec<Operand> = Vec::with_capacity(loop_.body.len());
     let dtype = |value: ValueId| types[value as usize].expect("the verifier admits typed operands");
     for (i, &inst) in loop_.body.iter().enumerate() {
         let operand = if uniform[i] {
             lowered.uniform(inst, types[i], &operands)
+        } else if absorbed.is_absorbed(i) {
+            Operand::None
+        } else if let Some(product) = absorbed.by(i, &loop_.body) {
+            lowered.with_product(inst, product, &dtype, &operands)
         } else {
             lowered.varying(kernel, inst, &dtype, &operands)
         };
@@ -240,6 +254,37 @@ impl Lowered {
                 self.effect(Op::Reduce(self.reductions.len() - 1, value))
             }
         }
+    }
+
+    /// An instruction that carries out the multiplication of two factors among its operands.
+    fn with_product(
+        &mut self,
+        inst: Inst,
+        (product, factors): (ValueId, [ValueId; 2]),
+        dtype: &impl Fn(ValueId) -> DType,
+        operands: &[Operand],
+    ) -> Operand {
+        let of = |value: ValueId| operands[value as usize];
+        let [a, b] = factors.map(of);
+        let dtype = dtype(product);
+        let (way, other) = match inst {
+            Inst::Binary(BinaryOp::Add, other, last) if last == product => {
+                (Product::PlusOther, other)
+            }
+            Inst::Binary(BinaryOp::Add, _, other) => (Product::PlusOther, other),
+            Inst::Binary(BinaryOp::Sub, other, last) if last == product => {
+                (Product::FromOther, other)
+            }
+            Inst::Binary(BinaryOp::Sub, _, other) => (Product::MinusOther, other),
+            Inst::Reduce(op, arg, _) => {
+                self.reductions.push((arg, Reduction::new(op, dtype)));
+                let reduction = self.reductions.len() - 1;
+                let run = sum_of_products(dtype);
+                return self.effect(Op::ReduceProduct(run, reduction, [a, b]));
+            }
+            _ => unreachable!("only sums and differences absorb products"),
+        };
+        self.map(table::product(way, dtype), [a, b, of(other)])
     }
 
     /// The operand itself if it varies, else its copy in every row.
@@ -422,6 +467,7 @@ impl Op {
             Self::Store(_, _, value) | Self::Reduce(_, value) => {
                 [value, Operand::None, Operand::None]
             }
+            Self::ReduceProduct(_, _, [a, b]) => [a, b, Operand::None],
             Self::Index | Self::Load(..) | Self::RowSum(..) | Self::RowReduce(..) => {
                 [Operand::None; 3]
             }
@@ -436,7 +482,8 @@ impl Op {
             | Self::Index
             | Self::RowSum(..)
             | Self::RowReduce(..)
-            | Self::Reduce(..) => None,
+            | Self::Reduce(..)
+            | Self::ReduceProduct(..) => None,
         }
     }
 
@@ -472,6 +519,11 @@ impl Op {
             Self::Reduce(reduction, _) => Step::Reduce {
                 reduction,
                 value: reads[0],
+            },
+            Self::ReduceProduct(run, reduction, _) => Step::ReduceProduct {
+                run,
+                reduction,
+                factors: [reads[0], reads[1]],
             },
         }
     }

@@ -5,6 +5,7 @@
 //! after the other, so the length of the blocks leaves no trace in the result.
 #![expect(unsafe_code, reason = "reads blocks through pointers, with SIMD")]
 
+use super::loops::{CHUNK, Input};
 use crate::element::{DType, Element};
 use crate::ir::ReduceOp;
 use crate::isa::{PerIsa, per_isa};
@@ -12,6 +13,9 @@ use crate::ops::{NumericOps, OrderedOps};
 use crate::reduce::{LANES, Partial, identity};
 use num_complex::Complex;
 use std::marker::PhantomData;
+
+/// A chunk of copies of a uniform value has an element for each lane.
+const _: () = assert!(CHUNK >= LANES);
 
 /// The state of one reduction within a tile.
 #[derive(Clone, Copy, Debug)]
@@ -248,21 +252,37 @@ unsafe fn fold_rows<F: Fold>(lanes: &mut Lanes, first: u64, n: usize, values: *c
 /// `values` must be readable as `n` elements.
 #[inline(always)]
 pub(super) unsafe fn fold_elements<F: Fold>(
-    mut lanes: [F::T; LANES],
+    lanes: [F::T; LANES],
     lane: usize,
     n: usize,
     values: *const F::T,
 ) -> [F::T; LANES] {
-    // SAFETY: `i < n` in each read below.
-    let value = |i: usize| unsafe { values.add(i).read_unaligned() };
+    fold_each::<F>(
+        lanes,
+        (lane, n),
+        // SAFETY: element `i` is among the `n`.
+        |i| unsafe { values.add(i).read_unaligned() },
+        // SAFETY: so are the elements `i..i + LANES`.
+        |i| unsafe { values.add(i).cast::<[F::T; LANES]>().read_unaligned() },
+    )
+}
+
+/// Joins `n` elements to lanes, beginning with lane `lane`: asks for each of the `n` once, alone or
+/// with those after it as a chunk.
+#[inline(always)]
+fn fold_each<F: Fold>(
+    mut lanes: [F::T; LANES],
+    (lane, n): (usize, usize),
+    value: impl Fn(usize) -> F::T,
+    chunk: impl Fn(usize) -> [F::T; LANES],
+) -> [F::T; LANES] {
     let head = ((LANES - lane) % LANES).min(n);
     for i in 0..head {
         lanes[lane + i] = F::join(lanes[lane + i], value(i));
     }
     let mut i = head;
     while i + LANES <= n {
-        // SAFETY: the elements `i..i + LANES` are among the `n`.
-        let chunk = unsafe { values.add(i).cast::<[F::T; LANES]>().read_unaligned() };
+        let chunk = chunk(i);
         lanes = std::array::from_fn(|l| F::join(lanes[l], chunk[l]));
         i += LANES;
     }
@@ -270,6 +290,56 @@ pub(super) unsafe fn fold_elements<F: Fold>(
         lanes[l] = F::join(lanes[l], value(i + l));
     }
     lanes
+}
+
+/// Joins the products of `n` rows to the lanes of a sum.
+///
+/// # Safety
+/// As [`LaneLoop`], for each of the two factors; one with step 0 has a chunk of equal elements.
+pub(super) type ProductLoop =
+    unsafe fn(lanes: &mut Lanes, first: u64, n: usize, factors: &[Input; 2]);
+
+/// The loop for products of floating-point numbers.
+pub(super) fn sum_of_products(dtype: DType) -> PerIsa<ProductLoop> {
+    match dtype {
+        DType::F32 => product_loop::<f32>(),
+        DType::F64 => product_loop::<f64>(),
+        DType::ComplexF32 => product_loop::<Complex<f32>>(),
+        DType::ComplexF64 => product_loop::<Complex<f64>>(),
+        DType::I32 | DType::I64 | DType::U32 | DType::U64 | DType::Bool => {
+            undefined(ReduceOp::Sum, dtype)
+        }
+    }
+}
+
+per_isa!(fn product_loop<T: NumericOps>(lanes: &mut Lanes, first: u64, n: usize, factors: &[Input; 2]) = sum_products);
+
+#[inline(always)]
+unsafe fn sum_products<T: NumericOps>(
+    lanes: &mut Lanes,
+    first: u64,
+    n: usize,
+    factors: &[Input; 2],
+) {
+    let [a, b] = factors.map(|input| (input.data.cast::<T>(), usize::from(input.step > 0)));
+    // SAFETY: the caller promises row `i`, which a factor without step has at its beginning.
+    let value =
+        |(data, step): (*const T, usize), i: usize| unsafe { data.add(i * step).read_unaligned() };
+    // SAFETY: the caller promises the rows `i..i + LANES`, or a chunk that stands for all rows.
+    let chunk = |(data, step): (*const T, usize), i: usize| unsafe {
+        data.add(i * step).cast::<[T; LANES]>().read_unaligned()
+    };
+    let lane = (first % LANES as u64) as usize;
+    let lanes = lanes.of::<T>();
+    *lanes = fold_each::<Sum<T>>(
+        *lanes,
+        (lane, n),
+        |i| value(a, i).mul(value(b, i)),
+        |i| {
+            let (a, b) = (chunk(a, i), chunk(b, i));
+            std::array::from_fn(|l| a[l].mul(b[l]))
+        },
+    );
 }
 
 /// A reduction that looks for a row.

@@ -125,6 +125,9 @@ operations! {
     Sub<T: NumericOps>(a: T, b: T, _: ()) -> T = a.sub(b);
     Mul<T: NumericOps>(a: T, b: T, _: ()) -> T = a.mul(b);
     Div<T: NumericOps>(a: T, b: T, _: ()) -> T = a.div(b);
+    MulAdd<T: NumericOps>(a: T, b: T, c: T) -> T = a.mul(b).add(c);
+    MulSub<T: NumericOps>(a: T, b: T, c: T) -> T = a.mul(b).sub(c);
+    SubMul<T: NumericOps>(a: T, b: T, c: T) -> T = c.sub(a.mul(b));
     Pow<T: NumericOps>(a: T, b: T, _: ()) -> T = a.pow(b);
     Rem<T: OrderedOps>(a: T, b: T, _: ()) -> T = a.rem(b);
     Min<T: OrderedOps>(a: T, b: T, _: ()) -> T = OrderedOps::min(a, b);

@@ -460,7 +460,8 @@ impl<'a> Run<'a> {
                 | Step::Index { .. }
                 | Step::Load { .. }
                 | Step::Store { .. }
-                | Step::Reduce { .. } => {}
+                | Step::Reduce { .. }
+                | Step::ReduceProduct { .. } => {}
             }
         }
         let n_rows = self.rows.count();

@@ -99,6 +99,18 @@ impl Worker<'_> {
                         x,
                         out,
                     } => self.reduce_rows(&reduce, (matrix, x), first, n, of(out).at(first)),
+                    Step::ReduceProduct {
+                        run: add,
+                        reduction,
+                        factors,
+                    } => {
+                        let row = run.extent.start + first as u64;
+                        let factors = factors.map(|slot| Input {
+                            data: of(slot).at(first),
+                            step: of(slot).step,
+                        });
+                        add.get(run.isa)(&mut self.lanes[reduction], row, n, &factors);
+                    }
                     Step::Reduce { reduction, value } => {
                         let row = run.extent.start + first as u64;
                         let add = run.program.reductions[reduction].1.add().get(run.isa);

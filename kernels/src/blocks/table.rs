@@ -191,6 +191,26 @@ pub(super) fn binary(binary: BinaryOp, dtype: DType) -> Entry {
     }
 }
 
+/// The loops that multiply and then, rounding again, add or subtract.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Product {
+    /// `a * b + c`.
+    PlusOther,
+    /// `a * b - c`.
+    MinusOther,
+    /// `c - a * b`.
+    FromOther,
+}
+
+/// The loop of a multiplication with an addition or subtraction.
+pub(super) fn product(product: Product, dtype: DType) -> Entry {
+    match product {
+        Product::PlusOther => floats!("product plus", dtype, MulAdd),
+        Product::MinusOther => floats!("product minus", dtype, MulSub),
+        Product::FromOther => floats!("minus product", dtype, SubMul),
+    }
+}
+
 /// The loop of a random distribution.
 pub(super) fn random(kind: RandomKind) -> Entry {
     match kind {

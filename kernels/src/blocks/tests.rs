@@ -341,6 +341,46 @@ fn every_reduction_equals_the_reference() {
     }
 }
 
+#[test]
+fn products_carried_out_by_their_reader_equal_the_reference() {
+    let floats = DType::ALL
+        .into_iter()
+        .filter(|dtype| dtype.is_complex() || dtype.is_real_float());
+    for dtype in floats {
+        let factors = |build: &mut KernelBuilder, a: ValueId, is_uniform: bool| match is_uniform {
+            true => [build.constant(scalar::from_f64(dtype, 1.1)), a],
+            false => [a, a],
+        };
+        for is_uniform in [false, true] {
+            for op in [BinaryOp::Add, BinaryOp::Sub] {
+                for is_first in [false, true] {
+                    check_operation("product", dtype, dtype, |build, [a, b, _]| {
+                        let [x, y] = factors(build, a, is_uniform);
+                        let product = build.binary(BinaryOp::Mul, x, y);
+                        let (left, right) = if is_first { (product, b) } else { (b, product) };
+                        build.binary(op, left, right)
+                    });
+                }
+            }
+            for rows in [1, 15, 16, 75, 150] {
+                let value = |i: usize| scalar::from_f64(dtype, 1.0 / (1.0 + i as f64));
+                let a = Elements::new(dtype, (0..rows).map(value));
+                let mut build = KernelBuilder::new();
+                let arg = build.arg(dtype, ArgKind::Array);
+                let target = build.arg(dtype, ArgKind::Reduction);
+                let value = build.load(arg);
+                let [x, y] = factors(&mut build, value, is_uniform);
+                let product = build.binary(BinaryOp::Mul, x, y);
+                build.reduce(ReduceOp::Sum, target, product);
+                let none = Elements::new(dtype, []);
+                check("product", &build.finish(), rows, &none, |_, partials| {
+                    vec![a.array(rows), Operand::Reduction { partials }]
+                });
+            }
+        }
+    }
+}
+
 /// The `x` of a product, cut in two.
 struct Gathered {
     own: Elements,
