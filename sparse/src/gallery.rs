@@ -1,5 +1,11 @@
 //! Matrices that are made, not read: each rank makes its own rows.
 
+mod diffusion;
+mod rmat;
+
+pub use diffusion::{banded_varying, diffusion2d, diffusion3d};
+pub use rmat::rmat;
+
 use crate::assemble::{self, LocalRows};
 use crate::csr::Csr;
 use sparsefuse_kernels::{Field, random};
@@ -36,36 +42,65 @@ pub fn poisson3d<T: Field>(n: usize) -> Result<Csr<T>, Error> {
 
 /// The Laplacian on a grid with the given side lengths, row-major, Dirichlet boundary.
 fn poisson<T: Field>(sides: &[usize]) -> Result<Csr<T>, Error> {
-    let n = sides
-        .iter()
-        .try_fold(1usize, |n, &side| n.checked_mul(side))
-        .unwrap_or(usize::MAX);
-    assemble::check_shape("poisson", n, n)?;
-    let mut strides = vec![1; sides.len()];
-    for d in (0..sides.len().saturating_sub(1)).rev() {
-        strides[d] = strides[d + 1] * sides[d + 1];
-    }
+    let grid = Grid::new("poisson", sides)?;
+    let n = grid.len();
     let center = T::from_f64(2.0 * sides.len() as f64);
     let beside = T::from_f64(-1.0);
     Csr::from_rows(n, n, |rows| {
         let mut local = LocalRows::with_capacity(rows.len(), rows.len() * (2 * sides.len() + 1));
         for row in rows {
-            let along = |d: usize| row / strides[d] % sides[d];
-            for d in 0..sides.len() {
-                if along(d) > 0 {
-                    local.push((row - strides[d]) as u32, beside);
-                }
+            for cell in (0..sides.len()).filter_map(|d| grid.before(row, d)) {
+                local.push(cell as u32, beside);
             }
             local.push(row as u32, center);
-            for d in (0..sides.len()).rev() {
-                if along(d) + 1 < sides[d] {
-                    local.push((row + strides[d]) as u32, beside);
-                }
+            for cell in (0..sides.len()).rev().filter_map(|d| grid.after(row, d)) {
+                local.push(cell as u32, beside);
             }
             local.end_row();
         }
         local
     })
+}
+
+/// A row-major grid.
+struct Grid<'a> {
+    sides: &'a [usize],
+    strides: Vec<usize>,
+}
+
+impl<'a> Grid<'a> {
+    /// The grid, whose cells must be as few as rows of a matrix may be.
+    fn new(op: &'static str, sides: &'a [usize]) -> Result<Self, Error> {
+        let n = sides
+            .iter()
+            .try_fold(1usize, |n, &side| n.checked_mul(side))
+            .unwrap_or(usize::MAX);
+        assemble::check_shape(op, n, n)?;
+        let mut strides = vec![1; sides.len()];
+        for d in (0..sides.len().saturating_sub(1)).rev() {
+            strides[d] = strides[d + 1] * sides[d + 1];
+        }
+        Ok(Self { sides, strides })
+    }
+
+    fn len(&self) -> usize {
+        self.sides.iter().product()
+    }
+
+    /// The coordinate of a cell in dimension `d`.
+    fn along(&self, cell: usize, d: usize) -> usize {
+        cell / self.strides[d] % self.sides[d]
+    }
+
+    /// The neighbour with the next lower coordinate.
+    fn before(&self, cell: usize, d: usize) -> Option<usize> {
+        (self.along(cell, d) > 0).then(|| cell - self.strides[d])
+    }
+
+    /// The neighbour with the next higher coordinate.
+    fn after(&self, cell: usize, d: usize) -> Option<usize> {
+        (self.along(cell, d) + 1 < self.sides[d]).then(|| cell + self.strides[d])
+    }
 }
 
 /// A band of `diagonals` full diagonals around the main one: -1 everywhere but on the main

@@ -33,17 +33,39 @@ pub(super) enum Generator {
     Poisson1d(usize),
     Poisson2d(usize),
     Poisson3d(usize),
-    Banded { n: usize, diagonals: usize },
-    Random { n: usize, per_row: usize, seed: u64 },
+    Banded {
+        n: usize,
+        diagonals: usize,
+    },
+    BandedVarying {
+        n: usize,
+        diagonals: usize,
+    },
+    Diffusion2d(usize),
+    Diffusion3d(usize),
+    Random {
+        n: usize,
+        per_row: usize,
+        seed: u64,
+    },
+    Rmat {
+        scale: usize,
+        per_row: usize,
+        seed: u64,
+    },
 }
 
 /// The generators as `--help` has them.
-const USAGES: [&str; 5] = [
+const USAGES: [&str; 9] = [
     "poisson1d:N",
     "poisson2d:N",
     "poisson3d:N",
     "banded:N,DIAGONALS",
+    "banded_varying:N,DIAGONALS",
+    "diffusion2d:N",
+    "diffusion3d:N",
     "random:N,PER_ROW,SEED",
+    "rmat:SCALE[,PER_ROW[,SEED]]",
 ];
 
 /// The most rows: indices have 32 bits.
@@ -218,11 +240,25 @@ impl Generator {
                 n: n as usize,
                 diagonals: diagonals as usize,
             }),
-            _ => numbers(usage, text).map(|[n, per_row, seed]| Self::Random {
+            "banded_varying" => numbers(usage, text).map(|[n, diagonals]| Self::BandedVarying {
+                n: n as usize,
+                diagonals: diagonals as usize,
+            }),
+            "diffusion2d" => numbers(usage, text).map(|[n]| Self::Diffusion2d(n as usize)),
+            "diffusion3d" => numbers(usage, text).map(|[n]| Self::Diffusion3d(n as usize)),
+            "random" => numbers(usage, text).map(|[n, per_row, seed]| Self::Random {
                 n: n as usize,
                 per_row: per_row as usize,
                 seed,
             }),
+            _ => {
+                let [scale, per_row, seed] = numbers_or(usage, text, [16, 1])?;
+                Ok(Self::Rmat {
+                    scale: scale as usize,
+                    per_row: per_row as usize,
+                    seed,
+                })
+            }
         }?;
         generator.check()?;
         Ok(generator)
@@ -234,9 +270,13 @@ impl Generator {
             return Err(format!("expected from 1 to {MOST_ROWS} rows, found {rows}"));
         }
         match self {
-            Self::Banded { diagonals, .. } if diagonals.is_multiple_of(2) => Err(format!(
-                "expected an odd number of diagonals, found {diagonals}"
-            )),
+            Self::Banded { diagonals, .. } | Self::BandedVarying { diagonals, .. }
+                if diagonals.is_multiple_of(2) =>
+            {
+                Err(format!(
+                    "expected an odd number of diagonals, found {diagonals}"
+                ))
+            }
             Self::Random { n, per_row, .. } if per_row > n => Err(format!(
                 "expected at most as many entries a row as columns ({n}), found {per_row}"
             )),
@@ -249,9 +289,12 @@ impl Generator {
         let power = |n: usize, exponent| (n as u128).saturating_pow(exponent);
         match self {
             Self::Poisson1d(n) => power(n, 1),
-            Self::Poisson2d(n) => power(n, 2),
-            Self::Poisson3d(n) => power(n, 3),
-            Self::Banded { n, .. } | Self::Random { n, .. } => power(n, 1),
+            Self::Poisson2d(n) | Self::Diffusion2d(n) => power(n, 2),
+            Self::Poisson3d(n) | Self::Diffusion3d(n) => power(n, 3),
+            Self::Banded { n, .. } | Self::BandedVarying { n, .. } | Self::Random { n, .. } => {
+                power(n, 1)
+            }
+            Self::Rmat { scale, .. } => power(2, u32::try_from(scale).unwrap_or(u32::MAX)),
         }
     }
 
@@ -259,21 +302,33 @@ impl Generator {
     fn most_entries(self) -> u128 {
         let per_row = match self {
             Self::Poisson1d(_) => 3,
-            Self::Poisson2d(_) => 5,
-            Self::Poisson3d(_) => 7,
-            Self::Banded { n, diagonals } => diagonals.min(n) as u128,
+            Self::Poisson2d(_) | Self::Diffusion2d(_) => 5,
+            Self::Poisson3d(_) | Self::Diffusion3d(_) => 7,
+            Self::Banded { n, diagonals } | Self::BandedVarying { n, diagonals } => {
+                diagonals.min(n) as u128
+            }
             Self::Random { per_row, .. } => per_row as u128 + 1,
+            // Drawn before they are summed, 16 bytes each.
+            Self::Rmat { per_row, .. } => 2 * per_row as u128,
         };
         self.rows().saturating_mul(per_row)
     }
 
-    fn make<T: Field>(self) -> Result<Csr<T>, Error> {
+    fn make<T: Field + Add<Output = T>>(self) -> Result<Csr<T>, Error> {
         match self {
             Self::Poisson1d(n) => gallery::poisson1d(n),
             Self::Poisson2d(n) => gallery::poisson2d(n),
             Self::Poisson3d(n) => gallery::poisson3d(n),
             Self::Banded { n, diagonals } => gallery::banded(n, diagonals),
+            Self::BandedVarying { n, diagonals } => gallery::banded_varying(n, diagonals),
+            Self::Diffusion2d(n) => gallery::diffusion2d(n),
+            Self::Diffusion3d(n) => gallery::diffusion3d(n),
             Self::Random { n, per_row, seed } => gallery::random(n, per_row, seed),
+            Self::Rmat {
+                scale,
+                per_row,
+                seed,
+            } => gallery::rmat(scale, per_row, seed),
         }
     }
 }
@@ -283,6 +338,14 @@ fn numbers<const N: usize>(usage: &str, text: &str) -> Result<[u64; N], String> 
     let numbers: Option<Vec<u64>> = text.split(',').map(|word| word.parse().ok()).collect();
     let numbers = numbers.and_then(|numbers| numbers.try_into().ok());
     numbers.ok_or_else(|| format!("expected {usage} with whole numbers, found `{text}`"))
+}
+
+/// The three numbers of a generator of which the last two may be left out.
+fn numbers_or(usage: &str, text: &str, defaults: [u64; 2]) -> Result<[u64; 3], String> {
+    let given = text.split(',').count();
+    let left_out = defaults.iter().skip(given.saturating_sub(1));
+    let whole = left_out.fold(text.to_owned(), |text, number| format!("{text},{number}"));
+    numbers(usage, &whole)
 }
 
 fn unknown(name: &str) -> String {
@@ -349,6 +412,26 @@ mod tests {
             "random:9,10,1",
             Err("at most as many entries a row as columns (9), found 10"),
         );
+        check(
+            "rmat:5",
+            Ok(Generator::Rmat {
+                scale: 5,
+                per_row: 16,
+                seed: 1,
+            }),
+        );
+        check(
+            "rmat:5,8,3",
+            Ok(Generator::Rmat {
+                scale: 5,
+                per_row: 8,
+                seed: 3,
+            }),
+        );
+        check("rmat:64", Err("rows, found 18446744073709551616"));
+        check("rmat:1,2,3,4", Err("expected rmat:SCALE"));
+        check("banded_varying:9,4", Err("an odd number of diagonals"));
+        check("diffusion3d:4", Ok(Generator::Diffusion3d(4)));
         check("poison2d:9", Err("did you mean poisson2d?"));
         check("", Err("expected a file or a generator"));
     }

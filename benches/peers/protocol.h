@@ -1,0 +1,104 @@
+/* What the C and C++ competitors share: the arguments, the matrix file, the input vectors, the clock,
+ * and the conversation with the driver. (benches/peers/README.md describes the conversation.) */
+
+#ifndef SPARSEFUSE_PEERS_PROTOCOL_H
+#define SPARSEFUSE_PEERS_PROTOCOL_H
+
+#include <fcntl.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+/* The command line: WORK MATRIX THREADS ITERATIONS VARIANT. */
+typedef struct {
+  const char *work, *matrix, *variant;
+  int threads, iterations;
+} arguments_t;
+
+/* A matrix file as it lies in memory: n_rows, n_cols, nnz, pos, vals, crd. */
+typedef struct {
+  size_t n_rows, n_cols, nnz;
+  const uint64_t *pos;
+  const double *vals;
+  const int32_t *crd;
+} csr_t;
+
+static void fail(const char *what) {
+  fprintf(stderr, "%s\n", what);
+  exit(1);
+}
+
+static arguments_t arguments(int argc, char **argv) {
+  if (argc != 6) fail("expected WORK MATRIX THREADS ITERATIONS VARIANT");
+  arguments_t a = {argv[1], argv[2], argv[5], atoi(argv[3]), atoi(argv[4])};
+  return a;
+}
+
+static csr_t map_matrix(const char *path) {
+  int file = open(path, O_RDONLY);
+  struct stat status;
+  if (file < 0 || fstat(file, &status) != 0) fail("the matrix file cannot be opened");
+  void *memory = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, file, 0);
+  if (memory == MAP_FAILED) fail("the matrix file cannot be mapped");
+  close(file);
+  const uint64_t *words = (const uint64_t *)memory;
+  csr_t a;
+  a.n_rows = words[0];
+  a.n_cols = words[1];
+  a.nnz = words[2];
+  a.pos = words + 3;
+  a.vals = (const double *)(a.pos + a.n_rows + 1);
+  a.crd = (const int32_t *)(a.vals + a.nnz);
+  return a;
+}
+
+/* Memory in huge pages, where the system gives them. */
+static inline void *allocate(size_t bytes) {
+  const size_t page = (size_t)2 << 20;
+  size_t rounded = (bytes + page - 1) / page * page;
+  void *memory = aligned_alloc(page, rounded ? rounded : page);
+  if (!memory) fail("out of memory");
+  madvise(memory, rounded, MADV_HUGEPAGE);
+  return memory;
+}
+
+/* Element i of the input: in [0, 1), the same bits in every language. */
+static double input(uint64_t i) {
+  return (double)((i * 2654435761ull) & 0xffffffffull) / 4294967296.0;
+}
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* What is compared among the competitors: the norm, and eight elements. */
+static void print_check(const double *y, size_t n) {
+  double sum = 0.0;
+  for (size_t i = 0; i < n; i++) sum += y[i] * y[i];
+  printf("check %.17g", sqrt(sum));
+  for (size_t k = 0; k < 8; k++) printf(" %.17g", y[k * (n - 1) / 7]);
+  printf("\nready\n");
+  fflush(stdout);
+}
+
+/* Waits for `go REPS`; 0 where the driver has hung up. */
+static int next_batch(void) {
+  int repetitions;
+  if (scanf(" go %d", &repetitions) != 1) return 0;
+  return repetitions;
+}
+
+static void print_seconds(double seconds) {
+  printf("seconds %.9g\n", seconds);
+  fflush(stdout);
+}
+
+#endif

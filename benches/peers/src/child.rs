@@ -1,0 +1,121 @@
+//! A competitor that runs: set up once, then a batch whenever it is told to.
+//!
+//! The conversation: it prints `version`, perhaps `bytes`, `check` and `ready`; each line `go N`
+//! makes it do the work N times and print `seconds`. While others are timed it waits for its
+//! standard input, which costs nothing.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long a competitor that is no longer needed may take to end by itself.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A competitor that is ready; ends when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Running {
+    child: Child,
+    /// Closed first: the competitor then ends.
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+    log: PathBuf,
+    pub(crate) version: String,
+    /// Bytes of a unit of work, where it counts them itself.
+    pub(crate) bytes: Option<u64>,
+    pub(crate) check: Vec<f64>,
+}
+
+impl Running {
+    /// Starts a competitor and waits until it is ready. What it says on standard error goes to
+    /// `log`.
+    pub(crate) fn start(mut command: Command, log: &Path) -> Result<Self, String> {
+        let errors = File::create(log).map_err(|error| format!("{}: {error}", log.display()))?;
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(errors);
+        let program = command.get_program().to_string_lossy().into_owned();
+        let mut child = command
+            .spawn()
+            .map_err(|error| format!("{program} could not be started: {error}"))?;
+        let (input, output) = (child.stdin.take(), child.stdout.take());
+        let output = output.ok_or("no standard output")?;
+        let mut running = Self {
+            child,
+            input,
+            output: BufReader::new(output),
+            log: log.to_owned(),
+            version: String::new(),
+            bytes: None,
+            check: Vec::new(),
+        };
+        running.listen()?;
+        Ok(running)
+    }
+
+    /// Reads what it says until it is ready.
+    fn listen(&mut self) -> Result<(), String> {
+        loop {
+            let line = self.line()?;
+            match line.split_once(' ').unwrap_or((&line, "")) {
+                ("version", version) => self.version = version.trim().to_owned(),
+                ("bytes", number) => self.bytes = number.parse().ok(),
+                ("check", numbers) => {
+                    let parsed: Result<Vec<f64>, _> = numbers.split(' ').map(str::parse).collect();
+                    self.check = parsed.map_err(|error| format!("`{numbers}`: {error}"))?;
+                }
+                ("ready", _) => return Ok(()),
+                // Libraries print what they like.
+                _ => {}
+            }
+        }
+    }
+
+    /// Seconds of the work done so many times.
+    pub(crate) fn batch(&mut self, repetitions: usize) -> Result<f64, String> {
+        let input = self.input.as_mut().ok_or("it has been told to end")?;
+        let sent = writeln!(input, "go {repetitions}").and_then(|()| input.flush());
+        sent.map_err(|error| format!("it does not listen: {error}"))?;
+        loop {
+            let line = self.line()?;
+            if let Some(seconds) = line.strip_prefix("seconds ") {
+                return seconds
+                    .parse()
+                    .map_err(|error| format!("`{line}`: {error}"));
+            }
+        }
+    }
+
+    fn line(&mut self) -> Result<String, String> {
+        let mut line = String::new();
+        match self.output.read_line(&mut line) {
+            Ok(0) | Err(_) => Err(self.last_words()),
+            Ok(_) => Ok(line.trim_end().to_owned()),
+        }
+    }
+
+    /// The last line of its standard error.
+    fn last_words(&self) -> String {
+        let text = std::fs::read_to_string(&self.log).unwrap_or_default();
+        let last = text.lines().rev().find(|line| !line.trim().is_empty());
+        last.unwrap_or("it ended without a word").trim().to_owned()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        drop(self.input.take());
+        let begin = Instant::now();
+        while begin.elapsed() < PATIENCE {
+            if !matches!(self.child.try_wait(), Ok(None)) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        // It may have ended in between, and then there is nothing to kill.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

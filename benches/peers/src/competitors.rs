@@ -1,0 +1,157 @@
+//! Who competes, in what, and how each is started.
+
+use crate::tools::Tools;
+use crate::work::{Kind, Work};
+use std::path::Path;
+use std::process::Command;
+
+/// One who does the work.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Competitor {
+    pub(crate) name: &'static str,
+    pub(crate) program: Program,
+    /// The last word of its command line.
+    variant: &'static str,
+    kinds: &'static [Kind],
+    /// Works that it can do on one core only.
+    serial: &'static [Kind],
+}
+
+/// What is started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Program {
+    /// This program once more.
+    Rust,
+    Petsc,
+    Mkl,
+    Eigen,
+    /// `benches/python/peer.py`, which needs this package.
+    Python(&'static str),
+}
+
+const SPMV: &[Kind] = &[Kind::Spmv];
+const SPARSE: &[Kind] = &[Kind::Spmv, Kind::Cg, Kind::Cgs, Kind::Bicgstab];
+const ARRAYS: &[Kind] = &[Kind::BlackScholes, Kind::Combination];
+const DENSE: &[Kind] = &[Kind::BlackScholes, Kind::Combination, Kind::Jacobi];
+
+const fn competitor(
+    name: &'static str,
+    program: Program,
+    variant: &'static str,
+    kinds: &'static [Kind],
+    serial: &'static [Kind],
+) -> Competitor {
+    Competitor {
+        name,
+        program,
+        variant,
+        kinds,
+        serial,
+    }
+}
+
+/// The name of the one whom the bench is about.
+pub(crate) const OURS: &str = "sparsefuse";
+
+/// All of them, in the order of a round.
+pub(crate) const ALL: &[Competitor] = &[
+    competitor(OURS, Program::Rust, "sparsefuse", EVERYTHING, &[]),
+    competitor(
+        "plain loops",
+        Program::Rust,
+        "plain",
+        &[Kind::Spmv, Kind::Cg],
+        &[Kind::Cg],
+    ),
+    competitor("PETSc AIJ", Program::Petsc, "aij", SPARSE, &[]),
+    competitor("PETSc SELL", Program::Petsc, "sell", SPARSE, &[]),
+    competitor("MKL", Program::Mkl, "mkl", SPARSE, &[]),
+    competitor(
+        "Eigen",
+        Program::Eigen,
+        "eigen",
+        &[Kind::Spmv, Kind::Cg, Kind::Bicgstab],
+        &[],
+    ),
+    competitor("SciPy", Program::Python("scipy"), "scipy", SPARSE, SPARSE),
+    competitor("sprs", Program::Rust, "sprs", SPMV, SPMV),
+    competitor("faer", Program::Rust, "faer", SPMV, &[]),
+    competitor("nalgebra-sparse", Program::Rust, "nalgebra", SPMV, SPMV),
+    competitor("kryst", Program::Rust, "kryst", SPARSE, &[]),
+    competitor("NumPy", Program::Python("numpy"), "numpy", DENSE, ARRAYS),
+    competitor(
+        "numexpr",
+        Program::Python("numexpr"),
+        "numexpr",
+        ARRAYS,
+        &[],
+    ),
+    competitor("numba", Program::Python("numba"), "numba", ARRAYS, &[]),
+    competitor("JAX", Program::Python("jax"), "jax", DENSE, &[]),
+];
+
+const EVERYTHING: &[Kind] = &[
+    Kind::Spmv,
+    Kind::Cg,
+    Kind::Cgs,
+    Kind::Bicgstab,
+    Kind::BlackScholes,
+    Kind::Combination,
+    Kind::Jacobi,
+];
+
+/// The setting that makes the C library ask for huge pages. sparsefuse asks for its own.
+const HUGE_PAGES: (&str, &str) = ("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1");
+
+impl Competitor {
+    /// Whether it takes part in this work.
+    pub(crate) fn does(&self, work: &Work) -> bool {
+        self.kinds.contains(&work.kind)
+    }
+
+    /// Whether more than one thread would not help it.
+    pub(crate) fn is_serial(&self, work: &Work) -> bool {
+        self.serial.contains(&work.kind)
+    }
+
+    pub(crate) fn is_ours(&self) -> bool {
+        self.name == OURS
+    }
+
+    /// The command that does `work` on the matrix in `input`.
+    pub(crate) fn command(
+        &self,
+        tools: &Tools,
+        work: &Work,
+        input: &Path,
+        threads: usize,
+    ) -> Command {
+        let mut words: Vec<String> = Vec::new();
+        if threads == 1 && tools.can_pin {
+            words.extend(["taskset", "-c", "0"].map(str::to_owned));
+        }
+        if self.program == Program::Petsc {
+            words.extend(tools.mpiexec(threads));
+        }
+        words.push(tools.path(self.program).to_string_lossy().into_owned());
+        match self.program {
+            Program::Rust => words.push("worker".to_owned()),
+            Program::Python(_) => words.push(tools.script.to_string_lossy().into_owned()),
+            Program::Petsc | Program::Mkl | Program::Eigen => {}
+        }
+        words.push(work.kind.word().to_owned());
+        words.push(input.to_string_lossy().into_owned());
+        words.push(threads.to_string());
+        words.push(work.iterations.to_string());
+        words.push(self.variant.to_owned());
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]);
+        if !self.is_ours() {
+            command.env(HUGE_PAGES.0, HUGE_PAGES.1);
+        }
+        command
+            .env("OMP_NUM_THREADS", threads.to_string())
+            .env("RAYON_NUM_THREADS", threads.to_string());
+        command
+    }
+}

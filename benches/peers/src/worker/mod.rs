@@ -1,0 +1,119 @@
+//! One competitor of this program's own: sparsefuse, plain loops, or a Rust library.
+//!
+//! In: the words of the command line, then commands of the driver on standard input. Out: the lines
+//! that `protocol.h` prints too. Everything is set up before `ready`; a batch does the work alone.
+
+mod libraries;
+mod ours;
+mod plain;
+
+use std::io::BufRead;
+use std::time::Instant;
+
+/// What the command line asks for.
+pub(crate) struct Order {
+    /// `spmv`, `cg`, ...
+    pub(crate) work: String,
+    /// The matrix file, or a number of elements.
+    pub(crate) matrix: String,
+    pub(crate) threads: usize,
+    pub(crate) iterations: usize,
+    /// Whose work it is.
+    pub(crate) variant: String,
+}
+
+/// A competitor that is set up.
+pub(crate) struct Prepared {
+    version: String,
+    /// Bytes that a unit of work moves, where the competitor counts them.
+    bytes: Option<u64>,
+    /// What is compared with the others: see [`fingerprint`].
+    check: Vec<f64>,
+    /// Does the work so many times.
+    batch: Box<dyn FnMut(usize)>,
+}
+
+impl Prepared {
+    /// A competitor that writes its `n` results into a vector of the caller.
+    fn into_vector(version: &str, n: usize, mut once: impl FnMut(&mut [f64]) + 'static) -> Self {
+        let mut y = vec![0.0; n];
+        once(&mut y);
+        Self {
+            version: version.to_owned(),
+            bytes: None,
+            check: fingerprint(&y),
+            batch: Box::new(move |repetitions| {
+                for _ in 0..repetitions {
+                    once(&mut y);
+                }
+            }),
+        }
+    }
+}
+
+/// Sets up, says so, and works until the driver hangs up.
+pub(crate) fn run(words: &[String]) -> Result<(), String> {
+    let [work, matrix, threads, iterations, variant] = words else {
+        return Err("expected WORK MATRIX THREADS ITERATIONS VARIANT".to_owned());
+    };
+    let number = |word: &str| {
+        let parsed = word.parse::<usize>();
+        parsed.map_err(|error| format!("{word}: {error}"))
+    };
+    let order = Order {
+        work: work.clone(),
+        matrix: matrix.clone(),
+        threads: number(threads)?,
+        iterations: number(iterations)?,
+        variant: variant.clone(),
+    };
+    let mut prepared = match variant.as_str() {
+        "sparsefuse" => ours::prepare(&order)?,
+        "plain" => plain::prepare(&order)?,
+        _ => libraries::prepare(&order)?,
+    };
+    println!("version {}", prepared.version);
+    if let Some(bytes) = prepared.bytes {
+        println!("bytes {bytes}");
+    }
+    let numbers = prepared.check.iter().map(|number| format!(" {number:e}"));
+    println!("check{}", numbers.collect::<String>());
+    println!("ready");
+    for line in std::io::stdin().lock().lines() {
+        let line = line.map_err(|error| error.to_string())?;
+        let repetitions = number(line.trim_start_matches("go "))?;
+        let begin = Instant::now();
+        (prepared.batch)(repetitions);
+        println!("seconds {:e}", begin.elapsed().as_secs_f64());
+    }
+    Ok(())
+}
+
+/// Element `i` of the input, in [0, 1): the same bits in every language.
+fn input(i: usize, stream: usize) -> f64 {
+    const MULTIPLIERS: [u64; 3] = [2_654_435_761, 2_246_822_519, 3_266_489_917];
+    let bits = (i as u64).wrapping_mul(MULTIPLIERS[stream]) & 0xffff_ffff;
+    bits as f64 / 4_294_967_296.0
+}
+
+fn inputs(n: usize, stream: usize) -> Vec<f64> {
+    (0..n).map(|i| input(i, stream)).collect()
+}
+
+/// The vector that a product takes, or the right-hand side of a solve.
+fn vector(order: &Order, n: usize) -> Vec<f64> {
+    let shift = if order.work == "spmv" { 0.5 } else { 0.0 };
+    (0..n).map(|i| input(i, 0) - shift).collect()
+}
+
+/// The norm and eight elements.
+fn fingerprint(y: &[f64]) -> Vec<f64> {
+    let norm = y.iter().map(|y| y * y).sum::<f64>().sqrt();
+    let elements = (0..8).map(|k| y[k * (y.len() - 1) / 7]);
+    std::iter::once(norm).chain(elements).collect()
+}
+
+/// What a competitor answers to work that it does not do.
+fn unknown(order: &Order) -> String {
+    format!("{} does not do {}", order.variant, order.work)
+}

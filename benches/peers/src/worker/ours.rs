@@ -1,0 +1,187 @@
+//! sparsefuse, as its users call it.
+//!
+//! The bytes are those that its profile counts, in a run of its own before the timed ones.
+
+use super::{Order, Prepared, fingerprint, input, inputs, unknown, vector};
+use crate::matrices;
+use sparsefuse::prelude::*;
+use sparsefuse::sparse::LocalRows;
+
+const RATE: f64 = 0.02;
+const VOLATILITY: f64 = 0.3;
+
+/// What a unit of work has computed.
+#[derive(Default)]
+struct Results {
+    vectors: Vec<Vector<f64>>,
+    numbers: Vec<f64>,
+}
+
+/// Does the work once.
+type Once = Box<dyn FnMut() -> Result<Results, Error>>;
+
+pub(super) fn prepare(order: &Order) -> Result<Prepared, String> {
+    let bytes = counted_bytes(order)?;
+    let (runtime, mut once) = set_up(order, false)?;
+    let results = once().map_err(|error| error.to_string())?;
+    let mut check = Vec::new();
+    for vector in &results.vectors {
+        let elements = vector.to_vec().map_err(|error| error.to_string())?;
+        check.extend(fingerprint(&elements));
+    }
+    check.extend(results.numbers);
+    Ok(Prepared {
+        version: "sparsefuse, this checkout".to_owned(),
+        bytes: Some(bytes),
+        check,
+        batch: Box::new(move |repetitions| {
+            for _ in 0..repetitions {
+                let results = once();
+                runtime.flush();
+                assert!(results.is_ok(), "what succeeded once succeeds again");
+            }
+        }),
+    })
+}
+
+/// Bytes read and written by a unit of work, once the program repeats itself.
+fn counted_bytes(order: &Order) -> Result<u64, String> {
+    let (runtime, mut once) = set_up(order, true)?;
+    let units = if is_solve(order) { order.iterations } else { 1 };
+    for _ in 0..3 {
+        runtime.flush();
+        runtime.reset_profile();
+        once().map_err(|error| error.to_string())?;
+        runtime.flush();
+    }
+    let profile = runtime.profile();
+    let kernels = profile.iter().flat_map(|profile| profile.kernels());
+    Ok(kernels.map(|(_, kernel)| kernel.bytes).sum::<u64>() / units as u64)
+}
+
+fn is_solve(order: &Order) -> bool {
+    matches!(order.work.as_str(), "cg" | "cgs" | "bicgstab" | "jacobi")
+}
+
+fn set_up(order: &Order, profile: bool) -> Result<(Runtime, Once), String> {
+    let config = Config {
+        threads: order.threads,
+        profile,
+        ..Config::default()
+    };
+    let runtime = Runtime::new(config).map_err(|error| error.to_string())?;
+    let once = runtime.enter(|| match order.work.as_str() {
+        "spmv" => product(order),
+        "cg" => solve(order, cg_with),
+        "cgs" => solve(order, cgs_with),
+        "bicgstab" => solve(order, bicgstab_with),
+        "black-scholes" => black_scholes(elements(order)?),
+        "combination" => combination(elements(order)?),
+        "jacobi" => jacobi(elements(order)?, order.iterations),
+        _ => Err(unknown(order)),
+    })?;
+    Ok((runtime, once))
+}
+
+fn elements(order: &Order) -> Result<usize, String> {
+    let parsed = order.matrix.parse();
+    parsed.map_err(|_| format!("{}: expected a number of elements", order.matrix))
+}
+
+fn matrix(order: &Order) -> Result<(Csr<f64>, Vector<f64>), String> {
+    let LocalRows { pos, crd, vals } = matrices::read(&order.matrix)?;
+    let n = pos.len() - 1;
+    let a = Csr::new(n, n, pos, crd, vals).map_err(|error| error.to_string())?;
+    Ok((a, Vector::from_vec(vector(order, n))))
+}
+
+fn product(order: &Order) -> Result<Once, String> {
+    let (a, x) = matrix(order)?;
+    Ok(Box::new(move || {
+        Ok(Results {
+            vectors: vec![&a * &x],
+            numbers: vec![],
+        })
+    }))
+}
+
+type Solver =
+    fn(&dyn LinearOperator<f64>, &Vector<f64>, Options<'_, f64>) -> Result<Solution<f64>, Error>;
+
+fn solve(order: &Order, solver: Solver) -> Result<Once, String> {
+    let (a, b) = matrix(order)?;
+    let iterations = order.iterations;
+    Ok(Box::new(move || {
+        let options = Options {
+            rtol: 0.0,
+            max_iter: Some(iterations),
+            ..Options::default()
+        };
+        let solution = solver(&a, &b, options)?;
+        assert_eq!(solution.iterations, iterations, "{}", solution.reason);
+        Ok(Results {
+            vectors: vec![solution.x],
+            numbers: vec![],
+        })
+    }))
+}
+
+fn black_scholes(n: usize) -> Result<Once, String> {
+    let scaled = |stream, low, width| {
+        let elements = (0..n).map(|i| low + width * input(i, stream));
+        Vector::from_vec(elements.collect::<Vec<f64>>())
+    };
+    let spot = scaled(0, 10.0, 40.0);
+    let strike = scaled(1, 10.0, 40.0);
+    let years = scaled(2, 1.0, 1.0);
+    Ok(Box::new(move || {
+        let cumulative =
+            |x: &Vector<f64>| ((x * std::f64::consts::FRAC_1_SQRT_2).erf() + 1.0) * 0.5;
+        let root = years.sqrt() * VOLATILITY;
+        let drift = &years * (RATE + 0.5 * VOLATILITY * VOLATILITY);
+        let d1 = ((&spot / &strike).ln() + drift) / &root;
+        let d2 = &d1 - &root;
+        let discounted = &strike * (&years * -RATE).exp();
+        let call = &spot * cumulative(&d1) - &discounted * cumulative(&d2);
+        let put = &discounted * cumulative(&-&d2) - &spot * cumulative(&-&d1);
+        Ok(Results {
+            vectors: vec![call, put],
+            numbers: vec![],
+        })
+    }))
+}
+
+/// y = a x + b z - c, and the sum of y.
+fn combination(n: usize) -> Result<Once, String> {
+    let (a, b, c) = (1.5, -0.7, 0.25);
+    let x = Vector::from_vec(inputs(n, 0));
+    let z = Vector::from_vec(inputs(n, 1));
+    Ok(Box::new(move || {
+        let y = &x * a + &z * b - c;
+        let sum = y.sum().get()?;
+        Ok(Results {
+            vectors: vec![y],
+            numbers: vec![sum],
+        })
+    }))
+}
+
+/// Jacobi's method with a dense matrix: x = (b - R x) / d.
+fn jacobi(n: usize, iterations: usize) -> Result<Once, String> {
+    let a = Array::<f64, 2>::from_fn([n, n], |[i, j]| {
+        let off_diagonal = input(i * n + j, 0) / n as f64;
+        if i == j { 0.0 } else { off_diagonal }
+    });
+    let b = Vector::from_vec(inputs(n, 1));
+    let d = Vector::from_vec(inputs(n, 2)) + 2.0;
+    Ok(Box::new(move || {
+        let mut x = Vector::zeros([n]);
+        for _ in 0..iterations {
+            x = (&b - a.matvec(&x)) / &d;
+        }
+        Ok(Results {
+            vectors: vec![x],
+            numbers: vec![],
+        })
+    }))
+}

@@ -1,0 +1,248 @@
+"""SciPy, NumPy, numexpr, numba and JAX as competitors; the variant names which.
+
+Arguments: WORK MATRIX THREADS ITERATIONS VARIANT. MATRIX is a matrix file, or a number of elements
+where the work has no sparse matrix. Packages are imported only where they are used.
+"""
+
+import os
+import sys
+import time
+
+WORK, MATRIX, THREADS, ITERATIONS, VARIANT = sys.argv[1:]
+THREADS, ITERATIONS = int(THREADS), int(ITERATIONS)
+# Before the packages are loaded, which read them once.
+for name in ("OMP", "OPENBLAS", "MKL", "NUMEXPR", "NUMEXPR_MAX", "NUMBA"):
+    os.environ[f"{name}_NUM_THREADS" if name != "NUMEXPR_MAX" else "NUMEXPR_MAX_THREADS"] = str(THREADS)
+if VARIANT == "jax":
+    os.environ["JAX_PLATFORMS"] = "cpu"
+
+import numpy as np
+
+MULTIPLIERS = (2654435761, 2246822519, 3266489917)
+RATE, VOLATILITY = 0.02, 0.3
+A, B, C = 1.5, -0.7, 0.25
+
+
+def uniform(n, stream=0):
+    """The input: in [0, 1), the same bits in every language."""
+    index = np.arange(n, dtype=np.uint64)
+    index *= np.uint64(MULTIPLIERS[stream])
+    index &= np.uint64(0xFFFFFFFF)
+    return index.astype(np.float64) / 4294967296.0
+
+
+def read_matrix():
+    from scipy.sparse import csr_matrix
+
+    n_rows, n_cols, nnz = (int(k) for k in np.fromfile(MATRIX, np.uint64, 3))
+    pos = np.fromfile(MATRIX, np.uint64, n_rows + 1, offset=24).astype(np.int32)
+    offset = 24 + 8 * (n_rows + 1)
+    vals = np.fromfile(MATRIX, np.float64, nnz, offset=offset)
+    crd = np.fromfile(MATRIX, np.int32, nnz, offset=offset + 8 * nnz)
+    return csr_matrix((vals, crd, pos), shape=(n_rows, n_cols))
+
+
+def product():
+    a = read_matrix()
+    x = uniform(a.shape[1]) - 0.5
+    return lambda: a @ x
+
+
+def solve():
+    from scipy.sparse import linalg
+
+    a = read_matrix()
+    b = uniform(a.shape[0])
+    method = {"cg": linalg.cg, "cgs": linalg.cgs, "bicgstab": linalg.bicgstab}[WORK]
+    return lambda: method(a, b, rtol=0.0, atol=0.0, maxiter=ITERATIONS)[0]
+
+
+def prices(spot, strike, years, log, exp, sqrt, erf):
+    """Calls and puts of Black and Scholes, as an array program."""
+    root = sqrt(years) * VOLATILITY
+    d1 = (log(spot / strike) + years * (RATE + 0.5 * VOLATILITY * VOLATILITY)) / root
+    d2 = d1 - root
+    cumulative = lambda x: (erf(x * 0.7071067811865476) + 1.0) * 0.5
+    discounted = strike * exp(years * -RATE)
+    call = spot * cumulative(d1) - discounted * cumulative(d2)
+    put = discounted * cumulative(-d2) - spot * cumulative(-d1)
+    return call, put
+
+
+def options():
+    n = int(MATRIX)
+    spot, strike, years = 10 + 40 * uniform(n), 10 + 40 * uniform(n, 1), 1 + uniform(n, 2)
+    if VARIANT == "numpy":
+        from scipy.special import erf
+
+        return lambda: prices(spot, strike, years, np.log, np.exp, np.sqrt, erf)
+    if VARIANT == "jax":
+        jax, jnp = load_jax()
+        run = jax.jit(
+            lambda s, k, t: prices(s, k, t, jnp.log, jnp.exp, jnp.sqrt, jax.scipy.special.erf)
+        )
+        inputs = [jnp.asarray(v) for v in (spot, strike, years)]
+        return lambda: jax.block_until_ready(run(*inputs))
+    call, put = np.empty(n), np.empty(n)
+    if VARIANT == "numexpr":
+        import numexpr
+
+        root = f"(sqrt(years) * {VOLATILITY})"
+        d1 = f"((log(spot / strike) + years * {RATE + 0.5 * VOLATILITY**2}) / {root})"
+        half = "0.7071067811865476"
+        first = f"erf({d1} * {half})"
+        second = f"erf(({d1} - {root}) * {half})"
+        paid = f"(strike * exp(years * {-RATE}))"
+        calls = f"spot * (0.5 * ({first} + 1)) - {paid} * (0.5 * ({second} + 1))"
+        puts = f"{paid} * (0.5 * (1 - {second})) - spot * (0.5 * (1 - {first}))"
+
+        def run():
+            numexpr.evaluate(calls, out=call)
+            numexpr.evaluate(puts, out=put)
+            return call, put
+
+        return run
+    import math
+
+    numba = load_numba()
+
+    @numba.njit(parallel=True, fastmath=False)
+    def loop(spot, strike, years, call, put):
+        for i in numba.prange(spot.size):
+            root = math.sqrt(years[i]) * VOLATILITY
+            drift = years[i] * (RATE + 0.5 * VOLATILITY * VOLATILITY)
+            d1 = (math.log(spot[i] / strike[i]) + drift) / root
+            d2 = d1 - root
+            n1 = 0.5 * (math.erf(d1 * 0.7071067811865476) + 1.0)
+            n2 = 0.5 * (math.erf(d2 * 0.7071067811865476) + 1.0)
+            paid = strike[i] * math.exp(-RATE * years[i])
+            call[i] = spot[i] * n1 - paid * n2
+            put[i] = paid * (1.0 - n2) - spot[i] * (1.0 - n1)
+
+    def run():
+        loop(spot, strike, years, call, put)
+        return call, put
+
+    return run
+
+
+def combination():
+    """y = a x + b z - c, and the sum of y."""
+    n = int(MATRIX)
+    x, z = uniform(n), uniform(n, 1)
+    if VARIANT == "numpy":
+
+        def run():
+            y = A * x + B * z - C
+            return y, y.sum()
+
+        return run
+    if VARIANT == "jax":
+        jax, jnp = load_jax()
+
+        @jax.jit
+        def compiled(x, z):
+            y = A * x + B * z - C
+            return y, y.sum()
+
+        x, z = jnp.asarray(x), jnp.asarray(z)
+        return lambda: jax.block_until_ready(compiled(x, z))
+    y = np.empty(n)
+    if VARIANT == "numexpr":
+        import numexpr
+
+        def run():
+            numexpr.evaluate(f"{A} * x + {B} * z - {C}", {"x": x, "z": z}, out=y)
+            return y, float(numexpr.evaluate("sum(y)", {"y": y}))
+
+        return run
+    numba = load_numba()
+
+    @numba.njit(parallel=True, fastmath=False)
+    def loop(x, z, y):
+        total = 0.0
+        for i in numba.prange(x.size):
+            y[i] = A * x[i] + B * z[i] - C
+            total += y[i]
+        return total
+
+    return lambda: (y, loop(x, z, y))
+
+
+def jacobi():
+    n = int(MATRIX)
+    a = (uniform(n * n) / n).reshape(n, n)
+    np.fill_diagonal(a, 0.0)
+    b, d = uniform(n, 1), 2.0 + uniform(n, 2)
+    if VARIANT == "jax":
+        jax, jnp = load_jax()
+        a, b, d = jnp.asarray(a), jnp.asarray(b), jnp.asarray(d)
+        step = lambda _, x: (b - a @ x) / d
+        run = jax.jit(lambda x: jax.lax.fori_loop(0, ITERATIONS, step, x))
+        start = jnp.zeros(n)
+        return lambda: jax.block_until_ready(run(start))
+
+    def run():
+        x = np.zeros(n)
+        for _ in range(ITERATIONS):
+            x = (b - a @ x) / d
+        return x
+
+    return run
+
+
+def load_jax():
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    import jax.numpy as jnp
+
+    return jax, jnp
+
+
+def load_numba():
+    import numba
+
+    numba.set_num_threads(THREADS)
+    return numba
+
+
+def version():
+    package = {"scipy": "scipy", "numpy": "numpy"}.get(VARIANT, VARIANT)
+    module = __import__(package)
+    return f"{package} {module.__version__}"
+
+
+def print_check(result):
+    """The norm of the first result and eight elements; a second vector or a number likewise."""
+    numbers = []
+    for part in result if isinstance(result, tuple) else (result,):
+        part = np.asarray(part)
+        if part.ndim == 0:
+            numbers.append(float(part))
+            continue
+        numbers.append(float(np.linalg.norm(part)))
+        numbers += [float(part[k * (part.size - 1) // 7]) for k in range(8)]
+    print("check", *(f"{number:.17g}" for number in numbers))
+    print("ready", flush=True)
+
+
+WORKS = {
+    "spmv": product,
+    "cg": solve,
+    "cgs": solve,
+    "bicgstab": solve,
+    "black-scholes": options,
+    "combination": combination,
+    "jacobi": jacobi,
+}
+
+print("version", version())
+once = WORKS[WORK]()
+print_check(once())
+for line in sys.stdin:
+    repetitions = int(line.split()[1])
+    begin = time.perf_counter()
+    for _ in range(repetitions):
+        once()
+    print(f"seconds {time.perf_counter() - begin:.9g}", flush=True)

@@ -1,0 +1,138 @@
+//! Graphs with a power law: the recursive matrix of Chakrabarti, Zhan and Faloutsos, "R-MAT: a
+//! recursive model for graph mining" (SDM 2004).
+
+use crate::assemble::{self, LocalRows};
+use crate::csr::Csr;
+use sparsefuse_kernels::{Field, random};
+use sparsefuse_runtime::Error;
+use std::ops::{Add, Range};
+
+/// The largest scale: columns have 32 bits.
+const MAX_SCALE: usize = 31;
+/// Where the four quadrants end, in units of 2^-16: 0.57, 0.19, 0.19, and the rest.
+const QUADRANTS: [u64; 3] = [37356, 49807, 62259];
+/// Levels that the 64 bits of one random number decide.
+const LEVELS: usize = 4;
+
+/// The weighted graph of `2^scale` nodes and `per_row` edges for each: at every level an edge falls
+/// into one of the quadrants with the probabilities 0.57, 0.19, 0.19 and 0.05, its weight is
+/// uniform in (0, 1], edges between the same nodes are summed. A few rows are very long and many
+/// empty. The same seed gives the same matrix on any number of ranks; every rank draws all edges
+/// and keeps those of its rows.
+///
+/// # Errors
+///
+/// If the scale is above 31, or there are more edges than 64 bits can count.
+pub fn rmat<T: Field + Add<Output = T>>(
+    scale: usize,
+    per_row: usize,
+    seed: u64,
+) -> Result<Csr<T>, Error> {
+    if scale > MAX_SCALE {
+        let expected = format!("a scale of at most {MAX_SCALE}");
+        return Err(Error::argument("rmat", expected, scale.to_string()));
+    }
+    let n = 1usize << scale;
+    let Some(edges) = per_row.checked_mul(n) else {
+        let expected = "as many edges as 64 bits can count";
+        return Err(Error::argument("rmat", expected, per_row.to_string()));
+    };
+    assemble::check_shape("rmat", n, n)?;
+    Csr::from_rows(n, n, |rows| {
+        let (starts, mut found) = by_row(scale, edges, seed, rows);
+        let mut local = LocalRows::with_capacity(starts.len() - 1, found.len());
+        for row in starts.windows(2) {
+            let mut entries: Vec<(u32, T)> = found[row[0]..row[1]]
+                .iter_mut()
+                .map(|&mut (column, weight)| (column, T::from_f64(weight)))
+                .collect();
+            assemble::append_sorted(&mut local, &mut entries);
+        }
+        local
+    })
+}
+
+/// The edges of some rows in the order of their numbers, and where each row begins among them.
+fn by_row(
+    scale: usize,
+    edges: usize,
+    seed: u64,
+    rows: Range<usize>,
+) -> (Vec<usize>, Vec<(u32, f64)>) {
+    let ours = || {
+        let drawn = (0..edges as u64).map(|number| (number, edge(scale, seed, number)));
+        drawn.filter(|(_, (row, _))| rows.contains(row))
+    };
+    let mut starts = vec![0; rows.len() + 1];
+    for (_, (row, _)) in ours() {
+        starts[row - rows.start + 1] += 1;
+    }
+    for row in 0..rows.len() {
+        starts[row + 1] += starts[row];
+    }
+    let mut next = starts.clone();
+    let mut found = vec![(0, 0.0); starts[rows.len()]];
+    for (number, (row, column)) in ours() {
+        let place = &mut next[row - rows.start];
+        found[*place] = (column as u32, weight(scale, seed, number));
+        *place += 1;
+    }
+    (starts, found)
+}
+
+/// Random numbers that an edge draws: for its levels, and one for its weight.
+fn draws(scale: usize) -> u64 {
+    scale.div_ceil(LEVELS) as u64 + 1
+}
+
+/// The nodes of an edge.
+fn edge(scale: usize, seed: u64, number: u64) -> (usize, usize) {
+    let first = number.wrapping_mul(draws(scale));
+    let (mut row, mut column, mut bits) = (0, 0, 0);
+    for level in 0..scale {
+        if level.is_multiple_of(LEVELS) {
+            bits = random::bits(seed, first.wrapping_add((level / LEVELS) as u64));
+        }
+        let point = bits & 0xffff;
+        bits >>= 16;
+        let quadrant = QUADRANTS.iter().filter(|&&end| point >= end).count();
+        row = 2 * row + quadrant / 2;
+        column = 2 * column + quadrant % 2;
+    }
+    (row, column)
+}
+
+fn weight(scale: usize, seed: u64, number: u64) -> f64 {
+    let last = number
+        .wrapping_mul(draws(scale))
+        .wrapping_add(draws(scale) - 1);
+    1.0 - random::uniform(seed, last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quadrants_have_their_probabilities() {
+        let mut counts = [0.0; 4];
+        let edges = 40_000;
+        for number in 0..edges {
+            let (row, column) = edge(1, 3, number);
+            counts[2 * row + column] += 1.0 / edges as f64;
+        }
+        for (found, expected) in counts.iter().zip([0.57, 0.19, 0.19, 0.05]) {
+            assert!((found - expected).abs() < 0.01, "{counts:?}");
+        }
+    }
+
+    #[test]
+    fn rows_are_the_same_however_they_are_cut() {
+        let (scale, edges, seed) = (6, 500, 7);
+        let (starts, found) = by_row(scale, edges, seed, 0..64);
+        assert_eq!((starts[64], found.len()), (edges, edges));
+        let (upper, lower) = found.split_at(starts[20]);
+        assert_eq!(by_row(scale, edges, seed, 0..20).1, upper);
+        assert_eq!(by_row(scale, edges, seed, 20..64).1, lower);
+    }
+}
