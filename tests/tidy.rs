@@ -33,7 +33,7 @@ const UNSAFE: [(&str, &str); 18] = [
         "says where the loops that it loads come from",
     ),
     (
-        "kernels/src/native/tests.rs",
+        "kernels/src/native/tests/",
         "runs native loops on memory of the test",
     ),
     (

@@ -39,7 +39,7 @@ mod table;
 mod tests;
 mod uniform;
 
-use crate::ir::{ArgId, Inst, Kernel};
+use crate::ir::{ArgId, Inst, Kernel, Loop};
 use crate::isa::Isa;
 use crate::launch::Launch;
 use crate::native::{Toolchain, Twin};
@@ -121,10 +121,22 @@ impl Program {
     /// Lets loops that are bound by arithmetic become native code for an instruction set, once they
     /// have run for a while. `kernel` is the one that the program was compiled from.
     #[must_use]
-    pub fn with_native(mut self, kernel: &Kernel, isa: Isa, toolchain: &Arc<Toolchain>) -> Self {
+    pub fn with_native(self, kernel: &Kernel, isa: Isa, toolchain: &Arc<Toolchain>) -> Self {
+        self.with_twins(kernel, |loop_, splats| {
+            Twin::new(kernel, loop_, splats, isa, toolchain)
+        })
+    }
+
+    /// With a twin for each loop that `twin` gives one; it gets the numbers of the uniform values
+    /// that runs pass.
+    pub(crate) fn with_twins(
+        mut self,
+        kernel: &Kernel,
+        mut twin: impl FnMut(&Loop, &[u32]) -> Option<Arc<Twin>>,
+    ) -> Self {
         let loops = kernel.loops.iter().zip(&self.loops);
         self.twins = loops
-            .map(|(loop_, program)| Twin::new(kernel, loop_, &program.splats, isa, toolchain))
+            .map(|(loop_, program)| twin(loop_, &program.splats))
             .collect();
         self
     }

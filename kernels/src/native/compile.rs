@@ -1,9 +1,9 @@
 //! From C to a loaded library, in the background.
 //!
 //! Loops wait in one queue for the whole process; a thread takes them one after the other and ends
-//! when there are no more. The compiler runs at a low priority (not the lowest: a program that keeps all processors busy
-//! would starve it), in a process group of its own
-//! that is ended when it takes too long.
+//! when there are no more. The compiler runs at a low priority (not the lowest: a program that keeps
+//! all processors busy would starve it), in a process group of its own that is ended when it takes
+//! too long.
 
 use super::load::{self, Loaded};
 use super::{Failure, Toolchain, Twin, prelude};
@@ -163,8 +163,10 @@ fn compile(
     let failure = |error: std::io::Error| Failure::Compiler(error.to_string());
     let (text, errors) = (directory.join("loop.c"), directory.join("errors"));
     fs::write(&text, source).map_err(failure)?;
-    for compiler in &toolchain.compilers {
+    for command in &toolchain.compilers {
+        let (compiler, first) = command.split_first().ok_or(Failure::NoCompiler)?;
         let child = Command::new(compiler)
+            .args(first)
             .args(OPTIONS)
             .args(isa_options(isa))
             .arg("-o")

@@ -33,6 +33,8 @@ mod compile;
 mod load;
 mod prelude;
 mod print;
+#[cfg(test)]
+mod tests;
 mod worth;
 
 use crate::blocks::Splat;
@@ -42,7 +44,6 @@ use cache::Cache;
 use load::Loaded;
 pub(crate) use load::LoopFunction;
 use print::Printed;
-use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -52,8 +53,9 @@ use std::time::Duration;
 /// The C compiler and the directory of its libraries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Toolchain {
-    /// Compilers, by name or path; the first that there is serves.
-    pub compilers: Vec<OsString>,
+    /// Compilers as commands, each a name or path and its first arguments; the first that there is
+    /// serves.
+    pub compilers: Vec<Vec<String>>,
     /// Where libraries are kept. It is made, for the user alone, when the first loop is compiled.
     pub directory: PathBuf,
     /// The bytes that libraries may take there; the oldest go first.
@@ -69,7 +71,9 @@ impl Toolchain {
     #[must_use]
     pub fn new(directory: PathBuf) -> Self {
         Self {
-            compilers: ["cc", "gcc", "clang"].map(OsString::from).to_vec(),
+            compilers: ["cc", "gcc", "clang"]
+                .map(|name| vec![name.to_owned()])
+                .to_vec(),
             directory,
             most_bytes: 64 << 20,
             patience: 10_000_000,
