@@ -140,16 +140,19 @@ fn native(
     switch: impl Fn(&str) -> Option<bool>,
 ) -> Result<Option<Arc<Toolchain>>, Error> {
     let path = |text: &str| (!text.is_empty()).then(|| PathBuf::from(text));
+    let words =
+        |text: &str| -> Vec<String> { text.split_whitespace().map(str::to_owned).collect() };
+    let command = |text: &str| Some(words(text)).filter(|words| !words.is_empty());
     let is_on = read("SPARSEFUSE_NATIVE", "0 or 1", switch)?.unwrap_or(true);
     let cache = read("SPARSEFUSE_CACHE", "a directory", path)?;
-    let compiler = read("SPARSEFUSE_CC", "a C compiler", path)?;
+    let compiler = read("SPARSEFUSE_CC", "a C compiler", command)?;
     let directory = cache.or(default.map(|toolchain| toolchain.directory.clone()));
     let Some(directory) = directory.filter(|_| is_on) else {
         return Ok(None);
     };
     let mut toolchain = Toolchain::new(directory);
     if let Some(compiler) = compiler {
-        toolchain.compilers = vec![compiler.into()];
+        toolchain.compilers = vec![compiler];
     }
     Ok(Some(Arc::new(toolchain)))
 }
