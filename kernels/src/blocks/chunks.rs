@@ -1,6 +1,9 @@
 //! Native code in the place of steps: whole chunks of contiguous arrays go to the function of the
 //! loop's twin, what is left stays with the steps.
-#![expect(unsafe_code, reason = "calls the function of a twin on rows of a launch")]
+#![expect(
+    unsafe_code,
+    reason = "calls the function of a twin on rows of a launch"
+)]
 
 use super::loops::CHUNK;
 use super::run::{Run, Worker};
