@@ -5,6 +5,7 @@
 //! all processors busy would starve it), in a process group of its own that is ended when it takes
 //! too long.
 
+use super::cache::Cache;
 use super::load::{self, Loaded};
 use super::{Failure, Toolchain, Twin, prelude};
 use crate::isa::Isa;
@@ -94,7 +95,7 @@ pub(super) fn library(
     text: &str,
     names: &[&str],
 ) -> Result<Vec<Loaded>, Failure> {
-    let cache = toolchain.cache();
+    let cache = Cache::new(&toolchain.directory, toolchain.most_bytes);
     cache.open()?;
     let source = prelude::prelude() + text;
     let key = key(isa, &source);

@@ -28,19 +28,20 @@
 //! acquire carry them to the runs: `firsts` from that one run, the loaded library from the compiler
 //! thread.
 
+#[cfg(unix)]
 mod cache;
+#[cfg_attr(not(unix), path = "no_compiler.rs")]
 mod compile;
 mod load;
 mod prelude;
 mod print;
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests;
 mod worth;
 
 use crate::blocks::Splat;
 use crate::ir::{ArgId, Kernel, Loop};
 use crate::isa::Isa;
-use cache::Cache;
 use load::Loaded;
 pub(crate) use load::LoopFunction;
 use print::Printed;
@@ -79,10 +80,6 @@ impl Toolchain {
             patience: 10_000_000,
             limit: Duration::from_secs(30),
         }
-    }
-
-    fn cache(&self) -> Cache<'_> {
-        Cache::new(&self.directory, self.most_bytes)
     }
 }
 

@@ -10,8 +10,8 @@ use std::collections::BTreeSet;
 
 /// The work of a row in blocks, in quarters of a cycle, if the loop is worth native code.
 pub(super) fn work_of_row(kernel: &Kernel, loop_: &Loop, isa: Isa) -> Option<u64> {
-    // Fused multiply-adds are calls there, in native code as in blocks.
-    if isa == Isa::Baseline && cfg!(target_arch = "x86_64") {
+    // Elsewhere fused multiply-adds are calls, in native code as in blocks.
+    if isa == Isa::Baseline && !cfg!(target_arch = "aarch64") {
         return None;
     }
     let uniform = uniform_values(&loop_.body);

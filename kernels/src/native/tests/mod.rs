@@ -50,7 +50,7 @@ impl Drop for Folder {
 /// The instruction sets of this machine that native code is made for.
 fn isas() -> impl Iterator<Item = Isa> {
     let available = Isa::available().into_iter();
-    available.filter(|&isa| isa != Isa::Baseline || !cfg!(target_arch = "x86_64"))
+    available.filter(|&isa| isa != Isa::Baseline || cfg!(target_arch = "aarch64"))
 }
 
 /// What was compiled; `None`, and a message, where there is no compiler.
