@@ -35,7 +35,8 @@ mod compile;
 mod load;
 mod prelude;
 mod print;
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests;
 mod worth;
 
