@@ -27,7 +27,18 @@ fn wave(x: &Vector<f64>, shift: f64) -> (Vec<f64>, f64) {
 fn run(config: &Config, ranks: usize, windows: usize) -> (Vec<(Vec<f64>, f64)>, String) {
     let program = |runtime: &Runtime| {
         let x = Vector::<f64>::random_uniform([10_000], 7) * 8.0 - 4.0;
-        let waves = (0..windows).map(|i| wave(&x, 1.0 + i as f64)).collect();
+        // Random numbers have no C form: they get a window of their own.
+        runtime.flush();
+        let is_settled = || !runtime.explain().contains("while it is being compiled");
+        let window = |i: usize| {
+            let values = wave(&x, 1.0 + i as f64);
+            // Ranks have to run the same windows, so only one may wait.
+            while ranks == 1 && i == windows / 2 && !is_settled() {
+                assert_eq!(wave(&x, 1.0 + i as f64), values);
+            }
+            values
+        };
+        let waves = (0..windows).map(window).collect();
         (waves, runtime.explain())
     };
     run_ranks(ranks, config, program).unwrap().remove(0)
@@ -55,7 +66,13 @@ fn results_are_the_same_before_while_and_after_kernels_are_compiled() {
             native: Some(Arc::new(toolchain.clone())),
             ..Config::default()
         };
-        assert_eq!(run(&config, ranks, 40).0, expected, "{ranks} ranks");
+        let (found, text) = run(&config, ranks, 40);
+        assert_eq!(found, expected, "{ranks} ranks");
+        // On machines without fused multiply-adds no kernel is worth it.
+        if ranks == 1 && text.contains(" runs ") {
+            let expected = ["runs native", "no C compiler is found"];
+            assert!(expected.iter().any(|note| text.contains(note)), "{text}");
+        }
     }
 }
 
