@@ -1,14 +1,15 @@
-//! Prices of ten million European calls and puts, one operation a line, fused and not.
+//! Prices of ten million European calls and puts, one operation a line: fused as native code, fused
+//! in blocks, not fused.
 //!
 //! `cargo bench --bench black_scholes`. Fused, it moves 40 bytes an option (three vectors read, two
-//! written), which the bytes per second count in both forms. Prices are checked by put-call parity
-//! before they are timed.
+//! written), which the bytes per second count in all forms. Prices are checked by put-call parity
+//! before they are timed, and native code is timed once it is there; how long that took is printed.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark fails where it panics")]
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use sparsefuse::prelude::*;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const OPTIONS: usize = 10_000_000;
 const RATE: f64 = 0.02;
@@ -59,23 +60,48 @@ impl Market {
     }
 }
 
+/// Prices options until no kernel is about to become native code.
+fn become_native(runtime: &Runtime, market: &Market) {
+    let start = Instant::now();
+    let mut runs = 0;
+    loop {
+        let _prices = market.prices();
+        runtime.flush();
+        runs += 1;
+        let text = runtime.explain();
+        let mut notes = text.lines().filter(|line| line.contains(" runs "));
+        if notes.all(|note| !note.contains("compiled") && !note.contains("longer")) {
+            break;
+        }
+    }
+    println!("settled after {runs} runs, {:?}", start.elapsed());
+}
+
 fn prices(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("black_scholes");
     group.throughput(Throughput::ElementsAndBytes {
         elements: OPTIONS as u64,
         bytes: 5 * 8 * OPTIONS as u64,
     });
-    for fusion in [true, false] {
+    for (name, fusion, is_native) in [
+        ("fused, native", true, true),
+        ("fused, in blocks", true, false),
+        ("not fused", false, false),
+    ] {
         for threads in [1, 2] {
+            let default = Config::default();
             let config = Config {
                 threads,
                 fusion,
-                ..Config::default()
+                native: default.native.clone().filter(|_| is_native),
+                ..default
             };
             let runtime = Runtime::new(config).unwrap();
             let market = runtime.enter(|| Market::random(OPTIONS));
             market.check();
-            let name = if fusion { "fused" } else { "not fused" };
+            if is_native {
+                become_native(&runtime, &market);
+            }
             let id = BenchmarkId::new(name, format!("{threads} threads"));
             group.bench_function(id, |bencher| {
                 bencher.iter(|| {

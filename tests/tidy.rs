@@ -19,10 +19,22 @@ const LAYERS: [(&str, &str); 6] = [
 ];
 
 /// Where `unsafe` may be (a folder ends with `/`), and why.
-const UNSAFE: [(&str, &str); 16] = [
+const UNSAFE: [(&str, &str); 19] = [
     (
         "kernels/src/blocks/",
         "SIMD loops reach the rows of a block through pointers",
+    ),
+    (
+        "kernels/src/native/load.rs",
+        "loads compiled loops into the process",
+    ),
+    (
+        "kernels/src/native/compile.rs",
+        "says where the loops that it loads come from",
+    ),
+    (
+        "kernels/src/native/tests/",
+        "runs native loops on memory of the test",
     ),
     (
         "kernels/src/isa.rs",

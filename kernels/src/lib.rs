@@ -12,6 +12,7 @@ pub mod ir;
 pub mod isa;
 pub mod launch;
 mod math;
+pub mod native;
 mod ops;
 pub mod packed;
 pub mod passes;
@@ -31,4 +32,5 @@ pub use ir::{
 };
 pub use isa::Isa;
 pub use launch::{Extent, Launch, Layout, Operand, Packed, Structure};
+pub use native::Toolchain;
 pub use workers::Workers;

@@ -4,8 +4,11 @@
 //! memory, never a bit of a result.
 
 use crate::error::Error;
+use sparsefuse_kernels::Toolchain;
 use sparsefuse_kernels::isa::Isa;
 use std::env::VarError;
+use std::path::PathBuf;
+use std::sync::Arc;
 
 /// The settings of a runtime. `Config::default()` suits most programs; tests force small tiles and
 /// many pieces.
@@ -44,6 +47,9 @@ pub struct Config {
     pub max_window: usize,
     /// The way kernels run.
     pub executor: Executor,
+    /// How kernels that are bound by arithmetic become native code in the background; `None`
+    /// leaves them in blocks.
+    pub native: Option<Arc<Toolchain>>,
     /// Bytes that the stores of one rank may hold at a time.
     pub memory_limit: usize,
     /// Whether to record time, bytes and calls of every kernel.
@@ -73,6 +79,7 @@ impl Default for Config {
             window: 128,
             max_window: 1024,
             executor: Executor::Blocks,
+            native: cache_directory().map(|cache| Arc::new(Toolchain::new(cache))),
             memory_limit: usize::MAX,
             profile: false,
         }
@@ -81,8 +88,10 @@ impl Default for Config {
 
 impl Config {
     /// The default settings with all threads of the machine, then what the environment says:
-    /// `SPARSEFUSE_THREADS`, `SPARSEFUSE_FUSION` and `SPARSEFUSE_PACK` (0 or 1), `SPARSEFUSE_ISA` (baseline, avx2,
-    /// avx512), `SPARSEFUSE_TILE`, `SPARSEFUSE_CUT` (elements) and `SPARSEFUSE_MEMORY` (bytes).
+    /// `SPARSEFUSE_THREADS`, `SPARSEFUSE_FUSION` and `SPARSEFUSE_PACK` (0 or 1), `SPARSEFUSE_ISA`
+    /// (baseline, avx2, avx512), `SPARSEFUSE_TILE`, `SPARSEFUSE_CUT` (elements),
+    /// `SPARSEFUSE_MEMORY` (bytes), `SPARSEFUSE_NATIVE` (0 or 1), `SPARSEFUSE_CACHE` (a directory)
+    /// and `SPARSEFUSE_CC` (a C compiler).
     ///
     /// # Errors
     ///
@@ -120,8 +129,41 @@ impl Config {
         if let Some(isa) = read("SPARSEFUSE_ISA", "an instruction set of this machine", isa)? {
             config.isa = isa;
         }
+        config.native = native(config.native, switch)?;
         Ok(config)
     }
+}
+
+/// The settings of native code, from those by default.
+fn native(
+    default: Option<Arc<Toolchain>>,
+    switch: impl Fn(&str) -> Option<bool>,
+) -> Result<Option<Arc<Toolchain>>, Error> {
+    let path = |text: &str| (!text.is_empty()).then(|| PathBuf::from(text));
+    let words =
+        |text: &str| -> Vec<String> { text.split_whitespace().map(str::to_owned).collect() };
+    let command = |text: &str| Some(words(text)).filter(|words| !words.is_empty());
+    let is_on = read("SPARSEFUSE_NATIVE", "0 or 1", switch)?.unwrap_or(true);
+    let cache = read("SPARSEFUSE_CACHE", "a directory", path)?;
+    let compiler = read("SPARSEFUSE_CC", "a C compiler", command)?;
+    let directory = cache.or(default.map(|toolchain| toolchain.directory.clone()));
+    let Some(directory) = directory.filter(|_| is_on) else {
+        return Ok(None);
+    };
+    let mut toolchain = Toolchain::new(directory);
+    if let Some(compiler) = compiler {
+        toolchain.compilers = vec![compiler];
+    }
+    Ok(Some(Arc::new(toolchain)))
+}
+
+/// Where this user's programs keep what they can make again; `None` where there is no such place.
+fn cache_directory() -> Option<PathBuf> {
+    #[expect(clippy::disallowed_methods, reason = "this is the module that may")]
+    let cache = std::env::var("XDG_CACHE_HOME").ok().map(PathBuf::from);
+    let cache = cache.filter(|path| path.is_absolute());
+    let cache = cache.or_else(|| Some(std::env::home_dir()?.join(".cache")));
+    Some(cache?.join("sparsefuse"))
 }
 
 fn positive(text: &str) -> Option<usize> {

@@ -4,6 +4,7 @@ use crate::partition::{CutsTable, Partition};
 use crate::schedule::{FusedTask, Schedule, TaskNote};
 use crate::solve::Launch;
 use crate::task::{Access, Privilege};
+use sparsefuse_kernels::blocks::Program;
 use std::fmt::Write as _;
 
 /// The text of [`crate::Runtime::explain`].
@@ -111,6 +112,9 @@ fn group(out: &mut String, number: usize, task: &FusedTask, cuts: &CutsTable) {
     }
     for line in task.kernel.to_string().lines() {
         let _ = writeln!(out, "  | {line}");
+    }
+    for (number, note) in task.program.iter().flat_map(Program::native_notes) {
+        let _ = writeln!(out, "  loop {number} runs {note}");
     }
     for reduction in &task.reductions {
         let over = if reduction.is_partial {

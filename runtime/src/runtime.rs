@@ -309,7 +309,10 @@ impl Runtime {
             }
             None => {
                 let key: Box<[u64]> = key.into();
-                let schedule = schedule::analyse(window, cuts, *rank, config.fusion);
+                let mut schedule = schedule::analyse(window, cuts, *rank, config.fusion);
+                if let Some(toolchain) = &config.native {
+                    schedule = schedule.with_native(config.isa, toolchain);
+                }
                 traces.remember(key, Arc::new(schedule))
             }
         };

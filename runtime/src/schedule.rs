@@ -15,8 +15,9 @@ use crate::task::{Access, Privilege};
 use crate::view::{Region, View};
 use crate::window::Window;
 use sparsefuse_kernels::blocks::Program;
-use sparsefuse_kernels::{ArgKind, DType, Extent, Inst, Kernel, Layout, ReduceOp};
+use sparsefuse_kernels::{ArgKind, DType, Extent, Inst, Isa, Kernel, Layout, ReduceOp, Toolchain};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// What one rank does for a window, and why.
 #[derive(Debug)]
@@ -29,6 +30,17 @@ pub(crate) struct Schedule {
     pub(crate) results: Vec<u32>,
     /// One line per task for `explain`.
     pub(crate) tasks: Vec<TaskNote>,
+}
+
+impl Schedule {
+    /// Lets kernels that are bound by arithmetic become native code.
+    pub(crate) fn with_native(mut self, isa: Isa, toolchain: &Arc<Toolchain>) -> Self {
+        for task in &mut self.groups {
+            let program = task.program.take();
+            task.program = program.map(|program| program.with_native(&task.kernel, isa, toolchain));
+        }
+        self
+    }
 }
 
 /// A task of the window, for `explain`.

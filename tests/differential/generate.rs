@@ -645,6 +645,8 @@ pub(crate) fn setup(seed: u64, tile_len: usize) -> Setup {
         } else {
             Executor::Reference
         },
+        // Programs are too short for a compiler; `tests/native.rs` has longer ones.
+        native: None,
         memory_limit: usize::MAX,
         profile: false,
     };

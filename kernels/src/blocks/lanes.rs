@@ -27,6 +27,9 @@ pub(super) struct Lanes {
     rows: [u64; LANES],
 }
 
+/// The bytes from the lanes of one reduction to those of the next; elements come first.
+pub(crate) const LANES_BYTES: usize = size_of::<Lanes>();
+
 impl Lanes {
     pub(super) const EMPTY: Self = Self {
         elements: [0; 2 * LANES],

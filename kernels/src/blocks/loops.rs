@@ -18,7 +18,7 @@ use std::marker::PhantomData;
 use std::ops::{BitAnd, BitOr, BitXor};
 
 /// The rows of a chunk.
-pub(super) const CHUNK: usize = 16;
+pub(crate) const CHUNK: usize = 16;
 
 /// An operand of an element loop.
 #[derive(Clone, Copy, Debug)]

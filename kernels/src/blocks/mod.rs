@@ -1,4 +1,4 @@
-//! Running kernels fast, without generating code: loops over blocks of rows.
+//! Running kernels fast, whatever they are: loops over blocks of rows.
 //!
 //! A block is so short that all its intermediate values stay in the cache. [`Program::compile`]
 //! turns each instruction into a step, which is one call of a loop that was compiled beforehand
@@ -9,6 +9,9 @@
 //! number of threads: it equals [`crate::reference`] to the bit (the payload and sign of NaN
 //! excepted). The order of a reduction is the one of [`crate::reduce`], its lanes are carried from
 //! block to block of a tile, and threads own whole tiles.
+//!
+//! A loop that is bound by arithmetic may have a twin in native code ([`crate::native`]), which from
+//! some run on takes the place of its steps for whole chunks of contiguous arrays.
 //!
 //! # How a loop comes to be
 //!
@@ -23,6 +26,7 @@
 
 mod absorb;
 mod ahead;
+mod chunks;
 mod compile;
 mod lanes;
 mod loops;
@@ -36,13 +40,18 @@ mod table;
 mod tests;
 mod uniform;
 
-use crate::ir::{ArgId, Inst, Kernel};
+use crate::ir::{ArgId, Inst, Kernel, Loop};
 use crate::isa::Isa;
 use crate::launch::Launch;
+use crate::native::{Toolchain, Twin};
 use crate::workers::Workers;
 use ahead::Ahead;
 use compile::LoopProgram;
+pub(crate) use lanes::LANES_BYTES;
+pub(crate) use loops::CHUNK;
 use std::ops::Range;
+use std::sync::Arc;
+pub(crate) use uniform::{SPLAT_BYTES, Splat};
 
 /// How to run a program; none of this changes what it computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,6 +93,8 @@ pub struct Program {
     loops: Vec<LoopProgram>,
     /// For each loop but the last, whether it may run ahead of the next one.
     ahead: Vec<Option<Ahead>>,
+    /// For each loop its native form, if it is worth one.
+    twins: Vec<Option<Arc<Twin>>>,
     is_divisible: bool,
 }
 
@@ -94,19 +105,47 @@ impl Program {
     /// If [`crate::verify`] would refuse the kernel.
     #[must_use]
     pub fn compile(kernel: &Kernel) -> Self {
+        let loops = kernel.loops.iter();
+        let loops: Vec<_> = loops.map(|loop_| compile::compile(kernel, loop_)).collect();
         Self {
-            loops: kernel
-                .loops
-                .iter()
-                .map(|loop_| compile::compile(kernel, loop_))
-                .collect(),
             ahead: kernel
                 .loops
                 .windows(2)
                 .map(|pair| Ahead::plan(kernel, &pair[0], &pair[1]))
                 .collect(),
+            twins: vec![None; loops.len()],
+            loops,
             is_divisible: is_divisible(kernel),
         }
+    }
+
+    /// Lets loops that are bound by arithmetic become native code for an instruction set, once they
+    /// have run for a while. `kernel` is the one that the program was compiled from.
+    #[must_use]
+    pub fn with_native(self, kernel: &Kernel, isa: Isa, toolchain: &Arc<Toolchain>) -> Self {
+        self.with_twins(kernel, |loop_, splats| {
+            Twin::new(kernel, loop_, splats, isa, toolchain)
+        })
+    }
+
+    /// With a twin for each loop that `twin` gives one; it gets the numbers of the uniform values
+    /// that runs pass.
+    pub(crate) fn with_twins(
+        mut self,
+        kernel: &Kernel,
+        mut twin: impl FnMut(&Loop, &[u32]) -> Option<Arc<Twin>>,
+    ) -> Self {
+        let loops = kernel.loops.iter().zip(&self.loops);
+        self.twins = loops
+            .map(|(loop_, program)| twin(loop_, &program.splats))
+            .collect();
+        self
+    }
+
+    /// For each loop that is worth native code its number, and how it runs at present.
+    pub fn native_notes(&self) -> impl Iterator<Item = (usize, String)> {
+        let twins = self.twins.iter().enumerate();
+        twins.filter_map(|(number, twin)| Some((number, twin.as_ref()?.note())))
     }
 
     /// Whether the rows may be run in several runs ([`Part::Tiles`]): the kernel has one loop, and
@@ -160,7 +199,8 @@ impl Program {
                         2
                     }
                     None => {
-                        run::run_loop(program, launch, part, settings, workers);
+                        let twin = self.twins[number].as_ref();
+                        run::run_loop(program, twin, launch, part, settings, workers);
                         1
                     }
                 }

@@ -18,10 +18,12 @@ use crate::element::Value;
 use crate::ir::ArgId;
 use crate::isa::Isa;
 use crate::launch::{Extent, Launch, Layout, Operand, Structure};
+use crate::native::{Native, Twin};
 use crate::packed::WINDOW;
 use crate::workers::Workers;
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// The granularity of short blocks: whole cache lines of every element type. Longer blocks, and
 /// the rows of a thread where tiles do not matter, are whole windows of packed matrices.
@@ -39,6 +41,7 @@ const LEAST_PER_ROW: usize = 16;
 /// As [`super::Program::run`].
 pub(super) unsafe fn run_loop(
     program: &LoopProgram,
+    twin: Option<&Arc<Twin>>,
     launch: &Launch<'_>,
     part: Part<'_>,
     settings: &Settings,
@@ -47,8 +50,9 @@ pub(super) unsafe fn run_loop(
     let mut shared = SHARED.take();
     // SAFETY: the caller's promises.
     unsafe { shared[0].prepare(program, launch) };
-    let run = Run::new(program, launch, &shared[0], settings, part);
+    let mut run = Run::new(program, launch, &shared[0], settings, part);
     if run.has_work() {
+        run.native = twin.and_then(|twin| run.native(twin));
         let n_parts = run.n_parts(run.work(), settings, workers);
         let run = &run;
         workers.run(n_parts, |i| {
@@ -366,6 +370,8 @@ pub(super) struct Run<'a> {
     pub(super) isa: Isa,
     pub(super) block_len: usize,
     rows: Rows<'a>,
+    /// The native form of the loop, if it takes this run.
+    native: Option<Native<'a>>,
 }
 
 // SAFETY: threads only read the run; they write through its pointers to rows and partials of their
@@ -391,7 +397,13 @@ impl<'a> Run<'a> {
             isa: settings.isa,
             block_len: block_len(program, launch.tile_len, &rows, settings),
             rows,
+            native: None,
         }
+    }
+
+    /// At least the number of rows of the run.
+    pub(super) fn n_rows(&self) -> usize {
+        self.rows.count()
     }
 
     fn has_work(&self) -> bool {
@@ -474,6 +486,7 @@ impl<'a> Run<'a> {
 struct Scratch {
     registers: Vec<Line>,
     addresses: Vec<Address>,
+    natives: Vec<*mut u8>,
     lanes: Vec<Lanes>,
     /// A row and the `x` of a dense matrix that do not lie side by side.
     dense: Vec<Line>,
@@ -488,6 +501,7 @@ impl Scratch {
     const EMPTY: Self = Self {
         registers: Vec::new(),
         addresses: Vec::new(),
+        natives: Vec::new(),
         lanes: Vec::new(),
         dense: Vec::new(),
     };
@@ -509,6 +523,8 @@ pub(super) struct Worker<'a> {
     /// read or write an array beyond its last row and so use registers instead.
     pub(super) whole: &'a [Address],
     pub(super) ragged: &'a [Address],
+    /// The addresses of the arrays that the loop's native form expects.
+    pub(super) natives: &'a [*mut u8],
     pub(super) lanes: &'a mut [Lanes],
     pub(super) dense: &'a mut Vec<Line>,
 }
@@ -528,12 +544,18 @@ impl<'a> Worker<'a> {
                 .map(|slot| run.address(slot, in_place, registers, capacity));
             scratch.addresses.extend(addresses);
         }
+        let natives = run.native.iter().flat_map(|native| native.arrays);
+        scratch.natives.clear();
+        scratch
+            .natives
+            .extend(natives.map(|&arg| run.arrays[arg as usize].data));
         scratch.lanes.resize(program.reductions.len(), Lanes::EMPTY);
         let (whole, ragged) = scratch.addresses.split_at(program.slots.len());
         Self {
             run,
             whole,
             ragged,
+            natives: &scratch.natives,
             lanes: &mut scratch.lanes,
             dense: &mut scratch.dense,
         }
@@ -580,6 +602,11 @@ impl<'a> Worker<'a> {
 
     unsafe fn run_blocks(&mut self, rows: Range<usize>, before_rows: &mut impl FnMut(usize)) {
         let mut first = rows.start;
+        if let Some(native) = &self.run.native {
+            before_rows(rows.end);
+            // SAFETY: forwarded.
+            first = unsafe { self.run_chunks(native, rows.clone()) };
+        }
         while first < rows.end {
             let n = self.run.block_len.min(rows.end - first);
             before_rows(first + n);

@@ -12,7 +12,10 @@ use crate::{random, scalar};
 use num_complex::Complex;
 
 /// A chunk of copies of one element.
-pub(super) type Splat = [[u64; 2]; CHUNK];
+pub(crate) type Splat = [[u64; 2]; CHUNK];
+
+/// The bytes from one chunk of copies to the next.
+pub(crate) const SPLAT_BYTES: usize = size_of::<Splat>();
 
 /// Runs a uniform instruction, whose value is of type `dtype`; an effect gives `false`.
 ///

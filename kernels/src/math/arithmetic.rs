@@ -6,10 +6,10 @@
 //! Everything here is branch-free, so a loop over it becomes SIMD code.
 
 /// 2^52 * 1.5: adding it leaves the nearest whole number in the low bits of the significand.
-const ROUND: f64 = 6_755_399_441_055_744.0;
+pub(super) const ROUND: f64 = 6_755_399_441_055_744.0;
 
 /// 2^52 + 1023: adding it to a whole number leaves the biased exponent of that power of two.
-const EXPONENT: f64 = 4_503_599_627_371_519.0;
+pub(super) const EXPONENT: f64 = 4_503_599_627_371_519.0;
 
 /// The nearest whole number, ties to even; `|x| < 2^51`. `f64::round_ties_even` is a call on
 /// baseline x86-64.

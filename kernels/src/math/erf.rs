@@ -8,11 +8,11 @@ use super::arithmetic::{clamp, polynomial};
 use super::exp::exp;
 
 /// `2 / sqrt(pi)`, with its rounding error.
-const FIRST: f64 = std::f64::consts::FRAC_2_SQRT_PI;
-const FIRST_LOW: f64 = 1.533545961316588e-17;
+pub(super) const FIRST: f64 = std::f64::consts::FRAC_2_SQRT_PI;
+pub(super) const FIRST_LOW: f64 = 1.533545961316588e-17;
 
 /// `(erf(x)/x - 2/sqrt(pi)) / z` for `z <= 1`; minimax (Remez), 2^-61 of erf.
-const NEAR: [f64; 12] = [
+pub(super) const NEAR: [f64; 12] = [
     -0.37612638903183754,
     0.11283791670955005,
     -0.026866170645096558,
@@ -29,7 +29,7 @@ const NEAR: [f64; 12] = [
 
 /// `ln erfc(x)` for `1 <= x <= 5.95`; minimax (Lawson's weighted least squares) for the absolute
 /// error of erfc, 2^-57.
-const LN_ERFC: [f64; 18] = [
+pub(super) const LN_ERFC: [f64; 18] = [
     -5.133213521083827e-07,
     -1.128373990979072,
     -0.6366440582036605,

@@ -12,7 +12,7 @@ use std::f64::consts::{LN_2, LOG2_E};
 pub(super) const LN_2_LOW: f64 = 2.3190468138462996e-17;
 
 /// `(e^r - 1 - r) / r^2` for `|r| <= 0.3467`; minimax (Remez) for the error relative to `r`, 2^-61.
-const EXP: [f64; 11] = [
+pub(super) const EXP: [f64; 11] = [
     0.5,
     0.16666666666666677,
     0.0416666666666667,

@@ -7,12 +7,12 @@
 use super::arithmetic::{fast_two_sum, multiply, polynomial};
 
 /// The upper 42 bits of ln 2: `k` times it is exact.
-const LN_2_HIGH: f64 = 0.6931471805598903;
+pub(super) const LN_2_HIGH: f64 = 0.6931471805598903;
 /// `ln 2 - LN_2_HIGH`.
-const LN_2_LOW: f64 = 5.497923018708371e-14;
+pub(super) const LN_2_LOW: f64 = 5.497923018708371e-14;
 
 /// `2/3 + 2/5 z + 2/7 z^2 + ...` for `z <= 0.02945`; minimax (Remez), 2^-58 of the logarithm.
-const LOG: [f64; 7] = [
+pub(super) const LOG: [f64; 7] = [
     0.666666666666671,
     0.3999999999951885,
     0.2857142872955326,
@@ -23,11 +23,11 @@ const LOG: [f64; 7] = [
 ];
 
 /// `2 / ln 2` and `2 / (3 ln 2)`, each with its rounding error.
-const LOG2_FIRST: (f64, f64) = (2.8853900817779268, 4.0710547481862066e-17);
-const LOG2_SECOND: (f64, f64) = (0.9617966939259756, 5.0577616648125907e-17);
+pub(super) const LOG2_FIRST: (f64, f64) = (2.8853900817779268, 4.0710547481862066e-17);
+pub(super) const LOG2_SECOND: (f64, f64) = (0.9617966939259756, 5.0577616648125907e-17);
 
 /// `(2/5 + 2/7 z + ...) / ln 2` for `z <= 0.02945`; minimax (Remez), 2^-71 of the logarithm.
-const LOG2_TAIL: [f64; 8] = [
+pub(super) const LOG2_TAIL: [f64; 8] = [
     0.5770780163555853,
     0.412198583111195,
     0.3205988979483741,

@@ -52,6 +52,7 @@ pub(crate) mod single;
 
 mod arithmetic;
 mod complex;
+pub(crate) mod constants;
 mod erf;
 mod exp;
 mod log;

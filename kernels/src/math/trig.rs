@@ -11,14 +11,14 @@ use super::payne_hanek;
 use std::f64::consts::{FRAC_2_PI, FRAC_PI_2};
 
 /// Up to here the fast reduction holds.
-const LARGE: f64 = 1_073_741_824.0;
+pub(super) const LARGE: f64 = 1_073_741_824.0;
 
 /// `pi/2 - FRAC_PI_2`, and what then still misses.
-const FRAC_PI_2_LOW: f64 = 6.123233995736766e-17;
-const FRAC_PI_2_LOWEST: f64 = -1.4973849048591698e-33;
+pub(super) const FRAC_PI_2_LOW: f64 = 6.123233995736766e-17;
+pub(super) const FRAC_PI_2_LOWEST: f64 = -1.4973849048591698e-33;
 
 /// `(sin(r)/r - 1) / z` with `z = r^2` for `|r| <= pi/4`; minimax (Remez), 2^-57 of the sine.
-const SIN: [f64; 6] = [
+pub(super) const SIN: [f64; 6] = [
     -0.1666666666666664,
     0.008333333333323624,
     -0.00019841269830108815,
@@ -28,7 +28,7 @@ const SIN: [f64; 6] = [
 ];
 
 /// `(cos(r) - 1 + z/2) / z^2` for `|r| <= pi/4`; minimax (Remez), 2^-62 of the cosine.
-const COS: [f64; 6] = [
+pub(super) const COS: [f64; 6] = [
     0.04166666666666665,
     -0.0013888888888882816,
     2.4801587294605744e-05,

@@ -1,0 +1,38 @@
+//! The polynomials and constants of the real functions by name, so that their text in another
+//! language has the very same numbers.
+
+use super::{arithmetic, erf, exp, log, trig};
+use std::f64::consts::{FRAC_2_PI, FRAC_PI_2, LN_2, LOG2_E};
+
+/// The coefficients of each polynomial, that of x^0 first.
+pub(crate) const POLYNOMIALS: [(&str, &[f64]); 7] = [
+    ("exp", &exp::EXP),
+    ("log", &log::LOG),
+    ("log2_tail", &log::LOG2_TAIL),
+    ("erf_near", &erf::NEAR),
+    ("ln_erfc", &erf::LN_ERFC),
+    ("sin", &trig::SIN),
+    ("cos", &trig::COS),
+];
+
+/// The other numbers.
+pub(crate) const NUMBERS: [(&str, f64); 18] = [
+    ("ROUND", arithmetic::ROUND),
+    ("EXPONENT", arithmetic::EXPONENT),
+    ("LOG2_E", LOG2_E),
+    ("LN_2", LN_2),
+    ("LN_2_LOW", exp::LN_2_LOW),
+    ("LOG_LN_2_HIGH", log::LN_2_HIGH),
+    ("LOG_LN_2_LOW", log::LN_2_LOW),
+    ("LOG2_FIRST", log::LOG2_FIRST.0),
+    ("LOG2_FIRST_LOW", log::LOG2_FIRST.1),
+    ("LOG2_SECOND", log::LOG2_SECOND.0),
+    ("LOG2_SECOND_LOW", log::LOG2_SECOND.1),
+    ("ERF_FIRST", erf::FIRST),
+    ("ERF_FIRST_LOW", erf::FIRST_LOW),
+    ("LARGE", trig::LARGE),
+    ("FRAC_2_PI", FRAC_2_PI),
+    ("FRAC_PI_2", FRAC_PI_2),
+    ("FRAC_PI_2_LOW", trig::FRAC_PI_2_LOW),
+    ("FRAC_PI_2_LOWEST", trig::FRAC_PI_2_LOWEST),
+];

@@ -1,0 +1,180 @@
+//! The directory of compiled libraries.
+//!
+//! Code from here is run, so everything on the way must be beyond the reach of other users: the
+//! directory and those above it belong to the user or to root and cannot be written by others
+//! (above it, by nobody but owners where the sticky bit says so), and a library is a plain file of
+//! the user. A library gets its name, the hash of source and options, by one rename when it is
+//! complete, so processes may share the directory; until then it lies in a directory of its own,
+//! which is removed with everything in it, if need be by a later process.
+
+use super::Failure;
+use std::fs::{self, DirBuilder, File, Metadata};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
+
+/// What the names of workplaces begin with.
+const WORKPLACE: &str = "compile-";
+/// What the names of libraries end with.
+const LIBRARY: &str = "so";
+
+/// The directory of compiled libraries.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cache<'a> {
+    directory: &'a Path,
+    most_bytes: u64,
+}
+
+/// A directory for one compilation, removed when dropped.
+#[derive(Debug)]
+pub(super) struct Workplace {
+    pub(super) directory: PathBuf,
+}
+
+impl Drop for Workplace {
+    fn drop(&mut self) {
+        // What cannot be removed now is stale later.
+        let _ = fs::remove_dir_all(&self.directory);
+    }
+}
+
+impl<'a> Cache<'a> {
+    pub(super) fn new(directory: &'a Path, most_bytes: u64) -> Self {
+        Self {
+            directory,
+            most_bytes,
+        }
+    }
+
+    /// Makes the directory where there is none, and checks that it is the user's alone.
+    pub(super) fn open(&self) -> Result<(), Failure> {
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(self.directory)
+            .map_err(|error| self.failure(error))?;
+        let real = fs::canonicalize(self.directory).map_err(|error| self.failure(error))?;
+        for (above, path) in real.ancestors().enumerate() {
+            let data = fs::metadata(path).map_err(|error| self.failure(error))?;
+            let is_safe = match above {
+                0 => is_mine(&data),
+                _ => is_trusted(&data),
+            };
+            if !is_safe {
+                let reason = format!("others may write to {}", path.display());
+                return Err(self.failure(reason));
+            }
+        }
+        Ok(())
+    }
+
+    /// The library with this key, if there is one that may be loaded. It counts as new again.
+    pub(super) fn find(&self, key: &str) -> Option<PathBuf> {
+        let path = self.path(key);
+        let data = fs::symlink_metadata(&path).ok()?;
+        if !data.is_file() || !is_mine(&data) {
+            return None;
+        }
+        // Only the order in which libraries are removed depends on it.
+        let _ = File::open(&path).and_then(|file| file.set_modified(SystemTime::now()));
+        Some(path)
+    }
+
+    /// Removes a library that does not load.
+    pub(super) fn forget(&self, key: &str) {
+        let _ = fs::remove_file(self.path(key));
+    }
+
+    /// A directory for one compilation that may take as long as `limit`; removes those that were
+    /// left behind.
+    pub(super) fn workplace(&self, limit: Duration) -> Result<Workplace, Failure> {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        self.sweep(2 * limit + Duration::from_secs(60));
+        let (process, number) = (std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
+        let directory = self
+            .directory
+            .join(format!("{WORKPLACE}{process}-{number}"));
+        // A process of this number may have left one.
+        let _ = fs::remove_dir_all(&directory);
+        DirBuilder::new()
+            .mode(0o700)
+            .create(&directory)
+            .map_err(|error| self.failure(error))?;
+        Ok(Workplace { directory })
+    }
+
+    /// Moves a complete library to its place, and removes the oldest beyond the bound.
+    pub(super) fn keep(&self, key: &str, library: &Path) -> Result<PathBuf, Failure> {
+        let path = self.path(key);
+        let keep = || {
+            fs::set_permissions(library, fs::Permissions::from_mode(0o600))?;
+            File::open(library)?.sync_all()?;
+            fs::rename(library, &path)
+        };
+        keep().map_err(|error: io::Error| self.failure(error))?;
+        self.trim(&path);
+        Ok(path)
+    }
+
+    fn path(&self, key: &str) -> PathBuf {
+        self.directory.join(key).with_extension(LIBRARY)
+    }
+
+    /// Removes the oldest libraries but `newest` until the others fit the bound.
+    fn trim(&self, newest: &Path) {
+        let is_library = |path: &PathBuf| path.extension().is_some_and(|end| end == LIBRARY);
+        let mut libraries: Vec<_> = self
+            .entries()
+            .filter(|(path, _)| is_library(path))
+            .collect();
+        libraries.sort_by_key(|(path, data)| (data.modified().ok(), path.clone()));
+        let mut bytes: u64 = libraries.iter().map(|(_, data)| data.len()).sum();
+        for (path, data) in libraries {
+            if bytes > self.most_bytes && path != newest {
+                // If another process was first, it is gone all the same.
+                let _ = fs::remove_file(path);
+                bytes -= data.len();
+            }
+        }
+    }
+
+    /// Removes workplaces older than `age`.
+    fn sweep(&self, age: Duration) {
+        for (path, data) in self.entries() {
+            let name = path.file_name().map(|name| name.to_string_lossy());
+            let is_workplace = name.is_some_and(|name| name.starts_with(WORKPLACE));
+            let modified = data.modified().ok();
+            let is_old = modified.and_then(|time| time.elapsed().ok()) > Some(age);
+            if is_workplace && is_old {
+                let _ = fs::remove_dir_all(path);
+            }
+        }
+    }
+
+    fn entries(&self) -> impl Iterator<Item = (PathBuf, Metadata)> {
+        let entries = fs::read_dir(self.directory).into_iter().flatten().flatten();
+        entries.filter_map(|entry| Some((entry.path(), entry.metadata().ok()?)))
+    }
+
+    fn failure(&self, reason: impl ToString) -> Failure {
+        Failure::Cache {
+            directory: self.directory.to_owned(),
+            reason: reason.to_string(),
+        }
+    }
+}
+
+/// Whether a file or directory is the user's, and nobody else may write it.
+fn is_mine(data: &Metadata) -> bool {
+    data.uid() == rustix::process::geteuid().as_raw() && data.mode() & 0o022 == 0
+}
+
+/// Whether nobody but the user and root can put something else in place of what a directory holds.
+fn is_trusted(data: &Metadata) -> bool {
+    const STICKY: u32 = 0o1000;
+    let owner = data.uid();
+    let is_closed = data.mode() & 0o022 == 0 || data.mode() & STICKY != 0;
+    is_closed && (owner == 0 || owner == rustix::process::geteuid().as_raw())
+}

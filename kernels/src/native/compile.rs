@@ -1,0 +1,218 @@
+//! From C to a loaded library, in the background.
+//!
+//! Loops wait in one queue for the whole process; a thread takes them one after the other and ends
+//! when there are no more. The compiler runs at a low priority (not the lowest: a program that keeps
+//! all processors busy would starve it), in a process group of its own that is ended when it takes
+//! too long.
+
+use super::cache::Cache;
+use super::load::{self, Loaded};
+use super::{Failure, Toolchain, Twin, prelude};
+use crate::isa::Isa;
+use rustix::process::{Pid, Signal, kill_process_group, setpriority_pgrp};
+use std::collections::VecDeque;
+use std::fs::{self, File};
+use std::os::unix::process::CommandExt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::thread;
+use std::time::Duration;
+
+/// The name of the function of a library.
+pub(super) const FUNCTION: &str = "sparsefuse_loop";
+
+/// Options that keep every bit, and let straight-line code become SIMD code: nothing is fused or
+/// reordered, both sides of a selection may be computed, integers wrap.
+const OPTIONS: [&str; 13] = [
+    "-std=gnu11",
+    "-w",
+    "-O3",
+    "-fschedule-insns",
+    "-fPIC",
+    "-shared",
+    "-fno-fast-math",
+    "-ffp-contract=off",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-fno-strict-aliasing",
+    "-fwrapv",
+    "-fno-stack-protector",
+];
+
+/// The loops that wait.
+#[derive(Debug)]
+struct Queue {
+    forms: VecDeque<(Arc<Twin>, usize)>,
+    /// Whether the thread is there; it leaves only while it holds the queue, empty.
+    is_served: bool,
+}
+
+static QUEUE: Mutex<Queue> = Mutex::new(Queue {
+    forms: VecDeque::new(),
+    is_served: false,
+});
+
+/// Has a form of a loop compiled. If no thread can be started, the loop stays in blocks.
+pub(super) fn enqueue(twin: Arc<Twin>, form: usize) {
+    let mut queue = QUEUE.lock().unwrap_or_else(PoisonError::into_inner);
+    queue.forms.push_back((twin, form));
+    if !queue.is_served {
+        let thread = thread::Builder::new().name("sparsefuse-cc".to_owned());
+        queue.is_served = thread.spawn(serve).is_ok();
+    }
+}
+
+fn serve() {
+    loop {
+        let (twin, form) = {
+            let mut queue = QUEUE.lock().unwrap_or_else(PoisonError::into_inner);
+            let Some(next) = queue.forms.pop_front() else {
+                queue.is_served = false;
+                return;
+            };
+            next
+        };
+        // A program that is gone needs no library.
+        if Arc::strong_count(&twin) > 1 {
+            let outcome = catch_unwind(AssertUnwindSafe(|| {
+                library(&twin.toolchain, twin.isa, &twin.text(form), &[FUNCTION])
+                    .map(|mut functions| functions.remove(0))
+            }));
+            let outcome = outcome
+                .unwrap_or_else(|_| Err(Failure::Compiler("the compiler thread panicked".into())));
+            // Nobody else sets it: a form is in the queue once.
+            let _ = twin.forms[form].outcome.set(outcome);
+        }
+    }
+}
+
+/// The functions with these names that `text` defines, from the cache or compiled.
+pub(super) fn library(
+    toolchain: &Toolchain,
+    isa: Isa,
+    text: &str,
+    names: &[&str],
+) -> Result<Vec<Loaded>, Failure> {
+    let cache = Cache::new(&toolchain.directory, toolchain.most_bytes);
+    cache.open()?;
+    let source = prelude::prelude() + text;
+    let key = key(isa, &source);
+    if let Some(path) = cache.find(&key) {
+        match load_ours(&path, names) {
+            Ok(functions) => return Ok(functions),
+            Err(_) => cache.forget(&key),
+        }
+    }
+    let workplace = cache.workplace(toolchain.limit)?;
+    let built = workplace.directory.join("loop.so");
+    compile(toolchain, isa, &source, &workplace.directory, &built)?;
+    let path = cache.keep(&key, &built)?;
+    load_ours(&path, names).inspect_err(|_| cache.forget(&key))
+}
+
+#[expect(unsafe_code, reason = "loads what this module has compiled")]
+fn load_ours(path: &Path, names: &[&str]) -> Result<Vec<Loaded>, Failure> {
+    // SAFETY: the path is from a cache that only the user can write, and only `library` writes
+    // there: what `compile` made of printed loops, whole.
+    unsafe { load::load(path, names) }
+}
+
+/// The hash of source and options (FNV-1a of 128 bits), which names a library.
+fn key(isa: Isa, source: &str) -> String {
+    const OFFSET: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
+    const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
+    let mut hash = OFFSET;
+    let options = OPTIONS.iter().chain(isa_options(isa));
+    for text in options.copied().chain([std::env::consts::ARCH, source]) {
+        for &byte in text.as_bytes().iter().chain(&[0]) {
+            hash = (hash ^ u128::from(byte)).wrapping_mul(PRIME);
+        }
+    }
+    format!("{hash:032x}")
+}
+
+/// The options for an instruction set: exactly what [`Isa::is_available`] asks for.
+fn isa_options(isa: Isa) -> &'static [&'static str] {
+    match isa {
+        Isa::Baseline => &[],
+        Isa::Avx2 => &["-mavx2", "-mfma", "-mbmi", "-mbmi2"],
+        Isa::Avx512 => &[
+            "-mavx2",
+            "-mfma",
+            "-mbmi",
+            "-mbmi2",
+            "-mavx512f",
+            "-mavx512bw",
+            "-mavx512cd",
+            "-mavx512dq",
+            "-mavx512vl",
+            "-mprefer-vector-width=512",
+        ],
+    }
+}
+
+/// Compiles `source` to the library `built`, in `directory`.
+fn compile(
+    toolchain: &Toolchain,
+    isa: Isa,
+    source: &str,
+    directory: &Path,
+    built: &Path,
+) -> Result<(), Failure> {
+    let failure = |error: std::io::Error| Failure::Compiler(error.to_string());
+    let (text, errors) = (directory.join("loop.c"), directory.join("errors"));
+    fs::write(&text, source).map_err(failure)?;
+    for command in &toolchain.compilers {
+        let (compiler, first) = command.split_first().ok_or(Failure::NoCompiler)?;
+        let child = Command::new(compiler)
+            .args(first)
+            .args(OPTIONS)
+            .args(isa_options(isa))
+            .arg("-o")
+            .args([built, &text])
+            .env("TMPDIR", directory)
+            .current_dir(directory)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(File::create(&errors).map_err(failure)?)
+            .process_group(0)
+            .spawn();
+        let child = match child {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+            child => child.map_err(failure)?,
+        };
+        if wait(child, toolchain.limit)?.success() {
+            return Ok(());
+        }
+        let errors = fs::read(&errors).unwrap_or_default();
+        let errors = String::from_utf8_lossy(&errors);
+        let first = errors.lines().find(|line| line.contains("error"));
+        let line = first.or(errors.lines().next()).unwrap_or("no message");
+        return Err(Failure::Compiler(line.to_owned()));
+    }
+    Err(Failure::NoCompiler)
+}
+
+/// Waits for the compiler, which leads its process group, and ends the group after `limit`.
+fn wait(mut child: Child, limit: Duration) -> Result<ExitStatus, Failure> {
+    let failure = |error: std::io::Error| Failure::Compiler(error.to_string());
+    let group = Pid::from_child(&child);
+    // It may be gone already, and a system without priorities compiles all the same.
+    let _ = setpriority_pgrp(Some(group), 10);
+    let (send, receive) = mpsc::channel();
+    let thread = thread::Builder::new().name("sparsefuse-cc-wait".to_owned());
+    thread
+        .spawn(move || send.send(child.wait()))
+        .map_err(failure)?;
+    match receive.recv_timeout(limit) {
+        Ok(status) => status.map_err(failure),
+        Err(_) => {
+            let _ = kill_process_group(group, Signal::KILL);
+            // Nothing of the group may write to the workplace when it is removed.
+            let _ = receive.recv();
+            Err(Failure::Slow(limit))
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! A compiled library, loaded.
+#![expect(unsafe_code, reason = "loads code into the process")]
+
+use super::Failure;
+use libloading::Library;
+use std::path::Path;
+use std::sync::Arc;
+
+/// A loop as a C function: takes `chunks` whole chunks, of which the first row is local row
+/// `first` and global row `start + first`, and returns how many it has done; it ends early before a
+/// chunk that needs the steps. See [`super::print`].
+///
+/// # Safety
+/// `arrays` must point to the addresses of local row 0 of the loop's arrays, which must be
+/// contiguous and valid for these rows; `uniforms` to the chunks of copies of its uniform values;
+/// `lanes` to the lanes of its reductions, to which these rows are joined beginning with lane 0.
+/// The instruction set that the loop was printed for must be available.
+pub(crate) type LoopFunction = unsafe extern "C" fn(
+    arrays: *const *mut u8,
+    uniforms: *const u8,
+    lanes: *mut u8,
+    start: u64,
+    first: u64,
+    chunks: u64,
+) -> u64;
+
+/// A function and the library that it is from.
+#[derive(Clone, Debug)]
+pub(super) struct Loaded {
+    function: LoopFunction,
+    _library: Arc<Library>,
+}
+
+impl Loaded {
+    /// The function, for as long as `self` lives.
+    pub(super) fn function(&self) -> LoopFunction {
+        self.function
+    }
+}
+
+/// Loads functions of a library by name.
+///
+/// # Safety
+/// The file must be a library that this module's compiler made of printed loops with these names,
+/// or no library at all.
+pub(super) unsafe fn load(path: &Path, names: &[&str]) -> Result<Vec<Loaded>, Failure> {
+    let failure = |error: libloading::Error| Failure::Load(error.to_string());
+    // SAFETY: what `print` and `math.c` define has no initialisers; a file that is no library is
+    // refused by the loader.
+    let library = Arc::new(unsafe { Library::new(path) }.map_err(failure)?);
+    let mut functions = Vec::with_capacity(names.len());
+    for name in names {
+        // SAFETY: the caller promises that a function of this name is a printed loop, which has
+        // this type; `_library` keeps it in memory.
+        let function = *unsafe { library.get::<LoopFunction>(name.as_bytes()) }.map_err(failure)?;
+        functions.push(Loaded {
+            function,
+            _library: Arc::clone(&library),
+        });
+    }
+    Ok(functions)
+}

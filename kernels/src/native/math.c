@@ -1,0 +1,296 @@
+/* What printed kernels call: the operations of ops.rs, and the elementary functions of math/.
+ *
+ * The text in front of this file defines the types, the functions `poly_...` and the constants, the
+ * latter from the tables of the Rust functions of the same names. Each function here has exactly
+ * their operations, in their order, so it gives the same bits; whoever changes one changes the
+ * other, and a test compares them. There are no branches and no headers: a loop over these becomes
+ * SIMD code, in little time. A fused multiply-add is written as one, and the options of the
+ * compiler say that it makes none by itself. */
+
+#define NOT_A_NUMBER __builtin_nan("")
+#define INFINITE __builtin_inf()
+#define SMALLEST_NORMAL 2.2250738585072014e-308
+#define TWO_54 18014398509481984.0
+#define TWO_52 4503599627370496.0
+#define WHOLE 0x4330000000000000ull
+#define ONE 0x3ff0000000000000ull
+#define SQRT_HALF 0x3fe6a09e667f3bcdull
+
+FN u64 bits(f64 x) { u64 bits; __builtin_memcpy(&bits, &x, 8); return bits; }
+FN f64 number(u64 bits) { f64 x; __builtin_memcpy(&x, &bits, 8); return x; }
+FN f64 mul_add(f64 a, f64 b, f64 c) { return __builtin_fma(a, b, c); }
+FN f64 copysign(f64 size, f64 sign) { return __builtin_copysign(size, sign); }
+FN f64 fabs(f64 x) { return __builtin_fabs(x); }
+
+/* arithmetic.rs */
+
+typedef struct { f64 high, low; } sum;
+
+FN f64 round_even(f64 x) { return (x + ROUND) - ROUND; }
+FN u64 low_bits(f64 k) { return bits(k + ROUND) & 3; }
+FN f64 power_of_two(f64 k) { return number(bits(k + EXPONENT) << 52); }
+
+FN f64 scale(f64 x, f64 k) {
+    f64 half = round_even(k * 0.5);
+    return x * power_of_two(half) * power_of_two(k - half);
+}
+
+FN f64 clamp(f64 x, f64 low, f64 high) {
+    x = x < low ? low : x;
+    return x > high ? high : x;
+}
+
+FN sum fast_two_sum(f64 a, f64 b) {
+    f64 high = a + b;
+    return (sum){high, b - (high - a)};
+}
+
+FN sum two_sum(f64 a, f64 b) {
+    f64 high = a + b;
+    f64 b_part = high - a;
+    f64 a_part = high - b_part;
+    return (sum){high, (a - a_part) + (b - b_part)};
+}
+
+FN sum two_product(f64 a, f64 b) {
+    f64 product = a * b;
+    return (sum){product, mul_add(a, b, -product)};
+}
+
+FN sum multiply(sum a, sum b) {
+    sum product = two_product(a.high, b.high);
+    return (sum){product.high, product.low + mul_add(a.high, b.low, a.low * b.high)};
+}
+
+/* exp.rs */
+
+FN f64 exp_reduced(f64 high, f64 low) {
+    sum s = fast_two_sum(1.0, high);
+    return s.high + (s.low + mul_add(high * high, poly_exp(high), low));
+}
+
+typedef struct { f64 k, high, low; } reduced_exp;
+
+FN reduced_exp reduce_exp(f64 x) {
+    f64 k = round_even(x * LOG2_E);
+    f64 rest = mul_add(-k, LN_2, x);
+    sum s = fast_two_sum(rest, -k * LN_2_LOW);
+    return (reduced_exp){k, s.high, s.low};
+}
+
+FN f64 exp_f64(f64 x) {
+    reduced_exp r = reduce_exp(clamp(x, -746.0, 710.0));
+    f64 y = scale(exp_reduced(r.high, r.low), r.k);
+    return x != x ? NOT_A_NUMBER : y;
+}
+
+FN sum exp_minus_one(f64 x) {
+    reduced_exp r = reduce_exp(x);
+    f64 power = power_of_two(r.k);
+    f64 curve = mul_add(r.high * r.high, poly_exp(r.high), r.low);
+    sum whole = fast_two_sum(power, -1.0);
+    sum s = fast_two_sum(whole.high, power * r.high);
+    return fast_two_sum(s.high, mul_add(power, curve, s.low + whole.low));
+}
+
+FN f64 tanh_f64(f64 x) {
+    sum e = exp_minus_one(2.0 * clamp(fabs(x), 0.0, 20.0));
+    sum s = two_sum(e.high, 2.0);
+    f64 inverse = 1.0 / s.high;
+    f64 quotient = e.high * inverse;
+    f64 rest = mul_add(-quotient, s.high, e.high) + mul_add(-quotient, s.low + e.low, e.low);
+    f64 tanh = copysign(mul_add(rest, inverse, quotient), x);
+    return x != x ? NOT_A_NUMBER : tanh;
+}
+
+/* log.rs */
+
+typedef struct { f64 k, m; } parts;
+
+FN parts split(f64 x) {
+    _Bool subnormal = x < SMALLEST_NORMAL;
+    u64 word = bits(subnormal ? x * TWO_54 : x);
+    f64 offset = subnormal ? 1023.0 + 54.0 : 1023.0;
+    u64 exponent = (word + (ONE - SQRT_HALF)) >> 52;
+    f64 k = number(WHOLE | exponent) - (number(WHOLE) + offset);
+    return (parts){k, number(word - (exponent << 52) + ONE)};
+}
+
+FN f64 log_f64(f64 x) {
+    parts p = split(x);
+    f64 f = p.m - 1.0;
+    f64 half_square = 0.5 * f * f;
+    f64 s = f / (2.0 + f);
+    f64 z = s * s;
+    f64 tail = mul_add(s, half_square + z * poly_log(z), p.k * LOG_LN_2_LOW);
+    f64 finite = p.k * LOG_LN_2_HIGH - ((half_square - tail) - f);
+    f64 positive = x < INFINITE ? finite : x;
+    f64 defined = x == 0.0 ? -INFINITE : positive;
+    return x >= 0.0 ? defined : NOT_A_NUMBER;
+}
+
+FN sum log2_extended(f64 x) {
+    parts p = split(x);
+    f64 f = p.m - 1.0;
+    sum d = fast_two_sum(2.0, f);
+    f64 inverse = 1.0 / d.high;
+    f64 quotient = f * inverse;
+    f64 rest = mul_add(-quotient, d.low, mul_add(-quotient, d.high, f));
+    sum s = {quotient, rest * inverse};
+    sum z = multiply(s, s);
+    sum second = fast_two_sum(LOG2_SECOND, z.high * poly_log2_tail(z.high));
+    sum curve = multiply(z, (sum){second.high, second.low + LOG2_SECOND_LOW});
+    sum first = fast_two_sum(LOG2_FIRST, curve.high);
+    sum log = multiply(s, (sum){first.high, first.low + (curve.low + LOG2_FIRST_LOW)});
+    sum whole = fast_two_sum(p.k, log.high);
+    return (sum){whole.high, whole.low + log.low};
+}
+
+/* erf.rs */
+
+FN f64 erf_f64(f64 x) {
+    f64 size = clamp(fabs(x), 0.0, 5.95);
+    f64 z = size * size;
+    f64 near = mul_add(size, ERF_FIRST, size * mul_add(z, poly_erf_near(z), ERF_FIRST_LOW));
+    f64 far = 1.0 - exp_f64(poly_ln_erfc(size));
+    f64 erf = copysign(size < 1.0 ? near : far, x);
+    return x != x ? NOT_A_NUMBER : erf;
+}
+
+/* pow.rs */
+
+FN _Bool is_whole(f64 x) {
+    f64 size = fabs(x);
+    return (size >= TWO_52) | ((size + TWO_52) - TWO_52 == size);
+}
+
+FN f64 positive_pow(f64 x, f64 y) {
+    sum log = log2_extended(x);
+    sum product = two_product(y, log.high);
+    f64 low = mul_add(y, log.low, product.low);
+    f64 exponent = clamp(product.high, -1100.0, 1100.0);
+    low = exponent == product.high ? low : 0.0;
+    f64 k = round_even(exponent);
+    sum r = multiply((sum){exponent - k, low}, (sum){LN_2, LN_2_LOW});
+    r = fast_two_sum(r.high, r.low);
+    return scale(exp_reduced(r.high, r.low), k);
+}
+
+FN f64 pow_f64(f64 x, f64 y) {
+    f64 size = fabs(x);
+    _Bool inside = (size > 0.0) & (size < INFINITE);
+    f64 power = positive_pow(inside ? size : 1.0, y);
+    f64 edge = (size == 0.0) == (y < 0.0) ? INFINITE : 0.0;
+    power = inside ? power : edge;
+    _Bool odd = is_whole(y) & !is_whole(0.5 * y);
+    _Bool negative = copysign(1.0, x) < 0.0;
+    power = negative & odd ? -power : power;
+    f64 defined = (x < 0.0) & (size < INFINITE) & !is_whole(y) ? NOT_A_NUMBER : power;
+    defined = (size == 1.0) & (fabs(y) == INFINITE) ? 1.0 : defined;
+    defined = (x != x) | (y != y) ? NOT_A_NUMBER : defined;
+    return (x == 1.0) | (y == 0.0) ? 1.0 : defined;
+}
+
+/* trig.rs, for arguments up to LARGE; beyond, the loop leaves the rows to the caller */
+
+typedef struct { f64 quadrant, high, low; } reduced_angle;
+
+FN _Bool is_large(f64 x) { return bits(fabs(x)) > bits(LARGE); }
+
+FN reduced_angle reduce_angle(f64 x) {
+    f64 q = round_even(x * FRAC_2_PI);
+    f64 rest = mul_add(-q, FRAC_PI_2, x);
+    sum product = two_product(q, FRAC_PI_2_LOW);
+    sum s = two_sum(rest, -product.high);
+    sum r = fast_two_sum(s.high, mul_add(-q, FRAC_PI_2_LOWEST, s.low - product.low));
+    return (reduced_angle){q, r.high, r.low};
+}
+
+FN f64 with_quadrant_sign(f64 x, u64 quadrant) { return number(bits(x) ^ ((quadrant & 2) << 62)); }
+
+typedef struct { f64 sin, cos; } sin_cos;
+
+FN sin_cos trig_kernels(reduced_angle r) {
+    sum z = two_product(r.high, r.high);
+    f64 low = mul_add(-0.5 * z.high, r.low, r.low);
+    f64 sin = r.high + mul_add(z.high * r.high, poly_sin(z.high), low);
+    sum most = fast_two_sum(1.0, -0.5 * z.high);
+    f64 linear = mul_add(-r.high, r.low, -0.5 * z.low);
+    f64 curve = mul_add(z.high * z.high, poly_cos(z.high), linear);
+    return (sin_cos){sin, most.high + (most.low + curve)};
+}
+
+FN f64 sin_f64(f64 x) {
+    reduced_angle r = reduce_angle(x);
+    u64 quadrant = low_bits(r.quadrant);
+    sin_cos s = trig_kernels(r);
+    f64 sin = with_quadrant_sign((quadrant & 1) == 0 ? s.sin : s.cos, quadrant);
+    return x == 0.0 ? x : sin;
+}
+
+FN f64 cos_f64(f64 x) {
+    reduced_angle r = reduce_angle(x);
+    u64 quadrant = low_bits(r.quadrant);
+    sin_cos s = trig_kernels(r);
+    return with_quadrant_sign((quadrant & 1) == 0 ? s.cos : s.sin, quadrant + 1);
+}
+
+/* ops.rs */
+
+#define OPERATIONS_ON_REALS(T)                                                            \
+    FN T min_##T(T a, T b) { return (a <= b) | (a != a) ? a : b; }                        \
+    FN T max_##T(T a, T b) { return (a >= b) | (a != a) ? a : b; }                        \
+    FN T sign_##T(T a) { return a > 0 ? (T)1 : a < 0 ? (T)-1 : a; }
+
+OPERATIONS_ON_REALS(f32)
+OPERATIONS_ON_REALS(f64)
+OPERATIONS_ON_REALS(i32)
+OPERATIONS_ON_REALS(i64)
+OPERATIONS_ON_REALS(u32)
+OPERATIONS_ON_REALS(u64)
+
+FN f32 abs_f32(f32 a) { return __builtin_fabsf(a); }
+FN f64 abs_f64(f64 a) { return __builtin_fabs(a); }
+FN i32 abs_i32(i32 a) { return a < 0 ? -a : a; }
+FN i64 abs_i64(i64 a) { return a < 0 ? -a : a; }
+FN u32 abs_u32(u32 a) { return a; }
+FN u64 abs_u64(u64 a) { return a; }
+
+FN f32 floor_f32(f32 a) { return __builtin_floorf(a); }
+FN f64 floor_f64(f64 a) { return __builtin_floor(a); }
+FN f32 ceil_f32(f32 a) { return __builtin_ceilf(a); }
+FN f64 ceil_f64(f64 a) { return __builtin_ceil(a); }
+FN f32 sqrt_f32(f32 a) { return __builtin_sqrtf(a); }
+FN f64 sqrt_f64(f64 a) { return __builtin_sqrt(a); }
+
+FN f32 exp_f32(f32 a) { return (f32)exp_f64(a); }
+FN f32 log_f32(f32 a) { return (f32)log_f64(a); }
+FN f32 sin_f32(f32 a) { return (f32)sin_f64(a); }
+FN f32 cos_f32(f32 a) { return (f32)cos_f64(a); }
+FN f32 tanh_f32(f32 a) { return (f32)tanh_f64(a); }
+FN f32 erf_f32(f32 a) { return (f32)erf_f64(a); }
+FN f32 pow_f32(f32 a, f32 b) { return (f32)pow_f64(a, b); }
+
+/* As Rust's `as`: towards zero, the nearest where there is none, 0 for NaN. Both bounds are exact
+ * in f64; the second is the first number above the largest. */
+#define CONVERSION(T, LEAST, ABOVE)                                                       \
+    FN T T##_of(f64 a) {                                                                  \
+        _Bool inside = (a > LEAST) & (a < ABOVE);                                         \
+        T whole = (T)(inside ? a : 0.0);                                                  \
+        T edge = a >= ABOVE ? T##_LARGEST : a <= LEAST ? T##_SMALLEST : 0;                \
+        return inside ? whole : edge;                                                     \
+    }
+
+#define i32_LARGEST 0x7fffffff
+#define i32_SMALLEST (-i32_LARGEST - 1)
+#define i64_LARGEST 0x7fffffffffffffffll
+#define i64_SMALLEST (-i64_LARGEST - 1)
+#define u32_LARGEST 0xffffffffu
+#define u32_SMALLEST 0
+#define u64_LARGEST 0xffffffffffffffffull
+#define u64_SMALLEST 0
+
+CONVERSION(i32, -2147483648.0, 2147483648.0)
+CONVERSION(i64, -9223372036854775808.0, 9223372036854775808.0)
+CONVERSION(u32, 0.0, 4294967296.0)
+CONVERSION(u64, 0.0, 18446744073709551616.0)

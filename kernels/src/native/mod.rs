@@ -1,0 +1,243 @@
+//! Native code for loops that are bound by arithmetic: printed as C, compiled by the system's C
+//! compiler in the background, swapped in when ready.
+//!
+//! A loop that is worth it ([`worth`]) gets a [`Twin`] beside its steps. While it runs in blocks,
+//! the twin counts the work; when that passes [`Toolchain::patience`], the loop goes to the one
+//! compiler thread of the process ([`compile`]). From the moment that the library is loaded, runs
+//! call it for all whole chunks of contiguous arrays and leave the rest to the steps. Nobody waits
+//! for the compiler, and whatever fails leaves the loop in blocks, with the reason in
+//! [`Program::native_notes`](crate::Program::native_notes).
+//!
+//! The bits are those of the blocks: `math.c` has the operations of [`crate::ops`] and of the
+//! elementary functions, the options keep the compiler from fusing or reordering them, and the
+//! lanes of reductions are the same memory.
+//!
+//! Libraries are kept in a directory that only the user can write ([`cache`]), under the hash of
+//! their source and options.
+//!
+//! # Who does what when
+//!
+//! | state of a form | kept as | left by |
+//! |---|---|---|
+//! | in blocks | `spent` below the patience, no outcome | the run whose work passes the patience |
+//! | being compiled | `spent` at or above it, no outcome | the compiler thread, which sets the outcome |
+//! | native, or failed | the outcome | nobody |
+//!
+//! `spent` is only a count, so it is relaxed; exactly one run sees it pass the patience, and that
+//! one sends the form to the queue. `firsts` and `outcome` are `OnceLock`s, whose release and
+//! acquire carry them to the runs: `firsts` from that one run, the loaded library from the compiler
+//! thread.
+
+#[cfg(unix)]
+mod cache;
+#[cfg_attr(not(unix), path = "no_compiler.rs")]
+mod compile;
+mod load;
+mod prelude;
+mod print;
+#[cfg(test)]
+#[cfg(unix)]
+mod tests;
+mod worth;
+
+use crate::blocks::Splat;
+use crate::ir::{ArgId, Kernel, Loop};
+use crate::isa::Isa;
+use load::Loaded;
+pub(crate) use load::LoopFunction;
+use print::Printed;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+/// The C compiler and the directory of its libraries.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Toolchain {
+    /// Compilers as commands, each a name or path and its first arguments; the first that there is
+    /// serves.
+    pub compilers: Vec<Vec<String>>,
+    /// Where libraries are kept. It is made, for the user alone, when the first loop is compiled.
+    pub directory: PathBuf,
+    /// The bytes that libraries may take there; the oldest go first.
+    pub most_bytes: u64,
+    /// The work, in cycles as estimated, that a loop does in blocks before it is compiled.
+    pub patience: u64,
+    /// The time after which a compilation is ended.
+    pub limit: Duration,
+}
+
+impl Toolchain {
+    /// The compilers `cc`, `gcc` and `clang`, with a cache in `directory`.
+    #[must_use]
+    pub fn new(directory: PathBuf) -> Self {
+        Self {
+            compilers: ["cc", "gcc", "clang"]
+                .map(|name| vec![name.to_owned()])
+                .to_vec(),
+            directory,
+            most_bytes: 64 << 20,
+            patience: 10_000_000,
+            limit: Duration::from_secs(30),
+        }
+    }
+}
+
+/// Why a loop has no C form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no C for `{operation}`{}", of(self.dtype))]
+pub(crate) struct Refusal {
+    operation: &'static str,
+    dtype: Option<crate::DType>,
+}
+
+fn of(dtype: Option<crate::DType>) -> String {
+    dtype.map_or(String::new(), |dtype| format!(" of {dtype}"))
+}
+
+impl Refusal {
+    fn new(operation: &'static str, dtype: Option<crate::DType>) -> Self {
+        Self { operation, dtype }
+    }
+}
+
+/// Why a loop that has a C form stays in blocks.
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    #[error("no C compiler is found")]
+    NoCompiler,
+    #[error("the C compiler failed: {0}")]
+    Compiler(String),
+    #[error("the C compiler took longer than {} s", .0.as_secs_f32())]
+    Slow(Duration),
+    #[error("the cache {} is not usable: {reason}", directory.display())]
+    Cache { directory: PathBuf, reason: String },
+    #[error("the library does not load: {0}")]
+    Load(String),
+}
+
+/// The native forms of one loop.
+#[derive(Debug)]
+pub(crate) struct Twin {
+    toolchain: Arc<Toolchain>,
+    isa: Isa,
+    /// The C function and the arrays that it expects, or why there is none.
+    printed: Result<Printed, Refusal>,
+    /// The work of a row in blocks, in quarters of a cycle.
+    work: u64,
+    /// The form for uniform values that are equal where they were when it was compiled, and the
+    /// form for all others. Programs repeat constants, and what depends on equal ones is computed
+    /// once.
+    forms: [Form; 2],
+}
+
+/// A native form of a loop.
+#[derive(Debug, Default)]
+struct Form {
+    spent: AtomicU64,
+    /// For each uniform value the first that must have the same bits; set before `outcome`.
+    firsts: OnceLock<Vec<usize>>,
+    outcome: OnceLock<Result<Loaded, Failure>>,
+}
+
+/// A loop's function, ready to be called.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Native<'a> {
+    pub(crate) function: LoopFunction,
+    /// The arrays that it expects, in order.
+    pub(crate) arrays: &'a [ArgId],
+}
+
+impl Twin {
+    /// The twin of a loop that is worth it; `splats` as for [`print::print`].
+    pub(crate) fn new(
+        kernel: &Kernel,
+        loop_: &Loop,
+        splats: &[u32],
+        isa: Isa,
+        toolchain: &Arc<Toolchain>,
+    ) -> Option<Arc<Self>> {
+        Some(Arc::new(Self {
+            work: worth::work_of_row(kernel, loop_, isa)?,
+            toolchain: Arc::clone(toolchain),
+            isa,
+            printed: print::print(kernel, loop_, splats, isa, compile::FUNCTION),
+            forms: Default::default(),
+        }))
+    }
+
+    /// The function for a run of `rows` rows with these uniform values, if it is ready; else counts
+    /// the work and has the loop compiled when that is enough.
+    pub(crate) fn function(
+        self: &Arc<Self>,
+        isa: Isa,
+        rows: u64,
+        splats: &[Splat],
+    ) -> Option<Native<'_>> {
+        let printed = self.printed.as_ref().ok().filter(|_| isa == self.isa)?;
+        let fits = |firsts: &Vec<usize>| has_equals(splats, firsts);
+        let number = usize::from(!self.forms[0].firsts.get().is_none_or(fits));
+        let form = &self.forms[number];
+        if let Some(outcome) = form.outcome.get() {
+            let loaded = outcome.as_ref().ok()?;
+            return Some(Native {
+                function: loaded.function(),
+                arrays: &printed.arrays,
+            });
+        }
+        let work = rows.saturating_mul(self.work) / 4;
+        let before = form.spent.fetch_add(work, Ordering::Relaxed);
+        let patience = self.toolchain.patience;
+        if before < patience && before.saturating_add(work) >= patience {
+            // Only this run sees the patience end, so nobody else sets it.
+            let _ = form.firsts.set(match number {
+                0 => firsts(splats),
+                _ => (0..splats.len()).collect(),
+            });
+            compile::enqueue(Arc::clone(self), number);
+        }
+        None
+    }
+
+    /// How the loop runs at present, in words.
+    pub(crate) fn note(&self) -> String {
+        if let Err(refusal) = &self.printed {
+            return format!("in blocks: {refusal}");
+        }
+        let [special, general] = &self.forms;
+        let is_general = general.spent.load(Ordering::Relaxed) > 0;
+        let form = if is_general { general } else { special };
+        match form.outcome.get() {
+            Some(Ok(_)) => format!("native for {}", self.isa),
+            Some(Err(failure)) => format!("in blocks: {failure}"),
+            None if form.spent.load(Ordering::Relaxed) < self.toolchain.patience => {
+                "in blocks, native when it has run for longer".to_owned()
+            }
+            None => "in blocks while it is being compiled".to_owned(),
+        }
+    }
+
+    /// The C text of a form that has been enqueued.
+    fn text(&self, form: usize) -> String {
+        let mut text = String::new();
+        let firsts = self.forms[form].firsts.get().into_iter().flatten();
+        for (splat, first) in firsts.enumerate() {
+            let _ = writeln!(text, "#define SPLAT{splat} {first}");
+        }
+        text.extend(self.printed.iter().map(|printed| printed.text.as_str()));
+        text
+    }
+}
+
+/// For each chunk of copies the first with the same bits.
+fn firsts(splats: &[Splat]) -> Vec<usize> {
+    let first = |splat: &Splat| splats.iter().position(|other| other[0] == splat[0]);
+    splats.iter().filter_map(first).collect()
+}
+
+/// Whether chunks of copies are equal where `firsts` says so.
+fn has_equals(splats: &[Splat], firsts: &[usize]) -> bool {
+    let mut pairs = splats.iter().zip(firsts);
+    pairs.all(|(splat, &first)| splat[0] == splats[first][0])
+}

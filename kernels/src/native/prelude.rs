@@ -1,0 +1,54 @@
+//! What stands in front of printed loops: C types, the polynomials and constants of the Rust
+//! functions, and `math.c`.
+
+use crate::math::constants::{NUMBERS, POLYNOMIALS};
+use std::fmt::Write as _;
+
+/// The types, in the names that Rust has for them, and how functions and loops are marked: the
+/// rows of a loop are independent, which compilers cannot see.
+const TYPES: &str = r#"
+typedef unsigned char u8;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef int i32;
+typedef long long i64;
+typedef float f32;
+typedef double f64;
+#define FN static inline __attribute__((always_inline))
+#ifdef __clang__
+#define ROWS _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define ROWS _Pragma("GCC ivdep")
+#endif
+"#;
+
+/// The text in front of the loops.
+pub(super) fn prelude() -> String {
+    let mut text = String::from(TYPES);
+    for (name, value) in NUMBERS {
+        let _ = writeln!(text, "#define {name} {value:e}");
+    }
+    for (name, coefficients) in POLYNOMIALS {
+        polynomial(&mut text, name, coefficients);
+    }
+    text.push_str(include_str!("math.c"));
+    text
+}
+
+/// The operations of `arithmetic::polynomial`, one a line.
+fn polynomial(text: &mut String, name: &str, coefficients: &[f64]) {
+    let n = coefficients.len();
+    let _ = writeln!(text, "FN f64 poly_{name}(f64 x) {{");
+    let _ = writeln!(text, "    f64 square = x * x;");
+    for (i, c) in coefficients.iter().enumerate().rev() {
+        let _ = match i + 2 < n {
+            true => writeln!(
+                text,
+                "    f64 p{i} = __builtin_fma(p{}, square, {c:e});",
+                i + 2
+            ),
+            false => writeln!(text, "    f64 p{i} = {c:e};"),
+        };
+    }
+    let _ = writeln!(text, "    return __builtin_fma(p1, x, p0);\n}}");
+}

@@ -1,0 +1,375 @@
+//! From a loop of the IR to C.
+//!
+//! The function takes whole chunks of [`CHUNK`] rows of contiguous arrays, each of which it
+//! computes in an inner loop over its rows, one C variable for each value; the C compiler makes
+//! SIMD code of it. Uniform values and the lanes of reductions are memory of the caller; the macros
+//! `SPLAT0`, `SPLAT1`, ... say where a uniform value lies, the same for those that are equal.
+//! Row `k` of a chunk belongs to lane `k`, so the chunks of a loop that reduces must begin at
+//! multiples of [`CHUNK`] of the global rows.
+//!
+//! What has no vector code in C compilers (integer division, remainders), and what is rare
+//! (complex numbers, row operations, random numbers), is refused with a reason: such a loop stays
+//! with the blocks.
+//!
+//! The fast reduction of the arguments of sine and cosine holds up to a bound. A loop with one of
+//! them first computes all values of a chunk; if an argument is beyond the bound it returns, and
+//! the caller runs that chunk in blocks.
+
+use super::Refusal;
+use crate::blocks::{CHUNK, LANES_BYTES, SPLAT_BYTES};
+use crate::element::DType;
+use crate::ir::{
+    ArgId, BinaryOp, Inst, Kernel, Loop, ReduceOp, UnaryOp, ValueId, uniform_values, value_types,
+};
+use crate::isa::Isa;
+use std::fmt::Write as _;
+
+/// A loop in C.
+#[derive(Debug)]
+pub(super) struct Printed {
+    /// The definition of the function.
+    pub(super) text: String,
+    /// The arrays, in the order in which the function expects them.
+    pub(super) arrays: Vec<ArgId>,
+}
+
+/// Prints a loop of a verified kernel as the function `name`. `splats` are the numbers of the
+/// uniform values that the caller passes, counted among the uniform instructions of the loop.
+pub(super) fn print(
+    kernel: &Kernel,
+    loop_: &Loop,
+    splats: &[u32],
+    isa: Isa,
+    name: &str,
+) -> Result<Printed, Refusal> {
+    let mut printer = Printer {
+        kernel,
+        types: value_types(kernel, &loop_.body),
+        splats,
+        isa,
+        numbers: vec![None; loop_.body.len()],
+        arrays: Vec::new(),
+        uniforms: String::new(),
+        values: String::new(),
+        effects: String::new(),
+        buffers: String::new(),
+        is_guarded: has_angles(&loop_.body),
+        n_reductions: 0,
+    };
+    printer.body(&loop_.body)?;
+    Ok(printer.finish(name))
+}
+
+struct Printer<'a> {
+    kernel: &'a Kernel,
+    types: Vec<Option<DType>>,
+    splats: &'a [u32],
+    isa: Isa,
+    /// For each uniform value its number among them.
+    numbers: Vec<Option<u32>>,
+    arrays: Vec<ArgId>,
+    /// Definitions of uniform values, arrays and lanes.
+    uniforms: String,
+    /// The inner loop that defines values.
+    values: String,
+    /// The inner loop with stores and reductions; only if the loop is guarded.
+    effects: String,
+    /// What passes values from the first inner loop to the second.
+    buffers: String,
+    is_guarded: bool,
+    n_reductions: usize,
+}
+
+/// Whether a body has real sines or cosines.
+fn has_angles(body: &[Inst]) -> bool {
+    let is_angle = |inst: &Inst| matches!(inst, Inst::Unary(UnaryOp::Sin | UnaryOp::Cos, _));
+    body.iter().any(is_angle)
+}
+
+/// For each instruction, whether an effect needs it.
+fn needed(body: &[Inst]) -> Vec<bool> {
+    let mut needed = vec![false; body.len()];
+    for (i, inst) in body.iter().enumerate().rev() {
+        needed[i] |= inst.is_effect();
+        if needed[i] {
+            inst.for_each_operand(|value| needed[value as usize] = true);
+        }
+    }
+    needed
+}
+
+impl Printer<'_> {
+    fn body(&mut self, body: &[Inst]) -> Result<(), Refusal> {
+        let (uniform, needed) = (uniform_values(body), needed(body));
+        let mut n_uniforms = 0;
+        for (i, &inst) in body.iter().enumerate() {
+            if uniform[i] {
+                self.numbers[i] = Some(n_uniforms);
+                n_uniforms += 1;
+            } else if needed[i] {
+                self.varying(i as ValueId, inst, body)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn varying(&mut self, out: ValueId, inst: Inst, body: &[Inst]) -> Result<(), Refusal> {
+        let value = match inst {
+            Inst::Store(arg, a) => return self.store(arg, a),
+            Inst::Reduce(op, _, a) => return self.reduce(op, a),
+            Inst::Load(arg) => self.load(arg, out, body)?,
+            Inst::Index => "(i64)(start + first + at + k)".to_owned(),
+            Inst::Unary(op, a) => self.unary(op, a)?,
+            Inst::Binary(op, a, b) => {
+                let dtype = self.dtype(a);
+                let (a, b) = (self.operand(a)?, self.operand(b)?);
+                binary(op, dtype, &a, &b)?
+            }
+            Inst::Select(condition, a, b) => {
+                let condition = self.operand(condition)?;
+                format!("{condition} ? {} : {}", self.operand(a)?, self.operand(b)?)
+            }
+            Inst::Cast(to, a) => self.cast(to, a)?,
+            Inst::Random { .. } => return Err(Refusal::new("random", None)),
+            Inst::RowSum { .. } => return Err(Refusal::new("row_sum", None)),
+            Inst::RowReduce { .. } => return Err(Refusal::new("row_reduce", None)),
+            Inst::Const(_) | Inst::Param(_) | Inst::LoadScalar(_) | Inst::StoreScalar(..) => {
+                unreachable!("the verifier admits these as uniform instructions only")
+            }
+        };
+        let type_ = self.value_type(self.dtype(out))?;
+        let _ = writeln!(self.values, "            const {type_} v{out} = {value};");
+        Ok(())
+    }
+
+    fn dtype(&self, value: ValueId) -> DType {
+        self.types[value as usize].expect("the verifier admits typed operands")
+    }
+
+    /// The C type of a variable.
+    fn value_type(&self, dtype: DType) -> Result<&'static str, Refusal> {
+        match dtype {
+            DType::Bool => Ok("_Bool"),
+            other => memory_type(other),
+        }
+    }
+
+    /// The name of an operand; a uniform one is defined at its first use.
+    fn operand(&mut self, value: ValueId) -> Result<String, Refusal> {
+        let Some(number) = self.numbers[value as usize] else {
+            return Ok(format!("v{value}"));
+        };
+        let splat = self.splats.iter().position(|&splat| splat == number);
+        let splat = splat.expect("the caller passes what steps read");
+        let name = format!("s{splat}");
+        let dtype = self.dtype(value);
+        let (variable, element) = (self.value_type(dtype)?, memory_type(dtype)?);
+        let line = format!(
+            "    const {variable} {name} = \
+             *(const {element} *)(uniforms + {SPLAT_BYTES} * SPLAT{splat});\n"
+        );
+        if !self.uniforms.contains(&line) {
+            self.uniforms.push_str(&line);
+        }
+        Ok(name)
+    }
+
+    /// The name of an array, defined at its first use.
+    fn array(&mut self, arg: ArgId) -> Result<String, Refusal> {
+        let known = self.arrays.iter().position(|&array| array == arg);
+        let place = known.unwrap_or(self.arrays.len());
+        if known.is_none() {
+            let element = memory_type(self.kernel.args[arg as usize].dtype)?;
+            self.arrays.push(arg);
+            let _ = writeln!(
+                self.uniforms,
+                "    {element} *const a{place} = ({element} *)arrays[{place}] + first;"
+            );
+        }
+        Ok(format!("a{place}"))
+    }
+
+    fn load(&mut self, arg: ArgId, out: ValueId, body: &[Inst]) -> Result<String, Refusal> {
+        let memory = |arg: ArgId| self.kernel.args[arg as usize].memory;
+        let is_stored = body[..out as usize]
+            .iter()
+            .any(|inst| matches!(*inst, Inst::Store(to, _) if memory(to) == memory(arg)));
+        if is_stored {
+            // The stores of a guarded loop come last.
+            return Err(Refusal::new("load of what was stored", None));
+        }
+        let array = self.array(arg)?;
+        Ok(match self.kernel.args[arg as usize].dtype {
+            DType::Bool => format!("{array}[at + k] != 0"),
+            _ => format!("{array}[at + k]"),
+        })
+    }
+
+    fn store(&mut self, arg: ArgId, a: ValueId) -> Result<(), Refusal> {
+        let array = self.array(arg)?;
+        let a = self.effect_operand(a)?;
+        self.effect(&format!("{array}[at + k] = {a};"));
+        Ok(())
+    }
+
+    fn reduce(&mut self, op: ReduceOp, a: ValueId) -> Result<(), Refusal> {
+        let dtype = self.dtype(a);
+        let op = match op {
+            ReduceOp::Sum => BinaryOp::Add,
+            ReduceOp::Prod => BinaryOp::Mul,
+            ReduceOp::Min => BinaryOp::Min,
+            ReduceOp::Max => BinaryOp::Max,
+            ReduceOp::Any => BinaryOp::Or,
+            ReduceOp::All => BinaryOp::And,
+            ReduceOp::ArgMin | ReduceOp::ArgMax => {
+                return Err(Refusal::new(op.name(), Some(dtype)));
+            }
+        };
+        let element = memory_type(dtype)?;
+        let lanes = format!("l{}", self.n_reductions);
+        let _ = writeln!(
+            self.uniforms,
+            "    {element} *const {lanes} = ({element} *)(lanes + {});",
+            self.n_reductions * LANES_BYTES
+        );
+        self.n_reductions += 1;
+        let a = self.effect_operand(a)?;
+        let joined = binary(op, dtype, &format!("{lanes}[k]"), &a)?;
+        self.effect(&format!("{lanes}[k] = {joined};"));
+        Ok(())
+    }
+
+    /// The operand of an effect, which a guarded loop computes one inner loop earlier.
+    fn effect_operand(&mut self, a: ValueId) -> Result<String, Refusal> {
+        let name = self.operand(a)?;
+        if !self.is_guarded || self.numbers[a as usize].is_some() {
+            return Ok(name);
+        }
+        let element = memory_type(self.dtype(a))?;
+        let buffer = format!("b{a}");
+        let line = format!("        {element} {buffer}[{CHUNK}];\n");
+        if !self.buffers.contains(&line) {
+            self.buffers.push_str(&line);
+            let _ = writeln!(self.values, "            {buffer}[k] = {name};");
+        }
+        Ok(format!("{buffer}[k]"))
+    }
+
+    fn effect(&mut self, line: &str) {
+        let lines = match self.is_guarded {
+            true => &mut self.effects,
+            false => &mut self.values,
+        };
+        let _ = writeln!(lines, "            {line}");
+    }
+
+    fn unary(&mut self, op: UnaryOp, a: ValueId) -> Result<String, Refusal> {
+        let dtype = self.dtype(a);
+        let operand = self.operand(a)?;
+        let type_ = memory_type(dtype)?;
+        Ok(match op {
+            UnaryOp::Neg => format!("-{operand}"),
+            UnaryOp::Not => format!("!{operand}"),
+            UnaryOp::Conj | UnaryOp::Re => operand,
+            UnaryOp::Im => "0".to_owned(),
+            UnaryOp::Floor | UnaryOp::Ceil if dtype.is_integer() => operand,
+            UnaryOp::Sin | UnaryOp::Cos => {
+                let _ = writeln!(self.values, "            large |= is_large({operand});");
+                format!("{}_{type_}({operand})", op.name())
+            }
+            UnaryOp::Abs
+            | UnaryOp::Sqrt
+            | UnaryOp::Exp
+            | UnaryOp::Log
+            | UnaryOp::Tanh
+            | UnaryOp::Erf
+            | UnaryOp::Floor
+            | UnaryOp::Ceil
+            | UnaryOp::Sign => format!("{}_{type_}({operand})", op.name()),
+        })
+    }
+
+    fn cast(&mut self, to: DType, a: ValueId) -> Result<String, Refusal> {
+        let from = self.dtype(a);
+        let operand = self.operand(a)?;
+        let is_float = |dtype: DType| dtype.is_real_float();
+        let is_wide = |dtype: DType| matches!(dtype, DType::I64 | DType::U64 | DType::U32);
+        // AVX2 has no conversions between floats and these.
+        let is_missing = self.isa != Isa::Avx512
+            && (is_float(from) && is_wide(to) || is_wide(from) && is_float(to));
+        if is_missing || to.is_complex() {
+            return Err(Refusal::new("cast", Some(to)));
+        }
+        let type_ = self.value_type(to)?;
+        Ok(match to {
+            _ if from == to => operand,
+            DType::Bool => format!("{operand} != 0"),
+            _ if is_float(from) && to.is_integer() => format!("{type_}_of({operand})"),
+            _ => format!("({type_}){operand}"),
+        })
+    }
+
+    fn finish(self, name: &str) -> Printed {
+        let mut text = format!(
+            "u64 {name}(u8 *const *arrays, const u8 *uniforms, u8 *lanes, u64 start, u64 first, \
+             u64 chunks) {{\n"
+        );
+        text.push_str(&self.uniforms);
+        let inner = format!("        ROWS\n        for (u32 k = 0; k < {CHUNK}; k++) {{\n");
+        let _ = writeln!(
+            text,
+            "    for (u64 chunk = 0; chunk < chunks; chunk++) {{\n        \
+             const u64 at = {CHUNK} * chunk;"
+        );
+        if self.is_guarded {
+            text.push_str("        u64 large = 0;\n");
+        }
+        let _ = writeln!(text, "{}{inner}{}        }}", self.buffers, self.values);
+        if self.is_guarded {
+            text.push_str("        if (large) return chunk;\n");
+            let _ = writeln!(text, "{inner}{}        }}", self.effects);
+        }
+        text.push_str("    }\n    return chunks;\n}\n");
+        Printed {
+            text,
+            arrays: self.arrays,
+        }
+    }
+}
+
+/// The C type of an element in memory.
+fn memory_type(dtype: DType) -> Result<&'static str, Refusal> {
+    match dtype {
+        DType::F32 => Ok("f32"),
+        DType::F64 => Ok("f64"),
+        DType::I32 => Ok("i32"),
+        DType::I64 => Ok("i64"),
+        DType::U32 => Ok("u32"),
+        DType::U64 => Ok("u64"),
+        DType::Bool => Ok("u8"),
+        DType::ComplexF32 | DType::ComplexF64 => Err(Refusal::new("arithmetic", Some(dtype))),
+    }
+}
+
+fn binary(op: BinaryOp, dtype: DType, a: &str, b: &str) -> Result<String, Refusal> {
+    let type_ = memory_type(dtype)?;
+    let infix = |symbol: &str| Ok(format!("{a} {symbol} {b}"));
+    match op {
+        BinaryOp::Add => infix("+"),
+        BinaryOp::Sub => infix("-"),
+        BinaryOp::Mul => infix("*"),
+        BinaryOp::Div if dtype.is_real_float() => infix("/"),
+        BinaryOp::Pow if dtype.is_real_float() => Ok(format!("pow_{type_}({a}, {b})")),
+        BinaryOp::Min | BinaryOp::Max => Ok(format!("{}_{type_}({a}, {b})", op.name())),
+        BinaryOp::Eq => infix("=="),
+        BinaryOp::Ne => infix("!="),
+        BinaryOp::Lt => infix("<"),
+        BinaryOp::Le => infix("<="),
+        BinaryOp::Gt => infix(">"),
+        BinaryOp::Ge => infix(">="),
+        BinaryOp::And => infix("&"),
+        BinaryOp::Or => infix("|"),
+        BinaryOp::Xor => infix("^"),
+        BinaryOp::Div | BinaryOp::Rem | BinaryOp::Pow => Err(Refusal::new(op.name(), Some(dtype))),
+    }
+}

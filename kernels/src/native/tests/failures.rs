@@ -1,0 +1,252 @@
+//! Compilers that fail, programs that go on, and many who compile at once.
+
+use super::*;
+use std::time::{Duration, Instant};
+
+/// How the loop of a program runs, once there is an outcome.
+fn settled_note(program: &Program, isa: Isa) -> String {
+    let end = Instant::now() + Duration::from_secs(60);
+    loop {
+        run(program, isa, &[&[0.5; 64]]);
+        let (_, note) = program.native_notes().next().unwrap();
+        if !note.contains("while it is being compiled") {
+            return note;
+        }
+        assert!(Instant::now() < end, "no outcome after a minute");
+        std::thread::yield_now();
+    }
+}
+
+fn program(toolchain: Toolchain, isa: Isa) -> Program {
+    let kernel = long_kernel();
+    Program::compile(&kernel).with_native(&kernel, isa, &Arc::new(toolchain))
+}
+
+/// A compiler that is a line of shell; it runs in the directory of the compilation.
+fn shell(line: &str) -> Vec<Vec<String>> {
+    vec![["sh", "-c", line].map(str::to_owned).to_vec()]
+}
+
+#[test]
+fn a_program_keeps_its_bits_when_it_becomes_native() {
+    let folder = Folder::new("switch");
+    let x: Vec<f64> = (0..1000).map(|i| 0.01 * i as f64 - 4.0).collect();
+    for isa in isas() {
+        let expected = run(&Program::compile(&long_kernel()), isa, &[&x]);
+        let toolchain = Toolchain {
+            patience: 100_000,
+            ..folder.toolchain()
+        };
+        let program = program(toolchain, isa);
+        let note = || program.native_notes().next().unwrap().1;
+        assert_eq!(note(), "in blocks, native when it has run for longer");
+        let mut seen = Vec::new();
+        while seen
+            .last()
+            .is_none_or(|note: &String| note.contains("blocks"))
+        {
+            assert!(run(&program, isa, &[&x]) == expected, "{seen:?}");
+            seen.push(note());
+            seen.dedup();
+            if seen
+                .last()
+                .is_some_and(|note| note.contains("no C compiler"))
+            {
+                println!("skipped: there is no C compiler");
+                return;
+            }
+            assert!(seen.len() < 4, "{seen:?}");
+            std::thread::yield_now();
+        }
+        assert!(run(&program, isa, &[&x]) == expected);
+        assert_eq!(note(), format!("native for {isa}"));
+    }
+}
+
+#[test]
+fn broken_compilers_leave_the_blocks() {
+    let Some(isa) = isas().next() else { return };
+    let folder = Folder::new("broken");
+    let limit = Duration::from_millis(300);
+    for (compilers, expected) in [
+        (
+            vec![vec!["sparsefuse-no-such-compiler".to_owned()]],
+            "no C compiler is found",
+        ),
+        (
+            shell("echo 'x.c:1: error: bad' >&2; exit 1"),
+            "the C compiler failed: x.c:1: error: bad",
+        ),
+        (shell("exit 1"), "the C compiler failed: no message"),
+        (shell("sleep 100"), "the C compiler took longer than 0.3 s"),
+        (shell("true"), "is not usable: No such file"),
+        (shell("echo rubbish > loop.so"), "the library does not load"),
+        (shell(": > loop.so"), "the library does not load"),
+    ] {
+        let toolchain = Toolchain {
+            limit,
+            compilers,
+            ..folder.toolchain()
+        };
+        let started = Instant::now();
+        let note = settled_note(&program(toolchain, isa), isa);
+        assert!(
+            note.starts_with("in blocks: ") && note.contains(expected),
+            "{note}"
+        );
+        assert!(started.elapsed() < Duration::from_secs(30));
+        let left: Vec<_> = fs::read_dir(folder.0.join("cache")).unwrap().collect();
+        assert!(left.is_empty(), "{expected}: {left:?}");
+    }
+}
+
+#[test]
+fn unusable_caches_leave_the_blocks() {
+    let Some(isa) = isas().next() else { return };
+    let folder = Folder::new("unusable");
+    let file = folder.0.join("file");
+    fs::write(&file, "").unwrap();
+    let open = folder.0.join("open");
+    fs::create_dir(&open).unwrap();
+    cache::set_mode(&open, 0o777);
+    for (directory, expected) in [
+        (file.join("cache"), "is not usable"),
+        (open.clone(), "others may write to"),
+        (open.join("cache"), "others may write to"),
+    ] {
+        let toolchain = Toolchain {
+            directory,
+            ..folder.toolchain()
+        };
+        let note = settled_note(&program(toolchain, isa), isa);
+        assert!(
+            note.starts_with("in blocks: ") && note.contains(expected),
+            "{note}"
+        );
+    }
+}
+
+#[test]
+fn constants_that_part_get_a_form_of_their_own() {
+    let Some(isa) = isas().next() else { return };
+    let folder = Folder::new("forms");
+    let mut build = KernelBuilder::new();
+    let [x, y] = [(); 2].map(|()| build.arg(DType::F64, ArgKind::Array));
+    let params = [(); 2].map(|()| build.param(DType::F64));
+    let x = build.load(x);
+    let terms = params.map(|param| {
+        let scaled = build.binary(crate::BinaryOp::Mul, param, x);
+        build.unary(UnaryOp::Erf, scaled)
+    });
+    let sum = build.binary(crate::BinaryOp::Add, terms[0], terms[1]);
+    build.store(y, sum);
+    let kernel = build.finish();
+    let blocks = Program::compile(&kernel);
+    let native = blocks.clone();
+    let native = native.with_native(&kernel, isa, &Arc::new(folder.toolchain()));
+    let x: Vec<f64> = (0..64).map(|i| 0.1 * f64::from(i)).collect();
+    let run = |program: &Program, params: [f64; 2]| {
+        let mut y = vec![0.0; x.len()];
+        let layout = Layout::contiguous(x.len());
+        let operands = [x.as_ptr().cast_mut(), y.as_mut_ptr()].map(|data| Operand::Array {
+            data: data.cast(),
+            layout,
+        });
+        let launch = Launch {
+            domains: &[Extent { start: 0, len: 64 }],
+            operands: &operands,
+            params: &params.map(|param| param.to_value()),
+            tile_len: 16,
+        };
+        let settings = Settings {
+            isa,
+            ..Settings::default()
+        };
+        let workers = Workers::new(1).unwrap();
+        // SAFETY: both arrays have 64 elements.
+        unsafe { program.run(&launch, Part::All, &settings, &workers) };
+        y
+    };
+    let mut notes = Vec::new();
+    for params in [[0.5, 0.5], [0.5, 0.25], [0.25, 0.25]] {
+        let end = Instant::now() + Duration::from_secs(60);
+        loop {
+            assert_eq!(run(&native, params), run(&blocks, params));
+            let (_, note) = native.native_notes().next().unwrap();
+            if !note.contains("while it is being compiled") {
+                notes.push(note);
+                break;
+            }
+            assert!(Instant::now() < end, "no outcome after a minute");
+            std::thread::yield_now();
+        }
+    }
+    if notes[0].contains("no C compiler") {
+        return println!("skipped: there is no C compiler");
+    }
+    assert_eq!(notes, vec![format!("native for {isa}"); 3]);
+}
+
+#[test]
+fn many_compile_the_same_at_once() {
+    let Some(isa) = isas().next() else { return };
+    let folder = Folder::new("many");
+    let toolchain = folder.toolchain();
+    let build = || {
+        let mut natives = Natives::new(isa, toolchain.clone());
+        let program = natives.program(&long_kernel());
+        natives.load().map(|()| run(&program, isa, &[&[0.5; 64]]))
+    };
+    let outcomes: Vec<_> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..6).map(|_| scope.spawn(build)).collect();
+        threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap())
+            .collect()
+    });
+    let expected = run(&Program::compile(&long_kernel()), isa, &[&[0.5; 64]]);
+    for outcome in outcomes {
+        let Some(found) = unless_missing(outcome) else {
+            return;
+        };
+        assert_eq!(found, expected);
+    }
+    let left = fs::read_dir(&toolchain.directory).unwrap().count();
+    assert_eq!(left, 1, "one library and no workplace is left");
+}
+
+/// Runs itself in other processes, which share the directory that it names.
+#[test]
+fn processes_share_the_cache() {
+    const SHARED: &str = "SPARSEFUSE_TEST_SHARED_CACHE";
+    #[expect(clippy::disallowed_methods, reason = "the processes of a test")]
+    let shared = std::env::var(SHARED);
+    let Some(isa) = isas().next() else { return };
+    if let Ok(directory) = shared {
+        let toolchain = Toolchain {
+            directory: directory.into(),
+            ..Folder::new("process").toolchain()
+        };
+        let note = settled_note(&program(toolchain, isa), isa);
+        assert!(
+            note.contains("native") || note.contains("no C compiler"),
+            "{note}"
+        );
+        return;
+    }
+    let folder = Folder::new("processes");
+    let this = std::env::current_exe().unwrap();
+    let name = "native::tests::failures::processes_share_the_cache";
+    let start = || {
+        let mut command = std::process::Command::new(&this);
+        let command = command.args(["--exact", name, "--quiet"]);
+        command
+            .env(SHARED, folder.0.join("cache"))
+            .stdout(std::process::Stdio::null());
+        command.spawn().unwrap()
+    };
+    let children: Vec<_> = (0..4).map(|_| start()).collect();
+    for mut child in children {
+        assert!(child.wait().unwrap().success());
+    }
+}

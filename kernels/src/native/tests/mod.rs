@@ -1,0 +1,158 @@
+//! Native code against the blocks, to the bit, and everything that may go wrong on the way.
+//!
+//! Tests that compile say so and pass where there is no C compiler.
+
+#![expect(unsafe_code, reason = "runs programs on memory of the tests")]
+
+mod bits;
+mod cache;
+mod failures;
+mod text;
+
+use super::load::Loaded;
+use super::{Failure, Toolchain, Twin, compile, print};
+use crate::blocks::{Part, Program, Settings};
+use crate::element::{DType, Element};
+use crate::ir::{ArgKind, Kernel, KernelBuilder, UnaryOp};
+use crate::isa::Isa;
+use crate::launch::{Extent, Launch, Layout, Operand};
+use crate::workers::Workers;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A directory of one test, removed at its end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(test: &str) -> Self {
+        let name = format!("sparsefuse-{test}-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir(&path).unwrap();
+        Self(path)
+    }
+
+    fn toolchain(&self) -> Toolchain {
+        Toolchain {
+            patience: 1,
+            ..Toolchain::new(self.0.join("cache"))
+        }
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// The instruction sets of this machine that native code is made for.
+fn isas() -> impl Iterator<Item = Isa> {
+    let available = Isa::available().into_iter();
+    available.filter(|&isa| isa != Isa::Baseline || cfg!(target_arch = "aarch64"))
+}
+
+/// What was compiled; `None`, and a message, where there is no compiler.
+fn unless_missing<T>(outcome: Result<T, Failure>) -> Option<T> {
+    match outcome {
+        Err(Failure::NoCompiler) => {
+            println!("skipped: there is no C compiler");
+            None
+        }
+        outcome => Some(outcome.unwrap_or_else(|failure| panic!("{failure}"))),
+    }
+}
+
+/// Programs whose printable loops are all native, compiled in one go.
+struct Natives {
+    isa: Isa,
+    twins: Vec<Arc<Twin>>,
+    text: String,
+    toolchain: Arc<Toolchain>,
+}
+
+impl Natives {
+    fn new(isa: Isa, toolchain: Toolchain) -> Self {
+        let equals = (0..100).map(|i| format!("#define SPLAT{i} {i}\n"));
+        Self {
+            isa,
+            twins: Vec::new(),
+            text: equals.collect(),
+            toolchain: Arc::new(toolchain),
+        }
+    }
+
+    /// The program of a kernel, to be run after [`Natives::load`].
+    fn program(&mut self, kernel: &Kernel) -> Program {
+        Program::compile(kernel).with_twins(kernel, |loop_, splats| {
+            let name = format!("loop{}", self.twins.len());
+            let printed = print::print(kernel, loop_, splats, self.isa, &name).ok()?;
+            self.text.push_str(&printed.text);
+            let twin = Arc::new(Twin {
+                toolchain: Arc::clone(&self.toolchain),
+                isa: self.isa,
+                printed: Ok(printed),
+                work: 1,
+                forms: Default::default(),
+            });
+            self.twins.push(Arc::clone(&twin));
+            Some(twin)
+        })
+    }
+
+    /// Compiles all loops of all programs.
+    fn load(&self) -> Result<(), Failure> {
+        let names: Vec<String> = (0..self.twins.len()).map(|i| format!("loop{i}")).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let loaded = compile::library(&self.toolchain, self.isa, &self.text, &names)?;
+        for (twin, loaded) in self.twins.iter().zip(loaded) {
+            twin.forms[0].firsts.set((0..100).collect()).unwrap();
+            twin.forms[0].outcome.set(Ok::<Loaded, _>(loaded)).unwrap();
+        }
+        Ok(())
+    }
+}
+
+/// `y = erf(exp(x))`, which is worth native code.
+fn long_kernel() -> Kernel {
+    let mut build = KernelBuilder::new();
+    let [x, y] = [(); 2].map(|()| build.arg(DType::F64, ArgKind::Array));
+    let value = build.load(x);
+    let value = build.unary(UnaryOp::Exp, value);
+    let value = build.unary(UnaryOp::Erf, value);
+    build.store(y, value);
+    build.finish()
+}
+
+/// The bits of what a kernel of `f64` arrays makes of `inputs` in its last argument.
+fn run(program: &Program, isa: Isa, inputs: &[&[f64]]) -> Vec<u64> {
+    let n = inputs[0].len();
+    let mut out = vec![0.0; n];
+    let layout = Layout::contiguous(n);
+    let inputs = inputs.iter().map(|input| input.as_ptr().cast_mut());
+    let arrays = inputs.chain([out.as_mut_ptr()]);
+    let operands: Vec<Operand> = arrays
+        .map(|data| Operand::Array {
+            data: data.cast(),
+            layout,
+        })
+        .collect();
+    let launch = Launch {
+        domains: &[Extent {
+            start: 0,
+            len: n as u64,
+        }],
+        operands: &operands,
+        params: &[],
+        tile_len: 1024,
+    };
+    let settings = Settings {
+        isa,
+        ..Settings::default()
+    };
+    let workers = Workers::new(1).unwrap();
+    // SAFETY: all arrays have `n` elements, and the instruction set is one of this machine.
+    unsafe { program.run(&launch, Part::All, &settings, &workers) };
+    out.iter().map(|x| x.to_bits()).collect()
+}

@@ -1,0 +1,116 @@
+//! What is printed, and what is worth it.
+
+use super::super::worth;
+use super::*;
+use crate::ir::{BinaryOp, Inst, ReduceOp};
+
+/// The C of the one loop of a kernel.
+fn c(kernel: &Kernel, splats: &[u32]) -> String {
+    let printed = print::print(kernel, &kernel.loops[0], splats, Isa::Avx512, "f");
+    printed.map_or_else(|refusal| refusal.to_string(), |printed| printed.text)
+}
+
+#[test]
+fn prints_values_stores_and_lanes() {
+    let mut build = KernelBuilder::new();
+    let [x, y] = [(); 2].map(|()| build.arg(DType::F64, ArgKind::Array));
+    let norm = build.arg(DType::F64, ArgKind::Reduction);
+    let a = build.param(DType::F64);
+    let x = build.load(x);
+    let scaled = build.binary(BinaryOp::Mul, a, x);
+    build.unary(UnaryOp::Exp, scaled);
+    let root = build.unary(UnaryOp::Sqrt, scaled);
+    build.store(y, root);
+    build.reduce(ReduceOp::Sum, norm, root);
+    let expected = "\
+u64 f(u8 *const *arrays, const u8 *uniforms, u8 *lanes, u64 start, u64 first, u64 chunks) {
+    f64 *const a0 = (f64 *)arrays[0] + first;
+    const f64 s0 = *(const f64 *)(uniforms + 256 * SPLAT0);
+    f64 *const a1 = (f64 *)arrays[1] + first;
+    f64 *const l0 = (f64 *)(lanes + 0);
+    for (u64 chunk = 0; chunk < chunks; chunk++) {
+        const u64 at = 16 * chunk;
+        ROWS
+        for (u32 k = 0; k < 16; k++) {
+            const f64 v1 = a0[at + k];
+            const f64 v2 = s0 * v1;
+            const f64 v4 = sqrt_f64(v2);
+            a1[at + k] = v4;
+            l0[k] = l0[k] + v4;
+        }
+    }
+    return chunks;
+}
+";
+    assert_eq!(c(&build.finish(), &[0]), expected);
+}
+
+#[test]
+fn a_loop_with_angles_leaves_large_ones_to_the_steps() {
+    let mut build = KernelBuilder::new();
+    let [x, y] = [(); 2].map(|()| build.arg(DType::F32, ArgKind::Array));
+    let x = build.load(x);
+    let sine = build.unary(UnaryOp::Sin, x);
+    build.store(y, sine);
+    let expected = "
+        const u64 at = 16 * chunk;
+        u64 large = 0;
+        f32 b1[16];
+        ROWS
+        for (u32 k = 0; k < 16; k++) {
+            const f32 v0 = a0[at + k];
+            large |= is_large(v0);
+            const f32 v1 = sin_f32(v0);
+            b1[k] = v1;
+        }
+        if (large) return chunk;
+        ROWS
+        for (u32 k = 0; k < 16; k++) {
+            a1[at + k] = b1[k];
+        }
+    }
+    return chunks;
+}
+";
+    let text = c(&build.finish(), &[]);
+    assert!(text.ends_with(expected), "{text}");
+}
+
+#[test]
+fn refuses_with_a_reason() {
+    let mut build = KernelBuilder::new();
+    let [x, y] = [(); 2].map(|()| build.arg(DType::I64, ArgKind::Array));
+    let x = build.load(x);
+    let quotient = build.binary(BinaryOp::Div, x, x);
+    build.store(y, quotient);
+    assert_eq!(c(&build.finish(), &[]), "there is no C for `div` of i64");
+}
+
+/// A kernel of `f64` arrays with this body, for `n_arrays` loads; all operations are additions.
+fn additions(n_arrays: usize, n: usize) -> Kernel {
+    let mut build = KernelBuilder::new();
+    let arrays: Vec<_> = (0..=n_arrays)
+        .map(|_| build.arg(DType::F64, ArgKind::Array))
+        .collect();
+    let loads: Vec<_> = arrays[1..].iter().map(|&arg| build.load(arg)).collect();
+    let mut value = loads[0];
+    for i in 0..n {
+        value = build.push(Inst::Binary(BinaryOp::Add, value, loads[i % n_arrays]));
+    }
+    build.store(arrays[0], value);
+    build.finish()
+}
+
+#[test]
+fn arithmetic_decides_what_is_worth_it() {
+    let isa = Isa::Avx512;
+    let work = |kernel: &Kernel| worth::work_of_row(kernel, &kernel.loops[0], isa);
+    assert_eq!(work(&additions(2, 2)), None);
+    assert_eq!(work(&additions(2, 30)), Some(30));
+    assert!(work(&long_kernel()).is_some());
+    if cfg!(target_arch = "x86_64") {
+        let kernel = long_kernel();
+        let work = worth::work_of_row(&kernel, &kernel.loops[0], Isa::Baseline);
+        assert_eq!(work, None);
+    }
+}
