@@ -14,11 +14,10 @@ use std::cell::Cell;
 const CHAIN: f64 = 1.05;
 /// A window of one operation: its store, and the instance that it keeps.
 const WINDOW: f64 = 2.0;
-/// The same, and two for joining the partial results of tiles.
-const READ: f64 = 4.0;
-/// An iteration: 13 stores, the instances of those that the program keeps over a window, and what
-/// the product and the reductions list.
-const CG: f64 = 23.5;
+/// The same for a product that is read.
+const READ: f64 = 2.0;
+/// An iteration: 13 stores, the instances of those that get memory, and what the product lists.
+const CG: f64 = 19.5;
 
 /// The system's allocator, counting the allocations of each thread.
 struct Counting;
