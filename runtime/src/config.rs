@@ -33,6 +33,9 @@ pub struct Config {
     /// thread and on two: 13 and 20 for 2116 rows, 14.1 and 13.5 for 3136, 16.5 and 13.3 for 4096,
     /// 29 and 21 for 9216; where the loops decide differently it is 29 and 46.
     pub parallel_threshold: usize,
+    /// Bytes of its arrays above which a loop of a kernel stores past the caches what it does not
+    /// read. The default, 48 MiB, is more than the last cache of most machines.
+    pub stream_threshold: usize,
     /// Products with the same sparse matrix that read its plain arrays before it is packed, which
     /// takes about the time of three products. 0 packs at once, `usize::MAX` never.
     pub pack_after: usize,
@@ -73,6 +76,7 @@ impl Default for Config {
             cut_threshold: 4096,
             block_len: 0,
             parallel_threshold: 1 << 16,
+            stream_threshold: 48 << 20,
             pack_after: 1,
             isa: Isa::detect(),
             fusion: true,

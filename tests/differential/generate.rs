@@ -636,6 +636,7 @@ pub(crate) fn setup(seed: u64, tile_len: usize) -> Setup {
         block_len: dice.pick(&[0, 1, 2, 7, 64, 1000]),
         parallel_threshold: dice.pick(&[0, 0, 1 << 16]),
         pack_after: 0,
+        stream_threshold: 0,
         isa: dice.pick(&Isa::available()),
         fusion: dice.chance(70),
         window,
@@ -655,5 +656,6 @@ pub(crate) fn setup(seed: u64, tile_len: usize) -> Setup {
     }
     let ranks = dice.pick(&[1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 5, 6, 7, 8]);
     config.pack_after = dice.pick(&[0, 0, 1, usize::MAX]);
+    config.stream_threshold = dice.pick(&[0, usize::MAX]);
     Setup { ranks, config }
 }

@@ -116,6 +116,10 @@ pub(super) struct LoopProgram {
     pub(super) register_bytes: usize,
     /// The longest block whose registers and arrays fit the cache.
     pub(super) longest_block: usize,
+    /// The arrays that are stored and whose memory the loop does not read.
+    pub(super) write_only: Vec<ArgId>,
+    /// The bytes of a row of all arrays.
+    pub(super) array_bytes: usize,
     pub(super) reductions: Vec<(ArgId, Reduction)>,
 }
 
@@ -448,6 +452,7 @@ fn assign(domain: u32, kernel: &Kernel, lowered: Lowered, plan: &Plan) -> LoopPr
         .map(|&arg| kernel.args[arg as usize].dtype.size())
         .sum();
     let row_bytes = (slots.register_bytes + array_bytes).max(1);
+    let write_only = write_only(kernel, &lowered);
     LoopProgram {
         domain,
         uniforms: lowered.uniforms,
@@ -456,8 +461,35 @@ fn assign(domain: u32, kernel: &Kernel, lowered: Lowered, plan: &Plan) -> LoopPr
         register_bytes: slots.register_bytes,
         splats: slots.splats,
         slots: slots.slots,
+        write_only,
+        array_bytes,
         reductions: lowered.reductions,
     }
+}
+
+/// The arrays of which one store is all that the loop does to their memory.
+fn write_only(kernel: &Kernel, lowered: &Lowered) -> Vec<ArgId> {
+    let memory = |arg: ArgId| kernel.args[arg as usize].memory;
+    let mut reached: Vec<u32> = Vec::new();
+    let mut stored = Vec::new();
+    for op in &lowered.ops {
+        match *op {
+            Op::Load(arg, _) => reached.push(memory(arg)),
+            Op::Store(arg, ..) => {
+                reached.push(memory(arg));
+                stored.push(arg);
+            }
+            Op::RowSum(_, args) => reached.extend(args.map(memory)),
+            Op::RowReduce(_, matrix, x) => {
+                reached.push(memory(matrix));
+                reached.extend(x.map(memory));
+            }
+            Op::Map(..) | Op::Index | Op::Reduce(..) | Op::ReduceProduct(..) => {}
+        }
+    }
+    let times = |of: u32| reached.iter().filter(|&&other| other == of).count();
+    stored.retain(|&arg| times(memory(arg)) == 1);
+    stored
 }
 
 impl Op {

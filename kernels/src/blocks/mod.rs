@@ -34,6 +34,7 @@ mod packed;
 mod rows;
 mod run;
 mod steps;
+mod stream;
 mod strided;
 mod table;
 #[cfg(test)]
@@ -63,6 +64,8 @@ pub struct Settings {
     /// Loops with fewer element operations than this (rows times instructions, plus the entries of
     /// sparse matrices; but 16 for each row at least) run on the calling thread.
     pub parallel_threshold: usize,
+    /// Loops whose arrays have more bytes than this store past the caches what they do not read.
+    pub stream_threshold: usize,
 }
 
 impl Default for Settings {
@@ -72,6 +75,7 @@ impl Default for Settings {
             isa: Isa::detect(),
             block_len: 0,
             parallel_threshold: 1 << 16,
+            stream_threshold: stream::LARGE,
         }
     }
 }

@@ -11,6 +11,7 @@ use super::compile::{LoopProgram, SlotId, Step};
 use super::lanes::Lanes;
 use super::loops::CHUNK;
 use super::steps::Address;
+use super::stream;
 use super::strided::simplify;
 use super::uniform::{Splat, misbound, splat, uniform};
 use super::{Part, Settings};
@@ -50,6 +51,7 @@ pub(super) unsafe fn run_loop(
     let mut shared = SHARED.take();
     // SAFETY: the caller's promises.
     unsafe { shared[0].prepare(program, launch) };
+    shared[0].stream(program, launch, settings);
     let mut run = Run::new(program, launch, &shared[0], settings, part);
     if run.has_work() {
         run.native = twin.and_then(|twin| run.native(twin));
@@ -61,6 +63,7 @@ pub(super) unsafe fn run_loop(
                 let rows = &run.rows;
                 // SAFETY: the caller's promises; parts have no row in common.
                 rows.of_part(i, n_parts, |range| unsafe { worker.run(range, |_| ()) });
+                run.fence();
             });
         });
     }
@@ -86,6 +89,7 @@ pub(super) unsafe fn run_ahead(
         // SAFETY: the caller's promises.
         unsafe { shared.prepare(program, launch) };
     }
+    shared[1].stream(programs[1], launch, settings);
     let first = Run::new(programs[0], launch, &shared[0], settings, Part::All);
     let second = Run::new(programs[1], launch, &shared[1], settings, Part::All);
     if second.has_work() {
@@ -137,6 +141,7 @@ pub(super) unsafe fn run_ahead(
                 // SAFETY: as above; before each block, all rows that it reads have been run: by
                 // `advance`, as seams, or by other threads as their seams.
                 unsafe { behind.run(start..end, advance) };
+                second.fence();
             });
         });
     }
@@ -164,6 +169,8 @@ struct Shared {
 pub(super) struct Array {
     pub(super) data: *mut u8,
     pub(super) is_contiguous: bool,
+    /// Whether blocks are stored past the caches.
+    pub(super) is_streamed: bool,
 }
 
 impl Default for Shared {
@@ -196,6 +203,17 @@ impl Shared {
         self.arrays.clear();
         self.arrays.extend(launch.operands.iter().map(Array::new));
     }
+
+    /// Decides which arrays are stored past the caches.
+    fn stream(&mut self, program: &LoopProgram, launch: &Launch<'_>, settings: &Settings) {
+        let rows = launch.domains[program.domain as usize].len as usize;
+        if rows * program.array_bytes > settings.stream_threshold {
+            for &arg in &program.write_only {
+                let array = &mut self.arrays[arg as usize];
+                array.is_streamed = array.is_contiguous;
+            }
+        }
+    }
 }
 
 impl Array {
@@ -213,6 +231,7 @@ impl Array {
         Self {
             data,
             is_contiguous,
+            is_streamed: false,
         }
     }
 }
@@ -404,6 +423,13 @@ impl<'a> Run<'a> {
     /// At least the number of rows of the run.
     pub(super) fn n_rows(&self) -> usize {
         self.rows.count()
+    }
+
+    /// Ends the stores past the caches, before others read what they have written.
+    fn fence(&self) {
+        if self.arrays.iter().any(|array| array.is_streamed) {
+            stream::fence();
+        }
     }
 
     fn has_work(&self) -> bool {

@@ -9,6 +9,7 @@ use super::loops::{CHUNK, Input};
 use super::packed::PackedRows;
 use super::rows::{DenseRows, RowReduction, SparseRows};
 use super::run::{Run, Worker, buffer};
+use super::stream;
 use super::strided::{copy_run, gather, scatter};
 use super::uniform::misbound;
 use crate::ir::ArgId;
@@ -207,7 +208,7 @@ impl Run<'_> {
                 register,
             } => {
                 let array = self.arrays[arg as usize];
-                if in_place && array.is_contiguous {
+                if in_place && array.is_contiguous && !array.is_streamed {
                     Address {
                         data: array.data,
                         row_bytes: size,
@@ -248,7 +249,9 @@ impl Run<'_> {
         let array = &self.arrays[arg as usize];
         // SAFETY: the caller promises the rows of the array; values may lie in the same place.
         unsafe {
-            if array.is_contiguous {
+            if array.is_streamed {
+                stream::copy(values, array.data.add(first * size), n * size);
+            } else if array.is_contiguous {
                 values.copy_to(array.data.add(first * size), n * size);
             } else {
                 scatter(size, values, array.data, &self.layout(arg), first, n);

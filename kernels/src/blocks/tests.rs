@@ -36,6 +36,7 @@ fn check_random(seed: u64, tile_len: usize, block_lens: &[usize], workers: &[Wor
                     isa,
                     block_len,
                     parallel_threshold: 0,
+                    stream_threshold: if seed % 2 == 0 { 0 } else { usize::MAX },
                 };
                 let found = case.with_one_nan(run_program(&case, &program, &settings, workers));
                 assert!(
@@ -230,6 +231,7 @@ fn check(
                 isa,
                 block_len,
                 parallel_threshold: 0,
+                ..Settings::default()
             };
             let found = run(&|launch| {
                 let workers = Workers::new(1).unwrap();

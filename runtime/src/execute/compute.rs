@@ -56,6 +56,7 @@ impl Running<'_, '_> {
             isa,
             block_len,
             parallel_threshold,
+            stream_threshold,
             tile_len,
             ..
         } = *self.context.config;
@@ -63,6 +64,7 @@ impl Running<'_, '_> {
             isa,
             block_len,
             parallel_threshold,
+            stream_threshold,
         };
         let launch = Launch {
             domains: &self.task.extents,

@@ -238,6 +238,7 @@ fn random_kernels_have_the_bits_of_the_reference() {
                     isa,
                     block_len: 0,
                     parallel_threshold: 0,
+                    stream_threshold: 0,
                 };
                 let workers = Workers::new(threads).unwrap();
                 let found = case.with_one_nan(case.run_whole(|_, launch| {
