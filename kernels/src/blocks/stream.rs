@@ -53,7 +53,7 @@ mod tests {
         let from: Vec<u8> = (0..200).collect();
         for start in 0..20 {
             for n in [0, 1, 15, 16, 32, 100, 160] {
-                let mut to = vec![0; 200];
+                let mut to = [0; 200];
                 // SAFETY: both vectors have these bytes.
                 unsafe { copy(from.as_ptr(), to[start..].as_mut_ptr(), n) };
                 fence();
