@@ -272,14 +272,12 @@ impl Lowered {
         let [a, b] = factors.map(of);
         let dtype = dtype(product);
         let (way, other) = match inst {
-            Inst::Binary(BinaryOp::Add, other, last) if last == product => {
-                (Product::PlusOther, other)
-            }
-            Inst::Binary(BinaryOp::Add, _, other) => (Product::PlusOther, other),
+            Inst::Binary(BinaryOp::Add, other, last) if last == product => (Product::Plus, other),
+            Inst::Binary(BinaryOp::Add, _, other) => (Product::Plus, other),
             Inst::Binary(BinaryOp::Sub, other, last) if last == product => {
-                (Product::FromOther, other)
+                (Product::Subtracted, other)
             }
-            Inst::Binary(BinaryOp::Sub, _, other) => (Product::MinusOther, other),
+            Inst::Binary(BinaryOp::Sub, _, other) => (Product::Minus, other),
             Inst::Reduce(op, arg, _) => {
                 self.reductions.push((arg, Reduction::new(op, dtype)));
                 let reduction = self.reductions.len() - 1;

@@ -195,19 +195,19 @@ pub(super) fn binary(binary: BinaryOp, dtype: DType) -> Entry {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Product {
     /// `a * b + c`.
-    PlusOther,
+    Plus,
     /// `a * b - c`.
-    MinusOther,
+    Minus,
     /// `c - a * b`.
-    FromOther,
+    Subtracted,
 }
 
 /// The loop of a multiplication with an addition or subtraction.
 pub(super) fn product(product: Product, dtype: DType) -> Entry {
     match product {
-        Product::PlusOther => floats!("product plus", dtype, MulAdd),
-        Product::MinusOther => floats!("product minus", dtype, MulSub),
-        Product::FromOther => floats!("minus product", dtype, SubMul),
+        Product::Plus => floats!("product plus", dtype, MulAdd),
+        Product::Minus => floats!("product minus", dtype, MulSub),
+        Product::Subtracted => floats!("minus product", dtype, SubMul),
     }
 }
 
