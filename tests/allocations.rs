@@ -69,7 +69,7 @@ fn runtime() -> Runtime {
         threads: 1,
         ..Config::default()
     };
-    Runtime::new(config).unwrap()
+    Runtime::new(config).expect("one thread starts")
 }
 
 /// The allocations of one more round of `run(rounds)`.
