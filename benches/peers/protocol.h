@@ -70,7 +70,12 @@ static inline void *allocate(size_t bytes) {
 
 /* Element i of the input: in [0, 1), the same bits in every language. */
 static double input(uint64_t i) {
-  return (double)((i * 2654435761ull) & 0xffffffffull) / 4294967296.0;
+  const uint64_t mask = 0xffffffff;
+  uint64_t hash = (i * 2654435761u) & mask;
+  hash ^= hash >> 15;
+  hash = (hash * 2246822519u) & mask;
+  hash ^= hash >> 13;
+  return (double)hash / 4294967296.0;
 }
 
 static double now(void) {

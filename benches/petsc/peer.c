@@ -16,7 +16,7 @@
 static sem_t *gate(int rank) {
   int id = (int)getpid();
   char name[64];
-  MPI_Bcast(&id, 1, MPI_INT, 0, PETSC_COMM_WORLD);
+  (void)MPI_Bcast(&id, 1, MPI_INT, 0, PETSC_COMM_WORLD);
   snprintf(name, sizeof name, "/sparsefuse-peers-%d", id);
   sem_t *semaphore = sem_open(name, O_CREAT, 0600, 0);
   if (semaphore == SEM_FAILED) fail("no semaphore");
@@ -34,25 +34,58 @@ static int agree_on_batch(sem_t *semaphore, int rank, int ranks) {
   } else {
     sem_wait(semaphore);
   }
-  MPI_Bcast(&repetitions, 1, MPI_INT, 0, PETSC_COMM_WORLD);
+  (void)MPI_Bcast(&repetitions, 1, MPI_INT, 0, PETSC_COMM_WORLD);
   return repetitions;
 }
 
-static Mat assemble(const csr_t *a, const char *variant) {
+static Mat empty_matrix(const csr_t *a, MatType type, PetscInt *first, PetscInt *end) {
   Mat matrix;
+  PetscInt n = (PetscInt)a->n_rows, rows = PETSC_DECIDE;
+  CHECK(PetscSplitOwnership(PETSC_COMM_WORLD, &rows, &n));
   CHECK(MatCreate(PETSC_COMM_WORLD, &matrix));
-  CHECK(MatSetSizes(matrix, PETSC_DECIDE, PETSC_DECIDE, (PetscInt)a->n_rows, (PetscInt)a->n_cols));
-  CHECK(MatSetType(matrix, MATAIJ));
-  CHECK(MatSetUp(matrix));
+  CHECK(MatSetSizes(matrix, rows, rows, n, n));
+  CHECK(MatSetType(matrix, type));
+  MPI_Scan(&rows, end, 1, MPIU_INT, MPI_SUM, PETSC_COMM_WORLD);
+  *first = *end - rows;
+  return matrix;
+}
+
+static Mat aij(const csr_t *a) {
   PetscInt first, end;
-  CHECK(MatGetOwnershipRange(matrix, &first, &end));
+  Mat matrix = empty_matrix(a, MATAIJ, &first, &end);
   PetscInt rows = end - first, base = (PetscInt)a->pos[first];
   PetscInt *pos = malloc(sizeof(PetscInt) * (size_t)(rows + 1));
   for (PetscInt i = 0; i <= rows; i++) pos[i] = (PetscInt)a->pos[first + i] - base;
   CHECK(MatSeqAIJSetPreallocationCSR(matrix, pos, a->crd + base, a->vals + base));
   CHECK(MatMPIAIJSetPreallocationCSR(matrix, pos, a->crd + base, a->vals + base));
   free(pos);
-  if (strcmp(variant, "sell") == 0) CHECK(MatConvert(matrix, MATSELL, MAT_INPLACE_MATRIX, &matrix));
+  return matrix;
+}
+
+/* Row by row: MatConvert from AIJ to SELL gives an empty matrix on several ranks (3.18). */
+static Mat sell(const csr_t *a) {
+  PetscInt first, end;
+  Mat matrix = empty_matrix(a, MATSELL, &first, &end);
+  PetscInt rows = end - first;
+  PetscInt *diagonal = calloc((size_t)rows + 1, sizeof(PetscInt));
+  PetscInt *others = calloc((size_t)rows + 1, sizeof(PetscInt));
+  for (PetscInt i = first; i < end; i++) {
+    for (uint64_t k = a->pos[i]; k < a->pos[i + 1]; k++) {
+      int is_mine = a->crd[k] >= first && a->crd[k] < end;
+      *(is_mine ? &diagonal[i - first] : &others[i - first]) += 1;
+    }
+  }
+  CHECK(MatSeqSELLSetPreallocation(matrix, 0, diagonal));
+  CHECK(MatMPISELLSetPreallocation(matrix, 0, diagonal, 0, others));
+  for (PetscInt i = first; i < end; i++) {
+    PetscInt entries = (PetscInt)(a->pos[i + 1] - a->pos[i]);
+    const PetscInt *columns = a->crd + a->pos[i];
+    CHECK(MatSetValues(matrix, 1, &i, entries, columns, a->vals + a->pos[i], INSERT_VALUES));
+  }
+  CHECK(MatAssemblyBegin(matrix, MAT_FINAL_ASSEMBLY));
+  CHECK(MatAssemblyEnd(matrix, MAT_FINAL_ASSEMBLY));
+  free(diagonal);
+  free(others);
   return matrix;
 }
 
@@ -103,7 +136,7 @@ int main(int argc, char **argv) {
     printf("version %s\n", version);
   }
   csr_t a = map_matrix(args.matrix);
-  Mat matrix = assemble(&a, args.variant);
+  Mat matrix = strcmp(args.variant, "sell") == 0 ? sell(&a) : aij(&a);
   Vec x, y;
   PetscInt first, end;
   double *elements;

@@ -47,7 +47,12 @@ Sources of matrices:
   poisson2d:N            five-point Laplacian on an N by N grid
   poisson3d:N            seven-point Laplacian on an N by N by N grid
   banded:N,DIAGONALS     N rows, an odd number of full diagonals, diagonally dominant
-  random:N,PER_ROW,SEED  N rows, PER_ROW entries a row at random places, unsymmetric, dominant"
+  diffusion2d:N, diffusion3d:N, banded_varying:N,DIAGONALS
+                         the same structures with coefficients that vary, positive definite
+  random:N,PER_ROW,SEED  N rows, PER_ROW entries a row at random places, unsymmetric, dominant
+  rmat:SCALE[,PER_ROW[,SEED]]
+                         graph with a power law: 2^SCALE nodes, PER_ROW (16) edges for each, summed
+                         where they meet"
     };
 }
 

@@ -8,6 +8,7 @@ mod test;
 
 mod bench;
 mod estimates;
+mod peers;
 
 mod differential;
 mod fuzz;
@@ -48,7 +49,10 @@ enum Command {
     ///
     /// The figures are those of criterion, which keeps them under
     /// `target/criterion`: the median time of an iteration and the median distance from it.
+    #[command(args_conflicts_with_subcommands = true)]
     Bench {
+        #[command(subcommand)]
+        peers: Option<Bench>,
         /// The bench to run; all of them without it
         name: Option<String>,
     },
@@ -66,10 +70,36 @@ enum Command {
     },
 }
 
+#[derive(Debug, Subcommand)]
+enum Bench {
+    /// Run sparsefuse beside PETSc, MKL, Eigen, SciPy, NumPy and others, and write a report
+    ///
+    /// Products, Krylov solves and elementwise programs on one core and on all. Every competitor is
+    /// a process that sets up once; results are compared before anything is timed; then all do a
+    /// batch of the work in turn, round after round, so that the phases of the machine hit them
+    /// alike. The bandwidth of the machine is measured beside each table.
+    ///
+    /// The report goes to `benches/results/peers.md` with plots beside it, everything else to
+    /// `target/peers`: a Python environment with NumPy, SciPy, numexpr, numba, JAX and MKL
+    /// (2 GB, the first time), matrices (4 GB), programs, and what competitors say on standard
+    /// error. PETSc and Eigen are Debian packages, which are installed only by root. Who cannot be
+    /// had is named as missing, with what to do about it.
+    ///
+    /// Examples:
+    ///   cargo xtask bench peers --quick --only poisson2d:128
+    ///   cargo xtask bench peers --only spmv --only black-scholes --rounds 9
+    #[command(verbatim_doc_comment)]
+    Peers(peers::Arguments),
+}
+
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Test { quick } => test::run(quick),
-        Command::Bench { name } => bench::run(name.as_deref()),
+        Command::Bench {
+            peers: Some(Bench::Peers(arguments)),
+            ..
+        } => peers::run(&arguments),
+        Command::Bench { peers: None, name } => bench::run(name.as_deref()),
         Command::Fuzz { seconds } => fuzz::run(seconds),
         Command::Differential { seconds } => differential::run(seconds),
     };

@@ -96,11 +96,16 @@ impl Running {
         }
     }
 
-    /// The last line of its standard error.
+    /// The last line of its standard error that says what went wrong.
     fn last_words(&self) -> String {
         let text = std::fs::read_to_string(&self.log).unwrap_or_default();
-        let last = text.lines().rev().find(|line| !line.trim().is_empty());
-        last.unwrap_or("it ended without a word").trim().to_owned()
+        // The message of a panic is before its backtrace.
+        let mut lines = text.lines();
+        let panicked = lines.find(|line| line.contains("panicked at"));
+        let message = panicked.and_then(|_| lines.next());
+        let last = || text.lines().rev().find(|line| !line.trim().is_empty());
+        let words = message.or_else(last).unwrap_or("it ended without a word");
+        words.trim().to_owned()
     }
 }
 

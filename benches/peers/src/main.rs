@@ -93,7 +93,8 @@ fn drive(arguments: &Arguments) -> Result<(), String> {
     for work in chosen {
         for &threads in &cores {
             let name = work.name();
-            let say = |what: &str| bar.set_message(format!("{name}, {threads} thr.: {what}"));
+            let say =
+                |what: &str| bar.set_message(format!("{name}, {}: {what}", report::cores(threads)));
             let group = rounds::run(&tools, work, threads, effort, &say)?;
             bar.suspend(|| announce(&group));
             groups.push(group);
@@ -152,8 +153,8 @@ fn announce(group: &Group) {
         .iter()
         .map(|timed| format!("{} {}", timed.name, report::time(timed.median())));
     let figures: Vec<String> = figures.collect();
-    let (name, threads) = (group.work.name(), group.threads);
-    eprintln!("{name}, {threads} thr.: {}", figures.join(", "));
+    let cores = report::cores(group.threads);
+    eprintln!("{}, {cores}: {}", group.work.name(), figures.join(", "));
     for (competitor, reason) in &group.left_out {
         eprintln!("  {competitor}: {reason}");
     }

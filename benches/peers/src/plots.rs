@@ -1,6 +1,7 @@
 //! The plots beside the report: time against size, and share of the bandwidth.
 
 use crate::competitors::{self, OURS};
+use crate::report;
 use crate::rounds::{Group, Timed};
 use crate::work::Kind;
 use plotters::coord::Shift;
@@ -11,8 +12,8 @@ use std::path::Path;
 type Canvas<'a> = DrawingArea<BitMapBackend<'a>, Shift>;
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
-/// Colours that are told apart by most eyes (Okabe and Ito), and two more.
-const COLOURS: [RGBColor; 9] = [
+/// Colours that are told apart by most eyes (Okabe and Ito), and five more.
+const COLOURS: [RGBColor; 11] = [
     RGBColor(213, 94, 0),
     RGBColor(0, 114, 178),
     RGBColor(0, 158, 115),
@@ -22,6 +23,8 @@ const COLOURS: [RGBColor; 9] = [
     RGBColor(110, 110, 110),
     RGBColor(160, 140, 60),
     RGBColor(90, 60, 150),
+    RGBColor(0, 0, 0),
+    RGBColor(150, 30, 60),
 ];
 
 /// Draws every plot that the groups have figures for; gives the names of the files.
@@ -59,20 +62,15 @@ fn of_family<'a>(groups: &'a [Group], kind: Kind, family: &str) -> Vec<&'a Group
     groups.iter().filter(is_asked).collect()
 }
 
-/// Rows of the matrix on an n by n grid.
-fn rows(group: &Group) -> f64 {
-    let n = group
-        .work
-        .on
-        .split(':')
-        .nth(1)
-        .and_then(|n| n.parse::<f64>().ok());
-    n.map_or(f64::NAN, |n| n * n)
+/// The side of the grid.
+fn side(group: &Group) -> f64 {
+    let n = group.work.on.split(':').nth(1);
+    n.and_then(|n| n.parse().ok()).unwrap_or(f64::NAN)
 }
 
 /// Nanoseconds for each row, so that sizes are compared at a glance.
 fn per_row(group: &Group, timed: &Timed) -> f64 {
-    timed.median() * 1e9 / rows(group)
+    timed.median() * 1e9 / side(group).powi(2)
 }
 
 /// One panel for each number of cores.
@@ -88,12 +86,7 @@ fn time_against_size(path: &Path, kind: Kind, family: &str, groups: &[&Group]) -
             .copied()
             .filter(|group| group.threads == threads)
             .collect();
-        let of_cores = if threads == 1 {
-            "1 core".to_owned()
-        } else {
-            format!("{threads} cores")
-        };
-        let caption = format!("{} on {family}, {of_cores}", kind.word());
+        let caption = format!("{} on {family}, {}", kind.word(), report::cores(threads));
         curves(panel, &caption, &mine)?;
     }
     canvas.present()?;
@@ -107,11 +100,13 @@ fn curves(panel: &Canvas<'_>, caption: &str, groups: &[&Group]) -> Outcome {
             .flat_map(|group| group.timed.iter().map(|one| per_row(group, one)));
         timed.filter(|time| time.is_finite())
     };
-    let sizes = || groups.iter().map(|group| rows(group));
+    // The axis has the logarithm of the side, so that its marks are sizes that were measured.
+    let sizes = || groups.iter().map(|group| side(group).log2());
     let lowest = times().fold(f64::INFINITY, f64::min) / 1.4;
     let highest = times().fold(0.0, f64::max) * 1.4;
-    let smallest = sizes().fold(f64::INFINITY, f64::min) / 1.3;
-    let largest = sizes().fold(0.0, f64::max) * 1.3;
+    let smallest = sizes().fold(f64::INFINITY, f64::min) - 0.3;
+    // With room for the names.
+    let largest = sizes().fold(0.0, f64::max) + 1.9;
     let mut chart = ChartBuilder::on(panel)
         .caption(caption, ("sans-serif", 24))
         .margin(16)
@@ -123,9 +118,16 @@ fn curves(panel: &Canvas<'_>, caption: &str, groups: &[&Group]) -> Outcome {
         )?;
     chart
         .configure_mesh()
-        .x_desc("rows")
+        .x_desc("grid")
         .y_desc("ns per row and iteration")
-        .x_label_formatter(&|rows| power(*rows))
+        .x_labels(8)
+        .x_label_formatter(&|side| {
+            if side.fract() == 0.0 {
+                format!("{}²", side.exp2())
+            } else {
+                String::new()
+            }
+        })
         .y_label_formatter(&|time| {
             format!("{time:.3}")
                 .trim_end_matches('0')
@@ -136,15 +138,21 @@ fn curves(panel: &Canvas<'_>, caption: &str, groups: &[&Group]) -> Outcome {
         .axis_desc_style(("sans-serif", 17))
         .light_line_style(WHITE)
         .draw()?;
-    let present = competitors::ALL.iter().filter(|competitor| {
-        groups
+    for (competitor, colour) in competitors::ALL.iter().zip(COLOURS.iter().cycle()) {
+        if !groups
             .iter()
             .any(|group| group.find(competitor.name).is_some())
-    });
-    for (competitor, colour) in present.zip(COLOURS.iter().cycle()) {
+        {
+            continue;
+        }
         let points: Vec<(f64, f64)> = groups
             .iter()
-            .flat_map(|group| Some((rows(group), per_row(group, group.find(competitor.name)?))))
+            .flat_map(|group| {
+                Some((
+                    side(group).log2(),
+                    per_row(group, group.find(competitor.name)?),
+                ))
+            })
             .collect();
         let width = if competitor.is_ours() { 4 } else { 2 };
         let style = colour.stroke_width(width);
@@ -165,10 +173,6 @@ fn curves(panel: &Canvas<'_>, caption: &str, groups: &[&Group]) -> Outcome {
         .label_font(("sans-serif", 15))
         .draw()?;
     Ok(())
-}
-
-fn power(number: f64) -> String {
-    format!("1e{:.0}", number.log10())
 }
 
 /// Bars: what sparsefuse and its fastest rival make of the bandwidth.
@@ -209,7 +213,7 @@ fn shares(path: &Path, groups: &[Group]) -> Outcome {
     }
     for (k, (group, ours)) in shown.into_iter().enumerate() {
         let y = TOP + HEIGHT * k as i32;
-        let name = format!("{}, {} thr.", group.work.name(), group.threads);
+        let name = format!("{}, {}", group.work.name(), report::cores(group.threads));
         canvas.draw(&Text::new(name, (20, y + 7), font(16)))?;
         let rival = group.fastest(|timed| timed.name != OURS);
         let bars = [(Some(ours), COLOURS[0], 0), (rival, COLOURS[1], 15)];

@@ -152,17 +152,13 @@ fn summary(text: &mut String, groups: &[Group]) {
 }
 
 fn table(text: &mut String, group: &Group) {
-    let cores = if group.threads == 1 {
-        "1 core".to_owned()
-    } else {
-        format!("{} cores", group.threads)
-    };
     let _ = write!(
         text,
-        "### {}, {cores}\n\nTriad {:.1} GB/s before, {:.1} after; results differ by at most {:.0e}.\n\n\
+        "### {}, {}\n\nTriad {:.1} GB/s before, {:.1} after; results differ by at most {:.0e}.\n\n\
          | | one {} | fastest | slowest | against the fastest peer | GB/s counted | share of the triad |\n\
          |---|--:|--:|--:|--:|--:|--:|\n",
         group.work.name(),
+        cores(group.threads),
         group.triad[0] / 1e9,
         group.triad[1] / 1e9,
         group.distance,
@@ -195,6 +191,14 @@ fn table(text: &mut String, group: &Group) {
         let _ = write!(text, "\n{name} is not in the table: {reason}.\n");
     }
     text.push('\n');
+}
+
+/// "1 core", "2 cores".
+pub(crate) fn cores(threads: usize) -> String {
+    match threads {
+        1 => "1 core".to_owned(),
+        _ => format!("{threads} cores"),
+    }
 }
 
 /// A time with three digits and its unit.

@@ -36,7 +36,11 @@ fn check_random(seed: u64, tile_len: usize, block_lens: &[usize], workers: &[Wor
                     isa,
                     block_len,
                     parallel_threshold: 0,
-                    stream_threshold: if seed.is_multiple_of(2) { 0 } else { usize::MAX },
+                    stream_threshold: if seed.is_multiple_of(2) {
+                        0
+                    } else {
+                        usize::MAX
+                    },
                 };
                 let found = case.with_one_nan(run_program(&case, &program, &settings, workers));
                 assert!(

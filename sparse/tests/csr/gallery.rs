@@ -126,6 +126,69 @@ fn random_matrices_depend_on_their_arguments_alone() {
     assert_eq!(one, ndarray::array![[1.0]]);
 }
 
+/// A matrix that is symmetric to the bit, positive on its diagonal and dominated by it, with
+/// entries where the other has them, and as good as no value twice.
+#[track_caller]
+fn check_varying(
+    make: impl Fn() -> Result<Csr<f64>, Error> + Sync,
+    like: impl Fn() -> Result<Csr<f64>, Error> + Sync,
+) {
+    let found = everywhere(|| make()?.to_ndarray());
+    let pattern = everywhere(|| like()?.to_ndarray());
+    assert_eq!(found, found.t());
+    let mut values = Vec::new();
+    for ((i, j), &value) in found.indexed_iter() {
+        assert_eq!(value == 0.0, pattern[[i, j]] == 0.0, "({i}, {j})");
+        assert_eq!(value > 0.0, i == j, "({i}, {j})");
+        if value != 0.0 && i <= j {
+            values.push(value.to_bits());
+        }
+    }
+    for row in found.rows() {
+        assert!(row.sum() > -1e-12, "dominated by its diagonal");
+    }
+    let all = values.len();
+    values.sort_unstable();
+    values.dedup();
+    assert_eq!(values.len(), all, "no value repeats");
+}
+
+#[test]
+fn varying_coefficients_keep_the_structure() {
+    for n in [1, 2, 5] {
+        check_varying(|| gallery::diffusion2d(n), || gallery::poisson2d(n));
+        check_varying(|| gallery::diffusion3d(n), || gallery::poisson3d(n));
+    }
+    for (n, diagonals) in [(1, 1), (3, 7), (30, 5)] {
+        check_varying(
+            || gallery::banded_varying(n, diagonals),
+            || gallery::banded(n, diagonals),
+        );
+    }
+    let error = gallery::banded_varying::<f64>(4, 2).unwrap_err();
+    assert!(error.to_string().contains("an odd number of diagonals"));
+}
+
+#[test]
+fn power_law_graphs_sum_their_edges() {
+    let (scale, per_row) = (6, 8);
+    let (first, second) = everywhere(|| {
+        let first = gallery::rmat::<f64>(scale, per_row, 1)?;
+        let second = gallery::rmat::<f64>(scale, per_row, 2)?;
+        Ok((rows(&first)?, rows(&second)?))
+    });
+    assert_ne!(first, second);
+    let (pos, crd, vals) = first;
+    let edges = per_row << scale;
+    assert!(crd.len() < edges, "some edges meet");
+    let sum: f64 = vals.iter().map(|value| value.get::<f64>().unwrap()).sum();
+    assert!((sum / edges as f64 - 0.5).abs() < 0.05, "mean weight");
+    let longest = pos.windows(2).map(|row| row[1] - row[0]).max();
+    assert!(longest > Some(4 * per_row as u64), "rows are uneven");
+    let error = gallery::rmat::<f64>(40, 1, 1).unwrap_err();
+    assert!(error.to_string().contains("a scale of at most 31"));
+}
+
 #[test]
 fn sizes_beyond_the_indices_are_refused() {
     let messages = [
@@ -133,6 +196,9 @@ fn sizes_beyond_the_indices_are_refused() {
         gallery::poisson2d::<f64>(1 << 17),
         gallery::poisson3d::<f64>(usize::MAX),
         gallery::banded::<f64>(1 << 33, 3),
+        gallery::banded_varying::<f64>(1 << 33, 3),
+        gallery::diffusion2d::<f64>(1 << 17),
+        gallery::diffusion3d::<f64>(usize::MAX),
         gallery::random::<f64>(1 << 33, 3, 0),
     ]
     .map(|made| made.unwrap_err().to_string());

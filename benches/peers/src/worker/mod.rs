@@ -89,11 +89,15 @@ pub(crate) fn run(words: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// Element `i` of the input, in [0, 1): the same bits in every language.
+/// Element `i` of the input, in [0, 1): a hash, with the same bits in every language.
 fn input(i: usize, stream: usize) -> f64 {
-    const MULTIPLIERS: [u64; 3] = [2_654_435_761, 2_246_822_519, 3_266_489_917];
-    let bits = (i as u64).wrapping_mul(MULTIPLIERS[stream]) & 0xffff_ffff;
-    bits as f64 / 4_294_967_296.0
+    const MASK: u64 = 0xffff_ffff;
+    const MULTIPLIERS: [u64; 3] = [2_654_435_761, 3_266_489_917, 668_265_263];
+    let mut hash = (i as u64).wrapping_mul(MULTIPLIERS[stream]) & MASK;
+    hash ^= hash >> 15;
+    hash = hash.wrapping_mul(2_246_822_519) & MASK;
+    hash ^= hash >> 13;
+    hash as f64 / 4_294_967_296.0
 }
 
 fn inputs(n: usize, stream: usize) -> Vec<f64> {

@@ -23,7 +23,9 @@ type Once = Box<dyn FnMut() -> Result<Results, Error>>;
 pub(super) fn prepare(order: &Order) -> Result<Prepared, String> {
     let bytes = counted_bytes(order)?;
     let (runtime, mut once) = set_up(order, false)?;
-    let results = once().map_err(|error| error.to_string())?;
+    let results = runtime
+        .enter(&mut once)
+        .map_err(|error| error.to_string())?;
     let mut check = Vec::new();
     for vector in &results.vectors {
         let elements = vector.to_vec().map_err(|error| error.to_string())?;
@@ -35,11 +37,13 @@ pub(super) fn prepare(order: &Order) -> Result<Prepared, String> {
         bytes: Some(bytes),
         check,
         batch: Box::new(move |repetitions| {
-            for _ in 0..repetitions {
-                let results = once();
-                runtime.flush();
-                assert!(results.is_ok(), "what succeeded once succeeds again");
-            }
+            runtime.enter(|| {
+                for _ in 0..repetitions {
+                    let results = once();
+                    runtime.flush();
+                    assert!(results.is_ok(), "what succeeded once succeeds again");
+                }
+            });
         }),
     })
 }
@@ -51,8 +55,9 @@ fn counted_bytes(order: &Order) -> Result<u64, String> {
     for _ in 0..3 {
         runtime.flush();
         runtime.reset_profile();
-        once().map_err(|error| error.to_string())?;
+        let results = runtime.enter(&mut once);
         runtime.flush();
+        results.map_err(|error| error.to_string())?;
     }
     let profile = runtime.profile();
     let kernels = profile.iter().flat_map(|profile| profile.kernels());

@@ -1,0 +1,55 @@
+//! `cargo xtask bench peers`: the package `benches/peers`, which is no member of the workspace.
+
+use crate::cargo::{cargo, show};
+use std::process::ExitCode;
+
+/// What is passed on to the driver.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// Only work whose name contains this, as `spmv` or `cg poisson2d:512`; may be repeated
+    #[arg(long, value_name = "PATTERN")]
+    only: Vec<String>,
+    /// Rounds of each piece of work [default: 5, quick: 3]
+    #[arg(long, value_name = "N")]
+    rounds: Option<usize>,
+    /// Fewer and shorter rounds, to see that everything works
+    #[arg(long)]
+    quick: bool,
+    /// Install neither Debian nor Python packages
+    #[arg(long)]
+    no_install: bool,
+}
+
+/// Builds the driver and runs it.
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, String> {
+    let manifest = "benches/peers/Cargo.toml";
+    let words = [
+        "run",
+        "--release",
+        "--locked",
+        "--manifest-path",
+        manifest,
+        "--",
+    ];
+    let mut command = cargo(words);
+    command.args([
+        "--results",
+        "benches/results/peers.md",
+        "--folder",
+        "target/peers",
+    ]);
+    for pattern in &arguments.only {
+        command.args(["--only", pattern]);
+    }
+    if let Some(rounds) = arguments.rounds {
+        command.args(["--rounds", &rounds.to_string()]);
+    }
+    if arguments.quick {
+        command.arg("--quick");
+    }
+    if arguments.no_install {
+        command.arg("--no-install");
+    }
+    show(command)?;
+    Ok(ExitCode::SUCCESS)
+}
