@@ -7,7 +7,7 @@
 use crate::operand::Origin;
 use sparsefuse_kernels::{
     ArgKind, BinaryOp, DType, Element, Inst, Kernel, KernelBuilder, RandomKind, ReduceOp, UnaryOp,
-    ValueId,
+    Value, ValueId,
 };
 use sparsefuse_runtime::Body;
 use std::sync::{Arc, OnceLock};
@@ -21,6 +21,8 @@ pub(crate) enum Operation {
     Cast(DType, Origin),
     /// An operation on two values.
     Binary(BinaryOp, Origin, Origin),
+    /// The quotient of two scalars, or 0 where the divisor is 0.
+    Ratio,
     /// A choice by a condition between two values.
     Select(Origin, Origin, Origin),
     /// Writes one value to every element of an array, or to a single element.
@@ -83,7 +85,8 @@ const MAT_VEC: usize = ROW_REDUCE + ReduceOp::ALL.len();
 const ARANGE: usize = MAT_VEC + 1;
 const EYE: usize = ARANGE + 1;
 const RANDOM: usize = EYE + 1;
-const N_OPERATIONS: usize = RANDOM + 2;
+const RATIO: usize = RANDOM + 2;
+const N_OPERATIONS: usize = RATIO + 1;
 
 static BODIES: [OnceLock<Arc<Body>>; N_OPERATIONS * DType::ALL.len()] =
     [const { OnceLock::new() }; N_OPERATIONS * DType::ALL.len()];
@@ -113,6 +116,7 @@ impl Operation {
             Self::Arange => ARANGE,
             Self::Eye => EYE,
             Self::Random(distribution) => RANDOM + distribution as usize,
+            Self::Ratio => RATIO,
         }
     }
 
@@ -121,6 +125,7 @@ impl Operation {
             Self::Unary(op, _) => op.name(),
             Self::Cast(..) => "cast",
             Self::Binary(op, ..) => op.name(),
+            Self::Ratio => "ratio",
             Self::Select(..) => "select",
             Self::Fill(Origin::Array, _) => "copy",
             Self::Fill(..) => "fill",
@@ -160,6 +165,15 @@ impl Operation {
                 let z = b.binary(op, x, y);
                 let is_array = [left, right].contains(&Origin::Array);
                 result(b, is_array, op.output(dtype), z);
+            }
+            Self::Ratio => {
+                let x = operand(b, Origin::Scalar, dtype);
+                let y = operand(b, Origin::Scalar, dtype);
+                let zero = b.constant(Value::from_bits(dtype, [0; 2]));
+                let is_zero = b.binary(BinaryOp::Eq, y, zero);
+                let quotient = b.binary(BinaryOp::Div, x, y);
+                let z = b.push(Inst::Select(is_zero, zero, quotient));
+                result(b, false, Some(dtype), z);
             }
             Self::Select(condition, left, right) => {
                 let c = operand(b, condition, DType::Bool);

@@ -2,8 +2,8 @@
 
 use crate::array::check_dtype;
 use crate::bodies::{self, Operation, Target};
-use crate::operand::{self, Origin};
-use sparsefuse_kernels::Element;
+use crate::operand::{self, Operand, Origin, elementwise};
+use sparsefuse_kernels::{Element, Numeric};
 use sparsefuse_runtime::{Error, Runtime, Shape, Store, TaskArg};
 use std::fmt;
 use std::marker::PhantomData;
@@ -87,6 +87,28 @@ impl<T: Element> Scalar<T> {
     /// If the computation of the scalar failed.
     pub fn get(&self) -> Result<T, Error> {
         self.runtime().read_scalar(&self.store)
+    }
+}
+
+impl<T: Numeric> Scalar<T> {
+    /// `self / divisor`, or 0 where the divisor is 0: a step length of a solver that has broken
+    /// down, so that the step leaves everything where it is. One task, which waits for nothing.
+    ///
+    /// ```
+    /// use sparsefuse_dense::Scalar;
+    ///
+    /// let [one, none] = [1.0, 0.0].map(Scalar::new);
+    /// assert_eq!(one.ratio(&Scalar::new(4.0)).get()?, 0.25);
+    /// assert_eq!(one.ratio(&none).get()?, 0.0);
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub fn ratio(&self, divisor: &Self) -> Self {
+        let operation = |_: [Origin; 2]| Operation::Ratio;
+        let operands = [self.source(), divisor.source()];
+        let ratio = elementwise("ratio", operation, T::DTYPE, operands, T::DTYPE);
+        Self::wrap(operand::expect(ratio))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::operator::LinearOperator;
 use crate::solution::{Breakdown, Options, Solution, StopReason};
-use crate::stopping::{Next, Stopping, ratio, root};
+use crate::stopping::{Next, Stopping, root};
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Error;
@@ -43,11 +43,11 @@ pub fn bicgstab_with<T: Field>(
             let p_hat = stopping.precondition(&p)?;
             let v = a.apply(&p_hat)?;
             let sigma = shadow.dot(&v);
-            let alpha = ratio(&rho, &sigma);
+            let alpha = rho.ratio(&sigma);
             let s = &r - &alpha * &v;
             let s_hat = stopping.precondition(&s)?;
             let t = a.apply(&s_hat)?;
-            let omega = ratio(&t.dot(&s), &t.dot(&t));
+            let omega = t.dot(&s).ratio(&t.dot(&t));
             x += &alpha * &p_hat;
             x += &omega * &s_hat;
             r = &s - &omega * &t;

@@ -2,7 +2,7 @@
 
 use crate::operator::LinearOperator;
 use crate::solution::{Options, Solution, StopReason};
-use crate::stopping::{Next, Stopping, ratio, root};
+use crate::stopping::{Next, Stopping, root};
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Error;
@@ -58,7 +58,7 @@ pub fn cg_with<T: Field>(
         loop {
             let q = a.apply(&p)?;
             let sigma = p.dot(&q);
-            let alpha = ratio(&rho, &sigma);
+            let alpha = rho.ratio(&sigma);
             x += &alpha * &p;
             r -= &alpha * &q;
             let z = stopping.precondition(&r)?;

@@ -2,7 +2,7 @@
 
 use crate::operator::LinearOperator;
 use crate::solution::{Breakdown, Options, Solution, StopReason};
-use crate::stopping::{Next, Stopping, ratio, root};
+use crate::stopping::{Next, Stopping, root};
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Error;
@@ -44,7 +44,7 @@ pub fn cgs_with<T: Field>(
             let p_hat = stopping.precondition(&p)?;
             let v = a.apply(&p_hat)?;
             let sigma = shadow.dot(&v);
-            let alpha = ratio(&rho, &sigma);
+            let alpha = rho.ratio(&sigma);
             let q = &u - &alpha * &v;
             let u_hat = stopping.precondition(&(&u + &q))?;
             x += &alpha * &u_hat;

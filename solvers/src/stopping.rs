@@ -200,12 +200,6 @@ fn check<T: Field>(
     Ok(())
 }
 
-/// a / b, or 0 where b is 0: a step of length 0 leaves a method where it is, until it has read
-/// that b is 0 and names the breakdown. Nothing waits for the value of b here.
-pub(crate) fn ratio<T: Field>(a: &Scalar<T>, b: &Scalar<T>) -> Scalar<T> {
-    b.equal(T::ZERO).select(T::ZERO, a / b)
-}
-
 /// The square root of a sum of squares, as a plain number. It is taken here and not by a task: a
 /// task on the sum could not join the group that sums, and would cost one more in every iteration.
 pub(crate) fn root<R: Real>(squares: &Scalar<R>) -> Result<f64, Error> {
