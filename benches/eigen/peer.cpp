@@ -32,23 +32,23 @@ int main(int argc, char **argv) {
   Eigen::ConjugateGradient<Matrix, Eigen::Lower | Eigen::Upper, Eigen::IdentityPreconditioner> cg;
   Eigen::BiCGSTAB<Matrix, Eigen::IdentityPreconditioner> bicgstab;
   cg.setTolerance(1e-150);
-  cg.setMaxIterations(args.iterations);
   bicgstab.setTolerance(1e-150);
-  bicgstab.setMaxIterations(args.iterations);
   if (strcmp(args.work, "cg") == 0) cg.compute(a);
   if (strcmp(args.work, "bicgstab") == 0) bicgstab.compute(a);
 
-  auto once = [&] {
+  auto once = [&](int iterations) {
+    cg.setMaxIterations(iterations);
+    bicgstab.setMaxIterations(iterations);
     if (strcmp(args.work, "spmv") == 0) x.noalias() = a * b;
     if (strcmp(args.work, "cg") == 0) solve(cg, b, x);
     if (strcmp(args.work, "bicgstab") == 0) solve(bicgstab, b, x);
   };
-  once();
+  once(check_iterations(&args));
   print_check(x.data(), (size_t)n);
   int repetitions;
   while ((repetitions = next_batch()) > 0) {
     double start = now();
-    for (int k = 0; k < repetitions; k++) once();
+    for (int k = 0; k < repetitions; k++) once(args.iterations);
     print_seconds(now() - start);
   }
   return 0;

@@ -101,11 +101,11 @@ static void bicgstab(int iterations) {
   }
 }
 
-static void once(const arguments_t *args) {
+static void once(const arguments_t *args, int iterations) {
   if (strcmp(args->work, "spmv") == 0) product(b, x);
-  if (strcmp(args->work, "cg") == 0) cg(args->iterations);
-  if (strcmp(args->work, "cgs") == 0) cgs(args->iterations);
-  if (strcmp(args->work, "bicgstab") == 0) bicgstab(args->iterations);
+  if (strcmp(args->work, "cg") == 0) cg(iterations);
+  if (strcmp(args->work, "cgs") == 0) cgs(iterations);
+  if (strcmp(args->work, "bicgstab") == 0) bicgstab(iterations);
 }
 
 static double *vector(void) {
@@ -149,13 +149,13 @@ int main(int argc, char **argv) {
   shadow = vector();
   double shift = strcmp(args.work, "spmv") == 0 ? 0.5 : 0.0;
   for (MKL_INT i = 0; i < n; i++) b[i] = input((uint64_t)i) - shift;
-  once(&args);
+  once(&args, check_iterations(&args));
   print_check(x, (size_t)n);
   int repetitions;
   while ((repetitions = next_batch()) > 0) {
     kmp_set_blocktime(200);
     double start = now();
-    for (int k = 0; k < repetitions; k++) once(&args);
+    for (int k = 0; k < repetitions; k++) once(&args, args.iterations);
     print_seconds(now() - start);
     kmp_set_blocktime(0);
 #pragma omp parallel

@@ -21,6 +21,11 @@ typedef struct {
   int threads, iterations;
 } arguments_t;
 
+/* Iterations of the solve whose result is compared: few, so that rounding has not grown yet. */
+static inline int check_iterations(const arguments_t *a) {
+  return a->iterations < 8 ? a->iterations : 8;
+}
+
 /* A matrix file as it lies in memory: n_rows, n_cols, nnz, pos, vals, crd. */
 typedef struct {
   size_t n_rows, n_cols, nnz;

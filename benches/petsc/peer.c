@@ -89,7 +89,11 @@ static Mat sell(const csr_t *a) {
   return matrix;
 }
 
-static KSP solver(Mat matrix, const char *work, int iterations) {
+static void limit(KSP ksp, int iterations) {
+  CHECK(KSPSetTolerances(ksp, 1e-200, 1e-200, 1e200, iterations));
+}
+
+static KSP solver(Mat matrix, const char *work) {
   KSP ksp;
   PC none;
   CHECK(KSPCreate(PETSC_COMM_WORLD, &ksp));
@@ -103,7 +107,6 @@ static KSP solver(Mat matrix, const char *work, int iterations) {
     CHECK(KSPSetType(ksp, strcmp(work, "cgs") == 0 ? KSPCGS : KSPBCGS));
     CHECK(KSPSetNormType(ksp, KSP_NORM_PRECONDITIONED));
   }
-  CHECK(KSPSetTolerances(ksp, 1e-200, 1e-200, 1e200, iterations));
   CHECK(KSPSetUp(ksp));
   return ksp;
 }
@@ -147,13 +150,16 @@ int main(int argc, char **argv) {
   for (PetscInt i = first; i < end; i++)
     elements[i - first] = input((uint64_t)i) - (is_product ? 0.5 : 0.0);
   CHECK(VecRestoreArray(x, &elements));
-  KSP ksp = is_product ? NULL : solver(matrix, args.work, args.iterations);
+  KSP ksp = is_product ? NULL : solver(matrix, args.work);
 
   sem_t *semaphore = gate(rank);
-  if (is_product)
+  if (is_product) {
     CHECK(MatMult(matrix, x, y));
-  else
+  } else {
+    limit(ksp, check_iterations(&args));
     CHECK(KSPSolve(ksp, x, y));
+    limit(ksp, args.iterations);
+  }
   print_gathered(y, rank);
   int repetitions;
   while ((repetitions = agree_on_batch(semaphore, rank, ranks)) > 0) {

@@ -22,6 +22,13 @@ pub(crate) struct Order {
     pub(crate) variant: String,
 }
 
+impl Order {
+    /// Iterations of the solve whose result is compared: few, so that rounding has not grown yet.
+    pub(crate) fn check_iterations(&self) -> usize {
+        self.iterations.min(8)
+    }
+}
+
 /// A competitor that is set up.
 pub(crate) struct Prepared {
     version: String,
@@ -34,17 +41,24 @@ pub(crate) struct Prepared {
 }
 
 impl Prepared {
-    /// A competitor that writes its `n` results into a vector of the caller.
-    fn into_vector(version: &str, n: usize, mut once: impl FnMut(&mut [f64]) + 'static) -> Self {
+    /// A competitor that writes its `n` results into a vector of the caller, after so many
+    /// iterations.
+    fn into_vector(
+        order: &Order,
+        version: &str,
+        n: usize,
+        mut once: impl FnMut(&mut [f64], usize) + 'static,
+    ) -> Self {
         let mut y = vec![0.0; n];
-        once(&mut y);
+        once(&mut y, order.check_iterations());
+        let iterations = order.iterations;
         Self {
             version: version.to_owned(),
             bytes: None,
             check: fingerprint(&y),
             batch: Box::new(move |repetitions| {
                 for _ in 0..repetitions {
-                    once(&mut y);
+                    once(&mut y, iterations);
                 }
             }),
         }

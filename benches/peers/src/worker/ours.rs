@@ -17,21 +17,21 @@ struct Results {
     numbers: Vec<f64>,
 }
 
-/// Does the work once.
-type Once = Box<dyn FnMut() -> Result<Results, Error>>;
+/// Does the work once, with so many iterations.
+type Once = Box<dyn FnMut(usize) -> Result<Results, Error>>;
 
 pub(super) fn prepare(order: &Order) -> Result<Prepared, String> {
     let bytes = counted_bytes(order)?;
     let (runtime, mut once) = set_up(order, false)?;
-    let results = runtime
-        .enter(&mut once)
-        .map_err(|error| error.to_string())?;
+    let results = runtime.enter(|| once(order.check_iterations()));
+    let results = results.map_err(|error| error.to_string())?;
     let mut check = Vec::new();
     for vector in &results.vectors {
         let elements = vector.to_vec().map_err(|error| error.to_string())?;
         check.extend(fingerprint(&elements));
     }
     check.extend(results.numbers);
+    let iterations = order.iterations;
     Ok(Prepared {
         version: "sparsefuse, this checkout".to_owned(),
         bytes: Some(bytes),
@@ -39,7 +39,7 @@ pub(super) fn prepare(order: &Order) -> Result<Prepared, String> {
         batch: Box::new(move |repetitions| {
             runtime.enter(|| {
                 for _ in 0..repetitions {
-                    let results = once();
+                    let results = once(iterations);
                     runtime.flush();
                     assert!(results.is_ok(), "what succeeded once succeeds again");
                 }
@@ -55,7 +55,7 @@ fn counted_bytes(order: &Order) -> Result<u64, String> {
     for _ in 0..3 {
         runtime.flush();
         runtime.reset_profile();
-        let results = runtime.enter(&mut once);
+        let results = runtime.enter(|| once(order.iterations));
         runtime.flush();
         results.map_err(|error| error.to_string())?;
     }
@@ -82,7 +82,7 @@ fn set_up(order: &Order, profile: bool) -> Result<(Runtime, Once), String> {
         "bicgstab" => solve(order, bicgstab_with),
         "black-scholes" => black_scholes(elements(order)?),
         "combination" => combination(elements(order)?),
-        "jacobi" => jacobi(elements(order)?, order.iterations),
+        "jacobi" => jacobi(elements(order)?),
         _ => Err(unknown(order)),
     })?;
     Ok((runtime, once))
@@ -102,7 +102,7 @@ fn matrix(order: &Order) -> Result<(Csr<f64>, Vector<f64>), String> {
 
 fn product(order: &Order) -> Result<Once, String> {
     let (a, x) = matrix(order)?;
-    Ok(Box::new(move || {
+    Ok(Box::new(move |_| {
         Ok(Results {
             vectors: vec![&a * &x],
             numbers: vec![],
@@ -115,8 +115,7 @@ type Solver =
 
 fn solve(order: &Order, solver: Solver) -> Result<Once, String> {
     let (a, b) = matrix(order)?;
-    let iterations = order.iterations;
-    Ok(Box::new(move || {
+    Ok(Box::new(move |iterations| {
         let options = Options {
             rtol: 0.0,
             max_iter: Some(iterations),
@@ -139,7 +138,7 @@ fn black_scholes(n: usize) -> Result<Once, String> {
     let spot = scaled(0, 10.0, 40.0);
     let strike = scaled(1, 10.0, 40.0);
     let years = scaled(2, 1.0, 1.0);
-    Ok(Box::new(move || {
+    Ok(Box::new(move |_| {
         let cumulative =
             |x: &Vector<f64>| ((x * std::f64::consts::FRAC_1_SQRT_2).erf() + 1.0) * 0.5;
         let root = years.sqrt() * VOLATILITY;
@@ -161,7 +160,7 @@ fn combination(n: usize) -> Result<Once, String> {
     let (a, b, c) = (1.5, -0.7, 0.25);
     let x = Vector::from_vec(inputs(n, 0));
     let z = Vector::from_vec(inputs(n, 1));
-    Ok(Box::new(move || {
+    Ok(Box::new(move |_| {
         let y = &x * a + &z * b - c;
         let sum = y.sum().get()?;
         Ok(Results {
@@ -172,14 +171,14 @@ fn combination(n: usize) -> Result<Once, String> {
 }
 
 /// Jacobi's method with a dense matrix: x = (b - R x) / d.
-fn jacobi(n: usize, iterations: usize) -> Result<Once, String> {
+fn jacobi(n: usize) -> Result<Once, String> {
     let a = Array::<f64, 2>::from_fn([n, n], |[i, j]| {
         let off_diagonal = input(i * n + j, 0) / n as f64;
         if i == j { 0.0 } else { off_diagonal }
     });
     let b = Vector::from_vec(inputs(n, 1));
     let d = Vector::from_vec(inputs(n, 2)) + 2.0;
-    Ok(Box::new(move || {
+    Ok(Box::new(move |iterations| {
         let mut x = Vector::zeros([n]);
         for _ in 0..iterations {
             x = (&b - a.matvec(&x)) / &d;

@@ -15,24 +15,38 @@ pub(super) fn prepare(order: &Order) -> Result<Prepared, String> {
     let a = matrices::read(&order.matrix)?;
     let n_rows = a.pos.len() - 1;
     let b = vector(order, n_rows);
-    let iterations = order.iterations;
     match order.work.as_str() {
-        "spmv" if order.threads == 1 => Ok(Prepared::into_vector(VERSION, n_rows, move |y| {
-            product(&a, 0..n_rows, &b, y);
-        })),
+        "spmv" if order.threads == 1 => Ok(Prepared::into_vector(
+            order,
+            VERSION,
+            n_rows,
+            move |y, _| {
+                product(&a, 0..n_rows, &b, y);
+            },
+        )),
         "spmv" => {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(order.threads);
             let pool = pool.build().map_err(|error| error.to_string())?;
             let parts = split(&a, order.threads);
-            Ok(Prepared::into_vector(VERSION, n_rows, move |y| {
-                pool.install(|| divided_product(&a, &parts, &b, y));
-            }))
+            Ok(Prepared::into_vector(
+                order,
+                VERSION,
+                n_rows,
+                move |y, _| {
+                    pool.install(|| divided_product(&a, &parts, &b, y));
+                },
+            ))
         }
         "cg" if order.threads == 1 => {
             let mut work = [vec![0.0; n_rows], vec![0.0; n_rows], vec![0.0; n_rows]];
-            Ok(Prepared::into_vector(VERSION, n_rows, move |x| {
-                cg(&a, &b, x, &mut work, iterations);
-            }))
+            Ok(Prepared::into_vector(
+                order,
+                VERSION,
+                n_rows,
+                move |x, iterations| {
+                    cg(&a, &b, x, &mut work, iterations);
+                },
+            ))
         }
         _ => Err(unknown(order)),
     }
