@@ -120,10 +120,11 @@ fn curves(panel: &Canvas<'_>, caption: &str, groups: &[&Group]) -> Outcome {
         .configure_mesh()
         .x_desc("grid")
         .y_desc("ns per row and iteration")
-        .x_labels(8)
+        .x_labels(12)
         .x_label_formatter(&|side| {
-            if side.fract() == 0.0 {
-                format!("{}²", side.exp2())
+            let is_whole = (side - side.round()).abs() < 1e-6;
+            if is_whole {
+                format!("{:.0}²", side.exp2())
             } else {
                 String::new()
             }
