@@ -112,10 +112,7 @@ fn curves(panel: &Canvas<'_>, caption: &str, groups: &[&Group]) -> Outcome {
         .margin(16)
         .x_label_area_size(48)
         .y_label_area_size(64)
-        .build_cartesian_2d(
-            (smallest..largest).log_scale(),
-            (lowest..highest).log_scale(),
-        )?;
+        .build_cartesian_2d(smallest..largest, (lowest..highest).log_scale())?;
     chart
         .configure_mesh()
         .x_desc("grid")
