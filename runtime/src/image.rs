@@ -211,16 +211,18 @@ impl Piece {
         }
     }
 
-    /// The packed form of the structure: the one that is kept, or what `pack` makes.
-    pub(crate) fn packed_columns(
-        &self,
-        pack: impl FnOnce() -> Option<PackedColumns>,
-    ) -> Option<Arc<PackedColumns>> {
-        let mut kept = self.packed.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.is_none() {
-            *kept = pack().map(Arc::new);
-        }
+    /// The packed form of the structure, if there is one.
+    pub(crate) fn packed_columns(&self) -> Option<Arc<PackedColumns>> {
+        let kept = self.packed.lock().unwrap_or_else(PoisonError::into_inner);
         kept.clone()
+    }
+
+    /// Keeps the packed form of the structure.
+    pub(crate) fn keep_packed(&self, columns: PackedColumns) -> Arc<PackedColumns> {
+        let columns = Arc::new(columns);
+        let mut kept = self.packed.lock().unwrap_or_else(PoisonError::into_inner);
+        *kept = Some(Arc::clone(&columns));
+        columns
     }
 
     /// Whether these are the packed columns of this piece.

@@ -106,8 +106,10 @@ pub(crate) enum Packing {
     /// None.
     #[default]
     None,
-    /// So many with one piece, which is known by the address of its positions.
-    Plain(usize, usize),
+    /// Some with one piece, which is known by the address of its positions.
+    Plain { piece: usize, products: usize },
+    /// Enough, but packing it takes more bytes, or more memory than there is.
+    Refused { piece: usize },
     /// Enough.
     Packed(Arc<PackedEntries>),
 }
@@ -154,24 +156,36 @@ pub(crate) struct Pack<'a> {
 
 impl Pack<'_> {
     /// The packed form, once it has been asked for often enough, and whether it is new; `None`
-    /// before, for elements that no packed product reads, and without memory for it.
+    /// before, for elements that no packed product reads, where it takes more bytes than the
+    /// plain one, and without memory for it.
     pub(crate) fn entries(&self) -> Option<(Arc<PackedEntries>, bool)> {
         let mut packing = self.entries.packing();
-        let positions = self.piece.key.pos;
+        let piece = self.piece.key.pos;
         let products = match &*packing {
             Packing::Packed(packed) if self.piece.has_packed(&packed.columns) => {
                 return Some((Arc::clone(packed), false));
             }
-            Packing::Plain(of, products) if *of == positions => *products,
-            Packing::None | Packing::Plain(..) | Packing::Packed(_) => 0,
+            Packing::Plain {
+                piece: of,
+                products,
+            } if *of == piece => *products,
+            Packing::Refused { piece: of } if *of == piece => return None,
+            Packing::None
+            | Packing::Plain { .. }
+            | Packing::Refused { .. }
+            | Packing::Packed(_) => 0,
         };
         if products < self.after {
-            *packing = Packing::Plain(positions, products + 1);
+            let products = products + 1;
+            *packing = Packing::Plain { piece, products };
             return None;
         }
-        let packed = Arc::new(self.pack()?);
-        *packing = Packing::Packed(Arc::clone(&packed));
-        Some((packed, true))
+        let packed = self.pack().map(Arc::new);
+        *packing = match &packed {
+            Some(packed) => Packing::Packed(Arc::clone(packed)),
+            None => Packing::Refused { piece },
+        };
+        Some((packed?, true))
     }
 
     fn pack(&self) -> Option<PackedEntries> {
@@ -192,38 +206,46 @@ impl Pack<'_> {
         // many from `skip` on as the piece has entries; nothing writes an instance that a task
         // reads.
         let words = unsafe { Words::of(self.dtype, data, piece.entries.len()) }?;
-        let columns = piece.packed_columns(|| {
-            let (positions, of) = (Arc::clone(piece.positions()), piece.rows.clone());
-            pack_columns(rows, (positions, of), pool, workers)
-        })?;
-        let values = PackedValues::plan(&columns.structure, rows, words, workers);
-        let (memory, target) = allocate(pool, values.bytes()).ok()?;
-        values.fill(&columns.structure, rows, words, target, workers);
+        let kept = piece.packed_columns();
+        let new = kept.is_none().then(|| PackedStructure::plan(rows, workers));
+        let structure = kept
+            .as_ref()
+            .map(|columns| &columns.structure)
+            .or(new.as_ref())?;
+        let values = PackedValues::plan(structure, rows, words, workers);
+        let summary = values.summary(structure);
+        if summary.bytes > piece.bytes() + piece.entries.len() * self.dtype.size() {
+            return None;
+        }
+        let (data, target) = allocate(pool, values.bytes()).ok()?;
+        values.fill(structure, rows, words, target, workers);
+        let columns = match (kept, new) {
+            (Some(columns), _) => columns,
+            (None, structure) => piece.keep_packed(self.pack_columns(structure?, rows)?),
+        };
         Some(PackedEntries {
-            summary: values.summary(&columns.structure),
             columns,
             values,
-            data: memory,
+            data,
             size: self.dtype.size(),
+            summary,
         })
     }
-}
 
-fn pack_columns(
-    plain: PlainRows<'_>,
-    (positions, rows): (Arc<Instance>, Range<usize>),
-    pool: &Arc<Pool>,
-    workers: &Workers,
-) -> Option<PackedColumns> {
-    let structure = PackedStructure::plan(plain, workers);
-    let (columns, target) = allocate(pool, structure.column_bytes()).ok()?;
-    structure.fill_columns(plain, target, workers);
-    Some(PackedColumns {
-        structure,
-        columns,
-        positions,
-        rows,
-    })
+    fn pack_columns(
+        &self,
+        structure: PackedStructure,
+        rows: PlainRows<'_>,
+    ) -> Option<PackedColumns> {
+        let (columns, target) = allocate(self.pool, structure.column_bytes()).ok()?;
+        structure.fill_columns(rows, target, self.workers);
+        Some(PackedColumns {
+            structure,
+            columns,
+            positions: Arc::clone(self.piece.positions()),
+            rows: self.piece.rows.clone(),
+        })
+    }
 }
 
 /// Memory of the pool, and the bytes of it.

@@ -25,9 +25,10 @@ Environment (settings of the runtime; the options of `solve` come first):
   SPARSEFUSE_TILE     rows of a tile of the summation order; changes the last bits of results
   SPARSEFUSE_CUT      arrays with fewer elements are held whole by every rank
   SPARSEFUSE_MEMORY   bytes that the arrays of one rank may hold at a time
+  SPARSEFUSE_PACK     0 or 1: whether matrices are packed at their second product
   SPARSEFUSE_NATIVE   0 or 1: whether long computations are compiled in the background
   SPARSEFUSE_CACHE    where compiled computations are kept
-  SPARSEFUSE_CC       the C compiler that compiles them
+  SPARSEFUSE_CC       the C compiler that compiles them: a command with its arguments
 
 `sparsefuse solve --help` explains the sources of matrices and the fields of the JSON object.";
 

@@ -32,12 +32,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, String> {
         "--",
     ];
     let mut command = cargo(words);
-    command.args([
-        "--results",
-        "benches/results/peers.md",
-        "--folder",
-        "target/peers",
-    ]);
+    // A part of the work, or a quick look at it, does not replace the figures of the project.
+    let is_partial = arguments.quick || !arguments.only.is_empty();
+    let results = if is_partial {
+        "target/peers/results/peers.md"
+    } else {
+        "benches/results/peers.md"
+    };
+    command.args(["--results", results, "--folder", "target/peers"]);
     for pattern in &arguments.only {
         command.args(["--only", pattern]);
     }

@@ -18,11 +18,13 @@ impl Run<'_> {
         let is_whole = |rows: u64| rows.is_multiple_of(CHUNK as u64);
         let has_whole_lanes = self.program.reductions.is_empty()
             || is_whole(self.extent.start) && is_whole(self.launch.tile_len as u64);
-        let rows = self.n_rows() as u64;
-        let native = twin.function(self.isa, rows, self.splats)?;
-        let mut arrays = native.arrays.iter();
+        let mut arrays = twin.arrays().iter();
         let is_contiguous = arrays.all(|&arg| self.arrays[arg as usize].is_contiguous);
-        (has_whole_lanes && is_contiguous).then_some(native)
+        if !(has_whole_lanes && is_contiguous) {
+            twin.pass_by();
+            return None;
+        }
+        twin.function(self.isa, self.n_rows() as u64, self.splats)
     }
 }
 

@@ -317,6 +317,8 @@ unsafe fn reduce_tile<R: RowFold>(
         let lane = k % LANES;
         let count = (LANES - lane).min(end - k);
         if count == LANES {
+            prefetch(data.wrapping_add(k + 512));
+            prefetch(data.wrapping_add(k + 512 + LANES / 2));
             // SAFETY: the columns `k..k + LANES` are before `end`.
             let (a, b) = unsafe {
                 (

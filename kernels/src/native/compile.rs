@@ -162,6 +162,9 @@ fn compile(
     built: &Path,
 ) -> Result<(), Failure> {
     let failure = |error: std::io::Error| Failure::Compiler(error.to_string());
+    // The compiler runs in the directory, where relative paths would mean something else.
+    let absolute = |path: &Path| std::path::absolute(path).map_err(failure);
+    let (directory, built) = (&*absolute(directory)?, &*absolute(built)?);
     let (text, errors) = (directory.join("loop.c"), directory.join("errors"));
     fs::write(&text, source).map_err(failure)?;
     for command in &toolchain.compilers {

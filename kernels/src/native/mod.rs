@@ -48,7 +48,7 @@ pub(crate) use load::LoopFunction;
 use print::Printed;
 use std::fmt::Write as _;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -130,6 +130,8 @@ pub(crate) struct Twin {
     /// form for all others. Programs repeat constants, and what depends on equal ones is computed
     /// once.
     forms: [Form; 2],
+    /// Whether a run could not be taken.
+    is_passed_by: AtomicBool,
 }
 
 /// A native form of a loop.
@@ -164,7 +166,18 @@ impl Twin {
             isa,
             printed: print::print(kernel, loop_, splats, isa, compile::FUNCTION),
             forms: Default::default(),
+            is_passed_by: AtomicBool::new(false),
         }))
+    }
+
+    /// The arrays that must be contiguous for a run in native code.
+    pub(crate) fn arrays(&self) -> &[ArgId] {
+        self.printed.as_ref().map_or(&[], |printed| &printed.arrays)
+    }
+
+    /// A run that native code cannot take has stayed in blocks.
+    pub(crate) fn pass_by(&self) {
+        self.is_passed_by.store(true, Ordering::Relaxed);
     }
 
     /// The function for a run of `rows` rows with these uniform values, if it is ready; else counts
@@ -204,6 +217,10 @@ impl Twin {
     pub(crate) fn note(&self) -> String {
         if let Err(refusal) = &self.printed {
             return format!("in blocks: {refusal}");
+        }
+        if self.is_passed_by.load(Ordering::Relaxed) {
+            return "in blocks: an array is not contiguous, or a tile ends within a chunk"
+                .to_owned();
         }
         let [special, general] = &self.forms;
         let is_general = general.spent.load(Ordering::Relaxed) > 0;

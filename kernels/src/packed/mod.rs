@@ -4,7 +4,7 @@
 //! [`PackedStructure::plan`] looks at the columns once, [`PackedValues::plan`] at the values. Both
 //! say how many bytes they need and fill memory of the caller, in parallel.
 //!
-//! Rows take one of three forms, whichever takes the fewest bytes:
+//! Rows take one of three forms:
 //!
 //! - a **stencil**: neighbouring rows with equal offsets (column minus row) and equal values, which
 //!   are stored once;
@@ -16,8 +16,11 @@
 //! Where all values of a matrix outside its stencils are among 256, they are stored as one byte
 //! each, the number of the value in a dictionary.
 //!
+//! Runs of eight rows are worth a descriptor, by bytes and by time; who packs compares the bytes of
+//! the whole with those of the plain form.
+//!
 //! The order of the entries within a row is kept, so a product has the bits of the plain form; and
-//! as nothing is padded, no element of `x` is read but those that the row's entries name.
+//! as nothing is padded, no element of `x` has an effect but those that the row's entries name.
 
 mod structure;
 #[cfg(test)]

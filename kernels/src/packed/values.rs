@@ -1,7 +1,7 @@
 //! The values of a packed piece: which rows of a run are a stencil, what the others store.
 //!
 //! The rows of a run whose values repeat at least [`LONG`] times become a stencil, the others
-//! diagonals. A shorter run is a stencil if the part has that stencil already.
+//! diagonals. A shorter run is a stencil if the part has that stencil already, or few others.
 
 use super::structure::{BlockKind, Pattern, RowBlock, StructurePart, entries};
 use super::{GROUP, PART, PackedStructure, PlainRows, Summary, WINDOW, is_packable};
@@ -12,6 +12,8 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// Equal rows from which on a stencil is worth a descriptor.
 const LONG: usize = 8;
+/// The stencils of a part up to which even a short run may add one.
+const FEW: usize = 16;
 /// How many of the last stencils are compared with a new one.
 const RECENT: usize = 16;
 /// The most values of a dictionary.
@@ -465,7 +467,7 @@ impl<W: Word> Planner<'_, W> {
         if let Some(&(_, start)) = found {
             return Some(start);
         }
-        if !is_worth_it && self.stencils.len() >= RECENT {
+        if !is_worth_it && self.stencils.len() >= FEW {
             return None;
         }
         let start = self.stencil_words.len() as u32;

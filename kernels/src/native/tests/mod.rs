@@ -95,6 +95,7 @@ impl Natives {
                 printed: Ok(printed),
                 work: 1,
                 forms: Default::default(),
+                is_passed_by: false.into(),
             });
             self.twins.push(Arc::clone(&twin));
             Some(twin)
