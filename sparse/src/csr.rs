@@ -214,7 +214,8 @@ impl<T: Numeric> Csr<T> {
     pub fn local_rows(&self) -> Result<(Range<usize>, LocalRows<T>), Error> {
         let runtime = self.runtime();
         let pos = runtime.local::<u64>(&self.pos)?;
-        let crd = runtime.local::<u32>(&self.crd)?;
+        // Columns may have to be brought back, for which there may be no memory on some rank.
+        let crd = runtime.agree(runtime.local::<u32>(&self.crd))?;
         let entries = pos[0] as usize..pos[pos.len() - 1] as usize;
         // Values that elementwise work has cut in another way are brought back, by all ranks
         // together: so none goes on alone, nor stays behind, where values could not be computed.

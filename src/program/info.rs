@@ -216,8 +216,7 @@ impl Info<'_> {
 
     /// What a product reads, and in which form.
     fn packing(&self, packed: &Summary) -> String {
-        let Facts { rows, nnz, .. } = self.facts;
-        let each = packed.bytes as f64 / (nnz as f64).max(1.0);
+        let rows = self.facts.rows;
         let names = ["stencil", "diagonals", "windows"];
         let share = |count: usize| 100.0 * count as f64 / (rows as f64).max(1.0);
         let mut forms: Vec<String> = names
@@ -232,10 +231,7 @@ impl Info<'_> {
                 counted(packed.dictionary, "value")
             ));
         }
-        let read = format!(
-            "read {}, {each:.1} B for each entry",
-            bytes(packed.bytes as f64)
-        );
+        let read = format!("read {}", self.with_share(packed.bytes as f64, ""));
         match forms.is_empty() {
             true => read,
             false => format!("{read} ({})", forms.join(", ")),
@@ -243,9 +239,17 @@ impl Info<'_> {
     }
 
     fn memory(&self) -> String {
-        let total = self.csr_bytes() as f64;
-        let each = total / (self.facts.nnz as f64).max(1.0);
-        format!("{} in CSR, {each:.1} B for each entry", bytes(total))
+        self.with_share(self.csr_bytes() as f64, " in CSR")
+    }
+
+    /// Bytes, and how many they are for each entry.
+    fn with_share(&self, total: f64, what: &str) -> String {
+        let all = format!("{}{what}", bytes(total));
+        match total / self.facts.nnz as f64 {
+            _ if self.facts.nnz == 0 => all,
+            each if each < 0.1 => format!("{all}, {each:.4} B for each entry"),
+            each => format!("{all}, {each:.1} B for each entry"),
+        }
     }
 }
 

@@ -78,6 +78,12 @@ impl Source {
             Some((name, numbers)) if !Path::new(text).exists() => {
                 Kind::Made(Generator::parse(name, numbers)?)
             }
+            None if !Path::new(text).exists() && usage(text).is_some() => {
+                return Err(format!(
+                    "expected numbers after the name, as in {}",
+                    usage(text).unwrap_or_default()
+                ));
+            }
             _ if text.is_empty() => return Err("expected a file or a generator".to_owned()),
             _ => Kind::File(PathBuf::from(text)),
         };
@@ -225,11 +231,7 @@ impl<T: Copy> Matrix<T> {
 
 impl Generator {
     fn parse(name: &str, text: &str) -> Result<Self, String> {
-        let is_meant = |usage: &&str| {
-            let known = usage.split_once(':');
-            known.is_some_and(|(known, _)| known == name)
-        };
-        let Some(usage) = USAGES.into_iter().find(is_meant) else {
+        let Some(usage) = usage(name) else {
             return Err(unknown(name));
         };
         let generator = match name {
@@ -346,6 +348,15 @@ fn numbers_or(usage: &str, text: &str, defaults: [u64; 2]) -> Result<[u64; 3], S
     let left_out = defaults.iter().skip(given.saturating_sub(1));
     let whole = left_out.fold(text.to_owned(), |text, number| format!("{text},{number}"));
     numbers(usage, &whole)
+}
+
+/// How the generator of this name is called.
+fn usage(name: &str) -> Option<&'static str> {
+    let is_meant = |usage: &&str| {
+        let known = usage.split_once(':');
+        known.is_some_and(|(known, _)| known == name)
+    };
+    USAGES.into_iter().find(is_meant)
 }
 
 fn unknown(name: &str) -> String {

@@ -92,17 +92,21 @@ impl<'a> Cache<'a> {
     pub(super) fn workplace(&self, limit: Duration) -> Result<Workplace, Failure> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         self.sweep(2 * limit + Duration::from_secs(60));
-        let (process, number) = (std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
-        let directory = self
-            .directory
-            .join(format!("{WORKPLACE}{process}-{number}"));
-        // A process of this number may have left one.
-        let _ = fs::remove_dir_all(&directory);
-        DirBuilder::new()
-            .mode(0o700)
-            .create(&directory)
-            .map_err(|error| self.failure(error))?;
-        Ok(Workplace { directory })
+        let process = std::process::id();
+        loop {
+            // Another process may have the same number, in another container or on another host,
+            // and may be at work; so what is there is left alone.
+            let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+            let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+            let now = since_epoch.map_or(0, |time| time.as_nanos());
+            let name = format!("{WORKPLACE}{process}-{number}-{now:x}");
+            let directory = self.directory.join(name);
+            match DirBuilder::new().mode(0o700).create(&directory) {
+                Ok(()) => return Ok(Workplace { directory }),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(self.failure(error)),
+            }
+        }
     }
 
     /// Moves a complete library to its place, and removes the oldest beyond the bound.

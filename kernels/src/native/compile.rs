@@ -98,7 +98,7 @@ pub(super) fn library(
     let cache = Cache::new(&toolchain.directory, toolchain.most_bytes);
     cache.open()?;
     let source = prelude::prelude() + text;
-    let key = key(isa, &source);
+    let key = key(&toolchain.compilers, isa, &source);
     if let Some(path) = cache.find(&key) {
         match load_ours(&path, names) {
             Ok(functions) => return Ok(functions),
@@ -119,13 +119,15 @@ fn load_ours(path: &Path, names: &[&str]) -> Result<Vec<Loaded>, Failure> {
     unsafe { load::load(path, names) }
 }
 
-/// The hash of source and options (FNV-1a of 128 bits), which names a library.
-fn key(isa: Isa, source: &str) -> String {
+/// The hash of compilers, options and source (FNV-1a of 128 bits), which names a library.
+fn key(compilers: &[Vec<String>], isa: Isa, source: &str) -> String {
     const OFFSET: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
     const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
     let mut hash = OFFSET;
     let options = OPTIONS.iter().chain(isa_options(isa));
-    for text in options.copied().chain([std::env::consts::ARCH, source]) {
+    let compilers = compilers.iter().flatten().map(String::as_str);
+    let texts = options.copied().chain(compilers);
+    for text in texts.chain([std::env::consts::ARCH, source]) {
         for &byte in text.as_bytes().iter().chain(&[0]) {
             hash = (hash ^ u128::from(byte)).wrapping_mul(PRIME);
         }

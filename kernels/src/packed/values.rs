@@ -258,6 +258,8 @@ impl PackedValues {
                     at += 1;
                 }
             });
+            // What is read behind the last value is the number of a value, too.
+            target[at..].fill(0);
         });
     }
 

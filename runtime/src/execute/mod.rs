@@ -209,7 +209,7 @@ impl Running<'_, '_> {
     /// The packed forms of the entries that have such; the others get what they need of the plain
     /// ones.
     fn packed(&mut self, pieces: &[Arc<Piece>]) -> Result<Vec<(usize, Arc<PackedEntries>)>, Error> {
-        let mut all = Vec::new();
+        let (mut all, mut plain) = (Vec::new(), Vec::new());
         for (number, binding) in self.task.bindings.iter().enumerate() {
             let Binding::Entries { from, piece } = *binding else {
                 continue;
@@ -223,8 +223,12 @@ impl Running<'_, '_> {
             };
             match packed {
                 Some(packed) => all.push((number, packed)),
-                None => pieces[piece].bring_back_columns(self.context.workers)?,
+                None => plain.push(piece),
             }
+        }
+        // Only now, since another matrix of the same structure may have given them up.
+        for piece in plain {
+            pieces[piece].bring_back_columns(self.context.workers)?;
         }
         Ok(all)
     }
@@ -257,11 +261,17 @@ impl Running<'_, '_> {
             workers: self.context.workers,
             after: pack_after,
         };
-        let is_whole = entries.len() == piece.entries.len();
+        // On several ranks the plain arrays stay: whether there is memory to bring them back may
+        // differ from rank to rank.
+        let is_alone = self.context.comm.size() == 1;
+        let is_whole = is_alone && entries.len() == piece.entries.len();
         Ok(pack.entries().map(|(packed, is_new)| {
             if is_new {
                 let columns = piece.give_up_columns();
-                self.give_up_columns(self.task.pieces[number].crd, columns, &packed.columns);
+                if is_alone {
+                    let crd = self.task.pieces[number].crd;
+                    self.give_up_columns(crd, columns, &packed.columns);
+                }
                 if is_whole && self.task.only_multiplied.contains(&slot) {
                     let for_it = GivenUp::Values(Arc::clone(&packed));
                     self.frame.give_up(slot, for_it, self.window);

@@ -135,3 +135,26 @@ fn memory_that_does_not_suffice_for_packing_leaves_the_plain_form() {
         }
     });
 }
+
+#[test]
+fn one_of_two_matrices_of_a_structure_is_packed() {
+    for pack_after in [0, 1] {
+        let config = Config {
+            pack_after,
+            ..Config::default()
+        };
+        let runtime = Runtime::new(config).unwrap();
+        runtime.enter(|| {
+            let a = gallery::poisson2d::<f64>(20).unwrap();
+            let x = Vector::ones([400]);
+            let b = a.scale(2.0);
+            let once = (&a * &x).to_vec().unwrap();
+            let sum = (&(&b * &x) + &(&a * &x)).to_vec().unwrap();
+            assert!(sum.iter().zip(&once).all(|(sum, once)| *sum == 3.0 * once));
+            // Values that are computed in the window of their product.
+            let c = a.with_values(a.values() * 2.0).unwrap();
+            let sum = (&(&c * &x) + &(&a * &x)).to_vec().unwrap();
+            assert!(sum.iter().zip(&once).all(|(sum, once)| *sum == 3.0 * once));
+        });
+    }
+}
