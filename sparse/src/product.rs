@@ -3,7 +3,8 @@
 //! One task: `equal(y, pos)`, `image(pos -> crd)`, `image(pos -> vals)`, `image(crd -> x)`. Each
 //! element of `y` is summed over ascending columns with one fused multiply-add per entry, on every
 //! number of ranks and threads. It moves, per row, 8 bytes of positions and an element of `y`, and
-//! per entry 4 bytes of columns and an element of the values, plus `x` once.
+//! per entry 4 bytes of columns and an element of the values, plus `x` once; from the second
+//! product on it reads the packed form of the matrix, which is never larger.
 
 use crate::csr::Csr;
 use sparsefuse_dense::Vector;

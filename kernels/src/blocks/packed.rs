@@ -362,7 +362,8 @@ trait Stored<T>: Copy {
     /// Eight values from this number on.
     ///
     /// # Safety
-    /// The part has all of them.
+    /// The part has the first of them; behind the last one there is room to read seven more, which
+    /// mean nothing ([`PackedValues::fill`]).
     unsafe fn eight(self, at: usize) -> [T; GROUP];
 }
 

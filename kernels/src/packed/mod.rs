@@ -34,6 +34,7 @@ pub use self::values::{PackedValues, Words};
 
 use crate::element::{DType, Element};
 use crate::workers::Workers;
+use std::sync::Mutex;
 
 /// Rows of a part: parts are packed independently of each other, by different threads.
 pub(crate) const PART: usize = 1 << 16;
@@ -62,6 +63,17 @@ pub fn summary<T: Element>(
     let words = Words::of_slice(values)?;
     let structure = PackedStructure::plan(rows, workers);
     Some(PackedValues::plan(&structure, rows, words, workers).summary(&structure))
+}
+
+/// Neighbouring stretches of `target`, of these lengths, for the threads that fill them.
+fn split<T>(mut target: &mut [T], lens: impl Iterator<Item = usize>) -> Vec<Mutex<&mut [T]>> {
+    let mut stretches = Vec::new();
+    for len in lens {
+        let (own, others) = target.split_at_mut(len);
+        stretches.push(Mutex::new(own));
+        target = others;
+    }
+    stretches
 }
 
 /// How the rows and entries of a piece are packed, and what that takes.

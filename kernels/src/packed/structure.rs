@@ -4,7 +4,7 @@
 //! runs of their own (the ends of a grid's lines); all other rows go to windows, which begin at
 //! multiples of [`WINDOW`] where the rows before them allow it.
 
-use super::{GROUP, PART, WINDOW};
+use super::{GROUP, PART, WINDOW, split};
 use crate::workers::Workers;
 use std::ops::Range;
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -253,13 +253,7 @@ impl PackedStructure {
     /// If `target` has not [`Self::column_bytes`] bytes, or `rows` are not those of the plan.
     pub fn fill_columns(&self, rows: PlainRows<'_>, target: &mut [u8], workers: &Workers) {
         assert_eq!(target.len(), self.column_bytes, "room for all columns");
-        let mut rest = target;
-        let mut targets = Vec::with_capacity(self.parts.len());
-        for part in &self.parts {
-            let (own, others) = rest.split_at_mut(part.column_bytes);
-            targets.push(Mutex::new(own));
-            rest = others;
-        }
+        let targets = split(target, self.parts.iter().map(|part| part.column_bytes));
         rows.for_each_part(workers, |number, range| {
             let mut target = targets[number]
                 .lock()
@@ -267,9 +261,7 @@ impl PackedStructure {
             self.parts[number].fill_columns(rows, range.start, &mut target);
         });
     }
-}
 
-impl PackedStructure {
     /// The columns of all entries, as they were before they were packed, on all threads.
     ///
     /// # Panics
@@ -292,16 +284,14 @@ impl PackedStructure {
         unit: usize,
         target: &'t mut [T],
     ) -> Vec<Mutex<&'t mut [T]>> {
-        let mut rest = target;
-        let mut targets = Vec::with_capacity(self.parts.len());
         let mut first = 0;
-        for part in &self.parts {
+        let entries = self.parts.iter().map(|part| {
             let end = first + part.n_rows;
-            let (own, others) = rest.split_at_mut((pos[end] - pos[first]) as usize * unit);
-            targets.push(Mutex::new(own));
-            (rest, first) = (others, end);
-        }
-        targets
+            let entries = pos[end] - pos[first];
+            first = end;
+            entries as usize * unit
+        });
+        split(target, entries)
     }
 }
 

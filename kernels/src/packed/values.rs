@@ -4,11 +4,11 @@
 //! diagonals. A shorter run is a stencil if the part has that stencil already, or few others.
 
 use super::structure::{BlockKind, Pattern, RowBlock, StructurePart, entries};
-use super::{GROUP, PART, PackedStructure, PlainRows, Summary, WINDOW, is_packable};
+use super::{GROUP, PART, PackedStructure, PlainRows, Summary, WINDOW, is_packable, split};
 use crate::element::{DType, Element};
 use crate::workers::Workers;
 use std::ops::Range;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{OnceLock, PoisonError};
 
 /// Equal rows from which on a stencil is worth a descriptor.
 const LONG: usize = 8;
@@ -229,17 +229,15 @@ impl PackedValues {
         workers: &Workers,
     ) {
         assert_eq!(target.len(), self.bytes, "room for all values");
-        let mut rest = target;
-        let mut targets = Vec::with_capacity(self.parts.len());
-        for (number, _) in self.parts.iter().enumerate() {
-            let end = self
-                .parts
-                .get(number + 1)
-                .map_or(self.bytes, |part| part.start);
-            let (own, others) = rest.split_at_mut(end - self.parts[number].start);
-            targets.push(Mutex::new(own));
-            rest = others;
-        }
+        let ends = self.parts.iter().skip(1).map(|part| part.start);
+        let ends = ends.chain([self.bytes]);
+        let targets = split(
+            target,
+            self.parts
+                .iter()
+                .zip(ends)
+                .map(|(part, end)| end - part.start),
+        );
         let words = self.dictionary.chunks_exact(self.size).map(W::read);
         let dictionary: Vec<W> = words.collect();
         rows.for_each_part(workers, |number, range| {
