@@ -10,14 +10,8 @@ use sparsefuse::prelude::*;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-/// An operation of a chain: its store.
-const CHAIN: f64 = 1.05;
-/// A window of one operation: its store, and the instance that it keeps.
-const WINDOW: f64 = 2.0;
-/// The same for a product that is read.
-const READ: f64 = 2.0;
-/// An iteration: 13 stores, the instances of those that get memory, and what the product lists.
-const CG: f64 = 19.5;
+/// For each iteration of a solve: the list of residuals grows, twice as long each time.
+const HISTORY: f64 = 0.05;
 
 /// The system's allocator, counting the allocations of each thread.
 struct Counting;
@@ -95,7 +89,7 @@ fn check(name: &str, found: f64, most: f64) {
 }
 
 #[test]
-fn a_remembered_window_allocates_little_more_than_its_handles() {
+fn a_remembered_window_allocates_nothing() {
     let runtime = runtime();
     let x = runtime.enter(|| Vector::<f64>::ones([1000]));
     let chain = |rounds: usize| {
@@ -105,7 +99,7 @@ fn a_remembered_window_allocates_little_more_than_its_handles() {
         }
         runtime.flush();
     };
-    check("an operation of a chain", per_round(chain), CHAIN);
+    check("an operation of a chain", per_round(chain), 0.0);
     let windows = |rounds: usize| {
         for _ in 0..rounds {
             let y = &x + &x;
@@ -113,17 +107,17 @@ fn a_remembered_window_allocates_little_more_than_its_handles() {
             drop(y);
         }
     };
-    check("a window of one operation", per_round(windows), WINDOW);
+    check("a window of one operation", per_round(windows), 0.0);
     let reads = |rounds: usize| {
         for _ in 0..rounds {
             x.dot(&x).get().unwrap();
         }
     };
-    check("a product that is read", per_round(reads), READ);
+    check("a product that is read", per_round(reads), 0.0);
 }
 
 #[test]
-fn an_iteration_of_conjugate_gradients_allocates_little_more_than_its_handles() {
+fn an_iteration_of_conjugate_gradients_allocates_nothing() {
     let runtime = runtime();
     let (a, b) = runtime.enter(|| {
         let a = gallery::poisson2d::<f64>(32).unwrap();
@@ -138,5 +132,5 @@ fn an_iteration_of_conjugate_gradients_allocates_little_more_than_its_handles() 
         let solution = cg_with(&a, &b, options).unwrap();
         assert_eq!(solution.iterations, rounds);
     };
-    check("an iteration", per_round(solve), CG);
+    check("an iteration", per_round(solve), HISTORY);
 }

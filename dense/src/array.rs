@@ -3,7 +3,7 @@
 use crate::bodies::{Operation, Target};
 use crate::operand::{self, Kind, Source};
 use sparsefuse_kernels::Element;
-use sparsefuse_runtime::{Error, ErrorKind, Runtime, Store, TaskArg, View};
+use sparsefuse_runtime::{Counted, Error, ErrorKind, Runtime, Store, TaskArg, View};
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use std::sync::Arc;
 /// ```
 #[derive(Clone)]
 pub struct Array<T, const D: usize = 2> {
-    store: Arc<Store>,
+    store: Counted<Store>,
     /// How the array sees its store; `None` for all of it as it is.
     view: Option<Arc<View>>,
     element: PhantomData<T>,
@@ -36,7 +36,7 @@ pub type Vector<T> = Array<T, 1>;
 
 impl<T: Element, const D: usize> Array<T, D> {
     /// A handle of a store whose type and rank are known to fit.
-    pub(crate) fn wrap(store: Arc<Store>, view: Option<Arc<View>>) -> Self {
+    pub(crate) fn wrap(store: Counted<Store>, view: Option<Arc<View>>) -> Self {
         Self {
             store,
             view,
@@ -49,7 +49,7 @@ impl<T: Element, const D: usize> Array<T, D> {
     /// # Errors
     ///
     /// If the store's elements have another type, or it, or the view, has not `D` dimensions.
-    pub fn from_store(store: Arc<Store>, view: Option<Arc<View>>) -> Result<Self, Error> {
+    pub fn from_store(store: Counted<Store>, view: Option<Arc<View>>) -> Result<Self, Error> {
         check_dtype::<T>("from_store", &store)?;
         let view = view.filter(|view| !view.is_identity());
         let shape = view.as_ref().map_or(store.shape(), |view| view.shape());
@@ -71,7 +71,7 @@ impl<T: Element, const D: usize> Array<T, D> {
 
     /// The store that holds the elements.
     #[must_use]
-    pub fn store(&self) -> &Arc<Store> {
+    pub fn store(&self) -> &Counted<Store> {
         &self.store
     }
 

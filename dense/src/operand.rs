@@ -8,7 +8,7 @@ use crate::array::Array;
 use crate::bodies::{self, Operation};
 use crate::scalar::Scalar;
 use sparsefuse_kernels::{DType, Element, Value};
-use sparsefuse_runtime::{Error, Runtime, Shape, Store, TaskArg, View};
+use sparsefuse_runtime::{Counted, Error, Runtime, Shape, Store, TaskArg, View};
 use std::sync::Arc;
 
 /// Where the values of an operand come from.
@@ -29,7 +29,7 @@ pub struct Source<'a>(pub(crate) Kind<'a>);
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind<'a> {
     Array(TaskArg<'a>),
-    Scalar(&'a Arc<Store>),
+    Scalar(&'a Counted<Store>),
     Number(Value),
 }
 
@@ -85,17 +85,17 @@ pub trait ScalarOperand<T: Element>: Operand<T> {}
 /// Implemented by this crate only.
 pub trait Handle: Sealed {
     #[doc(hidden)]
-    fn of(store: Arc<Store>) -> Self;
+    fn of(store: Counted<Store>) -> Self;
 }
 
 impl<T: Element, const D: usize> Handle for Array<T, D> {
-    fn of(store: Arc<Store>) -> Self {
+    fn of(store: Counted<Store>) -> Self {
         Self::wrap(store, None)
     }
 }
 
 impl<T: Element> Handle for Scalar<T> {
-    fn of(store: Arc<Store>) -> Self {
+    fn of(store: Counted<Store>) -> Self {
         Self::wrap(store)
     }
 }
@@ -160,7 +160,7 @@ pub(crate) fn elementwise<const N: usize>(
     dtype: DType,
     operands: [Source<'_>; N],
     output: DType,
-) -> Result<Arc<Store>, Error> {
+) -> Result<Counted<Store>, Error> {
     let operands = operands.map(|source| source.0);
     let body = bodies::body(operation(operands.map(Kind::origin)), dtype);
     let shape = common_shape(op, &operands)?;

@@ -4,10 +4,9 @@ use crate::array::check_dtype;
 use crate::bodies::{self, Operation, Target};
 use crate::operand::{self, Operand, Origin, elementwise};
 use sparsefuse_kernels::{Element, Numeric};
-use sparsefuse_runtime::{Error, Runtime, Shape, Store, TaskArg};
+use sparsefuse_runtime::{Counted, Error, Runtime, Shape, Store, TaskArg};
 use std::fmt;
 use std::marker::PhantomData;
-use std::sync::Arc;
 
 /// A single element, such as the result of a reduction: a store of rank 0.
 ///
@@ -25,7 +24,7 @@ use std::sync::Arc;
 /// ```
 #[derive(Clone)]
 pub struct Scalar<T> {
-    store: Arc<Store>,
+    store: Counted<Store>,
     element: PhantomData<T>,
 }
 
@@ -42,7 +41,7 @@ impl<T: Element> Scalar<T> {
         Self::wrap(store)
     }
 
-    pub(crate) fn wrap(store: Arc<Store>) -> Self {
+    pub(crate) fn wrap(store: Counted<Store>) -> Self {
         Self {
             store,
             element: PhantomData,
@@ -54,7 +53,7 @@ impl<T: Element> Scalar<T> {
     /// # Errors
     ///
     /// If the store's element has another type, or the store has dimensions.
-    pub fn from_store(store: Arc<Store>) -> Result<Self, Error> {
+    pub fn from_store(store: Counted<Store>) -> Result<Self, Error> {
         check_dtype::<T>("from_store", &store)?;
         if store.shape() != Shape::SCALAR {
             return Err(Error::shape("from_store", Shape::SCALAR, store.shape()));
@@ -70,7 +69,7 @@ impl<T: Element> Scalar<T> {
 
     /// The store that holds the element.
     #[must_use]
-    pub fn store(&self) -> &Arc<Store> {
+    pub fn store(&self) -> &Counted<Store> {
         &self.store
     }
 

@@ -168,7 +168,7 @@ impl<T: Element, const D: usize> Array<T, D> {
             None => change(&View::identity(self.store().shape()))?,
         };
         let view = (!view.is_identity()).then(|| Arc::new(view));
-        Ok(Array::wrap(Arc::clone(self.store()), view))
+        Ok(Array::wrap(self.store().clone(), view))
     }
 }
 

@@ -13,6 +13,7 @@
 )]
 
 use crate::comm::{self, Comm, Message};
+use crate::counted::Counted;
 use crate::error::Error;
 use crate::instance::{Instance, Pool};
 use crate::packed::PackedColumns;
@@ -30,10 +31,10 @@ pub(crate) struct Piece {
     pub(crate) rows: Range<usize>,
     /// The entries of the matrix that it holds, of all entries.
     pub(crate) entries: Range<usize>,
-    pos: Arc<Instance>,
+    pos: Counted<Instance>,
     /// The local columns: the plain `crd` where they are the same, else a copy; nothing while the
     /// packed ones are enough.
-    crd: Mutex<Option<Arc<Instance>>>,
+    crd: Mutex<Option<Counted<Instance>>>,
     /// Elements of `x` that this rank holds.
     pub(crate) own_len: usize,
     pub(crate) ghosts: usize,
@@ -64,8 +65,8 @@ pub(crate) struct Inspect<'a> {
     pub(crate) key: PieceKey,
     /// The rows of this rank.
     pub(crate) rows: Range<usize>,
-    pub(crate) pos: &'a Arc<Instance>,
-    pub(crate) crd: &'a Arc<Instance>,
+    pub(crate) pos: &'a Counted<Instance>,
+    pub(crate) crd: &'a Counted<Instance>,
     pub(crate) comm: &'a dyn Comm,
     pub(crate) cuts: &'a CutsTable,
     pub(crate) pool: &'a Arc<Pool>,
@@ -114,20 +115,20 @@ impl Piece {
             None | Some(_) => (usize::MAX, usize::MAX),
         };
         let (crd, ghosts) = match local {
-            None => (Arc::clone(inspect.crd), 0),
+            None => (inspect.crd.clone(), 0),
             Some(local) => {
                 let len = local.crd.len();
                 // No rank may wait for the ghosts of one that could not keep its columns.
                 let memory = comm::agree(inspect.comm, inspect.pool.adopt(local.crd))?;
                 let instance = Instance::new(memory, entries.clone(), len, size_of::<u32>());
-                (Arc::new(instance), local.ghosts.len())
+                (Counted::new(instance), local.ghosts.len())
             }
         };
         Ok(Self {
             key: inspect.key,
             rows: inspect.rows.clone(),
             entries,
-            pos: Arc::clone(inspect.pos),
+            pos: inspect.pos.clone(),
             crd: Mutex::new(Some(crd)),
             own_len: own.len(),
             ghosts,
@@ -158,17 +159,17 @@ impl Piece {
     }
 
     /// The positions of the rows, and perhaps of others.
-    pub(crate) fn positions(&self) -> &Arc<Instance> {
+    pub(crate) fn positions(&self) -> &Counted<Instance> {
         &self.pos
     }
 
     /// The local columns, unless they are given up.
-    pub(crate) fn columns(&self) -> Option<Arc<Instance>> {
+    pub(crate) fn columns(&self) -> Option<Counted<Instance>> {
         self.kept_columns().clone()
     }
 
     /// Gives the local columns up, which the packed form has too.
-    pub(crate) fn give_up_columns(&self) -> Option<Arc<Instance>> {
+    pub(crate) fn give_up_columns(&self) -> Option<Counted<Instance>> {
         self.kept_columns().take()
     }
 
@@ -185,7 +186,7 @@ impl Piece {
         Ok(())
     }
 
-    fn kept_columns(&self) -> MutexGuard<'_, Option<Arc<Instance>>> {
+    fn kept_columns(&self) -> MutexGuard<'_, Option<Counted<Instance>>> {
         // A panic while it is locked leaves it whole: it is only replaced.
         self.crd.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -27,6 +27,7 @@ mod trace;
 
 mod block;
 mod bytes;
+mod counted;
 mod exchange;
 mod execute;
 mod image;
@@ -40,6 +41,7 @@ mod explain;
 pub mod profile;
 
 pub use config::{Config, Executor};
+pub use counted::{Counted, Recycled};
 pub use error::{Error, ErrorKind};
 pub use execute::Counters;
 pub use fuse::Refusal;

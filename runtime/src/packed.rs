@@ -12,6 +12,7 @@
     reason = "the pool's memory is filled through raw pointers"
 )]
 
+use crate::counted::Counted;
 use crate::error::Error;
 use crate::image::Piece;
 use crate::instance::{Instance, Memory, Pool};
@@ -28,7 +29,7 @@ pub(crate) struct PackedColumns {
     structure: PackedStructure,
     columns: Memory,
     /// The positions of the piece's rows are `rows.len() + 1` of this instance.
-    positions: Arc<Instance>,
+    positions: Counted<Instance>,
     rows: Range<usize>,
 }
 
@@ -54,7 +55,7 @@ pub(crate) enum GivenUp {
 
 impl GivenUp {
     /// The instance as it was.
-    pub(crate) fn bring_back(&self, workers: &Workers) -> Result<Arc<Instance>, Error> {
+    pub(crate) fn bring_back(&self, workers: &Workers) -> Result<Counted<Instance>, Error> {
         match self {
             Self::Columns(columns) => columns.unpack(workers),
             Self::Values(entries) => entries.unpack(workers),
@@ -79,7 +80,7 @@ impl PackedColumns {
     }
 
     /// The columns of all entries, as they were.
-    pub(crate) fn unpack(&self, workers: &Workers) -> Result<Arc<Instance>, Error> {
+    pub(crate) fn unpack(&self, workers: &Workers) -> Result<Counted<Instance>, Error> {
         let entries = self.entries();
         let bytes = entries.len() * size_of::<u32>();
         let memory = self.columns.pool().allocate(bytes)?;
@@ -91,7 +92,7 @@ impl PackedColumns {
             unsafe { slice::from_raw_parts(self.columns.data(), self.structure.column_bytes()) };
         self.structure.unpack(self.pos(), columns, target, workers);
         let len = entries.len();
-        Ok(Arc::new(Instance::new(
+        Ok(Counted::new(Instance::new(
             memory,
             entries,
             len,
@@ -115,7 +116,7 @@ pub(crate) enum Packing {
 }
 
 impl PackedEntries {
-    fn unpack(self: &Arc<Self>, workers: &Workers) -> Result<Arc<Instance>, Error> {
+    fn unpack(self: &Arc<Self>, workers: &Workers) -> Result<Counted<Instance>, Error> {
         let entries = self.columns.entries();
         let bytes = entries.len() * self.size;
         let (memory, target) = allocate(self.data.pool(), bytes)?;
@@ -127,7 +128,7 @@ impl PackedEntries {
         let len = entries.len();
         let instance = Instance::new(memory, entries, len, self.size);
         *instance.packing() = Packing::Packed(Arc::clone(self));
-        Ok(Arc::new(instance))
+        Ok(Counted::new(instance))
     }
 
     /// The operand of the product kernels.
@@ -242,7 +243,7 @@ impl Pack<'_> {
         Some(PackedColumns {
             structure,
             columns,
-            positions: Arc::clone(self.piece.positions()),
+            positions: self.piece.positions().clone(),
             rows: self.piece.rows.clone(),
         })
     }

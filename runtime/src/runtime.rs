@@ -6,6 +6,7 @@
 
 use crate::comm::{self, Comm};
 use crate::config::Config;
+use crate::counted::Counted;
 use crate::error::{Error, ErrorKind};
 use crate::exchange;
 use crate::execute::{self, Context, Counters, Frame};
@@ -210,15 +211,15 @@ impl Runtime {
 
     /// A store that a task is going to write.
     #[must_use]
-    pub fn new_store(&self, shape: Shape, dtype: DType) -> Arc<Store> {
-        Arc::new(Store::new(self.clone(), shape, dtype, Contents::Unwritten))
+    pub fn new_store(&self, shape: Shape, dtype: DType) -> Counted<Store> {
+        Counted::new(Store::new(self.clone(), shape, dtype, Contents::Unwritten))
     }
 
     /// Whether the caller's handle of a store is the only one, that of the window apart.
     #[must_use]
-    pub fn is_unique(&self, store: &Arc<Store>) -> bool {
+    pub fn is_unique(&self, store: &Counted<Store>) -> bool {
         let of_window = usize::from(self.inner().window.has(store));
-        Arc::strong_count(store) == 1 + of_window
+        store.count() == 1 + of_window
     }
 
     /// Issues a task: appends it to the window, and executes the window if that makes it full.
@@ -389,7 +390,7 @@ impl Runtime {
         &self,
         shape: Shape,
         elements: Vec<T>,
-    ) -> Result<Arc<Store>, Error> {
+    ) -> Result<Counted<Store>, Error> {
         if shape.checked_len() != Some(elements.len()) {
             let expected = format!("as many elements as the shape {shape} has");
             return Err(Error::argument(
@@ -423,7 +424,7 @@ impl Runtime {
         partition: Partition,
         rows: Range<usize>,
         elements: Vec<T>,
-    ) -> Result<Arc<Store>, Error> {
+    ) -> Result<Counted<Store>, Error> {
         let own = self.inner().cuts.rows(partition, shape, self.rank());
         let is_covered = rows.start == own.start && rows.end >= own.end && rows.end <= shape.rows();
         if !is_covered || elements.len() != rows.len() * shape.row_len() {
@@ -436,9 +437,9 @@ impl Runtime {
         }
         let len = elements.len();
         let memory = self.shared.pool.adopt(elements)?;
-        let instance = Arc::new(Instance::new(memory, rows, len, size_of::<T>()));
+        let instance = Counted::new(Instance::new(memory, rows, len, size_of::<T>()));
         let contents = Contents::Here(partition, instance);
-        Ok(Arc::new(Store::new(
+        Ok(Counted::new(Store::new(
             self.clone(),
             shape,
             T::DTYPE,
@@ -488,14 +489,14 @@ impl Runtime {
     /// # Errors
     ///
     /// If the elements have another type, nothing has written the store, or its task failed.
-    pub fn local<T: Element>(&self, store: &Arc<Store>) -> Result<Local<T>, Error> {
+    pub fn local<T: Element>(&self, store: &Counted<Store>) -> Result<Local<T>, Error> {
         check_dtype::<T>(store)?;
         // Under the lock, so that no other thread's window has the contents just now.
         let mut inner = self.inner();
         self.execute(&mut inner);
         store.with_instance("read", |partition, instance| Local {
             partition,
-            instance: Arc::clone(instance),
+            instance: instance.clone(),
             _element: std::marker::PhantomData,
         })
     }
@@ -508,7 +509,7 @@ impl Runtime {
     /// If the elements have another type, nothing has written the store, or its task failed.
     pub fn read<T: Element>(
         &self,
-        store: &Arc<Store>,
+        store: &Counted<Store>,
         view: Option<&View>,
     ) -> Result<Vec<T>, Error> {
         let local = self.local::<T>(store);
@@ -543,7 +544,7 @@ impl Runtime {
         // SAFETY-free access: a fetched instance is read through the same checked slice as others.
         let fetched = Local::<T> {
             partition: Partition::Replicated,
-            instance: Arc::new(fetched),
+            instance: Counted::new(fetched),
             _element: std::marker::PhantomData,
         };
         Ok(gather(&view, &region, &fetched))
@@ -554,7 +555,7 @@ impl Runtime {
     /// # Errors
     ///
     /// As [`Runtime::read`].
-    pub fn read_scalar<T: Element>(&self, store: &Arc<Store>) -> Result<T, Error> {
+    pub fn read_scalar<T: Element>(&self, store: &Counted<Store>) -> Result<T, Error> {
         check_dtype::<T>(store)?;
         let mut inner = self.inner();
         self.execute(&mut inner);
@@ -660,7 +661,7 @@ impl fmt::Debug for Runtime {
 #[derive(Clone, Debug)]
 pub struct Local<T> {
     partition: Partition,
-    instance: Arc<Instance>,
+    instance: Counted<Instance>,
     _element: std::marker::PhantomData<T>,
 }
 

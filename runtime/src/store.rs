@@ -1,9 +1,10 @@
 //! Stores: distributed arrays, as the program holds them.
 //!
 //! A store has a shape and an element type from the beginning; its contents appear when a task
-//! that writes it is executed. Handles are `Arc<Store>`: the count of handles is the count of who
-//! holds the store, the window (which holds each of its stores once) included.
+//! that writes it is executed. Handles are [`Counted<Store>`](Counted): the count of handles is the
+//! count of who holds the store, the window (which holds each of its stores once) included.
 
+use crate::counted::Counted;
 use crate::error::Error;
 use crate::image::Piece;
 use crate::instance::Instance;
@@ -44,7 +45,7 @@ pub(crate) enum Contents {
     /// Nothing has written the store yet.
     Unwritten,
     /// This rank's part.
-    Here(Partition, Arc<Instance>),
+    Here(Partition, Counted<Instance>),
     /// What this rank's part can be made of.
     GivenUp(Partition, GivenUp),
     /// The task that should have written the store, with this partition, failed.
@@ -121,7 +122,7 @@ impl Store {
     pub(crate) fn with_instance<R>(
         &self,
         op: &'static str,
-        read: impl FnOnce(Partition, &Arc<Instance>) -> R,
+        read: impl FnOnce(Partition, &Counted<Instance>) -> R,
     ) -> Result<R, Error> {
         let mut state = self.state();
         if let Contents::GivenUp(partition, given_up) = &state.contents {

@@ -8,6 +8,7 @@
 //! (`equal`), a `Whole` argument is not cut (`broadcast`), and `image` relates the parts of a
 //! sparse matrix and the vector it is multiplied with.
 
+use crate::counted::Counted;
 use crate::error::Error;
 use crate::shape::Shape;
 use crate::store::Store;
@@ -210,7 +211,7 @@ fn products(kernel: &Kernel, args: &[BodyArg]) -> Vec<(usize, usize)> {
 #[derive(Clone, Copy, Debug)]
 pub struct TaskArg<'a> {
     /// The store.
-    pub store: &'a Arc<Store>,
+    pub store: &'a Counted<Store>,
     /// How the task sees it; `None` for the whole store as it is.
     pub view: Option<&'a Arc<View>>,
 }
@@ -230,8 +231,8 @@ impl TaskArg<'_> {
     }
 }
 
-impl<'a> From<&'a Arc<Store>> for TaskArg<'a> {
-    fn from(store: &'a Arc<Store>) -> Self {
+impl<'a> From<&'a Counted<Store>> for TaskArg<'a> {
+    fn from(store: &'a Counted<Store>) -> Self {
         Self { store, view: None }
     }
 }

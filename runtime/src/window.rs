@@ -4,6 +4,7 @@
 //! window's schedule is remembered grows with every task, so issuing a task costs no allocation
 //! here. Stores are renamed by first use: the number of a store within the window is its *slot*.
 
+use crate::counted::Counted;
 use crate::error::{Error, ErrorKind};
 use crate::partition::Partition;
 use crate::store::Store;
@@ -26,7 +27,7 @@ pub(crate) struct Window {
     /// body.
     bodies: Vec<Option<Arc<Body>>>,
     /// The stores, by slot.
-    pub(crate) stores: Vec<Arc<Store>>,
+    pub(crate) stores: Vec<Counted<Store>>,
     /// The partition that each store had when it entered; `None` if nothing had written it.
     pub(crate) initial: Vec<Option<Partition>>,
     /// What [`Window::held`] gives.
@@ -145,7 +146,7 @@ impl Window {
         (word >> 32 == self.serial).then_some(word as u32)
     }
 
-    fn slot(&mut self, store: &Arc<Store>) -> u32 {
+    fn slot(&mut self, store: &Counted<Store>) -> u32 {
         if let Some(slot) = self.known_slot(store) {
             return slot;
         }
@@ -160,7 +161,7 @@ impl Window {
         self.key
             .push(kind | initial.map_or(0, Partition::word) << 16);
         self.key.extend(shape.dims().iter().map(|&dim| dim as u64));
-        self.stores.push(Arc::clone(store));
+        self.stores.push(store.clone());
         self.initial.push(initial);
         slot
     }
@@ -172,7 +173,7 @@ impl Window {
         let mut word = 1;
         self.held.clear();
         for store in &self.stores {
-            let is_held = Arc::strong_count(store) > 1;
+            let is_held = store.count() > 1;
             self.held.push(is_held);
             word = word << 1 | u64::from(is_held);
             if word >> 63 == 1 {

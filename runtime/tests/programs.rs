@@ -4,8 +4,8 @@ use sparsefuse_kernels::{
     ArgKind, BinaryOp, DType, Element, Inst, KernelBuilder, ReduceOp, UnaryOp, Value,
 };
 use sparsefuse_runtime::{
-    Access, Body, BodyArg, Config, Error, Privilege, Refusal, Runtime, Shape, Store, TaskArg, View,
-    run_ranks,
+    Access, Body, BodyArg, Config, Counted, Error, Privilege, Refusal, Runtime, Shape, Store,
+    TaskArg, View, run_ranks,
 };
 use std::sync::Arc;
 
@@ -109,7 +109,7 @@ fn bodies() -> Bodies {
     }
 }
 
-fn vector(runtime: &Runtime, elements: Vec<f64>) -> Arc<Store> {
+fn vector(runtime: &Runtime, elements: Vec<f64>) -> Counted<Store> {
     runtime
         .store_from_vec(Shape::new(&[elements.len()]), elements)
         .expect("the shape is that of the elements")
@@ -120,7 +120,12 @@ fn ramp(n: usize, seed: f64) -> Vec<f64> {
 }
 
 /// Issues a task that writes one new store of the given shape.
-fn issue(body: &Arc<Body>, shape: Shape, args: &[&Arc<Store>], params: &[Value]) -> Arc<Store> {
+fn issue(
+    body: &Arc<Body>,
+    shape: Shape,
+    args: &[&Counted<Store>],
+    params: &[Value],
+) -> Counted<Store> {
     let runtime = args[0].runtime();
     let out = runtime.new_store(shape, DType::F64);
     let mut all: Vec<TaskArg<'_>> = args.iter().map(|&store| store.into()).collect();
@@ -433,7 +438,7 @@ fn arguments_that_do_not_fit_are_refused_at_the_call() {
         vector(&runtime, ramp(4, 1.0)),
     );
     let out = runtime.new_store(x.shape(), DType::F64);
-    let refused = |args: &[&Arc<Store>], params: &[Value]| {
+    let refused = |args: &[&Counted<Store>], params: &[Value]| {
         let args: Vec<TaskArg<'_>> = args.iter().map(|&store| store.into()).collect();
         runtime
             .submit(&bodies.axpy, &args, params)

@@ -9,7 +9,7 @@ use crate::assemble::{self, LocalRows};
 use crate::triplets::Triplets;
 use sparsefuse_dense::{Scalar, Vector};
 use sparsefuse_kernels::Numeric;
-use sparsefuse_runtime::{Error, Runtime, Shape, Store, View};
+use sparsefuse_runtime::{Counted, Error, Runtime, Shape, Store, View};
 use std::fmt;
 use std::ops::{Add, Mul, Range};
 use std::sync::Arc;
@@ -31,8 +31,8 @@ use std::sync::Arc;
 pub struct Csr<T> {
     n_rows: usize,
     n_cols: usize,
-    pos: Arc<Store>,
-    crd: Arc<Store>,
+    pos: Counted<Store>,
+    crd: Counted<Store>,
     vals: Vector<T>,
 }
 
@@ -128,8 +128,8 @@ impl<T: Numeric> Csr<T> {
     /// The matrix that these stores are; the caller has made them as the module's text says.
     pub(crate) fn from_stores(
         (n_rows, n_cols): (usize, usize),
-        pos: Arc<Store>,
-        crd: Arc<Store>,
+        pos: Counted<Store>,
+        crd: Counted<Store>,
         vals: Vector<T>,
     ) -> Self {
         Self {
@@ -177,11 +177,11 @@ impl<T: Numeric> Csr<T> {
         self.pos.runtime()
     }
 
-    pub(crate) fn pos(&self) -> &Arc<Store> {
+    pub(crate) fn pos(&self) -> &Counted<Store> {
         &self.pos
     }
 
-    pub(crate) fn crd(&self) -> &Arc<Store> {
+    pub(crate) fn crd(&self) -> &Counted<Store> {
         &self.crd
     }
 
@@ -259,7 +259,7 @@ impl<T: Numeric> Csr<T> {
             return Ok(diagonal);
         }
         let head = View::identity(shape).slice(0, 0..len, 1)?;
-        Vector::from_store(Arc::clone(diagonal.store()), Some(Arc::new(head)))
+        Vector::from_store(diagonal.store().clone(), Some(Arc::new(head)))
     }
 
     /// The matrix with every entry multiplied by a number.

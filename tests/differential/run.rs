@@ -7,7 +7,7 @@ use num_complex::Complex;
 use sparsefuse::dense::{Array, Scalar, Vector};
 use sparsefuse::kernels::{BinaryOp, DType, Element, Numeric, ReduceOp, Value};
 use sparsefuse::runtime::{
-    Config, Counters, Error, Local, Runtime, Shape, Store, TaskArg, View, run_ranks,
+    Config, Counted, Counters, Error, Local, Runtime, Shape, Store, TaskArg, View, run_ranks,
 };
 use sparsefuse::sparse::{Csr, LocalRows};
 use std::collections::BTreeMap;
@@ -93,7 +93,7 @@ enum Entry {
 
 #[derive(Clone)]
 struct Handle {
-    store: Arc<Store>,
+    store: Counted<Store>,
     view: Option<Arc<View>>,
 }
 
@@ -382,7 +382,7 @@ impl Rank {
                 let target = self.array(*target);
                 let mut source = self.source(*source, target.dtype());
                 if let Source::Array(handle) = &source
-                    && Arc::ptr_eq(&handle.store, &target.store)
+                    && handle.store.ptr_eq(&target.store)
                 {
                     source = Source::Array(self.copy(handle)?);
                 }
@@ -392,7 +392,7 @@ impl Rank {
                 let target = self.array(*target);
                 let mut other = self.source(*other, target.dtype());
                 if let Source::Array(handle) | Source::Scalar(handle) = &other
-                    && Arc::ptr_eq(&handle.store, &target.store)
+                    && handle.store.ptr_eq(&target.store)
                     && *handle.seen() != *target.seen()
                 {
                     let copy = self.copy(handle)?;
@@ -678,7 +678,7 @@ impl Source {
 impl Handle {
     fn of<T: Element, const D: usize>(array: &Array<T, D>) -> Self {
         Self {
-            store: Arc::clone(array.store()),
+            store: array.store().clone(),
             view: array.view().cloned(),
         }
     }
@@ -706,19 +706,19 @@ impl Handle {
     fn through(&self, view: View) -> Self {
         let view = Some(Arc::new(view)).filter(|view| !view.is_identity());
         Self {
-            store: Arc::clone(&self.store),
+            store: self.store.clone(),
             view,
         }
     }
 
     fn array<T: Element, const D: usize>(&self) -> Result<Array<T, D>, Error> {
-        Array::from_store(Arc::clone(&self.store), self.view.clone())
+        Array::from_store(self.store.clone(), self.view.clone())
     }
 
     /// Scalars of `dense` are whole stores.
     fn scalar<T: Element>(&self) -> Result<Scalar<T>, Error> {
         let whole = self.array::<T, 0>()?.contiguous()?;
-        Scalar::from_store(Arc::clone(whole.store()))
+        Scalar::from_store(whole.store().clone())
     }
 
     fn vector<T: Element>(&self) -> Result<Vector<T>, Error> {
@@ -773,7 +773,7 @@ fn dot<T: Numeric>(a: &Handle, b: &Handle) -> Result<Handle, Error> {
         _ => a.array::<T, 2>()?.try_dot(&b.array::<T, 2>()?)?,
     };
     Ok(Handle {
-        store: Arc::clone(dot.store()),
+        store: dot.store().clone(),
         view: None,
     })
 }
@@ -784,7 +784,7 @@ fn norm<T: Numeric>(a: &Handle) -> Result<Handle, Error> {
         _ => a.array::<T, 2>()?.norm2(),
     };
     Ok(Handle {
-        store: Arc::clone(norm.store()),
+        store: norm.store().clone(),
         view: None,
     })
 }

@@ -178,9 +178,8 @@ impl Running<'_, '_> {
         let mut operands = std::mem::take(&mut frame.operands);
         operands.clear();
         for (number, binding) in self.task.bindings.iter().enumerate() {
-            let packed = inputs.packed.iter().find(|(of, _)| *of == number);
-            operands.push(match packed {
-                Some((_, packed)) => Operand::Packed(packed.operand()),
+            operands.push(match inputs.packed_at(number) {
+                Some(packed) => Operand::Packed(packed.operand()),
                 None => self.operand(binding, inputs, ghosts),
             });
         }

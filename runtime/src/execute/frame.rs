@@ -4,6 +4,8 @@
     reason = "the frame keeps the addresses of a launch between runs"
 )]
 
+use super::Inputs;
+use crate::counted::Counted;
 use crate::error::{Error, ErrorKind};
 use crate::instance::Instance;
 use crate::packed::GivenUp;
@@ -15,12 +17,11 @@ use sparsefuse_kernels::Workers;
 use sparsefuse_kernels::reduce::{Forest, Partial};
 use sparsefuse_kernels::{Operand, Value};
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// See the module's text; kept between windows for the memory of its lists.
 #[derive(Debug, Default)]
 pub(crate) struct Frame {
-    pub(super) instances: Vec<Option<(Partition, Arc<Instance>)>>,
+    pub(super) instances: Vec<Option<(Partition, Counted<Instance>)>>,
     poison: BTreeMap<u32, Error>,
     /// What was given up, and is not an instance of the frame: slot, partition, and for what.
     given_up: Vec<(u32, Partition, GivenUp)>,
@@ -30,6 +31,7 @@ pub(crate) struct Frame {
     /// One for each of these reductions, and more.
     pub(super) forests: Vec<Forest>,
     pub(super) params: Vec<Value>,
+    pub(super) inputs: Inputs,
 }
 
 // SAFETY: the addresses in `operands` are written and used within one run of one task, under the
@@ -93,7 +95,7 @@ impl Frame {
         self.poison.insert(slot, cause);
     }
 
-    pub(super) fn instance(&self, slot: u32) -> Result<&Arc<Instance>, Error> {
+    pub(super) fn instance(&self, slot: u32) -> Result<&Counted<Instance>, Error> {
         match (&self.instances[slot as usize], self.poison.get(&slot)) {
             (_, Some(cause)) => Err(cause.clone()),
             (Some((_, instance)), None) => Ok(instance),
@@ -114,13 +116,13 @@ impl Frame {
         slot: u32,
         window: &Window,
         workers: &Workers,
-    ) -> Result<&Arc<Instance>, Error> {
+    ) -> Result<&Counted<Instance>, Error> {
         let place = self.given_up.iter().position(|(of, ..)| *of == slot);
         if let Some(place) = place {
             let (_, partition, given_up) = &self.given_up[place];
             let (partition, instance) = (*partition, given_up.bring_back(workers)?);
             if window.held()[slot as usize] {
-                let contents = Contents::Here(partition, Arc::clone(&instance));
+                let contents = Contents::Here(partition, instance.clone());
                 window.stores[slot as usize].replace(contents);
             }
             self.instances[slot as usize] = Some((partition, instance));

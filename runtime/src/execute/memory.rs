@@ -5,11 +5,11 @@
 )]
 
 use super::Running;
+use crate::counted::Counted;
 use crate::error::Error;
 use crate::instance::Instance;
 use crate::schedule::Output;
 use crate::store::Contents;
-use std::sync::Arc;
 
 impl Running<'_, '_> {
     /// Gives every output memory: that of a dying input, or some of the pool's; and makes sure
@@ -22,7 +22,7 @@ impl Running<'_, '_> {
                 None => {
                     let size = self.size(output.slot);
                     let memory = self.context.pool.allocate(output.len * size)?;
-                    Arc::new(Instance::new(memory, output.rows.clone(), output.len, size))
+                    Counted::new(Instance::new(memory, output.rows.clone(), output.len, size))
                 }
             };
             self.frame.instances[output.slot as usize] = Some((output.partition, instance));
@@ -38,14 +38,14 @@ impl Running<'_, '_> {
 
     /// The memory of a dying input as the instance of an output, if nobody else reads it. From
     /// here on the input is read there too: same place, same rows.
-    fn take_over(&mut self, input: u32, output: &Output) -> Option<Arc<Instance>> {
+    fn take_over(&mut self, input: u32, output: &Output) -> Option<Counted<Instance>> {
         let (_, instance) = self.frame.instances[input as usize].as_mut()?;
         let is_same_place = instance.rows == output.rows && instance.len() == output.len;
         if !is_same_place {
             return None;
         }
-        Arc::get_mut(instance)?.forget_packing();
-        Some(Arc::clone(instance))
+        instance.get_mut()?.forget_packing();
+        Some(instance.clone())
     }
 
     /// Copies an instance that is about to be written in place while somebody still reads it.
@@ -56,7 +56,7 @@ impl Running<'_, '_> {
         };
         // The store itself gets back what is written here, or the reason why nothing was.
         self.window.stores[slot as usize].replace(Contents::Unwritten);
-        if let Some(instance) = Arc::get_mut(instance) {
+        if let Some(instance) = instance.get_mut() {
             instance.forget_packing();
         } else {
             let bytes = instance.len() * size;
@@ -65,7 +65,7 @@ impl Running<'_, '_> {
             // above), and the new memory is nobody else's.
             unsafe { std::ptr::copy_nonoverlapping(instance.data(), memory.data(), bytes) };
             let (rows, len) = (instance.rows.clone(), instance.len());
-            *instance = Arc::new(Instance::new(memory, rows, len, size));
+            *instance = Counted::new(Instance::new(memory, rows, len, size));
         }
         Ok(())
     }

@@ -14,6 +14,7 @@ pub(crate) use self::frame::Frame;
 
 use crate::comm::Comm;
 use crate::config::{Config, Executor};
+use crate::counted::Counted;
 use crate::error::Error;
 use crate::image::{Inspect, Piece, PieceKey};
 use crate::instance::{Instance, Pool};
@@ -96,7 +97,9 @@ struct Running<'a, 'c> {
     context: &'a mut Context<'c>,
 }
 
-/// What a task reads besides the instances of its stores.
+/// What a task reads besides the instances of its stores; kept between tasks, empty, for the memory
+/// of its lists.
+#[derive(Debug, Default)]
 struct Inputs {
     /// What other ranks have sent, by the task's number of the fetch.
     fetched: Vec<Option<Instance>>,
@@ -106,6 +109,22 @@ struct Inputs {
     packed: Vec<(usize, Arc<PackedEntries>)>,
 }
 
+impl Inputs {
+    /// The packed form of the entries of a binding.
+    fn packed_at(&self, binding: usize) -> Option<&PackedEntries> {
+        let mut all = self.packed.iter();
+        let found = all.find(|(of, _)| *of == binding);
+        found.map(|(_, packed)| &**packed)
+    }
+
+    /// Lets go of everything but the memory of the lists.
+    fn clear(&mut self) {
+        self.fetched.clear();
+        self.pieces.clear();
+        self.packed.clear();
+    }
+}
+
 impl Running<'_, '_> {
     /// Every rank goes through all steps that talk to others, also when its own have failed.
     fn run(&mut self) -> Result<(), Error> {
@@ -113,14 +132,11 @@ impl Running<'_, '_> {
         let begin = self.context.profile.is_some().then(Instant::now);
         let mut reads = self.task.reads.iter();
         let mut outcome = reads.try_for_each(|&slot| self.bring_back(slot));
-        let mut inputs = Inputs {
-            fetched: self.fetch(&mut outcome),
-            pieces: self.pieces(&mut outcome),
-            packed: Vec::new(),
-        };
+        let mut inputs = std::mem::take(&mut self.frame.inputs);
+        self.fetch(&mut inputs, &mut outcome);
+        self.find_pieces(&mut inputs, &mut outcome);
         if outcome.is_ok() {
-            let packed = self.packed(&inputs.pieces);
-            outcome = packed.map(|packed| inputs.packed = packed);
+            outcome = self.find_packed(&mut inputs);
         }
         if outcome.is_ok() {
             outcome = self.allocate();
@@ -130,6 +146,8 @@ impl Running<'_, '_> {
             outcome = self.finish_reductions(outcome);
         }
         self.count(&inputs, begin);
+        inputs.clear();
+        self.frame.inputs = inputs;
         outcome
     }
 
@@ -146,33 +164,36 @@ impl Running<'_, '_> {
     }
 
     /// What the task needs of other ranks' parts.
-    fn fetch(&mut self, outcome: &mut Result<(), Error>) -> Vec<Option<Instance>> {
-        let mut fetched = Vec::with_capacity(self.task.fetches.len());
+    fn fetch(&mut self, inputs: &mut Inputs, outcome: &mut Result<(), Error>) {
         for fetch in &self.task.fetches {
             let source = self.frame.instance(fetch.slot).map(|instance| &**instance);
             let instance = fetch.run(self.context.comm, self.context.pool, source);
             self.context.counters.messages += fetch.messages() as u64;
             self.context.counters.bytes_sent += fetch.bytes_sent() as u64;
-            fetched.push(instance.map_err(|cause| *outcome = Err(cause)).ok());
+            let instance = instance.map_err(|cause| *outcome = Err(cause)).ok();
+            inputs.fetched.push(instance);
         }
-        fetched
     }
 
     /// The pieces of the task's sparse products; none if one could not be had, which is so on
     /// every rank or on none.
-    fn pieces(&mut self, outcome: &mut Result<(), Error>) -> Vec<Arc<Piece>> {
-        let numbers = 0..self.task.pieces.len();
-        let pieces: Result<Vec<_>, Error> = numbers.map(|number| self.piece(number)).collect();
-        pieces.unwrap_or_else(|cause| {
-            *outcome = Err(cause);
-            Vec::new()
-        })
+    fn find_pieces(&mut self, inputs: &mut Inputs, outcome: &mut Result<(), Error>) {
+        for number in 0..self.task.pieces.len() {
+            match self.piece(number) {
+                Ok(piece) => inputs.pieces.push(piece),
+                Err(cause) => {
+                    *outcome = Err(cause);
+                    inputs.pieces.clear();
+                    return;
+                }
+            }
+        }
     }
 
     /// The piece that a product needs: the one kept with its `crd`, or a new one.
     fn piece(&mut self, number: usize) -> Result<Arc<Piece>, Error> {
         let spec = self.task.pieces[number];
-        let pos = Arc::clone(self.frame.instance(spec.pos)?);
+        let pos = self.frame.instance(spec.pos)?.clone();
         let launch = self.task.group.launch;
         let key = PieceKey {
             pos: pos.data() as usize,
@@ -208,8 +229,8 @@ impl Running<'_, '_> {
 
     /// The packed forms of the entries that have such; the others get what they need of the plain
     /// ones.
-    fn packed(&mut self, pieces: &[Arc<Piece>]) -> Result<Vec<(usize, Arc<PackedEntries>)>, Error> {
-        let (mut all, mut plain) = (Vec::new(), Vec::new());
+    fn find_packed(&mut self, inputs: &mut Inputs) -> Result<(), Error> {
+        let pieces = &inputs.pieces;
         for (number, binding) in self.task.bindings.iter().enumerate() {
             let Binding::Entries { from, piece } = *binding else {
                 continue;
@@ -221,16 +242,20 @@ impl Running<'_, '_> {
                 }
                 From::Slot(_) | From::Fetched(_) => None,
             };
-            match packed {
-                Some(packed) => all.push((number, packed)),
-                None => plain.push(piece),
+            if let Some(packed) = packed {
+                inputs.packed.push((number, packed));
             }
         }
         // Only now, since another matrix of the same structure may have given them up.
-        for piece in plain {
-            pieces[piece].bring_back_columns(self.context.workers)?;
+        for (number, binding) in self.task.bindings.iter().enumerate() {
+            let Binding::Entries { piece, .. } = *binding else {
+                continue;
+            };
+            if inputs.packed_at(number).is_none() {
+                pieces[piece].bring_back_columns(self.context.workers)?;
+            }
         }
-        Ok(all)
+        Ok(())
     }
 
     fn packed_entries(
@@ -285,12 +310,12 @@ impl Running<'_, '_> {
     fn give_up_columns(
         &mut self,
         slot: u32,
-        local: Option<Arc<Instance>>,
+        local: Option<Counted<Instance>>,
         packed: &Arc<PackedColumns>,
     ) {
         let is_same = match (self.frame.instance(slot), local) {
             (Ok(columns), Some(local)) => {
-                Arc::ptr_eq(columns, &local) && columns.len() == packed.entries().len()
+                columns.ptr_eq(&local) && columns.len() == packed.entries().len()
             }
             (Ok(_) | Err(_), _) => false,
         };
@@ -306,13 +331,13 @@ impl Running<'_, '_> {
             let Binding::Entries { piece, .. } = *binding else {
                 continue;
             };
-            let packed = inputs.packed.iter().find(|(of, _)| *of == number);
+            let packed = inputs.packed_at(number);
             let plain = || {
                 let size = self.task.entry_size(piece);
                 let piece = inputs.pieces.get(piece);
                 piece.map_or(0, |piece| piece.bytes() + piece.entries.len() * size)
             };
-            bytes += packed.map_or_else(plain, |(_, packed)| packed.summary.bytes);
+            bytes += packed.map_or_else(plain, |packed| packed.summary.bytes);
         }
         let bytes = bytes as u64;
         self.context.counters.bytes += bytes;
