@@ -159,6 +159,13 @@ pub(crate) struct Reduction {
     pub(crate) domain: u32,
     /// Whether each rank reduces its own rows only.
     pub(crate) is_partial: bool,
+    /// The most trees that the forest of any range of tiles has.
+    pub(crate) most_trees: usize,
+}
+
+/// The most maximal aligned subtrees that any range of so many tiles has: two for each level.
+pub(crate) fn most_trees(tiles: usize) -> usize {
+    2 * (usize::BITS - tiles.leading_zeros()) as usize
 }
 
 /// From a window to the schedule of one rank.
@@ -471,12 +478,14 @@ impl Planner<'_> {
                     continue;
                 };
                 if target == arg {
+                    let rows = composed.domains[kernel_loop.domain as usize];
                     return Reduction {
                         op,
                         dtype: types[value as usize].expect("a verified kernel is well-typed"),
                         slot: source.slot,
                         domain: kernel_loop.domain,
                         is_partial: self.group.launch != Partition::Replicated,
+                        most_trees: most_trees(rows.len().div_ceil(self.cuts.tile_len())),
                     };
                 }
             }

@@ -6,12 +6,14 @@
 //! A rank whose computation failed sends [`Message::Failed`] in place of data, so that no other
 //! rank waits for ever.
 
+pub(crate) mod reduce;
 mod single;
 mod threads;
 
 pub(crate) use self::single::Single;
 pub(crate) use self::threads::connect;
 
+use self::reduce::{Contribution, Pending};
 use crate::error::{Error, ErrorKind};
 use std::fmt;
 
@@ -37,6 +39,12 @@ pub(crate) trait Comm: Send + fmt::Debug {
 
     /// Waits for the next message of another rank; a rank that left is a failed message.
     fn receive(&self, from: usize) -> Message;
+
+    /// Begins a reduction over all ranks. Every rank begins and finishes the same ones in the same
+    /// order.
+    fn start_reduce(&self, contribution: Contribution) -> Pending {
+        Pending::Later(contribution)
+    }
 }
 
 /// Waits for the next data of another rank.

@@ -6,6 +6,7 @@
 //! rank goes on with the schedule, so that no other rank waits for it.
 
 mod compute;
+mod forests;
 mod frame;
 mod memory;
 mod reductions;
@@ -53,10 +54,12 @@ pub struct Counters {
     pub trace_hits: u64,
     /// Bytes that kernels read and wrote on this rank, counted from their arguments.
     pub bytes: u64,
-    /// Messages that this rank sent.
+    /// Messages that this rank sent, those of reductions apart.
     pub messages: u64,
-    /// Bytes that this rank sent.
+    /// Bytes of these messages.
     pub bytes_sent: u64,
+    /// Reductions over all ranks, those of one fused task together.
+    pub reductions: u64,
 }
 
 /// Runs a schedule on the stores of a window.

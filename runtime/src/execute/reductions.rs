@@ -1,12 +1,12 @@
 //! The end of a task's reductions: partial results of tiles, joined here and over the ranks.
 #![expect(unsafe_code, reason = "a result is written to the memory of its store")]
 
-use super::{Frame, Running};
-use crate::comm;
+use super::{Frame, Running, forests};
+use crate::comm::reduce::Contribution;
 use crate::error::Error;
 use crate::instance::Instance;
 use crate::schedule::{FusedTask, Reduction};
-use sparsefuse_kernels::reduce::{self, Forest, Partial, Tree};
+use sparsefuse_kernels::reduce::{self, Forest};
 use sparsefuse_kernels::{DType, Value};
 
 impl Reduction {
@@ -63,68 +63,18 @@ impl Running<'_, '_> {
 
     /// The forests of all ranks, joined: this one's are in the frame, unless something failed.
     fn join_ranks(&mut self, outcome: Result<(), Error>) -> Result<Vec<Forest>, Error> {
-        let mine = &self.frame.forests;
-        let n_reductions = self.task.reductions.len();
-        let message = outcome.map(|()| {
-            mine[..n_reductions]
-                .iter()
-                .flat_map(to_bytes)
-                .collect::<Vec<u8>>()
+        let reductions = &self.task.reductions;
+        let words = outcome.map(|()| forests::to_words(reductions, &self.frame.forests));
+        self.context.counters.reductions += 1;
+        let comm = self.context.comm;
+        let pending = comm.start_reduce(Contribution {
+            words,
+            join: forests::join,
         });
-        let others = (self.context.comm.size() - 1) as u64;
-        self.context.counters.messages += others;
-        self.context.counters.bytes_sent += message
-            .as_ref()
-            .map_or(0, |bytes| bytes.len() as u64 * others);
-        let gathered = comm::all_gather(self.context.comm, message)?;
-        Ok(join(self.task, &gathered))
+        pending
+            .finish(comm)
+            .map(|words| forests::from_words(&words))
     }
-}
-
-/// Joins the forests of all ranks, rank by rank.
-fn join(task: &FusedTask, gathered: &[Vec<u8>]) -> Vec<Forest> {
-    let mut joined = vec![Forest::default(); task.reductions.len()];
-    for bytes in gathered {
-        let mut words = bytes.chunks_exact(8).map(|word| {
-            u64::from_le_bytes(
-                word.try_into()
-                    .expect("chunks of eight bytes are eight bytes"),
-            )
-        });
-        for (reduction, forest) in task.reductions.iter().zip(&mut joined) {
-            let next = from_words(&mut words);
-            forest.join(reduction.op, reduction.dtype, &next);
-        }
-    }
-    joined
-}
-
-/// A forest as bytes: the number of trees, then five words for each.
-fn to_bytes(forest: &Forest) -> Vec<u8> {
-    let mut words = vec![forest.trees().len() as u64];
-    for tree in forest.trees() {
-        let Partial { bits, index } = tree.value;
-        words.extend([u64::from(tree.level), tree.node, bits[0], bits[1], index]);
-    }
-    words.into_iter().flat_map(u64::to_le_bytes).collect()
-}
-
-fn from_words(words: &mut impl Iterator<Item = u64>) -> Forest {
-    let mut next = || words.next().expect("a rank sends whole forests");
-    let count = next();
-    let trees = (0..count).map(|_| {
-        let (level, node) = (next() as u32, next());
-        let (low, high, index) = (next(), next(), next());
-        Tree {
-            level,
-            node,
-            value: Partial {
-                bits: [low, high],
-                index,
-            },
-        }
-    });
-    Forest::from_trees(trees.collect())
 }
 
 /// Writes the single element of a store of rank 0.

@@ -1,0 +1,160 @@
+//! Reductions over all ranks: words that are joined in the order of the ranks.
+//!
+//! What is joined is associative to the bit, so it may travel along any tree that keeps the order.
+//! [`along_tree`] is the one for ranks that have only messages: a rank sends and receives
+//! logarithmically many, and all have the result in as many steps.
+
+use super::{Comm, Message, receive_data};
+use crate::error::Error;
+
+/// Joins the words of neighbouring ranks into those of the later ones. The same for all ranks.
+pub(crate) type Join = fn(earlier: &[u64], later: &mut [u64]);
+
+/// The part of this rank in a reduction.
+#[derive(Debug)]
+pub(crate) struct Contribution {
+    /// As many on every rank; or why there are none, which is then the outcome on every rank.
+    pub(crate) words: Result<Vec<u64>, Error>,
+    pub(crate) join: Join,
+}
+
+/// A reduction that has begun.
+#[derive(Debug)]
+pub(crate) enum Pending {
+    /// Nothing is on its way before the result is wanted.
+    Later(Contribution),
+}
+
+impl Pending {
+    /// The joined words of all ranks; or the failure of the lowest rank that has failed.
+    pub(crate) fn finish(self, comm: &dyn Comm) -> Result<Vec<u64>, Error> {
+        match self {
+            Self::Later(contribution) => along_tree(comm, contribution),
+        }
+    }
+}
+
+/// The distances of a rank to its children in the tree, those beyond the last rank included:
+/// the powers of two below the lowest bit of its number.
+fn steps(rank: usize, size: usize) -> impl DoubleEndedIterator<Item = usize> {
+    let n_steps = match rank {
+        0 => usize::BITS - (size - 1).leading_zeros(),
+        _ => rank.trailing_zeros(),
+    };
+    (0..n_steps).map(|step| 1 << step)
+}
+
+/// Joins along the binomial tree whose root is the first rank, and sends the result back along it.
+///
+/// A rank takes part also when it has failed, or has heard of a failure.
+fn along_tree(comm: &dyn Comm, contribution: Contribution) -> Result<Vec<u64>, Error> {
+    let Contribution { words, join } = contribution;
+    let (rank, size) = (comm.rank(), comm.size());
+    let children = || steps(rank, size).filter(|step| rank + step < size);
+    let mut joined = words;
+    for step in children() {
+        let later = receive_data(comm, rank + step);
+        joined = match (joined, later) {
+            (Ok(earlier), Ok(bytes)) => {
+                let mut later = to_words(&bytes);
+                join(&earlier, &mut later);
+                Ok(later)
+            }
+            (Err(cause), _) | (_, Err(cause)) => Err(cause),
+        };
+    }
+    if rank != 0 {
+        let parent = rank & (rank - 1);
+        comm.send(parent, to_message(&joined));
+        joined = receive_data(comm, parent).map(|bytes| to_words(&bytes));
+    }
+    for step in children().rev() {
+        comm.send(rank + step, to_message(&joined));
+    }
+    joined
+}
+
+fn to_message(words: &Result<Vec<u64>, Error>) -> Message {
+    match words {
+        Ok(words) => Message::Data(words.iter().flat_map(|word| word.to_ne_bytes()).collect()),
+        Err(cause) => Message::Failed(cause.clone()),
+    }
+}
+
+fn to_words(bytes: &[u8]) -> Vec<u64> {
+    let (words, _) = bytes.as_chunks::<8>();
+    words.iter().copied().map(u64::from_ne_bytes).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::comm;
+
+    /// Words that show the order in which they were joined: a sequence in base 10.
+    fn concatenate(earlier: &[u64], later: &mut [u64]) {
+        let digits = later[0].checked_ilog10().map_or(1, |digits| digits + 1);
+        later[0] += earlier[0] * 10u64.pow(digits);
+        later[1] += earlier[1];
+    }
+
+    #[test]
+    fn ranks_join_in_their_order_and_all_have_the_result() {
+        for size in 1..=9 {
+            let outcomes = on_ranks(size, |rank| Ok(vec![rank as u64 + 1, 1]));
+            let digits = (1..=size as u64).fold(0, |number, digit| 10 * number + digit);
+            for outcome in outcomes {
+                assert_eq!(outcome.unwrap(), [digits, size as u64]);
+            }
+        }
+    }
+
+    #[test]
+    fn the_failure_of_the_lowest_rank_is_that_of_all() {
+        for failed in 0..7 {
+            let outcomes = on_ranks(7, |rank| {
+                let cause = || Error::argument("test", "none", rank.to_string());
+                if rank >= failed {
+                    Err(cause())
+                } else {
+                    Ok(vec![1, 1])
+                }
+            });
+            for outcome in outcomes {
+                let text = outcome.unwrap_err().to_string();
+                assert!(text.ends_with(&format!("found {failed}")), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_rank_has_as_many_neighbours_in_the_tree_as_it_is_deep() {
+        for size in 1..200 {
+            let depth = usize::BITS - (size - 1usize).leading_zeros();
+            let children = |rank| steps(rank, size).filter(|step| rank + step < size).count();
+            let all = (0..size).map(|rank| children(rank) + usize::from(rank != 0));
+            assert_eq!(all.clone().sum::<usize>(), 2 * (size - 1));
+            assert!(all.max().unwrap() <= depth as usize);
+        }
+    }
+
+    fn on_ranks(
+        size: usize,
+        words: impl Fn(usize) -> Result<Vec<u64>, Error> + Sync,
+    ) -> Vec<Result<Vec<u64>, Error>> {
+        std::thread::scope(|scope| {
+            let ranks: Vec<_> = comm::connect(size)
+                .into_iter()
+                .map(|rank| {
+                    let words = words(rank.rank());
+                    let join: Join = concatenate;
+                    scope.spawn(move || {
+                        rank.start_reduce(Contribution { words, join })
+                            .finish(&rank)
+                    })
+                })
+                .collect();
+            ranks.into_iter().map(|rank| rank.join().unwrap()).collect()
+        })
+    }
+}

@@ -1,0 +1,139 @@
+//! Forests as words: the partial results of all reductions of a task, as one message.
+//!
+//! Each reduction has a header (what it does, the room it has, the trees that are there) and room
+//! for as many trees as any range of tiles can have, so a message has the same length on every
+//! rank, and says itself how it is joined. Joining is [`Forest::join`], exactly associative.
+
+use crate::schedule::Reduction;
+use sparsefuse_kernels::reduce::{Forest, Partial, Tree};
+use sparsefuse_kernels::{DType, ReduceOp};
+
+/// The words of a tree: level, node, and the value in three.
+const TREE: usize = 5;
+/// The words of a header: operation and type, room for trees, trees.
+const HEADER: usize = 3;
+
+/// The forests of a task's reductions as words.
+pub(super) fn to_words(reductions: &[Reduction], forests: &[Forest]) -> Vec<u64> {
+    let len = reductions
+        .iter()
+        .map(|reduction| HEADER + TREE * reduction.most_trees);
+    let mut words = Vec::with_capacity(len.sum());
+    for (reduction, forest) in reductions.iter().zip(forests) {
+        let Reduction {
+            op,
+            dtype,
+            most_trees,
+            ..
+        } = *reduction;
+        words.extend([op as u64 | (dtype as u64) << 32, most_trees as u64, 0]);
+        let room = words.len();
+        words.resize(room + TREE * most_trees, 0);
+        write(forest, &mut words[room - HEADER..]);
+    }
+    words
+}
+
+/// The forests that some words are, in the order of the reductions.
+pub(super) fn from_words(mut words: &[u64]) -> Vec<Forest> {
+    let mut forests = Vec::new();
+    while !words.is_empty() {
+        let (section, rest) = words.split_at(section_len(words));
+        forests.push(read(section));
+        words = rest;
+    }
+    forests
+}
+
+/// Joins the forests of neighbouring ranks, into those of the later one.
+pub(super) fn join(mut earlier: &[u64], mut later: &mut [u64]) {
+    while !later.is_empty() {
+        let len = section_len(later);
+        let (into, rest) = std::mem::take(&mut later).split_at_mut(len);
+        let op = ReduceOp::ALL[into[0] as u32 as usize];
+        let dtype = DType::ALL[(into[0] >> 32) as usize];
+        let mut forest = read(&earlier[..len]);
+        forest.join(op, dtype, &read(into));
+        write(&forest, into);
+        (earlier, later) = (&earlier[len..], rest);
+    }
+}
+
+/// The words of the first reduction.
+fn section_len(words: &[u64]) -> usize {
+    words
+        .get(1)
+        .map_or(0, |&room| HEADER + TREE * room as usize)
+}
+
+fn read(section: &[u64]) -> Forest {
+    let trees = section[HEADER..]
+        .chunks_exact(TREE)
+        .take(section[2] as usize);
+    let tree = |words: &[u64]| Tree {
+        level: words[0] as u32,
+        node: words[1],
+        value: Partial {
+            bits: [words[2], words[3]],
+            index: words[4],
+        },
+    };
+    Forest::from_trees(trees.map(tree).collect())
+}
+
+/// Writes the trees of a forest behind a header, which learns their number.
+fn write(forest: &Forest, section: &mut [u64]) {
+    let trees = forest.trees();
+    section[2] = trees.len() as u64;
+    for (place, tree) in section[HEADER..].chunks_exact_mut(TREE).zip(trees) {
+        let Partial { bits, index } = tree.value;
+        place.copy_from_slice(&[u64::from(tree.level), tree.node, bits[0], bits[1], index]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schedule::most_trees;
+
+    #[test]
+    fn ranks_joined_in_any_tree_give_the_forest_of_all_tiles() {
+        const TILES: usize = 37;
+        let value = |tile: usize| Partial {
+            bits: [(1.0 / (tile as f64 + 3.0)).to_bits(), 0],
+            index: tile as u64,
+        };
+        let reductions =
+            [(ReduceOp::Sum, DType::F64), (ReduceOp::ArgMin, DType::F64)].map(|(op, dtype)| {
+                Reduction {
+                    op,
+                    dtype,
+                    slot: 0,
+                    domain: 0,
+                    is_partial: true,
+                    most_trees: most_trees(TILES),
+                }
+            });
+        let range = |first: usize, last: usize| {
+            let forests = reductions.map(|reduction| {
+                let mut tiles: Vec<_> = (first..last).map(value).collect();
+                Forest::of_tiles(reduction.op, reduction.dtype, first as u64, &mut tiles)
+            });
+            to_words(&reductions, &forests)
+        };
+        let joined = |earlier: &[u64], mut later: Vec<u64>| {
+            join(earlier, &mut later);
+            later
+        };
+        let whole = range(0, TILES);
+        for i in 0..=TILES {
+            for j in i..=TILES {
+                let (a, b, c) = (range(0, i), range(i, j), range(j, TILES));
+                let left = joined(&joined(&a, b.clone()), c.clone());
+                let right = joined(&a, joined(&b, c));
+                assert_eq!(from_words(&left), from_words(&whole), "{i} {j}");
+                assert_eq!(from_words(&right), from_words(&whole), "{i} {j}");
+            }
+        }
+    }
+}
