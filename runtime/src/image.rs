@@ -7,12 +7,10 @@
 //! changes, so pieces are kept with its `crd` store and never invalidated.
 //!
 //! A built piece is also the proof that every column of the structure is a valid index.
-#![expect(
-    unsafe_code,
-    reason = "structures are read, ghosts packed, through raw pointers"
-)]
+#![expect(unsafe_code, reason = "structures are read through raw pointers")]
 
-use crate::comm::{self, Comm, Message};
+use crate::comm::halo::{Halo, Neighbours};
+use crate::comm::{self, Comm};
 use crate::counted::Counted;
 use crate::error::Error;
 use crate::instance::{Instance, Pool};
@@ -37,9 +35,9 @@ pub(crate) struct Piece {
     crd: Mutex<Option<Counted<Instance>>>,
     /// Elements of `x` that this rank holds.
     pub(crate) own_len: usize,
-    pub(crate) ghosts: usize,
-    sends: Vec<(usize, Vec<u32>)>,
-    receives: Vec<(usize, Range<usize>)>,
+    pub(crate) neighbours: Neighbours,
+    /// Those that are not in use.
+    halos: Mutex<Vec<Halo>>,
     /// Local tiles whose rows need no ghosts, and the others.
     pub(crate) interior: Vec<Range<u64>>,
     pub(crate) boundary: Vec<Range<u64>>,
@@ -95,10 +93,10 @@ impl Piece {
         let local = localize(inspect);
         let x = inspect.key.x_partition;
         let plan = match x {
-            Partition::Replicated => local.map(|local| (local, Vec::new(), Vec::new())),
+            Partition::Replicated => local.map(|local| (local, Neighbours::default())),
             Partition::Tile(_) => plan_ghosts(inspect, local),
         };
-        let (local, sends, receives) = plan?;
+        let (local, neighbours) = plan?;
         let pos = positions(inspect)?;
         let entries = pos[0] as usize..pos[pos.len() - 1] as usize;
         let own = own_columns(inspect);
@@ -114,14 +112,14 @@ impl Piece {
             Some(local) if local.ghosts.is_empty() => Structure::reach(pos, &local.crd),
             None | Some(_) => (usize::MAX, usize::MAX),
         };
-        let (crd, ghosts) = match local {
-            None => (inspect.crd.clone(), 0),
+        let crd = match local {
+            None => inspect.crd.clone(),
             Some(local) => {
                 let len = local.crd.len();
                 // No rank may wait for the ghosts of one that could not keep its columns.
                 let memory = comm::agree(inspect.comm, inspect.pool.adopt(local.crd))?;
                 let instance = Instance::new(memory, entries.clone(), len, size_of::<u32>());
-                (Counted::new(instance), local.ghosts.len())
+                Counted::new(instance)
             }
         };
         Ok(Self {
@@ -131,9 +129,8 @@ impl Piece {
             pos: inspect.pos.clone(),
             crd: Mutex::new(Some(crd)),
             own_len: own.len(),
-            ghosts,
-            sends,
-            receives,
+            neighbours,
+            halos: Mutex::default(),
             interior,
             boundary,
             reach,
@@ -237,81 +234,29 @@ impl Piece {
         self.entries.len() * size_of::<u32>() + (self.rows.len() + 1) * size_of::<u64>()
     }
 
-    /// The bytes that this rank sends for each product, with elements of `size` bytes.
-    pub(crate) fn bytes_sent(&self, size: usize) -> usize {
-        self.sends
-            .iter()
-            .map(|(_, indices)| indices.len() * size)
-            .sum()
-    }
-
-    pub(crate) fn messages(&self) -> usize {
-        self.sends.len()
-    }
-
-    /// Sends the elements of `x` that other ranks need; `x` is this rank's part or why there is
-    /// none.
-    pub(crate) fn send_ghosts(&self, comm: &dyn Comm, x: &Result<&Instance, Error>, size: usize) {
-        for (to, indices) in &self.sends {
-            comm.send(
-                *to,
-                match x {
-                    Ok(x) => Message::Data(pick(x, indices, size)),
-                    Err(cause) => Message::Failed(cause.clone()),
-                },
-            );
-        }
-    }
-
-    /// Waits for the ghosts and puts them into `target`, which has room for all of them.
-    pub(crate) fn receive_ghosts(
+    /// A halo for the ghosts of an `x` with elements of `size` bytes, to be put back: one that is
+    /// kept, or a new one. Every rank asks, and a failure of one is the failure of all.
+    pub(crate) fn take_halo(
         &self,
         comm: &dyn Comm,
-        target: Option<&Instance>,
+        pool: &Arc<Pool>,
         size: usize,
-    ) -> Result<(), Error> {
-        let mut result = Ok(());
-        for (from, range) in &self.receives {
-            match comm::receive_data(comm, *from) {
-                Err(cause) => result = result.and(Err(cause)),
-                Ok(bytes) => {
-                    let Some(target) = target else { continue };
-                    assert_eq!(
-                        bytes.len(),
-                        range.len() * size,
-                        "both sides know the ghosts"
-                    );
-                    assert!(
-                        range.end <= target.len(),
-                        "the buffer has room for all ghosts"
-                    );
-                    // SAFETY: the range lies within the target, which only this rank's schedule
-                    // uses, and rows that read ghosts run after this.
-                    unsafe {
-                        let to = target.data().add(range.start * size);
-                        std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len());
-                    }
-                }
-            }
+    ) -> Result<Halo, Error> {
+        let mut kept = self.kept_halos();
+        match kept.iter().position(|halo| halo.size() == size) {
+            Some(number) => Ok(kept.swap_remove(number)),
+            None => Halo::new(comm, pool, &self.neighbours, size),
         }
-        result
     }
-}
 
-fn pick(x: &Instance, indices: &[u32], size: usize) -> Vec<u8> {
-    let mut bytes = vec![0u8; indices.len() * size];
-    for (target, &index) in bytes.chunks_exact_mut(size).zip(indices) {
-        assert!(
-            (index as usize) < x.len(),
-            "the inspector has checked what is asked for"
-        );
-        // SAFETY: the index lies within the instance, as just checked.
-        unsafe {
-            let from = x.data().add(index as usize * size);
-            std::ptr::copy_nonoverlapping(from, target.as_mut_ptr(), size);
-        }
+    pub(crate) fn put_back(&self, halo: Halo) {
+        self.kept_halos().push(halo);
     }
-    bytes
+
+    fn kept_halos(&self) -> MutexGuard<'_, Vec<Halo>> {
+        // A panic while it is locked leaves it whole: it is only pushed and popped.
+        self.halos.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// The positions of this rank's rows, checked: they never decrease.
@@ -386,18 +331,11 @@ fn localize(inspect: &Inspect<'_>) -> Result<Option<LocalColumns>, Error> {
     Ok(Some(LocalColumns { crd, ghosts }))
 }
 
-/// What [`plan_ghosts`] gives: the local columns, what to send to whom, what comes from whom.
-type GhostPlan = (
-    Option<LocalColumns>,
-    Vec<(usize, Vec<u32>)>,
-    Vec<(usize, Range<usize>)>,
-);
-
 /// Asks the owners for this rank's ghosts, and learns what others ask of it.
 fn plan_ghosts(
     inspect: &Inspect<'_>,
     local: Result<Option<LocalColumns>, Error>,
-) -> Result<GhostPlan, Error> {
+) -> Result<(Option<LocalColumns>, Neighbours), Error> {
     let comm = inspect.comm;
     let shape = crate::shape::Shape::new(&[inspect.key.x_len]);
     let mut receives = Vec::new();
@@ -427,7 +365,7 @@ fn plan_ghosts(
         let index = |word: &[u8]| u32::from_le_bytes([word[0], word[1], word[2], word[3]]);
         sends.push((rank, bytes.chunks_exact(4).map(index).collect()));
     }
-    Ok((local?, sends, receives))
+    Ok((local?, Neighbours { sends, receives }))
 }
 
 /// The local tiles whose rows need no ghosts, and the others.

@@ -6,6 +6,7 @@
 //! A rank whose computation failed sends [`Message::Failed`] in place of data, so that no other
 //! rank waits for ever.
 
+pub(crate) mod halo;
 pub(crate) mod reduce;
 mod single;
 mod threads;

@@ -4,10 +4,12 @@
     reason = "kernels reach the memory of instances through raw pointers"
 )]
 
-use super::{Inputs, Running};
+use super::{Context, Inputs, Running};
+use crate::comm::halo::Halo;
 use crate::config::{Config, Executor};
 use crate::error::{Error, ErrorKind};
 use crate::instance::Instance;
+use crate::partition::Partition;
 use crate::schedule::{Binding, From};
 use sparsefuse_kernels::blocks::{Part, Program, Settings};
 use sparsefuse_kernels::reduce::Partial;
@@ -18,7 +20,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 struct Ghosts {
     slot: u32,
     piece: usize,
-    buffer: Option<Instance>,
+    halo: Halo,
 }
 
 impl Running<'_, '_> {
@@ -29,7 +31,7 @@ impl Running<'_, '_> {
         inputs: &Inputs,
         mut outcome: Result<(), Error>,
     ) -> Result<(), Error> {
-        let ghosts = self.send_ghosts(inputs, &mut outcome);
+        let mut ghosts = self.send_ghosts(inputs, &mut outcome);
         if outcome.is_ok() {
             self.bind(inputs, &ghosts);
         }
@@ -37,18 +39,17 @@ impl Running<'_, '_> {
             [piece] if program.is_divisible() && !piece.boundary.is_empty() => Some(piece),
             _ => None,
         };
-        match overlapped.filter(|_| self.context.config.executor == Executor::Blocks) {
-            Some(piece) => {
-                let interior =
-                    outcome.and_then(|()| self.run_kernel(program, Part::Tiles(&piece.interior)));
-                interior.and(self.receive_ghosts(&ghosts, inputs))?;
-                self.run_kernel(program, Part::Tiles(&piece.boundary))
-            }
-            None => {
-                outcome.and(self.receive_ghosts(&ghosts, inputs))?;
-                self.run_kernel(program, Part::All)
-            }
+        let overlapped = overlapped.filter(|_| self.context.config.executor == Executor::Blocks);
+        if let Some(piece) = overlapped {
+            outcome = outcome.and_then(|()| self.run_kernel(program, Part::Tiles(&piece.interior)));
         }
+        let outcome = outcome.and(self.receive_ghosts(&mut ghosts, inputs));
+        let rest = overlapped.map_or(Part::All, |piece| Part::Tiles(&piece.boundary));
+        let outcome = outcome.and_then(|()| self.run_kernel(program, rest));
+        for Ghosts { piece, halo, .. } in ghosts {
+            inputs.pieces[piece].put_back(halo);
+        }
+        outcome
     }
 
     fn run_kernel(&self, program: &Program, part: Part<'_>) -> Result<(), Error> {
@@ -98,9 +99,10 @@ impl Running<'_, '_> {
         })
     }
 
-    /// Sends this rank's elements that others need as ghosts, and makes room for its own ghosts.
+    /// Sends this rank's elements that others need as ghosts.
     fn send_ghosts(&mut self, inputs: &Inputs, outcome: &mut Result<(), Error>) -> Vec<Ghosts> {
-        let mut ghosts = Vec::new();
+        let mut all = Vec::new();
+        let Context { comm, pool, .. } = *self.context;
         for binding in &self.task.bindings {
             let Binding::Columns { slot, piece } = *binding else {
                 continue;
@@ -108,46 +110,33 @@ impl Running<'_, '_> {
             let Some(part) = inputs.pieces.get(piece) else {
                 continue;
             };
-            if part.ghosts == 0 && part.messages() == 0 {
+            if part.key.x_partition == Partition::Replicated {
                 continue;
             }
             let size = self.schedule.slots[slot as usize].dtype.size();
+            let mut halo = match part.take_halo(comm, pool, size) {
+                Ok(halo) => halo,
+                Err(cause) => {
+                    *outcome = Err(cause);
+                    continue;
+                }
+            };
             let x = outcome
                 .clone()
                 .and_then(|()| self.frame.instance(slot).map(|x| &**x));
-            part.send_ghosts(self.context.comm, &x, size);
-            self.context.counters.messages += part.messages() as u64;
-            self.context.counters.bytes_sent += part.bytes_sent(size) as u64;
-            let mut buffer = None;
-            if part.ghosts > 0 {
-                match self.context.pool.allocate(part.ghosts * size) {
-                    Ok(memory) => {
-                        buffer = Some(Instance::new(memory, 0..part.ghosts, part.ghosts, size));
-                    }
-                    Err(cause) => *outcome = Err(cause),
-                }
-            }
-            ghosts.push(Ghosts {
-                slot,
-                piece,
-                buffer,
-            });
+            halo.start(comm, &part.neighbours, &x);
+            self.context.counters.messages += part.neighbours.sends.len() as u64;
+            self.context.counters.bytes_sent += (part.neighbours.sent() * size) as u64;
+            all.push(Ghosts { slot, piece, halo });
         }
-        ghosts
+        all
     }
 
-    fn receive_ghosts(&self, ghosts: &[Ghosts], inputs: &Inputs) -> Result<(), Error> {
+    fn receive_ghosts(&self, ghosts: &mut [Ghosts], inputs: &Inputs) -> Result<(), Error> {
         let mut outcome = Ok(());
-        for Ghosts {
-            slot,
-            piece,
-            buffer,
-        } in ghosts
-        {
-            let size = self.schedule.slots[*slot as usize].dtype.size();
-            let piece = &inputs.pieces[*piece];
-            let received = piece.receive_ghosts(self.context.comm, buffer.as_ref(), size);
-            outcome = outcome.and(received);
+        for Ghosts { piece, halo, .. } in ghosts {
+            let neighbours = &inputs.pieces[*piece].neighbours;
+            outcome = outcome.and(halo.finish(self.context.comm, neighbours));
         }
         outcome
     }
@@ -231,14 +220,11 @@ impl Running<'_, '_> {
             }
             Binding::Columns { slot, piece } => {
                 let of_x = |ghosts: &&Ghosts| (ghosts.slot, ghosts.piece) == (slot, piece);
-                let buffer = ghosts
-                    .iter()
-                    .find(of_x)
-                    .and_then(|ghosts| ghosts.buffer.as_ref());
+                let halo = ghosts.iter().find(of_x).map(|ghosts| &ghosts.halo);
                 Operand::Gather {
                     own: self.of_slot(slot).data().cast_const(),
                     own_len: inputs.pieces[piece].own_len,
-                    ghosts: buffer.map_or(std::ptr::null(), |buffer| buffer.data().cast_const()),
+                    ghosts: halo.map_or(std::ptr::null(), Halo::ghosts),
                 }
             }
             Binding::Entries { from, piece } => {

@@ -1,0 +1,133 @@
+//! Halos: the ghosts of a vector, exchanged again and again between the same neighbours.
+//!
+//! [`Neighbours`] says which elements a rank sends to whom and receives from whom; the inspector
+//! finds it out once. A [`Halo`] is the memory and the connections of one exchange at a time. Only
+//! neighbours talk, a message holds all elements for one rank, and a rank that has nothing to send,
+//! since it failed, says so.
+#![expect(
+    unsafe_code,
+    reason = "elements are copied as bytes from and to instances"
+)]
+
+use super::{Comm, Message, receive_data};
+use crate::error::Error;
+use crate::instance::{Instance, Memory, Pool};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Who needs which elements of this rank's part, and who has its ghosts.
+#[derive(Debug, Default)]
+pub(crate) struct Neighbours {
+    /// A rank, and the places of the elements that it needs within this rank's part.
+    pub(crate) sends: Vec<(usize, Vec<u32>)>,
+    /// A rank, and the ghosts that it has.
+    pub(crate) receives: Vec<(usize, Range<usize>)>,
+}
+
+impl Neighbours {
+    /// The ghosts of this rank.
+    pub(crate) fn ghosts(&self) -> usize {
+        self.receives.last().map_or(0, |(_, ghosts)| ghosts.end)
+    }
+
+    /// The elements that this rank sends.
+    pub(crate) fn sent(&self) -> usize {
+        self.sends.iter().map(|(_, places)| places.len()).sum()
+    }
+}
+
+/// One exchange of ghosts at a time; see the module's text.
+#[derive(Debug)]
+pub(crate) struct Halo {
+    /// Bytes of an element.
+    size: usize,
+    ghosts: Memory,
+}
+
+impl Halo {
+    /// A halo for elements of `size` bytes. Every rank takes part; a failure of one is the failure
+    /// of all.
+    pub(crate) fn new(
+        comm: &dyn Comm,
+        pool: &Arc<Pool>,
+        neighbours: &Neighbours,
+        size: usize,
+    ) -> Result<Self, Error> {
+        let ghosts = super::agree(comm, pool.allocate(neighbours.ghosts() * size))?;
+        Ok(Self { size, ghosts })
+    }
+
+    /// Bytes of an element.
+    pub(crate) fn size(&self) -> usize {
+        self.size
+    }
+
+    /// The ghosts that arrived last.
+    pub(crate) fn ghosts(&self) -> *const u8 {
+        self.ghosts.data()
+    }
+
+    /// Sends the elements of `x`, this rank's part, that other ranks need; or why there are none.
+    pub(crate) fn start(
+        &mut self,
+        comm: &dyn Comm,
+        neighbours: &Neighbours,
+        x: &Result<&Instance, Error>,
+    ) {
+        for (to, places) in &neighbours.sends {
+            comm.send(
+                *to,
+                match x {
+                    Ok(x) => {
+                        let mut bytes = vec![0u8; places.len() * self.size];
+                        pick(x, places, &mut bytes);
+                        Message::Data(bytes)
+                    }
+                    Err(cause) => Message::Failed(cause.clone()),
+                },
+            );
+        }
+    }
+
+    /// Waits for the ghosts.
+    pub(crate) fn finish(&mut self, comm: &dyn Comm, neighbours: &Neighbours) -> Result<(), Error> {
+        let mut outcome = Ok(());
+        for (from, ghosts) in &neighbours.receives {
+            match receive_data(comm, *from) {
+                Err(cause) => outcome = outcome.and(Err(cause)),
+                Ok(bytes) => self.keep(ghosts, &bytes),
+            }
+        }
+        outcome
+    }
+
+    fn keep(&mut self, ghosts: &Range<usize>, bytes: &[u8]) {
+        assert_eq!(
+            bytes.len(),
+            ghosts.len() * self.size,
+            "both sides know the ghosts"
+        );
+        // SAFETY: `Neighbours::ghosts` of `size` bytes were allocated, this range is among them, as
+        // long as the message, as just checked; and kernels that read ghosts run after this.
+        unsafe {
+            let to = self.ghosts.data().add(ghosts.start * self.size);
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len());
+        }
+    }
+}
+
+/// Copies the elements at some places.
+fn pick(x: &Instance, places: &[u32], bytes: &mut [u8]) {
+    let size = bytes.len() / places.len().max(1);
+    for (target, &place) in bytes.chunks_exact_mut(size.max(1)).zip(places) {
+        assert!(
+            (place as usize) < x.len(),
+            "the inspector has checked what is asked for"
+        );
+        // SAFETY: the place lies within the instance, as just checked.
+        unsafe {
+            let from = x.data().add(place as usize * size);
+            std::ptr::copy_nonoverlapping(from, target.as_mut_ptr(), size);
+        }
+    }
+}
