@@ -101,8 +101,22 @@ impl Running<'_, '_> {
 
     /// Sends this rank's elements that others need as ghosts.
     fn send_ghosts(&mut self, inputs: &Inputs, outcome: &mut Result<(), Error>) -> Vec<Ghosts> {
-        let mut all = Vec::new();
+        // All halos first: new ones need the consent of all ranks, and messages keep their order.
+        let mut all = self.take_halos(inputs, outcome);
+        for Ghosts { slot, piece, halo } in &mut all {
+            let outcome = outcome.as_ref().map_err(Clone::clone);
+            let x = outcome.and_then(|()| self.frame.instance(*slot).map(|x| &**x));
+            let neighbours = &inputs.pieces[*piece].neighbours;
+            halo.start(self.context.comm, neighbours, &x);
+            self.context.counters.messages += neighbours.sends.len() as u64;
+            self.context.counters.bytes_sent += (neighbours.sent() * halo.size()) as u64;
+        }
+        all
+    }
+
+    fn take_halos(&self, inputs: &Inputs, outcome: &mut Result<(), Error>) -> Vec<Ghosts> {
         let Context { comm, pool, .. } = *self.context;
+        let mut all = Vec::new();
         for binding in &self.task.bindings {
             let Binding::Columns { slot, piece } = *binding else {
                 continue;
@@ -114,20 +128,10 @@ impl Running<'_, '_> {
                 continue;
             }
             let size = self.schedule.slots[slot as usize].dtype.size();
-            let mut halo = match part.take_halo(comm, pool, size) {
-                Ok(halo) => halo,
-                Err(cause) => {
-                    *outcome = Err(cause);
-                    continue;
-                }
-            };
-            let x = outcome
-                .clone()
-                .and_then(|()| self.frame.instance(slot).map(|x| &**x));
-            halo.start(comm, &part.neighbours, &x);
-            self.context.counters.messages += part.neighbours.sends.len() as u64;
-            self.context.counters.bytes_sent += (part.neighbours.sent() * size) as u64;
-            all.push(Ghosts { slot, piece, halo });
+            match part.take_halo(comm, pool, size) {
+                Ok(halo) => all.push(Ghosts { slot, piece, halo }),
+                Err(cause) => *outcome = Err(cause),
+            }
         }
         all
     }
