@@ -29,8 +29,8 @@ struct Job {
     process: usize,
     processes: usize,
     most_tag: u32,
-    /// How often who waits looks for a message before it lets other threads run.
-    patience: usize,
+    /// Cores that this process and those that share them may run on.
+    cores: usize,
     inbox: Mutex<Inbox>,
     /// Messages on their way, the oldest first.
     sent: Mutex<VecDeque<Sending>>,
@@ -112,19 +112,19 @@ impl Job {
                 "this one alone (does the launcher belong to this MPI? Slurm: srun --mpi=pmix)",
             ));
         }
-        let cores = format!("{} {}", calls::machine()?, config::cores());
-        let of_process = world.all_gather(hash(cores.as_bytes()))?;
+        let place = format!("{} {}", calls::machine()?, config::cores());
+        let of_process = world.all_gather(hash(place.as_bytes()))?;
         let same = |other: &&u64| **other == of_process[process];
         let sharers = of_process.iter().filter(same).count();
         SHARERS.store(sharers, Ordering::Relaxed);
-        let available = std::thread::available_parallelism().map_or(1, usize::from);
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
         std::panic::set_hook(Box::new(abort_on_panic));
         Ok(Self {
             most_tag: world.most_tag()?,
             world,
             process,
             processes,
-            patience: if sharers > available { 16 } else { 20_000 },
+            cores,
             inbox: Mutex::new(Inbox::default()),
             sent: Mutex::new(VecDeque::new()),
         })
@@ -176,9 +176,12 @@ impl Job {
         }
     }
 
-    /// What a thread does between two looks.
+    /// What a thread does between two looks for a message: where each rank has a core of its own
+    /// it looks again at once for a while, some milliseconds in all, else it lets others run.
     fn pause(&self, looks: usize) {
-        if looks < self.patience {
+        let ranks = sharers() * MOST_RANKS.load(Ordering::Relaxed);
+        let patience = if ranks > self.cores { 16 } else { 20_000 };
+        if looks < patience {
             std::hint::spin_loop();
         } else {
             std::thread::yield_now();
