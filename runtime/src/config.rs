@@ -3,6 +3,7 @@
 //! Settings that are part of the meaning of a program are marked; all others change speed and
 //! memory, never a bit of a result.
 
+use crate::comm;
 use crate::error::Error;
 use sparsefuse_kernels::Toolchain;
 use sparsefuse_kernels::isa::Isa;
@@ -91,7 +92,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// The default settings with all threads of the machine, then what the environment says:
+    /// The default settings with this process's share of the threads of the machine, then what the environment says:
     /// `SPARSEFUSE_THREADS`, `SPARSEFUSE_FUSION` and `SPARSEFUSE_PACK` (0 or 1), `SPARSEFUSE_ISA`
     /// (baseline, avx2, avx512), `SPARSEFUSE_TILE`, `SPARSEFUSE_CUT` (elements),
     /// `SPARSEFUSE_MEMORY` (bytes), `SPARSEFUSE_NATIVE` (0 or 1), `SPARSEFUSE_CACHE` (a directory)
@@ -103,7 +104,7 @@ impl Config {
     pub fn from_env() -> Result<Self, Error> {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let mut config = Self {
-            threads,
+            threads: (threads / comm::mpi::sharers()).max(1),
             ..Self::default()
         };
         if let Some(threads) = read("SPARSEFUSE_THREADS", "a number above 0", positive)? {
@@ -118,11 +119,6 @@ impl Config {
         if let Some(limit) = read("SPARSEFUSE_MEMORY", "a number of bytes", positive)? {
             config.memory_limit = limit;
         }
-        let switch = |text: &str| match text {
-            "0" => Some(false),
-            "1" => Some(true),
-            _ => None,
-        };
         if let Some(fusion) = read("SPARSEFUSE_FUSION", "0 or 1", switch)? {
             config.fusion = fusion;
         }
@@ -133,16 +129,13 @@ impl Config {
         if let Some(isa) = read("SPARSEFUSE_ISA", "an instruction set of this machine", isa)? {
             config.isa = isa;
         }
-        config.native = native(config.native, switch)?;
+        config.native = native(config.native)?;
         Ok(config)
     }
 }
 
 /// The settings of native code, from those by default.
-fn native(
-    default: Option<Arc<Toolchain>>,
-    switch: impl Fn(&str) -> Option<bool>,
-) -> Result<Option<Arc<Toolchain>>, Error> {
+fn native(default: Option<Arc<Toolchain>>) -> Result<Option<Arc<Toolchain>>, Error> {
     let path = |text: &str| (!text.is_empty()).then(|| PathBuf::from(text));
     let words =
         |text: &str| -> Vec<String> { text.split_whitespace().map(str::to_owned).collect() };
@@ -168,6 +161,52 @@ fn cache_directory() -> Option<PathBuf> {
     let cache = cache.filter(|path| path.is_absolute());
     let cache = cache.or_else(|| Some(std::env::home_dir()?.join(".cache")));
     Some(cache?.join("sparsefuse"))
+}
+
+/// How many processes a launcher (`mpiexec`, `srun`) has started together with this one, 1 where
+/// it does not say; `None` without a launcher, or where `SPARSEFUSE_MPI` is 0.
+pub(crate) fn launched() -> Result<Option<usize>, Error> {
+    /// What launchers set: Open MPI; MPICH, Intel MPI and Slurm's PMI 2; MVAPICH; Slurm.
+    const SIZES: [&str; 4] = [
+        "OMPI_COMM_WORLD_SIZE",
+        "PMI_SIZE",
+        "MV2_COMM_WORLD_SIZE",
+        "SLURM_STEP_NUM_TASKS",
+    ];
+    /// What launchers set that do not say how many processes there are.
+    const RANKS: [&str; 2] = ["PMIX_RANK", "PMI_RANK"];
+    if read("SPARSEFUSE_MPI", "0 or 1", switch)? == Some(false) {
+        return Ok(None);
+    }
+    for name in SIZES {
+        if let Some(processes) = read(name, "a number above 0", positive)? {
+            return Ok(Some(processes));
+        }
+    }
+    for name in RANKS {
+        if read(name, "a number", |text| text.parse::<usize>().ok())?.is_some() {
+            return Ok(Some(1));
+        }
+    }
+    Ok(None)
+}
+
+/// The cores that this process may run on, as text; empty where the system does not say.
+#[cfg(feature = "mpi")]
+pub(crate) fn cores() -> String {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status
+        .lines()
+        .find(|line| line.starts_with("Cpus_allowed_list:"));
+    line.unwrap_or_default().to_owned()
+}
+
+fn switch(text: &str) -> Option<bool> {
+    match text {
+        "0" => Some(false),
+        "1" => Some(true),
+        _ => None,
+    }
 }
 
 fn positive(text: &str) -> Option<usize> {

@@ -81,6 +81,14 @@ pub enum ErrorKind {
         /// What it said.
         message: String,
     },
+    /// A call of MPI failed.
+    #[error("{call}: {message}")]
+    Mpi {
+        /// The call.
+        call: &'static str,
+        /// What MPI said.
+        message: String,
+    },
     /// A store was read whose computation failed earlier.
     #[error("`{task}` failed: {cause}")]
     Poisoned {
@@ -121,6 +129,22 @@ impl Error {
             found,
         }
         .into()
+    }
+
+    /// The other rank whose failure this is, if it is that of another.
+    #[must_use]
+    pub fn other_rank(&self) -> Option<usize> {
+        match self.kind() {
+            ErrorKind::Rank { rank, .. } => Some(*rank),
+            ErrorKind::Poisoned { cause, .. } => cause.other_rank(),
+            ErrorKind::Shape { .. }
+            | ErrorKind::DType { .. }
+            | ErrorKind::Argument { .. }
+            | ErrorKind::Unwritten { .. }
+            | ErrorKind::OutOfMemory { .. }
+            | ErrorKind::Panic { .. }
+            | ErrorKind::Mpi { .. } => None,
+        }
     }
 
     /// This error as the first cause of a poisoned store; a cause stays the first one.

@@ -34,6 +34,7 @@ mod image;
 mod instance;
 
 mod comm;
+mod processes;
 mod ranks;
 
 pub mod error;
@@ -46,6 +47,7 @@ pub use error::{Error, ErrorKind};
 pub use execute::Counters;
 pub use fuse::Refusal;
 pub use partition::Partition;
+pub use processes::Processes;
 pub use profile::Profile;
 pub use ranks::run_ranks;
 pub use runtime::{Local, Runtime};

@@ -1,6 +1,6 @@
 //! Ranks as threads of this process: every rank runs the same program.
 
-use crate::comm;
+use crate::comm::{self, Comm};
 use crate::config::Config;
 use crate::error::{Error, ErrorKind};
 use crate::runtime::Runtime;
@@ -17,8 +17,8 @@ impl Drop for AbandonOnPanic<'_> {
     }
 }
 
-/// Runs `program` on `ranks` ranks, each a thread with a runtime of its own that is current while
-/// the program runs, and returns what each rank returned, in the order of the ranks.
+/// Runs `program` on `ranks` ranks of this process, each a thread with a runtime of its own that is
+/// current while the program runs, and returns what each rank returned, in the order of the ranks.
 ///
 /// # Errors
 ///
@@ -28,12 +28,30 @@ pub fn run_ranks<R: Send>(
     config: &Config,
     program: impl Fn(&Runtime) -> R + Sync,
 ) -> Result<Vec<R>, Error> {
+    let comms = comm::connect(check_number(ranks)?);
+    let comms = comms
+        .into_iter()
+        .map(|comm| Box::new(comm) as Box<dyn Comm>);
+    run_on(comms.collect(), config, program)
+}
+
+pub(crate) fn check_number(ranks: usize) -> Result<usize, Error> {
     if ranks == 0 {
         return Err(Error::argument("ranks", "a number above 0", "0"));
     }
+    Ok(ranks)
+}
+
+/// Runs `program` on each of the given ranks of this process, as [`run_ranks`].
+pub(crate) fn run_on<R: Send>(
+    comms: Vec<Box<dyn Comm>>,
+    config: &Config,
+    program: impl Fn(&Runtime) -> R + Sync,
+) -> Result<Vec<R>, Error> {
+    let ranks = comms.len();
     let mut runtimes = Vec::with_capacity(ranks);
-    for comm in comm::connect(ranks) {
-        runtimes.push(Runtime::with_comm(config.clone(), Box::new(comm))?);
+    for comm in comms {
+        runtimes.push(Runtime::with_comm(config.clone(), comm)?);
     }
     let program = &program;
     std::thread::scope(|scope| {

@@ -79,31 +79,26 @@ impl Runtime {
         Self::with_comm(config, Box::new(comm::Single))
     }
 
+    /// A runtime of one rank of each process that `mpiexec` or `srun` has started together; a
+    /// single rank without a launcher. Every process must make it, and in the same order as its
+    /// other runtimes of this kind.
+    ///
+    /// # Errors
+    ///
+    /// As [`Runtime::new`], or if MPI fails, or a launcher has started several processes of a
+    /// program that was built without the feature `mpi`.
+    pub fn of_processes(config: Config) -> Result<Self, Error> {
+        comm::mpi::place()?;
+        let comm = comm::mpi::connect(1)?.and_then(|mut comms| comms.pop());
+        Self::with_comm(config, comm.unwrap_or_else(|| Box::new(comm::Single)))
+    }
+
     pub(crate) fn with_comm(config: Config, comm: Box<dyn Comm>) -> Result<Self, Error> {
-        for (name, value) in [
-            ("threads", config.threads),
-            ("tile_len", config.tile_len),
-            ("window", config.window),
-        ] {
-            if value == 0 {
-                return Err(Error::argument(name, "a number above 0", "0"));
-            }
-        }
-        if !config.isa.is_available() {
-            let found = config.isa.name();
-            return Err(Error::argument(
-                "isa",
-                "an instruction set of this machine",
-                found,
-            ));
-        }
-        let workers = Workers::new(config.threads).map_err(|error| {
-            Error::argument(
-                "threads",
-                "as many threads as the system grants",
-                error.to_string(),
-            )
-        })?;
+        let workers = workers(&config)?;
+        Ok(Self::assemble(config, workers, comm))
+    }
+
+    fn assemble(config: Config, workers: Workers, comm: Box<dyn Comm>) -> Self {
         let (rank, ranks) = (comm.rank(), comm.size());
         let inner = Inner {
             window: Window::new(),
@@ -119,7 +114,7 @@ impl Runtime {
             last: None,
         };
         let pool = Pool::new(config.memory_limit);
-        Ok(Self {
+        Self {
             shared: Arc::new(Shared {
                 config,
                 pool,
@@ -127,11 +122,12 @@ impl Runtime {
                 ranks,
                 inner: Mutex::new(inner),
             }),
-        })
+        }
     }
 
     /// The runtime that new stores of this thread belong to: the one entered last, else one for
-    /// the whole process with the settings of the environment.
+    /// the whole process with the settings of the environment, which is one of the ranks of all
+    /// processes that a launcher has started together ([`Runtime::of_processes`]).
     #[must_use]
     pub fn current() -> Self {
         let entered = ENTERED.with_borrow(|entered| entered.last().cloned());
@@ -147,15 +143,24 @@ impl Runtime {
         })
     }
 
-    /// Settings of the environment that make no sense are reported and not used.
+    /// Settings of the environment that make no sense are reported and not used. Without its ranks
+    /// a process that could have them does not go on: it would compute something else.
     fn from_env_or_default() -> Self {
-        let config = Config::from_env().unwrap_or_else(|error| {
-            eprintln!("sparsefuse: {error}; using the default settings");
-            Config::default()
+        let complain = |error| eprintln!("sparsefuse: {error}");
+        let comm = match comm::mpi::connect(1) {
+            Ok(comms) => comms.and_then(|mut comms| comms.pop()),
+            Err(error) => panic!("{error}"),
+        };
+        let comm = comm.unwrap_or_else(|| {
+            let _ = comm::mpi::place().map_err(complain);
+            Box::new(comm::Single)
         });
-        Self::new(config)
-            .or_else(|_| Self::new(Config::default()))
-            .expect("a runtime with one thread asks the system for nothing")
+        let from_env = Config::from_env().and_then(|config| Ok((workers(&config)?, config)));
+        let (workers, config) = from_env.unwrap_or_else(|error| {
+            complain(error);
+            (Workers::alone(), Config::default())
+        });
+        Self::assemble(config, workers, comm)
     }
 
     /// Runs `program` with this runtime as the current one of the thread. What the program has
@@ -606,6 +611,43 @@ impl Runtime {
             .map(|bytes| crate::bytes::to_elements(bytes))
             .collect())
     }
+}
+
+/// The number of the rank that this thread has entered last, if any.
+#[cfg(feature = "mpi")]
+pub(crate) fn entered_rank() -> Option<usize> {
+    ENTERED
+        .try_with(|entered| Some(entered.try_borrow().ok()?.last()?.rank()))
+        .ok()
+        .flatten()
+}
+
+/// The threads of a rank with these settings, if the settings are in range.
+fn workers(config: &Config) -> Result<Workers, Error> {
+    for (name, value) in [
+        ("threads", config.threads),
+        ("tile_len", config.tile_len),
+        ("window", config.window),
+    ] {
+        if value == 0 {
+            return Err(Error::argument(name, "a number above 0", "0"));
+        }
+    }
+    if !config.isa.is_available() {
+        let found = config.isa.name();
+        return Err(Error::argument(
+            "isa",
+            "an instruction set of this machine",
+            found,
+        ));
+    }
+    Workers::new(config.threads).map_err(|error| {
+        Error::argument(
+            "threads",
+            "as many threads as the system grants",
+            error.to_string(),
+        )
+    })
 }
 
 fn check_dtype<T: Element>(store: &Store) -> Result<(), Error> {

@@ -27,6 +27,9 @@ pub(super) enum Failure {
     /// The library refused.
     #[error("{0}")]
     Library(#[from] Error),
+    /// What all processes have agreed to say of their failures.
+    #[error("{0}")]
+    Agreed(String),
     /// The operating system refused.
     #[error("{}: cannot {action}: {error}", path.display())]
     System {
@@ -50,6 +53,18 @@ impl Failure {
             subject: subject.into(),
             expected: expected.into(),
             found: found.into(),
+        }
+    }
+
+    /// The other rank whose failure this is, if it is that of another.
+    pub(super) fn other_rank(&self) -> Option<usize> {
+        match self {
+            Self::Library(error) => error.other_rank(),
+            Self::Input { .. }
+            | Self::Read(_)
+            | Self::Write(_)
+            | Self::Agreed(_)
+            | Self::System { .. } => None,
         }
     }
 

@@ -8,6 +8,7 @@ use super::memory;
 use super::output::{self, aligned, bytes, counted, grouped};
 use super::source;
 use super::spy;
+use super::together::Together;
 use num_complex::Complex;
 use serde_json::{Value, json};
 use sparsefuse::kernels::packed::{self, PlainRows, Summary};
@@ -17,8 +18,17 @@ use sparsefuse::sparse::LocalRows;
 use sparsefuse::sparse::matrix_market::{Format, Header};
 use std::ops::{Add, Neg};
 
-/// Looks at a matrix, and reports.
-pub(super) fn run(arguments: &InfoArguments) -> Result<Status, Failure> {
+/// Looks at a matrix, and reports; one of several processes does it for all.
+pub(super) fn run(arguments: &InfoArguments, together: &Together) -> Result<Status, Failure> {
+    let outcome = if together.is_first() {
+        look(arguments)
+    } else {
+        Ok(Status::Done)
+    };
+    together.agree(together.processes.number(), outcome)
+}
+
+fn look(arguments: &InfoArguments) -> Result<Status, Failure> {
     if let Some(path) = &arguments.spy {
         output::check_writable(path)?;
     }

@@ -7,6 +7,7 @@
 mod arguments;
 mod failure;
 mod help;
+mod together;
 
 mod rhs;
 mod source;
@@ -26,6 +27,7 @@ use arguments::{Arguments, Command};
 use clap::Parser;
 use clap::error::ErrorKind;
 use std::process::ExitCode;
+use together::Together;
 
 /// How a run ended that was no failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,32 +43,43 @@ const BAD_INPUT: u8 = 2;
 
 /// Runs the program.
 pub(crate) fn main() -> ExitCode {
+    let together = match Together::join() {
+        Ok(together) => together,
+        Err(error) => return complain(&error.to_string()),
+    };
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
-        Err(error) => return usage(&error),
+        Err(error) => return usage(&error, together.is_first()),
     };
     let status = match &arguments.command {
-        Command::Solve(arguments) => solve::run(arguments),
-        Command::Info(arguments) => info::run(arguments),
+        Command::Solve(arguments) => solve::run(arguments, &together),
+        Command::Info(arguments) => info::run(arguments, &together),
     };
     match status {
         Ok(Status::Done) => ExitCode::SUCCESS,
         Ok(Status::NotConverged) => ExitCode::FAILURE,
-        Err(failure) => complain(&failure.to_string()),
+        Err(failure) if together.is_first() => complain(&failure.to_string()),
+        Err(_) => ExitCode::from(BAD_INPUT),
     }
 }
 
-/// Shows what the argument parser has to say: help in full, an error in one line.
-fn usage(error: &clap::Error) -> ExitCode {
+/// Shows what the argument parser has to say: help in full, an error in one line; the first of
+/// several processes says it for all.
+fn usage(error: &clap::Error, is_first: bool) -> ExitCode {
+    let status = match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => ExitCode::SUCCESS,
+        _ => ExitCode::from(BAD_INPUT),
+    };
+    if !is_first {
+        return status;
+    }
     match error.kind() {
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+        ErrorKind::DisplayHelp
+        | ErrorKind::DisplayVersion
+        | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             // A reader that has seen enough is no failure.
             let _ = error.print();
-            ExitCode::SUCCESS
-        }
-        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            let _ = error.print();
-            ExitCode::from(BAD_INPUT)
+            status
         }
         _ => complain(&one_line(&error.render().to_string())),
     }

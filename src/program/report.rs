@@ -3,6 +3,7 @@
 use super::arguments::{Preconditioner, SolveArguments, Solver};
 use super::output::{aligned, bytes, counted, grouped, seconds};
 use serde_json::{Value, json};
+use sparsefuse::Error;
 use sparsefuse::kernels::{DType, Field};
 use sparsefuse::runtime::{Counters, Runtime};
 use sparsefuse::solvers::{Solution, StopReason};
@@ -12,6 +13,8 @@ use sparsefuse::sparse::Csr;
 pub(super) struct Report<'a> {
     pub(super) arguments: &'a SolveArguments,
     pub(super) dtype: DType,
+    /// Ranks of all processes.
+    pub(super) ranks: usize,
     /// Threads of each rank.
     pub(super) threads: usize,
     pub(super) solution_hash: u64,
@@ -36,7 +39,7 @@ pub(super) struct Totals {
     /// Read and written, on all ranks.
     bytes: u64,
     /// On all ranks.
-    peak_memory: usize,
+    peak_memory: u64,
 }
 
 impl Totals {
@@ -61,23 +64,29 @@ impl Totals {
             tasks: counters.tasks - before.tasks,
             fused_tasks: counters.fused_tasks - before.fused_tasks,
             bytes: counters.bytes - before.bytes,
-            peak_memory: runtime.peak_memory(),
+            peak_memory: runtime.peak_memory() as u64,
         }
     }
 
-    /// Those of all ranks: the times of the slowest, the bytes of all.
-    pub(super) fn of_ranks<'a>(ranks: impl Iterator<Item = &'a Self>) -> Self {
-        let join = |all: Self, one: Self| Self {
-            setup_s: all.setup_s.max(one.setup_s),
-            solve_s: all.solve_s.max(one.solve_s),
-            bytes: all.bytes + one.bytes,
-            peak_memory: all.peak_memory + one.peak_memory,
-            ..all
+    /// Those of all ranks, on every rank: the times of the slowest, the bytes of all. Every rank
+    /// must ask.
+    pub(super) fn of_all_ranks(self, runtime: &Runtime) -> Result<Self, Error> {
+        let times = runtime.all_gather(&[self.setup_s, self.solve_s])?;
+        let bytes = runtime.all_gather(&[self.bytes, self.peak_memory])?;
+        let slowest = |time: usize| {
+            times
+                .iter()
+                .map(|of_rank| of_rank[time])
+                .fold(0.0, f64::max)
         };
-        ranks
-            .cloned()
-            .reduce(join)
-            .expect("there is at least one rank")
+        let sum = |count: usize| bytes.iter().map(|of_rank| of_rank[count]).sum();
+        Ok(Self {
+            setup_s: slowest(0),
+            solve_s: slowest(1),
+            bytes: sum(0),
+            peak_memory: sum(1),
+            ..self
+        })
     }
 
     pub(super) fn converged(&self) -> bool {
@@ -107,7 +116,7 @@ impl Report<'_> {
             "nnz": totals.nnz,
             "dtype": self.dtype.name(),
             "threads": self.threads,
-            "ranks": self.arguments.ranks,
+            "ranks": self.ranks,
             "converged": totals.converged(),
             "reason": totals.reason.to_string(),
             "iterations": totals.iterations,
@@ -184,7 +193,7 @@ impl Report<'_> {
 
     fn machine(&self) -> String {
         let threads = counted(self.threads, "thread");
-        match self.arguments.ranks {
+        match self.ranks {
             1 => format!("1 rank, {threads}"),
             ranks => format!("{}, {threads} each", counted(ranks, "rank")),
         }

@@ -1,4 +1,7 @@
 //! `sparsefuse solve`: read, assemble on every rank, solve, report.
+//!
+//! Between the steps that a process does alone all processes agree that none has failed; rank 0
+//! has the report of all ranks, and its process prints and writes.
 
 use super::Status;
 use super::arguments::{Precision, Preconditioner, SolveArguments, Solver};
@@ -9,12 +12,13 @@ use super::progress::Progress;
 use super::report::{Report, Totals};
 use super::rhs::Elements;
 use super::source::{self, Matrix};
+use super::together::Together;
 use num_complex::Complex;
 use serde_json::{Value, json};
 use sparsefuse::Error;
 use sparsefuse::kernels::Field;
 use sparsefuse::prelude::Vector;
-use sparsefuse::runtime::{Config, Profile, Runtime, run_ranks};
+use sparsefuse::runtime::{Config, Profile, Runtime};
 use sparsefuse::solvers::{
     Jacobi, LinearOperator, Options, Solution, bicgstab_with, cg_with, cgs_with,
 };
@@ -27,95 +31,157 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 /// Solves, and reports.
-pub(super) fn run(arguments: &SolveArguments) -> Result<Status, Failure> {
+pub(super) fn run(arguments: &SolveArguments, together: &Together) -> Result<Status, Failure> {
     let begin = Instant::now();
-    let config = arguments.config()?;
-    for path in [&arguments.out, &arguments.profile].into_iter().flatten() {
-        output::check_writable(path)?;
-    }
-    let header = arguments.source.header()?;
-    let is_complex =
-        header.as_ref().is_some_and(source::is_complex) || arguments.rhs.is_complex()?;
+    let first_rank = together.processes.number() * arguments.ranks;
+    let checked = check(arguments, together.is_first());
+    let (config, is_complex) = together.agree(first_rank, checked)?;
     let solve = match (arguments.dtype, is_complex) {
         (Precision::F32, false) => solve::<f32>,
         (Precision::F64, false) => solve::<f64>,
         (Precision::F32, true) => solve::<Complex<f32>>,
         (Precision::F64, true) => solve::<Complex<f64>>,
     };
+    solve(arguments, &config, begin, together)
+}
+
+/// Refuses what cannot be solved before it is read; the settings, and whether the system is a
+/// complex one.
+fn check(arguments: &SolveArguments, writes: bool) -> Result<(Config, bool), Failure> {
+    let config = arguments.config()?;
+    let outputs = [&arguments.out, &arguments.profile].into_iter().flatten();
+    for path in outputs.filter(|_| writes) {
+        output::check_writable(path)?;
+    }
+    let header = arguments.source.header()?;
+    let is_complex =
+        header.as_ref().is_some_and(source::is_complex) || arguments.rhs.is_complex()?;
     let real = match arguments.dtype {
         Precision::F32 => size_of::<f32>(),
         Precision::F64 => size_of::<f64>(),
     };
     let element = if is_complex { 2 * real } else { real };
     arguments.source.check_solvable(header.as_ref(), element)?;
-    solve(arguments, &config, begin)
+    Ok((config, is_complex))
 }
 
-/// What all ranks share until each has made its part of it.
+/// What all ranks of a process share until each has made its part of it.
 struct Input<T> {
     matrix: Matrix<T>,
     rhs: Elements<T>,
 }
 
-/// What a rank gives back.
+fn read<T: Field + Add<Output = T>>(arguments: &SolveArguments) -> Result<Input<T>, Failure> {
+    let matrix = arguments.source.read::<T>()?;
+    let rhs = arguments.rhs.read::<T>(matrix.n_rows())?;
+    Ok(Input { matrix, rhs })
+}
+
+/// What a rank knows in the end, of itself and, in `totals`, of all ranks.
 struct Run<T> {
     totals: Totals,
     explained: Option<String>,
-    profile: Option<Profile>,
-    /// The hash of the solution, and the solution if it is to be written; from rank 0 alone.
-    solution: Option<(u64, Option<Vec<T>>)>,
+    /// What this rank has recorded, with `--profile`.
+    profile: Option<Value>,
+    /// The hash of the solution, and the solution if it is to be written.
+    solution: (u64, Option<Vec<T>>),
 }
 
 fn solve<T: Field + Add<Output = T>>(
     arguments: &SolveArguments,
     config: &Config,
     begin: Instant,
+    together: &Together,
 ) -> Result<Status, Failure> {
-    let progress = Progress::start(
-        &arguments.source.to_string(),
-        arguments.rtol,
-        arguments.atol,
-    );
-    let progress = Mutex::new(progress);
-    let matrix = arguments.source.read::<T>()?;
-    let rhs = arguments.rhs.read::<T>(matrix.n_rows())?;
+    let first_rank = together.processes.number() * arguments.ranks;
+    let progress = together.is_first().then(|| {
+        let source = arguments.source.to_string();
+        Progress::start(&source, arguments.rtol, arguments.atol)
+    });
+    let progress = Mutex::new(progress.flatten());
+    let input = together.agree(first_rank, read::<T>(arguments))?;
     // One handle for each rank; the last rank that has assembled its part frees the input.
-    let input = Arc::new(Input { matrix, rhs });
+    let input = Arc::new(input);
     let handles: Vec<_> = (0..arguments.ranks).map(|_| Arc::clone(&input)).collect();
     let handles = Mutex::new(handles);
     drop(input);
-    let runs = run_ranks(arguments.ranks, config, |runtime| {
-        let input = lock(&handles)
-            .pop()
-            .expect("there is a handle for each rank");
-        let progress = lock(&progress).take_if(|_| runtime.rank() == 0);
-        on_rank(runtime, arguments, input, progress, begin)
-    })?;
-    let mut runs = runs.into_iter().collect::<Result<Vec<_>, Error>>()?;
-    let (hash, x) = runs[0]
-        .solution
-        .take()
-        .expect("rank 0 has read the solution");
-    let report = Report {
-        arguments,
-        dtype: T::DTYPE,
-        threads: config.threads,
-        solution_hash: hash,
-        totals: Totals::of_ranks(runs.iter().map(|run| &run.totals)),
+    let runs = together
+        .processes
+        .run_ranks(arguments.ranks, config, |runtime| {
+            let input = lock(&handles)
+                .pop()
+                .expect("there is a handle for each rank");
+            let progress = lock(&progress).take_if(|_| runtime.rank() == 0);
+            on_rank(runtime, arguments, input, progress, begin)
+        });
+    let (rank, runs) = together_in_process(first_rank, runs);
+    let runs = together.agree(rank, runs)?;
+    let converged = runs[0].totals.converged();
+    let profiles = all_profiles(together, &runs)?;
+    let shown = match runs.into_iter().next() {
+        Some(run) if together.is_first() => report(arguments, config, run, profiles, together),
+        _ => Ok(()),
     };
-    show(&report, &runs)?;
-    if let (Some(path), Some(x)) = (&arguments.out, x) {
-        let comment = format!("x of A x = b, A from {}", arguments.source);
-        matrix_market::write_dense(path, x.len(), 1, &x, &comment)?;
-    }
-    if let Some(path) = &arguments.profile {
-        write_profile(path, &runs)?;
-    }
-    Ok(if report.totals.converged() {
+    together.agree(first_rank, shown)?;
+    Ok(if converged {
         Status::Done
     } else {
         Status::NotConverged
     })
+}
+
+/// What all ranks of this process have, or the failure of one of them and its number: of those
+/// that did not just hear of another's, the first.
+fn together_in_process<R>(
+    first_rank: usize,
+    ranks: Result<Vec<Result<R, Error>>, Error>,
+) -> (usize, Result<Vec<R>, Failure>) {
+    let ranks = match ranks {
+        Ok(ranks) => ranks,
+        Err(error) => return (first_rank, Err(error.into())),
+    };
+    let is_own =
+        |rank: &Result<R, Error>| matches!(rank, Err(error) if error.other_rank().is_none());
+    let failed = ranks.iter().position(is_own);
+    let failed = failed.or_else(|| ranks.iter().position(Result::is_err));
+    let rank = failed.unwrap_or(0);
+    let mut values = Vec::with_capacity(ranks.len());
+    for (number, result) in ranks.into_iter().enumerate() {
+        match result {
+            Ok(value) => values.push(value),
+            Err(error) if number == rank => return (first_rank + rank, Err(error.into())),
+            Err(_) => {}
+        }
+    }
+    (first_rank, Ok(values))
+}
+
+/// Prints what rank 0 knows, and writes the files that were asked for.
+fn report<T: Field>(
+    arguments: &SolveArguments,
+    config: &Config,
+    run: Run<T>,
+    profiles: Vec<Value>,
+    together: &Together,
+) -> Result<(), Failure> {
+    let (solution_hash, x) = run.solution;
+    let report = Report {
+        arguments,
+        dtype: T::DTYPE,
+        ranks: together.processes.count() * arguments.ranks,
+        threads: config.threads,
+        solution_hash,
+        totals: run.totals,
+    };
+    show(&report, run.explained.as_deref(), &profiles)?;
+    if let (Some(path), Some(x)) = (&arguments.out, x) {
+        let comment = format!("x of A x = b, A from {}", arguments.source);
+        matrix_market::write_dense(path, x.len(), 1, &x, &comment)?;
+    }
+    match &arguments.profile {
+        Some(path) => write_profile(path, profiles),
+        None => Ok(()),
+    }
 }
 
 /// A lock that holds nothing which a panic could leave half done.
@@ -172,11 +238,32 @@ fn on_rank<T: Field + Add<Output = T>>(
     let profile = runtime.profile();
     let solution = read_solution(&solution.x, arguments.out.is_some())?;
     Ok(Run {
-        totals,
+        totals: totals.of_all_ranks(runtime)?,
         explained: explained.or_else(|| arguments.explain.then(|| runtime.explain())),
-        profile,
-        solution: (runtime.rank() == 0).then_some(solution),
+        profile: profile.map(|profile| recorded(runtime.rank(), &profile)),
+        solution,
     })
+}
+
+/// What a rank has recorded: its table, its events, its sums.
+fn recorded(rank: usize, profile: &Profile) -> Value {
+    json!({
+        "table": profile.table(),
+        "events": profile.chrome_events(rank),
+        "kernels": profile.to_json()["kernels"].take(),
+    })
+}
+
+/// What all ranks have recorded, on every process; nothing without `--profile`.
+fn all_profiles<T>(together: &Together, runs: &[Run<T>]) -> Result<Vec<Value>, Error> {
+    let mine: Vec<&Value> = runs.iter().filter_map(|run| run.profile.as_ref()).collect();
+    if mine.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mine = json!(mine).to_string().into_bytes();
+    let all = together.processes.all_gather(mine)?;
+    let parse = |bytes: &Vec<u8>| serde_json::from_slice::<Vec<Value>>(bytes).unwrap_or_default();
+    Ok(all.iter().flat_map(parse).collect())
 }
 
 fn method<T: Field>(
@@ -202,15 +289,14 @@ fn read_solution<T: Field>(x: &Vector<T>, is_wanted: bool) -> Result<(u64, Optio
 }
 
 /// Prints the report, then what else was asked for.
-fn show<T>(report: &Report<'_>, runs: &[Run<T>]) -> Result<(), Failure> {
+fn show(report: &Report<'_>, explained: Option<&str>, profiles: &[Value]) -> Result<(), Failure> {
     let mut more = String::new();
-    if let Some(explained) = &runs[0].explained {
+    if let Some(explained) = explained {
         let _ = write!(more, "\nOne iteration\n\n{explained}");
     }
-    for (rank, run) in runs.iter().enumerate() {
-        if let Some(profile) = &run.profile {
-            let _ = write!(more, "\nFused tasks of rank {rank}\n\n{}", profile.table());
-        }
+    for (rank, profile) in profiles.iter().enumerate() {
+        let table = profile["table"].as_str().unwrap_or_default();
+        let _ = write!(more, "\nFused tasks of rank {rank}\n\n{table}");
     }
     if report.arguments.json {
         output::complain(more.trim_start_matches('\n'));
@@ -219,17 +305,16 @@ fn show<T>(report: &Report<'_>, runs: &[Run<T>]) -> Result<(), Failure> {
     output::print(&(report.to_text() + &more))
 }
 
-fn write_profile<T>(path: &Path, runs: &[Run<T>]) -> Result<(), Failure> {
+fn write_profile(path: &Path, profiles: Vec<Value>) -> Result<(), Failure> {
     let mut events = Vec::new();
     let mut kernels = Vec::new();
-    for (rank, run) in runs.iter().enumerate() {
-        let Some(profile) = &run.profile else {
-            continue;
-        };
+    for (rank, mut profile) in profiles.into_iter().enumerate() {
         let name = json!({ "name": format!("rank {rank}") });
         events.push(json!({ "name": "process_name", "ph": "M", "pid": rank, "args": name }));
-        events.extend(profile.chrome_events(rank));
-        if let Value::Array(of_rank) = profile.to_json()["kernels"].take() {
+        if let Value::Array(of_rank) = profile["events"].take() {
+            events.extend(of_rank);
+        }
+        if let Value::Array(of_rank) = profile["kernels"].take() {
             kernels.extend(of_rank.into_iter().map(|mut kernel| {
                 kernel["rank"] = json!(rank);
                 kernel

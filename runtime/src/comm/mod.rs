@@ -11,6 +11,8 @@ pub(crate) mod reduce;
 mod single;
 mod threads;
 
+pub(crate) mod mpi;
+
 pub(crate) use self::single::Single;
 pub(crate) use self::threads::connect;
 

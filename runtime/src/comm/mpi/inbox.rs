@@ -1,0 +1,269 @@
+//! What has arrived and nobody has asked for yet, sorted by receiver and sender.
+//!
+//! In: messages with their tags, in the order in which MPI delivers them, which for two processes
+//! is that in which they were sent. Out: for each pair of ranks its messages in the same order;
+//! that a sender has left comes after all that it has sent. Messages of groups that this process
+//! has not made yet are kept; those of groups that have ended here are dropped.
+
+use super::tag::{Kind, NO_GROUP, Tag};
+use crate::comm::Message;
+use crate::error::{Error, ErrorKind};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// Two ranks: one of this process that receives, one of any process that sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Pair {
+    pub(super) group: u32,
+    /// The rank within this process.
+    pub(super) to: u32,
+    /// The sending process, and the rank within it.
+    pub(super) from: (usize, u32),
+}
+
+/// The messages from one rank to another.
+#[derive(Debug, Default)]
+struct Queue {
+    arrived: VecDeque<Message>,
+    /// The pieces so far of a message that is not complete.
+    pieces: Vec<u8>,
+    /// Whether nothing more will come.
+    has_left: bool,
+}
+
+/// What has arrived.
+#[derive(Debug, Default)]
+pub(super) struct Inbox {
+    queues: BTreeMap<Pair, Queue>,
+    /// Groups that have ranks here, and how many.
+    living: BTreeMap<u32, usize>,
+    /// Groups made so far; their numbers begin at 1.
+    groups: u32,
+    /// Processes that have left the job.
+    gone: BTreeSet<usize>,
+}
+
+/// What there is to take.
+#[derive(Debug)]
+pub(super) enum Taken {
+    /// The next message.
+    Message(Message),
+    /// Nothing yet.
+    Nothing,
+    /// Nothing more: the sender has left.
+    Left,
+}
+
+impl Inbox {
+    /// The number that [`Inbox::open`] will give.
+    pub(super) fn next_group(&self) -> u32 {
+        self.groups + 1
+    }
+
+    /// A new group with `local` ranks in this process.
+    pub(super) fn open(&mut self, local: usize) -> u32 {
+        self.groups += 1;
+        self.living.insert(self.groups, local);
+        self.groups
+    }
+
+    /// One rank of this process has left the group; after the last one, nobody asks for what
+    /// arrives.
+    pub(super) fn leave(&mut self, group: u32) {
+        let Some(local) = self.living.get_mut(&group) else {
+            return;
+        };
+        *local -= 1;
+        if *local == 0 {
+            self.living.remove(&group);
+            self.queues.retain(|pair, _| pair.group != group);
+        }
+    }
+
+    /// Sorts a message of a process.
+    pub(super) fn put(&mut self, process: usize, tag: Tag, bytes: Vec<u8>) {
+        if tag.group == NO_GROUP {
+            self.gone.insert(process);
+            return;
+        }
+        let is_early = tag.group > self.groups;
+        if !is_early && !self.living.contains_key(&tag.group) {
+            return;
+        }
+        let queue = self.queue(Pair {
+            group: tag.group,
+            to: tag.to,
+            from: (process, tag.from),
+        });
+        match tag.kind {
+            Kind::Data if queue.pieces.is_empty() => {
+                queue.arrived.push_back(Message::Data(bytes));
+            }
+            Kind::Data => {
+                let mut whole = std::mem::take(&mut queue.pieces);
+                whole.extend_from_slice(&bytes);
+                queue.arrived.push_back(Message::Data(whole));
+            }
+            Kind::Piece => queue.pieces.extend_from_slice(&bytes),
+            Kind::Failed => queue.arrived.push_back(Message::Failed(decode(&bytes))),
+            Kind::Left => queue.has_left = true,
+        }
+    }
+
+    /// Sorts a message between two ranks of this process.
+    pub(super) fn put_local(&mut self, pair: Pair, message: Message) {
+        if self.living.contains_key(&pair.group) {
+            self.queue(pair).arrived.push_back(message);
+        }
+    }
+
+    /// A rank of this process has left, as another one of it will see.
+    pub(super) fn put_left(&mut self, pair: Pair) {
+        if self.living.contains_key(&pair.group) {
+            self.queue(pair).has_left = true;
+        }
+    }
+
+    fn queue(&mut self, pair: Pair) -> &mut Queue {
+        self.queues.entry(pair).or_default()
+    }
+
+    /// The next message from one rank to another.
+    pub(super) fn take(&mut self, pair: Pair) -> Taken {
+        let has_gone = self.gone.contains(&pair.from.0);
+        let queue = self.queue(pair);
+        match queue.arrived.pop_front() {
+            Some(message) => Taken::Message(message),
+            None if queue.has_left || has_gone => Taken::Left,
+            None => Taken::Nothing,
+        }
+    }
+
+    /// How many processes have left the job.
+    pub(super) fn gone(&self) -> usize {
+        self.gone.len()
+    }
+}
+
+/// A failure of rank `rank` as bytes: the rank that failed first, as far as it is known, and what
+/// it said.
+pub(super) fn encode(failure: &Error, rank: usize) -> Vec<u8> {
+    let (rank, message) = match failure.kind() {
+        ErrorKind::Rank { rank, message } => (*rank, message.clone()),
+        _ => (failure.other_rank().unwrap_or(rank), failure.to_string()),
+    };
+    let mut bytes = (rank as u64).to_le_bytes().to_vec();
+    bytes.extend_from_slice(message.as_bytes());
+    bytes
+}
+
+/// The failure of another rank from its bytes.
+fn decode(bytes: &[u8]) -> Error {
+    let (rank, message) = bytes.split_first_chunk().unwrap_or((&[0; 8], bytes));
+    ErrorKind::Rank {
+        rank: u64::from_le_bytes(*rank) as usize,
+        message: String::from_utf8_lossy(message).into_owned(),
+    }
+    .into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAIR: Pair = Pair {
+        group: 1,
+        to: 0,
+        from: (3, 1),
+    };
+
+    fn tag(kind: Kind) -> Tag {
+        Tag {
+            group: PAIR.group,
+            from: PAIR.from.1,
+            to: PAIR.to,
+            kind,
+        }
+    }
+
+    fn data(taken: Taken) -> Vec<u8> {
+        match taken {
+            Taken::Message(Message::Data(bytes)) => bytes,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn pieces_become_one_message() {
+        let mut inbox = Inbox::default();
+        inbox.open(1);
+        inbox.put(3, tag(Kind::Piece), vec![1, 2]);
+        inbox.put(3, tag(Kind::Piece), vec![3]);
+        assert!(matches!(inbox.take(PAIR), Taken::Nothing));
+        inbox.put(3, tag(Kind::Data), vec![4]);
+        inbox.put(3, tag(Kind::Data), vec![]);
+        assert_eq!(data(inbox.take(PAIR)), [1, 2, 3, 4]);
+        assert_eq!(data(inbox.take(PAIR)), []);
+        assert!(matches!(inbox.take(PAIR), Taken::Nothing));
+    }
+
+    #[test]
+    fn messages_wait_for_their_group_and_end_with_it() {
+        let mut inbox = Inbox::default();
+        inbox.put(3, tag(Kind::Data), vec![1]);
+        assert_eq!(inbox.open(2), PAIR.group);
+        assert_eq!(data(inbox.take(PAIR)), [1]);
+        inbox.put(3, tag(Kind::Data), vec![2]);
+        inbox.leave(PAIR.group);
+        assert_eq!(data(inbox.take(PAIR)), [2]);
+        inbox.leave(PAIR.group);
+        inbox.put(3, tag(Kind::Data), vec![3]);
+        assert!(matches!(inbox.take(PAIR), Taken::Nothing));
+    }
+
+    #[test]
+    fn who_has_left_is_heard_to_the_end() {
+        let mut inbox = Inbox::default();
+        inbox.open(1);
+        inbox.put(3, tag(Kind::Data), vec![1]);
+        inbox.put(3, tag(Kind::Left), vec![]);
+        assert_eq!(data(inbox.take(PAIR)), [1]);
+        assert!(matches!(inbox.take(PAIR), Taken::Left));
+
+        let of_process = Tag {
+            group: NO_GROUP,
+            from: 0,
+            to: 0,
+            kind: Kind::Left,
+        };
+        let other = Pair {
+            from: (4, 0),
+            ..PAIR
+        };
+        assert!(matches!(inbox.take(other), Taken::Nothing));
+        inbox.put(4, of_process, vec![]);
+        assert!(matches!(inbox.take(other), Taken::Left));
+        assert_eq!(inbox.gone(), 1);
+    }
+
+    #[test]
+    fn a_failure_keeps_its_text_and_the_rank_that_failed_first() {
+        let memory = || {
+            Error::from(ErrorKind::OutOfMemory {
+                wanted: 8,
+                available: 3,
+                limit: 5,
+            })
+        };
+        let first = decode(&encode(&memory().poison("add"), 7));
+        let ErrorKind::Rank { rank, message } = first.kind() else {
+            panic!("{first}");
+        };
+        assert_eq!((*rank, message), (7, &memory().poison("add").to_string()));
+        assert_eq!(decode(&encode(&first, 2)), first);
+        let second = decode(&encode(&first.poison("mul"), 2));
+        assert!(
+            matches!(second.kind(), ErrorKind::Rank { rank: 7, .. }),
+            "{second}"
+        );
+    }
+}

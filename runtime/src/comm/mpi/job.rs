@@ -1,0 +1,381 @@
+//! This process among those of the job: MPI started and ended, messages sent and received, groups
+//! of ranks.
+//!
+//! MPI is started when the first group of ranks of all processes is made, and ended when the
+//! program ends by returning from `main` or by `exit`. A panic of any thread ends the whole job at
+//! once, and says who panicked.
+//!
+//! Every process makes the same groups in the same order, so groups have the same numbers
+//! everywhere. Whoever waits for a message takes what MPI has for this process and sorts it into
+//! the inbox, whether it is for him or for another rank; so no message has to wait for a certain
+//! thread, and what a process has sent leaves it while it waits.
+
+use super::calls::{self, Communicator, MOST_BYTES, Sending};
+use super::inbox::{self, Inbox, Pair, Taken};
+use super::tag::{self, Kind, MOST_LOCAL, NO_GROUP, Tag};
+use crate::comm::{Comm, Message, left};
+use crate::config;
+use crate::error::Error;
+use std::collections::VecDeque;
+use std::io::Write as _;
+use std::panic::PanicHookInfo;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// This process among those of the job.
+#[derive(Debug)]
+struct Job {
+    world: Communicator,
+    process: usize,
+    processes: usize,
+    most_tag: u32,
+    /// Cores that this process and those that share them may run on.
+    cores: usize,
+    inbox: Mutex<Inbox>,
+    /// Messages on their way, the oldest first.
+    sent: Mutex<VecDeque<Sending>>,
+}
+
+static JOB: OnceLock<Result<Option<Job>, Error>> = OnceLock::new();
+/// Processes with the cores of this one, this one among them; 0 before MPI has been started.
+static SHARERS: AtomicUsize = AtomicUsize::new(0);
+/// The most ranks of a group in this process so far.
+static MOST_RANKS: AtomicUsize = AtomicUsize::new(1);
+
+/// The status of a job that a panic has ended, that of a Rust program.
+const PANICKED: i32 = 101;
+/// The status of a job whose messages cannot be sent.
+const FAILED: i32 = 1;
+
+/// The number of this process, and how many there are; `None` without a launcher.
+pub(crate) fn place() -> Result<Option<(usize, usize)>, Error> {
+    Ok(job()?.map(|job| (job.process, job.processes)))
+}
+
+/// How many processes share the cores of this one, as far as it is known.
+pub(crate) fn sharers() -> usize {
+    SHARERS.load(Ordering::Relaxed).max(1)
+}
+
+/// A new group of ranks, `local` of each process: those of this process. `None` without a
+/// launcher. Every process must ask, with the same number.
+pub(crate) fn connect(local: usize) -> Result<Option<Vec<Box<dyn Comm>>>, Error> {
+    let Some(job) = job()? else {
+        return Ok(None);
+    };
+    if local > MOST_LOCAL {
+        return Err(Error::argument(
+            "ranks",
+            format!("at most {MOST_LOCAL} in each process"),
+            local.to_string(),
+        ));
+    }
+    let mut inbox = lock(&job.inbox);
+    tag::check_group(inbox.next_group(), job.most_tag)?;
+    let group = inbox.open(local);
+    MOST_RANKS.fetch_max(local, Ordering::Relaxed);
+    let rank = |number| Rank {
+        job,
+        group,
+        number,
+        local,
+    };
+    let ranks = (0..local).map(|number| Box::new(rank(number)) as Box<dyn Comm>);
+    Ok(Some(ranks.collect()))
+}
+
+/// The job, if a launcher has started this process; MPI is started by the first call.
+fn job() -> Result<Option<&'static Job>, Error> {
+    let job = JOB.get_or_init(|| match config::launched()? {
+        Some(processes) => Job::start(processes).map(Some),
+        None => Ok(None),
+    });
+    job.as_ref().map(Option::as_ref).map_err(Clone::clone)
+}
+
+/// A lock that holds nothing which a panic could leave half done: a panic ends the job.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Job {
+    /// Starts MPI; the launcher says that it has started `announced` processes.
+    fn start(announced: usize) -> Result<Self, Error> {
+        calls::initialise()?;
+        calls::at_exit(leave);
+        let world = Communicator::world()?;
+        let (process, processes) = (world.process()?, world.processes()?);
+        if processes == 1 && announced > 1 {
+            return Err(Error::argument(
+                "MPI",
+                format!("the {announced} processes that the launcher has started"),
+                "this one alone (does the launcher belong to this MPI? Slurm: srun --mpi=pmix)",
+            ));
+        }
+        let place = format!("{} {}", calls::machine()?, config::cores());
+        let of_process = world.all_gather(hash(place.as_bytes()))?;
+        let same = |other: &&u64| **other == of_process[process];
+        let sharers = of_process.iter().filter(same).count();
+        SHARERS.store(sharers, Ordering::Relaxed);
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        std::panic::set_hook(Box::new(abort_on_panic));
+        Ok(Self {
+            most_tag: world.most_tag()?,
+            world,
+            process,
+            processes,
+            cores,
+            inbox: Mutex::new(Inbox::default()),
+            sent: Mutex::new(VecDeque::new()),
+        })
+    }
+
+    /// Begins to send a message to another process, in pieces where it is long.
+    fn send(&self, process: usize, tag: Tag, mut bytes: Vec<u8>) -> Result<(), Error> {
+        let mut sent = lock(&self.sent);
+        while bytes.len() > MOST_BYTES {
+            let rest = bytes.split_off(MOST_BYTES);
+            let piece = Tag {
+                kind: Kind::Piece,
+                ..tag
+            };
+            sent.push_back(self.world.send(bytes, process, piece.encode())?);
+            bytes = rest;
+        }
+        let last = self.world.send(bytes, process, tag.encode())?;
+        sent.push_back(last);
+        forget_done(&mut sent)
+    }
+
+    /// Sorts one message that has arrived, if there is one.
+    fn poll(&self, inbox: &mut Inbox) -> Result<bool, Error> {
+        let Some(arrival) = self.world.receive()? else {
+            return Ok(false);
+        };
+        inbox.put(arrival.process, Tag::decode(arrival.tag), arrival.bytes);
+        Ok(true)
+    }
+
+    /// Waits for the next message from one rank to another; `None` if the sender has left.
+    fn receive(&self, pair: Pair) -> Result<Option<Message>, Error> {
+        let mut looks = 0;
+        loop {
+            let mut inbox = lock(&self.inbox);
+            match inbox.take(pair) {
+                Taken::Message(message) => return Ok(Some(message)),
+                // What has been sent before is in the inbox: messages do not overtake.
+                Taken::Left => return Ok(None),
+                Taken::Nothing => {}
+            }
+            if self.poll(&mut inbox)? {
+                continue;
+            }
+            drop(inbox);
+            looks += 1;
+            self.pause(looks);
+        }
+    }
+
+    /// What a thread does between two looks for a message: where each rank has a core of its own
+    /// it looks again at once for a while, some milliseconds in all, else it lets others run.
+    fn pause(&self, looks: usize) {
+        let ranks = sharers() * MOST_RANKS.load(Ordering::Relaxed);
+        let patience = if ranks > self.cores { 16 } else { 20_000 };
+        if looks < patience {
+            std::hint::spin_loop();
+        } else {
+            std::thread::yield_now();
+        }
+    }
+
+    /// Tells all others that this process leaves, and takes what they send until all have left:
+    /// so every message arrives, and nobody waits for one that will not come.
+    fn leave(&self) -> Result<(), Error> {
+        let tag = Tag {
+            group: NO_GROUP,
+            from: 0,
+            to: 0,
+            kind: Kind::Left,
+        };
+        for process in (0..self.processes).filter(|&process| process != self.process) {
+            self.send(process, tag, Vec::new())?;
+        }
+        let mut looks = 0;
+        loop {
+            let mut inbox = lock(&self.inbox);
+            let has_taken = self.poll(&mut inbox)?;
+            let are_gone = inbox.gone() + 1 == self.processes;
+            drop(inbox);
+            let mut sent = lock(&self.sent);
+            forget_done(&mut sent)?;
+            if are_gone && sent.is_empty() {
+                return Ok(());
+            }
+            drop(sent);
+            if !has_taken {
+                looks += 1;
+                self.pause(looks);
+            }
+        }
+    }
+}
+
+/// Drops the oldest messages as far as they have been sent.
+fn forget_done(sent: &mut VecDeque<Sending>) -> Result<(), Error> {
+    while let Some(first) = sent.front_mut() {
+        if !first.is_done()? {
+            break;
+        }
+        sent.pop_front();
+    }
+    Ok(())
+}
+
+/// Ends MPI when the program ends.
+extern "C" fn leave() {
+    let left = match JOB.get() {
+        Some(Ok(Some(job))) => job.leave(),
+        // MPI was started, but not the job: an error that all processes have.
+        _ => Ok(()),
+    };
+    if let Err(error) = left.and_then(|()| calls::finalise()) {
+        complain(&error.to_string());
+    }
+}
+
+/// Says who panicked where and why, and ends the job: no other rank would ever hear of it.
+fn abort_on_panic(panic: &PanicHookInfo<'_>) {
+    let payload = panic.payload();
+    let cause = payload.downcast_ref::<String>().map(String::as_str);
+    let cause = cause.or_else(|| payload.downcast_ref::<&str>().copied());
+    let cause = cause.unwrap_or("no message");
+    let place = panic.location().map(ToString::to_string);
+    let place = place.unwrap_or_else(|| "an unknown place".to_owned());
+    let backtrace = std::backtrace::Backtrace::capture();
+    let backtrace = match backtrace.status() {
+        std::backtrace::BacktraceStatus::Captured => format!("{backtrace}\n"),
+        _ => String::new(),
+    };
+    let what = format!("panicked at {place}: {cause}\n{backtrace}");
+    let Some(Ok(Some(job))) = JOB.get() else {
+        complain(&what);
+        return;
+    };
+    let who = match crate::runtime::entered_rank() {
+        Some(rank) => format!("rank {rank}"),
+        None if MOST_RANKS.load(Ordering::Relaxed) == 1 => format!("rank {}", job.process),
+        None => format!("a thread of process {}", job.process),
+    };
+    complain(&format!("{who} {what}"));
+    job.world.abort(PANICKED)
+}
+
+/// Says something past the capture of test harnesses.
+fn complain(what: &str) {
+    // Nobody is left to be told if this fails.
+    let line = format!("sparsefuse: {}\n", what.trim_end());
+    let _ = std::io::stderr().lock().write_all(line.as_bytes());
+}
+
+/// FNV-1a.
+fn hash(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+/// One of the ranks of a group that are in this process.
+#[derive(Debug)]
+struct Rank {
+    job: &'static Job,
+    group: u32,
+    /// The number within this process.
+    number: usize,
+    /// Ranks of each process.
+    local: usize,
+}
+
+impl Rank {
+    /// The process of a rank, and its number within it.
+    fn place(&self, rank: usize) -> (usize, u32) {
+        (rank / self.local, (rank % self.local) as u32)
+    }
+
+    /// The way of messages from here to a rank of this process.
+    fn pair_to(&self, to: u32) -> Pair {
+        Pair {
+            group: self.group,
+            to,
+            from: (self.job.process, self.number as u32),
+        }
+    }
+
+    fn tag(&self, to: u32, kind: Kind) -> Tag {
+        Tag {
+            group: self.group,
+            from: self.number as u32,
+            to,
+            kind,
+        }
+    }
+}
+
+impl Comm for Rank {
+    fn rank(&self) -> usize {
+        self.job.process * self.local + self.number
+    }
+
+    fn size(&self) -> usize {
+        self.job.processes * self.local
+    }
+
+    fn send(&self, to: usize, message: Message) {
+        let (process, to) = self.place(to);
+        if process == self.job.process {
+            lock(&self.job.inbox).put_local(self.pair_to(to), message);
+            return;
+        }
+        let (kind, bytes) = match message {
+            Message::Data(bytes) => (Kind::Data, bytes),
+            Message::Failed(failure) => (Kind::Failed, inbox::encode(&failure, self.rank())),
+        };
+        if let Err(error) = self.job.send(process, self.tag(to, kind), bytes) {
+            // Whoever waits for the message would wait for ever.
+            complain(&format!("rank {}: {error}", self.rank()));
+            self.job.world.abort(FAILED);
+        }
+    }
+
+    fn receive(&self, from: usize) -> Message {
+        let pair = Pair {
+            group: self.group,
+            to: self.number as u32,
+            from: self.place(from),
+        };
+        match self.job.receive(pair) {
+            Ok(Some(message)) => message,
+            Ok(None) => Message::Failed(left(from)),
+            Err(error) => Message::Failed(error),
+        }
+    }
+}
+
+impl Drop for Rank {
+    /// Tells the others of the group, in case they wait for a message.
+    fn drop(&mut self) {
+        for other in (0..self.size()).filter(|&other| other != self.rank()) {
+            let (process, to) = self.place(other);
+            if process == self.job.process {
+                lock(&self.job.inbox).put_left(self.pair_to(to));
+            } else if self
+                .job
+                .send(process, self.tag(to, Kind::Left), Vec::new())
+                .is_err()
+            {
+                // The others are told by the error of their own calls.
+                break;
+            }
+        }
+        lock(&self.job.inbox).leave(self.group);
+    }
+}

@@ -1,0 +1,21 @@
+//! Ranks as processes that `mpiexec` or `srun` has started, with the feature `mpi`; without it a
+//! stand-in that says how to get them.
+//!
+//! From the outside: [`connect`] makes groups of ranks, [`place`] says which process this is.
+
+#[cfg(feature = "mpi")]
+mod calls;
+#[cfg(feature = "mpi")]
+mod inbox;
+#[cfg(feature = "mpi")]
+mod job;
+#[cfg(feature = "mpi")]
+mod tag;
+
+#[cfg(not(feature = "mpi"))]
+mod disabled;
+
+#[cfg(not(feature = "mpi"))]
+pub(crate) use self::disabled::{connect, place, sharers};
+#[cfg(feature = "mpi")]
+pub(crate) use self::job::{connect, place, sharers};

@@ -1,0 +1,126 @@
+//! The processes that run this program together: who speaks for all, and that none fails alone.
+//!
+//! The first process prints and writes. What a process does on its own (reading arguments, files,
+//! the environment) may fail on some and not on others; [`Together::agree`] makes it the failure
+//! of all, so that none goes on to wait for one that has given up, and all end with one status.
+
+use super::failure::Failure;
+use sparsefuse::Error;
+use sparsefuse::runtime::Processes;
+
+/// The processes of this program.
+pub(super) struct Together {
+    pub(super) processes: Processes,
+}
+
+/// Why a process failed, or one of its ranks.
+#[derive(Clone, Debug, PartialEq)]
+struct Complaint {
+    /// The rank that failed; the first of its process if the process did.
+    rank: u64,
+    /// Whether this is a failure of that rank, not what it heard of another.
+    is_own: bool,
+    text: String,
+}
+
+impl Together {
+    pub(super) fn join() -> Result<Self, Error> {
+        let processes = Processes::join()?;
+        Ok(Self { processes })
+    }
+
+    /// Whether this is the process that prints and writes.
+    pub(super) fn is_first(&self) -> bool {
+        self.processes.number() == 0
+    }
+
+    /// What `mine` holds if all processes have succeeded, else one failure on all of them, which
+    /// names its rank unless all have failed alike. `rank` is the one that `mine` is of.
+    pub(super) fn agree<T>(&self, rank: usize, mine: Result<T, Failure>) -> Result<T, Failure> {
+        if self.processes.count() == 1 {
+            return mine;
+        }
+        let complaint = mine.as_ref().err().map(|failure| Complaint {
+            rank: rank as u64,
+            is_own: failure.other_rank().is_none(),
+            text: failure.to_string(),
+        });
+        let all = self.processes.all_gather(encode(complaint.as_ref()))?;
+        let all: Vec<_> = all.iter().map(|bytes| decode(bytes)).collect();
+        match verdict(&all) {
+            Some(text) => Err(Failure::Agreed(text)),
+            None => mine,
+        }
+    }
+}
+
+/// One sentence for the complaints of all processes; `None` if there are none.
+fn verdict(all: &[Option<Complaint>]) -> Option<String> {
+    let complaints = || all.iter().flatten();
+    let Some(first) = complaints().find(|complaint| complaint.is_own) else {
+        return complaints().next().map(|heard| heard.text.clone());
+    };
+    let is_like_first = |complaint: &Option<Complaint>| {
+        let same = |complaint: &Complaint| complaint.is_own && complaint.text == first.text;
+        complaint.as_ref().is_some_and(same)
+    };
+    Some(if all.iter().all(is_like_first) {
+        first.text.clone()
+    } else {
+        format!("rank {}: {}", first.rank, first.text)
+    })
+}
+
+fn encode(complaint: Option<&Complaint>) -> Vec<u8> {
+    let Some(Complaint { rank, is_own, text }) = complaint else {
+        return Vec::new();
+    };
+    let mut bytes = rank.to_le_bytes().to_vec();
+    bytes.push(u8::from(*is_own));
+    bytes.extend_from_slice(text.as_bytes());
+    bytes
+}
+
+fn decode(bytes: &[u8]) -> Option<Complaint> {
+    let (rank, rest) = bytes.split_first_chunk()?;
+    let (is_own, text) = rest.split_first()?;
+    Some(Complaint {
+        rank: u64::from_le_bytes(*rank),
+        is_own: *is_own != 0,
+        text: String::from_utf8_lossy(text).into_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(all: &[(u64, bool, &str)], expected: Option<&str>) {
+        let all: Vec<_> = all
+            .iter()
+            .map(|&(rank, is_own, text)| {
+                let text = text.to_owned();
+                let complaint = (!text.is_empty()).then_some(Complaint { rank, is_own, text });
+                assert_eq!(decode(&encode(complaint.as_ref())), complaint);
+                complaint
+            })
+            .collect();
+        assert_eq!(verdict(&all).as_deref(), expected);
+    }
+
+    #[test]
+    fn one_sentence_is_said_of_all_complaints() {
+        check(&[(0, true, ""), (1, true, "")], None);
+        check(
+            &[(0, true, "no file"), (1, true, "no file")],
+            Some("no file"),
+        );
+        check(
+            &[(0, true, ""), (1, true, "no file")],
+            Some("rank 1: no file"),
+        );
+        let heard = "rank 2: no memory";
+        check(&[(0, false, heard), (2, true, "no memory")], Some(heard));
+        check(&[(0, false, heard), (1, true, "")], Some(heard));
+    }
+}
