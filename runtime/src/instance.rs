@@ -184,6 +184,12 @@ impl Memory {
         self.data.as_ptr()
     }
 
+    /// Its bytes, at least as many as were asked for.
+    #[cfg(feature = "mpi")]
+    pub(crate) fn len(&self) -> usize {
+        self.bytes
+    }
+
     /// Where the memory comes from.
     pub(crate) fn pool(&self) -> &Arc<Pool> {
         &self.pool

@@ -4,6 +4,7 @@
 //! each group, place its data. A schedule names stores by slot and parameters by number, so it can
 //! be replayed for every window with the same key.
 
+use crate::comm::forests;
 use crate::compose::{self, Composed, PieceSpec, Source};
 use crate::exchange::{self, Fetch};
 use crate::fuse::{self, Group, Solved};
@@ -161,11 +162,6 @@ pub(crate) struct Reduction {
     pub(crate) is_partial: bool,
     /// The most trees that the forest of any range of tiles has.
     pub(crate) most_trees: usize,
-}
-
-/// The most maximal aligned subtrees that any range of so many tiles has: two for each level.
-pub(crate) fn most_trees(tiles: usize) -> usize {
-    2 * (usize::BITS - tiles.leading_zeros()) as usize
 }
 
 /// From a window to the schedule of one rank.
@@ -485,7 +481,7 @@ impl Planner<'_> {
                         slot: source.slot,
                         domain: kernel_loop.domain,
                         is_partial: self.group.launch != Partition::Replicated,
-                        most_trees: most_trees(rows.len().div_ceil(self.cuts.tile_len())),
+                        most_trees: forests::most_trees(rows.len().div_ceil(self.cuts.tile_len())),
                     };
                 }
             }

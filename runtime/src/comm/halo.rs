@@ -41,7 +41,18 @@ impl Neighbours {
 pub(crate) struct Halo {
     /// Bytes of an element.
     size: usize,
-    ghosts: Memory,
+    ghosts: Arc<Memory>,
+    links: Links,
+}
+
+/// How the elements travel.
+#[derive(Debug)]
+pub(crate) enum Links {
+    /// As messages like all others.
+    Messages,
+    /// By requests that MPI was given once; they write the ghosts themselves.
+    #[cfg(feature = "mpi")]
+    Persistent(Box<super::mpi::Persistent>),
 }
 
 impl Halo {
@@ -53,8 +64,18 @@ impl Halo {
         neighbours: &Neighbours,
         size: usize,
     ) -> Result<Self, Error> {
-        let ghosts = super::agree(comm, pool.allocate(neighbours.ghosts() * size))?;
-        Ok(Self { size, ghosts })
+        let made = pool
+            .allocate(neighbours.ghosts() * size)
+            .and_then(|ghosts| {
+                let ghosts = Arc::new(ghosts);
+                let links = comm.link(neighbours, size, &ghosts)?;
+                Ok(Self {
+                    size,
+                    ghosts,
+                    links,
+                })
+            });
+        super::agree(comm, made)
     }
 
     /// Bytes of an element.
@@ -73,7 +94,26 @@ impl Halo {
         comm: &dyn Comm,
         neighbours: &Neighbours,
         x: &Result<&Instance, Error>,
-    ) {
+    ) -> Result<(), Error> {
+        match &mut self.links {
+            Links::Messages => {
+                self.send(comm, neighbours, x);
+                Ok(())
+            }
+            #[cfg(feature = "mpi")]
+            Links::Persistent(persistent) => {
+                let x = x.as_ref();
+                let fill = x.map(|x| {
+                    |number: usize, bytes: &mut [u8]| {
+                        pick(x, &neighbours.sends[number].1, bytes);
+                    }
+                });
+                persistent.start(comm, fill)
+            }
+        }
+    }
+
+    fn send(&self, comm: &dyn Comm, neighbours: &Neighbours, x: &Result<&Instance, Error>) {
         for (to, places) in &neighbours.sends {
             comm.send(
                 *to,
@@ -91,6 +131,14 @@ impl Halo {
 
     /// Waits for the ghosts.
     pub(crate) fn finish(&mut self, comm: &dyn Comm, neighbours: &Neighbours) -> Result<(), Error> {
+        match &mut self.links {
+            Links::Messages => self.receive(comm, neighbours),
+            #[cfg(feature = "mpi")]
+            Links::Persistent(persistent) => persistent.finish(comm),
+        }
+    }
+
+    fn receive(&mut self, comm: &dyn Comm, neighbours: &Neighbours) -> Result<(), Error> {
         let mut outcome = Ok(());
         for (from, ghosts) in &neighbours.receives {
             match receive_data(comm, *from) {

@@ -6,6 +6,7 @@
 //! A rank whose computation failed sends [`Message::Failed`] in place of data, so that no other
 //! rank waits for ever.
 
+pub(crate) mod forests;
 pub(crate) mod halo;
 pub(crate) mod reduce;
 mod single;
@@ -16,9 +17,12 @@ pub(crate) mod mpi;
 pub(crate) use self::single::Single;
 pub(crate) use self::threads::connect;
 
-use self::reduce::{Contribution, Pending};
+use self::halo::{Links, Neighbours};
+use self::reduce::Pending;
 use crate::error::{Error, ErrorKind};
+use crate::instance::Memory;
 use std::fmt;
+use std::sync::Arc;
 
 /// What one rank sends to another.
 #[derive(Clone, Debug)]
@@ -43,10 +47,24 @@ pub(crate) trait Comm: Send + fmt::Debug {
     /// Waits for the next message of another rank; a rank that left is a failed message.
     fn receive(&self, from: usize) -> Message;
 
-    /// Begins a reduction over all ranks. Every rank begins and finishes the same ones in the same
-    /// order.
-    fn start_reduce(&self, contribution: Contribution) -> Pending {
-        Pending::Later(contribution)
+    /// Begins to join the forests of all ranks (see [`forests`]), `words` being those of this one or
+    /// why there are none, `len` on every rank. Every rank begins and finishes the same reductions
+    /// in the same order.
+    fn start_reduce(&self, words: Result<Vec<u64>, Error>, len: usize) -> Pending {
+        let _ = len;
+        Pending::Later(words)
+    }
+
+    /// Connects this rank with its neighbours for an exchange of elements of `size` bytes, which
+    /// puts what it receives into `ghosts`.
+    fn link(
+        &self,
+        neighbours: &Neighbours,
+        size: usize,
+        ghosts: &Arc<Memory>,
+    ) -> Result<Links, Error> {
+        let _ = (neighbours, size, ghosts);
+        Ok(Links::Messages)
     }
 }
 

@@ -1,35 +1,32 @@
-//! Reductions over all ranks: words that are joined in the order of the ranks.
+//! Reductions over all ranks: forests, as words, that are joined in the order of the ranks.
 //!
 //! What is joined is associative to the bit, so it may travel along any tree that keeps the order.
 //! [`along_tree`] is the one for ranks that have only messages: a rank sends and receives
 //! logarithmically many, and all have the result in as many steps.
 
-use super::{Comm, Message, receive_data};
+#[cfg(feature = "mpi")]
+use super::mpi;
+use super::{Comm, Message, forests, receive_data};
 use crate::error::Error;
-
-/// Joins the words of neighbouring ranks into those of the later ones. The same for all ranks.
-pub(crate) type Join = fn(earlier: &[u64], later: &mut [u64]);
-
-/// The part of this rank in a reduction.
-#[derive(Debug)]
-pub(crate) struct Contribution {
-    /// As many on every rank; or why there are none, which is then the outcome on every rank.
-    pub(crate) words: Result<Vec<u64>, Error>,
-    pub(crate) join: Join,
-}
 
 /// A reduction that has begun.
 #[derive(Debug)]
 pub(crate) enum Pending {
-    /// Nothing is on its way before the result is wanted.
-    Later(Contribution),
+    /// Nothing is on its way before the result is wanted: the words of this rank, as many as on
+    /// every rank, or why there are none.
+    Later(Result<Vec<u64>, Error>),
+    /// MPI joins the words.
+    #[cfg(feature = "mpi")]
+    Travelling(mpi::Reducing),
 }
 
 impl Pending {
     /// The joined words of all ranks; or the failure of the lowest rank that has failed.
     pub(crate) fn finish(self, comm: &dyn Comm) -> Result<Vec<u64>, Error> {
         match self {
-            Self::Later(contribution) => along_tree(comm, contribution),
+            Self::Later(words) => along_tree(comm, words),
+            #[cfg(feature = "mpi")]
+            Self::Travelling(reducing) => reducing.finish(comm),
         }
     }
 }
@@ -47,8 +44,7 @@ fn steps(rank: usize, size: usize) -> impl DoubleEndedIterator<Item = usize> {
 /// Joins along the binomial tree whose root is the first rank, and sends the result back along it.
 ///
 /// A rank takes part also when it has failed, or has heard of a failure.
-fn along_tree(comm: &dyn Comm, contribution: Contribution) -> Result<Vec<u64>, Error> {
-    let Contribution { words, join } = contribution;
+fn along_tree(comm: &dyn Comm, words: Result<Vec<u64>, Error>) -> Result<Vec<u64>, Error> {
     let (rank, size) = (comm.rank(), comm.size());
     let children = || steps(rank, size).filter(|step| rank + step < size);
     let mut joined = words;
@@ -57,7 +53,7 @@ fn along_tree(comm: &dyn Comm, contribution: Contribution) -> Result<Vec<u64>, E
         joined = match (joined, later) {
             (Ok(earlier), Ok(bytes)) => {
                 let mut later = to_words(&bytes);
-                join(&earlier, &mut later);
+                forests::join(&earlier, &mut later);
                 Ok(later)
             }
             (Err(cause), _) | (_, Err(cause)) => Err(cause),
@@ -90,21 +86,16 @@ fn to_words(bytes: &[u8]) -> Vec<u64> {
 mod tests {
     use super::*;
     use crate::comm;
-
-    /// Words that show the order in which they were joined: a sequence in base 10.
-    fn concatenate(earlier: &[u64], later: &mut [u64]) {
-        let digits = later[0].checked_ilog10().map_or(1, |digits| digits + 1);
-        later[0] += earlier[0] * 10u64.pow(digits);
-        later[1] += earlier[1];
-    }
+    use crate::comm::forests::{from_words, tests::of_range};
 
     #[test]
     fn ranks_join_in_their_order_and_all_have_the_result() {
         for size in 1..=9 {
-            let outcomes = on_ranks(size, |rank| Ok(vec![rank as u64 + 1, 1]));
-            let digits = (1..=size as u64).fold(0, |number, digit| 10 * number + digit);
+            let tiles = 3 * size;
+            let outcomes = on_ranks(size, |rank| Ok(of_range(3 * rank, 3 * rank + 3, tiles)));
             for outcome in outcomes {
-                assert_eq!(outcome.unwrap(), [digits, size as u64]);
+                let expected = from_words(&of_range(0, tiles, tiles));
+                assert_eq!(from_words(&outcome.unwrap()), expected);
             }
         }
     }
@@ -112,13 +103,9 @@ mod tests {
     #[test]
     fn the_failure_of_the_lowest_rank_is_that_of_all() {
         for failed in 0..7 {
-            let outcomes = on_ranks(7, |rank| {
-                let cause = || Error::argument("test", "none", rank.to_string());
-                if rank >= failed {
-                    Err(cause())
-                } else {
-                    Ok(vec![1, 1])
-                }
+            let outcomes = on_ranks(7, |rank| match rank < failed {
+                true => Ok(of_range(rank, rank + 1, 7)),
+                false => Err(Error::argument("test", "none", rank.to_string())),
             });
             for outcome in outcomes {
                 let text = outcome.unwrap_err().to_string();
@@ -147,11 +134,7 @@ mod tests {
                 .into_iter()
                 .map(|rank| {
                     let words = words(rank.rank());
-                    let join: Join = concatenate;
-                    scope.spawn(move || {
-                        rank.start_reduce(Contribution { words, join })
-                            .finish(&rank)
-                    })
+                    scope.spawn(move || rank.start_reduce(words, 0).finish(&rank))
                 })
                 .collect();
             ranks.into_iter().map(|rank| rank.join().unwrap()).collect()

@@ -104,10 +104,12 @@ impl Running<'_, '_> {
         // All halos first: new ones need the consent of all ranks, and messages keep their order.
         let mut all = self.take_halos(inputs, outcome);
         for Ghosts { slot, piece, halo } in &mut all {
-            let outcome = outcome.as_ref().map_err(Clone::clone);
-            let x = outcome.and_then(|()| self.frame.instance(*slot).map(|x| &**x));
+            let x = outcome
+                .clone()
+                .and_then(|()| self.frame.instance(*slot).map(|x| &**x));
             let neighbours = &inputs.pieces[*piece].neighbours;
-            halo.start(self.context.comm, neighbours, &x);
+            let started = halo.start(self.context.comm, neighbours, &x);
+            *outcome = outcome.clone().and(started);
             self.context.counters.messages += neighbours.sends.len() as u64;
             self.context.counters.bytes_sent += (neighbours.sent() * halo.size()) as u64;
         }

@@ -6,7 +6,6 @@
 //! rank goes on with the schedule, so that no other rank waits for it.
 
 mod compute;
-mod forests;
 mod frame;
 mod memory;
 mod reductions;

@@ -1,8 +1,8 @@
 //! The end of a task's reductions: partial results of tiles, joined here and over the ranks.
 #![expect(unsafe_code, reason = "a result is written to the memory of its store")]
 
-use super::{Frame, Running, forests};
-use crate::comm::reduce::Contribution;
+use super::{Frame, Running};
+use crate::comm::forests::{self, Subject};
 use crate::error::Error;
 use crate::instance::Instance;
 use crate::schedule::{FusedTask, Reduction};
@@ -63,17 +63,18 @@ impl Running<'_, '_> {
 
     /// The forests of all ranks, joined: this one's are in the frame, unless something failed.
     fn join_ranks(&mut self, outcome: Result<(), Error>) -> Result<Vec<Forest>, Error> {
-        let reductions = &self.task.reductions;
-        let words = outcome.map(|()| forests::to_words(reductions, &self.frame.forests));
+        let reductions = self.task.reductions.iter();
+        let subjects = reductions.map(|reduction| Subject {
+            op: reduction.op,
+            dtype: reduction.dtype,
+            most_trees: reduction.most_trees,
+        });
+        let len = forests::len(subjects.clone());
+        let words = outcome.map(|()| forests::to_words(subjects.zip(&self.frame.forests)));
         self.context.counters.reductions += 1;
         let comm = self.context.comm;
-        let pending = comm.start_reduce(Contribution {
-            words,
-            join: forests::join,
-        });
-        pending
-            .finish(comm)
-            .map(|words| forests::from_words(&words))
+        let joined = comm.start_reduce(words, len).finish(comm)?;
+        Ok(forests::from_words(&joined))
     }
 }
 

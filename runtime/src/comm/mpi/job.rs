@@ -11,20 +11,25 @@
 //! thread, and what a process has sent leaves it while it waits.
 
 use super::calls::{self, Communicator, MOST_BYTES, Sending};
+use super::collective::Collective;
 use super::inbox::{self, Inbox, Pair, Taken};
 use super::tag::{self, Kind, MOST_LOCAL, NO_GROUP, Tag};
+use crate::comm::halo::{Links, Neighbours};
+use crate::comm::reduce::Pending;
 use crate::comm::{Comm, Message, left};
 use crate::config;
 use crate::error::Error;
+use crate::instance::Memory;
 use std::collections::VecDeque;
 use std::io::Write as _;
 use std::panic::PanicHookInfo;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 /// This process among those of the job.
 #[derive(Debug)]
-struct Job {
+pub(super) struct Job {
     world: Communicator,
     process: usize,
     processes: usize,
@@ -41,6 +46,12 @@ static JOB: OnceLock<Result<Option<Job>, Error>> = OnceLock::new();
 static SHARERS: AtomicUsize = AtomicUsize::new(0);
 /// The most ranks of a group in this process so far.
 static MOST_RANKS: AtomicUsize = AtomicUsize::new(1);
+
+/// Groups with a communicator of their own: the first ones. MPI has a limit, which is beyond what
+/// programs make, but not tests.
+const MOST_COMMUNICATORS: u32 = 256;
+/// How long what a rank has sent may take to arrive after the news that it has left.
+const GRACE: Duration = Duration::from_secs(1);
 
 /// The status of a job that a panic has ended, that of a Rust program.
 const PANICKED: i32 = 101;
@@ -73,15 +84,27 @@ pub(crate) fn connect(local: usize) -> Result<Option<Vec<Box<dyn Comm>>>, Error>
     let mut inbox = lock(&job.inbox);
     tag::check_group(inbox.next_group(), job.most_tag)?;
     let group = inbox.open(local);
+    drop(inbox);
     MOST_RANKS.fetch_max(local, Ordering::Relaxed);
-    let rank = |number| Rank {
-        job,
-        group,
-        number,
-        local,
-    };
-    let ranks = (0..local).map(|number| Box::new(rank(number)) as Box<dyn Comm>);
-    Ok(Some(ranks.collect()))
+    let mut ranks: Vec<Box<dyn Comm>> = Vec::with_capacity(local);
+    for number in 0..local {
+        let collective = match local == 1 && group <= MOST_COMMUNICATORS {
+            true => Some(Collective {
+                job,
+                group,
+                communicator: job.world.duplicate()?,
+            }),
+            false => None,
+        };
+        ranks.push(Box::new(Rank {
+            job,
+            group,
+            number,
+            local,
+            collective,
+        }));
+    }
+    Ok(Some(ranks))
 }
 
 /// The job, if a launcher has started this process; MPI is started by the first call.
@@ -174,6 +197,32 @@ impl Job {
             looks += 1;
             self.pause(looks);
         }
+    }
+
+    /// Waits until `is_done`, which needs all ranks of `others`, each a process of its own.
+    pub(super) fn wait<I: Iterator<Item = usize>>(
+        &self,
+        group: u32,
+        others: impl Fn() -> I,
+        mut is_done: impl FnMut() -> Result<bool, Error>,
+    ) -> Result<(), Error> {
+        const LOOKS: usize = 256;
+        let (mut looks, mut news) = (0_usize, None);
+        while !is_done()? {
+            looks += 1;
+            if looks.is_multiple_of(LOOKS) {
+                let mut inbox = lock(&self.inbox);
+                while self.poll(&mut inbox)? {}
+                if let Some(gone) = others().find(|&other| inbox.has_left(group, other)) {
+                    let since: &Instant = news.get_or_insert_with(Instant::now);
+                    if since.elapsed() > GRACE {
+                        return Err(left(gone));
+                    }
+                }
+            }
+            self.pause(looks);
+        }
+        Ok(())
     }
 
     /// What a thread does between two looks for a message: where each rank has a core of its own
@@ -293,12 +342,20 @@ struct Rank {
     number: usize,
     /// Ranks of each process.
     local: usize,
+    /// What ranks that are processes do without messages of their own.
+    collective: Option<Collective>,
 }
 
 impl Rank {
     /// The process of a rank, and its number within it.
     fn place(&self, rank: usize) -> (usize, u32) {
         (rank / self.local, (rank % self.local) as u32)
+    }
+
+    /// Ends the job, since MPI refuses to send: whoever waits for it would wait for ever.
+    fn give_up(&self, error: &Error) -> ! {
+        complain(&format!("rank {}: {error}", self.rank()));
+        self.job.world.abort(FAILED)
     }
 
     /// The way of messages from here to a rank of this process.
@@ -340,9 +397,7 @@ impl Comm for Rank {
             Message::Failed(failure) => (Kind::Failed, inbox::encode(&failure, self.rank())),
         };
         if let Err(error) = self.job.send(process, self.tag(to, kind), bytes) {
-            // Whoever waits for the message would wait for ever.
-            complain(&format!("rank {}: {error}", self.rank()));
-            self.job.world.abort(FAILED);
+            self.give_up(&error);
         }
     }
 
@@ -356,6 +411,31 @@ impl Comm for Rank {
             Ok(Some(message)) => message,
             Ok(None) => Message::Failed(left(from)),
             Err(error) => Message::Failed(error),
+        }
+    }
+
+    fn start_reduce(&self, words: Result<Vec<u64>, Error>, len: usize) -> Pending {
+        let Some(collective) = &self.collective else {
+            return Pending::Later(words);
+        };
+        match collective.start_reduce(self.rank(), words, len) {
+            Ok(reducing) => Pending::Travelling(reducing),
+            Err(error) => self.give_up(&error),
+        }
+    }
+
+    fn link(
+        &self,
+        neighbours: &Neighbours,
+        size: usize,
+        ghosts: &Arc<Memory>,
+    ) -> Result<Links, Error> {
+        match &self.collective {
+            Some(collective) => {
+                let persistent = collective.link(neighbours, size, ghosts)?;
+                Ok(Links::Persistent(Box::new(persistent)))
+            }
+            None => Ok(Links::Messages),
         }
     }
 }

@@ -6,6 +6,8 @@
 #[cfg(feature = "mpi")]
 mod calls;
 #[cfg(feature = "mpi")]
+mod collective;
+#[cfg(feature = "mpi")]
 mod inbox;
 #[cfg(feature = "mpi")]
 mod job;
@@ -15,6 +17,8 @@ mod tag;
 #[cfg(not(feature = "mpi"))]
 mod disabled;
 
+#[cfg(feature = "mpi")]
+pub(crate) use self::collective::{Persistent, Reducing};
 #[cfg(not(feature = "mpi"))]
 pub(crate) use self::disabled::{connect, place, sharers};
 #[cfg(feature = "mpi")]

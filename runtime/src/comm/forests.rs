@@ -4,7 +4,6 @@
 //! for as many trees as any range of tiles can have, so a message has the same length on every
 //! rank, and says itself how it is joined. Joining is [`Forest::join`], exactly associative.
 
-use crate::schedule::Reduction;
 use sparsefuse_kernels::reduce::{Forest, Partial, Tree};
 use sparsefuse_kernels::{DType, ReduceOp};
 
@@ -13,19 +12,37 @@ const TREE: usize = 5;
 /// The words of a header: operation and type, room for trees, trees.
 const HEADER: usize = 3;
 
-/// The forests of a task's reductions as words.
-pub(super) fn to_words(reductions: &[Reduction], forests: &[Forest]) -> Vec<u64> {
-    let len = reductions
-        .iter()
-        .map(|reduction| HEADER + TREE * reduction.most_trees);
-    let mut words = Vec::with_capacity(len.sum());
-    for (reduction, forest) in reductions.iter().zip(forests) {
-        let Reduction {
+/// What is reduced.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Subject {
+    pub(crate) op: ReduceOp,
+    /// The type of the elements.
+    pub(crate) dtype: DType,
+    /// The most trees that the forest of any range of tiles has.
+    pub(crate) most_trees: usize,
+}
+
+/// The most maximal aligned subtrees that any range of so many tiles has: two for each level.
+pub(crate) fn most_trees(tiles: usize) -> usize {
+    2 * (usize::BITS - tiles.leading_zeros()) as usize
+}
+
+/// The words of some reductions.
+pub(crate) fn len(subjects: impl Iterator<Item = Subject>) -> usize {
+    subjects
+        .map(|subject| HEADER + TREE * subject.most_trees)
+        .sum()
+}
+
+/// The forests of some reductions as words.
+pub(crate) fn to_words<'a>(forests: impl Iterator<Item = (Subject, &'a Forest)>) -> Vec<u64> {
+    let mut words = Vec::new();
+    for (subject, forest) in forests {
+        let Subject {
             op,
             dtype,
             most_trees,
-            ..
-        } = *reduction;
+        } = subject;
         words.extend([op as u64 | (dtype as u64) << 32, most_trees as u64, 0]);
         let room = words.len();
         words.resize(room + TREE * most_trees, 0);
@@ -35,7 +52,7 @@ pub(super) fn to_words(reductions: &[Reduction], forests: &[Forest]) -> Vec<u64>
 }
 
 /// The forests that some words are, in the order of the reductions.
-pub(super) fn from_words(mut words: &[u64]) -> Vec<Forest> {
+pub(crate) fn from_words(mut words: &[u64]) -> Vec<Forest> {
     let mut forests = Vec::new();
     while !words.is_empty() {
         let (section, rest) = words.split_at(section_len(words));
@@ -92,43 +109,45 @@ fn write(forest: &Forest, section: &mut [u64]) {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
-    use crate::schedule::most_trees;
 
-    #[test]
-    fn ranks_joined_in_any_tree_give_the_forest_of_all_tiles() {
-        const TILES: usize = 37;
+    /// What the ranks of a test reduce: a sum that depends on its order, and a place.
+    const SUBJECTS: [(ReduceOp, DType); 2] =
+        [(ReduceOp::Sum, DType::F64), (ReduceOp::ArgMin, DType::F64)];
+
+    /// The words of a range of `tiles` tiles.
+    pub(in crate::comm) fn of_range(first: usize, last: usize, tiles: usize) -> Vec<u64> {
         let value = |tile: usize| Partial {
             bits: [(1.0 / (tile as f64 + 3.0)).to_bits(), 0],
             index: tile as u64,
         };
-        let reductions =
-            [(ReduceOp::Sum, DType::F64), (ReduceOp::ArgMin, DType::F64)].map(|(op, dtype)| {
-                Reduction {
-                    op,
-                    dtype,
-                    slot: 0,
-                    domain: 0,
-                    is_partial: true,
-                    most_trees: most_trees(TILES),
-                }
-            });
-        let range = |first: usize, last: usize| {
-            let forests = reductions.map(|reduction| {
-                let mut tiles: Vec<_> = (first..last).map(value).collect();
-                Forest::of_tiles(reduction.op, reduction.dtype, first as u64, &mut tiles)
-            });
-            to_words(&reductions, &forests)
-        };
+        let forests = SUBJECTS.map(|(op, dtype)| {
+            let mut tiles: Vec<_> = (first..last).map(value).collect();
+            Forest::of_tiles(op, dtype, first as u64, &mut tiles)
+        });
+        let most_trees = most_trees(tiles);
+        let subjects = SUBJECTS.map(|(op, dtype)| Subject {
+            op,
+            dtype,
+            most_trees,
+        });
+        to_words(subjects.into_iter().zip(&forests))
+    }
+
+    #[test]
+    fn ranks_joined_in_any_tree_give_the_forest_of_all_tiles() {
+        const TILES: usize = 37;
         let joined = |earlier: &[u64], mut later: Vec<u64>| {
             join(earlier, &mut later);
             later
         };
-        let whole = range(0, TILES);
+        let whole = of_range(0, TILES, TILES);
         for i in 0..=TILES {
             for j in i..=TILES {
-                let (a, b, c) = (range(0, i), range(i, j), range(j, TILES));
+                let a = of_range(0, i, TILES);
+                let b = of_range(i, j, TILES);
+                let c = of_range(j, TILES, TILES);
                 let left = joined(&joined(&a, b.clone()), c.clone());
                 let right = joined(&a, joined(&b, c));
                 assert_eq!(from_words(&left), from_words(&whole), "{i} {j}");

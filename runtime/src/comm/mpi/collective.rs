@@ -1,0 +1,171 @@
+//! What a group of ranks, one of each process, does without messages of its own: reductions that
+//! MPI carries, and exchanges whose requests are made once.
+//!
+//! They travel on a communicator of the group's own, so the inbox never sees them. While it waits
+//! for one, a rank looks into the inbox all the same: whoever has left will not take part.
+
+use super::calls::{AllReduce, Channels, Communicator};
+use super::job::Job;
+use crate::comm::halo::Neighbours;
+use crate::comm::{Comm, Message, receive_data};
+use crate::error::Error;
+use crate::instance::Memory;
+use std::sync::Arc;
+
+/// The communicator of a group.
+#[derive(Debug)]
+pub(super) struct Collective {
+    pub(super) job: &'static Job,
+    pub(super) group: u32,
+    pub(super) communicator: Communicator,
+}
+
+/// A reduction on its way.
+#[derive(Debug)]
+pub(crate) struct Reducing {
+    job: &'static Job,
+    group: u32,
+    travelling: AllReduce,
+    /// Why this rank has nothing to give.
+    failure: Option<Error>,
+}
+
+impl Collective {
+    /// Begins to join the words of all ranks, `len` of each. A word before them says who has none.
+    pub(super) fn start_reduce(
+        &self,
+        rank: usize,
+        words: Result<Vec<u64>, Error>,
+        len: usize,
+    ) -> Result<Reducing, Error> {
+        let mut message = Vec::with_capacity(1 + len);
+        let failure = match words {
+            Ok(words) => {
+                message.push(0);
+                message.extend(words);
+                None
+            }
+            Err(cause) => {
+                message.push(1 + rank as u64);
+                message.resize(1 + len, 0);
+                Some(cause)
+            }
+        };
+        Ok(Reducing {
+            job: self.job,
+            group: self.group,
+            travelling: self.communicator.start_all_reduce(message)?,
+            failure,
+        })
+    }
+
+    /// The connections of an exchange of elements of `size` bytes.
+    pub(super) fn link(
+        &self,
+        neighbours: &Neighbours,
+        size: usize,
+        ghosts: &Arc<Memory>,
+    ) -> Result<Persistent, Error> {
+        let sends = neighbours.sends.iter();
+        let sends: Vec<_> = sends.map(|(to, places)| (*to, places.len())).collect();
+        Ok(Persistent {
+            job: self.job,
+            group: self.group,
+            channels: self
+                .communicator
+                .channels(&sends, &neighbours.receives, size, ghosts)?,
+            failures: Vec::new(),
+        })
+    }
+}
+
+impl Reducing {
+    /// The joined words of all ranks; or the failure of the lowest rank that has failed, which
+    /// tells the others.
+    pub(crate) fn finish(self, comm: &dyn Comm) -> Result<Vec<u64>, Error> {
+        let Self {
+            job,
+            group,
+            mut travelling,
+            failure,
+        } = self;
+        let others = || (0..comm.size()).filter(|&other| other != comm.rank());
+        job.wait(group, others, || travelling.is_done())?;
+        let mut words = travelling.into_words();
+        let failed = words[0].checked_sub(1).map(|rank| rank as usize);
+        match (failed, failure) {
+            (None, _) => {
+                words.remove(0);
+                Ok(words)
+            }
+            (Some(rank), Some(cause)) if rank == comm.rank() => {
+                for other in others() {
+                    comm.send(other, Message::Failed(cause.clone()));
+                }
+                Err(cause)
+            }
+            (Some(rank), _) => receive_data(comm, rank).and(Err(crate::comm::left(rank))),
+        }
+    }
+}
+
+/// The connections of an exchange that runs again and again.
+#[derive(Debug)]
+pub(crate) struct Persistent {
+    job: &'static Job,
+    group: u32,
+    channels: Channels,
+    /// The ranks that could send nothing in the last exchange.
+    failures: Vec<usize>,
+}
+
+impl Persistent {
+    /// Begins to receive, and to send what `fill` writes for each rank that this one sends to, by
+    /// number; or to tell them why there is nothing.
+    pub(crate) fn start(
+        &mut self,
+        comm: &dyn Comm,
+        fill: Result<impl FnMut(usize, &mut [u8]), &Error>,
+    ) -> Result<(), Error> {
+        self.channels.start_receives()?;
+        match fill {
+            Ok(mut fill) => {
+                for (number, buffer) in self.channels.buffers().iter_mut().enumerate() {
+                    fill(number, buffer);
+                }
+                self.channels.start_sends()
+            }
+            Err(cause) => {
+                // An empty message in place of the expected one says that a failure follows.
+                self.channels.send_nothing()?;
+                for &to in self.channels.receivers() {
+                    comm.send(to, Message::Failed(cause.clone()));
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Waits until all has arrived, and has been sent.
+    pub(crate) fn finish(&mut self, comm: &dyn Comm) -> Result<(), Error> {
+        let senders = self.channels.senders().to_vec();
+        let Self {
+            job,
+            group,
+            channels,
+            failures,
+        } = self;
+        failures.clear();
+        job.wait(
+            *group,
+            || senders.iter().copied(),
+            || channels.are_done(failures),
+        )?;
+        let mut outcome = Ok(());
+        for &from in &*failures {
+            let failure = receive_data(comm, from).and(Err(crate::comm::left(from)));
+            outcome = outcome.and(failure);
+        }
+        outcome
+    }
+}
