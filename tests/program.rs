@@ -531,7 +531,12 @@ fn profiles_of_all_ranks_are_written() {
     check(
         &line,
         0,
-        &["Fused tasks of rank 0", "Fused tasks of rank 1", "spmv"],
+        &[
+            "Fused tasks of rank 0",
+            "Fused tasks of 2 ranks",
+            "imbalance",
+            "spmv",
+        ],
     );
     let trace: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
     for rank in [0, 1] {

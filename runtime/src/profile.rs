@@ -6,7 +6,7 @@
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Events that the trace file keeps; the sums go on beyond it.
 const MOST_EVENTS: usize = 1 << 20;
@@ -20,7 +20,7 @@ pub struct Profile {
     events: Vec<(u32, f64, f64)>,
 }
 
-/// The sums of one fused task.
+/// The sums of one fused task on one rank.
 #[derive(Clone, Debug)]
 pub struct KernelProfile {
     number: u32,
@@ -30,6 +30,24 @@ pub struct KernelProfile {
     pub seconds: f64,
     /// Bytes read and written in all, counted from its arguments.
     pub bytes: u64,
+    /// Of the seconds, those in which it waited for other ranks.
+    pub waited: f64,
+    /// Of the seconds, those in which it computed while ghosts were on their way.
+    pub overlapped: f64,
+}
+
+/// What one run of a fused task has taken.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Run {
+    pub(crate) bytes: u64,
+    pub(crate) travel: Travel,
+}
+
+/// How one run of a fused task has spent the time of messages.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Travel {
+    pub(crate) waited: Duration,
+    pub(crate) overlapped: Duration,
 }
 
 impl Profile {
@@ -42,7 +60,7 @@ impl Profile {
     }
 
     /// Records one run of a fused task that began at `begin` and ends now.
-    pub(crate) fn record(&mut self, name: &str, begin: Instant, bytes: u64) {
+    pub(crate) fn record(&mut self, name: &str, begin: Instant, run: Run) {
         let seconds = begin.elapsed().as_secs_f64();
         if !self.kernels.contains_key(name) {
             let number = self.kernels.len() as u32;
@@ -51,6 +69,8 @@ impl Profile {
                 calls: 0,
                 seconds: 0.0,
                 bytes: 0,
+                waited: 0.0,
+                overlapped: 0.0,
             };
             self.kernels.insert(name.to_owned(), fresh);
         }
@@ -59,7 +79,9 @@ impl Profile {
         };
         kernel.calls += 1;
         kernel.seconds += seconds;
-        kernel.bytes += bytes;
+        kernel.bytes += run.bytes;
+        kernel.waited += run.travel.waited.as_secs_f64();
+        kernel.overlapped += run.travel.overlapped.as_secs_f64();
         if self.events.len() < MOST_EVENTS {
             let start = (begin - self.begin).as_secs_f64() * 1e6;
             self.events.push((kernel.number, start, seconds * 1e6));
@@ -110,6 +132,8 @@ impl Profile {
                 "calls": kernel.calls,
                 "seconds": kernel.seconds,
                 "bytes": kernel.bytes,
+                "waited": kernel.waited,
+                "overlapped": kernel.overlapped,
             })
         });
         json!({ "kernels": kernels.collect::<Vec<_>>() })

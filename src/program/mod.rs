@@ -16,6 +16,7 @@ mod hash;
 mod memory;
 mod output;
 mod progress;
+mod ranks;
 mod report;
 mod solve;
 

@@ -9,6 +9,7 @@ use super::failure::Failure;
 use super::hash;
 use super::output;
 use super::progress::Progress;
+use super::ranks;
 use super::report::{Report, Totals};
 use super::rhs::Elements;
 use super::source::{self, Matrix};
@@ -294,9 +295,17 @@ fn show(report: &Report<'_>, explained: Option<&str>, profiles: &[Value]) -> Res
     if let Some(explained) = explained {
         let _ = write!(more, "\nOne iteration\n\n{explained}");
     }
-    for (rank, profile) in profiles.iter().enumerate() {
+    if let Some(profile) = profiles.first() {
         let table = profile["table"].as_str().unwrap_or_default();
-        let _ = write!(more, "\nFused tasks of rank {rank}\n\n{table}");
+        let _ = write!(more, "\nFused tasks of rank 0\n\n{table}");
+    }
+    if profiles.len() > 1 {
+        let _ = write!(
+            more,
+            "\nFused tasks of {} ranks\n\n{}",
+            profiles.len(),
+            ranks::table(profiles)
+        );
     }
     if report.arguments.json {
         output::complain(more.trim_start_matches('\n'));

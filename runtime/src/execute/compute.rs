@@ -40,10 +40,16 @@ impl Running<'_, '_> {
             _ => None,
         };
         let overlapped = overlapped.filter(|_| self.context.config.executor == Executor::Blocks);
+        let sent = self.now();
         if let Some(piece) = overlapped {
             outcome = outcome.and_then(|()| self.run_kernel(program, Part::Tiles(&piece.interior)));
         }
+        let computed = self.now();
         let outcome = outcome.and(self.receive_ghosts(&mut ghosts, inputs));
+        if let (Some(sent), Some(computed), false) = (sent, computed, ghosts.is_empty()) {
+            self.travel.overlapped += computed - sent;
+            self.travel.waited += computed.elapsed();
+        }
         let rest = overlapped.map_or(Part::All, |piece| Part::Tiles(&piece.boundary));
         let outcome = outcome.and_then(|()| self.run_kernel(program, rest));
         for Ghosts { piece, halo, .. } in ghosts {

@@ -20,7 +20,7 @@ use crate::image::{Inspect, Piece, PieceKey};
 use crate::instance::{Instance, Pool};
 use crate::packed::{GivenUp, Pack, PackedColumns, PackedEntries};
 use crate::partition::CutsTable;
-use crate::profile::Profile;
+use crate::profile::{Profile, Run, Travel};
 use crate::schedule::{Binding, From, FusedTask, Schedule};
 use crate::shape::Shape;
 use crate::window::Window;
@@ -76,6 +76,7 @@ pub(crate) fn run(
             schedule,
             frame,
             context,
+            travel: Travel::default(),
         };
         if let Err(cause) = running.run() {
             let cause = cause.poison(&task.name);
@@ -97,6 +98,8 @@ struct Running<'a, 'c> {
     schedule: &'a Schedule,
     frame: &'a mut Frame,
     context: &'a mut Context<'c>,
+    /// The time of messages, if there is a profile.
+    travel: Travel,
 }
 
 /// What a task reads besides the instances of its stores; kept between tasks, empty, for the memory
@@ -131,7 +134,7 @@ impl Running<'_, '_> {
     /// Every rank goes through all steps that talk to others, also when its own have failed.
     fn run(&mut self) -> Result<(), Error> {
         self.context.counters.fused_tasks += u64::from(self.task.program.is_some());
-        let begin = self.context.profile.is_some().then(Instant::now);
+        let begin = self.now();
         let mut reads = self.task.reads.iter();
         let mut outcome = reads.try_for_each(|&slot| self.bring_back(slot));
         let mut inputs = std::mem::take(&mut self.frame.inputs);
@@ -327,6 +330,11 @@ impl Running<'_, '_> {
         }
     }
 
+    /// The time now, if there is a profile.
+    fn now(&self) -> Option<Instant> {
+        self.context.profile.is_some().then(Instant::now)
+    }
+
     fn count(&mut self, inputs: &Inputs, begin: Option<Instant>) {
         let mut bytes = self.task.bytes;
         for (number, binding) in self.task.bindings.iter().enumerate() {
@@ -344,7 +352,8 @@ impl Running<'_, '_> {
         let bytes = bytes as u64;
         self.context.counters.bytes += bytes;
         if let (Some(profile), Some(begin)) = (self.context.profile.as_deref_mut(), begin) {
-            profile.record(&self.task.name, begin, bytes);
+            let travel = self.travel;
+            profile.record(&self.task.name, begin, Run { bytes, travel });
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::instance::Instance;
 use crate::schedule::{FusedTask, Reduction};
 use sparsefuse_kernels::reduce::{self, Forest};
 use sparsefuse_kernels::{DType, Value};
+use std::time::Duration;
 
 impl Reduction {
     /// The tiles of this rank's rows.
@@ -73,8 +74,10 @@ impl Running<'_, '_> {
         let words = outcome.map(|()| forests::to_words(subjects.zip(&self.frame.forests)));
         self.context.counters.reductions += 1;
         let comm = self.context.comm;
-        let joined = comm.start_reduce(words, len).finish(comm)?;
-        Ok(forests::from_words(&joined))
+        let begin = self.now();
+        let joined = comm.start_reduce(words, len).finish(comm);
+        self.travel.waited += begin.map_or(Duration::ZERO, |begin| begin.elapsed());
+        Ok(forests::from_words(&joined?))
     }
 }
 
