@@ -111,6 +111,19 @@ static KSP solver(Mat matrix, const char *work) {
   return ksp;
 }
 
+/* What a rank sends in an iteration, as -log_view counts it: the most of all ranks. */
+static void print_traffic(KSP ksp, Vec x, Vec y, int iterations, int rank) {
+  double before[3] = {petsc_isend_ct + petsc_send_ct, petsc_isend_len + petsc_send_len,
+                      petsc_allreduce_ct};
+  CHECK(KSPSolve(ksp, x, y));
+  double mine[3] = {petsc_isend_ct + petsc_send_ct, petsc_isend_len + petsc_send_len,
+                    petsc_allreduce_ct};
+  double most[3];
+  for (int k = 0; k < 3; k++) mine[k] = (mine[k] - before[k]) / iterations;
+  MPI_Reduce(mine, most, 3, MPI_DOUBLE, MPI_MAX, 0, PETSC_COMM_WORLD);
+  if (rank == 0) printf("traffic %g %g %g\n", most[0], most[1], most[2]);
+}
+
 static void print_gathered(Vec y, int rank) {
   VecScatter scatter;
   Vec whole;
@@ -140,10 +153,11 @@ int main(int argc, char **argv) {
   }
   csr_t a = map_matrix(args.matrix);
   Mat matrix = strcmp(args.variant, "sell") == 0 ? sell(&a) : aij(&a);
-  Vec x, y;
+  Vec x, y, work;
   PetscInt first, end;
   double *elements;
   CHECK(MatCreateVecs(matrix, &x, &y));
+  CHECK(VecDuplicate(y, &work));
   CHECK(VecGetOwnershipRange(x, &first, &end));
   CHECK(VecGetArray(x, &elements));
   int is_product = strcmp(args.work, "spmv") == 0;
@@ -159,6 +173,7 @@ int main(int argc, char **argv) {
     limit(ksp, check_iterations(&args));
     CHECK(KSPSolve(ksp, x, y));
     limit(ksp, args.iterations);
+    if (ranks > 1) print_traffic(ksp, x, work, args.iterations, rank);
   }
   print_gathered(y, rank);
   int repetitions;

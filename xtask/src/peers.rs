@@ -20,18 +20,21 @@ pub(crate) struct Arguments {
     no_install: bool,
 }
 
-/// Builds the driver and runs it.
+/// Builds the driver, with MPI if that can be had, and runs it.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, String> {
     let manifest = "benches/peers/Cargo.toml";
-    let words = [
-        "run",
-        "--release",
-        "--locked",
-        "--manifest-path",
-        manifest,
-        "--",
-    ];
-    let mut command = cargo(words);
+    let words = ["--release", "--locked", "--manifest-path", manifest];
+    let with_mpi = ["--features", "mpi"];
+    let mut build = cargo(["build"]);
+    build.args(words).args(with_mpi);
+    let mut command = cargo(["run"]);
+    command.args(words);
+    if show(build).is_ok() {
+        command.args(with_mpi);
+    } else {
+        eprintln!("xtask: going on without MPI");
+    }
+    command.arg("--");
     // A part of the work, or a quick look at it, does not replace the figures of the project.
     let is_partial = arguments.quick || !arguments.only.is_empty();
     let results = if is_partial {

@@ -1,6 +1,7 @@
 //! A competitor that runs: set up once, then a batch whenever it is told to.
 //!
-//! The conversation: it prints `version`, perhaps `bytes`, `check` and `ready`; each line `go N`
+//! The conversation: it prints `version`, perhaps `bytes` and `traffic`, `check` and
+//! `ready`; each line `go N`
 //! makes it do the work N times and print `seconds`. While others are timed it waits for its
 //! standard input, which costs nothing.
 
@@ -25,6 +26,28 @@ pub(crate) struct Running {
     /// Bytes of a unit of work, where it counts them itself.
     pub(crate) bytes: Option<u64>,
     pub(crate) check: Vec<f64>,
+    /// What a rank sends in a unit of work, if it says so.
+    pub(crate) traffic: Option<Traffic>,
+}
+
+/// What a rank sends in a unit of work; the most of all ranks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Traffic {
+    pub(crate) messages: f64,
+    pub(crate) bytes: f64,
+    pub(crate) reductions: f64,
+}
+
+impl Traffic {
+    fn parse(numbers: &str) -> Option<Self> {
+        let parsed: Result<Vec<f64>, _> = numbers.split(' ').map(str::parse).collect();
+        let [messages, bytes, reductions] = parsed.ok()?.try_into().ok()?;
+        Some(Self {
+            messages,
+            bytes,
+            reductions,
+        })
+    }
 }
 
 impl Running {
@@ -50,6 +73,7 @@ impl Running {
             version: String::new(),
             bytes: None,
             check: Vec::new(),
+            traffic: None,
         };
         running.listen()?;
         Ok(running)
@@ -62,6 +86,7 @@ impl Running {
             match line.split_once(' ').unwrap_or((&line, "")) {
                 ("version", version) => self.version = version.trim().to_owned(),
                 ("bytes", number) => self.bytes = number.parse().ok(),
+                ("traffic", numbers) => self.traffic = Traffic::parse(numbers),
                 ("check", numbers) => {
                     let parsed: Result<Vec<f64>, _> = numbers.split(' ').map(str::parse).collect();
                     self.check = parsed.map_err(|error| format!("`{numbers}`: {error}"))?;

@@ -22,6 +22,8 @@ pub(crate) struct Competitor {
 pub(crate) enum Program {
     /// This program once more.
     Rust,
+    /// This program as several processes.
+    RustMpi,
     Petsc,
     Mkl,
     Eigen,
@@ -30,6 +32,7 @@ pub(crate) enum Program {
 }
 
 const SPMV: &[Kind] = &[Kind::Spmv];
+const KRYLOV: &[Kind] = &[Kind::Cg, Kind::Cgs, Kind::Bicgstab];
 const SPARSE: &[Kind] = &[Kind::Spmv, Kind::Cg, Kind::Cgs, Kind::Bicgstab];
 const ARRAYS: &[Kind] = &[Kind::BlackScholes, Kind::Combination];
 const DENSE: &[Kind] = &[Kind::BlackScholes, Kind::Combination, Kind::Jacobi];
@@ -53,9 +56,18 @@ const fn competitor(
 /// The name of the one whom the bench is about.
 pub(crate) const OURS: &str = "sparsefuse";
 
+/// The same with an MPI process for each core instead of threads.
+pub(crate) const OURS_MPI: &str = "sparsefuse, MPI";
+
+/// Whether this is one of the two.
+pub(crate) fn is_ours(name: &str) -> bool {
+    name == OURS || name == OURS_MPI
+}
+
 /// All of them, in the order of a round.
 pub(crate) const ALL: &[Competitor] = &[
     competitor(OURS, Program::Rust, "sparsefuse", EVERYTHING, &[]),
+    competitor(OURS_MPI, Program::RustMpi, "sparsefuse-mpi", KRYLOV, &[]),
     competitor(
         "plain loops",
         Program::Rust,
@@ -115,7 +127,7 @@ impl Competitor {
     }
 
     pub(crate) fn is_ours(&self) -> bool {
-        self.name == OURS
+        is_ours(self.name)
     }
 
     /// The command that does `work` on the matrix in `input`.
@@ -130,12 +142,12 @@ impl Competitor {
         if threads == 1 && tools.can_pin {
             words.extend(["taskset", "-c", "0"].map(str::to_owned));
         }
-        if self.program == Program::Petsc {
+        if matches!(self.program, Program::Petsc | Program::RustMpi) {
             words.extend(tools.mpiexec(threads));
         }
         words.push(tools.path(self.program).to_string_lossy().into_owned());
         match self.program {
-            Program::Rust => words.push("worker".to_owned()),
+            Program::Rust | Program::RustMpi => words.push("worker".to_owned()),
             Program::Python(_) => words.push(tools.script.to_string_lossy().into_owned()),
             Program::Petsc | Program::Mkl | Program::Eigen => {}
         }

@@ -17,6 +17,7 @@ mod worker;
 mod probe;
 
 mod plots;
+mod processes;
 mod report;
 
 use clap::Parser;

@@ -1,6 +1,6 @@
 //! The plots beside the report: time against size, and share of the bandwidth.
 
-use crate::competitors::{self, OURS};
+use crate::competitors;
 use crate::report;
 use crate::rounds::{Group, Timed};
 use crate::work::Kind;
@@ -213,7 +213,7 @@ fn shares(path: &Path, groups: &[Group]) -> Outcome {
         let y = TOP + HEIGHT * k as i32;
         let name = format!("{}, {}", group.work.name(), report::cores(group.threads));
         canvas.draw(&Text::new(name, (20, y + 7), font(16)))?;
-        let rival = group.fastest(|timed| timed.name != OURS);
+        let rival = group.fastest(|timed| !competitors::is_ours(timed.name));
         let bars = [(Some(ours), COLOURS[0], 0), (rival, COLOURS[1], 15)];
         for (timed, colour, below) in bars {
             let Some(timed) = timed else { continue };

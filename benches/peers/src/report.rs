@@ -2,6 +2,7 @@
 
 use crate::competitors;
 use crate::probe::{Access, Level, Measured};
+use crate::processes;
 use crate::rounds::{Effort, Group, Timed};
 use crate::tools::Tools;
 use std::collections::BTreeMap;
@@ -20,6 +21,8 @@ pub(crate) fn page(
     probe(&mut text, machine);
     versions(&mut text, tools, groups);
     summary(&mut text, groups);
+    processes::section(&mut text, groups);
+    processes::scaling(&mut text, groups);
     text.push_str("## All figures\n\n");
     text.push_str(HOW_TO_READ);
     for group in groups {
@@ -164,7 +167,7 @@ fn table(text: &mut String, group: &Group) {
         group.distance,
         group.work.unit(),
     );
-    let best = group.fastest(|timed| timed.name != competitors::OURS);
+    let best = group.fastest(|timed| !competitors::is_ours(timed.name));
     let mut timed: Vec<&Timed> = group.timed.iter().collect();
     timed.sort_by(|a, b| a.median().total_cmp(&b.median()));
     for one in timed {
@@ -172,10 +175,10 @@ fn table(text: &mut String, group: &Group) {
         let rate = one.bytes as f64 / median;
         let ratio = best.map_or(f64::NAN, |best| best.median() / median);
         let slowest = one.seconds.last().copied().unwrap_or(median);
-        let name = if one.name == competitors::OURS {
-            "**sparsefuse**"
+        let name = if competitors::is_ours(one.name) {
+            format!("**{}**", one.name)
         } else {
-            one.name
+            one.name.to_owned()
         };
         let _ = writeln!(
             text,

@@ -4,7 +4,7 @@
 //! hits them all. Results are compared before anything is timed; who disagrees is named and left
 //! out. The triad is measured before and after.
 
-use crate::child::Running;
+use crate::child::{Running, Traffic};
 use crate::competitors::{self, Competitor};
 use crate::matrices;
 use crate::probe;
@@ -43,6 +43,7 @@ pub(crate) struct Timed {
     pub(crate) seconds: Vec<f64>,
     /// Bytes of a unit of work.
     pub(crate) bytes: u64,
+    pub(crate) traffic: Option<Traffic>,
 }
 
 impl Timed {
@@ -295,6 +296,7 @@ fn timed(entrant: Entrant, work: &Work, size: (usize, usize)) -> Timed {
             .bytes
             .unwrap_or_else(|| work.plain_bytes(size)),
         version: entrant.running.version.clone(),
+        traffic: entrant.running.traffic,
         seconds,
     }
 }

@@ -60,6 +60,11 @@ impl Tools {
             std::fs::create_dir_all(&folder)
                 .map_err(|error| format!("{}: {error}", folder.display()))?;
         }
+        if !cfg!(feature = "mpi") {
+            let reason = "this program could not be built with MPI; to have it on Debian or Ubuntu: \
+                          apt-get install libopenmpi-dev openmpi-bin libclang-dev";
+            tools.missing.insert(Program::RustMpi, reason.to_owned());
+        }
         say("Debian packages");
         tools.debian_packages();
         say("Python packages (the first time takes minutes)");
@@ -86,7 +91,7 @@ impl Tools {
     /// The file to start.
     pub(crate) fn path(&self, program: Program) -> PathBuf {
         match program {
-            Program::Rust => self.program.clone(),
+            Program::Rust | Program::RustMpi => self.program.clone(),
             Program::Petsc => self.folder.join("bin/petsc"),
             Program::Mkl => self.folder.join("bin/mkl"),
             Program::Eigen => self.folder.join("bin/eigen"),
@@ -206,7 +211,7 @@ impl Tools {
                 self.mkl_includes()?,
                 self.mkl_libraries(),
             ),
-            Program::Rust | Program::Python(_) => return Ok(()),
+            Program::Rust | Program::RustMpi | Program::Python(_) => return Ok(()),
         };
         let mut command = Command::new(compiler);
         command

@@ -120,6 +120,8 @@ pub(crate) const ALL: &[Work] = &[
         15,
         of!(PETSC => 1.2, &["MKL"] => 1.2),
     ),
+    solve(Kind::Cgs, "diffusion2d:1024", 15, of!()),
+    solve(Kind::Bicgstab, "diffusion2d:1024", 15, of!()),
     solve(
         Kind::BlackScholes,
         "10000000",
@@ -134,6 +136,18 @@ impl Work {
     /// The name under which `--only` and the report know it.
     pub(crate) fn name(&self) -> String {
         format!("{} {}", self.kind.word(), self.on)
+    }
+
+    /// How many times as fast as PETSc the project wants to be with as many MPI processes.
+    pub(crate) fn target_on_processes(&self) -> Option<f64> {
+        match (self.kind, self.on) {
+            (Kind::Cg | Kind::Cgs | Kind::Bicgstab, "poisson2d:512" | "poisson2d:1024") => {
+                Some(2.5)
+            }
+            (Kind::Cg | Kind::Cgs | Kind::Bicgstab, "poisson2d:2048") => Some(1.5),
+            (Kind::Cg | Kind::Cgs | Kind::Bicgstab, "diffusion2d:1024") => Some(1.2),
+            _ => None,
+        }
     }
 
     /// What a unit of it is.

@@ -3,6 +3,7 @@
 //! In: the words of the command line, then commands of the driver on standard input. Out: the lines
 //! that `protocol.h` prints too. Everything is set up before `ready`; a batch does the work alone.
 
+mod gate;
 mod libraries;
 mod ours;
 mod plain;
@@ -34,6 +35,8 @@ pub(crate) struct Prepared {
     version: String,
     /// Bytes that a unit of work moves, where the competitor counts them.
     bytes: Option<u64>,
+    /// Messages, bytes and reductions of a unit of work, where the competitor counts them.
+    traffic: Option<[f64; 3]>,
     /// What is compared with the others: see [`fingerprint`].
     check: Vec<f64>,
     /// Does the work so many times.
@@ -55,6 +58,7 @@ impl Prepared {
         Self {
             version: version.to_owned(),
             bytes: None,
+            traffic: None,
             check: fingerprint(&y),
             batch: Box::new(move |repetitions| {
                 for _ in 0..repetitions {
@@ -81,26 +85,54 @@ pub(crate) fn run(words: &[String]) -> Result<(), String> {
         iterations: number(iterations)?,
         variant: variant.clone(),
     };
+    if variant == "sparsefuse-mpi" {
+        return ours::run_on_processes(&order);
+    }
     let mut prepared = match variant.as_str() {
         "sparsefuse" => ours::prepare(&order)?,
         "plain" => plain::prepare(&order)?,
         _ => libraries::prepare(&order)?,
     };
-    println!("version {}", prepared.version);
-    if let Some(bytes) = prepared.bytes {
-        println!("bytes {bytes}");
-    }
-    let numbers = prepared.check.iter().map(|number| format!(" {number:e}"));
-    println!("check{}", numbers.collect::<String>());
-    println!("ready");
-    for line in std::io::stdin().lock().lines() {
-        let line = line.map_err(|error| error.to_string())?;
-        let repetitions = number(line.trim_start_matches("go "))?;
+    prepared.introduce();
+    while let Some(repetitions) = next_batch()? {
         let begin = Instant::now();
         (prepared.batch)(repetitions);
-        println!("seconds {:e}", begin.elapsed().as_secs_f64());
+        say_seconds(begin);
     }
     Ok(())
+}
+
+impl Prepared {
+    /// Tells the driver who is ready.
+    fn introduce(&self) {
+        println!("version {}", self.version);
+        if let Some(bytes) = self.bytes {
+            println!("bytes {bytes}");
+        }
+        if let Some([messages, bytes, reductions]) = self.traffic {
+            println!("traffic {messages} {bytes} {reductions}");
+        }
+        let numbers = self.check.iter().map(|number| format!(" {number:e}"));
+        println!("check{}", numbers.collect::<String>());
+        println!("ready");
+    }
+}
+
+/// How often the driver wants the work done next; `None` when it has hung up.
+fn next_batch() -> Result<Option<usize>, String> {
+    let mut line = String::new();
+    let read = std::io::stdin().lock().read_line(&mut line);
+    if read.map_err(|error| error.to_string())? == 0 {
+        return Ok(None);
+    }
+    let word = line.trim().trim_start_matches("go ");
+    let repetitions = word.parse();
+    let repetitions = repetitions.map_err(|error| format!("`{}`: {error}", line.trim()))?;
+    Ok(Some(repetitions))
+}
+
+fn say_seconds(begin: Instant) {
+    println!("seconds {:e}", begin.elapsed().as_secs_f64());
 }
 
 /// Element `i` of the input, in [0, 1): a hash, with the same bits in every language.

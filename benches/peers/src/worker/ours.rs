@@ -1,13 +1,19 @@
 //! sparsefuse, as its users call it.
 //!
-//! The bytes are those that its profile counts, in a run of its own before the timed ones. Not so
+//! The bytes are those that its runtime counts, in a run before the timed ones. Not so
 //! for dense Jacobi, whose iterations are one fused task: that counts the matrix once, though each
 //! of its products reads it.
 
-use super::{Order, Prepared, fingerprint, input, inputs, unknown, vector};
+use super::gate::Gate;
+use super::{
+    Order, Prepared, fingerprint, input, inputs, next_batch, say_seconds, unknown, vector,
+};
 use crate::matrices;
 use sparsefuse::prelude::*;
+use sparsefuse::runtime::{Counters, Processes};
 use sparsefuse::sparse::LocalRows;
+use std::sync::Mutex;
+use std::time::Instant;
 
 const RATE: f64 = 0.02;
 const VOLATILITY: f64 = 0.3;
@@ -22,12 +28,65 @@ struct Results {
 /// Does the work once, with so many iterations.
 type Once = Box<dyn FnMut(usize) -> Result<Results, Error>>;
 
+/// With threads, in this process.
 pub(super) fn prepare(order: &Order) -> Result<Prepared, String> {
-    let bytes = match order.work.as_str() {
-        "jacobi" => None,
-        _ => Some(counted_bytes(order)?),
-    };
-    let (runtime, mut once) = set_up(order, false)?;
+    let config = config(order.threads);
+    let runtime = Runtime::new(config).map_err(|error| error.to_string())?;
+    on_runtime(order, &runtime)
+}
+
+/// With a rank in each of several processes, of which the first talks to the driver.
+pub(super) fn run_on_processes(order: &Order) -> Result<(), String> {
+    let text = |error: Error| error.to_string();
+    let processes = Processes::join().map_err(text)?;
+    let first = processes.all_gather(std::process::id().to_le_bytes().to_vec());
+    let first = first.map_err(text)?[0].clone().try_into();
+    let gate = Gate::new(u32::from_le_bytes(first.map_err(|_| "no process number")?));
+    let is_first = processes.number() == 0;
+    let gate = Mutex::new(gate);
+    let outcomes = processes.run_ranks(1, &config(1), |runtime| {
+        let mut gate = gate.lock().map_err(|_| "a rank has panicked")?;
+        let mut prepared = on_runtime(order, runtime)?;
+        if is_first {
+            prepared.introduce();
+        }
+        loop {
+            let repetitions = if is_first {
+                let repetitions = next_batch()?;
+                gate.tell(repetitions)?;
+                repetitions
+            } else {
+                gate.hear()
+            };
+            let meet = || runtime.all_gather(&[0_u32]).map(drop).map_err(text);
+            meet()?;
+            let Some(repetitions) = repetitions else {
+                return Ok(());
+            };
+            let begin = Instant::now();
+            (prepared.batch)(repetitions);
+            meet()?;
+            if is_first {
+                say_seconds(begin);
+            }
+        }
+    });
+    if let (true, Ok(gate)) = (is_first, gate.into_inner()) {
+        gate.close();
+    }
+    outcomes.map_err(text)?.into_iter().collect()
+}
+
+fn config(threads: usize) -> Config {
+    Config {
+        threads,
+        ..Config::default()
+    }
+}
+
+/// Sets the work up, does it once for the check and a few times more to count what it moves.
+fn on_runtime(order: &Order, runtime: &Runtime) -> Result<Prepared, String> {
+    let mut once = runtime.enter(|| set_up(order))?;
     let results = runtime.enter(|| once(order.check_iterations()));
     let results = results.map_err(|error| error.to_string())?;
     let mut check = Vec::new();
@@ -37,9 +96,16 @@ pub(super) fn prepare(order: &Order) -> Result<Prepared, String> {
     }
     check.extend(results.numbers);
     let iterations = order.iterations;
+    let counted = count(order, runtime, &mut once)?;
+    let units = if is_solve(order) { iterations } else { 1 } as f64;
+    let per_unit = |number: u64| number as f64 / units;
+    let is_counted = order.work != "jacobi";
+    let traffic = [counted.messages, counted.bytes_sent, counted.reductions];
+    let runtime = runtime.clone();
     Ok(Prepared {
         version: "sparsefuse, this checkout".to_owned(),
-        bytes,
+        bytes: is_counted.then(|| per_unit(counted.bytes) as u64),
+        traffic: (runtime.ranks() > 1).then(|| traffic.map(per_unit)),
         check,
         batch: Box::new(move |repetitions| {
             runtime.enter(|| {
@@ -53,34 +119,29 @@ pub(super) fn prepare(order: &Order) -> Result<Prepared, String> {
     })
 }
 
-/// Bytes read and written by a unit of work, once the program repeats itself.
-fn counted_bytes(order: &Order) -> Result<u64, String> {
-    let (runtime, mut once) = set_up(order, true)?;
-    let units = if is_solve(order) { order.iterations } else { 1 };
+/// What one run of the work moves, once the program repeats itself.
+fn count(order: &Order, runtime: &Runtime, once: &mut Once) -> Result<Counters, String> {
+    let mut counted = Counters::default();
     for _ in 0..3 {
-        runtime.flush();
-        runtime.reset_profile();
+        let before = runtime.counters();
         let results = runtime.enter(|| once(order.iterations));
         runtime.flush();
         results.map_err(|error| error.to_string())?;
+        let after = runtime.counters();
+        counted.bytes = after.bytes - before.bytes;
+        counted.messages = after.messages - before.messages;
+        counted.bytes_sent = after.bytes_sent - before.bytes_sent;
+        counted.reductions = after.reductions - before.reductions;
     }
-    let profile = runtime.profile();
-    let kernels = profile.iter().flat_map(|profile| profile.kernels());
-    Ok(kernels.map(|(_, kernel)| kernel.bytes).sum::<u64>() / units as u64)
+    Ok(counted)
 }
 
 fn is_solve(order: &Order) -> bool {
     matches!(order.work.as_str(), "cg" | "cgs" | "bicgstab")
 }
 
-fn set_up(order: &Order, profile: bool) -> Result<(Runtime, Once), String> {
-    let config = Config {
-        threads: order.threads,
-        profile,
-        ..Config::default()
-    };
-    let runtime = Runtime::new(config).map_err(|error| error.to_string())?;
-    let once = runtime.enter(|| match order.work.as_str() {
+fn set_up(order: &Order) -> Result<Once, String> {
+    match order.work.as_str() {
         "spmv" => product(order),
         "cg" => solve(order, cg_with),
         "cgs" => solve(order, cgs_with),
@@ -89,8 +150,7 @@ fn set_up(order: &Order, profile: bool) -> Result<(Runtime, Once), String> {
         "combination" => combination(elements(order)?),
         "jacobi" => jacobi(elements(order)?),
         _ => Err(unknown(order)),
-    })?;
-    Ok((runtime, once))
+    }
 }
 
 fn elements(order: &Order) -> Result<usize, String> {
