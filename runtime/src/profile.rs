@@ -88,6 +88,14 @@ impl Profile {
         }
     }
 
+    /// Records that somebody has waited for what a fused task reduces.
+    pub(crate) fn wait(&mut self, name: &str, waited: Duration) {
+        if let Some(kernel) = self.kernels.get_mut(name) {
+            kernel.seconds += waited.as_secs_f64();
+            kernel.waited += waited.as_secs_f64();
+        }
+    }
+
     /// The fused tasks by name.
     pub fn kernels(&self) -> impl Iterator<Item = (&str, &KernelProfile)> {
         self.kernels

@@ -5,12 +5,13 @@
 )]
 
 use super::Inputs;
+use super::reductions::Awaited;
 use crate::counted::Counted;
 use crate::error::{Error, ErrorKind};
 use crate::instance::Instance;
 use crate::packed::GivenUp;
 use crate::partition::{CutsTable, Partition};
-use crate::schedule::Schedule;
+use crate::schedule::{FusedTask, Schedule};
 use crate::store::Contents;
 use crate::window::Window;
 use sparsefuse_kernels::Workers;
@@ -32,6 +33,8 @@ pub(crate) struct Frame {
     pub(super) forests: Vec<Forest>,
     pub(super) params: Vec<Value>,
     pub(super) inputs: Inputs,
+    /// Reductions over the ranks that nobody has waited for yet, in their order.
+    pub(super) awaited: Vec<Awaited>,
 }
 
 // SAFETY: the addresses in `operands` are written and used within one run of one task, under the
@@ -90,9 +93,12 @@ impl Frame {
         self.instances.clear();
     }
 
-    /// The task that writes a store has failed.
-    pub(super) fn poison(&mut self, slot: u32, cause: Error) {
-        self.poison.insert(slot, cause);
+    /// A task has failed: so has what it writes.
+    pub(super) fn fail(&mut self, task: &FusedTask, cause: &Error) {
+        let cause = cause.clone().poison(&task.name);
+        for &slot in &task.writes {
+            self.poison.insert(slot, cause.clone());
+        }
     }
 
     pub(super) fn instance(&self, slot: u32) -> Result<&Counted<Instance>, Error> {

@@ -2,7 +2,8 @@
 //!
 //! [`run`] reads from top to bottom what happens to a fused task on one rank: fetch what other
 //! ranks hold, look up the pieces of sparse matrices, allocate, compute (interior rows while ghosts
-//! travel, then the others), reduce, free. A failure poisons what the task would have written; the
+//! travel, then the others), reduce, free. What is reduced over the ranks is waited for by the first
+//! task that uses it. A failure poisons what the task would have written; the
 //! rank goes on with the schedule, so that no other rank waits for it.
 
 mod compute;
@@ -69,8 +70,11 @@ pub(crate) fn run(
     context: &mut Context<'_>,
 ) {
     frame.load(window);
-    for task in &schedule.groups {
+    for (number, task) in schedule.groups.iter().enumerate() {
+        let uses = |slot: &u32| task.reads.contains(slot) || task.writes.contains(slot);
+        reductions::finish(schedule, frame, context, uses);
         let mut running = Running {
+            number,
             task,
             window,
             schedule,
@@ -79,20 +83,21 @@ pub(crate) fn run(
             travel: Travel::default(),
         };
         if let Err(cause) = running.run() {
-            let cause = cause.poison(&task.name);
-            for &slot in &task.writes {
-                frame.poison(slot, cause.clone());
-            }
+            frame.fail(task, &cause);
         }
+        reductions::finish(schedule, frame, context, |slot| task.frees.contains(slot));
         for &slot in &task.frees {
             frame.free(slot);
         }
     }
+    reductions::finish(schedule, frame, context, |_| true);
     frame.store(window, schedule, context.cuts, context.comm.rank());
 }
 
 /// One fused task that is being run.
 struct Running<'a, 'c> {
+    /// The number of the task in the schedule.
+    number: usize,
     task: &'a FusedTask,
     window: &'a Window,
     schedule: &'a Schedule,
@@ -148,7 +153,7 @@ impl Running<'_, '_> {
         }
         if let Some(program) = &self.task.program {
             outcome = self.compute(program, &inputs, outcome);
-            outcome = self.finish_reductions(outcome);
+            outcome = self.reduce(outcome);
         }
         self.count(&inputs, begin);
         inputs.clear();

@@ -1,14 +1,15 @@
 //! The end of a task's reductions: partial results of tiles, joined here and over the ranks.
 #![expect(unsafe_code, reason = "a result is written to the memory of its store")]
 
-use super::{Frame, Running};
+use super::{Context, Frame, Running};
 use crate::comm::forests::{self, Subject};
+use crate::comm::reduce::Pending;
 use crate::error::Error;
 use crate::instance::Instance;
-use crate::schedule::{FusedTask, Reduction};
+use crate::schedule::{FusedTask, Reduction, Schedule};
 use sparsefuse_kernels::reduce::{self, Forest};
 use sparsefuse_kernels::{DType, Value};
-use std::time::Duration;
+use std::time::Instant;
 
 impl Reduction {
     /// The tiles of this rank's rows.
@@ -18,29 +19,65 @@ impl Reduction {
     }
 }
 
+/// A reduction over the ranks that has been started.
+#[derive(Debug)]
+pub(super) struct Awaited {
+    /// The task, by its number in the schedule.
+    task: usize,
+    pending: Pending,
+}
+
+/// Waits for the started reductions with a result for which `is_wanted` holds, and writes them.
+///
+/// Every rank waits at the same places, since they all have the same schedule.
+pub(super) fn finish(
+    schedule: &Schedule,
+    frame: &mut Frame,
+    context: &mut Context<'_>,
+    is_wanted: impl Fn(&u32) -> bool,
+) {
+    let mut number = 0;
+    while let Some(Awaited { task, .. }) = frame.awaited.get(number) {
+        let task = &schedule.groups[*task];
+        let mut results = task.reductions.iter().map(|reduction| reduction.slot);
+        if !results.any(|slot| is_wanted(&slot)) {
+            number += 1;
+            continue;
+        }
+        let Awaited { pending, .. } = frame.awaited.remove(number);
+        let begin = context.profile.is_some().then(Instant::now);
+        let outcome = pending
+            .finish(context.comm)
+            .and_then(|joined| write_results(task, frame, &forests::from_words(&joined)));
+        if let (Some(profile), Some(begin)) = (context.profile.as_deref_mut(), begin) {
+            profile.wait(&task.name, begin.elapsed());
+        }
+        if let Err(cause) = outcome {
+            frame.fail(task, &cause);
+        }
+    }
+}
+
 impl Running<'_, '_> {
-    /// Joins the partial results of the tiles, over all ranks where each has its own rows, and
-    /// writes the results; all reductions of a task travel in one message.
-    pub(super) fn finish_reductions(&mut self, outcome: Result<(), Error>) -> Result<(), Error> {
-        if self.task.reductions.is_empty() {
+    /// Joins the partial results of the tiles. Where each rank has its own rows, what it has is
+    /// sent on its way to the others, all reductions of a task in one message; else the results are
+    /// written.
+    pub(super) fn reduce(&mut self, outcome: Result<(), Error>) -> Result<(), Error> {
+        let reductions = &self.task.reductions;
+        if reductions.is_empty() {
             return outcome;
         }
-        let outcome = outcome.map(|()| self.plant());
-        let reductions = &self.task.reductions;
         let is_partial = reductions.iter().any(|reduction| reduction.is_partial);
-        let joined = if is_partial {
-            Some(self.join_ranks(outcome)?)
-        } else {
-            outcome?;
-            None
-        };
-        let forests = joined.as_ref().unwrap_or(&self.frame.forests);
-        for (reduction, forest) in reductions.iter().zip(forests) {
-            let partial = forest.finish(reduction.op, reduction.dtype);
-            let value = reduce::result(reduction.op, reduction.dtype, partial);
-            write_scalar(self.frame.instance(reduction.slot)?, value);
+        let planted = outcome.map(|()| self.plant());
+        if is_partial {
+            self.start(planted.clone());
+            return planted;
         }
-        Ok(())
+        planted?;
+        let forests = std::mem::take(&mut self.frame.forests);
+        let outcome = write_results(self.task, self.frame, &forests);
+        self.frame.forests = forests;
+        outcome
     }
 
     /// Makes the frame's forests those of this rank's tiles, one for each reduction.
@@ -62,8 +99,8 @@ impl Running<'_, '_> {
         }
     }
 
-    /// The forests of all ranks, joined: this one's are in the frame, unless something failed.
-    fn join_ranks(&mut self, outcome: Result<(), Error>) -> Result<Vec<Forest>, Error> {
+    /// Sends the frame's forests on their way, unless something failed.
+    fn start(&mut self, outcome: Result<(), Error>) {
         let reductions = self.task.reductions.iter();
         let subjects = reductions.map(|reduction| Subject {
             op: reduction.op,
@@ -73,12 +110,22 @@ impl Running<'_, '_> {
         let len = forests::len(subjects.clone());
         let words = outcome.map(|()| forests::to_words(subjects.zip(&self.frame.forests)));
         self.context.counters.reductions += 1;
-        let comm = self.context.comm;
-        let begin = self.now();
-        let joined = comm.start_reduce(words, len).finish(comm);
-        self.travel.waited += begin.map_or(Duration::ZERO, |begin| begin.elapsed());
-        Ok(forests::from_words(&joined?))
+        let pending = self.context.comm.start_reduce(words, len);
+        self.frame.awaited.push(Awaited {
+            task: self.number,
+            pending,
+        });
     }
+}
+
+/// Writes the results of a task's reductions, whose forests cover all tiles.
+fn write_results(task: &FusedTask, frame: &Frame, forests: &[Forest]) -> Result<(), Error> {
+    for (reduction, forest) in task.reductions.iter().zip(forests) {
+        let partial = forest.finish(reduction.op, reduction.dtype);
+        let value = reduce::result(reduction.op, reduction.dtype, partial);
+        write_scalar(frame.instance(reduction.slot)?, value);
+    }
+    Ok(())
 }
 
 /// Writes the single element of a store of rank 0.
