@@ -10,7 +10,7 @@
 //! excepted). The order of a reduction is the one of [`crate::reduce`], its lanes are carried from
 //! block to block of a tile, and threads own whole tiles.
 //!
-//! A loop that is bound by arithmetic may have a twin in native code ([`crate::native`]), which from
+//! A loop that takes long in blocks may have a twin in native code ([`crate::native`]), which from
 //! some run on takes the place of its steps for whole chunks of contiguous arrays.
 //!
 //! # How a loop comes to be
@@ -123,25 +123,25 @@ impl Program {
         }
     }
 
-    /// Lets loops that are bound by arithmetic become native code for an instruction set, once they
-    /// have run for a while. `kernel` is the one that the program was compiled from.
+    /// Lets loops that are worth it become native code for an instruction set, once they have run
+    /// for a while. `kernel` is the one that the program was compiled from.
     #[must_use]
     pub fn with_native(self, kernel: &Kernel, isa: Isa, toolchain: &Arc<Toolchain>) -> Self {
-        self.with_twins(kernel, |loop_, splats| {
-            Twin::new(kernel, loop_, splats, isa, toolchain)
+        self.with_twins(kernel, |loop_, known| {
+            Twin::new(kernel, loop_, known, isa, toolchain)
         })
     }
 
     /// With a twin for each loop that `twin` gives one; it gets the numbers of the uniform values
-    /// that runs pass.
+    /// that runs pass, and the arrays that are only stored.
     pub(crate) fn with_twins(
         mut self,
         kernel: &Kernel,
-        mut twin: impl FnMut(&Loop, &[u32]) -> Option<Arc<Twin>>,
+        mut twin: impl FnMut(&Loop, (&[u32], &[ArgId])) -> Option<Arc<Twin>>,
     ) -> Self {
         let loops = kernel.loops.iter().zip(&self.loops);
         self.twins = loops
-            .map(|(loop_, program)| twin(loop_, &program.splats))
+            .map(|(loop_, program)| twin(loop_, (&program.splats, &program.write_only)))
             .collect();
         self
     }
@@ -149,7 +149,7 @@ impl Program {
     /// For each loop that is worth native code its number, and how it runs at present.
     pub fn native_notes(&self) -> impl Iterator<Item = (usize, String)> {
         let twins = self.twins.iter().enumerate();
-        twins.filter_map(|(number, twin)| Some((number, twin.as_ref()?.note())))
+        twins.filter_map(|(number, twin)| Some((number, twin.as_ref()?.note()?)))
     }
 
     /// Whether the rows may be run in several runs ([`Part::Tiles`]): the kernel has one loop, and

@@ -30,6 +30,12 @@ use std::sync::Arc;
 /// the rows of a thread where tiles do not matter, are whole windows of packed matrices.
 const UNIT: usize = 64;
 
+/// The longest block of arrays that come from memory. While the first steps of a block wait for
+/// memory, the others do not use it; with short blocks, the prefetchers of the hardware have read
+/// the next block by then, and the stores of the last one are still on their way. The sum of
+/// `a x + b z - c`, from 10 million rows: 6.3 ms, with blocks of 512 rows 9 ms.
+const SHORT: usize = 256;
+
 /// The entries of a sparse matrix that take as long as what else happens to a row.
 const ROW_WEIGHT: u64 = 4;
 
@@ -206,8 +212,7 @@ impl Shared {
 
     /// Decides which arrays are stored past the caches.
     fn stream(&mut self, program: &LoopProgram, launch: &Launch<'_>, settings: &Settings) {
-        let rows = launch.domains[program.domain as usize].len as usize;
-        if rows * program.array_bytes > settings.stream_threshold {
+        if is_large(program, launch, settings) {
             for &arg in &program.write_only {
                 let array = &mut self.arrays[arg as usize];
                 array.is_streamed = array.is_contiguous;
@@ -355,18 +360,27 @@ impl<'a> Rows<'a> {
     }
 }
 
+/// Whether the arrays of a loop come from memory and go there.
+fn is_large(program: &LoopProgram, launch: &Launch<'_>, settings: &Settings) -> bool {
+    let rows = launch.domains[program.domain as usize].len as usize;
+    rows * program.array_bytes > settings.stream_threshold
+}
+
 /// The length of the blocks: as set, or the longest that fits the cache, evened out over the rows
-/// that are run without a break.
+/// that are run without a break. Short ones where element loops alone read from memory.
 fn block_len(
     program: &LoopProgram,
     tile_len: usize,
-    rows: &Rows<'_>,
+    (rows, is_large): (&Rows<'_>, bool),
     settings: &Settings,
 ) -> usize {
     if settings.block_len > 0 {
         return settings.block_len;
     }
-    let longest = program.longest_block;
+    let longest = match is_large && rows.matrix.is_none() {
+        true => program.longest_block.min(SHORT),
+        false => program.longest_block,
+    };
     let run = match program.reductions.is_empty() {
         true => rows.count(),
         false => tile_len.min(rows.count()),
@@ -388,6 +402,8 @@ pub(super) struct Run<'a> {
     pub(super) splats: &'a [Splat],
     pub(super) isa: Isa,
     pub(super) block_len: usize,
+    /// Whether the arrays are larger than the caches.
+    pub(super) is_large: bool,
     rows: Rows<'a>,
     /// The native form of the loop, if it takes this run.
     native: Option<Native<'a>>,
@@ -407,6 +423,7 @@ impl<'a> Run<'a> {
     ) -> Self {
         let extent = launch.domains[program.domain as usize];
         let rows = Rows::new(program, launch, extent, part);
+        let is_large = is_large(program, launch, settings);
         Self {
             program,
             launch,
@@ -414,8 +431,9 @@ impl<'a> Run<'a> {
             arrays: &shared.arrays,
             splats: &shared.splats,
             isa: settings.isa,
-            block_len: block_len(program, launch.tile_len, &rows, settings),
+            block_len: block_len(program, launch.tile_len, (&rows, is_large), settings),
             rows,
+            is_large,
             native: None,
         }
     }

@@ -250,7 +250,7 @@ impl Run<'_> {
         // SAFETY: the caller promises the rows of the array; values may lie in the same place.
         unsafe {
             if array.is_streamed {
-                stream::copy(values, array.data.add(first * size), n * size);
+                stream::copy(self.isa, values, array.data.add(first * size), n * size);
             } else if array.is_contiguous {
                 values.copy_to(array.data.add(first * size), n * size);
             } else {

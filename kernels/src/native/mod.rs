@@ -1,4 +1,4 @@
-//! Native code for loops that are bound by arithmetic: printed as C, compiled by the system's C
+//! Native code for loops that take long in blocks: printed as C, compiled by the system's C
 //! compiler in the background, swapped in when ready.
 //!
 //! A loop that is worth it ([`worth`]) gets a [`Twin`] beside its steps. While it runs in blocks,
@@ -51,6 +51,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
+use worth::Worth;
 
 /// The C compiler and the directory of its libraries.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -124,8 +125,7 @@ pub(crate) struct Twin {
     isa: Isa,
     /// The C function and the arrays that it expects, or why there is none.
     printed: Result<Printed, Refusal>,
-    /// The work of a row in blocks, in quarters of a cycle.
-    work: u64,
+    worth: Worth,
     /// The form for uniform values that are equal where they were when it was compiled, and the
     /// form for all others. Programs repeat constants, and what depends on equal ones is computed
     /// once.
@@ -152,22 +152,38 @@ pub(crate) struct Native<'a> {
 }
 
 impl Twin {
-    /// The twin of a loop that is worth it; `splats` as for [`print::print`].
+    /// The twin of a loop that is worth it: of its uniform values, those with the numbers `splats`
+    /// are passed by runs; `write_only` are the arrays that blocks of large ones store past the
+    /// caches.
     pub(crate) fn new(
         kernel: &Kernel,
         loop_: &Loop,
-        splats: &[u32],
+        (splats, write_only): (&[u32], &[ArgId]),
         isa: Isa,
         toolchain: &Arc<Toolchain>,
     ) -> Option<Arc<Self>> {
+        let worth = worth::worth(kernel, loop_, isa)?;
+        let streamed = match worth {
+            Worth::Arithmetic(_) => &[],
+            Worth::Memory(_) => write_only,
+        };
+        let printed = print::print(kernel, loop_, (splats, streamed), isa, compile::FUNCTION);
+        if matches!(worth, Worth::Memory(_)) && printed.is_err() {
+            return None;
+        }
         Some(Arc::new(Self {
-            work: worth::work_of_row(kernel, loop_, isa)?,
+            worth,
             toolchain: Arc::clone(toolchain),
             isa,
-            printed: print::print(kernel, loop_, splats, isa, compile::FUNCTION),
+            printed,
             forms: Default::default(),
             is_passed_by: AtomicBool::new(false),
         }))
+    }
+
+    /// Whether native code takes runs whose arrays fit the caches, too.
+    pub(crate) fn is_for_all_sizes(&self) -> bool {
+        matches!(self.worth, Worth::Arithmetic(_))
     }
 
     /// The arrays that must be contiguous for a run in native code.
@@ -199,7 +215,7 @@ impl Twin {
                 arrays: &printed.arrays,
             });
         }
-        let work = rows.saturating_mul(self.work) / 4;
+        let work = rows.saturating_mul(self.worth.work()) / 4;
         let before = form.spent.fetch_add(work, Ordering::Relaxed);
         let patience = self.toolchain.patience;
         if before < patience && before.saturating_add(work) >= patience {
@@ -213,8 +229,14 @@ impl Twin {
         None
     }
 
-    /// How the loop runs at present, in words.
-    pub(crate) fn note(&self) -> String {
+    /// How the loop runs at present, in words; nothing as long as no run was one for native code.
+    pub(crate) fn note(&self) -> Option<String> {
+        let is_wanted = |form: &Form| form.spent.load(Ordering::Relaxed) > 0;
+        let is_quiet = !self.is_for_all_sizes() && !self.forms.iter().any(is_wanted);
+        (!is_quiet).then(|| self.state())
+    }
+
+    fn state(&self) -> String {
         if let Err(refusal) = &self.printed {
             return format!("in blocks: {refusal}");
         }

@@ -5,7 +5,8 @@ use crate::math::constants::{NUMBERS, POLYNOMIALS};
 use std::fmt::Write as _;
 
 /// The types, in the names that Rust has for them, and how functions and loops are marked: the
-/// rows of a loop are independent, which compilers cannot see.
+/// rows of a loop are independent, which compilers cannot see, and GCC would unroll the rows of a
+/// short one before it looks for SIMD code.
 const TYPES: &str = r#"
 typedef unsigned char u8;
 typedef unsigned int u32;
@@ -18,13 +19,44 @@ typedef double f64;
 #ifdef __clang__
 #define ROWS _Pragma("clang loop vectorize(assume_safety)")
 #else
-#define ROWS _Pragma("GCC ivdep")
+#define ROWS _Pragma("GCC ivdep") _Pragma("GCC unroll 1")
 #endif
+"#;
+
+/// Stores past the caches, which C has no word for. Elsewhere, and where memory is not aligned for
+/// it, they are plain stores.
+const STREAM: &str = r#"
+#if defined(__AVX512F__)
+#define VECTOR 64
+#elif defined(__AVX2__)
+#define VECTOR 32
+#endif
+#define LINES __attribute__((aligned(64)))
+#ifdef VECTOR
+typedef i64 vector __attribute__((vector_size(VECTOR), may_alias));
+#if defined(__clang__)
+#define PUT(to, value) __builtin_nontemporal_store(value, to)
+#elif VECTOR == 64
+#define PUT(to, value) __builtin_ia32_movntdq512(to, value)
+#else
+#define PUT(to, value) __builtin_ia32_movntdq256(to, value)
+#endif
+#endif
+FN void stream(void *to, const void *from, u64 bytes) {
+#ifdef VECTOR
+    if ((u64)to % VECTOR == 0 && bytes % VECTOR == 0) {
+        for (u64 at = 0; at < bytes; at += VECTOR)
+            PUT((vector *)((u8 *)to + at), *(const vector *)((const u8 *)from + at));
+        return;
+    }
+#endif
+    __builtin_memcpy(to, from, bytes);
+}
 "#;
 
 /// The text in front of the loops.
 pub(super) fn prelude() -> String {
-    let mut text = String::from(TYPES);
+    let mut text = String::from(TYPES) + STREAM;
     for (name, value) in NUMBERS {
         let _ = writeln!(text, "#define {name} {value:e}");
     }

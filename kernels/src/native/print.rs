@@ -34,11 +34,12 @@ pub(super) struct Printed {
 }
 
 /// Prints a loop of a verified kernel as the function `name`. `splats` are the numbers of the
-/// uniform values that the caller passes, counted among the uniform instructions of the loop.
+/// uniform values that the caller passes, counted among the uniform instructions of the loop;
+/// `streamed` are the arrays that are stored past the caches.
 pub(super) fn print(
     kernel: &Kernel,
     loop_: &Loop,
-    splats: &[u32],
+    (splats, streamed): (&[u32], &[ArgId]),
     isa: Isa,
     name: &str,
 ) -> Result<Printed, Refusal> {
@@ -46,6 +47,7 @@ pub(super) fn print(
         kernel,
         types: value_types(kernel, &loop_.body),
         splats,
+        streamed,
         isa,
         numbers: vec![None; loop_.body.len()],
         arrays: Vec::new(),
@@ -53,6 +55,7 @@ pub(super) fn print(
         values: String::new(),
         effects: String::new(),
         buffers: String::new(),
+        copies: String::new(),
         is_guarded: has_angles(&loop_.body),
         n_reductions: 0,
     };
@@ -64,6 +67,7 @@ struct Printer<'a> {
     kernel: &'a Kernel,
     types: Vec<Option<DType>>,
     splats: &'a [u32],
+    streamed: &'a [ArgId],
     isa: Isa,
     /// For each uniform value its number among them.
     numbers: Vec<Option<u32>>,
@@ -74,8 +78,10 @@ struct Printer<'a> {
     values: String,
     /// The inner loop with stores and reductions; only if the loop is guarded.
     effects: String,
-    /// What passes values from the first inner loop to the second.
+    /// What passes values from the first inner loop to the second, and from there to `copies`.
     buffers: String,
+    /// The copies of whole chunks past the caches.
+    copies: String,
     is_guarded: bool,
     n_reductions: usize,
 }
@@ -208,7 +214,17 @@ impl Printer<'_> {
     fn store(&mut self, arg: ArgId, a: ValueId) -> Result<(), Refusal> {
         let array = self.array(arg)?;
         let a = self.effect_operand(a)?;
-        self.effect(&format!("{array}[at + k] = {a};"));
+        if !self.streamed.contains(&arg) {
+            self.effect(&format!("{array}[at + k] = {a};"));
+            return Ok(());
+        }
+        let element = memory_type(self.kernel.args[arg as usize].dtype)?;
+        let _ = writeln!(self.buffers, "        LINES {element} c{array}[{CHUNK}];");
+        let _ = writeln!(
+            self.copies,
+            "        stream({array} + at, c{array}, sizeof c{array});"
+        );
+        self.effect(&format!("c{array}[k] = {a};"));
         Ok(())
     }
 
@@ -329,6 +345,7 @@ impl Printer<'_> {
             text.push_str("        if (large) return chunk;\n");
             let _ = writeln!(text, "{inner}{}        }}", self.effects);
         }
+        text.push_str(&self.copies);
         text.push_str("    }\n    return chunks;\n}\n");
         Printed {
             text,

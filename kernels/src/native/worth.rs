@@ -1,15 +1,39 @@
-//! Whether a loop is worth native code: whether arithmetic bounds it.
+//! Whether a loop is worth native code.
 //!
 //! Decided by counting alone, in quarters of a cycle for each row: what the steps of the block
-//! executor cost, against what memory costs. A loop whose rows move more bytes than that is bound
-//! by memory, and its native form would not be faster.
+//! executor cost, against what memory costs. A loop with more arithmetic than that is worth it
+//! whatever its length. A loop whose rows move more bytes is bound by memory where its arrays come
+//! from there; but while the steps after the first work in the cache, memory does less than it
+//! could. So a loop of several steps is worth it too, for arrays beyond the caches only.
 
 use crate::ir::{ArgKind, BinaryOp, Inst, Kernel, Loop, UnaryOp, uniform_values};
 use crate::isa::Isa;
 use std::collections::BTreeSet;
 
-/// The work of a row in blocks, in quarters of a cycle, if the loop is worth native code.
-pub(super) fn work_of_row(kernel: &Kernel, loop_: &Loop, isa: Isa) -> Option<u64> {
+/// Operations and stores from which on blocks do not keep up with memory.
+const MANY_STEPS: usize = 4;
+
+/// What bounds a loop that is worth native code, with the work of a row in blocks, in quarters of a
+/// cycle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Worth {
+    /// Arithmetic, wherever the arrays are.
+    Arithmetic(u64),
+    /// Memory, so only where the arrays are there.
+    Memory(u64),
+}
+
+impl Worth {
+    /// The work of a row in blocks, in quarters of a cycle.
+    pub(super) fn work(self) -> u64 {
+        match self {
+            Self::Arithmetic(work) | Self::Memory(work) => work,
+        }
+    }
+}
+
+/// Whether a loop is worth native code.
+pub(super) fn worth(kernel: &Kernel, loop_: &Loop, isa: Isa) -> Option<Worth> {
     // Elsewhere fused multiply-adds are calls, in native code as in blocks.
     if isa == Isa::Baseline && !cfg!(target_arch = "aarch64") {
         return None;
@@ -17,10 +41,11 @@ pub(super) fn work_of_row(kernel: &Kernel, loop_: &Loop, isa: Isa) -> Option<u64
     let uniform = uniform_values(&loop_.body);
     let varying = loop_.body.iter().zip(uniform);
     let varying = varying.filter_map(|(inst, uniform)| (!uniform).then_some(inst));
-    let mut work = 0;
+    let (mut work, mut n_steps) = (0, 0);
     let mut arrays = BTreeSet::new();
     for inst in varying {
         work += cost(inst);
+        n_steps += usize::from(!matches!(inst, Inst::Load(_)));
         inst.for_each_arg(|arg| {
             if kernel.args[arg as usize].kind == ArgKind::Array {
                 arrays.insert(arg);
@@ -32,7 +57,12 @@ pub(super) fn work_of_row(kernel: &Kernel, loop_: &Loop, isa: Isa) -> Option<u64
         .iter()
         .map(|&arg| kernel.args[arg as usize].dtype.size())
         .sum();
-    (work > bytes as u64).then_some(work)
+    let bytes = bytes as u64;
+    match work > bytes {
+        true => Some(Worth::Arithmetic(work)),
+        false if n_steps >= MANY_STEPS => Some(Worth::Memory(bytes)),
+        false => None,
+    }
 }
 
 /// What a step costs a row, in quarters of a cycle of AVX-512; from the table of [`crate::math`].

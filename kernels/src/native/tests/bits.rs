@@ -171,6 +171,7 @@ impl Check {
         };
         let settings = Settings {
             isa,
+            stream_threshold: 0,
             ..Settings::default()
         };
         let workers = Workers::new(2).unwrap();
@@ -287,6 +288,7 @@ fn reductions_have_the_bits_of_the_blocks() {
         };
         let settings = Settings {
             isa,
+            stream_threshold: 0,
             ..Settings::default()
         };
         let workers = Workers::new(1).unwrap();

@@ -1,6 +1,7 @@
 //! Compilers that fail, programs that go on, and many who compile at once.
 
 use super::*;
+use crate::ir::BinaryOp;
 use std::time::{Duration, Instant};
 
 /// How the loop of a program runs, once there is an outcome.
@@ -60,6 +61,39 @@ fn a_program_keeps_its_bits_when_it_becomes_native() {
         }
         assert!(run(&program, isa, &[&x]) == expected);
         assert_eq!(note(), format!("native for {isa}"));
+    }
+}
+
+#[test]
+fn loops_bound_by_memory_are_native_for_large_arrays_only() {
+    let folder = Folder::new("memory");
+    let mut build = KernelBuilder::new();
+    let [x, y] = [(); 2].map(|()| build.arg(DType::F64, ArgKind::Array));
+    let x = build.load(x);
+    let sum = (0..3).fold(x, |sum, _| build.binary(BinaryOp::Add, sum, x));
+    build.store(y, sum);
+    let kernel = build.finish();
+    let input: Vec<f64> = (0..1000).map(f64::from).collect();
+    for isa in isas() {
+        let toolchain = Arc::new(folder.toolchain());
+        let program = Program::compile(&kernel).with_native(&kernel, isa, &toolchain);
+        let run = |stream_threshold: usize| {
+            let settings = Settings {
+                isa,
+                stream_threshold,
+                ..Settings::default()
+            };
+            run_with(&program, &settings, &[&input])
+        };
+        let expected = run(usize::MAX);
+        assert_eq!(program.native_notes().count(), 0);
+        assert_eq!(run(0), expected);
+        let note = settled_note(&program, isa);
+        assert!(
+            note.starts_with("native") || note.ends_with("is found"),
+            "{note}"
+        );
+        assert_eq!(run(0), expected);
     }
 }
 
@@ -135,10 +169,10 @@ fn constants_that_part_get_a_form_of_their_own() {
     let params = [(); 2].map(|()| build.param(DType::F64));
     let x = build.load(x);
     let terms = params.map(|param| {
-        let scaled = build.binary(crate::BinaryOp::Mul, param, x);
+        let scaled = build.binary(BinaryOp::Mul, param, x);
         build.unary(UnaryOp::Erf, scaled)
     });
-    let sum = build.binary(crate::BinaryOp::Add, terms[0], terms[1]);
+    let sum = build.binary(BinaryOp::Add, terms[0], terms[1]);
     build.store(y, sum);
     let kernel = build.finish();
     let blocks = Program::compile(&kernel);

@@ -10,6 +10,7 @@ mod failures;
 mod text;
 
 use super::load::Loaded;
+use super::worth::Worth;
 use super::{Failure, Toolchain, Twin, compile, print};
 use crate::blocks::{Part, Program, Settings};
 use crate::element::{DType, Element};
@@ -64,7 +65,8 @@ fn unless_missing<T>(outcome: Result<T, Failure>) -> Option<T> {
     }
 }
 
-/// Programs whose printable loops are all native, compiled in one go.
+/// Programs whose printable loops are all native, compiled in one go. Every other loop stores past
+/// the caches, so runs set `stream_threshold` to 0.
 struct Natives {
     isa: Isa,
     twins: Vec<Arc<Twin>>,
@@ -85,15 +87,20 @@ impl Natives {
 
     /// The program of a kernel, to be run after [`Natives::load`].
     fn program(&mut self, kernel: &Kernel) -> Program {
-        Program::compile(kernel).with_twins(kernel, |loop_, splats| {
+        Program::compile(kernel).with_twins(kernel, |loop_, (splats, write_only)| {
             let name = format!("loop{}", self.twins.len());
-            let printed = print::print(kernel, loop_, splats, self.isa, &name).ok()?;
+            let streamed = match self.twins.len() % 2 {
+                0 => write_only,
+                _ => &[],
+            };
+            let known = (splats, streamed);
+            let printed = print::print(kernel, loop_, known, self.isa, &name).ok()?;
             self.text.push_str(&printed.text);
             let twin = Arc::new(Twin {
                 toolchain: Arc::clone(&self.toolchain),
                 isa: self.isa,
                 printed: Ok(printed),
-                work: 1,
+                worth: Worth::Arithmetic(1),
                 forms: Default::default(),
                 is_passed_by: false.into(),
             });
@@ -128,6 +135,14 @@ fn long_kernel() -> Kernel {
 
 /// The bits of what a kernel of `f64` arrays makes of `inputs` in its last argument.
 fn run(program: &Program, isa: Isa, inputs: &[&[f64]]) -> Vec<u64> {
+    let settings = Settings {
+        isa,
+        ..Settings::default()
+    };
+    run_with(program, &settings, inputs)
+}
+
+fn run_with(program: &Program, settings: &Settings, inputs: &[&[f64]]) -> Vec<u64> {
     let n = inputs[0].len();
     let mut out = vec![0.0; n];
     let layout = Layout::contiguous(n);
@@ -148,12 +163,8 @@ fn run(program: &Program, isa: Isa, inputs: &[&[f64]]) -> Vec<u64> {
         params: &[],
         tile_len: 1024,
     };
-    let settings = Settings {
-        isa,
-        ..Settings::default()
-    };
     let workers = Workers::new(1).unwrap();
     // SAFETY: all arrays have `n` elements, and the instruction set is one of this machine.
-    unsafe { program.run(&launch, Part::All, &settings, &workers) };
+    unsafe { program.run(&launch, Part::All, settings, &workers) };
     out.iter().map(|x| x.to_bits()).collect()
 }

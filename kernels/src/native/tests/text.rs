@@ -1,12 +1,18 @@
 //! What is printed, and what is worth it.
 
-use super::super::worth;
+use super::super::worth::worth;
 use super::*;
-use crate::ir::{BinaryOp, Inst, ReduceOp};
+use crate::ir::{ArgId, BinaryOp, Inst, ReduceOp};
 
 /// The C of the one loop of a kernel.
 fn c(kernel: &Kernel, splats: &[u32]) -> String {
-    let printed = print::print(kernel, &kernel.loops[0], splats, Isa::Avx512, "f");
+    streaming_c(kernel, splats, &[])
+}
+
+/// The same, where arrays are stored past the caches.
+fn streaming_c(kernel: &Kernel, splats: &[u32], streamed: &[ArgId]) -> String {
+    let known = (splats, streamed);
+    let printed = print::print(kernel, &kernel.loops[0], known, Isa::Avx512, "f");
     printed.map_or_else(|refusal| refusal.to_string(), |printed| printed.text)
 }
 
@@ -77,6 +83,31 @@ fn a_loop_with_angles_leaves_large_ones_to_the_steps() {
 }
 
 #[test]
+fn what_is_streamed_is_copied_chunk_by_chunk() {
+    let mut build = KernelBuilder::new();
+    let [x, y] = [(); 2].map(|()| build.arg(DType::F32, ArgKind::Array));
+    let loaded = build.load(x);
+    let root = build.unary(UnaryOp::Sqrt, loaded);
+    build.store(y, root);
+    let expected = "
+        const u64 at = 16 * chunk;
+        LINES f32 ca1[16];
+        ROWS
+        for (u32 k = 0; k < 16; k++) {
+            const f32 v0 = a0[at + k];
+            const f32 v1 = sqrt_f32(v0);
+            ca1[k] = v1;
+        }
+        stream(a1 + at, ca1, sizeof ca1);
+    }
+    return chunks;
+}
+";
+    let text = streaming_c(&build.finish(), &[], &[y]);
+    assert!(text.ends_with(expected), "{text}");
+}
+
+#[test]
 fn refuses_with_a_reason() {
     let mut build = KernelBuilder::new();
     let [x, y] = [(); 2].map(|()| build.arg(DType::I64, ArgKind::Array));
@@ -102,15 +133,15 @@ fn additions(n_arrays: usize, n: usize) -> Kernel {
 }
 
 #[test]
-fn arithmetic_decides_what_is_worth_it() {
+fn arithmetic_and_steps_decide_what_is_worth_it() {
+    let of = |kernel: &Kernel, isa| worth(kernel, &kernel.loops[0], isa);
     let isa = Isa::Avx512;
-    let work = |kernel: &Kernel| worth::work_of_row(kernel, &kernel.loops[0], isa);
-    assert_eq!(work(&additions(2, 2)), None);
-    assert_eq!(work(&additions(2, 30)), Some(30));
-    assert!(work(&long_kernel()).is_some());
+    assert_eq!(of(&additions(2, 2), isa), None);
+    assert_eq!(of(&additions(2, 3), isa), Some(Worth::Memory(24)));
+    assert_eq!(of(&additions(2, 30), isa), Some(Worth::Arithmetic(30)));
+    let long = of(&long_kernel(), isa);
+    assert!(matches!(long, Some(Worth::Arithmetic(_))));
     if cfg!(target_arch = "x86_64") {
-        let kernel = long_kernel();
-        let work = worth::work_of_row(&kernel, &kernel.loops[0], Isa::Baseline);
-        assert_eq!(work, None);
+        assert_eq!(of(&long_kernel(), Isa::Baseline), None);
     }
 }
