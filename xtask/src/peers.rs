@@ -9,6 +9,9 @@ pub(crate) struct Arguments {
     /// Only work whose name contains this, as `spmv` or `cg poisson2d:512`; may be repeated
     #[arg(long, value_name = "PATTERN")]
     only: Vec<String>,
+    /// Only competitors whose name contains this, as `petsc`, beside sparsefuse; may be repeated
+    #[arg(long, value_name = "NAME")]
+    against: Vec<String>,
     /// Rounds of each piece of work [default: 5, quick: 3]
     #[arg(long, value_name = "N")]
     rounds: Option<usize>,
@@ -36,7 +39,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, String> {
     }
     command.arg("--");
     // A part of the work, or a quick look at it, does not replace the figures of the project.
-    let is_partial = arguments.quick || !arguments.only.is_empty();
+    let is_partial =
+        arguments.quick || !arguments.only.is_empty() || !arguments.against.is_empty();
     let results = if is_partial {
         "target/peers/results/peers.md"
     } else {
@@ -45,6 +49,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, String> {
     command.args(["--results", results, "--folder", "target/peers"]);
     for pattern in &arguments.only {
         command.args(["--only", pattern]);
+    }
+    for name in &arguments.against {
+        command.args(["--against", name]);
     }
     if let Some(rounds) = arguments.rounds {
         command.args(["--rounds", &rounds.to_string()]);

@@ -59,6 +59,30 @@ pub(crate) const OURS: &str = "sparsefuse";
 /// The same with an MPI process for each core instead of threads.
 pub(crate) const OURS_MPI: &str = "sparsefuse, MPI";
 
+/// sparsefuse, and those of the others whose name contains one of these; all if there are none.
+pub(crate) fn chosen(against: &[String]) -> Result<Vec<&'static Competitor>, String> {
+    let is_named = |competitor: &Competitor, name: &String| {
+        let name = name.to_lowercase();
+        !competitor.is_ours() && competitor.name.to_lowercase().contains(&name)
+    };
+    let unknown = against.iter().find(|name| {
+        let mut all = ALL.iter();
+        !all.any(|competitor| is_named(competitor, name))
+    });
+    if let Some(unknown) = unknown {
+        let names: Vec<&str> = ALL.iter().map(|competitor| competitor.name).collect();
+        return Err(format!(
+            "no competitor is called {unknown}; there are: {}",
+            names.join("; ")
+        ));
+    }
+    let is_chosen = |competitor: &&Competitor| {
+        let mut names = against.iter();
+        against.is_empty() || competitor.is_ours() || names.any(|name| is_named(competitor, name))
+    };
+    Ok(ALL.iter().filter(is_chosen).collect())
+}
+
 /// Whether this is one of the two.
 pub(crate) fn is_ours(name: &str) -> bool {
     name == OURS || name == OURS_MPI

@@ -35,6 +35,9 @@ struct Arguments {
     /// Only work whose name contains this, or one of these
     #[arg(long)]
     only: Vec<String>,
+    /// Only competitors whose name contains this, or one of these, beside sparsefuse
+    #[arg(long)]
+    against: Vec<String>,
     /// Rounds of each piece of work
     #[arg(long)]
     rounds: Option<usize>,
@@ -74,6 +77,7 @@ fn main() -> ExitCode {
 /// Prepares, measures, writes the report.
 fn drive(arguments: &Arguments) -> Result<(), String> {
     let chosen = chosen(&arguments.only)?;
+    let against = competitors::chosen(&arguments.against)?;
     let (rounds, batch) = if arguments.quick { (3, 0.1) } else { (5, 0.4) };
     let effort = Effort {
         rounds: arguments.rounds.unwrap_or(rounds).max(1),
@@ -96,7 +100,7 @@ fn drive(arguments: &Arguments) -> Result<(), String> {
             let name = work.name();
             let say =
                 |what: &str| bar.set_message(format!("{name}, {}: {what}", report::cores(threads)));
-            let group = rounds::run(&tools, work, threads, effort, &say)?;
+            let group = rounds::run(&tools, work, &against, threads, effort, &say)?;
             bar.suspend(|| announce(&group));
             groups.push(group);
             bar.inc(1);

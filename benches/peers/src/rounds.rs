@@ -85,10 +85,11 @@ struct Entrant {
     seconds: Vec<f64>,
 }
 
-/// Does all of it; `say` hears what is going on.
+/// Does all of it, with those of the competitors that do such work; `say` hears what is going on.
 pub(crate) fn run(
     tools: &Tools,
     work: Work,
+    competitors: &[&'static Competitor],
     threads: usize,
     effort: Effort,
     say: &dyn Fn(&str),
@@ -96,7 +97,7 @@ pub(crate) fn run(
     let (input, size) = input(tools, &work)?;
     let mut left_out = Vec::new();
     let mut entrants = Vec::new();
-    for competitor in competitors::ALL.iter().filter(|one| one.does(&work)) {
+    for competitor in competitors.iter().filter(|one| one.does(&work)) {
         if threads > 1 && competitor.is_serial(&work) {
             continue;
         }
