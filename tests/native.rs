@@ -6,6 +6,7 @@ use sparsefuse::kernels::Toolchain;
 use sparsefuse::prelude::*;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A directory that is removed at the end.
 struct Folder(PathBuf);
@@ -57,6 +58,7 @@ fn results_are_the_same_before_while_and_after_kernels_are_compiled() {
     assert!(!text.contains(" runs "), "{text}");
     let toolchain = Toolchain {
         patience: 100_000,
+        limit: Duration::from_secs(300),
         ..Toolchain::new(folder.0.join("cache"))
     };
     for (ranks, threads) in [(1, 1), (2, 1), (1, 2)] {

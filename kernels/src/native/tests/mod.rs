@@ -21,6 +21,7 @@ use crate::workers::Workers;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A directory of one test, removed at its end.
 struct Folder(PathBuf);
@@ -37,6 +38,8 @@ impl Folder {
     fn toolchain(&self) -> Toolchain {
         Toolchain {
             patience: 1,
+            // The machine may be busy, and the compiler has the lowest priority.
+            limit: Duration::from_secs(300),
             ..Toolchain::new(self.0.join("cache"))
         }
     }
