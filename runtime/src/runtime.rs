@@ -507,7 +507,7 @@ impl Runtime {
     }
 
     /// The elements that a view of a store sees, row-major, on every rank; executes the window.
-    /// Every rank must ask.
+    /// Every rank must ask, and a failure of one is the failure of all.
     ///
     /// # Errors
     ///
@@ -516,6 +516,32 @@ impl Runtime {
         &self,
         store: &Counted<Store>,
         view: Option<&View>,
+    ) -> Result<Vec<T>, Error> {
+        self.read_on(store, view, |_| true)
+    }
+
+    /// As [`Runtime::read`], but on the rank `root` alone: the others get `None`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Runtime::read`].
+    pub fn gather<T: Element>(
+        &self,
+        store: &Arc<Store>,
+        view: Option<&View>,
+        root: usize,
+    ) -> Result<Option<Vec<T>>, Error> {
+        let elements = self.read_on(store, view, |rank| rank == root)?;
+        Ok((self.rank() == root).then_some(elements))
+    }
+
+    /// The elements that a view sees, on the ranks that want them; on others none, or what they
+    /// hold anyway.
+    fn read_on<T: Element>(
+        &self,
+        store: &Arc<Store>,
+        view: Option<&View>,
+        is_wanted: impl Fn(usize) -> bool,
     ) -> Result<Vec<T>, Error> {
         let local = self.local::<T>(store);
         let view = view
@@ -527,25 +553,26 @@ impl Runtime {
             | Contents::Poisoned(partition, _) => partition,
             Contents::Unwritten => return Err(ErrorKind::Unwritten { op: "read" }.into()),
         };
+        let local = self.agree(local)?;
         if partition == Partition::Replicated {
-            let local = local?;
             let held = Region::of_rows(store.shape(), &local.rows());
             return Ok(gather(&view, &held, &local));
         }
         let inner = self.inner();
         let region = view.region(&(0..view.shape().rows()));
+        let nothing = Region::of_rows(store.shape(), &(0..0));
         let plan = exchange::plan(
             (0, store.shape(), size_of::<T>()),
             partition,
             self.rank(),
             &inner.cuts,
-            |_| region,
+            |rank| if is_wanted(rank) { region } else { nothing },
         );
-        let source = local
-            .as_ref()
-            .map(|local| &*local.instance)
-            .map_err(Clone::clone);
-        let fetched = plan.run(&*inner.comm, &self.shared.pool, source)?;
+        let fetched = plan.run(&*inner.comm, &self.shared.pool, Ok(&local.instance));
+        let fetched = comm::agree(&*inner.comm, fetched)?;
+        if !is_wanted(self.rank()) {
+            return Ok(Vec::new());
+        }
         // SAFETY-free access: a fetched instance is read through the same checked slice as others.
         let fetched = Local::<T> {
             partition: Partition::Replicated,
@@ -592,6 +619,35 @@ impl Runtime {
             .iter()
             .map(|bytes| crate::bytes::to_elements(bytes))
             .collect())
+    }
+
+    /// The bytes of every rank, on every rank.
+    ///
+    /// # Errors
+    ///
+    /// If another rank failed.
+    pub fn all_gather_bytes(&self, mine: Vec<u8>) -> Result<Vec<Vec<u8>>, Error> {
+        comm::all_gather(&*self.inner().comm, Ok(mine))
+    }
+
+    /// Moves bytes from one rank to another, where they are returned; the other ranks take no part
+    /// and get none.
+    ///
+    /// # Errors
+    ///
+    /// If the rank that sends has left.
+    pub fn pass_bytes(&self, from: usize, to: usize, bytes: Vec<u8>) -> Result<Vec<u8>, Error> {
+        let inner = self.inner();
+        let comm = &*inner.comm;
+        match self.rank() {
+            rank if rank == from && rank == to => Ok(bytes),
+            rank if rank == from => {
+                comm.send(to, comm::Message::Data(bytes));
+                Ok(Vec::new())
+            }
+            rank if rank == to => comm::receive_data(comm, from),
+            _ => Ok(Vec::new()),
+        }
     }
 
     /// Sends `mine[r]` to each rank `r`, and returns what each rank sent here.
