@@ -5,6 +5,7 @@
 
 mod construct;
 mod convert;
+mod distributed;
 mod files;
 mod gallery;
 mod packed;
