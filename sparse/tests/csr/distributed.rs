@@ -171,9 +171,10 @@ fn files_read_by_parts_are_those_read_whole() {
     let mut files = files_in(&workspace.join("tests/data"));
     assert!(!files.is_empty());
     files.extend(real.unwrap_or_default());
+    // There is memory for its rows on one rank, perhaps, but not on all at a time.
+    files.retain(|path| !path.ends_with("announces_too_much.mtx"));
     for path in files {
-        // One of them announces more rows than there is memory for.
-        on_all_ranks(|_| Ok(Csr::<Complex<f64>>::read(&path).ok().map(|a| rows(&a))));
+        on_all_ranks(|_| rows(&Csr::<Complex<f64>>::read(&path).unwrap()));
     }
 }
 

@@ -8,6 +8,7 @@ mod convert;
 mod distributed;
 mod files;
 mod gallery;
+mod memory;
 mod packed;
 mod product;
 mod structure;
