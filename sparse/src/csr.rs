@@ -304,9 +304,8 @@ impl<T: Numeric> Csr<T> {
             diagonal.push(found.map_or(T::ZERO, |k| local.vals[entries.start + k]));
         }
         let partition = self.row_partition()?;
-        let store = self
-            .runtime()
-            .store_of_rows(shape, partition, rows, diagonal)?;
+        let runtime = self.runtime();
+        let store = runtime.agree(runtime.store_of_rows(shape, partition, rows, diagonal))?;
         let diagonal = Vector::from_store(store, None)?;
         if len == self.n_rows {
             return Ok(diagonal);

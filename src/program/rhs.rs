@@ -88,6 +88,6 @@ fn from_rows<T: Field>(
     let shape = Shape::new(&[n]);
     let (partition, rows) = runtime.default_rows(shape);
     let elements = rows.clone().map(element).collect();
-    let store = runtime.store_of_rows(shape, partition, rows, elements)?;
+    let store = runtime.agree(runtime.store_of_rows(shape, partition, rows, elements))?;
     Vector::from_store(store, None)
 }

@@ -98,7 +98,7 @@ fn solve<T: Field + Add<Output = T>>(
         .run_ranks(arguments.ranks, config, |runtime| {
             let mut progress = progress.lock().unwrap_or_else(PoisonError::into_inner);
             let progress = progress.take_if(|_| runtime.rank() == 0);
-            on_rank(runtime, arguments, progress, begin)
+            on_rank::<T>(runtime, arguments, progress, begin)
         });
     let (rank, runs) = together_in_process(first_rank, runs);
     let runs = together.agree(rank, runs)?;

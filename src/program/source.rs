@@ -298,8 +298,8 @@ impl Generator {
                 diagonals.min(n) as u128
             }
             Self::Random { per_row, .. } => per_row as u128 + 1,
-            // Drawn before they are summed, 16 bytes each.
-            Self::Rmat { per_row, .. } => 2 * per_row as u128,
+            // Drawn and sorted before they are summed, 16 bytes each.
+            Self::Rmat { per_row, .. } => 4 * per_row as u128,
         };
         self.rows().saturating_mul(per_row)
     }

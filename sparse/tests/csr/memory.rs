@@ -62,7 +62,7 @@ fn program(seed: u64) -> Result<Vec<f64>, Error> {
             draw.below(vectors.len() as u64),
         );
         let s = draw.below(scalars.len() as u64);
-        match draw.below(12) {
+        match draw.below(13) {
             0 | 1 => vectors.push(&a * &vectors[i]),
             2 => vectors.push(&vectors[i] + &vectors[j]),
             3 => vectors.push(&scalars[s] * &vectors[i]),
@@ -74,6 +74,7 @@ fn program(seed: u64) -> Result<Vec<f64>, Error> {
             6 => values.push(scalars[s].get()?),
             7 => values.extend(vectors[i].to_vec()?),
             8 => a = &a * &scalars[s],
+            12 => vectors.push(a.diagonal()?),
             9 => {
                 vectors.remove(i);
                 vectors.push(Vector::ones([N]));
