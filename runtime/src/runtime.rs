@@ -521,6 +521,15 @@ fn workers(config: &Config) -> Result<Workers, Error> {
     })
 }
 
+/// The number of the rank that this thread has entered last, if any.
+#[cfg(feature = "mpi")]
+pub(crate) fn entered_rank() -> Option<usize> {
+    ENTERED
+        .try_with(|entered| Some(entered.try_borrow().ok()?.last()?.rank()))
+        .ok()
+        .flatten()
+}
+
 impl fmt::Debug for Runtime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(

@@ -79,12 +79,3 @@ impl Runtime {
             .collect())
     }
 }
-
-/// The number of the rank that this thread has entered last, if any.
-#[cfg(feature = "mpi")]
-pub(crate) fn entered_rank() -> Option<usize> {
-    ENTERED
-        .try_with(|entered| Some(entered.try_borrow().ok()?.last()?.rank()))
-        .ok()
-        .flatten()
-}

@@ -90,14 +90,12 @@ impl Cut {
             line: None,
             kind: ReadErrorKind::Io(Arc::new(error)),
         })?;
-        // The first of these bytes is the one before the block: it tells whether a line begins.
+        // The first of these bytes is the one before the block: it tells whether a line begins
+        // with the block. One that begins behind its end is another's.
         let newline = bytes.iter().position(|&byte| byte == b'\n');
         let begin = newline.map_or(bytes.len(), |newline| newline + 1);
-        let read = self.block_len.min(self.len - start) as usize + 1;
-        if begin >= read {
-            bytes.clear();
-        }
-        bytes.drain(..begin.min(bytes.len()));
+        let end = self.block_len.min(self.len - start) as usize + 1;
+        bytes.drain(..if begin < end { begin } else { bytes.len() });
         let last = bytes.iter().rposition(|&byte| byte == b'\n');
         let unended = bytes.len() - last.map_or(0, |last| last + 1);
         let block = Block::of_lines(bytes);
@@ -113,6 +111,7 @@ impl Cut {
     fn lines(&mut self, start: u64) -> io::Result<Vec<u8>> {
         const MORE: usize = 16 << 10;
         let wanted = self.block_len.min(self.len - start) + 1;
+        // There is a header in front of every block.
         self.file.seek(SeekFrom::Start(start - 1))?;
         let mut bytes = Vec::with_capacity(wanted as usize + MORE);
         (&mut self.file).take(wanted).read_to_end(&mut bytes)?;

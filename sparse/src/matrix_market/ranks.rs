@@ -33,7 +33,7 @@ pub(super) fn read<T: Field>(
     let opened = Opened::open::<T>(path, cuts, (runtime.rank(), runtime.ranks()));
     let opened = agree_on(runtime, &file, opened)?;
     Reader::new(runtime, opened, cuts.chunk_len)
-        .and_then(Reader::run)
+        .run()
         .map_err(|error| error.in_file(&file))
 }
 
@@ -101,18 +101,11 @@ fn agree_on(
 ) -> Result<Opened, ReadError> {
     let refuse = |kind| Err(ReadError::new(file, kind));
     let opened = opened.map_err(|error| error.in_file(file));
-    let (tag, facts) = match &opened {
-        Ok(opened) => (
-            0,
-            opened
-                .facts
-                .iter()
-                .flat_map(|fact| fact.to_le_bytes())
-                .collect(),
-        ),
-        Err(error) => (1, error.to_string().into_bytes()),
-    };
-    let mine = [vec![tag], facts].concat();
+    let mut mine = vec![u8::from(opened.is_err())];
+    match &opened {
+        Ok(opened) => mine.extend(opened.facts.iter().flat_map(|fact| fact.to_le_bytes())),
+        Err(error) => mine.extend(error.to_string().into_bytes()),
+    }
     let all = match runtime.all_gather_bytes(mine) {
         Ok(all) => all,
         Err(cause) => return refuse(ReadErrorKind::Assembly(cause)),
@@ -177,7 +170,7 @@ struct Summary {
 }
 
 impl<'a, T: Field> Reader<'a, T> {
-    fn new(runtime: &'a Runtime, opened: Opened, chunk_len: usize) -> Result<Self, Located> {
+    fn new(runtime: &'a Runtime, opened: Opened, chunk_len: usize) -> Self {
         let Opened {
             header,
             dealt,
@@ -192,7 +185,7 @@ impl<'a, T: Field> Reader<'a, T> {
             Vec::new(),
             Vec::new(),
         );
-        Ok(Self {
+        Self {
             runtime,
             owners: Owners::of_rows(runtime, header.n_rows),
             header,
@@ -202,7 +195,7 @@ impl<'a, T: Field> Reader<'a, T> {
             is_line_start,
             n_stored: 0,
             kept,
-        })
+        }
     }
 
     fn run(mut self) -> Result<(Header, Triplets<T>), Located> {
