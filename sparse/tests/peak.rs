@@ -121,9 +121,9 @@ fn no_rank_holds_the_whole_matrix() {
             bytes as f64 / MATRIX as f64
         );
     }
-    // The entries as they were read and as they are sorted, then the matrix; some megabytes for
-    // each rank. Entries that are given come twice more, on their way.
+    // The entries as they came and as they are sorted, the matrix, some megabytes for each rank; it
+    // would be more than 12 times the matrix if each rank held the whole.
     assert!(read < 5 * MATRIX, "{read}");
     assert!(written < 5 * MATRIX, "{written}");
-    assert!(given < 8 * MATRIX, "{given}");
+    assert!(given < 5 * MATRIX, "{given}");
 }

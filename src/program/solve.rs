@@ -96,8 +96,11 @@ fn solve<T: Field + Add<Output = T>>(
     let runs = together
         .processes
         .run_ranks(arguments.ranks, config, |runtime| {
-            let mut progress = progress.lock().unwrap_or_else(PoisonError::into_inner);
-            let progress = progress.take_if(|_| runtime.rank() == 0);
+            // A panic could leave nothing half done.
+            let progress = progress
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .take_if(|_| runtime.rank() == 0);
             on_rank::<T>(runtime, arguments, progress, begin)
         });
     let (rank, runs) = together_in_process(first_rank, runs);
