@@ -448,6 +448,27 @@ fn the_bits_are_the_same_on_threads_and_ranks() {
     assert!(text(&output.stdout).contains("tile0[0, "));
 }
 
+/// The first rows of this graph have most of its entries.
+#[test]
+fn rows_are_spread_by_their_entries_where_that_pays() {
+    let line = "solve rmat:13,8 --solver bicgstab --max-iter 4 --threads 1";
+    let alone = json(line);
+    assert_eq!(
+        (&alone["imbalance"], &alone["imbalance_of_equal_rows"]),
+        (&1.0.into(), &1.0.into())
+    );
+    let spread = json(&format!("{line} --ranks 3"));
+    assert_eq!(spread["solution_hash"], alone["solution_hash"]);
+    let number = |field: &str| spread[field].as_f64().unwrap();
+    let (after, before) = (number("imbalance"), number("imbalance_of_equal_rows"));
+    assert!(before > 1.3 && 1.1 * after <= before, "{before} to {after}");
+    let output = run(&format!("{line} --ranks 3"));
+    assert!(text(&output.stdout).contains("balance   rows spread by their entries"));
+    // Nothing is said where there is nothing to gain.
+    let even = run("solve poisson2d:128 --ranks 4 --threads 1 --max-iter 1");
+    assert!(!text(&even.stdout).contains("balance"));
+}
+
 #[test]
 fn the_bits_are_the_same_for_real_matrices() {
     let above = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().skip(1);

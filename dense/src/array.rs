@@ -115,6 +115,17 @@ impl<T: Element, const D: usize> Array<T, D> {
         self.runtime().read(&self.store, self.view.as_deref())
     }
 
+    /// The elements, row-major, on the rank `root` alone; the others get `None` and hold no more
+    /// than before. Every rank must ask.
+    ///
+    /// # Errors
+    ///
+    /// If the computation of the array failed.
+    pub fn gather(&self, root: usize) -> Result<Option<Vec<T>>, Error> {
+        self.runtime()
+            .gather(&self.store, self.view.as_deref(), root)
+    }
+
     /// Calls `read` with the elements, row-major; without a copy on one rank, unless the array is
     /// a view of another.
     ///

@@ -64,7 +64,8 @@ pub(crate) struct Inspect<'a> {
     /// The rows of this rank.
     pub(crate) rows: Range<usize>,
     pub(crate) pos: &'a Counted<Instance>,
-    pub(crate) crd: &'a Counted<Instance>,
+    /// Or why they could not be brought back.
+    pub(crate) crd: &'a Result<Counted<Instance>, Error>,
     pub(crate) comm: &'a dyn Comm,
     pub(crate) cuts: &'a CutsTable,
     pub(crate) pool: &'a Arc<Pool>,
@@ -97,6 +98,7 @@ impl Piece {
             Partition::Tile(_) => plan_ghosts(inspect, local),
         };
         let (local, neighbours) = plan?;
+        let plain = inspect.crd.as_ref().map_err(Clone::clone)?;
         let pos = positions(inspect)?;
         let entries = pos[0] as usize..pos[pos.len() - 1] as usize;
         let own = own_columns(inspect);
@@ -104,16 +106,16 @@ impl Piece {
         let is_whole = x == Partition::Replicated && inspect.rows.start == 0;
         let reach = match &local {
             None if is_whole => {
-                let skip = entries.start - inspect.crd.rows.start;
+                let skip = entries.start - plain.rows.start;
                 // SAFETY: `localize` has checked that the instance has these entries.
-                let crd = unsafe { &inspect.crd.as_slice::<u32>()[skip..] };
+                let crd = unsafe { &plain.as_slice::<u32>()[skip..] };
                 Structure::reach(pos, crd)
             }
             Some(local) if local.ghosts.is_empty() => Structure::reach(pos, &local.crd),
             None | Some(_) => (usize::MAX, usize::MAX),
         };
         let crd = match local {
-            None => inspect.crd.clone(),
+            None => plain.clone(),
             Some(local) => {
                 let len = local.crd.len();
                 // No rank may wait for the ghosts of one that could not keep its columns.
@@ -282,15 +284,16 @@ fn own_columns(inspect: &Inspect<'_>) -> Range<usize> {
 /// The columns in local numbers; `None` where the plain ones are valid as they are.
 fn localize(inspect: &Inspect<'_>) -> Result<Option<LocalColumns>, Error> {
     let pos = positions(inspect)?;
+    let plain = inspect.crd.as_ref().map_err(Clone::clone)?;
     // SAFETY: `crd` stores have element type u32, and nothing writes a structure once it is
     // assembled.
-    let all = unsafe { inspect.crd.as_slice::<u32>() };
+    let all = unsafe { plain.as_slice::<u32>() };
     let (first, last) = (pos[0] as usize, pos[pos.len() - 1] as usize);
-    let skip = first.checked_sub(inspect.crd.rows.start);
+    let skip = first.checked_sub(plain.rows.start);
     let crd = skip
         .and_then(|skip| all.get(skip..skip + (last - first)))
         .ok_or_else(|| {
-            let found = format!("{:?}", inspect.crd.rows);
+            let found = format!("{:?}", plain.rows);
             Error::argument(
                 "spmv",
                 format!("columns of the entries {first}..{last}"),

@@ -4,11 +4,15 @@
 //! Issuing a task ([`Runtime::submit`]) appends to the window and returns; the window is executed
 //! when a value is needed, when it is full, or on [`Runtime::flush`].
 
+mod exchanges;
+mod values;
+
+pub use self::values::Local;
+
 use crate::comm::{self, Comm};
 use crate::config::Config;
 use crate::counted::Counted;
-use crate::error::{Error, ErrorKind};
-use crate::exchange;
+use crate::error::Error;
 use crate::execute::{self, Context, Counters, Frame};
 use crate::explain;
 use crate::instance::{Instance, Pool};
@@ -19,13 +23,12 @@ use crate::shape::Shape;
 use crate::store::{Contents, Store};
 use crate::task::{self, Body, TaskArg};
 use crate::trace::Traces;
-use crate::view::{Region, View};
 use crate::window::Window;
 use sparsefuse_kernels::workers::Workers;
 use sparsefuse_kernels::{DType, Element, Value};
 use std::cell::RefCell;
 use std::fmt;
-use std::ops::{Deref, Range};
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// One rank's runtime; a handle that is cheap to clone.
@@ -488,138 +491,6 @@ impl Runtime {
             Partition::Tile(id) => Some(Arc::clone(self.inner().cuts.get(id))),
         }
     }
-
-    /// This rank's part of a store; executes the window.
-    ///
-    /// # Errors
-    ///
-    /// If the elements have another type, nothing has written the store, or its task failed.
-    pub fn local<T: Element>(&self, store: &Counted<Store>) -> Result<Local<T>, Error> {
-        check_dtype::<T>(store)?;
-        // Under the lock, so that no other thread's window has the contents just now.
-        let mut inner = self.inner();
-        self.execute(&mut inner);
-        store.with_instance("read", |partition, instance| Local {
-            partition,
-            instance: instance.clone(),
-            _element: std::marker::PhantomData,
-        })
-    }
-
-    /// The elements that a view of a store sees, row-major, on every rank; executes the window.
-    /// Every rank must ask.
-    ///
-    /// # Errors
-    ///
-    /// If the elements have another type, nothing has written the store, or its task failed.
-    pub fn read<T: Element>(
-        &self,
-        store: &Counted<Store>,
-        view: Option<&View>,
-    ) -> Result<Vec<T>, Error> {
-        let local = self.local::<T>(store);
-        let view = view
-            .copied()
-            .unwrap_or_else(|| View::identity(store.shape()));
-        let partition = match store.contents() {
-            Contents::Here(partition, _)
-            | Contents::GivenUp(partition, _)
-            | Contents::Poisoned(partition, _) => partition,
-            Contents::Unwritten => return Err(ErrorKind::Unwritten { op: "read" }.into()),
-        };
-        if partition == Partition::Replicated {
-            let local = local?;
-            let held = Region::of_rows(store.shape(), &local.rows());
-            return Ok(gather(&view, &held, &local));
-        }
-        let inner = self.inner();
-        let region = view.region(&(0..view.shape().rows()));
-        let plan = exchange::plan(
-            (0, store.shape(), size_of::<T>()),
-            partition,
-            self.rank(),
-            &inner.cuts,
-            |_| region,
-        );
-        let source = local
-            .as_ref()
-            .map(|local| &*local.instance)
-            .map_err(Clone::clone);
-        let fetched = plan.run(&*inner.comm, &self.shared.pool, source)?;
-        // SAFETY-free access: a fetched instance is read through the same checked slice as others.
-        let fetched = Local::<T> {
-            partition: Partition::Replicated,
-            instance: Counted::new(fetched),
-            _element: std::marker::PhantomData,
-        };
-        Ok(gather(&view, &region, &fetched))
-    }
-
-    /// The single element of a store of rank 0; executes the window.
-    ///
-    /// # Errors
-    ///
-    /// As [`Runtime::read`].
-    pub fn read_scalar<T: Element>(&self, store: &Counted<Store>) -> Result<T, Error> {
-        check_dtype::<T>(store)?;
-        let mut inner = self.inner();
-        self.execute(&mut inner);
-        let element = store.with_instance("read", |_, instance| {
-            crate::bytes::elements(instance).first().copied()
-        })?;
-        element.ok_or_else(|| Error::shape("get", Shape::SCALAR, store.shape()))
-    }
-
-    /// The outcome of this rank if all ranks have succeeded, else the failure of the lowest rank
-    /// that has not: so that none goes on alone. Every rank must ask.
-    ///
-    /// # Errors
-    ///
-    /// If a rank failed.
-    pub fn agree<R>(&self, mine: Result<R, Error>) -> Result<R, Error> {
-        comm::agree(&*self.inner().comm, mine)
-    }
-
-    /// The given elements of every rank, on every rank.
-    ///
-    /// # Errors
-    ///
-    /// If another rank failed.
-    pub fn all_gather<T: Element>(&self, mine: &[T]) -> Result<Vec<Vec<T>>, Error> {
-        let inner = self.inner();
-        let parts = comm::all_gather(&*inner.comm, Ok(crate::bytes::from_elements(mine)))?;
-        Ok(parts
-            .iter()
-            .map(|bytes| crate::bytes::to_elements(bytes))
-            .collect())
-    }
-
-    /// Sends `mine[r]` to each rank `r`, and returns what each rank sent here.
-    ///
-    /// # Errors
-    ///
-    /// If another rank failed.
-    pub fn all_to_all<T: Element>(&self, mine: &[Vec<T>]) -> Result<Vec<Vec<T>>, Error> {
-        let inner = self.inner();
-        let parts = mine
-            .iter()
-            .map(|part| crate::bytes::from_elements(part))
-            .collect();
-        let parts = comm::all_to_all(&*inner.comm, Ok(parts))?;
-        Ok(parts
-            .iter()
-            .map(|bytes| crate::bytes::to_elements(bytes))
-            .collect())
-    }
-}
-
-/// The number of the rank that this thread has entered last, if any.
-#[cfg(feature = "mpi")]
-pub(crate) fn entered_rank() -> Option<usize> {
-    ENTERED
-        .try_with(|entered| Some(entered.try_borrow().ok()?.last()?.rank()))
-        .ok()
-        .flatten()
 }
 
 /// The threads of a rank with these settings, if the settings are in range.
@@ -650,43 +521,13 @@ fn workers(config: &Config) -> Result<Workers, Error> {
     })
 }
 
-fn check_dtype<T: Element>(store: &Store) -> Result<(), Error> {
-    if store.dtype() == T::DTYPE {
-        return Ok(());
-    }
-    let (expected, found) = (T::DTYPE.to_string(), store.dtype());
-    Err(ErrorKind::DType {
-        op: "read",
-        expected,
-        found,
-    }
-    .into())
-}
-
-/// The elements of a view, from memory that holds the box `held` of its store.
-fn gather<T: Element>(view: &View, held: &Region, elements: &[T]) -> Vec<T> {
-    if view.is_identity() && elements.len() == view.shape().len() {
-        return elements.to_vec();
-    }
-    let (start, strides) = view.placement(held, 0);
-    let dims = view.shape().padded_dims();
-    let mut out = Vec::with_capacity(view.shape().len());
-    for i in 0..dims[0] {
-        for j in 0..dims[1] {
-            for k in 0..dims[2] {
-                for l in 0..dims[3] {
-                    let index = [i, j, k, l];
-                    let walk: isize = index
-                        .iter()
-                        .zip(strides)
-                        .map(|(&i, stride)| i as isize * stride)
-                        .sum();
-                    out.push(elements[(start + walk) as usize]);
-                }
-            }
-        }
-    }
-    out
+/// The number of the rank that this thread has entered last, if any.
+#[cfg(feature = "mpi")]
+pub(crate) fn entered_rank() -> Option<usize> {
+    ENTERED
+        .try_with(|entered| Some(entered.try_borrow().ok()?.last()?.rank()))
+        .ok()
+        .flatten()
 }
 
 impl fmt::Debug for Runtime {
@@ -696,35 +537,5 @@ impl fmt::Debug for Runtime {
             "Runtime(rank {} of {})",
             self.shared.rank, self.shared.ranks
         )
-    }
-}
-
-/// This rank's part of a store, kept alive and unchanged while this value lives.
-#[derive(Clone, Debug)]
-pub struct Local<T> {
-    partition: Partition,
-    instance: Counted<Instance>,
-    _element: std::marker::PhantomData<T>,
-}
-
-impl<T: Element> Local<T> {
-    /// The rows of the store that these elements are.
-    #[must_use]
-    pub fn rows(&self) -> Range<usize> {
-        self.instance.rows.clone()
-    }
-
-    /// How the store is spread over the ranks.
-    #[must_use]
-    pub fn partition(&self) -> Partition {
-        self.partition
-    }
-}
-
-impl<T: Element> Deref for Local<T> {
-    type Target = [T];
-
-    fn deref(&self) -> &[T] {
-        crate::bytes::elements(&self.instance)
     }
 }

@@ -2,9 +2,10 @@
 //!
 //! All `Rows` arguments of a task form one class (`equal`), so a task has one unknown: how its
 //! rows are cut. The rules, in order: a sparse matrix stays where it is; a task that writes a store
-//! in place, or a slice of it, runs where the store is; small domains are not cut; else the partition that some argument
-//! already has and that moves the fewest bytes; else a new tiling. Everything here is a function
-//! of shapes and partitions, the same on every rank.
+//! in place, or a slice of it, runs where the store is; small domains are not cut; else the
+//! partition that some argument already has and that moves the fewest bytes, of equals one that is
+//! not the default, which vectors beside a balanced matrix take over for good; else a new tiling.
+//! Everything here is a function of shapes and partitions, the same on every rank.
 
 use crate::partition::{CutsTable, Partition};
 use crate::shape::Shape;
@@ -63,7 +64,7 @@ pub(crate) fn solve(body: &Body, args: &[Arg], slots: &[Slot], cuts: &mut CutsTa
     if default == Partition::Replicated {
         return Launch::On(default);
     }
-    Launch::On(cheapest(body, args, slots, cuts).unwrap_or(default))
+    Launch::On(cheapest(body, args, slots, cuts, default).unwrap_or(default))
 }
 
 /// The rows of a sparse matrix are cut like its `pos`, which has one element more.
@@ -123,14 +124,21 @@ fn seen_through(
     Some(Partition::Tile(cuts.intern(&seen)))
 }
 
-/// Among the partitions that the arguments have, the one that moves the fewest bytes; the first
-/// of equals.
-fn cheapest(body: &Body, args: &[Arg], slots: &[Slot], cuts: &mut CutsTable) -> Option<Partition> {
+/// Among the partitions that the arguments have, the one that moves the fewest bytes; of equals the
+/// first that cuts between tiles elsewhere than by default, since somebody has chosen it; else the
+/// first.
+fn cheapest(
+    body: &Body,
+    args: &[Arg],
+    slots: &[Slot],
+    cuts: &mut CutsTable,
+    default: Partition,
+) -> Option<Partition> {
     let reduces = body
         .args()
         .iter()
         .any(|arg| matches!(arg.privilege, Privilege::Reduce(_)));
-    let mut best: Option<(usize, Partition)> = None;
+    let mut best: Option<((usize, bool), Partition)> = None;
     for arg in rows_read(body, args) {
         let Some(partition) = slots[arg.slot as usize].partition else {
             continue;
@@ -146,8 +154,10 @@ fn cheapest(body: &Body, args: &[Arg], slots: &[Slot], cuts: &mut CutsTable) -> 
             .filter(|other| !is_local(other, slots, candidate, cuts))
             .map(|other| shape(other, slots).len() * slots[other.slot as usize].dtype.size())
             .sum();
-        if best.is_none_or(|(least, _)| moved < least) {
-            best = Some((moved, candidate));
+        let is_chosen = candidate != default && cuts.begins_at_tiles(id);
+        let cost = (moved, !is_chosen);
+        if best.is_none_or(|(least, _)| cost < least) {
+            best = Some((cost, candidate));
         }
     }
     best.map(|(_, partition)| partition)
@@ -243,6 +253,7 @@ mod tests {
         let mut cuts = cuts();
         let (early, late) = (cuts.intern(&[0, 4, 16]), cuts.intern(&[0, 12, 16]));
         let (early, late) = (Partition::Tile(early), Partition::Tile(late));
+        let even = cuts.default_partition(Shape::new(&[16]));
         let new = slot(16, None);
         let mut launch = |x, y| {
             let slots = [slot(16, x), slot(16, y), new.clone()];
@@ -255,6 +266,11 @@ mod tests {
             launch(Some(late), Some(early)),
             Launch::On(late),
             "the first of equals"
+        );
+        assert_eq!(
+            launch(Some(even), Some(late)),
+            Launch::On(late),
+            "what was chosen wins over the default"
         );
     }
 

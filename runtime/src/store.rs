@@ -14,7 +14,7 @@ use crate::runtime::Runtime;
 use crate::shape::Shape;
 use sparsefuse_kernels::{DType, Workers};
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A distributed array; see the module's text.
@@ -28,6 +28,8 @@ pub struct Store {
     /// The word of the partition of the contents, 0 while there are none; written and read under
     /// the window's lock only. So the window asks for it without locking the state.
     partition: AtomicU64,
+    /// Whether its task has succeeded on all ranks or failed on all.
+    is_agreed: AtomicBool,
     state: Mutex<State>,
 }
 
@@ -65,6 +67,7 @@ impl Store {
             dtype,
             window_slot: AtomicU64::new(0),
             partition,
+            is_agreed: AtomicBool::new(false),
             state,
         }
     }
@@ -100,6 +103,17 @@ impl Store {
     /// The partition of the contents; `None` if there are none.
     pub(crate) fn partition(&self) -> Option<Partition> {
         Partition::from_word(self.partition.load(Ordering::Relaxed))
+    }
+
+    /// Whether the task that wrote the store last has succeeded on all ranks or failed on all, since
+    /// they have talked about it.
+    pub(crate) fn is_agreed(&self) -> bool {
+        self.is_agreed.load(Ordering::Relaxed)
+    }
+
+    /// Only under the window's lock.
+    pub(crate) fn set_agreed(&self, is_agreed: bool) {
+        self.is_agreed.store(is_agreed, Ordering::Relaxed);
     }
 
     /// What this rank holds.

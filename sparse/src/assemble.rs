@@ -8,7 +8,7 @@ use crate::csr::Csr;
 use crate::triplets::Triplets;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::{Element, Numeric};
-use sparsefuse_runtime::{Error, ErrorKind, Runtime, Shape};
+use sparsefuse_runtime::{Error, ErrorKind, Partition, Runtime, Shape};
 use std::ops::Range;
 
 /// Some neighbouring rows of a matrix.
@@ -63,17 +63,16 @@ pub(crate) fn check_shape(op: &'static str, n_rows: usize, n_cols: usize) -> Res
     ))
 }
 
-/// A matrix whose rows every rank has made itself: those of `Runtime::default_rows`. Where one rank
-/// fails, all do.
+/// A matrix whose rows every rank has made itself: those that the partition gives it, which begin
+/// at a tile. Where one rank fails, all do.
 pub(crate) fn from_local<T: Numeric>(
     runtime: &Runtime,
     (n_rows, n_cols): (usize, usize),
-    rows: Range<usize>,
+    (partition, rows): (Partition, Range<usize>),
     local: LocalRows<T>,
 ) -> Result<Csr<T>, Error> {
     let checked = check_local(&rows, n_cols, &local).and_then(|()| check_order(&rows, &local));
     runtime.agree(checked)?;
-    let (partition, _) = runtime.default_rows(Shape::new(&[n_rows]));
     let LocalRows { mut pos, crd, vals } = local;
     let (mut pos_partition, mut crd_partition) = (partition, partition);
     let mut entries = 0..crd.len();

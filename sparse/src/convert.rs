@@ -80,20 +80,52 @@ impl<T: Numeric> Csr<T> {
         })
     }
 
+    /// All rows of the matrix on the rank `root`, `None` on the others; executes the window. Every
+    /// rank must ask.
+    ///
+    /// # Errors
+    ///
+    /// If the computation of the values failed, or memory runs out on `root`.
+    pub fn gather(&self, root: usize) -> Result<Option<LocalRows<T>>, Error> {
+        let runtime = self.runtime();
+        let pos = runtime.gather(self.pos(), None, root)?;
+        let crd = runtime.gather(self.crd(), None, root)?;
+        let vals = self.values().contiguous()?;
+        let vals = runtime.gather(vals.store(), None, root)?;
+        Ok(match (pos, crd, vals) {
+            (Some(pos), Some(crd), Some(vals)) => Some(LocalRows { pos, crd, vals }),
+            _ => None,
+        })
+    }
+
+    /// All entries of the matrix on the rank `root`, row by row, as [`Csr::gather`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Csr::gather`].
+    pub fn gather_triplets(&self, root: usize) -> Result<Option<Triplets<T>>, Error> {
+        let rows = self.gather(root)?;
+        rows.map(|rows| rows.into_triplets(self.n_cols()))
+            .transpose()
+    }
+
+    /// The matrix on the rank `root` as `sprs` holds it, as [`Csr::gather`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Csr::gather`].
+    pub fn gather_sprs(&self, root: usize) -> Result<Option<CsMat<T>>, Error> {
+        let rows = self.gather(root)?;
+        rows.map(|rows| rows.into_sprs(self.n_cols())).transpose()
+    }
+
     /// All entries of the matrix, on every rank, row by row.
     ///
     /// # Errors
     ///
     /// As [`Csr::to_rows`].
     pub fn to_triplets(&self) -> Result<Triplets<T>, Error> {
-        let LocalRows { pos, crd, vals } = self.to_rows()?;
-        let counts = pos.windows(2).map(|pair| (pair[1] - pair[0]) as usize);
-        let rows = counts
-            .enumerate()
-            .flat_map(|(row, count)| std::iter::repeat_n(row as u32, count));
-        Triplets::from_parts(self.n_rows(), self.n_cols(), rows.collect(), crd, vals).map_err(
-            |error| Error::argument("to_triplets", "entries of a matrix", error.to_string()),
-        )
+        self.to_rows()?.into_triplets(self.n_cols())
     }
 
     /// The matrix as `sprs` holds it, on every rank.
@@ -102,16 +134,7 @@ impl<T: Numeric> Csr<T> {
     ///
     /// As [`Csr::to_rows`].
     pub fn to_sprs(&self) -> Result<CsMat<T>, Error> {
-        let LocalRows { pos, crd, vals } = self.to_rows()?;
-        let pos = pos.into_iter().map(|position| position as usize).collect();
-        let crd = crd.into_iter().map(|column| column as usize).collect();
-        CsMatI::try_new(self.shape(), pos, crd, vals).map_err(|(_, _, _, error)| {
-            Error::argument(
-                "to_sprs",
-                "a matrix in compressed row format",
-                error.to_string(),
-            )
-        })
+        self.to_rows()?.into_sprs(self.n_cols())
     }
 
     /// The matrix with all its zeros, on every rank. It needs rows times columns elements.
@@ -141,5 +164,38 @@ impl<T: Numeric> Csr<T> {
         let shape = sparsefuse_runtime::Shape::new(&[n_rows, n_cols]);
         let store = self.runtime().store_from_vec(shape, elements)?;
         Array::from_store(store, None)
+    }
+}
+
+impl<T: Numeric> LocalRows<T> {
+    /// The entries, row by row; the rows are all rows of a matrix.
+    fn into_triplets(self, n_cols: usize) -> Result<Triplets<T>, Error> {
+        let n_rows = self.pos.len() - 1;
+        let counts = self.pos.windows(2).map(|pair| (pair[1] - pair[0]) as usize);
+        let rows = counts
+            .enumerate()
+            .flat_map(|(row, count)| std::iter::repeat_n(row as u32, count))
+            .collect();
+        Triplets::from_parts(n_rows, n_cols, rows, self.crd, self.vals).map_err(|error| {
+            Error::argument("to_triplets", "entries of a matrix", error.to_string())
+        })
+    }
+
+    /// The same for `sprs`.
+    fn into_sprs(self, n_cols: usize) -> Result<CsMat<T>, Error> {
+        let shape = (self.pos.len() - 1, n_cols);
+        let pos = self
+            .pos
+            .into_iter()
+            .map(|position| position as usize)
+            .collect();
+        let crd = self.crd.into_iter().map(|column| column as usize).collect();
+        CsMatI::try_new(shape, pos, crd, self.vals).map_err(|(_, _, _, error)| {
+            Error::argument(
+                "to_sprs",
+                "a matrix in compressed row format",
+                error.to_string(),
+            )
+        })
     }
 }

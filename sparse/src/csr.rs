@@ -6,10 +6,11 @@
 //! operations that change values share it.
 
 use crate::assemble::{self, LocalRows};
+use crate::distribute::Owners;
 use crate::triplets::Triplets;
 use sparsefuse_dense::{Scalar, Vector};
 use sparsefuse_kernels::Numeric;
-use sparsefuse_runtime::{Counted, Error, Runtime, Shape, Store, View};
+use sparsefuse_runtime::{Counted, Error, Partition, Runtime, Shape, Store, View};
 use std::fmt;
 use std::ops::{Add, Mul, Range};
 use std::sync::Arc;
@@ -62,7 +63,8 @@ impl<T: Numeric> Csr<T> {
         });
         let runtime = Runtime::current();
         if is_sorted && runtime.ranks() == 1 {
-            return assemble::from_local(&runtime, (n_rows, n_cols), 0..n_rows, whole);
+            let own = runtime.default_rows(Shape::new(&[n_rows]));
+            return assemble::from_local(&runtime, (n_rows, n_cols), own, whole);
         }
         Self::from_rows(n_rows, n_cols, |rows| {
             let mut local = LocalRows::with_capacity(rows.len(), 0);
@@ -93,6 +95,43 @@ impl<T: Numeric> Csr<T> {
         })
     }
 
+    /// A matrix from entries that the ranks hold in any way: each gives its own, of any rows, and
+    /// they are sent where they belong. Entries at the same place are summed in the order of the
+    /// ranks, and of each rank in the order given; so on one rank this is [`Csr::from_triplets`].
+    /// No rank holds more than it gives and its rows.
+    ///
+    /// # Errors
+    ///
+    /// If the shapes of the ranks differ, or memory runs out.
+    pub fn from_distributed_triplets(triplets: Triplets<T>) -> Result<Self, Error>
+    where
+        T: Add<Output = T>,
+    {
+        let runtime = Runtime::current();
+        let shape = (triplets.n_rows(), triplets.n_cols());
+        let shapes = runtime.all_gather(&[shape.0 as u64, shape.1 as u64])?;
+        if let Some(rank) = shapes.iter().position(|other| *other != shapes[0]) {
+            let by = |rank: usize| format!("{} by {}", shapes[rank][0], shapes[rank][1]);
+            return Err(Error::argument(
+                "from_distributed_triplets",
+                format!("entries of a matrix of {} on every rank", by(0)),
+                format!("{} on rank {rank}", by(rank)),
+            ));
+        }
+        let own = Owners::of_rows(&runtime, shape.0).send(&runtime, triplets)?;
+        Self::from_own_triplets(own)
+    }
+
+    /// A matrix from triplets of which each rank holds exactly those of its rows.
+    pub(crate) fn from_own_triplets(own: Triplets<T>) -> Result<Self, Error>
+    where
+        T: Add<Output = T>,
+    {
+        Self::from_rows(own.n_rows(), own.n_cols(), |rows| {
+            assemble::rows_of_triplets(&own, &rows)
+        })
+    }
+
     /// A matrix whose rows are made where they are going to be: `make` is called on every rank
     /// with the rows of that rank. Columns must ascend strictly within each row.
     ///
@@ -106,10 +145,10 @@ impl<T: Numeric> Csr<T> {
     ) -> Result<Self, Error> {
         assemble::check_shape("csr", n_rows, n_cols)?;
         let runtime = Runtime::current();
-        let (_, rows) = runtime.default_rows(Shape::new(&[n_rows]));
+        let (partition, rows) = runtime.default_rows(Shape::new(&[n_rows]));
         runtime.agree(assemble::check_memory(&runtime, &rows))?;
         let local = make(rows.clone());
-        assemble::from_local(&runtime, (n_rows, n_cols), rows, local)
+        assemble::from_local(&runtime, (n_rows, n_cols), (partition, rows), local)
     }
 
     /// The matrix with ones on its diagonal.
@@ -235,6 +274,20 @@ impl<T: Numeric> Csr<T> {
         Ok((rows.start..rows.end - 1, local))
     }
 
+    /// How the rows are spread over the ranks.
+    pub(crate) fn row_partition(&self) -> Result<Partition, Error> {
+        let runtime = self.runtime();
+        let partition = runtime.local::<u64>(&self.pos)?.partition();
+        match runtime.cuts(partition) {
+            None => Ok(Partition::Replicated),
+            Some(cuts) => {
+                // There is one position more than rows.
+                let cuts: Vec<usize> = cuts.iter().map(|&cut| cut.min(self.n_rows)).collect();
+                runtime.partition_at(&cuts)
+            }
+        }
+    }
+
     /// The main diagonal, with 0 where nothing is stored: min(rows, columns) elements.
     ///
     /// # Errors
@@ -250,10 +303,9 @@ impl<T: Numeric> Csr<T> {
             let found = local.crd[entries.clone()].binary_search(&(row as u32));
             diagonal.push(found.map_or(T::ZERO, |k| local.vals[entries.start + k]));
         }
-        let (partition, _) = self.runtime().default_rows(shape);
-        let store = self
-            .runtime()
-            .store_of_rows(shape, partition, rows, diagonal)?;
+        let partition = self.row_partition()?;
+        let runtime = self.runtime();
+        let store = runtime.agree(runtime.store_of_rows(shape, partition, rows, diagonal))?;
         let diagonal = Vector::from_store(store, None)?;
         if len == self.n_rows {
             return Ok(diagonal);

@@ -1,78 +1,353 @@
-//! A matrix from and to a Matrix Market file.
+//! A matrix or a vector from and to a Matrix Market file.
 //!
-//! Every rank reads the whole file and keeps its rows; the first rank writes for all.
+//! On several ranks each reads and parses a part of the file and sends what it finds to its owners
+//! ([`crate::matrix_market`]); rank 0 writes for all, in the order of the rows, what the others
+//! send it piece by piece. No rank ever holds more than its rows and a piece.
 
+use crate::assemble;
 use crate::csr::Csr;
-use crate::matrix_market::{self, Content, ReadError, ReadErrorKind, WriteError, WriteErrorKind};
+use crate::matrix_market::{
+    self, Content, Format, Header, ReadError, ReadErrorKind, Text, WriteError, WriteErrorKind,
+};
+use crate::triplets::Triplets;
 use ndarray::ArrayView2;
+use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
-use sparsefuse_runtime::Error;
+use sparsefuse_runtime::{Error, ErrorKind, Partition, Runtime, Shape};
 use std::io;
-use std::ops::Add;
+use std::ops::{Add, Range};
 use std::path::Path;
 
 impl<T: Field + Add<Output = T>> Csr<T> {
     /// The matrix of a Matrix Market file, plain or gzip, as [`matrix_market::read`] reads it:
-    /// symmetric kinds are made whole, entries at the same place are summed, and of an `array`
-    /// file the elements that are not 0 are kept.
+    /// symmetric kinds are made whole, entries at the same place are summed in the order of the
+    /// file, and of an `array` file the elements that are not 0 are kept.
+    ///
+    /// On several ranks every rank parses blocks of its own and sends the entries to the owners of
+    /// their rows; a compressed file is decompressed by each of them, block by block. All ranks
+    /// must ask and get the same error, that of the first line at fault.
     ///
     /// # Errors
     ///
-    /// If the file cannot be read, is malformed, or is complex where `T` is real, or memory runs
-    /// out.
+    /// If the file cannot be read, is malformed, or is complex where `T` is real; if only some
+    /// ranks can read it; if memory runs out.
     pub fn read(path: impl AsRef<Path>) -> Result<Self, ReadError> {
         let path = path.as_ref();
-        let (_, content) = matrix_market::read(path)?;
-        assemble(&content).map_err(|cause| {
-            ReadError::new(&path.to_string_lossy(), ReadErrorKind::Assembly(cause))
-        })
+        let runtime = Runtime::current();
+        let matrix = if runtime.ranks() == 1 {
+            assemble(matrix_market::read(path)?.1)
+        } else {
+            let (header, own) = matrix_market::read_own_rows(&runtime, path)?;
+            Self::from_own_triplets(match header.format {
+                Format::Coordinate => own,
+                Format::Array => own.without_zeros(),
+            })
+        };
+        matrix.map_err(|cause| refuse_read(path, ReadErrorKind::Assembly(cause)))
     }
 }
 
-fn assemble<T: Field + Add<Output = T>>(content: &Content<T>) -> Result<Csr<T>, Error> {
+fn assemble<T: Field + Add<Output = T>>(content: Content<T>) -> Result<Csr<T>, Error> {
     match content {
-        Content::Sparse(triplets) => Csr::from_triplets(triplets),
+        Content::Sparse(triplets) => Csr::from_triplets(&triplets),
         Content::Dense {
             n_rows,
             n_cols,
             vals,
         } => {
-            let view = ArrayView2::from_shape((*n_rows, *n_cols), vals)
+            let view = ArrayView2::from_shape((n_rows, n_cols), &vals)
                 .expect("a dense file is read to as many values as elements");
             Csr::from_ndarray(view)
         }
     }
 }
 
+/// The vector of a Matrix Market file with one column, read as [`Csr::read`] reads a matrix; what a
+/// `coordinate` file does not name is 0.
+///
+/// # Errors
+///
+/// As [`Csr::read`], or if the file has not one column.
+pub fn read_vector<T: Field + Add<Output = T>>(
+    path: impl AsRef<Path>,
+) -> Result<Vector<T>, ReadError> {
+    let path = path.as_ref();
+    let runtime = Runtime::current();
+    let check = |header: &Header| match *header {
+        Header { n_cols: 1, .. } => Ok(()),
+        Header { n_rows, n_cols, .. } => Err(refuse_read(
+            path,
+            ReadErrorKind::NotVector { n_rows, n_cols },
+        )),
+    };
+    let vector = if runtime.ranks() == 1 {
+        let (header, content) = matrix_market::read::<T>(path)?;
+        check(&header)?;
+        match content {
+            Content::Dense { vals, .. } => Ok(Vector::from_vec(vals)),
+            Content::Sparse(triplets) => vector_of_entries(&runtime, &triplets),
+        }
+    } else {
+        let (header, own) = matrix_market::read_own_rows(&runtime, path)?;
+        check(&header)?;
+        match header.format {
+            Format::Coordinate => vector_of_entries(&runtime, &own),
+            Format::Array => vector_of_elements(&runtime, own),
+        }
+    };
+    vector.map_err(|cause| refuse_read(path, ReadErrorKind::Assembly(cause)))
+}
+
+/// The vector with these entries, of which a rank holds at least those of its rows, summed.
+fn vector_of_entries<T: Field + Add<Output = T>>(
+    runtime: &Runtime,
+    entries: &Triplets<T>,
+) -> Result<Vector<T>, Error> {
+    let shape = Shape::new(&[entries.n_rows()]);
+    let (partition, rows) = runtime.default_rows(shape);
+    runtime.agree(assemble::check_memory(runtime, &rows))?;
+    let mut elements = vec![T::ZERO; rows.len()];
+    for (row, _, value) in entries.iter() {
+        let element = &mut elements[row as usize - rows.start];
+        *element = *element + value;
+    }
+    vector_of_rows(runtime, shape, (partition, rows), elements)
+}
+
+/// The vector of which each rank has read all elements of its rows, in their order.
+fn vector_of_elements<T: Field>(runtime: &Runtime, own: Triplets<T>) -> Result<Vector<T>, Error> {
+    let shape = Shape::new(&[own.n_rows()]);
+    let own_rows = runtime.default_rows(shape);
+    vector_of_rows(runtime, shape, own_rows, own.into_parts().2)
+}
+
+fn vector_of_rows<T: Field>(
+    runtime: &Runtime,
+    shape: Shape,
+    (partition, rows): (Partition, Range<usize>),
+    elements: Vec<T>,
+) -> Result<Vector<T>, Error> {
+    let store = runtime.store_of_rows(shape, partition, rows, elements);
+    Vector::from_store(runtime.agree(store)?, None)
+}
+
 impl<T: Field> Csr<T> {
     /// Writes all stored entries, zeros among them, as [`matrix_market::write_sparse`] does, with
     /// the digits that read back to the same bits. Executes the window; every rank must ask.
     ///
+    /// Rank 0 writes the file; the others send it their rows in turn, as text in pieces of a few
+    /// megabytes, so it never holds the matrix.
+    ///
     /// # Errors
     ///
     /// If the computation of the values failed, a value is not finite, or the file cannot be
-    /// written. An error of the first rank, which writes, is an error on every rank.
+    /// written. All ranks get the same error.
     pub fn write(&self, path: impl AsRef<Path>) -> Result<(), WriteError> {
         let path = path.as_ref();
-        let refuse = |kind| WriteError::new(&path.to_string_lossy(), kind);
-        let failed = |cause| refuse(WriteErrorKind::Values(cause));
+        let refuse = |kind| refuse_write(path, kind);
         let runtime = self.runtime();
-        let triplets = self.to_triplets().map_err(failed)?;
-        let written = if runtime.rank() == 0 {
-            let entry = |k: usize| {
-                let (row, col) = (triplets.rows()[k], triplets.cols()[k]);
-                (row as usize, col as usize, triplets.vals()[k])
-            };
-            let entries = (0..triplets.len()).map(entry);
-            matrix_market::write_sparse(path, self.n_rows(), self.n_cols(), entries, "")
-        } else {
-            Ok(())
-        };
-        let is_written = runtime.all_gather(&[written.is_ok()]).map_err(failed)?;
-        written?;
-        if is_written[0][0] {
-            return Ok(());
-        }
-        Err(refuse(io::Error::other("the first rank failed").into()))
+        let rows = runtime.agree(self.local_rows());
+        let (rows, local) = rows.map_err(|cause| refuse(WriteErrorKind::Values(cause)))?;
+        let counts = local
+            .pos
+            .windows(2)
+            .map(|pair| (pair[1] - pair[0]) as usize);
+        let mut entries = rows
+            .zip(counts)
+            .flat_map(|(row, count)| std::iter::repeat_n(row, count))
+            .zip(local.crd.iter().zip(&local.vals))
+            .map(|(row, (&col, &val))| (row, col as usize, val));
+        check_finite(runtime, entries.clone()).map_err(refuse)?;
+        let is_whole = self
+            .row_partition()
+            .map_err(|cause| refuse(WriteErrorKind::Values(cause)))?
+            == Partition::Replicated;
+        let pieces = Pieces::new(runtime, is_whole, local.crd.len(), |text, count| {
+            entries
+                .by_ref()
+                .take(count)
+                .try_for_each(|(row, col, val)| text.entry(row, col, val))
+        });
+        Text::head_of_sparse::<T>(self.shape(), self.nnz())
+            .and_then(|head| pieces.write(runtime, path, &head))
+            .map_err(refuse)
     }
+}
+
+/// Writes a vector as a Matrix Market file with one column, in the way of [`Csr::write`];
+/// `comment` becomes comment lines, none if it is empty.
+///
+/// # Errors
+///
+/// As [`Csr::write`].
+pub fn write_vector<T: Field>(
+    path: impl AsRef<Path>,
+    vector: &Vector<T>,
+    comment: &str,
+) -> Result<(), WriteError> {
+    let path = path.as_ref();
+    let refuse = |kind| refuse_write(path, kind);
+    let runtime = vector.runtime();
+    let local = vector
+        .contiguous()
+        .and_then(|vector| runtime.local::<T>(vector.store()));
+    let local = runtime.agree(local);
+    let local = local.map_err(|cause| refuse(WriteErrorKind::Values(cause)))?;
+    let mut elements = local.rows().zip(local.iter().copied());
+    let entries = elements.clone().map(|(row, val)| (row, 0, val));
+    check_finite(runtime, entries).map_err(refuse)?;
+    let is_whole = local.partition() == Partition::Replicated;
+    let pieces = Pieces::new(runtime, is_whole, local.len(), |text, count| {
+        elements
+            .by_ref()
+            .take(count)
+            .try_for_each(|(row, val)| text.element(row, val))
+    });
+    Text::head_of_vector::<T>(vector.len(), comment)
+        .and_then(|head| pieces.write(runtime, path, &head))
+        .map_err(refuse)
+}
+
+/// Refuses values that the format has no text for, before a file is touched: on all ranks the
+/// first one of the lowest rank that has such.
+fn check_finite<T: Field>(
+    runtime: &Runtime,
+    mut entries: impl Iterator<Item = (usize, usize, T)>,
+) -> Result<(), WriteErrorKind> {
+    let is_bad = |value: T| {
+        let (re, im) = value.parts();
+        !re.is_finite() || !im.is_finite()
+    };
+    let bad = entries.find(|&(_, _, value)| is_bad(value));
+    let text = bad.map(|(row, col, value)| format!("{row} {col} {value}"));
+    let all = runtime
+        .all_gather_bytes(text.unwrap_or_default().into_bytes())
+        .map_err(WriteErrorKind::Values)?;
+    let Some(first) = all.iter().find(|text| !text.is_empty()) else {
+        return Ok(());
+    };
+    let text = String::from_utf8_lossy(first);
+    let mut words = text.splitn(3, ' ');
+    let mut number = || words.next().and_then(|word| word.parse().ok()).unwrap_or(0);
+    let (row, col) = (number(), number());
+    let found = words.next().unwrap_or_default().to_owned();
+    Err(WriteErrorKind::NotFinite { found, row, col })
+}
+
+/// Lines in one piece of text: some megabytes.
+const PIECE_LINES: usize = 1 << 16;
+
+/// The text of a rank's rows, piece by piece.
+struct Pieces<P> {
+    /// The lines of this rank.
+    n_lines: usize,
+    /// Appends so many of the lines that come next.
+    put: P,
+}
+
+impl<P: FnMut(&mut Text, usize) -> Result<(), WriteErrorKind>> Pieces<P> {
+    /// So many lines; where every rank holds all of them, those of rank 0 count.
+    fn new(runtime: &Runtime, is_whole: bool, n_lines: usize, put: P) -> Self {
+        let is_idle = is_whole && runtime.rank() > 0;
+        Self {
+            n_lines: if is_idle { 0 } else { n_lines },
+            put,
+        }
+    }
+
+    /// Writes the head, then the lines of all ranks in their order.
+    fn write(mut self, runtime: &Runtime, path: &Path, head: &Text) -> Result<(), WriteErrorKind> {
+        let n_lines = runtime
+            .all_gather(&[self.n_lines as u64])
+            .map_err(WriteErrorKind::Values)?;
+        let turns: Vec<(usize, usize)> = n_lines
+            .iter()
+            .enumerate()
+            .flat_map(|(rank, lines)| {
+                let lines = lines[0] as usize;
+                let starts = (0..lines).step_by(PIECE_LINES);
+                starts.map(move |start| (rank, PIECE_LINES.min(lines - start)))
+            })
+            .collect();
+        if runtime.rank() == 0 {
+            return self.write_file(runtime, path, head, &turns);
+        }
+        for &(rank, lines) in &turns {
+            go_on(runtime, Ok(()))?;
+            let text = self.piece(runtime, rank, lines)?;
+            runtime
+                .pass_bytes(rank, 0, text.0)
+                .map_err(WriteErrorKind::Values)?;
+        }
+        go_on(runtime, Ok(()))
+    }
+
+    /// What rank 0 does.
+    fn write_file(
+        &mut self,
+        runtime: &Runtime,
+        path: &Path,
+        head: &Text,
+        turns: &[(usize, usize)],
+    ) -> Result<(), WriteErrorKind> {
+        let mut is_agreed = false;
+        let written = matrix_market::replace_file(path, |file| {
+            file.write_all(&head.0)?;
+            for &(rank, lines) in turns {
+                go_on(runtime, Ok(())).inspect_err(|_| is_agreed = true)?;
+                let text = self.piece(runtime, rank, lines)?;
+                let text = runtime
+                    .pass_bytes(rank, 0, text.0)
+                    .map_err(WriteErrorKind::Values)?;
+                file.write_all(&text)?;
+            }
+            Ok(())
+        });
+        let written = written.map_err(|error| error.kind().clone());
+        if is_agreed {
+            return written;
+        }
+        // The others wait to be told before the next piece, or behind the last one.
+        let told = written
+            .as_ref()
+            .map(|()| ())
+            .map_err(|kind| kind.to_string());
+        go_on(runtime, told).and(written)
+    }
+
+    /// The text of the next lines, if it is this rank's turn.
+    fn piece(
+        &mut self,
+        runtime: &Runtime,
+        rank: usize,
+        lines: usize,
+    ) -> Result<Text, WriteErrorKind> {
+        let mut text = Text::default();
+        if rank == runtime.rank() {
+            (self.put)(&mut text, lines)?;
+        }
+        Ok(text)
+    }
+}
+
+/// Tells all ranks whether rank 0 can still write; so also nobody sends a piece before the one
+/// before it is written.
+fn go_on(runtime: &Runtime, written: Result<(), String>) -> Result<(), WriteErrorKind> {
+    let rank = runtime.rank();
+    let told = written.map_err(|message| ErrorKind::Rank { rank, message }.into());
+    runtime.agree(told).map_err(|cause| match cause.kind() {
+        ErrorKind::Rank { rank: 0, message } => {
+            let message = message.strip_prefix("cannot write: ").unwrap_or(message);
+            io::Error::other(message.to_owned()).into()
+        }
+        _ => WriteErrorKind::Values(cause),
+    })
+}
+
+fn refuse_read(path: &Path, kind: ReadErrorKind) -> ReadError {
+    ReadError::new(&path.to_string_lossy(), kind)
+}
+
+fn refuse_write(path: &Path, kind: WriteErrorKind) -> WriteError {
+    WriteError::new(&path.to_string_lossy(), kind)
 }

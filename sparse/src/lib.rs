@@ -8,7 +8,9 @@ mod product;
 mod transpose;
 
 mod assemble;
+mod balance;
 mod convert;
+mod distribute;
 pub mod gallery;
 mod triplets;
 
@@ -17,5 +19,6 @@ pub mod matrix_market;
 
 pub use assemble::LocalRows;
 pub use csr::Csr;
+pub use files::{read_vector, write_vector};
 pub use sparsefuse_runtime::Error;
 pub use triplets::{Triplets, TripletsError, TripletsErrorKind};

@@ -4,6 +4,7 @@
 //! matrix, so assembly may rely on both. Order and duplicates are free; duplicates are summed at
 //! assembly.
 
+use sparsefuse_kernels::Numeric;
 use std::fmt;
 
 /// The entries of a matrix in any order; entries at the same place are summed at assembly.
@@ -140,6 +141,32 @@ impl<T: Copy> Triplets<T> {
         self.cols.push(col as u32);
         self.vals.push(val);
         Ok(())
+    }
+
+    /// Adds all entries of other triplets of the same matrix.
+    pub(crate) fn append(&mut self, mut other: Self) {
+        debug_assert_eq!(
+            (self.n_rows, self.n_cols),
+            (other.n_rows, other.n_cols),
+            "both have entries of one matrix"
+        );
+        self.rows.append(&mut other.rows);
+        self.cols.append(&mut other.cols);
+        self.vals.append(&mut other.vals);
+    }
+
+    /// The entries whose values are not 0.
+    pub(crate) fn without_zeros(self) -> Self
+    where
+        T: Numeric,
+    {
+        let kept = || (0..self.len()).filter(|&k| self.vals[k] != T::ZERO);
+        Self {
+            rows: kept().map(|k| self.rows[k]).collect(),
+            cols: kept().map(|k| self.cols[k]).collect(),
+            vals: kept().map(|k| self.vals[k]).collect(),
+            ..self
+        }
     }
 
     /// The number of rows of the matrix.

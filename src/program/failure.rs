@@ -1,7 +1,7 @@
 //! Why the program could not do what it was asked for.
 
 use sparsefuse::Error;
-use sparsefuse::sparse::matrix_market::{ReadError, WriteError};
+use sparsefuse::sparse::matrix_market::{ReadError, ReadErrorKind, WriteError};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -60,11 +60,11 @@ impl Failure {
     pub(super) fn other_rank(&self) -> Option<usize> {
         match self {
             Self::Library(error) => error.other_rank(),
-            Self::Input { .. }
-            | Self::Read(_)
-            | Self::Write(_)
-            | Self::Agreed(_)
-            | Self::System { .. } => None,
+            Self::Read(error) => match error.kind() {
+                ReadErrorKind::Assembly(cause) => cause.other_rank(),
+                _ => None,
+            },
+            Self::Input { .. } | Self::Write(_) | Self::Agreed(_) | Self::System { .. } => None,
         }
     }
 

@@ -73,6 +73,9 @@ Fields of the JSON object (null stands for a number that is infinite or not a nu
   solver, pc, dtype          as used; dtype is f32, f64, cf32 or cf64 (complex)
   rows, cols, nnz            the size of the matrix and its stored entries
   threads, ranks             threads of each rank, ranks
+  imbalance                  the work of the busiest rank (entries, rows) over the mean; rows are
+                             spread by their entries where that gains more than a tenth
+  imbalance_of_equal_rows    the same with equally many rows for each rank
   converged, reason          whether and why the solver stopped
   iterations                 of the method
   true_residual              |b - A x| / |b|, computed from x

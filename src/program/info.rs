@@ -47,10 +47,8 @@ where
     arguments
         .source
         .check_memory(header.as_ref(), size_of::<T>())?;
-    let matrix = arguments.source.read::<T>()?;
     let runtime = Runtime::new(Config::from_env()?)?;
-    let a = runtime.enter(|| matrix.assemble())?;
-    drop(matrix);
+    let a = runtime.enter(|| arguments.source.assemble::<T>())?;
     let shape = a.shape();
     let (_, entries) = a.local_rows()?;
     drop(a);

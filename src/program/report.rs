@@ -21,6 +21,14 @@ pub(super) struct Report<'a> {
     pub(super) totals: Totals,
 }
 
+/// How evenly the rows are spread: the work of the busiest rank as a multiple of the mean, with
+/// equally many rows for each rank, and as they are.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Balance {
+    pub(super) before: f64,
+    pub(super) after: f64,
+}
+
 /// What was counted: on one rank, then on all.
 #[derive(Clone, Debug)]
 pub(super) struct Totals {
@@ -40,6 +48,8 @@ pub(super) struct Totals {
     bytes: u64,
     /// On all ranks.
     peak_memory: u64,
+    /// The same on every rank.
+    balance: Balance,
 }
 
 impl Totals {
@@ -65,7 +75,15 @@ impl Totals {
             fused_tasks: counters.fused_tasks - before.fused_tasks,
             bytes: counters.bytes - before.bytes,
             peak_memory: runtime.peak_memory() as u64,
+            balance: Balance {
+                before: 1.0,
+                after: 1.0,
+            },
         }
+    }
+
+    pub(super) fn with_balance(self, balance: Balance) -> Self {
+        Self { balance, ..self }
     }
 
     /// Those of all ranks, on every rank: the times of the slowest, the bytes of all. Every rank
@@ -117,6 +135,8 @@ impl Report<'_> {
             "dtype": self.dtype.name(),
             "threads": self.threads,
             "ranks": self.ranks,
+            "imbalance": totals.balance.after,
+            "imbalance_of_equal_rows": totals.balance.before,
             "converged": totals.converged(),
             "reason": totals.reason.to_string(),
             "iterations": totals.iterations,
@@ -154,6 +174,9 @@ impl Report<'_> {
             ("setup", seconds(totals.setup_s)),
             ("solve", self.time()),
         ];
+        if let Some(balance) = self.balance() {
+            lines.insert(4, ("balance", balance));
+        }
         if totals.iterations > 0 {
             lines.extend([("tasks", self.tasks()), ("traffic", self.traffic())]);
         }
@@ -197,6 +220,17 @@ impl Report<'_> {
             1 => format!("1 rank, {threads}"),
             ranks => format!("{}, {threads} each", counted(ranks, "rank")),
         }
+    }
+
+    /// How the rows are spread, where equally many for each rank were not good enough.
+    fn balance(&self) -> Option<String> {
+        let Balance { before, after } = self.totals.balance;
+        (after < before).then(|| {
+            format!(
+                "rows spread by their entries: the busiest rank has {after:.2} of the mean, not \
+                 {before:.2}"
+            )
+        })
     }
 
     fn result(&self) -> String {

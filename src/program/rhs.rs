@@ -6,8 +6,8 @@ use sparsefuse::Error;
 use sparsefuse::kernels::{Field, random};
 use sparsefuse::prelude::Vector;
 use sparsefuse::runtime::{Runtime, Shape};
-use sparsefuse::sparse::Csr;
-use sparsefuse::sparse::matrix_market::{self, Content, Header};
+use sparsefuse::sparse::matrix_market::Header;
+use sparsefuse::sparse::{Csr, read_vector};
 use std::ops::Add;
 use std::path::{Path, PathBuf};
 
@@ -20,14 +20,6 @@ pub(super) enum Rhs {
     Random(u64),
     /// A vector from a file.
     File(PathBuf),
-}
-
-/// What ranks make their rows of b from.
-#[derive(Debug)]
-pub(super) enum Elements<T> {
-    Ones,
-    Random(u64),
-    Read(Vec<T>),
 }
 
 impl Rhs {
@@ -56,52 +48,34 @@ impl Rhs {
         Ok(self.header()?.as_ref().is_some_and(source::is_complex))
     }
 
-    /// Reads the file, if it is one, and checks that it holds a vector of `n` elements.
-    pub(super) fn read<T: Field + Add<Output = T>>(
-        &self,
-        n: usize,
-    ) -> Result<Elements<T>, Failure> {
-        let path = match self {
-            Self::Ones => return Ok(Elements::Ones),
-            Self::Random(seed) => return Ok(Elements::Random(*seed)),
-            Self::File(path) => path,
-        };
-        let Header { n_rows, n_cols, .. } = file_header(path)?;
-        if (n_rows, n_cols) != (n, 1) {
-            let subject = format!("--rhs {}", path.display());
-            let expected = format!("a vector, {n} x 1, as the matrix has {n} rows");
-            return Err(Failure::input(
-                subject,
-                expected,
-                format!("{n_rows} x {n_cols}"),
-            ));
-        }
-        let (_, content) = matrix_market::read::<T>(path)?;
-        Ok(Elements::Read(match content {
-            Content::Dense { vals, .. } => vals,
-            Content::Sparse(triplets) => {
-                let mut elements = vec![T::ZERO; n];
-                for (row, _, value) in triplets.iter() {
-                    elements[row as usize] = elements[row as usize] + value;
-                }
-                elements
+    /// Refuses a file that does not hold a vector of `n` elements.
+    pub(super) fn check(&self, n: usize) -> Result<(), Failure> {
+        match (self, self.header()?) {
+            (Self::File(path), Some(Header { n_rows, n_cols, .. }))
+                if (n_rows, n_cols) != (n, 1) =>
+            {
+                let subject = format!("--rhs {}", path.display());
+                let expected = format!("a vector, {n} x 1, as the matrix has {n} rows");
+                let found = format!("{n_rows} x {n_cols}");
+                Err(Failure::input(subject, expected, found))
             }
-        }))
+            _ => Ok(()),
+        }
     }
-}
 
-impl<T: Field> Elements<T> {
-    /// b on the runtime of the matrix.
-    pub(super) fn vector(&self, a: &Csr<T>) -> Result<Vector<T>, Error> {
-        let n = a.n_rows();
-        match self {
-            Self::Ones => a.try_dot(&Vector::ones([a.n_cols()])),
-            Self::Random(seed) => from_rows(a.runtime(), n, |row| {
+    /// b on the runtime of the matrix; every rank must ask.
+    pub(super) fn vector<T: Field + Add<Output = T>>(
+        &self,
+        a: &Csr<T>,
+    ) -> Result<Vector<T>, Failure> {
+        Ok(match self {
+            Self::Ones => a.try_dot(&Vector::ones([a.n_cols()]))?,
+            Self::Random(seed) => from_rows(a.runtime(), a.n_rows(), |row| {
                 let part = |index| 2.0 * random::uniform(*seed, index) - 1.0;
                 T::from_parts(part(2 * row as u64), part(2 * row as u64 + 1))
-            }),
-            Self::Read(elements) => from_rows(a.runtime(), n, |row| elements[row]),
-        }
+            })?,
+            Self::File(path) => read_vector(path)?,
+        })
     }
 }
 
@@ -114,6 +88,6 @@ fn from_rows<T: Field>(
     let shape = Shape::new(&[n]);
     let (partition, rows) = runtime.default_rows(shape);
     let elements = rows.clone().map(element).collect();
-    let store = runtime.store_of_rows(shape, partition, rows, elements)?;
+    let store = runtime.agree(runtime.store_of_rows(shape, partition, rows, elements))?;
     Vector::from_store(store, None)
 }

@@ -10,9 +10,8 @@ use super::hash;
 use super::output;
 use super::progress::Progress;
 use super::ranks;
-use super::report::{Report, Totals};
-use super::rhs::Elements;
-use super::source::{self, Matrix};
+use super::report::{Balance, Report, Totals};
+use super::source;
 use super::together::Together;
 use num_complex::Complex;
 use serde_json::{Value, json};
@@ -28,14 +27,14 @@ use std::fmt::Write as _;
 use std::fs;
 use std::ops::{Add, ControlFlow};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 /// Solves, and reports.
 pub(super) fn run(arguments: &SolveArguments, together: &Together) -> Result<Status, Failure> {
     let begin = Instant::now();
     let first_rank = together.processes.number() * arguments.ranks;
-    let checked = check(arguments, together.is_first());
+    let checked = check(arguments, together);
     let (config, is_complex) = together.agree(first_rank, checked)?;
     let solve = match (arguments.dtype, is_complex) {
         (Precision::F32, false) => solve::<f32>,
@@ -48,10 +47,10 @@ pub(super) fn run(arguments: &SolveArguments, together: &Together) -> Result<Sta
 
 /// Refuses what cannot be solved before it is read; the settings, and whether the system is a
 /// complex one.
-fn check(arguments: &SolveArguments, writes: bool) -> Result<(Config, bool), Failure> {
+fn check(arguments: &SolveArguments, together: &Together) -> Result<(Config, bool), Failure> {
     let config = arguments.config()?;
     let outputs = [&arguments.out, &arguments.profile].into_iter().flatten();
-    for path in outputs.filter(|_| writes) {
+    for path in outputs.filter(|_| together.is_first()) {
         output::check_writable(path)?;
     }
     let header = arguments.source.header()?;
@@ -62,20 +61,14 @@ fn check(arguments: &SolveArguments, writes: bool) -> Result<(Config, bool), Fai
         Precision::F64 => size_of::<f64>(),
     };
     let element = if is_complex { 2 * real } else { real };
-    arguments.source.check_solvable(header.as_ref(), element)?;
+    let shares = together.processes.count();
+    arguments
+        .source
+        .check_solvable(header.as_ref(), element, shares)?;
+    arguments
+        .rhs
+        .check(arguments.source.n_rows(header.as_ref()))?;
     Ok((config, is_complex))
-}
-
-/// What all ranks of a process share until each has made its part of it.
-struct Input<T> {
-    matrix: Matrix<T>,
-    rhs: Elements<T>,
-}
-
-fn read<T: Field + Add<Output = T>>(arguments: &SolveArguments) -> Result<Input<T>, Failure> {
-    let matrix = arguments.source.read::<T>()?;
-    let rhs = arguments.rhs.read::<T>(matrix.n_rows())?;
-    Ok(Input { matrix, rhs })
 }
 
 /// What a rank knows in the end, of itself and, in `totals`, of all ranks.
@@ -100,20 +93,15 @@ fn solve<T: Field + Add<Output = T>>(
         Progress::start(&source, arguments.rtol, arguments.atol)
     });
     let progress = Mutex::new(progress.flatten());
-    let input = together.agree(first_rank, read::<T>(arguments))?;
-    // One handle for each rank; the last rank that has assembled its part frees the input.
-    let input = Arc::new(input);
-    let handles: Vec<_> = (0..arguments.ranks).map(|_| Arc::clone(&input)).collect();
-    let handles = Mutex::new(handles);
-    drop(input);
     let runs = together
         .processes
         .run_ranks(arguments.ranks, config, |runtime| {
-            let input = lock(&handles)
-                .pop()
-                .expect("there is a handle for each rank");
-            let progress = lock(&progress).take_if(|_| runtime.rank() == 0);
-            on_rank(runtime, arguments, input, progress, begin)
+            // A panic could leave nothing half done.
+            let progress = progress
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .take_if(|_| runtime.rank() == 0);
+            on_rank::<T>(runtime, arguments, progress, begin)
         });
     let (rank, runs) = together_in_process(first_rank, runs);
     let runs = together.agree(rank, runs)?;
@@ -135,14 +123,14 @@ fn solve<T: Field + Add<Output = T>>(
 /// that did not just hear of another's, the first.
 fn together_in_process<R>(
     first_rank: usize,
-    ranks: Result<Vec<Result<R, Error>>, Error>,
+    ranks: Result<Vec<Result<R, Failure>>, Error>,
 ) -> (usize, Result<Vec<R>, Failure>) {
     let ranks = match ranks {
         Ok(ranks) => ranks,
         Err(error) => return (first_rank, Err(error.into())),
     };
     let is_own =
-        |rank: &Result<R, Error>| matches!(rank, Err(error) if error.other_rank().is_none());
+        |rank: &Result<R, Failure>| matches!(rank, Err(error) if error.other_rank().is_none());
     let failed = ranks.iter().position(is_own);
     let failed = failed.or_else(|| ranks.iter().position(Result::is_err));
     let rank = failed.unwrap_or(0);
@@ -150,7 +138,7 @@ fn together_in_process<R>(
     for (number, result) in ranks.into_iter().enumerate() {
         match result {
             Ok(value) => values.push(value),
-            Err(error) if number == rank => return (first_rank + rank, Err(error.into())),
+            Err(error) if number == rank => return (first_rank + rank, Err(error)),
             Err(_) => {}
         }
     }
@@ -185,26 +173,19 @@ fn report<T: Field>(
     }
 }
 
-/// A lock that holds nothing which a panic could leave half done.
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// What every rank does.
 fn on_rank<T: Field + Add<Output = T>>(
     runtime: &Runtime,
     arguments: &SolveArguments,
-    input: Arc<Input<T>>,
     mut progress: Option<Progress>,
     begin: Instant,
-) -> Result<Run<T>, Error> {
-    let a = input.matrix.assemble()?;
-    let b = input.rhs.vector(&a)?;
+) -> Result<Run<T>, Failure> {
+    let (a, balance) = balanced(arguments.source.assemble()?)?;
+    let b = arguments.rhs.vector(&a)?;
     let jacobi = match arguments.pc {
         Preconditioner::None => None,
         Preconditioner::Jacobi => Some(Jacobi::new(&a)?),
     };
-    drop(input);
     runtime.flush();
     let setup = begin.elapsed().as_secs_f64();
 
@@ -236,6 +217,7 @@ fn on_rank<T: Field + Add<Output = T>>(
     let solve = solve_begin.elapsed().as_secs_f64();
     drop(progress);
     let totals = Totals::of_rank(&a, &solution, (setup, solve), runtime, &before);
+    let totals = totals.with_balance(balance);
     let profile = runtime.profile();
     let solution = read_solution(&solution.x, arguments.out.is_some())?;
     Ok(Run {
@@ -244,6 +226,24 @@ fn on_rank<T: Field + Add<Output = T>>(
         profile: profile.map(|profile| recorded(runtime.rank(), &profile)),
         solution,
     })
+}
+
+/// The matrix with its rows spread over the ranks by what they have to do, where that gains more
+/// than a tenth; and the work of the busiest rank as a multiple of the mean, before and after.
+fn balanced<T: Field>(a: Csr<T>) -> Result<(Csr<T>, Balance), Error> {
+    const WORTH: f64 = 1.1;
+    let before = a.imbalance()?;
+    if before < WORTH {
+        let after = before;
+        return Ok((a, Balance { before, after }));
+    }
+    let balanced = a.balance()?;
+    let after = balanced.imbalance()?;
+    if before < WORTH * after {
+        let after = before;
+        return Ok((a, Balance { before, after }));
+    }
+    Ok((balanced, Balance { before, after }))
 }
 
 /// What a rank has recorded: its table, its events, its sums.
@@ -282,11 +282,12 @@ fn method<T: Field>(
 
 /// The hash of a vector, and its elements if they are wanted. Every rank must ask.
 fn read_solution<T: Field>(x: &Vector<T>, is_wanted: bool) -> Result<(u64, Option<Vec<T>>), Error> {
-    let is_first = x.runtime().rank() == 0;
-    x.with_slice(|x| {
-        let hash = if is_first { hash::of(x) } else { 0 };
-        (hash, (is_first && is_wanted).then(|| x.to_vec()))
-    })
+    if x.runtime().ranks() == 1 {
+        return x.with_slice(|x| (hash::of(x), is_wanted.then(|| x.to_vec())));
+    }
+    let x = x.gather(0)?;
+    let hash = x.as_ref().map_or(0, |x| hash::of(x));
+    Ok((hash, x.filter(|_| is_wanted)))
 }
 
 /// Prints the report, then what else was asked for.

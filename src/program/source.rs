@@ -1,14 +1,14 @@
 //! Where a matrix comes from: a Matrix Market file or a generator.
 //!
-//! A source is parsed when the arguments are, so nonsense is refused before any work. A file is
-//! read once, whatever the number of ranks; every rank assembles its own rows from what was read.
+//! A source is parsed when the arguments are, so nonsense is refused before any work. Every rank
+//! makes its own rows; of a file every rank reads a part.
 
 use super::failure::Failure;
 use super::memory;
 use sparsefuse::Error;
 use sparsefuse::kernels::Field;
-use sparsefuse::sparse::matrix_market::{self, Content, FieldKind, Header};
-use sparsefuse::sparse::{Csr, Triplets, gallery};
+use sparsefuse::sparse::matrix_market::{self, FieldKind, Format, Header};
+use sparsefuse::sparse::{Csr, gallery};
 use std::fmt;
 use std::fs;
 use std::ops::Add;
@@ -101,12 +101,13 @@ impl Source {
         }
     }
 
-    /// Refuses a matrix that is not square or does not fit into memory beside the vectors of a
-    /// solver, as far as the header tells.
+    /// Refuses a matrix that is not square or of which one of `shares` equal parts does not fit into
+    /// memory beside the vectors of a solver, as far as the header tells.
     pub(super) fn check_solvable(
         &self,
         header: Option<&Header>,
         element: usize,
+        shares: usize,
     ) -> Result<(), Failure> {
         if let Some(Header { n_rows, n_cols, .. }) = header
             && n_rows != n_cols
@@ -115,7 +116,8 @@ impl Source {
             return Err(Failure::input(&self.text, "a square matrix", found));
         }
         let (rows, nnz) = self.least_size(header);
-        memory::check(&self.text, memory::of_system(rows, nnz, element))
+        let bytes = memory::of_system(rows, nnz, element) + self.of_reading(rows, nnz, element);
+        memory::check(&self.text, bytes / shares as u128)
     }
 
     /// Refuses a matrix that does not fit into memory, as far as the header tells.
@@ -125,40 +127,68 @@ impl Source {
         element: usize,
     ) -> Result<(), Failure> {
         let (rows, nnz) = self.least_size(header);
-        memory::check(&self.text, memory::of_matrix(rows, nnz, element))
+        let bytes = memory::of_matrix(rows, nnz, element) + self.of_reading(rows, nnz, element);
+        memory::check(&self.text, bytes)
     }
 
-    /// Rows, and entries as far as they are known: what a header announces need not be there.
+    /// Rows, and entries as far as they are known.
     fn least_size(&self, header: Option<&Header>) -> (u128, u128) {
         match (&self.kind, header) {
             (Kind::Made(generator), _) => (generator.rows(), generator.most_entries()),
-            (Kind::File(_), Some(header)) => (header.n_rows as u128, 0),
+            (Kind::File(path), Some(header)) => {
+                (header.n_rows as u128, least_entries(path, header))
+            }
             (Kind::File(_), None) => (0, 0),
         }
     }
 
-    /// Reads the file, if the source is one.
-    pub(super) fn read<T: Field>(&self) -> Result<Matrix<T>, Failure> {
-        let path = match &self.kind {
-            Kind::File(path) => path,
-            Kind::Made(generator) => return Ok(Matrix::Made(*generator)),
-        };
-        let (_, content) = matrix_market::read::<T>(path)?;
-        let triplets = match content {
-            Content::Sparse(triplets) => triplets,
-            Content::Dense {
-                n_rows,
-                n_cols,
-                vals,
-            } => nonzeros(n_rows, n_cols, &vals)?,
-        };
-        let (rows, nnz) = (triplets.n_rows() as u128, triplets.len() as u128);
-        let bytes = memory::of_triplets(rows, nnz, size_of::<T>());
-        memory::check(
-            &self.text,
-            bytes + memory::of_matrix(rows, nnz, size_of::<T>()),
-        )?;
-        Ok(Matrix::Entries(triplets))
+    /// Bytes beside the matrix while it is made.
+    fn of_reading(&self, rows: u128, nnz: u128, element: usize) -> u128 {
+        match self.kind {
+            Kind::File(_) => memory::of_triplets(rows, nnz, element),
+            Kind::Made(_) => 0,
+        }
+    }
+
+    /// The number of rows.
+    pub(super) fn n_rows(&self, header: Option<&Header>) -> usize {
+        match &self.kind {
+            Kind::Made(generator) => generator.rows() as usize,
+            Kind::File(_) => header.map_or(0, |header| header.n_rows),
+        }
+    }
+
+    /// The matrix on the current runtime; every rank must ask.
+    pub(super) fn assemble<T: Field + Add<Output = T>>(&self) -> Result<Csr<T>, Failure> {
+        Ok(match &self.kind {
+            Kind::Made(generator) => generator.make()?,
+            Kind::File(path) => Csr::read(path)?,
+        })
+    }
+}
+
+/// The entries that a file announces, if it is long enough to have them: else it is not read to
+/// its end, so nothing can be said.
+fn least_entries(path: &Path, header: &Header) -> u128 {
+    /// More than gzip ever gains.
+    const MOST_GAIN: u64 = 1100;
+    let len = fs::metadata(path).map_or(0, |metadata| metadata.len());
+    let is_gzip = path.extension().is_some_and(|extension| extension == "gz");
+    let text = if is_gzip {
+        len.saturating_mul(MOST_GAIN)
+    } else {
+        len
+    };
+    let shortest_line = match header.format {
+        Format::Coordinate => "1 1\n".len(),
+        // Zeros are not kept.
+        Format::Array => return 0,
+    };
+    let n_stored = header.n_stored as u128;
+    if n_stored * shortest_line as u128 <= u128::from(text) {
+        n_stored
+    } else {
+        0
     }
 }
 
@@ -185,48 +215,6 @@ pub(super) fn file_header(path: &Path) -> Result<Header, Failure> {
 /// Whether the values of a file are complex.
 pub(super) fn is_complex(header: &Header) -> bool {
     header.field == FieldKind::Complex
-}
-
-/// The elements of a dense matrix that are not 0.
-fn nonzeros<T: Field>(n_rows: usize, n_cols: usize, vals: &[T]) -> Result<Triplets<T>, Failure> {
-    let refuse = |error: sparsefuse::sparse::TripletsError| {
-        Error::argument("triplets", "elements of a matrix", error.to_string())
-    };
-    let mut triplets = Triplets::new(n_rows, n_cols).map_err(refuse)?;
-    for (row, elements) in vals.chunks(n_cols.max(1)).enumerate() {
-        for (column, &value) in elements.iter().enumerate() {
-            if value != T::ZERO {
-                triplets.push(row, column, value).map_err(refuse)?;
-            }
-        }
-    }
-    Ok(triplets)
-}
-
-/// What ranks make their rows from.
-#[derive(Debug)]
-pub(super) enum Matrix<T> {
-    Made(Generator),
-    Entries(Triplets<T>),
-}
-
-impl<T: Field + Add<Output = T>> Matrix<T> {
-    /// The matrix on the current runtime.
-    pub(super) fn assemble(&self) -> Result<Csr<T>, Error> {
-        match self {
-            Self::Made(generator) => generator.make(),
-            Self::Entries(triplets) => Csr::from_triplets(triplets),
-        }
-    }
-}
-
-impl<T: Copy> Matrix<T> {
-    pub(super) fn n_rows(&self) -> usize {
-        match self {
-            Self::Made(generator) => generator.rows() as usize,
-            Self::Entries(triplets) => triplets.n_rows(),
-        }
-    }
 }
 
 impl Generator {
@@ -310,8 +298,8 @@ impl Generator {
                 diagonals.min(n) as u128
             }
             Self::Random { per_row, .. } => per_row as u128 + 1,
-            // Drawn before they are summed, 16 bytes each.
-            Self::Rmat { per_row, .. } => 2 * per_row as u128,
+            // Drawn and sorted before they are summed, 16 bytes each.
+            Self::Rmat { per_row, .. } => 4 * per_row as u128,
         };
         self.rows().saturating_mul(per_row)
     }

@@ -85,6 +85,11 @@ pub(crate) fn run(
         if let Err(cause) = running.run() {
             frame.fail(task, &cause);
         }
+        // At the end of the window at the latest, when nobody waits for a reduction any more.
+        let is_agreed = task.reductions.iter().any(|reduction| reduction.is_partial);
+        for &slot in &task.writes {
+            window.stores[slot as usize].set_agreed(is_agreed);
+        }
         reductions::finish(schedule, frame, context, |slot| task.frees.contains(slot));
         for &slot in &task.frees {
             frame.free(slot);
@@ -200,7 +205,8 @@ impl Running<'_, '_> {
         }
     }
 
-    /// The piece that a product needs: the one kept with its `crd`, or a new one.
+    /// The piece that a product needs: the one kept with its `crd`, or a new one. All ranks keep
+    /// the same ones, so all of them build one or none does; who lacks the columns takes part.
     fn piece(&mut self, number: usize) -> Result<Arc<Piece>, Error> {
         let spec = self.task.pieces[number];
         let pos = self.frame.instance(spec.pos)?.clone();
@@ -217,7 +223,8 @@ impl Running<'_, '_> {
         }
         let crd = self
             .frame
-            .plain(spec.crd, self.window, self.context.workers)?;
+            .plain(spec.crd, self.window, self.context.workers)
+            .cloned();
         let n_rows = self.schedule.slots[spec.pos as usize].shape.rows() - 1;
         let Context {
             comm, cuts, pool, ..
@@ -227,7 +234,7 @@ impl Running<'_, '_> {
             key,
             rows,
             pos: &pos,
-            crd,
+            crd: &crd,
             comm,
             cuts,
             pool,

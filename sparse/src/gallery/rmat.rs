@@ -1,10 +1,10 @@
 //! Graphs with a power law: the recursive matrix of Chakrabarti, Zhan and Faloutsos, "R-MAT: a
 //! recursive model for graph mining" (SDM 2004).
 
-use crate::assemble::{self, LocalRows};
 use crate::csr::Csr;
+use crate::triplets::Triplets;
 use sparsefuse_kernels::{Field, random};
-use sparsefuse_runtime::Error;
+use sparsefuse_runtime::{Error, Runtime};
 use std::ops::{Add, Range};
 
 /// The largest scale: columns have 32 bits.
@@ -17,8 +17,8 @@ const LEVELS: usize = 4;
 /// The weighted graph of `2^scale` nodes and `per_row` edges for each: at every level an edge falls
 /// into one of the quadrants with the probabilities 0.57, 0.19, 0.19 and 0.05, its weight is
 /// uniform in (0, 1], edges between the same nodes are summed. A few rows are very long and many
-/// empty. The same seed gives the same matrix on any number of ranks; every rank draws all edges
-/// and keeps those of its rows.
+/// empty, so [`Csr::balance`] pays on several ranks. The same seed gives the same matrix on any
+/// number of ranks; each draws its share of the edges.
 ///
 /// # Errors
 ///
@@ -37,47 +37,24 @@ pub fn rmat<T: Field + Add<Output = T>>(
         let expected = "as many edges as 64 bits can count";
         return Err(Error::argument("rmat", expected, per_row.to_string()));
     };
-    assemble::check_shape("rmat", n, n)?;
-    Csr::from_rows(n, n, |rows| {
-        let (starts, mut found) = by_row(scale, edges, seed, rows);
-        let mut local = LocalRows::with_capacity(starts.len() - 1, found.len());
-        for row in starts.windows(2) {
-            let mut entries: Vec<(u32, T)> = found[row[0]..row[1]]
-                .iter_mut()
-                .map(|&mut (column, weight)| (column, T::from_f64(weight)))
-                .collect();
-            assemble::append_sorted(&mut local, &mut entries);
-        }
-        local
-    })
+    let runtime = Runtime::current();
+    let begin = |rank: usize| (edges as u128 * rank as u128 / runtime.ranks() as u128) as u64;
+    let mine = begin(runtime.rank())..begin(runtime.rank() + 1);
+    Csr::from_distributed_triplets(drawn(n, scale, seed, mine))
 }
 
-/// The edges of some rows in the order of their numbers, and where each row begins among them.
-fn by_row(
-    scale: usize,
-    edges: usize,
-    seed: u64,
-    rows: Range<usize>,
-) -> (Vec<usize>, Vec<(u32, f64)>) {
-    let ours = || {
-        let drawn = (0..edges as u64).map(|number| (number, edge(scale, seed, number)));
-        drawn.filter(|(_, (row, _))| rows.contains(row))
-    };
-    let mut starts = vec![0; rows.len() + 1];
-    for (_, (row, _)) in ours() {
-        starts[row - rows.start + 1] += 1;
+/// Some edges, in the order of their numbers.
+fn drawn<T: Field>(n: usize, scale: usize, seed: u64, numbers: Range<u64>) -> Triplets<T> {
+    let count = (numbers.end - numbers.start) as usize;
+    let (mut rows, mut cols) = (Vec::with_capacity(count), Vec::with_capacity(count));
+    let mut vals = Vec::with_capacity(count);
+    for number in numbers {
+        let (row, column) = edge(scale, seed, number);
+        rows.push(row as u32);
+        cols.push(column as u32);
+        vals.push(T::from_f64(weight(scale, seed, number)));
     }
-    for row in 0..rows.len() {
-        starts[row + 1] += starts[row];
-    }
-    let mut next = starts.clone();
-    let mut found = vec![(0, 0.0); starts[rows.len()]];
-    for (number, (row, column)) in ours() {
-        let place = &mut next[row - rows.start];
-        found[*place] = (column as u32, weight(scale, seed, number));
-        *place += 1;
-    }
-    (starts, found)
+    Triplets::from_checked_parts(n, n, rows, cols, vals)
 }
 
 /// Random numbers that an edge draws: for its levels, and one for its weight.
@@ -124,15 +101,5 @@ mod tests {
         for (found, expected) in counts.iter().zip([0.57, 0.19, 0.19, 0.05]) {
             assert!((found - expected).abs() < 0.01, "{counts:?}");
         }
-    }
-
-    #[test]
-    fn rows_are_the_same_however_they_are_cut() {
-        let (scale, edges, seed) = (6, 500, 7);
-        let (starts, found) = by_row(scale, edges, seed, 0..64);
-        assert_eq!((starts[64], found.len()), (edges, edges));
-        let (upper, lower) = found.split_at(starts[20]);
-        assert_eq!(by_row(scale, edges, seed, 0..20).1, upper);
-        assert_eq!(by_row(scale, edges, seed, 20..64).1, lower);
     }
 }

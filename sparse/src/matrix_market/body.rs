@@ -19,7 +19,7 @@ pub(super) struct Entries<T> {
     pub(super) cols: Vec<u32>,
     pub(super) vals: Vec<T>,
     /// How many lines they came from.
-    n_stored: usize,
+    pub(super) n_stored: usize,
 }
 
 /// Reads all entries: those in `block`, which followed the header, and those in all blocks behind.
@@ -59,24 +59,39 @@ fn parse_block<T: Field>(
     entries: &mut Entries<T>,
 ) -> Result<(), Located> {
     let text = block.rest();
+    let n_wanted = header.n_stored - entries.n_stored;
+    let error = parse_lines(header, text, chunk_len, entries);
+    if entries.n_stored > header.n_stored {
+        let offset = offset_of_entry(text, n_wanted);
+        let expected = header.n_stored;
+        return Err(ReadErrorKind::TooMany { expected }.at(block.line_at(offset)));
+    }
+    match error {
+        None => Ok(()),
+        Some((offset, kind)) => Err(kind.at(block.line_at(offset))),
+    }
+}
+
+/// Appends the entries of some lines up to the first error, which is returned with the offset of
+/// its line.
+pub(super) fn parse_lines<T: Field>(
+    header: &Header,
+    text: &[u8],
+    chunk_len: usize,
+    entries: &mut Entries<T>,
+) -> Option<(usize, ReadErrorKind)> {
     let chunks = chunks(text, chunk_len);
     let parsed: Vec<Chunk<T>> = chunks
         .par_iter()
         .map(|range| parse_chunk(header, &text[range.clone()]))
         .collect();
     for (range, chunk) in chunks.iter().zip(parsed) {
-        let n_wanted = header.n_stored - entries.n_stored;
-        if chunk.entries.n_stored > n_wanted {
-            let offset = range.start + offset_of_entry(&text[range.clone()], n_wanted);
-            let expected = header.n_stored;
-            return Err(ReadErrorKind::TooMany { expected }.at(block.line_at(offset)));
-        }
-        if let Some((offset, kind)) = chunk.error {
-            return Err(kind.at(block.line_at(range.start + offset)));
-        }
         entries.append(chunk.entries);
+        if let Some((offset, kind)) = chunk.error {
+            return Some((range.start + offset, kind));
+        }
     }
-    Ok(())
+    None
 }
 
 /// What some neighbouring lines hold: entries, up to the first error and its offset.
@@ -173,7 +188,7 @@ fn check_triangle<T: Field>(
 
 /// The offset of the line with entry `k`, from 0, of which there are more.
 #[cold]
-fn offset_of_entry(text: &[u8], k: usize) -> usize {
+pub(super) fn offset_of_entry(text: &[u8], k: usize) -> usize {
     let mut cursor = Cursor::new(text);
     for _ in 0..k {
         cursor.seek_content();
@@ -184,7 +199,7 @@ fn offset_of_entry(text: &[u8], k: usize) -> usize {
 }
 
 impl<T> Entries<T> {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self {
             rows: Vec::new(),
             cols: Vec::new(),
@@ -194,7 +209,7 @@ impl<T> Entries<T> {
     }
 
     #[inline]
-    fn push(&mut self, row: u32, col: u32, val: T) {
+    pub(super) fn push(&mut self, row: u32, col: u32, val: T) {
         self.rows.push(row);
         self.cols.push(col);
         self.vals.push(val);

@@ -149,6 +149,28 @@ pub enum ReadErrorKind {
         /// The number of entries announced.
         expected: usize,
     },
+    /// A vector was expected, and the file holds a matrix.
+    #[error("expected a vector, which has one column, found {n_rows} x {n_cols}")]
+    NotVector {
+        /// The number of rows of the file.
+        n_rows: usize,
+        /// The number of columns of the file.
+        n_cols: usize,
+    },
+    /// One of several ranks cannot read what the others can.
+    #[error("cannot read on rank {rank}: {message}")]
+    Rank {
+        /// The first rank that cannot.
+        rank: usize,
+        /// Why it cannot.
+        message: String,
+    },
+    /// Ranks that open the same path find different files.
+    #[error("expected the same file on every rank, found another on rank {rank}")]
+    Differs {
+        /// The first rank that finds another file than rank 0.
+        rank: usize,
+    },
     /// The file was read, but its matrix could not be made.
     #[error("{0}")]
     Assembly(#[source] Error),

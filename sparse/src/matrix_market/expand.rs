@@ -1,5 +1,6 @@
 //! The half of a symmetric matrix that a file leaves out.
 
+use super::body::Entries;
 use super::header::{Header, Symmetry};
 use sparsefuse_kernels::Field;
 
@@ -23,12 +24,7 @@ pub(super) fn to_row_major<T: Field>(header: &Header, stored: Vec<T>) -> Vec<T> 
     let mut vals = vec![T::ZERO; n_rows * n_cols];
     let mut stored = stored.into_iter();
     for col in 0..n_cols {
-        let first_row = match header.symmetry {
-            Symmetry::General => 0,
-            Symmetry::Symmetric | Symmetry::Hermitian => col,
-            Symmetry::SkewSymmetric => col + 1,
-        };
-        for (row, val) in (first_row..n_rows).zip(&mut stored) {
+        for (row, val) in (first_row(header, col)..n_rows).zip(&mut stored) {
             vals[row * n_cols + col] = val;
             if header.symmetry != Symmetry::General && row != col {
                 vals[col * n_cols + row] = mirror(header.symmetry, val);
@@ -36,4 +32,34 @@ pub(super) fn to_row_major<T: Field>(header: &Header, stored: Vec<T>) -> Vec<T> 
         }
     }
     vals
+}
+
+/// Elements of an array file, of which the first is number `first`, as entries with their places,
+/// mirrored ones behind their originals.
+pub(super) fn with_places<T: Field>(header: &Header, stored: Vec<T>, first: usize) -> Entries<T> {
+    let mut entries = Entries::new();
+    let (mut col, mut skip) = (0, first);
+    for val in stored {
+        while skip >= header.n_rows - first_row(header, col) {
+            skip -= header.n_rows - first_row(header, col);
+            col += 1;
+        }
+        let row = first_row(header, col) + skip;
+        skip += 1;
+        // Lossless: dimensions fit in 32 bits.
+        entries.push(row as u32, col as u32, val);
+        if header.symmetry != Symmetry::General && row != col {
+            entries.push(col as u32, row as u32, mirror(header.symmetry, val));
+        }
+    }
+    entries
+}
+
+/// The first row of a column that an array file stores.
+fn first_row(header: &Header, col: usize) -> usize {
+    match header.symmetry {
+        Symmetry::General => 0,
+        Symmetry::Symmetric | Symmetry::Hermitian => col,
+        Symmetry::SkewSymmetric => col + 1,
+    }
 }

@@ -3,7 +3,8 @@
 //! A file is read in one pass that never holds it whole: [`source`] delivers blocks of whole lines,
 //! [`header`] takes the first of them, [`body`] parses each block on all threads while the next one
 //! is read, [`number`] turns text into numbers, and [`expand`] makes the stored half of a symmetric
-//! matrix whole.
+//! matrix whole. On several ranks [`deal`] gives each its own blocks, and [`ranks`] sends what they
+//! hold where it belongs.
 //!
 //! The reader accepts what real tools write: comments, blank lines, tabs and carriage returns
 //! anywhere, any case in the header, Fortran's `D` exponents, SciPy's `unsigned-integer`. It refuses
@@ -15,10 +16,12 @@
 //! reader that mirrors such entries doubles a matrix whose two triangles are both stored).
 
 mod body;
+mod deal;
 mod error;
 mod expand;
 mod header;
 mod number;
+mod ranks;
 mod source;
 #[cfg(test)]
 mod tests;
@@ -26,12 +29,14 @@ mod write;
 
 pub use error::{ReadError, ReadErrorKind, WriteError, WriteErrorKind};
 pub use header::{FieldKind, Format, Header, Symmetry};
+pub(crate) use write::{Text, replace_file};
 pub use write::{write_dense, write_dense_to, write_sparse, write_sparse_to};
 
 use crate::triplets::Triplets;
 use error::Located;
 use source::{Blocks, Cuts};
 use sparsefuse_kernels::Field;
+use sparsefuse_runtime::Runtime;
 use std::path::Path;
 
 /// The matrix of a file, with both triangles of symmetric kinds filled in.
@@ -76,6 +81,20 @@ pub fn read<T: Field>(path: impl AsRef<Path>) -> Result<(Header, Content<T>), Re
     Blocks::open(path, Cuts::DEFAULT)
         .and_then(read_blocks)
         .map_err(|error| error.in_file(&path.to_string_lossy()))
+}
+
+/// Reads the entries of this rank's rows, in the order of the file; of an `array` file all elements
+/// of these rows. Every rank must ask, and all get the same error.
+pub(crate) fn read_own_rows<T: Field>(
+    runtime: &Runtime,
+    path: &Path,
+) -> Result<(Header, Triplets<T>), ReadError> {
+    /// Small blocks, so that the rounds of a file of medium size keep all ranks busy.
+    const CUTS: Cuts = Cuts {
+        block_len: 1 << 20,
+        ..Cuts::DEFAULT
+    };
+    ranks::read(runtime, path, CUTS)
 }
 
 /// Reads the bytes of a file, plain or gzip; `name` stands for the file in errors.

@@ -44,6 +44,15 @@ pub(super) struct Block {
 }
 
 impl Block {
+    /// A block of whole lines that came from somewhere in a file.
+    pub(super) fn of_lines(bytes: Vec<u8>) -> Self {
+        Self {
+            bytes,
+            start: 0,
+            first_line: 1,
+        }
+    }
+
     /// The lines not yet used.
     pub(super) fn rest(&self) -> &[u8] {
         &self.bytes[self.start..]
@@ -52,6 +61,21 @@ impl Block {
     /// Marks the first `len` bytes of the rest as used.
     pub(super) fn advance(&mut self, len: usize) {
         self.start += len;
+    }
+
+    /// Whether the rest begins a line.
+    pub(super) fn begins_line(&self) -> bool {
+        self.start == 0 || self.bytes[self.start - 1] == b'\n'
+    }
+
+    /// Whether the block ends with a newline.
+    pub(super) fn ends_line(&self) -> bool {
+        self.bytes.last() == Some(&b'\n')
+    }
+
+    /// The number of lines that end before byte `offset` of the rest.
+    pub(super) fn lines_before(&self, offset: usize) -> u64 {
+        count_lines(&self.rest()[..offset])
     }
 
     /// The number, from 1, of the line that holds byte `offset` of the rest.
@@ -71,6 +95,8 @@ pub(super) struct Blocks<'a> {
     line: u64,
     /// The number of the last line delivered, from 1.
     last_line: u64,
+    /// The bytes of all blocks delivered.
+    delivered: u64,
 }
 
 impl Blocks<'static> {
@@ -104,6 +130,7 @@ impl<'a> Blocks<'a> {
             tail: Vec::new(),
             line: 1,
             last_line: 1,
+            delivered: 0,
         })
     }
 
@@ -142,6 +169,7 @@ impl<'a> Blocks<'a> {
         };
         self.last_line = block.line_at(block.bytes.len() - 1);
         self.line += count_lines(&block.bytes);
+        self.delivered += block.bytes.len() as u64;
         Ok(Some(block))
     }
 
@@ -149,6 +177,21 @@ impl<'a> Blocks<'a> {
     /// returned none.
     pub(super) fn last_line(&self) -> u64 {
         self.last_line
+    }
+
+    /// The number of the first line of the next block, from 1.
+    pub(super) fn next_line(&self) -> u64 {
+        self.line
+    }
+
+    /// The bytes of all blocks delivered so far, decompressed.
+    pub(super) fn delivered(&self) -> u64 {
+        self.delivered
+    }
+
+    /// Whether the file is compressed.
+    pub(super) fn is_gzip(&self) -> bool {
+        self.is_gzip
     }
 
     /// Reads `block_len` bytes, or fewer at the end of the file.
@@ -176,7 +219,7 @@ pub(super) fn chunks(text: &[u8], chunk_len: usize) -> Vec<Range<usize>> {
     let mut ranges = Vec::with_capacity(text.len() / chunk_len + 1);
     let mut start = 0;
     while start < text.len() {
-        let least = text.len().min(start + chunk_len) - 1;
+        let least = text.len().min(start.saturating_add(chunk_len)) - 1;
         let newline = text[least..].iter().position(|&byte| byte == b'\n');
         let end = newline.map_or(text.len(), |newline| least + newline + 1);
         ranges.push(start..end);

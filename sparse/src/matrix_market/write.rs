@@ -109,8 +109,7 @@ fn put_sparse<T: Field>(
                 n_cols,
             });
         }
-        write!(writer, "{} {} ", row + 1, col + 1)?;
-        put_val(&mut writer, row, col, val)?;
+        put_entry(&mut writer, row, col, val)?;
     }
     Ok(())
 }
@@ -139,6 +138,49 @@ fn put_dense<T: Field>(
     Ok(())
 }
 
+/// Pieces of the text of a file, in memory.
+#[derive(Debug, Default)]
+pub(crate) struct Text(pub(crate) Vec<u8>);
+
+impl Text {
+    /// What stands before the entries of a sparse matrix.
+    pub(crate) fn head_of_sparse<T: Field>(
+        (n_rows, n_cols): (usize, usize),
+        nnz: usize,
+    ) -> Result<Self, WriteErrorKind> {
+        let mut text = Self::default();
+        put_head::<T>(&mut text.0, "coordinate", "")?;
+        writeln!(text.0, "{n_rows} {n_cols} {nnz}")?;
+        Ok(text)
+    }
+
+    /// What stands before the elements of a vector.
+    pub(crate) fn head_of_vector<T: Field>(
+        len: usize,
+        comment: &str,
+    ) -> Result<Self, WriteErrorKind> {
+        let mut text = Self::default();
+        put_head::<T>(&mut text.0, "array", comment)?;
+        writeln!(text.0, "{len} 1")?;
+        Ok(text)
+    }
+
+    /// Adds the line of an entry of a sparse matrix.
+    pub(crate) fn entry<T: Field>(
+        &mut self,
+        row: usize,
+        col: usize,
+        val: T,
+    ) -> Result<(), WriteErrorKind> {
+        put_entry(&mut self.0, row, col, val)
+    }
+
+    /// Adds the line of an element of a vector.
+    pub(crate) fn element<T: Field>(&mut self, row: usize, val: T) -> Result<(), WriteErrorKind> {
+        put_val(&mut self.0, row, 0, val)
+    }
+}
+
 fn put_head<T: Field>(mut writer: impl Write, format: &str, comment: &str) -> io::Result<()> {
     let field = if T::IS_COMPLEX { "complex" } else { "real" };
     writeln!(writer, "%%MatrixMarket matrix {format} {field} general")?;
@@ -146,6 +188,16 @@ fn put_head<T: Field>(mut writer: impl Write, format: &str, comment: &str) -> io
         writeln!(writer, "% {line}")?;
     }
     Ok(())
+}
+
+fn put_entry<T: Field>(
+    mut writer: impl Write,
+    row: usize,
+    col: usize,
+    val: T,
+) -> Result<(), WriteErrorKind> {
+    write!(writer, "{} {} ", row + 1, col + 1)?;
+    put_val(&mut writer, row, col, val)
 }
 
 /// Writes the end of a line: a value, or the two parts of a complex one.
@@ -186,7 +238,7 @@ fn put_real(mut writer: impl Write, dtype: DType, value: f64) -> io::Result<()> 
 }
 
 /// Lets `put` write a file, which takes the place of the one at `path` only if all went well.
-fn replace_file(
+pub(crate) fn replace_file(
     path: &Path,
     put: impl FnOnce(&mut dyn Write) -> Result<(), WriteErrorKind>,
 ) -> Result<(), WriteError> {

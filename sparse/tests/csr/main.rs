@@ -5,8 +5,10 @@
 
 mod construct;
 mod convert;
+mod distributed;
 mod files;
 mod gallery;
+mod memory;
 mod packed;
 mod product;
 mod structure;

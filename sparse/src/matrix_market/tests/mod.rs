@@ -3,6 +3,7 @@
 //! Every text is read with several cuts: in blocks of a few bytes, chunks of one line, at once.
 
 mod accepts;
+mod on_ranks;
 mod random;
 mod refuses;
 
@@ -35,7 +36,8 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// Reads bytes with all cuts, plain and compressed, and gives the result they agree on.
+/// Reads bytes with all cuts, plain and compressed, on one rank and on several, and gives the
+/// result they agree on.
 fn read_all_ways<T: Field>(bytes: &[u8]) -> Result<(Header, Content<T>), String> {
     let read = |cuts, bytes: &[u8]| {
         parse_in(cuts, bytes).map_err(|error| error.in_file("a.mtx").to_string())
@@ -45,5 +47,7 @@ fn read_all_ways<T: Field>(bytes: &[u8]) -> Result<(Header, Content<T>), String>
         assert_eq!(read(cuts, bytes), first, "{cuts:?}");
         assert_eq!(read(cuts, &gzip(bytes)), first, "{cuts:?}, compressed");
     }
+    on_ranks::check(bytes, &first);
+    on_ranks::check(&gzip(bytes), &first);
     first
 }

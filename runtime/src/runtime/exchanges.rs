@@ -1,0 +1,81 @@
+//! What programs exchange besides stores: assembly and files need it, tasks do not.
+//!
+//! Every rank calls these at the same places, as it issues the same tasks.
+
+use super::Runtime;
+use crate::comm;
+use crate::error::Error;
+use sparsefuse_kernels::Element;
+
+impl Runtime {
+    /// The outcome of this rank if all ranks have succeeded, else the failure of the lowest rank
+    /// that has not: so that none goes on alone. Every rank must ask.
+    ///
+    /// # Errors
+    ///
+    /// If a rank failed.
+    pub fn agree<R>(&self, mine: Result<R, Error>) -> Result<R, Error> {
+        comm::agree(&*self.inner().comm, mine)
+    }
+
+    /// The given elements of every rank, on every rank.
+    ///
+    /// # Errors
+    ///
+    /// If another rank failed.
+    pub fn all_gather<T: Element>(&self, mine: &[T]) -> Result<Vec<Vec<T>>, Error> {
+        let inner = self.inner();
+        let parts = comm::all_gather(&*inner.comm, Ok(crate::bytes::from_elements(mine)))?;
+        Ok(parts
+            .iter()
+            .map(|bytes| crate::bytes::to_elements(bytes))
+            .collect())
+    }
+
+    /// The bytes of every rank, on every rank.
+    ///
+    /// # Errors
+    ///
+    /// If another rank failed.
+    pub fn all_gather_bytes(&self, mine: Vec<u8>) -> Result<Vec<Vec<u8>>, Error> {
+        comm::all_gather(&*self.inner().comm, Ok(mine))
+    }
+
+    /// Moves bytes from one rank to another, where they are returned; the other ranks take no part
+    /// and get none.
+    ///
+    /// # Errors
+    ///
+    /// If the rank that sends has left.
+    pub fn pass_bytes(&self, from: usize, to: usize, bytes: Vec<u8>) -> Result<Vec<u8>, Error> {
+        let inner = self.inner();
+        let comm = &*inner.comm;
+        match self.rank() {
+            rank if rank == from && rank == to => Ok(bytes),
+            rank if rank == from => {
+                comm.send(to, comm::Message::Data(bytes));
+                Ok(Vec::new())
+            }
+            rank if rank == to => comm::receive_data(comm, from),
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    /// Sends `mine[r]` to each rank `r`, and returns what each rank sent here.
+    ///
+    /// # Errors
+    ///
+    /// If another rank failed.
+    pub fn all_to_all<T: Element>(&self, mine: &[Vec<T>]) -> Result<Vec<Vec<T>>, Error> {
+        let inner = self.inner();
+        let parts = mine
+            .iter()
+            .map(|part| crate::bytes::from_elements(part))
+            .collect();
+        let parts = comm::all_to_all(&*inner.comm, Ok(parts))?;
+        Ok(parts
+            .iter()
+            .map(|bytes| crate::bytes::to_elements(bytes))
+            .collect())
+    }
+}

@@ -1,0 +1,197 @@
+//! Values to the program: what a rank holds of a store, and all of it on one rank or on every one.
+
+use super::Runtime;
+use crate::comm;
+use crate::counted::Counted;
+use crate::error::{Error, ErrorKind};
+use crate::exchange;
+use crate::instance::Instance;
+use crate::partition::Partition;
+use crate::shape::Shape;
+use crate::store::{Contents, Store};
+use crate::view::{Region, View};
+use sparsefuse_kernels::Element;
+use std::ops::{Deref, Range};
+
+impl Runtime {
+    /// This rank's part of a store; executes the window.
+    ///
+    /// # Errors
+    ///
+    /// If the elements have another type, nothing has written the store, or its task failed.
+    pub fn local<T: Element>(&self, store: &Counted<Store>) -> Result<Local<T>, Error> {
+        check_dtype::<T>(store)?;
+        // Under the lock, so that no other thread's window has the contents just now.
+        let mut inner = self.inner();
+        self.execute(&mut inner);
+        store.with_instance("read", |partition, instance| Local {
+            partition,
+            instance: instance.clone(),
+            _element: std::marker::PhantomData,
+        })
+    }
+
+    /// The elements that a view of a store sees, row-major, on every rank; executes the window.
+    /// Every rank must ask, and a failure of one is the failure of all.
+    ///
+    /// # Errors
+    ///
+    /// If the elements have another type, nothing has written the store, or its task failed.
+    pub fn read<T: Element>(
+        &self,
+        store: &Counted<Store>,
+        view: Option<&View>,
+    ) -> Result<Vec<T>, Error> {
+        self.read_on(store, view, |_| true)
+    }
+
+    /// As [`Runtime::read`], but on the rank `root` alone: the others get `None`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Runtime::read`].
+    pub fn gather<T: Element>(
+        &self,
+        store: &Counted<Store>,
+        view: Option<&View>,
+        root: usize,
+    ) -> Result<Option<Vec<T>>, Error> {
+        let elements = self.read_on(store, view, |rank| rank == root)?;
+        Ok((self.rank() == root).then_some(elements))
+    }
+
+    /// The elements that a view sees, on the ranks that want them; on others none, or what they
+    /// hold anyway.
+    fn read_on<T: Element>(
+        &self,
+        store: &Counted<Store>,
+        view: Option<&View>,
+        is_wanted: impl Fn(usize) -> bool,
+    ) -> Result<Vec<T>, Error> {
+        let local = self.local::<T>(store);
+        let view = view
+            .copied()
+            .unwrap_or_else(|| View::identity(store.shape()));
+        let partition = match store.contents() {
+            Contents::Here(partition, _)
+            | Contents::GivenUp(partition, _)
+            | Contents::Poisoned(partition, _) => partition,
+            Contents::Unwritten => return Err(ErrorKind::Unwritten { op: "read" }.into()),
+        };
+        let local = self.agree(local)?;
+        if partition == Partition::Replicated {
+            let held = Region::of_rows(store.shape(), &local.rows());
+            return Ok(gather(&view, &held, &local));
+        }
+        let inner = self.inner();
+        let region = view.region(&(0..view.shape().rows()));
+        let nothing = Region::of_rows(store.shape(), &(0..0));
+        let plan = exchange::plan(
+            (0, store.shape(), size_of::<T>()),
+            partition,
+            self.rank(),
+            &inner.cuts,
+            |rank| if is_wanted(rank) { region } else { nothing },
+        );
+        let fetched = plan.run(&*inner.comm, &self.shared.pool, Ok(&local.instance));
+        let fetched = comm::agree(&*inner.comm, fetched)?;
+        if !is_wanted(self.rank()) {
+            return Ok(Vec::new());
+        }
+        // SAFETY-free access: a fetched instance is read through the same checked slice as others.
+        let fetched = Local::<T> {
+            partition: Partition::Replicated,
+            instance: Counted::new(fetched),
+            _element: std::marker::PhantomData,
+        };
+        Ok(gather(&view, &region, &fetched))
+    }
+
+    /// The single element of a store of rank 0; executes the window. Every rank must ask, and a
+    /// failure of one is the failure of all.
+    ///
+    /// # Errors
+    ///
+    /// As [`Runtime::read`].
+    pub fn read_scalar<T: Element>(&self, store: &Counted<Store>) -> Result<T, Error> {
+        check_dtype::<T>(store)?;
+        let mut inner = self.inner();
+        self.execute(&mut inner);
+        let mut element = store.with_instance("read", |_, instance| {
+            crate::bytes::elements(instance).first().copied()
+        });
+        if self.ranks() > 1 && !store.is_agreed() {
+            element = comm::agree(&*inner.comm, element);
+        }
+        element?.ok_or_else(|| Error::shape("get", Shape::SCALAR, store.shape()))
+    }
+}
+
+fn check_dtype<T: Element>(store: &Store) -> Result<(), Error> {
+    if store.dtype() == T::DTYPE {
+        return Ok(());
+    }
+    let (expected, found) = (T::DTYPE.to_string(), store.dtype());
+    Err(ErrorKind::DType {
+        op: "read",
+        expected,
+        found,
+    }
+    .into())
+}
+
+/// The elements of a view, from memory that holds the box `held` of its store.
+fn gather<T: Element>(view: &View, held: &Region, elements: &[T]) -> Vec<T> {
+    if view.is_identity() && elements.len() == view.shape().len() {
+        return elements.to_vec();
+    }
+    let (start, strides) = view.placement(held, 0);
+    let dims = view.shape().padded_dims();
+    let mut out = Vec::with_capacity(view.shape().len());
+    for i in 0..dims[0] {
+        for j in 0..dims[1] {
+            for k in 0..dims[2] {
+                for l in 0..dims[3] {
+                    let index = [i, j, k, l];
+                    let walk: isize = index
+                        .iter()
+                        .zip(strides)
+                        .map(|(&i, stride)| i as isize * stride)
+                        .sum();
+                    out.push(elements[(start + walk) as usize]);
+                }
+            }
+        }
+    }
+    out
+}
+
+/// This rank's part of a store, kept alive and unchanged while this value lives.
+#[derive(Clone, Debug)]
+pub struct Local<T> {
+    partition: Partition,
+    instance: Counted<Instance>,
+    _element: std::marker::PhantomData<T>,
+}
+
+impl<T: Element> Local<T> {
+    /// The rows of the store that these elements are.
+    #[must_use]
+    pub fn rows(&self) -> Range<usize> {
+        self.instance.rows.clone()
+    }
+
+    /// How the store is spread over the ranks.
+    #[must_use]
+    pub fn partition(&self) -> Partition {
+        self.partition
+    }
+}
+
+impl<T: Element> Deref for Local<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        crate::bytes::elements(&self.instance)
+    }
+}

@@ -1,0 +1,148 @@
+//! Programs under limits of memory that one rank may exceed alone: nobody panics, nobody waits for
+//! ever, and all ranks learn of it or none does.
+
+use crate::small;
+use proptest::prelude::{ProptestConfig, any, proptest};
+use sparsefuse_dense::{Scalar, Vector};
+use sparsefuse_kernels::random;
+use sparsefuse_runtime::{Config, Error, Runtime, run_ranks};
+use sparsefuse_sparse::{Csr, LocalRows, gallery};
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+const N: usize = 600;
+
+/// Draws from the same numbers on every rank.
+struct Draw {
+    seed: u64,
+    next: u64,
+}
+
+impl Draw {
+    fn below(&mut self, n: u64) -> usize {
+        self.next += 1;
+        (random::bits(self.seed, self.next) % n) as usize
+    }
+}
+
+/// A matrix of which rank 0 has most entries, so that it runs out first.
+fn matrix(kind: usize) -> Result<Csr<f64>, Error> {
+    match kind {
+        0 => gallery::banded_varying(N, 9),
+        1 => gallery::random(N, 6, 1),
+        _ => Csr::from_rows(N, N, |rows| {
+            let mut local = LocalRows::with_capacity(rows.len(), 0);
+            for row in rows {
+                for column in 0..if row < 40 { 200 } else { 3 } {
+                    local.push(column, 1.0 + row as f64);
+                }
+                local.end_row();
+            }
+            local
+        }),
+    }
+}
+
+/// A program; what it computes does not matter, but each value that it asks for is asked for by all
+/// ranks.
+fn program(seed: u64) -> Result<Vec<f64>, Error> {
+    let mut draw = Draw { seed, next: 0 };
+    let a = matrix(draw.below(3))?;
+    let mut a = match draw.below(4) {
+        0 => a.balance()?,
+        1 => a.transpose()?,
+        _ => a,
+    };
+    let mut vectors = vec![Vector::<f64>::ones([N]), Vector::random_uniform([N], seed)];
+    let mut scalars: Vec<Scalar<f64>> = vec![vectors[0].sum()];
+    let mut values = Vec::new();
+    for _ in 0..12 {
+        let (i, j) = (
+            draw.below(vectors.len() as u64),
+            draw.below(vectors.len() as u64),
+        );
+        let s = draw.below(scalars.len() as u64);
+        match draw.below(13) {
+            0 | 1 => vectors.push(&a * &vectors[i]),
+            2 => vectors.push(&vectors[i] + &vectors[j]),
+            3 => vectors.push(&scalars[s] * &vectors[i]),
+            4 => scalars.push(vectors[i].dot(&vectors[j])),
+            5 => {
+                let product = &scalars[s] * &scalars[0];
+                scalars.push(product);
+            }
+            6 => values.push(scalars[s].get()?),
+            7 => values.extend(vectors[i].to_vec()?),
+            8 => a = &a * &scalars[s],
+            12 => vectors.push(a.diagonal()?),
+            9 => {
+                vectors.remove(i);
+                vectors.push(Vector::ones([N]));
+            }
+            10 => {
+                // Behind so few rows that every rank holds all of them.
+                let few = vectors[i].slice(..3);
+                scalars.push((&few + &few).sum());
+            }
+            _ => {
+                let mut x = vectors[i].clone();
+                x.try_assign_slice(5..N - 9, &vectors[j].slice(7..N - 7))?;
+                vectors.push(x);
+            }
+        }
+    }
+    for vector in &vectors {
+        values.extend(vector.to_vec()?);
+    }
+    for scalar in &scalars {
+        values.push(scalar.get()?);
+    }
+    Ok(values)
+}
+
+/// Runs on threads of its own, so that waiting for ever is a failure.
+#[track_caller]
+fn run(ranks: usize, config: &Config, seed: u64) -> Vec<Result<Vec<f64>, Error>> {
+    let (send, receive) = channel();
+    let config = config.clone();
+    std::thread::spawn(move || {
+        let outcome = run_ranks(ranks, &config, |runtime: &Runtime| {
+            let outcome = program(seed);
+            // The last word of all: whoever is out of step is found here.
+            let marks = runtime.all_gather(&[seed]).unwrap();
+            assert!(marks.iter().all(|mark| *mark == [seed]));
+            outcome
+        });
+        // Nobody listens to one that is late.
+        let _ = send.send(outcome);
+    });
+    let outcome = receive.recv_timeout(Duration::from_secs(60));
+    let outcome = outcome.unwrap_or_else(|_| panic!("seed {seed} on {ranks} ranks waits for ever"));
+    outcome.unwrap_or_else(|error| panic!("seed {seed} on {ranks} ranks: {error}"))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn all_ranks_run_out_of_memory_or_none(seed in any::<u64>()) {
+        let limits = (0..6).map(|k| 6_000 + 9_000 * k + random::bits(seed, k) % 9_000);
+        for ranks in [2, 3] {
+            for limit in limits.clone() {
+                let config = Config {
+                    memory_limit: limit as usize,
+                    pack_after: (seed % 2) as usize,
+                    fusion: seed % 3 > 0,
+                    native: None,
+                    ..small()
+                };
+                let outcomes = run(ranks, &config, seed);
+                let first = outcomes[0].as_ref().map(|values| values.len());
+                for outcome in &outcomes {
+                    let outcome = outcome.as_ref().map(|values| values.len());
+                    assert_eq!(outcome.is_ok(), first.is_ok(), "seed {seed}, {outcome:?}");
+                }
+            }
+        }
+    }
+}
