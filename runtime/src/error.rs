@@ -89,6 +89,23 @@ pub enum ErrorKind {
         /// What MPI said.
         message: String,
     },
+    /// The ranks of a program issue different tasks, or make different calls.
+    #[error(
+        "expected all ranks to run the same program, but they part at task {task}: \
+         rank {rank} {does}, rank {other} {other_does}"
+    )]
+    Parted {
+        /// The number of the first task that differs, from 1: all before it are the same.
+        task: u64,
+        /// A rank.
+        rank: usize,
+        /// What it does in the place of this task.
+        does: String,
+        /// The lowest rank that does something else.
+        other: usize,
+        /// What that does.
+        other_does: String,
+    },
     /// A store was read whose computation failed earlier.
     #[error("`{task}` failed: {cause}")]
     Poisoned {

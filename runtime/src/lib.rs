@@ -18,6 +18,8 @@ pub mod store;
 pub mod task;
 mod window;
 
+mod lockstep;
+
 mod compose;
 pub mod fuse;
 mod reuse;

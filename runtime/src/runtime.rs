@@ -12,6 +12,7 @@ use crate::exchange;
 use crate::execute::{self, Context, Counters, Frame};
 use crate::explain;
 use crate::instance::{Instance, Pool};
+use crate::lockstep::{Call, Lockstep};
 use crate::partition::{CutsTable, Partition};
 use crate::profile::Profile;
 use crate::schedule::{self, Schedule};
@@ -53,6 +54,7 @@ struct Inner {
     traces: Traces,
     cuts: CutsTable,
     comm: Box<dyn Comm>,
+    lockstep: Lockstep,
     workers: Workers,
     counters: Counters,
     profile: Option<Profile>,
@@ -107,6 +109,7 @@ impl Runtime {
             traces: Traces::new(),
             cuts: CutsTable::new(ranks, config.tile_len, config.cut_threshold),
             comm,
+            lockstep: Lockstep::new(config.check_ranks && ranks > 1),
             workers,
             counters: Counters::default(),
             profile: config.profile.then(Profile::new),
@@ -261,7 +264,9 @@ impl Runtime {
     fn execute_full(&self, inner: &mut Inner) {
         const HITS_TO_GROW: u32 = 8;
         let hits = inner.counters.trace_hits;
-        self.execute(inner);
+        if self.execute(inner, Call::Full).is_err() {
+            return;
+        }
         let was_remembered = inner.counters.trace_hits > hits;
         let is_one_group = inner
             .last
@@ -279,7 +284,8 @@ impl Runtime {
 
     /// Executes all tasks issued so far.
     pub fn flush(&self) {
-        self.execute(&mut self.inner());
+        // A failure is told by the stores that should have been written.
+        let _ = self.execute(&mut self.inner(), Call::Flush);
     }
 
     /// Forgets all tasks that have not been executed; the stores they would write stay unwritten.
@@ -287,11 +293,36 @@ impl Runtime {
         self.inner().window.clear();
     }
 
-    /// Executes the window.
-    fn execute(&self, inner: &mut Inner) {
+    /// Ends the program on this rank.
+    ///
+    /// Fails if the ranks have run different programs, where that is checked.
+    pub(crate) fn end(&self) -> Result<(), Error> {
+        let mut inner = self.inner();
+        let same = inner.check(Call::End);
+        inner.lockstep.end();
+        same
+    }
+
+    /// Executes the window, for the sake of a call.
+    ///
+    /// Fails if the ranks have run different programs; what the tasks would have written is
+    /// poisoned then.
+    fn execute(&self, inner: &mut Inner, call: Call<'_>) -> Result<(), Error> {
         if inner.window.is_empty() {
-            return;
+            return Ok(());
         }
+        inner.window.complete();
+        if let Err(cause) = inner.check(call) {
+            execute::poison(&inner.window, &cause);
+            inner.window.clear();
+            return Err(cause);
+        }
+        self.run_window(inner);
+        Ok(())
+    }
+
+    /// Runs the tasks of the window.
+    fn run_window(&self, inner: &mut Inner) {
         let Shared {
             config, pool, rank, ..
         } = &*self.shared;
@@ -489,7 +520,7 @@ impl Runtime {
         }
     }
 
-    /// This rank's part of a store; executes the window.
+    /// This rank's part of a store; executes the window, for which every rank must ask.
     ///
     /// # Errors
     ///
@@ -498,7 +529,7 @@ impl Runtime {
         check_dtype::<T>(store)?;
         // Under the lock, so that no other thread's window has the contents just now.
         let mut inner = self.inner();
-        self.execute(&mut inner);
+        self.execute(&mut inner, Call::Read(store))?;
         store.with_instance("read", |partition, instance| Local {
             partition,
             instance: instance.clone(),
@@ -532,7 +563,8 @@ impl Runtime {
             let held = Region::of_rows(store.shape(), &local.rows());
             return Ok(gather(&view, &held, &local));
         }
-        let inner = self.inner();
+        let mut inner = self.inner();
+        inner.check(Call::Gather(store, &view))?;
         let region = view.region(&(0..view.shape().rows()));
         let plan = exchange::plan(
             (0, store.shape(), size_of::<T>()),
@@ -563,7 +595,7 @@ impl Runtime {
     pub fn read_scalar<T: Element>(&self, store: &Counted<Store>) -> Result<T, Error> {
         check_dtype::<T>(store)?;
         let mut inner = self.inner();
-        self.execute(&mut inner);
+        self.execute(&mut inner, Call::Read(store))?;
         let element = store.with_instance("read", |_, instance| {
             crate::bytes::elements(instance).first().copied()
         })?;
@@ -577,7 +609,9 @@ impl Runtime {
     ///
     /// If a rank failed.
     pub fn agree<R>(&self, mine: Result<R, Error>) -> Result<R, Error> {
-        comm::agree(&*self.inner().comm, mine)
+        let mut inner = self.inner();
+        inner.check(Call::Agree)?;
+        comm::agree(&*inner.comm, mine)
     }
 
     /// The given elements of every rank, on every rank.
@@ -586,7 +620,8 @@ impl Runtime {
     ///
     /// If another rank failed.
     pub fn all_gather<T: Element>(&self, mine: &[T]) -> Result<Vec<Vec<T>>, Error> {
-        let inner = self.inner();
+        let mut inner = self.inner();
+        inner.check(Call::AllGather(T::DTYPE))?;
         let parts = comm::all_gather(&*inner.comm, Ok(crate::bytes::from_elements(mine)))?;
         Ok(parts
             .iter()
@@ -600,7 +635,8 @@ impl Runtime {
     ///
     /// If another rank failed.
     pub fn all_to_all<T: Element>(&self, mine: &[Vec<T>]) -> Result<Vec<Vec<T>>, Error> {
-        let inner = self.inner();
+        let mut inner = self.inner();
+        inner.check(Call::AllToAll(T::DTYPE))?;
         let parts = mine
             .iter()
             .map(|part| crate::bytes::from_elements(part))
@@ -648,6 +684,14 @@ fn workers(config: &Config) -> Result<Workers, Error> {
             error.to_string(),
         )
     })
+}
+
+impl Inner {
+    /// Fails, on every rank alike, unless all ranks make this call now, if that is checked.
+    fn check(&mut self, call: Call<'_>) -> Result<(), Error> {
+        let issued = self.counters.tasks;
+        self.lockstep.check(&*self.comm, call, &self.window, issued)
+    }
 }
 
 fn check_dtype<T: Element>(store: &Store) -> Result<(), Error> {

@@ -24,6 +24,7 @@ Environment (settings of the runtime; the options of `solve` come first):
   SPARSEFUSE_ISA      baseline, avx2 or avx512: the instruction set of the kernels
   SPARSEFUSE_TILE     rows of a tile of the summation order; changes the last bits of results
   SPARSEFUSE_CUT      arrays with fewer elements are held whole by every rank
+  SPARSEFUSE_CHECK    0 or 1: whether ranks make sure that they run the same program
   SPARSEFUSE_MEMORY   bytes that the arrays of one rank may hold at a time
   SPARSEFUSE_PACK     0 or 1: whether matrices are packed at their second product
   SPARSEFUSE_NATIVE   0 or 1: whether long computations are compiled in the background

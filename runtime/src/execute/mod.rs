@@ -20,10 +20,11 @@ use crate::error::Error;
 use crate::image::{Inspect, Piece, PieceKey};
 use crate::instance::{Instance, Pool};
 use crate::packed::{GivenUp, Pack, PackedColumns, PackedEntries};
-use crate::partition::CutsTable;
+use crate::partition::{CutsTable, Partition};
 use crate::profile::{Profile, Run, Travel};
 use crate::schedule::{Binding, From, FusedTask, Schedule};
 use crate::shape::Shape;
+use crate::store::Contents;
 use crate::window::Window;
 use sparsefuse_kernels::workers::Workers;
 use std::sync::Arc;
@@ -92,6 +93,20 @@ pub(crate) fn run(
     }
     reductions::finish(schedule, frame, context, |_| true);
     frame.store(window, schedule, context.cuts, context.comm.rank());
+}
+
+/// Poisons whatever a window would have written, in place of running it.
+pub(crate) fn poison(window: &Window, cause: &Error) {
+    for task in &window.tasks {
+        let args = &window.args[task.args.start as usize..task.args.end as usize];
+        for (declared, arg) in window.body(task).args().iter().zip(args) {
+            if declared.is_written() {
+                let partition = window.initial[arg.slot as usize].unwrap_or(Partition::Replicated);
+                let store = &window.stores[arg.slot as usize];
+                store.replace(Contents::Poisoned(partition, cause.clone()));
+            }
+        }
+    }
 }
 
 /// One fused task that is being run.
