@@ -6,6 +6,7 @@
 
 use crate::shape::Shape;
 use sparsefuse_kernels::DType;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// A failed operation: see [`Error::kind`] for the facts, `Display` for the sentence.
@@ -88,6 +89,16 @@ pub enum ErrorKind {
         call: &'static str,
         /// What MPI said.
         message: String,
+    },
+    /// A file is not what an operation needs, or the system refuses it.
+    #[error("{}: expected {expected}, found {found}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the operation needs.
+        expected: String,
+        /// What is there, or what the system says.
+        found: String,
     },
     /// The ranks of a program issue different tasks, or make different calls.
     #[error(

@@ -69,6 +69,23 @@ pub(super) struct SolveArguments {
     /// Write the solution as a Matrix Market file (compressed if the name ends in .gz)
     #[arg(long, value_name = "FILE.mtx")]
     pub(super) out: Option<PathBuf>,
+    /// Save the state of the solver in this file, again and again
+    #[arg(long, value_name = "FILE")]
+    pub(super) checkpoint: Option<PathBuf>,
+    /// Iterations from one checkpoint to the next
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "100",
+        requires = "checkpoint",
+        value_parser = every,
+        allow_negative_numbers = true
+    )]
+    pub(super) every: usize,
+    /// Go on from a checkpoint of the same solve, on any number of ranks and threads; the solution
+    /// has the bits that it would have had
+    #[arg(long, value_name = "FILE")]
+    pub(super) restart: Option<PathBuf>,
     /// Print one JSON object instead of the report
     #[arg(long)]
     pub(super) json: bool,
@@ -175,6 +192,11 @@ fn tolerance(text: &str) -> Result<f64, String> {
 fn iterations(text: &str) -> Result<usize, String> {
     let expected = || format!("expected a whole number that is 0 or more, found {text}");
     text.parse().map_err(|_| expected())
+}
+
+fn every(text: &str) -> Result<usize, String> {
+    let value = text.parse().ok().filter(|&value| value > 0);
+    value.ok_or_else(|| format!("expected a whole number above 0, found {text}"))
 }
 
 fn workers(text: &str) -> Result<usize, String> {

@@ -11,6 +11,7 @@ Examples:
   sparsefuse solve poisson2d:512
   sparsefuse solve matrix.mtx.gz --solver bicgstab --pc jacobi --out x.mtx
   sparsefuse solve poisson3d:64 --ranks 2 --json
+  sparsefuse solve poisson2d:2048 --checkpoint state.ck --every 500
   sparsefuse info matrix.mtx --spy matrix.png
 
 Exit status:
@@ -67,6 +68,8 @@ Examples:
   sparsefuse solve random:100000,8,1 --solver bicgstab --rhs random:7
   sparsefuse solve matrix.mtx --rhs b.mtx --pc jacobi --rtol 1e-10 --out x.mtx
   sparsefuse solve poisson3d:64 --explain
+  sparsefuse solve poisson2d:2048 --checkpoint state.ck --every 500
+  sparsefuse solve poisson2d:2048 --restart state.ck --checkpoint state.ck --ranks 2
   sparsefuse solve poisson2d:256 --json | jq .us_per_iteration
 
 Fields of the JSON object (null stands for a number that is infinite or not a number):
@@ -75,7 +78,8 @@ Fields of the JSON object (null stands for a number that is infinite or not a nu
   rows, cols, nnz            the size of the matrix and its stored entries
   threads, ranks             threads of each rank, ranks
   converged, reason          whether and why the solver stopped
-  iterations                 of the method
+  iterations                 of the method, those before a restart included
+  restarted_at               iterations of the checkpoint that the solve was restarted from, or 0
   true_residual              |b - A x| / |b|, computed from x
   setup_s, solve_s           seconds for reading, assembly and b; for the solver alone
   us_per_iteration           microseconds of solve_s for each iteration
@@ -88,7 +92,11 @@ Fields of the JSON object (null stands for a number that is infinite or not a nu
                              first; every NaN as the same one); the same for all numbers of
                              threads and ranks, with and without fusion
 The fields per iteration are those of the whole solve, its start and its last check included,
-divided by the iterations.
+divided by the iterations of this run.
+
+Checkpoints: a file is written beside its place, synced and renamed, so there is always a whole one
+once there has been one. A restart refuses a file of another method, matrix, b, preconditioner,
+precision or SPARSEFUSE_TILE. Tolerances and --max-iter may differ.
 
 Exit status:
   0  converged

@@ -21,7 +21,7 @@ use sparsefuse::kernels::Field;
 use sparsefuse::prelude::Vector;
 use sparsefuse::runtime::{Config, Profile, Runtime};
 use sparsefuse::solvers::{
-    Jacobi, LinearOperator, Options, Solution, bicgstab_with, cg_with, cgs_with,
+    Checkpoint, Jacobi, LinearOperator, Options, Solution, bicgstab_with, cg_with, cgs_with,
 };
 use sparsefuse::sparse::{Csr, matrix_market};
 use std::fmt::Write as _;
@@ -50,8 +50,8 @@ pub(super) fn run(arguments: &SolveArguments, together: &Together) -> Result<Sta
 /// complex one.
 fn check(arguments: &SolveArguments, writes: bool) -> Result<(Config, bool), Failure> {
     let config = arguments.config()?;
-    let outputs = [&arguments.out, &arguments.profile].into_iter().flatten();
-    for path in outputs.filter(|_| writes) {
+    let outputs = [&arguments.out, &arguments.profile, &arguments.checkpoint];
+    for path in outputs.into_iter().flatten().filter(|_| writes) {
         output::check_writable(path)?;
     }
     let header = arguments.source.header()?;
@@ -227,6 +227,11 @@ fn on_rank<T: Field + Add<Output = T>>(
         preconditioner: jacobi
             .as_ref()
             .map(|jacobi| jacobi as &dyn LinearOperator<T>),
+        checkpoint: arguments.checkpoint.as_ref().map(|file| Checkpoint {
+            file,
+            every: arguments.every,
+        }),
+        restart: arguments.restart.as_deref(),
         monitor: if is_watched { Some(&mut monitor) } else { None },
         ..Options::default()
     };
