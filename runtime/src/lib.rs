@@ -36,6 +36,7 @@ mod image;
 mod instance;
 
 mod comm;
+mod plan;
 mod processes;
 mod ranks;
 
@@ -49,6 +50,7 @@ pub use error::{Error, ErrorKind};
 pub use execute::Counters;
 pub use fuse::Refusal;
 pub use partition::Partition;
+pub use plan::{Arrival, PlannedTask, Sent, plan_rank};
 pub use processes::Processes;
 pub use profile::Profile;
 pub use ranks::run_ranks;

@@ -14,6 +14,7 @@ use crate::explain;
 use crate::instance::{Instance, Pool};
 use crate::lockstep::{Call, Lockstep};
 use crate::partition::{CutsTable, Partition};
+use crate::plan::PlannedTask;
 use crate::profile::Profile;
 use crate::schedule::{self, Schedule};
 use crate::shape::Shape;
@@ -23,7 +24,7 @@ use crate::trace::Traces;
 use crate::view::{Region, View};
 use crate::window::Window;
 use sparsefuse_kernels::workers::Workers;
-use sparsefuse_kernels::{DType, Element, Value};
+use sparsefuse_kernels::{DType, Element, Value, scalar};
 use std::cell::RefCell;
 use std::fmt;
 use std::ops::{Deref, Range};
@@ -58,6 +59,8 @@ struct Inner {
     workers: Workers,
     counters: Counters,
     profile: Option<Profile>,
+    /// What has been planned, where nothing is computed.
+    plan: Option<Vec<PlannedTask>>,
     frame: Frame,
     /// The schedule of the last window, for `explain`.
     last: Option<Arc<Schedule>>,
@@ -101,7 +104,7 @@ impl Runtime {
     }
 
     fn assemble(config: Config, workers: Workers, comm: Box<dyn Comm>) -> Self {
-        let (rank, ranks) = (comm.rank(), comm.size());
+        let (rank, ranks, is_planned) = (comm.rank(), comm.size(), comm.is_planned());
         let inner = Inner {
             window: Window::new(),
             capacity: config.window,
@@ -109,10 +112,11 @@ impl Runtime {
             traces: Traces::new(),
             cuts: CutsTable::new(ranks, config.tile_len, config.cut_threshold),
             comm,
-            lockstep: Lockstep::new(config.check_ranks && ranks > 1),
+            lockstep: Lockstep::new(config.check_ranks && ranks > 1 && !is_planned),
             workers,
             counters: Counters::default(),
             profile: config.profile.then(Profile::new),
+            plan: is_planned.then(Vec::new),
             frame: Frame::default(),
             last: None,
         };
@@ -334,6 +338,7 @@ impl Runtime {
             workers,
             counters,
             profile,
+            plan,
             frame,
             ..
         } = inner;
@@ -361,6 +366,7 @@ impl Runtime {
             workers,
             profile: profile.as_mut(),
             counters,
+            plan: plan.as_mut(),
         };
         execute::run(&schedule, window, frame, &mut context);
         window.clear();
@@ -402,6 +408,24 @@ impl Runtime {
         let inner = self.inner();
         let groups = inner.last.iter().flat_map(|schedule| &schedule.groups);
         groups.map(|task| task.group.end).collect()
+    }
+
+    /// The fused tasks that were planned since the last time; none where tasks are run. See
+    /// [`crate::plan_rank`].
+    #[must_use]
+    pub fn take_plan(&self) -> Vec<PlannedTask> {
+        self.inner()
+            .plan
+            .as_mut()
+            .map(std::mem::take)
+            .unwrap_or_default()
+    }
+
+    /// Words of the key of the open window, and cuts that were looked at so far.
+    #[cfg(test)]
+    pub(crate) fn size_of_analysis(&self) -> (usize, usize) {
+        let inner = self.inner();
+        (inner.window.key().len(), inner.cuts.looked_at())
     }
 
     /// What has been recorded, if the settings ask for a profile.
@@ -596,9 +620,12 @@ impl Runtime {
         check_dtype::<T>(store)?;
         let mut inner = self.inner();
         self.execute(&mut inner, Call::Read(store))?;
-        let element = store.with_instance("read", |_, instance| {
-            crate::bytes::elements(instance).first().copied()
-        })?;
+        let element = match inner.plan {
+            Some(_) => scalar::from_f64(T::DTYPE, 1.0).get(),
+            None => store.with_instance("read", |_, instance| {
+                crate::bytes::elements(instance).first().copied()
+            })?,
+        };
         element.ok_or_else(|| Error::shape("get", Shape::SCALAR, store.shape()))
     }
 
@@ -762,6 +789,12 @@ impl<T: Element> Local<T> {
     #[must_use]
     pub fn partition(&self) -> Partition {
         self.partition
+    }
+
+    /// Whether every rank holds all rows.
+    #[must_use]
+    pub fn is_replicated(&self) -> bool {
+        self.partition == Partition::Replicated
     }
 }
 

@@ -498,7 +498,8 @@ impl Planner<'_> {
             ArgKind::Array => {
                 let view = self.view(source);
                 let rows = self.rows(view.shape());
-                let (from, held) = self.locate(slot, fetches, |planner, rank| {
+                let place = (slot, source.view.is_none());
+                let (from, held) = self.locate(place, fetches, |planner, rank| {
                     view.region(&planner.rows_of(view.shape(), rank))
                 });
                 let (offset, strides) = view.placement(&held, rows.start);
@@ -518,7 +519,8 @@ impl Planner<'_> {
             ArgKind::DenseRows => {
                 let view = self.view(source);
                 let rows = self.rows(view.shape());
-                let (from, held) = self.locate(slot, fetches, |planner, rank| {
+                let place = (slot, source.view.is_none());
+                let (from, held) = self.locate(place, fetches, |planner, rank| {
                     view.region(&planner.rows_of(view.shape(), rank))
                 });
                 let (offset, strides) = view.placement(&held, rows.start);
@@ -536,7 +538,7 @@ impl Planner<'_> {
             ArgKind::Gather => {
                 let shape = self.slots[slot as usize].shape;
                 let whole = Region::of_rows(shape, &(0..shape.rows()));
-                let (from, _) = self.locate(slot, fetches, |_, _| whole);
+                let (from, _) = self.locate((slot, false), fetches, |_, _| whole);
                 Binding::Whole {
                     from,
                     len: shape.len(),
@@ -550,7 +552,7 @@ impl Planner<'_> {
                 let from = if self.partition(slot) == crd_partition {
                     From::Slot(slot)
                 } else {
-                    let (from, _) = self.locate(slot, fetches, |planner, rank| {
+                    let (from, _) = self.locate((slot, false), fetches, |planner, rank| {
                         Region::of_rows(shape, &planner.cuts.rows(crd_partition, shape, rank))
                     });
                     from
@@ -574,16 +576,19 @@ impl Planner<'_> {
     }
 
     /// Where the data that each rank needs of a store is: in its instance, if that is so on every
-    /// rank, else in what a fetch brings. The box is the one that the memory holds.
+    /// rank, else in what a fetch brings. The box is the one that the memory holds. Where the rows
+    /// of the launch need the same rows of the store (`is_as_launched`), and it is cut alike, no
+    /// rank needs to be looked at.
     fn locate(
         &self,
-        slot: u32,
+        (slot, is_as_launched): (u32, bool),
         fetches: &mut Vec<Fetch>,
         needs: impl Fn(&Self, usize) -> Region,
     ) -> (From, Region) {
         let partition = self.partition(slot);
         let shape = self.slots[slot as usize].shape;
         let is_local = partition == Partition::Replicated
+            || is_as_launched && partition == self.group.launch
             || (0..self.cuts.ranks()).all(|rank| {
                 let held = Region::of_rows(shape, &self.cuts.rows(partition, shape, rank));
                 held.contains(&needs(self, rank))

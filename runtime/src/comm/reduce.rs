@@ -41,6 +41,12 @@ fn steps(rank: usize, size: usize) -> impl DoubleEndedIterator<Item = usize> {
     (0..n_steps).map(|step| 1 << step)
 }
 
+/// The messages that a rank sends in a reduction: one to each child, and one to its parent.
+pub(crate) fn messages(rank: usize, size: usize) -> usize {
+    let children = steps(rank, size).filter(|step| rank + step < size);
+    children.count() + usize::from(rank != 0)
+}
+
 /// Joins along the binomial tree whose root is the first rank, and sends the result back along it.
 ///
 /// A rank takes part also when it has failed, or has heard of a failure.
@@ -118,8 +124,7 @@ mod tests {
     fn a_rank_has_as_many_neighbours_in_the_tree_as_it_is_deep() {
         for size in 1..200 {
             let depth = usize::BITS - (size - 1usize).leading_zeros();
-            let children = |rank| steps(rank, size).filter(|step| rank + step < size).count();
-            let all = (0..size).map(|rank| children(rank) + usize::from(rank != 0));
+            let all = (0..size).map(|rank| messages(rank, size));
             assert_eq!(all.clone().sum::<usize>(), 2 * (size - 1));
             assert!(all.max().unwrap() <= depth as usize);
         }

@@ -18,7 +18,7 @@ use self::elements::{read_elements, sum_of, write_elements};
 use crate::operator::LinearOperator;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
-use sparsefuse_runtime::{Error, ErrorKind, Partition, Runtime, Shape};
+use sparsefuse_runtime::{Error, ErrorKind, Local, Runtime};
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufReader, BufWriter, Seek, SeekFrom, Write};
@@ -120,10 +120,9 @@ fn write_rows<T: Field>(
     let mut writer = BufWriter::with_capacity(1 << 20, file);
     let mut sums = Vec::with_capacity(vectors.len());
     for (number, vector) in vectors.iter().enumerate() {
-        let local = runtime.local::<T>(vector.contiguous()?.store())?;
+        let local = vector.local()?;
         let rows = local.rows();
-        let is_mine = local.partition() != Partition::Replicated || runtime.rank() == 0;
-        if !is_mine {
+        if !is_mine(runtime, &local) {
             sums.push(0);
             continue;
         }
@@ -171,17 +170,13 @@ pub(crate) fn read<T: Field>(
     n_vectors: usize,
 ) -> Result<(Header, Vec<Vector<T>>), Error> {
     let runtime = like.runtime();
-    let like = like.contiguous()?;
-    let local = runtime.local::<T>(like.store());
-    let mine = local.and_then(|local| {
-        let rows = local.rows();
-        let (header, parts) = read_rows::<T>(path, expected, rows.clone(), n_vectors)?;
-        Ok((header, parts, local.partition(), rows))
+    let mine = like.local().and_then(|local| {
+        let (header, parts) = read_rows::<T>(path, expected, local.rows(), n_vectors)?;
+        Ok((header, parts, local))
     });
-    let (header, parts, partition, rows) = runtime.agree(mine)?;
-    let is_mine = partition != Partition::Replicated || runtime.rank() == 0;
-    let sums = parts.iter().map(|part| match is_mine {
-        true => sum_of(rows.start, part),
+    let (header, parts, local) = runtime.agree(mine)?;
+    let sums = parts.iter().map(|part| match is_mine(runtime, &local) {
+        true => sum_of(local.rows().start, part),
         false => 0,
     });
     let sums = total(&runtime.all_gather(&sums.collect::<Vec<u64>>())?);
@@ -189,13 +184,14 @@ pub(crate) fn read<T: Field>(
         let expected = "vectors with the sums that its header states";
         return Err(refused(path, expected, "others: the file is damaged"));
     }
-    let shape = Shape::new(&[like.len()]);
-    let vectors = parts.into_iter().map(|part| {
-        let store = runtime.store_of_rows(shape, partition, rows.clone(), part)?;
-        Vector::from_store(store, None)
-    });
+    let vectors = parts.into_iter().map(|part| like.with_local(part));
     let vectors = runtime.agree(vectors.collect::<Result<Vec<_>, Error>>())?;
     Ok((header, vectors))
+}
+
+/// Whether it is this rank that answers for its rows: of what all ranks hold, the first does.
+fn is_mine<T: Field>(runtime: &Runtime, local: &Local<T>) -> bool {
+    !local.is_replicated() || runtime.rank() == 0
 }
 
 /// The header, checked, and the given rows of each vector.
