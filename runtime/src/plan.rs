@@ -182,9 +182,10 @@ mod tests {
             runtime.flush();
             let mut counts = (0, 0);
             let mut kept = Vec::new();
-            // What is kept differs from one iteration to the next, so each is analysed anew.
+            // The third iteration is remembered; the last one keeps more, so it is analysed anew.
             for iteration in 0..4 {
-                runtime.take_plan();
+                let hits = runtime.counters().trace_hits;
+                let _ = runtime.take_plan();
                 let (q, next) = (vector(), vector());
                 let sum = runtime.new_store(Shape::SCALAR, DType::F64);
                 submit(&spmv, &[&q, &pos, &crd, &vals, &p]);
@@ -195,6 +196,8 @@ mod tests {
                 drop(q);
                 let (key, before) = runtime.size_of_analysis();
                 assert_eq!(runtime.read_scalar::<f64>(&sum).unwrap(), 1.0);
+                let is_new = runtime.counters().trace_hits == hits;
+                assert_eq!(is_new, iteration != 2, "iteration {iteration}");
                 counts = (key, runtime.size_of_analysis().1 - before);
             }
             (counts.0, counts.1, runtime.take_plan())

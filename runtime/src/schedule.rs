@@ -344,7 +344,7 @@ impl Planner<'_> {
             .iter()
             .map(|&shape| self.extent(shape))
             .collect();
-        let (bytes, entry_bytes) = traffic(&kernel, &composed.args, &bindings, self.slots);
+        let (bytes, entry_bytes) = self.traffic(&kernel, &composed.args, &bindings);
         for list in [&mut reads, &mut writes, &mut frees] {
             list.sort_unstable();
             list.dedup();
@@ -644,6 +644,46 @@ impl Planner<'_> {
         }
         outputs
     }
+
+    /// The bytes that a kernel must move on this rank, ghosts apart: each argument once for reading
+    /// and once for writing; for the entries of sparse matrices, the size of an entry and the piece.
+    fn traffic(
+        &self,
+        kernel: &Kernel,
+        args: &[Source],
+        bindings: &[Binding],
+    ) -> (usize, Vec<(usize, usize)>) {
+        let mut bytes = 0;
+        let mut entries = Vec::new();
+        for (number, (source, binding)) in args.iter().zip(bindings).enumerate() {
+            let slot = &self.slots[source.slot as usize];
+            let size = slot.dtype.size();
+            match binding {
+                Binding::Array { layout, .. } => {
+                    let arg = number as u32;
+                    let insts = || {
+                        kernel
+                            .loops
+                            .iter()
+                            .flat_map(|kernel_loop| &kernel_loop.body)
+                    };
+                    let loads =
+                        insts().any(|inst| matches!(*inst, Inst::Load(used) if used == arg));
+                    let stores =
+                        insts().any(|inst| matches!(*inst, Inst::Store(used, _) if used == arg));
+                    bytes += (usize::from(loads) + usize::from(stores)) * layout.len() * size;
+                }
+                Binding::DenseRows { columns, .. } => {
+                    bytes += self.rows(self.view(source).shape()).len() * columns * size;
+                }
+                Binding::Whole { len, .. } => bytes += len * size,
+                Binding::Columns { slot, .. } => bytes += self.held(*slot).len() * size,
+                Binding::Entries { piece, .. } => entries.push((*piece, size)),
+                Binding::Scalar { .. } | Binding::Reduction { .. } | Binding::Structure { .. } => {}
+            }
+        }
+        (bytes, entries)
+    }
 }
 
 /// The slots of columns and values that nothing but products with their packed form reads.
@@ -686,41 +726,4 @@ fn only_multiplied(
     }
     slots.retain(|slot| !others.contains(slot));
     slots
-}
-
-/// The bytes that a kernel must move: each argument once for reading and once for writing; for
-/// the entries of sparse matrices, the size of an entry and the piece.
-fn traffic(
-    kernel: &Kernel,
-    args: &[Source],
-    bindings: &[Binding],
-    slots: &[Slot],
-) -> (usize, Vec<(usize, usize)>) {
-    let mut bytes = 0;
-    let mut entries = Vec::new();
-    for (number, (source, binding)) in args.iter().zip(bindings).enumerate() {
-        let size = slots[source.slot as usize].dtype.size();
-        match binding {
-            Binding::Array { layout, .. } => {
-                let is_used = |test: &dyn Fn(&Inst) -> bool| {
-                    kernel
-                        .loops
-                        .iter()
-                        .any(|kernel_loop| kernel_loop.body.iter().any(test))
-                };
-                let arg = number as u32;
-                let loads = is_used(&|inst| matches!(*inst, Inst::Load(used) if used == arg));
-                let stores = is_used(&|inst| matches!(*inst, Inst::Store(used, _) if used == arg));
-                bytes += (usize::from(loads) + usize::from(stores)) * layout.len() * size;
-            }
-            Binding::DenseRows { columns, .. } => {
-                bytes += slots[source.slot as usize].shape.rows() * columns * size;
-            }
-            Binding::Whole { len, .. } => bytes += len * size,
-            Binding::Columns { slot, .. } => bytes += slots[*slot as usize].shape.len() * size,
-            Binding::Entries { piece, .. } => entries.push((*piece, size)),
-            Binding::Scalar { .. } | Binding::Reduction { .. } | Binding::Structure { .. } => {}
-        }
-    }
-    (bytes, entries)
 }

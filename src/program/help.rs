@@ -12,6 +12,7 @@ Examples:
   sparsefuse solve matrix.mtx.gz --solver bicgstab --pc jacobi --out x.mtx
   sparsefuse solve poisson3d:64 --ranks 2 --json
   sparsefuse solve poisson2d:2048 --checkpoint state.ck --every 500
+  sparsefuse plan poisson2d:4096 --ranks 4096
   sparsefuse info matrix.mtx --spy matrix.png
 
 Exit status:
@@ -102,6 +103,46 @@ Exit status:
   0  converged
   1  ran, but did not converge
   2  bad input or usage"
+);
+
+pub(super) const PLAN: &str = "\
+Analyses a solve for many ranks without running it.
+
+One rank after the other makes its rows, finds its ghosts, packs its matrix and schedules the \
+tasks of the method, all as in a real run; nothing is computed and nothing is sent. What is shown \
+is one iteration after the first ones.";
+
+pub(super) const AFTER_PLAN: &str = concat!(
+    sources!(),
+    "
+Files are not planned: of a file no rank could read its part alone.
+
+Examples:
+  sparsefuse plan poisson2d:4096 --ranks 4096
+  sparsefuse plan poisson3d:256 --ranks 64 --solver bicgstab --pc jacobi
+  sparsefuse plan diffusion2d:1024 --ranks 16 --latency 1e-5 --bandwidth 1e9 --json
+
+Figures of each rank, and fields of the JSON object in `spread` (min, mean, max, rank_of_max) and
+`per_rank`:
+  rows, nonzeros               of the matrix
+  ghosts                       elements of vectors that products need and other ranks hold
+  neighbours                   ranks that hold them
+  ghost_messages, ghost_bytes  sent in an iteration to ranks that need rows of this one
+  reduction_messages, reduction_bytes
+                               sent in an iteration for reductions, along a tree
+  matrix_bytes                 the matrix as it is assembled
+  product_bytes                the matrix as a product reads it, packed where that is smaller
+  peak_memory_bytes            the most bytes that all arrays hold at a time
+  bytes, flops                 that kernels move and compute in an iteration
+  compute_s, communication_s   seconds of an iteration, by the model
+Other fields: source, solver, pc, ranks, rows, nnz; fused_tasks_per_iteration,
+reductions_per_iteration; machine (latency_s, bandwidth, flops, memory_bandwidth); iteration_s and
+slowest_rank.
+
+The model: a fused task takes as long as its bytes from memory or its operations, whatever is
+longer; each message costs its sender the latency and its bytes, one after the other. Nothing
+overlaps, and an iteration is as long as that of the slowest rank. The defaults are a core that has
+10 GB/s from memory, 10 Gflop/s, and a network of 2 us and 10 GB/s for each rank."
 );
 
 pub(super) const INFO: &str = "\

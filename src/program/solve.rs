@@ -272,7 +272,8 @@ fn all_profiles<T>(together: &Together, runs: &[Run<T>]) -> Result<Vec<Value>, E
     Ok(all.iter().flat_map(parse).collect())
 }
 
-fn method<T: Field>(
+/// Solves by the method that was asked for.
+pub(super) fn method<T: Field>(
     solver: Solver,
     a: &Csr<T>,
     b: &Vector<T>,

@@ -128,6 +128,20 @@ impl Source {
         memory::check(&self.text, memory::of_matrix(rows, nnz, element))
     }
 
+    /// The generator, which a plan needs; refuses files, and matrices of which one rank's part does
+    /// not fit into memory.
+    pub(super) fn generator(&self, ranks: usize, element: usize) -> Result<Generator, Failure> {
+        let Kind::Made(generator) = self.kind else {
+            let expected = "a generator, of which each rank makes its own rows";
+            return Err(Failure::input(&self.text, expected, "a file"));
+        };
+        let (rows, nnz) = (generator.rows(), generator.most_entries());
+        // The rank with the most rows has a tile more than others, which is little.
+        let of_rank = memory::of_system(rows, nnz, element) / ranks as u128;
+        memory::check(&self.text, of_rank)?;
+        Ok(generator)
+    }
+
     /// Rows, and entries as far as they are known: what a header announces need not be there.
     fn least_size(&self, header: Option<&Header>) -> (u128, u128) {
         match (&self.kind, header) {
