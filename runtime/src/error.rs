@@ -171,7 +171,9 @@ impl Error {
             | ErrorKind::Unwritten { .. }
             | ErrorKind::OutOfMemory { .. }
             | ErrorKind::Panic { .. }
-            | ErrorKind::Mpi { .. } => None,
+            | ErrorKind::Mpi { .. }
+            | ErrorKind::File { .. }
+            | ErrorKind::Parted { .. } => None,
         }
     }
 

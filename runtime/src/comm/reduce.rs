@@ -93,6 +93,33 @@ mod tests {
     use super::*;
     use crate::comm;
     use crate::comm::forests::{from_words, tests::of_range};
+    use std::cell::Cell;
+
+    /// A rank that counts what it sends.
+    #[derive(Debug)]
+    struct Counting<C> {
+        rank: C,
+        sent: Cell<usize>,
+    }
+
+    impl<C: Comm> Comm for Counting<C> {
+        fn rank(&self) -> usize {
+            self.rank.rank()
+        }
+
+        fn size(&self) -> usize {
+            self.rank.size()
+        }
+
+        fn send(&self, to: usize, message: Message) {
+            self.sent.set(self.sent.get() + 1);
+            self.rank.send(to, message);
+        }
+
+        fn receive(&self, from: usize) -> Message {
+            self.rank.receive(from)
+        }
+    }
 
     #[test]
     fn ranks_join_in_their_order_and_all_have_the_result() {
@@ -139,7 +166,13 @@ mod tests {
                 .into_iter()
                 .map(|rank| {
                     let words = words(rank.rank());
-                    scope.spawn(move || rank.start_reduce(words, 0).finish(&rank))
+                    scope.spawn(move || {
+                        let sent = Cell::new(0);
+                        let rank = Counting { rank, sent };
+                        let outcome = rank.start_reduce(words, 0).finish(&rank);
+                        assert_eq!(rank.sent.get(), messages(rank.rank(), size));
+                        outcome
+                    })
                 })
                 .collect();
             ranks.into_iter().map(|rank| rank.join().unwrap()).collect()
