@@ -182,7 +182,7 @@ mod tests {
             runtime.flush();
             let mut counts = (0, 0);
             let mut kept = Vec::new();
-            // The third iteration is remembered; the last one keeps more, so it is analysed anew.
+            // The first iteration is remembered; the last one keeps more, so it is analysed anew.
             for iteration in 0..4 {
                 let hits = runtime.counters().trace_hits;
                 let _ = runtime.take_plan();
@@ -197,7 +197,7 @@ mod tests {
                 let (key, before) = runtime.size_of_analysis();
                 assert_eq!(runtime.read_scalar::<f64>(&sum).unwrap(), 1.0);
                 let is_new = runtime.counters().trace_hits == hits;
-                assert_eq!(is_new, iteration != 2, "iteration {iteration}");
+                assert_eq!(is_new, [0, 3].contains(&iteration), "iteration {iteration}");
                 counts = (key, runtime.size_of_analysis().1 - before);
             }
             (counts.0, counts.1, runtime.take_plan())
