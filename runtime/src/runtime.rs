@@ -12,6 +12,7 @@ use crate::exchange;
 use crate::execute::{self, Context, Counters, Frame};
 use crate::explain;
 use crate::instance::{Instance, Pool};
+use crate::local::{Local, gather};
 use crate::lockstep::{Call, Lockstep};
 use crate::partition::{CutsTable, Partition};
 use crate::plan::PlannedTask;
@@ -554,10 +555,8 @@ impl Runtime {
         // Under the lock, so that no other thread's window has the contents just now.
         let mut inner = self.inner();
         self.execute(&mut inner, Call::Read(store))?;
-        store.with_instance("read", |partition, instance| Local {
-            partition,
-            instance: instance.clone(),
-            _element: std::marker::PhantomData,
+        store.with_instance("read", |partition, instance| {
+            Local::new(partition, instance.clone())
         })
     }
 
@@ -597,17 +596,9 @@ impl Runtime {
             &inner.cuts,
             |_| region,
         );
-        let source = local
-            .as_ref()
-            .map(|local| &*local.instance)
-            .map_err(Clone::clone);
+        let source = local.as_ref().map(Local::instance).map_err(Clone::clone);
         let fetched = plan.run(&*inner.comm, &self.shared.pool, source)?;
-        // SAFETY-free access: a fetched instance is read through the same checked slice as others.
-        let fetched = Local::<T> {
-            partition: Partition::Replicated,
-            instance: Counted::new(fetched),
-            _element: std::marker::PhantomData,
-        };
+        let fetched = Local::<T>::new(Partition::Replicated, Counted::new(fetched));
         Ok(gather(&view, &region, &fetched))
     }
 
@@ -734,32 +725,6 @@ fn check_dtype<T: Element>(store: &Store) -> Result<(), Error> {
     .into())
 }
 
-/// The elements of a view, from memory that holds the box `held` of its store.
-fn gather<T: Element>(view: &View, held: &Region, elements: &[T]) -> Vec<T> {
-    if view.is_identity() && elements.len() == view.shape().len() {
-        return elements.to_vec();
-    }
-    let (start, strides) = view.placement(held, 0);
-    let dims = view.shape().padded_dims();
-    let mut out = Vec::with_capacity(view.shape().len());
-    for i in 0..dims[0] {
-        for j in 0..dims[1] {
-            for k in 0..dims[2] {
-                for l in 0..dims[3] {
-                    let index = [i, j, k, l];
-                    let walk: isize = index
-                        .iter()
-                        .zip(strides)
-                        .map(|(&i, stride)| i as isize * stride)
-                        .sum();
-                    out.push(elements[(start + walk) as usize]);
-                }
-            }
-        }
-    }
-    out
-}
-
 impl fmt::Debug for Runtime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
@@ -767,41 +732,5 @@ impl fmt::Debug for Runtime {
             "Runtime(rank {} of {})",
             self.shared.rank, self.shared.ranks
         )
-    }
-}
-
-/// This rank's part of a store, kept alive and unchanged while this value lives.
-#[derive(Clone, Debug)]
-pub struct Local<T> {
-    partition: Partition,
-    instance: Counted<Instance>,
-    _element: std::marker::PhantomData<T>,
-}
-
-impl<T: Element> Local<T> {
-    /// The rows of the store that these elements are.
-    #[must_use]
-    pub fn rows(&self) -> Range<usize> {
-        self.instance.rows.clone()
-    }
-
-    /// How the store is spread over the ranks.
-    #[must_use]
-    pub fn partition(&self) -> Partition {
-        self.partition
-    }
-
-    /// Whether every rank holds all rows.
-    #[must_use]
-    pub fn is_replicated(&self) -> bool {
-        self.partition == Partition::Replicated
-    }
-}
-
-impl<T: Element> Deref for Local<T> {
-    type Target = [T];
-
-    fn deref(&self) -> &[T] {
-        crate::bytes::elements(&self.instance)
     }
 }
