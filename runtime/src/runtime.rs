@@ -28,7 +28,7 @@ use sparsefuse_kernels::workers::Workers;
 use sparsefuse_kernels::{DType, Element, Value, scalar};
 use std::cell::RefCell;
 use std::fmt;
-use std::ops::{Deref, Range};
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// One rank's runtime; a handle that is cheap to clone.

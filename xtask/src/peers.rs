@@ -39,8 +39,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, String> {
     }
     command.arg("--");
     // A part of the work, or a quick look at it, does not replace the figures of the project.
-    let is_partial =
-        arguments.quick || !arguments.only.is_empty() || !arguments.against.is_empty();
+    let is_partial = arguments.quick || !arguments.only.is_empty() || !arguments.against.is_empty();
     let results = if is_partial {
         "target/peers/results/peers.md"
     } else {
