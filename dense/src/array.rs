@@ -3,7 +3,7 @@
 use crate::bodies::{Operation, Target};
 use crate::operand::{self, Kind, Source};
 use sparsefuse_kernels::Element;
-use sparsefuse_runtime::{Counted, Error, ErrorKind, Runtime, Store, TaskArg, View};
+use sparsefuse_runtime::{Counted, Error, ErrorKind, Local, Runtime, Store, TaskArg, View};
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -138,6 +138,30 @@ impl<T: Element, const D: usize> Array<T, D> {
             return Ok(read(&local));
         }
         Ok(read(&self.to_vec()?))
+    }
+
+    /// The rows of this rank; executes what has been issued. Every rank must ask.
+    ///
+    /// # Errors
+    ///
+    /// If the computation of the array failed.
+    pub fn local(&self) -> Result<Local<T>, Error> {
+        self.runtime().local(&self.contiguous()?.store)
+    }
+
+    /// An array cut like this one, whose rows every rank has made itself: as many elements as
+    /// [`Array::local`] has.
+    ///
+    /// # Errors
+    ///
+    /// If there are more or fewer, or memory runs out.
+    pub fn with_local(&self, elements: Vec<T>) -> Result<Self, Error> {
+        let local = self.local()?;
+        let (shape, partition, rows) = (self.arg().shape(), local.partition(), local.rows());
+        let store = self
+            .runtime()
+            .store_of_rows(shape, partition, rows, elements)?;
+        Ok(Self::wrap(store, None))
     }
 
     /// The array as a whole store: itself, unless it is a view, which one task copies.

@@ -58,6 +58,10 @@ pub struct Config {
     pub memory_limit: usize,
     /// Whether to record time, bytes and calls of every kernel.
     pub profile: bool,
+    /// Whether the ranks compare what they are about to do before they exchange anything, so that
+    /// ranks that run different programs get an error that names the first task at which they
+    /// part. One short message to every rank for each window; by default in debug builds.
+    pub check_ranks: bool,
 }
 
 /// The ways to run a kernel; both give the same bits.
@@ -87,14 +91,16 @@ impl Default for Config {
             native: cache_directory().map(|cache| Arc::new(Toolchain::new(cache))),
             memory_limit: usize::MAX,
             profile: false,
+            check_ranks: cfg!(debug_assertions),
         }
     }
 }
 
 impl Config {
-    /// The default settings with this process's share of the threads of the machine, then what the environment says:
-    /// `SPARSEFUSE_THREADS`, `SPARSEFUSE_FUSION` and `SPARSEFUSE_PACK` (0 or 1), `SPARSEFUSE_ISA`
-    /// (baseline, avx2, avx512), `SPARSEFUSE_TILE`, `SPARSEFUSE_CUT` (elements),
+    /// The default settings with this process's share of the threads of the machine, then what the
+    /// environment says: `SPARSEFUSE_THREADS`, `SPARSEFUSE_FUSION`, `SPARSEFUSE_PACK` and
+    /// `SPARSEFUSE_CHECK` (0 or 1), `SPARSEFUSE_ISA` (baseline, avx2, avx512), `SPARSEFUSE_TILE`,
+    /// `SPARSEFUSE_CUT` (elements),
     /// `SPARSEFUSE_MEMORY` (bytes), `SPARSEFUSE_NATIVE` (0 or 1), `SPARSEFUSE_CACHE` (a directory)
     /// and `SPARSEFUSE_CC` (a C compiler).
     ///
@@ -121,6 +127,9 @@ impl Config {
         }
         if let Some(fusion) = read("SPARSEFUSE_FUSION", "0 or 1", switch)? {
             config.fusion = fusion;
+        }
+        if let Some(check) = read("SPARSEFUSE_CHECK", "0 or 1", switch)? {
+            config.check_ranks = check;
         }
         if let Some(pack) = read("SPARSEFUSE_PACK", "0 or 1", switch)? {
             config.pack_after = if pack { 1 } else { usize::MAX };

@@ -6,6 +6,7 @@
 
 use crate::shape::Shape;
 use sparsefuse_kernels::DType;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// A failed operation: see [`Error::kind`] for the facts, `Display` for the sentence.
@@ -89,6 +90,33 @@ pub enum ErrorKind {
         /// What MPI said.
         message: String,
     },
+    /// A file is not what an operation needs, or the system refuses it.
+    #[error("{}: expected {expected}, found {found}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the operation needs.
+        expected: String,
+        /// What is there, or what the system says.
+        found: String,
+    },
+    /// The ranks of a program issue different tasks, or make different calls.
+    #[error(
+        "expected all ranks to run the same program, but they part at task {task}: \
+         rank {rank} {does}, rank {other} {other_does}"
+    )]
+    Parted {
+        /// The number of the first task that differs, from 1: all before it are the same.
+        task: u64,
+        /// A rank.
+        rank: usize,
+        /// What it does in the place of this task.
+        does: String,
+        /// The lowest rank that does something else.
+        other: usize,
+        /// What that does.
+        other_does: String,
+    },
     /// A store was read whose computation failed earlier.
     #[error("`{task}` failed: {cause}")]
     Poisoned {
@@ -143,7 +171,9 @@ impl Error {
             | ErrorKind::Unwritten { .. }
             | ErrorKind::OutOfMemory { .. }
             | ErrorKind::Panic { .. }
-            | ErrorKind::Mpi { .. } => None,
+            | ErrorKind::Mpi { .. }
+            | ErrorKind::File { .. }
+            | ErrorKind::Parted { .. } => None,
         }
     }
 

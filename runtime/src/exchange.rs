@@ -95,11 +95,11 @@ impl Fetch {
         pool: &Arc<Pool>,
         source: Result<&Instance, Error>,
     ) -> Result<Instance, Error> {
-        let memory = source.and_then(|source| Ok((source, pool.allocate(self.bytes())?)));
+        let room = source.and_then(|source| Ok((source, self.make_room(pool)?)));
         for (to, region) in &self.sends {
             comm.send(
                 *to,
-                match &memory {
+                match &room {
                     Ok((source, _)) => Message::Data(self.pack(source, region)),
                     Err(cause) => Message::Failed(cause.clone()),
                 },
@@ -109,9 +109,7 @@ impl Fetch {
         for (from, region) in &self.receives {
             received.push((comm::receive_data(comm, *from), region));
         }
-        let (source, memory) = memory?;
-        let rows = self.region.lo[0]..self.region.hi[0];
-        let instance = Instance::new(memory, rows, self.region.len(), self.size);
+        let (source, instance) = room?;
         let own = self.held.intersect(&self.region);
         self.unpack(&instance, &own, &self.pack(source, &own));
         for (bytes, region) in received {
@@ -120,8 +118,12 @@ impl Fetch {
         Ok(instance)
     }
 
-    fn bytes(&self) -> usize {
-        self.region.len() * self.size
+    /// Memory for what this rank needs.
+    pub(crate) fn make_room(&self, pool: &Arc<Pool>) -> Result<Instance, Error> {
+        let len = self.region.len();
+        let memory = pool.allocate(len * self.size)?;
+        let rows = self.region.lo[0]..self.region.hi[0];
+        Ok(Instance::new(memory, rows, len, self.size))
     }
 
     /// The elements of a box of this rank's part, row-major.

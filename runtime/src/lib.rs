@@ -6,6 +6,7 @@
 //! or [`solve`] → [`fuse`] → [`compose`] → [`schedule`]) → [`execute`].
 
 pub mod config;
+mod local;
 mod runtime;
 
 pub mod shape;
@@ -17,6 +18,8 @@ pub mod store;
 
 pub mod task;
 mod window;
+
+mod lockstep;
 
 mod compose;
 pub mod fuse;
@@ -34,6 +37,7 @@ mod image;
 mod instance;
 
 mod comm;
+mod plan;
 mod processes;
 mod ranks;
 
@@ -46,11 +50,13 @@ pub use counted::{Counted, Recycled};
 pub use error::{Error, ErrorKind};
 pub use execute::Counters;
 pub use fuse::Refusal;
+pub use local::Local;
 pub use partition::Partition;
+pub use plan::{Arrival, PlannedTask, Sent, plan_rank};
 pub use processes::Processes;
 pub use profile::Profile;
 pub use ranks::run_ranks;
-pub use runtime::{Local, Runtime};
+pub use runtime::Runtime;
 pub use shape::{MAX_RANK, Shape};
 pub use store::Store;
 pub use task::{Access, Body, BodyArg, Privilege, TaskArg};

@@ -4,6 +4,7 @@
 //! comparing two partitions is comparing two numbers, however many ranks there are.
 
 use crate::shape::Shape;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -40,21 +41,41 @@ impl Partition {
 }
 
 /// The lists of cuts in use; the same on every rank, since every rank takes the same decisions.
+///
+/// Lists are as long as there are ranks, so what is derived from one is remembered: the analysis of
+/// a window that is like earlier ones looks at the rows of its own rank alone.
 #[derive(Debug)]
 pub(crate) struct CutsTable {
-    lists: Vec<Arc<[usize]>>,
+    lists: Vec<Cuts>,
+    /// The default partitions by the number of rows.
+    defaults: BTreeMap<usize, Partition>,
+    /// Lists that end earlier, by the list and the end.
+    clipped: BTreeMap<(CutsId, usize), CutsId>,
     ranks: usize,
     tile_len: usize,
     threshold: usize,
+    /// Cuts that were looked at.
+    #[cfg(test)]
+    looked_at: std::cell::Cell<usize>,
+}
+
+#[derive(Debug)]
+struct Cuts {
+    list: Arc<[usize]>,
+    begins_at_tiles: bool,
 }
 
 impl CutsTable {
     pub(crate) fn new(ranks: usize, tile_len: usize, threshold: usize) -> Self {
         Self {
             lists: Vec::new(),
+            defaults: BTreeMap::new(),
+            clipped: BTreeMap::new(),
             ranks,
             tile_len,
             threshold,
+            #[cfg(test)]
+            looked_at: std::cell::Cell::new(0),
         }
     }
 
@@ -68,17 +89,37 @@ impl CutsTable {
 
     /// The cuts of a partition that is not replicated.
     pub(crate) fn get(&self, id: CutsId) -> &Arc<[usize]> {
-        &self.lists[id.0 as usize]
+        self.look_at(self.ranks + 1);
+        &self.lists[id.0 as usize].list
     }
 
     /// The number of a list of `ranks + 1` ascending cuts.
     pub(crate) fn intern(&mut self, cuts: &[usize]) -> CutsId {
         debug_assert_eq!(cuts.len(), self.ranks + 1, "one more cut than ranks");
-        let known = self.lists.iter().position(|list| **list == *cuts);
+        self.look_at(cuts.len());
+        let known = self.lists.iter().position(|known| *known.list == *cuts);
         CutsId(known.unwrap_or_else(|| {
-            self.lists.push(cuts.into());
+            let last = cuts[cuts.len() - 1];
+            let mut all = cuts.iter();
+            let begins_at_tiles = all.all(|cut| cut % self.tile_len == 0 || *cut == last);
+            let list = cuts.into();
+            self.lists.push(Cuts {
+                list,
+                begins_at_tiles,
+            });
             self.lists.len() - 1
         }) as u32)
+    }
+
+    /// The list of which no cut lies behind `end`.
+    pub(crate) fn clipped(&mut self, id: CutsId, end: usize) -> CutsId {
+        if let Some(&known) = self.clipped.get(&(id, end)) {
+            return known;
+        }
+        let list: Vec<usize> = self.get(id).iter().map(|&cut| cut.min(end)).collect();
+        let clipped = self.intern(&list);
+        self.clipped.insert((id, end), clipped);
+        clipped
     }
 
     /// The rows of a store of this shape that a rank holds.
@@ -86,7 +127,8 @@ impl CutsTable {
         match partition {
             Partition::Replicated => 0..shape.rows(),
             Partition::Tile(id) => {
-                let cuts = self.get(id);
+                self.look_at(2);
+                let cuts = &self.lists[id.0 as usize].list;
                 cuts[rank]..cuts[rank + 1]
             }
         }
@@ -100,19 +142,33 @@ impl CutsTable {
         if self.ranks == 1 || shape.rank() == 0 || is_small {
             return Partition::Replicated;
         }
+        if let Some(&known) = self.defaults.get(&rows) {
+            return known;
+        }
         let tiles = rows.div_ceil(self.tile_len);
         let cuts: Vec<usize> = (0..=self.ranks)
             .map(|rank| (tiles * rank / self.ranks * self.tile_len).min(rows))
             .collect();
-        Partition::Tile(self.intern(&cuts))
+        let partition = Partition::Tile(self.intern(&cuts));
+        self.defaults.insert(rows, partition);
+        partition
     }
 
     /// Whether every piece begins at a tile, as reductions need.
     pub(crate) fn begins_at_tiles(&self, id: CutsId) -> bool {
-        let cuts = self.get(id);
-        let last = cuts[cuts.len() - 1];
-        cuts.iter()
-            .all(|cut| cut % self.tile_len == 0 || *cut == last)
+        self.lists[id.0 as usize].begins_at_tiles
+    }
+
+    /// Counts cuts that are looked at, in tests.
+    fn look_at(&self, _cuts: usize) {
+        #[cfg(test)]
+        self.looked_at.set(self.looked_at.get() + _cuts);
+    }
+
+    /// The cuts that were looked at so far.
+    #[cfg(test)]
+    pub(crate) fn looked_at(&self) -> usize {
+        self.looked_at.get()
     }
 }
 

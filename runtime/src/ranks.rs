@@ -22,7 +22,8 @@ impl Drop for AbandonOnPanic<'_> {
 ///
 /// # Errors
 ///
-/// If the settings are out of range, or a rank panics: the error names the first that did.
+/// If the settings are out of range, or a rank panics: the error names the first that did. Where
+/// [`Config::check_ranks`] is on, if the ranks have run different programs.
 pub fn run_ranks<R: Send>(
     ranks: usize,
     config: &Config,
@@ -61,7 +62,8 @@ pub(crate) fn run_on<R: Send>(
                 let thread = std::thread::Builder::new();
                 thread.spawn_scoped(scope, move || {
                     let _abandon = AbandonOnPanic(&runtime);
-                    runtime.enter(|| program(&runtime))
+                    let value = runtime.enter(|| program(&runtime));
+                    (value, runtime.end())
                 })
             })
             .collect();
@@ -75,15 +77,16 @@ pub(crate) fn run_on<R: Send>(
             )
         })?;
         let results: Vec<_> = threads.into_iter().map(|thread| thread.join()).collect();
-        let mut values = Vec::with_capacity(ranks);
+        let mut ends = Vec::with_capacity(ranks);
         for (rank, result) in results.into_iter().enumerate() {
-            values.push(result.map_err(|panic| {
+            ends.push(result.map_err(|panic| {
                 let text = panic.downcast_ref::<String>().map(String::as_str);
                 let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
                 let message = format!("panicked: {}", text.unwrap_or("no message"));
                 ErrorKind::Rank { rank, message }
             })?);
         }
-        Ok(values)
+        let values = ends.into_iter().map(|(value, end)| end.map(|()| value));
+        values.collect()
     })
 }

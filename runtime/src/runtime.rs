@@ -7,8 +7,6 @@
 mod exchanges;
 mod values;
 
-pub use self::values::Local;
-
 use crate::comm::{self, Comm};
 use crate::config::Config;
 use crate::counted::Counted;
@@ -16,7 +14,9 @@ use crate::error::Error;
 use crate::execute::{self, Context, Counters, Frame};
 use crate::explain;
 use crate::instance::{Instance, Pool};
+use crate::lockstep::{Call, Lockstep};
 use crate::partition::{CutsTable, Partition};
+use crate::plan::PlannedTask;
 use crate::profile::Profile;
 use crate::schedule::{self, Schedule};
 use crate::shape::Shape;
@@ -56,9 +56,12 @@ struct Inner {
     traces: Traces,
     cuts: CutsTable,
     comm: Box<dyn Comm>,
+    lockstep: Lockstep,
     workers: Workers,
     counters: Counters,
     profile: Option<Profile>,
+    /// What has been planned, where nothing is computed.
+    plan: Option<Vec<PlannedTask>>,
     frame: Frame,
     /// The schedule of the last window, for `explain`.
     last: Option<Arc<Schedule>>,
@@ -102,7 +105,7 @@ impl Runtime {
     }
 
     fn assemble(config: Config, workers: Workers, comm: Box<dyn Comm>) -> Self {
-        let (rank, ranks) = (comm.rank(), comm.size());
+        let (rank, ranks, is_planned) = (comm.rank(), comm.size(), comm.is_planned());
         let inner = Inner {
             window: Window::new(),
             capacity: config.window,
@@ -110,9 +113,11 @@ impl Runtime {
             traces: Traces::new(),
             cuts: CutsTable::new(ranks, config.tile_len, config.cut_threshold),
             comm,
+            lockstep: Lockstep::new(config.check_ranks && ranks > 1 && !is_planned),
             workers,
             counters: Counters::default(),
             profile: config.profile.then(Profile::new),
+            plan: is_planned.then(Vec::new),
             frame: Frame::default(),
             last: None,
         };
@@ -264,7 +269,9 @@ impl Runtime {
     fn execute_full(&self, inner: &mut Inner) {
         const HITS_TO_GROW: u32 = 8;
         let hits = inner.counters.trace_hits;
-        self.execute(inner);
+        if self.execute(inner, Call::Full).is_err() {
+            return;
+        }
         let was_remembered = inner.counters.trace_hits > hits;
         let is_one_group = inner
             .last
@@ -282,7 +289,8 @@ impl Runtime {
 
     /// Executes all tasks issued so far.
     pub fn flush(&self) {
-        self.execute(&mut self.inner());
+        // A failure is told by the stores that should have been written.
+        let _ = self.execute(&mut self.inner(), Call::Flush);
     }
 
     /// Forgets all tasks that have not been executed; the stores they would write stay unwritten.
@@ -290,11 +298,36 @@ impl Runtime {
         self.inner().window.clear();
     }
 
-    /// Executes the window.
-    fn execute(&self, inner: &mut Inner) {
+    /// Ends the program on this rank.
+    ///
+    /// Fails if the ranks have run different programs, where that is checked.
+    pub(crate) fn end(&self) -> Result<(), Error> {
+        let mut inner = self.inner();
+        let same = inner.check(Call::End);
+        inner.lockstep.end();
+        same
+    }
+
+    /// Executes the window, for the sake of a call.
+    ///
+    /// Fails if the ranks have run different programs; what the tasks would have written is
+    /// poisoned then.
+    fn execute(&self, inner: &mut Inner, call: Call<'_>) -> Result<(), Error> {
         if inner.window.is_empty() {
-            return;
+            return Ok(());
         }
+        inner.window.complete();
+        if let Err(cause) = inner.check(call) {
+            execute::poison(&inner.window, &cause);
+            inner.window.clear();
+            return Err(cause);
+        }
+        self.run_window(inner);
+        Ok(())
+    }
+
+    /// Runs the tasks of the window.
+    fn run_window(&self, inner: &mut Inner) {
         let Shared {
             config, pool, rank, ..
         } = &*self.shared;
@@ -306,6 +339,7 @@ impl Runtime {
             workers,
             counters,
             profile,
+            plan,
             frame,
             ..
         } = inner;
@@ -333,6 +367,7 @@ impl Runtime {
             workers,
             profile: profile.as_mut(),
             counters,
+            plan: plan.as_mut(),
         };
         execute::run(&schedule, window, frame, &mut context);
         window.clear();
@@ -374,6 +409,24 @@ impl Runtime {
         let inner = self.inner();
         let groups = inner.last.iter().flat_map(|schedule| &schedule.groups);
         groups.map(|task| task.group.end).collect()
+    }
+
+    /// The fused tasks that were planned since the last time; none where tasks are run. See
+    /// [`crate::plan_rank`].
+    #[must_use]
+    pub fn take_plan(&self) -> Vec<PlannedTask> {
+        self.inner()
+            .plan
+            .as_mut()
+            .map(std::mem::take)
+            .unwrap_or_default()
+    }
+
+    /// Words of the key of the open window, and cuts that were looked at so far.
+    #[cfg(test)]
+    pub(crate) fn size_of_analysis(&self) -> (usize, usize) {
+        let inner = self.inner();
+        (inner.window.key().len(), inner.cuts.looked_at())
     }
 
     /// What has been recorded, if the settings ask for a profile.
@@ -528,6 +581,14 @@ pub(crate) fn entered_rank() -> Option<usize> {
         .try_with(|entered| Some(entered.try_borrow().ok()?.last()?.rank()))
         .ok()
         .flatten()
+}
+
+impl Inner {
+    /// Fails, on every rank alike, unless all ranks make this call now, if that is checked.
+    fn check(&mut self, call: Call<'_>) -> Result<(), Error> {
+        let issued = self.counters.tasks;
+        self.lockstep.check(&*self.comm, call, &self.window, issued)
+    }
 }
 
 impl fmt::Debug for Runtime {

@@ -344,7 +344,7 @@ impl Planner<'_> {
             .iter()
             .map(|&shape| self.extent(shape))
             .collect();
-        let (bytes, entry_bytes) = traffic(&kernel, &composed.args, &bindings, self.slots);
+        let (bytes, entry_bytes) = self.traffic(&kernel, &composed.args, &bindings);
         for list in [&mut reads, &mut writes, &mut frees] {
             list.sort_unstable();
             list.dedup();
@@ -498,7 +498,8 @@ impl Planner<'_> {
             ArgKind::Array => {
                 let view = self.view(source);
                 let rows = self.rows(view.shape());
-                let (from, held) = self.locate(slot, fetches, |planner, rank| {
+                let place = (slot, source.view.is_none());
+                let (from, held) = self.locate(place, fetches, |planner, rank| {
                     view.region(&planner.rows_of(view.shape(), rank))
                 });
                 let (offset, strides) = view.placement(&held, rows.start);
@@ -518,7 +519,8 @@ impl Planner<'_> {
             ArgKind::DenseRows => {
                 let view = self.view(source);
                 let rows = self.rows(view.shape());
-                let (from, held) = self.locate(slot, fetches, |planner, rank| {
+                let place = (slot, source.view.is_none());
+                let (from, held) = self.locate(place, fetches, |planner, rank| {
                     view.region(&planner.rows_of(view.shape(), rank))
                 });
                 let (offset, strides) = view.placement(&held, rows.start);
@@ -536,7 +538,7 @@ impl Planner<'_> {
             ArgKind::Gather => {
                 let shape = self.slots[slot as usize].shape;
                 let whole = Region::of_rows(shape, &(0..shape.rows()));
-                let (from, _) = self.locate(slot, fetches, |_, _| whole);
+                let (from, _) = self.locate((slot, false), fetches, |_, _| whole);
                 Binding::Whole {
                     from,
                     len: shape.len(),
@@ -550,7 +552,7 @@ impl Planner<'_> {
                 let from = if self.partition(slot) == crd_partition {
                     From::Slot(slot)
                 } else {
-                    let (from, _) = self.locate(slot, fetches, |planner, rank| {
+                    let (from, _) = self.locate((slot, false), fetches, |planner, rank| {
                         Region::of_rows(shape, &planner.cuts.rows(crd_partition, shape, rank))
                     });
                     from
@@ -574,16 +576,19 @@ impl Planner<'_> {
     }
 
     /// Where the data that each rank needs of a store is: in its instance, if that is so on every
-    /// rank, else in what a fetch brings. The box is the one that the memory holds.
+    /// rank, else in what a fetch brings. The box is the one that the memory holds. Where the rows
+    /// of the launch need the same rows of the store (`is_as_launched`), and it is cut alike, no
+    /// rank needs to be looked at.
     fn locate(
         &self,
-        slot: u32,
+        (slot, is_as_launched): (u32, bool),
         fetches: &mut Vec<Fetch>,
         needs: impl Fn(&Self, usize) -> Region,
     ) -> (From, Region) {
         let partition = self.partition(slot);
         let shape = self.slots[slot as usize].shape;
         let is_local = partition == Partition::Replicated
+            || is_as_launched && partition == self.group.launch
             || (0..self.cuts.ranks()).all(|rank| {
                 let held = Region::of_rows(shape, &self.cuts.rows(partition, shape, rank));
                 held.contains(&needs(self, rank))
@@ -639,6 +644,46 @@ impl Planner<'_> {
         }
         outputs
     }
+
+    /// The bytes that a kernel must move on this rank, ghosts apart: each argument once for reading
+    /// and once for writing; for the entries of sparse matrices, the size of an entry and the piece.
+    fn traffic(
+        &self,
+        kernel: &Kernel,
+        args: &[Source],
+        bindings: &[Binding],
+    ) -> (usize, Vec<(usize, usize)>) {
+        let mut bytes = 0;
+        let mut entries = Vec::new();
+        for (number, (source, binding)) in args.iter().zip(bindings).enumerate() {
+            let slot = &self.slots[source.slot as usize];
+            let size = slot.dtype.size();
+            match binding {
+                Binding::Array { layout, .. } => {
+                    let arg = number as u32;
+                    let insts = || {
+                        kernel
+                            .loops
+                            .iter()
+                            .flat_map(|kernel_loop| &kernel_loop.body)
+                    };
+                    let loads =
+                        insts().any(|inst| matches!(*inst, Inst::Load(used) if used == arg));
+                    let stores =
+                        insts().any(|inst| matches!(*inst, Inst::Store(used, _) if used == arg));
+                    bytes += (usize::from(loads) + usize::from(stores)) * layout.len() * size;
+                }
+                Binding::DenseRows { columns, .. } => {
+                    bytes += self.rows(self.view(source).shape()).len() * columns * size;
+                }
+                Binding::Whole { len, .. } => bytes += len * size,
+                Binding::Columns { slot, .. } => bytes += self.held(*slot).len() * size,
+                Binding::Entries { piece, .. } => entries.push((*piece, size)),
+                Binding::Scalar { .. } | Binding::Reduction { .. } | Binding::Structure { .. } => {}
+            }
+        }
+        (bytes, entries)
+    }
 }
 
 /// The slots of columns and values that nothing but products with their packed form reads.
@@ -681,41 +726,4 @@ fn only_multiplied(
     }
     slots.retain(|slot| !others.contains(slot));
     slots
-}
-
-/// The bytes that a kernel must move: each argument once for reading and once for writing; for
-/// the entries of sparse matrices, the size of an entry and the piece.
-fn traffic(
-    kernel: &Kernel,
-    args: &[Source],
-    bindings: &[Binding],
-    slots: &[Slot],
-) -> (usize, Vec<(usize, usize)>) {
-    let mut bytes = 0;
-    let mut entries = Vec::new();
-    for (number, (source, binding)) in args.iter().zip(bindings).enumerate() {
-        let size = slots[source.slot as usize].dtype.size();
-        match binding {
-            Binding::Array { layout, .. } => {
-                let is_used = |test: &dyn Fn(&Inst) -> bool| {
-                    kernel
-                        .loops
-                        .iter()
-                        .any(|kernel_loop| kernel_loop.body.iter().any(test))
-                };
-                let arg = number as u32;
-                let loads = is_used(&|inst| matches!(*inst, Inst::Load(used) if used == arg));
-                let stores = is_used(&|inst| matches!(*inst, Inst::Store(used, _) if used == arg));
-                bytes += (usize::from(loads) + usize::from(stores)) * layout.len() * size;
-            }
-            Binding::DenseRows { columns, .. } => {
-                bytes += slots[source.slot as usize].shape.rows() * columns * size;
-            }
-            Binding::Whole { len, .. } => bytes += len * size,
-            Binding::Columns { slot, .. } => bytes += slots[*slot as usize].shape.len() * size,
-            Binding::Entries { piece, .. } => entries.push((*piece, size)),
-            Binding::Scalar { .. } | Binding::Reduction { .. } | Binding::Structure { .. } => {}
-        }
-    }
-    (bytes, entries)
 }

@@ -81,11 +81,7 @@ fn fixed_by_matrix(
     let slot = &slots[args[pos].slot as usize];
     Some(match slot.partition? {
         Partition::Replicated => Partition::Replicated,
-        Partition::Tile(id) => {
-            let rows = slot.shape.rows() - 1;
-            let list: Vec<usize> = cuts.get(id).iter().map(|&cut| cut.min(rows)).collect();
-            Partition::Tile(cuts.intern(&list))
-        }
+        Partition::Tile(id) => Partition::Tile(cuts.clipped(id, slot.shape.rows() - 1)),
     })
 }
 

@@ -12,10 +12,11 @@ use crate::counted::Counted;
 use crate::error::Error;
 use crate::shape::Shape;
 use crate::store::Store;
+use crate::trace;
 use crate::view::View;
 use sparsefuse_kernels::{ArgKind, DType, Inst, Kernel, ReduceOp, Value};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// What a task may do with an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -55,10 +56,18 @@ pub struct BodyArg {
     pub kernel_arg: Option<u32>,
 }
 
+impl BodyArg {
+    /// Whether the task writes it, or reduces into it.
+    pub(crate) fn is_written(&self) -> bool {
+        self.privilege != Privilege::Read
+    }
+}
+
 /// What all tasks of a kind share.
 #[derive(Debug)]
 pub struct Body {
     id: u64,
+    fingerprint: OnceLock<u64>,
     name: String,
     kernel: Kernel,
     args: Vec<BodyArg>,
@@ -126,6 +135,7 @@ impl Body {
             .collect();
         Arc::new(Self {
             id,
+            fingerprint: OnceLock::new(),
             name: name.to_owned(),
             kernel,
             args,
@@ -156,6 +166,14 @@ impl Body {
     /// A number that no other body has.
     pub(crate) fn id(&self) -> u64 {
         self.id
+    }
+
+    /// A hash of the name, the kernel and the declarations: the same in every process.
+    pub(crate) fn fingerprint(&self) -> u64 {
+        *self.fingerprint.get_or_init(|| {
+            let text = format!("{} {:?} {}", self.name, self.args, self.kernel);
+            trace::hash(&text.bytes().map(u64::from).collect::<Vec<u64>>())
+        })
     }
 
     /// The kind by which the kernel reaches an argument; `Structure` for `pos`.

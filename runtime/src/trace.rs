@@ -57,7 +57,7 @@ impl Traces {
 
 /// A fast hash of words, in four lanes that do not wait for each other; equality of keys is checked
 /// apart.
-fn hash(words: &[u64]) -> u64 {
+pub(crate) fn hash(words: &[u64]) -> u64 {
     let mix =
         |hash: u64, word: u64| (hash.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mut lanes = [words.len() as u64; 4];

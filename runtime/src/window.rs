@@ -140,7 +140,7 @@ impl Window {
         self.known_slot(store).is_some()
     }
 
-    fn known_slot(&self, store: &Store) -> Option<u32> {
+    pub(crate) fn known_slot(&self, store: &Store) -> Option<u32> {
         // Relaxed: the window's lock orders all accesses.
         let word = store.window_slot.load(Ordering::Relaxed);
         (word >> 32 == self.serial).then_some(word as u32)
@@ -166,10 +166,10 @@ impl Window {
         slot
     }
 
-    /// The window's key: what it does, up to the names of its stores and the values of its
-    /// parameters. This is the moment that decides which stores the program holds; other threads
-    /// may drop their handles at any time, so nobody counts a second time.
-    pub(crate) fn key(&mut self) -> &[u64] {
+    /// Completes the key, once for each window. This is the moment that decides which stores the
+    /// program holds; other threads may drop their handles at any time, so nobody counts a second
+    /// time.
+    pub(crate) fn complete(&mut self) {
         let mut word = 1;
         self.held.clear();
         for store in &self.stores {
@@ -182,11 +182,16 @@ impl Window {
             }
         }
         self.key.push(word);
+    }
+
+    /// The completed key: what the window does, up to the names of its stores and the values of its
+    /// parameters.
+    pub(crate) fn key(&self) -> &[u64] {
         &self.key
     }
 
     /// Whether the program held the store of each slot, and not only the window, when the key was
-    /// made.
+    /// completed.
     pub(crate) fn held(&self) -> &[bool] {
         &self.held
     }

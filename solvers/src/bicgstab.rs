@@ -2,7 +2,7 @@
 
 use crate::operator::LinearOperator;
 use crate::solution::{Breakdown, Options, Solution, StopReason};
-use crate::stopping::{Next, Stopping, root};
+use crate::stopping::{Next, Start, Stopping, root};
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Error;
@@ -31,14 +31,20 @@ pub fn bicgstab_with<T: Field>(
     b: &Vector<T>,
     options: Options<'_, T>,
 ) -> Result<Solution<T>, Error> {
-    let (mut stopping, mut x, mut r) = Stopping::start("bicgstab", a, b, options)?;
+    let (mut stopping, start) = Stopping::start("bicgstab", a, b, options)?;
+    let Start {
+        mut x,
+        mut r,
+        mut saved,
+    } = start;
     if let Some(reason) = stopping.first() {
         return stopping.finish(x, reason);
     }
     loop {
-        let shadow = r.clone();
-        let mut rho = shadow.dot(&r);
-        let mut p = r.clone();
+        let (mut rho, [shadow, mut p]) = match saved.take() {
+            Some(saved) => saved,
+            None => (r.dot(&r), [r.clone(), r.clone()]),
+        };
         loop {
             let p_hat = stopping.precondition(&p)?;
             let v = a.apply(&p_hat)?;
@@ -73,6 +79,7 @@ pub fn bicgstab_with<T: Field>(
             let beta = (&rho_next / &rho) * (&alpha / &omega);
             p = &r + &beta * (&p - &omega * &v);
             rho = rho_next;
+            stopping.save((&x, &r), &rho, [&shadow, &p])?;
         }
     }
 }

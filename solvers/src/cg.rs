@@ -2,7 +2,7 @@
 
 use crate::operator::LinearOperator;
 use crate::solution::{Options, Solution, StopReason};
-use crate::stopping::{Next, Stopping, root};
+use crate::stopping::{Next, Start, Stopping, root};
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Error;
@@ -48,14 +48,23 @@ pub fn cg_with<T: Field>(
     b: &Vector<T>,
     options: Options<'_, T>,
 ) -> Result<Solution<T>, Error> {
-    let (mut stopping, mut x, mut r) = Stopping::start("cg", a, b, options)?;
+    let (mut stopping, start) = Stopping::start("cg", a, b, options)?;
+    let Start {
+        mut x,
+        mut r,
+        mut saved,
+    } = start;
     if let Some(reason) = stopping.first() {
         return stopping.finish(x, reason);
     }
     loop {
-        let z = stopping.precondition(&r)?;
-        let mut rho = r.dot(&z);
-        let mut p = z;
+        let (mut rho, [mut p]) = match saved.take() {
+            Some(saved) => saved,
+            None => {
+                let z = stopping.precondition(&r)?;
+                (r.dot(&z), [z])
+            }
+        };
         loop {
             let q = a.apply(&p)?;
             let sigma = p.dot(&q);
@@ -86,6 +95,7 @@ pub fn cg_with<T: Field>(
             let beta = &rho_next / &rho;
             p = z + &beta * &p;
             rho = rho_next;
+            stopping.save((&x, &r), &rho, [&p])?;
         }
     }
 }

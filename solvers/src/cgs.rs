@@ -2,7 +2,7 @@
 
 use crate::operator::LinearOperator;
 use crate::solution::{Breakdown, Options, Solution, StopReason};
-use crate::stopping::{Next, Stopping, root};
+use crate::stopping::{Next, Start, Stopping, root};
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Error;
@@ -31,15 +31,20 @@ pub fn cgs_with<T: Field>(
     b: &Vector<T>,
     options: Options<'_, T>,
 ) -> Result<Solution<T>, Error> {
-    let (mut stopping, mut x, mut r) = Stopping::start("cgs", a, b, options)?;
+    let (mut stopping, start) = Stopping::start("cgs", a, b, options)?;
+    let Start {
+        mut x,
+        mut r,
+        mut saved,
+    } = start;
     if let Some(reason) = stopping.first() {
         return stopping.finish(x, reason);
     }
     loop {
-        let shadow = r.clone();
-        let mut rho = shadow.dot(&r);
-        let mut u = r.clone();
-        let mut p = r.clone();
+        let (mut rho, [shadow, mut u, mut p]) = match saved.take() {
+            Some(saved) => saved,
+            None => (r.dot(&r), [r.clone(), r.clone(), r.clone()]),
+        };
         loop {
             let p_hat = stopping.precondition(&p)?;
             let v = a.apply(&p_hat)?;
@@ -69,6 +74,7 @@ pub fn cgs_with<T: Field>(
             u = &r + &beta * &q;
             p = &u + &beta * (&q + &beta * &p);
             rho = rho_next;
+            stopping.save((&x, &r), &rho, [&shadow, &u, &p])?;
         }
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Nothing here names a task, a rank or a kernel; the runtime fuses the lines.
 
+mod checkpoint;
 mod operator;
 mod solution;
 mod stopping;
@@ -15,6 +16,7 @@ mod jacobi;
 pub use bicgstab::{bicgstab, bicgstab_with};
 pub use cg::{cg, cg_with};
 pub use cgs::{cgs, cgs_with};
+pub use checkpoint::Checkpoint;
 pub use jacobi::Jacobi;
 pub use operator::{LinearOperator, MatrixFree};
 pub use solution::{Breakdown, Monitor, Options, Solution, StopReason};

@@ -1,9 +1,11 @@
 //! What a solver is asked for and what it gives back.
 
+use crate::checkpoint::Checkpoint;
 use crate::operator::LinearOperator;
 use sparsefuse_dense::Vector;
 use std::fmt;
 use std::ops::ControlFlow;
+use std::path::Path;
 
 /// When a solver stops, and where it starts. `Options::default()` suits most.
 ///
@@ -33,6 +35,12 @@ pub struct Options<'a, T> {
     /// Called after each iteration with its number, from 1, and the norm of the residual as the
     /// method's recurrence has it (0: of the initial residual); may stop the solver.
     pub monitor: Option<Monitor<'a>>,
+    /// Where to save the state of the method now and then; `None` for never.
+    pub checkpoint: Option<Checkpoint<'a>>,
+    /// A checkpoint of a solve with the same matrix, b and preconditioner by the same method, on
+    /// any number of ranks: the solver goes on there and ends with the bits that it would have had.
+    /// `x0` is not used then; tolerances and limits may differ.
+    pub restart: Option<&'a Path>,
 }
 
 /// A function that watches a solver.
@@ -47,6 +55,8 @@ impl<T> Default for Options<'_, T> {
             x0: None,
             preconditioner: None,
             monitor: None,
+            checkpoint: None,
+            restart: None,
         }
     }
 }
@@ -60,6 +70,8 @@ impl<T> fmt::Debug for Options<'_, T> {
             .field("has_x0", &self.x0.is_some())
             .field("has_preconditioner", &self.preconditioner.is_some())
             .field("has_monitor", &self.monitor.is_some())
+            .field("checkpoint", &self.checkpoint)
+            .field("restart", &self.restart)
             .finish()
     }
 }
@@ -71,8 +83,10 @@ pub struct Solution<T> {
     pub x: Vector<T>,
     /// Why the solver stopped.
     pub reason: StopReason,
-    /// The iterations that it took.
+    /// The iterations that it took, those before a restart included.
     pub iterations: usize,
+    /// The iterations that the checkpoint had which the solver was restarted from; 0 without one.
+    pub restarted_at: usize,
     /// ‖b - A x‖, computed from `x` after the last iteration.
     pub residual_norm: f64,
     /// ‖b‖.

@@ -3,12 +3,17 @@
 //! After each iteration a method hands over the norm of its recurrence's residual. If that is
 //! below the tolerance, the true residual is computed; only if it is below too, the method has
 //! converged. Else the method starts again from the true residual, as long as that falls.
+//!
+//! At the end of an iteration that goes on, [`Stopping::save`] writes a checkpoint if one is due;
+//! [`Stopping::start`] goes on from one.
 
+use crate::checkpoint::{self, Header, State};
 use crate::operator::LinearOperator;
 use crate::solution::{Options, Solution, StopReason};
 use sparsefuse_dense::{Scalar, Vector};
-use sparsefuse_kernels::{Field, Real};
+use sparsefuse_kernels::{Field, Real, Value};
 use sparsefuse_runtime::{Error, Shape};
+use std::path::Path;
 
 /// The state of the decision; see the module's text.
 pub(crate) struct Stopping<'p, 'o, T> {
@@ -22,6 +27,20 @@ pub(crate) struct Stopping<'p, 'o, T> {
     /// The true residual's norm when it was last computed.
     last_true: f64,
     history: Vec<f64>,
+    /// The iterations of the checkpoint that the method was restarted from.
+    restarted_at: usize,
+    /// The iterations of the last checkpoint.
+    saved_at: usize,
+    /// Whose checkpoints these are; `None` where nobody asks for them.
+    header: Option<Header>,
+}
+
+/// Where a method begins: x and its residual r, and after a restart what its iteration begins with
+/// beside them, rho and `N` vectors.
+pub(crate) struct Start<T, const N: usize> {
+    pub(crate) x: Vector<T>,
+    pub(crate) r: Vector<T>,
+    pub(crate) saved: Option<(Scalar<T>, [Vector<T>; N])>,
 }
 
 /// What a method does next.
@@ -35,25 +54,37 @@ pub(crate) enum Next<T> {
 }
 
 impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
-    /// Checks the shapes; gives the decision, the initial guess and its residual.
-    pub(crate) fn start(
+    /// Checks the shapes; gives the decision, and the initial guess and its residual or what a
+    /// checkpoint holds.
+    pub(crate) fn start<const N: usize>(
         op: &'static str,
         a: &'p dyn LinearOperator<T>,
         b: &'p Vector<T>,
         options: Options<'o, T>,
-    ) -> Result<(Self, Vector<T>, Vector<T>), Error> {
+    ) -> Result<(Self, Start<T, N>), Error> {
         check(op, a, b, &options)?;
-        let x = match options.x0 {
-            Some(x0) => x0.clone(),
-            None => b.runtime().enter(|| Vector::zeros([b.len()])),
+        let is_kept = options.checkpoint.is_some() || options.restart.is_some();
+        let header = match is_kept {
+            true => Some(describe(op, a, b, &options)?),
+            false => None,
         };
-        let r = if options.x0.is_some() {
-            b.try_sub(&a.apply(&x)?)?
-        } else {
-            b.clone()
+        let (start, state) = match (&header, options.restart) {
+            (Some(header), Some(path)) => {
+                let (header, start) = restart(path, header, b)?;
+                (start, Some(header.state))
+            }
+            _ => (begin(a, b, &options)?, None),
         };
         let rhs_norm = root(&b.sum_of_squares())?;
-        let history = vec![root(&r.sum_of_squares())?];
+        let state = match state {
+            Some(state) => state,
+            None => State {
+                iterations: 0,
+                last_true: f64::INFINITY,
+                rho: [0; 2],
+                history: vec![root(&start.r.sum_of_squares())?],
+            },
+        };
         let stopping = Self {
             a,
             b,
@@ -62,16 +93,24 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
             max_iter: options
                 .max_iter
                 .unwrap_or_else(|| b.len().saturating_mul(10).min(10_000)),
-            iterations: 0,
-            last_true: f64::INFINITY,
-            history,
+            iterations: state.iterations,
+            last_true: state.last_true,
+            history: state.history,
+            restarted_at: state.iterations,
+            saved_at: state.iterations,
+            header,
             options,
         };
-        Ok((stopping, x, r))
+        Ok((stopping, start))
     }
 
-    /// Why not to begin, if there is a reason; the initial residual is a true one.
+    /// Why not to begin, if there is a reason; the initial residual is a true one. What a
+    /// checkpoint holds was to be gone on with.
     pub(crate) fn first(&mut self) -> Option<StopReason> {
+        if self.iterations > 0 {
+            let is_enough = self.iterations >= self.max_iter;
+            return is_enough.then_some(StopReason::IterationLimit);
+        }
         let norm = self.history[0];
         if self.is_stopped_by_monitor(norm) {
             Some(StopReason::Stopped)
@@ -126,6 +165,31 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
         Ok(Next::Iterate)
     }
 
+    /// Writes a checkpoint, if one is due: what the next iteration of the method begins with.
+    pub(crate) fn save<const N: usize>(
+        &mut self,
+        (x, r): (&Vector<T>, &Vector<T>),
+        rho: &Scalar<T>,
+        others: [&Vector<T>; N],
+    ) -> Result<(), Error> {
+        let (Some(checkpoint), Some(header)) = (self.options.checkpoint, &mut self.header) else {
+            return Ok(());
+        };
+        if self.iterations < self.saved_at + checkpoint.every {
+            return Ok(());
+        }
+        self.saved_at = self.iterations;
+        header.state = State {
+            iterations: self.iterations,
+            last_true: self.last_true,
+            rho: rho.get()?.to_bits(),
+            history: self.history.clone(),
+        };
+        let mut vectors = vec![x, r];
+        vectors.extend(others);
+        checkpoint::write(checkpoint.file, header, &vectors)
+    }
+
     fn residual(&self, x: &Vector<T>) -> Result<Vector<T>, Error> {
         self.b.try_sub(&self.a.apply(x)?)
     }
@@ -156,11 +220,85 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
             x,
             reason,
             iterations: self.iterations,
+            restarted_at: self.restarted_at,
             residual_norm,
             rhs_norm: self.rhs_norm,
             history: self.history,
         })
     }
+}
+
+/// The initial guess and its residual.
+fn begin<T: Field, const N: usize>(
+    a: &dyn LinearOperator<T>,
+    b: &Vector<T>,
+    options: &Options<'_, T>,
+) -> Result<Start<T, N>, Error> {
+    let x = match options.x0 {
+        Some(x0) => x0.clone(),
+        None => b.runtime().enter(|| Vector::zeros([b.len()])),
+    };
+    let r = if options.x0.is_some() {
+        b.try_sub(&a.apply(&x)?)?
+    } else {
+        b.clone()
+    };
+    Ok(Start { x, r, saved: None })
+}
+
+/// What a checkpoint of this solve holds.
+fn restart<T: Field, const N: usize>(
+    path: &Path,
+    expected: &Header,
+    b: &Vector<T>,
+) -> Result<(Header, Start<T, N>), Error> {
+    let (header, vectors) = checkpoint::read::<T>(path, expected, b, 2 + N)?;
+    let mut vectors = vectors.into_iter();
+    let mut next = || vectors.next().expect("as many vectors as were asked for");
+    let rho = Value::from_bits(T::DTYPE, header.state.rho).get();
+    let rho: T = rho.expect("the value was made with this type");
+    let start = Start {
+        x: next(),
+        r: next(),
+        saved: Some((
+            b.runtime().enter(|| Scalar::new(rho)),
+            std::array::from_fn(|_| next()),
+        )),
+    };
+    Ok((header, start))
+}
+
+/// The header of the checkpoints of a solve, as far as it does not change.
+fn describe<T: Field>(
+    op: &'static str,
+    a: &dyn LinearOperator<T>,
+    b: &Vector<T>,
+    options: &Options<'_, T>,
+) -> Result<Header, Error> {
+    if options
+        .checkpoint
+        .is_some_and(|checkpoint| checkpoint.every == 0)
+    {
+        let expected = "checkpoints every iteration or less often";
+        return Err(Error::argument(op, expected, "every 0 iterations"));
+    }
+    let of_operator = |a| checkpoint::of_operator(b.runtime(), b.len(), a);
+    Ok(Header {
+        method: op.to_owned(),
+        dtype: T::DTYPE.name().to_owned(),
+        rows: b.len(),
+        tile_len: b.runtime().config().tile_len,
+        matrix: of_operator(a)?,
+        rhs: checkpoint::of_vector(b)?,
+        preconditioner: options.preconditioner.map(of_operator).transpose()?,
+        state: State {
+            iterations: 0,
+            last_true: f64::INFINITY,
+            rho: [0; 2],
+            history: Vec::new(),
+        },
+        sums: Vec::new(),
+    })
 }
 
 fn check<T: Field>(

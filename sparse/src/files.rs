@@ -308,10 +308,7 @@ impl<P: FnMut(&mut Text, usize) -> Result<(), WriteErrorKind>> Pieces<P> {
             return written;
         }
         // The others wait to be told before the next piece, or behind the last one.
-        let told = written
-            .as_ref()
-            .map(|()| ())
-            .map_err(|kind| kind.to_string());
+        let told = written.clone().map_err(|kind| kind.to_string());
         go_on(runtime, told).and(written)
     }
 

@@ -22,6 +22,9 @@ pub(super) enum Command {
     /// Solve A x = b by a Krylov method and report how it went
     #[command(long_about = help::SOLVE, after_long_help = help::AFTER_SOLVE)]
     Solve(SolveArguments),
+    /// Analyse a solve for many ranks without running it: sizes, messages, bytes, memory, time
+    #[command(long_about = help::PLAN, after_long_help = help::AFTER_PLAN)]
+    Plan(PlanArguments),
     /// Describe a matrix: size, structure, symmetry, diagonal, bytes
     #[command(long_about = help::INFO, after_long_help = help::AFTER_INFO)]
     Info(InfoArguments),
@@ -69,6 +72,23 @@ pub(super) struct SolveArguments {
     /// Write the solution as a Matrix Market file (compressed if the name ends in .gz)
     #[arg(long, value_name = "FILE.mtx")]
     pub(super) out: Option<PathBuf>,
+    /// Save the state of the solver in this file, again and again
+    #[arg(long, value_name = "FILE")]
+    pub(super) checkpoint: Option<PathBuf>,
+    /// Iterations from one checkpoint to the next
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "100",
+        requires = "checkpoint",
+        value_parser = every,
+        allow_negative_numbers = true
+    )]
+    pub(super) every: usize,
+    /// Go on from a checkpoint of the same solve, on any number of ranks and threads; the solution
+    /// has the bits that it would have had
+    #[arg(long, value_name = "FILE")]
+    pub(super) restart: Option<PathBuf>,
     /// Print one JSON object instead of the report
     #[arg(long)]
     pub(super) json: bool,
@@ -81,6 +101,40 @@ pub(super) struct SolveArguments {
     /// Run every task on its own; the solution has the same bits
     #[arg(long)]
     pub(super) no_fusion: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct PlanArguments {
+    /// The matrix: a generator such as poisson2d:512
+    #[arg(value_parser = Source::parse)]
+    pub(super) source: Source,
+    /// The number of ranks
+    #[arg(long, value_name = "N", value_parser = ranks, allow_negative_numbers = true)]
+    pub(super) ranks: usize,
+    /// The method
+    #[arg(long, value_enum, default_value_t = Solver::Cg)]
+    pub(super) solver: Solver,
+    /// The preconditioner
+    #[arg(long, value_enum, default_value_t = Preconditioner::None)]
+    pub(super) pc: Preconditioner,
+    /// The precision
+    #[arg(long, value_enum, default_value_t = Precision::F64)]
+    pub(super) dtype: Precision,
+    /// Seconds that each message costs its sender
+    #[arg(long, value_name = "S", default_value = "2e-6", value_parser = tolerance, allow_negative_numbers = true)]
+    pub(super) latency: f64,
+    /// Bytes a second that a rank sends
+    #[arg(long, value_name = "B", default_value = "1e10", value_parser = rate, allow_negative_numbers = true)]
+    pub(super) bandwidth: f64,
+    /// Operations a second of a rank
+    #[arg(long, value_name = "F", default_value = "1e10", value_parser = rate, allow_negative_numbers = true)]
+    pub(super) flops: f64,
+    /// Bytes a second between a rank and its memory
+    #[arg(long, value_name = "M", default_value = "1e10", value_parser = rate, allow_negative_numbers = true)]
+    pub(super) memory_bandwidth: f64,
+    /// Print one JSON object, with a row for every rank
+    #[arg(long)]
+    pub(super) json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -175,6 +229,28 @@ fn tolerance(text: &str) -> Result<f64, String> {
 fn iterations(text: &str) -> Result<usize, String> {
     let expected = || format!("expected a whole number that is 0 or more, found {text}");
     text.parse().map_err(|_| expected())
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    let value = text.parse().ok();
+    value
+        .filter(|value: &f64| value.is_finite() && *value > 0.0)
+        .ok_or_else(|| format!("expected a number above 0, found {text}"))
+}
+
+/// The most ranks of a plan.
+const MOST_RANKS: usize = 1 << 16;
+
+fn ranks(text: &str) -> Result<usize, String> {
+    let value = text.parse().ok();
+    value
+        .filter(|value| (1..=MOST_RANKS).contains(value))
+        .ok_or_else(|| format!("expected a whole number from 1 to {MOST_RANKS}, found {text}"))
+}
+
+fn every(text: &str) -> Result<usize, String> {
+    let value = text.parse().ok().filter(|&value| value > 0);
+    value.ok_or_else(|| format!("expected a whole number above 0, found {text}"))
 }
 
 fn workers(text: &str) -> Result<usize, String> {

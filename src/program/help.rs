@@ -11,6 +11,8 @@ Examples:
   sparsefuse solve poisson2d:512
   sparsefuse solve matrix.mtx.gz --solver bicgstab --pc jacobi --out x.mtx
   sparsefuse solve poisson3d:64 --ranks 2 --json
+  sparsefuse solve poisson2d:2048 --checkpoint state.ck --every 500
+  sparsefuse plan poisson2d:4096 --ranks 4096
   sparsefuse info matrix.mtx --spy matrix.png
 
 Exit status:
@@ -24,6 +26,7 @@ Environment (settings of the runtime; the options of `solve` come first):
   SPARSEFUSE_ISA      baseline, avx2 or avx512: the instruction set of the kernels
   SPARSEFUSE_TILE     rows of a tile of the summation order; changes the last bits of results
   SPARSEFUSE_CUT      arrays with fewer elements are held whole by every rank
+  SPARSEFUSE_CHECK    0 or 1: whether ranks make sure that they run the same program
   SPARSEFUSE_MEMORY   bytes that the arrays of one rank may hold at a time
   SPARSEFUSE_PACK     0 or 1: whether matrices are packed at their second product
   SPARSEFUSE_NATIVE   0 or 1: whether long computations are compiled in the background
@@ -66,6 +69,8 @@ Examples:
   sparsefuse solve random:100000,8,1 --solver bicgstab --rhs random:7
   sparsefuse solve matrix.mtx --rhs b.mtx --pc jacobi --rtol 1e-10 --out x.mtx
   sparsefuse solve poisson3d:64 --explain
+  sparsefuse solve poisson2d:2048 --checkpoint state.ck --every 500
+  sparsefuse solve poisson2d:2048 --restart state.ck --checkpoint state.ck --ranks 2
   sparsefuse solve poisson2d:256 --json | jq .us_per_iteration
 
 Fields of the JSON object (null stands for a number that is infinite or not a number):
@@ -77,7 +82,8 @@ Fields of the JSON object (null stands for a number that is infinite or not a nu
                              spread by their entries where that gains more than a tenth
   imbalance_of_equal_rows    the same with equally many rows for each rank
   converged, reason          whether and why the solver stopped
-  iterations                 of the method
+  iterations                 of the method, those before a restart included
+  restarted_at               iterations of the checkpoint that the solve was restarted from, or 0
   true_residual              |b - A x| / |b|, computed from x
   setup_s, solve_s           seconds for reading, assembly and b; for the solver alone
   us_per_iteration           microseconds of solve_s for each iteration
@@ -90,12 +96,56 @@ Fields of the JSON object (null stands for a number that is infinite or not a nu
                              first; every NaN as the same one); the same for all numbers of
                              threads and ranks, with and without fusion
 The fields per iteration are those of the whole solve, its start and its last check included,
-divided by the iterations.
+divided by the iterations of this run.
+
+Checkpoints: a file is written beside its place, synced and renamed, so there is always a whole one
+once there has been one. A restart refuses a file of another method, matrix, b, preconditioner,
+precision or SPARSEFUSE_TILE. Tolerances and --max-iter may differ.
 
 Exit status:
   0  converged
   1  ran, but did not converge
   2  bad input or usage"
+);
+
+pub(super) const PLAN: &str = "\
+Analyses a solve for many ranks without running it.
+
+One rank after the other makes its rows, finds its ghosts, packs its matrix and schedules the \
+tasks of the method, all as in a real run; nothing is computed and nothing is sent. What is shown \
+is one iteration after the first ones.";
+
+pub(super) const AFTER_PLAN: &str = concat!(
+    sources!(),
+    "
+Files are not planned: of a file no rank could read its part alone.
+
+Examples:
+  sparsefuse plan poisson2d:4096 --ranks 4096
+  sparsefuse plan poisson3d:256 --ranks 64 --solver bicgstab --pc jacobi
+  sparsefuse plan diffusion2d:1024 --ranks 16 --latency 1e-5 --bandwidth 1e9 --json
+
+Figures of each rank, and fields of the JSON object in `spread` (min, mean, max, rank_of_max) and
+`per_rank`:
+  rows, nonzeros               of the matrix
+  ghosts                       elements of vectors that products need and other ranks hold
+  neighbours                   ranks that hold them
+  ghost_messages, ghost_bytes  sent in an iteration to ranks that need rows of this one
+  reduction_messages, reduction_bytes
+                               sent in an iteration for reductions, along a tree
+  matrix_bytes                 the matrix as it is assembled
+  product_bytes                the matrix as a product reads it, packed where that is smaller
+  peak_memory_bytes            the most bytes that all arrays hold at a time
+  bytes, flops                 that kernels move and compute in an iteration
+  compute_s, communication_s   seconds of an iteration, by the model
+Other fields: source, solver, pc, ranks, rows, nnz; fused_tasks_per_iteration,
+reductions_per_iteration; machine (latency_s, bandwidth, flops, memory_bandwidth); iteration_s and
+slowest_rank.
+
+The model: a fused task takes as long as its bytes from memory or its operations, whatever is
+longer; each message costs its sender the latency and its bytes, one after the other. Nothing
+overlaps, and an iteration is as long as that of the slowest rank. The defaults are a core that has
+10 GB/s from memory, 10 Gflop/s, and a network of 2 us and 10 GB/s for each rank."
 );
 
 pub(super) const INFO: &str = "\

@@ -1,6 +1,6 @@
 //! The command line program: from arguments to an exit status.
 //!
-//! Nothing here computes: [`solve`] and [`info`] call the library as any program would. Results go
+//! Nothing here computes: [`solve`], [`plan`] and [`info`] call the library as any program would. Results go
 //! to standard output, progress and complaints to standard error. A complaint is one line that says
 //! what was expected and what was found; it ends the program with status 2.
 
@@ -19,6 +19,9 @@ mod progress;
 mod ranks;
 mod report;
 mod solve;
+
+mod model;
+mod plan;
 
 mod facts;
 mod info;
@@ -54,6 +57,7 @@ pub(crate) fn main() -> ExitCode {
     };
     let status = match &arguments.command {
         Command::Solve(arguments) => solve::run(arguments, &together),
+        Command::Plan(arguments) => plan::run(arguments, &together),
         Command::Info(arguments) => info::run(arguments, &together),
     };
     match status {

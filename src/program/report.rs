@@ -37,6 +37,7 @@ pub(super) struct Totals {
     nnz: usize,
     reason: StopReason,
     iterations: usize,
+    restarted_at: usize,
     true_residual: f64,
     setup_s: f64,
     solve_s: f64,
@@ -68,6 +69,7 @@ impl Totals {
             nnz: a.nnz(),
             reason: solution.reason,
             iterations: solution.iterations,
+            restarted_at: solution.restarted_at,
             true_residual: solution.relative_residual(),
             setup_s,
             solve_s,
@@ -111,12 +113,11 @@ impl Totals {
         self.reason == StopReason::Converged
     }
 
-    /// A total for each iteration, 0 without any.
+    /// A total for each iteration of this run, 0 without any.
     fn per_iteration(&self, total: f64) -> f64 {
-        if self.iterations == 0 {
-            0.0
-        } else {
-            total / self.iterations as f64
+        match self.iterations - self.restarted_at {
+            0 => 0.0,
+            iterations => total / iterations as f64,
         }
     }
 }
@@ -140,6 +141,7 @@ impl Report<'_> {
             "converged": totals.converged(),
             "reason": totals.reason.to_string(),
             "iterations": totals.iterations,
+            "restarted_at": totals.restarted_at,
             "true_residual": totals.true_residual,
             "setup_s": totals.setup_s,
             "solve_s": totals.solve_s,
@@ -234,7 +236,11 @@ impl Report<'_> {
     }
 
     fn result(&self) -> String {
-        let iterations = counted(self.totals.iterations, "iteration");
+        let mut iterations = counted(self.totals.iterations, "iteration");
+        if self.totals.restarted_at > 0 {
+            let before = grouped(self.totals.restarted_at);
+            iterations.push_str(&format!(", {before} of them before the restart"));
+        }
         if self.totals.converged() {
             return format!("converged after {iterations}");
         }

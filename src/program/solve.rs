@@ -20,7 +20,7 @@ use sparsefuse::kernels::Field;
 use sparsefuse::prelude::Vector;
 use sparsefuse::runtime::{Config, Profile, Runtime};
 use sparsefuse::solvers::{
-    Jacobi, LinearOperator, Options, Solution, bicgstab_with, cg_with, cgs_with,
+    Checkpoint, Jacobi, LinearOperator, Options, Solution, bicgstab_with, cg_with, cgs_with,
 };
 use sparsefuse::sparse::{Csr, matrix_market};
 use std::fmt::Write as _;
@@ -49,7 +49,8 @@ pub(super) fn run(arguments: &SolveArguments, together: &Together) -> Result<Sta
 /// complex one.
 fn check(arguments: &SolveArguments, together: &Together) -> Result<(Config, bool), Failure> {
     let config = arguments.config()?;
-    let outputs = [&arguments.out, &arguments.profile].into_iter().flatten();
+    let outputs = [&arguments.out, &arguments.profile, &arguments.checkpoint];
+    let outputs = outputs.into_iter().flatten();
     for path in outputs.filter(|_| together.is_first()) {
         output::check_writable(path)?;
     }
@@ -208,6 +209,11 @@ fn on_rank<T: Field + Add<Output = T>>(
         preconditioner: jacobi
             .as_ref()
             .map(|jacobi| jacobi as &dyn LinearOperator<T>),
+        checkpoint: arguments.checkpoint.as_ref().map(|file| Checkpoint {
+            file,
+            every: arguments.every,
+        }),
+        restart: arguments.restart.as_deref(),
         monitor: if is_watched { Some(&mut monitor) } else { None },
         ..Options::default()
     };
@@ -267,7 +273,8 @@ fn all_profiles<T>(together: &Together, runs: &[Run<T>]) -> Result<Vec<Value>, E
     Ok(all.iter().flat_map(parse).collect())
 }
 
-fn method<T: Field>(
+/// Solves by the method that was asked for.
+pub(super) fn method<T: Field>(
     solver: Solver,
     a: &Csr<T>,
     b: &Vector<T>,

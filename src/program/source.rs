@@ -131,6 +131,20 @@ impl Source {
         memory::check(&self.text, bytes)
     }
 
+    /// The generator, which a plan needs; refuses files, and matrices of which one rank's part does
+    /// not fit into memory.
+    pub(super) fn generator(&self, ranks: usize, element: usize) -> Result<Generator, Failure> {
+        let Kind::Made(generator) = self.kind else {
+            let expected = "a generator, of which each rank makes its own rows";
+            return Err(Failure::input(&self.text, expected, "a file"));
+        };
+        let (rows, nnz) = (generator.rows(), generator.most_entries());
+        // The rank with the most rows has a tile more than others, which is little.
+        let of_rank = memory::of_system(rows, nnz, element) / ranks as u128;
+        memory::check(&self.text, of_rank)?;
+        Ok(generator)
+    }
+
     /// Rows, and entries as far as they are known.
     fn least_size(&self, header: Option<&Header>) -> (u128, u128) {
         match (&self.kind, header) {
@@ -304,7 +318,7 @@ impl Generator {
         self.rows().saturating_mul(per_row)
     }
 
-    fn make<T: Field + Add<Output = T>>(self) -> Result<Csr<T>, Error> {
+    pub(super) fn make<T: Field + Add<Output = T>>(self) -> Result<Csr<T>, Error> {
         match self {
             Self::Poisson1d(n) => gallery::poisson1d(n),
             Self::Poisson2d(n) => gallery::poisson2d(n),

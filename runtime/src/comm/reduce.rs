@@ -41,6 +41,12 @@ fn steps(rank: usize, size: usize) -> impl DoubleEndedIterator<Item = usize> {
     (0..n_steps).map(|step| 1 << step)
 }
 
+/// The messages that a rank sends in a reduction: one to each child, and one to its parent.
+pub(crate) fn messages(rank: usize, size: usize) -> usize {
+    let children = steps(rank, size).filter(|step| rank + step < size);
+    children.count() + usize::from(rank != 0)
+}
+
 /// Joins along the binomial tree whose root is the first rank, and sends the result back along it.
 ///
 /// A rank takes part also when it has failed, or has heard of a failure.
@@ -87,6 +93,33 @@ mod tests {
     use super::*;
     use crate::comm;
     use crate::comm::forests::{from_words, tests::of_range};
+    use std::cell::Cell;
+
+    /// A rank that counts what it sends.
+    #[derive(Debug)]
+    struct Counting<C> {
+        rank: C,
+        sent: Cell<usize>,
+    }
+
+    impl<C: Comm> Comm for Counting<C> {
+        fn rank(&self) -> usize {
+            self.rank.rank()
+        }
+
+        fn size(&self) -> usize {
+            self.rank.size()
+        }
+
+        fn send(&self, to: usize, message: Message) {
+            self.sent.set(self.sent.get() + 1);
+            self.rank.send(to, message);
+        }
+
+        fn receive(&self, from: usize) -> Message {
+            self.rank.receive(from)
+        }
+    }
 
     #[test]
     fn ranks_join_in_their_order_and_all_have_the_result() {
@@ -118,8 +151,7 @@ mod tests {
     fn a_rank_has_as_many_neighbours_in_the_tree_as_it_is_deep() {
         for size in 1..200 {
             let depth = usize::BITS - (size - 1usize).leading_zeros();
-            let children = |rank| steps(rank, size).filter(|step| rank + step < size).count();
-            let all = (0..size).map(|rank| children(rank) + usize::from(rank != 0));
+            let all = (0..size).map(|rank| messages(rank, size));
             assert_eq!(all.clone().sum::<usize>(), 2 * (size - 1));
             assert!(all.max().unwrap() <= depth as usize);
         }
@@ -134,7 +166,13 @@ mod tests {
                 .into_iter()
                 .map(|rank| {
                     let words = words(rank.rank());
-                    scope.spawn(move || rank.start_reduce(words, 0).finish(&rank))
+                    scope.spawn(move || {
+                        let sent = Cell::new(0);
+                        let rank = Counting { rank, sent };
+                        let outcome = rank.start_reduce(words, 0).finish(&rank);
+                        assert_eq!(rank.sent.get(), messages(rank.rank(), size));
+                        outcome
+                    })
                 })
                 .collect();
             ranks.into_iter().map(|rank| rank.join().unwrap()).collect()

@@ -9,6 +9,7 @@
 mod compute;
 mod frame;
 mod memory;
+mod planned;
 mod reductions;
 
 pub(crate) use self::frame::Frame;
@@ -20,10 +21,12 @@ use crate::error::Error;
 use crate::image::{Inspect, Piece, PieceKey};
 use crate::instance::{Instance, Pool};
 use crate::packed::{GivenUp, Pack, PackedColumns, PackedEntries};
-use crate::partition::CutsTable;
+use crate::partition::{CutsTable, Partition};
+use crate::plan::PlannedTask;
 use crate::profile::{Profile, Run, Travel};
 use crate::schedule::{Binding, From, FusedTask, Schedule};
 use crate::shape::Shape;
+use crate::store::Contents;
 use crate::window::Window;
 use sparsefuse_kernels::workers::Workers;
 use std::sync::Arc;
@@ -39,6 +42,8 @@ pub(crate) struct Context<'a> {
     pub(crate) workers: &'a Workers,
     pub(crate) profile: Option<&'a mut Profile>,
     pub(crate) counters: &'a mut Counters,
+    /// What is planned, where nothing is run.
+    pub(crate) plan: Option<&'a mut Vec<PlannedTask>>,
 }
 
 /// What a runtime has done since it began.
@@ -99,6 +104,20 @@ pub(crate) fn run(
     frame.store(window, schedule, context.cuts, context.comm.rank());
 }
 
+/// Poisons whatever a window would have written, in place of running it.
+pub(crate) fn poison(window: &Window, cause: &Error) {
+    for task in &window.tasks {
+        let args = &window.args[task.args.start as usize..task.args.end as usize];
+        for (declared, arg) in window.body(task).args().iter().zip(args) {
+            if declared.is_written() {
+                let partition = window.initial[arg.slot as usize].unwrap_or(Partition::Replicated);
+                let store = &window.stores[arg.slot as usize];
+                store.replace(Contents::Poisoned(partition, cause.clone()));
+            }
+        }
+    }
+}
+
 /// One fused task that is being run.
 struct Running<'a, 'c> {
     /// The number of the task in the schedule.
@@ -156,7 +175,9 @@ impl Running<'_, '_> {
         if outcome.is_ok() {
             outcome = self.allocate();
         }
-        if let Some(program) = &self.task.program {
+        if self.context.plan.is_some() {
+            outcome = outcome.and_then(|()| self.plan(&inputs));
+        } else if let Some(program) = &self.task.program {
             outcome = self.compute(program, &inputs, outcome);
             outcome = self.reduce(outcome);
         }
@@ -182,7 +203,11 @@ impl Running<'_, '_> {
     fn fetch(&mut self, inputs: &mut Inputs, outcome: &mut Result<(), Error>) {
         for fetch in &self.task.fetches {
             let source = self.frame.instance(fetch.slot).map(|instance| &**instance);
-            let instance = fetch.run(self.context.comm, self.context.pool, source);
+            let Context { comm, pool, .. } = *self.context;
+            let instance = match self.context.plan {
+                Some(_) => fetch.make_room(pool),
+                None => fetch.run(comm, pool, source),
+            };
             self.context.counters.messages += fetch.messages() as u64;
             self.context.counters.bytes_sent += fetch.bytes_sent() as u64;
             let instance = instance.map_err(|cause| *outcome = Err(cause)).ok();
@@ -347,8 +372,9 @@ impl Running<'_, '_> {
         self.context.profile.is_some().then(Instant::now)
     }
 
-    fn count(&mut self, inputs: &Inputs, begin: Option<Instant>) {
-        let mut bytes = self.task.bytes;
+    /// The bytes that the task reads of sparse matrices.
+    fn matrix_bytes(&self, inputs: &Inputs) -> usize {
+        let mut bytes = 0;
         for (number, binding) in self.task.bindings.iter().enumerate() {
             let Binding::Entries { piece, .. } = *binding else {
                 continue;
@@ -361,7 +387,11 @@ impl Running<'_, '_> {
             };
             bytes += packed.map_or_else(plain, |packed| packed.summary.bytes);
         }
-        let bytes = bytes as u64;
+        bytes
+    }
+
+    fn count(&mut self, inputs: &Inputs, begin: Option<Instant>) {
+        let bytes = (self.task.bytes + self.matrix_bytes(inputs)) as u64;
         self.context.counters.bytes += bytes;
         if let (Some(profile), Some(begin)) = (self.context.profile.as_deref_mut(), begin) {
             let travel = self.travel;

@@ -19,6 +19,17 @@ impl Reduction {
     }
 }
 
+impl FusedTask {
+    /// What its message to other ranks is about.
+    pub(super) fn subjects(&self) -> impl Iterator<Item = Subject> + Clone {
+        self.reductions.iter().map(|reduction| Subject {
+            op: reduction.op,
+            dtype: reduction.dtype,
+            most_trees: reduction.most_trees,
+        })
+    }
+}
+
 /// A reduction over the ranks that has been started.
 #[derive(Debug)]
 pub(super) struct Awaited {
@@ -101,12 +112,7 @@ impl Running<'_, '_> {
 
     /// Sends the frame's forests on their way, unless something failed.
     fn start(&mut self, outcome: Result<(), Error>) {
-        let reductions = self.task.reductions.iter();
-        let subjects = reductions.map(|reduction| Subject {
-            op: reduction.op,
-            dtype: reduction.dtype,
-            most_trees: reduction.most_trees,
-        });
+        let subjects = self.task.subjects();
         let len = forests::len(subjects.clone());
         let words = outcome.map(|()| forests::to_words(subjects.zip(&self.frame.forests)));
         self.context.counters.reductions += 1;

@@ -5,7 +5,8 @@
 use super::Runtime;
 use crate::comm;
 use crate::error::Error;
-use sparsefuse_kernels::Element;
+use crate::lockstep::Call;
+use sparsefuse_kernels::{DType, Element};
 
 impl Runtime {
     /// The outcome of this rank if all ranks have succeeded, else the failure of the lowest rank
@@ -15,7 +16,9 @@ impl Runtime {
     ///
     /// If a rank failed.
     pub fn agree<R>(&self, mine: Result<R, Error>) -> Result<R, Error> {
-        comm::agree(&*self.inner().comm, mine)
+        let mut inner = self.inner();
+        inner.check(Call::Agree)?;
+        comm::agree(&*inner.comm, mine)
     }
 
     /// The given elements of every rank, on every rank.
@@ -24,7 +27,8 @@ impl Runtime {
     ///
     /// If another rank failed.
     pub fn all_gather<T: Element>(&self, mine: &[T]) -> Result<Vec<Vec<T>>, Error> {
-        let inner = self.inner();
+        let mut inner = self.inner();
+        inner.check(Call::AllGather(T::DTYPE))?;
         let parts = comm::all_gather(&*inner.comm, Ok(crate::bytes::from_elements(mine)))?;
         Ok(parts
             .iter()
@@ -38,7 +42,9 @@ impl Runtime {
     ///
     /// If another rank failed.
     pub fn all_gather_bytes(&self, mine: Vec<u8>) -> Result<Vec<Vec<u8>>, Error> {
-        comm::all_gather(&*self.inner().comm, Ok(mine))
+        let mut inner = self.inner();
+        inner.check(Call::AllGather(DType::Bool))?;
+        comm::all_gather(&*inner.comm, Ok(mine))
     }
 
     /// Moves bytes from one rank to another, where they are returned; the other ranks take no part
@@ -67,7 +73,8 @@ impl Runtime {
     ///
     /// If another rank failed.
     pub fn all_to_all<T: Element>(&self, mine: &[Vec<T>]) -> Result<Vec<Vec<T>>, Error> {
-        let inner = self.inner();
+        let mut inner = self.inner();
+        inner.check(Call::AllToAll(T::DTYPE))?;
         let parts = mine
             .iter()
             .map(|part| crate::bytes::from_elements(part))

@@ -5,16 +5,16 @@ use crate::comm;
 use crate::counted::Counted;
 use crate::error::{Error, ErrorKind};
 use crate::exchange;
-use crate::instance::Instance;
+use crate::local::{Local, gather};
+use crate::lockstep::Call;
 use crate::partition::Partition;
 use crate::shape::Shape;
 use crate::store::{Contents, Store};
 use crate::view::{Region, View};
-use sparsefuse_kernels::Element;
-use std::ops::{Deref, Range};
+use sparsefuse_kernels::{Element, scalar};
 
 impl Runtime {
-    /// This rank's part of a store; executes the window.
+    /// This rank's part of a store; executes the window, for which every rank must ask.
     ///
     /// # Errors
     ///
@@ -23,11 +23,9 @@ impl Runtime {
         check_dtype::<T>(store)?;
         // Under the lock, so that no other thread's window has the contents just now.
         let mut inner = self.inner();
-        self.execute(&mut inner);
-        store.with_instance("read", |partition, instance| Local {
-            partition,
-            instance: instance.clone(),
-            _element: std::marker::PhantomData,
+        self.execute(&mut inner, Call::Read(store))?;
+        store.with_instance("read", |partition, instance| {
+            Local::new(partition, instance.clone())
         })
     }
 
@@ -83,7 +81,8 @@ impl Runtime {
             let held = Region::of_rows(store.shape(), &local.rows());
             return Ok(gather(&view, &held, &local));
         }
-        let inner = self.inner();
+        let mut inner = self.inner();
+        inner.check(Call::Gather(store, &view))?;
         let region = view.region(&(0..view.shape().rows()));
         let nothing = Region::of_rows(store.shape(), &(0..0));
         let plan = exchange::plan(
@@ -93,17 +92,12 @@ impl Runtime {
             &inner.cuts,
             |rank| if is_wanted(rank) { region } else { nothing },
         );
-        let fetched = plan.run(&*inner.comm, &self.shared.pool, Ok(&local.instance));
+        let fetched = plan.run(&*inner.comm, &self.shared.pool, Ok(local.instance()));
         let fetched = comm::agree(&*inner.comm, fetched)?;
         if !is_wanted(self.rank()) {
             return Ok(Vec::new());
         }
-        // SAFETY-free access: a fetched instance is read through the same checked slice as others.
-        let fetched = Local::<T> {
-            partition: Partition::Replicated,
-            instance: Counted::new(fetched),
-            _element: std::marker::PhantomData,
-        };
+        let fetched = Local::<T>::new(Partition::Replicated, Counted::new(fetched));
         Ok(gather(&view, &region, &fetched))
     }
 
@@ -116,7 +110,11 @@ impl Runtime {
     pub fn read_scalar<T: Element>(&self, store: &Counted<Store>) -> Result<T, Error> {
         check_dtype::<T>(store)?;
         let mut inner = self.inner();
-        self.execute(&mut inner);
+        self.execute(&mut inner, Call::Read(store))?;
+        if inner.plan.is_some() {
+            let element = scalar::from_f64(T::DTYPE, 1.0).get();
+            return element.ok_or_else(|| Error::shape("get", Shape::SCALAR, store.shape()));
+        }
         let mut element = store.with_instance("read", |_, instance| {
             crate::bytes::elements(instance).first().copied()
         });
@@ -138,60 +136,4 @@ fn check_dtype<T: Element>(store: &Store) -> Result<(), Error> {
         found,
     }
     .into())
-}
-
-/// The elements of a view, from memory that holds the box `held` of its store.
-fn gather<T: Element>(view: &View, held: &Region, elements: &[T]) -> Vec<T> {
-    if view.is_identity() && elements.len() == view.shape().len() {
-        return elements.to_vec();
-    }
-    let (start, strides) = view.placement(held, 0);
-    let dims = view.shape().padded_dims();
-    let mut out = Vec::with_capacity(view.shape().len());
-    for i in 0..dims[0] {
-        for j in 0..dims[1] {
-            for k in 0..dims[2] {
-                for l in 0..dims[3] {
-                    let index = [i, j, k, l];
-                    let walk: isize = index
-                        .iter()
-                        .zip(strides)
-                        .map(|(&i, stride)| i as isize * stride)
-                        .sum();
-                    out.push(elements[(start + walk) as usize]);
-                }
-            }
-        }
-    }
-    out
-}
-
-/// This rank's part of a store, kept alive and unchanged while this value lives.
-#[derive(Clone, Debug)]
-pub struct Local<T> {
-    partition: Partition,
-    instance: Counted<Instance>,
-    _element: std::marker::PhantomData<T>,
-}
-
-impl<T: Element> Local<T> {
-    /// The rows of the store that these elements are.
-    #[must_use]
-    pub fn rows(&self) -> Range<usize> {
-        self.instance.rows.clone()
-    }
-
-    /// How the store is spread over the ranks.
-    #[must_use]
-    pub fn partition(&self) -> Partition {
-        self.partition
-    }
-}
-
-impl<T: Element> Deref for Local<T> {
-    type Target = [T];
-
-    fn deref(&self) -> &[T] {
-        crate::bytes::elements(&self.instance)
-    }
 }

@@ -316,7 +316,7 @@ fn vectors_follow_a_balanced_matrix() {
         let a = Csr::from_triplets(&triplets)?.balance()?;
         let (b, mut x) = (Vector::<f64>::ones([960]), Vector::<f64>::zeros([960]));
         let mut r = &b - &(&a * &x);
-        let mut p = r.try_add(&Vector::zeros([960]))?;
+        let mut p = r.try_add(Vector::zeros([960]))?;
         let mut each = Vec::new();
         for _ in 0..6 {
             let before = runtime.counters().bytes_sent;

@@ -1,0 +1,35 @@
+//! The ranks of a plan: this one, and others that are not there.
+//!
+//! Nothing is sent or received. What this rank says where all ranks say something is taken for what
+//! the others say too; so a rank can be planned alone, as long as nothing is computed from it.
+
+use super::{Comm, Message, left};
+
+/// One rank of many, planned alone.
+#[derive(Debug)]
+pub(crate) struct Absent {
+    pub(crate) rank: usize,
+    pub(crate) size: usize,
+}
+
+impl Comm for Absent {
+    fn rank(&self) -> usize {
+        self.rank
+    }
+
+    fn size(&self) -> usize {
+        self.size
+    }
+
+    fn is_planned(&self) -> bool {
+        true
+    }
+
+    fn send(&self, _to: usize, _message: Message) {
+        // Nobody is there to receive it.
+    }
+
+    fn receive(&self, from: usize) -> Message {
+        Message::Failed(left(from))
+    }
+}
