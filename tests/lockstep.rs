@@ -166,6 +166,25 @@ fn calls_that_differ_are_named() {
 }
 
 #[test]
+fn ranks_that_have_parted_are_told_again_and_wait_for_nobody() {
+    let expected = "task 2: rank 0 reads a store () f64 that was written before, \
+                    rank 1 asks whether all ranks have succeeded";
+    check_parts(2, expected, |runtime| {
+        // No reduction, so the ranks ask each other when it is read.
+        let number = Scalar::new(1.0);
+        runtime.flush();
+        let outcome = match runtime.rank() {
+            0 => number.get().map(drop),
+            _ => runtime.agree(Ok(())),
+        };
+        assert_eq!(number.get().map(drop), outcome);
+        assert_eq!(runtime.agree(Ok(())), outcome);
+        assert_eq!((&ramp() + 1.0).sum().get().map(drop), outcome);
+        outcome
+    });
+}
+
+#[test]
 fn a_handle_that_only_one_rank_keeps_is_named() {
     let expected = "task 4: rank 0 still holds s0 (40) f64, s1 (40) f64, s2 () f64, \
                     rank 1 still holds s0 (40) f64, s2 () f64";

@@ -26,8 +26,8 @@ pub(crate) enum Call<'a> {
     Full,
     /// The program wants this rank's part of a store, or the element of one of rank 0.
     Read(&'a Store),
-    /// The program wants what a view of a store sees, on every rank.
-    Gather(&'a Store, &'a View),
+    /// The program wants what a view of a store sees, on every rank or on one.
+    Gather(&'a Store, &'a View, Option<usize>),
     /// [`crate::Runtime::agree`].
     Agree,
     /// [`crate::Runtime::all_gather`] of such elements.
@@ -234,8 +234,9 @@ impl Call<'_> {
             Self::Flush => vec![0],
             Self::Full => vec![1],
             Self::Read(store) => [vec![2], store_words(store)].concat(),
-            Self::Gather(store, view) => {
-                let mut words = [vec![3], store_words(store)].concat();
+            Self::Gather(store, view, root) => {
+                let root = root.map_or(u64::MAX, |root| root as u64);
+                let mut words = [vec![3, root], store_words(store)].concat();
                 view.push_words(&mut words);
                 words
             }
@@ -250,7 +251,7 @@ impl Call<'_> {
         match self {
             Self::Flush => "flushes its window".to_owned(),
             Self::Full => "executes its full window".to_owned(),
-            Self::Read(store) | Self::Gather(store, _) => {
+            Self::Read(store) | Self::Gather(store, ..) => {
                 let kind = format!("{} {}", store.shape(), store.dtype());
                 match window.known_slot(store) {
                     Some(slot) => {

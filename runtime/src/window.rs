@@ -206,6 +206,7 @@ impl Window {
         self.params.clear();
         self.stores.clear();
         self.initial.clear();
+        self.held.clear();
         self.key.clear();
     }
 

@@ -40,7 +40,7 @@ impl Runtime {
         store: &Counted<Store>,
         view: Option<&View>,
     ) -> Result<Vec<T>, Error> {
-        self.read_on(store, view, |_| true)
+        self.read_on(store, view, None)
     }
 
     /// As [`Runtime::read`], but on the rank `root` alone: the others get `None`.
@@ -54,17 +54,17 @@ impl Runtime {
         view: Option<&View>,
         root: usize,
     ) -> Result<Option<Vec<T>>, Error> {
-        let elements = self.read_on(store, view, |rank| rank == root)?;
+        let elements = self.read_on(store, view, Some(root))?;
         Ok((self.rank() == root).then_some(elements))
     }
 
-    /// The elements that a view sees, on the ranks that want them; on others none, or what they
-    /// hold anyway.
+    /// The elements that a view sees, on every rank or on one; on others none, or what they hold
+    /// anyway.
     fn read_on<T: Element>(
         &self,
         store: &Counted<Store>,
         view: Option<&View>,
-        is_wanted: impl Fn(usize) -> bool,
+        root: Option<usize>,
     ) -> Result<Vec<T>, Error> {
         let local = self.local::<T>(store);
         let view = view
@@ -82,7 +82,8 @@ impl Runtime {
             return Ok(gather(&view, &held, &local));
         }
         let mut inner = self.inner();
-        inner.check(Call::Gather(store, &view))?;
+        inner.check(Call::Gather(store, &view, root))?;
+        let is_wanted = |rank| root.is_none_or(|root| rank == root);
         let region = view.region(&(0..view.shape().rows()));
         let nothing = Region::of_rows(store.shape(), &(0..0));
         let plan = exchange::plan(
@@ -119,6 +120,7 @@ impl Runtime {
             crate::bytes::elements(instance).first().copied()
         });
         if self.ranks() > 1 && !store.is_agreed() {
+            inner.check(Call::Read(store))?;
             element = comm::agree(&*inner.comm, element);
         }
         element?.ok_or_else(|| Error::shape("get", Shape::SCALAR, store.shape()))
