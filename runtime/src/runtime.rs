@@ -422,6 +422,12 @@ impl Runtime {
             .unwrap_or_default()
     }
 
+    /// Whether nothing is computed and the other ranks are not there: see [`crate::plan_rank`].
+    #[must_use]
+    pub fn is_planned(&self) -> bool {
+        self.inner().plan.is_some()
+    }
+
     /// Words of the key of the open window, and cuts that were looked at so far.
     #[cfg(test)]
     pub(crate) fn size_of_analysis(&self) -> (usize, usize) {
