@@ -1,5 +1,6 @@
 //! Real matrices: products and solves on every file of `shared/matrices` beside the checkout,
-//! against `sprs` and `faer`. Where the folder is missing, the tests say so and pass.
+//! against `sprs` and `faer`. Under `mpiexec` (with `--test-threads=1`) they run on the ranks of all
+//! processes, and are compared to one rank. Where the folder is missing, the tests say so and pass.
 //!
 //! `docs/matrices.md` says what every solver does on every matrix; the test of the solves asserts
 //! it. `cargo test --release --test matrices solves -- --nocapture` prints the rows of that page.
@@ -11,6 +12,7 @@ use num_complex::Complex;
 use sparsefuse::dense::Field;
 use sparsefuse::kernels::{Value, random};
 use sparsefuse::prelude::*;
+use sparsefuse::runtime::Processes;
 use sparsefuse::sparse::matrix_market::Content;
 use sprs::{CsMat, TriMat};
 use std::collections::BTreeMap;
@@ -169,10 +171,8 @@ fn check_products<T: Number>(facts: &Facts) {
         parallel_threshold: 1,
         ..Config::default()
     };
-    let run = |ranks, config: &Config| {
-        run_ranks(ranks, config, |_| products(&triplets).unwrap()).unwrap()
-    };
-    let first = run(1, &config).remove(0);
+    let product = |_: &Runtime| products(&triplets).unwrap();
+    let first = run_ranks(1, &config, product).unwrap().remove(0);
     let wide = |values: &[T]| values.iter().map(|value| value.wide()).collect::<Vec<_>>();
     let (x, w): (Vec<T>, Vec<T>) = (pseudo_random(a.cols(), 1), pseudo_random(a.rows(), 2));
     let (x, w) = (wide(&x), wide(&w));
@@ -183,13 +183,15 @@ fn check_products<T: Number>(facts: &Facts) {
     let expected = sprs_product(&transposed, &w);
     check_near(&facts.name, (&transposed, &w), &z, &expected);
 
+    let processes = Processes::join().unwrap();
     let on = |ranks, threads, fusion| {
         let config = Config {
             threads,
             fusion,
             ..config.clone()
         };
-        for (rank, found) in run(ranks, &config).into_iter().enumerate() {
+        let found = processes.run_ranks(ranks, &config, product).unwrap();
+        for (rank, found) in found.into_iter().enumerate() {
             let name = &facts.name;
             let is_same = found.bits == first.bits;
             assert!(
@@ -198,6 +200,10 @@ fn check_products<T: Number>(facts: &Facts) {
             );
         }
     };
+    if processes.count() > 1 {
+        on(1, 1, true);
+        return on(2, 2, false);
+    }
     for ranks in [2, 3, 5, 8] {
         on(ranks, 1, true);
     }
@@ -258,7 +264,9 @@ fn solve<T: Number>(facts: &Facts, with: &str) -> Outcome {
         };
         Ok((solution.x.to_vec()?, b.to_vec()?, solution))
     };
-    let result: Result<_, Error> = run_ranks(1, &Config::default(), solve).unwrap().remove(0);
+    let processes = Processes::join().unwrap();
+    let solved = processes.run_ranks(1, &Config::default(), solve);
+    let result: Result<_, Error> = solved.unwrap().remove(0);
     let (x, b, solution) = result.unwrap();
 
     let a = in_sprs(&triplets);
