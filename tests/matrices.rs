@@ -52,7 +52,10 @@ fn matrices() -> Vec<Facts> {
             is_complex: columns[13] == "complex",
         }
     });
-    facts.collect()
+    // The ranks of many processes share the cores of this machine; two take all matrices.
+    let is_crowded = Processes::join().unwrap().count() > 2;
+    let most = if is_crowded { 300_000 } else { usize::MAX };
+    facts.filter(|facts| facts.n_entries <= most).collect()
 }
 
 /// An element type of ours, and the way to the one in which the oracles compute.
@@ -173,17 +176,11 @@ fn check_products<T: Number>(facts: &Facts) {
     };
     let product = |_: &Runtime| products(&triplets).unwrap();
     let first = run_ranks(1, &config, product).unwrap().remove(0);
-    let wide = |values: &[T]| values.iter().map(|value| value.wide()).collect::<Vec<_>>();
-    let (x, w): (Vec<T>, Vec<T>) = (pseudo_random(a.cols(), 1), pseudo_random(a.rows(), 2));
-    let (x, w) = (wide(&x), wide(&w));
-    let (y, z) = (wide(&first.y), wide(&first.z));
-    check_near(&facts.name, (&a, &x), &y, &sprs_product(&a, &x));
-    check_near(&facts.name, (&a, &x), &y, &faer_product(&triplets, &x));
-    let transposed = a.transpose_view().to_csr();
-    let expected = sprs_product(&transposed, &w);
-    check_near(&facts.name, (&transposed, &w), &z, &expected);
-
     let processes = Processes::join().unwrap();
+    if processes.number() == 0 {
+        check_near_oracles(facts, &triplets, &a, &first);
+    }
+
     let on = |ranks, threads, fusion| {
         let config = Config {
             threads,
@@ -212,6 +209,24 @@ fn check_products<T: Number>(facts: &Facts) {
     }
     on(1, 1, false);
     on(3, 2, false);
+}
+
+/// Products against those of `sprs` and `faer`.
+fn check_near_oracles<T: Number>(
+    facts: &Facts,
+    triplets: &Triplets<T>,
+    a: &CsMat<Complex<f64>>,
+    first: &Products<T>,
+) {
+    let wide = |values: &[T]| values.iter().map(|value| value.wide()).collect::<Vec<_>>();
+    let (x, w): (Vec<T>, Vec<T>) = (pseudo_random(a.cols(), 1), pseudo_random(a.rows(), 2));
+    let (x, w) = (wide(&x), wide(&w));
+    let (y, z) = (wide(&first.y), wide(&first.z));
+    check_near(&facts.name, (a, &x), &y, &sprs_product(a, &x));
+    check_near(&facts.name, (a, &x), &y, &faer_product(triplets, &x));
+    let transposed = a.transpose_view().to_csr();
+    let expected = sprs_product(&transposed, &w);
+    check_near(&facts.name, (&transposed, &w), &z, &expected);
 }
 
 #[test]

@@ -3,11 +3,11 @@
 //! [`program`] says what a program is, [`generate`] makes one from a seed, [`reference`] says what
 //! it means, [`run`] runs it on the library. A program that fails is [`shrink`]-ed and printed as
 //! Rust text, to be kept in [`kept`]. `SPARSEFUSE_DIFFERENTIAL_SECONDS` runs for as long as it
-//! says, with fresh seeds; `SPARSEFUSE_DIFFERENTIAL_SEED` runs one program.
+//! says, with fresh seeds; `SPARSEFUSE_DIFFERENTIAL_PROGRAMS` as many as it says, the same each time;
+//! `SPARSEFUSE_DIFFERENTIAL_SEED` runs one program.
 //!
-//! Under `mpiexec` every process runs the same programs, fewer of them, one after the other; each
-//! program runs on the ranks of all processes, and what each rank sees is compared with what the
-//! program means.
+//! Under `mpiexec` every process runs the same programs, one after the other; each program runs on
+//! the ranks of all processes, and what each rank sees is compared with what the program means.
 
 mod program;
 
@@ -34,8 +34,6 @@ use std::time::{Duration, Instant};
 
 /// Programs of a normal test run.
 const PROGRAMS: u64 = 5000;
-/// Programs under `mpiexec`.
-const PROGRAMS_OF_PROCESSES: u64 = 300;
 /// Random setups of each program, besides the base.
 const SETUPS: u64 = 5;
 
@@ -48,20 +46,21 @@ enum Extent {
 }
 
 fn extent() -> Extent {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "a switch of this test, not of the library"
-    )]
-    let seconds = std::env::var("SPARSEFUSE_DIFFERENTIAL_SECONDS");
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "a switch of this test, not of the library"
-    )]
-    let seed = std::env::var("SPARSEFUSE_DIFFERENTIAL_SEED");
-    if let Some(seed) = seed.ok().and_then(|text| text.parse().ok()) {
+    let number = |name: &str| -> Option<u64> {
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "a switch of this test, not of the library"
+        )]
+        let text = std::env::var(format!("SPARSEFUSE_DIFFERENTIAL_{name}"));
+        text.ok()?.parse().ok()
+    };
+    if let Some(seed) = number("SEED") {
         return Extent::Seed(seed);
     }
-    match seconds.ok().and_then(|text| text.parse().ok()) {
+    if let Some(programs) = number("PROGRAMS") {
+        return Extent::Programs(programs);
+    }
+    match number("SECONDS") {
         Some(seconds) => {
             let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
             let first = now.map_or(0, |since| since.as_millis() as u64);
@@ -75,10 +74,7 @@ fn extent() -> Extent {
 fn random_programs_agree_to_the_bit() {
     let processes = Processes::join().unwrap();
     let is_alone = processes.count() == 1;
-    let extent = match extent() {
-        Extent::Programs(_) if !is_alone => Extent::Programs(PROGRAMS_OF_PROCESSES),
-        extent => extent,
-    };
+    let extent = extent();
     let begin = Instant::now();
     let next = AtomicU64::new(0);
     let failures = Mutex::new(Vec::new());

@@ -4,15 +4,16 @@
 //! From the outside: [`connect`] makes groups of ranks, [`place`] says which process this is.
 
 #[cfg(feature = "mpi")]
+mod job;
+// Tested without MPI too.
+#[cfg(any(test, feature = "mpi"))]
+mod inbox;
+#[cfg(any(test, feature = "mpi"))]
+mod tag;
+#[cfg(feature = "mpi")]
 mod calls;
 #[cfg(feature = "mpi")]
 mod collective;
-#[cfg(feature = "mpi")]
-mod inbox;
-#[cfg(feature = "mpi")]
-mod job;
-#[cfg(feature = "mpi")]
-mod tag;
 
 #[cfg(not(feature = "mpi"))]
 mod disabled;
