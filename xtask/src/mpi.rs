@@ -70,11 +70,12 @@ pub(crate) fn run_alone() -> Result<ExitCode, String> {
 pub(crate) fn run(tally: &mut Tally) -> Result<Option<Duration>, String> {
     println!("\n=== MPI ===");
     let begin = Instant::now();
-    if !is_installed() && !install()? {
+    if !is_installed()
+        && let Err(reason) = install()
+    {
         println!(
-            "=== MPI: SKIPPED, there is no MPI here; on Debian or Ubuntu run: \
-             sudo apt-get install {}; elsewhere install Open MPI or MPICH with headers, and \
-             libclang ===",
+            "=== MPI: SKIPPED, {reason}; on Debian or Ubuntu run: sudo apt-get install {}; \
+             elsewhere install Open MPI or MPICH with headers, and libclang ===",
             PACKAGES.join(" ")
         );
         return Ok(None);
@@ -130,12 +131,12 @@ fn has_libclang() -> bool {
     names.any(|name| name.to_str().is_some_and(is_it))
 }
 
-/// Installs what is needed, if this is root on Debian or Ubuntu.
-fn install() -> Result<bool, String> {
+/// Installs what is needed, if this is root on Debian or Ubuntu; else why not.
+fn install() -> Result<(), String> {
     let user = call("id", &["-u"]).output();
     let is_root = user.is_ok_and(|user| user.stdout.trim_ascii() == b"0");
     if !is_root || !succeeds(call("apt-get", &["--version"])) {
-        return Ok(false);
+        return Err("there is no MPI here".to_owned());
     }
     show(call("apt-get", &["update", "-q"]))?;
     let mut install = call(
@@ -145,8 +146,7 @@ fn install() -> Result<bool, String> {
     install
         .args(PACKAGES)
         .env("DEBIAN_FRONTEND", "noninteractive");
-    show(install)?;
-    Ok(true)
+    show(install)
 }
 
 fn call(program: &str, arguments: &[&str]) -> Command {

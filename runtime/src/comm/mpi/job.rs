@@ -157,14 +157,14 @@ impl Job {
     /// Begins to send a message to another process, in pieces where it is long.
     fn send(&self, process: usize, tag: Tag, mut bytes: Vec<u8>) -> Result<(), Error> {
         let mut sent = lock(&self.sent);
-        while bytes.len() > MOST_BYTES {
-            let rest = bytes.split_off(MOST_BYTES);
-            let piece = Tag {
-                kind: Kind::Piece,
-                ..tag
-            };
-            sent.push_back(self.world.send(bytes, process, piece.encode())?);
-            bytes = rest;
+        if bytes.len() > MOST_BYTES {
+            let kind = Kind::Piece;
+            let of_pieces = Tag { kind, ..tag }.encode();
+            let begin_of_last = (bytes.len() - 1) / MOST_BYTES * MOST_BYTES;
+            for piece in bytes[..begin_of_last].chunks(MOST_BYTES) {
+                sent.push_back(self.world.send(piece.to_vec(), process, of_pieces)?);
+            }
+            bytes.drain(..begin_of_last);
         }
         let last = self.world.send(bytes, process, tag.encode())?;
         sent.push_back(last);
