@@ -6,14 +6,14 @@
 #[cfg(feature = "mpi")]
 mod job;
 // Tested without MPI too.
-#[cfg(any(test, feature = "mpi"))]
-mod inbox;
-#[cfg(any(test, feature = "mpi"))]
-mod tag;
 #[cfg(feature = "mpi")]
 mod calls;
 #[cfg(feature = "mpi")]
 mod collective;
+#[cfg(any(test, feature = "mpi"))]
+mod inbox;
+#[cfg(any(test, feature = "mpi"))]
+mod tag;
 
 #[cfg(not(feature = "mpi"))]
 mod disabled;
