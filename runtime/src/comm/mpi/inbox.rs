@@ -265,7 +265,9 @@ mod tests {
             ..PAIR
         };
         assert!(matches!(inbox.take(other), Taken::Nothing));
+        assert!(!inbox.has_left(1, 4));
         inbox.put(4, of_process, vec![]);
+        assert!(inbox.has_left(1, 4));
         assert!(matches!(inbox.take(other), Taken::Left));
         assert_eq!(inbox.gone(), 1);
     }
