@@ -1,5 +1,6 @@
 //! Real matrices: products and solves on every file of `shared/matrices` beside the checkout,
-//! against `sprs` and `faer`. Where the folder is missing, the tests say so and pass.
+//! against `sprs` and `faer`. Under `mpiexec` (with `--test-threads=1`) they run on the ranks of all
+//! processes, and are compared to one rank. Where the folder is missing, the tests say so and pass.
 //!
 //! `docs/matrices.md` says what every solver does on every matrix; the test of the solves asserts
 //! it. `cargo test --release --test matrices solves -- --nocapture` prints the rows of that page.
@@ -11,6 +12,7 @@ use num_complex::Complex;
 use sparsefuse::dense::Field;
 use sparsefuse::kernels::{Value, random};
 use sparsefuse::prelude::*;
+use sparsefuse::runtime::Processes;
 use sparsefuse::sparse::matrix_market::Content;
 use sprs::{CsMat, TriMat};
 use std::collections::BTreeMap;
@@ -50,7 +52,13 @@ fn matrices() -> Vec<Facts> {
             is_complex: columns[13] == "complex",
         }
     });
-    facts.collect()
+    // Many processes share the cores of this machine, and each reads every matrix.
+    let most = match Processes::join().unwrap().count() {
+        1 => usize::MAX,
+        2 => 300_000,
+        _ => 100_000,
+    };
+    facts.filter(|facts| facts.n_entries <= most).collect()
 }
 
 /// An element type of ours, and the way to the one in which the oracles compute.
@@ -169,19 +177,12 @@ fn check_products<T: Number>(facts: &Facts) {
         parallel_threshold: 1,
         ..Config::default()
     };
-    let run = |ranks, config: &Config| {
-        run_ranks(ranks, config, |_| products(&triplets).unwrap()).unwrap()
-    };
-    let first = run(1, &config).remove(0);
-    let wide = |values: &[T]| values.iter().map(|value| value.wide()).collect::<Vec<_>>();
-    let (x, w): (Vec<T>, Vec<T>) = (pseudo_random(a.cols(), 1), pseudo_random(a.rows(), 2));
-    let (x, w) = (wide(&x), wide(&w));
-    let (y, z) = (wide(&first.y), wide(&first.z));
-    check_near(&facts.name, (&a, &x), &y, &sprs_product(&a, &x));
-    check_near(&facts.name, (&a, &x), &y, &faer_product(&triplets, &x));
-    let transposed = a.transpose_view().to_csr();
-    let expected = sprs_product(&transposed, &w);
-    check_near(&facts.name, (&transposed, &w), &z, &expected);
+    let product = |_: &Runtime| products(&triplets).unwrap();
+    let first = run_ranks(1, &config, product).unwrap().remove(0);
+    let processes = Processes::join().unwrap();
+    if processes.number() == 0 {
+        check_near_oracles(facts, &triplets, &a, &first);
+    }
 
     let on = |ranks, threads, fusion| {
         let config = Config {
@@ -189,7 +190,8 @@ fn check_products<T: Number>(facts: &Facts) {
             fusion,
             ..config.clone()
         };
-        for (rank, found) in run(ranks, &config).into_iter().enumerate() {
+        let found = processes.run_ranks(ranks, &config, product).unwrap();
+        for (rank, found) in found.into_iter().enumerate() {
             let name = &facts.name;
             let is_same = found.bits == first.bits;
             assert!(
@@ -198,6 +200,10 @@ fn check_products<T: Number>(facts: &Facts) {
             );
         }
     };
+    if processes.count() > 1 {
+        on(1, 1, true);
+        return on(2, 2, false);
+    }
     for ranks in [2, 3, 5, 8] {
         on(ranks, 1, true);
     }
@@ -206,6 +212,24 @@ fn check_products<T: Number>(facts: &Facts) {
     }
     on(1, 1, false);
     on(3, 2, false);
+}
+
+/// Products against those of `sprs` and `faer`.
+fn check_near_oracles<T: Number>(
+    facts: &Facts,
+    triplets: &Triplets<T>,
+    a: &CsMat<Complex<f64>>,
+    first: &Products<T>,
+) {
+    let wide = |values: &[T]| values.iter().map(|value| value.wide()).collect::<Vec<_>>();
+    let (x, w): (Vec<T>, Vec<T>) = (pseudo_random(a.cols(), 1), pseudo_random(a.rows(), 2));
+    let (x, w) = (wide(&x), wide(&w));
+    let (y, z) = (wide(&first.y), wide(&first.z));
+    check_near(&facts.name, (a, &x), &y, &sprs_product(a, &x));
+    check_near(&facts.name, (a, &x), &y, &faer_product(triplets, &x));
+    let transposed = a.transpose_view().to_csr();
+    let expected = sprs_product(&transposed, &w);
+    check_near(&facts.name, (&transposed, &w), &z, &expected);
 }
 
 #[test]
@@ -258,7 +282,9 @@ fn solve<T: Number>(facts: &Facts, with: &str) -> Outcome {
         };
         Ok((solution.x.to_vec()?, b.to_vec()?, solution))
     };
-    let result: Result<_, Error> = run_ranks(1, &Config::default(), solve).unwrap().remove(0);
+    let processes = Processes::join().unwrap();
+    let solved = processes.run_ranks(1, &Config::default(), solve);
+    let result: Result<_, Error> = solved.unwrap().remove(0);
     let (x, b, solution) = result.unwrap();
 
     let a = in_sprs(&triplets);
@@ -298,13 +324,19 @@ fn expected() -> BTreeMap<(&'static str, &'static str), (&'static str, usize)> {
 #[test]
 fn solves() {
     let expected = expected();
+    // Long solves show no more on many processes than short ones.
+    let is_alone = Processes::join().unwrap().count() == 1;
+    let is_short = |solve: &(&str, &str)| {
+        is_alone || expected.get(solve).is_none_or(|&(_, count)| count <= 400)
+    };
     let mut wrong = Vec::new();
     for facts in &matrices() {
         if facts.shape.0 != facts.shape.1 {
             continue;
         }
         let solvers = ["cg", "bicgstab", "cgs"];
-        for solver in solvers.iter().skip(usize::from(!facts.is_definite)) {
+        let solvers = solvers.iter().skip(usize::from(!facts.is_definite));
+        for solver in solvers.filter(|solver| is_short(&(facts.name.as_str(), **solver))) {
             let found = if facts.is_complex {
                 solve::<Complex<f64>>(facts, solver)
             } else {

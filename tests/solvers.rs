@@ -1,5 +1,6 @@
 //! The Krylov methods against dense solves, SciPy's iteration counts, and everything that makes
-//! them stop.
+//! them stop. Under `mpiexec` (with `--test-threads=1`) all but the references run on the ranks of
+//! all processes.
 
 #![expect(clippy::unwrap_used, reason = "a test fails where it panics")]
 
@@ -8,6 +9,7 @@ use num_complex::Complex;
 use sparsefuse::dense::{Field, Real};
 use sparsefuse::kernels::{Element, random};
 use sparsefuse::prelude::*;
+use sparsefuse::runtime::Processes;
 use sparsefuse::solvers::Breakdown;
 use std::ops::{Add, ControlFlow};
 
@@ -107,40 +109,42 @@ fn norm(x: &[Complex<f64>]) -> f64 {
 /// Solves a system in all ways that must give the same bits, and compares with the dense solve.
 fn check_system<T: Number>(system: &System<T>, name: &str, method: Method<T>, jacobi: bool) {
     let rtol = 100.0 * T::Real::EPSILON.to_f64();
-    let run = |ranks, fusion| {
-        let config = Config {
-            tile_len: 4,
-            cut_threshold: 1,
-            fusion,
-            ..Config::default()
-        };
-        let solved = run_ranks(ranks, &config, |_| {
-            let a = Csr::from_ndarray(system.a.view()).unwrap();
-            let b = Vector::from_slice(&system.b);
-            let preconditioner = Jacobi::new(&a).unwrap();
-            let x0 = &b * T::from_f64(0.25);
-            let options = Options {
-                rtol,
-                x0: Some(&x0),
-                preconditioner: jacobi.then_some(&preconditioner as _),
-                ..Options::default()
-            };
-            let solution = method(&a, &b, options).unwrap();
-            assert_eq!(solution.reason, StopReason::Converged, "{name}");
-            assert_eq!(solution.history.len(), solution.iterations + 1);
-            assert!(solution.relative_residual() <= rtol);
-            (solution.x.to_vec().unwrap(), solution.history)
-        });
-        solved.unwrap()
+    let config = |fusion| Config {
+        tile_len: 4,
+        cut_threshold: 1,
+        fusion,
+        ..Config::default()
     };
-    let (x, history) = run(1, false).remove(0);
+    let solve = |_: &Runtime| {
+        let a = Csr::from_ndarray(system.a.view()).unwrap();
+        let b = Vector::from_slice(&system.b);
+        let preconditioner = Jacobi::new(&a).unwrap();
+        let x0 = &b * T::from_f64(0.25);
+        let options = Options {
+            rtol,
+            x0: Some(&x0),
+            preconditioner: jacobi.then_some(&preconditioner as _),
+            ..Options::default()
+        };
+        let solution = method(&a, &b, options).unwrap();
+        assert_eq!(solution.reason, StopReason::Converged, "{name}");
+        assert_eq!(solution.history.len(), solution.iterations + 1);
+        assert!(solution.relative_residual() <= rtol);
+        (solution.x.to_vec().unwrap(), solution.history)
+    };
+    let (x, history) = run_ranks(1, &config(false), solve).unwrap().remove(0);
+    let processes = Processes::join().unwrap();
     for (ranks, fusion) in [(1, true), (2, true), (3, true), (5, true), (3, false)] {
-        for (found, norms) in run(ranks, fusion) {
+        let solved = processes.run_ranks(ranks, &config(fusion), solve);
+        for (found, norms) in solved.unwrap() {
             assert!(
                 bits(&found) == bits(&x),
                 "{name} on {ranks} ranks, fusion {fusion}"
             );
             assert_eq!(norms, history, "{name} on {ranks} ranks, fusion {fusion}");
+        }
+        if processes.count() > 1 && ranks == 2 {
+            break;
         }
     }
     let expected = dense_solve(system);

@@ -200,16 +200,6 @@ pub(crate) fn launched() -> Result<Option<usize>, Error> {
     Ok(None)
 }
 
-/// The cores that this process may run on, as text; empty where the system does not say.
-#[cfg(feature = "mpi")]
-pub(crate) fn cores() -> String {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status
-        .lines()
-        .find(|line| line.starts_with("Cpus_allowed_list:"));
-    line.unwrap_or_default().to_owned()
-}
-
 fn switch(text: &str) -> Option<bool> {
     match text {
         "0" => Some(false),

@@ -138,8 +138,14 @@ impl Runtime {
     /// processes that a launcher has started together ([`Runtime::of_processes`]).
     #[must_use]
     pub fn current() -> Self {
-        let entered = ENTERED.with_borrow(|entered| entered.last().cloned());
+        let entered = Self::entered();
         entered.unwrap_or_else(|| DEFAULT.get_or_init(Self::from_env_or_default).clone())
+    }
+
+    /// The runtime that this thread has entered last; also of a thread that is about to end.
+    pub(crate) fn entered() -> Option<Self> {
+        let last = ENTERED.try_with(|entered| entered.try_borrow().ok()?.last().cloned());
+        last.ok().flatten()
     }
 
     /// Whether this is the current runtime. Unlike a look at [`Runtime::current`] it does not make
@@ -578,15 +584,6 @@ fn workers(config: &Config) -> Result<Workers, Error> {
             error.to_string(),
         )
     })
-}
-
-/// The number of the rank that this thread has entered last, if any.
-#[cfg(feature = "mpi")]
-pub(crate) fn entered_rank() -> Option<usize> {
-    ENTERED
-        .try_with(|entered| Some(entered.try_borrow().ok()?.last()?.rank()))
-        .ok()
-        .flatten()
 }
 
 impl Inner {

@@ -54,10 +54,10 @@ pub(super) struct SolveArguments {
     /// The most iterations [default: ten times the rows, at most 10000]
     #[arg(long, value_name = "N", value_parser = iterations, allow_negative_numbers = true)]
     pub(super) max_iter: Option<usize>,
-    /// Threads of each rank [default: all cores, shared out among the ranks]
+    /// Threads of each rank [default: all cores, shared out among the ranks on them]
     #[arg(long, value_name = "N", value_parser = workers, allow_negative_numbers = true)]
     pub(super) threads: Option<usize>,
-    /// Ranks inside this process; the solution has the same bits for every number
+    /// Ranks inside each process; the solution has the same bits for every number
     #[arg(
         long,
         value_name = "N",

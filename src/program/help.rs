@@ -4,7 +4,8 @@ pub(super) const ABOUT: &str = "\
 Solves and describes sparse linear systems.
 
 Matrices come from Matrix Market files or from generators. The work is split over threads and \
-in-process ranks; neither changes a bit of the solution.";
+ranks, which are processes (under mpiexec or srun, if built with the feature `mpi`) or parts of one; \
+neither changes a bit of the solution.";
 
 pub(super) const OVERVIEW: &str = "\
 Examples:
@@ -13,6 +14,7 @@ Examples:
   sparsefuse solve poisson3d:64 --ranks 2 --json
   sparsefuse solve poisson2d:2048 --checkpoint state.ck --every 500
   sparsefuse plan poisson2d:4096 --ranks 4096
+  mpiexec -n 2 sparsefuse solve poisson3d:64
   sparsefuse info matrix.mtx --spy matrix.png
 
 Exit status:
@@ -28,6 +30,7 @@ Environment (settings of the runtime; the options of `solve` come first):
   SPARSEFUSE_CUT      arrays with fewer elements are held whole by every rank
   SPARSEFUSE_CHECK    0 or 1: whether ranks make sure that they run the same program
   SPARSEFUSE_MEMORY   bytes that the arrays of one rank may hold at a time
+  SPARSEFUSE_MPI      0: a process under mpiexec or srun has nothing to do with the others
   SPARSEFUSE_PACK     0 or 1: whether matrices are packed at their second product
   SPARSEFUSE_NATIVE   0 or 1: whether long computations are compiled in the background
   SPARSEFUSE_CACHE    where compiled computations are kept

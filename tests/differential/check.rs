@@ -68,6 +68,10 @@ fn observations(
 fn is_refusal(error: &Error) -> bool {
     match error.kind() {
         ErrorKind::OutOfMemory { .. } | ErrorKind::Argument { op: "step", .. } => true,
+        // What a rank of another process said.
+        ErrorKind::Rank { message, .. } => {
+            message.contains("bytes of memory") || message.contains("step: expected no failure")
+        }
         ErrorKind::Poisoned { cause, .. } => is_refusal(cause),
         _ => false,
     }

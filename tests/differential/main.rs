@@ -3,7 +3,11 @@
 //! [`program`] says what a program is, [`generate`] makes one from a seed, [`reference`] says what
 //! it means, [`run`] runs it on the library. A program that fails is [`shrink`]-ed and printed as
 //! Rust text, to be kept in [`kept`]. `SPARSEFUSE_DIFFERENTIAL_SECONDS` runs for as long as it
-//! says, with fresh seeds; `SPARSEFUSE_DIFFERENTIAL_SEED` runs one program.
+//! says, with fresh seeds; `SPARSEFUSE_DIFFERENTIAL_PROGRAMS` as many as it says, the same each time;
+//! `SPARSEFUSE_DIFFERENTIAL_SEED` runs one program.
+//!
+//! Under `mpiexec` every process runs the same programs, one after the other; each program runs on
+//! the ranks of all processes, and what each rank sees is compared with what the program means.
 
 mod program;
 
@@ -21,7 +25,9 @@ mod coverage;
 mod kept;
 
 use crate::coverage::Coverage;
+use crate::run::Setup;
 use crate::watchdog::{LIMIT, check_within, say};
+use sparsefuse::runtime::Processes;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -40,20 +46,21 @@ enum Extent {
 }
 
 fn extent() -> Extent {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "a switch of this test, not of the library"
-    )]
-    let seconds = std::env::var("SPARSEFUSE_DIFFERENTIAL_SECONDS");
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "a switch of this test, not of the library"
-    )]
-    let seed = std::env::var("SPARSEFUSE_DIFFERENTIAL_SEED");
-    if let Some(seed) = seed.ok().and_then(|text| text.parse().ok()) {
+    let number = |name: &str| -> Option<u64> {
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "a switch of this test, not of the library"
+        )]
+        let text = std::env::var(format!("SPARSEFUSE_DIFFERENTIAL_{name}"));
+        text.ok()?.parse().ok()
+    };
+    if let Some(seed) = number("SEED") {
         return Extent::Seed(seed);
     }
-    match seconds.ok().and_then(|text| text.parse().ok()) {
+    if let Some(programs) = number("PROGRAMS") {
+        return Extent::Programs(programs);
+    }
+    match number("SECONDS") {
         Some(seconds) => {
             let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
             let first = now.map_or(0, |since| since.as_millis() as u64);
@@ -65,12 +72,15 @@ fn extent() -> Extent {
 
 #[test]
 fn random_programs_agree_to_the_bit() {
+    let processes = Processes::join().unwrap();
+    let is_alone = processes.count() == 1;
     let extent = extent();
     let begin = Instant::now();
     let next = AtomicU64::new(0);
     let failures = Mutex::new(Vec::new());
     let coverage = Mutex::new(Coverage::default());
-    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let workers = if is_alone { cores } else { 1 };
     std::thread::scope(|scope| {
         for _ in 0..workers {
             scope.spawn(|| {
@@ -84,7 +94,9 @@ fn random_programs_agree_to_the_bit() {
                     if is_over || failures.lock().unwrap().len() >= MOST_FAILURES {
                         break;
                     }
-                    if let Err(failure) = one(first + number, &coverage) {
+                    if let Err(failure) = one(first + number, is_alone, &coverage) {
+                        // The others would wait while one process shrinks.
+                        assert!(is_alone, "program {}: {failure}", first + number);
                         failures.lock().unwrap().push(failure);
                     }
                     if number % 1000 == 999 {
@@ -96,7 +108,7 @@ fn random_programs_agree_to_the_bit() {
     });
     let failures = failures.into_inner().unwrap();
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));
-    if let Extent::Programs(_) = extent {
+    if let Extent::Programs(PROGRAMS) = extent {
         coverage.into_inner().unwrap().assert_complete();
     }
 }
@@ -105,17 +117,27 @@ fn random_programs_agree_to_the_bit() {
 const MOST_FAILURES: usize = 3;
 
 /// Runs the program of a seed in some setups.
-fn one(seed: u64, coverage: &Mutex<Coverage>) -> Result<(), String> {
+fn one(seed: u64, is_alone: bool, coverage: &Mutex<Coverage>) -> Result<(), String> {
     let program = generate::program(seed);
     let base = generate::base(program.tile_len);
     let random = (0..SETUPS).map(|i| generate::setup(seed * SETUPS + i, program.tile_len));
     for setup in std::iter::once(base).chain(random) {
+        // Few in each of several processes: they share the cores of this machine.
+        let ranks = if is_alone {
+            setup.ranks
+        } else {
+            1 + setup.ranks % 2
+        };
+        let setup = Setup { ranks, ..setup };
         match check_within(LIMIT, &program, &setup) {
             Ok(seen) => coverage
                 .lock()
                 .expect("no thread panics while it counts")
                 .add(&program, &setup, &seen),
-            Err(failure) => return Err(shrink::report(seed, &program, &setup, &failure)),
+            Err(failure) if is_alone => {
+                return Err(shrink::report(seed, &program, &setup, &failure));
+            }
+            Err(failure) => return Err(format!("{setup:?}\n{program}\n{failure}")),
         }
     }
     Ok(())

@@ -7,7 +7,7 @@ use num_complex::Complex;
 use sparsefuse::dense::{Array, Scalar, Vector};
 use sparsefuse::kernels::{BinaryOp, DType, Element, Numeric, ReduceOp, Value};
 use sparsefuse::runtime::{
-    Config, Counted, Counters, Error, Local, Runtime, Shape, Store, TaskArg, View, run_ranks,
+    Config, Counted, Counters, Error, Local, Processes, Runtime, Shape, Store, TaskArg, View,
 };
 use sparsefuse::sparse::{Csr, LocalRows};
 use std::collections::BTreeMap;
@@ -31,49 +31,53 @@ pub(crate) struct Seen {
     pub(crate) changed: Vec<String>,
 }
 
-/// Runs the steps of a program that the reference has admitted.
+/// Runs the steps of a program that the reference has admitted, on that many ranks of each process
+/// that `mpiexec` has started.
 pub(crate) fn run(steps: &[Step], setup: &Setup) -> Result<Vec<Seen>, Error> {
-    run_ranks(setup.ranks, &setup.config, |runtime| {
-        let mut rank = Rank {
-            runtime: runtime.clone(),
-            vars: BTreeMap::new(),
-            held: Vec::new(),
-            observations: Vec::new(),
-        };
-        let is_limited = setup.config.memory_limit != usize::MAX;
-        let mut outcome = Ok(());
-        for step in steps {
-            outcome = rank.apply(step);
-            // What fails outside of a task ends the program, on all ranks together.
-            if is_limited && outcome.is_ok() == rank.has_anyone_failed(step, outcome.is_err())? {
-                outcome = Err(Error::argument("step", "no failure", "one of another rank"));
+    Processes::join()?
+        .run_ranks(setup.ranks, &setup.config, |runtime| {
+            let mut rank = Rank {
+                runtime: runtime.clone(),
+                vars: BTreeMap::new(),
+                held: Vec::new(),
+                observations: Vec::new(),
+            };
+            let is_limited = setup.config.memory_limit != usize::MAX;
+            let mut outcome = Ok(());
+            for step in steps {
+                outcome = rank.apply(step);
+                // What fails outside of a task ends the program, on all ranks together.
+                if is_limited
+                    && outcome.is_ok() == rank.has_anyone_failed(step, outcome.is_err())?
+                {
+                    outcome = Err(Error::argument("step", "no failure", "one of another rank"));
+                }
+                if outcome.is_err() {
+                    break;
+                }
             }
-            if outcome.is_err() {
-                break;
+            match outcome {
+                Ok(()) => rank.show_all(),
+                Err(cause) => rank.observations.push(Err(cause)),
             }
-        }
-        match outcome {
-            Ok(()) => rank.show_all(),
-            Err(cause) => rank.observations.push(Err(cause)),
-        }
-        let changed = rank.held.iter().filter_map(Held::change).collect();
-        let Rank {
-            observations,
-            vars,
-            held,
-            ..
-        } = rank;
-        drop((vars, held));
-        runtime.flush();
-        Ok(Seen {
-            observations,
-            counters: runtime.counters(),
-            leaked: runtime.memory_in_use(),
-            changed,
-        })
-    })?
-    .into_iter()
-    .collect()
+            let changed = rank.held.iter().filter_map(Held::change).collect();
+            let Rank {
+                observations,
+                vars,
+                held,
+                ..
+            } = rank;
+            drop((vars, held));
+            runtime.flush();
+            Ok(Seen {
+                observations,
+                counters: runtime.counters(),
+                leaked: runtime.memory_in_use(),
+                changed,
+            })
+        })?
+        .into_iter()
+        .collect()
 }
 
 /// One rank of a program.

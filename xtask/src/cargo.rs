@@ -44,7 +44,9 @@ pub(crate) fn text(command: &Command) -> String {
     let arguments = command
         .get_args()
         .map(|argument| argument.to_string_lossy());
-    std::iter::once("cargo".into())
+    let program = Path::new(command.get_program()).file_stem();
+    let program = program.unwrap_or_default().to_string_lossy();
+    std::iter::once(program)
         .chain(arguments)
         .collect::<Vec<_>>()
         .join(" ")

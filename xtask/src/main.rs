@@ -1,10 +1,13 @@
 //! The habits of the project as commands: `cargo xtask --help` lists them.
 //!
-//! Each command runs cargo and nothing else, so it needs no shell and no system package. What goes
-//! wrong is told in one sentence that says what to do about it, and ends the program with status 1.
+//! Each command runs cargo and what cargo has built, so it needs no shell and no system package; the
+//! tests under `mpiexec` alone need some. What goes wrong is told in one sentence that says what to
+//! do about it, and ends the program with status 1.
 
 mod tally;
 mod test;
+
+mod mpi;
 
 mod bench;
 mod estimates;
@@ -36,14 +39,18 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Run every check: format, clippy, documentation, all tests
+    /// Run every check: format, clippy, documentation, all tests, tests under mpiexec
     ///
     /// Stops at the first check that fails. The last line is `N passed, N failed`, the sum over
-    /// all tests. Needs Rust with the components rustfmt and clippy, and nothing else.
+    /// all tests. Needs Rust with the components rustfmt and clippy, and for the last check an MPI,
+    /// which root on Debian or Ubuntu gets installed; elsewhere it is skipped if there is none.
     Test {
         /// Only format, clippy and unit tests
         #[arg(long)]
         quick: bool,
+        /// Only the tests under mpiexec
+        #[arg(long, conflicts_with = "quick")]
+        mpi: bool,
     },
     /// Run the benches of `benches/` and print one table of them
     ///
@@ -94,7 +101,8 @@ enum Bench {
 
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
-        Command::Test { quick } => test::run(quick),
+        Command::Test { mpi: true, .. } => mpi::run_alone(),
+        Command::Test { quick, .. } => test::run(quick),
         Command::Bench {
             peers: Some(Bench::Peers(arguments)),
             ..

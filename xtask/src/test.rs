@@ -4,6 +4,7 @@
 //! dependencies, clippy and the tests the same build scripts and procedural macros.
 
 use crate::cargo::{cargo, show, succeeds, text};
+use crate::mpi;
 use crate::tally::Tally;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Command, ExitCode, Stdio};
@@ -81,11 +82,16 @@ pub(crate) fn run(quick: bool) -> Result<ExitCode, String> {
     }
     let mut tally = Tally::default();
     let outcome = run_check(&tests, |command| count(command, &mut tally));
-    let exit = match outcome {
-        Ok(time) => {
-            times.push((tests.heading, time));
-            ExitCode::SUCCESS
+    let outcome = outcome.and_then(|time| {
+        times.push((tests.heading, time));
+        if !quick {
+            let time = mpi::run(&mut tally)?;
+            times.push(time.map_or(("MPI (SKIPPED)", Duration::ZERO), |time| ("MPI", time)));
         }
+        Ok(())
+    });
+    let exit = match outcome {
+        Ok(()) => ExitCode::SUCCESS,
         Err(advice) => {
             eprintln!("xtask: {advice}");
             ExitCode::FAILURE
@@ -115,7 +121,7 @@ fn run_check(
 }
 
 /// Runs tests, shows what they print as they print it, and counts them.
-fn count(mut command: Command, tally: &mut Tally) -> Result<(), String> {
+pub(crate) fn count(mut command: Command, tally: &mut Tally) -> Result<(), String> {
     let text = text(&command);
     let lost = |error: std::io::Error| format!("`{text}` could not be run: {error}");
     let mut child = command.stdout(Stdio::piped()).spawn().map_err(lost)?;

@@ -232,6 +232,20 @@ mod tests {
     }
 
     #[test]
+    fn ranks_of_one_process_reach_each_other() {
+        let mut inbox = Inbox::default();
+        assert_eq!(inbox.next_group(), inbox.open(2));
+        let (here, there) = (PAIR, Pair { to: 1, ..PAIR });
+        inbox.put_local(here, Message::Data(vec![1]));
+        inbox.put_local(there, Message::Data(vec![2]));
+        inbox.put_left(there);
+        assert_eq!(data(inbox.take(there)), [2]);
+        assert!(matches!(inbox.take(there), Taken::Left));
+        assert_eq!(data(inbox.take(here)), [1]);
+        assert!(matches!(inbox.take(here), Taken::Nothing));
+    }
+
+    #[test]
     fn who_has_left_is_heard_to_the_end() {
         let mut inbox = Inbox::default();
         inbox.open(1);
@@ -251,7 +265,9 @@ mod tests {
             ..PAIR
         };
         assert!(matches!(inbox.take(other), Taken::Nothing));
+        assert!(!inbox.has_left(1, 4));
         inbox.put(4, of_process, vec![]);
+        assert!(inbox.has_left(1, 4));
         assert!(matches!(inbox.take(other), Taken::Left));
         assert_eq!(inbox.gone(), 1);
     }

@@ -20,6 +20,7 @@ use crate::comm::{Comm, Message, left};
 use crate::config;
 use crate::error::Error;
 use crate::instance::Memory;
+use crate::runtime::Runtime;
 use std::collections::VecDeque;
 use std::io::Write as _;
 use std::panic::PanicHookInfo;
@@ -135,7 +136,7 @@ impl Job {
                 "this one alone (does the launcher belong to this MPI? Slurm: srun --mpi=pmix)",
             ));
         }
-        let place = format!("{} {}", calls::machine()?, config::cores());
+        let place = format!("{} {}", calls::machine()?, cores_allowed());
         let of_process = world.all_gather(hash(place.as_bytes()))?;
         let same = |other: &&u64| **other == of_process[process];
         let sharers = of_process.iter().filter(same).count();
@@ -156,14 +157,14 @@ impl Job {
     /// Begins to send a message to another process, in pieces where it is long.
     fn send(&self, process: usize, tag: Tag, mut bytes: Vec<u8>) -> Result<(), Error> {
         let mut sent = lock(&self.sent);
-        while bytes.len() > MOST_BYTES {
-            let rest = bytes.split_off(MOST_BYTES);
-            let piece = Tag {
-                kind: Kind::Piece,
-                ..tag
-            };
-            sent.push_back(self.world.send(bytes, process, piece.encode())?);
-            bytes = rest;
+        if bytes.len() > MOST_BYTES {
+            let kind = Kind::Piece;
+            let of_pieces = Tag { kind, ..tag }.encode();
+            let begin_of_last = (bytes.len() - 1) / MOST_BYTES * MOST_BYTES;
+            for piece in bytes[..begin_of_last].chunks(MOST_BYTES) {
+                sent.push_back(self.world.send(piece.to_vec(), process, of_pieces)?);
+            }
+            bytes.drain(..begin_of_last);
         }
         let last = self.world.send(bytes, process, tag.encode())?;
         sent.push_back(last);
@@ -310,8 +311,8 @@ fn abort_on_panic(panic: &PanicHookInfo<'_>) {
         complain(&what);
         return;
     };
-    let who = match crate::runtime::entered_rank() {
-        Some(rank) => format!("rank {rank}"),
+    let who = match Runtime::entered() {
+        Some(runtime) => format!("rank {}", runtime.rank()),
         None if MOST_RANKS.load(Ordering::Relaxed) == 1 => format!("rank {}", job.process),
         None => format!("a thread of process {}", job.process),
     };
@@ -324,6 +325,14 @@ fn complain(what: &str) {
     // Nobody is left to be told if this fails.
     let line = format!("sparsefuse: {}\n", what.trim_end());
     let _ = std::io::stderr().lock().write_all(line.as_bytes());
+}
+
+/// The cores that this process may run on, as text; empty where the system does not say.
+fn cores_allowed() -> String {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mut lines = status.lines();
+    let line = lines.find(|line| line.starts_with("Cpus_allowed_list:"));
+    line.unwrap_or_default().to_owned()
 }
 
 /// FNV-1a.

@@ -4,14 +4,15 @@
 //! From the outside: [`connect`] makes groups of ranks, [`place`] says which process this is.
 
 #[cfg(feature = "mpi")]
+mod job;
+// Tested without MPI too.
+#[cfg(feature = "mpi")]
 mod calls;
 #[cfg(feature = "mpi")]
 mod collective;
-#[cfg(feature = "mpi")]
+#[cfg(any(test, feature = "mpi"))]
 mod inbox;
-#[cfg(feature = "mpi")]
-mod job;
-#[cfg(feature = "mpi")]
+#[cfg(any(test, feature = "mpi"))]
 mod tag;
 
 #[cfg(not(feature = "mpi"))]

@@ -73,7 +73,9 @@ mod tests {
     #[test]
     fn a_tag_says_what_it_was_made_of() {
         for kind in [Kind::Data, Kind::Piece, Kind::Failed, Kind::Left] {
-            for (group, from, to) in [(0, 0, 0), (1, 31, 0), (7, 0, 31), ((1 << 19) - 1, 30, 29)] {
+            let last = MOST_LOCAL as u32 - 1;
+            for (group, from, to) in [(0, 0, 0), (1, last, 0), (7, 0, last), ((1 << 19) - 1, 9, 8)]
+            {
                 let tag = Tag {
                     group,
                     from,

@@ -1,0 +1,293 @@
+//! The program under `mpiexec`: the same hashes on any number of processes, one report, and faults
+//! of one process that end the job soon, with one complaint.
+//!
+//! Needs the feature `mpi`, and an MPI with `mpiexec`. Other test programs run under `mpiexec`
+//! themselves: see `xtask/src/mpi.rs`.
+
+#![expect(clippy::unwrap_used, reason = "a test fails where it panics")]
+
+use serde_json::Value;
+use sparsefuse::runtime::Processes;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+/// The time in which a job with a fault has ended.
+const SOON: Duration = Duration::from_secs(20);
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_sparsefuse");
+
+/// A job that has ended.
+struct Ended {
+    code: Option<i32>,
+    stdout: String,
+    stderr: String,
+    time: Duration,
+}
+
+impl Ended {
+    /// What the program itself has said on standard error.
+    fn complaints(&self) -> Vec<&str> {
+        let lines = self.stderr.lines();
+        lines
+            .filter(|line| line.starts_with("sparsefuse: "))
+            .collect()
+    }
+
+    /// The job has failed soon, and the program has complained once, with this text.
+    #[track_caller]
+    fn check_complaint(&self, expected: &str) {
+        let Self { code, stderr, .. } = self;
+        assert_ne!(*code, Some(0), "{stderr}");
+        assert!(self.time < SOON, "{:?}: {stderr}", self.time);
+        let complaints = self.complaints();
+        assert_eq!(complaints.len(), 1, "{stderr}");
+        assert!(complaints[0].contains(expected), "{stderr}");
+        assert_eq!(self.stdout, "", "{stderr}");
+    }
+}
+
+/// A call of `mpiexec` that runs a line of shell on each of `count` processes.
+fn job(count: usize, line: &str) -> Command {
+    let mut command = Command::new("mpiexec");
+    command
+        .args(["-n", &count.to_string(), "sh", "-c", line])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .env("SPARSEFUSE_TILE", "64")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    // Open MPI, of versions 4 and 5: root may, more processes than cores may, and they yield.
+    for (name, value) in [
+        ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
+        ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
+        ("OMPI_MCA_rmaps_base_oversubscribe", "1"),
+        ("OMPI_MCA_mpi_yield_when_idle", "1"),
+        ("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe"),
+    ] {
+        command.env(name, value);
+    }
+    command
+}
+
+/// Starts a job; the receiver gets what became of it.
+fn start(mut command: Command) -> Receiver<Ended> {
+    let begin = Instant::now();
+    let child = command.spawn().unwrap();
+    let (tell, ended) = channel();
+    let wait = move || {
+        let output = child.wait_with_output().unwrap();
+        let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+        // Nobody listens any more to a job that took too long.
+        let _ = tell.send(Ended {
+            code: output.status.code(),
+            stdout: text(&output.stdout),
+            stderr: text(&output.stderr),
+            time: begin.elapsed(),
+        });
+    };
+    std::thread::Builder::new().spawn(wait).unwrap();
+    ended
+}
+
+fn run(count: usize, line: &str) -> Ended {
+    start(job(count, line)).recv_timeout(4 * SOON).unwrap()
+}
+
+/// A line of shell that sets variables on one rank alone (of Open MPI or MPICH).
+fn on_rank(rank: usize, only_there: &str, everywhere: &str) -> String {
+    format!("[ \"${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}}\" = {rank} ] && {only_there}; {everywhere}")
+}
+
+fn scratch(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
+}
+
+#[test]
+fn equal_hashes_on_processes_and_ranks() {
+    let solve = |source: &str| format!("exec {PROGRAM} solve {source} --json");
+    for source in [
+        "poisson2d:48",
+        "random:3000,4,1 --solver bicgstab --pc jacobi",
+    ] {
+        let mut hash = None;
+        for (count, ranks) in [(1, 1), (2, 1), (3, 1), (4, 1), (8, 1), (2, 2), (3, 3)] {
+            let line = format!("{} --ranks {ranks}", solve(source));
+            let ended = run(count, &line);
+            assert_eq!(ended.code, Some(0), "{count}, {line}: {}", ended.stderr);
+            // One object, of one process.
+            let report: Value = serde_json::from_str(&ended.stdout).unwrap();
+            assert_eq!(report["ranks"], count * ranks, "{line}");
+            let hash = hash.get_or_insert_with(|| report["solution_hash"].clone());
+            assert_eq!(report["solution_hash"], *hash, "{count}, {line}");
+        }
+        let plain = Command::new(PROGRAM)
+            .args(solve(source).split_whitespace().skip(2))
+            .env("SPARSEFUSE_TILE", "64")
+            .output()
+            .unwrap();
+        let report: Value = serde_json::from_slice(&plain.stdout).unwrap();
+        assert_eq!(Some(report["solution_hash"].clone()), hash, "{source}");
+    }
+}
+
+#[test]
+fn one_process_prints_and_writes() {
+    let (out, profile) = (scratch("mpi_out.mtx"), scratch("mpi_profile.json"));
+    let files = format!("--out {} --profile {}", out.display(), profile.display());
+    let ended = run(3, &format!("exec {PROGRAM} solve poisson2d:32 {files}"));
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert_eq!(ended.stdout.matches("converged after").count(), 1);
+    assert!(ended.stdout.contains("3 ranks"), "{}", ended.stdout);
+    let solution = fs::read_to_string(&out).unwrap();
+    assert_eq!(solution.matches("%%MatrixMarket").count(), 1);
+    let profile: Value = serde_json::from_str(&fs::read_to_string(&profile).unwrap()).unwrap();
+    let events = profile["traceEvents"].as_array().unwrap();
+    for rank in 0..3 {
+        assert!(events.iter().any(|event| event["pid"] == rank), "{rank}");
+    }
+
+    let ended = run(2, &format!("exec {PROGRAM} info poisson2d:8"));
+    assert_eq!(ended.stdout.matches("64 x 64").count(), 1);
+    let ended = run(2, &format!("exec {PROGRAM} --version"));
+    assert_eq!(ended.stdout.lines().count(), 1);
+}
+
+#[test]
+fn what_all_processes_refuse_is_said_once() {
+    for (arguments, expected) in [
+        ("solve no_such.mtx", "sparsefuse: no_such.mtx: cannot read"),
+        ("solve poisson2d:0", "sparsefuse: invalid value"),
+        (
+            "solve poisson2d:9 --rhs no_such",
+            "sparsefuse: invalid value",
+        ),
+        ("info tests", "sparsefuse: rank 0: tests: expected"),
+    ] {
+        let ended = run(3, &format!("exec {PROGRAM} {arguments}"));
+        ended.check_complaint(expected);
+        assert_eq!(ended.code, Some(2), "{arguments}");
+    }
+    let limited = format!("exec {PROGRAM} solve poisson2d:32 --max-iter 1");
+    let ended = run(2, &limited);
+    assert_eq!((ended.code, ended.complaints().len()), (Some(1), 0));
+}
+
+#[test]
+fn a_file_that_one_process_cannot_read() {
+    let line = format!("exec {PROGRAM} solve tests/data/spd.mtx");
+    let ended = run(3, &on_rank(2, "cd /", &line));
+    ended.check_complaint("sparsefuse: rank 2: tests/data/spd.mtx: cannot read");
+}
+
+#[test]
+fn memory_that_one_rank_does_not_have() {
+    // In the matrix, in the vectors, in the solve.
+    let line = format!("exec {PROGRAM} solve poisson2d:100");
+    for bytes in [100_000, 300_000, 400_000, 500_000, 600_000] {
+        let limit = format!("export SPARSEFUSE_MEMORY={bytes}");
+        let ended = run(2, &on_rank(1, &limit, &line));
+        if ended.code == Some(0) {
+            assert!(bytes >= 500_000, "{bytes} bytes are enough");
+            continue;
+        }
+        ended.check_complaint("rank 1: ");
+        ended.check_complaint(&format!("under the limit of {bytes}"));
+    }
+}
+
+#[test]
+fn a_rank_that_is_killed() {
+    let file = scratch("mpi_killed.pid");
+    let _ = fs::remove_file(&file);
+    let write = format!("{{ echo $$ > {0}.new; mv {0}.new {0}; }}", file.display());
+    let line = format!("exec {PROGRAM} solve poisson2d:256 --rtol 0 --atol 0 --max-iter 100000000");
+    let ended = start(job(3, &on_rank(1, &write, &line)));
+    let begin = Instant::now();
+    let moment = Duration::from_millis(50);
+    while !file.exists() {
+        assert!(begin.elapsed() < SOON && ended.recv_timeout(moment).is_err());
+    }
+    // The solve has no other end than the signal.
+    assert!(ended.recv_timeout(Duration::from_secs(2)).is_err());
+    let process = fs::read_to_string(&file).unwrap();
+    let killed = Command::new("kill").args(["-9", process.trim()]).status();
+    assert!(killed.unwrap().success());
+    let ended = ended.recv_timeout(SOON).unwrap();
+    assert_ne!(ended.code, Some(0));
+    // It is the launcher that says so.
+    assert!(ended.stderr.contains("signal 9"), "{}", ended.stderr);
+    assert_eq!((ended.complaints().len(), ended.stdout.as_str()), (0, ""));
+}
+
+/// Runs a test of this file, which then knows the others, on each of `count` processes.
+fn run_test(count: usize, name: &str) -> Ended {
+    let this = std::env::current_exe().unwrap();
+    let ended = run(count, &format!("exec {} --exact {name}", this.display()));
+    assert!(ended.time < SOON, "{:?}", ended.time);
+    ended
+}
+
+#[test]
+fn a_rank_that_panics() {
+    let processes = Processes::join().unwrap();
+    if processes.count() == 1 {
+        let ended = run_test(3, "a_rank_that_panics");
+        assert_ne!(ended.code, Some(0));
+        let complaints = ended.complaints();
+        assert_eq!(complaints.len(), 1, "{}", ended.stderr);
+        let complaint = complaints[0];
+        assert!(
+            complaint.contains("sparsefuse: rank 3 panicked at tests/mpi.rs"),
+            "{complaint}"
+        );
+        assert!(complaint.ends_with("four is too many"), "{complaint}");
+        return;
+    }
+    // The others wait for rank 3 for ever.
+    let waited = processes.run_ranks(2, &sparsefuse::runtime::Config::default(), |runtime| {
+        assert!(runtime.rank() != 3, "{} is too many", "four");
+        runtime.all_gather(&[1.0])
+    });
+    unreachable!("{waited:?}");
+}
+
+#[test]
+fn a_process_that_ends_early_leaves_nobody_waiting() {
+    let processes = Processes::join().unwrap();
+    if processes.count() == 1 {
+        let ended = run_test(3, "a_process_that_ends_early_leaves_nobody_waiting");
+        assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
+        return;
+    }
+    // The first waits for a message of the second, which has sent one that nobody takes.
+    match processes.number() {
+        0 => {
+            let refused = processes.all_gather(vec![1]).unwrap_err().to_string();
+            assert_eq!(
+                refused,
+                "rank 1: expected a message, but the rank has ended"
+            );
+        }
+        1 => {}
+        _ => assert_eq!(processes.number(), 2),
+    }
+}
+
+#[test]
+fn messages_of_any_length_arrive() {
+    let processes = Processes::join().unwrap();
+    if processes.count() == 1 {
+        let ended = run_test(2, "messages_of_any_length_arrive");
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        return;
+    }
+    // MPI takes small and large ones in different ways.
+    for len in [0, 1, 100, 4096, 65_537, 3_000_001] {
+        let mine: Vec<u8> = (0..len).map(|i| (i % 251) as u8).collect();
+        let all = processes.all_gather(mine.clone()).unwrap();
+        assert!(all == [mine.clone(), mine], "{len} bytes");
+    }
+}

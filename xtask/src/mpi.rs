@@ -1,0 +1,218 @@
+//! The check of ranks as processes: tests under `mpiexec`.
+//!
+//! Test programs that work on the ranks of all processes run on one to four of them; each run
+//! counts as one test. `tests/mpi.rs` starts `mpiexec` itself. What that needs (an MPI, libclang)
+//! is installed where that is possible without asking: by root, on Debian or Ubuntu. Elsewhere the
+//! check is skipped, and says what to install.
+
+use crate::cargo::{cargo, show, succeeds, text};
+use crate::tally::Tally;
+use crate::test::count;
+use serde_json::Value;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+/// Debian's packages: headers and library, `mpiexec`, what reads the headers.
+const PACKAGES: [&str; 3] = ["libopenmpi-dev", "openmpi-bin", "libclang-dev"];
+
+/// The test programs that run under `mpiexec`, and the most processes of each.
+const PROGRAMS: [&str; 3] = ["differential", "solvers", "matrices"];
+const MOST_PROCESSES: usize = 4;
+
+/// How many random programs `differential` runs there.
+const RANDOM_PROGRAMS: (&str, &str) = ("SPARSEFUSE_DIFFERENTIAL_PROGRAMS", "1000");
+
+/// With the features of the other checks, so that nothing below the runtime is compiled again.
+const BUILD: [&str; 13] = [
+    "test",
+    "--workspace",
+    "--features",
+    "sparsefuse/mpi",
+    "--test",
+    "mpi",
+    "--test",
+    "differential",
+    "--test",
+    "solvers",
+    "--test",
+    "matrices",
+    "--no-run",
+];
+const OWN_TESTS: [&str; 6] = [
+    "test",
+    "--workspace",
+    "--features",
+    "sparsefuse/mpi",
+    "--test",
+    "mpi",
+];
+const CLIPPY: [&str; 7] = [
+    "clippy",
+    "--workspace",
+    "--features",
+    "sparsefuse/mpi",
+    "--",
+    "-D",
+    "warnings",
+];
+
+/// Runs this check alone.
+pub(crate) fn run_alone() -> Result<ExitCode, String> {
+    let mut tally = Tally::default();
+    run(&mut tally)?;
+    println!("{tally}");
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Runs the check; the time it took, or nothing if it was skipped.
+pub(crate) fn run(tally: &mut Tally) -> Result<Option<Duration>, String> {
+    println!("\n=== MPI ===");
+    let begin = Instant::now();
+    if !is_installed()
+        && let Err(reason) = install()
+    {
+        println!(
+            "=== MPI: SKIPPED, {reason}; on Debian or Ubuntu run: sudo apt-get install {}; \
+             elsewhere install Open MPI or MPICH with headers, and libclang ===",
+            PACKAGES.join(" ")
+        );
+        return Ok(None);
+    }
+    show(cargo(CLIPPY))?;
+    let programs = programs()?;
+    count(cargo(OWN_TESTS), tally)?;
+    for program in &programs {
+        for processes in 1..=MOST_PROCESSES {
+            under_mpiexec(program, processes, tally)?;
+        }
+    }
+    let time = begin.elapsed();
+    println!("=== MPI: {:.1} s ===", time.as_secs_f64());
+    if tally.failed > 0 {
+        return Err(format!("{} tests failed under mpiexec", tally.failed));
+    }
+    Ok(Some(time))
+}
+
+/// Whether a program that needs MPI can be built and run.
+fn is_installed() -> bool {
+    let has = |program: &str| succeeds(call(program, &["--version"]));
+    has("mpiexec") && has("mpicc") && has_libclang()
+}
+
+/// Whether there is a libclang where its crate looks for it.
+fn has_libclang() -> bool {
+    let mut folders = vec![
+        PathBuf::from("/usr/lib"),
+        PathBuf::from("/usr/lib64"),
+        PathBuf::from("/usr/local/lib"),
+        PathBuf::from(format!("/usr/lib/{}-linux-gnu", std::env::consts::ARCH)),
+    ];
+    folders.extend(std::env::var_os("LIBCLANG_PATH").map(PathBuf::from));
+    let versions = std::fs::read_dir("/usr/lib")
+        .into_iter()
+        .flatten()
+        .flatten();
+    let is_llvm = |name: &str| name.starts_with("llvm");
+    let versions = versions.filter(|entry| entry.file_name().to_str().is_some_and(is_llvm));
+    folders.extend(versions.map(|entry| entry.path().join("lib")));
+    let files = folders
+        .iter()
+        .flat_map(std::fs::read_dir)
+        .flatten()
+        .flatten();
+    let is_it = |name: &str| {
+        let is_library = name.contains(".so") || name.ends_with(".dylib");
+        name.starts_with("libclang") && !name.starts_with("libclang-cpp") && is_library
+    };
+    let mut names = files.map(|entry| entry.file_name());
+    names.any(|name| name.to_str().is_some_and(is_it))
+}
+
+/// Installs what is needed, if this is root on Debian or Ubuntu; else why not.
+fn install() -> Result<(), String> {
+    let user = call("id", &["-u"]).output();
+    let is_root = user.is_ok_and(|user| user.stdout.trim_ascii() == b"0");
+    if !is_root || !succeeds(call("apt-get", &["--version"])) {
+        return Err("there is no MPI here".to_owned());
+    }
+    show(call("apt-get", &["update", "-q"]))?;
+    let mut install = call(
+        "apt-get",
+        &["install", "-q", "-y", "--no-install-recommends"],
+    );
+    install
+        .args(PACKAGES)
+        .env("DEBIAN_FRONTEND", "noninteractive");
+    show(install)
+}
+
+fn call(program: &str, arguments: &[&str]) -> Command {
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::null());
+    command
+}
+
+/// Builds the test programs, and says where they are.
+fn programs() -> Result<Vec<(&'static str, PathBuf)>, String> {
+    let mut build = cargo(BUILD);
+    build.args(["--message-format", "json-render-diagnostics"]);
+    let text = text(&build);
+    let lost = |error: std::io::Error| format!("`{text}` could not be run: {error}");
+    let output = build.stderr(Stdio::inherit()).output().map_err(lost)?;
+    if !output.status.success() {
+        return Err(format!("`{text}` failed ({})", output.status));
+    }
+    let artifacts = output.stdout.split(|&byte| byte == b'\n');
+    let artifacts: Vec<Value> = artifacts
+        .filter_map(|line| serde_json::from_slice(line).ok())
+        .collect();
+    let find = |name: &'static str| {
+        let mut of_name = artifacts
+            .iter()
+            .filter(|artifact| artifact["target"]["name"] == name);
+        let path = of_name.find_map(|artifact| artifact["executable"].as_str());
+        let path = path.ok_or_else(|| format!("`{text}` has not built {name}"))?;
+        Ok((name, PathBuf::from(path)))
+    };
+    PROGRAMS.into_iter().map(find).collect()
+}
+
+/// Runs a test program on some processes, one test after the other, and shows what it prints if it
+/// fails.
+fn under_mpiexec(
+    (name, path): &(&str, PathBuf),
+    processes: usize,
+    tally: &mut Tally,
+) -> Result<(), String> {
+    print!("{name} on {processes} processes ... ");
+    // Nothing depends on when this is seen.
+    let _ = std::io::stdout().flush();
+    let begin = Instant::now();
+    let mut command = call("mpiexec", &["-n", &processes.to_string()]);
+    command.arg(path).arg("--test-threads=1");
+    // Root may, more processes than cores may, and they yield: Open MPI, of versions 4 and 5.
+    command.envs([
+        RANDOM_PROGRAMS,
+        ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
+        ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
+        ("OMPI_MCA_rmaps_base_oversubscribe", "1"),
+        ("OMPI_MCA_mpi_yield_when_idle", "1"),
+        ("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe"),
+    ]);
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+    let output = command.current_dir(root).output();
+    let output = output.map_err(|error| format!("mpiexec could not be started: {error}"))?;
+    if output.status.success() {
+        tally.passed += 1;
+        println!("ok ({:.1} s)", begin.elapsed().as_secs_f64());
+    } else {
+        tally.failed += 1;
+        println!("FAILED ({})", output.status);
+        println!("{}", String::from_utf8_lossy(&output.stdout));
+        println!("{}", String::from_utf8_lossy(&output.stderr));
+    }
+    Ok(())
+}
