@@ -185,7 +185,6 @@ impl Memory {
     }
 
     /// Its bytes, at least as many as were asked for.
-    #[cfg(feature = "mpi")]
     pub(crate) fn len(&self) -> usize {
         self.bytes
     }

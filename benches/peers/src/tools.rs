@@ -5,6 +5,7 @@
 //! `--no-install` was given.
 
 use crate::competitors::{self, Program};
+use crate::worker;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -60,7 +61,7 @@ impl Tools {
             std::fs::create_dir_all(&folder)
                 .map_err(|error| format!("{}: {error}", folder.display()))?;
         }
-        if !cfg!(feature = "mpi") {
+        if !worker::HAS_MPI {
             let reason = "this program could not be built with MPI; to have it on Debian or Ubuntu: \
                           apt-get install libopenmpi-dev openmpi-bin libclang-dev";
             tools.missing.insert(Program::RustMpi, reason.to_owned());

@@ -12,6 +12,7 @@
 use super::{Comm, Message, receive_data};
 use crate::error::Error;
 use crate::instance::{Instance, Memory, Pool};
+use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -42,17 +43,29 @@ pub(crate) struct Halo {
     /// Bytes of an element.
     size: usize,
     ghosts: Arc<Memory>,
-    links: Links,
+    links: Box<dyn Links>,
 }
 
 /// How the elements travel.
+pub(crate) trait Links: Send + fmt::Debug {
+    /// Begins to receive, and to send what is picked of `x`, or why there is nothing.
+    fn start(
+        &mut self,
+        comm: &dyn Comm,
+        neighbours: &Neighbours,
+        x: &Result<&Instance, Error>,
+    ) -> Result<(), Error>;
+
+    /// Waits until all ghosts are where they belong.
+    fn finish(&mut self, comm: &dyn Comm, neighbours: &Neighbours) -> Result<(), Error>;
+}
+
+/// As messages like all others.
 #[derive(Debug)]
-pub(crate) enum Links {
-    /// As messages like all others.
-    Messages,
-    /// By requests that MPI was given once; they write the ghosts themselves.
-    #[cfg(feature = "mpi")]
-    Persistent(Box<super::mpi::Persistent>),
+pub(super) struct Messages {
+    /// Bytes of an element.
+    pub(super) size: usize,
+    pub(super) ghosts: Arc<Memory>,
 }
 
 impl Halo {
@@ -95,25 +108,22 @@ impl Halo {
         neighbours: &Neighbours,
         x: &Result<&Instance, Error>,
     ) -> Result<(), Error> {
-        match &mut self.links {
-            Links::Messages => {
-                self.send(comm, neighbours, x);
-                Ok(())
-            }
-            #[cfg(feature = "mpi")]
-            Links::Persistent(persistent) => {
-                let x = x.as_ref();
-                let fill = x.map(|x| {
-                    |number: usize, bytes: &mut [u8]| {
-                        pick(x, &neighbours.sends[number].1, bytes);
-                    }
-                });
-                persistent.start(comm, fill)
-            }
-        }
+        self.links.start(comm, neighbours, x)
     }
 
-    fn send(&self, comm: &dyn Comm, neighbours: &Neighbours, x: &Result<&Instance, Error>) {
+    /// Waits for the ghosts.
+    pub(crate) fn finish(&mut self, comm: &dyn Comm, neighbours: &Neighbours) -> Result<(), Error> {
+        self.links.finish(comm, neighbours)
+    }
+}
+
+impl Links for Messages {
+    fn start(
+        &mut self,
+        comm: &dyn Comm,
+        neighbours: &Neighbours,
+        x: &Result<&Instance, Error>,
+    ) -> Result<(), Error> {
         for (to, places) in &neighbours.sends {
             comm.send(
                 *to,
@@ -127,18 +137,10 @@ impl Halo {
                 },
             );
         }
+        Ok(())
     }
 
-    /// Waits for the ghosts.
-    pub(crate) fn finish(&mut self, comm: &dyn Comm, neighbours: &Neighbours) -> Result<(), Error> {
-        match &mut self.links {
-            Links::Messages => self.receive(comm, neighbours),
-            #[cfg(feature = "mpi")]
-            Links::Persistent(persistent) => persistent.finish(comm),
-        }
-    }
-
-    fn receive(&mut self, comm: &dyn Comm, neighbours: &Neighbours) -> Result<(), Error> {
+    fn finish(&mut self, comm: &dyn Comm, neighbours: &Neighbours) -> Result<(), Error> {
         let mut outcome = Ok(());
         for (from, ghosts) in &neighbours.receives {
             match receive_data(comm, *from) {
@@ -148,15 +150,21 @@ impl Halo {
         }
         outcome
     }
+}
 
-    fn keep(&mut self, ghosts: &Range<usize>, bytes: &[u8]) {
+impl Messages {
+    fn keep(&self, ghosts: &Range<usize>, bytes: &[u8]) {
         assert_eq!(
             bytes.len(),
             ghosts.len() * self.size,
             "both sides know the ghosts"
         );
-        // SAFETY: `Neighbours::ghosts` of `size` bytes were allocated, this range is among them, as
-        // long as the message, as just checked; and kernels that read ghosts run after this.
+        assert!(
+            ghosts.end * self.size <= self.ghosts.len(),
+            "there is memory for all ghosts"
+        );
+        // SAFETY: the range lies within the memory and is as long as the message, as just checked;
+        // kernels that read ghosts run after this.
         unsafe {
             let to = self.ghosts.data().add(ghosts.start * self.size);
             std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len());
@@ -165,7 +173,7 @@ impl Halo {
 }
 
 /// Copies the elements at some places.
-fn pick(x: &Instance, places: &[u32], bytes: &mut [u8]) {
+pub(super) fn pick(x: &Instance, places: &[u32], bytes: &mut [u8]) {
     let size = bytes.len() / places.len().max(1);
     for (target, &place) in bytes.chunks_exact_mut(size.max(1)).zip(places) {
         assert!(

@@ -19,8 +19,8 @@ pub(crate) use self::absent::Absent;
 pub(crate) use self::single::Single;
 pub(crate) use self::threads::connect;
 
-use self::halo::{Links, Neighbours};
-use self::reduce::Pending;
+use self::halo::{Links, Messages, Neighbours};
+use self::reduce::{Later, Pending};
 use crate::error::{Error, ErrorKind};
 use crate::instance::Memory;
 use std::fmt;
@@ -57,9 +57,9 @@ pub(crate) trait Comm: Send + fmt::Debug {
     /// Begins to join the forests of all ranks (see [`forests`]), `words` being those of this one or
     /// why there are none, `len` on every rank. Every rank begins and finishes the same reductions
     /// in the same order.
-    fn start_reduce(&self, words: Result<Vec<u64>, Error>, len: usize) -> Pending {
+    fn start_reduce(&self, words: Result<Vec<u64>, Error>, len: usize) -> Box<dyn Pending> {
         let _ = len;
-        Pending::Later(words)
+        Box::new(Later(words))
     }
 
     /// Connects this rank with its neighbours for an exchange of elements of `size` bytes, which
@@ -69,9 +69,10 @@ pub(crate) trait Comm: Send + fmt::Debug {
         neighbours: &Neighbours,
         size: usize,
         ghosts: &Arc<Memory>,
-    ) -> Result<Links, Error> {
-        let _ = (neighbours, size, ghosts);
-        Ok(Links::Messages)
+    ) -> Result<Box<dyn Links>, Error> {
+        let _ = neighbours;
+        let ghosts = Arc::clone(ghosts);
+        Ok(Box::new(Messages { size, ghosts }))
     }
 }
 

@@ -4,30 +4,24 @@
 //! [`along_tree`] is the one for ranks that have only messages: a rank sends and receives
 //! logarithmically many, and all have the result in as many steps.
 
-#[cfg(feature = "mpi")]
-use super::mpi;
 use super::{Comm, Message, forests, receive_data};
 use crate::error::Error;
+use std::fmt;
 
 /// A reduction that has begun.
-#[derive(Debug)]
-pub(crate) enum Pending {
-    /// Nothing is on its way before the result is wanted: the words of this rank, as many as on
-    /// every rank, or why there are none.
-    Later(Result<Vec<u64>, Error>),
-    /// MPI joins the words.
-    #[cfg(feature = "mpi")]
-    Travelling(mpi::Reducing),
+pub(crate) trait Pending: Send + fmt::Debug {
+    /// Waits for the joined words of all ranks; or the failure of the lowest rank that has failed.
+    fn finish(self: Box<Self>, comm: &dyn Comm) -> Result<Vec<u64>, Error>;
 }
 
-impl Pending {
-    /// The joined words of all ranks; or the failure of the lowest rank that has failed.
-    pub(crate) fn finish(self, comm: &dyn Comm) -> Result<Vec<u64>, Error> {
-        match self {
-            Self::Later(words) => along_tree(comm, words),
-            #[cfg(feature = "mpi")]
-            Self::Travelling(reducing) => reducing.finish(comm),
-        }
+/// A reduction of which nothing is on its way before its result is wanted: the words of this rank,
+/// as many as on every rank, or why there are none.
+#[derive(Debug)]
+pub(super) struct Later(pub(super) Result<Vec<u64>, Error>);
+
+impl Pending for Later {
+    fn finish(self: Box<Self>, comm: &dyn Comm) -> Result<Vec<u64>, Error> {
+        along_tree(comm, self.0)
     }
 }
 

@@ -35,7 +35,7 @@ impl FusedTask {
 pub(super) struct Awaited {
     /// The task, by its number in the schedule.
     task: usize,
-    pending: Pending,
+    pending: Box<dyn Pending>,
 }
 
 /// Waits for the started reductions with a result for which `is_wanted` holds, and writes them.

@@ -11,6 +11,9 @@ mod plain;
 use std::io::BufRead;
 use std::time::Instant;
 
+/// Whether sparsefuse can be several processes.
+pub(crate) const HAS_MPI: bool = cfg!(feature = "mpi");
+
 /// What the command line asks for.
 pub(crate) struct Order {
     /// `spmv`, `cg`, ...

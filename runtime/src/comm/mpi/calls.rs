@@ -512,7 +512,7 @@ impl Communicator {
         sends: &[(usize, usize)],
         receives: &[(usize, Range<usize>)],
         size: usize,
-        ghosts: &Arc<Memory>,
+        ghosts: Arc<Memory>,
     ) -> Result<Channels, Error> {
         let _turn = turn();
         let element = datatype(size)?;
@@ -527,12 +527,12 @@ impl Communicator {
             receivers: sends.iter().map(|(to, _)| *to).collect(),
             element,
             buffers: ManuallyDrop::new(Vec::new()),
-            ghosts: ManuallyDrop::new(Arc::clone(ghosts)),
+            ghosts: ManuallyDrop::new(ghosts),
         };
         for (from, places) in receives {
             let len = elements(places.len())?;
             assert!(
-                places.end * size <= ghosts.len(),
+                places.end * size <= channels.ghosts.len(),
                 "ghosts have been given memory"
             );
             // SAFETY: a constant of the library.
@@ -541,7 +541,7 @@ impl Communicator {
             // `Channels` keeps as long as the request lives.
             let code = unsafe {
                 ffi::MPI_Recv_init(
-                    ghosts.data().add(places.start * size).cast(),
+                    channels.ghosts.data().add(places.start * size).cast(),
                     len,
                     element,
                     *from as c_int,

@@ -6,10 +6,11 @@
 
 use super::calls::{AllReduce, Channels, Communicator};
 use super::job::Job;
-use crate::comm::halo::Neighbours;
+use crate::comm::halo::{Links, Neighbours, pick};
+use crate::comm::reduce::Pending;
 use crate::comm::{Comm, Message, receive_data};
 use crate::error::Error;
-use crate::instance::Memory;
+use crate::instance::{Instance, Memory};
 use std::sync::Arc;
 
 /// The communicator of a group.
@@ -22,7 +23,7 @@ pub(super) struct Collective {
 
 /// A reduction on its way.
 #[derive(Debug)]
-pub(crate) struct Reducing {
+pub(super) struct Reducing {
     job: &'static Job,
     group: u32,
     travelling: AllReduce,
@@ -64,7 +65,7 @@ impl Collective {
         &self,
         neighbours: &Neighbours,
         size: usize,
-        ghosts: &Arc<Memory>,
+        ghosts: Arc<Memory>,
     ) -> Result<Persistent, Error> {
         let sends = neighbours.sends.iter();
         let sends: Vec<_> = sends.map(|(to, places)| (*to, places.len())).collect();
@@ -79,16 +80,15 @@ impl Collective {
     }
 }
 
-impl Reducing {
-    /// The joined words of all ranks; or the failure of the lowest rank that has failed, which
-    /// tells the others.
-    pub(crate) fn finish(self, comm: &dyn Comm) -> Result<Vec<u64>, Error> {
+impl Pending for Reducing {
+    /// The lowest rank that has failed tells the others.
+    fn finish(self: Box<Self>, comm: &dyn Comm) -> Result<Vec<u64>, Error> {
         let Self {
             job,
             group,
             mut travelling,
             failure,
-        } = self;
+        } = *self;
         let others = || (0..comm.size()).filter(|&other| other != comm.rank());
         job.wait(group, others, || travelling.is_done())?;
         let mut words = travelling.into_words();
@@ -111,7 +111,7 @@ impl Reducing {
 
 /// The connections of an exchange that runs again and again.
 #[derive(Debug)]
-pub(crate) struct Persistent {
+pub(super) struct Persistent {
     job: &'static Job,
     group: u32,
     channels: Channels,
@@ -119,19 +119,19 @@ pub(crate) struct Persistent {
     failures: Vec<usize>,
 }
 
-impl Persistent {
-    /// Begins to receive, and to send what `fill` writes for each rank that this one sends to, by
-    /// number; or to tell them why there is nothing.
-    pub(crate) fn start(
+impl Links for Persistent {
+    fn start(
         &mut self,
         comm: &dyn Comm,
-        fill: Result<impl FnMut(usize, &mut [u8]), &Error>,
+        neighbours: &Neighbours,
+        x: &Result<&Instance, Error>,
     ) -> Result<(), Error> {
         self.channels.start_receives()?;
-        match fill {
-            Ok(mut fill) => {
-                for (number, buffer) in self.channels.buffers().iter_mut().enumerate() {
-                    fill(number, buffer);
+        match x {
+            Ok(x) => {
+                let buffers = self.channels.buffers().iter_mut();
+                for (buffer, (_, places)) in buffers.zip(&neighbours.sends) {
+                    pick(x, places, buffer);
                 }
                 self.channels.start_sends()
             }
@@ -146,8 +146,7 @@ impl Persistent {
         }
     }
 
-    /// Waits until all has arrived, and has been sent.
-    pub(crate) fn finish(&mut self, comm: &dyn Comm) -> Result<(), Error> {
+    fn finish(&mut self, comm: &dyn Comm, _neighbours: &Neighbours) -> Result<(), Error> {
         let senders = self.channels.senders().to_vec();
         let Self {
             job,

@@ -14,8 +14,8 @@ use super::calls::{self, Communicator, MOST_BYTES, Sending};
 use super::collective::Collective;
 use super::inbox::{self, Inbox, Pair, Taken};
 use super::tag::{self, Kind, MOST_LOCAL, NO_GROUP, Tag};
-use crate::comm::halo::{Links, Neighbours};
-use crate::comm::reduce::Pending;
+use crate::comm::halo::{Links, Messages, Neighbours};
+use crate::comm::reduce::{Later, Pending};
 use crate::comm::{Comm, Message, left};
 use crate::config;
 use crate::error::Error;
@@ -423,12 +423,12 @@ impl Comm for Rank {
         }
     }
 
-    fn start_reduce(&self, words: Result<Vec<u64>, Error>, len: usize) -> Pending {
+    fn start_reduce(&self, words: Result<Vec<u64>, Error>, len: usize) -> Box<dyn Pending> {
         let Some(collective) = &self.collective else {
-            return Pending::Later(words);
+            return Box::new(Later(words));
         };
         match collective.start_reduce(self.rank(), words, len) {
-            Ok(reducing) => Pending::Travelling(reducing),
+            Ok(reducing) => Box::new(reducing),
             Err(error) => self.give_up(&error),
         }
     }
@@ -438,13 +438,11 @@ impl Comm for Rank {
         neighbours: &Neighbours,
         size: usize,
         ghosts: &Arc<Memory>,
-    ) -> Result<Links, Error> {
+    ) -> Result<Box<dyn Links>, Error> {
+        let ghosts = Arc::clone(ghosts);
         match &self.collective {
-            Some(collective) => {
-                let persistent = collective.link(neighbours, size, ghosts)?;
-                Ok(Links::Persistent(Box::new(persistent)))
-            }
-            None => Ok(Links::Messages),
+            Some(collective) => Ok(Box::new(collective.link(neighbours, size, ghosts)?)),
+            None => Ok(Box::new(Messages { size, ghosts })),
         }
     }
 }

@@ -18,8 +18,6 @@ mod tag;
 #[cfg(not(feature = "mpi"))]
 mod disabled;
 
-#[cfg(feature = "mpi")]
-pub(crate) use self::collective::{Persistent, Reducing};
 #[cfg(not(feature = "mpi"))]
 pub(crate) use self::disabled::{connect, place, sharers};
 #[cfg(feature = "mpi")]
