@@ -12,6 +12,12 @@
 //! assert!(solution.converged());
 //! # Ok::<(), sparsefuse::Error>(())
 //! ```
+//!
+//! The same program runs on several ranks: processes that `mpiexec` or `srun` starts, with the
+//! feature `mpi` (see [`runtime::Processes`] and [`runtime::Runtime::of_processes`] for more than
+//! the default), or threads of one process ([`runtime::run_ranks`]). Long solves can be saved and
+//! gone on with ([`solvers::Checkpoint`]); matrices and vectors come from Matrix Market files
+//! ([`sparse::matrix_market`], [`sparse::Csr::read`]) and go to them.
 
 pub use sparsefuse_dense as dense;
 pub use sparsefuse_kernels as kernels;
@@ -24,10 +30,10 @@ pub use sparsefuse_runtime::Error;
 /// What most programs use.
 pub mod prelude {
     pub use sparsefuse_dense::{Array, Element, Field, Numeric, Real, Scalar, Vector};
-    pub use sparsefuse_runtime::{Config, Error, Runtime, run_ranks};
+    pub use sparsefuse_runtime::{Config, Error, Processes, Runtime, run_ranks};
     pub use sparsefuse_solvers::{
-        Jacobi, LinearOperator, MatrixFree, Options, Solution, StopReason, bicgstab, bicgstab_with,
-        cg, cg_with, cgs, cgs_with,
+        Checkpoint, Jacobi, LinearOperator, MatrixFree, Options, Solution, StopReason, bicgstab,
+        bicgstab_with, cg, cg_with, cgs, cgs_with,
     };
     pub use sparsefuse_sparse::{Csr, Triplets, gallery, matrix_market};
 }

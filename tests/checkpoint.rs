@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails where it panics")]
 
 use serde_json::Value;
+use sparsefuse::prelude::*;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -63,6 +64,39 @@ fn check_resumes(name: &str, solve: &str) {
             }
         }
     }
+}
+
+#[cfg(unix)]
+#[test]
+fn what_is_no_file_is_not_replaced() {
+    use std::os::unix::{fs::symlink, net::UnixListener};
+    let a = gallery::poisson2d::<f64>(16).unwrap();
+    let b = Vector::ones([256]);
+    let save = |file: &Path| {
+        let checkpoint = Checkpoint { file, every: 2 };
+        let options = Options {
+            checkpoint: Some(checkpoint),
+            ..Options::default()
+        };
+        cg_with(&a, &b, options).map(drop)
+    };
+    let (socket, file, link) = (
+        scratch("socket.ck"),
+        scratch("linked.ck"),
+        scratch("link.ck"),
+    );
+    for path in [&socket, &link] {
+        let _ = fs::remove_file(path);
+    }
+    let _listener = UnixListener::bind(&socket).unwrap();
+    let refused = save(&socket).unwrap_err().to_string();
+    assert!(refused.contains("found no regular file"), "{refused}");
+    assert!(socket.exists() && !socket.is_file());
+
+    fs::write(&file, "").unwrap();
+    symlink(&file, &link).unwrap();
+    save(&link).unwrap();
+    assert!(link.is_symlink() && fs::metadata(&file).unwrap().len() > 4096);
 }
 
 #[test]

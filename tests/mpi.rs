@@ -183,6 +183,28 @@ fn a_file_that_one_process_cannot_read() {
 }
 
 #[test]
+fn processes_that_were_started_differently() {
+    let solve = format!("exec {PROGRAM} solve poisson2d:32");
+    for (there, expected) in [
+        (
+            format!("{solve} --pc jacobi"),
+            "expected the same arguments on all processes",
+        ),
+        (
+            format!("exec {PROGRAM} info poisson2d:32"),
+            "expected the same arguments on all processes",
+        ),
+        (format!("{solve} --bad"), "rank 1: unexpected argument"),
+        (
+            "export SPARSEFUSE_FUSION=0".to_owned(),
+            "settings: expected those of process 0 on all processes",
+        ),
+    ] {
+        run(2, &on_rank(1, &there, &solve)).check_complaint(expected);
+    }
+}
+
+#[test]
 fn memory_that_one_rank_does_not_have() {
     // In the matrix, in the vectors, in the solve.
     let line = format!("exec {PROGRAM} solve poisson2d:100");

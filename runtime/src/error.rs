@@ -6,14 +6,23 @@
 
 use crate::shape::Shape;
 use sparsefuse_kernels::DType;
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 /// A failed operation: see [`Error::kind`] for the facts, `Display` for the sentence.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+///
+/// `Debug` shows the sentence too, so that a `main` that returns it ends with what a user can read.
+#[derive(Clone, PartialEq, thiserror::Error)]
 #[error("{kind}")]
 pub struct Error {
     kind: Arc<ErrorKind>,
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 /// What went wrong.

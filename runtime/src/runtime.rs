@@ -17,6 +17,7 @@ use crate::instance::{Instance, Pool};
 use crate::lockstep::{Call, Lockstep};
 use crate::partition::{CutsTable, Partition};
 use crate::plan::PlannedTask;
+use crate::processes;
 use crate::profile::Profile;
 use crate::schedule::{self, Schedule};
 use crate::shape::Shape;
@@ -76,7 +77,8 @@ thread_local! {
 }
 
 impl Runtime {
-    /// A runtime of a single rank.
+    /// A runtime of a single rank, also where a launcher has started several processes: for one
+    /// that spans them see [`Runtime::of_processes`].
     ///
     /// # Errors
     ///
@@ -96,7 +98,9 @@ impl Runtime {
     pub fn of_processes(config: Config) -> Result<Self, Error> {
         comm::mpi::place()?;
         let comm = comm::mpi::connect(1)?.and_then(|mut comms| comms.pop());
-        Self::with_comm(config, comm.unwrap_or_else(|| Box::new(comm::Single)))
+        let comm = comm.unwrap_or_else(|| Box::new(comm::Single));
+        processes::check_alike(&*comm, &config, 1)?;
+        Self::with_comm(config, comm)
     }
 
     pub(crate) fn with_comm(config: Config, comm: Box<dyn Comm>) -> Result<Self, Error> {
@@ -160,20 +164,17 @@ impl Runtime {
     /// Settings of the environment that make no sense are reported and not used. Without its ranks
     /// a process that could have them does not go on: it would compute something else.
     fn from_env_or_default() -> Self {
-        let complain = |error| eprintln!("sparsefuse: {error}");
-        let comm = match comm::mpi::connect(1) {
-            Ok(comms) => comms.and_then(|mut comms| comms.pop()),
-            Err(error) => panic!("{error}"),
-        };
-        let comm = comm.unwrap_or_else(|| {
-            let _ = comm::mpi::place().map_err(complain);
-            Box::new(comm::Single)
-        });
+        let connected = comm::mpi::place().and_then(|_| comm::mpi::connect(1));
+        let comm = connected.unwrap_or_else(|error| panic!("{error}"));
+        let comm = comm.and_then(|mut comms| comms.pop());
+        let comm = comm.unwrap_or_else(|| Box::new(comm::Single));
         let from_env = Config::from_env().and_then(|config| Ok((workers(&config)?, config)));
         let (workers, config) = from_env.unwrap_or_else(|error| {
-            complain(error);
+            eprintln!("sparsefuse: {error}");
             (Workers::alone(), Config::default())
         });
+        let alike = processes::check_alike(&*comm, &config, 1);
+        alike.unwrap_or_else(|error| panic!("{error}"));
         Self::assemble(config, workers, comm)
     }
 

@@ -33,7 +33,9 @@ pub struct Options<'a, T> {
     /// An approximate inverse of the matrix.
     pub preconditioner: Option<&'a dyn LinearOperator<T>>,
     /// Called after each iteration with its number, from 1, and the norm of the residual as the
-    /// method's recurrence has it (0: of the initial residual); may stop the solver.
+    /// method's recurrence has it (0: of the initial residual); may stop the solver. On several
+    /// ranks all must stop at the same iteration: what only one knows, such as its clock, is no
+    /// reason.
     pub monitor: Option<Monitor<'a>>,
     /// Where to save the state of the method now and then; `None` for never.
     pub checkpoint: Option<Checkpoint<'a>>,

@@ -28,10 +28,18 @@ pub struct Triplets<T> {
 }
 
 /// Why entries were refused.
-#[derive(Clone, Debug, PartialEq, Eq)]
+///
+/// `Debug` shows the sentence too, for a `main` that returns it.
+#[derive(Clone, PartialEq, Eq)]
 pub struct TripletsError {
     op: &'static str,
     kind: TripletsErrorKind,
+}
+
+impl fmt::Debug for TripletsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 /// The facts of a [`TripletsError`].

@@ -121,7 +121,7 @@ is one iteration after the first ones.";
 pub(super) const AFTER_PLAN: &str = concat!(
     sources!(),
     "
-Files are not planned: of a file no rank could read its part alone.
+Files are not planned: a rank gets its rows of a file from all ranks.
 
 Examples:
   sparsefuse plan poisson2d:4096 --ranks 4096

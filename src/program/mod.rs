@@ -30,6 +30,7 @@ mod spy;
 use arguments::{Arguments, Command};
 use clap::Parser;
 use clap::error::ErrorKind;
+use failure::Failure;
 use std::process::ExitCode;
 use together::Together;
 
@@ -51,20 +52,30 @@ pub(crate) fn main() -> ExitCode {
         Ok(together) => together,
         Err(error) => return complain(&error.to_string()),
     };
-    let arguments = match Arguments::try_parse() {
-        Ok(arguments) => arguments,
-        Err(error) => return usage(&error, together.is_first()),
-    };
-    let status = match &arguments.command {
-        Command::Solve(arguments) => solve::run(arguments, &together),
-        Command::Plan(arguments) => plan::run(arguments, &together),
-        Command::Info(arguments) => info::run(arguments, &together),
+    let parsed = Arguments::try_parse();
+    let understood = parsed.as_ref().map(drop);
+    let understood = understood.map_err(|error| Failure::Agreed(sentence(error)));
+    let understood = together.agree(together.processes.number(), understood);
+    let status = match (&parsed, understood) {
+        (Err(error), _) => return usage(error, together.is_first()),
+        (Ok(_), Err(failure)) => Err(failure),
+        (Ok(arguments), Ok(())) => run(arguments, &together),
     };
     match status {
         Ok(Status::Done) => ExitCode::SUCCESS,
         Ok(Status::NotConverged) => ExitCode::FAILURE,
         Err(failure) if together.is_first() => complain(&failure.to_string()),
         Err(_) => ExitCode::from(BAD_INPUT),
+    }
+}
+
+/// Does what the arguments say, which are the same on all processes.
+fn run(arguments: &Arguments, together: &Together) -> Result<Status, Failure> {
+    together.check_alike(std::env::args().skip(1))?;
+    match &arguments.command {
+        Command::Solve(arguments) => solve::run(arguments, together),
+        Command::Plan(arguments) => plan::run(arguments, together),
+        Command::Info(arguments) => info::run(arguments, together),
     }
 }
 
@@ -86,8 +97,13 @@ fn usage(error: &clap::Error, is_first: bool) -> ExitCode {
             let _ = error.print();
             status
         }
-        _ => complain(&one_line(&error.render().to_string())),
+        _ => complain(&sentence(error)),
     }
+}
+
+/// What the argument parser has to say, in one line.
+fn sentence(error: &clap::Error) -> String {
+    one_line(&error.render().to_string())
 }
 
 /// The paragraphs of a parser's error without the ones that repeat the usage.

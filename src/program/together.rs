@@ -34,6 +34,23 @@ impl Together {
         self.processes.number() == 0
     }
 
+    /// Refuses processes that were started with different words: each would wait for what the
+    /// others never do.
+    pub(super) fn check_alike(&self, words: impl Iterator<Item = String>) -> Result<(), Failure> {
+        let mine = words.collect::<Vec<_>>().join(" ");
+        let all = self.processes.all_gather(mine.into_bytes())?;
+        let Some(process) = all.iter().position(|words| *words != all[0]) else {
+            return Ok(());
+        };
+        let text = |words: &[u8]| String::from_utf8_lossy(words).into_owned();
+        Err(Failure::Agreed(format!(
+            "expected the same arguments on all processes, found `{}` on process 0 and `{}` on \
+             process {process}",
+            text(&all[0]),
+            text(&all[process]),
+        )))
+    }
+
     /// What `mine` holds if all processes have succeeded, else one failure on all of them, which
     /// names its rank unless all have failed alike. `rank` is the one that `mine` is of.
     pub(super) fn agree<T>(&self, rank: usize, mine: Result<T, Failure>) -> Result<T, Failure> {

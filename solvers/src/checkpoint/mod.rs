@@ -87,6 +87,7 @@ pub(crate) fn write<T: Field>(
     let runtime = vectors[0].runtime().clone();
     let is_first = runtime.rank() == 0;
     let processes = runtime.all_gather(&[std::process::id()])?;
+    let path = &runtime.agree(target(path))?;
     let partial = beside(path, processes[0][0]);
     let refuse = |error: io::Error| failure(path, "a place for a checkpoint", &error);
     runtime.agree(match is_first {
@@ -151,6 +152,22 @@ fn complete(path: &Path, partial: &Path, header: &Header) -> io::Result<()> {
         .filter(|folder| !folder.as_os_str().is_empty());
     let _ = File::open(folder.unwrap_or(Path::new("."))).and_then(|folder| folder.sync_all());
     Ok(())
+}
+
+/// The file that a checkpoint replaces, behind all links; what is no file is never replaced.
+fn target(path: &Path) -> Result<PathBuf, Error> {
+    let found = match fs::metadata(path) {
+        Ok(metadata) if metadata.is_file() => {
+            let refuse = |error: io::Error| failure(path, "a file for checkpoints", &error);
+            return fs::canonicalize(path).map_err(refuse);
+        }
+        Ok(metadata) if metadata.is_dir() => "a folder",
+        Ok(_) => "no regular file",
+        // There is nothing yet, or a link to nothing.
+        Err(_) if !path.is_symlink() => return Ok(path.to_path_buf()),
+        Err(_) => "a link that leads nowhere",
+    };
+    Err(refused(path, "a file for checkpoints", found))
 }
 
 /// The file that becomes the checkpoint.

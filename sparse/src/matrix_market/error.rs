@@ -3,16 +3,25 @@
 use super::header::{FieldKind, Symmetry};
 use sparsefuse_runtime::Error;
 use std::borrow::Cow;
+use std::fmt;
 use std::io;
 use std::sync::Arc;
 
 /// Why a file could not be read.
-#[derive(Clone, Debug, thiserror::Error)]
+///
+/// `Debug` shows the sentence too, for a `main` that returns it.
+#[derive(Clone, thiserror::Error)]
 #[error("{file}{}: {kind}", line.map(|line| format!(":{line}")).unwrap_or_default())]
 pub struct ReadError {
     file: String,
     line: Option<u64>,
     kind: ReadErrorKind,
+}
+
+impl fmt::Debug for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 impl ReadError {
@@ -220,11 +229,19 @@ pub(super) fn quote(text: &[u8]) -> Cow<'static, str> {
 }
 
 /// Why a file could not be written.
-#[derive(Clone, Debug, thiserror::Error)]
+///
+/// `Debug` shows the sentence too, for a `main` that returns it.
+#[derive(Clone, thiserror::Error)]
 #[error("{file}: {kind}")]
 pub struct WriteError {
     file: String,
     kind: WriteErrorKind,
+}
+
+impl fmt::Debug for WriteError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 impl WriteError {
