@@ -79,7 +79,9 @@ pub fn bicgstab_with<T: Field>(
             let beta = (&rho_next / &rho) * (&alpha / &omega);
             p = &r + &beta * (&p - &omega * &v);
             rho = rho_next;
-            stopping.save((&x, &r), &rho, [&shadow, &p])?;
+            if let Some(reason) = stopping.save((&x, &r), &rho, [&shadow, &p])? {
+                return stopping.finish(x, reason);
+            }
         }
     }
 }

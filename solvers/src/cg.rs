@@ -95,7 +95,9 @@ pub fn cg_with<T: Field>(
             let beta = &rho_next / &rho;
             p = z + &beta * &p;
             rho = rho_next;
-            stopping.save((&x, &r), &rho, [&p])?;
+            if let Some(reason) = stopping.save((&x, &r), &rho, [&p])? {
+                return stopping.finish(x, reason);
+            }
         }
     }
 }

@@ -74,7 +74,9 @@ pub fn cgs_with<T: Field>(
             u = &r + &beta * &q;
             p = &u + &beta * (&q + &beta * &p);
             rho = rho_next;
-            stopping.save((&x, &r), &rho, [&shadow, &u, &p])?;
+            if let Some(reason) = stopping.save((&x, &r), &rho, [&shadow, &u, &p])? {
+                return stopping.finish(x, reason);
+            }
         }
     }
 }

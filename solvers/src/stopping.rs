@@ -159,24 +159,31 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
                 return Ok(Next::Restart(self.residual(x)?));
             }
         }
-        if self.iterations >= self.max_iter {
+        // With checkpoints the method stops behind the last one.
+        if self.is_at_limit() && self.options.checkpoint.is_none() {
             return Ok(Next::Stop(StopReason::IterationLimit));
         }
         Ok(Next::Iterate)
     }
 
-    /// Writes a checkpoint, if one is due: what the next iteration of the method begins with.
+    fn is_at_limit(&self) -> bool {
+        self.iterations >= self.max_iter
+    }
+
+    /// Writes a checkpoint, if one is due: what the next iteration of the method begins with. At the
+    /// limit of iterations one is due, and the reason to stop is given.
     pub(crate) fn save<const N: usize>(
         &mut self,
         (x, r): (&Vector<T>, &Vector<T>),
         rho: &Scalar<T>,
         others: [&Vector<T>; N],
-    ) -> Result<(), Error> {
+    ) -> Result<Option<StopReason>, Error> {
         let (Some(checkpoint), Some(header)) = (self.options.checkpoint, &mut self.header) else {
-            return Ok(());
+            return Ok(None);
         };
-        if self.iterations < self.saved_at + checkpoint.every {
-            return Ok(());
+        let is_last = self.iterations >= self.max_iter;
+        if self.iterations < self.saved_at + checkpoint.every && !is_last {
+            return Ok(None);
         }
         self.saved_at = self.iterations;
         header.state = State {
@@ -187,7 +194,8 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
         };
         let mut vectors = vec![x, r];
         vectors.extend(others);
-        checkpoint::write(checkpoint.file, header, &vectors)
+        checkpoint::write(checkpoint.file, header, &vectors)?;
+        Ok(is_last.then_some(StopReason::IterationLimit))
     }
 
     fn residual(&self, x: &Vector<T>) -> Result<Vector<T>, Error> {

@@ -39,10 +39,10 @@ use std::path::{Path, PathBuf};
 /// let checkpoint = Some(Checkpoint { file: &file, every: 5 });
 /// let options = Options { checkpoint, max_iter: Some(12), ..Options::default() };
 /// cg_with(&a, &b, options)?;
-/// // … goes on after iteration 10, and ends where it would have.
+/// // … goes on after iteration 12, and ends where it would have.
 /// let options = Options { restart: Some(&file), ..Options::default() };
 /// let solution = cg_with(&a, &b, options)?;
-/// assert_eq!(solution.restarted_at, 10);
+/// assert_eq!(solution.restarted_at, 12);
 /// assert_eq!(solution.x.to_vec()?, cg(&a, &b)?.x.to_vec()?);
 /// # std::fs::remove_file(file).unwrap();
 /// # Ok::<(), sparsefuse_runtime::Error>(())
