@@ -182,7 +182,7 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
             return Ok(None);
         };
         let is_last = self.iterations >= self.max_iter;
-        if self.iterations < self.saved_at + checkpoint.every && !is_last {
+        if self.iterations - self.saved_at < checkpoint.every && !is_last {
             return Ok(None);
         }
         self.saved_at = self.iterations;

@@ -269,8 +269,8 @@ impl<'a> Table<'a> {
             "solver": arguments.solver.name(),
             "pc": arguments.pc.name(),
             "ranks": arguments.ranks,
-            "rows": self.rows.iter().map(|row| row.rows).sum::<usize>(),
-            "nnz": self.rows.iter().map(|row| row.nonzeros).sum::<usize>(),
+            "rows": self.size().0,
+            "nnz": self.size().1,
             "fused_tasks_per_iteration": self.rows[0].fused_tasks,
             "reductions_per_iteration": self.rows[0].reductions,
             "machine": {
@@ -286,10 +286,20 @@ impl<'a> Table<'a> {
         })
     }
 
+    /// The rows and the entries of the matrix, which every rank holds if it is too small to be cut.
+    fn size(&self) -> (usize, usize) {
+        let rows = self.arguments.source.n_rows(None);
+        let first = &self.rows[0];
+        if first.rows == rows {
+            return (rows, first.nonzeros);
+        }
+        (rows, self.rows.iter().map(|row| row.nonzeros).sum())
+    }
+
     /// What was asked, what one iteration takes, and the spread of each figure.
     pub(super) fn to_text(&self) -> String {
-        let sum = |part: fn(&Row) -> usize| grouped(self.rows.iter().map(part).sum());
         let (arguments, iteration) = (self.arguments, self.iteration());
+        let (rows, nonzeros) = self.size();
         let pc = match arguments.pc {
             Preconditioner::None => "no preconditioner".to_owned(),
             Preconditioner::Jacobi => format!("{} preconditioner", arguments.pc.name()),
@@ -298,11 +308,7 @@ impl<'a> Table<'a> {
             ("matrix", arguments.source.to_string()),
             (
                 "",
-                format!(
-                    "{} rows, {} entries",
-                    sum(|row| row.rows),
-                    sum(|row| row.nonzeros)
-                ),
+                format!("{} rows, {} entries", grouped(rows), grouped(nonzeros)),
             ),
             ("method", format!("{}, {pc}", arguments.solver.name())),
             ("ranks", grouped(arguments.ranks)),

@@ -76,6 +76,7 @@ impl Collective {
                 .communicator
                 .channels(&sends, &neighbours.receives, size, ghosts)?,
             failures: Vec::new(),
+            broken: None,
         })
     }
 }
@@ -117,6 +118,8 @@ pub(super) struct Persistent {
     channels: Channels,
     /// The ranks that could send nothing in the last exchange.
     failures: Vec<usize>,
+    /// Why an exchange never ended: there are no more.
+    broken: Option<Error>,
 }
 
 impl Links for Persistent {
@@ -126,6 +129,9 @@ impl Links for Persistent {
         neighbours: &Neighbours,
         x: &Result<&Instance, Error>,
     ) -> Result<(), Error> {
+        if let Some(cause) = &self.broken {
+            return Err(cause.clone());
+        }
         self.channels.start_receives()?;
         match x {
             Ok(x) => {
@@ -147,19 +153,25 @@ impl Links for Persistent {
     }
 
     fn finish(&mut self, comm: &dyn Comm, _neighbours: &Neighbours) -> Result<(), Error> {
-        let senders = self.channels.senders().to_vec();
+        if let Some(cause) = &self.broken {
+            return Err(cause.clone());
+        }
+        let others = [self.channels.senders(), self.channels.receivers()].concat();
         let Self {
             job,
             group,
             channels,
             failures,
+            broken,
         } = self;
         failures.clear();
-        job.wait(
+        let waited = job.wait(
             *group,
-            || senders.iter().copied(),
+            || others.iter().copied(),
             || channels.are_done(failures),
-        )?;
+        );
+        *broken = waited.as_ref().err().cloned();
+        waited?;
         let mut outcome = Ok(());
         for &from in &*failures {
             let failure = receive_data(comm, from).and(Err(crate::comm::left(from)));

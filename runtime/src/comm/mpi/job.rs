@@ -52,7 +52,7 @@ static MOST_RANKS: AtomicUsize = AtomicUsize::new(1);
 /// programs make, but not tests.
 const MOST_COMMUNICATORS: u32 = 256;
 /// How long what a rank has sent may take to arrive after the news that it has left.
-const GRACE: Duration = Duration::from_secs(1);
+const GRACE: Duration = Duration::from_secs(5);
 
 /// The status of a job that a panic has ended, that of a Rust program.
 const PANICKED: i32 = 101;
