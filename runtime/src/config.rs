@@ -51,7 +51,7 @@ pub struct Config {
     pub max_window: usize,
     /// The way kernels run.
     pub executor: Executor,
-    /// How kernels that are bound by arithmetic become native code in the background; `None`
+    /// How kernels that take long in blocks become native code in the background; `None`
     /// leaves them in blocks.
     pub native: Option<Arc<Toolchain>>,
     /// Bytes that the stores of one rank may hold at a time.

@@ -136,6 +136,16 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn a_header_names_every_operation_and_type() {
+        for (number, op) in ReduceOp::ALL.into_iter().enumerate() {
+            assert_eq!(op as usize, number);
+        }
+        for (number, dtype) in DType::ALL.into_iter().enumerate() {
+            assert_eq!(dtype as usize, number);
+        }
+    }
+
+    #[test]
     fn ranks_joined_in_any_tree_give_the_forest_of_all_tiles() {
         const TILES: usize = 37;
         let joined = |earlier: &[u64], mut later: Vec<u64>| {

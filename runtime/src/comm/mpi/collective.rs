@@ -4,8 +4,9 @@
 //! They travel on a communicator of the group's own, so the inbox never sees them. While it waits
 //! for one, a rank looks into the inbox all the same: whoever has left will not take part.
 
-use super::calls::{AllReduce, Channels, Communicator};
+use super::calls::Communicator;
 use super::job::Job;
+use super::requests::{AllReduce, Channels};
 use crate::comm::halo::{Links, Neighbours, pick};
 use crate::comm::reduce::Pending;
 use crate::comm::{Comm, Message, receive_data};

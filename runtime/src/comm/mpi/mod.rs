@@ -5,6 +5,8 @@
 
 #[cfg(feature = "mpi")]
 mod job;
+#[cfg(feature = "mpi")]
+mod requests;
 // Tested without MPI too.
 #[cfg(feature = "mpi")]
 mod calls;
