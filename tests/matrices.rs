@@ -52,13 +52,7 @@ fn matrices() -> Vec<Facts> {
             is_complex: columns[13] == "complex",
         }
     });
-    // Many processes share the cores of this machine, and each reads every matrix.
-    let most = match Processes::join().unwrap().count() {
-        1 => usize::MAX,
-        2 => 300_000,
-        _ => 100_000,
-    };
-    facts.filter(|facts| facts.n_entries <= most).collect()
+    facts.collect()
 }
 
 /// An element type of ours, and the way to the one in which the oracles compute.
@@ -324,11 +318,6 @@ fn expected() -> BTreeMap<(&'static str, &'static str), (&'static str, usize)> {
 #[test]
 fn solves() {
     let expected = expected();
-    // Long solves show no more on many processes than short ones.
-    let is_alone = Processes::join().unwrap().count() == 1;
-    let is_short = |solve: &(&str, &str)| {
-        is_alone || expected.get(solve).is_none_or(|&(_, count)| count <= 400)
-    };
     let mut wrong = Vec::new();
     for facts in &matrices() {
         if facts.shape.0 != facts.shape.1 {
@@ -336,7 +325,7 @@ fn solves() {
         }
         let solvers = ["cg", "bicgstab", "cgs"];
         let solvers = solvers.iter().skip(usize::from(!facts.is_definite));
-        for solver in solvers.filter(|solver| is_short(&(facts.name.as_str(), **solver))) {
+        for solver in solvers {
             let found = if facts.is_complex {
                 solve::<Complex<f64>>(facts, solver)
             } else {

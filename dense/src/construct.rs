@@ -31,17 +31,23 @@ impl<T: Element, const D: usize> Array<T, D> {
     #[must_use]
     #[track_caller]
     pub fn from_fn(shape: [usize; D], mut element: impl FnMut([usize; D]) -> T) -> Self {
-        expect(check_len("from_fn", Shape::new(&shape)));
-        let len = shape.iter().product();
-        let elements = (0..len).map(|flat| {
-            let (mut index, mut rest) = ([0; D], flat);
-            for d in (0..D).rev() {
-                index[d] = rest % shape[d];
-                rest /= shape[d];
+        let dims = Shape::new(&shape);
+        expect(check_len("from_fn", dims));
+        let runtime = Runtime::current();
+        let (partition, rows) = runtime.default_rows(dims);
+        let own = rows.start * dims.row_len()..rows.end * dims.row_len();
+        let store = runtime.store_by_filling(dims, partition, |elements| {
+            let mut index = [0; D];
+            for flat in 0..dims.len() {
+                let value = element(index);
+                if own.contains(&flat) {
+                    elements[flat - own.start] = value;
+                }
+                advance(&mut index, shape);
             }
-            element(index)
+            Ok(())
         });
-        expect(Self::from_shape_vec(shape, elements.collect()))
+        Self::wrap(expect(store), None)
     }
 
     /// An array whose every element has the given value. One task.
@@ -152,6 +158,17 @@ impl<T: Numeric> Array<T, 2> {
     #[must_use]
     pub fn eye(n: usize) -> Self {
         generate([n, n], Operation::Eye, &[(n as i64).to_value()])
+    }
+}
+
+/// The next index in row-major order; after the last one, the first.
+fn advance<const D: usize>(index: &mut [usize; D], shape: [usize; D]) {
+    for d in (0..D).rev() {
+        index[d] += 1;
+        if index[d] < shape[d] {
+            return;
+        }
+        index[d] = 0;
     }
 }
 

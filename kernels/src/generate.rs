@@ -163,6 +163,7 @@ impl Case {
                     own: buffer(0),
                     own_len,
                     ghosts: buffer(ghosts),
+                    width: 1,
                 },
                 Binding::Entries => Operand::Entries { data: buffer(0) },
                 Binding::Structure { number, domain } => {

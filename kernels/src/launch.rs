@@ -97,14 +97,17 @@ pub enum Operand {
         /// The slot of the first tile of the extent.
         partials: *mut Partial,
     },
-    /// For `Gather`: index `i` is `own[i]` if `i < own_len`, else `ghosts[i - own_len]`.
+    /// For `Gather`: index `i` is `own[i]` if `i < own_len`, else `ghosts[i - own_len]`; of a
+    /// matrix, `width` elements each.
     Gather {
-        /// Elements this rank owns.
+        /// Elements, or rows, this rank owns.
         own: *const u8,
         /// How many.
         own_len: usize,
-        /// Copies of elements that other ranks own.
+        /// Copies of those that other ranks own.
         ghosts: *const u8,
+        /// The elements of a row of a matrix, which is that of the domain; 1 for a vector.
+        width: usize,
     },
     /// For `Entries`: the entry of the first position of the structure.
     Entries {

@@ -2,7 +2,7 @@
 #![expect(unsafe_code, reason = "memory of one type is read as bytes, and back")]
 
 use crate::instance::Instance;
-use sparsefuse_kernels::Element;
+use sparsefuse_kernels::{DType, Element};
 
 /// The elements of an instance that nobody writes: who writes an instance in place makes sure
 /// first that nobody else holds it (`execute::make_unique`).
@@ -12,6 +12,18 @@ pub(crate) fn elements<T: Element>(instance: &Instance) -> &[T] {
     // memory is zero, which is an element of every type. Holding the `Arc` of the instance, or the
     // runtime's lock, keeps writers away.
     unsafe { instance.as_slice::<T>() }
+}
+
+/// The elements of a new instance, whose memory still has what its last user left there.
+pub(crate) fn elements_to_fill<T: Element>(instance: &mut Instance) -> &mut [T] {
+    if T::DTYPE == DType::Bool {
+        // SAFETY: the memory has room for the elements (`Instance::new`), one byte each.
+        unsafe { std::ptr::write_bytes(instance.data(), 0, instance.len()) };
+    }
+    // SAFETY: the memory holds `len` elements and comes from the pool, so it is aligned to 64 bytes
+    // and initialised (`block.rs`); any bytes are an element of a type other than bool, and bools
+    // have just been made false. The instance is borrowed mutably, so nobody else reads or writes.
+    unsafe { std::slice::from_raw_parts_mut(instance.data().cast::<T>(), instance.len()) }
 }
 
 /// A copy of the bytes of some elements.

@@ -44,6 +44,8 @@ pub(crate) struct PieceSpec {
     pub(crate) crd: u32,
     pub(crate) x: u32,
     pub(crate) x_partition: Partition,
+    /// The elements of a row of `x`: 1 of a vector, and where there are none.
+    pub(crate) width: usize,
 }
 
 /// The composed kernel of a group; stores for which `is_temporary` holds get no memory if the
@@ -164,6 +166,7 @@ impl Composed {
             crd,
             x,
             x_partition,
+            width: slots[x as usize].shape.row_len().max(1),
         };
         let is_same = |known: &PieceSpec| {
             (known.pos, known.crd, known.x_partition) == (pos, crd, x_partition)

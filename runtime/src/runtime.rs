@@ -5,6 +5,7 @@
 //! when a value is needed, when it is full, or on [`Runtime::flush`].
 
 mod exchanges;
+mod stores;
 mod values;
 
 use crate::comm::{self, Comm};
@@ -13,7 +14,7 @@ use crate::counted::Counted;
 use crate::error::Error;
 use crate::execute::{self, Context, Counters, Frame};
 use crate::explain;
-use crate::instance::{Instance, Pool};
+use crate::instance::Pool;
 use crate::lockstep::{Call, Lockstep};
 use crate::partition::{CutsTable, Partition};
 use crate::plan::PlannedTask;
@@ -26,7 +27,7 @@ use crate::task::{self, Body, TaskArg};
 use crate::trace::Traces;
 use crate::window::Window;
 use sparsefuse_kernels::workers::Workers;
-use sparsefuse_kernels::{DType, Element, Value};
+use sparsefuse_kernels::{DType, Value};
 use std::cell::RefCell;
 use std::fmt;
 use std::ops::Range;
@@ -452,73 +453,6 @@ impl Runtime {
     pub fn reset_profile(&self) {
         let mut inner = self.inner();
         inner.profile = inner.profile.as_ref().map(|_| Profile::new());
-    }
-
-    /// A store with the given elements, row-major, the same on every rank; each rank keeps its
-    /// own rows. On one rank the vector itself becomes the store's memory.
-    ///
-    /// # Errors
-    ///
-    /// If the number of elements does not fit the shape, or memory runs out.
-    pub fn store_from_vec<T: Element>(
-        &self,
-        shape: Shape,
-        elements: Vec<T>,
-    ) -> Result<Counted<Store>, Error> {
-        if shape.checked_len() != Some(elements.len()) {
-            let expected = format!("as many elements as the shape {shape} has");
-            return Err(Error::argument(
-                "from_vec",
-                expected,
-                elements.len().to_string(),
-            ));
-        }
-        let (partition, rows) = self.default_rows(shape);
-        let elements = match partition {
-            Partition::Replicated => elements,
-            Partition::Tile(_) => {
-                let row_len = shape.row_len();
-                elements[rows.start * row_len..rows.end * row_len].to_vec()
-            }
-        };
-        self.store_of_rows(shape, partition, rows, elements)
-    }
-
-    /// A store whose rows each rank has made itself.
-    ///
-    /// `rows` may reach beyond what the partition gives this rank, but not begin elsewhere.
-    ///
-    /// # Errors
-    ///
-    /// If the rows do not begin where the partition says, the number of elements does not fit, or
-    /// memory runs out.
-    pub fn store_of_rows<T: Element>(
-        &self,
-        shape: Shape,
-        partition: Partition,
-        rows: Range<usize>,
-        elements: Vec<T>,
-    ) -> Result<Counted<Store>, Error> {
-        let own = self.inner().cuts.rows(partition, shape, self.rank());
-        let is_covered = rows.start == own.start && rows.end >= own.end && rows.end <= shape.rows();
-        if !is_covered || elements.len() != rows.len() * shape.row_len() {
-            let found = format!("{} elements of rows {rows:?}", elements.len());
-            return Err(Error::argument(
-                "store_of_rows",
-                format!("rows {own:?}"),
-                found,
-            ));
-        }
-        let len = elements.len();
-        let memory = self.shared.pool.adopt(elements)?;
-        let instance = Counted::new(Instance::new(memory, rows, len, size_of::<T>()));
-        let contents = Contents::Here(partition, instance);
-        Ok(Counted::new(Store::new(
-            self.clone(),
-            shape,
-            T::DTYPE,
-            contents,
-        )))
     }
 
     /// How a new store of this shape is cut, and the rows of this rank.

@@ -696,8 +696,16 @@ fn only_multiplied(
     let mut slots: Vec<u32> = pieces.iter().map(|piece| piece.crd).collect();
     let mut others: Vec<u32> = writes.to_vec();
     others.extend(fetches.iter().map(|fetch| fetch.slot));
+    // Products with matrices read the plain form.
+    let is_wide = |piece: usize| pieces[piece].width != 1;
+    let wide = pieces.iter().filter(|piece| piece.width != 1);
+    others.extend(wide.map(|piece| piece.crd));
     for binding in bindings {
         match *binding {
+            Binding::Entries {
+                from: From::Slot(slot),
+                piece,
+            } if is_wide(piece) => others.push(slot),
             Binding::Entries {
                 from: From::Slot(slot),
                 ..

@@ -322,6 +322,7 @@ pub(crate) fn check(body: &Body, args: &[TaskArg<'_>], params: &[Value]) -> Resu
         }
     }
     check_dense_rows(body, args, rows)?;
+    check_columns(body, args, rows)?;
     for (param, dtype) in params.iter().zip(&body.kernel.params) {
         if param.dtype() != *dtype {
             let (expected, found) = (dtype.to_string(), param.dtype());
@@ -331,6 +332,22 @@ pub(crate) fn check(body: &Body, args: &[TaskArg<'_>], params: &[Value]) -> Resu
                 found,
             }
             .into());
+        }
+    }
+    Ok(())
+}
+
+/// Where the `x` of a sparse product is a matrix, the domain is one with as many columns.
+fn check_columns(body: &Body, args: &[TaskArg<'_>], rows: Option<&Shape>) -> Result<(), Error> {
+    for (arg, declared) in args.iter().zip(&body.args) {
+        if declared.access != Access::Columns {
+            continue;
+        }
+        let x = arg.seen();
+        let found = rows.copied().unwrap_or(Shape::SCALAR);
+        let is_like = x.rank() == found.rank() && x.row_len() == found.row_len();
+        if !is_like || x.rank() > 2 {
+            return Err(Error::shape("submit", *x, found));
         }
     }
     Ok(())

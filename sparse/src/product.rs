@@ -1,13 +1,13 @@
-//! The product of a sparse matrix and a vector.
+//! The products of a sparse matrix with a vector and with a dense matrix.
 //!
 //! One task: `equal(y, pos)`, `image(pos -> crd)`, `image(pos -> vals)`, `image(crd -> x)`. Each
 //! element of `y` is summed over ascending columns with one fused multiply-add per entry, on every
 //! number of ranks and threads. It moves, per row, 8 bytes of positions and an element of `y`, and
 //! per entry 4 bytes of columns and an element of the values, plus `x` once; from the second
-//! product on it reads the packed form of the matrix, which is never larger.
+//! product with a vector on it reads the packed form of the matrix, which is never larger.
 
 use crate::csr::Csr;
-use sparsefuse_dense::Vector;
+use sparsefuse_dense::{Array, Vector};
 use sparsefuse_kernels::{ArgKind, DType, Inst, KernelBuilder, Numeric};
 use sparsefuse_runtime::{Access, Body, BodyArg, Error, Privilege, Shape, TaskArg};
 use std::ops::Mul;
@@ -24,19 +24,7 @@ impl<T: Numeric> Csr<T> {
             let expected = Shape::new(&[self.n_cols()]);
             return Err(Error::shape("spmv", expected, Shape::new(&[x.len()])));
         }
-        let x = x.contiguous()?;
-        let y = self
-            .runtime()
-            .new_store(Shape::new(&[self.n_rows()]), T::DTYPE);
-        let args: [TaskArg<'_>; 5] = [
-            (&y).into(),
-            self.pos().into(),
-            self.crd().into(),
-            self.values().arg(),
-            x.arg(),
-        ];
-        self.runtime().submit(body(T::DTYPE), &args, &[])?;
-        Vector::from_store(y, None)
+        self.product(x, Shape::new(&[self.n_rows()]))
     }
 
     /// The product with a vector.
@@ -52,6 +40,46 @@ impl<T: Numeric> Csr<T> {
             Err(error) => panic!("{error}"),
         }
     }
+
+    /// The product with a dense matrix, `y[i, j] = sum(a[i, k] * x[k, j])`: column by column the
+    /// bits of [`Csr::try_dot`]. One task, which reads this matrix once for up to 32 columns.
+    ///
+    /// ```
+    /// use sparsefuse_dense::Array;
+    /// use sparsefuse_sparse::Csr;
+    ///
+    /// let a = Csr::new(2, 2, vec![0, 2, 3], vec![0, 1, 1], vec![2.0, -1.0, 3.0])?;
+    /// let x = Array::from_shape_vec([2, 3], vec![1.0, 2.0, 3.0, 10.0, 20.0, 30.0])?;
+    /// assert_eq!((&a * &x).to_vec()?, [-8.0, -16.0, -24.0, 30.0, 60.0, 90.0]);
+    /// # Ok::<(), sparsefuse_runtime::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the dense matrix has another number of rows than this one has columns.
+    pub fn try_matmul(&self, x: &Array<T, 2>) -> Result<Array<T, 2>, Error> {
+        let [rows, columns] = x.shape();
+        if rows != self.n_cols() {
+            let expected = Shape::new(&[self.n_cols(), columns]);
+            return Err(Error::shape("spmm", expected, Shape::new(&[rows, columns])));
+        }
+        self.product(x, Shape::new(&[self.n_rows(), columns]))
+    }
+
+    /// The product with an array whose rows are as many as this matrix has columns.
+    fn product<const D: usize>(&self, x: &Array<T, D>, shape: Shape) -> Result<Array<T, D>, Error> {
+        let x = x.contiguous()?;
+        let y = self.runtime().new_store(shape, T::DTYPE);
+        let args: [TaskArg<'_>; 5] = [
+            (&y).into(),
+            self.pos().into(),
+            self.crd().into(),
+            self.values().arg(),
+            x.arg(),
+        ];
+        self.runtime().submit(body(T::DTYPE), &args, &[])?;
+        Array::from_store(y, None)
+    }
 }
 
 impl<T: Numeric> Mul<&Vector<T>> for &Csr<T> {
@@ -60,6 +88,21 @@ impl<T: Numeric> Mul<&Vector<T>> for &Csr<T> {
     #[track_caller]
     fn mul(self, x: &Vector<T>) -> Vector<T> {
         self.dot(x)
+    }
+}
+
+impl<T: Numeric> Mul<&Array<T, 2>> for &Csr<T> {
+    type Output = Array<T, 2>;
+
+    /// # Panics
+    ///
+    /// Where [`Csr::try_matmul`] returns an error.
+    #[track_caller]
+    fn mul(self, x: &Array<T, 2>) -> Array<T, 2> {
+        match self.try_matmul(x) {
+            Ok(product) => product,
+            Err(error) => panic!("{error}"),
+        }
     }
 }
 

@@ -21,9 +21,6 @@ const PACKAGES: [&str; 3] = ["libopenmpi-dev", "openmpi-bin", "libclang-dev"];
 const PROGRAMS: [&str; 3] = ["differential", "solvers", "matrices"];
 const MOST_PROCESSES: usize = 4;
 
-/// How many random programs `differential` runs there.
-const RANDOM_PROGRAMS: (&str, &str) = ("SPARSEFUSE_DIFFERENTIAL_PROGRAMS", "1000");
-
 /// With the features of the other checks, so that nothing below the runtime is compiled again.
 const BUILD: [&str; 13] = [
     "test",
@@ -195,7 +192,6 @@ fn under_mpiexec(
     command.arg(path).arg("--test-threads=1");
     // Root may, more processes than cores may, and they yield: Open MPI, of versions 4 and 5.
     command.envs([
-        RANDOM_PROGRAMS,
         ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
         ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
         ("OMPI_MCA_rmaps_base_oversubscribe", "1"),

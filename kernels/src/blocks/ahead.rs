@@ -97,7 +97,13 @@ impl Ahead {
         }
         let mut reach = Reach { below: 0, above: 0 };
         for &(written, x, structure) in &self.gathered {
-            let Operand::Gather { own, ghosts, .. } = operand(x) else {
+            let Operand::Gather {
+                own,
+                ghosts,
+                width: 1,
+                ..
+            } = operand(x)
+            else {
                 return None;
             };
             let Operand::Structure(structure) = operand(structure) else {
@@ -282,6 +288,7 @@ mod tests {
                 own: p_data.cast_const().cast(),
                 own_len: n,
                 ghosts: std::ptr::null(),
+                width: 1,
             },
             Operand::Reduction {
                 partials: partials.as_mut_ptr(),

@@ -20,6 +20,7 @@ use super::loops::MapLoop;
 use super::packed::{PackedLoop, packed_sum};
 use super::rows::{RowReduction, RowSumLoop, row_sum};
 use super::table::{self, Entry, Product};
+use super::wide::wide_row_sum;
 use crate::element::DType;
 use crate::ir::{ArgId, BinaryOp, Inst, Kernel, Loop, ValueId, uniform_values, value_types};
 use crate::isa::PerIsa;
@@ -77,6 +78,8 @@ pub(super) enum Step {
     /// A product with a sparse matrix.
     RowSum {
         run: PerIsa<RowSumLoop>,
+        /// Where `x` is a matrix.
+        wide: PerIsa<RowSumLoop>,
         /// For packed entries, where their type has such.
         packed: Option<PerIsa<PackedLoop>>,
         structure: ArgId,
@@ -528,6 +531,7 @@ impl Op {
             Self::Load(arg, size) => Step::Load { arg, size, out },
             Self::RowSum(dtype, [structure, entries, x]) => Step::RowSum {
                 run: row_sum(dtype),
+                wide: wide_row_sum(dtype),
                 packed: packed_sum(dtype),
                 structure,
                 entries,

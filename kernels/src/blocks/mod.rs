@@ -40,6 +40,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 mod uniform;
+mod wide;
 
 use crate::ir::{ArgId, Inst, Kernel, Loop};
 use crate::isa::Isa;

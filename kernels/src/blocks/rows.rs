@@ -18,9 +18,13 @@ use std::marker::PhantomData;
 /// The rows of a sparse matrix that one call multiplies.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SparseRows {
-    /// The number of rows.
+    /// The number of elements to write: of rows, or where `x` is a matrix (`wide.rs`) of rows times
+    /// its width.
     pub(super) n: usize,
-    /// `n + 1` positions.
+    /// The elements of a row of `x`, and how many of the first row to leave out.
+    pub(super) width: usize,
+    pub(super) skip: usize,
+    /// The positions of the rows, one more than rows.
     pub(super) pos: *const u64,
     /// The position of the first entry of `crd` and `entries`.
     pub(super) base: u64,
@@ -28,7 +32,7 @@ pub(super) struct SparseRows {
     pub(super) crd: *const u32,
     /// Entries, by position from `base`.
     pub(super) entries: *const u8,
-    /// The elements of `x` with indices below `own_len`.
+    /// The elements, or rows, of `x` with indices below `own_len`.
     pub(super) own: *const u8,
     pub(super) own_len: usize,
     /// The others; null if there are none.

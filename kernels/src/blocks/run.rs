@@ -254,7 +254,7 @@ struct Rows<'a> {
     ranges: Option<&'a [Range<u64>]>,
     n_units: usize,
     /// The sparse matrix that is multiplied, if there is one.
-    matrix: Option<Structure>,
+    matrix: Option<(Structure, usize)>,
 }
 
 impl<'a> Rows<'a> {
@@ -280,10 +280,17 @@ impl<'a> Rows<'a> {
             ranges,
             n_units: n_units as usize,
             matrix: program.steps.iter().find_map(|step| match *step {
-                Step::RowSum { structure, .. } => match launch.operands[structure as usize] {
-                    Operand::Structure(structure) => Some(structure),
-                    _ => None,
-                },
+                Step::RowSum { structure, x, .. } => {
+                    match (
+                        launch.operands[structure as usize],
+                        launch.operands[x as usize],
+                    ) {
+                        (Operand::Structure(structure), Operand::Gather { width, .. }) => {
+                            Some((structure, width))
+                        }
+                        _ => None,
+                    }
+                }
                 _ => None,
             }),
         }
@@ -298,14 +305,14 @@ impl<'a> Rows<'a> {
     /// matrix has its entries in few of them.
     fn cut(&self, i: usize, n: usize) -> u64 {
         let even = (self.n_units * i / n) as u64;
-        let Some(matrix) = self
+        let Some((matrix, width)) = self
             .matrix
             .filter(|_| 0 < i && i < n && self.ranges.is_none())
         else {
             return even;
         };
         let weight = |unit: u64| {
-            let row = self.local(unit).min(matrix.rows);
+            let row = (self.local(unit) / width).min(matrix.rows);
             // SAFETY: `Program::run` asks for `rows + 1` positions.
             let entries = unsafe { *matrix.pos.add(row) - *matrix.pos };
             entries + ROW_WEIGHT * row as u64
@@ -499,10 +506,12 @@ impl<'a> Run<'a> {
         for step in &self.program.steps {
             per_row += 1;
             match *step {
-                Step::RowSum { structure, .. } => {
-                    if let Operand::Structure(structure) = self.launch.operands[structure as usize]
-                    {
-                        entries += structure.entries;
+                Step::RowSum { structure, x, .. } => {
+                    if let (Operand::Structure(structure), Operand::Gather { width, .. }) = (
+                        &self.launch.operands[structure as usize],
+                        &self.launch.operands[x as usize],
+                    ) {
+                        entries += structure.entries * width;
                     }
                 }
                 Step::RowReduce { matrix, .. } => {

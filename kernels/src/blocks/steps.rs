@@ -79,6 +79,7 @@ impl Worker<'_> {
                     }
                     Step::RowSum {
                         run: row_sum,
+                        wide,
                         packed,
                         structure,
                         entries,
@@ -90,6 +91,7 @@ impl Worker<'_> {
                             Some((rows, packed)) => packed.get(run.isa)(&rows, out),
                             None => {
                                 let rows = run.sparse_rows([structure, entries, x], first, n);
+                                let row_sum = if rows.width == 1 { row_sum } else { wide };
                                 row_sum.get(run.isa)(&rows, out);
                             }
                         }
@@ -273,6 +275,7 @@ impl Run<'_> {
                 own,
                 own_len,
                 ghosts,
+                width: 1,
             },
         ) = (entries, x)
         else {
@@ -312,14 +315,17 @@ impl Run<'_> {
             own,
             own_len,
             ghosts,
+            width,
         } = operand(x)
         else {
             misbound(x, "gather")
         };
         // SAFETY: the structure has `rows + 1` positions.
-        let (base, pos) = unsafe { (*pos, pos.add(first)) };
+        let (base, pos) = unsafe { (*pos, pos.add(first / width)) };
         SparseRows {
             n,
+            width,
+            skip: first % width,
             pos,
             base,
             crd,
@@ -343,6 +349,7 @@ impl Run<'_> {
             own,
             own_len,
             ghosts,
+            ..
         } = self.launch.operands[x as usize]
         else {
             misbound(x, "gather")

@@ -402,12 +402,14 @@ impl Gathered {
         }
     }
 
-    fn operand(&self, own_len: usize) -> Operand {
+    /// The operand, of which `own_len` rows of `width` elements are own.
+    fn operand(&self, own_len: usize, width: usize) -> Operand {
         let ghosts = self.ghosts.as_ref();
         Operand::Gather {
             own: self.own.words.as_ptr().cast(),
             own_len,
             ghosts: ghosts.map_or(std::ptr::null(), |ghosts| ghosts.words.as_ptr().cast()),
+            width,
         }
     }
 }
@@ -430,7 +432,6 @@ fn every_row_sum_equals_the_reference() {
         let specials = specials(dtype);
         let finite = |i: usize| specials[i % 8];
         let entries = Elements::new(dtype, (0..crd.len()).map(|i| finite(3 * i + i / 5)));
-        let outputs = Elements::new(dtype, (0..rows).map(finite));
         let mut build = KernelBuilder::new();
         let a = build.arg(DType::U32, ArgKind::Structure);
         let e = build.arg(dtype, ArgKind::Entries);
@@ -443,9 +444,13 @@ fn every_row_sum_equals_the_reference() {
         });
         build.store(y, sum);
         let kernel = build.finish();
-        for own_len in [0, 6, columns] {
-            let x = Gathered::new(dtype, &specials, own_len);
-            check("row_sum", &kernel, rows, &outputs, |outputs, _| {
+        for (own_len, width) in [(0, 1), (6, 1), (columns, 1), (6, 3), (columns, 8), (0, 43)] {
+            let x: Vec<Value> = (0..columns * width)
+                .map(|i| specials[(i + i / 15) % 15])
+                .collect();
+            let x = Gathered::new(dtype, &x, own_len * width);
+            let outputs = Elements::new(dtype, (0..rows * width).map(finite));
+            check("row_sum", &kernel, rows * width, &outputs, |outputs, _| {
                 vec![
                     Operand::Structure(Structure {
                         pos: pos.as_ptr(),
@@ -458,8 +463,8 @@ fn every_row_sum_equals_the_reference() {
                     Operand::Entries {
                         data: entries.words.as_ptr().cast(),
                     },
-                    x.operand(own_len),
-                    outputs.array_mut(rows),
+                    x.operand(own_len, width),
+                    outputs.array_mut(rows * width),
                 ]
             });
         }
@@ -515,7 +520,7 @@ fn check_row_reduction(op: ReduceOp, dtype: DType, rows: usize, columns: usize, 
                     row_stride,
                     column_stride,
                 },
-                x.operand(own_len),
+                x.operand(own_len, 1),
                 outputs.array_mut(rows),
             ]
         });

@@ -194,6 +194,7 @@ fn check<T: Sample>(matrix: &Matrix, expected_summary: impl Fn(&Summary) -> bool
                     } else {
                         std::ptr::null()
                     },
+                    width: 1,
                 },
                 Operand::Array {
                     data: y.as_mut_ptr().cast(),

@@ -170,6 +170,8 @@ impl<'a> LoopRun<'a> {
             misbound(entries, "entries")
         };
         let dtype = self.dtype(entries);
+        let width = self.width(x);
+        let (row, within) = (row / width, row % width);
         // SAFETY: the structure has one position more than rows, and the row is one of them.
         let [first, begin, end] =
             unsafe { [*pos, *pos.add(row), *pos.add(row + 1)] }.map(|position| position as usize);
@@ -180,7 +182,7 @@ impl<'a> LoopRun<'a> {
             let (entry, x) = unsafe {
                 let column = *crd.add(k) as usize;
                 let entry = self.read(entries, data.wrapping_add(k * dtype.size()));
-                (entry, self.read(x, self.gather(x, column)))
+                (entry, self.read(x, self.gather(x, column, within)))
             };
             sum = scalar::mul_add(entry, x, sum);
         }
@@ -217,7 +219,7 @@ impl<'a> LoopRun<'a> {
             let mut element = unsafe { self.read(matrix, place) };
             if let Some(x) = x {
                 // SAFETY: the columns of the matrix are indices of `x`.
-                let factor = unsafe { self.read(x, self.gather(x, k)) };
+                let factor = unsafe { self.read(x, self.gather(x, k, 0)) };
                 element = scalar::binary(BinaryOp::Mul, element, factor);
             }
             accumulator.push(k as u64, element);
@@ -249,21 +251,31 @@ impl<'a> LoopRun<'a> {
         data
     }
 
-    /// Where element `index` lies: among those of this rank, or among the copies of others.
-    fn gather(&self, arg: ArgId, index: usize) -> *const u8 {
+    /// The elements of a row of the `x` of a product.
+    fn width(&self, arg: ArgId) -> usize {
+        let Operand::Gather { width, .. } = self.operand(arg) else {
+            misbound(arg, "gather")
+        };
+        width
+    }
+
+    /// Where element `within` of row `index` lies: among the rows of this rank, or among the copies
+    /// of others.
+    fn gather(&self, arg: ArgId, index: usize, within: usize) -> *const u8 {
         let Operand::Gather {
             own,
             own_len,
             ghosts,
+            width,
         } = self.operand(arg)
         else {
             misbound(arg, "gather")
         };
         let size = self.dtype(arg).size();
         if index < own_len {
-            own.wrapping_add(index * size)
+            own.wrapping_add((index * width + within) * size)
         } else {
-            ghosts.wrapping_add((index - own_len) * size)
+            ghosts.wrapping_add(((index - own_len) * width + within) * size)
         }
     }
 

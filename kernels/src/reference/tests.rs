@@ -72,6 +72,7 @@ fn loops_run_in_sequence() {
             own: x_data.cast_const().cast(),
             own_len: 2,
             ghosts: std::ptr::null(),
+            width: 1,
         },
         Operand::Structure(Structure {
             pos: [0, 1, 2].as_ptr(),
@@ -155,6 +156,7 @@ fn row_sum_fuses_in_the_order_of_storage_and_reads_ghosts() {
             own: own.as_ptr().cast(),
             own_len: 2,
             ghosts: ghosts.as_ptr().cast(),
+            width: 1,
         },
         array(&mut y),
     ];
@@ -188,6 +190,7 @@ fn row_reduce_rounds_products_and_takes_the_order_of_tiles() {
                 own: x.as_ptr().cast(),
                 own_len: 3,
                 ghosts: std::ptr::null(),
+                width: 1,
             },
             array(&mut sums),
             array(&mut products),

@@ -8,6 +8,7 @@ use super::{Context, Inputs, Running};
 use crate::comm::halo::Halo;
 use crate::config::{Config, Executor};
 use crate::error::{Error, ErrorKind};
+use crate::image::Piece;
 use crate::instance::Instance;
 use crate::partition::Partition;
 use crate::schedule::{Binding, From};
@@ -15,6 +16,7 @@ use sparsefuse_kernels::blocks::{Part, Program, Settings};
 use sparsefuse_kernels::reduce::Partial;
 use sparsefuse_kernels::{Launch, Operand};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 /// The ghosts of one `x` of one product.
 struct Ghosts {
@@ -36,10 +38,14 @@ impl Running<'_, '_> {
             self.bind(inputs, &ghosts);
         }
         let overlapped = match &*inputs.pieces {
-            [piece] if program.is_divisible() && !piece.boundary.is_empty() => Some(piece),
+            // The tiles of a piece are those of vectors.
+            [piece] if self.task.pieces[0].width == 1 => Some(piece),
             _ => None,
         };
-        let overlapped = overlapped.filter(|_| self.context.config.executor == Executor::Blocks);
+        let overlapped: Option<&Arc<Piece>> = overlapped.filter(|piece| {
+            let is_split = program.is_divisible() && !piece.boundary.is_empty();
+            is_split && self.context.config.executor == Executor::Blocks
+        });
         let sent = self.now();
         if let Some(piece) = overlapped {
             outcome = outcome.and_then(|()| self.run_kernel(program, Part::Tiles(&piece.interior)));
@@ -135,13 +141,18 @@ impl Running<'_, '_> {
             if part.key.x_partition == Partition::Replicated {
                 continue;
             }
-            let size = self.schedule.slots[slot as usize].dtype.size();
+            let size = self.halo_size(slot, piece);
             match part.take_halo(comm, pool, size) {
                 Ok(halo) => all.push(Ghosts { slot, piece, halo }),
                 Err(cause) => *outcome = Err(cause),
             }
         }
         all
+    }
+
+    /// The bytes of an element, or of a row, of the `x` of a product.
+    pub(super) fn halo_size(&self, slot: u32, piece: usize) -> usize {
+        self.schedule.slots[slot as usize].dtype.size() * self.task.pieces[piece].width
     }
 
     fn receive_ghosts(&self, ghosts: &mut [Ghosts], inputs: &Inputs) -> Result<(), Error> {
@@ -228,6 +239,7 @@ impl Running<'_, '_> {
                     own,
                     own_len: len,
                     ghosts: std::ptr::null(),
+                    width: 1,
                 }
             }
             Binding::Columns { slot, piece } => {
@@ -237,6 +249,7 @@ impl Running<'_, '_> {
                     own: self.of_slot(slot).data().cast_const(),
                     own_len: inputs.pieces[piece].own_len,
                     ghosts: halo.map_or(std::ptr::null(), Halo::ghosts),
+                    width: self.task.pieces[piece].width,
                 }
             }
             Binding::Entries { from, piece } => {

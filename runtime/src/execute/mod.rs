@@ -278,6 +278,8 @@ impl Running<'_, '_> {
                 continue;
             };
             let packed = match from {
+                // Products with matrices read the plain form.
+                _ if self.task.pieces[piece].width != 1 => None,
                 // Values that the task itself computes are not there yet.
                 From::Slot(slot) if !self.task.writes.contains(&slot) => {
                     self.packed_entries(slot, (piece, &pieces[piece]))?

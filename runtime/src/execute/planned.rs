@@ -57,7 +57,7 @@ impl Running<'_, '_> {
             if part.key.x_partition == Partition::Replicated {
                 continue;
             }
-            let size = self.schedule.slots[slot as usize].dtype.size();
+            let size = self.halo_size(slot, piece);
             let halo = part.take_halo(self.context.comm, self.context.pool, size)?;
             part.put_back(halo);
             let receives = part.neighbours.receives.iter();
@@ -102,7 +102,9 @@ impl Running<'_, '_> {
                     Inst::RowSum { structure, .. } => {
                         match self.task.bindings[structure as usize] {
                             Binding::Structure { piece } => {
-                                2 * inputs.pieces[piece].entries.len() as u64
+                                2 * (inputs.pieces[piece].entries.len()
+                                    * self.task.pieces[piece].width)
+                                    as u64
                             }
                             _ => unreachable!("a structure is bound to a piece"),
                         }

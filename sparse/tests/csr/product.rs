@@ -3,7 +3,7 @@
 use crate::{Entries, Exact, bits, entries, everywhere, for_each_type};
 use proptest::collection::vec;
 use proptest::prelude::{ProptestConfig, proptest};
-use sparsefuse_dense::{Vector, step};
+use sparsefuse_dense::{Array, Vector, step};
 use sparsefuse_sparse::{Csr, Triplets};
 
 fn check_product<T: Exact>(entries: &Entries) {
@@ -113,5 +113,60 @@ fn a_vector_of_another_length_is_refused() {
     assert_eq!(
         error.to_string(),
         "spmv: expected a shape of (3), found (2)"
+    );
+}
+
+/// Products with dense matrices of several widths, before and after the matrix is packed, and
+/// fused with arithmetic: each column has the bits of the product with it.
+fn check_wide<T: Exact>(entries: &Entries, width: usize) {
+    let at = |i: usize| T::exact((i * 7 % 23) as i8 - 11);
+    let x: Vec<T> = (0..entries.n_cols * width).map(at).collect();
+    let dense = entries.dense::<T>();
+    let expected: Vec<T> = (0..entries.n_rows * width)
+        .map(|i| {
+            let (row, column) = (i / width, i % width);
+            let of_column = (0..entries.n_cols).map(|k| (dense[[row, k]], x[k * width + column]));
+            of_column.fold(T::ZERO, |sum, (a, x)| sum + a * x)
+        })
+        .collect();
+    let found = everywhere(|| {
+        let a = entries.csr::<T>()?;
+        let whole = Array::from_shape_vec([entries.n_cols, width], x.clone())?;
+        let first = &a * &whole;
+        let _packs = [
+            &a * &whole.column(0).contiguous()?,
+            &a * &whole.column(0).contiguous()?,
+        ]
+        .map(|product| product.to_vec());
+        let computed = &a * &(&whole + &whole);
+        let difference = computed - &first;
+        let of_view = a.try_matmul(&whole.transpose().contiguous()?.transpose())?;
+        let all = [first.to_vec()?, difference.to_vec()?, of_view.to_vec()?];
+        assert_eq!(all[0], all[1]);
+        assert_eq!(all[0], all[2]);
+        Ok(all[0].clone())
+    });
+    assert_eq!(found, expected);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+
+    #[test]
+    fn products_with_dense_matrices(entries in entries(), width in 1usize..45) {
+        for_each_type!(check_wide(&entries, width));
+    }
+}
+
+#[test]
+fn products_with_dense_matrices_without_columns_or_of_wrong_shape() {
+    let a = Csr::<f64>::identity(5).unwrap();
+    let none = &a * &Array::<f64, 2>::zeros([5, 0]);
+    assert_eq!(none.shape(), [5, 0]);
+    assert!(none.to_vec().unwrap().is_empty());
+    let error = a.try_matmul(&Array::<f64, 2>::zeros([4, 2])).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "spmm: expected a shape of (5, 2), found (4, 2)"
     );
 }

@@ -1,0 +1,103 @@
+//! Stores from elements: a vector that becomes a store's memory, or memory that a function fills.
+
+use super::Runtime;
+use crate::counted::Counted;
+use crate::error::Error;
+use crate::instance::Instance;
+use crate::partition::Partition;
+use crate::shape::Shape;
+use crate::store::{Contents, Store};
+use sparsefuse_kernels::Element;
+use std::ops::Range;
+
+impl Runtime {
+    /// A store with the given elements, row-major, the same on every rank; each rank keeps its
+    /// own rows. On one rank the vector itself becomes the store's memory.
+    ///
+    /// # Errors
+    ///
+    /// If the number of elements does not fit the shape, or memory runs out.
+    pub fn store_from_vec<T: Element>(
+        &self,
+        shape: Shape,
+        elements: Vec<T>,
+    ) -> Result<Counted<Store>, Error> {
+        if shape.checked_len() != Some(elements.len()) {
+            let expected = format!("as many elements as the shape {shape} has");
+            return Err(Error::argument(
+                "from_vec",
+                expected,
+                elements.len().to_string(),
+            ));
+        }
+        let (partition, rows) = self.default_rows(shape);
+        let elements = match partition {
+            Partition::Replicated => elements,
+            Partition::Tile(_) => {
+                let row_len = shape.row_len();
+                elements[rows.start * row_len..rows.end * row_len].to_vec()
+            }
+        };
+        self.store_of_rows(shape, partition, rows, elements)
+    }
+
+    /// A store whose rows each rank has made itself.
+    ///
+    /// `rows` may reach beyond what the partition gives this rank, but not begin elsewhere.
+    ///
+    /// # Errors
+    ///
+    /// If the rows do not begin where the partition says, the number of elements does not fit, or
+    /// memory runs out.
+    pub fn store_of_rows<T: Element>(
+        &self,
+        shape: Shape,
+        partition: Partition,
+        rows: Range<usize>,
+        elements: Vec<T>,
+    ) -> Result<Counted<Store>, Error> {
+        let own = self.inner().cuts.rows(partition, shape, self.rank());
+        let is_covered = rows.start == own.start && rows.end >= own.end && rows.end <= shape.rows();
+        if !is_covered || elements.len() != rows.len() * shape.row_len() {
+            let found = format!("{} elements of rows {rows:?}", elements.len());
+            return Err(Error::argument(
+                "store_of_rows",
+                format!("rows {own:?}"),
+                found,
+            ));
+        }
+        let len = elements.len();
+        let memory = self.shared.pool.adopt(elements)?;
+        let instance = Counted::new(Instance::new(memory, rows, len, size_of::<T>()));
+        let contents = Contents::Here(partition, instance);
+        Ok(Counted::new(Store::new(
+            self.clone(),
+            shape,
+            T::DTYPE,
+            contents,
+        )))
+    }
+
+    /// A store cut by a partition, whose rows of this rank `fill` writes into memory of the pool:
+    /// it gets them with whatever elements they had before, row-major. What it returns is returned
+    /// with the store; on several ranks a failure is that of this rank alone.
+    ///
+    /// # Errors
+    ///
+    /// If memory runs out, or `fill` fails.
+    pub fn store_by_filling<T: Element>(
+        &self,
+        shape: Shape,
+        partition: Partition,
+        fill: impl FnOnce(&mut [T]) -> Result<(), Error>,
+    ) -> Result<Counted<Store>, Error> {
+        let rows = self.inner().cuts.rows(partition, shape, self.rank());
+        let len = rows.len() * shape.row_len();
+        let memory = self.shared.pool.allocate(len * size_of::<T>())?;
+        let mut instance = Instance::new(memory, rows, len, size_of::<T>());
+        fill(crate::bytes::elements_to_fill(&mut instance))?;
+        let contents = Contents::Here(partition, Counted::new(instance));
+        let store = Store::new(self.clone(), shape, T::DTYPE, contents);
+        Ok(Counted::new(store))
+    }
+}
