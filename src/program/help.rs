@@ -181,7 +181,8 @@ Fields of the JSON object:
   csr_bytes_per_nonzero        the same for each stored entry; null without entries
   packed                       how repeated products read the matrix: bytes, bytes_per_nonzero,
                                the rows in each form (stencil_rows, diagonal_rows,
-                               window_rows), and the values of the dictionary (0 without one)
+                               window_rows, paced_rows), and the values of the dictionary
+                               (0 without one)
   file                         null, or what the file's header says: format, field, symmetry,
                                stored (the entries in the file)"
 );

@@ -113,6 +113,7 @@ impl Info<'_> {
                 "stencil_rows": packed.rows[0],
                 "diagonal_rows": packed.rows[1],
                 "window_rows": packed.rows[2],
+                "paced_rows": packed.rows[3],
                 "dictionary": packed.dictionary,
             })
         });
@@ -225,7 +226,7 @@ impl Info<'_> {
     /// What a product reads, and in which form.
     fn packing(&self, packed: &Summary) -> String {
         let rows = self.facts.rows;
-        let names = ["stencil", "diagonals", "windows"];
+        let names = ["stencil", "diagonals", "windows", "paced"];
         let share = |count: usize| 100.0 * count as f64 / (rows as f64).max(1.0);
         let mut forms: Vec<String> = names
             .iter()

@@ -30,6 +30,7 @@ mod chunks;
 mod compile;
 mod lanes;
 mod loops;
+mod paced;
 mod packed;
 mod rows;
 mod run;

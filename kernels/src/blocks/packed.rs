@@ -80,10 +80,10 @@ unsafe fn sum_packed<T: NumericOps>(rows: &PackedRows<'_>, out: *mut u8) {
 }
 
 /// The rows of one part; `out` belongs to the first of them.
-struct PackedPart<'a, T> {
-    rows: &'a PackedRows<'a>,
-    number: usize,
-    values: &'a ValuesPart,
+pub(super) struct PackedPart<'a, T> {
+    pub(super) rows: &'a PackedRows<'a>,
+    pub(super) number: usize,
+    pub(super) values: &'a ValuesPart,
     out: *mut T,
 }
 
@@ -134,6 +134,12 @@ impl<T: NumericOps> PackedPart<'_, T> {
                     Form::Diagonals { pattern, values } => {
                         self.diagonals(stored, pattern, values, (first, end), row..last, out);
                     }
+                    Form::PacedStencil { number, values } => {
+                        self.paced_stencil(number, values, row - first..last - first, out);
+                    }
+                    Form::Paced { number, values } => {
+                        self.paced(stored, number, values, row - first..last - first, out);
+                    }
                     Form::Window { number, values } => {
                         self.window(stored, number, values, first, row..last, out);
                     }
@@ -153,7 +159,7 @@ impl<T: NumericOps> PackedPart<'_, T> {
     }
 
     #[inline(always)]
-    fn offsets(&self, pattern: Pattern) -> &[i32] {
+    pub(super) fn offsets(&self, pattern: Pattern) -> &[i32] {
         self.rows.structure.offsets(self.number, pattern)
     }
 
@@ -352,7 +358,7 @@ impl<T: NumericOps> Stencil<'_, T> {
 }
 
 /// The stored values of a part.
-trait Stored<T>: Copy {
+pub(super) trait Stored<T>: Copy {
     /// The value with this number.
     ///
     /// # Safety

@@ -4,12 +4,14 @@
 //! [`PackedStructure::plan`] looks at the columns once, [`PackedValues::plan`] at the values. Both
 //! say how many bytes they need and fill memory of the caller, in parallel.
 //!
-//! Rows take one of three forms:
+//! Rows take one of four forms:
 //!
 //! - a **stencil**: neighbouring rows with equal offsets (column minus row) and equal values, which
 //!   are stored once;
 //! - **diagonals**: neighbouring rows with equal offsets and values of their own, eight rows side
 //!   by side: the bytes of the DIA format, as one stream;
+//! - a **paced run**: neighbouring rows whose columns advance by two each row or by one every
+//!   second row, as those of restrictions and interpolations; stencils where their values are equal;
 //! - a **window** of up to 256 other rows, the longest first, eight side by side and without
 //!   padding; columns are distances from the window's first one, in 1, 2 or 4 bytes.
 //!
@@ -22,11 +24,13 @@
 //! The order of the entries within a row is kept, so a product has the bits of the plain form; and
 //! as nothing is padded, no element of `x` has an effect but those that the row's entries name.
 
+mod paced;
 mod structure;
 #[cfg(test)]
 mod tests;
 mod values;
 
+pub(crate) use self::paced::{Pace, Paced};
 pub(crate) use self::structure::{COLUMN_SLACK, Pattern, Width, Window, common_length};
 pub use self::structure::{PackedStructure, PlainRows};
 pub(crate) use self::values::{Form, ValuesPart};
@@ -79,10 +83,10 @@ fn split<T>(mut target: &mut [T], lens: impl Iterator<Item = usize>) -> Vec<Mute
 /// How the rows and entries of a piece are packed, and what that takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// Rows that are part of a stencil, of diagonals, of windows.
-    pub rows: [usize; 3],
+    /// Rows that are part of a stencil, of diagonals, of windows, of paced runs.
+    pub rows: [usize; 4],
     /// Their entries.
-    pub entries: [usize; 3],
+    pub entries: [usize; 4],
     /// The number of values in the dictionary; 0 without one.
     pub dictionary: usize,
     /// The bytes that a product reads of the matrix.

@@ -2,8 +2,10 @@
 //!
 //! A run is worth its descriptor from eight rows on. Between two such runs, up to four rows are
 //! runs of their own (the ends of a grid's lines); all other rows go to windows, which begin at
-//! multiples of [`WINDOW`] where the rows before them allow it.
+//! multiples of [`WINDOW`] where the rows before them allow it, unless they are paced runs
+//! (`paced.rs`).
 
+use super::paced::Paced;
 use super::{GROUP, PART, WINDOW, split};
 use crate::workers::Workers;
 use std::ops::Range;
@@ -48,7 +50,7 @@ impl<'a> PlainRows<'a> {
         entries(self.pos, row)
     }
 
-    fn columns(&self, row: usize) -> &'a [u32] {
+    pub(super) fn columns(&self, row: usize) -> &'a [u32] {
         &self.crd[self.entries(row)]
     }
 
@@ -103,6 +105,7 @@ pub(super) struct StructurePart {
     /// The lengths of these rows.
     lengths: Vec<u32>,
     pub(super) windows: Vec<Window>,
+    pub(super) paced: Vec<Paced>,
     /// Bytes of the columns of all windows.
     column_bytes: usize,
     /// Where these begin among those of all parts.
@@ -122,6 +125,8 @@ pub(super) struct RowBlock {
 pub(super) enum BlockKind {
     /// Rows with equal offsets.
     Run(Pattern),
+    /// Rows whose columns advance by another pace: the number of their run.
+    Paced(u32),
     /// Other rows: the number of their window.
     Window(u32),
 }
@@ -227,6 +232,12 @@ impl PackedStructure {
         self.parts[part].offsets_of(pattern)
     }
 
+    /// A paced run of a part.
+    #[inline]
+    pub(crate) fn paced(&self, part: usize, number: u32) -> &Paced {
+        &self.parts[part].paced[number as usize]
+    }
+
     /// A window of a part, the order of its rows and their lengths.
     #[inline]
     pub(crate) fn window(&self, part: usize, number: u32) -> (&Window, &[u8], &[u32]) {
@@ -243,6 +254,7 @@ impl PackedStructure {
                 + part.order.len()
                 + size_of_val(&*part.lengths)
                 + size_of_val(&*part.windows)
+                + size_of_val(&*part.paced)
         };
         self.parts.iter().map(of_part).sum()
     }
@@ -312,6 +324,18 @@ impl StructurePart {
                         }
                     }
                 }
+                BlockKind::Paced(number) => {
+                    let run = self.paced[number as usize];
+                    for distance in 0..block.len as usize {
+                        let (pattern, column) = run.row(distance);
+                        let offsets = self.offsets_of(pattern).iter();
+                        let columns = offsets.map(|&offset| column as u32 + offset.cast_unsigned());
+                        let at = entries(pos, first + distance).start - base;
+                        for (target, column) in target[at..].iter_mut().zip(columns) {
+                            *target = column;
+                        }
+                    }
+                }
                 BlockKind::Window(number) => {
                     let window = self.windows[number as usize];
                     let size = window.width.bytes();
@@ -346,7 +370,7 @@ impl StructurePart {
                     .iter()
                     .for_each(|run| part.add_run(rows, range.start, run));
             } else if let (Some(first), Some(last)) = (short.first(), short.last()) {
-                part.add_windows(rows, range.start, first.rows.start..last.rows.end);
+                part.add_others(rows, range.start, first.rows.start..last.rows.end);
             }
             if let Some(run) = run {
                 part.add_run(rows, range.start, run);
@@ -369,11 +393,19 @@ impl StructurePart {
     }
 
     /// The place of these offsets: that of an equal pattern among the last ones, or a new one.
-    fn pattern(&mut self, offsets: &[i32]) -> Pattern {
+    pub(super) fn pattern(&mut self, offsets: &[i32]) -> Pattern {
+        let is_same = |pattern: &Pattern| self.offsets_of(*pattern) == offsets;
         for block in self.blocks.iter().rev().take(RECENT) {
-            match block.kind {
-                BlockKind::Run(pattern) if self.offsets_of(pattern) == offsets => return pattern,
-                BlockKind::Run(_) | BlockKind::Window(_) => {}
+            let found = match block.kind {
+                BlockKind::Run(pattern) => Some(pattern).filter(is_same),
+                BlockKind::Paced(number) => {
+                    let patterns = self.paced[number as usize].patterns;
+                    patterns.into_iter().find(is_same)
+                }
+                BlockKind::Window(_) => None,
+            };
+            if let Some(pattern) = found {
+                return pattern;
             }
         }
         let start = self.offsets.len() as u32;
@@ -388,7 +420,16 @@ impl StructurePart {
         &self.offsets[pattern.start as usize..(pattern.start + pattern.len) as usize]
     }
 
-    fn add_windows(&mut self, rows: PlainRows<'_>, start: usize, range: Range<usize>) {
+    pub(super) fn add_paced_block(&mut self, start: usize, rows: Range<usize>, run: Paced) {
+        self.blocks.push(RowBlock {
+            first: (rows.start - start) as u32,
+            len: rows.len() as u32,
+            kind: BlockKind::Paced(self.paced.len() as u32),
+        });
+        self.paced.push(run);
+    }
+
+    pub(super) fn add_windows(&mut self, rows: PlainRows<'_>, start: usize, range: Range<usize>) {
         let mut first = range.start;
         while first < range.end {
             let end = ((first - start) / WINDOW + 1) * WINDOW + start;

@@ -320,6 +320,75 @@ fn other_rows_are_windows() {
     }
 }
 
+/// The transfer from a grid with `n` points a line and as many lines to one of every second point
+/// of both, with a weight for each of up to nine points.
+fn restriction(n: usize, weight: impl Fn(usize, usize) -> f64) -> Matrix {
+    let coarse = n / 2;
+    let row = |row: usize| {
+        let (i, j) = (2 * (row / coarse) + 1, 2 * (row % coarse) + 1);
+        let lines = i - 1..(i + 2).min(n);
+        let points = lines.flat_map(|a| (j - 1..(j + 2).min(n)).map(move |b| a * n + b));
+        points.map(|point| (point, weight(row, point))).collect()
+    };
+    Matrix::new(n * n, 0, (0..coarse * coarse).map(row))
+}
+
+/// The transpose.
+fn interpolation(n: usize, weight: impl Fn(usize, usize) -> f64) -> Matrix {
+    let coarse = restriction(n, |_, _| 0.0);
+    let mut rows = vec![Vec::new(); n * n];
+    for (row, ends) in coarse.pos.windows(2).enumerate() {
+        for &point in &coarse.crd[ends[0] as usize..ends[1] as usize] {
+            rows[point as usize].push((row, weight(point as usize, row)));
+        }
+    }
+    Matrix::new((n / 2) * (n / 2), 0, rows.into_iter())
+}
+
+#[test]
+fn transfers_between_grids_are_paced_runs() {
+    let distance = |n: usize, coarse: usize, point: usize| {
+        let (i, j) = (2 * (coarse / (n / 2)) + 1, 2 * (coarse % (n / 2)) + 1);
+        (point / n).abs_diff(i) + (point % n).abs_diff(j)
+    };
+    for n in [33, 64, 95, 130] {
+        let bilinear = |coarse, point| 0.25 / f64::from(1u32 << distance(n, coarse, point));
+        let rows = (n / 2) * (n / 2);
+        check_all(&restriction(n, bilinear), |summary| {
+            summary.rows[3] > rows * 9 / 10 && summary.dictionary == 0
+        });
+        check_all(
+            &interpolation(n, |point, coarse| bilinear(coarse, point)),
+            |summary| summary.rows[3] > n * n * 9 / 10,
+        );
+        let injection = |coarse, point| f64::from(u8::from(distance(n, coarse, point) == 0));
+        let mut every_second = restriction(n, injection);
+        let mut crd = Vec::new();
+        for row in 0..rows {
+            let ends = every_second.pos[row] as usize..every_second.pos[row + 1] as usize;
+            let own = ends.filter(|&k| every_second.vals[k] == 1.0);
+            crd.extend(own.map(|k| every_second.crd[k]));
+        }
+        every_second.pos = (0..=rows as u64).collect();
+        every_second.vals = vec![1.0; rows];
+        every_second.crd = crd;
+        check_all(&every_second, |summary| summary.rows[3] > rows * 9 / 10);
+    }
+}
+
+#[test]
+fn transfers_with_other_values_and_columns_that_end_early() {
+    let n = 70;
+    let any = |row: usize, column: usize| uniform(3, row * 7919 + column);
+    check_all(&restriction(n, any), |summary| summary.rows[3] > 1000);
+    check_all(&interpolation(n, any), |summary| summary.rows[3] > 4000);
+    let mut ends_in_ghosts = restriction(n, any);
+    ends_in_ghosts.ghosts = 3 * n + 7;
+    check_all(&ends_in_ghosts, |summary| {
+        summary.rows[3] > 1000 && summary.rows[2] > 30
+    });
+}
+
 #[test]
 fn ghosts_are_read_where_they_are() {
     check_all(&scattered(1500, 800, 300, 40, 5), |summary| {
@@ -351,7 +420,7 @@ fn more_than_one_part() {
 #[test]
 fn nothing_and_empty_rows() {
     check_all(&Matrix::new(5, 0, std::iter::empty()), |summary| {
-        summary.rows == [0; 3]
+        summary.rows == [0; 4]
     });
     check_all(
         &Matrix::new(5, 0, (0..700).map(|_| Vec::new())),
@@ -370,6 +439,6 @@ fn other_values_need_no_other_structure() {
     };
     let equal = vec![1; matrix.crd.len()];
     let different: Vec<u64> = (0..matrix.crd.len() as u64).collect();
-    assert_eq!(plan(&equal), [600, 0, 0]);
+    assert_eq!(plan(&equal), [600, 0, 0, 0]);
     assert!(plan(&different)[1] > 500);
 }

@@ -70,6 +70,19 @@ pub(crate) enum Form {
         /// The first of the values among the part's stored ones.
         values: usize,
     },
+    /// Rows of a paced run with equal values in each period.
+    PacedStencil {
+        /// The number of the run among the part's.
+        number: u32,
+        /// The first of the values among the part's, of each row of a period.
+        values: [u32; 2],
+    },
+    /// Rows of a paced run, whose values are stored row by row.
+    Paced {
+        number: u32,
+        /// The first of the values among the part's stored ones.
+        values: usize,
+    },
     /// The number of the window among the part's.
     Window {
         number: u32,
@@ -287,7 +300,7 @@ impl PackedValues {
                 let at = (entries(pos, start + row).start - base + k) * size;
                 at..at + size
             };
-            part.for_each_equal(|row, k, value| {
+            part.for_each_equal(of, |row, k, value| {
                 target[place(row, k)].copy_from_slice(&part.stencils[value * size..][..size]);
             });
             let stored = &data[part.start.min(data.len())..];
@@ -319,6 +332,9 @@ impl PackedValues {
                     Form::Stencil { pattern, .. } => (0, pattern.len as usize * len),
                     Form::Diagonals { pattern, .. } => (1, pattern.len as usize * len),
                     Form::Window { number, .. } => (2, of.window_entries(number)),
+                    Form::PacedStencil { number, .. } | Form::Paced { number, .. } => {
+                        (3, of.paced[number as usize].entries_before(len))
+                    }
                 };
                 summary.rows[form] += len;
                 summary.entries[form] += entries;
@@ -417,6 +433,7 @@ impl<W: Word> PartPlan<W> {
         for block in &of.blocks {
             match block.kind {
                 BlockKind::Run(pattern) => planner.add_run(block, pattern),
+                BlockKind::Paced(number) => planner.add_paced(block, number),
                 BlockKind::Window(number) => planner.add_window(block, number),
             }
         }
@@ -490,6 +507,29 @@ impl<W: Word> Planner<'_, W> {
         });
     }
 
+    fn add_paced(&mut self, block: &RowBlock, number: u32) {
+        let (first, end) = (block.first as usize, (block.first + block.len) as usize);
+        let run = self.of.paced[number as usize];
+        let period = run.pace.period();
+        let form = if (first + period..end).all(|row| self.row(row) == self.row(row - period)) {
+            let mut values = [0; 2];
+            for (row, values) in (first..end.min(first + period)).zip(&mut values) {
+                let stencil = self.stencil(run.patterns[row - first], row, true);
+                *values = stencil.expect("a stencil that is worth it is had");
+            }
+            Form::PacedStencil { number, values }
+        } else {
+            let values = self.part.n_stored;
+            self.part.n_stored += run.entries_before(end - first);
+            Form::Paced { number, values }
+        };
+        self.part.segments.push(Segment {
+            first: block.first,
+            len: block.len,
+            form,
+        });
+    }
+
     fn add_window(&mut self, block: &RowBlock, number: u32) {
         let values = self.part.n_stored;
         self.part.n_stored += self.of.window_entries(number);
@@ -504,8 +544,9 @@ impl<W: Word> Planner<'_, W> {
     fn distinct(&self) -> Option<Vec<W>> {
         let mut distinct: Vec<W> = Vec::new();
         for segment in &self.part.segments {
-            if matches!(segment.form, Form::Stencil { .. }) {
-                continue;
+            match segment.form {
+                Form::Stencil { .. } | Form::PacedStencil { .. } => continue,
+                Form::Diagonals { .. } | Form::Paced { .. } | Form::Window { .. } => {}
             }
             let first = self.start + segment.first as usize;
             let last = first + segment.len as usize - 1;
@@ -543,13 +584,24 @@ fn index(segments: &[Segment], n_rows: usize) -> Vec<u32> {
 impl ValuesPart {
     /// Visits the entries of the stencils: the row within the part, the number of the entry within
     /// the row, and that of its value among the part's.
-    fn for_each_equal(&self, mut visit: impl FnMut(usize, usize, usize)) {
+    fn for_each_equal(&self, of: &StructurePart, mut visit: impl FnMut(usize, usize, usize)) {
         for segment in &self.segments {
             let (first, len) = (segment.first as usize, segment.len as usize);
-            if let Form::Stencil { pattern, values } = segment.form {
-                for row in first..first + len {
-                    (0..pattern.len as usize).for_each(|k| visit(row, k, values as usize + k));
+            let mut visit_row = |row: usize, pattern: Pattern, values: u32| {
+                (0..pattern.len as usize).for_each(|k| visit(row, k, values as usize + k));
+            };
+            match segment.form {
+                Form::Stencil { pattern, values } => {
+                    (first..first + len).for_each(|row| visit_row(row, pattern, values));
                 }
+                Form::PacedStencil { number, values } => {
+                    let run = of.paced[number as usize];
+                    for distance in 0..len {
+                        let values = values[distance % run.pace.period()];
+                        visit_row(first + distance, run.row(distance).0, values);
+                    }
+                }
+                Form::Diagonals { .. } | Form::Paced { .. } | Form::Window { .. } => {}
             }
         }
     }
@@ -560,7 +612,14 @@ impl ValuesPart {
         for segment in &self.segments {
             let (first, len) = (segment.first as usize, segment.len as usize);
             match segment.form {
-                Form::Stencil { .. } => {}
+                Form::Stencil { .. } | Form::PacedStencil { .. } => {}
+                Form::Paced { number, .. } => {
+                    let run = of.paced[number as usize];
+                    for distance in 0..len {
+                        let entries = run.row(distance).0.len as usize;
+                        (0..entries).for_each(|k| visit(first + distance, k));
+                    }
+                }
                 Form::Diagonals { pattern, .. } => {
                     for rows in groups(first..first + len) {
                         for k in 0..pattern.len as usize {

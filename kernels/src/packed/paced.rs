@@ -1,0 +1,163 @@
+//! Paced runs: rows whose columns advance evenly, but not by one each row.
+//!
+//! Transfers between a grid and one of half as many points have such rows: those of a restriction
+//! lie two columns further each row, those of an interpolation one column further every second row.
+
+use super::structure::{Pattern, PlainRows, StructurePart};
+use std::ops::Range;
+
+/// The rows from which on a paced run is worth a descriptor.
+const LONG: usize = 16;
+/// The most rows beside a paced run that are runs of their own.
+const GAP: usize = 4;
+
+/// How the columns of a run advance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pace {
+    /// By two each row.
+    Double,
+    /// By one every second row.
+    Half,
+}
+
+impl Pace {
+    /// After how many rows the offsets are the same again.
+    pub(crate) const fn period(self) -> usize {
+        match self {
+            Self::Double => 1,
+            Self::Half => 2,
+        }
+    }
+
+    /// By how much the columns have advanced then.
+    pub(crate) const fn advance(self) -> usize {
+        match self {
+            Self::Double => 2,
+            Self::Half => 1,
+        }
+    }
+}
+
+/// Neighbouring rows of one pace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Paced {
+    pub(crate) pace: Pace,
+    /// The column that the offsets of the first rows are counted from.
+    pub(crate) base: u32,
+    /// The offsets of the first row, and of the second one where the period is two rows.
+    pub(crate) patterns: [Pattern; 2],
+}
+
+impl Paced {
+    /// The offsets of the row with this distance from the first, and the column they are counted
+    /// from.
+    #[inline(always)]
+    pub(crate) fn row(&self, distance: usize) -> (Pattern, usize) {
+        let period = self.pace.period();
+        let column = self.base as usize + distance / period * self.pace.advance();
+        (self.patterns[distance % period], column)
+    }
+
+    /// The entries of the rows before the one with this distance from the first.
+    #[inline(always)]
+    pub(crate) fn entries_before(&self, distance: usize) -> usize {
+        let lens = self.patterns.map(|pattern| pattern.len as usize);
+        match self.pace {
+            Pace::Double => distance * lens[0],
+            Pace::Half => distance / 2 * (lens[0] + lens[1]) + distance % 2 * lens[0],
+        }
+    }
+}
+
+impl StructurePart {
+    /// Adds rows that are in no run: paced ones where there are such, windows of the others.
+    pub(super) fn add_others(&mut self, rows: PlainRows<'_>, start: usize, range: Range<usize>) {
+        let (mut first, mut row) = (range.start, range.start);
+        while row < range.end {
+            let Some((pace, end)) = paced(rows, row..range.end) else {
+                row += 1;
+                continue;
+            };
+            self.add_beside(rows, start, first..row);
+            self.add_paced(rows, start, (pace, row..end));
+            (first, row) = (end, end);
+        }
+        if first == range.start {
+            self.add_windows(rows, start, range);
+        } else {
+            self.add_beside(rows, start, first..range.end);
+        }
+    }
+
+    /// Rows beside a paced run: the ends of a grid's lines, or others.
+    fn add_beside(&mut self, rows: PlainRows<'_>, start: usize, range: Range<usize>) {
+        let are_few = range.len() <= GAP;
+        if are_few && range.clone().all(|row| is_regular(rows, row)) {
+            for row in range {
+                self.add_paced(rows, start, (Pace::Double, row..row + 1));
+            }
+        } else {
+            self.add_windows(rows, start, range);
+        }
+    }
+
+    fn add_paced(
+        &mut self,
+        rows: PlainRows<'_>,
+        start: usize,
+        (pace, range): (Pace, Range<usize>),
+    ) {
+        let period = range.start..range.end.min(range.start + pace.period());
+        let columns = period.clone().flat_map(|row| rows.columns(row));
+        let base = columns.min().copied().unwrap_or(0);
+        let mut patterns = [Pattern { start: 0, len: 0 }; 2];
+        for (row, pattern) in period.zip(&mut patterns) {
+            let offset = |&column: &u32| column.wrapping_sub(base).cast_signed();
+            let offsets: Vec<i32> = rows.columns(row).iter().map(offset).collect();
+            *pattern = self.pattern(&offsets);
+        }
+        let run = Paced {
+            pace,
+            base,
+            patterns,
+        };
+        self.add_paced_block(start, range, run);
+    }
+}
+
+/// The pace of the rows that begin here and where they end, if they are enough.
+fn paced(rows: PlainRows<'_>, range: Range<usize>) -> Option<(Pace, usize)> {
+    let end_of = |pace: Pace| {
+        let mut end = range.start + pace.period();
+        let is_regular = |row: usize| row < range.end && is_regular(rows, row);
+        if !(range.start..end).all(is_regular) {
+            return range.start;
+        }
+        while is_regular(end) && advances(rows, end - pace.period(), end, pace.advance()) {
+            end += 1;
+        }
+        end
+    };
+    let (double, half) = (end_of(Pace::Double), end_of(Pace::Half));
+    let (pace, end) = match double >= half {
+        true => (Pace::Double, double),
+        false => (Pace::Half, half),
+    };
+    (end - range.start >= LONG).then_some((pace, end))
+}
+
+/// Whether the columns of a row are those of an earlier one, advanced.
+fn advances(rows: PlainRows<'_>, earlier: usize, row: usize, by: usize) -> bool {
+    let (earlier, this) = (rows.columns(earlier), rows.columns(row));
+    earlier.len() == this.len()
+        && earlier
+            .iter()
+            .zip(this)
+            .all(|(&a, &b)| a.wrapping_add(by as u32) == b)
+}
+
+/// Whether all columns of a row are own ones, near enough to each other for 32 bits with a sign.
+fn is_regular(rows: PlainRows<'_>, row: usize) -> bool {
+    let is_near = |column: u32| (column as usize) < rows.own_len && column <= i32::MAX as u32;
+    rows.columns(row).iter().all(|&column| is_near(column))
+}
