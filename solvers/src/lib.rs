@@ -18,6 +18,6 @@ pub use cg::{cg, cg_with};
 pub use cgs::{cgs, cgs_with};
 pub use checkpoint::Checkpoint;
 pub use operator::{LinearOperator, MatrixFree};
-pub use solution::{Breakdown, Monitor, Options, Solution, StopReason};
 pub use preconditioners::{Jacobi, Preconditioner};
+pub use solution::{Breakdown, Monitor, Options, Solution, StopReason};
 pub use sparsefuse_runtime::Error;

@@ -11,6 +11,19 @@ use sparsefuse_sparse::Csr;
 
 mod jacobi;
 
+mod ic0;
+mod ilu0;
+mod iluk;
+mod ilut;
+
+mod elimination;
+mod factors;
+mod upper_rows;
+
+pub use ic0::Ic0;
+pub use ilu0::Ilu0;
+pub use iluk::Iluk;
+pub use ilut::{Ilut, IlutOptions};
 pub use jacobi::Jacobi;
 
 /// An operator that approximates the inverse of a matrix: `apply` is z = M^-1 r.
