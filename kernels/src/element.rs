@@ -6,6 +6,7 @@
 
 use num_complex::Complex;
 use std::fmt;
+use std::ops::{Add, Div, Mul, Neg, Sub};
 
 /// The type of the elements of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -233,13 +234,44 @@ pub trait Numeric: Element {
 }
 
 /// An element type with division and square roots: `f32`, `f64` and the complex numbers over them.
-pub trait Field: Numeric<Magnitude = <Self as Numeric>::Real> {
+///
+/// The operators compute on single elements, for algorithms that go through rows one by one.
+pub trait Field:
+    Numeric<Magnitude = <Self as Numeric>::Real>
+    + Add<Output = Self>
+    + Sub<Output = Self>
+    + Mul<Output = Self>
+    + Div<Output = Self>
+    + Neg<Output = Self>
+{
     /// Whether the type is complex.
     const IS_COMPLEX: bool;
     /// An element from its parts; the imaginary part is dropped where the type is real.
     fn from_parts(re: f64, im: f64) -> Self;
     /// Real and imaginary part.
     fn parts(self) -> (f64, f64);
+
+    /// The complex conjugate; the element itself where the type is real.
+    #[inline(always)]
+    fn conj(self) -> Self {
+        let (re, im) = self.parts();
+        if Self::IS_COMPLEX {
+            Self::from_parts(re, -im)
+        } else {
+            self
+        }
+    }
+
+    /// The absolute value.
+    #[inline(always)]
+    fn magnitude(self) -> f64 {
+        let (re, im) = self.parts();
+        if Self::IS_COMPLEX {
+            crate::math::double::hypot(re, im)
+        } else {
+            re.abs()
+        }
+    }
 }
 
 /// A real floating-point type: `f32` or `f64`.
@@ -306,9 +338,11 @@ macro_rules! field {
     ($($float:ident),*) => {$(
         impl Field for $float {
             const IS_COMPLEX: bool = false;
+            #[inline(always)]
             fn from_parts(re: f64, _im: f64) -> Self {
                 re as $float
             }
+            #[inline(always)]
             fn parts(self) -> (f64, f64) {
                 (f64::from(self), 0.0)
             }
@@ -334,9 +368,11 @@ macro_rules! field {
 
         impl Field for Complex<$float> {
             const IS_COMPLEX: bool = true;
+            #[inline(always)]
             fn from_parts(re: f64, im: f64) -> Self {
                 Complex { re: re as $float, im: im as $float }
             }
+            #[inline(always)]
             fn parts(self) -> (f64, f64) {
                 (f64::from(self.re), f64::from(self.im))
             }

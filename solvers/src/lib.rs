@@ -11,13 +11,13 @@ mod bicgstab;
 mod cg;
 mod cgs;
 
-mod jacobi;
+pub mod preconditioners;
 
 pub use bicgstab::{bicgstab, bicgstab_with};
 pub use cg::{cg, cg_with};
 pub use cgs::{cgs, cgs_with};
 pub use checkpoint::Checkpoint;
-pub use jacobi::Jacobi;
 pub use operator::{LinearOperator, MatrixFree};
+pub use preconditioners::{Jacobi, Preconditioner};
 pub use solution::{Breakdown, Monitor, Options, Solution, StopReason};
 pub use sparsefuse_runtime::Error;

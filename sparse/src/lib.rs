@@ -7,6 +7,10 @@ mod csr;
 mod product;
 mod transpose;
 
+mod chain;
+mod layout;
+mod triangular;
+
 mod assemble;
 mod balance;
 mod convert;
@@ -18,7 +22,10 @@ mod files;
 pub mod matrix_market;
 
 pub use assemble::LocalRows;
+pub use chain::{Chain, Sweep};
 pub use csr::Csr;
 pub use files::{read_vector, write_vector};
+pub use layout::RowLayout;
 pub use sparsefuse_runtime::Error;
+pub use triangular::{Diagonal, Triangle, TriangularSolve};
 pub use triplets::{Triplets, TripletsError, TripletsErrorKind};

@@ -67,6 +67,22 @@ impl Runtime {
         }
     }
 
+    /// As [`Runtime::pass_bytes`], with elements.
+    ///
+    /// # Errors
+    ///
+    /// If the rank that sends has left.
+    pub fn pass<T: Element>(
+        &self,
+        from: usize,
+        to: usize,
+        elements: &[T],
+    ) -> Result<Vec<T>, Error> {
+        let bytes = crate::bytes::from_elements(elements);
+        let passed = self.pass_bytes(from, to, bytes)?;
+        Ok(crate::bytes::to_elements(&passed))
+    }
+
     /// Sends `mine[r]` to each rank `r`, and returns what each rank sent here.
     ///
     /// # Errors

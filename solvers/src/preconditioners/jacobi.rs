@@ -1,9 +1,10 @@
 //! The Jacobi preconditioner.
 
+use super::{Preconditioner, check_shape, check_square};
 use crate::operator::LinearOperator;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
-use sparsefuse_runtime::{Error, Shape};
+use sparsefuse_runtime::Error;
 use sparsefuse_sparse::Csr;
 
 /// Division by the diagonal: z = D^-1 r. One task, two vectors read and one written.
@@ -21,14 +22,7 @@ impl<T: Field> Jacobi<T> {
     ///
     /// If the matrix is not square, or its values could not be computed.
     pub fn new(a: &Csr<T>) -> Result<Self, Error> {
-        if a.n_rows() != a.n_cols() {
-            let square = Shape::new(&[a.n_rows(), a.n_rows()]);
-            return Err(Error::shape(
-                "jacobi",
-                square,
-                Shape::new(&[a.n_rows(), a.n_cols()]),
-            ));
-        }
+        check_square("jacobi", a)?;
         let diagonal = a.diagonal()?;
         let divisor = diagonal.equal(T::ZERO).select(T::ONE, &diagonal);
         Ok(Self {
@@ -44,5 +38,13 @@ impl<T: Field> LinearOperator<T> for Jacobi<T> {
 
     fn apply(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
         self.inverse.try_mul(r)
+    }
+}
+
+impl<T: Field> Preconditioner<T> for Jacobi<T> {
+    fn update(&mut self, a: &Csr<T>) -> Result<(), Error> {
+        check_shape("jacobi", self.shape(), a)?;
+        *self = Self::new(a)?;
+        Ok(())
     }
 }

@@ -1,0 +1,264 @@
+//! Incomplete elimination on a structure that is known: the numeric phase of ILU(0), ILU(k), IC(0).
+//!
+//! Row by row (the IKJ variant; Saad, *Iterative Methods for Sparse Linear Systems*, 2nd edition,
+//! Algorithm 10.4): what an elimination would put where nothing is stored is dropped. A row needs
+//! the finished rows that its columns below the diagonal name; the ranks follow one another, so
+//! the factors are those of one rank, to the bit.
+
+use sparsefuse_kernels::Field;
+use sparsefuse_runtime::Error;
+use sparsefuse_sparse::{Chain, LocalRows, RowLayout, Sweep};
+use std::ops::Range;
+
+/// How the entries of L follow from those of U.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rule {
+    /// l_ik = a_ik / u_kk, of what is left of a_ik.
+    General,
+    /// l_ik = conj(u_ki) / u_kk: only the upper triangle is read, and pivots must be positive.
+    Hermitian,
+}
+
+/// A pivot that ends an elimination.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Pivot<T> {
+    /// The row, of all rows.
+    pub(super) row: usize,
+    /// What is there.
+    pub(super) value: T,
+}
+
+/// The structure of an elimination: where the diagonal of each row is, and who waits for whom.
+#[derive(Clone, Debug)]
+pub(super) struct Elimination {
+    op: &'static str,
+    layout: RowLayout,
+    chain: Chain,
+    rule: Rule,
+    /// The hash of the structure.
+    structure: u64,
+}
+
+impl Elimination {
+    /// The elimination of rows of this structure. Every rank must ask.
+    pub(super) fn new<T: Field>(
+        op: &'static str,
+        layout: &RowLayout,
+        rows: &LocalRows<T>,
+        rule: Rule,
+    ) -> Result<Self, Error> {
+        Ok(Self {
+            op,
+            layout: layout.clone(),
+            chain: Chain::new(layout, Sweep::Forward, &rows.crd)?,
+            rule,
+            structure: hash(rows),
+        })
+    }
+
+    /// Puts L (below the diagonal, whose ones are not stored) and U in the place of the rows; or
+    /// finds the first pivot that cannot be divided by, the same on every rank.
+    pub(super) fn run<T: Field>(&self, rows: &mut LocalRows<T>) -> Result<Option<Pivot<T>>, Error> {
+        let runtime = self.layout.runtime();
+        runtime.agree(self.check(rows))?;
+        let diagonal = runtime.agree(diagonals(self.op, &self.layout, rows))?;
+        let outer = self.chain.receive_rows::<T>()?;
+        let LocalRows { pos, crd, vals } = rows;
+        let mut work = Work {
+            first: self.layout.rows().start,
+            needed: self.chain.needed(),
+            outer: &outer,
+            pos,
+            crd,
+            diagonal: &diagonal,
+            rule: self.rule,
+        };
+        let found = work.eliminate(self.op, vals);
+        self.chain.hand_on_rows(|row| {
+            let entries = diagonal[row]..pos[row + 1] as usize;
+            (&crd[entries.clone()], &vals[entries])
+        })?;
+        // Ranks after a failed one have gone on with what it left: the first failure counts.
+        first_pivot(&self.layout, runtime.agree(found)?)
+    }
+
+    /// As [`Elimination::run`], where a pivot that cannot be divided by is an error.
+    pub(super) fn run_to_end<T: Field>(&self, rows: &mut LocalRows<T>) -> Result<(), Error> {
+        match self.run(rows)? {
+            None => Ok(()),
+            Some(pivot) => Err(pivot.error(self.op)),
+        }
+    }
+
+    /// Refuses rows of another structure.
+    fn check<T: Field>(&self, rows: &LocalRows<T>) -> Result<(), Error> {
+        if hash(rows) == self.structure {
+            return Ok(());
+        }
+        let expected = "the structure that was factored before";
+        Err(Error::argument(self.op, expected, "another"))
+    }
+}
+
+impl<T: Field> Pivot<T> {
+    /// The error of a pivot that cannot be divided by.
+    pub(super) fn error(&self, op: &'static str) -> Error {
+        let expected = format!("a finite pivot other than 0 in row {}", self.row);
+        Error::argument(op, expected, self.value.to_string())
+    }
+}
+
+/// A hash of the structure of rows: the words one after the other, mixed as in FNV-1a.
+fn hash<T: Field>(rows: &LocalRows<T>) -> u64 {
+    const PRIME: u64 = 0x0100_0000_01b3;
+    let mix = |hash: u64, word: u64| (hash ^ word).wrapping_mul(PRIME).rotate_left(29);
+    let columns = rows.crd.iter().map(|&column| u64::from(column));
+    rows.pos.iter().copied().chain(columns).fold(PRIME, mix)
+}
+
+/// The first pivot that any rank has found.
+pub(super) fn first_pivot<T: Field>(
+    layout: &RowLayout,
+    found: Option<Pivot<T>>,
+) -> Result<Option<Pivot<T>>, Error> {
+    if layout.is_replicated() {
+        return Ok(found);
+    }
+    let words = found.map_or(Vec::new(), |pivot| {
+        let (re, im) = pivot.value.parts();
+        vec![pivot.row as f64, re, im]
+    });
+    let all = layout.runtime().all_gather(&words)?;
+    Ok(all
+        .iter()
+        .find(|words| !words.is_empty())
+        .map(|words| Pivot {
+            row: words[0] as usize,
+            value: T::from_parts(words[1], words[2]),
+        }))
+}
+
+/// Where the diagonal entry of each row is.
+fn diagonals<T: Field>(
+    op: &'static str,
+    layout: &RowLayout,
+    rows: &LocalRows<T>,
+) -> Result<Vec<usize>, Error> {
+    let place = |(number, row): (usize, usize)| {
+        let entries = rows.pos[number] as usize..rows.pos[number + 1] as usize;
+        match rows.crd[entries.clone()].binary_search(&(row as u32)) {
+            Ok(place) => Ok(entries.start + place),
+            Err(_) => {
+                let expected = format!("a diagonal entry in row {row}");
+                Err(Error::argument(op, expected, "none"))
+            }
+        }
+    };
+    layout.rows().enumerate().map(place).collect()
+}
+
+/// What the rows of this rank are eliminated with.
+struct Work<'a, T> {
+    /// The first row of this rank.
+    first: usize,
+    needed: &'a [u32],
+    /// The needed rows from their diagonal on.
+    outer: &'a LocalRows<T>,
+    pos: &'a [u64],
+    crd: &'a [u32],
+    diagonal: &'a [usize],
+    rule: Rule,
+}
+
+impl<T: Field> Work<'_, T> {
+    fn eliminate(&mut self, op: &'static str, vals: &mut [T]) -> Result<Option<Pivot<T>>, Error> {
+        for (number, &diagonal) in self.diagonal.iter().enumerate() {
+            let entries = self.pos[number] as usize..self.pos[number + 1] as usize;
+            let (before, row) = vals.split_at_mut(entries.start);
+            let row = &mut row[..entries.len()];
+            let columns = &self.crd[entries.clone()];
+            let below = diagonal - entries.start;
+            for k in 0..below {
+                let (pivot_columns, pivot_row) = self.pivot_row(columns[k], before);
+                let inverse = T::ONE / pivot_row[0];
+                let from = match self.rule {
+                    Rule::General => {
+                        row[k] = row[k] * inverse;
+                        k + 1
+                    }
+                    Rule::Hermitian => {
+                        let column = columns[below];
+                        let Ok(mirror) = pivot_columns.binary_search(&column) else {
+                            return Err(unsymmetric(op, column, columns[k]));
+                        };
+                        row[k] = pivot_row[mirror].conj() * inverse;
+                        below
+                    }
+                };
+                let factor = row[k];
+                let pivot = (&pivot_columns[1..], &pivot_row[1..]);
+                subtract_multiple(factor, pivot, (&columns[from..], &mut row[from..]));
+            }
+            if let Rule::Hermitian = self.rule {
+                row[below] = T::from_parts(row[below].parts().0, 0.0);
+            }
+            if !self.is_pivot(row[below]) {
+                let row_number = self.first + number;
+                return Ok(Some(Pivot {
+                    row: row_number,
+                    value: row[below],
+                }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// A finished row from its diagonal on.
+    #[inline(always)]
+    fn pivot_row<'a>(&'a self, column: u32, before: &'a [T]) -> (&'a [u32], &'a [T]) {
+        if column as usize >= self.first {
+            let row = column as usize - self.first;
+            let entries = self.diagonal[row]..self.pos[row + 1] as usize;
+            return (&self.crd[entries.clone()], &before[entries]);
+        }
+        let row = self.needed.partition_point(|&needed| needed < column);
+        let entries: Range<usize> = self.outer.pos[row] as usize..self.outer.pos[row + 1] as usize;
+        (&self.outer.crd[entries.clone()], &self.outer.vals[entries])
+    }
+
+    fn is_pivot(&self, value: T) -> bool {
+        let (re, im) = value.parts();
+        let is_invertible = match self.rule {
+            Rule::General => value != T::ZERO,
+            Rule::Hermitian => re > 0.0,
+        };
+        is_invertible && re.is_finite() && im.is_finite()
+    }
+}
+
+fn unsymmetric(op: &'static str, row: u32, column: u32) -> Error {
+    let expected = format!("a symmetric structure, with an entry in row {column}, column {row}");
+    let found = format!("one in row {row}, column {column} only");
+    Error::argument(op, expected, found)
+}
+
+/// Subtracts a multiple of a sparse row from another, where that has entries; columns ascend.
+#[inline(always)]
+fn subtract_multiple<T: Field>(
+    factor: T,
+    (pivot_columns, pivot_row): (&[u32], &[T]),
+    (columns, row): (&[u32], &mut [T]),
+) {
+    let mut place = 0;
+    for (&column, &value) in pivot_columns.iter().zip(pivot_row) {
+        while place < columns.len() && columns[place] < column {
+            place += 1;
+        }
+        if place == columns.len() {
+            return;
+        }
+        if columns[place] == column {
+            row[place] = row[place] - factor * value;
+        }
+    }
+}

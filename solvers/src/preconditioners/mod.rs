@@ -1,0 +1,75 @@
+//! Preconditioners: operators that approximate the inverse of a matrix and cost little.
+//!
+//! Each is a [`LinearOperator`] whose `apply` is z = M^-1 r, made from a [`Csr`] and a small struct
+//! of options, and takes new values of the same structure without looking at the structure again.
+//! All that say nothing else give the same bits on any number of threads and ranks.
+
+use crate::operator::LinearOperator;
+use sparsefuse_kernels::Numeric;
+use sparsefuse_runtime::{Error, Shape};
+use sparsefuse_sparse::Csr;
+
+mod jacobi;
+
+mod ic0;
+mod ilu0;
+mod iluk;
+mod ilut;
+
+mod elimination;
+mod factors;
+mod upper_rows;
+
+pub use ic0::Ic0;
+pub use ilu0::Ilu0;
+pub use iluk::Iluk;
+pub use ilut::{Ilut, IlutOptions};
+pub use jacobi::Jacobi;
+
+/// An operator that approximates the inverse of a matrix: `apply` is z = M^-1 r.
+///
+/// ```
+/// use sparsefuse_dense::Vector;
+/// use sparsefuse_solvers::preconditioners::{Jacobi, Preconditioner};
+/// use sparsefuse_solvers::{Options, cg_with};
+/// use sparsefuse_sparse::gallery;
+///
+/// let a = gallery::poisson2d::<f64>(8)?;
+/// let b = Vector::ones([64]);
+/// let mut m = Jacobi::new(&a)?;
+/// // Twice the matrix has twice the diagonal.
+/// m.update(&a.scale(2.0))?;
+/// let options = Options {
+///     preconditioner: Some(&m),
+///     ..Options::default()
+/// };
+/// assert!(cg_with(&a, &b, options)?.converged());
+/// # Ok::<(), sparsefuse_runtime::Error>(())
+/// ```
+pub trait Preconditioner<T>: LinearOperator<T> {
+    /// Takes the values of a matrix with the structure of the one it was made from. Every rank must
+    /// ask; where one fails, all do and nothing has changed.
+    ///
+    /// # Errors
+    ///
+    /// If the structure differs, or the new values cannot be factored.
+    fn update(&mut self, a: &Csr<T>) -> Result<(), Error>;
+}
+
+/// Refuses matrices that are not square.
+fn check_square<T: Numeric>(op: &'static str, a: &Csr<T>) -> Result<(), Error> {
+    check_shape(op, (a.n_rows(), a.n_rows()), a)
+}
+
+/// Refuses matrices of another shape.
+fn check_shape<T: Numeric>(
+    op: &'static str,
+    expected: (usize, usize),
+    a: &Csr<T>,
+) -> Result<(), Error> {
+    if a.shape() == expected {
+        return Ok(());
+    }
+    let shape = |(rows, cols)| Shape::new(&[rows, cols]);
+    Err(Error::shape(op, shape(expected), shape(a.shape())))
+}

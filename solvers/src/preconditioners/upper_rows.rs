@@ -1,0 +1,56 @@
+//! The finished rows of U in a factorisation whose fill is not known before.
+//!
+//! Which rows of earlier ranks a row needs shows only while it is eliminated; so a rank gets all
+//! of them from the one before, appends its own, and hands all on to the next.
+
+use sparsefuse_kernels::Element;
+use sparsefuse_runtime::Error;
+use sparsefuse_sparse::{LocalRows, RowLayout};
+
+/// All finished rows from row 0 on, with something of each entry: its value or its level.
+#[derive(Debug)]
+pub(super) struct UpperRows<E> {
+    rows: LocalRows<E>,
+}
+
+impl<E: Element> UpperRows<E> {
+    /// The rows of all ranks before this one. Every rank that receives must hand on.
+    pub(super) fn receive(layout: &RowLayout) -> Result<Self, Error> {
+        let (runtime, rank) = (layout.runtime(), layout.runtime().rank());
+        if layout.is_replicated() || rank == 0 {
+            let rows = LocalRows::with_capacity(layout.rows().len(), 0);
+            return Ok(Self { rows });
+        }
+        let rows = LocalRows {
+            pos: runtime.pass(rank - 1, rank, &[])?,
+            crd: runtime.pass(rank - 1, rank, &[])?,
+            vals: runtime.pass(rank - 1, rank, &[])?,
+        };
+        Ok(Self { rows })
+    }
+
+    /// Gives all rows to the next rank.
+    pub(super) fn hand_on(&self, layout: &RowLayout) -> Result<(), Error> {
+        let (runtime, rank) = (layout.runtime(), layout.runtime().rank());
+        if !layout.is_replicated() && rank + 1 < runtime.ranks() {
+            runtime.pass(rank, rank + 1, &self.rows.pos)?;
+            runtime.pass(rank, rank + 1, &self.rows.crd)?;
+            runtime.pass(rank, rank + 1, &self.rows.vals)?;
+        }
+        Ok(())
+    }
+
+    /// The entries of a finished row.
+    pub(super) fn row(&self, row: usize) -> (&[u32], &[E]) {
+        let entries = self.rows.pos[row] as usize..self.rows.pos[row + 1] as usize;
+        (&self.rows.crd[entries.clone()], &self.rows.vals[entries])
+    }
+
+    pub(super) fn push(&mut self, column: u32, entry: E) {
+        self.rows.push(column, entry);
+    }
+
+    pub(super) fn end_row(&mut self) {
+        self.rows.end_row();
+    }
+}

@@ -1,0 +1,115 @@
+//! How the rows of a matrix are spread over the ranks, and vectors that are spread like them.
+//!
+//! Algorithms that go through rows one by one take this rank's part of a vector from a
+//! [`RowLayout`] and give the part of the result back to it; they ask nothing else of the runtime.
+
+use crate::csr::Csr;
+use sparsefuse_dense::Vector;
+use sparsefuse_kernels::{Element, Numeric};
+use sparsefuse_runtime::{Error, Partition, Runtime, Shape};
+use std::ops::Range;
+
+/// The rows of a matrix: which of them this rank has, and who has the others.
+///
+/// ```
+/// use sparsefuse_dense::Vector;
+/// use sparsefuse_sparse::{RowLayout, gallery};
+///
+/// let a = gallery::poisson2d::<f64>(4)?;
+/// let layout = RowLayout::of(&a)?;
+/// let mut part = layout.part(&Vector::<f64>::ones([16]))?;
+/// part.iter_mut().for_each(|x| *x *= 2.0);
+/// assert_eq!(layout.vector(part)?.to_vec()?, [2.0; 16]);
+/// # Ok::<(), sparsefuse_sparse::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct RowLayout {
+    runtime: Runtime,
+    len: usize,
+    partition: Partition,
+    rows: Range<usize>,
+}
+
+impl RowLayout {
+    /// The layout of a matrix's rows.
+    ///
+    /// # Errors
+    ///
+    /// If the computation of the matrix failed.
+    pub fn of<T: Numeric>(a: &Csr<T>) -> Result<Self, Error> {
+        let runtime = a.runtime();
+        let partition = a.row_partition()?;
+        let rows = match runtime.cuts(partition) {
+            None => 0..a.n_rows(),
+            Some(cuts) => cuts[runtime.rank()]..cuts[runtime.rank() + 1],
+        };
+        Ok(Self {
+            runtime: runtime.clone(),
+            len: a.n_rows(),
+            partition,
+            rows,
+        })
+    }
+
+    /// The runtime of the matrix.
+    #[must_use]
+    pub fn runtime(&self) -> &Runtime {
+        &self.runtime
+    }
+
+    /// The number of rows of all ranks.
+    #[must_use]
+    pub fn n_rows(&self) -> usize {
+        self.len
+    }
+
+    /// The rows of this rank.
+    #[must_use]
+    pub fn rows(&self) -> Range<usize> {
+        self.rows.clone()
+    }
+
+    /// How the rows are cut.
+    #[must_use]
+    pub fn partition(&self) -> Partition {
+        self.partition
+    }
+
+    /// Whether every rank holds all rows.
+    #[must_use]
+    pub fn is_replicated(&self) -> bool {
+        self.partition == Partition::Replicated
+    }
+
+    /// This rank's elements of a vector, however the vector is cut. Executes the window; every rank
+    /// must ask.
+    ///
+    /// # Errors
+    ///
+    /// If the vector has another length, or its computation failed.
+    pub fn part<T: Element>(&self, x: &Vector<T>) -> Result<Vec<T>, Error> {
+        if x.len() != self.len {
+            let expected = Shape::new(&[self.len]);
+            return Err(Error::shape("part", expected, Shape::new(&[x.len()])));
+        }
+        let x = x.contiguous()?;
+        let local = self.runtime.agree(x.local())?;
+        if local.partition() == self.partition {
+            return Ok(local.to_vec());
+        }
+        Ok(x.to_vec()?[self.rows()].to_vec())
+    }
+
+    /// The vector of which every rank gives its elements. Where one rank fails, all do.
+    ///
+    /// # Errors
+    ///
+    /// If a rank gives another number of elements, or memory runs out.
+    pub fn vector<T: Element>(&self, part: Vec<T>) -> Result<Vector<T>, Error> {
+        let shape = Shape::new(&[self.len]);
+        let store = self
+            .runtime
+            .store_of_rows(shape, self.partition, self.rows(), part);
+        Vector::from_store(self.runtime.agree(store)?, None)
+    }
+}
