@@ -7,17 +7,13 @@ mod operator;
 mod solution;
 mod stopping;
 
-mod bicgstab;
-mod cg;
-mod cgs;
+mod krylov;
 
 mod jacobi;
 
-pub use bicgstab::{bicgstab, bicgstab_with};
-pub use cg::{cg, cg_with};
-pub use cgs::{cgs, cgs_with};
 pub use checkpoint::Checkpoint;
 pub use jacobi::Jacobi;
+pub use krylov::{bicgstab, bicgstab_with, cg, cg_with, cgs, cgs_with};
 pub use operator::{LinearOperator, MatrixFree};
 pub use solution::{Breakdown, Monitor, Options, Solution, StopReason};
 pub use sparsefuse_runtime::Error;
