@@ -45,4 +45,8 @@ impl<T: Field> LinearOperator<T> for Jacobi<T> {
     fn apply(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
         self.inverse.try_mul(r)
     }
+
+    fn apply_adjoint(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
+        self.inverse.conj().try_mul(r)
+    }
 }
