@@ -2,22 +2,26 @@
 //!
 //! Nothing here names a task, a rank or a kernel; the runtime fuses the lines.
 
+mod admission;
 mod checkpoint;
+mod nullspace;
 mod operator;
 mod solution;
 mod stopping;
 
-mod bicgstab;
-mod cg;
-mod cgs;
+mod krylov;
 
 pub mod preconditioners;
 
-pub use bicgstab::{bicgstab, bicgstab_with};
-pub use cg::{cg, cg_with};
-pub use cgs::{cgs, cgs_with};
 pub use checkpoint::Checkpoint;
+pub use krylov::{
+    KrylovSolver, Method, bicg, bicg_with, bicgstab, bicgstab_with, cg, cg_with, cgs, cgs_with,
+    fgmres, fgmres_with, gmres, gmres_with, lsmr, lsmr_with, lsqr, lsqr_with, minres, minres_with,
+    pipelined_cg, pipelined_cg_with, single_reduction_cg, single_reduction_cg_with, tfqmr,
+    tfqmr_with,
+};
+pub use nullspace::{Nullspace, WithNullspace};
 pub use operator::{LinearOperator, MatrixFree};
 pub use preconditioners::{Jacobi, Preconditioner};
-pub use solution::{Breakdown, Monitor, Options, Solution, StopReason};
+pub use solution::{Breakdown, Monitor, Options, Side, Solution, StopReason};
 pub use sparsefuse_runtime::Error;

@@ -1,5 +1,6 @@
 //! Linear operators: what a Krylov method needs of a matrix.
 
+use crate::nullspace::Nullspace;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Numeric;
 use sparsefuse_runtime::{Error, Shape};
@@ -17,6 +18,29 @@ pub trait LinearOperator<T> {
     ///
     /// If the vector's length is not the number of columns, or the operator fails.
     fn apply(&self, x: &Vector<T>) -> Result<Vector<T>, Error>;
+
+    /// The image of a vector under the adjoint, the conjugate transpose, which maps the other way.
+    /// The methods that need it say so: `bicg`, `lsqr`, `lsmr`.
+    ///
+    /// # Errors
+    ///
+    /// If the vector's length is not the number of rows, or the operator fails; always, if nobody
+    /// has said what the adjoint is.
+    fn apply_adjoint(&self, x: &Vector<T>) -> Result<Vector<T>, Error> {
+        let _ = x;
+        let (n_rows, n_cols) = self.shape();
+        Err(Error::argument(
+            "apply_adjoint",
+            "an operator with an adjoint",
+            format!("one of shape ({n_rows}, {n_cols}) without"),
+        ))
+    }
+
+    /// What this operator and its adjoint map to 0, if somebody has said so: solvers look for the
+    /// solution orthogonal to it. See [`WithNullspace`](crate::WithNullspace).
+    fn nullspace(&self) -> Option<&Nullspace<T>> {
+        None
+    }
 }
 
 impl<T: Numeric> LinearOperator<T> for Csr<T> {
@@ -26,6 +50,10 @@ impl<T: Numeric> LinearOperator<T> for Csr<T> {
 
     fn apply(&self, x: &Vector<T>) -> Result<Vector<T>, Error> {
         self.try_dot(x)
+    }
+
+    fn apply_adjoint(&self, x: &Vector<T>) -> Result<Vector<T>, Error> {
+        self.kept_adjoint()?.try_dot(x)
     }
 }
 

@@ -32,6 +32,14 @@ pub struct Options<'a, T> {
     pub x0: Option<&'a Vector<T>>,
     /// An approximate inverse of the matrix.
     pub preconditioner: Option<&'a dyn LinearOperator<T>>,
+    /// On which side of the matrix the preconditioner stands, where the method leaves the choice.
+    pub side: Side,
+    /// The vectors that `gmres` and `fgmres` orthogonalise against before they start again from
+    /// the residual, at least 1.
+    pub restart_length: usize,
+    /// lambda, where `lsqr` and `lsmr` minimise ‖b - A x‖² + lambda² ‖x‖²; the others know no
+    /// damping.
+    pub damping: f64,
     /// Called after each iteration with its number, from 1, and the norm of the residual as the
     /// method's recurrence has it (0: of the initial residual); may stop the solver. On several
     /// ranks all must stop at the same iteration: what only one knows, such as its clock, is no
@@ -45,6 +53,18 @@ pub struct Options<'a, T> {
     pub restart: Option<&'a Path>,
 }
 
+/// Where a preconditioner M stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Side {
+    /// A M^-1 y = b with x = M^-1 y: residuals are those of A x = b.
+    #[default]
+    Right,
+    /// M^-1 A x = M^-1 b: the method minimises M^-1 (b - A x). The norms that monitor and history
+    /// get are scaled so that the first one after each start is that of b - A x; what counts in
+    /// the end is the true residual, as ever. `gmres` has this side.
+    Left,
+}
+
 /// A function that watches a solver.
 pub type Monitor<'a> = &'a mut dyn FnMut(usize, f64) -> ControlFlow<()>;
 
@@ -56,6 +76,9 @@ impl<T> Default for Options<'_, T> {
             max_iter: None,
             x0: None,
             preconditioner: None,
+            side: Side::Right,
+            restart_length: 30,
+            damping: 0.0,
             monitor: None,
             checkpoint: None,
             restart: None,
@@ -71,6 +94,9 @@ impl<T> fmt::Debug for Options<'_, T> {
             .field("max_iter", &self.max_iter)
             .field("has_x0", &self.x0.is_some())
             .field("has_preconditioner", &self.preconditioner.is_some())
+            .field("side", &self.side)
+            .field("restart_length", &self.restart_length)
+            .field("damping", &self.damping)
             .field("has_monitor", &self.monitor.is_some())
             .field("checkpoint", &self.checkpoint)
             .field("restart", &self.restart)
@@ -91,18 +117,25 @@ pub struct Solution<T> {
     pub restarted_at: usize,
     /// ‖b - A x‖, computed from `x` after the last iteration.
     pub residual_norm: f64,
-    /// ‖b‖.
+    /// ‖b‖; with a nullspace, of what is left of b without it.
     pub rhs_norm: f64,
+    /// The norm of the part of b in the operator's nullspace, which no A x has: it was left out.
+    /// 0 for operators without a nullspace; far above rounding the system has no solution, and x
+    /// is one of the system with the rest of b.
+    pub nullspace_part: f64,
     /// The norm of the residual before the first iteration and after each, as the method's
     /// recurrence has it.
     pub history: Vec<f64>,
 }
 
 impl<T> Solution<T> {
-    /// Whether the true residual is below the tolerance.
+    /// Whether the true residual is below the tolerance, or as small as that of any x.
     #[must_use]
     pub fn converged(&self) -> bool {
-        self.reason == StopReason::Converged
+        matches!(
+            self.reason,
+            StopReason::Converged | StopReason::LeastSquares
+        )
     }
 
     /// ‖b - A x‖ / ‖b‖, computed from `x`; the absolute norm where b is 0.
@@ -122,6 +155,10 @@ impl<T> Solution<T> {
 pub enum StopReason {
     /// The true residual is below the tolerance.
     Converged,
+    /// x minimises ‖b - A x‖² + damping² ‖x‖² as far as the tolerance tells: the gradient
+    /// A'(b - A x) - damping² x is at most `rtol` ‖A‖ times the residual, which itself is not
+    /// small. Only `lsqr` and `lsmr` stop so.
+    LeastSquares,
     /// The limit of iterations was reached.
     IterationLimit,
     /// A number that the method divides by became 0.
@@ -149,16 +186,24 @@ pub enum Breakdown {
     Sigma,
     /// omega = t's / t't: the stabilising step makes no progress.
     Omega,
+    /// The step length's divisor: the direction's image is orthogonal to the direction.
+    Delta,
+    /// The triangular factor of the projected matrix has a 0 on its diagonal: on the Krylov space,
+    /// which cannot grow, the matrix is singular.
+    Projection,
 }
 
 impl fmt::Display for StopReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Converged => "converged",
+            Self::LeastSquares => "least-squares solution",
             Self::IterationLimit => "iteration limit",
             Self::Breakdown(Breakdown::Rho) => "breakdown: rho = 0",
             Self::Breakdown(Breakdown::Sigma) => "breakdown: sigma = 0",
             Self::Breakdown(Breakdown::Omega) => "breakdown: omega = 0",
+            Self::Breakdown(Breakdown::Delta) => "breakdown: delta = 0",
+            Self::Breakdown(Breakdown::Projection) => "breakdown: the projected matrix is singular",
             Self::IndefiniteMatrix => "indefinite matrix",
             Self::IndefinitePreconditioner => "indefinite preconditioner",
             Self::NotFinite => "not a number",

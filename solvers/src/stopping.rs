@@ -4,23 +4,33 @@
 //! below the tolerance, the true residual is computed; only if it is below too, the method has
 //! converged. Else the method starts again from the true residual, as long as that falls.
 //!
+//! Methods that know the norm before they know x ask in two steps: [`Stopping::judge`] takes the
+//! norm, [`Stopping::verify`] the x that is claimed to be a solution.
+//!
+//! An operator with a nullspace has b, the initial guess and all preconditioned vectors projected
+//! here, so a method need not know of it.
+//!
 //! At the end of an iteration that goes on, [`Stopping::save`] writes a checkpoint if one is due;
 //! [`Stopping::start`] goes on from one.
 
+use crate::admission::{check, check_no_checkpoint, check_side, check_square, check_undamped};
 use crate::checkpoint::{self, Header, State};
 use crate::operator::LinearOperator;
-use crate::solution::{Options, Solution, StopReason};
+use crate::solution::{Options, Side, Solution, StopReason};
 use sparsefuse_dense::{Scalar, Vector};
 use sparsefuse_kernels::{Field, Real, Value};
-use sparsefuse_runtime::{Error, Shape};
+use sparsefuse_runtime::Error;
 use std::path::Path;
 
 /// The state of the decision; see the module's text.
 pub(crate) struct Stopping<'p, 'o, T> {
     a: &'p dyn LinearOperator<T>,
-    b: &'p Vector<T>,
+    /// The right-hand side, without the part that lies in the nullspace of the operator.
+    b: Vector<T>,
     options: Options<'o, T>,
     rhs_norm: f64,
+    /// The norm of that part.
+    nullspace_part: f64,
     tolerance: f64,
     max_iter: usize,
     iterations: usize,
@@ -33,6 +43,16 @@ pub(crate) struct Stopping<'p, 'o, T> {
     saved_at: usize,
     /// Whose checkpoints these are; `None` where nobody asks for them.
     header: Option<Header>,
+}
+
+/// What a method does next, as far as the norm of its residual tells.
+pub(crate) enum Judgement {
+    /// Goes on with its recurrence.
+    Iterate,
+    /// Claims convergence; [`Stopping::verify`] decides.
+    Claim,
+    /// Stops.
+    Stop(StopReason),
 }
 
 /// Where a method begins: x and its residual r, and after a restart what its iteration begins with
@@ -59,23 +79,75 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
     pub(crate) fn start<const N: usize>(
         op: &'static str,
         a: &'p dyn LinearOperator<T>,
-        b: &'p Vector<T>,
+        b: &Vector<T>,
         options: Options<'o, T>,
     ) -> Result<(Self, Start<T, N>), Error> {
+        check_square(op, a)?;
         check(op, a, b, &options)?;
+        check_side(op, &options)?;
+        check_undamped(op, &options)?;
+        Self::checked(op, a, b, options)
+    }
+
+    /// As [`Stopping::start`], for a method without checkpoints: the initial guess and its
+    /// residual.
+    pub(crate) fn begin(
+        op: &'static str,
+        a: &'p dyn LinearOperator<T>,
+        b: &Vector<T>,
+        options: Options<'o, T>,
+    ) -> Result<(Self, Vector<T>, Vector<T>), Error> {
+        check_side(op, &options)?;
+        Self::begin_on_any_side(op, a, b, options)
+    }
+
+    /// As [`Stopping::begin`], for a method that takes its preconditioner on either side.
+    pub(crate) fn begin_on_any_side(
+        op: &'static str,
+        a: &'p dyn LinearOperator<T>,
+        b: &Vector<T>,
+        options: Options<'o, T>,
+    ) -> Result<(Self, Vector<T>, Vector<T>), Error> {
+        check_square(op, a)?;
+        check(op, a, b, &options)?;
+        check_undamped(op, &options)?;
+        check_no_checkpoint(op, &options)?;
+        let (stopping, Start { x, r, .. }) = Self::checked::<0>(op, a, b, options)?;
+        Ok((stopping, x, r))
+    }
+
+    fn checked<const N: usize>(
+        op: &'static str,
+        a: &'p dyn LinearOperator<T>,
+        b: &Vector<T>,
+        options: Options<'o, T>,
+    ) -> Result<(Self, Start<T, N>), Error> {
+        let whole_norm = root(&b.sum_of_squares())?;
+        let (b, nullspace_part) = match a.nullspace() {
+            Some(nullspace) => nullspace.split(b)?,
+            None => (b.clone(), 0.0),
+        };
         let is_kept = options.checkpoint.is_some() || options.restart.is_some();
         let header = match is_kept {
-            true => Some(describe(op, a, b, &options)?),
+            true => Some(describe(op, a, &b, &options)?),
             false => None,
         };
         let (start, state) = match (&header, options.restart) {
             (Some(header), Some(path)) => {
-                let (header, start) = restart(path, header, b)?;
+                let (header, start) = restart(path, header, &b)?;
                 (start, Some(header.state))
             }
-            _ => (begin(a, b, &options)?, None),
+            _ => (begin(a, &b, &options)?, None),
         };
-        let rhs_norm = root(&b.sum_of_squares())?;
+        let rhs_norm = match a.nullspace() {
+            Some(_) => root(&b.sum_of_squares())?,
+            None => whole_norm,
+        };
+        // What the projection leaves of the nullspace is rounding of b, and no residual is below.
+        let rounding = match a.nullspace() {
+            Some(_) => T::Real::EPSILON.to_f64() * whole_norm,
+            None => 0.0,
+        };
         let state = match state {
             Some(state) => state,
             None => State {
@@ -87,12 +159,11 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
         };
         let stopping = Self {
             a,
-            b,
             rhs_norm,
-            tolerance: (options.rtol * rhs_norm).max(options.atol),
-            max_iter: options
-                .max_iter
-                .unwrap_or_else(|| b.len().saturating_mul(10).min(10_000)),
+            nullspace_part,
+            tolerance: (options.rtol * rhs_norm).max(options.atol).max(rounding),
+            max_iter: max_iter(&options, b.len()),
+            b,
             iterations: state.iterations,
             last_true: state.last_true,
             history: state.history,
@@ -125,12 +196,49 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
 
     /// What to do after an iteration that left a residual of this norm.
     pub(crate) fn next(&mut self, x: &Vector<T>, norm: f64) -> Result<Next<T>, Error> {
+        match self.judge(norm) {
+            Judgement::Iterate => Ok(Next::Iterate),
+            Judgement::Claim => self.verify(x),
+            Judgement::Stop(reason) => Ok(Next::Stop(reason)),
+        }
+    }
+
+    /// Takes the norm of the residual that an iteration left.
+    pub(crate) fn judge(&mut self, norm: f64) -> Judgement {
         self.iterations += 1;
         self.history.push(norm);
         if self.is_stopped_by_monitor(norm) {
-            return Ok(Next::Stop(StopReason::Stopped));
+            Judgement::Stop(StopReason::Stopped)
+        } else if !norm.is_finite() {
+            Judgement::Stop(StopReason::NotFinite)
+        } else if norm <= self.tolerance {
+            Judgement::Claim
+        } else if self.is_at_limit() && self.options.checkpoint.is_none() {
+            // With checkpoints the method stops behind the last one.
+            Judgement::Stop(StopReason::IterationLimit)
+        } else {
+            Judgement::Iterate
         }
-        self.decide(x, norm)
+    }
+
+    /// What to do with an x whose residual the recurrence takes to be small enough.
+    pub(crate) fn verify(&mut self, x: &Vector<T>) -> Result<Next<T>, Error> {
+        let true_norm = self.true_norm(x)?;
+        if true_norm <= self.tolerance {
+            return Ok(Next::Stop(StopReason::Converged));
+        }
+        // A restart that does not halve the true residual is the last one.
+        if !true_norm.is_finite() || true_norm > 0.5 * self.last_true {
+            return Ok(Next::Stop(StopReason::Stagnation));
+        }
+        self.last_true = true_norm;
+        if !self.is_at_limit() {
+            return Ok(Next::Restart(self.residual(x)?));
+        }
+        match self.options.checkpoint {
+            Some(_) => Ok(Next::Iterate),
+            None => Ok(Next::Stop(StopReason::IterationLimit)),
+        }
     }
 
     fn is_stopped_by_monitor(&mut self, norm: f64) -> bool {
@@ -139,31 +247,6 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
             .monitor
             .as_mut()
             .is_some_and(|monitor| monitor(iterations, norm).is_break())
-    }
-
-    fn decide(&mut self, x: &Vector<T>, norm: f64) -> Result<Next<T>, Error> {
-        if !norm.is_finite() {
-            return Ok(Next::Stop(StopReason::NotFinite));
-        }
-        if norm <= self.tolerance {
-            let true_norm = self.true_norm(x)?;
-            if true_norm <= self.tolerance {
-                return Ok(Next::Stop(StopReason::Converged));
-            }
-            // A restart that does not halve the true residual is the last one.
-            if !true_norm.is_finite() || true_norm > 0.5 * self.last_true {
-                return Ok(Next::Stop(StopReason::Stagnation));
-            }
-            self.last_true = true_norm;
-            if self.iterations < self.max_iter {
-                return Ok(Next::Restart(self.residual(x)?));
-            }
-        }
-        // With checkpoints the method stops behind the last one.
-        if self.is_at_limit() && self.options.checkpoint.is_none() {
-            return Ok(Next::Stop(StopReason::IterationLimit));
-        }
-        Ok(Next::Iterate)
     }
 
     fn is_at_limit(&self) -> bool {
@@ -198,7 +281,23 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
         Ok(is_last.then_some(StopReason::IterationLimit))
     }
 
-    fn residual(&self, x: &Vector<T>) -> Result<Vector<T>, Error> {
+    /// The norm of the residual before the first iteration.
+    pub(crate) fn first_norm(&self) -> f64 {
+        self.history[0]
+    }
+
+    /// The vectors that a method with restarts may hold.
+    pub(crate) fn restart_length(&self) -> usize {
+        self.options.restart_length
+    }
+
+    /// Whether the preconditioner stands on the left.
+    pub(crate) fn is_left(&self) -> bool {
+        self.has_preconditioner() && self.options.side == Side::Left
+    }
+
+    /// b - A x.
+    pub(crate) fn residual(&self, x: &Vector<T>) -> Result<Vector<T>, Error> {
         self.b.try_sub(&self.a.apply(x)?)
     }
 
@@ -210,9 +309,24 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
 
     /// The preconditioned vector; the vector itself without a preconditioner.
     pub(crate) fn precondition(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
-        match self.options.preconditioner {
-            Some(preconditioner) => preconditioner.apply(r),
-            None => Ok(r.clone()),
+        let Some(preconditioner) = self.options.preconditioner else {
+            return Ok(r.clone());
+        };
+        self.without_nullspace(preconditioner.apply(r)?)
+    }
+
+    /// The vector preconditioned by the adjoint; the vector itself without a preconditioner.
+    pub(crate) fn precondition_adjoint(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
+        let Some(preconditioner) = self.options.preconditioner else {
+            return Ok(r.clone());
+        };
+        self.without_nullspace(preconditioner.apply_adjoint(r)?)
+    }
+
+    fn without_nullspace(&self, z: Vector<T>) -> Result<Vector<T>, Error> {
+        match self.a.nullspace() {
+            Some(nullspace) => nullspace.project(&z),
+            None => Ok(z),
         }
     }
 
@@ -223,6 +337,7 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
 
     /// The solution, with its true residual.
     pub(crate) fn finish(self, x: Vector<T>, reason: StopReason) -> Result<Solution<T>, Error> {
+        let x = self.without_nullspace(x)?;
         let residual_norm = self.true_norm(&x)?;
         Ok(Solution {
             x,
@@ -231,6 +346,7 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
             restarted_at: self.restarted_at,
             residual_norm,
             rhs_norm: self.rhs_norm,
+            nullspace_part: self.nullspace_part,
             history: self.history,
         })
     }
@@ -243,7 +359,10 @@ fn begin<T: Field, const N: usize>(
     options: &Options<'_, T>,
 ) -> Result<Start<T, N>, Error> {
     let x = match options.x0 {
-        Some(x0) => x0.clone(),
+        Some(x0) => match a.nullspace() {
+            Some(nullspace) => nullspace.project(x0)?,
+            None => x0.clone(),
+        },
         None => b.runtime().enter(|| Vector::zeros([b.len()])),
     };
     let r = if options.x0.is_some() {
@@ -309,41 +428,11 @@ fn describe<T: Field>(
     })
 }
 
-fn check<T: Field>(
-    op: &'static str,
-    a: &dyn LinearOperator<T>,
-    b: &Vector<T>,
-    options: &Options<'_, T>,
-) -> Result<(), Error> {
-    let (n_rows, n_cols) = a.shape();
-    if n_rows != n_cols {
-        return Err(Error::shape(
-            op,
-            Shape::new(&[n_rows, n_rows]),
-            Shape::new(&[n_rows, n_cols]),
-        ));
-    }
-    let n = Shape::new(&[n_rows]);
-    if b.len() != n_rows {
-        return Err(Error::shape(op, n, Shape::new(&[b.len()])));
-    }
-    if let Some(x0) = options.x0.filter(|x0| x0.len() != n_rows) {
-        return Err(Error::shape(op, n, Shape::new(&[x0.len()])));
-    }
-    if let Some(preconditioner) = options.preconditioner {
-        let (rows, cols) = preconditioner.shape();
-        if (rows, cols) != (n_rows, n_rows) {
-            let expected = Shape::new(&[n_rows, n_rows]);
-            return Err(Error::shape(op, expected, Shape::new(&[rows, cols])));
-        }
-    }
-    for (name, value) in [("rtol", options.rtol), ("atol", options.atol)] {
-        if value.is_nan() || value < 0.0 {
-            let expected = format!("{name} to be 0 or more");
-            return Err(Error::argument(op, expected, value.to_string()));
-        }
-    }
-    Ok(())
+/// The most iterations on vectors of length `n`.
+pub(crate) fn max_iter<T>(options: &Options<'_, T>, n: usize) -> usize {
+    options
+        .max_iter
+        .unwrap_or_else(|| n.saturating_mul(10).min(10_000))
 }
 
 /// The square root of a sum of squares, as a plain number. It is taken here and not by a task: a

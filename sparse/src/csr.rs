@@ -13,7 +13,7 @@ use sparsefuse_kernels::Numeric;
 use sparsefuse_runtime::{Counted, Error, Partition, Runtime, Shape, Store, View};
 use std::fmt;
 use std::ops::{Add, Mul, Range};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// A sparse matrix in compressed row format; cheap to clone.
 ///
@@ -35,6 +35,8 @@ pub struct Csr<T> {
     pos: Counted<Store>,
     crd: Counted<Store>,
     vals: Vector<T>,
+    /// The adjoint once somebody has asked for it. Clones share it; other values have another.
+    adjoint: Arc<OnceLock<Self>>,
 }
 
 impl<T: Numeric> Csr<T> {
@@ -177,6 +179,7 @@ impl<T: Numeric> Csr<T> {
             pos,
             crd,
             vals,
+            adjoint: Arc::default(),
         }
     }
 
@@ -240,8 +243,35 @@ impl<T: Numeric> Csr<T> {
         }
         Ok(Self {
             vals: vals.contiguous()?,
+            adjoint: Arc::default(),
             ..self.clone()
         })
+    }
+
+    /// The conjugate transpose, made when it is first asked for and kept with this matrix and its
+    /// clones: as much memory again. The first call executes the window, and every rank must make
+    /// it.
+    ///
+    /// ```
+    /// use sparsefuse_dense::Vector;
+    /// use sparsefuse_sparse::Csr;
+    ///
+    /// let a = Csr::new(2, 2, vec![0, 2, 3], vec![0, 1, 1], vec![2.0, -1.0, 3.0])?;
+    /// let x = Vector::from_vec(vec![1.0, 10.0]);
+    /// assert_eq!((a.kept_adjoint()? * &x).to_vec()?, [2.0, 29.0]);
+    /// # Ok::<(), sparsefuse_runtime::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the computation of the values failed, or memory runs out.
+    pub fn kept_adjoint(&self) -> Result<&Self, Error> {
+        if let Some(adjoint) = self.adjoint.get() {
+            return Ok(adjoint);
+        }
+        let transpose = self.transpose()?;
+        let adjoint = transpose.with_values(transpose.values().conj())?;
+        Ok(self.adjoint.get_or_init(|| adjoint))
     }
 
     /// The rows of this rank: which they are, and their entries with global columns. Executes the
@@ -319,6 +349,7 @@ impl<T: Numeric> Csr<T> {
     pub fn scale(&self, factor: T) -> Self {
         Self {
             vals: &self.vals * factor,
+            adjoint: Arc::default(),
             ..self.clone()
         }
     }
@@ -330,6 +361,7 @@ impl<T: Numeric> Mul<&Scalar<T>> for &Csr<T> {
     fn mul(self, factor: &Scalar<T>) -> Csr<T> {
         Csr {
             vals: &self.vals * factor,
+            adjoint: Arc::default(),
             ..self.clone()
         }
     }

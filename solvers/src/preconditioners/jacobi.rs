@@ -39,6 +39,10 @@ impl<T: Field> LinearOperator<T> for Jacobi<T> {
     fn apply(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
         self.inverse.try_mul(r)
     }
+
+    fn apply_adjoint(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
+        self.inverse.conj().try_mul(r)
+    }
 }
 
 impl<T: Field> Preconditioner<T> for Jacobi<T> {

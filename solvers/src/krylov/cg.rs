@@ -1,5 +1,6 @@
 //! The method of conjugate gradients.
 
+use super::scalars::real;
 use crate::operator::LinearOperator;
 use crate::solution::{Options, Solution, StopReason};
 use crate::stopping::{Next, Start, Stopping, root};
@@ -100,9 +101,4 @@ pub fn cg_with<T: Field>(
             }
         }
     }
-}
-
-/// The real part of a number that is real but for rounding.
-fn real<T: Field>(value: T) -> f64 {
-    value.parts().0
 }

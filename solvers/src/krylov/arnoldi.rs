@@ -1,0 +1,181 @@
+//! An orthonormal basis of a Krylov space, by classical Gram-Schmidt with reorthogonalisation and
+//! one reduction a step.
+//!
+//! Orthogonalising w = A u against the basis takes inner products; doing it twice, which classical
+//! Gram-Schmidt needs, takes more of them, and the norm yet more: three reductions, one after the
+//! other. Here the second pass and the norm wait until the next step, whose first pass is under way
+//! then (delayed reorthogonalisation: Bielich, Langou, Thomas, Świrydowicz, Yamazaki, Boman,
+//! *Low-synch Gram-Schmidt with delayed reorthogonalization for Krylov solvers*, 2022). So a step
+//! holds a candidate u that is nearly the next basis vector, and finds at once
+//!
+//! ```text
+//! t = Q'u, u'u      what makes u the basis vector q = (u - Q t) / alpha
+//! Q'w, u'w          and so h = [Q q]'w, the next column of H
+//! w'w               and so eta = ‖w - [Q q] h‖, by Pythagoras, for the next candidate
+//! ```
+//!
+//! Invariants: `A Z = Q H` with Z what the products were made of (`z_k = u_k` or a preconditioned
+//! `u_k`), up to the last column, whose lowest element eta is corrected in the next step; `U = Q T`
+//! with T upper triangular. The basis is orthonormal to rounding.
+
+use super::projected::Projected;
+use super::scalars::{element, read};
+use num_complex::Complex;
+use sparsefuse_dense::{Scalar, Vector};
+use sparsefuse_kernels::{Field, Real};
+use sparsefuse_runtime::Error;
+
+/// The basis, and what is known of the operator on it; see the module's text.
+pub(super) struct Arnoldi<T> {
+    /// Q.
+    basis: Vec<Vector<T>>,
+    /// u.
+    candidate: Vector<T>,
+    /// The columns of T.
+    triangle: Vec<Vec<Complex<f64>>>,
+    /// The last column of H, as long as only the candidate stands for the next basis vector, and
+    /// eta.
+    open_column: Option<(Vec<Complex<f64>>, f64)>,
+    projected: Projected,
+    is_exhausted: bool,
+}
+
+impl<T: Field> Arnoldi<T> {
+    /// The space that begins with a residual of this norm.
+    pub(super) fn new(r: &Vector<T>, norm: f64) -> Self {
+        Self {
+            basis: Vec::new(),
+            candidate: r * T::from_f64(1.0 / norm),
+            triangle: Vec::new(),
+            open_column: None,
+            projected: Projected::new(norm),
+            is_exhausted: false,
+        }
+    }
+
+    /// u, to which the operator is to be applied.
+    pub(super) fn candidate(&self) -> &Vector<T> {
+        &self.candidate
+    }
+
+    /// Takes the image w of the candidate. One reduction, of 2 k + 3 inner products where the basis
+    /// has k vectors, which are read twice.
+    pub(super) fn step(&mut self, w: Vector<T>) -> Result<(), Error> {
+        let Products {
+            mut t,
+            mut h,
+            alpha,
+            w_squares,
+        } = self.products(&w)?;
+        let number = self.basis.len();
+        if let Some((mut column, eta)) = self.open_column.take() {
+            for (column, t) in column.iter_mut().zip(&t) {
+                *column += t * eta;
+            }
+            column.push(Complex::new(eta * alpha, 0.0));
+            self.projected.set_column(number - 1, column);
+        }
+        let mut q = self.candidate.clone();
+        for (other, &t) in self.basis.iter().zip(&t) {
+            q -= other * element::<T>(t);
+        }
+        q *= T::from_f64(1.0 / alpha);
+        self.basis.push(q);
+
+        let rest = w_squares - h.iter().map(|h| h.norm_sqr()).sum::<f64>();
+        // Below this, what is left of w is rounding, and so is its direction.
+        self.is_exhausted = rest <= 10.0 * T::Real::EPSILON.to_f64() * w_squares;
+        let mut eta = 0.0;
+        if !self.is_exhausted {
+            eta = rest.sqrt();
+            let mut u = w;
+            for (q, &h) in self.basis.iter().zip(&h) {
+                u -= q * element::<T>(h);
+            }
+            self.candidate = u * T::from_f64(1.0 / eta);
+        }
+
+        self.open_column = Some((h.clone(), eta));
+        h.push(Complex::new(eta, 0.0));
+        self.projected.set_column(number, h);
+        t.push(Complex::new(alpha, 0.0));
+        self.triangle.push(t);
+        Ok(())
+    }
+
+    /// All inner products of a step, issued before the first is read.
+    fn products(&self, w: &Vector<T>) -> Result<Products, Error> {
+        let u = &self.candidate;
+        let t: Vec<Scalar<T>> = self.basis.iter().map(|q| q.dot(u)).collect();
+        let h: Vec<Scalar<T>> = self.basis.iter().map(|q| q.dot(w)).collect();
+        let u_squares = u.sum_of_squares();
+        let uw = u.dot(w);
+        let w_squares = w.sum_of_squares();
+
+        let t = t.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+        let mut h = h.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+        let u_squares = u_squares.get()?.to_f64();
+        let alpha = (u_squares - t.iter().map(|t| t.norm_sqr()).sum::<f64>()).sqrt();
+        let within: Complex<f64> = t.iter().zip(&h).map(|(t, h)| t.conj() * h).sum();
+        h.push((read(&uw)? - within) / alpha);
+        Ok(Products {
+            t,
+            h,
+            alpha,
+            w_squares: w_squares.get()?.to_f64(),
+        })
+    }
+
+    /// The number of basis vectors.
+    pub(super) fn len(&self) -> usize {
+        self.basis.len()
+    }
+
+    /// Whether the operator maps the space to itself, up to rounding, so that it cannot grow.
+    pub(super) fn is_exhausted(&self) -> bool {
+        self.is_exhausted
+    }
+
+    /// Whether the operator is singular on a space that cannot grow.
+    pub(super) fn is_singular(&self) -> bool {
+        self.is_exhausted && self.projected.is_singular()
+    }
+
+    /// The norm of the smallest residual over the space.
+    pub(super) fn residual_norm(&self) -> f64 {
+        self.projected.residual_norm()
+    }
+
+    /// U y for the y with the smallest residual, by the basis: Q (T y).
+    pub(super) fn combination(&self) -> Vector<T> {
+        let y = self.projected.solve();
+        let row = |row: usize| {
+            let columns = self.triangle.iter().zip(&y).skip(row);
+            columns.map(|(column, y)| column[row] * y).sum()
+        };
+        let coefficients: Vec<Complex<f64>> = (0..y.len()).map(row).collect();
+        sum_of_multiples(&self.basis, &coefficients)
+    }
+
+    /// Z y for the same y.
+    pub(super) fn combination_of(&self, images: &[Vector<T>]) -> Vector<T> {
+        sum_of_multiples(images, &self.projected.solve())
+    }
+}
+
+/// What a step reads.
+struct Products {
+    t: Vec<Complex<f64>>,
+    h: Vec<Complex<f64>>,
+    alpha: f64,
+    w_squares: f64,
+}
+
+/// The sum of the first vectors, each times its coefficient; 0 without coefficients.
+fn sum_of_multiples<T: Field>(vectors: &[Vector<T>], coefficients: &[Complex<f64>]) -> Vector<T> {
+    let mut sum = &vectors[0] * element::<T>(coefficients.first().copied().unwrap_or_default());
+    for (vector, &coefficient) in vectors.iter().zip(coefficients).skip(1) {
+        sum += vector * element::<T>(coefficient);
+    }
+    sum
+}

@@ -1,0 +1,44 @@
+//! Golub and Kahan's bidiagonalisation (1965), which `lsqr` and `lsmr` have in common.
+
+use super::least_squares::LeastSquares;
+use crate::stopping::root;
+use sparsefuse_dense::Vector;
+use sparsefuse_kernels::Field;
+use sparsefuse_runtime::Error;
+
+/// u and v with A v = alpha u + (what came before), A'u = beta v + (what came before): both of
+/// length 1. Where alpha or beta is 0, the vector is 0 too.
+pub(super) struct Bidiagonal<T> {
+    pub(super) u: Vector<T>,
+    pub(super) v: Vector<T>,
+    pub(super) alpha: f64,
+    pub(super) beta: f64,
+}
+
+impl<T: Field> Bidiagonal<T> {
+    /// Begins with a residual.
+    pub(super) fn new(problem: &LeastSquares<'_, '_, T>, r: &Vector<T>) -> Result<Self, Error> {
+        let beta = root(&r.sum_of_squares())?;
+        let u = normalized(r, beta);
+        let v = problem.apply_adjoint(&u)?;
+        let alpha = root(&v.sum_of_squares())?;
+        let v = normalized(&v, alpha);
+        Ok(Self { u, v, alpha, beta })
+    }
+
+    /// The next u, v, alpha, beta: one product, one with the adjoint, two reductions.
+    pub(super) fn step(&mut self, problem: &LeastSquares<'_, '_, T>) -> Result<(), Error> {
+        let u = problem.apply(&self.v)? - &self.u * T::from_f64(self.alpha);
+        self.beta = root(&u.sum_of_squares())?;
+        self.u = normalized(&u, self.beta);
+        let v = problem.apply_adjoint(&self.u)? - &self.v * T::from_f64(self.beta);
+        self.alpha = root(&v.sum_of_squares())?;
+        self.v = normalized(&v, self.alpha);
+        Ok(())
+    }
+}
+
+fn normalized<T: Field>(x: &Vector<T>, norm: f64) -> Vector<T> {
+    let factor = if norm == 0.0 { 1.0 } else { 1.0 / norm };
+    x * T::from_f64(factor)
+}

@@ -1,0 +1,79 @@
+//! The flexible generalised minimal residual method.
+
+use super::arnoldi::Arnoldi;
+use super::gmres::restart;
+use crate::operator::LinearOperator;
+use crate::solution::{Options, Solution};
+use crate::stopping::{Judgement, Stopping};
+use sparsefuse_dense::Vector;
+use sparsefuse_kernels::Field;
+use sparsefuse_runtime::Error;
+
+/// Solves A x = b by flexible GMRES with the default [`Options`].
+///
+/// # Errors
+///
+/// As [`fgmres_with`].
+pub fn fgmres<T: Field>(a: &dyn LinearOperator<T>, b: &Vector<T>) -> Result<Solution<T>, Error> {
+    fgmres_with(a, b, Options::default())
+}
+
+/// Solves A x = b by GMRES with a preconditioner that may change from one iteration to the next,
+/// such as another solver; restarted after [`Options::restart_length`] iterations.
+///
+/// Saad (1993), as Algorithm 9.6 of Saad, *Iterative Methods for Sparse Linear Systems*, 2nd
+/// edition; preconditioned from the right. Products and reductions as
+/// [`gmres()`](crate::gmres()); holds the preconditioned vectors beside the basis, twice as much.
+///
+/// ```
+/// use sparsefuse_dense::Vector;
+/// use sparsefuse_solvers::{MatrixFree, Options, cg_with, fgmres_with};
+/// use sparsefuse_sparse::gallery;
+///
+/// let a = gallery::poisson2d::<f64>(16)?;
+/// // A few iterations of another method, whose number depends on the vector.
+/// let inner = MatrixFree::new(256, |r: &Vector<f64>| {
+///     let options = Options { rtol: 0.1, ..Options::default() };
+///     Ok(cg_with(&a, r, options)?.x)
+/// });
+/// let options = Options { preconditioner: Some(&inner), ..Options::default() };
+/// let solution = fgmres_with(&a, &Vector::ones([256]), options)?;
+/// assert!(solution.converged() && solution.iterations < 12);
+/// # Ok::<(), sparsefuse_runtime::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// If the shapes do not fit, an operator fails, or a checkpoint is asked for; not converging is no
+/// error but a [`StopReason`](crate::StopReason).
+pub fn fgmres_with<T: Field>(
+    a: &dyn LinearOperator<T>,
+    b: &Vector<T>,
+    options: Options<'_, T>,
+) -> Result<Solution<T>, Error> {
+    let (mut stopping, mut x, mut r) = Stopping::begin("fgmres", a, b, options)?;
+    if let Some(reason) = stopping.first() {
+        return stopping.finish(x, reason);
+    }
+    let mut norm = stopping.first_norm();
+    loop {
+        let mut space = Arnoldi::new(&r, norm);
+        let mut preconditioned = Vec::with_capacity(stopping.restart_length());
+        drop(r);
+        let judgement = loop {
+            let z = stopping.precondition(space.candidate())?;
+            space.step(a.apply(&z)?)?;
+            preconditioned.push(z);
+            let is_full = space.len() == stopping.restart_length() || space.is_exhausted();
+            match stopping.judge(space.residual_norm()) {
+                Judgement::Iterate if !is_full => {}
+                judgement => break judgement,
+            }
+        };
+        x += space.combination_of(&preconditioned);
+        match restart(&mut stopping, judgement, &x, space.is_singular(), norm)? {
+            Ok((residual, its_norm)) => (r, norm) = (residual, its_norm),
+            Err(reason) => return stopping.finish(x, reason),
+        }
+    }
+}

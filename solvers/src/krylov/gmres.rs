@@ -1,0 +1,124 @@
+//! The generalised minimal residual method, with restarts.
+
+use super::arnoldi::Arnoldi;
+use crate::operator::LinearOperator;
+use crate::solution::{Breakdown, Options, Solution, StopReason};
+use crate::stopping::{Judgement, Next, Stopping, root};
+use sparsefuse_dense::Vector;
+use sparsefuse_kernels::Field;
+use sparsefuse_runtime::Error;
+
+/// Solves A x = b by GMRES with the default [`Options`].
+///
+/// ```
+/// use sparsefuse_dense::Vector;
+/// use sparsefuse_solvers::gmres;
+/// use sparsefuse_sparse::gallery;
+///
+/// let a = gallery::poisson2d::<f64>(16)?;
+/// let b = &a * &Vector::ones([256]);
+/// let solution = gmres(&a, &b)?;
+/// assert!(solution.converged());
+/// assert!((solution.x.to_vec()?[17] - 1.0).abs() < 1e-6);
+/// # Ok::<(), sparsefuse_runtime::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// As [`gmres_with`].
+pub fn gmres<T: Field>(a: &dyn LinearOperator<T>, b: &Vector<T>) -> Result<Solution<T>, Error> {
+    gmres_with(a, b, Options::default())
+}
+
+/// Solves A x = b by preconditioned GMRES, restarted after [`Options::restart_length`] iterations;
+/// A may be unsymmetric.
+///
+/// Saad and Schultz (1986), as Algorithms 6.9, 9.4 (left) and 9.5 (right) of Saad, *Iterative
+/// Methods for Sparse Linear Systems*, 2nd edition; classical Gram-Schmidt with delayed
+/// reorthogonalisation. One product and one reduction an iteration, of 2 k + 3 inner products
+/// where the basis has k vectors; holds these, x and two more. An iteration reads the basis twice.
+///
+/// # Errors
+///
+/// If the shapes do not fit, an operator fails, or a checkpoint is asked for; not converging is no
+/// error but a [`StopReason`].
+pub fn gmres_with<T: Field>(
+    a: &dyn LinearOperator<T>,
+    b: &Vector<T>,
+    options: Options<'_, T>,
+) -> Result<Solution<T>, Error> {
+    let (mut stopping, mut x, mut r) = Stopping::begin_on_any_side("gmres", a, b, options)?;
+    if let Some(reason) = stopping.first() {
+        return stopping.finish(x, reason);
+    }
+    let is_left = stopping.is_left();
+    let mut norm = stopping.first_norm();
+    loop {
+        if is_left {
+            r = stopping.precondition(&r)?;
+        }
+        // By how much the true norm is larger than that of what is minimised.
+        let scale = match is_left {
+            true => norm / root(&r.sum_of_squares())?,
+            false => 1.0,
+        };
+        let mut space = Arnoldi::new(&r, norm / scale);
+        drop(r);
+        let judgement = loop {
+            let u = space.candidate();
+            let w = if is_left {
+                stopping.precondition(&a.apply(u)?)?
+            } else {
+                a.apply(&stopping.precondition(u)?)?
+            };
+            space.step(w)?;
+            let is_full = space.len() == stopping.restart_length() || space.is_exhausted();
+            match stopping.judge(scale * space.residual_norm()) {
+                Judgement::Iterate if !is_full => {}
+                judgement => break judgement,
+            }
+        };
+        let correction = space.combination();
+        x += if is_left {
+            correction
+        } else {
+            stopping.precondition(&correction)?
+        };
+        match restart(&mut stopping, judgement, &x, space.is_singular(), norm)? {
+            Ok((residual, its_norm)) => (r, norm) = (residual, its_norm),
+            Err(reason) => return stopping.finish(x, reason),
+        }
+    }
+}
+
+/// The residual to start again from and its norm, or why not.
+pub(super) fn restart<T: Field>(
+    stopping: &mut Stopping<'_, '_, T>,
+    judgement: Judgement,
+    x: &Vector<T>,
+    is_singular: bool,
+    last_norm: f64,
+) -> Result<Result<(Vector<T>, f64), StopReason>, Error> {
+    let (r, is_claimed) = match judgement {
+        Judgement::Stop(reason) => return Ok(Err(reason)),
+        Judgement::Claim => match stopping.verify(x)? {
+            Next::Stop(reason) => return Ok(Err(reason)),
+            Next::Restart(residual) => (residual, true),
+            Next::Iterate => (stopping.residual(x)?, true),
+        },
+        Judgement::Iterate if is_singular => {
+            return Ok(Err(StopReason::Breakdown(Breakdown::Projection)));
+        }
+        Judgement::Iterate => (stopping.residual(x)?, false),
+    };
+    let norm = root(&r.sum_of_squares())?;
+    // A cycle that changes next to nothing is followed by its like.
+    let has_progress = norm < last_norm * (1.0 - 1e-8);
+    if has_progress || is_claimed {
+        Ok(Ok((r, norm)))
+    } else if norm.is_finite() {
+        Ok(Err(StopReason::Stagnation))
+    } else {
+        Ok(Err(StopReason::NotFinite))
+    }
+}

@@ -1,0 +1,152 @@
+//! The minimal residual method.
+
+use super::scalars::{length, real};
+use crate::operator::LinearOperator;
+use crate::solution::{Breakdown, Options, Solution, StopReason};
+use crate::stopping::{Next, Stopping};
+use sparsefuse_dense::{Scalar, Vector};
+use sparsefuse_kernels::{Field, Real};
+use sparsefuse_runtime::Error;
+
+/// Solves A x = b by the minimal residual method with the default [`Options`]; A must be symmetric
+/// (or Hermitian) and may be indefinite.
+///
+/// # Errors
+///
+/// As [`minres_with`].
+pub fn minres<T: Field>(a: &dyn LinearOperator<T>, b: &Vector<T>) -> Result<Solution<T>, Error> {
+    minres_with(a, b, Options::default())
+}
+
+/// Solves A x = b by the preconditioned minimal residual method; A must be symmetric (or
+/// Hermitian) and may be indefinite, the preconditioner M must be positive definite.
+///
+/// Paige and Saunders (1975), as Algorithm 4.1 of Elman, Silvester and Wathen, *Finite Elements and
+/// Fast Iterative Solvers*, 2nd edition. One product and two reductions an iteration; holds x, v,
+/// w, z, the last v and w, and A z. With a preconditioner it minimises the norm r'M^-1 r; the norms
+/// of monitor and history are then scaled so that the first one after each start is that of
+/// b - A x.
+///
+/// # Errors
+///
+/// If the shapes do not fit, an operator fails, or a checkpoint is asked for; not converging is no
+/// error but a [`StopReason`].
+pub fn minres_with<T: Field>(
+    a: &dyn LinearOperator<T>,
+    b: &Vector<T>,
+    options: Options<'_, T>,
+) -> Result<Solution<T>, Error> {
+    let (mut stopping, mut x, mut r) = Stopping::begin("minres", a, b, options)?;
+    if let Some(reason) = stopping.first() {
+        return stopping.finish(x, reason);
+    }
+    loop {
+        let zeros = || r.runtime().enter(|| Vector::zeros([r.len()]));
+        let mut v = [zeros(), r.clone()];
+        let mut w = [zeros(), zeros()];
+        let mut z = stopping.precondition(&r)?;
+        let norm = r.sum_of_squares();
+        let squares = r.dot(&z);
+        let Some(gamma) = positive_root(&squares)? else {
+            return stopping.finish(x, StopReason::IndefinitePreconditioner);
+        };
+        let scale = norm.get()?.to_f64().sqrt() / gamma;
+        let mut lanczos = Rotations::new(gamma);
+        loop {
+            z *= T::from_f64(1.0 / lanczos.gamma[1]);
+            let az = a.apply(&z)?;
+            let delta = z.dot(&az);
+            let [last_v, this_v] = &v;
+            let v_next = az
+                - (&delta * T::from_f64(1.0 / lanczos.gamma[1])) * this_v
+                - last_v * T::from_f64(lanczos.gamma[1] / lanczos.gamma[0]);
+            let z_next = stopping.precondition(&v_next)?;
+            let Some(gamma_next) = positive_root(&v_next.dot(&z_next))? else {
+                return stopping.finish(x, StopReason::IndefinitePreconditioner);
+            };
+            let Some(step) = lanczos.step::<T>(real(delta.get()?), gamma_next) else {
+                return stopping.finish(x, StopReason::Breakdown(Breakdown::Projection));
+            };
+            let [last_w, this_w] = &w;
+            let w_next = &z - last_w * T::from_f64(step.last) - this_w * T::from_f64(step.this);
+            let w_next = w_next * T::from_f64(1.0 / step.diagonal);
+            x += &w_next * T::from_f64(step.length);
+            match stopping.next(&x, scale * lanczos.eta.abs())? {
+                Next::Iterate => {}
+                Next::Restart(residual) => {
+                    r = residual;
+                    break;
+                }
+                Next::Stop(reason) => return stopping.finish(x, reason),
+            }
+            z = z_next;
+            let [_, this_v] = v;
+            v = [this_v, v_next];
+            let [_, this_w] = w;
+            w = [this_w, w_next];
+        }
+    }
+}
+
+/// The square root of an inner product that is not negative if the preconditioner is positive
+/// definite.
+fn positive_root<T: Field>(squares: &Scalar<T>) -> Result<Option<f64>, Error> {
+    let squares = real(squares.get()?);
+    Ok((!(squares < 0.0)).then(|| squares.sqrt()))
+}
+
+/// The factorisation of the tridiagonal matrix by rotations; the numbers of the last iteration and
+/// of this one.
+struct Rotations {
+    gamma: [f64; 2],
+    c: [f64; 2],
+    s: [f64; 2],
+    eta: f64,
+    /// The largest entry of the matrix so far.
+    largest: f64,
+}
+
+/// What an iteration does with its vectors: w = (z - last w_last - this w_this) / diagonal, and
+/// x += length w.
+struct Step {
+    last: f64,
+    this: f64,
+    diagonal: f64,
+    length: f64,
+}
+
+impl Rotations {
+    fn new(gamma: f64) -> Self {
+        Self {
+            gamma: [1.0, gamma],
+            c: [1.0, 1.0],
+            s: [0.0, 0.0],
+            eta: gamma,
+            largest: 0.0,
+        }
+    }
+
+    /// Takes the next entries of the matrix; nothing if it is singular and grows no further.
+    fn step<T: Field>(&mut self, delta: f64, gamma_next: f64) -> Option<Step> {
+        let gamma = self.gamma[1];
+        let [c_last, c] = self.c;
+        let [s_last, s] = self.s;
+        let above = c * delta - c_last * s * gamma;
+        let diagonal = length(above, gamma_next);
+        self.largest = self.largest.max(delta.abs()).max(gamma_next);
+        if diagonal <= 1e2 * T::Real::EPSILON.to_f64() * self.largest {
+            return None;
+        }
+        let step = Step {
+            last: s_last * gamma,
+            this: s * delta + c_last * c * gamma,
+            diagonal,
+            length: above / diagonal * self.eta,
+        };
+        self.gamma = [gamma, gamma_next];
+        self.c = [c, above / diagonal];
+        self.s = [s, gamma_next / diagonal];
+        self.eta *= -self.s[1];
+        Some(step)
+    }
+}

@@ -1,0 +1,102 @@
+//! The pipelined method of conjugate gradients.
+
+use super::scalars::real;
+use crate::operator::LinearOperator;
+use crate::solution::{Options, Solution, StopReason};
+use crate::stopping::{Next, Stopping, root};
+use sparsefuse_dense::Vector;
+use sparsefuse_kernels::Field;
+use sparsefuse_runtime::Error;
+
+/// Solves A x = b by pipelined conjugate gradients with the default [`Options`].
+///
+/// # Errors
+///
+/// As [`pipelined_cg_with`].
+pub fn pipelined_cg<T: Field>(
+    a: &dyn LinearOperator<T>,
+    b: &Vector<T>,
+) -> Result<Solution<T>, Error> {
+    pipelined_cg_with(a, b, Options::default())
+}
+
+/// Solves A x = b by preconditioned conjugate gradients whose one reduction travels while the
+/// preconditioner and A are applied; both must be symmetric (or Hermitian) positive definite.
+///
+/// Ghysels and Vanroose (2014), Algorithm 4. In exact arithmetic the iterates are those of
+/// [`cg()`](crate::cg()); rounding keeps the residual from falling as far, and where the recurrence
+/// claims too much the method starts again. One product and one reduction an iteration, of two
+/// inner products (preconditioned: three); holds x, r, w, p, s, z beside b (preconditioned: and u,
+/// q), and reads and writes all of them.
+///
+/// # Errors
+///
+/// If the shapes do not fit, an operator fails, or a checkpoint is asked for; not converging is no
+/// error but a [`StopReason`].
+pub fn pipelined_cg_with<T: Field>(
+    a: &dyn LinearOperator<T>,
+    b: &Vector<T>,
+    options: Options<'_, T>,
+) -> Result<Solution<T>, Error> {
+    let (mut stopping, mut x, mut r) = Stopping::begin("pipelined_cg", a, b, options)?;
+    if let Some(reason) = stopping.first() {
+        return stopping.finish(x, reason);
+    }
+    let is_preconditioned = stopping.has_preconditioner();
+    loop {
+        let mut u = stopping.precondition(&r)?;
+        let mut w = a.apply(&u)?;
+        let mut gamma = r.dot(&u);
+        let mut sigma = u.dot(&w);
+        let mut alpha = gamma.ratio(&sigma);
+        let mut p = u.clone();
+        let mut s = w.clone();
+        let mut q = stopping.precondition(&w)?;
+        let mut z = a.apply(&q)?;
+        loop {
+            x += &alpha * &p;
+            r -= &alpha * &s;
+            u = match is_preconditioned {
+                true => u - &alpha * &q,
+                false => r.clone(),
+            };
+            w -= &alpha * &z;
+            let gamma_next = r.dot(&u);
+            let delta = u.dot(&w);
+            let squares = is_preconditioned.then(|| r.sum_of_squares());
+            // What follows needs none of the inner products.
+            let m = stopping.precondition(&w)?;
+            let n = a.apply(&m)?;
+            let norm = match squares {
+                Some(squares) => root(&squares)?,
+                None => real(gamma_next.get()?).sqrt(),
+            };
+            match stopping.next(&x, norm)? {
+                Next::Iterate => {}
+                Next::Restart(residual) => {
+                    r = residual;
+                    break;
+                }
+                Next::Stop(reason) => return stopping.finish(x, reason),
+            }
+            if real(sigma.get()?) <= 0.0 {
+                return stopping.finish(x, StopReason::IndefiniteMatrix);
+            }
+            if real(gamma_next.get()?) <= 0.0 {
+                return stopping.finish(x, StopReason::IndefinitePreconditioner);
+            }
+            let beta = &gamma_next / &gamma;
+            // p'A p of the next p, by recurrence.
+            sigma = delta - &beta * &gamma_next / &alpha;
+            alpha = gamma_next.ratio(&sigma);
+            p = &u + &beta * &p;
+            s = &w + &beta * &s;
+            q = match is_preconditioned {
+                true => m + &beta * &q,
+                false => s.clone(),
+            };
+            z = n + &beta * &z;
+            gamma = gamma_next;
+        }
+    }
+}

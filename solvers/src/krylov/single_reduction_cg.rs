@@ -1,0 +1,87 @@
+//! The method of conjugate gradients with one reduction an iteration.
+
+use super::scalars::real;
+use crate::operator::LinearOperator;
+use crate::solution::{Options, Solution, StopReason};
+use crate::stopping::{Next, Stopping, root};
+use sparsefuse_dense::Vector;
+use sparsefuse_kernels::Field;
+use sparsefuse_runtime::Error;
+
+/// Solves A x = b by single-reduction conjugate gradients with the default [`Options`].
+///
+/// # Errors
+///
+/// As [`single_reduction_cg_with`].
+pub fn single_reduction_cg<T: Field>(
+    a: &dyn LinearOperator<T>,
+    b: &Vector<T>,
+) -> Result<Solution<T>, Error> {
+    single_reduction_cg_with(a, b, Options::default())
+}
+
+/// Solves A x = b by preconditioned conjugate gradients whose inner products are one reduction; A
+/// and the preconditioner must be symmetric (or Hermitian) positive definite.
+///
+/// Chronopoulos and Gear (1989), preconditioned as in D'Azevedo, Eijkhout and Romine (1993). In
+/// exact arithmetic the iterates are those of [`cg()`](crate::cg()). One product and one reduction
+/// an iteration, of two inner products (preconditioned: three); holds x, r, w, p, s beside b
+/// (preconditioned: and u).
+///
+/// # Errors
+///
+/// If the shapes do not fit, an operator fails, or a checkpoint is asked for; not converging is no
+/// error but a [`StopReason`].
+pub fn single_reduction_cg_with<T: Field>(
+    a: &dyn LinearOperator<T>,
+    b: &Vector<T>,
+    options: Options<'_, T>,
+) -> Result<Solution<T>, Error> {
+    let (mut stopping, mut x, mut r) = Stopping::begin("single_reduction_cg", a, b, options)?;
+    if let Some(reason) = stopping.first() {
+        return stopping.finish(x, reason);
+    }
+    loop {
+        let u = stopping.precondition(&r)?;
+        let w = a.apply(&u)?;
+        let mut gamma = r.dot(&u);
+        let mut sigma = u.dot(&w);
+        let mut alpha = gamma.ratio(&sigma);
+        let mut p = u;
+        let mut s = w;
+        loop {
+            x += &alpha * &p;
+            r -= &alpha * &s;
+            let u = stopping.precondition(&r)?;
+            let w = a.apply(&u)?;
+            let gamma_next = r.dot(&u);
+            let delta = u.dot(&w);
+            let norm = if stopping.has_preconditioner() {
+                root(&r.sum_of_squares())?
+            } else {
+                real(gamma_next.get()?).sqrt()
+            };
+            match stopping.next(&x, norm)? {
+                Next::Iterate => {}
+                Next::Restart(residual) => {
+                    r = residual;
+                    break;
+                }
+                Next::Stop(reason) => return stopping.finish(x, reason),
+            }
+            if real(sigma.get()?) <= 0.0 {
+                return stopping.finish(x, StopReason::IndefiniteMatrix);
+            }
+            if real(gamma_next.get()?) <= 0.0 {
+                return stopping.finish(x, StopReason::IndefinitePreconditioner);
+            }
+            let beta = &gamma_next / &gamma;
+            // p'A p of the next p, by recurrence.
+            sigma = delta - &beta * &gamma_next / &alpha;
+            alpha = gamma_next.ratio(&sigma);
+            p = u + &beta * &p;
+            s = w + &beta * &s;
+            gamma = gamma_next;
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! Nullspaces of singular operators, such as the constants of a pure Neumann problem.
+//!
+//! An orthonormal basis, and the projections with it. An operator that is given one says so by
+//! [`LinearOperator::nullspace`]; then every solver solves with the part of b that is orthogonal to
+//! it, keeps preconditioned vectors orthogonal to it, and so finds the solution that is.
+
+use crate::operator::LinearOperator;
+use crate::stopping::root;
+use sparsefuse_dense::Vector;
+use sparsefuse_kernels::{Field, Real};
+use sparsefuse_runtime::{Error, Runtime, Shape};
+use std::fmt;
+
+/// A space of vectors that an operator maps to 0, by an orthonormal basis.
+///
+/// ```
+/// use sparsefuse_dense::Vector;
+/// use sparsefuse_solvers::{Nullspace, WithNullspace, cg};
+/// use sparsefuse_sparse::Csr;
+///
+/// // The second difference with u' = 0 at both ends: rows sum to 0.
+/// let values = vec![1.0, -1.0, -1.0, 2.0, -1.0, -1.0, 1.0];
+/// let a = Csr::new(3, 3, vec![0, 2, 5, 7], vec![0, 1, 0, 1, 2, 1, 2], values)?;
+/// let a = WithNullspace::new(&a, Nullspace::constant(3)?)?;
+/// let solution = cg(&a, &Vector::from_vec(vec![1.0, 0.0, -1.0]))?;
+/// assert!(solution.converged());
+/// let x = solution.x.to_vec()?;
+/// assert!((x[0] - 1.0).abs() < 1e-12 && x[1].abs() < 1e-12 && (x[2] + 1.0).abs() < 1e-12);
+/// # Ok::<(), sparsefuse_runtime::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Nullspace<T> {
+    basis: Vec<Vector<T>>,
+}
+
+impl<T: Field> Nullspace<T> {
+    /// The constant vectors of length `n`, in the current runtime.
+    ///
+    /// # Errors
+    ///
+    /// If `n` is 0.
+    pub fn constant(n: usize) -> Result<Self, Error> {
+        Self::spanned_by(&[Runtime::current().enter(|| Vector::ones([n]))])
+    }
+
+    /// The space that some vectors span, which are made orthonormal, each twice against those
+    /// before it (modified Gram-Schmidt).
+    ///
+    /// # Errors
+    ///
+    /// If there are none, their lengths differ, or one depends on those before it.
+    pub fn spanned_by(vectors: &[Vector<T>]) -> Result<Self, Error> {
+        let Some(first) = vectors.first() else {
+            let expected = "at least one vector";
+            return Err(Error::argument("nullspace", expected, "none"));
+        };
+        let mut basis: Vec<Vector<T>> = Vec::with_capacity(vectors.len());
+        for (number, vector) in vectors.iter().enumerate() {
+            if vector.len() != first.len() {
+                let (expected, found) = (Shape::new(&[first.len()]), Shape::new(&[vector.len()]));
+                return Err(Error::shape("nullspace", expected, found));
+            }
+            let before = root(&vector.sum_of_squares())?;
+            let mut q = vector.clone();
+            for _ in 0..2 {
+                for other in &basis {
+                    q -= other.dot(&q) * other;
+                }
+            }
+            let norm = root(&q.sum_of_squares())?;
+            let is_independent = norm > 1e2 * T::Real::EPSILON.to_f64() * before;
+            if !is_independent || !norm.is_finite() {
+                let expected = "vectors that do not depend on each other";
+                let found = format!("vector {number}, which those before it span");
+                return Err(Error::argument("nullspace", expected, found));
+            }
+            basis.push(q * T::from_f64(1.0 / norm));
+        }
+        Ok(Self { basis })
+    }
+
+    /// The orthonormal basis.
+    #[must_use]
+    pub fn basis(&self) -> &[Vector<T>] {
+        &self.basis
+    }
+
+    /// The part of a vector that is orthogonal to the space, x - Q Q'x. The inner products are one
+    /// fused task.
+    ///
+    /// # Errors
+    ///
+    /// If the vector has another length.
+    pub fn project(&self, x: &Vector<T>) -> Result<Vector<T>, Error> {
+        let mut rest = x.clone();
+        let coefficients = self.basis.iter().map(|q| q.try_dot(x));
+        let coefficients = coefficients.collect::<Result<Vec<_>, _>>()?;
+        for (q, coefficient) in self.basis.iter().zip(&coefficients) {
+            rest -= coefficient * q;
+        }
+        Ok(rest)
+    }
+
+    /// The part of a vector that is orthogonal to the space, and the norm of the part within.
+    pub(crate) fn split(&self, b: &Vector<T>) -> Result<(Vector<T>, f64), Error> {
+        let rest = self.project(b)?;
+        let within = root(&b.try_sub(&rest)?.sum_of_squares())?;
+        Ok((rest, within))
+    }
+}
+
+/// An operator with its nullspace, which must be that of its adjoint too, as it is for symmetric
+/// and Hermitian operators. It stands for the operator wherever a solver takes one.
+///
+/// A right-hand side with a part in the nullspace has no solution; that part is left out, and its
+/// norm is [`Solution::nullspace_part`](crate::Solution::nullspace_part).
+pub struct WithNullspace<'a, T> {
+    a: &'a dyn LinearOperator<T>,
+    nullspace: Nullspace<T>,
+}
+
+impl<'a, T: Field> WithNullspace<'a, T> {
+    /// The operator with this nullspace; asks the operator whether it maps the basis to 0, up to
+    /// the square root of rounding.
+    ///
+    /// # Errors
+    ///
+    /// If it does not, or the shapes do not fit.
+    pub fn new(a: &'a dyn LinearOperator<T>, nullspace: Nullspace<T>) -> Result<Self, Error> {
+        let n = nullspace.basis[0].len();
+        if a.shape() != (n, n) {
+            let (n_rows, n_cols) = a.shape();
+            let found = Shape::new(&[n_rows, n_cols]);
+            return Err(Error::shape("nullspace", Shape::new(&[n, n]), found));
+        }
+        // How large images of vectors of length 1 are.
+        let probe = nullspace.basis[0]
+            .runtime()
+            .enter(|| Vector::random_normal([n], 1));
+        let size = root(&a.apply(&probe)?.sum_of_squares())? / root(&probe.sum_of_squares())?;
+        for (number, q) in nullspace.basis.iter().enumerate() {
+            let norm = root(&a.apply(q)?.sum_of_squares())?;
+            if norm > T::Real::EPSILON.to_f64().sqrt() * size {
+                let found = format!("vector {number}, whose image has the norm {norm:.1e}");
+                let expected = format!("vectors with images of 0 (others': {size:.1e})");
+                return Err(Error::argument("nullspace", expected, found));
+            }
+        }
+        Ok(Self { a, nullspace })
+    }
+}
+
+impl<T: Field> LinearOperator<T> for WithNullspace<'_, T> {
+    fn shape(&self) -> (usize, usize) {
+        self.a.shape()
+    }
+
+    fn apply(&self, x: &Vector<T>) -> Result<Vector<T>, Error> {
+        self.a.apply(x)
+    }
+
+    fn apply_adjoint(&self, x: &Vector<T>) -> Result<Vector<T>, Error> {
+        self.a.apply_adjoint(x)
+    }
+
+    fn nullspace(&self) -> Option<&Nullspace<T>> {
+        Some(&self.nullspace)
+    }
+}
+
+impl<T: Field> fmt::Debug for WithNullspace<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (n_rows, n_cols) = self.a.shape();
+        let vectors = self.nullspace.basis.len();
+        write!(f, "WithNullspace({n_rows} by {n_cols}, {vectors} vectors)")
+    }
+}
