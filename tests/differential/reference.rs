@@ -407,20 +407,26 @@ impl World {
             }
             Step::Product { out, matrix, x } => {
                 let (matrix, x) = (self.matrix(*matrix)?.clone(), self.array(*x)?.clone());
-                let fits = x.dtype == matrix.vals.dtype && x.shape == [matrix.shape[1]];
+                let fits = x.dtype == matrix.vals.dtype
+                    && (1..=2).contains(&x.shape.len())
+                    && x.shape[0] == matrix.shape[1];
                 Some(()).filter(|()| fits)?;
-                let (mut vals, x) = (self.elements(&matrix.vals).into_iter(), self.elements(&x));
+                let width: usize = x.shape[1..].iter().product();
+                let shape = [&[matrix.shape[0]], &x.shape[1..]].concat();
+                let (vals, x) = (self.elements(&matrix.vals), self.elements(&x));
                 let dtype = matrix.vals.dtype;
-                let mut row = |columns: &Vec<usize>| {
-                    columns
-                        .iter()
-                        .zip(&mut vals)
-                        .fold(scalar::from_f64(dtype, 0.0), |sum, (&column, entry)| {
-                            scalar::mul_add(entry, x[column], sum)
+                let (mut product, mut entry) = (Vec::new(), 0);
+                for columns in &matrix.rows {
+                    let vals = &vals[entry..entry + columns.len()];
+                    product.extend((0..width).map(|j| {
+                        let entries = columns.iter().zip(vals);
+                        entries.fold(scalar::from_f64(dtype, 0.0), |sum, (&column, &entry)| {
+                            scalar::mul_add(entry, x[column * width + j], sum)
                         })
-                };
-                let product = matrix.rows.iter().map(&mut row).collect();
-                self.make(*out, dtype, &[matrix.shape[0]], product);
+                    }));
+                    entry += columns.len();
+                }
+                self.make(*out, dtype, &shape, product);
             }
             Step::Scale {
                 out,

@@ -427,7 +427,11 @@ impl Rank {
             }
             Step::Product { out, matrix, x } => {
                 let (matrix, x) = (self.matrix(*matrix), self.array(*x));
-                let y = with_matrix!(matrix, a => Handle::of(&a.try_dot(&x.vector()?)?));
+                let is_vector = x.shape().rank() == 1;
+                let y = with_matrix!(matrix, a => match is_vector {
+                    true => Handle::of(&a.try_dot(&x.vector()?)?),
+                    false => Handle::of(&a.try_matmul(&x.array()?)?),
+                });
                 self.set(*out, y);
             }
             Step::Scale {
