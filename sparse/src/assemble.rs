@@ -86,8 +86,8 @@ pub(crate) fn from_local<T: Numeric>(
 }
 
 /// A matrix whose rows every rank has counted, which are those that the partition gives it: `pos`
-/// are their positions, from 0. `fill` gets these, and room for columns and values, which it fills
-/// with rows that ascend strictly. Where one rank fails, all do.
+/// are their positions, from 0. `fill` gets these, and room for columns and values with whatever was
+/// there before, which it fills with rows that ascend strictly. Where one rank fails, all do.
 pub(crate) fn filled<T: Numeric>(
     runtime: &Runtime,
     shape: (usize, usize),
@@ -98,25 +98,30 @@ pub(crate) fn filled<T: Numeric>(
     let rows = own.1.clone();
     let len = pos[rows.len()] as usize;
     let spread = Spread::new(runtime, shape.0, own, len)?;
-    let make = || {
-        let (mut crd, mut vals) = (vec![0u32; len], vec![T::ZERO; len]);
-        fill(&pos, &mut crd, &mut vals);
-        debug_assert_eq!(
-            check_order(
-                &rows,
-                Rows {
-                    pos: &pos,
-                    crd: &crd,
-                    vals: &vals
-                }
-            ),
-            Ok(()),
-            "rows are filled in order"
+    let shape_of_entries = Shape::new(&[spread.nnz]);
+    let mut vals = None;
+    let crd = runtime.store_by_filling(shape_of_entries, spread.crd_partition, |crd| {
+        vals = Some(
+            runtime.store_by_filling(shape_of_entries, spread.crd_partition, |vals| {
+                fill(&pos, crd, vals);
+                debug_assert_eq!(
+                    check_order(
+                        &rows,
+                        Rows {
+                            pos: &pos,
+                            crd,
+                            vals
+                        }
+                    ),
+                    Ok(()),
+                    "rows are filled in order"
+                );
+                Ok(())
+            })?,
         );
-        let vals = spread.store_of_entries(runtime, vals)?;
-        Ok((spread.store_of_entries(runtime, crd)?, vals))
-    };
-    let made = make();
+        Ok(())
+    });
+    let made = crd.map(|crd| (crd, vals.expect("values are filled with the columns")));
     spread.matrix(runtime, shape, pos, made)
 }
 

@@ -162,12 +162,12 @@ impl<T: Numeric> Multiplication<T> {
         let factors = Factors::new(&a, &b, self.foreign.as_ref(), &foreign_vals);
         let old = self.product.own_rows()?;
         let Rows { pos, crd, .. } = old.as_rows();
-        let mut vals = vec![T::ZERO; crd.len()];
-        recompute(runtime, factors, &self.repeats, (pos, crd), &mut vals);
-        let entries = pos[0] as usize..pos[pos.len() - 1] as usize;
         let partition = runtime.local::<u32>(self.product.crd())?.partition();
         let shape = Shape::new(&[self.product.nnz()]);
-        let store = runtime.store_of_rows(shape, partition, entries, vals);
+        let store = runtime.store_by_filling(shape, partition, |vals| {
+            recompute(runtime, factors, &self.repeats, (pos, crd), vals);
+            Ok(())
+        });
         let vals = Vector::from_store(runtime.agree(store)?, None)?;
         self.product = self.product.with_values(vals)?;
         Ok(&self.product)
@@ -523,7 +523,7 @@ struct Sums<'a, T> {
     factors: Factors<'a, T>,
     rows: Range<usize>,
     slots: &'a [u32],
-    /// The values of these rows, all 0.
+    /// Room for the values of these rows.
     vals: &'a mut [T],
 }
 
@@ -536,6 +536,7 @@ impl<T: Numeric> Computation for Sums<'_, T> {
         let len = self.vals.len() / self.rows.len();
         for (number, row) in self.rows.enumerate() {
             let sums = &mut self.vals[number * len..(number + 1) * len];
+            sums.fill(T::ZERO);
             let mut slots = self.slots;
             let entries = left.entries(row);
             for (&k, &factor) in left.crd[entries.clone()].iter().zip(&left.vals[entries]) {
