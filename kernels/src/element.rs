@@ -4,6 +4,7 @@
 //! [`Value`] is one element whose type is known only at run time.
 //! [`Numeric`], [`Field`] and [`Real`] say what generic code may do with an element type.
 
+use crate::ops;
 use num_complex::Complex;
 use std::fmt;
 use std::ops::{Add, Div, Mul, Neg, Sub};
@@ -231,6 +232,49 @@ pub trait Numeric: Element {
     const ONE: Self;
     /// The nearest element to a 64-bit float (imaginary part 0).
     fn from_f64(x: f64) -> Self;
+
+    /// `self + other`, as tasks add: whole numbers wrap.
+    fn plus(self, other: Self) -> Self;
+    /// `self - other`.
+    fn minus(self, other: Self) -> Self;
+    /// `self * other`.
+    fn times(self, other: Self) -> Self;
+    /// `self * factor + addend`, fused as in products with matrices.
+    fn times_plus(self, factor: Self, addend: Self) -> Self;
+    /// The complex conjugate; the element itself where the type is real.
+    fn conjugate(self) -> Self;
+    /// The absolute value.
+    fn magnitude(self) -> Self::Magnitude;
+}
+
+/// The arithmetic of [`Numeric`]: that of [`ops`].
+macro_rules! arithmetic {
+    () => {
+        #[inline(always)]
+        fn plus(self, other: Self) -> Self {
+            ops::NumericOps::add(self, other)
+        }
+        #[inline(always)]
+        fn minus(self, other: Self) -> Self {
+            ops::NumericOps::sub(self, other)
+        }
+        #[inline(always)]
+        fn times(self, other: Self) -> Self {
+            ops::NumericOps::mul(self, other)
+        }
+        #[inline(always)]
+        fn times_plus(self, factor: Self, addend: Self) -> Self {
+            ops::NumericOps::mul_add(self, factor, addend)
+        }
+        #[inline(always)]
+        fn conjugate(self) -> Self {
+            ops::NumericOps::conj(self)
+        }
+        #[inline(always)]
+        fn magnitude(self) -> Self::Magnitude {
+            ops::NumericOps::abs(self)
+        }
+    };
 }
 
 /// An element type with division and square roots: `f32`, `f64` and the complex numbers over them.
@@ -328,6 +372,7 @@ macro_rules! numeric {
             fn from_f64(x: f64) -> Self {
                 x as $type
             }
+            arithmetic!();
         }
     )*};
 }
@@ -364,6 +409,7 @@ macro_rules! field {
             fn from_f64(x: f64) -> Self {
                 Complex { re: x as $float, im: 0.0 }
             }
+            arithmetic!();
         }
 
         impl Field for Complex<$float> {

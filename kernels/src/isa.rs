@@ -2,7 +2,12 @@
 //!
 //! A loop is written once, as a generic body that is inlined into one function per instruction
 //! set; the compiler turns each into SIMD code. [`PerIsa`] holds these functions, and a run picks
-//! one by [`Isa`]. All of them give the same bits.
+//! one by [`Isa`]. All of them give the same bits. [`Isa::run`] does the same for loops of other
+//! crates.
+#![expect(
+    unsafe_code,
+    reason = "functions that need an instruction set are unsafe to call"
+)]
 
 /// An instruction set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -82,6 +87,45 @@ impl Isa {
     }
 }
 
+/// A computation that runs faster where it is compiled for the instruction set of the machine: one
+/// with fused multiply-adds, which are calls of a function otherwise.
+pub trait Computation {
+    /// What it computes.
+    type Output;
+
+    /// Computes it. To be marked `#[inline(always)]`, with all that it calls: what is not inlined
+    /// is compiled for every machine.
+    fn run(self) -> Self::Output;
+}
+
+impl Isa {
+    /// Runs a computation as compiled for this instruction set, or for the baseline if this
+    /// machine does not have it. The result is the same.
+    pub fn run<C: Computation>(self, computation: C) -> C::Output {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: this machine has the instruction set.
+            Self::Avx2 if self.is_available() => unsafe { run_avx2(computation) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: as above.
+            Self::Avx512 if self.is_available() => unsafe { run_avx512(computation) },
+            Self::Baseline | Self::Avx2 | Self::Avx512 => computation.run(),
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma,bmi1,bmi2")]
+fn run_avx2<C: Computation>(computation: C) -> C::Output {
+    computation.run()
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,fma,bmi1,bmi2")]
+fn run_avx512<C: Computation>(computation: C) -> C::Output {
+    computation.run()
+}
+
 impl std::fmt::Display for Isa {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.pad(self.name())
@@ -146,6 +190,24 @@ pub(crate) use per_isa;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_computation_is_the_same_everywhere() {
+        struct Fused;
+        impl Computation for Fused {
+            type Output = f64;
+            #[inline(always)]
+            fn run(self) -> f64 {
+                (1..9).fold(0.1, |sum, k| f64::from(k).mul_add(0.3, sum))
+            }
+        }
+        let expected = Isa::Baseline.run(Fused).to_bits();
+        assert!(
+            Isa::ALL
+                .iter()
+                .all(|isa| isa.run(Fused).to_bits() == expected)
+        );
+    }
 
     #[test]
     fn names_and_detection_agree() {

@@ -5,10 +5,11 @@
 //! sorted: within a row, columns ascend strictly, which the order of summation relies on.
 
 use crate::csr::Csr;
+use crate::rows::Rows;
 use crate::triplets::Triplets;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::{Element, Numeric};
-use sparsefuse_runtime::{Error, ErrorKind, Partition, Runtime, Shape};
+use sparsefuse_runtime::{Counted, Error, ErrorKind, Partition, Runtime, Shape, Store};
 use std::ops::Range;
 
 /// Some neighbouring rows of a matrix.
@@ -71,49 +72,131 @@ pub(crate) fn from_local<T: Numeric>(
     (partition, rows): (Partition, Range<usize>),
     local: LocalRows<T>,
 ) -> Result<Csr<T>, Error> {
-    let checked = check_local(&rows, n_cols, &local).and_then(|()| check_order(&rows, &local));
+    let checked =
+        check_local(&rows, n_cols, &local).and_then(|()| check_order(&rows, local.as_rows()));
     runtime.agree(checked)?;
-    let LocalRows { mut pos, crd, vals } = local;
-    let (mut pos_partition, mut crd_partition) = (partition, partition);
-    let mut entries = 0..crd.len();
-    let mut nnz = crd.len();
-    if let Some(cuts) = runtime.cuts(partition) {
-        let counts = runtime.all_gather(&[crd.len() as u64])?;
-        let mut entry_cuts = vec![0usize];
-        for count in counts {
-            nnz = entry_cuts[entry_cuts.len() - 1] + count[0] as usize;
-            entry_cuts.push(nnz);
-        }
-        let first = entry_cuts[runtime.rank()];
-        pos.iter_mut()
-            .for_each(|position| *position += first as u64);
-        entries = first..first + crd.len();
-        let mut pos_cuts = cuts.to_vec();
-        if let Some(last) = pos_cuts.last_mut() {
-            *last = n_rows + 1;
-        }
-        pos_partition = runtime.partition_at(&pos_cuts)?;
-        crd_partition = runtime.partition_at(&entry_cuts)?;
-    }
-    let pos_rows = rows.start..rows.end + 1;
-    let shape = Shape::new(&[nnz]);
+    let LocalRows { pos, crd, vals } = local;
+    let spread = Spread::new(runtime, n_rows, (partition, rows), crd.len())?;
     let make = || {
-        let pos_shape = Shape::new(&[n_rows + 1]);
-        let pos = runtime.store_of_rows(pos_shape, pos_partition, pos_rows, pos)?;
-        let crd = runtime.store_of_rows(shape, crd_partition, entries.clone(), crd)?;
-        Ok((
-            pos,
-            crd,
-            runtime.store_of_rows(shape, crd_partition, entries, vals)?,
-        ))
+        let vals = spread.store_of_entries(runtime, vals)?;
+        Ok((spread.store_of_entries(runtime, crd)?, vals))
     };
-    let (pos, crd, vals) = runtime.agree(make())?;
-    Ok(Csr::from_stores(
-        (n_rows, n_cols),
-        pos,
-        crd,
-        Vector::from_store(vals, None)?,
-    ))
+    let made = make();
+    spread.matrix(runtime, (n_rows, n_cols), pos, made)
+}
+
+/// A matrix whose rows every rank has counted, which are those that the partition gives it: `pos`
+/// are their positions, from 0. `fill` gets these, and room for columns and values with whatever was
+/// there before, which it fills with rows that ascend strictly. Where one rank fails, all do.
+pub(crate) fn filled<T: Numeric>(
+    runtime: &Runtime,
+    shape: (usize, usize),
+    own: (Partition, Range<usize>),
+    pos: Vec<u64>,
+    fill: impl FnOnce(&[u64], &mut [u32], &mut [T]),
+) -> Result<Csr<T>, Error> {
+    let rows = own.1.clone();
+    let len = pos[rows.len()] as usize;
+    let spread = Spread::new(runtime, shape.0, own, len)?;
+    let shape_of_entries = Shape::new(&[spread.nnz]);
+    let mut vals = None;
+    let crd = runtime.store_by_filling(shape_of_entries, spread.crd_partition, |crd| {
+        vals = Some(
+            runtime.store_by_filling(shape_of_entries, spread.crd_partition, |vals| {
+                fill(&pos, crd, vals);
+                debug_assert_eq!(
+                    check_order(
+                        &rows,
+                        Rows {
+                            pos: &pos,
+                            crd,
+                            vals
+                        }
+                    ),
+                    Ok(()),
+                    "rows are filled in order"
+                );
+                Ok(())
+            })?,
+        );
+        Ok(())
+    });
+    let made = crd.map(|crd| (crd, vals.expect("values are filled with the columns")));
+    spread.matrix(runtime, shape, pos, made)
+}
+
+/// How the stores of a matrix are spread over the ranks, and what of them is on this one.
+struct Spread {
+    pos_partition: Partition,
+    pos_rows: Range<usize>,
+    crd_partition: Partition,
+    entries: Range<usize>,
+    nnz: usize,
+}
+
+impl Spread {
+    /// From the rows of this rank and the number of their entries.
+    fn new(
+        runtime: &Runtime,
+        n_rows: usize,
+        (partition, rows): (Partition, Range<usize>),
+        len: usize,
+    ) -> Result<Self, Error> {
+        let mut spread = Self {
+            pos_partition: partition,
+            pos_rows: rows.start..rows.end + 1,
+            crd_partition: partition,
+            entries: 0..len,
+            nnz: len,
+        };
+        if let Some(cuts) = runtime.cuts(partition) {
+            let counts = runtime.all_gather(&[len as u64])?;
+            let mut entry_cuts = vec![0usize];
+            for count in counts {
+                spread.nnz = entry_cuts[entry_cuts.len() - 1] + count[0] as usize;
+                entry_cuts.push(spread.nnz);
+            }
+            let first = entry_cuts[runtime.rank()];
+            spread.entries = first..first + len;
+            let mut pos_cuts = cuts.to_vec();
+            if let Some(last) = pos_cuts.last_mut() {
+                *last = n_rows + 1;
+            }
+            spread.pos_partition = runtime.partition_at(&pos_cuts)?;
+            spread.crd_partition = runtime.partition_at(&entry_cuts)?;
+        }
+        Ok(spread)
+    }
+
+    /// The store of something that each entry has, of which this rank has made its part.
+    fn store_of_entries<E: Element>(
+        &self,
+        runtime: &Runtime,
+        own: Vec<E>,
+    ) -> Result<Counted<Store>, Error> {
+        let shape = Shape::new(&[self.nnz]);
+        runtime.store_of_rows(shape, self.crd_partition, self.entries.clone(), own)
+    }
+
+    /// The matrix with these positions, from 0 on each rank, and stores of columns and values, if
+    /// every rank could make its part of them.
+    fn matrix<T: Numeric>(
+        &self,
+        runtime: &Runtime,
+        (n_rows, n_cols): (usize, usize),
+        mut pos: Vec<u64>,
+        made: Result<(Counted<Store>, Counted<Store>), Error>,
+    ) -> Result<Csr<T>, Error> {
+        let first = self.entries.start as u64;
+        if first > 0 {
+            pos.iter_mut().for_each(|position| *position += first);
+        }
+        let shape = Shape::new(&[n_rows + 1]);
+        let pos = runtime.store_of_rows(shape, self.pos_partition, self.pos_rows.clone(), pos);
+        let (pos, (crd, vals)) = runtime.agree(pos.and_then(|pos| Ok((pos, made?))))?;
+        let vals = Vector::from_store(vals, None)?;
+        Ok(Csr::from_stores((n_rows, n_cols), pos, crd, vals))
+    }
 }
 
 pub(crate) fn check_local<T: Element>(
@@ -148,16 +231,11 @@ pub(crate) fn check_local<T: Element>(
 }
 
 /// Refuses rows whose columns do not ascend strictly, of rows that are checked otherwise.
-fn check_order<T>(rows: &Range<usize>, local: &LocalRows<T>) -> Result<(), Error> {
-    for (number, bounds) in local.pos.windows(2).enumerate() {
-        let columns = &local.crd[bounds[0] as usize..bounds[1] as usize];
+fn check_order<T: Element>(rows: &Range<usize>, local: Rows<'_, T>) -> Result<(), Error> {
+    for (number, row) in rows.clone().enumerate() {
+        let columns = local.columns(number);
         if let Some(pair) = columns.windows(2).find(|pair| pair[0] >= pair[1]) {
-            let found = format!(
-                "{} after {} in row {}",
-                pair[1],
-                pair[0],
-                rows.start + number
-            );
+            let found = format!("{} after {} in row {row}", pair[1], pair[0]);
             return Err(Error::argument(
                 "csr",
                 "columns that ascend strictly",
@@ -198,7 +276,7 @@ pub(crate) fn check_memory(runtime: &Runtime, rows: &Range<usize>) -> Result<(),
 /// The rows `rows` of the matrix that some triplets are; duplicates are summed in their order.
 ///
 /// Two stable counting passes, by column and then by row, sort all entries in linear time.
-pub(crate) fn rows_of_triplets<T: Numeric + std::ops::Add<Output = T>>(
+pub(crate) fn rows_of_triplets<T: Numeric>(
     triplets: &Triplets<T>,
     rows: &Range<usize>,
 ) -> LocalRows<T> {
@@ -231,10 +309,7 @@ pub(crate) fn rows_of_triplets<T: Numeric + std::ops::Add<Output = T>>(
 }
 
 /// Appends a row with its columns in ascending order and duplicates summed in their order.
-pub(crate) fn append_sorted<T: Numeric + std::ops::Add<Output = T>>(
-    local: &mut LocalRows<T>,
-    entries: &mut [(u32, T)],
-) {
+pub(crate) fn append_sorted<T: Numeric>(local: &mut LocalRows<T>, entries: &mut [(u32, T)]) {
     if !entries.is_sorted_by(|a, b| a.0 < b.0) {
         entries.sort_by_key(|&(column, _)| column);
     }
@@ -243,7 +318,7 @@ pub(crate) fn append_sorted<T: Numeric + std::ops::Add<Output = T>>(
         match local.crd.last() {
             Some(&last) if local.crd.len() > begin && last == column => {
                 let sum = local.vals.len() - 1;
-                local.vals[sum] = local.vals[sum] + value;
+                local.vals[sum] = local.vals[sum].plus(value);
             }
             _ => local.push(column, value),
         }

@@ -8,9 +8,8 @@ use sparsefuse_dense::Array;
 use sparsefuse_kernels::Numeric;
 use sparsefuse_runtime::Error;
 use sprs::{CsMat, CsMatI};
-use std::ops::Add;
 
-impl<T: Numeric + Add<Output = T>> Csr<T> {
+impl<T: Numeric> Csr<T> {
     /// A matrix with the entries of a `sprs` matrix, which may be in row or column format.
     ///
     /// # Errors

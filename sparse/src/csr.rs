@@ -7,12 +7,13 @@
 
 use crate::assemble::{self, LocalRows};
 use crate::distribute::Owners;
+use crate::rows::Rows;
 use crate::triplets::Triplets;
 use sparsefuse_dense::{Scalar, Vector};
 use sparsefuse_kernels::Numeric;
 use sparsefuse_runtime::{Counted, Error, Partition, Runtime, Shape, Store, View};
 use std::fmt;
-use std::ops::{Add, Mul, Range};
+use std::ops::{Mul, Range};
 use std::sync::{Arc, OnceLock};
 
 /// A sparse matrix in compressed row format; cheap to clone.
@@ -53,10 +54,7 @@ impl<T: Numeric> Csr<T> {
         pos: Vec<u64>,
         crd: Vec<u32>,
         vals: Vec<T>,
-    ) -> Result<Self, Error>
-    where
-        T: Add<Output = T>,
-    {
+    ) -> Result<Self, Error> {
         let whole = LocalRows { pos, crd, vals };
         assemble::check_local(&(0..n_rows), n_cols, &whole)?;
         let is_sorted = (0..n_rows).all(|row| {
@@ -88,10 +86,7 @@ impl<T: Numeric> Csr<T> {
     /// # Errors
     ///
     /// If memory runs out.
-    pub fn from_triplets(triplets: &Triplets<T>) -> Result<Self, Error>
-    where
-        T: Add<Output = T>,
-    {
+    pub fn from_triplets(triplets: &Triplets<T>) -> Result<Self, Error> {
         Self::from_rows(triplets.n_rows(), triplets.n_cols(), |rows| {
             assemble::rows_of_triplets(triplets, &rows)
         })
@@ -105,10 +100,7 @@ impl<T: Numeric> Csr<T> {
     /// # Errors
     ///
     /// If the shapes of the ranks differ, or memory runs out.
-    pub fn from_distributed_triplets(triplets: Triplets<T>) -> Result<Self, Error>
-    where
-        T: Add<Output = T>,
-    {
+    pub fn from_distributed_triplets(triplets: Triplets<T>) -> Result<Self, Error> {
         let runtime = Runtime::current();
         let shape = (triplets.n_rows(), triplets.n_cols());
         let shapes = runtime.all_gather(&[shape.0 as u64, shape.1 as u64])?;
@@ -125,10 +117,7 @@ impl<T: Numeric> Csr<T> {
     }
 
     /// A matrix from triplets of which each rank holds exactly those of its rows.
-    pub(crate) fn from_own_triplets(own: Triplets<T>) -> Result<Self, Error>
-    where
-        T: Add<Output = T>,
-    {
+    pub(crate) fn from_own_triplets(own: Triplets<T>) -> Result<Self, Error> {
         Self::from_rows(own.n_rows(), own.n_cols(), |rows| {
             assemble::rows_of_triplets(&own, &rows)
         })
@@ -269,9 +258,36 @@ impl<T: Numeric> Csr<T> {
         if let Some(adjoint) = self.adjoint.get() {
             return Ok(adjoint);
         }
-        let transpose = self.transpose()?;
-        let adjoint = transpose.with_values(transpose.values().conj())?;
+        let adjoint = self.adjoint()?;
         Ok(self.adjoint.get_or_init(|| adjoint))
+    }
+
+    /// Whether another matrix has entries at the same places. Free where the two share their
+    /// structure, as matrices do that differ by [`Csr::with_values`] or [`Csr::scale`]; else it
+    /// executes the window, and every rank must ask.
+    ///
+    /// # Errors
+    ///
+    /// If a structure cannot be read.
+    pub fn has_structure_of(&self, other: &Self) -> Result<bool, Error> {
+        if self.shares_structure_of(other) {
+            return Ok(true);
+        }
+        if self.shape() != other.shape() || self.nnz() != other.nnz() {
+            return Ok(false);
+        }
+        let (mine, others) = (self.own_rows()?, other.own_rows()?);
+        let is_same = mine.rows == others.rows && {
+            let (mine, others) = (mine.as_rows(), others.as_rows());
+            mine.pos == others.pos && mine.crd == others.crd
+        };
+        let everywhere = self.runtime().all_gather(&[is_same])?;
+        Ok(everywhere.iter().all(|is_same| is_same[0]))
+    }
+
+    /// Whether two matrices share the stores of their structure.
+    pub(crate) fn shares_structure_of(&self, other: &Self) -> bool {
+        self.pos.ptr_eq(&other.pos) && self.crd.ptr_eq(&other.crd)
     }
 
     /// The rows of this rank: which they are, and their entries with global columns. Executes the
@@ -281,31 +297,23 @@ impl<T: Numeric> Csr<T> {
     ///
     /// If the computation of the values failed.
     pub fn local_rows(&self) -> Result<(Range<usize>, LocalRows<T>), Error> {
-        let runtime = self.runtime();
-        let pos = runtime.local::<u64>(&self.pos)?;
-        // Columns may have to be brought back, for which there may be no memory on some rank.
-        let crd = runtime.agree(runtime.local::<u32>(&self.crd))?;
-        let entries = pos[0] as usize..pos[pos.len() - 1] as usize;
-        // Values that elementwise work has cut in another way are brought back, by all ranks
-        // together: so none goes on alone, nor stays behind, where values could not be computed.
-        let vals = runtime.agree(runtime.local::<T>(self.vals.store()))?;
-        let vals = if vals.partition() == crd.partition() {
-            vals.to_vec()
-        } else {
-            let all = runtime.agree(runtime.read::<T>(self.vals.store(), None))?;
-            all[entries.clone()].to_vec()
-        };
+        let own = self.own_rows()?;
+        let Rows { pos, crd, vals } = own.as_rows();
         let local = LocalRows {
             pos: pos.iter().map(|position| position - pos[0]).collect(),
             crd: crd.to_vec(),
-            vals,
+            vals: vals.to_vec(),
         };
-        let rows = pos.rows();
-        Ok((rows.start..rows.end - 1, local))
+        Ok((own.rows, local))
     }
 
-    /// How the rows are spread over the ranks.
-    pub(crate) fn row_partition(&self) -> Result<Partition, Error> {
+    /// How the rows are spread over the ranks: with [`Ghosts`](crate::Ghosts), the way to rows of
+    /// other ranks. Executes the window.
+    ///
+    /// # Errors
+    ///
+    /// If the structure cannot be read.
+    pub fn row_partition(&self) -> Result<Partition, Error> {
         let runtime = self.runtime();
         let partition = runtime.local::<u64>(&self.pos)?.partition();
         match runtime.cuts(partition) {

@@ -5,6 +5,12 @@
 
 mod csr;
 mod product;
+
+mod ghosts;
+mod parallel;
+mod rows;
+
+mod multiply;
 mod transpose;
 
 mod chain;
@@ -25,7 +31,9 @@ pub use assemble::LocalRows;
 pub use chain::{Chain, Sweep};
 pub use csr::Csr;
 pub use files::{read_vector, write_vector};
+pub use ghosts::Ghosts;
 pub use layout::RowLayout;
+pub use multiply::Multiplication;
 pub use sparsefuse_runtime::Error;
 pub use triangular::{Diagonal, Triangle, TriangularSolve};
 pub use triplets::{Triplets, TripletsError, TripletsErrorKind};

@@ -8,7 +8,9 @@ mod convert;
 mod distributed;
 mod files;
 mod gallery;
+mod ghosts;
 mod memory;
+mod multiply;
 mod packed;
 mod product;
 mod structure;
@@ -94,14 +96,17 @@ struct Entries {
 }
 
 fn entries() -> impl Strategy<Value = Entries> {
-    (0usize..14, 0usize..14).prop_flat_map(|(n_rows, n_cols)| {
-        let most = if n_rows * n_cols == 0 { 0 } else { 40 };
-        let entry = (0..n_rows.max(1), 0..n_cols.max(1), -9i8..=9);
-        vec(entry, 0..=most).prop_map(move |entries| Entries {
-            n_rows,
-            n_cols,
-            entries,
-        })
+    (0usize..14, 0usize..14).prop_flat_map(|(n_rows, n_cols)| entries_of(n_rows, n_cols))
+}
+
+/// The same for a matrix of a given shape.
+fn entries_of(n_rows: usize, n_cols: usize) -> impl Strategy<Value = Entries> {
+    let most = if n_rows * n_cols == 0 { 0 } else { 40 };
+    let entry = (0..n_rows.max(1), 0..n_cols.max(1), -9i8..=9);
+    vec(entry, 0..=most).prop_map(move |entries| Entries {
+        n_rows,
+        n_cols,
+        entries,
     })
 }
 

@@ -1,0 +1,133 @@
+//! Work of one rank on its threads: loops over items that have nothing to do with each other.
+//!
+//! How work is divided is for the caller to say and follows from the data alone; the threads only
+//! take turns at the items. So results are the same on any number of threads.
+
+use rayon::prelude::*;
+use rayon::{ThreadPool, ThreadPoolBuilder};
+use sparsefuse_runtime::Runtime;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Rows and entries of a part: enough that taking turns costs nothing, and few enough that what a
+/// part writes stays in a core's cache.
+const PART: u64 = 1 << 15;
+
+/// What `work` makes of each item, in their order, on the threads of a rank.
+pub(crate) fn map<I: Send, R: Send>(
+    runtime: &Runtime,
+    items: Vec<I>,
+    work: impl Fn(I) -> R + Sync + Send,
+) -> Vec<R> {
+    match pool(runtime.config().threads) {
+        Some(pool) if items.len() > 1 => {
+            pool.install(|| items.into_par_iter().with_max_len(1).map(work).collect())
+        }
+        _ => items.into_iter().map(work).collect(),
+    }
+}
+
+/// Calls `work` with each item, on the threads of a rank.
+pub(crate) fn each<I: Send>(runtime: &Runtime, items: Vec<I>, work: impl Fn(I) + Sync + Send) {
+    map(runtime, items, work);
+}
+
+/// Neighbouring rows that have about as many entries as others together: the rows whose positions
+/// these are.
+pub(crate) fn parts(pos: &[u64]) -> Vec<Range<usize>> {
+    let n_rows = pos.len() - 1;
+    // Rows count as entries do, so that many empty ones are shared out too.
+    let load = |row: usize| pos[row] - pos[0] + row as u64;
+    let mut parts = Vec::with_capacity((load(n_rows) / PART) as usize + 1);
+    let mut start = 0;
+    while start < n_rows {
+        let wanted = load(start) + PART;
+        let rest = start + 1..n_rows;
+        let end = start + 1 + partition_point(rest, |row| load(row) < wanted);
+        parts.push(start..end);
+        start = end;
+    }
+    parts
+}
+
+/// How many of the first numbers of a range a monotonous condition holds for.
+fn partition_point(range: Range<usize>, holds: impl Fn(usize) -> bool) -> usize {
+    let (mut low, mut high) = (range.start, range.end);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if holds(middle) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    low - range.start
+}
+
+/// Ranges of equal length that make up `0..len`, the last one perhaps shorter.
+pub(crate) fn chunks(len: usize, chunk: usize) -> Vec<Range<usize>> {
+    (0..len)
+        .step_by(chunk)
+        .map(|start| start..(start + chunk).min(len))
+        .collect()
+}
+
+/// A slice cut after the given numbers of elements, which add up to its length.
+pub(crate) fn split<'a, T>(
+    mut whole: &'a mut [T],
+    lens: impl IntoIterator<Item = usize>,
+) -> Vec<&'a mut [T]> {
+    let cut = |len| {
+        let (part, rest) = std::mem::take(&mut whole).split_at_mut(len);
+        whole = rest;
+        part
+    };
+    lens.into_iter().map(cut).collect()
+}
+
+/// The threads besides which a rank of so many has no others; none for one, which works alone.
+/// Ranks of one process share them.
+fn pool(threads: usize) -> Option<Arc<ThreadPool>> {
+    static POOLS: Mutex<BTreeMap<usize, Arc<ThreadPool>>> = Mutex::new(BTreeMap::new());
+    if threads <= 1 {
+        return None;
+    }
+    // A panic while they are locked leaves them whole: they are only inserted.
+    let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(pool) = pools.get(&threads) {
+        return Some(Arc::clone(pool));
+    }
+    // Where the system has no more threads, the caller does the work.
+    let pool = ThreadPoolBuilder::new().num_threads(threads).build().ok()?;
+    let pool = Arc::new(pool);
+    pools.insert(threads, Arc::clone(&pool));
+    Some(pool)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_all_rows_in_order() {
+        for n_rows in [0usize, 1, 5, 100_000] {
+            for most in [0, 1, 9, 100_000u64] {
+                let mut pos = vec![7u64];
+                for row in 0..n_rows as u64 {
+                    pos.push(pos[row as usize] + (row * 7919) % (most + 1));
+                }
+                let parts = parts(&pos);
+                let starts: Vec<_> = parts.iter().map(|part| part.start).collect();
+                let ends: Vec<_> = parts.iter().map(|part| part.end).collect();
+                assert_eq!(starts.first().copied().unwrap_or(0), 0);
+                assert_eq!(ends.last().copied().unwrap_or(0), n_rows);
+                assert_eq!(
+                    starts.get(1..).unwrap_or(&[]),
+                    &ends[..ends.len().max(1) - 1]
+                );
+                assert!(parts.iter().all(|part| !part.is_empty()));
+            }
+        }
+    }
+}

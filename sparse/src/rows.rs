@@ -1,0 +1,142 @@
+//! The rows of a matrix that a rank holds, read where they lie.
+//!
+//! [`OwnRows`] keeps the memory of the stores alive, [`Rows`] is what algorithms read, of a matrix
+//! or of rows that came from other ranks. Within a row columns ascend strictly.
+
+use crate::assemble::LocalRows;
+use crate::csr::Csr;
+use sparsefuse_kernels::{Element, Numeric};
+use sparsefuse_runtime::{Error, Local, Partition};
+use std::ops::Range;
+
+/// Some neighbouring rows of a matrix, borrowed. Their positions need not begin with 0, but the
+/// entries are those of these rows alone.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rows<'a, T> {
+    pub(crate) pos: &'a [u64],
+    pub(crate) crd: &'a [u32],
+    pub(crate) vals: &'a [T],
+}
+
+impl<'a, T: Copy> Rows<'a, T> {
+    /// The number of rows.
+    #[inline(always)]
+    pub(crate) fn len(&self) -> usize {
+        self.pos.len() - 1
+    }
+
+    /// The numbers of the entries of a row.
+    #[inline(always)]
+    pub(crate) fn entries(&self, row: usize) -> Range<usize> {
+        let first = self.pos[0];
+        (self.pos[row] - first) as usize..(self.pos[row + 1] - first) as usize
+    }
+
+    /// The columns of a row.
+    #[inline(always)]
+    pub(crate) fn columns(&self, row: usize) -> &'a [u32] {
+        &self.crd[self.entries(row)]
+    }
+
+    /// The values of a row.
+    #[inline(always)]
+    pub(crate) fn values(&self, row: usize) -> &'a [T] {
+        &self.vals[self.entries(row)]
+    }
+
+    /// The columns and values of a row.
+    pub(crate) fn row(&self, row: usize) -> impl DoubleEndedIterator<Item = (u32, T)> + 'a {
+        let columns = self.columns(row).iter().copied();
+        columns.zip(self.values(row).iter().copied())
+    }
+
+    /// Some of the rows.
+    pub(crate) fn range(&self, rows: Range<usize>) -> Self {
+        let entries = self.entries(rows.start).start..self.entries_before(rows.end);
+        Self {
+            pos: &self.pos[rows.start..=rows.end],
+            crd: &self.crd[entries.clone()],
+            vals: &self.vals[entries],
+        }
+    }
+
+    /// The number of entries of the rows before one, or before the end.
+    pub(crate) fn entries_before(&self, row: usize) -> usize {
+        (self.pos[row] - self.pos[0]) as usize
+    }
+}
+
+impl<T: Element> LocalRows<T> {
+    /// The same, borrowed.
+    pub(crate) fn as_rows(&self) -> Rows<'_, T> {
+        Rows {
+            pos: &self.pos,
+            crd: &self.crd,
+            vals: &self.vals,
+        }
+    }
+}
+
+/// The rows of a matrix that this rank holds.
+#[derive(Debug)]
+pub(crate) struct OwnRows<T> {
+    /// Which they are.
+    pub(crate) rows: Range<usize>,
+    /// How the rows are spread over the ranks.
+    pub(crate) partition: Partition,
+    pos: Local<u64>,
+    crd: Local<u32>,
+    vals: Values<T>,
+}
+
+#[derive(Debug)]
+enum Values<T> {
+    /// As the store holds them.
+    Stored(Local<T>),
+    /// Elementwise work had cut them in another way.
+    BroughtBack(Vec<T>),
+}
+
+impl<T: Element> OwnRows<T> {
+    /// The rows, to be read.
+    pub(crate) fn as_rows(&self) -> Rows<'_, T> {
+        Rows {
+            pos: &self.pos,
+            crd: &self.crd,
+            vals: match &self.vals {
+                Values::Stored(vals) => vals,
+                Values::BroughtBack(vals) => vals,
+            },
+        }
+    }
+}
+
+impl<T: Numeric> Csr<T> {
+    /// The rows of this rank; executes the window. Every rank must ask, and where one fails, all
+    /// do.
+    pub(crate) fn own_rows(&self) -> Result<OwnRows<T>, Error> {
+        let runtime = self.runtime();
+        let pos = runtime.agree(runtime.local::<u64>(self.pos()))?;
+        // Columns may have to be brought back, for which there may be no memory on some rank.
+        let crd = runtime.agree(runtime.local::<u32>(self.crd()))?;
+        let entries = pos[0] as usize..pos[pos.len() - 1] as usize;
+        // Values that elementwise work has cut in another way are brought back, by all ranks
+        // together: so none goes on alone, nor stays behind, where values could not be computed.
+        let values = self.values().contiguous()?;
+        let vals = runtime.agree(runtime.local::<T>(values.store()))?;
+        let vals = if vals.partition() == crd.partition() {
+            Values::Stored(vals)
+        } else {
+            let all = runtime.agree(runtime.read::<T>(values.store(), None))?;
+            Values::BroughtBack(all[entries].to_vec())
+        };
+        let rows = pos.rows();
+        Ok(OwnRows {
+            rows: rows.start..rows.end - 1,
+            partition: self.row_partition()?,
+            pos,
+            crd,
+            vals,
+        })
+    }
+}

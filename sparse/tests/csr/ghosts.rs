@@ -1,0 +1,74 @@
+//! What ranks fetch from each other outside of tasks.
+
+use crate::{everywhere, small};
+use sparsefuse_dense::Vector;
+use sparsefuse_runtime::{Partition, Runtime, run_ranks};
+use sparsefuse_sparse::{Ghosts, LocalRows, gallery};
+
+/// Some indices below `n`, others on each rank.
+fn needed(n: usize, rank: usize) -> Vec<u32> {
+    (0..n as u32)
+        .filter(|&i| (i as usize * 7 + rank * 3) % 5 < 2)
+        .collect()
+}
+
+#[test]
+fn elements_and_rows_are_those_of_the_owners() {
+    everywhere(|| {
+        let a = gallery::poisson2d::<f64>(5)?;
+        let whole = a.to_rows()?;
+        let x: Vec<f64> = (0..25).map(|i| f64::from(i) * 1.5).collect();
+        let own = Vector::from_slice(&x).local()?;
+        let runtime = Runtime::current();
+        let needed = needed(25, runtime.rank());
+
+        let ghosts = Ghosts::new(&runtime, own.partition(), needed.clone())?;
+        let expected: Vec<f64> = needed.iter().map(|&i| x[i as usize]).collect();
+        assert_eq!(ghosts.indices(), needed);
+        assert_eq!(ghosts.fetch(&own)?, expected);
+        assert_eq!(ghosts.numbers(&needed[1..3]), [1, 2]);
+        assert_eq!(ghosts.number(needed[4]), Some(4));
+
+        let ghosts = Ghosts::new(&runtime, a.row_partition()?, needed.clone())?;
+        let mut expected = LocalRows::with_capacity(0, 0);
+        for row in needed {
+            let entries = whole.pos[row as usize] as usize..whole.pos[row as usize + 1] as usize;
+            entries.for_each(|k| expected.push(whole.crd[k], whole.vals[k]));
+            expected.end_row();
+        }
+        assert_eq!(ghosts.fetch_rows(&a.local_rows()?.1)?, expected);
+
+        // A product by hand, of local numbers.
+        let ghosts = Ghosts::of_columns(&a, own.partition())?;
+        let columns = ghosts.fetch(&own)?;
+        let (_, rows) = a.local_rows()?;
+        for (k, number) in ghosts.numbers(&rows.crd).into_iter().enumerate() {
+            assert_eq!(columns[number as usize], x[rows.crd[k] as usize]);
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn a_wrong_index_on_one_rank_is_an_error_on_all() {
+    let errors = run_ranks(2, &small(), |runtime| {
+        let partition = runtime.partition_at(&[0, 4, 8]).unwrap();
+        let needed = if runtime.rank() == 0 {
+            vec![1, 8]
+        } else {
+            vec![1]
+        };
+        Ghosts::new(runtime, partition, needed)
+            .unwrap_err()
+            .to_string()
+    });
+    let errors = errors.unwrap();
+    assert_eq!(errors[0], "ghosts: expected indices below 8, found 8");
+    assert!(errors[1].contains(&errors[0]), "{}", errors[1]);
+    let unordered = Ghosts::new(&Runtime::current(), Partition::Replicated, vec![2, 2]);
+    let error = unordered.unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "ghosts: expected indices that ascend strictly, found 2 after 2"
+    );
+}
