@@ -8,6 +8,9 @@
 
 use sparsefuse::prelude::*;
 use sparsefuse::runtime::Counters;
+use sparsefuse::solvers::{
+    gmres_with, minres_with, pipelined_cg_with, single_reduction_cg_with, tfqmr_with,
+};
 use std::ops::ControlFlow;
 
 /// Settings under which a few elements are enough for several pieces.
@@ -25,6 +28,7 @@ fn difference(after: Counters, before: Counters) -> Counters {
         fused_tasks: after.fused_tasks - before.fused_tasks,
         windows: after.windows - before.windows,
         trace_hits: after.trace_hits - before.trace_hits,
+        reductions: after.reductions - before.reductions,
         ..after
     }
 }
@@ -52,9 +56,15 @@ fn per_iteration(ranks: usize, run: impl Fn(u64) + Sync) -> Counters {
             0,
             "every iteration fuses the same way"
         );
+        assert_eq!(
+            more.reductions % MORE,
+            0,
+            "every iteration reduces the same way"
+        );
         Counters {
             tasks: more.tasks / MORE,
             fused_tasks: more.fused_tasks / MORE,
+            reductions: more.reductions / MORE,
             ..Counters::default()
         }
     });
@@ -84,51 +94,112 @@ fn iterate(method: Method, preconditioned: bool, iterations: u64) {
     assert_eq!(solution.iterations as u64, iterations);
 }
 
-/// Asserts the fused tasks per iteration on one rank and on several.
+/// Asserts the fused tasks per iteration on one rank and on several, and on these the reductions.
 #[track_caller]
-fn check(on_one: u64, on_several: u64, run: impl Fn(u64) + Sync) {
+fn check(on_one: u64, on_several: u64, reductions: u64, run: impl Fn(u64) + Sync) {
     for ranks in [1, 2, 3, 5] {
-        let expected = if ranks == 1 { on_one } else { on_several };
+        let expected = if ranks == 1 {
+            (on_one, 0)
+        } else {
+            (on_several, reductions)
+        };
+        let found = per_iteration(ranks, &run);
         let Counters {
             tasks, fused_tasks, ..
-        } = per_iteration(ranks, &run);
-        println!("{fused_tasks} fused tasks of {tasks} an iteration on {ranks} ranks");
-        assert_eq!(fused_tasks, expected, "of {tasks} tasks on {ranks} ranks");
+        } = found;
+        println!("{found:?} on {ranks} ranks");
+        let found = (fused_tasks, found.reductions);
+        assert_eq!(found, expected, "of {tasks} tasks on {ranks} ranks");
     }
 }
 
 #[test]
 fn conjugate_gradients() {
-    check(2, 3, |k| {
+    check(2, 3, 2, |k| {
         iterate(|a, b, options| cg_with(a, b, options), false, k)
     });
 }
 
 #[test]
 fn conjugate_gradients_with_jacobi() {
-    check(2, 3, |k| {
+    check(2, 3, 2, |k| {
         iterate(|a, b, options| cg_with(a, b, options), true, k)
     });
 }
 
 #[test]
 fn conjugate_gradients_squared() {
-    check(2, 4, |k| {
+    check(2, 4, 2, |k| {
         iterate(|a, b, options| cgs_with(a, b, options), false, k)
     });
 }
 
 #[test]
 fn stabilised_biconjugate_gradients() {
-    check(3, 5, |k| {
+    check(3, 5, 3, |k| {
         iterate(|a, b, options| bicgstab_with(a, b, options), false, k)
     });
+}
+
+/// One reduction an iteration, with a preconditioner too.
+#[test]
+fn conjugate_gradients_with_a_single_reduction() {
+    for is_preconditioned in [false, true] {
+        check(1, 2, 1, |k| {
+            let method: Method = |a, b, options| single_reduction_cg_with(a, b, options);
+            iterate(method, is_preconditioned, k);
+        });
+    }
+}
+
+/// One reduction an iteration; the product does not wait for it.
+#[test]
+fn pipelined_conjugate_gradients() {
+    for is_preconditioned in [false, true] {
+        check(1, 2, 1, |k| {
+            let method: Method = |a, b, options| pipelined_cg_with(a, b, options);
+            iterate(method, is_preconditioned, k);
+        });
+    }
+}
+
+#[test]
+fn minimal_residuals() {
+    check(2, 3, 2, |k| {
+        iterate(|a, b, options| minres_with(a, b, options), false, k)
+    });
+}
+
+#[test]
+fn transpose_free_quasi_minimal_residuals() {
+    check(2, 4, 2, |k| {
+        iterate(|a, b, options| tfqmr_with(a, b, options), false, k)
+    });
+}
+
+/// A cycle of four iterations: one reduction each, and one for the norm of the next residual.
+#[test]
+fn generalised_minimal_residuals() {
+    const CYCLE: u64 = 4;
+    for is_preconditioned in [false, true] {
+        check(7, 10, CYCLE + 1, |cycles| {
+            let method: Method = |a, b, options| {
+                let restart_length = CYCLE as usize;
+                let options = Options {
+                    restart_length,
+                    ..options
+                };
+                gmres_with(a, b, options)
+            };
+            iterate(method, is_preconditioned, CYCLE * cycles);
+        });
+    }
 }
 
 /// Published: 2 of 3.
 #[test]
 fn jacobi_on_a_dense_matrix() {
-    check(1, 1, |iterations| {
+    check(1, 1, 0, |iterations| {
         let n = 23;
         let a = Array::<f64, 2>::random_uniform([n, n], 1) + Array::<f64, 2>::eye(n) * 30.0;
         let b = Vector::<f64>::random_uniform([n], 2);

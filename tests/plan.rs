@@ -6,7 +6,7 @@
 use serde_json::Value;
 use sparsefuse::prelude::*;
 use sparsefuse::runtime::{Config, Counters, run_ranks};
-use sparsefuse::solvers::{Jacobi, LinearOperator, Options, bicgstab_with, cg_with, cgs_with};
+use sparsefuse::solvers::{Jacobi, LinearOperator, Method, Options};
 use sparsefuse::sparse::{Csr, gallery};
 use std::ops::ControlFlow;
 use std::process::{Command, Output};
@@ -86,11 +86,8 @@ fn real(ranks: usize, make: Make, solver: &str, is_preconditioned: bool) -> Vec<
             monitor: Some(&mut monitor),
             ..Options::default()
         };
-        match solver {
-            "cg" => cg_with(&a, &b, options)?,
-            "cgs" => cgs_with(&a, &b, options)?,
-            _ => bicgstab_with(&a, &b, options)?,
-        };
+        let method = Method::from_name(&solver.replace('-', "_")).unwrap();
+        method.solve(&a, &b, options)?;
         let [from, until] = looks[..] else {
             panic!("the solve takes {UNTIL} iterations");
         };
@@ -161,6 +158,14 @@ fn bands_and_graphs_are_counted_as_they_run() {
         true,
     );
     check("rmat:9", || gallery::rmat(9, 16, 1), "cgs", false);
+}
+
+#[test]
+fn every_method_that_is_planned_is_counted_as_it_runs() {
+    for method in ["single-reduction-cg", "pipelined-cg", "minres", "tfqmr"] {
+        check("poisson2d:24", || gallery::poisson2d(24), method, false);
+        check("poisson2d:20", || gallery::poisson2d(20), method, true);
+    }
 }
 
 #[test]

@@ -116,6 +116,26 @@ fn refuses_what_makes_no_sense() {
             "a similar value exists: 'jacobi'",
         ),
         (
+            "solve poisson2d:4 --restart 30",
+            "--restart: expected a checkpoint, or --solver gmres or fgmres, found 30",
+        ),
+        (
+            "solve poisson2d:4 --solver gmres --restart 0",
+            "expected a whole number above 0 or a file, found 0",
+        ),
+        (
+            "solve poisson2d:4 --solver gmres --restart state.ck",
+            "--restart: expected --solver cg, cgs or bicgstab, which have checkpoints, found gmres",
+        ),
+        (
+            "solve poisson2d:4 --solver pipelined-cg --checkpoint state.ck",
+            "--checkpoint: expected --solver cg, cgs or bicgstab, which have checkpoints",
+        ),
+        (
+            "plan poisson2d:4 --ranks 2 --solver gmres",
+            "plan: expected a method whose iterations are alike and need no adjoint, found gmres",
+        ),
+        (
             "solve poisson2d:4 --dtype f16",
             "[possible values: f32, f64]",
         ),
@@ -440,6 +460,15 @@ fn the_bits_are_the_same_on_threads_and_ranks() {
         "solve tests/data/spd.mtx --rhs tests/data/rhs.mtx",
         "solve tests/data/unsymmetric.mtx --solver cgs --rhs tests/data/rhs_sparse.mtx",
         "solve tests/data/complex.mtx --pc jacobi",
+        "solve poisson2d:40 --solver single-reduction-cg --rhs random:3",
+        "solve poisson2d:40 --solver pipelined-cg --pc jacobi",
+        "solve poisson2d:40 --solver minres",
+        "solve random:5000,6,7 --solver gmres --restart 5 --pc jacobi",
+        "solve tests/data/complex.mtx --solver fgmres --pc jacobi",
+        "solve random:5000,6,7 --solver bicg --dtype f32 --rtol 1e-5",
+        "solve random:5000,6,7 --solver tfqmr",
+        "solve tests/data/unsymmetric.mtx --solver lsqr",
+        "solve tests/data/complex.mtx --solver lsmr",
     ] {
         check_same_bits(line);
     }

@@ -6,7 +6,8 @@ use super::rhs::Rhs;
 use super::source::Source;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use sparsefuse::runtime::Config;
-use std::path::PathBuf;
+use sparsefuse::solvers::Method;
+use std::path::{Path, PathBuf};
 
 /// Solve and describe sparse linear systems
 #[derive(Debug, Parser)]
@@ -85,10 +86,11 @@ pub(super) struct SolveArguments {
         allow_negative_numbers = true
     )]
     pub(super) every: usize,
-    /// Go on from a checkpoint of the same solve, on any number of ranks and threads; the solution
-    /// has the bits that it would have had
-    #[arg(long, value_name = "FILE")]
-    pub(super) restart: Option<PathBuf>,
+    /// A number: the iterations after which gmres and fgmres start again [default: 30]. A file: go
+    /// on from a checkpoint of the same solve, on any number of ranks and threads; the solution has
+    /// the bits that it would have had
+    #[arg(long, value_name = "N|FILE", value_parser = Restart::parse)]
+    pub(super) restart: Option<Restart>,
     /// Print one JSON object instead of the report
     #[arg(long)]
     pub(super) json: bool,
@@ -154,10 +156,28 @@ pub(super) struct InfoArguments {
 pub(super) enum Solver {
     /// Conjugate gradients, for symmetric (Hermitian) positive definite matrices
     Cg,
+    /// The same with one reduction an iteration
+    SingleReductionCg,
+    /// The same with one reduction, which travels beside the product
+    PipelinedCg,
+    /// Minimal residuals, for symmetric (Hermitian) matrices
+    Minres,
+    /// Generalised minimal residuals, for any square matrix; see --restart
+    Gmres,
+    /// The same for preconditioners that change
+    Fgmres,
+    /// Biconjugate gradients, for any square matrix
+    Bicg,
     /// Conjugate gradient squared, for any square matrix
     Cgs,
     /// Stabilised biconjugate gradients, for any square matrix
     Bicgstab,
+    /// Transpose-free quasi-minimal residuals, for any square matrix
+    Tfqmr,
+    /// Least squares by bidiagonalisation
+    Lsqr,
+    /// Least squares by the minimal residual of the normal equations
+    Lsmr,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -179,10 +199,47 @@ pub(super) enum Precision {
 impl Solver {
     pub(super) fn name(self) -> &'static str {
         match self {
-            Self::Cg => "cg",
-            Self::Cgs => "cgs",
-            Self::Bicgstab => "bicgstab",
+            Self::SingleReductionCg => "single-reduction-cg",
+            Self::PipelinedCg => "pipelined-cg",
+            other => other.method().name(),
         }
+    }
+
+    pub(super) fn method(self) -> Method {
+        match self {
+            Self::Cg => Method::Cg,
+            Self::SingleReductionCg => Method::SingleReductionCg,
+            Self::PipelinedCg => Method::PipelinedCg,
+            Self::Minres => Method::Minres,
+            Self::Gmres => Method::Gmres,
+            Self::Fgmres => Method::Fgmres,
+            Self::Bicg => Method::Bicg,
+            Self::Cgs => Method::Cgs,
+            Self::Bicgstab => Method::Bicgstab,
+            Self::Tfqmr => Method::Tfqmr,
+            Self::Lsqr => Method::Lsqr,
+            Self::Lsmr => Method::Lsmr,
+        }
+    }
+}
+
+/// What `--restart` may be: a file whose name is a number is written with a folder, as `./30`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Restart {
+    /// The iterations after which the method starts again from the residual.
+    Length(usize),
+    /// A checkpoint.
+    File(PathBuf),
+}
+
+impl Restart {
+    fn parse(text: &str) -> Result<Self, String> {
+        if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Ok(Self::File(PathBuf::from(text)));
+        }
+        let length = text.parse().ok().filter(|&length| length > 0);
+        let expected = || format!("expected a whole number above 0 or a file, found {text}");
+        length.map(Self::Length).ok_or_else(expected)
     }
 }
 
@@ -199,6 +256,42 @@ impl Preconditioner {
 const MOST_THREADS: usize = 1024;
 
 impl SolveArguments {
+    /// The checkpoint to go on from.
+    pub(super) fn restart_file(&self) -> Option<&Path> {
+        match &self.restart {
+            Some(Restart::File(file)) => Some(file),
+            Some(Restart::Length(_)) | None => None,
+        }
+    }
+
+    /// The iterations after which the method starts again.
+    pub(super) fn restart_length(&self) -> Option<usize> {
+        match self.restart {
+            Some(Restart::Length(length)) => Some(length),
+            Some(Restart::File(_)) | None => None,
+        }
+    }
+
+    /// Refuses what the method does not have.
+    pub(super) fn check_method(&self) -> Result<(), Failure> {
+        let method = self.solver.method();
+        let has_length = matches!(method, Method::Gmres | Method::Fgmres);
+        if let Some(length) = self.restart_length().filter(|_| !has_length) {
+            let expected = "a checkpoint, or --solver gmres or fgmres";
+            return Err(Failure::input("--restart", expected, length.to_string()));
+        }
+        let file = self.checkpoint.as_deref().or(self.restart_file());
+        if file.is_some() && !method.has_checkpoints() {
+            let name = match self.checkpoint {
+                Some(_) => "--checkpoint",
+                None => "--restart",
+            };
+            let expected = "--solver cg, cgs or bicgstab, which have checkpoints";
+            return Err(Failure::input(name, expected, self.solver.name()));
+        }
+        Ok(())
+    }
+
     /// The settings of the runtime: those of the environment, then those of the arguments.
     pub(super) fn config(&self) -> Result<Config, Failure> {
         let mut config = Config::from_env()?;

@@ -71,6 +71,7 @@ Examples:
   sparsefuse solve poisson2d:512
   sparsefuse solve random:100000,8,1 --solver bicgstab --rhs random:7
   sparsefuse solve matrix.mtx --rhs b.mtx --pc jacobi --rtol 1e-10 --out x.mtx
+  sparsefuse solve matrix.mtx --solver gmres --restart 50
   sparsefuse solve poisson3d:64 --explain
   sparsefuse solve poisson2d:2048 --checkpoint state.ck --every 500
   sparsefuse solve poisson2d:2048 --restart state.ck --checkpoint state.ck --ranks 2
@@ -103,7 +104,11 @@ divided by the iterations of this run.
 
 Checkpoints: a file is written beside its place, synced and renamed, so there is always a whole one
 once there has been one. A restart refuses a file of another method, matrix, b, preconditioner,
-precision or SPARSEFUSE_TILE. Tolerances and --max-iter may differ.
+precision or SPARSEFUSE_TILE. Tolerances and --max-iter may differ. The methods cg, cgs and bicgstab
+have checkpoints; a file whose name is a number is written as ./30 after --restart.
+
+Least squares: lsqr and lsmr also stop where the residual is not small but as small as it gets,
+|A'(b - A x)| <= RTOL |A| |b - A x|; that is reported and does not count as converged.
 
 Exit status:
   0  converged
@@ -144,6 +149,8 @@ Figures of each rank, and fields of the JSON object in `spread` (min, mean, max,
 Other fields: source, solver, pc, ranks, rows, nnz; fused_tasks_per_iteration,
 reductions_per_iteration; machine (latency_s, bandwidth, flops, memory_bandwidth); iteration_s and
 slowest_rank.
+Methods are planned whose iterations are all alike and need no adjoint: not gmres, fgmres, bicg, lsqr
+and lsmr.
 
 The model: a fused task takes as long as its bytes from memory or its operations, whatever is
 longer; each message costs its sender the latency and its bytes, one after the other. Nothing

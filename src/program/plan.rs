@@ -5,18 +5,17 @@
 //! others send to it; what it sends follows when all are done.
 
 use super::Status;
-use super::arguments::{PlanArguments, Precision, Preconditioner};
+use super::arguments::{PlanArguments, Precision, Preconditioner, Solver};
 use super::failure::Failure;
 use super::model::{Machine, Row, Table};
 use super::output;
-use super::solve::method;
 use super::source::Generator;
 use super::together::Together;
 use sparsefuse::Error;
 use sparsefuse::kernels::Field;
 use sparsefuse::prelude::Vector;
 use sparsefuse::runtime::{Config, PlannedTask, Runtime, plan_rank};
-use sparsefuse::solvers::{Jacobi, LinearOperator, Options};
+use sparsefuse::solvers::{Jacobi, LinearOperator, Method, Options};
 use std::ops::{Add, ControlFlow};
 
 /// The iterations that are planned; the last one is shown.
@@ -53,6 +52,7 @@ fn report(arguments: &PlanArguments) -> Result<Status, Failure> {
 }
 
 fn plan<T: Field + Add<Output = T>>(arguments: &PlanArguments) -> Result<Vec<Row>, Failure> {
+    check_method(arguments.solver)?;
     let ranks = arguments.ranks;
     let generator = arguments.source.generator(ranks, size_of::<T>())?;
     let config = Config {
@@ -78,6 +78,18 @@ fn plan<T: Field + Add<Output = T>>(arguments: &PlanArguments) -> Result<Vec<Row
         sender.ghost_bytes += ghost.bytes;
     }
     Ok(rows)
+}
+
+/// Refuses methods whose iterations differ from each other, or that transpose the matrix, for which
+/// the ranks exchange its entries.
+fn check_method(solver: Solver) -> Result<(), Failure> {
+    match solver.method() {
+        Method::Gmres | Method::Fgmres | Method::Bicg | Method::Lsqr | Method::Lsmr => {
+            let expected = "a method whose iterations are alike and need no adjoint";
+            Err(Failure::input("plan", expected, solver.name()))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// What one rank does in an iteration, but for the ghosts that it sends.
@@ -111,7 +123,7 @@ fn on_rank<T: Field + Add<Output = T>>(
         monitor: Some(&mut monitor),
         ..Options::default()
     };
-    let solution = method(arguments.solver, &a, &b, options)?;
+    let solution = arguments.solver.method().solve(&a, &b, options)?;
     drop(solution);
     let row = Row::new(
         n_rows,

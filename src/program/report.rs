@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use sparsefuse::Error;
 use sparsefuse::kernels::{DType, Field};
 use sparsefuse::runtime::{Counters, Runtime};
-use sparsefuse::solvers::{Solution, StopReason};
+use sparsefuse::solvers::{Method, Solution, StopReason};
 use sparsefuse::sparse::Csr;
 
 /// What a solve was and how it went.
@@ -274,26 +274,39 @@ impl Report<'_> {
         let is_plain = *pc == Preconditioner::None;
         let jacobi = if is_plain { "--pc jacobi, " } else { "" };
         let other = match solver {
-            Solver::Cg | Solver::Cgs => "--solver bicgstab",
-            Solver::Bicgstab => "--solver cgs",
+            Solver::Bicgstab => "--solver gmres",
+            _ => "--solver bicgstab",
         };
         Some(match self.totals.reason {
             StopReason::Converged => return None,
+            StopReason::LeastSquares => format!(
+                "no x makes |b - A x| smaller, as far as --rtol tells; try {jacobi}a smaller \
+                 --rtol, {other}"
+            ),
             StopReason::IterationLimit => {
                 let limit = format!("{jacobi}a larger --max-iter, {other}");
-                match solver {
-                    Solver::Cg => format!(
-                        "try {limit}; cg needs a symmetric positive definite matrix, which \
-                         `sparsefuse info` helps to judge"
-                    ),
-                    Solver::Cgs | Solver::Bicgstab => format!("try {limit}"),
-                }
+                let needs = match solver.method() {
+                    method if method.is_for_definite() => " positive definite",
+                    Method::Minres => "",
+                    _ => return Some(format!("try {limit}")),
+                };
+                format!(
+                    "try {limit}; {} needs a symmetric{needs} matrix, which `sparsefuse info` \
+                     helps to judge",
+                    solver.name()
+                )
             }
             StopReason::IndefiniteMatrix => {
-                format!("the matrix is not positive definite, as cg needs; try {other}")
+                format!(
+                    "the matrix is not positive definite, as {} needs; try {other}",
+                    solver.name()
+                )
             }
             StopReason::IndefinitePreconditioner => {
-                format!("the diagonal is not positive, as cg needs; try --pc none or {other}")
+                format!(
+                    "the diagonal is not positive, as {} needs; try --pc none or {other}",
+                    solver.name()
+                )
             }
             StopReason::Breakdown(_) => {
                 format!("the method divides by this number; try {jacobi}{other} or another --rhs")

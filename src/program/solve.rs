@@ -4,7 +4,7 @@
 //! has the report of all ranks, and its process prints and writes.
 
 use super::Status;
-use super::arguments::{Precision, Preconditioner, SolveArguments, Solver};
+use super::arguments::{Precision, Preconditioner, SolveArguments};
 use super::failure::Failure;
 use super::hash;
 use super::output;
@@ -19,9 +19,7 @@ use sparsefuse::Error;
 use sparsefuse::kernels::Field;
 use sparsefuse::prelude::Vector;
 use sparsefuse::runtime::{Config, Profile, Runtime};
-use sparsefuse::solvers::{
-    Checkpoint, Jacobi, LinearOperator, Options, Solution, bicgstab_with, cg_with, cgs_with,
-};
+use sparsefuse::solvers::{Checkpoint, Jacobi, LinearOperator, Options};
 use sparsefuse::sparse::{Csr, matrix_market};
 use std::fmt::Write as _;
 use std::fs;
@@ -48,6 +46,7 @@ pub(super) fn run(arguments: &SolveArguments, together: &Together) -> Result<Sta
 /// Refuses what cannot be solved before it is read; the settings, and whether the system is a
 /// complex one.
 fn check(arguments: &SolveArguments, together: &Together) -> Result<(Config, bool), Failure> {
+    arguments.check_method()?;
     let config = arguments.config()?;
     let outputs = [&arguments.out, &arguments.profile, &arguments.checkpoint];
     let outputs = outputs.into_iter().flatten();
@@ -202,6 +201,7 @@ fn on_rank<T: Field + Add<Output = T>>(
         }
         ControlFlow::Continue(())
     };
+    let defaults = Options::<'_, T>::default();
     let options = Options {
         rtol: arguments.rtol,
         atol: arguments.atol,
@@ -213,13 +213,16 @@ fn on_rank<T: Field + Add<Output = T>>(
             file,
             every: arguments.every,
         }),
-        restart: arguments.restart.as_deref(),
+        restart: arguments.restart_file(),
+        restart_length: arguments
+            .restart_length()
+            .unwrap_or(defaults.restart_length),
         monitor: if is_watched { Some(&mut monitor) } else { None },
-        ..Options::default()
+        ..defaults
     };
     let before = runtime.counters();
     let solve_begin = Instant::now();
-    let solution = method(arguments.solver, &a, &b, options)?;
+    let solution = arguments.solver.method().solve(&a, &b, options)?;
     let solve = solve_begin.elapsed().as_secs_f64();
     drop(progress);
     let totals = Totals::of_rank(&a, &solution, (setup, solve), runtime, &before);
@@ -271,20 +274,6 @@ fn all_profiles<T>(together: &Together, runs: &[Run<T>]) -> Result<Vec<Value>, E
     let all = together.processes.all_gather(mine)?;
     let parse = |bytes: &Vec<u8>| serde_json::from_slice::<Vec<Value>>(bytes).unwrap_or_default();
     Ok(all.iter().flat_map(parse).collect())
-}
-
-/// Solves by the method that was asked for.
-pub(super) fn method<T: Field>(
-    solver: Solver,
-    a: &Csr<T>,
-    b: &Vector<T>,
-    options: Options<'_, T>,
-) -> Result<Solution<T>, Error> {
-    match solver {
-        Solver::Cg => cg_with(a, b, options),
-        Solver::Cgs => cgs_with(a, b, options),
-        Solver::Bicgstab => bicgstab_with(a, b, options),
-    }
 }
 
 /// The hash of a vector, and its elements if they are wanted. Every rank must ask.

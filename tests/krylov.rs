@@ -1,0 +1,385 @@
+//! What the Krylov methods have beside convergence: sides, restarts, options that are refused,
+//! solvers that are kept, the direct solution of real matrices.
+
+#![expect(clippy::unwrap_used, reason = "a test fails where it panics")]
+
+use faer::linalg::solvers::Solve;
+use faer::sparse::{SparseColMat, Triplet};
+use sparsefuse::prelude::*;
+use sparsefuse::solvers::{Breakdown, Checkpoint, KrylovSolver, Method, Side};
+use sparsefuse::sparse::matrix_market::Content;
+use std::cell::Cell;
+use std::ops::ControlFlow;
+use std::path::Path;
+
+fn square_methods() -> impl Iterator<Item = Method> {
+    let methods = Method::ALL.into_iter();
+    methods.filter(|method| !method.is_least_squares())
+}
+
+#[test]
+fn methods_are_called_by_their_names() {
+    for method in Method::ALL {
+        assert_eq!(Method::from_name(method.name()), Some(method));
+        assert_eq!(method.to_string(), method.name());
+    }
+    assert_eq!(Method::from_name("gmress"), None);
+}
+
+/// A diagonal preconditioner that is far from constant, so that the sides differ.
+fn system() -> (Csr<f64>, Vector<f64>, Jacobi<f64>) {
+    let a = gallery::random::<f64>(300, 8, 2).unwrap();
+    let b = Vector::random_normal([300], 1);
+    let (_, local) = a.local_rows().unwrap();
+    let scale = |k: u64| 1.0 + (k % 10) as f64;
+    let vals = local.pos.windows(2).enumerate().flat_map(|(row, entries)| {
+        let local = &local;
+        (entries[0]..entries[1]).map(move |k| local.vals[k as usize] * scale(row as u64))
+    });
+    let a = a.with_values(Vector::from_vec(vals.collect())).unwrap();
+    let jacobi = Jacobi::new(&a).unwrap();
+    (a, b, jacobi)
+}
+
+#[test]
+fn the_preconditioner_on_either_side() {
+    let (a, b, jacobi) = system();
+    let on = |side, restart_length| {
+        let options = Options {
+            preconditioner: Some(&jacobi),
+            side,
+            restart_length,
+            rtol: 1e-10,
+            ..Options::default()
+        };
+        let solution = Method::Gmres.solve(&a, &b, options).unwrap();
+        assert!(solution.converged() && solution.relative_residual() <= 1e-10);
+        assert_eq!(solution.history[0], b.norm2().get().unwrap());
+        solution
+    };
+    for restart_length in [1, 4, 50] {
+        let (right, left) = (
+            on(Side::Right, restart_length),
+            on(Side::Left, restart_length),
+        );
+        assert_ne!(right.history, left.history);
+        let distance = (&right.x - &left.x).norm2().get().unwrap();
+        assert!(distance < 1e-8 * right.x.norm2().get().unwrap());
+    }
+}
+
+/// From the right the residual never rises, and its estimate is that of the true residual.
+#[test]
+fn gmres_minimises_the_residual() {
+    let (a, b, jacobi) = system();
+    for restart_length in [3, 8, 40] {
+        let all = Options {
+            preconditioner: Some(&jacobi),
+            restart_length,
+            rtol: 1e-12,
+            ..Options::default()
+        };
+        let history = Method::Gmres.solve(&a, &b, all).unwrap().history;
+        assert!(
+            history
+                .windows(2)
+                .all(|pair| pair[1] <= pair[0] * (1.0 + 1e-10))
+        );
+        for most in 1..history.len() {
+            let options = Options {
+                preconditioner: Some(&jacobi),
+                restart_length,
+                rtol: 0.0,
+                max_iter: Some(most),
+                ..Options::default()
+            };
+            let limited = Method::Gmres.solve(&a, &b, options).unwrap();
+            let difference = (limited.residual_norm - history[most]).abs();
+            assert!(
+                difference <= 1e-9 * history[most] + 1e-14 * history[0],
+                "{most}"
+            );
+        }
+    }
+}
+
+/// A Krylov space that is exhausted holds the solution; where the matrix is singular on it, that
+/// is said.
+#[test]
+fn exhausted_spaces() {
+    let a = gallery::poisson1d::<f64>(40).unwrap();
+    // Symmetric: half the dimensions are enough.
+    let b = Vector::from_fn([40], |[i]| if i == 19 || i == 20 { 1.0 } else { 0.0 });
+    for method in [Method::Gmres, Method::Fgmres, Method::Minres] {
+        let options = Options {
+            rtol: 1e-13,
+            ..Options::default()
+        };
+        let solution = method.solve(&a, &b, options).unwrap();
+        assert!(solution.converged(), "{method}: {}", solution.reason);
+        assert!(solution.iterations <= 20, "{method}");
+    }
+    let diagonal = Csr::new(3, 3, vec![0, 1, 2, 3], vec![0, 1, 2], vec![1.0, 2.0, 0.0]);
+    for method in [Method::Gmres, Method::Fgmres, Method::Minres] {
+        let singular = diagonal.clone().unwrap();
+        let solution = method.solve(&singular, &Vector::ones([3]), Options::default());
+        let broken = StopReason::Breakdown(Breakdown::Projection);
+        assert_eq!(solution.unwrap().reason, broken, "{method}");
+    }
+}
+
+#[test]
+fn restarts_that_gain_nothing_end() {
+    // A shift by one: nothing but the last of n iterations reduces the residual.
+    let n = 12;
+    let pos = (0..=n as u64).collect();
+    let crd = (0..n as u32).map(|row| (row + 1) % n as u32).collect();
+    let a = Csr::new(n, n, pos, crd, vec![1.0; n]).unwrap();
+    let b = Vector::from_fn([n], |[i]| if i == 0 { 1.0 } else { 0.0 });
+    let restarted = |restart_length| {
+        let options = Options {
+            restart_length,
+            ..Options::default()
+        };
+        let solution = Method::Gmres.solve(&a, &b, options).unwrap();
+        (solution.reason, solution.iterations)
+    };
+    assert_eq!(restarted(5), (StopReason::Stagnation, 5));
+    assert_eq!(restarted(12), (StopReason::Converged, 12));
+}
+
+#[test]
+fn a_preconditioner_that_changes() {
+    let (a, b, jacobi) = system();
+    let calls = Cell::new(0);
+    let changing = MatrixFree::new(300, |r: &Vector<f64>| {
+        calls.set(calls.get() + 1);
+        let z = jacobi.apply(r)?;
+        // Every other time one step of Richardson's iteration more.
+        if calls.get() % 2 == 0 {
+            return Ok(z);
+        }
+        let rest = r - &a * &z;
+        Ok(&z + jacobi.apply(&rest)?)
+    });
+    for restart_length in [4, 30] {
+        let options = Options {
+            preconditioner: Some(&changing),
+            restart_length,
+            rtol: 1e-10,
+            ..Options::default()
+        };
+        let solution = Method::Fgmres.solve(&a, &b, options).unwrap();
+        assert!(solution.converged(), "{}", solution.reason);
+    }
+}
+
+#[test]
+fn options_that_a_method_does_not_have_are_refused() {
+    let a = gallery::poisson1d::<f64>(5).unwrap();
+    let b = Vector::<f64>::ones([5]);
+    let file = Path::new("state.ck");
+    for method in square_methods() {
+        let refused = |options, message: &str| {
+            let error = method.solve(&a, &b, options).unwrap_err();
+            assert_eq!(error.to_string(), format!("{method}: expected {message}"));
+        };
+        let damped = Options {
+            damping: 0.5,
+            ..Options::default()
+        };
+        refused(
+            damped,
+            "no damping, which only lsqr and lsmr have, found 0.5",
+        );
+        let none = Options {
+            restart_length: 0,
+            ..Options::default()
+        };
+        refused(none, "restart_length to be 1 or more, found 0");
+        if method != Method::Gmres {
+            let left = Options {
+                side: Side::Left,
+                ..Options::default()
+            };
+            let right = "the preconditioner on the right, where this method has it, found the left";
+            refused(left, right);
+        }
+        if !method.has_checkpoints() {
+            let none = "no checkpoint, which only cg, cgs and bicgstab have, found";
+            let saved = Options {
+                checkpoint: Some(Checkpoint { file, every: 1 }),
+                ..Options::default()
+            };
+            refused(saved, &format!("{none} one to be written to state.ck"));
+            let restarted = Options {
+                restart: Some(file),
+                ..Options::default()
+            };
+            refused(restarted, &format!("{none} a restart from state.ck"));
+        }
+    }
+}
+
+#[test]
+fn a_solver_for_many_right_hand_sides() {
+    let n = 100;
+    let a = gallery::poisson2d::<f64>(10).unwrap();
+    let jacobi = Jacobi::new(&a).unwrap();
+    let columns = Array::<f64, 2>::random_normal([n, 3], 1);
+    let vectors: Vec<_> = (0..3)
+        .map(|j| columns.column(j).contiguous().unwrap())
+        .collect();
+    for method in Method::ALL {
+        let options = || Options {
+            preconditioner: Some(&jacobi),
+            rtol: 1e-9,
+            ..Options::default()
+        };
+        let mut count = 0;
+        let mut watch = |_: usize, _: f64| {
+            count += 1;
+            ControlFlow::Continue(())
+        };
+        let watched = Options {
+            monitor: Some(&mut watch),
+            ..options()
+        };
+        let mut solver = KrylovSolver::new(method, &a, watched);
+        let many = solver.solve_many(&vectors).unwrap();
+        let by_column = solver.solve_columns(&columns).unwrap();
+        drop(solver);
+        let mut seen = 0;
+        for ((one, other), b) in many.iter().zip(&by_column).zip(&vectors) {
+            let alone = method.solve(&a, b, options()).unwrap();
+            assert!(alone.converged(), "{method}");
+            let x = alone.x.to_vec().unwrap();
+            assert_eq!(one.x.to_vec().unwrap(), x, "{method}");
+            assert_eq!(other.x.to_vec().unwrap(), x, "{method}");
+            seen += 2 * alone.history.len();
+        }
+        assert_eq!(count, seen, "{method}: the monitor sees all solves");
+    }
+}
+
+/// From the second solve on nothing is analysed, and no memory comes from the system.
+#[test]
+fn a_solver_keeps_what_it_needs() {
+    let config = Config {
+        threads: 1,
+        ..Config::default()
+    };
+    let runtime = Runtime::new(config).unwrap();
+    runtime.enter(|| {
+        let a = gallery::poisson2d::<f64>(40).unwrap();
+        for method in Method::ALL {
+            let options = Options {
+                max_iter: Some(70),
+                rtol: 0.0,
+                ..Options::default()
+            };
+            let mut solver = KrylovSolver::new(method, &a, options);
+            let mut solve = |seed| {
+                let before = runtime.counters();
+                let solution = solver.solve(&Vector::random_normal([1600], seed)).unwrap();
+                assert_eq!(solution.iterations, 70, "{method}: {}", solution.reason);
+                drop(solution);
+                let after = runtime.counters();
+                let new = (after.windows - after.trace_hits) - (before.windows - before.trace_hits);
+                (new, runtime.peak_memory())
+            };
+            solve(1);
+            let (_, peak) = solve(2);
+            for seed in 3..5 {
+                assert_eq!(solve(seed), (0, peak), "{method}, right-hand side {seed}");
+            }
+        }
+    });
+}
+
+/// The files of `shared/matrices` that a test has time for, and whether each is positive definite.
+fn small_matrices() -> Vec<(String, Triplets<f64>, bool)> {
+    let above = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().skip(1);
+    let mut folders = above.map(|folder| folder.join("shared/matrices"));
+    let Some(folder) = folders.find(|folder| folder.join("manifest.csv").is_file()) else {
+        println!("skipped: no folder shared/matrices beside the checkout");
+        return Vec::new();
+    };
+    let manifest = std::fs::read_to_string(folder.join("manifest.csv")).unwrap();
+    let rows = manifest
+        .lines()
+        .skip(1)
+        .map(|line| line.split(',').collect::<Vec<_>>());
+    let is_small = |columns: &Vec<&str>| {
+        let number = |column: usize| columns[column].parse::<usize>().unwrap();
+        number(6) == number(7) && number(6) <= 1500 && columns[13] != "complex"
+    };
+    rows.filter(is_small)
+        .map(|columns| {
+            let content = matrix_market::read(folder.join(columns[1])).unwrap().1;
+            let Content::Sparse(triplets) = content else {
+                panic!("{} is sparse", columns[0])
+            };
+            (columns[0].to_owned(), triplets, columns[12] == "SPD/HPD")
+        })
+        .collect()
+}
+
+/// Whoever claims to have converged on a real matrix is as near to faer's direct solution as the
+/// residual says; and many do.
+#[test]
+fn real_matrices_beside_a_direct_solution() {
+    let matrices = small_matrices();
+    let mut converged = 0;
+    for (name, triplets, is_definite) in &matrices {
+        let n = triplets.n_rows();
+        let a = Csr::from_triplets(triplets).unwrap();
+        let b = &a * &Vector::ones([n]);
+        let entries: Vec<_> = triplets
+            .iter()
+            .map(|(row, col, val)| Triplet::new(row as usize, col as usize, val))
+            .collect();
+        let direct = SparseColMat::<usize, f64>::try_new_from_triplets(n, n, &entries).unwrap();
+        let Ok(lu) = direct.sp_lu() else {
+            println!("{name}: singular");
+            continue;
+        };
+        let jacobi = Jacobi::new(&a).unwrap();
+        for method in Method::ALL {
+            if method.is_for_definite() && !is_definite {
+                continue;
+            }
+            let options = Options {
+                preconditioner: Some(&jacobi),
+                max_iter: Some(1000),
+                ..Options::default()
+            };
+            let solution = method.solve(&a, &b, options).unwrap();
+            println!(
+                "{name} {method}: {} after {}, {:.1e}",
+                solution.reason,
+                solution.iterations,
+                solution.relative_residual()
+            );
+            if solution.reason != StopReason::Converged {
+                continue;
+            }
+            converged += 1;
+            // x - x* = A^-1 r, by the direct method.
+            let r = (&b - &a * &solution.x).to_vec().unwrap();
+            let error = lu.solve(faer::MatRef::from_column_major_slice(&r, n, 1));
+            let rhs = b.to_vec().unwrap();
+            let exact = lu.solve(faer::MatRef::from_column_major_slice(&rhs, n, 1));
+            let x = solution.x.to_vec().unwrap();
+            for (i, &found) in x.iter().enumerate() {
+                let distance = (found - exact[(i, 0)] - -error[(i, 0)]).abs();
+                let scale = exact.norm_max() + error.norm_max();
+                assert!(
+                    distance <= 1e-3 * scale,
+                    "{name} {method}: {distance} of {scale}"
+                );
+            }
+        }
+    }
+    assert!(converged >= 3 * matrices.len(), "{converged}");
+}
