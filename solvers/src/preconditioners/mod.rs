@@ -11,20 +11,32 @@ use sparsefuse_sparse::Csr;
 
 mod jacobi;
 
+mod chebyshev;
+mod polynomial;
+mod sor;
+
+mod direct;
+
 mod ic0;
 mod ilu0;
 mod iluk;
 mod ilut;
 
+mod coloring;
+mod complete;
 mod elimination;
 mod factors;
 mod upper_rows;
 
+pub use chebyshev::{Chebyshev, ChebyshevOptions, estimate_largest_eigenvalue};
+pub use direct::{Direct, spcholesky, splu, spsolve};
 pub use ic0::Ic0;
 pub use ilu0::Ilu0;
 pub use iluk::Iluk;
 pub use ilut::{Ilut, IlutOptions};
 pub use jacobi::Jacobi;
+pub use polynomial::{Polynomial, PolynomialOptions};
+pub use sor::{Sor, SorOptions, SorOrder, SorSweep};
 
 /// An operator that approximates the inverse of a matrix: `apply` is z = M^-1 r.
 ///

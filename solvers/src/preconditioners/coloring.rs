@@ -1,0 +1,96 @@
+//! Colours for the rows of a matrix: rows of one colour do not depend on one another.
+//!
+//! Rows take colours in order, each the first that none of its neighbours before it has; j is a
+//! neighbour of i where a_ij or a_ji is stored. The ranks follow one another, so the colours do not
+//! depend on them. Red and black for five-point stencils.
+
+use sparsefuse_kernels::Field;
+use sparsefuse_runtime::Error;
+use sparsefuse_sparse::{Chain, Csr, LocalRows, RowLayout, Sweep};
+
+/// The colours of the rows of a square matrix.
+#[derive(Clone, Debug)]
+pub(super) struct Coloring {
+    layout: RowLayout,
+    of_rows: Vec<u32>,
+    n_colors: usize,
+}
+
+impl Coloring {
+    /// Colours the rows of a matrix. Every rank must ask.
+    pub(super) fn of<T: Field>(a: &Csr<T>) -> Result<Self, Error> {
+        // The transpose has its rows where new matrices have them; the matrix may have been
+        // balanced.
+        let transposed = a.transpose()?;
+        let layout = RowLayout::of(&transposed)?;
+        let (_, columns) = transposed.local_rows()?;
+        let (_, rows) = arrange(a, &layout)?.local_rows()?;
+        let mut both = rows.crd.clone();
+        both.extend_from_slice(&columns.crd);
+        let chain = Chain::new(&layout, Sweep::Forward, &both)?;
+        let before = chain.receive::<u32>()?;
+        let of_rows = greedy(&layout, (chain.needed(), &before), [&rows, &columns]);
+        chain.hand_on(&of_rows)?;
+        let most = of_rows.iter().map(|&color| color + 1).max().unwrap_or(0);
+        let most = layout.runtime().all_gather(&[most])?.concat();
+        Ok(Self {
+            layout,
+            of_rows,
+            n_colors: most.into_iter().max().unwrap_or(0) as usize,
+        })
+    }
+
+    /// The same matrix, with its rows spread as the colours are.
+    pub(super) fn arrange<T: Field>(&self, a: &Csr<T>) -> Result<Csr<T>, Error> {
+        arrange(a, &self.layout)
+    }
+
+    /// The colour of each row of this rank.
+    pub(super) fn of_rows(&self) -> &[u32] {
+        &self.of_rows
+    }
+
+    pub(super) fn n_colors(&self) -> usize {
+        self.n_colors
+    }
+}
+
+/// The matrix with its rows spread as those of new matrices are.
+fn arrange<T: Field>(a: &Csr<T>, layout: &RowLayout) -> Result<Csr<T>, Error> {
+    if RowLayout::of(a)?.partition() == layout.partition() {
+        return Ok(a.clone());
+    }
+    a.transpose()?.transpose()
+}
+
+/// The colours of this rank's rows, given those of the rows before that they need.
+fn greedy<T>(
+    layout: &RowLayout,
+    (needed, colors): (&[u32], &[u32]),
+    structures: [&LocalRows<T>; 2],
+) -> Vec<u32> {
+    let first = layout.rows().start;
+    let mut of_rows: Vec<u32> = Vec::with_capacity(layout.rows().len());
+    // The last row that saw a colour at a neighbour.
+    let mut seen: Vec<usize> = Vec::new();
+    for (number, row) in layout.rows().enumerate() {
+        for structure in structures {
+            let entries = structure.pos[number] as usize..structure.pos[number + 1] as usize;
+            let columns = structure.crd[entries].iter();
+            for &column in columns.take_while(|&&column| (column as usize) < row) {
+                let color = match (column as usize).checked_sub(first) {
+                    Some(own) => of_rows[own],
+                    None => colors[needed.partition_point(|&row| row < column)],
+                };
+                seen[color as usize] = row;
+            }
+        }
+        let free = seen.iter().position(|&last| last != row);
+        let color = free.unwrap_or_else(|| {
+            seen.push(usize::MAX);
+            seen.len() - 1
+        });
+        of_rows.push(color as u32);
+    }
+    of_rows
+}

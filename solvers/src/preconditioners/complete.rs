@@ -1,0 +1,261 @@
+//! Complete factorisations of a matrix that one rank holds, by faer.
+//!
+//! In double precision whatever the element type is, and with one thread, so that the bits do not
+//! depend on their number; on the instruction set of the machine they do. Rows are given to faer as
+//! columns, so what it factors is the transpose.
+
+use faer::dyn_stack::{MemBuffer, MemStack, StackReq};
+use faer::sparse::linalg::cholesky::{LltRef, SymbolicCholesky, factorize_symbolic_cholesky};
+use faer::sparse::linalg::lu::{LuRef, NumericLu, SymbolicLu, factorize_symbolic_lu};
+use faer::sparse::{FaerError, SparseColMatRef, SymbolicSparseColMat};
+use faer::traits::ComplexField;
+use faer::{Conj, Mat, Par, Side};
+use num_complex::Complex;
+use sparsefuse_kernels::Field;
+use sparsefuse_runtime::Error;
+use sparsefuse_sparse::LocalRows;
+
+const OP: &str = "direct";
+
+/// How a matrix is factored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Method {
+    /// L U with partial pivoting.
+    Lu,
+    /// L L^H of a Hermitian matrix.
+    Cholesky,
+}
+
+/// The factors of a square matrix.
+pub(super) enum Complete<T> {
+    Real(Factors<f64>, fn(T) -> f64),
+    Complex(Factors<Complex<f64>>, fn(T) -> Complex<f64>),
+}
+
+impl<T: Field> Complete<T> {
+    /// Factors the matrix that has these rows, and as many columns.
+    pub(super) fn new(method: Method, rows: &LocalRows<T>) -> Result<Self, Error> {
+        if T::IS_COMPLEX {
+            let wide: fn(T) -> Complex<f64> = |value| {
+                let (re, im) = value.parts();
+                Complex::new(re, im)
+            };
+            return Ok(Self::Complex(Factors::new(method, rows, wide)?, wide));
+        }
+        let wide: fn(T) -> f64 = |value| value.parts().0;
+        Ok(Self::Real(Factors::new(method, rows, wide)?, wide))
+    }
+
+    /// Takes new values of the same structure; where that fails nothing has changed.
+    pub(super) fn update(&mut self, rows: &LocalRows<T>) -> Result<(), Error> {
+        match self {
+            Self::Real(factors, wide) => factors.update(rows, *wide),
+            Self::Complex(factors, wide) => factors.update(rows, *wide),
+        }
+    }
+
+    /// The solution for a right-hand side as long as the matrix has rows.
+    pub(super) fn solve(&self, b: &[T]) -> Result<Vec<T>, Error> {
+        match self {
+            Self::Real(factors, wide) => {
+                let x = factors.solve(b.iter().map(|&b| wide(b)).collect())?;
+                Ok(x.into_iter().map(T::from_f64).collect())
+            }
+            Self::Complex(factors, wide) => {
+                let x = factors.solve(b.iter().map(|&b| wide(b)).collect())?;
+                Ok(x.into_iter().map(|x| T::from_parts(x.re, x.im)).collect())
+            }
+        }
+    }
+}
+
+/// The factors in the precision they are computed in.
+pub(super) struct Factors<E> {
+    structure: SymbolicSparseColMat<usize>,
+    symbolic: Symbolic,
+    numeric: Numeric<E>,
+}
+
+enum Symbolic {
+    Lu(SymbolicLu<usize>),
+    Cholesky(SymbolicCholesky<usize>),
+}
+
+enum Numeric<E> {
+    Lu(NumericLu<usize, E>),
+    Cholesky(Vec<E>),
+}
+
+/// What computations need of faer's numbers.
+pub(super) trait Number: ComplexField + Copy {
+    fn zero() -> Self;
+    fn one() -> Self;
+    fn is_finite(self) -> bool;
+}
+
+impl Number for f64 {
+    fn zero() -> Self {
+        0.0
+    }
+    fn one() -> Self {
+        1.0
+    }
+    fn is_finite(self) -> bool {
+        f64::is_finite(self)
+    }
+}
+
+impl Number for Complex<f64> {
+    fn zero() -> Self {
+        Complex::ZERO
+    }
+    fn one() -> Self {
+        Complex::ONE
+    }
+    fn is_finite(self) -> bool {
+        self.re.is_finite() && self.im.is_finite()
+    }
+}
+
+impl<E: Number> Factors<E> {
+    fn new<T: Field>(method: Method, rows: &LocalRows<T>, wide: fn(T) -> E) -> Result<Self, Error> {
+        let n = rows.pos.len() - 1;
+        if let Some(row) = (0..n).find(|&row| rows.pos[row] == rows.pos[row + 1]) {
+            let expected = format!("an entry in row {row}");
+            return Err(Error::argument(OP, expected, "none"));
+        }
+        let pos = rows.pos.iter().map(|&pos| pos as usize).collect();
+        let crd = rows.crd.iter().map(|&column| column as usize).collect();
+        let structure = SymbolicSparseColMat::new_checked(n, n, pos, None, crd);
+        let of = structure.as_ref();
+        let symbolic = match method {
+            Method::Lu => factorize_symbolic_lu(of, Default::default()).map(Symbolic::Lu),
+            Method::Cholesky => {
+                let (order, params) = (Default::default(), Default::default());
+                let symbolic = factorize_symbolic_cholesky(of, Side::Lower, order, params);
+                symbolic.map(Symbolic::Cholesky)
+            }
+        };
+        let symbolic = symbolic.map_err(refused)?;
+        let values: Vec<E> = rows.vals.iter().map(|&value| wide(value)).collect();
+        let numeric = symbolic.factor(SparseColMatRef::new(structure.as_ref(), &values))?;
+        let factors = Self {
+            structure,
+            symbolic,
+            numeric,
+        };
+        factors.check()?;
+        Ok(factors)
+    }
+
+    fn update<T: Field>(&mut self, rows: &LocalRows<T>, wide: fn(T) -> E) -> Result<(), Error> {
+        let pos = rows.pos.iter().map(|&pos| pos as usize);
+        let crd = rows.crd.iter().map(|&column| column as usize);
+        let is_same = pos.eq(self.structure.col_ptr().iter().copied())
+            && crd.eq(self.structure.row_idx().iter().copied());
+        if !is_same {
+            let expected = "the structure that was factored before";
+            return Err(Error::argument(OP, expected, "another"));
+        }
+        let values: Vec<E> = rows.vals.iter().map(|&value| wide(value)).collect();
+        let matrix = SparseColMatRef::new(self.structure.as_ref(), &values);
+        let numeric = self.symbolic.factor(matrix)?;
+        let before = std::mem::replace(&mut self.numeric, numeric);
+        self.check().inspect_err(|_| self.numeric = before)
+    }
+
+    /// Refuses factors with a pivot of 0, by which faer divides: no solution is finite.
+    fn check(&self) -> Result<(), Error> {
+        let x = self.solve(vec![E::one(); self.structure.nrows()])?;
+        if x.iter().all(|x| x.is_finite()) {
+            return Ok(());
+        }
+        let expected = "a nonsingular matrix";
+        Err(Error::argument(OP, expected, "one with a pivot of 0"))
+    }
+
+    fn solve(&self, b: Vec<E>) -> Result<Vec<E>, Error> {
+        let n = b.len();
+        let mut x = Mat::from_fn(n, 1, |row, _| b[row]);
+        match (&self.symbolic, &self.numeric) {
+            (Symbolic::Lu(symbolic), Numeric::Lu(numeric)) => {
+                let scratch = symbolic.solve_transpose_in_place_scratch::<E>(1, Par::Seq);
+                let mut memory = memory(scratch)?;
+                let stack = MemStack::new(&mut memory);
+                let factors = LuRef::new_unchecked(symbolic, numeric);
+                factors.solve_transpose_in_place_with_conj(Conj::No, x.as_mut(), Par::Seq, stack);
+            }
+            (Symbolic::Cholesky(symbolic), Numeric::Cholesky(values)) => {
+                let scratch = symbolic.solve_in_place_scratch::<E>(1, Par::Seq);
+                let mut memory = memory(scratch)?;
+                let stack = MemStack::new(&mut memory);
+                // The transpose of a Hermitian matrix is its conjugate.
+                let factors = LltRef::new(symbolic, values);
+                factors.solve_in_place_with_conj(Conj::Yes, x.as_mut(), Par::Seq, stack);
+            }
+            (Symbolic::Lu(_), Numeric::Cholesky(_)) | (Symbolic::Cholesky(_), Numeric::Lu(_)) => {
+                unreachable!("both are made by `Symbolic::factor`")
+            }
+        }
+        Ok((0..n).map(|row| x[(row, 0)]).collect())
+    }
+}
+
+impl Symbolic {
+    fn factor<E: Number>(
+        &self,
+        matrix: SparseColMatRef<'_, usize, E>,
+    ) -> Result<Numeric<E>, Error> {
+        match self {
+            Self::Lu(symbolic) => {
+                let params = Default::default();
+                let scratch = symbolic.factorize_numeric_lu_scratch::<E>(Par::Seq, params);
+                let mut memory = memory(scratch)?;
+                let stack = MemStack::new(&mut memory);
+                let mut numeric = NumericLu::new();
+                symbolic
+                    .factorize_numeric_lu(&mut numeric, matrix, Par::Seq, stack, params)
+                    .map_err(|error| {
+                        Error::argument(OP, "a nonsingular matrix", error.to_string())
+                    })?;
+                Ok(Numeric::Lu(numeric))
+            }
+            Self::Cholesky(symbolic) => {
+                let (params, regularization) = (Default::default(), Default::default());
+                let scratch = symbolic.factorize_numeric_llt_scratch::<E>(Par::Seq, params);
+                let mut memory = memory(scratch)?;
+                let stack = MemStack::new(&mut memory);
+                let mut values = vec![E::zero(); symbolic.len_val()];
+                symbolic
+                    .factorize_numeric_llt(
+                        &mut values,
+                        matrix,
+                        Side::Lower,
+                        regularization,
+                        Par::Seq,
+                        stack,
+                        params,
+                    )
+                    .map_err(|error| {
+                        Error::argument(OP, "a positive definite matrix", error.to_string())
+                    })?;
+                Ok(Numeric::Cholesky(values))
+            }
+        }
+    }
+}
+
+fn memory(request: StackReq) -> Result<MemBuffer, Error> {
+    MemBuffer::try_new(request).map_err(|_| {
+        let found = format!("{} bytes refused", request.size_bytes());
+        Error::argument(OP, "memory to factor and solve in", found)
+    })
+}
+
+fn refused(error: FaerError) -> Error {
+    Error::argument(
+        OP,
+        "a matrix whose factors fit in memory",
+        error.to_string(),
+    )
+}

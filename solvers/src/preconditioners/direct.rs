@@ -1,0 +1,155 @@
+//! Sparse direct solves.
+//!
+//! Every rank gathers the whole matrix and factors it, so that all have the same bits on any number
+//! of threads and ranks. Meant for matrices that fit on one rank: coarse levels, references, and
+//! what no iteration solves.
+
+use super::complete::{Complete, Method};
+use super::{Preconditioner, check_shape, check_square};
+use crate::operator::LinearOperator;
+use sparsefuse_dense::Vector;
+use sparsefuse_kernels::Field;
+use sparsefuse_runtime::{Error, Shape};
+use sparsefuse_sparse::{Csr, LocalRows, RowLayout};
+use std::fmt;
+
+const OP: &str = "direct";
+
+/// Solves A x = b by sparse LU: `splu(a)?.solve(b)`.
+///
+/// ```
+/// use sparsefuse_dense::Vector;
+/// use sparsefuse_solvers::preconditioners::spsolve;
+/// use sparsefuse_sparse::gallery;
+///
+/// let a = gallery::poisson2d::<f64>(8)?;
+/// let x = spsolve(&a, &(&a * &Vector::ones([64])))?;
+/// assert!(x.to_vec()?.iter().all(|x| (x - 1.0).abs() < 1e-12));
+/// # Ok::<(), sparsefuse_runtime::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// As [`splu`] and [`Direct::solve`].
+pub fn spsolve<T: Field>(a: &Csr<T>, b: &Vector<T>) -> Result<Vector<T>, Error> {
+    splu(a)?.solve(b)
+}
+
+/// The LU factorisation of a square matrix, with partial pivoting and an order that keeps fill low
+/// (COLAMD).
+///
+/// # Errors
+///
+/// If the matrix is not square or is singular, memory runs out, or the computation of the values
+/// failed.
+pub fn splu<T: Field>(a: &Csr<T>) -> Result<Direct<T>, Error> {
+    Direct::new(a, Method::Lu)
+}
+
+/// The Cholesky factorisation of a Hermitian positive definite matrix, in an order that keeps fill
+/// low (AMD). Only the upper triangle is read.
+///
+/// ```
+/// use sparsefuse_dense::Vector;
+/// use sparsefuse_solvers::preconditioners::spcholesky;
+/// use sparsefuse_sparse::gallery;
+///
+/// let a = gallery::poisson2d::<f64>(8)?;
+/// let factors = spcholesky(&a)?;
+/// let x = factors.solve(&(&a * &Vector::ones([64])))?;
+/// assert!(x.to_vec()?.iter().all(|x| (x - 1.0).abs() < 1e-12));
+/// # Ok::<(), sparsefuse_runtime::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// If the matrix is not square or not positive definite, memory runs out, or the computation of the
+/// values failed.
+pub fn spcholesky<T: Field>(a: &Csr<T>) -> Result<Direct<T>, Error> {
+    Direct::new(a, Method::Cholesky)
+}
+
+/// A complete factorisation: z = A^-1 r up to rounding. Made by [`splu`] or [`spcholesky`].
+///
+/// By faer, with one thread and in double precision, whatever the element type: supernodal where
+/// that pays (Davis, *Direct Methods for Sparse Linear Systems*, 2006, chapters 4 and 6). Its bits
+/// depend on the instruction set of the machine, and on nothing else. Every rank holds the factors,
+/// and in a solve the whole right-hand side; an application is a pass over the factors. New values
+/// keep the order and the symbolic factorisation.
+pub struct Direct<T> {
+    layout: RowLayout,
+    factors: Complete<T>,
+}
+
+impl<T: Field> Direct<T> {
+    fn new(a: &Csr<T>, method: Method) -> Result<Self, Error> {
+        check_square(OP, a)?;
+        let layout = RowLayout::of(a)?;
+        let factors = Complete::new(method, &gather(a, &layout)?);
+        Ok(Self {
+            factors: layout.runtime().agree(factors)?,
+            layout,
+        })
+    }
+
+    /// The solution for a right-hand side. Executes the window; every rank must ask.
+    ///
+    /// # Errors
+    ///
+    /// If the length differs from the number of rows, the computation of `b` failed, or memory runs
+    /// out.
+    pub fn solve(&self, b: &Vector<T>) -> Result<Vector<T>, Error> {
+        if b.len() != self.layout.n_rows() {
+            let expected = Shape::new(&[self.layout.n_rows()]);
+            return Err(Error::shape(OP, expected, Shape::new(&[b.len()])));
+        }
+        let x = b.with_slice(|b| self.factors.solve(b))?;
+        let x = self.layout.runtime().agree(x)?;
+        self.layout.vector(x[self.layout.rows()].to_vec())
+    }
+}
+
+impl<T: Field> LinearOperator<T> for Direct<T> {
+    fn shape(&self) -> (usize, usize) {
+        (self.layout.n_rows(), self.layout.n_rows())
+    }
+
+    fn apply(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
+        self.solve(r)
+    }
+}
+
+impl<T: Field> Preconditioner<T> for Direct<T> {
+    fn update(&mut self, a: &Csr<T>) -> Result<(), Error> {
+        check_shape(OP, self.shape(), a)?;
+        let rows = gather(a, &self.layout)?;
+        let updated = self.factors.update(&rows);
+        self.layout.runtime().agree(updated)
+    }
+}
+
+impl<T> fmt::Debug for Direct<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let n = self.layout.n_rows();
+        write!(f, "Direct({n} by {n})")
+    }
+}
+
+/// All rows of a matrix, on every rank.
+fn gather<T: Field>(a: &Csr<T>, layout: &RowLayout) -> Result<LocalRows<T>, Error> {
+    let (_, own) = a.local_rows()?;
+    if layout.is_replicated() {
+        return Ok(own);
+    }
+    let runtime = layout.runtime();
+    let counts: Vec<u64> = own.pos.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    let mut pos = vec![0];
+    for count in runtime.all_gather(&counts)?.concat() {
+        pos.push(pos[pos.len() - 1] + count);
+    }
+    Ok(LocalRows {
+        pos,
+        crd: runtime.all_gather(&own.crd)?.concat(),
+        vals: runtime.all_gather(&own.vals)?.concat(),
+    })
+}

@@ -1,0 +1,116 @@
+//! A truncated Neumann series.
+
+use super::chebyshev::largest_eigenvalue;
+use super::jacobi::Jacobi;
+use super::{Preconditioner, check_shape};
+use crate::operator::LinearOperator;
+use sparsefuse_dense::Vector;
+use sparsefuse_kernels::Field;
+use sparsefuse_runtime::Error;
+use sparsefuse_sparse::Csr;
+
+const OP: &str = "polynomial";
+
+/// The steps of the estimate of the largest eigenvalue.
+const STEPS: usize = 10;
+
+/// The series of [`Polynomial`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PolynomialOptions {
+    /// The highest power, which is the number of products.
+    pub degree: usize,
+    /// The damping; `None` for 4/3 through the estimated largest eigenvalue of D^-1 A.
+    pub omega: Option<f64>,
+}
+
+impl Default for PolynomialOptions {
+    /// Degree 2, damped by the estimate.
+    fn default() -> Self {
+        Self {
+            degree: 2,
+            omega: None,
+        }
+    }
+}
+
+/// The Neumann series: z = sum of (I - omega D^-1 A)^k omega D^-1 r for k up to the degree.
+///
+/// Dubois, Greenbaum and Rodrigue (1979); Saad, *Iterative Methods for Sparse Linear Systems*, 2nd
+/// edition, section 12.3.1. Array code, by Horner's rule: each power costs a product and an update
+/// that fuses with it. Holds the inverse of the diagonal. Symmetric where the matrix is, and positive
+/// where the eigenvalues of omega D^-1 A lie between 0 and 2.
+///
+/// ```
+/// use sparsefuse_dense::Vector;
+/// use sparsefuse_solvers::preconditioners::{Polynomial, PolynomialOptions};
+/// use sparsefuse_solvers::{Options, cg_with};
+/// use sparsefuse_sparse::gallery;
+///
+/// let a = gallery::poisson2d::<f64>(16)?;
+/// let m = Polynomial::new(&a, PolynomialOptions::default())?;
+/// let options = Options { preconditioner: Some(&m), ..Options::default() };
+/// assert!(cg_with(&a, &Vector::ones([256]), options)?.converged());
+/// # Ok::<(), sparsefuse_runtime::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Polynomial<T> {
+    a: Csr<T>,
+    jacobi: Jacobi<T>,
+    options: PolynomialOptions,
+    omega: f64,
+}
+
+impl<T: Field> Polynomial<T> {
+    /// The series for a square matrix. Every rank must ask.
+    ///
+    /// # Errors
+    ///
+    /// If the matrix is not square, omega is not a positive number, or, where it is to be
+    /// estimated, D^-1 A has no positive eigenvalues; if the computation of the values failed.
+    pub fn new(a: &Csr<T>, options: PolynomialOptions) -> Result<Self, Error> {
+        let jacobi = Jacobi::new(a)?;
+        let omega = match options.omega {
+            Some(omega) => omega,
+            None => 4.0 / (3.0 * largest_eigenvalue(a, &jacobi, STEPS)?),
+        };
+        if !(omega > 0.0 && omega.is_finite()) {
+            return Err(Error::argument(OP, "an omega above 0", omega.to_string()));
+        }
+        Ok(Self {
+            a: a.clone(),
+            jacobi,
+            options,
+            omega,
+        })
+    }
+
+    /// The damping that is used.
+    #[must_use]
+    pub fn omega(&self) -> f64 {
+        self.omega
+    }
+}
+
+impl<T: Field> LinearOperator<T> for Polynomial<T> {
+    fn shape(&self) -> (usize, usize) {
+        self.a.shape()
+    }
+
+    fn apply(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
+        let omega = T::from_f64(self.omega);
+        let mut z = self.jacobi.apply(r)? * omega;
+        for _ in 0..self.options.degree {
+            let residual = r - self.a.try_dot(&z)?;
+            z += self.jacobi.apply(&residual)? * omega;
+        }
+        Ok(z)
+    }
+}
+
+impl<T: Field> Preconditioner<T> for Polynomial<T> {
+    fn update(&mut self, a: &Csr<T>) -> Result<(), Error> {
+        check_shape(OP, self.shape(), a)?;
+        *self = Self::new(a, self.options)?;
+        Ok(())
+    }
+}

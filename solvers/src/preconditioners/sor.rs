@@ -1,0 +1,362 @@
+//! Successive over-relaxation, in sequence or by colours; Gauss and Seidel's method with omega 1.
+
+use super::coloring::Coloring;
+use super::{Preconditioner, check_shape, check_square};
+use crate::operator::LinearOperator;
+use sparsefuse_dense::Vector;
+use sparsefuse_kernels::Field;
+use sparsefuse_runtime::Error;
+use sparsefuse_sparse::{Csr, Diagonal, LocalRows, RowLayout, Triangle, TriangularSolve};
+
+const OP: &str = "sor";
+
+/// In which direction the rows are relaxed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SorSweep {
+    /// From the first row, or colour, to the last.
+    Forward,
+    /// From the last to the first.
+    Backward,
+    /// Forward and then backward (SSOR): symmetric where the matrix is, as conjugate gradients need.
+    Symmetric,
+}
+
+/// In which order the rows are relaxed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SorOrder {
+    /// One row after the other: a triangular solve, through which the ranks follow one another.
+    Sequential,
+    /// All rows of a colour at once, one colour after the other: rows of a colour do not depend on
+    /// one another. Array code, which fuses and runs on all threads and ranks at once.
+    Multicolor,
+}
+
+/// How [`Sor`] relaxes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SorOptions {
+    /// The relaxation factor, between 0 and 2.
+    pub omega: f64,
+    /// The direction.
+    pub sweep: SorSweep,
+    /// The number of sweeps; a symmetric one counts once.
+    pub sweeps: usize,
+    /// The order of the rows.
+    pub order: SorOrder,
+}
+
+impl Default for SorOptions {
+    /// One symmetric sweep of Gauss and Seidel in sequence.
+    fn default() -> Self {
+        Self {
+            omega: 1.0,
+            sweep: SorSweep::Symmetric,
+            sweeps: 1,
+            order: SorOrder::Sequential,
+        }
+    }
+}
+
+/// SOR: z is what some sweeps for A z = r make of z = 0.
+///
+/// A sweep forward replaces z by z + M^-1 (r - A z) with M = D / omega + L; backward, with U in the
+/// place of L. Both together are M = (D / omega + L) (omega / (2 - omega)) D^-1 (D / omega + U)
+/// (Young, 1950; Saad, *Iterative Methods for Sparse Linear Systems*, 2nd edition, section 4.1).
+///
+/// In sequence, a direction costs a triangular solve, about half a product, and each sweep after the
+/// first a product more; holds a copy of the triangles. By colours, a direction costs a product and,
+/// for each colour, a pass over the vectors; holds a copy of the matrix. Colours are those that rows
+/// in order find free (see [`Sor::colors`]): 2 for five-point stencils.
+///
+/// ```
+/// use sparsefuse_dense::Vector;
+/// use sparsefuse_solvers::preconditioners::{Sor, SorOptions, SorOrder};
+/// use sparsefuse_solvers::{Options, cg_with};
+/// use sparsefuse_sparse::gallery;
+///
+/// let a = gallery::poisson2d::<f64>(16)?;
+/// let b = Vector::ones([256]);
+/// for order in [SorOrder::Sequential, SorOrder::Multicolor] {
+///     let sor = Sor::new(&a, SorOptions { omega: 1.2, order, ..SorOptions::default() })?;
+///     let options = Options { preconditioner: Some(&sor), ..Options::default() };
+///     assert!(cg_with(&a, &b, options)?.converged());
+/// }
+/// # Ok::<(), sparsefuse_runtime::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Sor<T> {
+    a: Csr<T>,
+    options: SorOptions,
+    relaxation: Relaxation<T>,
+}
+
+/// What one sweep from z = 0, and from any z, needs.
+#[derive(Clone, Debug)]
+enum Relaxation<T> {
+    Sequential(Box<Sequential<T>>),
+    Multicolor {
+        coloring: Coloring,
+        colors: Vec<Color<T>>,
+    },
+}
+
+/// D / omega + L and D / omega + U, as far as the direction needs them.
+#[derive(Clone, Debug)]
+struct Sequential<T> {
+    lower: Option<TriangularSolve<T>>,
+    upper: Option<TriangularSolve<T>>,
+    /// (2 - omega) / omega times the diagonal of this rank's rows, between the two.
+    middle: Vec<T>,
+}
+
+/// The rows of one colour.
+#[derive(Clone, Debug)]
+struct Color<T> {
+    /// omega D^-1 A in these rows, empty rows elsewhere.
+    rows: Csr<T>,
+    /// omega D^-1 in these rows, 0 elsewhere.
+    scale: Vector<T>,
+}
+
+impl<T: Field> Sor<T> {
+    /// The relaxation of a square matrix. Executes the window; every rank must ask.
+    ///
+    /// # Errors
+    ///
+    /// If the matrix is not square, omega does not lie between 0 and 2, there are no sweeps, a
+    /// diagonal entry is 0 or not stored, or the computation of the values failed.
+    pub fn new(a: &Csr<T>, options: SorOptions) -> Result<Self, Error> {
+        check_square(OP, a)?;
+        if !(options.omega > 0.0 && options.omega < 2.0) {
+            let found = options.omega.to_string();
+            return Err(Error::argument(OP, "an omega between 0 and 2", found));
+        }
+        if options.sweeps == 0 {
+            return Err(Error::argument(OP, "at least one sweep", "0"));
+        }
+        let relaxation = match options.order {
+            SorOrder::Sequential => {
+                Relaxation::Sequential(Box::new(Sequential::new(a, options, None)?))
+            }
+            SorOrder::Multicolor => {
+                let coloring = Coloring::of(a)?;
+                let colors = colors(a, &coloring, options.omega)?;
+                Relaxation::Multicolor { coloring, colors }
+            }
+        };
+        Ok(Self {
+            a: a.clone(),
+            options,
+            relaxation,
+        })
+    }
+
+    /// The number of colours; `None` in sequence.
+    ///
+    /// Rows take, in order, the first colour that no row before them has which they depend on or
+    /// which depends on them: a rule that knows neither threads nor ranks.
+    #[must_use]
+    pub fn colors(&self) -> Option<usize> {
+        match &self.relaxation {
+            Relaxation::Sequential(_) => None,
+            Relaxation::Multicolor { colors, .. } => Some(colors.len()),
+        }
+    }
+
+    /// `x` after the sweeps for A x = b: a smoother.
+    ///
+    /// # Errors
+    ///
+    /// If the lengths do not fit, or a computation failed.
+    pub fn smooth(&self, b: &Vector<T>, mut x: Vector<T>) -> Result<Vector<T>, Error> {
+        for _ in 0..self.options.sweeps {
+            x = self.sweep(b, Some(x))?;
+        }
+        Ok(x)
+    }
+
+    /// One sweep from x, or from 0.
+    fn sweep(&self, b: &Vector<T>, x: Option<Vector<T>>) -> Result<Vector<T>, Error> {
+        match &self.relaxation {
+            Relaxation::Sequential(triangles) => match x {
+                None => triangles.solve(b),
+                Some(x) => {
+                    let residual = b.try_sub(&self.a.try_dot(&x)?)?;
+                    Ok(x + triangles.solve(&residual)?)
+                }
+            },
+            Relaxation::Multicolor { colors, .. } => {
+                let all = || colors.iter();
+                match self.options.sweep {
+                    SorSweep::Forward => relax(all(), b, x),
+                    SorSweep::Backward => relax(all().rev(), b, x),
+                    // The last colour's rows would not change when they are relaxed once more with
+                    // omega 1, but do otherwise.
+                    SorSweep::Symmetric => relax(all().chain(all().rev()), b, x),
+                }
+            }
+        }
+    }
+}
+
+/// Relaxes colours one after the other: x := x + omega D^-1 (b - A x) in the rows of each.
+fn relax<'a, T: Field>(
+    colors: impl Iterator<Item = &'a Color<T>>,
+    b: &Vector<T>,
+    mut x: Option<Vector<T>>,
+) -> Result<Vector<T>, Error> {
+    for color in colors {
+        let b = color.scale.try_mul(b)?;
+        x = Some(match x {
+            None => b,
+            Some(x) => {
+                let known = color.rows.try_dot(&x)?;
+                x + b - known
+            }
+        });
+    }
+    // A matrix without rows has no colours.
+    Ok(x.unwrap_or_else(|| b.clone()))
+}
+
+impl<T: Field> Sequential<T> {
+    /// The triangles of a matrix, in those that are there already if there are any.
+    fn new(a: &Csr<T>, options: SorOptions, old: Option<&Self>) -> Result<Self, Error> {
+        let layout = RowLayout::of(a)?;
+        let (_, mut rows) = a.local_rows()?;
+        let diagonal = divide_diagonal(&layout, &mut rows, options.omega);
+        let make = |triangle, old: Option<&TriangularSolve<T>>| match old {
+            None => TriangularSolve::of_rows(&layout, &rows, triangle, Diagonal::Stored),
+            Some(old) => {
+                let mut solve = old.clone();
+                solve.update_rows(&rows)?;
+                Ok(solve)
+            }
+        };
+        let has_lower = options.sweep != SorSweep::Backward;
+        let has_upper = options.sweep != SorSweep::Forward;
+        let lower = has_lower.then(|| make(Triangle::Lower, old.and_then(|o| o.lower.as_ref())));
+        let upper = has_upper.then(|| make(Triangle::Upper, old.and_then(|o| o.upper.as_ref())));
+        let factor = T::from_f64((2.0 - options.omega) / options.omega);
+        Ok(Self {
+            lower: lower.transpose()?,
+            upper: upper.transpose()?,
+            middle: if has_lower && has_upper {
+                diagonal.into_iter().map(|entry| factor * entry).collect()
+            } else {
+                Vec::new()
+            },
+        })
+    }
+
+    /// M^-1 r.
+    fn solve(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
+        let (lower, upper) = (self.lower.as_ref(), self.upper.as_ref());
+        let Some(layout) = lower.or(upper).map(TriangularSolve::layout) else {
+            return Ok(r.clone());
+        };
+        let mut z = layout.part(r)?;
+        if let Some(lower) = lower {
+            lower.solve_part(&mut z)?;
+        }
+        for (z, &middle) in z.iter_mut().zip(&self.middle) {
+            *z = *z * middle;
+        }
+        if let Some(upper) = upper {
+            upper.solve_part(&mut z)?;
+        }
+        layout.vector(z)
+    }
+}
+
+/// Divides the diagonal entries of rows by a number; returns what they were, 0 where none is stored.
+fn divide_diagonal<T: Field>(layout: &RowLayout, rows: &mut LocalRows<T>, divisor: f64) -> Vec<T> {
+    let LocalRows { pos, crd, vals } = rows;
+    let divide = |(number, row): (usize, usize)| {
+        let entries = pos[number] as usize..pos[number + 1] as usize;
+        let Ok(place) = crd[entries.clone()].binary_search(&(row as u32)) else {
+            return T::ZERO;
+        };
+        let entry = &mut vals[entries.start + place];
+        let before = *entry;
+        *entry = before / T::from_f64(divisor);
+        before
+    };
+    layout.rows().enumerate().map(divide).collect()
+}
+
+/// The rows of each colour.
+fn colors<T: Field>(a: &Csr<T>, coloring: &Coloring, omega: f64) -> Result<Vec<Color<T>>, Error> {
+    let a = coloring.arrange(a)?;
+    let layout = RowLayout::of(&a)?;
+    let (own, rows) = a.local_rows()?;
+    let scale = layout
+        .runtime()
+        .agree(scales(&own.collect::<Vec<_>>(), &rows, omega))?;
+    let color = |color: u32| {
+        let mut relaxed = LocalRows::with_capacity(scale.len(), 0);
+        let mut mask = vec![T::ZERO; scale.len()];
+        for (number, &factor) in scale.iter().enumerate() {
+            if coloring.of_rows()[number] == color {
+                mask[number] = factor;
+                for k in rows.pos[number] as usize..rows.pos[number + 1] as usize {
+                    relaxed.push(rows.crd[k], factor * rows.vals[k]);
+                }
+            }
+            relaxed.end_row();
+        }
+        let make = || Csr::from_rows(a.n_rows(), a.n_cols(), |_| relaxed);
+        Ok(Color {
+            rows: layout.runtime().enter(make)?,
+            scale: layout.vector(mask)?,
+        })
+    };
+    (0..coloring.n_colors() as u32).map(color).collect()
+}
+
+/// omega / a_ii of each row.
+fn scales<T: Field>(own: &[usize], rows: &LocalRows<T>, omega: f64) -> Result<Vec<T>, Error> {
+    let scale = |(number, &row): (usize, &usize)| {
+        let entries = rows.pos[number] as usize..rows.pos[number + 1] as usize;
+        let found = rows.crd[entries.clone()].binary_search(&(row as u32));
+        match found.map(|place| rows.vals[entries.start + place]) {
+            Ok(value) if value != T::ZERO => Ok(T::from_f64(omega) / value),
+            found => {
+                let expected = format!("a diagonal entry other than 0 in row {row}");
+                let found = found.map_or("none".to_owned(), |value| value.to_string());
+                Err(Error::argument(OP, expected, found))
+            }
+        }
+    };
+    own.iter().enumerate().map(scale).collect()
+}
+
+impl<T: Field> LinearOperator<T> for Sor<T> {
+    fn shape(&self) -> (usize, usize) {
+        self.a.shape()
+    }
+
+    fn apply(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
+        let mut z = self.sweep(r, None)?;
+        for _ in 1..self.options.sweeps {
+            z = self.sweep(r, Some(z))?;
+        }
+        Ok(z)
+    }
+}
+
+impl<T: Field> Preconditioner<T> for Sor<T> {
+    fn update(&mut self, a: &Csr<T>) -> Result<(), Error> {
+        check_shape(OP, self.shape(), a)?;
+        match &mut self.relaxation {
+            Relaxation::Sequential(triangles) => {
+                **triangles = Sequential::new(a, self.options, Some(triangles))?;
+            }
+            Relaxation::Multicolor {
+                coloring,
+                colors: old,
+            } => *old = colors(a, coloring, self.options.omega)?,
+        }
+        self.a = a.clone();
+        Ok(())
+    }
+}
