@@ -5,6 +5,7 @@
 //! sorted: within a row, columns ascend strictly, which the order of summation relies on.
 
 use crate::csr::Csr;
+use crate::parallel;
 use crate::rows::Rows;
 use crate::triplets::Triplets;
 use sparsefuse_dense::Vector;
@@ -123,6 +124,52 @@ pub(crate) fn filled<T: Numeric>(
     });
     let made = crd.map(|crd| (crd, vals.expect("values are filled with the columns")));
     spread.matrix(runtime, shape, pos, made)
+}
+
+/// A matrix whose rows `make` makes one by one: it appends the entries of a row, given by its number
+/// on this rank, to what it gets. It is called twice for each row, to count and to fill, by the
+/// parts into which the rows are divided.
+pub(crate) fn by_row<T: Numeric>(
+    runtime: &Runtime,
+    shape: (usize, usize),
+    own: (Partition, Range<usize>),
+    parts: &[Range<usize>],
+    make: impl Fn(usize, &mut LocalRows<T>) + Sync + Send,
+) -> Result<Csr<T>, Error> {
+    let mut pos = vec![0u64; own.1.len() + 1];
+    let counts = parallel::split(&mut pos[1..], parts.iter().map(Range::len));
+    let work = parts.iter().cloned().zip(counts).collect();
+    parallel::each(runtime, work, |(rows, counts)| {
+        let mut made = LocalRows::with_capacity(0, 0);
+        for (row, count) in rows.zip(counts) {
+            make(row, &mut made);
+            *count = made.crd.len() as u64;
+            made.crd.clear();
+            made.vals.clear();
+        }
+    });
+    add_up(&mut pos);
+    filled(runtime, shape, own, pos, |pos, crd, vals| {
+        let len = |rows: &Range<usize>| (pos[rows.end] - pos[rows.start]) as usize;
+        let crds = parallel::split(crd, parts.iter().map(len));
+        let vals = parallel::split(vals, parts.iter().map(len));
+        let work = parts.iter().cloned().zip(crds).zip(vals).collect();
+        parallel::each(runtime, work, |((rows, crd), vals)| {
+            let mut made = LocalRows::with_capacity(0, crd.len());
+            rows.for_each(|row| make(row, &mut made));
+            crd.copy_from_slice(&made.crd);
+            vals.copy_from_slice(&made.vals);
+        });
+    })
+}
+
+/// From the counts of rows behind a 0 to their positions.
+pub(crate) fn add_up(counts: &mut [u64]) {
+    let mut sum = 0;
+    for count in counts {
+        sum += *count;
+        *count = sum;
+    }
 }
 
 /// How the stores of a matrix are spread over the ranks, and what of them is on this one.

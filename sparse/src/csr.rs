@@ -11,7 +11,7 @@ use crate::rows::Rows;
 use crate::triplets::Triplets;
 use sparsefuse_dense::{Scalar, Vector};
 use sparsefuse_kernels::Numeric;
-use sparsefuse_runtime::{Counted, Error, Partition, Runtime, Shape, Store, View};
+use sparsefuse_runtime::{Counted, Error, Partition, Runtime, Shape, Store};
 use std::fmt;
 use std::ops::{Mul, Range};
 use std::sync::{Arc, OnceLock};
@@ -324,32 +324,6 @@ impl<T: Numeric> Csr<T> {
                 runtime.partition_at(&cuts)
             }
         }
-    }
-
-    /// The main diagonal, with 0 where nothing is stored: min(rows, columns) elements.
-    ///
-    /// # Errors
-    ///
-    /// If the computation of the values failed.
-    pub fn diagonal(&self) -> Result<Vector<T>, Error> {
-        let (rows, local) = self.local_rows()?;
-        let len = self.n_rows.min(self.n_cols);
-        let shape = Shape::new(&[self.n_rows]);
-        let mut diagonal = Vec::with_capacity(rows.len());
-        for (number, row) in rows.clone().enumerate() {
-            let entries = local.pos[number] as usize..local.pos[number + 1] as usize;
-            let found = local.crd[entries.clone()].binary_search(&(row as u32));
-            diagonal.push(found.map_or(T::ZERO, |k| local.vals[entries.start + k]));
-        }
-        let partition = self.row_partition()?;
-        let runtime = self.runtime();
-        let store = runtime.agree(runtime.store_of_rows(shape, partition, rows, diagonal))?;
-        let diagonal = Vector::from_store(store, None)?;
-        if len == self.n_rows {
-            return Ok(diagonal);
-        }
-        let head = View::identity(shape).slice(0, 0..len, 1)?;
-        Vector::from_store(diagonal.store().clone(), Some(Arc::new(head)))
     }
 
     /// The matrix with every entry multiplied by a number.

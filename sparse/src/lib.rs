@@ -10,8 +10,16 @@ mod ghosts;
 mod parallel;
 mod rows;
 
+mod extract;
+mod kron;
 mod multiply;
+mod norms;
+mod scale;
+mod sum;
 mod transpose;
+
+mod coo;
+mod csc;
 
 mod chain;
 mod layout;
@@ -29,6 +37,8 @@ pub mod matrix_market;
 
 pub use assemble::LocalRows;
 pub use chain::{Chain, Sweep};
+pub use coo::Coo;
+pub use csc::Csc;
 pub use csr::Csr;
 pub use files::{read_vector, write_vector};
 pub use ghosts::Ghosts;

@@ -281,9 +281,7 @@ fn count<T: Numeric>(runtime: &Runtime, factors: Factors<'_, T>) -> (Vec<u64>, V
             };
         }
     });
-    for row in 0..left.len() {
-        counts[row + 1] += counts[row];
-    }
+    assemble::add_up(&mut counts);
     (counts, repeats)
 }
 

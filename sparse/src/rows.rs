@@ -5,6 +5,7 @@
 
 use crate::assemble::LocalRows;
 use crate::csr::Csr;
+use crate::ghosts::Ghosts;
 use sparsefuse_kernels::{Element, Numeric};
 use sparsefuse_runtime::{Error, Local, Partition};
 use std::ops::Range;
@@ -52,17 +53,13 @@ impl<'a, T: Copy> Rows<'a, T> {
 
     /// Some of the rows.
     pub(crate) fn range(&self, rows: Range<usize>) -> Self {
-        let entries = self.entries(rows.start).start..self.entries_before(rows.end);
+        let before = |row: usize| (self.pos[row] - self.pos[0]) as usize;
+        let entries = before(rows.start)..before(rows.end);
         Self {
             pos: &self.pos[rows.start..=rows.end],
             crd: &self.crd[entries.clone()],
             vals: &self.vals[entries],
         }
-    }
-
-    /// The number of entries of the rows before one, or before the end.
-    pub(crate) fn entries_before(&self, row: usize) -> usize {
-        (self.pos[row] - self.pos[0]) as usize
     }
 }
 
@@ -111,7 +108,45 @@ impl<T: Element> OwnRows<T> {
     }
 }
 
+/// Some neighbouring rows of a matrix, on the rank that needs them.
+#[derive(Debug)]
+pub(crate) enum HeldRows<T> {
+    /// Among those that the rank has anyway, counted from its first one.
+    Own(OwnRows<T>, Range<usize>),
+    /// From other ranks.
+    Fetched(LocalRows<T>),
+}
+
+impl<T: Element> HeldRows<T> {
+    /// The rows, to be read.
+    pub(crate) fn as_rows(&self) -> Rows<'_, T> {
+        match self {
+            Self::Own(own, range) => own.as_rows().range(range.clone()),
+            Self::Fetched(rows) => rows.as_rows(),
+        }
+    }
+}
+
 impl<T: Numeric> Csr<T> {
+    /// The rows `wanted` on this rank, which are those of a partition if one is given; on other
+    /// ranks other ones. Executes the window; every rank must ask.
+    pub(crate) fn rows_at(
+        &self,
+        partition: Option<Partition>,
+        wanted: Range<usize>,
+    ) -> Result<HeldRows<T>, Error> {
+        let own = self.own_rows()?;
+        // Every rank answers alike.
+        let is_own = own.partition == Partition::Replicated || partition == Some(own.partition);
+        if is_own {
+            let first = own.rows.start;
+            return Ok(HeldRows::Own(own, wanted.start - first..wanted.end - first));
+        }
+        let needed = wanted.map(|row| row as u32).collect();
+        let ghosts = Ghosts::new(self.runtime(), own.partition, needed)?;
+        Ok(HeldRows::Fetched(ghosts.rows(own.as_rows())?))
+    }
+
     /// The rows of this rank; executes the window. Every rank must ask, and where one fails, all
     /// do.
     pub(crate) fn own_rows(&self) -> Result<OwnRows<T>, Error> {

@@ -118,9 +118,7 @@ impl<'a, T: Numeric> Turn<'a, T> {
         let counts = parallel::split(&mut pos[1..], self.targets.iter().map(Range::len));
         let work = self.targets.iter().zip(counts).collect();
         parallel::each(runtime, work, |(target, counts)| self.count(target, counts));
-        for row in 0..len {
-            pos[row + 1] += pos[row];
-        }
+        assemble::add_up(&mut pos);
         pos
     }
 

@@ -1,0 +1,257 @@
+//! Coordinates: the matrix as three stores with one element for each entry, `rows`, `cols` and
+//! `vals`.
+//!
+//! Entries come in any order, and there may be several at the same place, which mean their sum. All
+//! three stores are spread in the same way. [`crate::Triplets`] are the same on one rank, before
+//! they become stores.
+
+use crate::assemble;
+use crate::csc::Csc;
+use crate::csr::Csr;
+use crate::triplets::Triplets;
+use sparsefuse_dense::Vector;
+use sparsefuse_kernels::{Element, Numeric};
+use sparsefuse_runtime::{Error, Runtime, Shape};
+use sprs::TriMat;
+use std::fmt;
+use std::ops::{Mul, Range};
+
+/// A sparse matrix as a list of entries; cheap to clone.
+///
+/// ```
+/// use sparsefuse_sparse::{Coo, Triplets};
+///
+/// let mut triplets = Triplets::new(2, 2)?;
+/// triplets.push(1, 0, 2.0)?;
+/// triplets.push(0, 1, 3.0)?;
+/// triplets.push(1, 0, 0.5)?;
+/// let a = Coo::from_triplets(triplets)?;
+/// assert_eq!(a.nnz(), 3);
+/// assert_eq!(a.to_csr()?.values().to_vec()?, [3.0, 2.5]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Coo<T> {
+    n_rows: usize,
+    n_cols: usize,
+    rows: Vector<u32>,
+    cols: Vector<u32>,
+    vals: Vector<T>,
+}
+
+impl<T: Numeric> Coo<T> {
+    /// A matrix with these entries. On several ranks every rank gives all entries and keeps a
+    /// share of them.
+    ///
+    /// # Errors
+    ///
+    /// If memory runs out.
+    pub fn from_triplets(triplets: Triplets<T>) -> Result<Self, Error> {
+        let runtime = Runtime::current();
+        let (n_rows, n_cols) = (triplets.n_rows(), triplets.n_cols());
+        let (rows, cols, vals) = triplets.into_parts();
+        let shape = Shape::new(&[vals.len()]);
+        let make = || {
+            let rows = runtime.store_from_vec(shape, rows)?;
+            Ok((
+                rows,
+                runtime.store_from_vec(shape, cols)?,
+                runtime.store_from_vec(shape, vals)?,
+            ))
+        };
+        let (rows, cols, vals) = runtime.agree(make())?;
+        Ok(Self {
+            n_rows,
+            n_cols,
+            rows: Vector::from_store(rows, None)?,
+            cols: Vector::from_store(cols, None)?,
+            vals: Vector::from_store(vals, None)?,
+        })
+    }
+
+    /// A matrix with the entries of a `sprs` matrix.
+    ///
+    /// # Errors
+    ///
+    /// If a dimension is too large for 32-bit indices.
+    pub fn from_sprs(matrix: &TriMat<T>) -> Result<Self, Error> {
+        assemble::check_shape("from_sprs", matrix.rows(), matrix.cols())?;
+        let narrow = |indices: &[usize]| indices.iter().map(|&index| index as u32).collect();
+        Self::from_triplets(Triplets::from_checked_parts(
+            matrix.rows(),
+            matrix.cols(),
+            narrow(matrix.row_inds()),
+            narrow(matrix.col_inds()),
+            matrix.data().to_vec(),
+        ))
+    }
+
+    /// The matrix as `sprs` holds it, on every rank.
+    ///
+    /// # Errors
+    ///
+    /// If the computation of the values failed.
+    pub fn to_sprs(&self) -> Result<TriMat<T>, Error> {
+        let (rows, cols, vals) = self.to_triplets()?.into_parts();
+        let wide = |indices: Vec<u32>| indices.into_iter().map(|index| index as usize).collect();
+        Ok(TriMat::from_triplets(
+            self.shape(),
+            wide(rows),
+            wide(cols),
+            vals,
+        ))
+    }
+
+    /// The number of rows and of columns.
+    #[must_use]
+    pub fn shape(&self) -> (usize, usize) {
+        (self.n_rows, self.n_cols)
+    }
+
+    /// The number of stored entries, of all ranks; duplicates count each.
+    #[must_use]
+    pub fn nnz(&self) -> usize {
+        self.vals.len()
+    }
+
+    /// The row of each entry.
+    #[must_use]
+    pub fn rows(&self) -> &Vector<u32> {
+        &self.rows
+    }
+
+    /// The column of each entry.
+    #[must_use]
+    pub fn cols(&self) -> &Vector<u32> {
+        &self.cols
+    }
+
+    /// The value of each entry.
+    #[must_use]
+    pub fn values(&self) -> &Vector<T> {
+        &self.vals
+    }
+
+    /// All entries, on every rank; executes the window.
+    ///
+    /// # Errors
+    ///
+    /// If the computation of the values failed.
+    pub fn to_triplets(&self) -> Result<Triplets<T>, Error> {
+        let (rows, cols) = (self.rows.to_vec(), self.cols.to_vec());
+        let vals = self.vals.to_vec();
+        Ok(Triplets::from_checked_parts(
+            self.n_rows,
+            self.n_cols,
+            rows?,
+            cols?,
+            vals?,
+        ))
+    }
+
+    /// The matrix in row format. Entries at the same place are summed in their order. Executes the
+    /// window; every rank must ask.
+    ///
+    /// # Errors
+    ///
+    /// If the computation of the values failed, or memory runs out.
+    pub fn to_csr(&self) -> Result<Csr<T>, Error> {
+        let runtime = self.vals.runtime();
+        let rows = runtime.agree(self.rows.local())?;
+        let cols = runtime.agree(self.cols.local())?;
+        let vals = runtime.agree(self.vals.local())?;
+        let vals = match vals.partition() == rows.partition() {
+            true => vals.to_vec(),
+            // Elementwise work has cut them in another way.
+            false => self.vals.to_vec()?[rows.rows()].to_vec(),
+        };
+        let own = (rows.to_vec(), cols.to_vec());
+        let own = Triplets::from_checked_parts(self.n_rows, self.n_cols, own.0, own.1, vals);
+        runtime.enter(|| match rows.is_replicated() {
+            true => Csr::from_triplets(&own),
+            false => Csr::from_distributed_triplets(own),
+        })
+    }
+
+    /// The matrix in column format, as [`Coo::to_csr`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Coo::to_csr`].
+    pub fn to_csc(&self) -> Result<Csc<T>, Error> {
+        let transpose = Self {
+            n_rows: self.n_cols,
+            n_cols: self.n_rows,
+            rows: self.cols.clone(),
+            cols: self.rows.clone(),
+            vals: self.vals.clone(),
+        };
+        transpose.to_csr().map(Csc::of_transpose)
+    }
+
+    /// The product with a vector, by way of [`Coo::to_csr`], which is what to keep for more than
+    /// one.
+    ///
+    /// # Errors
+    ///
+    /// If the vector has another length than the matrix has columns; else as [`Coo::to_csr`].
+    pub fn try_dot(&self, x: &Vector<T>) -> Result<Vector<T>, Error> {
+        self.to_csr()?.try_dot(x)
+    }
+}
+
+/// # Panics
+///
+/// Where [`Coo::try_dot`] returns an error.
+impl<T: Numeric> Mul<&Vector<T>> for &Coo<T> {
+    type Output = Vector<T>;
+
+    #[track_caller]
+    fn mul(self, x: &Vector<T>) -> Vector<T> {
+        match self.try_dot(x) {
+            Ok(product) => product,
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+impl<T: Numeric> Csr<T> {
+    /// The entries one by one, row by row. Executes the window.
+    ///
+    /// # Errors
+    ///
+    /// If the computation of the values failed, or memory runs out.
+    pub fn to_coo(&self) -> Result<Coo<T>, Error> {
+        let own = self.own_rows()?;
+        let runtime = self.runtime();
+        let counts = own
+            .as_rows()
+            .pos
+            .windows(2)
+            .map(|pair| (pair[1] - pair[0]) as usize);
+        let rows: Vec<u32> = own
+            .rows
+            .clone()
+            .zip(counts)
+            .flat_map(|(row, count)| std::iter::repeat_n(row as u32, count))
+            .collect();
+        let crd = runtime.agree(runtime.local::<u32>(self.crd()))?;
+        let entries: Range<usize> = crd.rows();
+        let shape = Shape::new(&[self.nnz()]);
+        let rows = runtime.store_of_rows(shape, crd.partition(), entries, rows);
+        Ok(Coo {
+            n_rows: self.n_rows(),
+            n_cols: self.n_cols(),
+            rows: Vector::from_store(runtime.agree(rows)?, None)?,
+            cols: Vector::from_store(self.crd().clone(), None)?,
+            vals: self.values().clone(),
+        })
+    }
+}
+
+impl<T: Element> fmt::Debug for Coo<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (n_rows, n_cols) = (self.n_rows, self.n_cols);
+        write!(f, "Coo({n_rows} by {n_cols}, {} entries)", self.vals.len())
+    }
+}

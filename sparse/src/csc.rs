@@ -1,0 +1,187 @@
+//! Compressed sparse columns: the rows of the transpose.
+//!
+//! The stores are those of the transpose as a [`Csr`], so columns are spread over the ranks as its
+//! rows are. What goes by columns is done on these; what goes by rows, on the same matrix in row
+//! format, which is made when it is first asked for.
+
+use crate::coo::Coo;
+use crate::csr::Csr;
+use sparsefuse_dense::Vector;
+use sparsefuse_kernels::Numeric;
+use sparsefuse_runtime::Error;
+use sprs::CsMat;
+use std::fmt;
+use std::ops::Mul;
+use std::sync::{Arc, OnceLock};
+
+/// A sparse matrix in compressed column format; cheap to clone.
+///
+/// ```
+/// use sparsefuse_dense::Vector;
+/// use sparsefuse_sparse::Csc;
+///
+/// // [ 2 -1 ]
+/// // [ 0  3 ]
+/// let a = Csc::new(2, 2, vec![0, 1, 3], vec![0, 0, 1], vec![2.0, -1.0, 3.0])?;
+/// let x = Vector::from_vec(vec![1.0, 10.0]);
+/// assert_eq!((&a * &x).to_vec()?, [-8.0, 30.0]);
+/// assert_eq!(a.transpose_dot(&x)?.to_vec()?, [2.0, 29.0]);
+/// # Ok::<(), sparsefuse_sparse::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Csc<T> {
+    /// The transpose: its rows are the columns.
+    columns: Csr<T>,
+    /// The matrix in row format, once somebody has asked for it. Clones share it.
+    rows: Arc<OnceLock<Csr<T>>>,
+}
+
+impl<T: Numeric> Csc<T> {
+    /// A matrix from the three arrays of its format: column `j` has the rows and values
+    /// `pos[j]..pos[j + 1]`. Rows of a column may come in any order; entries at the same place are
+    /// summed. On several ranks every rank gives the whole.
+    ///
+    /// # Errors
+    ///
+    /// As [`Csr::new`], of the transpose.
+    pub fn new(
+        n_rows: usize,
+        n_cols: usize,
+        pos: Vec<u64>,
+        rows: Vec<u32>,
+        vals: Vec<T>,
+    ) -> Result<Self, Error> {
+        Csr::new(n_cols, n_rows, pos, rows, vals).map(Self::of_transpose)
+    }
+
+    /// The matrix whose transpose this is; nothing is copied.
+    #[must_use]
+    pub fn of_transpose(transpose: Csr<T>) -> Self {
+        Self {
+            columns: transpose,
+            rows: Arc::default(),
+        }
+    }
+
+    /// A matrix with the entries of a `sprs` matrix, which may be in row or column format.
+    ///
+    /// # Errors
+    ///
+    /// If a dimension is too large for 32-bit indices.
+    pub fn from_sprs(matrix: &CsMat<T>) -> Result<Self, Error> {
+        let transpose = matrix.transpose_view().to_owned();
+        Csr::from_sprs(&transpose).map(Self::of_transpose)
+    }
+
+    /// The matrix as `sprs` holds it, in column format, on every rank.
+    ///
+    /// # Errors
+    ///
+    /// As [`Csr::to_rows`].
+    pub fn to_sprs(&self) -> Result<CsMat<T>, Error> {
+        Ok(self.columns.to_sprs()?.transpose_into())
+    }
+
+    /// The number of rows and of columns.
+    #[must_use]
+    pub fn shape(&self) -> (usize, usize) {
+        (self.columns.n_cols(), self.columns.n_rows())
+    }
+
+    /// The number of stored entries, of all ranks.
+    #[must_use]
+    pub fn nnz(&self) -> usize {
+        self.columns.nnz()
+    }
+
+    /// The values of the stored entries, column by column.
+    #[must_use]
+    pub fn values(&self) -> &Vector<T> {
+        self.columns.values()
+    }
+
+    /// The transpose in row format: the same stores, read the other way.
+    #[must_use]
+    pub fn transpose(&self) -> &Csr<T> {
+        &self.columns
+    }
+
+    /// The matrix in row format, made when it is first asked for and kept with this one and its
+    /// clones: as much memory again. The first call executes the window, and every rank must make
+    /// it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Csr::transpose`].
+    pub fn to_csr(&self) -> Result<Csr<T>, Error> {
+        if let Some(rows) = self.rows.get() {
+            return Ok(rows.clone());
+        }
+        let rows = self.columns.transpose()?;
+        Ok(self.rows.get_or_init(|| rows).clone())
+    }
+
+    /// The entries one by one, row by row.
+    ///
+    /// # Errors
+    ///
+    /// As [`Csc::to_csr`].
+    pub fn to_coo(&self) -> Result<Coo<T>, Error> {
+        self.to_csr()?.to_coo()
+    }
+
+    /// The product with a vector, with the bits of [`Csr::try_dot`]: by rows, which the first
+    /// product makes. A sum that goes along columns would have to be carried from rank to rank.
+    ///
+    /// # Errors
+    ///
+    /// If the vector has another length than the matrix has columns; else as [`Csc::to_csr`].
+    pub fn try_dot(&self, x: &Vector<T>) -> Result<Vector<T>, Error> {
+        self.to_csr()?.try_dot(x)
+    }
+
+    /// The product of the transpose with a vector, which reads the columns as they are. One task.
+    ///
+    /// # Errors
+    ///
+    /// If the vector has another length than the matrix has rows.
+    pub fn transpose_dot(&self, x: &Vector<T>) -> Result<Vector<T>, Error> {
+        self.columns.try_dot(x)
+    }
+}
+
+/// # Panics
+///
+/// Where [`Csc::try_dot`] returns an error.
+impl<T: Numeric> Mul<&Vector<T>> for &Csc<T> {
+    type Output = Vector<T>;
+
+    #[track_caller]
+    fn mul(self, x: &Vector<T>) -> Vector<T> {
+        match self.try_dot(x) {
+            Ok(product) => product,
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+impl<T: Numeric> Csr<T> {
+    /// The matrix in column format. Linear in rows, columns and entries; executes the window.
+    ///
+    /// # Errors
+    ///
+    /// As [`Csr::transpose`].
+    pub fn to_csc(&self) -> Result<Csc<T>, Error> {
+        let matrix = Csc::of_transpose(self.transpose()?);
+        // Somebody has made the row format already.
+        matrix.rows.get_or_init(|| self.clone());
+        Ok(matrix)
+    }
+}
+
+impl<T: Numeric> fmt::Debug for Csc<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (n_rows, n_cols) = self.shape();
+        write!(f, "Csc({n_rows} by {n_cols}, {} entries)", self.nnz())
+    }
+}
