@@ -294,28 +294,6 @@ pub trait Field:
     fn from_parts(re: f64, im: f64) -> Self;
     /// Real and imaginary part.
     fn parts(self) -> (f64, f64);
-
-    /// The complex conjugate; the element itself where the type is real.
-    #[inline(always)]
-    fn conj(self) -> Self {
-        let (re, im) = self.parts();
-        if Self::IS_COMPLEX {
-            Self::from_parts(re, -im)
-        } else {
-            self
-        }
-    }
-
-    /// The absolute value.
-    #[inline(always)]
-    fn magnitude(self) -> f64 {
-        let (re, im) = self.parts();
-        if Self::IS_COMPLEX {
-            crate::math::double::hypot(re, im)
-        } else {
-            re.abs()
-        }
-    }
 }
 
 /// A real floating-point type: `f32` or `f64`.

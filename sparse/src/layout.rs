@@ -1,8 +1,10 @@
 //! How the rows of a matrix are spread over the ranks, and vectors that are spread like them.
 //!
-//! Algorithms that go through rows one by one take this rank's part of a vector from a
-//! [`RowLayout`] and give the part of the result back to it; they ask nothing else of the runtime.
+//! Algorithms that go through rows one by one get this rank's part of a vector from a
+//! [`RowLayout`] and leave the part of the result in its place; they ask nothing else of the
+//! runtime.
 
+use crate::assemble::{self, LocalRows};
 use crate::csr::Csr;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::{Element, Numeric};
@@ -17,9 +19,11 @@ use std::ops::Range;
 ///
 /// let a = gallery::poisson2d::<f64>(4)?;
 /// let layout = RowLayout::of(&a)?;
-/// let mut part = layout.part(&Vector::<f64>::ones([16]))?;
-/// part.iter_mut().for_each(|x| *x *= 2.0);
-/// assert_eq!(layout.vector(part)?.to_vec()?, [2.0; 16]);
+/// let doubled = layout.sweep(&Vector::<f64>::ones([16]), |part| {
+///     part.iter_mut().for_each(|x| *x *= 2.0);
+///     Ok(())
+/// })?;
+/// assert_eq!(doubled.to_vec()?, [2.0; 16]);
 /// # Ok::<(), sparsefuse_sparse::Error>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -81,23 +85,43 @@ impl RowLayout {
         self.partition == Partition::Replicated
     }
 
-    /// This rank's elements of a vector, however the vector is cut. Executes the window; every rank
-    /// must ask.
+    /// The vector that a sweep makes of another, in place: `sweep` gets this rank's elements of `x`,
+    /// however that is cut, and leaves those of the result. Executes the window; every rank must
+    /// ask, and where one rank fails, all do.
     ///
     /// # Errors
     ///
-    /// If the vector has another length, or its computation failed.
-    pub fn part<T: Element>(&self, x: &Vector<T>) -> Result<Vec<T>, Error> {
+    /// If the vector has another length, its computation or the sweep failed, or memory runs out.
+    pub fn sweep<T: Element>(
+        &self,
+        x: &Vector<T>,
+        sweep: impl FnOnce(&mut [T]) -> Result<(), Error>,
+    ) -> Result<Vector<T>, Error> {
         if x.len() != self.len {
             let expected = Shape::new(&[self.len]);
-            return Err(Error::shape("part", expected, Shape::new(&[x.len()])));
+            return Err(Error::shape("sweep", expected, Shape::new(&[x.len()])));
         }
         let x = x.contiguous()?;
         let local = self.runtime.agree(x.local())?;
-        if local.partition() == self.partition {
-            return Ok(local.to_vec());
+        let whole;
+        let part = if local.partition() == self.partition {
+            &local[..]
+        } else {
+            whole = x.to_vec()?;
+            &whole[self.rows()]
+        };
+        let mut sweep = Some(sweep);
+        let fill = |elements: &mut [T]| {
+            elements.copy_from_slice(part);
+            sweep.take().map_or(Ok(()), |sweep| sweep(elements))
+        };
+        let shape = Shape::new(&[self.len]);
+        let store = self.runtime.store_by_filling(shape, self.partition, fill);
+        if let Some(sweep) = sweep {
+            // There was no memory for the result, but other ranks may wait for what this one sends.
+            sweep(&mut part.to_vec())?;
         }
-        Ok(x.to_vec()?[self.rows()].to_vec())
+        Vector::from_store(self.runtime.agree(store)?, None)
     }
 
     /// The vector of which every rank gives its elements. Where one rank fails, all do.
@@ -111,5 +135,16 @@ impl RowLayout {
             .runtime
             .store_of_rows(shape, self.partition, self.rows(), part);
         Vector::from_store(self.runtime.agree(store)?, None)
+    }
+
+    /// The matrix of which every rank gives its rows. Where one rank fails, all do.
+    ///
+    /// # Errors
+    ///
+    /// If a rank gives another number of rows, columns are out of range or order, or memory runs
+    /// out.
+    pub fn matrix<T: Numeric>(&self, n_cols: usize, rows: LocalRows<T>) -> Result<Csr<T>, Error> {
+        let own = (self.partition, self.rows());
+        assemble::from_local(&self.runtime, (self.len, n_cols), own, rows)
     }
 }

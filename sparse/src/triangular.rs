@@ -222,9 +222,78 @@ impl<T: Field> TriangularSolve<T> {
     /// If the length differs from the number of rows, the computation of `b` failed, or memory runs
     /// out.
     pub fn solve(&self, b: &Vector<T>) -> Result<Vector<T>, Error> {
-        let mut x = self.layout.part(b)?;
-        self.solve_part(&mut x)?;
-        self.layout.vector(x)
+        self.layout.sweep(b, |x| self.solve_part(x))
+    }
+
+    /// The solution of systems with the conjugate transpose. Copies the triangle column by column;
+    /// every rank must ask.
+    ///
+    /// ```
+    /// use sparsefuse_dense::Vector;
+    /// use sparsefuse_sparse::{Csr, Diagonal, Triangle, TriangularSolve};
+    ///
+    /// // [ 2 0 ]
+    /// // [ 1 4 ]
+    /// let a = Csr::new(2, 2, vec![0, 1, 3], vec![0, 0, 1], vec![2.0, 1.0, 4.0])?;
+    /// let lower = TriangularSolve::new(&a, Triangle::Lower, Diagonal::Stored)?;
+    /// let x = lower.adjoint()?.solve(&Vector::from_vec(vec![4.0, 4.0]))?;
+    /// assert_eq!(x.to_vec()?, [1.5, 1.0]);
+    /// # Ok::<(), sparsefuse_sparse::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If memory runs out, or another rank failed.
+    pub fn adjoint(&self) -> Result<Self, Error> {
+        let rows = self.rows();
+        let adjoint = self.layout.matrix(self.layout.n_rows(), rows)?.adjoint()?;
+        let triangle = match self.triangle {
+            Triangle::Lower => Triangle::Upper,
+            Triangle::Upper => Triangle::Lower,
+        };
+        Self::new(&adjoint, triangle, self.diagonal)
+    }
+
+    /// The triangle of this rank's rows with its diagonal, with global columns.
+    fn rows(&self) -> LocalRows<T> {
+        let Parts {
+            own,
+            outer,
+            inverse,
+            ..
+        } = &self.parts;
+        let first = self.layout.rows().start as u32;
+        let natural: Vec<u32> = (0..own.pos.len() as u32 - 1).collect();
+        let row_at = self
+            .levels
+            .as_ref()
+            .map_or(&natural, |levels| &levels.order);
+        let mut place_of = vec![0; natural.len()];
+        for (place, &row) in row_at.iter().enumerate() {
+            place_of[row as usize] = place;
+        }
+        let mut outer_rows = self.parts.outer_rows.iter().enumerate().peekable();
+        let mut rows = LocalRows::with_capacity(natural.len(), own.crd.len() + natural.len());
+        for (row, &place) in place_of.iter().enumerate() {
+            let diagonal = inverse
+                .get(place)
+                .map_or(T::ONE, |&inverse| T::ONE / inverse);
+            let mut entries = vec![(first + row as u32, diagonal)];
+            for k in own.pos[place] as usize..own.pos[place + 1] as usize {
+                entries.push((first + row_at[own.crd[k] as usize], own.vals[k]));
+            }
+            if let Some((number, _)) = outer_rows.next_if(|&(_, &other)| other as usize == row) {
+                for k in outer.pos[number] as usize..outer.pos[number + 1] as usize {
+                    entries.push((self.chain.needed()[outer.crd[k] as usize], outer.vals[k]));
+                }
+            }
+            entries.sort_by_key(|&(column, _)| column);
+            entries
+                .iter()
+                .for_each(|&(column, value)| rows.push(column, value));
+            rows.end_row();
+        }
+        rows
     }
 
     /// The same in place, on this rank's elements of the right-hand side. Every rank must ask.

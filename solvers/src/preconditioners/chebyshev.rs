@@ -137,6 +137,11 @@ impl<T: Field> LinearOperator<T> for Chebyshev<T> {
     fn apply(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
         self.iterate(r.clone())
     }
+
+    fn apply_adjoint(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
+        // A polynomial in a Hermitian matrix is Hermitian.
+        self.iterate(r.clone())
+    }
 }
 
 impl<T: Field> Preconditioner<T> for Chebyshev<T> {

@@ -26,6 +26,15 @@ pub(super) enum Method {
     Cholesky,
 }
 
+/// Which system is solved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum System {
+    /// With the matrix.
+    Plain,
+    /// With its conjugate transpose.
+    Adjoint,
+}
+
 /// The factors of a square matrix.
 pub(super) enum Complete<T> {
     Real(Factors<f64>, fn(T) -> f64),
@@ -54,15 +63,16 @@ impl<T: Field> Complete<T> {
         }
     }
 
-    /// The solution for a right-hand side as long as the matrix has rows.
-    pub(super) fn solve(&self, b: &[T]) -> Result<Vec<T>, Error> {
+    /// The solution for a right-hand side as long as the matrix has rows: of A x = b, or of the
+    /// system with the adjoint.
+    pub(super) fn solve(&self, b: &[T], system: System) -> Result<Vec<T>, Error> {
         match self {
             Self::Real(factors, wide) => {
-                let x = factors.solve(b.iter().map(|&b| wide(b)).collect())?;
+                let x = factors.solve(b.iter().map(|&b| wide(b)).collect(), system)?;
                 Ok(x.into_iter().map(T::from_f64).collect())
             }
             Self::Complex(factors, wide) => {
-                let x = factors.solve(b.iter().map(|&b| wide(b)).collect())?;
+                let x = factors.solve(b.iter().map(|&b| wide(b)).collect(), system)?;
                 Ok(x.into_iter().map(|x| T::from_parts(x.re, x.im)).collect())
             }
         }
@@ -166,7 +176,7 @@ impl<E: Number> Factors<E> {
 
     /// Refuses factors with a pivot of 0, by which faer divides: no solution is finite.
     fn check(&self) -> Result<(), Error> {
-        let x = self.solve(vec![E::one(); self.structure.nrows()])?;
+        let x = self.solve(vec![E::one(); self.structure.nrows()], System::Plain)?;
         if x.iter().all(|x| x.is_finite()) {
             return Ok(());
         }
@@ -174,16 +184,24 @@ impl<E: Number> Factors<E> {
         Err(Error::argument(OP, expected, "one with a pivot of 0"))
     }
 
-    fn solve(&self, b: Vec<E>) -> Result<Vec<E>, Error> {
+    fn solve(&self, b: Vec<E>, system: System) -> Result<Vec<E>, Error> {
         let n = b.len();
         let mut x = Mat::from_fn(n, 1, |row, _| b[row]);
         match (&self.symbolic, &self.numeric) {
             (Symbolic::Lu(symbolic), Numeric::Lu(numeric)) => {
                 let scratch = symbolic.solve_transpose_in_place_scratch::<E>(1, Par::Seq);
+                let scratch = scratch.or(symbolic.solve_in_place_scratch::<E>(1, Par::Seq));
                 let mut memory = memory(scratch)?;
-                let stack = MemStack::new(&mut memory);
+                let (stack, x) = (MemStack::new(&mut memory), x.as_mut());
                 let factors = LuRef::new_unchecked(symbolic, numeric);
-                factors.solve_transpose_in_place_with_conj(Conj::No, x.as_mut(), Par::Seq, stack);
+                match system {
+                    System::Plain => {
+                        factors.solve_transpose_in_place_with_conj(Conj::No, x, Par::Seq, stack);
+                    }
+                    System::Adjoint => {
+                        factors.solve_in_place_with_conj(Conj::Yes, x, Par::Seq, stack);
+                    }
+                }
             }
             (Symbolic::Cholesky(symbolic), Numeric::Cholesky(values)) => {
                 let scratch = symbolic.solve_in_place_scratch::<E>(1, Par::Seq);

@@ -4,7 +4,7 @@
 //! of threads and ranks. Meant for matrices that fit on one rank: coarse levels, references, and
 //! what no iteration solves.
 
-use super::complete::{Complete, Method};
+use super::complete::{Complete, Method, System};
 use super::{Preconditioner, check_shape, check_square};
 use crate::operator::LinearOperator;
 use sparsefuse_dense::Vector;
@@ -99,11 +99,15 @@ impl<T: Field> Direct<T> {
     /// If the length differs from the number of rows, the computation of `b` failed, or memory runs
     /// out.
     pub fn solve(&self, b: &Vector<T>) -> Result<Vector<T>, Error> {
+        self.solve_system(b, System::Plain)
+    }
+
+    fn solve_system(&self, b: &Vector<T>, system: System) -> Result<Vector<T>, Error> {
         if b.len() != self.layout.n_rows() {
             let expected = Shape::new(&[self.layout.n_rows()]);
             return Err(Error::shape(OP, expected, Shape::new(&[b.len()])));
         }
-        let x = b.with_slice(|b| self.factors.solve(b))?;
+        let x = b.with_slice(|b| self.factors.solve(b, system))?;
         let x = self.layout.runtime().agree(x)?;
         self.layout.vector(x[self.layout.rows()].to_vec())
     }
@@ -116,6 +120,10 @@ impl<T: Field> LinearOperator<T> for Direct<T> {
 
     fn apply(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
         self.solve(r)
+    }
+
+    fn apply_adjoint(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
+        self.solve_system(r, System::Adjoint)
     }
 }
 

@@ -61,10 +61,10 @@ impl Elimination {
     pub(super) fn run<T: Field>(&self, rows: &mut LocalRows<T>) -> Result<Option<Pivot<T>>, Error> {
         let runtime = self.layout.runtime();
         runtime.agree(self.check(rows))?;
-        let diagonal = runtime.agree(diagonals(self.op, &self.layout, rows))?;
+        let diagonal = runtime.agree(diagonals(self.op, self.layout.rows(), rows))?;
         let outer = self.chain.receive_rows::<T>()?;
         let LocalRows { pos, crd, vals } = rows;
-        let mut work = Work {
+        let work = Work {
             first: self.layout.rows().start,
             needed: self.chain.needed(),
             outer: &outer,
@@ -116,6 +116,50 @@ fn hash<T: Field>(rows: &LocalRows<T>) -> u64 {
     rows.pos.iter().copied().chain(columns).fold(PRIME, mix)
 }
 
+/// ILU(0) of a matrix that one rank holds: L and U in the same rows.
+#[derive(Clone, Debug)]
+pub(super) struct LocalFactors<T> {
+    rows: LocalRows<T>,
+    diagonal: Vec<usize>,
+}
+
+impl<T: Field> LocalFactors<T> {
+    /// The factors, or the first pivot that cannot be divided by.
+    pub(super) fn new(
+        op: &'static str,
+        mut rows: LocalRows<T>,
+    ) -> Result<Result<Self, Pivot<T>>, Error> {
+        let diagonal = diagonals(op, 0..rows.pos.len() - 1, &rows)?;
+        let LocalRows { pos, crd, vals } = &mut rows;
+        let work = Work {
+            first: 0,
+            needed: &[],
+            outer: &LocalRows::with_capacity(0, 0),
+            pos,
+            crd,
+            diagonal: &diagonal,
+            rule: Rule::General,
+        };
+        let found = work.eliminate(op, vals)?;
+        Ok(found.map_or(Ok(Self { rows, diagonal }), Err))
+    }
+
+    /// x := U^-1 L^-1 x.
+    pub(super) fn solve(&self, x: &mut [T]) {
+        let LocalRows { pos, crd, vals } = &self.rows;
+        let without = |entries: Range<usize>, value: T, x: &[T]| {
+            entries.fold(value, |rest, k| rest - vals[k] * x[crd[k] as usize])
+        };
+        for row in 0..x.len() {
+            x[row] = without(pos[row] as usize..self.diagonal[row], x[row], x);
+        }
+        for row in (0..x.len()).rev() {
+            let above = self.diagonal[row] + 1..pos[row + 1] as usize;
+            x[row] = without(above, x[row], x) / vals[self.diagonal[row]];
+        }
+    }
+}
+
 /// The first pivot that any rank has found.
 pub(super) fn first_pivot<T: Field>(
     layout: &RowLayout,
@@ -141,7 +185,7 @@ pub(super) fn first_pivot<T: Field>(
 /// Where the diagonal entry of each row is.
 fn diagonals<T: Field>(
     op: &'static str,
-    layout: &RowLayout,
+    own: Range<usize>,
     rows: &LocalRows<T>,
 ) -> Result<Vec<usize>, Error> {
     let place = |(number, row): (usize, usize)| {
@@ -154,7 +198,7 @@ fn diagonals<T: Field>(
             }
         }
     };
-    layout.rows().enumerate().map(place).collect()
+    own.enumerate().map(place).collect()
 }
 
 /// What the rows of this rank are eliminated with.
@@ -171,7 +215,7 @@ struct Work<'a, T> {
 }
 
 impl<T: Field> Work<'_, T> {
-    fn eliminate(&mut self, op: &'static str, vals: &mut [T]) -> Result<Option<Pivot<T>>, Error> {
+    fn eliminate(&self, op: &'static str, vals: &mut [T]) -> Result<Option<Pivot<T>>, Error> {
         for (number, &diagonal) in self.diagonal.iter().enumerate() {
             let entries = self.pos[number] as usize..self.pos[number + 1] as usize;
             let (before, row) = vals.split_at_mut(entries.start);
@@ -191,7 +235,7 @@ impl<T: Field> Work<'_, T> {
                         let Ok(mirror) = pivot_columns.binary_search(&column) else {
                             return Err(unsymmetric(op, column, columns[k]));
                         };
-                        row[k] = pivot_row[mirror].conj() * inverse;
+                        row[k] = pivot_row[mirror].conjugate() * inverse;
                         below
                     }
                 };

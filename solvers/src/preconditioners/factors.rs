@@ -4,12 +4,15 @@ use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Error;
 use sparsefuse_sparse::{Diagonal, LocalRows, RowLayout, Triangle, TriangularSolve};
+use std::sync::OnceLock;
 
 /// L with ones on its diagonal, and U.
 #[derive(Clone, Debug)]
 pub(super) struct Factors<T> {
     lower: TriangularSolve<T>,
     upper: TriangularSolve<T>,
+    /// The adjoints of both, made when they are first asked for.
+    adjoint: OnceLock<Box<[TriangularSolve<T>; 2]>>,
 }
 
 impl<T: Field> Factors<T> {
@@ -18,6 +21,7 @@ impl<T: Field> Factors<T> {
         Ok(Self {
             lower: TriangularSolve::of_rows(layout, rows, Triangle::Lower, Diagonal::Unit)?,
             upper: TriangularSolve::of_rows(layout, rows, Triangle::Upper, Diagonal::Stored)?,
+            adjoint: OnceLock::new(),
         })
     }
 
@@ -27,6 +31,7 @@ impl<T: Field> Factors<T> {
         lower.update_rows(rows)?;
         self.upper.update_rows(rows)?;
         self.lower = lower;
+        self.adjoint = OnceLock::new();
         Ok(())
     }
 
@@ -36,10 +41,21 @@ impl<T: Field> Factors<T> {
 
     /// z = U^-1 L^-1 r.
     pub(super) fn solve(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
-        let layout = self.lower.layout();
-        let mut z = layout.part(r)?;
-        self.lower.solve_part(&mut z)?;
-        self.upper.solve_part(&mut z)?;
-        layout.vector(z)
+        self.lower.layout().sweep(r, |z| {
+            self.lower.solve_part(z)?;
+            self.upper.solve_part(z)
+        })
+    }
+
+    /// z = L^-H U^-H r.
+    pub(super) fn solve_adjoint(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
+        let [lower, upper] = match self.adjoint.get() {
+            Some(adjoint) => &**adjoint,
+            None => {
+                let made = Box::new([self.lower.adjoint()?, self.upper.adjoint()?]);
+                self.adjoint.get_or_init(|| made)
+            }
+        };
+        lower.solve(&upper.solve(r)?)
     }
 }

@@ -141,6 +141,11 @@ impl<T: Field> LinearOperator<T> for Ic0<T> {
     fn apply(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
         self.factors.solve(r)
     }
+
+    fn apply_adjoint(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
+        // M is Hermitian.
+        self.factors.solve(r)
+    }
 }
 
 impl<T: Field> Preconditioner<T> for Ic0<T> {

@@ -72,6 +72,10 @@ impl<T: Field> LinearOperator<T> for Ilu0<T> {
     fn apply(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
         self.factors.solve(r)
     }
+
+    fn apply_adjoint(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
+        self.factors.solve_adjoint(r)
+    }
 }
 
 impl<T: Field> Preconditioner<T> for Ilu0<T> {

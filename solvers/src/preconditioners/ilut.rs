@@ -6,7 +6,7 @@ use super::upper_rows::UpperRows;
 use super::{Preconditioner, check_shape, check_square};
 use crate::operator::LinearOperator;
 use sparsefuse_dense::Vector;
-use sparsefuse_kernels::Field;
+use sparsefuse_kernels::{Field, Real};
 use sparsefuse_runtime::Error;
 use sparsefuse_sparse::{Csr, LocalRows, RowLayout};
 use std::cmp::Reverse;
@@ -109,6 +109,10 @@ impl<T: Field> LinearOperator<T> for Ilut<T> {
     fn apply(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
         self.factors.solve(r)
     }
+
+    fn apply_adjoint(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
+        self.factors.solve_adjoint(r)
+    }
 }
 
 impl<T: Field> Preconditioner<T> for Ilut<T> {
@@ -132,7 +136,10 @@ fn factor<T: Field>(
     for (number, row) in layout.rows().enumerate() {
         let entries = rows.pos[number] as usize..rows.pos[number + 1] as usize;
         let entries = (&rows.crd[entries.clone()], &rows.vals[entries]);
-        let norm = entries.1.iter().map(|value| value.magnitude().powi(2));
+        let norm = entries
+            .1
+            .iter()
+            .map(|value| value.magnitude().to_f64().powi(2));
         let limit = options.drop_tolerance * norm.sum::<f64>().sqrt();
         work.fill(row, entries);
         work.eliminate(&upper, limit);
@@ -205,7 +212,7 @@ impl<T: Field> Row<T> {
             let place = column as usize;
             let (columns, values) = finished.row(place);
             let factor = self.values[place] / values[0];
-            if !(factor.magnitude() >= limit) || factor == T::ZERO {
+            if !(factor.magnitude().to_f64() >= limit) || factor == T::ZERO {
                 self.clear(column);
                 continue;
             }
@@ -246,7 +253,7 @@ impl<T: Field> Row<T> {
     /// Of some columns those with the `most` largest values of at least `limit`, ascending; the
     /// others are cleared.
     fn largest(&mut self, mut columns: Vec<u32>, limit: f64, most: usize) -> Vec<u32> {
-        let magnitude = |column: u32| self.values[column as usize].magnitude();
+        let magnitude = |column: u32| self.values[column as usize].magnitude().to_f64();
         columns.sort_by(|&a, &b| magnitude(b).total_cmp(&magnitude(a)).then(a.cmp(&b)));
         let is_large = |&column: &u32| magnitude(column) >= limit && magnitude(column) > 0.0;
         let kept = columns

@@ -9,6 +9,7 @@ use sparsefuse_kernels::Numeric;
 use sparsefuse_runtime::{Error, Shape};
 use sparsefuse_sparse::Csr;
 
+mod block_jacobi;
 mod jacobi;
 
 mod chebyshev;
@@ -16,6 +17,7 @@ mod polynomial;
 mod sor;
 
 mod direct;
+mod schwarz;
 
 mod ic0;
 mod ilu0;
@@ -28,6 +30,7 @@ mod elimination;
 mod factors;
 mod upper_rows;
 
+pub use block_jacobi::BlockJacobi;
 pub use chebyshev::{Chebyshev, ChebyshevOptions, estimate_largest_eigenvalue};
 pub use direct::{Direct, spcholesky, splu, spsolve};
 pub use ic0::Ic0;
@@ -36,6 +39,7 @@ pub use iluk::Iluk;
 pub use ilut::{Ilut, IlutOptions};
 pub use jacobi::Jacobi;
 pub use polynomial::{Polynomial, PolynomialOptions};
+pub use schwarz::{AdditiveSchwarz, BlockSolve, SchwarzOptions};
 pub use sor::{Sor, SorOptions, SorOrder, SorSweep};
 
 /// An operator that approximates the inverse of a matrix: `apply` is z = M^-1 r.

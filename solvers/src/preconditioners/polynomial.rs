@@ -105,6 +105,16 @@ impl<T: Field> LinearOperator<T> for Polynomial<T> {
         }
         Ok(z)
     }
+
+    fn apply_adjoint(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
+        let omega = T::from_f64(self.omega);
+        let mut z = self.jacobi.apply_adjoint(r)? * omega;
+        for _ in 0..self.options.degree {
+            let residual = r - self.a.apply_adjoint(&z)?;
+            z += self.jacobi.apply_adjoint(&residual)? * omega;
+        }
+        Ok(z)
+    }
 }
 
 impl<T: Field> Preconditioner<T> for Polynomial<T> {

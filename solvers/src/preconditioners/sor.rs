@@ -254,17 +254,15 @@ impl<T: Field> Sequential<T> {
         let Some(layout) = lower.or(upper).map(TriangularSolve::layout) else {
             return Ok(r.clone());
         };
-        let mut z = layout.part(r)?;
-        if let Some(lower) = lower {
-            lower.solve_part(&mut z)?;
-        }
-        for (z, &middle) in z.iter_mut().zip(&self.middle) {
-            *z = *z * middle;
-        }
-        if let Some(upper) = upper {
-            upper.solve_part(&mut z)?;
-        }
-        layout.vector(z)
+        layout.sweep(r, |z| {
+            if let Some(lower) = lower {
+                lower.solve_part(z)?;
+            }
+            for (z, &middle) in z.iter_mut().zip(&self.middle) {
+                *z = *z * middle;
+            }
+            upper.map_or(Ok(()), |upper| upper.solve_part(z))
+        })
     }
 }
 
@@ -304,9 +302,8 @@ fn colors<T: Field>(a: &Csr<T>, coloring: &Coloring, omega: f64) -> Result<Vec<C
             }
             relaxed.end_row();
         }
-        let make = || Csr::from_rows(a.n_rows(), a.n_cols(), |_| relaxed);
         Ok(Color {
-            rows: layout.runtime().enter(make)?,
+            rows: layout.matrix(a.n_cols(), relaxed)?,
             scale: layout.vector(mask)?,
         })
     };

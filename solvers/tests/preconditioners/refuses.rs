@@ -1,0 +1,114 @@
+//! Matrices that cannot be factored: which row, and what was found there.
+
+use super::{config, definite, general};
+use sparsefuse_runtime::{Error, run_ranks};
+use sparsefuse_solvers::preconditioners::{
+    BlockJacobi, Ic0, Ilu0, Sor, SorOptions, spcholesky, splu,
+};
+use sparsefuse_sparse::{Csr, LocalRows};
+
+/// A tridiagonal matrix of which the given row is replaced.
+fn tridiagonal(n: usize, row: usize, entries: &[(u32, f64)]) -> Csr<f64> {
+    Csr::from_rows(n, n, |rows| {
+        let mut local = LocalRows::with_capacity(rows.len(), 0);
+        for i in rows {
+            let usual = [(i.wrapping_sub(1), -1.0), (i, 4.0), (i + 1, -1.0)];
+            let usual = usual.into_iter().filter(|&(column, _)| column < n);
+            let usual: Vec<_> = usual
+                .map(|(column, value)| (column as u32, value))
+                .collect();
+            let entries = if i == row { entries } else { &usual[..] };
+            entries
+                .iter()
+                .for_each(|&(column, value)| local.push(column, value));
+            local.end_row();
+        }
+        local
+    })
+    .unwrap()
+}
+
+/// Asserts the message on one to three ranks, on every rank.
+#[track_caller]
+fn check<R>(
+    entries: &[(u32, f64)],
+    make: impl Fn(&Csr<f64>) -> Result<R, Error> + Sync,
+    expected: &str,
+) {
+    for ranks in 1..=3 {
+        let program = |_: &_| {
+            make(&tridiagonal(60, 37, entries))
+                .err()
+                .map(|e| e.to_string())
+        };
+        for found in run_ranks(ranks, &config(1), program).unwrap() {
+            let found = found.unwrap_or_else(|| "a preconditioner".to_owned());
+            assert!(found.contains(expected), "{ranks} ranks: {found}");
+        }
+    }
+}
+
+#[test]
+fn rows_are_named() {
+    let no_diagonal = [(36, -1.0), (38, -1.0)];
+    let zero = [(36, 0.0), (37, 0.0), (38, -1.0)];
+    check(
+        &no_diagonal,
+        Ilu0::new,
+        "ilu(0): expected a diagonal entry in row 37, found none",
+    );
+    let pivot = "ilu(0): expected a finite pivot other than 0 in row 37, found 0";
+    check(&zero, Ilu0::new, pivot);
+    let sor = |a: &Csr<f64>| Sor::new(a, SorOptions::default());
+    let diagonal = "expected a diagonal entry other than 0 in row 37, found ";
+    check(&no_diagonal, sor, &format!("{diagonal}none"));
+    check(&zero, sor, &format!("{diagonal}0"));
+    let negative = [(36, -1.0), (37, -4.0), (38, -1.0)];
+    let positive = "ic(0): expected a positive diagonal entry in row 37, found -4";
+    check(&negative, Ic0::new, positive);
+    check(&[(37, 4.0)], Ic0::new, "expected a symmetric structure");
+    check(&[], splu, "direct: expected an entry in row 37, found none");
+    check(&zero[..1], splu, "direct: expected a nonsingular matrix");
+    check(
+        &negative,
+        spcholesky,
+        "direct: expected a positive definite matrix",
+    );
+    let block = "block jacobi: expected nonsingular blocks, found a pivot of 0 in row 37";
+    check(&no_diagonal, |a| BlockJacobi::new(a, 1), block);
+}
+
+#[test]
+fn no_preconditioner_takes_a_rectangle() {
+    let a = Csr::<f64>::new(2, 3, vec![0, 1, 2], vec![0, 1], vec![1.0, 1.0]).unwrap();
+    for (name, make) in general().into_iter().chain(definite()) {
+        let message = make(&a).err().map(|error| error.to_string());
+        assert!(message.unwrap().contains("expected a shape of"), "{name}");
+    }
+}
+
+#[test]
+fn a_shift_makes_pivots_positive() {
+    // Kershaw's matrix: positive definite, and IC(0) has a negative pivot.
+    let rows = [
+        [3.0, -2.0, 0.0, 2.0],
+        [-2.0, 3.0, -2.0, 0.0],
+        [0.0, -2.0, 3.0, -2.0],
+        [2.0, 0.0, -2.0, 3.0],
+    ];
+    let a = Csr::from_rows(4, 4, |range| {
+        let mut local = LocalRows::with_capacity(4, 12);
+        for row in range {
+            for (column, &value) in rows[row].iter().enumerate() {
+                if value != 0.0 {
+                    local.push(column as u32, value);
+                }
+            }
+            local.end_row();
+        }
+        local
+    })
+    .unwrap();
+    let m = Ic0::new(&a).unwrap();
+    assert!(m.shift() > 0.0 && m.shift() < 1.0, "{}", m.shift());
+}
