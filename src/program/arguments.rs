@@ -2,6 +2,7 @@
 
 use super::failure::Failure;
 use super::help;
+use super::pc::Pc;
 use super::rhs::Rhs;
 use super::source::Source;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -39,9 +40,12 @@ pub(super) struct SolveArguments {
     /// The method
     #[arg(long, value_enum, default_value_t = Solver::Cg)]
     pub(super) solver: Solver,
-    /// The preconditioner
-    #[arg(long, value_enum, default_value_t = Preconditioner::None)]
-    pub(super) pc: Preconditioner,
+    /// The preconditioner with its options, such as jacobi, ilu:1, gmg or auto; see below
+    #[arg(long, default_value = "none", value_parser = Pc::parse, value_name = "PC")]
+    pub(super) pc: Pc,
+    /// The grid that the matrix of a file stems from, slowest dimension first, for --pc gmg
+    #[arg(long, value_name = "NxM", value_parser = grid)]
+    pub(super) grid: Option<Grid>,
     /// The right-hand side b: `ones` for A times a vector of ones, `random:SEED` for numbers
     /// uniform in [-1, 1), or a Matrix Market file with one column
     #[arg(long, default_value = "ones", value_parser = Rhs::parse, value_name = "RHS")]
@@ -94,6 +98,12 @@ pub(super) struct SolveArguments {
     /// Print one JSON object instead of the report
     #[arg(long)]
     pub(super) json: bool,
+    /// Print the residual of each iteration (with --json to standard error)
+    #[arg(long)]
+    pub(super) monitor: bool,
+    /// Draw the residual against the iteration
+    #[arg(long, value_name = "FILE.png")]
+    pub(super) plot: Option<PathBuf>,
     /// Print what the runtime made of one iteration: its tasks, what fused, and why not more
     #[arg(long)]
     pub(super) explain: bool,
@@ -117,8 +127,8 @@ pub(super) struct PlanArguments {
     #[arg(long, value_enum, default_value_t = Solver::Cg)]
     pub(super) solver: Solver,
     /// The preconditioner
-    #[arg(long, value_enum, default_value_t = Preconditioner::None)]
-    pub(super) pc: Preconditioner,
+    #[arg(long, value_enum, default_value_t = PlannedPc::None)]
+    pub(super) pc: PlannedPc,
     /// The precision
     #[arg(long, value_enum, default_value_t = Precision::F64)]
     pub(super) dtype: Precision,
@@ -154,6 +164,8 @@ pub(super) struct InfoArguments {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Solver {
+    /// Chosen by looking at the matrix; the report says what and why
+    Auto,
     /// Conjugate gradients, for symmetric (Hermitian) positive definite matrices
     Cg,
     /// The same with one reduction an iteration
@@ -174,14 +186,17 @@ pub(super) enum Solver {
     Bicgstab,
     /// Transpose-free quasi-minimal residuals, for any square matrix
     Tfqmr,
+    /// The preconditioner again and again: multigrid as a solver, with --pc gmg or amg
+    Richardson,
     /// Least squares by bidiagonalisation
     Lsqr,
     /// Least squares by the minimal residual of the normal equations
     Lsmr,
 }
 
+/// The preconditioners of plans: those that are array code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum Preconditioner {
+pub(super) enum PlannedPc {
     /// No preconditioner
     None,
     /// Division by the diagonal
@@ -201,13 +216,15 @@ impl Solver {
         match self {
             Self::SingleReductionCg => "single-reduction-cg",
             Self::PipelinedCg => "pipelined-cg",
+            Self::Auto => "auto",
             other => other.method().name(),
         }
     }
 
+    /// The method; that of conjugate gradients while it is to be chosen.
     pub(super) fn method(self) -> Method {
         match self {
-            Self::Cg => Method::Cg,
+            Self::Cg | Self::Auto => Method::Cg,
             Self::SingleReductionCg => Method::SingleReductionCg,
             Self::PipelinedCg => Method::PipelinedCg,
             Self::Minres => Method::Minres,
@@ -217,6 +234,7 @@ impl Solver {
             Self::Cgs => Method::Cgs,
             Self::Bicgstab => Method::Bicgstab,
             Self::Tfqmr => Method::Tfqmr,
+            Self::Richardson => Method::Richardson,
             Self::Lsqr => Method::Lsqr,
             Self::Lsmr => Method::Lsmr,
         }
@@ -243,7 +261,7 @@ impl Restart {
     }
 }
 
-impl Preconditioner {
+impl PlannedPc {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -264,6 +282,12 @@ impl SolveArguments {
         }
     }
 
+    /// The grid that the matrix stems from, if that is known.
+    pub(super) fn grid(&self) -> Option<Vec<usize>> {
+        let given = self.grid.as_ref().map(|grid| grid.0.clone());
+        given.or_else(|| self.source.grid())
+    }
+
     /// The iterations after which the method starts again.
     pub(super) fn restart_length(&self) -> Option<usize> {
         match self.restart {
@@ -275,12 +299,24 @@ impl SolveArguments {
     /// Refuses what the method does not have.
     pub(super) fn check_method(&self) -> Result<(), Failure> {
         let method = self.solver.method();
-        let has_length = matches!(method, Method::Gmres | Method::Fgmres);
+        let has_length = matches!(self.solver, Solver::Auto | Solver::Gmres | Solver::Fgmres);
         if let Some(length) = self.restart_length().filter(|_| !has_length) {
-            let expected = "a checkpoint, or --solver gmres or fgmres";
+            let expected = "a checkpoint, or --solver gmres, fgmres or auto";
             return Err(Failure::input("--restart", expected, length.to_string()));
         }
+        if self.pc.needs_grid() && self.grid().is_none() {
+            let expected = "--grid NxM with it, since a matrix does not tell its grid";
+            return Err(Failure::input("--pc", expected, self.pc.to_string()));
+        }
         let file = self.checkpoint.as_deref().or(self.restart_file());
+        if self.solver == Solver::Auto && file.is_some() {
+            let expected = "a method and a preconditioner by name, where there are checkpoints";
+            return Err(Failure::input("--solver", expected, "auto"));
+        }
+        if self.pc.is_auto() && file.is_some() {
+            let expected = "a preconditioner by name, where there are checkpoints";
+            return Err(Failure::input("--pc", expected, "auto"));
+        }
         if file.is_some() && !method.has_checkpoints() {
             let name = match self.checkpoint {
                 Some(_) => "--checkpoint",
@@ -310,6 +346,17 @@ impl SolveArguments {
         }
         Ok(config)
     }
+}
+
+/// The sides of a grid.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Grid(pub(super) Vec<usize>);
+
+fn grid(text: &str) -> Result<Grid, String> {
+    let sides: Option<Vec<usize>> = text.split('x').map(|side| side.parse().ok()).collect();
+    let sides = sides.filter(|sides| sides.len() <= 3 && sides.iter().all(|&side| side > 0));
+    let expected = || format!("expected one to three lengths, as in 30x40, found {text}");
+    sides.map(Grid).ok_or_else(expected)
 }
 
 fn tolerance(text: &str) -> Result<f64, String> {

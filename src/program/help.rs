@@ -71,15 +71,43 @@ Examples:
   sparsefuse solve poisson2d:512
   sparsefuse solve random:100000,8,1 --solver bicgstab --rhs random:7
   sparsefuse solve matrix.mtx --rhs b.mtx --pc jacobi --rtol 1e-10 --out x.mtx
-  sparsefuse solve matrix.mtx --solver gmres --restart 50
+  sparsefuse solve matrix.mtx --solver gmres --restart 50 --pc ilu:1
+  sparsefuse solve matrix.mtx --solver auto --pc auto --plot residuals.png
+  sparsefuse solve poisson2d:1024 --pc gmg
+  sparsefuse solve diffusion3d:64 --solver richardson --pc gmg:cycle=w,smoother=gs,post=2
   sparsefuse solve poisson3d:64 --explain
   sparsefuse solve poisson2d:2048 --checkpoint state.ck --every 500
   sparsefuse solve poisson2d:2048 --restart state.ck --checkpoint state.ck --ranks 2
   sparsefuse solve poisson2d:256 --json | jq .us_per_iteration
 
+Preconditioners (--pc NAME, or NAME:OPTIONS; in brackets what holds without):
+  none                       no preconditioner
+  auto                       chosen by looking at the matrix, as --solver auto; what does not
+                             converge is followed by the next choice, and the report says why
+  jacobi                     division by the diagonal
+  bjacobi:SIZE               the inverse of dense blocks on the diagonal [32 rows]
+  sor:OMEGA, ssor:OMEGA      successive over-relaxation, forward or symmetric [1, which is the method
+                             of Gauss and Seidel]; with ,colors by colours, not in sequence
+  chebyshev:DEGREE           a polynomial that is small on the spectrum [4]
+  polynomial:DEGREE          a Neumann series [2]
+  ilu:K                      incomplete LU with K levels of fill [0]
+  ilut:DROP,FILL             incomplete LU: entries below DROP times the norm of their row are
+                             dropped, and all but the FILL largest
+  ic                         incomplete Cholesky without fill
+  schwarz:OVERLAP,blocks=N   additive Schwarz with ILU(0) [1, a block on each rank: then the
+                             iterations depend on the ranks, as with no other]; also asm
+  lu, cholesky               complete factorisations; every rank has the whole
+  gmg:OPTIONS                geometric multigrid on the generator's grid, or on --grid
+  amg:OPTIONS                algebraic multigrid by smoothed aggregation
+Options of multigrid: cycle=v|w|f, smoother=jacobi|chebyshev|gs, pre=N, post=N (steps before and
+after the coarse correction); of gmg restriction=full|injection; of amg theta=T (couplings weaker
+than T times their diagonals are left out).
+
 Fields of the JSON object (null stands for a number that is infinite or not a number):
   source                     the matrix, as given
   solver, pc, dtype          as used; dtype is f32, f64, cf32 or cf64 (complex)
+  chosen_because             why --solver auto or --pc auto chose these, or null
+  tried                      what was tried before: solver, pc, outcome
   rows, cols, nnz            the size of the matrix and its stored entries
   threads, ranks             threads of each rank, ranks
   imbalance                  the work of the busiest rank (entries, rows) over the mean; rows are
@@ -89,7 +117,8 @@ Fields of the JSON object (null stands for a number that is infinite or not a nu
   iterations                 of the method, those before a restart included
   restarted_at               iterations of the checkpoint that the solve was restarted from, or 0
   true_residual              |b - A x| / |b|, computed from x
-  setup_s, solve_s           seconds for reading, assembly and b; for the solver alone
+  setup_s, solve_s           seconds for reading, assembly, b and the preconditioner; for the solver
+                             alone
   us_per_iteration           microseconds of solve_s for each iteration
   tasks_per_iteration        operations that the method issued
   fused_tasks_per_iteration  passes over memory that they became

@@ -9,12 +9,17 @@ mod failure;
 mod help;
 mod together;
 
+mod attempts;
+mod choice;
+mod nearest;
+mod pc;
 mod rhs;
 mod source;
 
 mod hash;
 mod memory;
 mod output;
+mod plot;
 mod progress;
 mod ranks;
 mod report;

@@ -4,7 +4,7 @@
 //! is longer; a message costs its sender the latency and its bytes, one after the other. Nothing
 //! overlaps, and an iteration is as long as that of the slowest rank.
 
-use super::arguments::{PlanArguments, Preconditioner};
+use super::arguments::{PlanArguments, PlannedPc};
 use super::output::{aligned, bytes, counted, grouped, seconds};
 use serde_json::{Map, Value, json};
 use sparsefuse::runtime::PlannedTask;
@@ -301,8 +301,8 @@ impl<'a> Table<'a> {
         let (arguments, iteration) = (self.arguments, self.iteration());
         let (rows, nonzeros) = self.size();
         let pc = match arguments.pc {
-            Preconditioner::None => "no preconditioner".to_owned(),
-            Preconditioner::Jacobi => format!("{} preconditioner", arguments.pc.name()),
+            PlannedPc::None => "no preconditioner".to_owned(),
+            PlannedPc::Jacobi => format!("{} preconditioner", arguments.pc.name()),
         };
         let mut text = aligned(&[
             ("matrix", arguments.source.to_string()),

@@ -5,7 +5,7 @@
 //! others send to it; what it sends follows when all are done.
 
 use super::Status;
-use super::arguments::{PlanArguments, Precision, Preconditioner, Solver};
+use super::arguments::{PlanArguments, Precision, PlannedPc, Solver};
 use super::failure::Failure;
 use super::model::{Machine, Row, Table};
 use super::output;
@@ -105,8 +105,8 @@ fn on_rank<T: Field + Add<Output = T>>(
     drop(local);
     let b = a.try_dot(&Vector::ones([a.n_cols()]))?;
     let jacobi = match arguments.pc {
-        Preconditioner::None => None,
-        Preconditioner::Jacobi => Some(Jacobi::new(&a)?),
+        PlannedPc::None => None,
+        PlannedPc::Jacobi => Some(Jacobi::new(&a)?),
     };
     runtime.flush();
     let mut tasks = Vec::new();

@@ -1,6 +1,8 @@
 //! The report of a solve: as text for people, as JSON for programs.
 
-use super::arguments::{Preconditioner, SolveArguments, Solver};
+use super::arguments::{SolveArguments, Solver};
+use super::attempts::Tried;
+use super::choice::Candidate;
 use super::output::{aligned, bytes, counted, grouped, seconds};
 use serde_json::{Value, json};
 use sparsefuse::Error;
@@ -12,6 +14,10 @@ use sparsefuse::sparse::Csr;
 /// What a solve was and how it went.
 pub(super) struct Report<'a> {
     pub(super) arguments: &'a SolveArguments,
+    /// The method and the preconditioner that the figures are of.
+    pub(super) chosen: Candidate,
+    /// Those that were tried before, and what came of them.
+    pub(super) tried: Vec<Tried>,
     pub(super) dtype: DType,
     /// Ranks of all processes.
     pub(super) ranks: usize,
@@ -126,10 +132,21 @@ impl Report<'_> {
     /// One object; `--help` explains its fields.
     pub(super) fn to_json(&self) -> Value {
         let totals = &self.totals;
+        let tried: Vec<Value> = (self.tried.iter())
+            .map(|tried| {
+                json!({
+                    "solver": tried.candidate.solver.name(),
+                    "pc": tried.candidate.pc.to_string(),
+                    "outcome": tried.outcome,
+                })
+            })
+            .collect();
         json!({
             "source": self.arguments.source.to_string(),
-            "solver": self.arguments.solver.name(),
-            "pc": self.arguments.pc.name(),
+            "solver": self.chosen.solver.name(),
+            "pc": self.chosen.pc.to_string(),
+            "chosen_because": (!self.chosen.why.is_empty()).then_some(&self.chosen.why),
+            "tried": tried,
             "rows": totals.rows,
             "cols": totals.cols,
             "nnz": totals.nnz,
@@ -179,6 +196,18 @@ impl Report<'_> {
         if let Some(balance) = self.balance() {
             lines.insert(4, ("balance", balance));
         }
+        let mut at = 3;
+        let mut insert = |line| {
+            lines.insert(at, line);
+            at += 1;
+        };
+        if !self.chosen.why.is_empty() {
+            insert(("chosen", self.chosen.why.clone()));
+        }
+        for Tried { candidate, outcome } in &self.tried {
+            let name = format!("{} with {}", candidate.solver.name(), candidate.pc);
+            insert(("tried", format!("{name}: {outcome}")));
+        }
         if totals.iterations > 0 {
             lines.extend([("tasks", self.tasks()), ("traffic", self.traffic())]);
         }
@@ -199,10 +228,11 @@ impl Report<'_> {
         format!("{rows} x {cols}, {nnz} entries")
     }
 
-    fn method(&self) -> String {
-        let pc = match self.arguments.pc {
-            Preconditioner::None => "no preconditioner".to_owned(),
-            Preconditioner::Jacobi => format!("{} preconditioner", self.arguments.pc.name()),
+    /// The method in words.
+    pub(super) fn method(&self) -> String {
+        let pc = match self.chosen.pc.is_none() {
+            true => "no preconditioner".to_owned(),
+            false => format!("{} preconditioner", self.chosen.pc),
         };
         let complex = if self.dtype.is_complex() {
             " (complex)"
@@ -211,7 +241,7 @@ impl Report<'_> {
         };
         format!(
             "{}, {pc}, {}{complex}",
-            self.arguments.solver.name(),
+            self.chosen.solver.name(),
             self.dtype
         )
     }
@@ -270,8 +300,8 @@ impl Report<'_> {
 
     /// What may help a solve that has not converged.
     fn hint(&self) -> Option<String> {
-        let SolveArguments { solver, pc, .. } = self.arguments;
-        let is_plain = *pc == Preconditioner::None;
+        let Candidate { solver, pc, .. } = &self.chosen;
+        let is_plain = pc.is_none();
         let jacobi = if is_plain { "--pc jacobi, " } else { "" };
         let other = match solver {
             Solver::Bicgstab => "--solver gmres",
@@ -304,7 +334,8 @@ impl Report<'_> {
             }
             StopReason::IndefinitePreconditioner => {
                 format!(
-                    "the diagonal is not positive, as {} needs; try --pc none or {other}",
+                    "the preconditioner is not positive definite, as {} needs; try --pc none or \
+                     {other}",
                     solver.name()
                 )
             }

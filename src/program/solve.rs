@@ -4,10 +4,13 @@
 //! has the report of all ranks, and its process prints and writes.
 
 use super::Status;
-use super::arguments::{Precision, Preconditioner, SolveArguments};
+use super::arguments::{Precision, SolveArguments, Solver};
+use super::attempts::{self, Solved, Tried};
+use super::choice::{self, Asked, Candidate};
 use super::failure::Failure;
 use super::hash;
 use super::output;
+use super::plot::Plot;
 use super::progress::Progress;
 use super::ranks;
 use super::report::{Balance, Report, Totals};
@@ -19,7 +22,7 @@ use sparsefuse::Error;
 use sparsefuse::kernels::Field;
 use sparsefuse::prelude::Vector;
 use sparsefuse::runtime::{Config, Profile, Runtime};
-use sparsefuse::solvers::{Checkpoint, Jacobi, LinearOperator, Options};
+use sparsefuse::solvers::Monitor;
 use sparsefuse::sparse::{Csr, matrix_market};
 use std::fmt::Write as _;
 use std::fs;
@@ -48,7 +51,14 @@ pub(super) fn run(arguments: &SolveArguments, together: &Together) -> Result<Sta
 fn check(arguments: &SolveArguments, together: &Together) -> Result<(Config, bool), Failure> {
     arguments.check_method()?;
     let config = arguments.config()?;
-    let outputs = [&arguments.out, &arguments.profile, &arguments.checkpoint];
+    let SolveArguments {
+        out,
+        profile,
+        checkpoint,
+        plot,
+        ..
+    } = arguments;
+    let outputs = [out, profile, checkpoint, plot];
     let outputs = outputs.into_iter().flatten();
     for path in outputs.filter(|_| together.is_first()) {
         output::check_writable(path)?;
@@ -62,9 +72,11 @@ fn check(arguments: &SolveArguments, together: &Together) -> Result<(Config, boo
     };
     let element = if is_complex { 2 * real } else { real };
     let shares = together.processes.count();
+    let solver = arguments.solver;
+    let may_be_rectangular = solver == Solver::Auto || solver.method().is_least_squares();
     arguments
         .source
-        .check_solvable(header.as_ref(), element, shares)?;
+        .check_solvable(header.as_ref(), may_be_rectangular, element, shares)?;
     arguments
         .rhs
         .check(arguments.source.n_rows(header.as_ref()))?;
@@ -74,6 +86,11 @@ fn check(arguments: &SolveArguments, together: &Together) -> Result<(Config, boo
 /// What a rank knows in the end, of itself and, in `totals`, of all ranks.
 struct Run<T> {
     totals: Totals,
+    /// The method and the preconditioner that the figures are of, and those tried before.
+    chosen: Candidate,
+    tried: Vec<Tried>,
+    /// The norms of the residuals, through that of b.
+    history: Vec<f64>,
     explained: Option<String>,
     /// What this rank has recorded, with `--profile`.
     profile: Option<Value>,
@@ -156,6 +173,8 @@ fn report<T: Field>(
     let (solution_hash, x) = run.solution;
     let report = Report {
         arguments,
+        chosen: run.chosen,
+        tried: run.tried,
         dtype: T::DTYPE,
         ranks: together.processes.count() * arguments.ranks,
         threads: config.threads,
@@ -166,6 +185,15 @@ fn report<T: Field>(
     if let (Some(path), Some(x)) = (&arguments.out, x) {
         let comment = format!("x of A x = b, A from {}", arguments.source);
         matrix_market::write_dense(path, x.len(), 1, &x, &comment)?;
+    }
+    if let Some(path) = &arguments.plot {
+        let title = format!("{}: {}", arguments.source, report.method());
+        let plot = Plot {
+            title: &title,
+            residuals: &run.history,
+            tolerance: arguments.rtol,
+        };
+        plot.write(path)?;
     }
     match &arguments.profile {
         Some(path) => write_profile(path, profiles),
@@ -182,18 +210,29 @@ fn on_rank<T: Field + Add<Output = T>>(
 ) -> Result<Run<T>, Failure> {
     let (a, balance) = balanced(arguments.source.assemble()?)?;
     let b = arguments.rhs.vector(&a)?;
-    let jacobi = match arguments.pc {
-        Preconditioner::None => None,
-        Preconditioner::Jacobi => Some(Jacobi::new(&a)?),
+    let asked = Asked {
+        solver: arguments.solver,
+        pc: &arguments.pc,
+        has_grid: arguments.grid().is_some(),
     };
+    let candidates = choice::candidates(&a, &asked)?;
     runtime.flush();
-    let setup = begin.elapsed().as_secs_f64();
+    let assembly = begin.elapsed().as_secs_f64();
 
     let mut explained = None;
-    let is_watched = progress.is_some() || arguments.explain;
-    let mut monitor = |iteration: usize, norm: f64| {
+    let prints = arguments.monitor && runtime.rank() == 0;
+    let is_watched = progress.is_some() || arguments.explain || prints;
+    let mut watch = |iteration: usize, norm: f64| {
         if let Some(progress) = &mut progress {
             progress.update(iteration, norm);
+        }
+        if prints {
+            let line = format!("{iteration:>6}  {norm:.6e}\n");
+            // The report fails too, where nothing can be printed.
+            let _ = match arguments.json {
+                true => Ok(output::complain(&line)),
+                false => output::print(&line),
+            };
         }
         // The second iteration is like all that follow; some solves have but one.
         if arguments.explain && (1..=2).contains(&iteration) {
@@ -201,39 +240,29 @@ fn on_rank<T: Field + Add<Output = T>>(
         }
         ControlFlow::Continue(())
     };
-    let defaults = Options::<'_, T>::default();
-    let options = Options {
-        rtol: arguments.rtol,
-        atol: arguments.atol,
-        max_iter: arguments.max_iter,
-        preconditioner: jacobi
-            .as_ref()
-            .map(|jacobi| jacobi as &dyn LinearOperator<T>),
-        checkpoint: arguments.checkpoint.as_ref().map(|file| Checkpoint {
-            file,
-            every: arguments.every,
-        }),
-        restart: arguments.restart_file(),
-        restart_length: arguments
-            .restart_length()
-            .unwrap_or(defaults.restart_length),
-        monitor: if is_watched { Some(&mut monitor) } else { None },
-        ..defaults
-    };
-    let before = runtime.counters();
-    let solve_begin = Instant::now();
-    let solution = arguments.solver.method().solve(&a, &b, options)?;
-    let solve = solve_begin.elapsed().as_secs_f64();
+    let mut monitor: Option<Monitor<'_>> = if is_watched { Some(&mut watch) } else { None };
+    let solved = attempts::solve(runtime, arguments, candidates, (&a, &b), &mut monitor)?;
     drop(progress);
-    let totals = Totals::of_rank(&a, &solution, (setup, solve), runtime, &before);
+    let times = (assembly + solved.setup, solved.solve);
+    let totals = Totals::of_rank(&a, &solved.solution, times, runtime, &solved.before);
     let totals = totals.with_balance(balance);
     let profile = runtime.profile();
-    let solution = read_solution(&solution.x, arguments.out.is_some())?;
+    let Solved {
+        candidate,
+        solution,
+        tried,
+        ..
+    } = solved;
+    let x = read_solution(&solution.x, arguments.out.is_some())?;
+    let unit = if solution.rhs_norm > 0.0 { solution.rhs_norm } else { 1.0 };
     Ok(Run {
         totals: totals.of_all_ranks(runtime)?,
+        chosen: candidate,
+        tried,
+        history: solution.history.iter().map(|norm| norm / unit).collect(),
         explained: explained.or_else(|| arguments.explain.then(|| runtime.explain())),
         profile: profile.map(|profile| recorded(runtime.rank(), &profile)),
-        solution,
+        solution: x,
     })
 }
 

@@ -5,6 +5,7 @@
 
 use super::failure::Failure;
 use super::memory;
+use super::nearest;
 use sparsefuse::Error;
 use sparsefuse::kernels::Field;
 use sparsefuse::sparse::matrix_market::{self, FieldKind, Format, Header};
@@ -101,19 +102,21 @@ impl Source {
         }
     }
 
-    /// Refuses a matrix that is not square or of which one of `shares` equal parts does not fit into
-    /// memory beside the vectors of a solver, as far as the header tells.
+    /// Refuses a matrix that is not square, unless that may be, or of which one of `shares` equal
+    /// parts does not fit into memory beside the vectors of a solver, as far as the header tells.
     pub(super) fn check_solvable(
         &self,
         header: Option<&Header>,
+        may_be_rectangular: bool,
         element: usize,
         shares: usize,
     ) -> Result<(), Failure> {
         if let Some(Header { n_rows, n_cols, .. }) = header
             && n_rows != n_cols
+            && !may_be_rectangular
         {
             let found = format!("{n_rows} x {n_cols}");
-            return Err(Failure::input(&self.text, "a square matrix", found));
+            return Err(Failure::input(&self.text, "a square matrix (or --solver lsqr, lsmr or auto)", found));
         }
         let (rows, nnz) = self.least_size(header);
         let bytes = memory::of_system(rows, nnz, element) + self.of_reading(rows, nnz, element);
@@ -169,6 +172,14 @@ impl Source {
         match &self.kind {
             Kind::Made(generator) => generator.rows() as usize,
             Kind::File(_) => header.map_or(0, |header| header.n_rows),
+        }
+    }
+
+    /// The sides of the grid that a generated matrix stems from, if it stems from one.
+    pub(super) fn grid(&self) -> Option<Vec<usize>> {
+        match self.kind {
+            Kind::File(_) => None,
+            Kind::Made(generator) => generator.grid(),
         }
     }
 
@@ -288,6 +299,19 @@ impl Generator {
         }
     }
 
+    /// The sides of the grid, if there is one.
+    fn grid(self) -> Option<Vec<usize>> {
+        match self {
+            Self::Poisson1d(n) => Some(vec![n]),
+            Self::Poisson2d(n) | Self::Diffusion2d(n) => Some(vec![n, n]),
+            Self::Poisson3d(n) | Self::Diffusion3d(n) => Some(vec![n, n, n]),
+            Self::Banded { .. }
+            | Self::BandedVarying { .. }
+            | Self::Random { .. }
+            | Self::Rmat { .. } => None,
+        }
+    }
+
     /// The number of rows, which may be beyond what can be had.
     fn rows(self) -> u128 {
         let power = |n: usize, exponent| (n as u128).saturating_pow(exponent);
@@ -362,32 +386,13 @@ fn usage(name: &str) -> Option<&'static str> {
 }
 
 fn unknown(name: &str) -> String {
-    let known = || USAGES.iter().filter_map(|usage| usage.split_once(':'));
-    let nearest = known()
-        .map(|(known, _)| (distance(known, name), known))
-        .min();
-    let tip = match nearest {
-        Some((distance, known)) if distance <= 3 => format!("; did you mean {known}?"),
-        _ => String::new(),
+    let known = USAGES.iter().filter_map(|usage| usage.split_once(':'));
+    let tip = match nearest::nearest(name, known.map(|(known, _)| known)) {
+        Some(known) => format!("; did you mean {known}?"),
+        None => String::new(),
     };
     let usages = USAGES.join(", ");
     format!("expected an existing file or one of {usages}, found `{name}:`{tip}")
-}
-
-/// The fewest insertions, deletions and replacements of letters that turn one word into the other.
-fn distance(from: &str, to: &str) -> usize {
-    let to: Vec<char> = to.chars().take(64).collect();
-    let mut row: Vec<usize> = (0..=to.len()).collect();
-    for (i, letter) in from.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for j in 0..to.len() {
-            let replaced = diagonal + usize::from(letter != to[j]);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[to.len()]
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ mod lsmr;
 mod lsqr;
 mod minres;
 mod pipelined_cg;
+mod richardson;
 mod single_reduction_cg;
 mod tfqmr;
 
@@ -31,6 +32,7 @@ pub use lsmr::{lsmr, lsmr_with};
 pub use lsqr::{lsqr, lsqr_with};
 pub use minres::{minres, minres_with};
 pub use pipelined_cg::{pipelined_cg, pipelined_cg_with};
+pub use richardson::{richardson, richardson_with};
 pub use single_reduction_cg::{single_reduction_cg, single_reduction_cg_with};
 pub use solver::{KrylovSolver, Method};
 pub use tfqmr::{tfqmr, tfqmr_with};

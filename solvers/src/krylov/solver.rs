@@ -2,7 +2,7 @@
 
 use super::{
     bicg_with, bicgstab_with, cg_with, cgs_with, fgmres_with, gmres_with, lsmr_with, lsqr_with,
-    minres_with, pipelined_cg_with, single_reduction_cg_with, tfqmr_with,
+    minres_with, pipelined_cg_with, richardson_with, single_reduction_cg_with, tfqmr_with,
 };
 use crate::operator::LinearOperator;
 use crate::solution::{Options, Solution};
@@ -35,6 +35,8 @@ pub enum Method {
     Bicgstab,
     /// [`tfqmr()`](crate::tfqmr()): square matrices.
     Tfqmr,
+    /// [`richardson()`](crate::richardson()): whatever the preconditioner nearly solves.
+    Richardson,
     /// [`lsqr()`](crate::lsqr()): matrices of any shape, with an adjoint.
     Lsqr,
     /// [`lsmr()`](crate::lsmr()): the same.
@@ -43,7 +45,7 @@ pub enum Method {
 
 impl Method {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Cg,
         Self::SingleReductionCg,
         Self::PipelinedCg,
@@ -54,6 +56,7 @@ impl Method {
         Self::Cgs,
         Self::Bicgstab,
         Self::Tfqmr,
+        Self::Richardson,
         Self::Lsqr,
         Self::Lsmr,
     ];
@@ -72,6 +75,7 @@ impl Method {
             Self::Cgs => "cgs",
             Self::Bicgstab => "bicgstab",
             Self::Tfqmr => "tfqmr",
+            Self::Richardson => "richardson",
             Self::Lsqr => "lsqr",
             Self::Lsmr => "lsmr",
         }
@@ -123,6 +127,7 @@ impl Method {
             Self::Cgs => cgs_with(a, b, options),
             Self::Bicgstab => bicgstab_with(a, b, options),
             Self::Tfqmr => tfqmr_with(a, b, options),
+            Self::Richardson => richardson_with(a, b, options),
             Self::Lsqr => lsqr_with(a, b, options),
             Self::Lsmr => lsmr_with(a, b, options),
         }
