@@ -11,6 +11,7 @@ mod stopping;
 
 mod krylov;
 
+pub mod multigrid;
 pub mod preconditioners;
 
 pub use checkpoint::Checkpoint;

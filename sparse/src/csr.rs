@@ -142,6 +142,39 @@ impl<T: Numeric> Csr<T> {
         assemble::from_local(&runtime, (n_rows, n_cols), (partition, rows), local)
     }
 
+    /// A matrix whose rows are counted first and then made, in memory that is there: `count` is
+    /// called on every rank with its rows and returns their positions, one more than rows, from 0;
+    /// `fill` with rows, positions, and room for columns, which must ascend strictly within each
+    /// row, and values.
+    ///
+    /// For rows that are made in parallel, or many: nothing is moved, and the order of the columns
+    /// is looked at in debug builds only.
+    ///
+    /// # Errors
+    ///
+    /// If memory runs out.
+    ///
+    /// # Panics
+    ///
+    /// If `count` returns another number of positions.
+    pub fn from_counted_rows(
+        n_rows: usize,
+        n_cols: usize,
+        count: impl FnOnce(Range<usize>) -> Vec<u64>,
+        fill: impl FnOnce(Range<usize>, &[u64], &mut [u32], &mut [T]),
+    ) -> Result<Self, Error> {
+        assemble::check_shape("csr", n_rows, n_cols)?;
+        let runtime = Runtime::current();
+        let (partition, rows) = runtime.default_rows(Shape::new(&[n_rows]));
+        runtime.agree(assemble::check_memory(&runtime, &rows))?;
+        let pos = count(rows.clone());
+        assert_eq!(pos.len(), rows.len() + 1, "one position more than rows");
+        let own = (partition, rows.clone());
+        assemble::filled(&runtime, (n_rows, n_cols), own, pos, |pos, crd, vals| {
+            fill(rows, pos, crd, vals);
+        })
+    }
+
     /// The matrix with ones on its diagonal.
     ///
     /// # Errors

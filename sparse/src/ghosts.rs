@@ -11,7 +11,7 @@
 
 use crate::assemble::LocalRows;
 use crate::csr::Csr;
-use crate::rows::Rows;
+use crate::rows::{OwnRows, Rows};
 use sparsefuse_kernels::{Element, Numeric};
 use sparsefuse_runtime::{Error, Partition, Runtime};
 use std::ops::Range;
@@ -164,6 +164,15 @@ impl Ghosts {
     ///
     /// As [`Ghosts::fetch`].
     pub fn fetch_rows<T: Element>(&self, own: &LocalRows<T>) -> Result<LocalRows<T>, Error> {
+        self.rows(own.as_rows())
+    }
+
+    /// As [`Ghosts::fetch_rows`], of rows that are read where they lie.
+    ///
+    /// # Errors
+    ///
+    /// As [`Ghosts::fetch`].
+    pub fn fetch_own_rows<T: Element>(&self, own: &OwnRows<T>) -> Result<LocalRows<T>, Error> {
         self.rows(own.as_rows())
     }
 

@@ -7,7 +7,7 @@ mod csr;
 mod product;
 
 mod ghosts;
-mod parallel;
+pub mod parallel;
 mod rows;
 
 mod extract;
@@ -44,6 +44,7 @@ pub use files::{read_vector, write_vector};
 pub use ghosts::Ghosts;
 pub use layout::RowLayout;
 pub use multiply::Multiplication;
+pub use rows::{OwnRows, Rows};
 pub use sparsefuse_runtime::Error;
 pub use triangular::{Diagonal, Triangle, TriangularSolve};
 pub use triplets::{Triplets, TripletsError, TripletsErrorKind};

@@ -15,7 +15,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 const PART: u64 = 1 << 15;
 
 /// What `work` makes of each item, in their order, on the threads of a rank.
-pub(crate) fn map<I: Send, R: Send>(
+#[must_use]
+pub fn map<I: Send, R: Send>(
     runtime: &Runtime,
     items: Vec<I>,
     work: impl Fn(I) -> R + Sync + Send,
@@ -29,13 +30,14 @@ pub(crate) fn map<I: Send, R: Send>(
 }
 
 /// Calls `work` with each item, on the threads of a rank.
-pub(crate) fn each<I: Send>(runtime: &Runtime, items: Vec<I>, work: impl Fn(I) + Sync + Send) {
-    map(runtime, items, work);
+pub fn each<I: Send>(runtime: &Runtime, items: Vec<I>, work: impl Fn(I) + Sync + Send) {
+    let _nothing: Vec<()> = map(runtime, items, work);
 }
 
 /// Neighbouring rows that have about as many entries as others together: the rows whose positions
 /// these are.
-pub(crate) fn parts(pos: &[u64]) -> Vec<Range<usize>> {
+#[must_use]
+pub fn parts(pos: &[u64]) -> Vec<Range<usize>> {
     let n_rows = pos.len() - 1;
     // Rows count as entries do, so that many empty ones are shared out too.
     let load = |row: usize| pos[row] - pos[0] + row as u64;
@@ -66,7 +68,8 @@ fn partition_point(range: Range<usize>, holds: impl Fn(usize) -> bool) -> usize 
 }
 
 /// Ranges of equal length that make up `0..len`, the last one perhaps shorter.
-pub(crate) fn chunks(len: usize, chunk: usize) -> Vec<Range<usize>> {
+#[must_use]
+pub fn chunks(len: usize, chunk: usize) -> Vec<Range<usize>> {
     (0..len)
         .step_by(chunk)
         .map(|start| start..(start + chunk).min(len))
@@ -74,7 +77,8 @@ pub(crate) fn chunks(len: usize, chunk: usize) -> Vec<Range<usize>> {
 }
 
 /// A slice cut after the given numbers of elements, which add up to its length.
-pub(crate) fn split<'a, T>(
+#[must_use]
+pub fn split<'a, T>(
     mut whole: &'a mut [T],
     lens: impl IntoIterator<Item = usize>,
 ) -> Vec<&'a mut [T]> {

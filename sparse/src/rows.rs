@@ -13,7 +13,7 @@ use std::ops::Range;
 /// Some neighbouring rows of a matrix, borrowed. Their positions need not begin with 0, but the
 /// entries are those of these rows alone.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Rows<'a, T> {
+pub struct Rows<'a, T> {
     pub(crate) pos: &'a [u64],
     pub(crate) crd: &'a [u32],
     pub(crate) vals: &'a [T],
@@ -21,51 +21,68 @@ pub(crate) struct Rows<'a, T> {
 
 impl<'a, T: Copy> Rows<'a, T> {
     /// The number of rows.
+    #[must_use]
     #[inline(always)]
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.pos.len() - 1
     }
 
+    /// Whether there are no rows.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// The numbers of the entries of a row.
+    #[must_use]
     #[inline(always)]
-    pub(crate) fn entries(&self, row: usize) -> Range<usize> {
+    pub fn entries(&self, row: usize) -> Range<usize> {
         let first = self.pos[0];
         (self.pos[row] - first) as usize..(self.pos[row + 1] - first) as usize
     }
 
     /// The columns of a row.
+    #[must_use]
     #[inline(always)]
-    pub(crate) fn columns(&self, row: usize) -> &'a [u32] {
+    pub fn columns(&self, row: usize) -> &'a [u32] {
         &self.crd[self.entries(row)]
     }
 
     /// The values of a row.
+    #[must_use]
     #[inline(always)]
-    pub(crate) fn values(&self, row: usize) -> &'a [T] {
+    pub fn values(&self, row: usize) -> &'a [T] {
         &self.vals[self.entries(row)]
     }
 
     /// The columns and values of a row.
-    pub(crate) fn row(&self, row: usize) -> impl DoubleEndedIterator<Item = (u32, T)> + 'a {
+    pub fn row(&self, row: usize) -> impl DoubleEndedIterator<Item = (u32, T)> + 'a {
         let columns = self.columns(row).iter().copied();
         columns.zip(self.values(row).iter().copied())
     }
 
     /// Some of the rows.
-    pub(crate) fn range(&self, rows: Range<usize>) -> Self {
-        let before = |row: usize| (self.pos[row] - self.pos[0]) as usize;
-        let entries = before(rows.start)..before(rows.end);
+    #[must_use]
+    pub fn range(&self, rows: Range<usize>) -> Self {
+        let entries = self.entries(rows.start).start..self.entries_before(rows.end);
         Self {
             pos: &self.pos[rows.start..=rows.end],
             crd: &self.crd[entries.clone()],
             vals: &self.vals[entries],
         }
     }
+
+    /// The number of entries of the rows before one, or before the end.
+    #[must_use]
+    pub fn entries_before(&self, row: usize) -> usize {
+        (self.pos[row] - self.pos[0]) as usize
+    }
 }
 
 impl<T: Element> LocalRows<T> {
     /// The same, borrowed.
-    pub(crate) fn as_rows(&self) -> Rows<'_, T> {
+    #[must_use]
+    pub fn as_rows(&self) -> Rows<'_, T> {
         Rows {
             pos: &self.pos,
             crd: &self.crd,
@@ -76,7 +93,7 @@ impl<T: Element> LocalRows<T> {
 
 /// The rows of a matrix that this rank holds.
 #[derive(Debug)]
-pub(crate) struct OwnRows<T> {
+pub struct OwnRows<T> {
     /// Which they are.
     pub(crate) rows: Range<usize>,
     /// How the rows are spread over the ranks.
@@ -95,8 +112,27 @@ enum Values<T> {
 }
 
 impl<T: Element> OwnRows<T> {
+    /// Which rows they are.
+    #[must_use]
+    pub fn rows(&self) -> Range<usize> {
+        self.rows.clone()
+    }
+
+    /// How the rows are spread over the ranks.
+    #[must_use]
+    pub fn partition(&self) -> Partition {
+        self.partition
+    }
+
+    /// Whether every rank holds all rows.
+    #[must_use]
+    pub fn is_replicated(&self) -> bool {
+        self.partition == Partition::Replicated
+    }
+
     /// The rows, to be read.
-    pub(crate) fn as_rows(&self) -> Rows<'_, T> {
+    #[must_use]
+    pub fn as_rows(&self) -> Rows<'_, T> {
         Rows {
             pos: &self.pos,
             crd: &self.crd,
@@ -147,9 +183,13 @@ impl<T: Numeric> Csr<T> {
         Ok(HeldRows::Fetched(ghosts.rows(own.as_rows())?))
     }
 
-    /// The rows of this rank; executes the window. Every rank must ask, and where one fails, all
-    /// do.
-    pub(crate) fn own_rows(&self) -> Result<OwnRows<T>, Error> {
+    /// The rows of this rank, read where they lie, without a copy; executes the window. Every rank
+    /// must ask, and where one fails, all do.
+    ///
+    /// # Errors
+    ///
+    /// If the computation of the values failed.
+    pub fn own_rows(&self) -> Result<OwnRows<T>, Error> {
         let runtime = self.runtime();
         let pos = runtime.agree(runtime.local::<u64>(self.pos()))?;
         // Columns may have to be brought back, for which there may be no memory on some rank.

@@ -1,0 +1,79 @@
+//! The levels of a hierarchy, and a cycle through them.
+//!
+//! From x = 0, a cycle smooths, solves for the error that is left on the next level, adds it and
+//! smooths again:
+//!
+//! ```text
+//! x = smooth from 0;  x += P cycle(R (b - A x));  x = smooth
+//! ```
+//!
+//! On one rank that is two fused tasks a level: the product with R fuses with what the next level
+//! does first, the product with P with what this level does last.
+
+use super::coarsest::Coarsest;
+use super::options::{Cycle, CycleOptions};
+use super::smoother::Relaxation;
+use sparsefuse_dense::Vector;
+use sparsefuse_kernels::Field;
+use sparsefuse_runtime::Error;
+use sparsefuse_sparse::Csr;
+
+/// A level but the last.
+#[derive(Clone, Debug)]
+pub(super) struct Level<T> {
+    pub(super) a: Csr<T>,
+    pub(super) relaxation: Relaxation<T>,
+    /// To the next level.
+    pub(super) restriction: Csr<T>,
+    /// From the next level.
+    pub(super) prolongation: Csr<T>,
+}
+
+/// All levels, the finest first.
+#[derive(Clone, Debug)]
+pub(super) struct Hierarchy<T> {
+    pub(super) levels: Vec<Level<T>>,
+    /// The matrix of the last level.
+    pub(super) last: Csr<T>,
+    pub(super) coarsest: Coarsest<T>,
+    pub(super) options: CycleOptions,
+}
+
+impl<T: Field> Hierarchy<T> {
+    /// One cycle for A x = b from x = 0.
+    pub(super) fn cycle(&self, b: &Vector<T>) -> Result<Vector<T>, Error> {
+        self.visit(0, b, self.options.cycle)
+    }
+
+    /// One cycle that begins at a level.
+    fn visit(&self, level: usize, b: &Vector<T>, cycle: Cycle) -> Result<Vector<T>, Error> {
+        let Some(here) = self.levels.get(level) else {
+            return self.coarsest.solve(b);
+        };
+        let a = &here.a;
+        let mut x = here.relaxation.from_zero(a, b, self.options.pre)?;
+        let r = b.try_sub(&a.try_dot(&x)?)?;
+        let coarse_b = here.restriction.try_dot(&r)?;
+        drop(r);
+        let e = self.correction(level + 1, coarse_b, cycle)?;
+        x += here.prolongation.try_dot(&e)?;
+        drop(e);
+        here.relaxation.after(a, b, x, self.options.post)
+    }
+
+    /// What a level finds for the error of the level above.
+    fn correction(&self, level: usize, b: Vector<T>, cycle: Cycle) -> Result<Vector<T>, Error> {
+        let e = self.visit(level, &b, cycle)?;
+        let again = match cycle {
+            Cycle::V => return Ok(e),
+            Cycle::W => Cycle::W,
+            Cycle::F => Cycle::V,
+        };
+        // The last level has solved its system.
+        let Some(here) = self.levels.get(level) else {
+            return Ok(e);
+        };
+        let r = b.try_sub(&here.a.try_dot(&e)?)?;
+        Ok(e + self.visit(level, &r, again)?)
+    }
+}

@@ -1,0 +1,467 @@
+//! Galerkin operators on grids: R A P without R, A P, or any column that has to be searched for.
+//!
+//! Where the rows of A name compact neighbours only, so do those of R A P, and since R and P are
+//! tensor products, the product is made axis by axis. A line of the grid is held as one array for
+//! each offset of the stencil ([`Stencil`]); a [`Stage`] makes the lines of the grid that is
+//! coarser along one axis out of those of the finer one, by sums with weights ([`Term`]):
+//!
+//! ```text
+//! coarse[X][k'] = sum over t, k of  R[X][2X+1+t] * fine[2X+1+t][k] * P[2X+1+t+k][X+k']
+//! ```
+//!
+//! Each line of the coarse grid is made from up to nine lines of the fine one, which are coarsened
+//! along x first. A row is the same sum in the same order whoever makes it.
+
+use super::grid::{AxisTransfer, Grid};
+use super::stencil::{self, Stencil};
+use super::transfers::GridTransfer;
+use sparsefuse_kernels::Field;
+use sparsefuse_runtime::{Error, Shape};
+use sparsefuse_sparse::{Csr, Ghosts, LocalRows, Rows, parallel};
+use std::ops::Range;
+
+/// Points that one thread makes at a time, at least.
+const PART: usize = 1 << 13;
+
+/// R A P on the coarse grid, and its stencil; `stencil` is that of A.
+pub(super) fn galerkin<T: Field>(
+    a: &Csr<T>,
+    stencil: Stencil,
+    transfer: &GridTransfer,
+) -> Result<(Csr<T>, Stencil), Error> {
+    let stages = Stages::new(transfer, stencil);
+    let made = stages.stencil();
+    let grid = &transfer.coarse;
+    let n: usize = grid.sides.iter().product();
+    let runtime = a.runtime();
+    let (_, own) = runtime.default_rows(Shape::new(&[n]));
+    let own_rows = a.own_rows()?;
+    let fetched;
+    let fine = if runtime.cuts(own_rows.partition()).is_none() {
+        FineRows {
+            first: 0,
+            rows: own_rows.as_rows(),
+        }
+    } else {
+        let needed = stages.fine_rows(&own);
+        let indices = needed.clone().map(|row| row as u32).collect();
+        let ghosts = Ghosts::new(runtime, own_rows.partition(), indices)?;
+        fetched = ghosts.fetch_own_rows(&own_rows)?;
+        FineRows {
+            first: needed.start,
+            rows: LocalRows::as_rows(&fetched),
+        }
+    };
+    let coarse = runtime.enter(|| {
+        Csr::from_counted_rows(
+            n,
+            n,
+            |own| count(grid, made, own),
+            |own, pos, crd, vals| {
+                let parts = lines_in_parts(grid, &own);
+                let bounds = |part: &Range<usize>| (part.start - own.start, part.end - own.start);
+                let lens: Vec<usize> = parts
+                    .iter()
+                    .map(bounds)
+                    .map(|(start, end)| (pos[end] - pos[start]) as usize)
+                    .collect();
+                let targets = parallel::split(crd, lens.iter().copied())
+                    .into_iter()
+                    .zip(parallel::split(vals, lens));
+                let work = parts.into_iter().zip(targets).collect();
+                parallel::each(runtime, work, |(part, (crd, vals))| {
+                    Lines::new(&stages, &fine).make(part, crd, vals);
+                });
+            },
+        )
+    })?;
+    Ok((coarse, made))
+}
+
+/// Some rows of the fine matrix, from row `first` on: all that are needed.
+struct FineRows<'a, T> {
+    first: usize,
+    rows: Rows<'a, T>,
+}
+
+/// The positions of some rows with this stencil, from 0.
+fn count(grid: &Grid, stencil: Stencil, rows: Range<usize>) -> Vec<u64> {
+    let nx = grid.sides[2];
+    let mut pos = Vec::with_capacity(rows.len() + 1);
+    pos.push(0);
+    let mut end = 0;
+    let (mut row, mut line_end) = (rows.start, rows.start);
+    let (mut inside, mut first, mut last) = (0, 0, 0);
+    while row < rows.end {
+        if row >= line_end {
+            line_end = (row / nx + 1) * nx;
+            let [z, y, _] = grid.point(row);
+            let entries = |x| {
+                let is_there = |&offset: &usize| {
+                    stencil::neighbour(grid, [z, y, x], offset).is_some()
+                };
+                stencil.offsets().filter(is_there).count() as u64
+            };
+            (first, inside, last) = (entries(0), entries(nx / 2), entries(nx - 1));
+        }
+        end += match row + nx - line_end {
+            0 => first,
+            x if x + 1 == nx => last,
+            _ => inside,
+        };
+        pos.push(end);
+        row += 1;
+    }
+    pos
+}
+
+/// Rows cut between lines, so that each part has some points.
+fn lines_in_parts(grid: &Grid, rows: &Range<usize>) -> Vec<Range<usize>> {
+    let nx = grid.sides[2];
+    let len = PART.div_ceil(nx) * nx;
+    let cuts = (rows.start / len + 1..).map(|number| number * len);
+    let cuts: Vec<usize> = cuts.take_while(|&cut| cut < rows.end).collect();
+    let starts = std::iter::once(rows.start).chain(cuts.iter().copied());
+    let ends = cuts.iter().copied().chain(std::iter::once(rows.end));
+    starts
+        .zip(ends)
+        .map(|(start, end)| start..end)
+        .filter(|part| !part.is_empty())
+        .collect()
+}
+
+/// The three stages: along x, y and z.
+struct Stages<'a, T> {
+    transfer: &'a GridTransfer,
+    stencil: Stencil,
+    along_x: Stage<T>,
+    along_y: Stage<T>,
+    along_z: Stage<T>,
+}
+
+impl<'a, T: Field> Stages<'a, T> {
+    fn new(transfer: &'a GridTransfer, stencil: Stencil) -> Self {
+        let [z, y, x] = &transfer.axes;
+        let along_x = Stage::new(x, 1, stencil);
+        let along_y = Stage::new(y, 3, along_x.made);
+        let along_z = Stage::new(z, 9, along_y.made);
+        Self {
+            transfer,
+            stencil,
+            along_x,
+            along_y,
+            along_z,
+        }
+    }
+
+    /// The stencil of the coarse operator.
+    fn stencil(&self) -> Stencil {
+        self.along_z.made
+    }
+
+    /// The fine rows that some coarse rows are made from; some more where these are in several
+    /// planes.
+    fn fine_rows(&self, coarse: &Range<usize>) -> Range<usize> {
+        let [nz, ny, nx] = self.transfer.fine.sides;
+        if coarse.is_empty() {
+            return 0..0;
+        }
+        let first = self.transfer.coarse.point(coarse.start);
+        let last = self.transfer.coarse.point(coarse.end - 1);
+        let span = |d: usize, n: usize, first: usize, last: usize| {
+            let axis = &self.transfer.axes[d];
+            match axis.is_coarsened {
+                true => 2 * first..(2 * last + 3).min(n),
+                false => first..last + 1,
+            }
+        };
+        let planes = span(0, nz, first[0], last[0]);
+        if planes.len() > 1 {
+            return planes.start * ny * nx..planes.end * ny * nx;
+        }
+        let lines = span(1, ny, first[1], last[1]);
+        let line = |y: usize| (planes.start * ny + y) * nx;
+        line(lines.start)..line(lines.end)
+    }
+}
+
+/// What makes the operator coarser along one axis.
+struct Stage<T> {
+    is_coarsened: bool,
+    terms: Vec<Term<T>>,
+    /// The stencil that it makes.
+    made: Stencil,
+}
+
+/// One summand: from the slot of an offset of the fine point `2X + 1 + step` to that of an offset
+/// of X.
+struct Term<T> {
+    from: usize,
+    step: isize,
+    to: usize,
+    /// By X.
+    weights: Vec<T>,
+}
+
+impl<T: Field> Stage<T> {
+    /// The stage along an axis whose steps have this `stride` among the numbers of offsets.
+    fn new(axis: &AxisTransfer, stride: usize, stencil: Stencil) -> Self {
+        if !axis.is_coarsened {
+            return Self {
+                is_coarsened: false,
+                terms: Vec::new(),
+                made: stencil,
+            };
+        }
+        let mut terms = Vec::new();
+        let mut made = Stencil::default();
+        for offset in stencil.offsets() {
+            let k = (offset / stride % 3) as isize - 1;
+            for (step, new_k) in [-1, 0, 1].into_iter().flat_map(|t| [-1, 0, 1].map(|k| (t, k))) {
+                let weights = weights(axis, step, k, new_k);
+                if weights.iter().any(|&weight| weight != 0.0) {
+                    let to = offset.wrapping_add_signed((new_k - k) * stride as isize);
+                    made = made.with(to);
+                    terms.push((stencil.slot(offset), step, to, weights));
+                }
+            }
+        }
+        let term = |(from, step, to, weights): (usize, isize, usize, Vec<f64>)| Term {
+            from,
+            step,
+            to: made.slot(to),
+            weights: weights.into_iter().map(T::from_f64).collect(),
+        };
+        Self {
+            is_coarsened: true,
+            terms: terms.into_iter().map(term).collect(),
+            made,
+        }
+    }
+
+    /// A line of the fine grid, whose slots have room for `stride` points, made coarser along x.
+    fn along_line(&self, fine: &[T], stride: usize, coarse: &mut [T], coarse_len: usize) {
+        coarse.fill(T::ZERO);
+        for term in &self.terms {
+            let start = (term.from * stride).wrapping_add_signed(1 + term.step);
+            let fine = fine[start..(term.from + 1) * stride].iter().step_by(2);
+            let coarse = &mut coarse[term.to * coarse_len..][..coarse_len];
+            for ((target, &weight), &value) in coarse.iter_mut().zip(&term.weights).zip(fine) {
+                *target = *target + weight * value;
+            }
+        }
+    }
+
+    /// The line or plane X of the coarser grid from its neighbours `-1`, 0 and 1 in the finer one;
+    /// all slots have `len` elements.
+    fn across(&self, x: usize, fine: [&[T]; 3], coarse: &mut [T], len: usize) {
+        coarse.fill(T::ZERO);
+        for term in &self.terms {
+            let weight = term.weights[x];
+            // Neighbours that are not there have no weight.
+            if weight == T::ZERO {
+                continue;
+            }
+            let fine = &fine[(term.step + 1) as usize][term.from * len..][..len];
+            let coarse = &mut coarse[term.to * len..][..len];
+            for (target, &value) in coarse.iter_mut().zip(fine) {
+                *target = *target + weight * value;
+            }
+        }
+    }
+}
+
+/// `R[X][2X+1+t] * P[2X+1+t+k][X+k']` for each X.
+fn weights(axis: &AxisTransfer, t: isize, k: isize, new_k: isize) -> Vec<f64> {
+    let weight = |x: usize| {
+        let fine = (2 * x + 1).checked_add_signed(t + k);
+        let coarse = x.checked_add_signed(new_k);
+        axis.restricted(x, t) * axis.interpolated(fine, coarse)
+    };
+    (0..axis.coarse).map(weight).collect()
+}
+
+/// Makes lines of the coarse grid, one after another.
+struct Lines<'a, T> {
+    stages: &'a Stages<'a, T>,
+    fine: &'a FineRows<'a, T>,
+    /// Lines of the fine grid that are coarse along x, with their numbers.
+    narrow: Vec<(usize, Vec<T>)>,
+    /// A line as it is loaded.
+    wide: Vec<T>,
+}
+
+impl<'a, T: Field> Lines<'a, T> {
+    fn new(stages: &'a Stages<'a, T>, fine: &'a FineRows<'a, T>) -> Self {
+        Self {
+            stages,
+            fine,
+            narrow: Vec::new(),
+            wide: Vec::new(),
+        }
+    }
+
+    /// The rows `rows` of the coarse matrix, whose entries have this room.
+    fn make(&mut self, rows: Range<usize>, crd: &mut [u32], vals: &mut [T]) {
+        let nx = self.stages.transfer.coarse.sides[2];
+        let mut line = vec![T::ZERO; self.stages.stencil().len() * nx];
+        let mut entries = crd.iter_mut().zip(vals);
+        let mut row = rows.start;
+        while row < rows.end {
+            let end = rows.end.min((row / nx + 1) * nx);
+            let number = row / nx;
+            self.line(number, &mut line);
+            let x = row - number * nx..end - number * nx;
+            self.write(number, &line, x, &mut entries);
+            row = end;
+        }
+    }
+
+    /// All of line `number` of the coarse grid.
+    fn line(&mut self, number: usize, target: &mut [T]) {
+        let Stages {
+            transfer,
+            along_y,
+            along_z,
+            ..
+        } = self.stages;
+        let [_, ny, nx] = transfer.coarse.sides;
+        let (z, y) = (number / ny, number % ny);
+        let planes = neighbours(along_z.is_coarsened, z, transfer.fine.sides[0]);
+        let lines = neighbours(along_y.is_coarsened, y, transfer.fine.sides[1]);
+        self.narrow_lines(&planes, &lines);
+        let fine_ny = transfer.fine.sides[1];
+        let narrow = |z: usize, y: Option<usize>| {
+            let number = y.map(|y| z * fine_ny + y);
+            let found = self.narrow.iter().find(|(line, _)| Some(*line) == number);
+            found.map_or(&[][..], |(_, line)| line)
+        };
+        // The lines of up to three planes, coarse along x and y.
+        let flat = planes.map(|z| {
+            let Some(z) = z else {
+                return Vec::new();
+            };
+            let fine = lines.map(|y| narrow(z, y));
+            if !along_y.is_coarsened {
+                return fine[1].to_vec();
+            }
+            let mut flat = vec![T::ZERO; along_y.made.len() * nx];
+            along_y.across(y, fine, &mut flat, nx);
+            flat
+        });
+        if along_z.is_coarsened {
+            along_z.across(z, [&flat[0], &flat[1], &flat[2]], target, nx);
+        } else {
+            target.copy_from_slice(&flat[1]);
+        }
+    }
+
+    /// Sees to it that these lines of these planes are there, coarse along x.
+    fn narrow_lines(&mut self, planes: &[Option<usize>; 3], lines: &[Option<usize>; 3]) {
+        let fine_ny = self.stages.transfer.fine.sides[1];
+        let planes = planes.iter().flatten();
+        let needed: Vec<usize> = planes
+            .flat_map(|z| lines.iter().flatten().map(move |y| z * fine_ny + y))
+            .collect();
+        let is_needed = |(line, _): &(usize, Vec<T>)| needed.contains(line);
+        let (kept, mut free): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.narrow).into_iter().partition(is_needed);
+        self.narrow = kept;
+        for number in needed {
+            if self.narrow.iter().all(|(line, _)| *line != number) {
+                let (_, mut memory) = free.pop().unwrap_or_default();
+                self.load(number, &mut memory);
+                self.narrow.push((number, memory));
+            }
+        }
+    }
+
+    /// Line `number` of the fine grid, coarse along x.
+    fn load(&mut self, number: usize, target: &mut Vec<T>) {
+        let stages = self.stages;
+        let (fine_nx, nx) = (stages.transfer.fine.sides[2], stages.transfer.coarse.sides[2]);
+        // One point more, which restriction may read behind the last one.
+        let stride = fine_nx + 1;
+        self.wide.resize(stages.stencil.len() * stride, T::ZERO);
+        spread(stages, self.fine, number, &mut self.wide);
+        let stage = &stages.along_x;
+        target.resize(stage.made.len() * nx, T::ZERO);
+        if stage.is_coarsened {
+            stage.along_line(&self.wide, stride, target, nx);
+        } else {
+            for (target, slot) in target.chunks_exact_mut(nx).zip(self.wide.chunks(stride)) {
+                target.copy_from_slice(&slot[..nx]);
+            }
+        }
+    }
+
+    /// The entries of the points `xs` of a line of the coarse grid.
+    fn write<'e>(
+        &self,
+        number: usize,
+        line: &[T],
+        xs: Range<usize>,
+        entries: &mut impl Iterator<Item = (&'e mut u32, &'e mut T)>,
+    ) where
+        T: 'e,
+    {
+        let grid = &self.stages.transfer.coarse;
+        let [_, ny, nx] = grid.sides;
+        // Of each offset whose line is there: its step along x, where that line begins, its slot.
+        let stencil = self.stages.stencil();
+        let middle = |offset: usize| offset / 3 * 3 + 1;
+        let lines: Vec<(isize, usize, &[T])> = stencil
+            .offsets()
+            .enumerate()
+            .filter_map(|(slot, offset)| {
+                let from = [number / ny, number % ny, 0];
+                let [z, y, _] = stencil::neighbour(grid, from, middle(offset))?;
+                let slot = &line[slot * nx..(slot + 1) * nx];
+                Some((stencil::steps(offset)[2], (z * ny + y) * nx, slot))
+            })
+            .collect();
+        for x in xs {
+            for &(step, start, slot) in &lines {
+                let Some(column) = x.checked_add_signed(step).filter(|&column| column < nx) else {
+                    continue;
+                };
+                if let Some((crd, val)) = entries.next() {
+                    *crd = (start + column) as u32;
+                    *val = slot[x];
+                }
+            }
+        }
+    }
+}
+
+/// The points of an axis around coarse point X: -1, 0, 1; 0 alone where it is not coarsened.
+fn neighbours(is_coarsened: bool, x: usize, len: usize) -> [Option<usize>; 3] {
+    if !is_coarsened {
+        return [None, Some(x), None];
+    }
+    [0, 1, 2].map(|step| Some(2 * x + step).filter(|&point| point < len))
+}
+
+/// The rows of a line, as one array for each slot.
+fn spread<T: Field>(stages: &Stages<'_, T>, fine: &FineRows<'_, T>, number: usize, wide: &mut [T]) {
+    let grid = &stages.transfer.fine;
+    let nx = grid.sides[2];
+    wide.fill(T::ZERO);
+    let mut slots = [0usize; 27];
+    let mut before: &[u32] = &[];
+    for x in 0..nx {
+        let row = number * nx + x - fine.first;
+        let columns = fine.rows.columns(row);
+        if x <= 1 || x + 1 == nx || !stencil::repeats(before, columns) {
+            for (slot, &column) in slots.iter_mut().zip(columns) {
+                let offset = stencil::offset(grid, number * nx + x, column as usize);
+                let offset = offset.expect("the stencil is that of all rows");
+                *slot = stages.stencil.slot(offset) * (nx + 1);
+            }
+        }
+        before = columns;
+        for (&slot, &value) in slots.iter().zip(fine.rows.values(row)) {
+            wide[slot + x] = value;
+        }
+    }
+}

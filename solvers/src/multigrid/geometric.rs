@@ -1,0 +1,281 @@
+//! Geometric multigrid: hierarchies on structured grids.
+
+use super::coarsest::Coarsest;
+use super::colours::Colours;
+use super::cycle::{Hierarchy, Level};
+use super::galerkin::galerkin;
+use super::grid::{Grid, Prolongation, Restriction};
+use super::options::CycleOptions;
+use super::smoother::Relaxation;
+use super::stencil::{Stencil, couplings};
+use super::transfers::GridTransfer;
+use sparsefuse_kernels::Field;
+use sparsefuse_runtime::{Error, Shape};
+use sparsefuse_sparse::Csr;
+use std::fmt;
+use std::sync::Arc;
+
+/// Along which axes a grid is made coarser.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Coarsening {
+    /// Along those in which most rows couple at least half as strongly as in the strongest one: all
+    /// of an isotropic problem, the strong ones of an anisotropic one, where smoothing by points
+    /// damps nothing along the weak ones (*semicoarsening*).
+    #[default]
+    Strong,
+    /// Along all.
+    All,
+}
+
+/// How the matrices of the coarse levels come about.
+#[derive(Clone, Default)]
+pub enum CoarseOperator<T> {
+    /// R A P.
+    #[default]
+    Galerkin,
+    /// By the discretisation: the function is called with the number of the level, from 1, and the
+    /// sides of its grid, and again after [`update`](crate::Preconditioner::update). Since the
+    /// weights of a restriction sum to 1, matrices have to be scaled alike: with 1 / h^2 for second
+    /// derivatives.
+    Rediscretised(Discretisation<T>),
+}
+
+/// A function from a level and the sides of its grid to its matrix.
+pub type Discretisation<T> = Arc<dyn Fn(usize, &[usize]) -> Result<Csr<T>, Error> + Send + Sync>;
+
+impl<T> fmt::Debug for CoarseOperator<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Galerkin => "Galerkin",
+            Self::Rediscretised(_) => "Rediscretised",
+        })
+    }
+}
+
+/// What a hierarchy on a grid is asked for.
+#[derive(Clone, Debug)]
+pub struct GridOptions<T> {
+    /// From a grid to the next coarser one.
+    pub restriction: Restriction,
+    /// From a grid to the next finer one.
+    pub prolongation: Prolongation,
+    /// The axes that are made coarser.
+    pub coarsening: Coarsening,
+    /// The matrices of the coarse levels.
+    pub coarse: CoarseOperator<T>,
+    /// The cycle.
+    pub cycle: CycleOptions,
+}
+
+impl<T> Default for GridOptions<T> {
+    fn default() -> Self {
+        Self {
+            restriction: Restriction::default(),
+            prolongation: Prolongation::default(),
+            coarsening: Coarsening::default(),
+            coarse: CoarseOperator::Galerkin,
+            cycle: CycleOptions::default(),
+        }
+    }
+}
+
+impl<T> GridOptions<T> {
+    /// The two-level method that is published with fusing runtimes: injection between the grids,
+    /// one weighted Jacobi step on each side and one in place of the coarse solve.
+    ///
+    /// As a preconditioner it is little better than Jacobi's; it is a benchmark of runtimes.
+    #[must_use]
+    pub fn two_level_injection() -> Self {
+        Self {
+            restriction: Restriction::Injection,
+            prolongation: Prolongation::Injection,
+            coarsening: Coarsening::All,
+            coarse: CoarseOperator::Galerkin,
+            cycle: CycleOptions {
+                coarse_solver: super::CoarseSolver::Smoother,
+                coarsest: 0,
+                max_levels: 2,
+                ..CycleOptions::default()
+            },
+        }
+    }
+}
+
+/// How a hierarchy on a grid was made, to make it again with other values.
+#[derive(Clone, Debug)]
+pub(super) struct GridSetup<T> {
+    grid: Grid,
+    /// The number of sides that the caller gave.
+    n_sides: usize,
+    /// The stencil of the matrix; `None` where it is not compact.
+    stencil: Option<Stencil>,
+    steps: Vec<Step<T>>,
+    options: GridOptions<T>,
+}
+
+/// From one level to the next.
+#[derive(Clone, Debug)]
+struct Step<T> {
+    transfer: GridTransfer,
+    restriction: Csr<T>,
+    prolongation: Csr<T>,
+    /// The matrix of the next level, whose structure is used again.
+    coarse: Csr<T>,
+    /// Its stencil.
+    stencil: Option<Stencil>,
+}
+
+impl<T: Field> GridSetup<T> {
+    pub(super) fn new(
+        a: &Csr<T>,
+        sides: &[usize],
+        options: &GridOptions<T>,
+    ) -> Result<Self, Error> {
+        let grid = Grid::new(sides)?;
+        let n_points = grid.len().unwrap_or(usize::MAX);
+        if n_points != a.n_rows() || a.n_rows() != a.n_cols() {
+            let product: Vec<_> = sides.iter().map(usize::to_string).collect();
+            let expected = format!(
+                "a square matrix with a row for each of the {n_points} points of the grid {}",
+                product.join(" x ")
+            );
+            let found = format!("{} rows and {} columns", a.n_rows(), a.n_cols());
+            return Err(Error::argument("multigrid", expected, found));
+        }
+        Ok(Self {
+            stencil: Stencil::of(a, &grid)?,
+            grid,
+            n_sides: sides.len(),
+            steps: Vec::new(),
+            options: options.clone(),
+        })
+    }
+
+    /// The hierarchy for a matrix, with the transfers that are there, or new ones.
+    pub(super) fn hierarchy(&mut self, a: &Csr<T>) -> Result<Hierarchy<T>, Error> {
+        let cycle = &self.options.cycle;
+        let (smoother, coarsest_rows, most) = (cycle.smoother, cycle.coarsest, cycle.max_levels);
+        let mut levels = Vec::new();
+        let (mut a, mut grid, mut stencil) = (a.clone(), self.grid.clone(), self.stencil);
+        let relaxation = |a: &Csr<T>, grid: &Grid, stencil: Option<Stencil>| {
+            let colours = stencil.map(|stencil| Colours::new(grid, stencil));
+            Relaxation::new(a, smoother, Some(best_weight(grid)), colours.as_ref())
+        };
+        while levels.len() + 1 < most
+            && a.n_rows() > coarsest_rows
+            && grid.extended().contains(&true)
+        {
+            let step = self.step(levels.len(), &a, &grid, stencil)?.clone();
+            levels.push(Level {
+                relaxation: relaxation(&a, &grid, stencil)?,
+                a,
+                restriction: step.restriction,
+                prolongation: step.prolongation,
+            });
+            (a, grid, stencil) = (step.coarse, step.transfer.coarse, step.stencil);
+        }
+        let options = self.options.cycle.clone();
+        Ok(Hierarchy {
+            coarsest: Coarsest::new(&a, &options, || relaxation(&a, &grid, stencil))?,
+            last: a,
+            levels,
+            options,
+        })
+    }
+
+    /// The step from a level, whose coarse matrix is made (again).
+    fn step(
+        &mut self,
+        level: usize,
+        a: &Csr<T>,
+        grid: &Grid,
+        stencil: Option<Stencil>,
+    ) -> Result<&Step<T>, Error> {
+        if let Some(known) = self.steps.get(level) {
+            let (coarse, _) = self.coarse_matrix(level, a, stencil, known.transfers())?;
+            let known = &mut self.steps[level];
+            known.coarse = known.coarse.with_values(coarse.values().clone())?;
+            return Ok(known);
+        }
+        let along = match (self.options.coarsening, stencil) {
+            (Coarsening::Strong, Some(_)) => strong_axes(a, grid)?,
+            _ => grid.extended(),
+        };
+        let GridOptions {
+            restriction,
+            prolongation,
+            ..
+        } = self.options;
+        let transfer = GridTransfer::new(grid, along, restriction, prolongation);
+        let enter = a.runtime();
+        let restriction = enter.enter(|| transfer.restriction())?;
+        let prolongation = enter.enter(|| transfer.prolongation())?;
+        let transfers = (&transfer, &restriction, &prolongation);
+        let (coarse, stencil) = self.coarse_matrix(level, a, stencil, transfers)?;
+        self.steps.push(Step {
+            transfer,
+            restriction,
+            prolongation,
+            coarse,
+            stencil,
+        });
+        Ok(&self.steps[level])
+    }
+
+    fn coarse_matrix(
+        &self,
+        level: usize,
+        a: &Csr<T>,
+        stencil: Option<Stencil>,
+        (transfer, restriction, prolongation): (&GridTransfer, &Csr<T>, &Csr<T>),
+    ) -> Result<(Csr<T>, Option<Stencil>), Error> {
+        let grid = &transfer.coarse;
+        match (&self.options.coarse, stencil) {
+            (CoarseOperator::Rediscretised(discretise), _) => {
+                let sides = &grid.sides[3 - self.n_sides..];
+                let coarse = a.runtime().enter(|| discretise(level + 1, sides))?;
+                let n: usize = sides.iter().product();
+                if coarse.shape() != (n, n) {
+                    let shape = |(rows, cols)| Shape::new(&[rows, cols]);
+                    let (expected, found) = (shape((n, n)), shape(coarse.shape()));
+                    return Err(Error::shape("multigrid", expected, found));
+                }
+                let stencil = Stencil::of(&coarse, grid)?;
+                Ok((coarse, stencil))
+            }
+            (CoarseOperator::Galerkin, Some(stencil)) => {
+                let (coarse, stencil) = galerkin(a, stencil, transfer)?;
+                Ok((coarse, Some(stencil)))
+            }
+            (CoarseOperator::Galerkin, None) => {
+                let coarse = restriction.multiply(a)?.multiply(prolongation)?;
+                let stencil = Stencil::of(&coarse, grid)?;
+                Ok((coarse, stencil))
+            }
+        }
+    }
+}
+
+impl<T> Step<T> {
+    fn transfers(&self) -> (&GridTransfer, &Csr<T>, &Csr<T>) {
+        (&self.transfer, &self.restriction, &self.prolongation)
+    }
+}
+
+/// The weight of Jacobi steps that damps best what the next grid cannot represent, for the Poisson
+/// problem: 2d / (2d + 1). Trottenberg, Oosterlee and Schüller, *Multigrid*, 2.1.2 and 2.9.
+fn best_weight(grid: &Grid) -> f64 {
+    let axes = grid.extended().into_iter().filter(|&is| is).count().max(1);
+    (2 * axes) as f64 / (2 * axes + 1) as f64
+}
+
+/// See [`Coarsening::Strong`].
+fn strong_axes<T: Field>(a: &Csr<T>, grid: &Grid) -> Result<[bool; 3], Error> {
+    let extended = grid.extended();
+    let counts = couplings(a, grid)?;
+    let most = counts.into_iter().max().unwrap_or(0);
+    let is_strong = |d: usize| extended[d] && 2 * counts[d] >= most;
+    let strong = [is_strong(0), is_strong(1), is_strong(2)];
+    // A diagonal matrix couples along no axis.
+    Ok(if most == 0 { extended } else { strong })
+}

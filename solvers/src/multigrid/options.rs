@@ -1,0 +1,93 @@
+//! What a hierarchy is asked for: how it smooths, how it walks through its levels, where it ends.
+
+/// The order in which a cycle visits the levels.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Cycle {
+    /// Down and up again: each level once.
+    #[default]
+    V,
+    /// Each level visits the one below it twice: 2^l visits of level l. For operators for which a
+    /// V cycle does not converge independently of the size; in one dimension, and where
+    /// coarsening is slow, it costs a multiple of a V cycle.
+    W,
+    /// An F cycle below, then a V cycle: between the two. Not symmetric, so not for conjugate
+    /// gradients.
+    F,
+}
+
+/// What damps the part of the error that the next level cannot represent.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Smoother {
+    /// x += omega D^-1 (b - A x), as often as there are steps.
+    Jacobi {
+        /// The weight; `None` for the best one for the Poisson problem in as many dimensions as
+        /// the grid has (2/3, 4/5, 6/7), or 4/3 over the largest eigenvalue of D^-1 A without one.
+        omega: Option<f64>,
+    },
+    /// The Chebyshev polynomial in D^-1 A of as many degrees as there are steps, which is small
+    /// between a fraction of the largest eigenvalue and that eigenvalue; it is estimated by
+    /// [`largest_eigenvalue`](super::largest_eigenvalue).
+    Chebyshev {
+        /// The lower end of the interval is the upper one divided by this.
+        ratio: f64,
+    },
+    /// Gauss-Seidel, one colour after another, so that all unknowns of a colour change at once: in
+    /// ascending order of the colours before the coarse correction, descending after it, so that
+    /// the cycle is symmetric. One product for each colour: two colours on grids whose stencils
+    /// reach along the axes only, 2^d on other grids. For hierarchies on grids.
+    GaussSeidel,
+}
+
+impl Smoother {
+    /// Chebyshev polynomials with the usual interval: from a quarter of the largest eigenvalue.
+    #[must_use]
+    pub fn chebyshev() -> Self {
+        Self::Chebyshev { ratio: 4.0 }
+    }
+}
+
+/// How the system of the last level is solved.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CoarseSolver {
+    /// Exactly: by the inverse, a dense matrix that is made once. The product with it is a task
+    /// like any other, so the cycle stays in the window.
+    #[default]
+    Inverse,
+    /// By the steps of the smoother alone, as two-level methods for large machines do.
+    Smoother,
+}
+
+/// The cycle of a hierarchy, and where the hierarchy ends.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CycleOptions {
+    /// The order of the levels.
+    pub cycle: Cycle,
+    /// The smoother of all levels.
+    pub smoother: Smoother,
+    /// Steps before the coarse correction, at least one; the first begins with x = 0 and needs no
+    /// product.
+    pub pre: usize,
+    /// Steps after the coarse correction.
+    pub post: usize,
+    /// A level with at most so many rows is the last one.
+    pub coarsest: usize,
+    /// How the last level is solved.
+    pub coarse_solver: CoarseSolver,
+    /// The most levels, the matrix itself included; at least one.
+    pub max_levels: usize,
+}
+
+impl Default for CycleOptions {
+    /// A V(1,1) cycle with weighted Jacobi steps.
+    fn default() -> Self {
+        Self {
+            cycle: Cycle::V,
+            smoother: Smoother::Jacobi { omega: None },
+            pre: 1,
+            post: 1,
+            coarsest: 128,
+            coarse_solver: CoarseSolver::Inverse,
+            max_levels: 25,
+        }
+    }
+}

@@ -1,0 +1,308 @@
+//! The smoothers of one level, as array code.
+//!
+//! Each comes in two forms: [`Relaxation::from_zero`] begins with x = 0, before the coarse
+//! correction, and [`Relaxation::after`] improves an x, after it. The second is the adjoint of the
+//! first with regard to A, so that a cycle with as many steps after as before is symmetric.
+
+use super::colours::Colours;
+use super::options::Smoother;
+use sparsefuse_dense::Vector;
+use sparsefuse_kernels::{Field, Real};
+use sparsefuse_runtime::{Error, Shape};
+use sparsefuse_sparse::Csr;
+
+/// The smoother of one level.
+#[derive(Clone, Debug)]
+pub(super) enum Relaxation<T> {
+    /// x += w r, w = omega D^-1.
+    Jacobi(Diagonal<T>),
+    /// The steps of the recurrence in Saad, *Iterative Methods for Sparse Linear Systems*, 2nd
+    /// edition, Algorithm 12.1, with D^-1 r for r.
+    Chebyshev {
+        inverse: Diagonal<T>,
+        /// Center and half width of the interval.
+        center: f64,
+        width: f64,
+    },
+    /// x += D^-1 r at the unknowns of one colour, for each colour: D^-1 with zeros at the others.
+    GaussSeidel(Vec<Vector<T>>),
+}
+
+/// A diagonal matrix; a number where all of its elements are equal, which saves reading them.
+#[derive(Clone, Debug)]
+pub(super) enum Diagonal<T> {
+    Equal(T),
+    Varying(Vector<T>),
+}
+
+impl<T: Field> Diagonal<T> {
+    /// D^-1 of a matrix; 1 where the diagonal is 0, which leaves such rows to the others.
+    pub(super) fn inverse_of(a: &Csr<T>) -> Result<Self, Error> {
+        let diagonal = a.diagonal()?;
+        let divisor = diagonal.equal(T::ZERO).select(T::ONE, &diagonal);
+        Self::Varying(divisor.recip()).simplified()
+    }
+
+    /// The same as a number, if it is one.
+    fn simplified(self) -> Result<Self, Error> {
+        let Self::Varying(vector) = &self else {
+            return Ok(self);
+        };
+        let local = vector.local()?;
+        let first = local.first().copied();
+        let is_equal = local.iter().all(|value| Some(*value) == first);
+        let mine: Vec<T> = first.filter(|_| is_equal).into_iter().collect();
+        let counts = vector.runtime().all_gather(&[u64::from(!is_equal)])?;
+        let ends = vector.runtime().all_gather(&mine)?;
+        let mut numbers = ends.iter().flatten();
+        match numbers.next() {
+            Some(number)
+                if counts.iter().all(|varying| varying[0] == 0)
+                    && numbers.all(|other| other == number) =>
+            {
+                Ok(Self::Equal(*number))
+            }
+            _ => Ok(self),
+        }
+    }
+
+    pub(super) fn times(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
+        match self {
+            Self::Equal(number) => Ok(r * *number),
+            Self::Varying(diagonal) => diagonal.try_mul(r),
+        }
+    }
+
+    fn scaled(&self, factor: f64) -> Self {
+        let factor = T::from_f64(factor);
+        match self {
+            Self::Equal(number) => Self::Equal(*number * factor),
+            Self::Varying(diagonal) => Self::Varying(diagonal * factor),
+        }
+    }
+}
+
+impl<T: Field> Relaxation<T> {
+    /// The smoother for a matrix; `omega` is what the hierarchy takes for the weight of Jacobi
+    /// steps where the options leave it open, `None` for 4/3 over the largest eigenvalue; `colours`
+    /// are those of the rows, if they have any.
+    pub(super) fn new(
+        a: &Csr<T>,
+        smoother: Smoother,
+        omega: Option<f64>,
+        colours: Option<&Colours>,
+    ) -> Result<Self, Error> {
+        let inverse = Diagonal::inverse_of(a)?;
+        Ok(match smoother {
+            Smoother::Jacobi { omega: asked } => {
+                let omega = match asked.or(omega) {
+                    Some(omega) => omega,
+                    None => 4.0 / 3.0 / eigenvalue(a, &inverse)?,
+                };
+                Self::Jacobi(inverse.scaled(omega))
+            }
+            Smoother::Chebyshev { ratio } => {
+                // The estimate is from below.
+                let upper = 1.1 * eigenvalue(a, &inverse)?;
+                let lower = upper / ratio;
+                Self::Chebyshev {
+                    inverse,
+                    center: 0.5 * (upper + lower),
+                    width: 0.5 * (upper - lower),
+                }
+            }
+            Smoother::GaussSeidel => {
+                let colours = colours.ok_or_else(|| {
+                    let expected = "a grid for Gauss-Seidel steps";
+                    Error::argument("multigrid", expected, "a matrix without one")
+                })?;
+                Self::GaussSeidel(by_colour(a, &inverse, colours)?)
+            }
+        })
+    }
+
+    /// x after some steps from x = 0, of which the first needs no product.
+    pub(super) fn from_zero(
+        &self,
+        a: &Csr<T>,
+        b: &Vector<T>,
+        steps: usize,
+    ) -> Result<Vector<T>, Error> {
+        match self {
+            Self::Jacobi(weights) => {
+                let x = weights.times(b)?;
+                self.after(a, b, x, steps - 1)
+            }
+            Self::Chebyshev {
+                inverse,
+                center,
+                width,
+            } => {
+                let mut recurrence = Recurrence::new(*center, *width);
+                let mut d = inverse.times(b)? * T::from_f64(1.0 / center);
+                let mut x = d.clone();
+                for _ in 1..steps {
+                    let (old, new) = recurrence.next();
+                    let r = residual(a, b, &x)?;
+                    d = d * T::from_f64(old) + inverse.times(&r)? * T::from_f64(new);
+                    x += &d;
+                }
+                Ok(x)
+            }
+            Self::GaussSeidel(colours) => {
+                let mut x = &colours[0] * b;
+                for colour in colours.iter().cycle().skip(1).take(steps * colours.len() - 1) {
+                    x += colour * residual(a, b, &x)?;
+                }
+                Ok(x)
+            }
+        }
+    }
+
+    /// x after some steps from x = 0 that are symmetric.
+    pub(super) fn alone(
+        &self,
+        a: &Csr<T>,
+        b: &Vector<T>,
+        steps: usize,
+    ) -> Result<Vector<T>, Error> {
+        let x = self.from_zero(a, b, steps)?;
+        match self {
+            Self::Jacobi(_) | Self::Chebyshev { .. } => Ok(x),
+            Self::GaussSeidel(_) => self.after(a, b, x, steps),
+        }
+    }
+
+    /// x after some more steps.
+    pub(super) fn after(
+        &self,
+        a: &Csr<T>,
+        b: &Vector<T>,
+        mut x: Vector<T>,
+        steps: usize,
+    ) -> Result<Vector<T>, Error> {
+        match self {
+            Self::Jacobi(weights) => {
+                for _ in 0..steps {
+                    x += weights.times(&residual(a, b, &x)?)?;
+                }
+            }
+            Self::Chebyshev {
+                inverse,
+                center,
+                width,
+            } => {
+                let mut recurrence = Recurrence::new(*center, *width);
+                let mut d: Option<Vector<T>> = None;
+                for _ in 0..steps {
+                    let r = inverse.times(&residual(a, b, &x)?)?;
+                    let step = match d {
+                        None => r * T::from_f64(1.0 / center),
+                        Some(d) => {
+                            let (old, new) = recurrence.next();
+                            d * T::from_f64(old) + r * T::from_f64(new)
+                        }
+                    };
+                    x += &step;
+                    d = Some(step);
+                }
+            }
+            Self::GaussSeidel(colours) => {
+                for _ in 0..steps {
+                    for colour in colours.iter().rev() {
+                        x += colour * residual(a, b, &x)?;
+                    }
+                }
+            }
+        }
+        Ok(x)
+    }
+}
+
+fn residual<T: Field>(a: &Csr<T>, b: &Vector<T>, x: &Vector<T>) -> Result<Vector<T>, Error> {
+    b.try_sub(&a.try_dot(x)?)
+}
+
+/// The numbers of the Chebyshev recurrence: d = old d + new D^-1 r.
+struct Recurrence {
+    sigma: f64,
+    width: f64,
+    rho: f64,
+}
+
+impl Recurrence {
+    fn new(center: f64, width: f64) -> Self {
+        let sigma = center / width;
+        Self {
+            sigma,
+            width,
+            rho: 1.0 / sigma,
+        }
+    }
+
+    fn next(&mut self) -> (f64, f64) {
+        let rho = 1.0 / (2.0 * self.sigma - self.rho);
+        let numbers = (rho * self.rho, 2.0 * rho / self.width);
+        self.rho = rho;
+        numbers
+    }
+}
+
+/// D^-1 with zeros but at the rows of one colour, for each colour.
+fn by_colour<T: Field>(
+    a: &Csr<T>,
+    inverse: &Diagonal<T>,
+    colours: &Colours,
+) -> Result<Vec<Vector<T>>, Error> {
+    let inverse = match inverse {
+        Diagonal::Varying(inverse) => inverse.clone(),
+        Diagonal::Equal(number) => a.runtime().enter(|| Vector::full([a.n_rows()], *number)),
+    };
+    let local = inverse.local()?;
+    let rows = local.rows();
+    let masked = |colour: usize| {
+        let element = |(row, &value): (usize, &T)| match colours.of(row) == colour {
+            true => value,
+            false => T::ZERO,
+        };
+        let elements = rows.clone().zip(local.iter()).map(element).collect();
+        a.runtime().agree(inverse.with_local(elements))
+    };
+    (0..colours.count()).map(masked).collect()
+}
+
+/// An estimate of the largest eigenvalue of D^-1 A, from below, by ten steps of the power method
+/// from a random vector that depends on the number of rows alone.
+///
+/// The last ratio of norms is returned, which for symmetric matrices is at most the eigenvalue of
+/// largest modulus (in the norm in which D^-1 A is symmetric up to the condition of D). Ten products
+/// and sums of squares.
+///
+/// # Errors
+///
+/// If the matrix is not square, or its values could not be computed.
+pub fn largest_eigenvalue<T: Field>(a: &Csr<T>) -> Result<f64, Error> {
+    if a.n_rows() != a.n_cols() {
+        let shape = |rows, cols| Shape::new(&[rows, cols]);
+        let expected = shape(a.n_rows(), a.n_rows());
+        let found = shape(a.n_rows(), a.n_cols());
+        return Err(Error::shape("largest_eigenvalue", expected, found));
+    }
+    eigenvalue(a, &Diagonal::inverse_of(a)?)
+}
+
+fn eigenvalue<T: Field>(a: &Csr<T>, inverse: &Diagonal<T>) -> Result<f64, Error> {
+    const STEPS: usize = 10;
+    const SEED: u64 = 0x1a46;
+    let half = T::from_f64(0.5);
+    let random = || Vector::random_uniform([a.n_rows()], SEED) - half;
+    let mut x: Vector<T> = a.runtime().enter(random);
+    for _ in 1..STEPS {
+        x = inverse.times(&a.try_dot(&x)?)?;
+    }
+    let before = x.sum_of_squares();
+    x = inverse.times(&a.try_dot(&x)?)?;
+    let after = x.sum_of_squares();
+    let ratio = after.get()?.to_f64() / before.get()?.to_f64();
+    Ok(ratio.sqrt())
+}
