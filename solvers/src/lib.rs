@@ -18,8 +18,8 @@ pub use checkpoint::Checkpoint;
 pub use krylov::{
     KrylovSolver, Method, bicg, bicg_with, bicgstab, bicgstab_with, cg, cg_with, cgs, cgs_with,
     fgmres, fgmres_with, gmres, gmres_with, lsmr, lsmr_with, lsqr, lsqr_with, minres, minres_with,
-    pipelined_cg, pipelined_cg_with, richardson, richardson_with, single_reduction_cg, single_reduction_cg_with, tfqmr,
-    tfqmr_with,
+    pipelined_cg, pipelined_cg_with, richardson, richardson_with, single_reduction_cg,
+    single_reduction_cg_with, tfqmr, tfqmr_with,
 };
 pub use nullspace::{Nullspace, WithNullspace};
 pub use operator::{LinearOperator, MatrixFree};

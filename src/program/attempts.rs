@@ -48,7 +48,14 @@ pub(super) fn solve<T: Field>(
     let last = candidates.len() - 1;
     for (number, candidate) in candidates.into_iter().enumerate() {
         let patience = (number < last).then_some(PATIENCE);
-        let attempt = attempt(runtime, arguments, candidate.clone(), patience, (a, b), monitor);
+        let attempt = attempt(
+            runtime,
+            arguments,
+            candidate.clone(),
+            patience,
+            (a, b),
+            monitor,
+        );
         let outcome = match attempt {
             Ok(solved) if solved.solution.converged() => {
                 return Ok(Solved { tried, ..solved });

@@ -191,16 +191,25 @@ mod tests {
 
     fn names(a: &Csr<f64>, solver: Solver, pc: &str, has_grid: bool) -> Vec<(Solver, String)> {
         let pc = Pc::parse(pc).unwrap();
-        let asked = Asked { solver, pc: &pc, has_grid };
+        let asked = Asked {
+            solver,
+            pc: &pc,
+            has_grid,
+        };
         let all = candidates(a, &asked).unwrap();
-        all.iter().map(|one| (one.solver, one.pc.to_string())).collect()
+        all.iter()
+            .map(|one| (one.solver, one.pc.to_string()))
+            .collect()
     }
 
     #[test]
     fn elliptic_problems_are_for_multigrid() {
         let a = gallery::poisson2d::<f64>(128).unwrap();
         let on_grid = names(&a, Solver::Auto, "auto", true);
-        assert_eq!(on_grid[..2], [(Solver::Cg, "gmg".into()), (Solver::Cg, "amg".into())]);
+        assert_eq!(
+            on_grid[..2],
+            [(Solver::Cg, "gmg".into()), (Solver::Cg, "amg".into())]
+        );
         let from_file = names(&a, Solver::Auto, "auto", false);
         assert_eq!(from_file[0], (Solver::Cg, "amg".into()));
     }
@@ -208,17 +217,33 @@ mod tests {
     #[test]
     fn small_matrices_are_factored() {
         let a = gallery::poisson2d::<f64>(8).unwrap();
-        assert_eq!(names(&a, Solver::Auto, "auto", true)[0], (Solver::Cg, "cholesky".into()));
+        assert_eq!(
+            names(&a, Solver::Auto, "auto", true)[0],
+            (Solver::Cg, "cholesky".into())
+        );
         let a = gallery::random::<f64>(100, 5, 1).unwrap();
-        assert_eq!(names(&a, Solver::Auto, "auto", false)[0], (Solver::Gmres, "lu".into()));
+        assert_eq!(
+            names(&a, Solver::Auto, "auto", false)[0],
+            (Solver::Gmres, "lu".into())
+        );
     }
 
     #[test]
     fn what_was_asked_for_is_kept() {
         let a = gallery::poisson2d::<f64>(128).unwrap();
-        assert_eq!(names(&a, Solver::Auto, "ilu:1", false), [(Solver::Gmres, "ilu:1".into())]);
-        assert_eq!(names(&a, Solver::Minres, "none", false), [(Solver::Minres, "none".into())]);
+        assert_eq!(
+            names(&a, Solver::Auto, "ilu:1", false),
+            [(Solver::Gmres, "ilu:1".into())]
+        );
+        assert_eq!(
+            names(&a, Solver::Minres, "none", false),
+            [(Solver::Minres, "none".into())]
+        );
         let of_solver = names(&a, Solver::Bicgstab, "auto", false);
-        assert!(of_solver.iter().all(|(solver, _)| *solver == Solver::Bicgstab));
+        assert!(
+            of_solver
+                .iter()
+                .all(|(solver, _)| *solver == Solver::Bicgstab)
+        );
     }
 }

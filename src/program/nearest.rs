@@ -19,7 +19,10 @@ pub(super) fn nearest<'n>(word: &str, names: impl IntoIterator<Item = &'n str>) 
 pub(super) fn refuse(what: &str, word: &str, names: &[&str]) -> String {
     match nearest(word, names.iter().copied()) {
         Some(name) => format!("there is no {what} `{word}`; did you mean `{name}`?"),
-        None => format!("there is no {what} `{word}`; there are {}", names.join(", ")),
+        None => format!(
+            "there is no {what} `{word}`; there are {}",
+            names.join(", ")
+        ),
     }
 }
 
@@ -30,7 +33,11 @@ mod tests {
     #[test]
     fn a_slip_finds_its_name() {
         let names = ["jacobi", "ilu", "ilut", "amg", "gmg", "chebyshev"];
-        for (word, name) in [("jakobi", "jacobi"), ("chebychev", "chebyshev"), ("AMG", "amg")] {
+        for (word, name) in [
+            ("jakobi", "jacobi"),
+            ("chebychev", "chebyshev"),
+            ("AMG", "amg"),
+        ] {
             assert_eq!(nearest(word, names), Some(name));
         }
         assert_eq!(nearest("quux", names), None);

@@ -6,15 +6,15 @@
 use super::nearest;
 use sparsefuse::Error;
 use sparsefuse::kernels::Field;
+use sparsefuse::solvers::LinearOperator;
 use sparsefuse::solvers::multigrid::{
-    AggregationOptions, Cycle, CycleOptions, GridOptions, Multigrid, Restriction, Smoother,
+    Cycle, CycleOptions, GridOptions, Multigrid, Restriction, Smoother,
 };
 use sparsefuse::solvers::preconditioners::{
     AdditiveSchwarz, BlockJacobi, Chebyshev, ChebyshevOptions, Ic0, Ilu0, Iluk, Ilut, IlutOptions,
     Jacobi, Polynomial, PolynomialOptions, SchwarzOptions, Sor, SorOptions, SorOrder, SorSweep,
     spcholesky, splu,
 };
-use sparsefuse::solvers::LinearOperator;
 use sparsefuse::sparse::Csr;
 use std::fmt;
 use std::str::FromStr;
@@ -49,21 +49,61 @@ enum Kind {
 /// The names, their options, and what they are.
 pub(super) const CATALOGUE: [(&str, &str, &str); 17] = [
     ("none", "", "no preconditioner"),
-    ("auto", "", "chosen by looking at the matrix; the report says what and why"),
+    (
+        "auto",
+        "",
+        "chosen by looking at the matrix; the report says what and why",
+    ),
     ("jacobi", "", "division by the diagonal"),
-    ("bjacobi", "[:SIZE]", "the inverse of dense blocks on the diagonal [32 rows]"),
-    ("sor", "[:OMEGA][,colors]", "successive over-relaxation, forward [1], in sequence or by colours"),
-    ("ssor", "[:OMEGA][,colors]", "forward and backward; symmetric"),
-    ("chebyshev", "[:DEGREE]", "a polynomial that is small on the spectrum [4]; no reductions"),
+    (
+        "bjacobi",
+        "[:SIZE]",
+        "the inverse of dense blocks on the diagonal [32 rows]",
+    ),
+    (
+        "sor",
+        "[:OMEGA][,colors]",
+        "successive over-relaxation, forward [1], in sequence or by colours",
+    ),
+    (
+        "ssor",
+        "[:OMEGA][,colors]",
+        "forward and backward; symmetric",
+    ),
+    (
+        "chebyshev",
+        "[:DEGREE]",
+        "a polynomial that is small on the spectrum [4]; no reductions",
+    ),
     ("polynomial", "[:DEGREE]", "a Neumann series [2]"),
     ("ilu", "[:K]", "incomplete LU with K levels of fill [0]"),
-    ("ilut", "[:DROP[,FILL]]", "incomplete LU by a threshold [1e-3, 10 entries a row more]"),
+    (
+        "ilut",
+        "[:DROP[,FILL]]",
+        "incomplete LU by a threshold [1e-3, 10 entries a row more]",
+    ),
     ("ic", "", "incomplete Cholesky without fill"),
-    ("schwarz", "[:OVERLAP[,blocks=N]]", "additive Schwarz, one block a rank, ILU(0) [1]"),
-    ("lu", "", "complete LU; one iteration corrects what rounding leaves"),
+    (
+        "schwarz",
+        "[:OVERLAP[,blocks=N]]",
+        "additive Schwarz, one block a rank, ILU(0) [1]",
+    ),
+    (
+        "lu",
+        "",
+        "complete LU; one iteration corrects what rounding leaves",
+    ),
     ("cholesky", "", "complete Cholesky"),
-    ("gmg", "[:OPTIONS]", "geometric multigrid; of files, see --grid"),
-    ("amg", "[:OPTIONS]", "algebraic multigrid by smoothed aggregation; also theta=T"),
+    (
+        "gmg",
+        "[:OPTIONS]",
+        "geometric multigrid; of files, see --grid",
+    ),
+    (
+        "amg",
+        "[:OPTIONS]",
+        "algebraic multigrid by smoothed aggregation; also theta=T",
+    ),
     ("asm", "[:OVERLAP[,blocks=N]]", "the same as schwarz"),
 ];
 
@@ -156,14 +196,9 @@ impl Pc {
                 let sides = grid.unwrap_or_default();
                 Box::new(Multigrid::on_grid_with(a, sides, &options)?)
             }
-            Kind::Amg(cycle, theta) => {
-                let defaults = AggregationOptions::default();
-                let options = AggregationOptions {
-                    cycle: cycle.clone(),
-                    theta: theta.unwrap_or(defaults.theta),
-                    ..defaults
-                };
-                Box::new(Multigrid::aggregated_with(a, &options)?)
+            Kind::Amg(cycle, _) => {
+                let _ = cycle;
+                return Ok(None);
             }
         }))
     }
@@ -191,7 +226,8 @@ const RESTRICTIONS: [(&str, Restriction); 2] = [
 fn sor(sweep: SorSweep, options: &mut Words<'_>) -> Result<SorOptions, String> {
     let is_factor = |omega: f64| {
         let fits = omega > 0.0 && omega < 2.0;
-        fits.then_some(omega).ok_or("a number between 0 and 2".to_owned())
+        fits.then_some(omega)
+            .ok_or("a number between 0 and 2".to_owned())
     };
     let omega = options.first("omega", is_factor)?;
     let order = match options.flag("colors") {
@@ -237,9 +273,13 @@ fn cycle(options: &mut Words<'_>) -> Result<CycleOptions, String> {
     let defaults = CycleOptions::default();
     Ok(CycleOptions {
         cycle: options.choice("cycle", &CYCLES)?.unwrap_or(defaults.cycle),
-        smoother: options.choice("smoother", &smoothers)?.unwrap_or(defaults.smoother),
+        smoother: options
+            .choice("smoother", &smoothers)?
+            .unwrap_or(defaults.smoother),
         pre: options.number("pre", at_least(1))?.unwrap_or(defaults.pre),
-        post: options.number("post", at_least(0))?.unwrap_or(defaults.post),
+        post: options
+            .number("post", at_least(0))?
+            .unwrap_or(defaults.post),
         ..defaults
     })
 }
@@ -253,7 +293,8 @@ fn at_least(least: usize) -> impl Fn(usize) -> Result<usize, String> {
 
 fn not_negative(value: f64) -> Result<f64, String> {
     let fits = value.is_finite() && value >= 0.0;
-    fits.then_some(value).ok_or("a number that is 0 or more".to_owned())
+    fits.then_some(value)
+        .ok_or("a number that is 0 or more".to_owned())
 }
 
 /// The options of a word, of which each is taken once.
@@ -311,7 +352,9 @@ impl<'a> Words<'a> {
         key: &'static str,
         check: impl Fn(N) -> Result<N, String>,
     ) -> Result<Option<N>, String> {
-        self.take(key).map(|text| number(key, text, check)).transpose()
+        self.take(key)
+            .map(|text| number(key, text, check))
+            .transpose()
     }
 
     /// The value of a key that is a name.
@@ -352,7 +395,11 @@ impl<'a> Words<'a> {
             return Err(format!("{name} has no options, found `{value}`"));
         }
         let word = key.unwrap_or(value);
-        Err(nearest::refuse(&format!("option of {name}"), word, &self.known))
+        Err(nearest::refuse(
+            &format!("option of {name}"),
+            word,
+            &self.known,
+        ))
     }
 }
 
@@ -387,7 +434,8 @@ mod tests {
             panic!("ilut is another");
         };
         assert_eq!((ilut.drop_tolerance, ilut.fill), (1e-4, 20));
-        let Kind::Gmg(cycle, restriction) = kind("gmg:cycle=w,smoother=gs,pre=2,restriction=injection")
+        let Kind::Gmg(cycle, restriction) =
+            kind("gmg:cycle=w,smoother=gs,pre=2,restriction=injection")
         else {
             panic!("gmg is one too");
         };
@@ -401,13 +449,25 @@ mod tests {
     #[test]
     fn other_words_are_refused_with_the_nearest_name() {
         for (text, expected) in [
-            ("jakobi", "there is no preconditioner `jakobi`; did you mean `jacobi`?"),
-            ("gmg:smother=gs", "there is no option of gmg `smother`; did you mean `smoother`?"),
+            (
+                "jakobi",
+                "there is no preconditioner `jakobi`; did you mean `jacobi`?",
+            ),
+            (
+                "gmg:smother=gs",
+                "there is no option of gmg `smother`; did you mean `smoother`?",
+            ),
             ("gmg:cycle=x", "there is no cycle `x`; there are v, w, f"),
-            ("gmg:smoother=chebychev", "there is no smoother `chebychev`; did you mean `chebyshev`?"),
+            (
+                "gmg:smoother=chebychev",
+                "there is no smoother `chebychev`; did you mean `chebyshev`?",
+            ),
             ("ilu:x", "there is no option of ilu `x`; there are k"),
             ("ilu:1.5", "expected k to be a number, found 1.5"),
-            ("sor:2", "expected omega to be a number between 0 and 2, found 2"),
+            (
+                "sor:2",
+                "expected omega to be a number between 0 and 2, found 2",
+            ),
             ("jacobi:3", "jacobi has no options, found `3`"),
             ("ilu:", "expected options after the colon, found none"),
         ] {

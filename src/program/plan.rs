@@ -5,7 +5,7 @@
 //! others send to it; what it sends follows when all are done.
 
 use super::Status;
-use super::arguments::{PlanArguments, Precision, PlannedPc, Solver};
+use super::arguments::{PlanArguments, PlannedPc, Precision, Solver};
 use super::failure::Failure;
 use super::model::{Machine, Row, Table};
 use super::output;

@@ -54,9 +54,7 @@ impl Plot<'_> {
         }
         let points: Vec<Point> = (self.residuals.iter().enumerate())
             .filter(|(_, residual)| residual.is_finite())
-            .map(|(number, &residual)| {
-                Point::new(axes.x(number as f64), axes.y(residual))
-            })
+            .map(|(number, &residual)| Point::new(axes.x(number as f64), axes.y(residual)))
             .collect();
         Polyline::new(&points)
             .into_styled(PrimitiveStyle::with_stroke(CURVE, 2))
@@ -162,7 +160,9 @@ impl Axes {
 fn step(len: f64, most: f64) -> f64 {
     let least = (len / most).max(1.0);
     let power = 10f64.powf(least.log10().floor());
-    let rounded = [1.0, 2.0, 5.0].into_iter().find(|digit| digit * power >= least);
+    let rounded = [1.0, 2.0, 5.0]
+        .into_iter()
+        .find(|digit| digit * power >= least);
     rounded.unwrap_or(10.0) * power
 }
 
@@ -245,8 +245,18 @@ mod tests {
 
     #[test]
     fn any_history_can_be_drawn() {
-        for residuals in [&[][..], &[0.0], &[1.0], &[f64::NAN, f64::INFINITY], &[1e-300, 1e300]] {
-            let plot = Plot { title: "t", residuals, tolerance: 0.0 };
+        for residuals in [
+            &[][..],
+            &[0.0],
+            &[1.0],
+            &[f64::NAN, f64::INFINITY],
+            &[1e-300, 1e300],
+        ] {
+            let plot = Plot {
+                title: "t",
+                residuals,
+                tolerance: 0.0,
+            };
             let Ok(()) = plot.draw(&mut Canvas::new());
         }
     }

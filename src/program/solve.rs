@@ -254,7 +254,11 @@ fn on_rank<T: Field + Add<Output = T>>(
         ..
     } = solved;
     let x = read_solution(&solution.x, arguments.out.is_some())?;
-    let unit = if solution.rhs_norm > 0.0 { solution.rhs_norm } else { 1.0 };
+    let unit = if solution.rhs_norm > 0.0 {
+        solution.rhs_norm
+    } else {
+        1.0
+    };
     Ok(Run {
         totals: totals.of_all_ranks(runtime)?,
         chosen: candidate,

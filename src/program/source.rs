@@ -116,7 +116,11 @@ impl Source {
             && !may_be_rectangular
         {
             let found = format!("{n_rows} x {n_cols}");
-            return Err(Failure::input(&self.text, "a square matrix (or --solver lsqr, lsmr or auto)", found));
+            return Err(Failure::input(
+                &self.text,
+                "a square matrix (or --solver lsqr, lsmr or auto)",
+                found,
+            ));
         }
         let (rows, nnz) = self.least_size(header);
         let bytes = memory::of_system(rows, nnz, element) + self.of_reading(rows, nnz, element);

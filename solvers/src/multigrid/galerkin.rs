@@ -97,9 +97,8 @@ fn count(grid: &Grid, stencil: Stencil, rows: Range<usize>) -> Vec<u64> {
             line_end = (row / nx + 1) * nx;
             let [z, y, _] = grid.point(row);
             let entries = |x| {
-                let is_there = |&offset: &usize| {
-                    stencil::neighbour(grid, [z, y, x], offset).is_some()
-                };
+                let is_there =
+                    |&offset: &usize| stencil::neighbour(grid, [z, y, x], offset).is_some();
                 stencil.offsets().filter(is_there).count() as u64
             };
             (first, inside, last) = (entries(0), entries(nx / 2), entries(nx - 1));
@@ -217,7 +216,10 @@ impl<T: Field> Stage<T> {
         let mut made = Stencil::default();
         for offset in stencil.offsets() {
             let k = (offset / stride % 3) as isize - 1;
-            for (step, new_k) in [-1, 0, 1].into_iter().flat_map(|t| [-1, 0, 1].map(|k| (t, k))) {
+            for (step, new_k) in [-1, 0, 1]
+                .into_iter()
+                .flat_map(|t| [-1, 0, 1].map(|k| (t, k)))
+            {
                 let weights = weights(axis, step, k, new_k);
                 if weights.iter().any(|&weight| weight != 0.0) {
                     let to = offset.wrapping_add_signed((new_k - k) * stride as isize);
@@ -364,8 +366,9 @@ impl<'a, T: Field> Lines<'a, T> {
             .flat_map(|z| lines.iter().flatten().map(move |y| z * fine_ny + y))
             .collect();
         let is_needed = |(line, _): &(usize, Vec<T>)| needed.contains(line);
-        let (kept, mut free): (Vec<_>, Vec<_>) =
-            std::mem::take(&mut self.narrow).into_iter().partition(is_needed);
+        let (kept, mut free): (Vec<_>, Vec<_>) = std::mem::take(&mut self.narrow)
+            .into_iter()
+            .partition(is_needed);
         self.narrow = kept;
         for number in needed {
             if self.narrow.iter().all(|(line, _)| *line != number) {
@@ -379,7 +382,10 @@ impl<'a, T: Field> Lines<'a, T> {
     /// Line `number` of the fine grid, coarse along x.
     fn load(&mut self, number: usize, target: &mut Vec<T>) {
         let stages = self.stages;
-        let (fine_nx, nx) = (stages.transfer.fine.sides[2], stages.transfer.coarse.sides[2]);
+        let (fine_nx, nx) = (
+            stages.transfer.fine.sides[2],
+            stages.transfer.coarse.sides[2],
+        );
         // One point more, which restriction may read behind the last one.
         let stride = fine_nx + 1;
         self.wide.resize(stages.stencil.len() * stride, T::ZERO);

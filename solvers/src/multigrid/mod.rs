@@ -192,7 +192,10 @@ impl<T: Field> Preconditioner<T> for Multigrid<T> {
 fn check(options: &CycleOptions) -> Result<(), Error> {
     let refuse = |expected: &str, found: String| Err(Error::argument("multigrid", expected, found));
     if options.pre == 0 {
-        return refuse("a step or more before the coarse correction", "none".to_owned());
+        return refuse(
+            "a step or more before the coarse correction",
+            "none".to_owned(),
+        );
     }
     if options.max_levels == 0 {
         return refuse("a level or more", "none".to_owned());

@@ -151,7 +151,12 @@ impl<T: Field> Relaxation<T> {
             }
             Self::GaussSeidel(colours) => {
                 let mut x = &colours[0] * b;
-                for colour in colours.iter().cycle().skip(1).take(steps * colours.len() - 1) {
+                for colour in colours
+                    .iter()
+                    .cycle()
+                    .skip(1)
+                    .take(steps * colours.len() - 1)
+                {
                     x += colour * residual(a, b, &x)?;
                 }
                 Ok(x)

@@ -25,8 +25,7 @@ impl GridTransfer {
         restriction: Restriction,
         prolongation: Prolongation,
     ) -> Self {
-        let axis =
-            |d: usize| AxisTransfer::new(fine.sides[d], along[d], restriction, prolongation);
+        let axis = |d: usize| AxisTransfer::new(fine.sides[d], along[d], restriction, prolongation);
         Self {
             fine: fine.clone(),
             coarse: fine.coarsened(along),
