@@ -50,11 +50,13 @@ fn varying() -> Csr<f64> {
     stencil(|row, col, value| factor(row) * value * factor(col))
 }
 
-/// Unsymmetric: a difference along the lines is added.
+/// Unsymmetric: a difference along the lines is added, and 0.2 on the diagonal, without which
+/// rounding alone moves cgs by a fifth of its iterations.
 fn convection() -> Csr<f64> {
     stencil(|row, col, value| match col {
         col if col + 1 == row => value - 0.5,
         col if col == row + 1 => value + 0.5,
+        col if col == row => value + 0.2,
         _ => value,
     })
 }
@@ -164,18 +166,18 @@ fn with_the_diagonal_as_preconditioner() {
 fn on_an_unsymmetric_matrix() {
     let a = convection();
     for (method, scipy) in [
-        (Method::Bicg, 117),
-        (Method::Cgs, 132),
-        (Method::Bicgstab, 76),
-        (Method::Tfqmr, 192),
-        (Method::Lsqr, 666),
-        (Method::Lsmr, 670),
+        (Method::Bicg, 86),
+        (Method::Cgs, 72),
+        (Method::Bicgstab, 64),
+        (Method::Tfqmr, 78),
+        (Method::Lsqr, 294),
+        (Method::Lsmr, 300),
     ] {
         check(&a, method, Options::default(), scipy);
     }
     for method in [Method::Gmres, Method::Fgmres] {
-        check(&a, method, gmres(10), 229);
-        check(&a, method, gmres(30), 299);
+        check(&a, method, gmres(10), 99);
+        check(&a, method, gmres(30), 110);
     }
 }
 

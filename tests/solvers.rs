@@ -364,37 +364,47 @@ fn outcome(method: Method, n: usize, rows: &[f64], b: &[f64]) -> (StopReason, us
 
 #[test]
 fn indefinite_matrices_stop_conjugate_gradients() {
-    let cg = Method::Cg;
-    let indefinite = (StopReason::IndefiniteMatrix, 1);
-    assert_eq!(
-        outcome(cg, 2, &[1.0, 0.0, 0.0, -2.0], &[1.0, 1.0]),
-        indefinite
-    );
-    assert_eq!(
-        outcome(cg, 2, &[-1.0, 0.0, 0.0, -2.0], &[1.0, 1.0]),
-        indefinite
-    );
-    assert_eq!(
-        outcome(cg, 2, &[0.0, 1.0, 1.0, 0.0], &[1.0, 0.0]),
-        indefinite
-    );
-    assert_eq!(outcome(cg, 2, &[0.0; 4], &[1.0, 0.0]), indefinite);
-    // It shows only after an iteration in which the positive eigenvalues prevail.
-    let mut diagonal = [0.0; 16];
-    for (i, value) in [5.0, 4.0, 3.0, -1.0].into_iter().enumerate() {
-        diagonal[5 * i] = value;
+    for cg in [Method::Cg, Method::SingleReductionCg, Method::PipelinedCg] {
+        let indefinite = (StopReason::IndefiniteMatrix, 1);
+        assert_eq!(
+            outcome(cg, 2, &[1.0, 0.0, 0.0, -2.0], &[1.0, 1.0]),
+            indefinite
+        );
+        assert_eq!(
+            outcome(cg, 2, &[-1.0, 0.0, 0.0, -2.0], &[1.0, 1.0]),
+            indefinite
+        );
+        assert_eq!(
+            outcome(cg, 2, &[0.0, 1.0, 1.0, 0.0], &[1.0, 0.0]),
+            indefinite
+        );
+        assert_eq!(outcome(cg, 2, &[0.0; 4], &[1.0, 0.0]), indefinite);
+        // It shows only after an iteration in which the positive eigenvalues prevail.
+        let mut diagonal = [0.0; 16];
+        for (i, value) in [5.0, 4.0, 3.0, -1.0].into_iter().enumerate() {
+            diagonal[5 * i] = value;
+        }
+        let later = outcome(cg, 4, &diagonal, &[1.0; 4]);
+        assert_eq!(later, (StopReason::IndefiniteMatrix, 2));
     }
-    let later = outcome(cg, 4, &diagonal, &[1.0; 4]);
-    assert_eq!(later, (StopReason::IndefiniteMatrix, 2));
 
     let a = gallery::poisson1d::<f64>(6).unwrap();
     let negative = MatrixFree::new(6, |r: &Vector<f64>| Ok(-r));
-    let preconditioned = Options {
-        preconditioner: Some(&negative),
-        ..options()
-    };
-    let solution = cg_with(&a, &Vector::random_uniform([6], 1), preconditioned).unwrap();
-    assert_eq!(solution.reason, StopReason::IndefinitePreconditioner);
+    for method in [
+        Method::Cg,
+        Method::SingleReductionCg,
+        Method::PipelinedCg,
+        Method::Minres,
+    ] {
+        let preconditioned = Options {
+            preconditioner: Some(&negative),
+            ..options()
+        };
+        let b = Vector::random_uniform([6], 1);
+        let solution = method.solve(&a, &b, preconditioned).unwrap();
+        let indefinite = StopReason::IndefinitePreconditioner;
+        assert_eq!(solution.reason, indefinite, "{method}");
+    }
 }
 
 /// Systems on which, in exact arithmetic of small numbers, a divisor of the method becomes 0.

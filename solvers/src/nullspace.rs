@@ -20,7 +20,7 @@ use std::fmt;
 ///
 /// // The second difference with u' = 0 at both ends: rows sum to 0.
 /// let values = vec![1.0, -1.0, -1.0, 2.0, -1.0, -1.0, 1.0];
-/// let a = Csr::new(3, 3, vec![0, 2, 5, 7], vec![0, 1, 0, 1, 2, 1, 2], values)?;
+/// let a = Csr::<f64>::new(3, 3, vec![0, 2, 5, 7], vec![0, 1, 0, 1, 2, 1, 2], values)?;
 /// let a = WithNullspace::new(&a, Nullspace::constant(3)?)?;
 /// let solution = cg(&a, &Vector::from_vec(vec![1.0, 0.0, -1.0]))?;
 /// assert!(solution.converged());

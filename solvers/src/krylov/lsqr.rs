@@ -18,7 +18,7 @@ use sparsefuse_runtime::Error;
 /// use sparsefuse_sparse::Csr;
 ///
 /// // A line through three points, (0, 1), (1, 2) and (2, 4).
-/// let a = Csr::new(3, 2, vec![0, 1, 3, 5], vec![0, 0, 1, 0, 1], vec![1.0, 1.0, 1.0, 1.0, 2.0])?;
+/// let a = Csr::<f64>::new(3, 2, vec![0, 1, 3, 5], vec![0, 0, 1, 0, 1], vec![1.0, 1.0, 1.0, 1.0, 2.0])?;
 /// let line = lsqr(&a, &Vector::from_vec(vec![1.0, 2.0, 4.0]))?.x.to_vec()?;
 /// assert!((line[0] - 5.0 / 6.0).abs() < 1e-9 && (line[1] - 1.5).abs() < 1e-9);
 /// # Ok::<(), sparsefuse_runtime::Error>(())
@@ -132,7 +132,7 @@ impl Factors {
     fn estimates<T: Field>(&self, x: &Vector<T>, alpha: f64) -> Result<Estimates, Error> {
         let squares = self.phi_bar * self.phi_bar + self.damped;
         let residual = if self.damping == 0.0 {
-            self.phi_bar
+            self.phi_bar.abs()
         } else {
             let x_squares = root(&x.sum_of_squares())?.powi(2);
             let undamped = squares - self.damping * self.damping * x_squares;
@@ -141,7 +141,7 @@ impl Factors {
         Ok(Estimates {
             residual,
             damped_residual: squares.sqrt(),
-            gradient: self.phi_bar * alpha * self.c.abs(),
+            gradient: (self.phi_bar * alpha * self.c).abs(),
             a_norm: self.a_squares.sqrt(),
         })
     }

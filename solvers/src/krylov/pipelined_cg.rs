@@ -1,8 +1,9 @@
 //! The pipelined method of conjugate gradients.
 
 use super::scalars::real;
+use super::single_reduction_cg::doubt;
 use crate::operator::LinearOperator;
-use crate::solution::{Options, Solution, StopReason};
+use crate::solution::{Options, Solution};
 use crate::stopping::{Next, Stopping, root};
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
@@ -32,7 +33,7 @@ pub fn pipelined_cg<T: Field>(
 /// # Errors
 ///
 /// If the shapes do not fit, an operator fails, or a checkpoint is asked for; not converging is no
-/// error but a [`StopReason`].
+/// error but a [`StopReason`](crate::StopReason).
 pub fn pipelined_cg_with<T: Field>(
     a: &dyn LinearOperator<T>,
     b: &Vector<T>,
@@ -79,11 +80,15 @@ pub fn pipelined_cg_with<T: Field>(
                 }
                 Next::Stop(reason) => return stopping.finish(x, reason),
             }
-            if real(sigma.get()?) <= 0.0 {
-                return stopping.finish(x, StopReason::IndefiniteMatrix);
-            }
-            if real(gamma_next.get()?) <= 0.0 {
-                return stopping.finish(x, StopReason::IndefinitePreconditioner);
+            if real(sigma.get()?) <= 0.0 || real(gamma_next.get()?) <= 0.0 {
+                match doubt(&mut stopping, a, &x, &p, &r)? {
+                    Next::Iterate => {}
+                    Next::Restart(residual) => {
+                        r = residual;
+                        break;
+                    }
+                    Next::Stop(reason) => return stopping.finish(x, reason),
+                }
             }
             let beta = &gamma_next / &gamma;
             // p'A p of the next p, by recurrence.

@@ -69,11 +69,15 @@ pub fn single_reduction_cg_with<T: Field>(
                 }
                 Next::Stop(reason) => return stopping.finish(x, reason),
             }
-            if real(sigma.get()?) <= 0.0 {
-                return stopping.finish(x, StopReason::IndefiniteMatrix);
-            }
-            if real(gamma_next.get()?) <= 0.0 {
-                return stopping.finish(x, StopReason::IndefinitePreconditioner);
+            if real(sigma.get()?) <= 0.0 || real(gamma_next.get()?) <= 0.0 {
+                match doubt(&mut stopping, a, &x, &p, &r)? {
+                    Next::Iterate => {}
+                    Next::Restart(residual) => {
+                        r = residual;
+                        break;
+                    }
+                    Next::Stop(reason) => return stopping.finish(x, reason),
+                }
             }
             let beta = &gamma_next / &gamma;
             // p'A p of the next p, by recurrence.
@@ -83,5 +87,26 @@ pub fn single_reduction_cg_with<T: Field>(
             s = w + &beta * &s;
             gamma = gamma_next;
         }
+    }
+}
+
+/// What to do where p'A p or r'M^-1 r is not positive by recurrence: the operators are asked
+/// themselves. If they are definite on these vectors, it was rounding, and the method starts again
+/// as long as that helps.
+pub(super) fn doubt<T: Field>(
+    stopping: &mut Stopping<'_, '_, T>,
+    a: &dyn LinearOperator<T>,
+    x: &Vector<T>,
+    p: &Vector<T>,
+    r: &Vector<T>,
+) -> Result<Next<T>, Error> {
+    let sigma = p.dot(&a.apply(p)?);
+    let gamma = r.dot(&stopping.precondition(r)?);
+    if real(sigma.get()?) <= 0.0 {
+        Ok(Next::Stop(StopReason::IndefiniteMatrix))
+    } else if real(gamma.get()?) <= 0.0 {
+        Ok(Next::Stop(StopReason::IndefinitePreconditioner))
+    } else {
+        stopping.verify(x)
     }
 }

@@ -65,12 +65,15 @@ pub fn tfqmr_with<T: Field>(
             let rho_next = shadow.dot(&w);
             drop(middle_w);
 
+            // All is read before anything more is issued, which then joins the next iteration.
             let half_steps = [
                 (root(&middle_squares)?, u_hat),
                 (root(&squares)?, second_u_hat),
             ];
+            let step_length = read(&alpha)?;
+            let is_zero = [sigma.get()? == T::ZERO, rho_next.get()? == T::ZERO];
             for (norm, u_hat) in half_steps {
-                let (behind, eta) = quasi.step(norm, read(&alpha)?);
+                let (behind, eta) = quasi.step(norm, step_length);
                 d = u_hat + &d * element::<T>(behind);
                 x += &d * element::<T>(eta);
             }
@@ -82,11 +85,10 @@ pub fn tfqmr_with<T: Field>(
                 }
                 Next::Stop(reason) => return stopping.finish(x, reason),
             }
-            if sigma.get()? == T::ZERO {
-                return stopping.finish(x, StopReason::Breakdown(Breakdown::Sigma));
-            }
-            if rho_next.get()? == T::ZERO {
-                return stopping.finish(x, StopReason::Breakdown(Breakdown::Rho));
+            for (is_zero, name) in is_zero.into_iter().zip([Breakdown::Sigma, Breakdown::Rho]) {
+                if is_zero {
+                    return stopping.finish(x, StopReason::Breakdown(name));
+                }
             }
             let beta = &rho_next / &rho;
             u = &w + &beta * &second_u;
