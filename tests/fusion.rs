@@ -182,7 +182,7 @@ fn transpose_free_quasi_minimal_residuals() {
 fn generalised_minimal_residuals() {
     const CYCLE: u64 = 4;
     for is_preconditioned in [false, true] {
-        check(5, 11, CYCLE + 1, |cycles| {
+        check(5, 10, CYCLE + 1, |cycles| {
             let method: Method = |a, b, options| {
                 let restart_length = CYCLE as usize;
                 let options = Options {

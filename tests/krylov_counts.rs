@@ -13,7 +13,6 @@
 #![expect(clippy::unwrap_used, reason = "a test fails where it panics")]
 
 use sparsefuse::prelude::*;
-use sparsefuse::runtime::Counters;
 use sparsefuse::solvers::{Method, Side};
 
 /// Points along each side of the grid.

@@ -52,6 +52,9 @@ pub fn gmres_with<T: Field>(
         return stopping.finish(x, reason);
     }
     let is_left = stopping.is_left();
+    if is_left {
+        stopping.expect_near_claims();
+    }
     let mut norm = stopping.first_norm();
     loop {
         if is_left {

@@ -3,7 +3,7 @@
 use super::scalars::{length, real};
 use crate::operator::LinearOperator;
 use crate::solution::{Breakdown, Options, Solution, StopReason};
-use crate::stopping::{Next, Stopping};
+use crate::stopping::{Next, Stopping, root};
 use sparsefuse_dense::{Scalar, Vector};
 use sparsefuse_kernels::{Field, Real};
 use sparsefuse_runtime::Error;
@@ -24,8 +24,8 @@ pub fn minres<T: Field>(a: &dyn LinearOperator<T>, b: &Vector<T>) -> Result<Solu
 /// Paige and Saunders (1975), as Algorithm 4.1 of Elman, Silvester and Wathen, *Finite Elements and
 /// Fast Iterative Solvers*, 2nd edition. One product and two reductions an iteration; holds x, v,
 /// w, z, the last v and w, and A z. With a preconditioner it minimises the norm r'M^-1 r; the norms
-/// of monitor and history are then scaled so that the first one after each start is that of
-/// b - A x.
+/// of monitor and history are then scaled so that the first one is that of b - A x, and again where
+/// it turns out that the residual is not as small.
 ///
 /// # Errors
 ///
@@ -40,6 +40,10 @@ pub fn minres_with<T: Field>(
     if let Some(reason) = stopping.first() {
         return stopping.finish(x, reason);
     }
+    let is_preconditioned = stopping.has_preconditioner();
+    if is_preconditioned {
+        stopping.expect_near_claims();
+    }
     loop {
         let zeros = || r.runtime().enter(|| Vector::zeros([r.len()]));
         let mut v = [zeros(), r.clone()];
@@ -50,7 +54,7 @@ pub fn minres_with<T: Field>(
         let Some(gamma) = positive_root(&squares)? else {
             return stopping.finish(x, StopReason::IndefinitePreconditioner);
         };
-        let scale = norm.get()?.to_f64().sqrt() / gamma;
+        let mut scale = norm.get()?.to_f64().sqrt() / gamma;
         let mut lanczos = Rotations::new(gamma);
         loop {
             z *= T::from_f64(1.0 / lanczos.gamma[1]);
@@ -71,8 +75,13 @@ pub fn minres_with<T: Field>(
             let w_next = &z - last_w * T::from_f64(step.last) - this_w * T::from_f64(step.this);
             let w_next = w_next * T::from_f64(1.0 / step.diagonal);
             x += &w_next * T::from_f64(step.length);
-            match stopping.next(&x, scale * lanczos.eta.abs())? {
+            let norm = scale * lanczos.eta.abs();
+            match stopping.next(&x, norm)? {
                 Next::Iterate => {}
+                // A claim in the norm of the preconditioner: it goes on, with a better scale.
+                Next::Restart(residual) if is_preconditioned => {
+                    scale *= root(&residual.sum_of_squares())? / norm;
+                }
                 Next::Restart(residual) => {
                     r = residual;
                     break;
