@@ -469,6 +469,7 @@ fn the_bits_are_the_same_on_threads_and_ranks() {
         "solve random:5000,6,7 --solver tfqmr",
         "solve tests/data/unsymmetric.mtx --solver lsqr",
         "solve tests/data/complex.mtx --solver lsmr",
+        "solve random:5000,6,7 --solver richardson --pc jacobi",
     ] {
         check_same_bits(line);
     }

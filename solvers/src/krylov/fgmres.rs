@@ -8,6 +8,7 @@ use crate::stopping::{Judgement, Stopping};
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Error;
+use std::ops::ControlFlow;
 
 /// Solves A x = b by flexible GMRES with the default [`Options`].
 ///
@@ -72,8 +73,8 @@ pub fn fgmres_with<T: Field>(
         };
         x += space.combination_of(&preconditioned);
         match restart(&mut stopping, judgement, &x, space.is_singular(), norm)? {
-            Ok((residual, its_norm)) => (r, norm) = (residual, its_norm),
-            Err(reason) => return stopping.finish(x, reason),
+            ControlFlow::Continue(next) => (r, norm) = next,
+            ControlFlow::Break(reason) => return stopping.finish(x, reason),
         }
     }
 }

@@ -7,6 +7,7 @@ use crate::stopping::{Judgement, Next, Stopping, root};
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Error;
+use std::ops::ControlFlow;
 
 /// Solves A x = b by GMRES with the default [`Options`].
 ///
@@ -88,8 +89,8 @@ pub fn gmres_with<T: Field>(
             stopping.precondition(&correction)?
         };
         match restart(&mut stopping, judgement, &x, space.is_singular(), norm)? {
-            Ok((residual, its_norm)) => (r, norm) = (residual, its_norm),
-            Err(reason) => return stopping.finish(x, reason),
+            ControlFlow::Continue(next) => (r, norm) = next,
+            ControlFlow::Break(reason) => return stopping.finish(x, reason),
         }
     }
 }
@@ -101,27 +102,28 @@ pub(super) fn restart<T: Field>(
     x: &Vector<T>,
     is_singular: bool,
     last_norm: f64,
-) -> Result<Result<(Vector<T>, f64), StopReason>, Error> {
+) -> Result<ControlFlow<StopReason, (Vector<T>, f64)>, Error> {
     let (r, is_claimed) = match judgement {
-        Judgement::Stop(reason) => return Ok(Err(reason)),
+        Judgement::Stop(reason) => return Ok(ControlFlow::Break(reason)),
         Judgement::Claim => match stopping.verify(x)? {
-            Next::Stop(reason) => return Ok(Err(reason)),
+            Next::Stop(reason) => return Ok(ControlFlow::Break(reason)),
             Next::Restart(residual) => (residual, true),
             Next::Iterate => (stopping.residual(x)?, true),
         },
         Judgement::Iterate if is_singular => {
-            return Ok(Err(StopReason::Breakdown(Breakdown::Projection)));
+            let reason = StopReason::Breakdown(Breakdown::Projection);
+            return Ok(ControlFlow::Break(reason));
         }
         Judgement::Iterate => (stopping.residual(x)?, false),
     };
     let norm = root(&r.sum_of_squares())?;
     // A cycle that changes next to nothing is followed by its like.
     let has_progress = norm < last_norm * (1.0 - 1e-8);
-    if has_progress || is_claimed {
-        Ok(Ok((r, norm)))
+    Ok(if has_progress || is_claimed {
+        ControlFlow::Continue((r, norm))
     } else if norm.is_finite() {
-        Ok(Err(StopReason::Stagnation))
+        ControlFlow::Break(StopReason::Stagnation)
     } else {
-        Ok(Err(StopReason::NotFinite))
-    }
+        ControlFlow::Break(StopReason::NotFinite)
+    })
 }

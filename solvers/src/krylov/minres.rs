@@ -79,7 +79,7 @@ pub fn minres_with<T: Field>(
             match stopping.next(&x, norm)? {
                 Next::Iterate => {}
                 // A claim in the norm of the preconditioner: it goes on, with a better scale.
-                Next::Restart(residual) if is_preconditioned => {
+                Next::Restart(residual) if is_preconditioned && norm > 0.0 => {
                     scale *= root(&residual.sum_of_squares())? / norm;
                 }
                 Next::Restart(residual) => {
