@@ -1,4 +1,4 @@
-//! Assembly: from rows or triplets to the stores of a matrix.
+//! Assembly: from rows to the stores of a matrix.
 //!
 //! Every rank makes the rows that it is going to own; [`LocalRows`] is what it hands over. The
 //! positions become global by adding what the ranks before it have. What leaves this file is
@@ -7,7 +7,6 @@
 use crate::csr::Csr;
 use crate::parallel;
 use crate::rows::Rows;
-use crate::triplets::Triplets;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::{Element, Numeric};
 use sparsefuse_runtime::{Counted, Error, ErrorKind, Partition, Runtime, Shape, Store};
@@ -318,41 +317,6 @@ pub(crate) fn check_memory(runtime: &Runtime, rows: &Range<usize>) -> Result<(),
     }
     let found = format!("{} rows", rows.len());
     Err(Error::argument("csr", "rows that fit in memory", found))
-}
-
-/// The rows `rows` of the matrix that some triplets are; duplicates are summed in their order.
-///
-/// Two stable counting passes, by column and then by row, sort all entries in linear time.
-pub(crate) fn rows_of_triplets<T: Numeric>(
-    triplets: &Triplets<T>,
-    rows: &Range<usize>,
-) -> LocalRows<T> {
-    let mut pos = vec![0u64; rows.len() + 1];
-    for &row in triplets.rows() {
-        if rows.contains(&(row as usize)) {
-            pos[row as usize - rows.start + 1] += 1;
-        }
-    }
-    for row in 0..rows.len() {
-        pos[row + 1] += pos[row];
-    }
-    let mut next = pos.clone();
-    let mut entries = vec![(0u32, T::ZERO); pos[rows.len()] as usize];
-    for (row, column, value) in triplets.iter() {
-        if rows.contains(&(row as usize)) {
-            let place = &mut next[row as usize - rows.start];
-            entries[*place as usize] = (column, value);
-            *place += 1;
-        }
-    }
-    let mut local = LocalRows::with_capacity(rows.len(), entries.len());
-    for row in 0..rows.len() {
-        append_sorted(
-            &mut local,
-            &mut entries[pos[row] as usize..pos[row + 1] as usize],
-        );
-    }
-    local
 }
 
 /// Appends a row with its columns in ascending order and duplicates summed in their order.

@@ -8,10 +8,12 @@
 use crate::assemble::{self, LocalRows};
 use crate::distribute::Owners;
 use crate::rows::Rows;
+use crate::sorting;
 use crate::triplets::Triplets;
 use sparsefuse_dense::{Scalar, Vector};
 use sparsefuse_kernels::Numeric;
 use sparsefuse_runtime::{Counted, Error, Partition, Runtime, Shape, Store};
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::{Mul, Range};
 use std::sync::{Arc, OnceLock};
@@ -81,15 +83,13 @@ impl<T: Numeric> Csr<T> {
     /// A matrix from its entries, in any order; entries at the same place are summed in the order
     /// given. On several ranks every rank gives all entries and keeps those of its rows.
     ///
-    /// Linear in the number of entries, plus sorting within each row.
+    /// Linear in the number of entries, plus sorting within each row; works on all threads.
     ///
     /// # Errors
     ///
     /// If memory runs out.
     pub fn from_triplets(triplets: &Triplets<T>) -> Result<Self, Error> {
-        Self::from_rows(triplets.n_rows(), triplets.n_cols(), |rows| {
-            assemble::rows_of_triplets(triplets, &rows)
-        })
+        sorting::matrix(Cow::Borrowed(triplets))
     }
 
     /// A matrix from entries that the ranks hold in any way: each gives its own, of any rows, and
@@ -113,14 +113,7 @@ impl<T: Numeric> Csr<T> {
             ));
         }
         let own = Owners::of_rows(&runtime, shape.0).send(&runtime, triplets)?;
-        Self::from_own_triplets(own)
-    }
-
-    /// A matrix from triplets of which each rank holds exactly those of its rows.
-    pub(crate) fn from_own_triplets(own: Triplets<T>) -> Result<Self, Error> {
-        Self::from_rows(own.n_rows(), own.n_cols(), |rows| {
-            assemble::rows_of_triplets(&own, &rows)
-        })
+        sorting::matrix(Cow::Owned(own))
     }
 
     /// A matrix whose rows are made where they are going to be: `make` is called on every rank

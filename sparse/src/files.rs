@@ -9,11 +9,13 @@ use crate::csr::Csr;
 use crate::matrix_market::{
     self, Content, Format, Header, ReadError, ReadErrorKind, Text, WriteError, WriteErrorKind,
 };
+use crate::sorting;
 use crate::triplets::Triplets;
 use ndarray::ArrayView2;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::{Error, ErrorKind, Partition, Runtime, Shape};
+use std::borrow::Cow;
 use std::io;
 use std::ops::{Add, Range};
 use std::path::Path;
@@ -38,10 +40,10 @@ impl<T: Field + Add<Output = T>> Csr<T> {
             assemble(matrix_market::read(path)?.1)
         } else {
             let (header, own) = matrix_market::read_own_rows(&runtime, path)?;
-            Self::from_own_triplets(match header.format {
+            sorting::matrix(Cow::Owned(match header.format {
                 Format::Coordinate => own,
                 Format::Array => own.without_zeros(),
-            })
+            }))
         };
         matrix.map_err(|cause| refuse_read(path, ReadErrorKind::Assembly(cause)))
     }

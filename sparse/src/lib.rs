@@ -30,6 +30,7 @@ mod balance;
 mod convert;
 mod distribute;
 pub mod gallery;
+mod sorting;
 mod triplets;
 
 mod files;

@@ -11,9 +11,11 @@ use crate::csr::Csr;
 use crate::distribute::Owners;
 use crate::parallel;
 use crate::rows::Rows;
+use crate::sorting;
 use crate::triplets::Triplets;
 use sparsefuse_kernels::Numeric;
 use sparsefuse_runtime::{Error, Partition, Runtime, Shape};
+use std::borrow::Cow;
 use std::ops::Range;
 
 impl<T: Numeric> Csr<T> {
@@ -57,7 +59,7 @@ impl<T: Numeric> Csr<T> {
         if own.partition != Partition::Replicated {
             let entries = turned_entries(shape, own.rows.clone(), own.as_rows(), map);
             let entries = Owners::of_rows(runtime, shape.0).send(runtime, entries)?;
-            return runtime.enter(|| Self::from_own_triplets(entries));
+            return runtime.enter(|| sorting::matrix(Cow::Owned(entries)));
         }
         // Every rank holds all entries and keeps those of its columns.
         let new_own = runtime.default_rows(Shape::new(&[shape.0]));

@@ -7,10 +7,12 @@ mod construct;
 mod convert;
 mod distributed;
 mod files;
+mod formats;
 mod gallery;
 mod ghosts;
 mod memory;
 mod multiply;
+mod operations;
 mod packed;
 mod product;
 mod structure;
@@ -86,6 +88,16 @@ macro_rules! for_each_type {
     }};
 }
 use for_each_type;
+
+/// The same for a real and a complex one alone: where an operation moves elements more than it
+/// computes with them, all types would mostly take time to compile.
+macro_rules! for_two_types {
+    ($function:ident($($arg:expr),*)) => {{
+        $function::<f64>($($arg),*);
+        $function::<num_complex::Complex<f32>>($($arg),*);
+    }};
+}
+use for_two_types;
 
 /// The entries of a small matrix, in any order and with duplicates.
 #[derive(Clone, Debug)]
