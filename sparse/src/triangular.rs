@@ -560,4 +560,37 @@ mod tests {
             Ok(())
         })
     }
+
+    #[test]
+    fn threads_share_wide_levels() -> Result<(), Error> {
+        const N: usize = 5000;
+        // Each row of the second half needs one of the first half.
+        let solve = |threads| {
+            let config = Config {
+                threads,
+                ..Config::default()
+            };
+            Runtime::new(config)?.enter(|| {
+                let a = Csr::from_rows(2 * N, 2 * N, |rows| {
+                    let mut local = LocalRows::with_capacity(rows.len(), 0);
+                    for row in rows {
+                        if row >= N {
+                            local.push((row * 7 % N) as u32, 0.1 * row as f64);
+                        }
+                        local.push(row as u32, 3.0);
+                        local.end_row();
+                    }
+                    local
+                })?;
+                let b = Vector::<f64>::random_uniform([2 * N], 3);
+                let solve = TriangularSolve::new(&a, Triangle::Lower, Diagonal::Stored)?;
+                let n_levels = solve.levels.as_ref().map(|levels| levels.bounds.len());
+                Ok::<_, Error>((n_levels, solve.solve(&b)?.to_vec()?))
+            })
+        };
+        let (one, two) = (solve(1)?, solve(2)?);
+        assert_eq!((one.0, two.0), (None, Some(2)));
+        assert!(one.1 == two.1);
+        Ok(())
+    }
 }
