@@ -355,39 +355,57 @@ impl<T: Field> Parts<T> {
                 let found = has_diagonal.then(|| rows.vals[below]);
                 parts.inverse.push(inverse(row, found)?);
             }
+            // Columns ascend, so those of earlier ranks stand at the far end.
+            let split = |entries: &Range<usize>, cut: usize| {
+                let columns = &rows.crd[entries.clone()];
+                entries.start + columns.partition_point(|&column| (column as usize) < cut)
+            };
             match triangle {
-                Triangle::Lower => parts.push_row(&own, chain, rows, entries.start..below),
+                Triangle::Lower => {
+                    let entries = entries.start..below;
+                    let first = split(&entries, own.start);
+                    parts.push_outer(chain, rows, entries.start..first);
+                    parts.push_own(own.start, rows, first..entries.end);
+                }
                 Triangle::Upper => {
-                    let above = below + usize::from(has_diagonal);
-                    parts.push_row(&own, chain, rows, (above..entries.end).rev());
+                    let entries = below + usize::from(has_diagonal)..entries.end;
+                    let end = split(&entries, own.end);
+                    parts.push_outer(chain, rows, (end..entries.end).rev());
+                    parts.push_own(own.start, rows, (entries.start..end).rev());
                 }
             }
         }
         Ok(parts)
     }
 
-    /// Appends a row whose entries are in the order of the sweep.
-    fn push_row(
+    /// Appends the entries of a row in columns of earlier ranks, in the order of the sweep.
+    fn push_outer(
         &mut self,
-        own: &Range<usize>,
         chain: &Chain,
+        rows: &LocalRows<T>,
+        entries: impl ExactSizeIterator<Item = usize>,
+    ) {
+        if entries.len() == 0 {
+            return;
+        }
+        for k in entries {
+            // A row that the chain lacks is one of another structure, which `update` refuses.
+            let number = chain.needed().partition_point(|&row| row < rows.crd[k]);
+            self.outer.push(number as u32, rows.vals[k]);
+        }
+        self.outer.end_row();
+        self.outer_rows.push(self.own.pos.len() as u32 - 1);
+    }
+
+    /// Ends a row with its entries in columns of this rank, in the order of the sweep.
+    fn push_own(
+        &mut self,
+        first: usize,
         rows: &LocalRows<T>,
         entries: impl Iterator<Item = usize>,
     ) {
-        let before = self.outer.crd.len();
         for k in entries {
-            let (column, value) = (rows.crd[k], rows.vals[k]);
-            if own.contains(&(column as usize)) {
-                self.own.push(column - own.start as u32, value);
-            } else {
-                // A row that the chain lacks is one of another structure, which `update` refuses.
-                let number = chain.needed().partition_point(|&row| row < column);
-                self.outer.push(number as u32, value);
-            }
-        }
-        if self.outer.crd.len() > before {
-            self.outer_rows.push(self.own.pos.len() as u32 - 1);
-            self.outer.end_row();
+            self.own.push(rows.crd[k] - first as u32, rows.vals[k]);
         }
         self.own.end_row();
     }
