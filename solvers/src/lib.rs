@@ -1,6 +1,7 @@
-//! Krylov solvers, written as they stand in the textbook: one operation a line.
+//! Krylov solvers and preconditioners, written as they stand in the textbook: one operation a line.
 //!
-//! Nothing here names a task, a rank or a kernel; the runtime fuses the lines.
+//! Nothing here names a task or a kernel; the runtime fuses the lines. Only preconditioners that
+//! sweep through rows in order, or gather a matrix, know that there are ranks.
 
 mod admission;
 mod checkpoint;

@@ -355,39 +355,57 @@ impl<T: Field> Parts<T> {
                 let found = has_diagonal.then(|| rows.vals[below]);
                 parts.inverse.push(inverse(row, found)?);
             }
+            // Columns ascend, so those of earlier ranks stand at the far end.
+            let split = |entries: &Range<usize>, cut: usize| {
+                let columns = &rows.crd[entries.clone()];
+                entries.start + columns.partition_point(|&column| (column as usize) < cut)
+            };
             match triangle {
-                Triangle::Lower => parts.push_row(&own, chain, rows, entries.start..below),
+                Triangle::Lower => {
+                    let entries = entries.start..below;
+                    let first = split(&entries, own.start);
+                    parts.push_outer(chain, rows, entries.start..first);
+                    parts.push_own(own.start, rows, first..entries.end);
+                }
                 Triangle::Upper => {
-                    let above = below + usize::from(has_diagonal);
-                    parts.push_row(&own, chain, rows, (above..entries.end).rev());
+                    let entries = below + usize::from(has_diagonal)..entries.end;
+                    let end = split(&entries, own.end);
+                    parts.push_outer(chain, rows, (end..entries.end).rev());
+                    parts.push_own(own.start, rows, (entries.start..end).rev());
                 }
             }
         }
         Ok(parts)
     }
 
-    /// Appends a row whose entries are in the order of the sweep.
-    fn push_row(
+    /// Appends the entries of a row in columns of earlier ranks, in the order of the sweep.
+    fn push_outer(
         &mut self,
-        own: &Range<usize>,
         chain: &Chain,
+        rows: &LocalRows<T>,
+        entries: impl ExactSizeIterator<Item = usize>,
+    ) {
+        if entries.len() == 0 {
+            return;
+        }
+        for k in entries {
+            // A row that the chain lacks is one of another structure, which `update` refuses.
+            let number = chain.needed().partition_point(|&row| row < rows.crd[k]);
+            self.outer.push(number as u32, rows.vals[k]);
+        }
+        self.outer.end_row();
+        self.outer_rows.push(self.own.pos.len() as u32 - 1);
+    }
+
+    /// Ends a row with its entries in columns of this rank, in the order of the sweep.
+    fn push_own(
+        &mut self,
+        first: usize,
         rows: &LocalRows<T>,
         entries: impl Iterator<Item = usize>,
     ) {
-        let before = self.outer.crd.len();
         for k in entries {
-            let (column, value) = (rows.crd[k], rows.vals[k]);
-            if own.contains(&(column as usize)) {
-                self.own.push(column - own.start as u32, value);
-            } else {
-                // A row that the chain lacks is one of another structure, which `update` refuses.
-                let number = chain.needed().partition_point(|&row| row < column);
-                self.outer.push(number as u32, value);
-            }
-        }
-        if self.outer.crd.len() > before {
-            self.outer_rows.push(self.own.pos.len() as u32 - 1);
-            self.outer.end_row();
+            self.own.push(rows.crd[k] - first as u32, rows.vals[k]);
         }
         self.own.end_row();
     }
@@ -559,5 +577,38 @@ mod tests {
             }
             Ok(())
         })
+    }
+
+    #[test]
+    fn threads_share_wide_levels() -> Result<(), Error> {
+        const N: usize = 5000;
+        // Each row of the second half needs one of the first half.
+        let solve = |threads| {
+            let config = Config {
+                threads,
+                ..Config::default()
+            };
+            Runtime::new(config)?.enter(|| {
+                let a = Csr::from_rows(2 * N, 2 * N, |rows| {
+                    let mut local = LocalRows::with_capacity(rows.len(), 0);
+                    for row in rows {
+                        if row >= N {
+                            local.push((row * 7 % N) as u32, 0.1 * row as f64);
+                        }
+                        local.push(row as u32, 3.0);
+                        local.end_row();
+                    }
+                    local
+                })?;
+                let b = Vector::<f64>::random_uniform([2 * N], 3);
+                let solve = TriangularSolve::new(&a, Triangle::Lower, Diagonal::Stored)?;
+                let n_levels = solve.levels.as_ref().map(|levels| levels.bounds.len());
+                Ok::<_, Error>((n_levels, solve.solve(&b)?.to_vec()?))
+            })
+        };
+        let (one, two) = (solve(1)?, solve(2)?);
+        assert_eq!((one.0, two.0), (None, Some(2)));
+        assert!(one.1 == two.1);
+        Ok(())
     }
 }

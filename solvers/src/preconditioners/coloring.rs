@@ -82,6 +82,8 @@ fn greedy<T>(
                     Some(own) => of_rows[own],
                     None => colors[needed.partition_point(|&row| row < column)],
                 };
+                // Earlier ranks may have more colours.
+                seen.resize(seen.len().max(color as usize + 1), usize::MAX);
                 seen[color as usize] = row;
             }
         }

@@ -14,6 +14,7 @@ use num_complex::Complex;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Error;
 use sparsefuse_sparse::LocalRows;
+use std::sync::Arc;
 
 const OP: &str = "direct";
 
@@ -82,18 +83,13 @@ impl<T: Field> Complete<T> {
 /// The factors in the precision they are computed in.
 pub(super) struct Factors<E> {
     structure: SymbolicSparseColMat<usize>,
-    symbolic: Symbolic,
-    numeric: Numeric<E>,
+    values: Values<E>,
 }
 
-enum Symbolic {
-    Lu(SymbolicLu<usize>),
-    Cholesky(SymbolicCholesky<usize>),
-}
-
-enum Numeric<E> {
-    Lu(NumericLu<usize, E>),
-    Cholesky(Vec<E>),
+/// The symbolic and the numeric part of a factorisation.
+enum Values<E> {
+    Lu(Arc<SymbolicLu<usize>>, Box<NumericLu<usize, E>>),
+    Cholesky(Arc<SymbolicCholesky<usize>>, Vec<E>),
 }
 
 /// What computations need of faer's numbers.
@@ -137,23 +133,21 @@ impl<E: Number> Factors<E> {
         let pos = rows.pos.iter().map(|&pos| pos as usize).collect();
         let crd = rows.crd.iter().map(|&column| column as usize).collect();
         let structure = SymbolicSparseColMat::new_checked(n, n, pos, None, crd);
-        let of = structure.as_ref();
-        let symbolic = match method {
-            Method::Lu => factorize_symbolic_lu(of, Default::default()).map(Symbolic::Lu),
+        let entries: Vec<E> = rows.vals.iter().map(|&value| wide(value)).collect();
+        let matrix = SparseColMatRef::new(structure.as_ref(), &entries);
+        let values = match method {
+            Method::Lu => {
+                let symbolic = factorize_symbolic_lu(matrix.symbolic(), Default::default());
+                lu(Arc::new(symbolic.map_err(refused)?), matrix)?
+            }
             Method::Cholesky => {
                 let (order, params) = (Default::default(), Default::default());
+                let of = matrix.symbolic();
                 let symbolic = factorize_symbolic_cholesky(of, Side::Lower, order, params);
-                symbolic.map(Symbolic::Cholesky)
+                cholesky(Arc::new(symbolic.map_err(refused)?), matrix)?
             }
         };
-        let symbolic = symbolic.map_err(refused)?;
-        let values: Vec<E> = rows.vals.iter().map(|&value| wide(value)).collect();
-        let numeric = symbolic.factor(SparseColMatRef::new(structure.as_ref(), &values))?;
-        let factors = Self {
-            structure,
-            symbolic,
-            numeric,
-        };
+        let factors = Self { structure, values };
         factors.check()?;
         Ok(factors)
     }
@@ -167,11 +161,14 @@ impl<E: Number> Factors<E> {
             let expected = "the structure that was factored before";
             return Err(Error::argument(OP, expected, "another"));
         }
-        let values: Vec<E> = rows.vals.iter().map(|&value| wide(value)).collect();
-        let matrix = SparseColMatRef::new(self.structure.as_ref(), &values);
-        let numeric = self.symbolic.factor(matrix)?;
-        let before = std::mem::replace(&mut self.numeric, numeric);
-        self.check().inspect_err(|_| self.numeric = before)
+        let entries: Vec<E> = rows.vals.iter().map(|&value| wide(value)).collect();
+        let matrix = SparseColMatRef::new(self.structure.as_ref(), &entries);
+        let values = match &self.values {
+            Values::Lu(symbolic, _) => lu(Arc::clone(symbolic), matrix)?,
+            Values::Cholesky(symbolic, _) => cholesky(Arc::clone(symbolic), matrix)?,
+        };
+        let before = std::mem::replace(&mut self.values, values);
+        self.check().inspect_err(|_| self.values = before)
     }
 
     /// Refuses factors with a pivot of 0, by which faer divides: no solution is finite.
@@ -187,8 +184,8 @@ impl<E: Number> Factors<E> {
     fn solve(&self, b: Vec<E>, system: System) -> Result<Vec<E>, Error> {
         let n = b.len();
         let mut x = Mat::from_fn(n, 1, |row, _| b[row]);
-        match (&self.symbolic, &self.numeric) {
-            (Symbolic::Lu(symbolic), Numeric::Lu(numeric)) => {
+        match &self.values {
+            Values::Lu(symbolic, numeric) => {
                 let scratch = symbolic.solve_transpose_in_place_scratch::<E>(1, Par::Seq);
                 let scratch = scratch.or(symbolic.solve_in_place_scratch::<E>(1, Par::Seq));
                 let mut memory = memory(scratch)?;
@@ -203,7 +200,7 @@ impl<E: Number> Factors<E> {
                     }
                 }
             }
-            (Symbolic::Cholesky(symbolic), Numeric::Cholesky(values)) => {
+            Values::Cholesky(symbolic, values) => {
                 let scratch = symbolic.solve_in_place_scratch::<E>(1, Par::Seq);
                 let mut memory = memory(scratch)?;
                 let stack = MemStack::new(&mut memory);
@@ -211,56 +208,49 @@ impl<E: Number> Factors<E> {
                 let factors = LltRef::new(symbolic, values);
                 factors.solve_in_place_with_conj(Conj::Yes, x.as_mut(), Par::Seq, stack);
             }
-            (Symbolic::Lu(_), Numeric::Cholesky(_)) | (Symbolic::Cholesky(_), Numeric::Lu(_)) => {
-                unreachable!("both are made by `Symbolic::factor`")
-            }
         }
         Ok((0..n).map(|row| x[(row, 0)]).collect())
     }
 }
 
-impl Symbolic {
-    fn factor<E: Number>(
-        &self,
-        matrix: SparseColMatRef<'_, usize, E>,
-    ) -> Result<Numeric<E>, Error> {
-        match self {
-            Self::Lu(symbolic) => {
-                let params = Default::default();
-                let scratch = symbolic.factorize_numeric_lu_scratch::<E>(Par::Seq, params);
-                let mut memory = memory(scratch)?;
-                let stack = MemStack::new(&mut memory);
-                let mut numeric = NumericLu::new();
-                symbolic
-                    .factorize_numeric_lu(&mut numeric, matrix, Par::Seq, stack, params)
-                    .map_err(|error| {
-                        Error::argument(OP, "a nonsingular matrix", error.to_string())
-                    })?;
-                Ok(Numeric::Lu(numeric))
-            }
-            Self::Cholesky(symbolic) => {
-                let (params, regularization) = (Default::default(), Default::default());
-                let scratch = symbolic.factorize_numeric_llt_scratch::<E>(Par::Seq, params);
-                let mut memory = memory(scratch)?;
-                let stack = MemStack::new(&mut memory);
-                let mut values = vec![E::zero(); symbolic.len_val()];
-                symbolic
-                    .factorize_numeric_llt(
-                        &mut values,
-                        matrix,
-                        Side::Lower,
-                        regularization,
-                        Par::Seq,
-                        stack,
-                        params,
-                    )
-                    .map_err(|error| {
-                        Error::argument(OP, "a positive definite matrix", error.to_string())
-                    })?;
-                Ok(Numeric::Cholesky(values))
-            }
-        }
-    }
+/// The numeric phase of L U.
+fn lu<E: Number>(
+    symbolic: Arc<SymbolicLu<usize>>,
+    matrix: SparseColMatRef<'_, usize, E>,
+) -> Result<Values<E>, Error> {
+    let params = Default::default();
+    let scratch = symbolic.factorize_numeric_lu_scratch::<E>(Par::Seq, params);
+    let mut memory = memory(scratch)?;
+    let stack = MemStack::new(&mut memory);
+    let mut numeric = Box::new(NumericLu::new());
+    symbolic
+        .factorize_numeric_lu(&mut numeric, matrix, Par::Seq, stack, params)
+        .map_err(|error| Error::argument(OP, "a nonsingular matrix", error.to_string()))?;
+    Ok(Values::Lu(symbolic, numeric))
+}
+
+/// The numeric phase of L L^H.
+fn cholesky<E: Number>(
+    symbolic: Arc<SymbolicCholesky<usize>>,
+    matrix: SparseColMatRef<'_, usize, E>,
+) -> Result<Values<E>, Error> {
+    let (params, regularization) = (Default::default(), Default::default());
+    let scratch = symbolic.factorize_numeric_llt_scratch::<E>(Par::Seq, params);
+    let mut memory = memory(scratch)?;
+    let stack = MemStack::new(&mut memory);
+    let mut values = vec![E::zero(); symbolic.len_val()];
+    symbolic
+        .factorize_numeric_llt(
+            &mut values,
+            matrix,
+            Side::Lower,
+            regularization,
+            Par::Seq,
+            stack,
+            params,
+        )
+        .map_err(|error| Error::argument(OP, "a positive definite matrix", error.to_string()))?;
+    Ok(Values::Cholesky(symbolic, values))
 }
 
 fn memory(request: StackReq) -> Result<MemBuffer, Error> {

@@ -63,8 +63,9 @@ pub use sor::{Sor, SorOptions, SorOrder, SorSweep};
 /// # Ok::<(), sparsefuse_runtime::Error>(())
 /// ```
 pub trait Preconditioner<T>: LinearOperator<T> {
-    /// Takes the values of a matrix with the structure of the one it was made from. Every rank must
-    /// ask; where one fails, all do and nothing has changed.
+    /// Takes the values of a matrix with the structure of the one it was made from (what keeps
+    /// nothing of the structure takes any of the same shape). Every rank must ask; where one fails,
+    /// all do and nothing has changed.
     ///
     /// # Errors
     ///

@@ -96,7 +96,7 @@ struct Block<T> {
 
 enum Factors<T> {
     Ilu0(LocalFactors<T>),
-    Direct(Complete<T>),
+    Direct(Box<Complete<T>>),
 }
 
 /// The way of the values of blocks to the owners of their rows, where they are added in the order
@@ -267,7 +267,7 @@ impl<T: Field> Factors<T> {
                     Err(pivot.error(OP))
                 }
             },
-            BlockSolve::Direct => Ok(Self::Direct(Complete::new(Method::Lu, &block)?)),
+            BlockSolve::Direct => Ok(Self::Direct(Box::new(Complete::new(Method::Lu, &block)?))),
         }
     }
 }

@@ -189,9 +189,12 @@ impl<T: Field> Sor<T> {
                 match self.options.sweep {
                     SorSweep::Forward => relax(all(), b, x),
                     SorSweep::Backward => relax(all().rev(), b, x),
-                    // The last colour's rows would not change when they are relaxed once more with
-                    // omega 1, but do otherwise.
-                    SorSweep::Symmetric => relax(all().chain(all().rev()), b, x),
+                    SorSweep::Symmetric => {
+                        // With omega 1 the last colour would not change when it is relaxed once
+                        // more.
+                        let again = all().rev().skip(usize::from(self.options.omega == 1.0));
+                        relax(all().chain(again), b, x)
+                    }
                 }
             }
         }

@@ -8,8 +8,7 @@ use sparsefuse_kernels::Field;
 use sparsefuse_solvers::LinearOperator;
 use sparsefuse_solvers::preconditioners::{
     AdditiveSchwarz, BlockJacobi, Ic0, Ilu0, Iluk, Ilut, IlutOptions, Polynomial,
-    PolynomialOptions, Preconditioner, SchwarzOptions, Sor, SorOptions, SorOrder, SorSweep,
-    spcholesky, splu,
+    PolynomialOptions, SchwarzOptions, Sor, SorOptions, SorOrder, SorSweep, spcholesky, splu,
 };
 use sparsefuse_sparse::{Csr, LocalRows};
 
