@@ -243,6 +243,8 @@ pub trait Numeric: Element {
     fn times_plus(self, factor: Self, addend: Self) -> Self;
     /// The complex conjugate; the element itself where the type is real.
     fn conjugate(self) -> Self;
+    /// The absolute value.
+    fn magnitude(self) -> Self::Magnitude;
 }
 
 /// The arithmetic of [`Numeric`]: that of [`ops`].
@@ -267,6 +269,10 @@ macro_rules! arithmetic {
         #[inline(always)]
         fn conjugate(self) -> Self {
             ops::NumericOps::conj(self)
+        }
+        #[inline(always)]
+        fn magnitude(self) -> Self::Magnitude {
+            ops::NumericOps::abs(self)
         }
     };
 }

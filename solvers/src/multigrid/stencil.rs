@@ -150,7 +150,7 @@ pub(super) fn couplings<T: Field>(a: &Csr<T>, grid: &Grid) -> Result<[u64; 3], E
                 }
             }
         }
-        let strength = sums.map(|[before, behind]| before.magnitude() + behind.magnitude());
+        let strength = sums.map(|[before, behind]| Field::magnitude(before) + Field::magnitude(behind));
         let most = strength.into_iter().fold(0.0, f64::max);
         for (count, strength) in counts.iter_mut().zip(strength) {
             *count += u64::from(most > 0.0 && 2.0 * strength >= most);

@@ -132,7 +132,7 @@ fn factor<T: Field>(
     for (number, row) in layout.rows().enumerate() {
         let entries = rows.pos[number] as usize..rows.pos[number + 1] as usize;
         let entries = (&rows.crd[entries.clone()], &rows.vals[entries]);
-        let norm = entries.1.iter().map(|value| value.magnitude().powi(2));
+        let norm = entries.1.iter().map(|value| Field::magnitude(*value).powi(2));
         let limit = options.drop_tolerance * norm.sum::<f64>().sqrt();
         work.fill(row, entries);
         work.eliminate(&upper, limit);
@@ -205,7 +205,7 @@ impl<T: Field> Row<T> {
             let place = column as usize;
             let (columns, values) = finished.row(place);
             let factor = self.values[place] / values[0];
-            if !(factor.magnitude() >= limit) || factor == T::ZERO {
+            if !(Field::magnitude(factor) >= limit) || factor == T::ZERO {
                 self.clear(column);
                 continue;
             }
@@ -246,7 +246,7 @@ impl<T: Field> Row<T> {
     /// Of some columns those with the `most` largest values of at least `limit`, ascending; the
     /// others are cleared.
     fn largest(&mut self, mut columns: Vec<u32>, limit: f64, most: usize) -> Vec<u32> {
-        let magnitude = |column: u32| self.values[column as usize].magnitude();
+        let magnitude = |column: u32| Field::magnitude(self.values[column as usize]);
         columns.sort_by(|&a, &b| magnitude(b).total_cmp(&magnitude(a)).then(a.cmp(&b)));
         let is_large = |&column: &u32| magnitude(column) >= limit && magnitude(column) > 0.0;
         let kept = columns
