@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails where it panics")]
 
+mod aggregates;
 mod grids;
 mod runs;
 

@@ -4,7 +4,7 @@
 use crate::{laplacian, preconditioned, rhs, with_cycle};
 use sparsefuse_dense::Vector;
 use sparsefuse_runtime::{Config, run_ranks};
-use sparsefuse_solvers::multigrid::{CycleOptions, GridOptions, Multigrid, Smoother};
+use sparsefuse_solvers::multigrid::{AggregationOptions, CycleOptions, GridOptions, Multigrid, Smoother};
 use sparsefuse_solvers::{LinearOperator, Options, cg_with};
 use sparsefuse_sparse::gallery;
 use std::ops::ControlFlow;
@@ -58,6 +58,43 @@ fn bits_do_not_depend_on_ranks_threads_or_fusion() {
                 assert!(
                     found == expected,
                     "{smoother:?} on {sides:?}: {ranks} ranks, {threads} threads, fusion {fusion}"
+                );
+            }
+        }
+    }
+}
+
+/// What a solve with smoothed aggregation leaves, as bits.
+fn solved_by_aggregation(ranks: usize, config: &Config, block: usize) -> Vec<Vec<u64>> {
+    let run = |_: &_| {
+        let a = laplacian::<f64>(&[17, 14, 3], &[1.0, 0.9, 0.05]);
+        let options = AggregationOptions {
+            block,
+            cycle: CycleOptions {
+                coarsest: 6,
+                ..CycleOptions::default()
+            },
+            ..AggregationOptions::default()
+        };
+        let multigrid = Multigrid::aggregated_with(&a, &[], &options).unwrap();
+        assert!(multigrid.levels().count() > 2);
+        let solution = preconditioned(&a, &rhs(&a), 1e-8, &multigrid).unwrap();
+        assert!(solution.converged());
+        let x = solution.x.to_vec().unwrap();
+        x.into_iter().map(f64::to_bits).collect()
+    };
+    run_ranks(ranks, config, run).unwrap()
+}
+
+#[test]
+fn aggregates_do_not_depend_on_ranks_threads_or_fusion() {
+    for block in [1, 3] {
+        let expected = solved_by_aggregation(1, &small(1, true), block).remove(0);
+        for (ranks, threads, fusion) in [(1, 3, true), (1, 1, false), (2, 1, true), (3, 2, true), (4, 1, true)] {
+            for found in solved_by_aggregation(ranks, &small(threads, fusion), block) {
+                assert!(
+                    found == expected,
+                    "blocks of {block}: {ranks} ranks, {threads} threads, fusion {fusion}"
                 );
             }
         }
