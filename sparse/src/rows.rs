@@ -41,6 +41,12 @@ impl<'a, T: Copy> Rows<'a, T> {
         (self.pos[row] - first) as usize..(self.pos[row + 1] - first) as usize
     }
 
+    /// The columns of all entries.
+    #[must_use]
+    pub fn crd(&self) -> &'a [u32] {
+        self.crd
+    }
+
     /// The columns of a row.
     #[must_use]
     #[inline(always)]

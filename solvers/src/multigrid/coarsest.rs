@@ -4,12 +4,12 @@ use super::options::{CoarseSolver, CycleOptions};
 use super::smoother::Relaxation;
 use num_complex::Complex;
 use sparsefuse_dense::{Array, Vector};
-use sparsefuse_kernels::Field;
+use sparsefuse_kernels::{Field, Real};
 use sparsefuse_runtime::Error;
 use sparsefuse_sparse::{Csr, LocalRows};
 
 /// The most rows of which an inverse is made: 128 MB of 64-bit floats.
-const MOST_ROWS: usize = 4000;
+pub(super) const MOST_ROWS: usize = 4000;
 
 /// The solver of the last level.
 #[derive(Clone, Debug)]
@@ -44,11 +44,7 @@ impl<T: Field> Coarsest<T> {
     pub(super) fn solve(&self, b: &Vector<T>) -> Result<Vector<T>, Error> {
         match self {
             Self::Inverse(inverse) => inverse.try_matvec(b),
-            Self::Smoother {
-                a,
-                relaxation,
-                steps,
-            } => relaxation.alone(a, b, *steps),
+            Self::Smoother { a, relaxation, steps } => relaxation.alone(a, b, *steps),
         }
     }
 }
@@ -60,42 +56,50 @@ fn inverse<T: Field>(a: &Csr<T>) -> Result<Array<T, 2>, Error> {
         let expected = format!("a last level of at most {MOST_ROWS} rows, or one that is smoothed");
         return Err(Error::argument("multigrid", expected, n.to_string()));
     }
-    let mut inverse = dense(n, &a.to_rows()?);
-    invert(n, &mut inverse).map_err(|column| {
+    let rows = a.to_rows()?;
+    let inverse = match T::IS_COMPLEX {
+        true => inverse_in::<T, Complex<f64>>(n, &rows),
+        false => inverse_in::<T, f64>(n, &rows),
+    };
+    let elements = inverse.map_err(|column| {
         let expected = "a regular matrix on the last level";
         let found = format!("one whose column {column} depends on those before it");
         Error::argument("multigrid", expected, found)
     })?;
-    let elements = inverse
-        .into_iter()
-        .map(|value| T::from_parts(value.re, value.im))
-        .collect();
     a.runtime()
         .enter(|| Array::from_shape_vec([n, n], elements))
 }
 
-fn dense<T: Field>(n: usize, rows: &LocalRows<T>) -> Vec<Complex<f64>> {
-    let mut dense = vec![Complex::ZERO; n * n];
+/// The inverse of a matrix, computed with elements of type `W`; fails as [`invert`]. Rows without
+/// entries are those of the identity: nothing is known, and nothing asked, of their unknowns.
+fn inverse_in<T: Field, W: Field>(n: usize, rows: &LocalRows<T>) -> Result<Vec<T>, usize> {
+    let mut dense = vec![W::ZERO; n * n];
     for row in 0..n {
-        for k in rows.pos[row] as usize..rows.pos[row + 1] as usize {
+        let entries = rows.pos[row] as usize..rows.pos[row + 1] as usize;
+        for k in entries.clone() {
             let (re, im) = rows.vals[k].parts();
-            dense[row * n + rows.crd[k] as usize] = Complex::new(re, im);
+            dense[row * n + rows.crd[k] as usize] = W::from_parts(re, im);
+        }
+        if rows.vals[entries].iter().all(|&value| value == T::ZERO) {
+            dense[row * n + row] = W::ONE;
         }
     }
-    dense
+    invert(n, &mut dense)?;
+    let narrow = |value: W| {
+        let (re, im) = value.parts();
+        T::from_parts(re, im)
+    };
+    Ok(dense.into_iter().map(narrow).collect())
 }
 
 /// Gauss-Jordan elimination in place, with pivots searched within the column; fails with the
 /// number of a column in which there is none.
-fn invert(n: usize, a: &mut [Complex<f64>]) -> Result<(), usize> {
-    let largest = a.iter().map(|value| value.norm()).fold(0.0, f64::max);
+fn invert<W: Field>(n: usize, a: &mut [W]) -> Result<(), usize> {
+    let largest = a.iter().map(|value| value.magnitude().to_f64()).fold(0.0, f64::max);
     let mut swaps = Vec::with_capacity(n);
     for k in 0..n {
-        let size = |row: usize| a[row * n + k].norm();
-        let pivot = (k..n).fold(
-            k,
-            |best, row| if size(row) > size(best) { row } else { best },
-        );
+        let size = |row: usize| a[row * n + k].magnitude().to_f64();
+        let pivot = (k..n).fold(k, |best, row| if size(row) > size(best) { row } else { best });
         if !(size(pivot) > largest * n as f64 * f64::EPSILON) {
             return Err(k);
         }
@@ -103,18 +107,16 @@ fn invert(n: usize, a: &mut [Complex<f64>]) -> Result<(), usize> {
         for column in 0..n {
             a.swap(k * n + column, pivot * n + column);
         }
-        let scale = a[k * n + k].inv();
-        a[k * n + k] = Complex::ONE;
-        a[k * n..(k + 1) * n]
-            .iter_mut()
-            .for_each(|value| *value *= scale);
+        let scale = W::ONE / a[k * n + k];
+        a[k * n + k] = W::ONE;
+        a[k * n..(k + 1) * n].iter_mut().for_each(|value| *value = *value * scale);
         let pivot_row = a[k * n..(k + 1) * n].to_vec();
         for row in (0..n).filter(|&row| row != k) {
             let factor = std::mem::take(&mut a[row * n + k]);
-            if factor != Complex::ZERO {
+            if factor != W::ZERO {
                 let others = a[row * n..(row + 1) * n].iter_mut();
-                for (value, pivot) in others.zip(&pivot_row) {
-                    *value -= factor * pivot;
+                for (value, &pivot) in others.zip(&pivot_row) {
+                    *value = *value - factor * pivot;
                 }
             }
         }
@@ -142,9 +144,8 @@ mod tests {
             let mut inverse = a.clone();
             assert_eq!(invert(n, &mut inverse), Ok(()));
             for (row, column) in (0..n).flat_map(|row| (0..n).map(move |column| (row, column))) {
-                let product: Complex<f64> = (0..n)
-                    .map(|k| a[row * n + k] * inverse[k * n + column])
-                    .sum();
+                let product: Complex<f64> =
+                    (0..n).map(|k| a[row * n + k] * inverse[k * n + column]).sum();
                 let expected = if row == column { 1.0 } else { 0.0 };
                 assert!((product - expected).norm() < 1e-9, "{n}: {row}, {column}");
             }
@@ -153,7 +154,7 @@ mod tests {
 
     #[test]
     fn a_singular_matrix_is_refused() {
-        let mut a = [1.0, 2.0, 3.0, 2.0, 4.0, 6.0, 1.0, 1.0, 1.0].map(Complex::from);
+        let mut a = [1.0, 2.0, 3.0, 2.0, 4.0, 6.0, 1.0, 1.0, 1.0];
         assert!(invert(3, &mut a).is_err());
     }
 }

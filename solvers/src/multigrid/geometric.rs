@@ -159,7 +159,7 @@ impl<T: Field> GridSetup<T> {
         let (mut a, mut grid, mut stencil) = (a.clone(), self.grid.clone(), self.stencil);
         let relaxation = |a: &Csr<T>, grid: &Grid, stencil: Option<Stencil>| {
             let colours = stencil.map(|stencil| Colours::new(grid, stencil));
-            Relaxation::new(a, smoother, Some(best_weight(grid)), colours.as_ref())
+            Relaxation::new(a, smoother, Some(best_weight(grid)), None, colours.as_ref())
         };
         while levels.len() + 1 < most
             && a.n_rows() > coarsest_rows

@@ -84,26 +84,31 @@ impl<T: Field> Diagonal<T> {
 
 impl<T: Field> Relaxation<T> {
     /// The smoother for a matrix; `omega` is what the hierarchy takes for the weight of Jacobi
-    /// steps where the options leave it open, `None` for 4/3 over the largest eigenvalue; `colours`
-    /// are those of the rows, if they have any.
+    /// steps where the options leave it open; `lambda` the largest eigenvalue of D^-1 A, if it is
+    /// known; `colours` are those of the rows, if they have any.
     pub(super) fn new(
         a: &Csr<T>,
         smoother: Smoother,
         omega: Option<f64>,
+        lambda: Option<f64>,
         colours: Option<&Colours>,
     ) -> Result<Self, Error> {
         let inverse = Diagonal::inverse_of(a)?;
+        let largest = || match lambda {
+            Some(lambda) => Ok(lambda),
+            None => eigenvalue(a, &inverse),
+        };
         Ok(match smoother {
             Smoother::Jacobi { omega: asked } => {
                 let omega = match asked.or(omega) {
                     Some(omega) => omega,
-                    None => 4.0 / 3.0 / eigenvalue(a, &inverse)?,
+                    None => 4.0 / 3.0 / largest()?,
                 };
                 Self::Jacobi(inverse.scaled(omega))
             }
             Smoother::Chebyshev { ratio } => {
                 // The estimate is from below.
-                let upper = 1.1 * eigenvalue(a, &inverse)?;
+                let upper = 1.1 * largest()?;
                 let lower = upper / ratio;
                 Self::Chebyshev {
                     inverse,

@@ -1,0 +1,117 @@
+//! The nodes that a rank works on, and those of other ranks that it has to know of.
+
+use sparsefuse_kernels::Element;
+use sparsefuse_runtime::{Error, Partition, Runtime};
+use sparsefuse_sparse::Ghosts;
+use std::ops::Range;
+
+/// Places for the values of nodes: those of this rank, side by side, and others around them.
+#[derive(Clone, Debug)]
+pub(super) struct Halo {
+    runtime: Runtime,
+    /// The nodes of this rank.
+    own: Range<usize>,
+    /// Where they stand.
+    places: Range<usize>,
+    len: usize,
+    /// `None` where every rank holds all nodes; then a node's place is its number.
+    ghosts: Option<Ghosts>,
+}
+
+impl Halo {
+    /// Places for the nodes `own`, which the partition gives this rank, and those that `needed`
+    /// names, ascending.
+    pub(super) fn new(
+        runtime: &Runtime,
+        partition: Partition,
+        n_nodes: usize,
+        needed: impl FnOnce() -> Vec<u32>,
+    ) -> Result<Self, Error> {
+        let Some(cuts) = runtime.cuts(partition) else {
+            return Ok(Self {
+                runtime: runtime.clone(),
+                own: 0..n_nodes,
+                places: 0..n_nodes,
+                len: n_nodes,
+                ghosts: None,
+            });
+        };
+        let own = cuts[runtime.rank()]..cuts[runtime.rank() + 1];
+        let others = needed();
+        let before = others.partition_point(|&node| (node as usize) < own.start);
+        let behind = others.partition_point(|&node| (node as usize) < own.end);
+        let mut indices = others[..before].to_vec();
+        indices.extend(own.clone().map(|node| node as u32));
+        indices.extend_from_slice(&others[behind..]);
+        Ok(Self {
+            runtime: runtime.clone(),
+            places: before..before + own.len(),
+            own,
+            len: indices.len(),
+            ghosts: Some(Ghosts::new(runtime, partition, indices)?),
+        })
+    }
+
+    pub(super) fn runtime(&self) -> &Runtime {
+        &self.runtime
+    }
+
+    /// Whether every rank holds all nodes.
+    pub(super) fn is_replicated(&self) -> bool {
+        self.ghosts.is_none()
+    }
+
+    /// The nodes of this rank.
+    pub(super) fn own(&self) -> Range<usize> {
+        self.own.clone()
+    }
+
+    /// Where they stand.
+    pub(super) fn places(&self) -> Range<usize> {
+        self.places.clone()
+    }
+
+    /// The number of places.
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Where a node stands, which is one of those needed.
+    pub(super) fn place(&self, node: usize) -> usize {
+        if self.own.contains(&node) {
+            return self.places.start + node - self.own.start;
+        }
+        match &self.ghosts {
+            None => node,
+            Some(ghosts) => ghosts
+                .number(node as u32)
+                .expect("the node is one of those needed"),
+        }
+    }
+
+    /// The values of all places, from those of this rank's nodes.
+    pub(super) fn spread<E: Element>(&self, own: Vec<E>) -> Result<Vec<E>, Error> {
+        match &self.ghosts {
+            None => Ok(own),
+            Some(ghosts) => ghosts.fetch(&own),
+        }
+    }
+
+    /// Gets the values of other ranks' nodes again.
+    pub(super) fn refresh<E: Element>(&self, values: &mut Vec<E>) -> Result<(), Error> {
+        if let Some(ghosts) = &self.ghosts {
+            *values = ghosts.fetch(&values[self.places.clone()])?;
+        }
+        Ok(())
+    }
+
+    /// The sum over the ranks of a count of this one's nodes, and of those of the ranks before it.
+    pub(super) fn sum(&self, mine: usize) -> Result<(usize, usize), Error> {
+        if self.ghosts.is_none() {
+            return Ok((mine, 0));
+        }
+        let counts = self.runtime.all_gather(&[mine as u64])?;
+        let sum = |ranks: &[Vec<u64>]| ranks.iter().map(|count| count[0] as usize).sum();
+        Ok((sum(&counts), sum(&counts[..self.runtime.rank()])))
+    }
+}

@@ -1,0 +1,225 @@
+//! Smoothed aggregation: hierarchies for matrices without a grid.
+
+mod aggregates;
+mod halo;
+mod prolongator;
+mod strength;
+
+use self::aggregates::Aggregates;
+use self::prolongator::{Basis, Tentative};
+use self::strength::{NodeRows, graph};
+use super::coarsest::{Coarsest, MOST_ROWS};
+use super::cycle::{Hierarchy, Level};
+use super::options::{CoarseSolver, CycleOptions, Smoother};
+use super::smoother::{Relaxation, largest_eigenvalue};
+use sparsefuse_dense::Vector;
+use sparsefuse_kernels::Field;
+use sparsefuse_runtime::{Error, Shape};
+use sparsefuse_sparse::{Csr, Multiplication};
+
+/// What a hierarchy by smoothed aggregation is asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AggregationOptions {
+    /// Nodes are strongly connected if |A_IJ|^2 >= theta^2 |A_II| |A_JJ|; on each level theta is
+    /// half of what it is on the one above.
+    pub theta: f64,
+    /// Rows that belong together, such as the displacements of a point.
+    pub block: usize,
+    /// The cycle.
+    pub cycle: CycleOptions,
+}
+
+impl Default for AggregationOptions {
+    fn default() -> Self {
+        Self {
+            theta: 0.08,
+            block: 1,
+            cycle: CycleOptions::default(),
+        }
+    }
+}
+
+/// How a hierarchy was made, to make it again with other values.
+#[derive(Clone, Debug)]
+pub(super) struct AggregationSetup<T> {
+    basis: Basis<T>,
+    steps: Vec<Step<T>>,
+    options: AggregationOptions,
+}
+
+/// From one level to the next.
+#[derive(Clone, Debug)]
+struct Step<T> {
+    restriction: Csr<T>,
+    prolongation: Csr<T>,
+    /// A P and R A P.
+    products: [Multiplication<T>; 2],
+}
+
+impl<T: Field> AggregationSetup<T> {
+    pub(super) fn new(
+        a: &Csr<T>,
+        near_nullspace: &[Vector<T>],
+        options: &AggregationOptions,
+    ) -> Result<Self, Error> {
+        check(a, near_nullspace, options)?;
+        Ok(Self {
+            basis: basis(a, near_nullspace, options.block)?,
+            steps: Vec::new(),
+            options: options.clone(),
+        })
+    }
+
+    /// The hierarchy for a matrix, with the prolongators that are there, or new ones.
+    pub(super) fn hierarchy(&mut self, a: &Csr<T>) -> Result<Hierarchy<T>, Error> {
+        let mut options = self.options.cycle.clone();
+        let is_known = !self.steps.is_empty();
+        let mut levels = Vec::new();
+        let mut a = a.clone();
+        let mut basis = self.basis.clone();
+        let mut block = self.options.block;
+        let mut theta = self.options.theta;
+        loop {
+            let is_last = levels.len() + 1 >= options.max_levels || a.n_rows() <= options.coarsest;
+            if is_last || (is_known && levels.len() == self.steps.len()) {
+                break;
+            }
+            let lambda = largest_eigenvalue(&a)?;
+            if is_known {
+                self.steps[levels.len()].update(&a)?;
+            } else {
+                let Some((step, coarse)) = step(&a, &basis, block, theta, lambda)? else {
+                    break;
+                };
+                self.steps.push(step);
+                (block, basis) = (coarse.len, coarse);
+                theta *= 0.5;
+            }
+            let step = &self.steps[levels.len()];
+            levels.push(Level {
+                relaxation: relaxation(&a, options.smoother, lambda)?,
+                a,
+                restriction: step.restriction.clone(),
+                prolongation: step.prolongation.clone(),
+            });
+            a = step.products[1].product().clone();
+        }
+        if a.n_rows() > MOST_ROWS {
+            options.coarse_solver = CoarseSolver::Smoother;
+        }
+        let coarsest = Coarsest::new(&a, &options, || {
+            relaxation(&a, options.smoother, largest_eigenvalue(&a)?)
+        })?;
+        Ok(Hierarchy {
+            levels,
+            last: a,
+            coarsest,
+            options,
+        })
+    }
+}
+
+impl<T: Field> Step<T> {
+    fn update(&mut self, a: &Csr<T>) -> Result<(), Error> {
+        let [ap, rap] = &mut self.products;
+        ap.update(a, &self.prolongation)?;
+        rap.update(&self.restriction, ap.product())?;
+        Ok(())
+    }
+}
+
+/// The smoother of a level, whose largest eigenvalue of D^-1 A is known.
+fn relaxation<T: Field>(
+    a: &Csr<T>,
+    smoother: Smoother,
+    lambda: f64,
+) -> Result<Relaxation<T>, Error> {
+    Relaxation::new(a, smoother, Some(4.0 / 3.0 / lambda), Some(lambda), None)
+}
+
+/// The step from a level to the next one, and that one's near-nullspace; `None` where no node is
+/// strongly connected, or hardly any.
+fn step<T: Field>(
+    a: &Csr<T>,
+    basis: &Basis<T>,
+    block: usize,
+    theta: f64,
+    lambda: f64,
+) -> Result<Option<(Step<T>, Basis<T>)>, Error> {
+    let rows = NodeRows::new(a, block)?;
+    let graph = graph(a, &rows, theta)?;
+    let aggregates = Aggregates::new(&graph, |number, place| {
+        rows.strength(&graph, number, place)
+    })?;
+    let n_coarse = aggregates.count * basis.len;
+    if n_coarse == 0 || 10 * n_coarse > 9 * a.n_rows() {
+        return Ok(None);
+    }
+    let tentative = Tentative::new(&graph, &aggregates, basis, block)?;
+    let coarse = tentative.coarse.clone();
+    let omega = 4.0 / 3.0 / lambda;
+    let prolongation = tentative.smoothed(a, &rows, &graph, &aggregates, omega)?;
+    let restriction = prolongation.adjoint()?;
+    let ap = Multiplication::new(a, &prolongation)?;
+    let rap = Multiplication::new(&restriction, ap.product())?;
+    let step = Step {
+        restriction,
+        prolongation,
+        products: [ap, rap],
+    };
+    Ok(Some((step, coarse)))
+}
+
+/// The near-nullspace, row by row; ones, or the unit vectors of each block, if there is none.
+fn basis<T: Field>(a: &Csr<T>, vectors: &[Vector<T>], block: usize) -> Result<Basis<T>, Error> {
+    let own = a.own_rows()?;
+    let rows = own.rows();
+    if vectors.is_empty() {
+        let one = |within: usize, k: usize| if within == k { T::ONE } else { T::ZERO };
+        let row = |row: usize| (0..block).map(move |k| one(row % block, k));
+        return Ok(Basis {
+            len: block,
+            partition: own.partition(),
+            own: rows.flat_map(row).collect(),
+        });
+    }
+    let layout = sparsefuse_sparse::RowLayout::of(a)?;
+    let columns = vectors
+        .iter()
+        .map(|vector| layout.part(vector))
+        .collect::<Result<Vec<_>, _>>()?;
+    let row = |row: usize| columns.iter().map(move |column| column[row]);
+    Ok(Basis {
+        len: vectors.len(),
+        partition: own.partition(),
+        own: (0..rows.len()).flat_map(row).collect(),
+    })
+}
+
+fn check<T: Field>(
+    a: &Csr<T>,
+    near_nullspace: &[Vector<T>],
+    options: &AggregationOptions,
+) -> Result<(), Error> {
+    const OP: &str = "multigrid";
+    let shape = |n: usize, m: usize| Shape::new(&[n, m]);
+    if a.n_rows() != a.n_cols() {
+        let expected = shape(a.n_rows(), a.n_rows());
+        return Err(Error::shape(OP, expected, shape(a.n_rows(), a.n_cols())));
+    }
+    if options.block == 0 || !a.n_rows().is_multiple_of(options.block.max(1)) {
+        let expected = format!("blocks of rows that divide the {} rows", a.n_rows());
+        return Err(Error::argument(OP, expected, options.block.to_string()));
+    }
+    if !(options.theta >= 0.0 && options.theta < 1.0) {
+        let expected = "theta of 0 or more and below 1";
+        return Err(Error::argument(OP, expected, options.theta.to_string()));
+    }
+    match near_nullspace.iter().find(|vector| vector.len() != a.n_rows()) {
+        Some(vector) => {
+            let expected = Shape::new(&[a.n_rows()]);
+            Err(Error::shape(OP, expected, Shape::new(&[vector.len()])))
+        }
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,454 @@
+//! Prolongators: from the nodes of the next level to those of this one.
+//!
+//! The *tentative* prolongator T reproduces the near-nullspace B exactly: on each aggregate its
+//! columns are an orthonormal basis of what B is there, B = T R, and the next level's near-nullspace
+//! is R. The prolongator is T smoothed by one weighted Jacobi step,
+//!
+//! ```text
+//! P = (I - omega D^-1 A_F) T,   omega = 4 / (3 lambda),
+//! ```
+//!
+//! where lambda is the largest eigenvalue of D^-1 A and A_F is A with its weak entries added to the
+//! diagonal. Vaněk, Mandel and Brezina (1996).
+
+use super::aggregates::{Aggregates, NONE};
+use super::strength::{Graph, NodeRows};
+use sparsefuse_kernels::Field;
+use sparsefuse_runtime::{Error, Partition, Runtime};
+use sparsefuse_sparse::{Csr, Ghosts, LocalRows, parallel};
+use std::ops::Range;
+
+/// Rows that one thread makes at a time.
+const PART: usize = 1 << 14;
+
+/// Some rows of several vectors, row by row, spread over the ranks.
+#[derive(Clone, Debug)]
+pub(super) struct Basis<T> {
+    /// The number of vectors.
+    pub(super) len: usize,
+    /// How the rows are spread.
+    pub(super) partition: Partition,
+    /// This rank's rows.
+    pub(super) own: Vec<T>,
+}
+
+impl<T: Field> Basis<T> {
+    /// The rows `rows`, whoever has them.
+    fn rows(&self, runtime: &Runtime, rows: Range<usize>) -> Result<Vec<T>, Error> {
+        if runtime.cuts(self.partition).is_none() {
+            return Ok(self.own[rows.start * self.len..rows.end * self.len].to_vec());
+        }
+        let indices = rows.map(|row| row as u32).collect();
+        let ghosts = Ghosts::new(runtime, self.partition, indices)?;
+        let column = |k: usize| {
+            let own: Vec<T> = self.own.iter().skip(k).step_by(self.len).copied().collect();
+            ghosts.fetch(&own)
+        };
+        let columns = (0..self.len).map(column).collect::<Result<Vec<_>, _>>()?;
+        let n_rows = columns.first().map_or(0, Vec::len);
+        let elements = (0..n_rows).flat_map(|row| columns.iter().map(move |column| column[row]));
+        Ok(elements.collect())
+    }
+}
+
+/// The rows of the tentative prolongator of this rank's nodes: `block * len` elements each, and the
+/// near-nullspace of the next level.
+pub(super) struct Tentative<T> {
+    rows: Vec<T>,
+    pub(super) coarse: Basis<T>,
+}
+
+impl<T: Field> Tentative<T> {
+    pub(super) fn new(
+        graph: &Graph,
+        aggregates: &Aggregates,
+        basis: &Basis<T>,
+        block: usize,
+    ) -> Result<Self, Error> {
+        let halo = &graph.halo;
+        let runtime = halo.runtime();
+        let own = halo.own();
+        let basis_rows = basis.rows(runtime, own.start * block..own.end * block)?;
+        let node_len = block * basis.len;
+        let cuts = owners(runtime, aggregates, graph)?;
+        let members = Members::collect(runtime, cuts.as_deref(), aggregates, &basis_rows, node_len)?;
+        let (columns, coarse) = members.orthonormal(aggregates.own, basis.len, node_len);
+        let rows = members.give_back(runtime, &aggregates.of_nodes, columns, node_len)?;
+        let partition = match &cuts {
+            None => Partition::Replicated,
+            Some(cuts) => {
+                let cuts: Vec<usize> = cuts.iter().map(|cut| cut * basis.len).collect();
+                runtime.partition_at(&cuts)?
+            }
+        };
+        Ok(Self {
+            rows,
+            coarse: Basis {
+                len: basis.len,
+                partition,
+                own: coarse,
+            },
+        })
+    }
+
+    /// The smoothed prolongator. Entries of a row lie in the columns of the aggregates of all nodes
+    /// that the row is strongly connected to.
+    pub(super) fn smoothed(
+        self,
+        a: &Csr<T>,
+        rows: &NodeRows<T>,
+        graph: &Graph,
+        aggregates: &Aggregates,
+        omega: f64,
+    ) -> Result<Csr<T>, Error> {
+        let halo = &graph.halo;
+        let len = self.coarse.len;
+        let node_len = rows.block * len;
+        let own: Vec<u32> = aggregates.of_nodes.clone();
+        let of_places = halo.spread(own)?;
+        let tentative = if node_len == 1 {
+            halo.spread(self.rows)?
+        } else {
+            let column = |k: usize| {
+                halo.spread(self.rows.iter().skip(k).step_by(node_len).copied().collect())
+            };
+            let columns = (0..node_len).map(column).collect::<Result<Vec<_>, _>>()?;
+            (0..halo.len())
+                .flat_map(|place| columns.iter().map(move |column: &Vec<T>| column[place]))
+                .collect()
+        };
+        let smoothing = Smoothing {
+            rows,
+            graph,
+            of_places: &of_places,
+            tentative: &tentative,
+            len,
+            omega,
+        };
+        smoothing.matrix(a, aggregates.count * len)
+    }
+}
+
+/// The first aggregate of each rank, and their number; `None` where every rank has all.
+fn owners(
+    runtime: &Runtime,
+    aggregates: &Aggregates,
+    graph: &Graph,
+) -> Result<Option<Vec<usize>>, Error> {
+    if graph.halo.is_replicated() {
+        return Ok(None);
+    }
+    let firsts = runtime.all_gather(&[aggregates.first as u64])?;
+    let firsts = firsts.iter().map(|first| first[0] as usize);
+    Ok(Some(firsts.chain([aggregates.count]).collect()))
+}
+
+/// The nodes of the aggregates of this rank, in the order of their numbers.
+struct Members<T> {
+    /// The aggregate of each, counted from this rank's first.
+    aggregates: Vec<u32>,
+    /// What the near-nullspace is at their rows.
+    rows: Vec<T>,
+    /// How many came from each rank; `None` where all are this rank's nodes.
+    arrived: Option<Vec<usize>>,
+    /// To which rank each of this rank's nodes went, if it belongs to an aggregate.
+    sent_to: Vec<usize>,
+}
+
+impl<T: Field> Members<T> {
+    /// Sends the nodes to the ranks of their aggregates' roots. Ranks have ascending nodes, so
+    /// they arrive in the order of their numbers.
+    fn collect(
+        runtime: &Runtime,
+        cuts: Option<&[usize]>,
+        aggregates: &Aggregates,
+        basis: &[T],
+        node_len: usize,
+    ) -> Result<Self, Error> {
+        let owner = |aggregate: u32| match cuts {
+            None => 0,
+            Some(cuts) => cuts[1..].partition_point(|&cut| cut <= aggregate as usize),
+        };
+        let n_owners = if cuts.is_some() { runtime.ranks() } else { 1 };
+        let mut sent_to = Vec::with_capacity(aggregates.of_nodes.len());
+        let mut numbers = vec![Vec::new(); n_owners];
+        let mut rows = vec![Vec::new(); n_owners];
+        for (&aggregate, row) in aggregates.of_nodes.iter().zip(basis.chunks_exact(node_len)) {
+            if aggregate != NONE {
+                let to = owner(aggregate);
+                sent_to.push(to);
+                numbers[to].push(aggregate);
+                rows[to].extend_from_slice(row);
+            }
+        }
+        let mut arrived = None;
+        if cuts.is_some() {
+            numbers = runtime.all_to_all(&numbers)?;
+            rows = runtime.all_to_all(&rows)?;
+            arrived = Some(numbers.iter().map(Vec::len).collect());
+        }
+        let first = aggregates.first as u32;
+        Ok(Self {
+            aggregates: numbers.into_iter().flatten().map(|number| number - first).collect(),
+            rows: rows.concat(),
+            arrived,
+            sent_to,
+        })
+    }
+
+    /// The members of each aggregate, one aggregate after the other, and where each begins.
+    fn by_aggregate(&self, n_aggregates: usize) -> (Vec<u32>, Vec<usize>) {
+        let mut starts = vec![0; n_aggregates + 1];
+        for &aggregate in &self.aggregates {
+            starts[aggregate as usize + 1] += 1;
+        }
+        for aggregate in 0..n_aggregates {
+            starts[aggregate + 1] += starts[aggregate];
+        }
+        let mut next = starts.clone();
+        let mut members = vec![0; self.aggregates.len()];
+        for (member, &aggregate) in self.aggregates.iter().enumerate() {
+            members[next[aggregate as usize]] = member as u32;
+            next[aggregate as usize] += 1;
+        }
+        (members, starts)
+    }
+
+    /// Orthonormal columns on each aggregate, by member, and the triangular factors of all
+    /// aggregates of this rank, row by row.
+    fn orthonormal(&self, n_aggregates: usize, len: usize, node_len: usize) -> (Vec<T>, Vec<T>) {
+        let (members, starts) = self.by_aggregate(n_aggregates);
+        let mut columns = vec![T::ZERO; self.rows.len()];
+        let mut coarse = vec![T::ZERO; n_aggregates * len * len];
+        let mut local = Vec::new();
+        for (bounds, factor) in starts.windows(2).zip(coarse.chunks_exact_mut(len * len)) {
+            let members = &members[bounds[0]..bounds[1]];
+            local.clear();
+            for &member in members {
+                local.extend_from_slice(&self.rows[member as usize * node_len..][..node_len]);
+            }
+            factorise(&mut local, len, factor);
+            for (&member, row) in members.iter().zip(local.chunks_exact(node_len)) {
+                columns[member as usize * node_len..][..node_len].copy_from_slice(row);
+            }
+        }
+        (columns, coarse)
+    }
+
+    /// The rows of this rank's nodes, back from the ranks of their aggregates; zeros for nodes
+    /// without one.
+    fn give_back(
+        self,
+        runtime: &Runtime,
+        of_nodes: &[u32],
+        columns: Vec<T>,
+        node_len: usize,
+    ) -> Result<Vec<T>, Error> {
+        let back = match &self.arrived {
+            None => vec![columns],
+            Some(arrived) => {
+                let mut start = 0;
+                let mine = arrived.iter().map(|count| {
+                    let end = start + count * node_len;
+                    let part = columns[start..end].to_vec();
+                    start = end;
+                    part
+                });
+                runtime.all_to_all(&mine.collect::<Vec<_>>())?
+            }
+        };
+        let mut next = vec![0; back.len()];
+        let mut sent_to = self.sent_to.into_iter();
+        let mut rows = vec![T::ZERO; of_nodes.len() * node_len];
+        for (row, &aggregate) in rows.chunks_exact_mut(node_len).zip(of_nodes) {
+            if aggregate == NONE {
+                continue;
+            }
+            let from = sent_to.next().expect("each node of an aggregate was sent");
+            row.copy_from_slice(&back[from][next[from]..next[from] + node_len]);
+            next[from] += node_len;
+        }
+        Ok(rows)
+    }
+}
+
+/// Replaces the rows of a matrix with `len` columns by those of Q, and gives R: Gram-Schmidt, each
+/// column twice. A column that depends on those before it becomes 0.
+fn factorise<T: Field>(rows: &mut [T], len: usize, r: &mut [T]) {
+    /// What is left of a column that depends on others, by its norm.
+    const DEPENDENT: f64 = 1e-10;
+    let n_rows = rows.len() / len;
+    for column in 0..len {
+        let norm = |rows: &[T]| {
+            let squares = (0..n_rows).map(|row| super::strength::square(rows[row * len + column]));
+            squares.sum::<f64>().sqrt()
+        };
+        let before = norm(rows);
+        for _ in 0..2 {
+            for other in 0..column {
+                let products = (0..n_rows)
+                    .map(|row| rows[row * len + other].conj() * rows[row * len + column]);
+                let dot = products.fold(T::ZERO, |sum, product| sum + product);
+                r[other * len + column] = r[other * len + column] + dot;
+                for row in 0..n_rows {
+                    let projected = rows[row * len + other] * dot;
+                    rows[row * len + column] = rows[row * len + column] - projected;
+                }
+            }
+        }
+        let after = norm(rows);
+        let (scale, size) = match after > DEPENDENT * before {
+            true => (1.0 / after, after),
+            false => (0.0, 0.0),
+        };
+        r[column * len + column] = T::from_f64(size);
+        for row in 0..n_rows {
+            rows[row * len + column] = rows[row * len + column] * T::from_f64(scale);
+        }
+    }
+}
+
+/// What the rows of the smoothed prolongator are made from.
+struct Smoothing<'a, T> {
+    rows: &'a NodeRows<T>,
+    graph: &'a Graph,
+    /// By place.
+    of_places: &'a [u32],
+    tentative: &'a [T],
+    len: usize,
+    omega: f64,
+}
+
+impl<T: Field> Smoothing<'_, T> {
+    fn matrix(&self, a: &Csr<T>, n_cols: usize) -> Result<Csr<T>, Error> {
+        let runtime = a.runtime();
+        let make = |own: Range<usize>| {
+            let parts = parallel::chunks(own.len(), PART);
+            let parts = parallel::map(runtime, parts, |part| {
+                self.part(own.start + part.start..own.start + part.end)
+            });
+            joined(parts)
+        };
+        runtime.enter(|| Csr::from_rows(a.n_rows(), n_cols, make))
+    }
+
+    /// Some rows.
+    fn part(&self, part: Range<usize>) -> Part<T> {
+        let (block, len) = (self.rows.block, self.len);
+        let rows = self.rows.as_rows();
+        let mut made = Part {
+            counts: Vec::with_capacity(part.len()),
+            crd: Vec::with_capacity(3 * part.len()),
+            vals: Vec::with_capacity(3 * part.len()),
+        };
+        // The aggregates of the row, ascending, and their columns.
+        let mut found: Vec<u32> = Vec::new();
+        let mut sums: Vec<T> = Vec::new();
+        let mut weights: Vec<(usize, T)> = Vec::new();
+        for row in part {
+            let number = row - self.rows.first_row;
+            self.weights(rows.columns(number), rows.values(number), row, &mut weights);
+            found.clear();
+            sums.clear();
+            for &(column, weight) in &weights {
+                let (node, within) = (column / block, column % block);
+                let place = self.graph.halo.place(node);
+                let aggregate = self.of_places[place];
+                if aggregate == NONE {
+                    continue;
+                }
+                let at = found.partition_point(|&other| other < aggregate);
+                if found.get(at) != Some(&aggregate) {
+                    found.insert(at, aggregate);
+                    sums.splice(at * len..at * len, std::iter::repeat_n(T::ZERO, len));
+                }
+                let tentative = &self.tentative[(place * block + within) * len..][..len];
+                let sums = &mut sums[at * len..(at + 1) * len];
+                for (sum, &value) in sums.iter_mut().zip(tentative) {
+                    *sum = *sum + weight * value;
+                }
+            }
+            made.counts.push((found.len() * len) as u32);
+            for &aggregate in &found {
+                let start = aggregate as usize * len;
+                made.crd.extend((start..start + len).map(|column| column as u32));
+            }
+            made.vals.extend_from_slice(&sums);
+        }
+        made
+    }
+
+    /// The entries of a row of I - omega D^-1 A_F.
+    fn weights(&self, columns: &[u32], values: &[T], own: usize, weights: &mut Vec<(usize, T)>) {
+        let block = self.rows.block;
+        weights.clear();
+        let strong: &[u32] = match block {
+            1 => self.graph.neighbours(own - self.rows.nodes.start),
+            _ => &[],
+        };
+        let mut strong = strong.iter().peekable();
+        let mut diagonal = T::ZERO;
+        for (&column, &value) in columns.iter().zip(values) {
+            let column = column as usize;
+            if column == own {
+                diagonal = diagonal + value;
+                weights.push((column, T::ZERO));
+                continue;
+            }
+            // Blocks of several rows are not filtered.
+            let is_strong = block > 1 || {
+                let place = self.graph.halo.place(column) as u32;
+                strong.next_if(|&&next| next == place).is_some()
+            };
+            if is_strong {
+                weights.push((column, value));
+            } else {
+                diagonal = diagonal + value;
+            }
+        }
+        let is_zero = diagonal == T::ZERO;
+        let factor = match is_zero {
+            true => T::ZERO,
+            false => T::from_f64(-self.omega) / diagonal,
+        };
+        let mut has_diagonal = false;
+        for (column, weight) in weights.iter_mut() {
+            if *column == own {
+                has_diagonal = true;
+                *weight = match is_zero {
+                    true => T::ONE,
+                    false => T::from_f64(1.0 - self.omega),
+                };
+            } else {
+                *weight = *weight * factor;
+            }
+        }
+        if !has_diagonal {
+            let at = weights.partition_point(|&(column, _)| column < own);
+            weights.insert(at, (own, T::ONE));
+        }
+    }
+}
+
+/// Neighbouring rows as one thread makes them.
+struct Part<T> {
+    counts: Vec<u32>,
+    crd: Vec<u32>,
+    vals: Vec<T>,
+}
+
+fn joined<T: Field>(parts: Vec<Part<T>>) -> LocalRows<T> {
+    let n_rows = parts.iter().map(|part| part.counts.len()).sum();
+    let n_entries = parts.iter().map(|part| part.crd.len()).sum();
+    let mut rows = LocalRows::with_capacity(n_rows, n_entries);
+    let mut end = 0;
+    for part in parts {
+        rows.pos.extend(part.counts.iter().map(|&count| {
+            end += u64::from(count);
+            end
+        }));
+        rows.crd.extend(part.crd);
+        rows.vals.extend(part.vals);
+    }
+    rows
+}

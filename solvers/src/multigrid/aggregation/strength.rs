@@ -1,0 +1,222 @@
+//! Which nodes are strongly connected.
+//!
+//! A node is a block of neighbouring rows that belong together, such as the displacements of a
+//! point. Two nodes are strongly connected if the norm of the block between them is not small
+//! compared with those on the diagonal:
+//!
+//! ```text
+//! |A_IJ|^2 >= theta^2 |A_II| |A_JJ|
+//! ```
+//!
+//! Vaněk, Mandel and Brezina, *Algebraic multigrid by smoothed aggregation for second and fourth
+//! order elliptic problems* (1996).
+
+use super::halo::Halo;
+use sparsefuse_kernels::Field;
+use sparsefuse_runtime::{Error, Shape};
+use sparsefuse_sparse::{Csr, Ghosts, LocalRows, OwnRows, Rows, parallel};
+use std::ops::Range;
+
+/// Nodes that one thread looks at at a time.
+const PART: usize = 1 << 14;
+
+/// The strong connections of this rank's nodes.
+#[derive(Clone, Debug)]
+pub(super) struct Graph {
+    pub(super) halo: Halo,
+    /// Positions in `neighbours`, one more than nodes.
+    pos: Vec<usize>,
+    /// The places of the neighbours of each node, in ascending order of their numbers; a node is
+    /// none of its own.
+    neighbours: Vec<u32>,
+}
+
+impl Graph {
+    /// The neighbours of a node of this rank, by its number among them.
+    pub(super) fn neighbours(&self, number: usize) -> &[u32] {
+        &self.neighbours[self.pos[number]..self.pos[number + 1]]
+    }
+}
+
+/// The rows of this rank's nodes, and those that it has by default, read where they lie or fetched.
+pub(super) struct NodeRows<T> {
+    own: OwnRows<T>,
+    fetched: Option<LocalRows<T>>,
+    /// The first of these rows.
+    pub(super) first_row: usize,
+    /// Rows of a node.
+    pub(super) block: usize,
+    pub(super) nodes: Range<usize>,
+}
+
+impl<T: Field> NodeRows<T> {
+    /// The rows of a matrix whose nodes have `block` rows each. A node belongs to the rank that
+    /// has its first row.
+    pub(super) fn new(a: &Csr<T>, block: usize) -> Result<Self, Error> {
+        let own = a.own_rows()?;
+        let rows = own.rows();
+        let nodes = rows.start.div_ceil(block)..rows.end.div_ceil(block);
+        let runtime = a.runtime();
+        let (default, wanted) = runtime.default_rows(Shape::new(&[a.n_rows()]));
+        let is_there = block == 1 && default == own.partition();
+        let (first_row, fetched) = if is_there || own.is_replicated() {
+            (rows.start, None)
+        } else {
+            let start = wanted.start.min(nodes.start * block);
+            let end = wanted.end.max(nodes.end * block);
+            let indices = (start..end).map(|row| row as u32).collect();
+            let ghosts = Ghosts::new(runtime, own.partition(), indices)?;
+            (start, Some(ghosts.fetch_own_rows(&own)?))
+        };
+        Ok(Self {
+            own,
+            fetched,
+            first_row,
+            block,
+            nodes,
+        })
+    }
+
+    /// The rows, from `first_row` on.
+    pub(super) fn as_rows(&self) -> Rows<'_, T> {
+        match &self.fetched {
+            None => self.own.as_rows(),
+            Some(rows) => rows.as_rows(),
+        }
+    }
+
+    /// Places for the nodes that these rows name.
+    fn halo(&self, a: &Csr<T>) -> Result<Halo, Error> {
+        let runtime = a.runtime();
+        let block = self.block;
+        let n_nodes = a.n_rows() / block;
+        let partition = match runtime.cuts(self.own.partition()) {
+            None => self.own.partition(),
+            Some(cuts) => {
+                let cuts: Vec<usize> = cuts.iter().map(|cut| cut.div_ceil(block)).collect();
+                runtime.partition_at(&cuts)?
+            }
+        };
+        Halo::new(runtime, partition, n_nodes, || {
+            let node = |&column: &u32| column / block as u32;
+            let mut nodes: Vec<u32> = self.as_rows().crd().iter().map(node).collect();
+            nodes.sort_unstable();
+            nodes.dedup();
+            nodes
+        })
+    }
+
+    /// Calls `visit` with each node that a node of this rank has a block with, ascending, and the
+    /// square of the block's Frobenius norm.
+    fn for_each_block(&self, number: usize, mut visit: impl FnMut(usize, f64)) {
+        let rows = self.as_rows();
+        let first = (self.nodes.start + number) * self.block - self.first_row;
+        if self.block == 1 {
+            for (&column, &value) in rows.columns(first).iter().zip(rows.values(first)) {
+                visit(column as usize, square(value));
+            }
+            return;
+        }
+        let mut blocks: Vec<(usize, f64)> = Vec::new();
+        for row in first..first + self.block {
+            for (&column, &value) in rows.columns(row).iter().zip(rows.values(row)) {
+                blocks.push((column as usize / self.block, square(value)));
+            }
+        }
+        blocks.sort_by_key(|&(node, _)| node);
+        for blocks in blocks.chunk_by(|a, b| a.0 == b.0) {
+            visit(blocks[0].0, blocks.iter().map(|(_, square)| square).sum());
+        }
+    }
+
+    /// The square of the norm of the block between a node of this rank and the node at a place.
+    pub(super) fn strength(&self, graph: &Graph, number: usize, place: u32) -> f64 {
+        let mut strength = 0.0;
+        self.for_each_block(number, |node, square| {
+            if graph.halo.place(node) == place as usize {
+                strength = square;
+            }
+        });
+        strength
+    }
+
+    /// The squares of the norms of the
+    /// diagonal blocks of all places.
+    fn diagonal(&self, halo: &Halo) -> Result<Vec<f64>, Error> {
+        let parts = parallel::chunks(self.nodes.len(), PART);
+        let squares = parallel::map(halo.runtime(), parts, |part| {
+            let of_node = |number: usize| {
+                let mut diagonal = 0.0;
+                self.for_each_block(number, |node, square| {
+                    if node == self.nodes.start + number {
+                        diagonal = square;
+                    }
+                });
+                diagonal
+            };
+            part.map(of_node).collect::<Vec<f64>>()
+        });
+        halo.spread(squares.concat())
+    }
+}
+
+pub(super) fn square<T: Field>(value: T) -> f64 {
+    let (re, im) = value.parts();
+    re * re + im * im
+}
+
+/// The strong connections, and what decides about entries.
+pub(super) fn graph<T: Field>(
+    a: &Csr<T>,
+    rows: &NodeRows<T>,
+    theta: f64,
+) -> Result<Graph, Error> {
+    let halo = rows.halo(a)?;
+    // Everything is strong: nothing to compare with.
+    let diagonal = match theta > 0.0 {
+        true => rows.diagonal(&halo)?,
+        false => Vec::new(),
+    };
+    let places = halo.places();
+    let parts = parallel::chunks(rows.nodes.len(), PART);
+    let made = parallel::map(halo.runtime(), parts, |part| {
+        let mut counts = Vec::with_capacity(part.len());
+        let mut neighbours = Vec::with_capacity(8 * part.len());
+        for number in part {
+            let before = neighbours.len();
+            let own = rows.nodes.start + number;
+            rows.for_each_block(number, |node, square| {
+                if node == own || square == 0.0 {
+                    return;
+                }
+                let place = halo.place(node);
+                let is_strong = theta == 0.0
+                    || square >= limit(theta, diagonal[places.start + number], diagonal[place]);
+                if is_strong {
+                    neighbours.push(place as u32);
+                }
+            });
+            counts.push(neighbours.len() - before);
+        }
+        (counts, neighbours)
+    });
+    let mut pos = Vec::with_capacity(rows.nodes.len() + 1);
+    pos.push(0);
+    let mut end = 0;
+    for count in made.iter().flat_map(|(counts, _)| counts) {
+        end += count;
+        pos.push(end);
+    }
+    let mut neighbours = Vec::with_capacity(end);
+    made.iter().for_each(|(_, part)| neighbours.extend_from_slice(part));
+    Ok(Graph {
+        halo,
+        pos,
+        neighbours,
+    })
+}
+
+/// What the square of the norm of a strong block is at least, from those of the diagonal blocks.
+fn limit(theta: f64, left: f64, right: f64) -> f64 {
+    theta * theta * (left * right).sqrt()
+}

@@ -1,0 +1,166 @@
+//! The same hierarchies on threads and ranks, with and without fusion: the same bits, and as many
+//! fused tasks as there have to be.
+
+use crate::{laplacian, preconditioned, rhs, with_cycle};
+use sparsefuse_dense::Vector;
+use sparsefuse_runtime::{Config, run_ranks};
+use sparsefuse_solvers::multigrid::{AggregationOptions, CycleOptions, GridOptions, Multigrid, Smoother};
+use sparsefuse_solvers::{LinearOperator, Options, cg_with};
+use sparsefuse_sparse::gallery;
+use std::ops::ControlFlow;
+
+/// Settings under which a small grid is cut among ranks and threads.
+fn small(threads: usize, fusion: bool) -> Config {
+    Config {
+        threads,
+        fusion,
+        tile_len: 16,
+        cut_threshold: 40,
+        parallel_threshold: 0,
+        ..Config::default()
+    }
+}
+
+/// What a solve leaves, as bits.
+fn solved(ranks: usize, config: &Config, sides: &[usize], smoother: Smoother) -> Vec<Vec<u64>> {
+    let run = |_: &_| {
+        let a = laplacian::<f64>(sides, &[1.0, 0.9, 0.8][..sides.len()]);
+        let options = with_cycle(CycleOptions {
+            smoother,
+            pre: 2,
+            post: 2,
+            coarsest: 6,
+            ..CycleOptions::default()
+        });
+        let multigrid = Multigrid::on_grid_with(&a, sides, &options).unwrap();
+        let solution = preconditioned(&a, &rhs(&a), 1e-8, &multigrid).unwrap();
+        assert!(solution.converged());
+        let x = solution.x.to_vec().unwrap();
+        x.into_iter().map(f64::to_bits).collect()
+    };
+    run_ranks(ranks, config, run).unwrap()
+}
+
+#[test]
+fn bits_do_not_depend_on_ranks_threads_or_fusion() {
+    let smoothers = [
+        Smoother::Jacobi { omega: None },
+        Smoother::chebyshev(),
+        Smoother::GaussSeidel,
+    ];
+    let shapes: [&[usize]; 3] = [&[150], &[18, 23], &[9, 8, 11]];
+    for (smoother, sides) in smoothers.into_iter().flat_map(|s| shapes.map(|sides| (s, sides))) {
+        let expected = solved(1, &small(1, true), sides, smoother).remove(0);
+        for (ranks, threads, fusion) in
+            [(1, 3, true), (1, 1, false), (2, 1, true), (3, 2, true), (4, 1, true), (3, 1, false)]
+        {
+            for found in solved(ranks, &small(threads, fusion), sides, smoother) {
+                assert!(
+                    found == expected,
+                    "{smoother:?} on {sides:?}: {ranks} ranks, {threads} threads, fusion {fusion}"
+                );
+            }
+        }
+    }
+}
+
+/// What a solve with smoothed aggregation leaves, as bits.
+fn solved_by_aggregation(ranks: usize, config: &Config, block: usize) -> Vec<Vec<u64>> {
+    let run = |_: &_| {
+        let a = laplacian::<f64>(&[17, 14, 3], &[1.0, 0.9, 0.05]);
+        let options = AggregationOptions {
+            block,
+            cycle: CycleOptions {
+                coarsest: 6,
+                ..CycleOptions::default()
+            },
+            ..AggregationOptions::default()
+        };
+        let multigrid = Multigrid::aggregated_with(&a, &[], &options).unwrap();
+        assert!(multigrid.levels().count() > 2);
+        let solution = preconditioned(&a, &rhs(&a), 1e-8, &multigrid).unwrap();
+        assert!(solution.converged());
+        let x = solution.x.to_vec().unwrap();
+        x.into_iter().map(f64::to_bits).collect()
+    };
+    run_ranks(ranks, config, run).unwrap()
+}
+
+#[test]
+fn aggregates_do_not_depend_on_ranks_threads_or_fusion() {
+    for block in [1, 3] {
+        let expected = solved_by_aggregation(1, &small(1, true), block).remove(0);
+        for (ranks, threads, fusion) in [(1, 3, true), (1, 1, false), (2, 1, true), (3, 2, true), (4, 1, true)] {
+            for found in solved_by_aggregation(ranks, &small(threads, fusion), block) {
+                assert!(
+                    found == expected,
+                    "blocks of {block}: {ranks} ranks, {threads} threads, fusion {fusion}"
+                );
+            }
+        }
+    }
+}
+
+/// Fused tasks of one more iteration of conjugate gradients with this preconditioner.
+fn fused_tasks_per_iteration(ranks: usize, options: &GridOptions<f64>) -> u64 {
+    let counts = run_ranks(ranks, &small(1, true), |runtime| {
+        let a = gallery::poisson2d::<f64>(32).unwrap();
+        let b = Vector::ones([1024]);
+        let multigrid = Multigrid::on_grid_with(&a, &[32, 32], options).unwrap();
+        let run = |iterations: usize| {
+            let before = runtime.counters().fused_tasks;
+            let mut stop = |iteration: usize, _: f64| match iteration < iterations {
+                true => ControlFlow::Continue(()),
+                false => ControlFlow::Break(()),
+            };
+            let options = Options {
+                rtol: 0.0,
+                preconditioner: Some(&multigrid),
+                monitor: Some(&mut stop),
+                ..Options::default()
+            };
+            let _ = cg_with(&a, &b, options).unwrap();
+            runtime.flush();
+            runtime.counters().fused_tasks - before
+        };
+        (run(7) - run(3)) / 4
+    });
+    let counts = counts.unwrap();
+    assert!(counts.iter().all(|&count| count == counts[0]), "{counts:?}");
+    counts[0]
+}
+
+#[test]
+fn two_level_iterations_are_few_fused_tasks() {
+    let options = GridOptions::two_level_injection();
+    for (ranks, most) in [(1, 7), (2, 11), (4, 11)] {
+        let found = fused_tasks_per_iteration(ranks, &options);
+        assert!(found <= most, "{ranks} ranks: {found} fused tasks");
+    }
+}
+
+#[test]
+fn a_level_is_two_fused_tasks() {
+    // Each cycle in a window of its own.
+    let runtime = sparsefuse_runtime::Runtime::new(Config::default()).unwrap();
+    runtime.enter(|| {
+        let a = gallery::poisson2d::<f64>(64).unwrap();
+        let b = Vector::<f64>::ones([4096]);
+        let cycle = |max_levels: usize| {
+            let options = with_cycle(CycleOptions {
+                max_levels,
+                coarsest: 16,
+                ..CycleOptions::default()
+            });
+            let multigrid = Multigrid::on_grid_with(&a, &[64, 64], &options).unwrap();
+            runtime.flush();
+            let before = runtime.counters().fused_tasks;
+            let z = multigrid.apply(&b).unwrap();
+            runtime.flush();
+            drop(z);
+            runtime.counters().fused_tasks - before
+        };
+        let [two, three, four] = [2, 3, 4].map(cycle);
+        assert_eq!((three - two, four - three), (2, 2), "{two}, {three}, {four}");
+    });
+}
