@@ -8,7 +8,7 @@ use sparsefuse::Error;
 use sparsefuse::kernels::Field;
 use sparsefuse::solvers::LinearOperator;
 use sparsefuse::solvers::multigrid::{
-    Cycle, CycleOptions, GridOptions, Multigrid, Restriction, Smoother,
+    AggregationOptions, Cycle, CycleOptions, GridOptions, Multigrid, Restriction, Smoother,
 };
 use sparsefuse::solvers::preconditioners::{
     AdditiveSchwarz, BlockJacobi, Chebyshev, ChebyshevOptions, Ic0, Ilu0, Iluk, Ilut, IlutOptions,
@@ -196,9 +196,14 @@ impl Pc {
                 let sides = grid.unwrap_or_default();
                 Box::new(Multigrid::on_grid_with(a, sides, &options)?)
             }
-            Kind::Amg(cycle, _) => {
-                let _ = cycle;
-                return Ok(None);
+            Kind::Amg(cycle, theta) => {
+                let defaults = AggregationOptions::default();
+                let options = AggregationOptions {
+                    cycle: cycle.clone(),
+                    theta: theta.unwrap_or(defaults.theta),
+                    ..defaults
+                };
+                Box::new(Multigrid::aggregated_with(a, &[], &options)?)
             }
         }))
     }

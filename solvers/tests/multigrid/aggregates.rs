@@ -169,9 +169,30 @@ fn what_cannot_be_aggregated_is_smoothed_or_refused() {
         assert!(message.contains(expected), "{message}");
     };
     let usual = AggregationOptions::default;
-    check(&[], AggregationOptions { block: 2, ..usual() }, "divide the 81 rows");
-    check(&[], AggregationOptions { block: 0, ..usual() }, "divide the 81 rows");
-    check(&[], AggregationOptions { theta: 1.0, ..usual() }, "theta");
+    check(
+        &[],
+        AggregationOptions {
+            block: 2,
+            ..usual()
+        },
+        "divide the 81 rows",
+    );
+    check(
+        &[],
+        AggregationOptions {
+            block: 0,
+            ..usual()
+        },
+        "divide the 81 rows",
+    );
+    check(
+        &[],
+        AggregationOptions {
+            theta: 1.0,
+            ..usual()
+        },
+        "theta",
+    );
     check(&[Vector::ones([80])], usual(), "80");
     let cycle = CycleOptions {
         smoother: Smoother::GaussSeidel,

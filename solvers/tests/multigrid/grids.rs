@@ -87,7 +87,10 @@ fn iterations_do_not_grow_with_the_grid() {
         for counts in [flat, solid] {
             let least = counts[0];
             assert!(least <= 12, "{name}: {counts:?}");
-            assert!(counts.iter().all(|&count| count <= least + 1), "{name}: {counts:?}");
+            assert!(
+                counts.iter().all(|&count| count <= least + 1),
+                "{name}: {counts:?}"
+            );
         }
     }
 }
@@ -206,7 +209,10 @@ fn rows_may_reach_farther_than_neighbours() {
     assert!(multigrid.levels().count() > 2);
     check_symmetry(&multigrid, "wide");
     let solution = preconditioned(&a, &rhs(&a), 1e-8, &multigrid).unwrap();
-    assert!(solution.converged() && solution.iterations < 40, "{solution:?}");
+    assert!(
+        solution.converged() && solution.iterations < 40,
+        "{solution:?}"
+    );
 }
 
 fn check_type<T: Field>() {
@@ -273,7 +279,10 @@ fn cycles_solve_alone() {
     let b = rhs(&a);
     let multigrid = Multigrid::on_grid(&a, &[50, 50]).unwrap();
     let solution = multigrid.solve(&b, Options::default()).unwrap();
-    assert!(solution.converged() && solution.iterations < 25, "{solution:?}");
+    assert!(
+        solution.converged() && solution.iterations < 25,
+        "{solution:?}"
+    );
     // From the solution there is nothing to do.
     let options = Options {
         x0: Some(&solution.x),
@@ -311,13 +320,40 @@ fn what_does_not_fit_is_refused() {
     check(&[30, 30, 1, 1], usual(), "one to three sides");
     check(&[0, 30], usual(), "one to three sides");
     check(&[30, 30], CycleOptions { pre: 0, ..usual() }, "step");
-    check(&[30, 30], CycleOptions { max_levels: 0, ..usual() }, "level");
+    check(
+        &[30, 30],
+        CycleOptions {
+            max_levels: 0,
+            ..usual()
+        },
+        "level",
+    );
     let smoother = Smoother::Jacobi { omega: Some(-1.0) };
-    check(&[30, 30], CycleOptions { smoother, ..usual() }, "omega");
+    check(
+        &[30, 30],
+        CycleOptions {
+            smoother,
+            ..usual()
+        },
+        "omega",
+    );
     let smoother = Smoother::Chebyshev { ratio: 1.0 };
-    check(&[30, 30], CycleOptions { smoother, ..usual() }, "ratio");
+    check(
+        &[30, 30],
+        CycleOptions {
+            smoother,
+            ..usual()
+        },
+        "ratio",
+    );
     // The Neumann problem has constants for a nullspace.
-    let singular = Csr::<f64>::new(2, 2, vec![0, 2, 4], vec![0, 1, 0, 1], vec![1.0, -1.0, -1.0, 1.0]);
+    let singular = Csr::<f64>::new(
+        2,
+        2,
+        vec![0, 2, 4],
+        vec![0, 1, 0, 1],
+        vec![1.0, -1.0, -1.0, 1.0],
+    );
     let refused = Multigrid::on_grid(&singular.unwrap(), &[2]);
     assert!(refused.unwrap_err().to_string().contains("regular"));
 }

@@ -148,7 +148,10 @@ fn roots(graph: &Graph) -> Result<Vec<u64>, Error> {
         })?;
         rounds += 1;
         let is_open = |&key: &u64| key != OUT && key != ROOT;
-        let open = keys[places.clone()].iter().filter(|key| is_open(key)).count();
+        let open = keys[places.clone()]
+            .iter()
+            .filter(|key| is_open(key))
+            .count();
         if halo.sum(open)?.0 == 0 {
             return Ok(keys);
         }

@@ -71,7 +71,8 @@ impl<T: Field> Tentative<T> {
         let basis_rows = basis.rows(runtime, own.start * block..own.end * block)?;
         let node_len = block * basis.len;
         let cuts = owners(runtime, aggregates, graph)?;
-        let members = Members::collect(runtime, cuts.as_deref(), aggregates, &basis_rows, node_len)?;
+        let members =
+            Members::collect(runtime, cuts.as_deref(), aggregates, &basis_rows, node_len)?;
         let (columns, coarse) = members.orthonormal(aggregates.own, basis.len, node_len);
         let rows = members.give_back(runtime, &aggregates.of_nodes, columns, node_len)?;
         let partition = match &cuts {
@@ -110,7 +111,14 @@ impl<T: Field> Tentative<T> {
             halo.spread(self.rows)?
         } else {
             let column = |k: usize| {
-                halo.spread(self.rows.iter().skip(k).step_by(node_len).copied().collect())
+                halo.spread(
+                    self.rows
+                        .iter()
+                        .skip(k)
+                        .step_by(node_len)
+                        .copied()
+                        .collect(),
+                )
             };
             let columns = (0..node_len).map(column).collect::<Result<Vec<_>, _>>()?;
             (0..halo.len())
@@ -189,7 +197,11 @@ impl<T: Field> Members<T> {
         }
         let first = aggregates.first as u32;
         Ok(Self {
-            aggregates: numbers.into_iter().flatten().map(|number| number - first).collect(),
+            aggregates: numbers
+                .into_iter()
+                .flatten()
+                .map(|number| number - first)
+                .collect(),
             rows: rows.concat(),
             arrived,
             sent_to,
@@ -287,7 +299,7 @@ fn factorise<T: Field>(rows: &mut [T], len: usize, r: &mut [T]) {
         for _ in 0..2 {
             for other in 0..column {
                 let products = (0..n_rows)
-                    .map(|row| rows[row * len + other].conj() * rows[row * len + column]);
+                    .map(|row| rows[row * len + other].conjugate() * rows[row * len + column]);
                 let dot = products.fold(T::ZERO, |sum, product| sum + product);
                 r[other * len + column] = r[other * len + column] + dot;
                 for row in 0..n_rows {
@@ -371,7 +383,8 @@ impl<T: Field> Smoothing<'_, T> {
             made.counts.push((found.len() * len) as u32);
             for &aggregate in &found {
                 let start = aggregate as usize * len;
-                made.crd.extend((start..start + len).map(|column| column as u32));
+                made.crd
+                    .extend((start..start + len).map(|column| column as u32));
             }
             made.vals.extend_from_slice(&sums);
         }
