@@ -22,7 +22,7 @@ use crate::parallel;
 use crate::rows::{OwnRows, Rows};
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Numeric;
-use sparsefuse_kernels::isa::{Computation, Isa};
+use sparsefuse_kernels::isa::Computation;
 use sparsefuse_runtime::{Error, Runtime, Shape};
 use std::borrow::Cow;
 use std::ops::{Mul, Range};
@@ -30,7 +30,7 @@ use std::ops::{Mul, Range};
 /// A product of two sparse matrices that keeps what depends on their structures alone, so that it
 /// is computed again quickly when only values change.
 ///
-/// It holds the factors' structures, the product, a byte for each row, and on several ranks the
+/// It holds the factors, the product, a byte for each row, and on several ranks the
 /// structure of the rows of the right factor that the others own.
 ///
 /// ```
@@ -127,7 +127,7 @@ impl<T: Numeric> Multiplication<T> {
         let shape = (left.n_rows(), right.n_cols());
         let own = (a.partition, a.rows.clone());
         let product = assemble::filled(runtime, shape, own, pos, |pos, crd, vals| {
-            fill(runtime, factors, &repeats, pos, crd, vals);
+            fill(runtime, factors, &repeats, pos, (crd, vals));
         })?;
         Ok(Self {
             left: left.clone(),
@@ -170,6 +170,8 @@ impl<T: Numeric> Multiplication<T> {
         });
         let vals = Vector::from_store(runtime.agree(store)?, None)?;
         self.product = self.product.with_values(vals)?;
+        // The values of the old ones are not kept alive.
+        (self.left, self.right) = (left.clone(), right.clone());
         Ok(&self.product)
     }
 }
@@ -303,54 +305,25 @@ fn fill<T: Numeric>(
     factors: Factors<'_, T>,
     repeats: &[bool],
     pos: &[u64],
-    crd: &mut [u32],
-    vals: &mut [T],
+    (crd, vals): (&mut [u32], &mut [T]),
 ) {
     let parts = parallel::parts(factors.left.pos);
-    let lens = || {
-        parts
-            .iter()
-            .map(|rows| (pos[rows.end] - pos[rows.start]) as usize)
-    };
-    let crds = parallel::split(crd, lens());
-    let vals = parallel::split(vals, lens());
-    let work = parts.iter().cloned().zip(crds).zip(vals);
+    let len = |rows: &Range<usize>| (pos[rows.end] - pos[rows.start]) as usize;
+    let crds = parallel::split(crd, parts.iter().map(len));
+    let vals = parallel::split(vals, parts.iter().map(len));
     let isa = runtime.config().isa;
-    parallel::each(runtime, work.collect(), |((rows, crd), vals)| {
-        fill_part(isa, factors, repeats, (rows, pos), crd, vals);
-    });
-}
-
-/// The second phase for some rows.
-fn fill_part<T: Numeric>(
-    isa: Isa,
-    factors: Factors<'_, T>,
-    repeats: &[bool],
-    (rows, pos): (Range<usize>, &[u64]),
-    crd: &mut [u32],
-    vals: &mut [T],
-) {
-    let first = pos[rows.start];
-    let mut plan = Plan::default();
-    let mut row = rows.start;
-    while row < rows.end {
-        plan.make(factors, row);
-        let end = end_of_run(repeats, row, rows.end);
-        let entries = (pos[row] - first) as usize..(pos[end] - first) as usize;
-        let crd = &mut crd[entries.clone()];
-        for (moved, crd) in crd.chunks_exact_mut(plan.columns.len().max(1)).enumerate() {
-            for (column, first) in crd.iter_mut().zip(&plan.columns) {
-                *column = first + moved as u32;
-            }
-        }
-        isa.run(Sums {
+    let work = parts.iter().cloned().zip(crds).zip(vals).collect();
+    parallel::each(runtime, work, |((rows, crd), vals)| {
+        let columns = Columns::Wanted(crd);
+        isa.run(Part {
             factors,
-            rows: row..end,
-            slots: &plan.slots,
-            vals: &mut vals[entries],
+            repeats,
+            rows,
+            pos,
+            columns,
+            vals,
         });
-        row = end;
-    }
+    });
 }
 
 /// The values of a product whose structure is known.
@@ -361,38 +334,94 @@ fn recompute<T: Numeric>(
     (pos, crd): (&[u64], &[u32]),
     vals: &mut [T],
 ) {
-    let product = Rows {
-        pos,
-        crd,
-        vals: &[] as &[T],
-    };
     let parts = parallel::parts(factors.left.pos);
-    let lens = parts
-        .iter()
-        .map(|rows| (pos[rows.end] - pos[rows.start]) as usize);
-    let vals = parallel::split(vals, lens);
+    let entries = |rows: &Range<usize>| {
+        (pos[rows.start] - pos[0]) as usize..(pos[rows.end] - pos[0]) as usize
+    };
+    let vals = parallel::split(vals, parts.iter().map(|rows| entries(rows).len()));
     let isa = runtime.config().isa;
-    parallel::each(
-        runtime,
-        parts.iter().cloned().zip(vals).collect(),
-        |(rows, vals)| {
-            let first = pos[rows.start];
-            let mut plan = Plan::default();
-            let mut row = rows.start;
-            while row < rows.end {
-                plan.find(factors, row, product.columns(row));
-                let end = end_of_run(repeats, row, rows.end);
-                let entries = (pos[row] - first) as usize..(pos[end] - first) as usize;
-                isa.run(Sums {
-                    factors,
-                    rows: row..end,
-                    slots: &plan.slots,
-                    vals: &mut vals[entries],
-                });
-                row = end;
+    let work = parts.iter().cloned().zip(vals).collect();
+    parallel::each(runtime, work, |(rows, vals)| {
+        let columns = Columns::Known(&crd[entries(&rows)]);
+        isa.run(Part {
+            factors,
+            repeats,
+            rows,
+            pos,
+            columns,
+            vals,
+        });
+    });
+}
+
+/// Some rows of the product in the second phase.
+struct Part<'a, T> {
+    factors: Factors<'a, T>,
+    repeats: &'a [bool],
+    rows: Range<usize>,
+    /// The positions of all rows.
+    pos: &'a [u64],
+    columns: Columns<'a>,
+    /// Room for the values of these rows.
+    vals: &'a mut [T],
+}
+
+/// The columns of some rows of the product.
+enum Columns<'a> {
+    Wanted(&'a mut [u32]),
+    Known(&'a [u32]),
+}
+
+impl<T: Numeric> Computation for Part<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(mut self) {
+        let position = |row: usize| (self.pos[row] - self.pos[self.rows.start]) as usize;
+        let mut plan = Plan::default();
+        let mut row = self.rows.start;
+        while row < self.rows.end {
+            let end = end_of_run(self.repeats, row, self.rows.end);
+            let entries = position(row)..position(end);
+            match &mut self.columns {
+                Columns::Wanted(crd) => {
+                    plan.make(self.factors, row);
+                    plan.write_columns(&mut crd[entries.clone()]);
+                }
+                Columns::Known(crd) => {
+                    plan.find(self.factors, row, &crd[position(row)..position(row + 1)]);
+                }
             }
-        },
-    );
+            add(self.factors, row..end, &plan.slots, &mut self.vals[entries]);
+            row = end;
+        }
+    }
+}
+
+/// The sums of some rows that have one plan.
+#[inline(always)]
+fn add<T: Numeric>(
+    Factors { left, right }: Factors<'_, T>,
+    rows: Range<usize>,
+    plan: &[u32],
+    vals: &mut [T],
+) {
+    let len = vals.len() / rows.len();
+    for (number, row) in rows.enumerate() {
+        let sums = &mut vals[number * len..(number + 1) * len];
+        sums.fill(T::ZERO);
+        let mut slots = plan;
+        let entries = left.entries(row);
+        for (&k, &factor) in left.crd[entries.clone()].iter().zip(&left.vals[entries]) {
+            let values = right.values(k as usize);
+            let (of_row, rest) = slots.split_at(values.len());
+            slots = rest;
+            for (&value, &slot) in values.iter().zip(of_row) {
+                let sum = &mut sums[slot as usize];
+                *sum = factor.times_plus(value, *sum);
+            }
+        }
+    }
 }
 
 /// Where the rows end that are planned as `row` is.
@@ -441,6 +470,16 @@ impl Plan {
         }
         for slot in &mut self.slots {
             *slot = self.rank[*slot as usize];
+        }
+    }
+
+    /// Writes the columns of rows that have this plan, each moved by one from the one before.
+    fn write_columns(&self, crd: &mut [u32]) {
+        let rows = crd.chunks_exact_mut(self.columns.len().max(1));
+        for (moved, row) in rows.enumerate() {
+            for (column, first) in row.iter_mut().zip(&self.columns) {
+                *column = first + moved as u32;
+            }
         }
     }
 
@@ -512,40 +551,6 @@ impl Table {
                 return number;
             }
             place = (place + 1) & mask;
-        }
-    }
-}
-
-/// The sums of some rows that have one plan.
-struct Sums<'a, T> {
-    factors: Factors<'a, T>,
-    rows: Range<usize>,
-    slots: &'a [u32],
-    /// Room for the values of these rows.
-    vals: &'a mut [T],
-}
-
-impl<T: Numeric> Computation for Sums<'_, T> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        let Factors { left, right } = self.factors;
-        let len = self.vals.len() / self.rows.len();
-        for (number, row) in self.rows.enumerate() {
-            let sums = &mut self.vals[number * len..(number + 1) * len];
-            sums.fill(T::ZERO);
-            let mut slots = self.slots;
-            let entries = left.entries(row);
-            for (&k, &factor) in left.crd[entries.clone()].iter().zip(&left.vals[entries]) {
-                let values = right.values(k as usize);
-                let (of_row, rest) = slots.split_at(values.len());
-                slots = rest;
-                for (&value, &slot) in values.iter().zip(of_row) {
-                    let sum = &mut sums[slot as usize];
-                    *sum = factor.times_plus(value, *sum);
-                }
-            }
         }
     }
 }

@@ -4,14 +4,14 @@
 //! a core's cache, where it is sorted by row and column. Each entry is moved three times: into its
 //! block, within the cache, and to its row; the first and last time it is read and written in order,
 //! up to the blocks that are written side by side. Both steps are stable, and how the work is
-//! divided does not show.
+//! divided does not show. Entries that come in order already are copied.
 
 use crate::assemble;
 use crate::csr::Csr;
 use crate::parallel;
 use crate::triplets::Triplets;
 use sparsefuse_kernels::Numeric;
-use sparsefuse_runtime::{Error, Runtime, Shape};
+use sparsefuse_runtime::{Error, Partition, Runtime, Shape};
 use std::borrow::Cow;
 use std::ops::Range;
 use std::slice::IterMut;
@@ -30,12 +30,70 @@ pub(crate) fn matrix<T: Numeric>(triplets: Cow<'_, Triplets<T>>) -> Result<Csr<T
     let runtime = Runtime::current();
     let own = runtime.default_rows(Shape::new(&[shape.0]));
     runtime.agree(assemble::check_memory(&runtime, &own.1))?;
+    if is_in_order(&runtime, &triplets) {
+        return in_order(&runtime, &triplets, own);
+    }
     let mut blocks = Blocks::deal(&runtime, &triplets, own.1.clone());
     // Nobody needs them any more, if they are ours.
     drop(triplets);
     let pos = blocks.sort(&runtime);
     assemble::filled(&runtime, shape, own, pos, |pos, crd, vals| {
         blocks.copy_out(&runtime, pos, crd, vals);
+    })
+}
+
+/// Whether entries come row by row, columns ascending, and none twice: as many files and
+/// generators write them.
+fn is_in_order<T: Numeric>(runtime: &Runtime, triplets: &Triplets<T>) -> bool {
+    let chunks = parallel::chunks(triplets.len(), BLOCK);
+    let ascends = parallel::map(runtime, chunks, |chunk| {
+        // Each chunk compares its first entry with the last one before it, too.
+        let (rows, cols) = (triplets.rows(), triplets.cols());
+        let from = chunk.start.saturating_sub(1);
+        let (rows, cols) = (&rows[from..chunk.end], &cols[from..chunk.end]);
+        (1..rows.len()).all(|k| (rows[k - 1], cols[k - 1]) < (rows[k], cols[k]))
+    });
+    ascends.into_iter().all(|ascends| ascends)
+}
+
+/// The matrix of entries that come in order: they are copied.
+fn in_order<T: Numeric>(
+    runtime: &Runtime,
+    triplets: &Triplets<T>,
+    own: (Partition, Range<usize>),
+) -> Result<Csr<T>, Error> {
+    let rows = own.1.clone();
+    let before = |row: usize| {
+        triplets
+            .rows()
+            .partition_point(|&other| (other as usize) < row)
+    };
+    let entries = before(rows.start)..before(rows.end);
+    let mut pos = vec![0u64; rows.len() + 1];
+    let chunks = parallel::chunks(rows.len(), BLOCK);
+    let ends = parallel::split(&mut pos[1..], chunks.iter().map(Range::len));
+    let work = chunks.into_iter().zip(ends).collect();
+    parallel::each(runtime, work, |(chunk, ends)| {
+        let mut k = before(rows.start + chunk.start);
+        for (row, end) in chunk.zip(ends) {
+            let row = (rows.start + row) as u32;
+            while k < entries.end && triplets.rows()[k] == row {
+                k += 1;
+            }
+            *end = (k - entries.start) as u64;
+        }
+    });
+    let shape = (triplets.n_rows(), triplets.n_cols());
+    assemble::filled(runtime, shape, own, pos, |_, crd, vals| {
+        let chunks = parallel::chunks(entries.len(), BLOCK);
+        let crds = parallel::split(crd, chunks.iter().map(Range::len));
+        let vals = parallel::split(vals, chunks.iter().map(Range::len));
+        let work = chunks.into_iter().zip(crds).zip(vals).collect();
+        parallel::each(runtime, work, |((chunk, crd), vals)| {
+            let from = entries.start + chunk.start..entries.start + chunk.end;
+            crd.copy_from_slice(&triplets.cols()[from.clone()]);
+            vals.copy_from_slice(&triplets.vals()[from]);
+        });
     })
 }
 

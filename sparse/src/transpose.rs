@@ -3,7 +3,7 @@
 //! Entries are dealt out to their new rows in the order of the old ones, so each new row is sorted.
 //! On several ranks each sends its entries to the ranks that own their columns as rows first.
 //!
-//! Every thread makes some of the new rows, and looks at those old rows alone that reach into
+//! Every thread makes windows of the new rows, and looks at those old rows alone that reach into
 //! them: it moves, per entry, a column and a value each way, and 4 bytes more to count.
 
 use crate::assemble;
@@ -86,12 +86,15 @@ fn turned_entries<T: Numeric>(
     Triplets::from_checked_parts(n_cols, n_rows, rows.crd.to_vec(), row_of, vals)
 }
 
+/// Columns of a window.
+const WINDOW: usize = 1 << 15;
+
 /// A transposition of all rows of a matrix, of which some columns are wanted.
 struct Turn<'a, T> {
     rows: Rows<'a, T>,
     /// Neighbouring rows, and the columns between which their entries lie.
     parts: Vec<(Range<usize>, Range<usize>)>,
-    /// The columns that each thread makes rows of.
+    /// Windows of columns, each of which one thread at a time makes rows of.
     targets: Vec<Range<usize>>,
 }
 
@@ -101,8 +104,15 @@ impl<'a, T: Numeric> Turn<'a, T> {
             let reach = reach(rows, part.clone());
             (part, reach)
         });
-        let share = wanted.len().div_ceil(runtime.config().threads).max(1);
-        let targets = parallel::chunks(wanted.len(), share)
+        // Where each part of the rows reaches a few windows alone, as in banded matrices, what is
+        // counted for a window stays in the caches. Else every thread looks at all rows once.
+        let windows_of = |reach: &Range<usize>| reach.end.div_ceil(WINDOW) - reach.start / WINDOW;
+        let visits: usize = parts.iter().map(|(_, reach)| windows_of(reach)).sum();
+        let len = match visits <= 2 * parts.len() + wanted.len() / WINDOW {
+            true => WINDOW,
+            false => wanted.len().div_ceil(runtime.config().threads).max(1),
+        };
+        let targets = parallel::chunks(wanted.len(), len)
             .into_iter()
             .map(|chunk| wanted.start + chunk.start..wanted.start + chunk.end)
             .collect();

@@ -10,6 +10,7 @@ mod files;
 mod formats;
 mod gallery;
 mod ghosts;
+mod large;
 mod memory;
 mod multiply;
 mod operations;
