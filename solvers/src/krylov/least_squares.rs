@@ -187,10 +187,11 @@ impl<'p, 'o, T: Field> LeastSquares<'p, 'o, T> {
         }
         // A restart that does not halve the true gradient is the last one. A damped problem would
         // begin elsewhere.
-        if !(true_estimates.gradient <= 0.5 * self.last_gradient) || damping > 0.0 {
+        let gradient = true_estimates.gradient;
+        if gradient.is_nan() || gradient > 0.5 * self.last_gradient || damping > 0.0 {
             return Ok(Next::Stop(x, StopReason::Stagnation));
         }
-        self.last_gradient = true_estimates.gradient;
+        self.last_gradient = gradient;
         if self.iterations >= self.max_iter {
             return Ok(Next::Stop(x, StopReason::IterationLimit));
         }

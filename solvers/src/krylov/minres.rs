@@ -101,7 +101,8 @@ pub fn minres_with<T: Field>(
 /// definite.
 fn positive_root<T: Field>(squares: &Scalar<T>) -> Result<Option<f64>, Error> {
     let squares = real(squares.get()?);
-    Ok((!(squares < 0.0)).then(|| squares.sqrt()))
+    let is_negative = squares < 0.0;
+    Ok((!is_negative).then(|| squares.sqrt()))
 }
 
 /// The factorisation of the tridiagonal matrix by rotations; the numbers of the last iteration and
