@@ -457,12 +457,4 @@ mod tests {
         check("poison2d:9", Err("did you mean poisson2d?"));
         check("", Err("expected a file or a generator"));
     }
-
-    #[test]
-    fn distances_of_words() {
-        for (from, to, expected) in [("", "ab", 2), ("banded", "band", 2), ("cg", "gc", 2)] {
-            assert_eq!(distance(from, to), expected);
-            assert_eq!(distance(to, from), expected);
-        }
-    }
 }

@@ -15,6 +15,7 @@ mod peers;
 
 mod differential;
 mod fuzz;
+mod table;
 
 mod cargo;
 
@@ -63,6 +64,8 @@ enum Command {
         /// The bench to run; all of them without it
         name: Option<String>,
     },
+    /// Solve with the matrices of the test collection in many ways, and write `docs/solvers.md`
+    Table,
     /// Feed random files to the Matrix Market reader (needs a nightly compiler and cargo-fuzz)
     Fuzz {
         /// How long
@@ -107,6 +110,7 @@ fn main() -> ExitCode {
             peers: Some(Bench::Peers(arguments)),
             ..
         } => peers::run(&arguments),
+        Command::Table => table::run(),
         Command::Bench { peers: None, name } => bench::run(name.as_deref()),
         Command::Fuzz { seconds } => fuzz::run(seconds),
         Command::Differential { seconds } => differential::run(seconds),
