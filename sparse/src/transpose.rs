@@ -184,27 +184,45 @@ impl<'a, T: Numeric> Turn<'a, T> {
         target: &Range<usize>,
         next: &mut [usize],
         (crd, vals): (&mut [u32], &mut [T]),
-        map: impl Fn(T) -> T,
+        map: impl Fn(T) -> T + Copy,
     ) {
-        for (part, reach) in &self.parts {
-            if !meet(reach, target) {
-                continue;
-            }
-            let is_within = is_within(reach, target);
-            for row in part.clone() {
-                let entries = self.rows.entries(row);
-                for (&column, &value) in self.rows.crd[entries.clone()]
-                    .iter()
-                    .zip(&self.rows.vals[entries])
-                {
-                    if is_within || target.contains(&(column as usize)) {
-                        let next = &mut next[column as usize - target.start];
-                        crd[*next] = row as u32;
-                        vals[*next] = map(value);
-                        *next += 1;
-                    }
-                }
-            }
+        for (part, _) in self.parts.iter().filter(|(_, reach)| meet(reach, target)) {
+            let rows = self.rows.range(part.clone());
+            deal(
+                rows,
+                part.start as u32,
+                (target.start, next),
+                (crd, vals),
+                map,
+            );
+        }
+    }
+}
+
+/// Appends the entries of some rows, numbered from `first_row`, to the new rows that a window of
+/// columns becomes: from `first_column` as many as `next` has places of next entries.
+#[inline(always)]
+fn deal<T: Numeric>(
+    rows: Rows<'_, T>,
+    first_row: u32,
+    (first_column, next): (usize, &mut [usize]),
+    (crd, vals): (&mut [u32], &mut [T]),
+    map: impl Fn(T) -> T,
+) {
+    // One length, so one check of a place.
+    let vals = &mut vals[..crd.len()];
+    let mut ends = rows.pos[1..].iter().map(|end| (end - rows.pos[0]) as usize);
+    let (mut row, mut end) = (first_row, ends.next().unwrap_or(usize::MAX));
+    for (k, (&column, &value)) in rows.crd.iter().zip(rows.vals).enumerate() {
+        while k == end {
+            row += 1;
+            end = ends.next().unwrap_or(usize::MAX);
+        }
+        // Columns before the window wrap around to beyond it.
+        if let Some(next) = next.get_mut((column as usize).wrapping_sub(first_column)) {
+            crd[*next] = row;
+            vals[*next] = map(value);
+            *next += 1;
         }
     }
 }
