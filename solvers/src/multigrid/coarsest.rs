@@ -2,6 +2,7 @@
 
 use super::options::{CoarseSolver, CycleOptions};
 use super::smoother::Relaxation;
+use super::square;
 use num_complex::Complex;
 use sparsefuse_dense::{Array, Vector};
 use sparsefuse_kernels::Field;
@@ -95,10 +96,10 @@ fn inverse_in<T: Field, W: Field>(n: usize, rows: &LocalRows<T>) -> Result<Vec<T
 /// Gauss-Jordan elimination in place, with pivots searched within the column; fails with the
 /// number of a column in which there is none.
 fn invert<W: Field>(n: usize, a: &mut [W]) -> Result<(), usize> {
-    let largest = a.iter().copied().map(Field::magnitude).fold(0.0, f64::max);
+    let largest = a.iter().copied().map(square).fold(0.0, f64::max).sqrt();
     let mut swaps = Vec::with_capacity(n);
     for k in 0..n {
-        let size = |row: usize| Field::magnitude(a[row * n + k]);
+        let size = |row: usize| square(a[row * n + k]).sqrt();
         let pivot = (k..n).fold(k, |best, row| if size(row) > size(best) { row } else { best });
         if !(size(pivot) > largest * n as f64 * f64::EPSILON) {
             return Err(k);

@@ -1,6 +1,7 @@
 //! Compact stencils: which of the 27 neighbours of a point (itself among them) its row may name.
 
 use super::grid::Grid;
+use super::square;
 use sparsefuse_kernels::{Field, Numeric};
 use sparsefuse_runtime::Error;
 use sparsefuse_sparse::{Csr, Rows, parallel};
@@ -150,7 +151,8 @@ pub(super) fn couplings<T: Field>(a: &Csr<T>, grid: &Grid) -> Result<[u64; 3], E
                 }
             }
         }
-        let strength = sums.map(|[before, behind]| Field::magnitude(before) + Field::magnitude(behind));
+        let size = |value: T| square(value).sqrt();
+        let strength = sums.map(|[before, behind]| size(before) + size(behind));
         let most = strength.into_iter().fold(0.0, f64::max);
         for (count, strength) in counts.iter_mut().zip(strength) {
             *count += u64::from(most > 0.0 && 2.0 * strength >= most);

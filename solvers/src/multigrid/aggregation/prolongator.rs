@@ -13,6 +13,7 @@
 
 use super::aggregates::{Aggregates, NONE};
 use super::strength::{Graph, NodeRows};
+use crate::multigrid::square;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::{Error, Partition, Runtime};
 use sparsefuse_sparse::{Csr, Ghosts, LocalRows, parallel};
@@ -280,14 +281,14 @@ fn factorise<T: Field>(rows: &mut [T], len: usize, r: &mut [T]) {
     let n_rows = rows.len() / len;
     for column in 0..len {
         let norm = |rows: &[T]| {
-            let squares = (0..n_rows).map(|row| super::strength::square(rows[row * len + column]));
+            let squares = (0..n_rows).map(|row| square(rows[row * len + column]));
             squares.sum::<f64>().sqrt()
         };
         let before = norm(rows);
         for _ in 0..2 {
             for other in 0..column {
                 let products = (0..n_rows)
-                    .map(|row| rows[row * len + other].conj() * rows[row * len + column]);
+                    .map(|row| rows[row * len + other].conjugate() * rows[row * len + column]);
                 let dot = products.fold(T::ZERO, |sum, product| sum + product);
                 r[other * len + column] = r[other * len + column] + dot;
                 for row in 0..n_rows {

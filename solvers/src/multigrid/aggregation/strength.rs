@@ -12,6 +12,7 @@
 //! order elliptic problems* (1996).
 
 use super::halo::Halo;
+use crate::multigrid::square;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::{Error, Shape};
 use sparsefuse_sparse::{Csr, Ghosts, LocalRows, OwnRows, Rows, parallel};
@@ -160,12 +161,7 @@ impl<T: Field> NodeRows<T> {
     }
 }
 
-pub(super) fn square<T: Field>(value: T) -> f64 {
-    let (re, im) = value.parts();
-    re * re + im * im
-}
-
-/// The strong connections, and what decides about entries.
+/// The strong connections of the nodes of this rank.
 pub(super) fn graph<T: Field>(
     a: &Csr<T>,
     rows: &NodeRows<T>,
