@@ -2,9 +2,10 @@
 
 use super::options::{CoarseSolver, CycleOptions};
 use super::smoother::Relaxation;
+use super::square;
 use num_complex::Complex;
 use sparsefuse_dense::{Array, Vector};
-use sparsefuse_kernels::{Field, Real};
+use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Error;
 use sparsefuse_sparse::{Csr, LocalRows};
 
@@ -44,11 +45,7 @@ impl<T: Field> Coarsest<T> {
     pub(super) fn solve(&self, b: &Vector<T>) -> Result<Vector<T>, Error> {
         match self {
             Self::Inverse(inverse) => inverse.try_matvec(b),
-            Self::Smoother {
-                a,
-                relaxation,
-                steps,
-            } => relaxation.alone(a, b, *steps),
+            Self::Smoother { a, relaxation, steps } => relaxation.alone(a, b, *steps),
         }
     }
 }
@@ -99,17 +96,11 @@ fn inverse_in<T: Field, W: Field>(n: usize, rows: &LocalRows<T>) -> Result<Vec<T
 /// Gauss-Jordan elimination in place, with pivots searched within the column; fails with the
 /// number of a column in which there is none.
 fn invert<W: Field>(n: usize, a: &mut [W]) -> Result<(), usize> {
-    let largest = a
-        .iter()
-        .map(|value| value.magnitude().to_f64())
-        .fold(0.0, f64::max);
+    let largest = a.iter().copied().map(square).fold(0.0, f64::max).sqrt();
     let mut swaps = Vec::with_capacity(n);
     for k in 0..n {
-        let size = |row: usize| a[row * n + k].magnitude().to_f64();
-        let pivot = (k..n).fold(
-            k,
-            |best, row| if size(row) > size(best) { row } else { best },
-        );
+        let size = |row: usize| square(a[row * n + k]).sqrt();
+        let pivot = (k..n).fold(k, |best, row| if size(row) > size(best) { row } else { best });
         if !(size(pivot) > largest * n as f64 * f64::EPSILON) {
             return Err(k);
         }
@@ -119,9 +110,7 @@ fn invert<W: Field>(n: usize, a: &mut [W]) -> Result<(), usize> {
         }
         let scale = W::ONE / a[k * n + k];
         a[k * n + k] = W::ONE;
-        a[k * n..(k + 1) * n]
-            .iter_mut()
-            .for_each(|value| *value = *value * scale);
+        a[k * n..(k + 1) * n].iter_mut().for_each(|value| *value = *value * scale);
         let pivot_row = a[k * n..(k + 1) * n].to_vec();
         for row in (0..n).filter(|&row| row != k) {
             let factor = std::mem::take(&mut a[row * n + k]);
@@ -156,9 +145,8 @@ mod tests {
             let mut inverse = a.clone();
             assert_eq!(invert(n, &mut inverse), Ok(()));
             for (row, column) in (0..n).flat_map(|row| (0..n).map(move |column| (row, column))) {
-                let product: Complex<f64> = (0..n)
-                    .map(|k| a[row * n + k] * inverse[k * n + column])
-                    .sum();
+                let product: Complex<f64> =
+                    (0..n).map(|k| a[row * n + k] * inverse[k * n + column]).sum();
                 let expected = if row == column { 1.0 } else { 0.0 };
                 assert!((product - expected).norm() < 1e-9, "{n}: {row}, {column}");
             }

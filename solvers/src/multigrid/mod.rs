@@ -264,6 +264,12 @@ impl<T: Field> Preconditioner<T> for Multigrid<T> {
     }
 }
 
+/// The square of the absolute value.
+fn square<T: Field>(value: T) -> f64 {
+    let (re, im) = value.parts();
+    re * re + im * im
+}
+
 fn check(options: &CycleOptions) -> Result<(), Error> {
     let refuse = |expected: &str, found: String| Err(Error::argument("multigrid", expected, found));
     if options.pre == 0 {

@@ -1,7 +1,8 @@
 //! Compact stencils: which of the 27 neighbours of a point (itself among them) its row may name.
 
 use super::grid::Grid;
-use sparsefuse_kernels::{Field, Numeric, Real};
+use super::square;
+use sparsefuse_kernels::{Field, Numeric};
 use sparsefuse_runtime::Error;
 use sparsefuse_sparse::{Csr, Rows, parallel};
 use std::ops::Range;
@@ -150,8 +151,8 @@ pub(super) fn couplings<T: Field>(a: &Csr<T>, grid: &Grid) -> Result<[u64; 3], E
                 }
             }
         }
-        let strength =
-            sums.map(|[before, behind]| before.magnitude().to_f64() + behind.magnitude().to_f64());
+        let size = |value: T| square(value).sqrt();
+        let strength = sums.map(|[before, behind]| size(before) + size(behind));
         let most = strength.into_iter().fold(0.0, f64::max);
         for (count, strength) in counts.iter_mut().zip(strength) {
             *count += u64::from(most > 0.0 && 2.0 * strength >= most);

@@ -230,7 +230,7 @@ fn check_type<T: Field>() {
             let entries = rows.pos[row] as usize..rows.pos[row + 1] as usize;
             entries.map(move |k| {
                 let column = rows.crd[k] as usize;
-                rows.vals[k] * turn(row % 18) * turn(column % 18).conj()
+                rows.vals[k] * turn(row % 18) * turn(column % 18).conjugate()
             })
         })
         .collect();

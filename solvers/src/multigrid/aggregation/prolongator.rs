@@ -13,6 +13,7 @@
 
 use super::aggregates::{Aggregates, NONE};
 use super::strength::{Graph, NodeRows};
+use crate::multigrid::square;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::{Error, Partition, Runtime};
 use sparsefuse_sparse::{Csr, Ghosts, LocalRows, parallel};
@@ -292,7 +293,7 @@ fn factorise<T: Field>(rows: &mut [T], len: usize, r: &mut [T]) {
     let n_rows = rows.len() / len;
     for column in 0..len {
         let norm = |rows: &[T]| {
-            let squares = (0..n_rows).map(|row| super::strength::square(rows[row * len + column]));
+            let squares = (0..n_rows).map(|row| square(rows[row * len + column]));
             squares.sum::<f64>().sqrt()
         };
         let before = norm(rows);

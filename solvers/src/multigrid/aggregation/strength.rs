@@ -12,6 +12,7 @@
 //! order elliptic problems* (1996).
 
 use super::halo::Halo;
+use crate::multigrid::square;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::{Error, Shape};
 use sparsefuse_sparse::{Csr, Ghosts, LocalRows, OwnRows, Rows, parallel};
@@ -160,13 +161,12 @@ impl<T: Field> NodeRows<T> {
     }
 }
 
-pub(super) fn square<T: Field>(value: T) -> f64 {
-    let (re, im) = value.parts();
-    re * re + im * im
-}
-
-/// The strong connections, and what decides about entries.
-pub(super) fn graph<T: Field>(a: &Csr<T>, rows: &NodeRows<T>, theta: f64) -> Result<Graph, Error> {
+/// The strong connections of the nodes of this rank.
+pub(super) fn graph<T: Field>(
+    a: &Csr<T>,
+    rows: &NodeRows<T>,
+    theta: f64,
+) -> Result<Graph, Error> {
     let halo = rows.halo(a)?;
     // Everything is strong: nothing to compare with.
     let diagonal = match theta > 0.0 {
@@ -204,8 +204,7 @@ pub(super) fn graph<T: Field>(a: &Csr<T>, rows: &NodeRows<T>, theta: f64) -> Res
         pos.push(end);
     }
     let mut neighbours = Vec::with_capacity(end);
-    made.iter()
-        .for_each(|(_, part)| neighbours.extend_from_slice(part));
+    made.iter().for_each(|(_, part)| neighbours.extend_from_slice(part));
     Ok(Graph {
         halo,
         pos,
