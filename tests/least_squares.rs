@@ -5,7 +5,7 @@
 
 use ndarray::{Array1, Array2};
 use num_complex::Complex;
-use sparsefuse::kernels::{Element, random};
+use sparsefuse::kernels::random;
 use sparsefuse::prelude::*;
 use sparsefuse::solvers::{Checkpoint, Method, Side};
 use std::path::Path;
