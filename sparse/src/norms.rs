@@ -77,7 +77,7 @@ impl<T: Field> Csr<T> {
     /// ```
     /// use sparsefuse_sparse::Csr;
     ///
-    /// let a = Csr::new(2, 2, vec![0, 1, 2], vec![0, 1], vec![3.0, -4.0])?;
+    /// let a = Csr::<f64>::new(2, 2, vec![0, 1, 2], vec![0, 1], vec![3.0, -4.0])?;
     /// assert_eq!(a.norm_frobenius().get()?, 5.0);
     /// assert_eq!(a.norm_max().get()?, 4.0);
     /// # Ok::<(), sparsefuse_sparse::Error>(())

@@ -78,10 +78,7 @@ pub fn chunks(len: usize, chunk: usize) -> Vec<Range<usize>> {
 
 /// A slice cut after the given numbers of elements, which add up to its length.
 #[must_use]
-pub fn split<'a, T>(
-    mut whole: &'a mut [T],
-    lens: impl IntoIterator<Item = usize>,
-) -> Vec<&'a mut [T]> {
+pub fn split<T>(mut whole: &mut [T], lens: impl IntoIterator<Item = usize>) -> Vec<&mut [T]> {
     let cut = |len| {
         let (part, rest) = std::mem::take(&mut whole).split_at_mut(len);
         whole = rest;

@@ -270,7 +270,7 @@ fn what_does_not_fit_is_refused() {
     };
     check(
         a.try_add(&b),
-        "add: expected a shape of [3, 3], found [4, 4]",
+        "add: expected a shape of (3, 3), found (4, 4)",
     );
     check(
         a.row_range(1..4),
@@ -283,6 +283,6 @@ fn what_does_not_fit_is_refused() {
     let factors = Vector::ones([4]);
     check(
         a.scale_rows(&factors),
-        "scale_rows: expected a shape of [3], found [4]",
+        "scale_rows: expected a shape of (3), found (4)",
     );
 }
