@@ -148,9 +148,7 @@ fn step<T: Field>(
 ) -> Result<Option<(Step<T>, Basis<T>)>, Error> {
     let rows = NodeRows::new(a, block)?;
     let graph = graph(a, &rows, theta)?;
-    let aggregates = Aggregates::new(&graph, |number, place| {
-        rows.strength(&graph, number, place)
-    })?;
+    let aggregates = Aggregates::new(&graph, &rows)?;
     let n_coarse = aggregates.count * basis.len;
     if n_coarse == 0 || 10 * n_coarse > 9 * a.n_rows() {
         return Ok(None);
@@ -175,12 +173,14 @@ fn basis<T: Field>(a: &Csr<T>, vectors: &[Vector<T>], block: usize) -> Result<Ba
     let own = a.own_rows()?;
     let rows = own.rows();
     if vectors.is_empty() {
-        let one = |within: usize, k: usize| if within == k { T::ONE } else { T::ZERO };
-        let row = |row: usize| (0..block).map(move |k| one(row % block, k));
+        let mut units = vec![T::ZERO; rows.len() * block];
+        for (row, unit) in rows.zip(units.chunks_exact_mut(block)) {
+            unit[row % block] = T::ONE;
+        }
         return Ok(Basis {
             len: block,
             partition: own.partition(),
-            own: rows.flat_map(row).collect(),
+            own: units,
         });
     }
     let layout = sparsefuse_sparse::RowLayout::of(a)?;
