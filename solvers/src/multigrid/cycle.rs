@@ -7,8 +7,10 @@
 //! x = smooth from 0;  x += P cycle(R (b - A x));  x = smooth
 //! ```
 //!
-//! On one rank that is two fused tasks a level: the product with R fuses with what the next level
-//! does first, the product with P with what this level does last.
+//! Every rank issues the same tasks without waiting for a value, so a cycle is a part of whatever
+//! window it is in. On one rank, and on levels that every rank holds, all of it is one fused task;
+//! where a level is spread over ranks it ends at each product, at most four times: the first
+//! smoothing step, the residual, the products with R and P, with what is elementwise beside them.
 
 use super::coarsest::Coarsest;
 use super::options::{Cycle, CycleOptions};

@@ -471,3 +471,70 @@ fn spread<T: Field>(stages: &Stages<'_, T>, fine: &FineRows<'_, T>, number: usiz
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test fails where it panics")]
+
+    use super::super::grid::{Prolongation, Restriction};
+    use super::*;
+    use sparsefuse_kernels::random;
+
+    /// A matrix with random entries at all compact neighbours, or those on the axes.
+    fn matrix(grid: &Grid, is_star: bool) -> Csr<f64> {
+        let n = grid.sides.iter().product();
+        Csr::from_rows(n, n, |rows| {
+            let mut local = LocalRows::with_capacity(rows.len(), 0);
+            for row in rows {
+                for column in 0..n {
+                    let offset = stencil::offset(grid, row, column);
+                    let is_named = offset.is_some_and(|offset| {
+                        !is_star || Stencil::default().with(offset).is_star()
+                    });
+                    if is_named {
+                        local.push(column as u32, random::uniform(5, (row * n + column) as u64));
+                    }
+                }
+                local.end_row();
+            }
+            local
+        })
+        .unwrap()
+    }
+
+    #[test]
+    fn galerkin_operators_are_products() {
+        let shapes: [&[usize]; 8] =
+            [&[9], &[2], &[5, 6], &[7, 4], &[1, 8], &[4, 5, 6], &[3, 2, 7], &[5, 1, 4]];
+        let transfers = [
+            (Restriction::FullWeighting, Prolongation::Linear),
+            (Restriction::Injection, Prolongation::Linear),
+            (Restriction::Injection, Prolongation::Injection),
+        ];
+        for sides in shapes {
+            let grid = Grid::new(sides).unwrap();
+            let all = grid.extended();
+            for along in [all, [false, false, all[2]], [all[0], all[1], false]] {
+                for ((restriction, prolongation), is_star) in
+                    transfers.iter().flat_map(|t| [(*t, false), (*t, true)])
+                {
+                    let a = matrix(&grid, is_star);
+                    let transfer = GridTransfer::new(&grid, along, restriction, prolongation);
+                    let stencil = Stencil::of(&a, &grid).unwrap().unwrap();
+                    let (found, made) = galerkin(&a, stencil, &transfer).unwrap();
+                    let r = transfer.restriction().unwrap();
+                    let p = transfer.prolongation().unwrap();
+                    let expected = r.multiply(&a).unwrap().multiply(&p).unwrap();
+                    let [found_dense, expected_dense] =
+                        [&found, &expected].map(|matrix| matrix.to_ndarray().unwrap());
+                    let distance = (&found_dense - &expected_dense)
+                        .iter()
+                        .fold(0.0, |most: f64, difference| most.max(difference.abs()));
+                    assert!(distance < 1e-14, "{sides:?}, {along:?}: {distance}");
+                    let names = Stencil::of(&found, &transfer.coarse).unwrap().unwrap();
+                    assert_eq!(names, made, "{sides:?}, {along:?}");
+                }
+            }
+        }
+    }
+}

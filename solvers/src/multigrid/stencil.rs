@@ -125,7 +125,7 @@ fn of_rows<T: Copy>(
 }
 
 /// Rows that are looked at, at most, to see along which axes a matrix couples.
-const SAMPLE: usize = 1 << 16;
+const SAMPLE: usize = 1 << 12;
 
 /// How many rows, of a sample of all, couple along each axis at least half as strongly as along
 /// their strongest one. Along an axis a row couples by what it does to vectors that vary along this

@@ -12,8 +12,8 @@
 //! are needed.
 
 use super::halo::Halo;
-use super::strength::Graph;
-use sparsefuse_kernels::random;
+use super::strength::{Graph, NodeRows};
+use sparsefuse_kernels::{Field, random};
 use sparsefuse_runtime::Error;
 use sparsefuse_sparse::parallel;
 
@@ -41,12 +41,8 @@ pub(super) struct Aggregates {
 }
 
 impl Aggregates {
-    /// The aggregates of a graph; `strength` gives the strength of the connection of a node of
-    /// this rank, by its number among them, to the node at a place.
-    pub(super) fn new(
-        graph: &Graph,
-        strength: impl Fn(usize, u32) -> f64 + Sync,
-    ) -> Result<Self, Error> {
+    /// The aggregates of the graph of these rows.
+    pub(super) fn new<T: Field>(graph: &Graph, rows: &NodeRows<T>) -> Result<Self, Error> {
         let halo = &graph.halo;
         let places = halo.places();
         let keys = roots(graph)?;
@@ -77,17 +73,19 @@ impl Aggregates {
             if own != NONE {
                 return own;
             }
+            let neighbours = graph.neighbours(number);
+            if neighbours.is_empty() {
+                return NONE;
+            }
             let mut best = (f64::NEG_INFINITY, NONE);
-            for &place in graph.neighbours(number) {
-                let other = beside[place as usize];
-                if other == NONE {
-                    continue;
-                }
-                let strength = strength(number, place);
-                if strength > best.0 {
+            rows.for_each_block(number, |node, strength| {
+                let place = halo.place(node);
+                let other = beside[place];
+                let is_better = other != NONE && strength > best.0;
+                if is_better && neighbours.contains(&(place as u32)) {
                     best = (strength, other);
                 }
-            }
+            });
             best.1
         });
         Ok(Self {

@@ -77,12 +77,11 @@ impl Halo {
     }
 
     /// Where a node stands, which is one of those needed.
+    #[inline]
     pub(super) fn place(&self, node: usize) -> usize {
-        if self.own.contains(&node) {
-            return self.places.start + node - self.own.start;
-        }
         match &self.ghosts {
             None => node,
+            Some(_) if self.own.contains(&node) => self.places.start + node - self.own.start,
             Some(ghosts) => ghosts
                 .number(node as u32)
                 .expect("the node is one of those needed"),

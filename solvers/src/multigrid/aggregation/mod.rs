@@ -148,7 +148,7 @@ fn step<T: Field>(
 ) -> Result<Option<(Step<T>, Basis<T>)>, Error> {
     let rows = NodeRows::new(a, block)?;
     let graph = graph(a, &rows, theta)?;
-    let aggregates = Aggregates::new(&graph, |number, place| rows.strength(&graph, number, place))?;
+    let aggregates = Aggregates::new(&graph, &rows)?;
     let n_coarse = aggregates.count * basis.len;
     if n_coarse == 0 || 10 * n_coarse > 9 * a.n_rows() {
         return Ok(None);
@@ -173,23 +173,21 @@ fn basis<T: Field>(a: &Csr<T>, vectors: &[Vector<T>], block: usize) -> Result<Ba
     let own = a.own_rows()?;
     let rows = own.rows();
     if vectors.is_empty() {
-        let one = |within: usize, k: usize| if within == k { T::ONE } else { T::ZERO };
-        let row = |row: usize| (0..block).map(move |k| one(row % block, k));
+        let mut units = vec![T::ZERO; rows.len() * block];
+        for (row, unit) in rows.zip(units.chunks_exact_mut(block)) {
+            unit[row % block] = T::ONE;
+        }
         return Ok(Basis {
             len: block,
             partition: own.partition(),
-            own: rows.flat_map(row).collect(),
+            own: units,
         });
     }
-    let part = |vector: &Vector<T>| -> Result<Vec<T>, Error> {
-        let vector = vector.contiguous()?;
-        let local = a.runtime().agree(vector.local())?;
-        Ok(match local.partition() == own.partition() {
-            true => local.to_vec(),
-            false => vector.to_vec()?[rows.clone()].to_vec(),
-        })
-    };
-    let columns = vectors.iter().map(part).collect::<Result<Vec<_>, _>>()?;
+    let layout = sparsefuse_sparse::RowLayout::of(a)?;
+    let columns = vectors
+        .iter()
+        .map(|vector| layout.part(vector))
+        .collect::<Result<Vec<_>, _>>()?;
     let row = |row: usize| columns.iter().map(move |column| column[row]);
     Ok(Basis {
         len: vectors.len(),
@@ -217,10 +215,7 @@ fn check<T: Field>(
         let expected = "theta of 0 or more and below 1";
         return Err(Error::argument(OP, expected, options.theta.to_string()));
     }
-    match near_nullspace
-        .iter()
-        .find(|vector| vector.len() != a.n_rows())
-    {
+    match near_nullspace.iter().find(|vector| vector.len() != a.n_rows()) {
         Some(vector) => {
             let expected = Shape::new(&[a.n_rows()]);
             Err(Error::shape(OP, expected, Shape::new(&[vector.len()])))

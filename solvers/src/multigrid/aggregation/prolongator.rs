@@ -358,6 +358,10 @@ impl<T: Field> Smoothing<'_, T> {
         let mut found: Vec<u32> = Vec::new();
         let mut sums: Vec<T> = Vec::new();
         let mut weights: Vec<(usize, T)> = Vec::new();
+        if len == 1 && block == 1 {
+            self.scalar_part(part, &mut made);
+            return made;
+        }
         for row in part {
             let number = row - self.rows.first_row;
             self.weights(rows.columns(number), rows.values(number), row, &mut weights);
@@ -390,6 +394,43 @@ impl<T: Field> Smoothing<'_, T> {
             made.vals.extend_from_slice(&sums);
         }
         made
+    }
+
+    /// The same for one unknown and one vector: sums of few numbers in few columns.
+    fn scalar_part(&self, part: Range<usize>, made: &mut Part<T>) {
+        let halo = &self.graph.halo;
+        let rows = self.rows.as_rows();
+        let omega = T::from_f64(-self.omega);
+        for row in part {
+            let number = row - self.rows.first_row;
+            let (columns, values) = (rows.columns(number), rows.values(number));
+            let mut strong: &[u32] = self.graph.neighbours(row - self.rows.nodes.start);
+            let start = made.crd.len();
+            let own = halo.place(row);
+            let mut diagonal = T::ZERO;
+            for (&column, &value) in columns.iter().zip(values) {
+                let place = halo.place(column as usize);
+                if strong.first() == Some(&(place as u32)) {
+                    strong = &strong[1..];
+                    made.add(start, self.of_places[place], value * self.tentative[place]);
+                    continue;
+                }
+                diagonal = diagonal + value;
+            }
+            let factor = match diagonal == T::ZERO {
+                true => T::ZERO,
+                false => omega / diagonal,
+            };
+            for value in &mut made.vals[start..] {
+                *value = *value * factor;
+            }
+            let rest = match diagonal == T::ZERO {
+                true => T::ONE,
+                false => T::ONE + omega,
+            };
+            made.add(start, self.of_places[own], rest * self.tentative[own]);
+            made.counts.push((made.crd.len() - start) as u32);
+        }
     }
 
     /// The entries of a row of I - omega D^-1 A_F.
@@ -449,6 +490,26 @@ struct Part<T> {
     counts: Vec<u32>,
     crd: Vec<u32>,
     vals: Vec<T>,
+}
+
+impl<T: Field> Part<T> {
+    /// Adds to the entry of an aggregate in the row that begins at `start`, if there is one.
+    #[inline]
+    fn add(&mut self, start: usize, aggregate: u32, value: T) {
+        if aggregate == NONE {
+            return;
+        }
+        let mut at = self.crd.len();
+        while at > start && self.crd[at - 1] > aggregate {
+            at -= 1;
+        }
+        if at > start && self.crd[at - 1] == aggregate {
+            self.vals[at - 1] = self.vals[at - 1] + value;
+        } else {
+            self.crd.insert(at, aggregate);
+            self.vals.insert(at, value);
+        }
+    }
 }
 
 fn joined<T: Field>(parts: Vec<Part<T>>) -> LocalRows<T> {

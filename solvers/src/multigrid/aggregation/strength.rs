@@ -34,6 +34,7 @@ pub(super) struct Graph {
 
 impl Graph {
     /// The neighbours of a node of this rank, by its number among them.
+    #[inline]
     pub(super) fn neighbours(&self, number: usize) -> &[u32] {
         &self.neighbours[self.pos[number]..self.pos[number + 1]]
     }
@@ -109,7 +110,8 @@ impl<T: Field> NodeRows<T> {
 
     /// Calls `visit` with each node that a node of this rank has a block with, ascending, and the
     /// square of the block's Frobenius norm.
-    fn for_each_block(&self, number: usize, mut visit: impl FnMut(usize, f64)) {
+    #[inline]
+    pub(super) fn for_each_block(&self, number: usize, mut visit: impl FnMut(usize, f64)) {
         let rows = self.as_rows();
         let first = (self.nodes.start + number) * self.block - self.first_row;
         if self.block == 1 {
@@ -128,17 +130,6 @@ impl<T: Field> NodeRows<T> {
         for blocks in blocks.chunk_by(|a, b| a.0 == b.0) {
             visit(blocks[0].0, blocks.iter().map(|(_, square)| square).sum());
         }
-    }
-
-    /// The square of the norm of the block between a node of this rank and the node at a place.
-    pub(super) fn strength(&self, graph: &Graph, number: usize, place: u32) -> f64 {
-        let mut strength = 0.0;
-        self.for_each_block(number, |node, square| {
-            if graph.halo.place(node) == place as usize {
-                strength = square;
-            }
-        });
-        strength
     }
 
     /// The squares of the norms of the
@@ -213,6 +204,7 @@ pub(super) fn graph<T: Field>(
 }
 
 /// What the square of the norm of a strong block is at least, from those of the diagonal blocks.
+#[inline]
 fn limit(theta: f64, left: f64, right: f64) -> f64 {
     theta * theta * (left * right).sqrt()
 }
