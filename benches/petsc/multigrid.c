@@ -1,7 +1,8 @@
 /* Conjugate gradients with a multigrid preconditioner, from a matrix in memory to the solution.
  *
- * Variants: mg-sor and mg-chebyshev (PCMG with bilinear interpolation, which is made here, and
- * Galerkin operators), gamg, boomeramg. Coarse points are the points 1, 3, 5 ... of each axis, since
+ * Variants: mg-ssor, mg-gs (Gauss-Seidel forwards before the coarse correction, backwards after it)
+ * and mg-chebyshev, which are PCMG with bilinear interpolation, which is made here, and Galerkin
+ * operators; gamg, boomeramg. Coarse points are the points 1, 3, 5 ... of each axis, since
  * the boundary lies one step beyond the grid; Debian's DMDA would want its points on the boundary.
  * The norm that is tested is that of the residual, ||r|| <= 1e-8 ||b||. */
 
@@ -17,23 +18,26 @@ static int is_geometric, iterations;
 
 int is_multigrid(const char *work) { return strcmp(work, "gmg") == 0 || strcmp(work, "amg") == 0; }
 
+#define MG "-pc_type mg -pc_mg_galerkin pmat "
+#define SOR "-mg_levels_ksp_type richardson -mg_levels_ksp_max_it 1 -mg_levels_pc_type sor "
+/* The smoother after the coarse correction is another one then. */
+#define UP \
+  "-pc_mg_distinct_smoothup -mg_levels_up_ksp_type richardson -mg_levels_up_ksp_max_it 1 " \
+  "-mg_levels_up_pc_type sor "
+
 static const char *options_of(const char *variant) {
-  const char *mg = "-pc_type mg -pc_mg_galerkin pmat ";
-  static char text[512];
-  if (strcmp(variant, "mg-sor") == 0) {
-    snprintf(text, sizeof text, "%s%s", mg,
-             "-mg_levels_ksp_type richardson -mg_levels_ksp_max_it 1 -mg_levels_pc_type sor");
-  } else if (strcmp(variant, "mg-chebyshev") == 0) {
-    snprintf(text, sizeof text, "%s%s", mg,
-             "-mg_levels_ksp_type chebyshev -mg_levels_ksp_max_it 2 -mg_levels_pc_type jacobi");
-  } else if (strcmp(variant, "gamg") == 0) {
-    snprintf(text, sizeof text, "-pc_type gamg");
-  } else if (strcmp(variant, "boomeramg") == 0) {
-    snprintf(text, sizeof text, "-pc_type hypre -pc_hypre_type boomeramg");
-  } else {
-    fail("no such variant");
-  }
-  return text;
+  static const char *const table[][2] = {
+      {"mg-ssor", MG SOR},
+      {"mg-gs", MG SOR UP "-mg_levels_pc_sor_local_forward -mg_levels_up_pc_sor_local_backward"},
+      {"mg-chebyshev",
+       MG "-mg_levels_ksp_type chebyshev -mg_levels_ksp_max_it 2 -mg_levels_pc_type jacobi"},
+      {"gamg", "-pc_type gamg"},
+      {"boomeramg", "-pc_type hypre -pc_hypre_type boomeramg"},
+  };
+  for (size_t k = 0; k < sizeof table / sizeof table[0]; k++)
+    if (strcmp(variant, table[k][0]) == 0) return table[k][1];
+  fail("no such variant");
+  return NULL;
 }
 
 void set_up_multigrid(const arguments_t *args, const csr_t *file, Mat matrix) {
