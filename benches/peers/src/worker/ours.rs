@@ -194,7 +194,7 @@ fn set_up(order: &Order) -> Result<Once, String> {
         "multiply" | "spmm" | "transpose" | "triplets" | "triplets-scattered" => {
             structures::set_up(order)
         }
-        "gmg" => multigrid::set_up(order),
+        "gmg" | "amg" => multigrid::set_up(order),
         "black-scholes" => black_scholes(elements(order)?),
         "combination" => combination(elements(order)?),
         "jacobi" => jacobi(elements(order)?),

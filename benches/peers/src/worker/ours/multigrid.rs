@@ -22,9 +22,13 @@ pub(super) struct Solve {
 pub(super) fn set_up(order: &Order) -> Result<Once, String> {
     let (a, b) = matrix(order)?;
     let side = a.n_rows().isqrt();
+    let is_on_grid = order.work == "gmg";
     Ok(Box::new(move |_| {
         let begin = Instant::now();
-        let multigrid = Multigrid::on_grid(&a, &[side, side])?;
+        let multigrid = match is_on_grid {
+            true => Multigrid::on_grid(&a, &[side, side])?,
+            false => Multigrid::aggregated(&a)?,
+        };
         // What the setup has left for later is its own.
         a.runtime().flush();
         let setup = begin.elapsed().as_secs_f64();
