@@ -1,5 +1,5 @@
-// AMGCL as a competitor: conjugate gradients with algebraic multigrid on OpenMP threads, from a matrix
-// in memory to the solution.
+// AMGCL as a competitor: conjugate gradients with algebraic multigrid on OpenMP threads, from a
+// matrix in memory to the solution.
 //
 // Variants: sa (smoothed aggregation), rs (Ruge and Stueben), both with the sparse approximate
 // inverse of order 0 that AMGCL's documentation prefers.

@@ -36,7 +36,10 @@ class Operations {
   void once() {
     if (work == "multiply") result = Matrix(a * a);
     if (work == "transpose") result = Matrix(a.transpose());
-    if (work == "spmm") y = Dense(a * x);
+    if (work == "spmm") {
+      y.resize(0, 0);
+      y = Dense(a * x);
+    }
     if (makes_triplets()) {
       result = Matrix(a.rows(), a.cols());
       result.setFromTriplets(triplets.begin(), triplets.end());

@@ -1,5 +1,5 @@
-/* The works that make a matrix: A A with sorted rows, A X with a dense X, and the transpose. MKL has
- * no conversion of triplets that sums those of one place. */
+/* The works that make a matrix: A A with sorted rows, A X with a dense X, and the transpose. MKL
+ * has no conversion of triplets that sums those of one place. */
 
 #include "peer.h"
 

@@ -1,9 +1,9 @@
 /* MKL as a competitor: the inspector-executor product, Krylov methods written with it and BLAS, and
  * what operations.c does.
  *
- * For products the matrix is optimised for many products before the first. Intel's OpenMP threads keep their
- * default of spinning for a while between parallel regions, which suits MKL best; after a batch
- * they are put to sleep, so that they do not disturb the others. */
+ * For products the matrix is optimised for many of them before the first. Intel's OpenMP threads
+ * keep their default of spinning for a while between parallel regions, which suits MKL best; after
+ * a batch they are put to sleep, so that they do not disturb the others. */
 
 #include <omp.h>
 
@@ -128,8 +128,8 @@ static void set_up(const csr_t *a) {
     }
   }
   pos[n] = (MKL_INT)a->nnz;
-  CHECK(mkl_sparse_d_create_csr(&matrix, SPARSE_INDEX_BASE_ZERO, n, (MKL_INT)a->n_cols, pos, pos + 1,
-                                crd, vals));
+  CHECK(mkl_sparse_d_create_csr(&matrix, SPARSE_INDEX_BASE_ZERO, n, (MKL_INT)a->n_cols, pos,
+                                pos + 1, crd, vals));
 }
 
 static void expect_products(void) {

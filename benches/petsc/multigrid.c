@@ -1,9 +1,9 @@
 /* Conjugate gradients with a multigrid preconditioner, from a matrix in memory to the solution.
  *
  * Variants: mg-ssor, mg-gs (Gauss-Seidel forwards before the coarse correction, backwards after it)
- * and mg-chebyshev, which are PCMG with bilinear interpolation, which is made here, and Galerkin
- * operators; gamg, boomeramg. Coarse points are the points 1, 3, 5 ... of each axis, since
- * the boundary lies one step beyond the grid; Debian's DMDA would want its points on the boundary.
+ * and mg-chebyshev: PCMG with Galerkin operators and bilinear interpolation, which is made here;
+ * gamg and boomeramg. Coarse points are the points 1, 3, 5 ... of each axis, since
+ * the boundary lies one step beyond the grid; PETSc's DMDA would want its points on the boundary.
  * The norm that is tested is that of the residual, ||r|| <= 1e-8 ||b||. */
 
 #include "peer.h"
@@ -112,7 +112,8 @@ static Mat interpolation(PetscInt n) {
 
 static void set_interpolations(PC pc) {
   PetscInt sides[LEVELS], levels = 1;
-  for (sides[0] = side; sides[levels - 1] > COARSEST; levels++) sides[levels] = sides[levels - 1] / 2;
+  for (sides[0] = side; sides[levels - 1] > COARSEST; levels++)
+    sides[levels] = sides[levels - 1] / 2;
   CHECK(PCSetType(pc, PCMG));
   CHECK(PCMGSetLevels(pc, levels, NULL));
   for (PetscInt level = 1; level < levels; level++) {

@@ -1,11 +1,11 @@
-/* PETSc as a competitor: MatMult, KSP without a preconditioner, and what operations.c and multigrid.c
- * do, one MPI rank per thread.
+/* PETSc as a competitor: MatMult, KSP without a preconditioner, and what operations.c and
+ * multigrid.c do, one MPI rank per thread.
  *
- * Variants: aij, sell, and those of multigrid.c. A solve runs a fixed number of iterations from x = 0. Of the norms that KSP
- * can test we take the cheapest, so that an iteration computes nothing that ours does not: for CG
- * r'z, which it needs anyway; for the others the preconditioned residual, which without a
- * preconditioner is the residual. While the driver times others, ranks above 0 wait in a semaphore
- * and not in MPI, which would burn their cores. */
+ * Variants: aij, sell, and those of multigrid.c. A solve without a preconditioner runs a fixed
+ * number of iterations from x = 0. Of the norms that KSP can test we take the cheapest, so that an
+ * iteration computes nothing that ours does not: for CG r'z, which it needs anyway; for the others
+ * the preconditioned residual, which without a preconditioner is the residual. While the driver
+ * times others, ranks above 0 wait in a semaphore and not in MPI, which would burn their cores. */
 
 #include <semaphore.h>
 

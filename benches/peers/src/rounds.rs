@@ -115,7 +115,7 @@ pub(crate) fn run(
             continue;
         }
         say(&format!("setting up {}", competitor.name));
-        match enter(tools, competitor, &work, &input, threads) {
+        match enter(tools, competitor, &work, (&input, size), threads) {
             Ok(running) => entrants.push(Entrant {
                 competitor,
                 running,
@@ -172,20 +172,20 @@ fn enter(
     tools: &Tools,
     competitor: &Competitor,
     work: &Work,
-    input: &Path,
+    (input, size): (&Path, (usize, usize)),
     threads: usize,
 ) -> Result<Running, String> {
     if let Some(reason) = tools.missing(competitor.program) {
         return Err(reason.to_owned());
     }
-    // Libraries copy, convert and keep what they converted.
     let file = std::fs::metadata(input).map_or(0, |metadata| metadata.len());
+    let needed = work.memory(file, size.0);
     let free = free_memory();
-    if free < 4 * file {
+    if free < needed {
         let gigabytes = |bytes: u64| bytes as f64 / 1e9;
         return Err(format!(
             "set up beside the others it may need {:.1} GB, and {:.1} GB are free",
-            gigabytes(4 * file),
+            gigabytes(needed),
             gigabytes(free)
         ));
     }
@@ -218,7 +218,7 @@ fn check_residuals(
     }
     entrants.retain(|entrant| {
         let residual = entrant.running.solved.map(|solved| solved.residual);
-        // The residual that a solver updates differs from the true one in digits that do not matter.
+        // The residual that a solver updates differs a little from the true one.
         let is_small = residual.is_some_and(|residual| residual <= 1.01 * RESIDUAL);
         if !is_small {
             let found = residual.map_or("unknown".to_owned(), |residual| format!("{residual:.1e}"));

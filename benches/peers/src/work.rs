@@ -277,6 +277,17 @@ impl Work {
         Some(bytes as u64)
     }
 
+    /// Bytes that a competitor is likely to need for a matrix in a file of this size: libraries copy,
+    /// convert and keep what they converted.
+    pub(crate) fn memory(&self, file: u64, rows: usize) -> u64 {
+        let dense = match self.kind {
+            // X, and what is made of it.
+            Kind::Spmm => 16 * rows * SPMM_COLUMNS,
+            _ => 0,
+        };
+        4 * file + dense as u64
+    }
+
     /// How far results may be from those of the others: products and elementwise work differ in
     /// the last bits only, solvers a little more, after the few iterations that are compared.
     pub(crate) fn tolerance(&self) -> f64 {

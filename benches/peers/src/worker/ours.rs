@@ -166,8 +166,8 @@ fn count(order: &Order, runtime: &Runtime, once: &mut Once) -> Result<Counters, 
     Ok(counted)
 }
 
-/// Whether the runtime's count of bytes is that of the work: it knows tasks, and not what is done on
-/// structures.
+/// Whether the runtime's count of bytes is that of the work: it knows tasks, and not what is done
+/// on structures.
 fn is_counted(order: &Order) -> bool {
     let uncounted = [
         "jacobi",

@@ -1,8 +1,8 @@
 //! The works that make a matrix: their inputs, what is compared of their results, and sprs and faer
 //! doing them.
 //!
-//! A result is compared by its product with a hashed vector, computed here by plain loops, and by the
-//! number of its entries.
+//! A result is compared by its product with a hashed vector, computed here by plain loops, and by
+//! the number of its entries.
 
 use super::{Order, Prepared, fingerprint, input, unknown};
 use crate::work::SPMM_COLUMNS;

@@ -1,5 +1,5 @@
-//! From a matrix in memory to a solution: conjugate gradients with a multigrid preconditioner, whose
-//! setup is part of the work.
+//! From a matrix in memory to a solution: conjugate gradients with a multigrid preconditioner,
+//! whose setup is part of the work.
 
 use super::super::Order;
 use super::{Once, Results, matrix};
