@@ -1,12 +1,10 @@
 // Eigen as a competitor: row-major products on OpenMP threads, its own CG and BiCGSTAB without a
-// preconditioner for a fixed number of iterations. It has no CGS.
+// preconditioner for a fixed number of iterations, and what operations.hpp does. It has no CGS.
 
 #include <Eigen/Sparse>
 #include <omp.h>
 
-#include "../peers/protocol.h"
-
-typedef Eigen::SparseMatrix<double, Eigen::RowMajor, int> Matrix;
+#include "operations.hpp"
 
 template <class Solver>
 static void solve(Solver &solver, const Eigen::VectorXd &b, Eigen::VectorXd &x) {
@@ -36,7 +34,9 @@ int main(int argc, char **argv) {
   if (strcmp(args.work, "cg") == 0) cg.compute(a);
   if (strcmp(args.work, "bicgstab") == 0) bicgstab.compute(a);
 
+  Operations operations(args, file, a);
   auto once = [&](int iterations) {
+    if (operations.is_asked()) operations.once();
     cg.setMaxIterations(iterations);
     bicgstab.setMaxIterations(iterations);
     if (strcmp(args.work, "spmv") == 0) x.noalias() = a * b;
@@ -44,7 +44,10 @@ int main(int argc, char **argv) {
     if (strcmp(args.work, "bicgstab") == 0) solve(bicgstab, b, x);
   };
   once(check_iterations(&args));
-  print_check(x.data(), (size_t)n);
+  if (operations.is_asked())
+    operations.print_check();
+  else
+    print_check(x.data(), (size_t)n);
   int repetitions;
   while ((repetitions = next_batch()) > 0) {
     double start = now();

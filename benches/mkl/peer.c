@@ -1,19 +1,17 @@
-/* MKL as a competitor: the inspector-executor product, and Krylov methods written with it and BLAS.
+/* MKL as a competitor: the inspector-executor product, Krylov methods written with it and BLAS, and
+ * what operations.c does.
  *
- * The matrix is optimised for many products before the first. Intel's OpenMP threads keep their
- * default of spinning for a while between parallel regions, which suits MKL best; after a batch
- * they are put to sleep, so that they do not disturb the others. */
+ * For products the matrix is optimised for many of them before the first. Intel's OpenMP threads
+ * keep their default of spinning for a while between parallel regions, which suits MKL best; after
+ * a batch they are put to sleep, so that they do not disturb the others. */
 
-#include <mkl.h>
 #include <omp.h>
 
-#include "../peers/protocol.h"
+#include "peer.h"
 
 extern void kmp_set_blocktime(int milliseconds);
 
 static sparse_matrix_t matrix;
-static const struct matrix_descr general = {SPARSE_MATRIX_TYPE_GENERAL, SPARSE_FILL_MODE_LOWER,
-                                            SPARSE_DIAG_NON_UNIT};
 static MKL_INT n;
 static double *b, *x, *r, *p, *q, *u, *shadow;
 
@@ -102,6 +100,7 @@ static void bicgstab(int iterations) {
 }
 
 static void once(const arguments_t *args, int iterations) {
+  if (is_operation(args->work)) operate();
   if (strcmp(args->work, "spmv") == 0) product(b, x);
   if (strcmp(args->work, "cg") == 0) cg(iterations);
   if (strcmp(args->work, "cgs") == 0) cgs(iterations);
@@ -129,11 +128,16 @@ static void set_up(const csr_t *a) {
     }
   }
   pos[n] = (MKL_INT)a->nnz;
-  mkl_sparse_d_create_csr(&matrix, SPARSE_INDEX_BASE_ZERO, n, (MKL_INT)a->n_cols, pos, pos + 1, crd,
-                          vals);
-  mkl_sparse_set_mv_hint(matrix, SPARSE_OPERATION_NON_TRANSPOSE, general, 1000000);
-  mkl_sparse_set_memory_hint(matrix, SPARSE_MEMORY_AGGRESSIVE);
-  if (mkl_sparse_optimize(matrix) != SPARSE_STATUS_SUCCESS) fail("mkl_sparse_optimize failed");
+  CHECK(mkl_sparse_d_create_csr(&matrix, SPARSE_INDEX_BASE_ZERO, n, (MKL_INT)a->n_cols, pos,
+                                pos + 1, crd, vals));
+}
+
+static void expect_products(void) {
+  CHECK(mkl_sparse_set_mv_hint(matrix, SPARSE_OPERATION_NON_TRANSPOSE, general, 1000000));
+  CHECK(mkl_sparse_set_memory_hint(matrix, SPARSE_MEMORY_AGGRESSIVE));
+  CHECK(mkl_sparse_optimize(matrix));
+  b = vector(), x = vector(), r = vector(), p = vector(), q = vector(), u = vector();
+  shadow = vector();
 }
 
 int main(int argc, char **argv) {
@@ -145,12 +149,17 @@ int main(int argc, char **argv) {
   printf("version %s\n", version);
   csr_t a = map_matrix(args.matrix);
   set_up(&a);
-  b = vector(), x = vector(), r = vector(), p = vector(), q = vector(), u = vector();
-  shadow = vector();
-  double shift = strcmp(args.work, "spmv") == 0 ? 0.5 : 0.0;
-  for (MKL_INT i = 0; i < n; i++) b[i] = input((uint64_t)i) - shift;
-  once(&args, check_iterations(&args));
-  print_check(x, (size_t)n);
+  if (is_operation(args.work)) {
+    set_up_operation(&args, &a, matrix);
+    operate();
+    print_operation_check();
+  } else {
+    expect_products();
+    double shift = strcmp(args.work, "spmv") == 0 ? 0.5 : 0.0;
+    for (MKL_INT i = 0; i < n; i++) b[i] = input((uint64_t)i) - shift;
+    once(&args, check_iterations(&args));
+    print_check(x, (size_t)n);
+  }
   int repetitions;
   while ((repetitions = next_batch()) > 0) {
     kmp_set_blocktime(200);

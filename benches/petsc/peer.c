@@ -1,17 +1,15 @@
-/* PETSc as a competitor: MatMult and KSP without a preconditioner, one MPI rank per thread.
+/* PETSc as a competitor: MatMult, KSP without a preconditioner, and what operations.c and
+ * multigrid.c do, one MPI rank per thread.
  *
- * Variants: aij, sell. A solve runs a fixed number of iterations from x = 0. Of the norms that KSP
- * can test we take the cheapest, so that an iteration computes nothing that ours does not: for CG
- * r'z, which it needs anyway; for the others the preconditioned residual, which without a
- * preconditioner is the residual. While the driver times others, ranks above 0 wait in a semaphore
- * and not in MPI, which would burn their cores. */
+ * Variants: aij, sell, and those of multigrid.c. A solve without a preconditioner runs a fixed
+ * number of iterations from x = 0. Of the norms that KSP can test we take the cheapest, so that an
+ * iteration computes nothing that ours does not: for CG r'z, which it needs anyway; for the others
+ * the preconditioned residual, which without a preconditioner is the residual. While the driver
+ * times others, ranks above 0 wait in a semaphore and not in MPI, which would burn their cores. */
 
-#include <petscksp.h>
 #include <semaphore.h>
 
-#include "../peers/protocol.h"
-
-#define CHECK(call) CHKERRABORT(PETSC_COMM_WORLD, call)
+#include "peer.h"
 
 static sem_t *gate(int rank) {
   int id = (int)getpid();
@@ -38,9 +36,8 @@ static int agree_on_batch(sem_t *semaphore, int rank, int ranks) {
   return repetitions;
 }
 
-static Mat empty_matrix(const csr_t *a, MatType type, PetscInt *first, PetscInt *end) {
+Mat empty_matrix(PetscInt n, PetscInt rows, MatType type, PetscInt *first, PetscInt *end) {
   Mat matrix;
-  PetscInt n = (PetscInt)a->n_rows, rows = PETSC_DECIDE;
   CHECK(PetscSplitOwnership(PETSC_COMM_WORLD, &rows, &n));
   CHECK(MatCreate(PETSC_COMM_WORLD, &matrix));
   CHECK(MatSetSizes(matrix, rows, rows, n, n));
@@ -52,7 +49,7 @@ static Mat empty_matrix(const csr_t *a, MatType type, PetscInt *first, PetscInt 
 
 static Mat aij(const csr_t *a) {
   PetscInt first, end;
-  Mat matrix = empty_matrix(a, MATAIJ, &first, &end);
+  Mat matrix = empty_matrix((PetscInt)a->n_rows, PETSC_DECIDE, MATAIJ, &first, &end);
   PetscInt rows = end - first, base = (PetscInt)a->pos[first];
   PetscInt *pos = malloc(sizeof(PetscInt) * (size_t)(rows + 1));
   for (PetscInt i = 0; i <= rows; i++) pos[i] = (PetscInt)a->pos[first + i] - base;
@@ -65,7 +62,7 @@ static Mat aij(const csr_t *a) {
 /* Row by row: MatConvert from AIJ to SELL gives an empty matrix on several ranks (3.18). */
 static Mat sell(const csr_t *a) {
   PetscInt first, end;
-  Mat matrix = empty_matrix(a, MATSELL, &first, &end);
+  Mat matrix = empty_matrix((PetscInt)a->n_rows, PETSC_DECIDE, MATSELL, &first, &end);
   PetscInt rows = end - first;
   PetscInt *diagonal = calloc((size_t)rows + 1, sizeof(PetscInt));
   PetscInt *others = calloc((size_t)rows + 1, sizeof(PetscInt));
@@ -124,7 +121,7 @@ static void print_traffic(KSP ksp, Vec x, Vec y, int iterations, int rank) {
   if (rank == 0) printf("traffic %g %g %g\n", most[0], most[1], most[2]);
 }
 
-static void print_gathered(Vec y, int rank) {
+double *gathered(Vec y) {
   VecScatter scatter;
   Vec whole;
   const double *elements;
@@ -132,12 +129,86 @@ static void print_gathered(Vec y, int rank) {
   CHECK(VecScatterCreateToZero(y, &scatter, &whole));
   CHECK(VecScatterBegin(scatter, y, whole, INSERT_VALUES, SCATTER_FORWARD));
   CHECK(VecScatterEnd(scatter, y, whole, INSERT_VALUES, SCATTER_FORWARD));
-  CHECK(VecGetSize(y, &n));
+  CHECK(VecGetLocalSize(whole, &n));
+  double *copy = n > 0 ? malloc(sizeof(double) * (size_t)n) : NULL;
   CHECK(VecGetArrayRead(whole, &elements));
-  if (rank == 0) print_check(elements, (size_t)n);
+  if (n > 0) memcpy(copy, elements, sizeof(double) * (size_t)n);
   CHECK(VecRestoreArrayRead(whole, &elements));
   CHECK(VecScatterDestroy(&scatter));
   CHECK(VecDestroy(&whole));
+  return copy;
+}
+
+static void run_products_or_solves(const arguments_t *args, Mat matrix, sem_t *semaphore, int rank,
+                                   int ranks) {
+  Vec x, y, work;
+  PetscInt first, end;
+  double *elements;
+  CHECK(MatCreateVecs(matrix, &x, &y));
+  CHECK(VecDuplicate(y, &work));
+  CHECK(VecGetOwnershipRange(x, &first, &end));
+  CHECK(VecGetArray(x, &elements));
+  int is_product = strcmp(args->work, "spmv") == 0;
+  for (PetscInt i = first; i < end; i++)
+    elements[i - first] = input((uint64_t)i) - (is_product ? 0.5 : 0.0);
+  CHECK(VecRestoreArray(x, &elements));
+  KSP ksp = is_product ? NULL : solver(matrix, args->work);
+  if (is_product) {
+    CHECK(MatMult(matrix, x, y));
+  } else {
+    limit(ksp, check_iterations(args));
+    CHECK(KSPSolve(ksp, x, y));
+    limit(ksp, args->iterations);
+    if (ranks > 1) print_traffic(ksp, x, work, args->iterations, rank);
+  }
+  PetscInt n;
+  CHECK(VecGetSize(y, &n));
+  double *whole = gathered(y);
+  if (rank == 0) print_check(whole, (size_t)n);
+  free(whole);
+  int repetitions;
+  while ((repetitions = agree_on_batch(semaphore, rank, ranks)) > 0) {
+    MPI_Barrier(PETSC_COMM_WORLD);
+    double begin = now();
+    for (int k = 0; k < repetitions; k++) {
+      if (is_product)
+        CHECK(MatMult(matrix, x, y));
+      else
+        CHECK(KSPSolve(ksp, x, y));
+    }
+    MPI_Barrier(PETSC_COMM_WORLD);
+    if (rank == 0) print_seconds(now() - begin);
+  }
+}
+
+static void run_operations(const arguments_t *args, const csr_t *a, Mat matrix, sem_t *semaphore,
+                           int rank, int ranks) {
+  set_up_operation(args, a, matrix);
+  operate();
+  print_operation_check(rank);
+  int repetitions;
+  while ((repetitions = agree_on_batch(semaphore, rank, ranks)) > 0) {
+    double seconds = 0.0;
+    for (int k = 0; k < repetitions; k++) seconds += operate();
+    if (rank == 0) print_seconds(seconds);
+  }
+}
+
+static void run_multigrid(const arguments_t *args, const csr_t *a, Mat matrix, sem_t *semaphore,
+                          int rank, int ranks) {
+  double setup;
+  set_up_multigrid(args, a, matrix);
+  solve_from_scratch(&setup);
+  print_multigrid_check(a, rank);
+  int repetitions;
+  while ((repetitions = agree_on_batch(semaphore, rank, ranks)) > 0) {
+    double seconds = 0.0, setups = 0.0;
+    for (int k = 0; k < repetitions; k++) {
+      seconds += solve_from_scratch(&setup);
+      setups += setup;
+    }
+    if (rank == 0) print_phases(seconds, setups);
+  }
 }
 
 int main(int argc, char **argv) {
@@ -153,42 +224,13 @@ int main(int argc, char **argv) {
   }
   csr_t a = map_matrix(args.matrix);
   Mat matrix = strcmp(args.variant, "sell") == 0 ? sell(&a) : aij(&a);
-  Vec x, y, work;
-  PetscInt first, end;
-  double *elements;
-  CHECK(MatCreateVecs(matrix, &x, &y));
-  CHECK(VecDuplicate(y, &work));
-  CHECK(VecGetOwnershipRange(x, &first, &end));
-  CHECK(VecGetArray(x, &elements));
-  int is_product = strcmp(args.work, "spmv") == 0;
-  for (PetscInt i = first; i < end; i++)
-    elements[i - first] = input((uint64_t)i) - (is_product ? 0.5 : 0.0);
-  CHECK(VecRestoreArray(x, &elements));
-  KSP ksp = is_product ? NULL : solver(matrix, args.work);
-
   sem_t *semaphore = gate(rank);
-  if (is_product) {
-    CHECK(MatMult(matrix, x, y));
-  } else {
-    limit(ksp, check_iterations(&args));
-    CHECK(KSPSolve(ksp, x, y));
-    limit(ksp, args.iterations);
-    if (ranks > 1) print_traffic(ksp, x, work, args.iterations, rank);
-  }
-  print_gathered(y, rank);
-  int repetitions;
-  while ((repetitions = agree_on_batch(semaphore, rank, ranks)) > 0) {
-    MPI_Barrier(PETSC_COMM_WORLD);
-    double begin = now();
-    for (int k = 0; k < repetitions; k++) {
-      if (is_product)
-        CHECK(MatMult(matrix, x, y));
-      else
-        CHECK(KSPSolve(ksp, x, y));
-    }
-    MPI_Barrier(PETSC_COMM_WORLD);
-    if (rank == 0) print_seconds(now() - begin);
-  }
+  if (is_operation(args.work))
+    run_operations(&args, &a, matrix, semaphore, rank, ranks);
+  else if (is_multigrid(args.work))
+    run_multigrid(&args, &a, matrix, semaphore, rank, ranks);
+  else
+    run_products_or_solves(&args, matrix, semaphore, rank, ranks);
   CHECK(PetscFinalize());
   return 0;
 }

@@ -1,4 +1,4 @@
-"""SciPy, NumPy, numexpr, numba and JAX as competitors; the variant names which.
+"""SciPy, PyAMG, NumPy, numexpr, numba and JAX as competitors; the variant names which.
 
 Arguments: WORK MATRIX THREADS ITERATIONS VARIANT. MATRIX is a matrix file, or a number of elements
 where the work has no sparse matrix. Packages are imported only where they are used.
@@ -23,6 +23,7 @@ import numpy as np
 MULTIPLIERS = (2654435761, 3266489917, 668265263)
 RATE, VOLATILITY = 0.02, 0.3
 A, B, C = 1.5, -0.7, 0.25
+SPMM_COLUMNS = 32
 
 
 def uniform(n, stream=0):
@@ -60,6 +61,60 @@ def solve():
     b = uniform(a.shape[0])
     method = {"cg": linalg.cg, "cgs": linalg.cgs, "bicgstab": linalg.bicgstab}[WORK]
     return lambda: method(a, b, rtol=0.0, atol=0.0, maxiter=limit)[0]
+
+
+def operation():
+    """The works that make a matrix. That of A A is as SciPy leaves it, its rows unsorted."""
+    a = read_matrix()
+    if WORK == "multiply":
+        return lambda: a @ a
+    if WORK == "transpose":
+        return lambda: a.T.tocsr()
+    if WORK == "spmm":
+        x = uniform(a.shape[1] * SPMM_COLUMNS).reshape(-1, SPMM_COLUMNS) - 0.5
+        return lambda: a @ x
+    triplets = make_triplets(a)
+    return triplets.tocsr
+
+
+def make_triplets(a):
+    """As protocol.h does it: near the k-th entry, or anywhere."""
+    from scipy.sparse import coo_matrix
+
+    hashes = uniform(a.nnz)
+    window = 4096 if WORK == "triplets" else a.nnz
+    places = (np.arange(a.nnz) + (hashes * window).astype(np.int64)) % a.nnz
+    rows = np.repeat(np.arange(a.shape[0], dtype=np.int32), np.diff(a.indptr))
+    return coo_matrix((hashes - 0.5, (rows[places], a.indices[places])), shape=a.shape)
+
+
+class Multigrid:
+    """Conjugate gradients preconditioned by PyAMG, from a matrix in memory to the solution."""
+
+    def __init__(self):
+        import pyamg
+
+        self.a = read_matrix()
+        self.b = uniform(self.a.shape[0])
+        # Since the batch began.
+        self.seconds = self.setup = 0.0
+        self.make = {
+            "pyamg-sa": pyamg.smoothed_aggregation_solver,
+            "pyamg-rs": pyamg.ruge_stuben_solver,
+        }[VARIANT]
+
+    def __call__(self):
+        begin = time.perf_counter()
+        hierarchy = self.make(self.a)
+        self.setup += time.perf_counter() - begin
+        self.residuals = []
+        x = hierarchy.solve(self.b, tol=1e-8, accel="cg", residuals=self.residuals)
+        self.seconds += time.perf_counter() - begin
+        return x
+
+    def print_solved(self, x):
+        residual = np.linalg.norm(self.b - self.a @ x) / np.linalg.norm(self.b)
+        print("solved", len(self.residuals) - 1, f"{residual:.17g}")
 
 
 def prices(spot, strike, years, log, exp, sqrt, erf):
@@ -234,7 +289,16 @@ def load_numba():
 
 
 def version():
-    return f"{VARIANT} {__import__(VARIANT).__version__}"
+    package = VARIANT.split("-")[0]
+    return f"{package} {__import__(package).__version__}"
+
+
+def comparable(result):
+    """A matrix is compared by its product with a vector and the number of its entries."""
+    if WORK not in OPERATIONS:
+        return result
+    entries = result.size if WORK == "spmm" else result.nnz
+    return result @ (uniform(result.shape[1]) - 0.5), float(entries)
 
 
 def print_check(result):
@@ -251,11 +315,15 @@ def print_check(result):
     print("ready", flush=True)
 
 
+OPERATIONS = ("multiply", "spmm", "transpose", "triplets", "triplets-scattered")
 WORKS = {
     "spmv": product,
     "cg": solve,
     "cgs": solve,
     "bicgstab": solve,
+    **dict.fromkeys(OPERATIONS, operation),
+    "gmg": Multigrid,
+    "amg": Multigrid,
     "black-scholes": options,
     "combination": combination,
     "jacobi": jacobi,
@@ -263,11 +331,21 @@ WORKS = {
 
 print("version", version())
 once = WORKS[WORK]()
-print_check(once())
+result = once()
+if isinstance(once, Multigrid):
+    once.print_solved(result)
+print_check(comparable(result))
+del result
 limit = ITERATIONS
 for line in sys.stdin:
     repetitions = int(line.split()[1])
+    if isinstance(once, Multigrid):
+        once.seconds = once.setup = 0.0
     begin = time.perf_counter()
     for _ in range(repetitions):
         once()
-    print(f"seconds {time.perf_counter() - begin:.9g}", flush=True)
+    seconds = time.perf_counter() - begin
+    if isinstance(once, Multigrid):
+        print(f"seconds {once.seconds:.9g} {once.setup:.9g}", flush=True)
+    else:
+        print(f"seconds {seconds:.9g}", flush=True)

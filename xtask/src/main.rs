@@ -84,20 +84,22 @@ enum Command {
 enum Bench {
     /// Run sparsefuse beside PETSc, MKL, Eigen, SciPy, NumPy and others, and write a report
     ///
-    /// Products, Krylov solves and elementwise programs on one core and on all. Every competitor is
+    /// Products, Krylov solves, operations that make matrices, multigrid from the matrix to the
+    /// solution, and elementwise programs on one core and on all. Every competitor is
     /// a process that sets up once; results are compared before anything is timed; then all do a
     /// batch of the work in turn, round after round, so that the phases of the machine hit them
     /// alike. The bandwidth of the machine is measured beside each table.
     ///
     /// The report goes to `benches/results/peers.md` with plots beside it, everything else to
-    /// `target/peers`: a Python environment with NumPy, SciPy, numexpr, numba, JAX and MKL
+    /// `target/peers`: a Python environment with NumPy, SciPy, PyAMG, numexpr, numba, JAX and MKL
     /// (2 GB, the first time), matrices (4 GB), programs, and what competitors say on standard
-    /// error. PETSc and Eigen are Debian packages, which are installed only by root. Who cannot be
-    /// had is named as missing, with what to do about it.
+    /// error. PETSc, Eigen and Boost (for AMGCL) are Debian packages, which are installed only by
+    /// root. Who cannot be had is named as missing, with what to do about it.
     ///
     /// Examples:
     ///   cargo xtask bench peers --quick --only poisson2d:128
     ///   cargo xtask bench peers --only spmv --only black-scholes --rounds 9
+    ///   cargo xtask bench peers --only gmg --only amg --against petsc
     #[command(verbatim_doc_comment)]
     Peers(peers::Arguments),
 }

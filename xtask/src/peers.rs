@@ -15,7 +15,8 @@ pub(crate) struct Arguments {
     /// Rounds of each piece of work [default: 5, quick: 3]
     #[arg(long, value_name = "N")]
     rounds: Option<usize>,
-    /// Fewer and shorter rounds, to see that everything works
+    /// Fewer and shorter rounds, and smaller matrices where a single time takes long, to see that
+    /// everything works
     #[arg(long)]
     quick: bool,
     /// Install neither Debian nor Python packages

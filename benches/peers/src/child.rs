@@ -1,8 +1,7 @@
 //! A competitor that runs: set up once, then a batch whenever it is told to.
 //!
-//! The conversation: it prints `version`, perhaps `bytes` and `traffic`, `check` and
-//! `ready`; each line `go N`
-//! makes it do the work N times and print `seconds`. While others are timed it waits for its
+//! The conversation: it prints `version`, perhaps `bytes`, `traffic` and `solved`, `check` and
+//! `ready`; each line `go N` makes it do the work N times and print `seconds`. While others are timed it waits for its
 //! standard input, which costs nothing.
 
 use std::fs::File;
@@ -28,6 +27,47 @@ pub(crate) struct Running {
     pub(crate) check: Vec<f64>,
     /// What a rank sends in a unit of work, if it says so.
     pub(crate) traffic: Option<Traffic>,
+    /// How its solve ended, if it solves until the residual is small.
+    pub(crate) solved: Option<Solved>,
+}
+
+/// The seconds of a batch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seconds {
+    pub(crate) all: f64,
+    /// Those before the iterations, where the work is to set up and solve.
+    pub(crate) setup: Option<f64>,
+}
+
+/// The end of a solve.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Solved {
+    pub(crate) iterations: usize,
+    /// ||b - A x|| / ||b||, computed afterwards.
+    pub(crate) residual: f64,
+}
+
+impl Solved {
+    fn parse(numbers: &str) -> Option<Self> {
+        let (iterations, residual) = numbers.split_once(' ')?;
+        Some(Self {
+            iterations: iterations.parse().ok()?,
+            residual: residual.parse().ok()?,
+        })
+    }
+}
+
+impl Seconds {
+    fn parse(numbers: &str) -> Option<Self> {
+        let (all, setup) = match numbers.split_once(' ') {
+            Some((all, setup)) => (all, Some(setup.parse().ok()?)),
+            None => (numbers, None),
+        };
+        Some(Self {
+            all: all.parse().ok()?,
+            setup,
+        })
+    }
 }
 
 /// What a rank sends in a unit of work; the most of all ranks.
@@ -74,6 +114,7 @@ impl Running {
             bytes: None,
             check: Vec::new(),
             traffic: None,
+            solved: None,
         };
         running.listen()?;
         Ok(running)
@@ -87,6 +128,7 @@ impl Running {
                 ("version", version) => self.version = version.trim().to_owned(),
                 ("bytes", number) => self.bytes = number.parse().ok(),
                 ("traffic", numbers) => self.traffic = Traffic::parse(numbers),
+                ("solved", numbers) => self.solved = Solved::parse(numbers),
                 ("check", numbers) => {
                     let parsed: Result<Vec<f64>, _> = numbers.split(' ').map(str::parse).collect();
                     self.check = parsed.map_err(|error| format!("`{numbers}`: {error}"))?;
@@ -99,16 +141,15 @@ impl Running {
     }
 
     /// Seconds of the work done so many times.
-    pub(crate) fn batch(&mut self, repetitions: usize) -> Result<f64, String> {
+    pub(crate) fn batch(&mut self, repetitions: usize) -> Result<Seconds, String> {
         let input = self.input.as_mut().ok_or("it has been told to end")?;
         let sent = writeln!(input, "go {repetitions}").and_then(|()| input.flush());
         sent.map_err(|error| format!("it does not listen: {error}"))?;
         loop {
             let line = self.line()?;
-            if let Some(seconds) = line.strip_prefix("seconds ") {
-                return seconds
-                    .parse()
-                    .map_err(|error| format!("`{line}`: {error}"));
+            if let Some(numbers) = line.strip_prefix("seconds ") {
+                let seconds = Seconds::parse(numbers);
+                return seconds.ok_or_else(|| format!("`{line}` has no seconds"));
             }
         }
     }

@@ -13,7 +13,8 @@ pub(crate) struct Competitor {
     /// The last word of its command line.
     variant: &'static str,
     kinds: &'static [Kind],
-    /// Works that it can do on one core only.
+    /// Works that are left to one core, since it has no threads for them. Not so those that make
+    /// matrices and those of multigrid: who has no threads may still be the fastest there.
     serial: &'static [Kind],
 }
 
@@ -27,6 +28,7 @@ pub(crate) enum Program {
     Petsc,
     Mkl,
     Eigen,
+    Amgcl,
     /// `benches/python/peer.py`, which needs this package.
     Python(&'static str),
 }
@@ -34,6 +36,26 @@ pub(crate) enum Program {
 const SPMV: &[Kind] = &[Kind::Spmv];
 const KRYLOV: &[Kind] = &[Kind::Cg, Kind::Cgs, Kind::Bicgstab];
 const SPARSE: &[Kind] = &[Kind::Spmv, Kind::Cg, Kind::Cgs, Kind::Bicgstab];
+const SPARSE_AND_STRUCTURES: &[Kind] = &[
+    Kind::Spmv,
+    Kind::Cg,
+    Kind::Cgs,
+    Kind::Bicgstab,
+    Kind::Multiply,
+    Kind::Spmm,
+    Kind::Transpose,
+    Kind::Triplets,
+    Kind::TripletsScattered,
+];
+const SPMV_AND_STRUCTURES: &[Kind] = &[
+    Kind::Spmv,
+    Kind::Multiply,
+    Kind::Spmm,
+    Kind::Transpose,
+    Kind::Triplets,
+    Kind::TripletsScattered,
+];
+const MULTIGRID: &[Kind] = &[Kind::Gmg, Kind::Amg];
 const ARRAYS: &[Kind] = &[Kind::BlackScholes, Kind::Combination];
 const DENSE: &[Kind] = &[Kind::BlackScholes, Kind::Combination, Kind::Jacobi];
 
@@ -99,21 +121,95 @@ pub(crate) const ALL: &[Competitor] = &[
         &[Kind::Spmv, Kind::Cg],
         &[Kind::Cg],
     ),
-    competitor("PETSc AIJ", Program::Petsc, "aij", SPARSE, &[]),
+    competitor(
+        "PETSc AIJ",
+        Program::Petsc,
+        "aij",
+        SPARSE_AND_STRUCTURES,
+        &[],
+    ),
     competitor("PETSc SELL", Program::Petsc, "sell", SPARSE, &[]),
-    competitor("MKL", Program::Mkl, "mkl", SPARSE, &[]),
+    competitor(
+        "MKL",
+        Program::Mkl,
+        "mkl",
+        &[
+            Kind::Spmv,
+            Kind::Cg,
+            Kind::Cgs,
+            Kind::Bicgstab,
+            Kind::Multiply,
+            Kind::Spmm,
+            Kind::Transpose,
+        ],
+        &[],
+    ),
     competitor(
         "Eigen",
         Program::Eigen,
         "eigen",
-        &[Kind::Spmv, Kind::Cg, Kind::Bicgstab],
+        &[
+            Kind::Spmv,
+            Kind::Cg,
+            Kind::Bicgstab,
+            Kind::Multiply,
+            Kind::Spmm,
+            Kind::Transpose,
+            Kind::Triplets,
+            Kind::TripletsScattered,
+        ],
         &[],
     ),
-    competitor("SciPy", Program::Python("scipy"), "scipy", SPARSE, SPARSE),
-    competitor("sprs", Program::Rust, "sprs", SPMV, SPMV),
-    competitor("faer", Program::Rust, "faer", SPMV, &[]),
+    competitor(
+        "SciPy",
+        Program::Python("scipy"),
+        "scipy",
+        SPARSE_AND_STRUCTURES,
+        SPARSE,
+    ),
+    competitor("sprs", Program::Rust, "sprs", SPMV_AND_STRUCTURES, SPMV),
+    competitor("faer", Program::Rust, "faer", SPMV_AND_STRUCTURES, &[]),
     competitor("nalgebra-sparse", Program::Rust, "nalgebra", SPMV, SPMV),
     competitor("kryst", Program::Rust, "kryst", SPARSE, &[]),
+    competitor("PETSc mg, SSOR", Program::Petsc, "mg-ssor", MULTIGRID, &[]),
+    competitor(
+        "PETSc mg, Gauss-Seidel",
+        Program::Petsc,
+        "mg-gs",
+        MULTIGRID,
+        &[],
+    ),
+    competitor(
+        "PETSc mg, Chebyshev",
+        Program::Petsc,
+        "mg-chebyshev",
+        MULTIGRID,
+        &[],
+    ),
+    competitor("PETSc gamg", Program::Petsc, "gamg", MULTIGRID, &[]),
+    competitor(
+        "PETSc BoomerAMG",
+        Program::Petsc,
+        "boomeramg",
+        MULTIGRID,
+        &[],
+    ),
+    competitor("AMGCL SA", Program::Amgcl, "sa", MULTIGRID, &[]),
+    competitor("AMGCL RS", Program::Amgcl, "rs", MULTIGRID, &[]),
+    competitor(
+        "PyAMG SA",
+        Program::Python("pyamg"),
+        "pyamg-sa",
+        MULTIGRID,
+        &[],
+    ),
+    competitor(
+        "PyAMG RS",
+        Program::Python("pyamg"),
+        "pyamg-rs",
+        MULTIGRID,
+        &[],
+    ),
     competitor("NumPy", Program::Python("numpy"), "numpy", DENSE, ARRAYS),
     competitor(
         "numexpr",
@@ -131,6 +227,13 @@ const EVERYTHING: &[Kind] = &[
     Kind::Cg,
     Kind::Cgs,
     Kind::Bicgstab,
+    Kind::Multiply,
+    Kind::Spmm,
+    Kind::Transpose,
+    Kind::Triplets,
+    Kind::TripletsScattered,
+    Kind::Gmg,
+    Kind::Amg,
     Kind::BlackScholes,
     Kind::Combination,
     Kind::Jacobi,
@@ -173,7 +276,7 @@ impl Competitor {
         match self.program {
             Program::Rust | Program::RustMpi => words.push("worker".to_owned()),
             Program::Python(_) => words.push(tools.script.to_string_lossy().into_owned()),
-            Program::Petsc | Program::Mkl | Program::Eigen => {}
+            Program::Petsc | Program::Mkl | Program::Eigen | Program::Amgcl => {}
         }
         words.push(work.kind.word().to_owned());
         words.push(input.to_string_lossy().into_owned());

@@ -47,7 +47,8 @@ pub(crate) fn draw(folder: &Path, groups: &[Group]) -> Result<Vec<String>, Strin
             }
         }
     }
-    if groups.iter().any(|group| group.ours().is_some()) {
+    let has_bytes = |group: &Group| group.ours().is_some_and(|ours| ours.bytes.is_some());
+    if groups.iter().any(has_bytes) {
         let name = "peers-bandwidth.png".to_owned();
         let drawn = shares(&folder.join(&name), groups);
         add(name, drawn)?;
@@ -182,6 +183,7 @@ fn shares(path: &Path, groups: &[Group]) -> Outcome {
     let shown: Vec<(&Group, &Timed)> = groups
         .iter()
         .filter_map(|group| Some((group, group.ours()?)))
+        .filter(|(_, ours)| ours.bytes.is_some())
         .collect();
     let height = TOP + HEIGHT * shown.len() as i32 + 50;
     let size = ((LEFT + WIDTH + 150) as u32, height as u32);
@@ -216,8 +218,10 @@ fn shares(path: &Path, groups: &[Group]) -> Outcome {
         let rival = group.fastest(|timed| !competitors::is_ours(timed.name));
         let bars = [(Some(ours), COLOURS[0], 0), (rival, COLOURS[1], 15)];
         for (timed, colour, below) in bars {
-            let Some(timed) = timed else { continue };
-            let share = timed.bytes as f64 / timed.median() / group.bandwidth();
+            let Some((timed, bytes)) = timed.and_then(|timed| Some((timed, timed.bytes?))) else {
+                continue;
+            };
+            let share = bytes as f64 / timed.median() / group.bandwidth();
             let corners = [(LEFT, y + below + 2), (place(share), y + below + 15)];
             canvas.draw(&Rectangle::new(corners, colour.filled()))?;
             let label = format!("{:.0} % {}", 100.0 * share, timed.name);

@@ -4,12 +4,12 @@
 //! hits them all. Results are compared before anything is timed; who disagrees is named and left
 //! out. The triad is measured before and after.
 
-use crate::child::{Running, Traffic};
+use crate::child::{Running, Seconds, Solved, Traffic};
 use crate::competitors::{self, Competitor};
 use crate::matrices;
 use crate::probe;
 use crate::tools::Tools;
-use crate::work::Work;
+use crate::work::{RESIDUAL, Work};
 use std::path::{Path, PathBuf};
 
 /// How long and how often.
@@ -41,18 +41,31 @@ pub(crate) struct Timed {
     pub(crate) version: String,
     /// Seconds of a unit of work in each round, ascending.
     pub(crate) seconds: Vec<f64>,
-    /// Bytes of a unit of work.
-    pub(crate) bytes: u64,
+    /// Those before the iterations, in the same way; empty where the work is no setup and solve.
+    pub(crate) setups: Vec<f64>,
+    /// Bytes of a unit of work, where the work is one of streaming memory.
+    pub(crate) bytes: Option<u64>,
     pub(crate) traffic: Option<Traffic>,
+    pub(crate) solved: Option<Solved>,
 }
 
 impl Timed {
     pub(crate) fn median(&self) -> f64 {
-        let middle = self.seconds.len() / 2;
-        match self.seconds.len() % 2 {
-            0 => (self.seconds[middle - 1] + self.seconds[middle]) / 2.0,
-            _ => self.seconds[middle],
-        }
+        middle(&self.seconds)
+    }
+
+    /// The median of the time before the iterations.
+    pub(crate) fn setup(&self) -> Option<f64> {
+        (!self.setups.is_empty()).then(|| middle(&self.setups))
+    }
+}
+
+/// The median of ascending numbers.
+fn middle(ascending: &[f64]) -> f64 {
+    let middle = ascending.len() / 2;
+    match ascending.len() % 2 {
+        0 => (ascending[middle - 1] + ascending[middle]) / 2.0,
+        _ => ascending[middle],
     }
 }
 
@@ -82,7 +95,7 @@ struct Entrant {
     competitor: &'static Competitor,
     running: Running,
     repetitions: usize,
-    seconds: Vec<f64>,
+    batches: Vec<Seconds>,
 }
 
 /// Does all of it, with those of the competitors that do such work; `say` hears what is going on.
@@ -102,16 +115,17 @@ pub(crate) fn run(
             continue;
         }
         say(&format!("setting up {}", competitor.name));
-        match enter(tools, competitor, &work, &input, threads) {
+        match enter(tools, competitor, &work, (&input, size), threads) {
             Ok(running) => entrants.push(Entrant {
                 competitor,
                 running,
                 repetitions: 1,
-                seconds: Vec::new(),
+                batches: Vec::new(),
             }),
             Err(reason) => left_out.push((competitor.name, reason)),
         }
     }
+    check_residuals(&work, &mut entrants, &mut left_out);
     let distance = compare(&work, &mut entrants, &mut left_out);
     say("bandwidth");
     let before = probe::triad(&tools.program, threads);
@@ -121,17 +135,14 @@ pub(crate) fn run(
             let name = entrant.competitor.name;
             say(&format!("round {round} of {}: {name}", effort.rounds));
             match entrant.running.batch(entrant.repetitions) {
-                Ok(seconds) => {
-                    let units = entrant.repetitions * work.iterations;
-                    entrant.seconds.push(seconds / units as f64);
-                }
+                Ok(seconds) => entrant.batches.push(seconds),
                 Err(reason) => left_out.push((name, reason)),
             }
         }
     }
     let timed = entrants
         .into_iter()
-        .filter(|entrant| entrant.seconds.len() == effort.rounds)
+        .filter(|entrant| entrant.batches.len() == effort.rounds)
         .map(|entrant| timed(entrant, &work, size));
     let timed = timed.collect();
     say("bandwidth");
@@ -161,20 +172,20 @@ fn enter(
     tools: &Tools,
     competitor: &Competitor,
     work: &Work,
-    input: &Path,
+    (input, size): (&Path, (usize, usize)),
     threads: usize,
 ) -> Result<Running, String> {
     if let Some(reason) = tools.missing(competitor.program) {
         return Err(reason.to_owned());
     }
-    // Libraries copy, convert and keep what they converted.
     let file = std::fs::metadata(input).map_or(0, |metadata| metadata.len());
+    let needed = work.memory(file, size.0);
     let free = free_memory();
-    if free < 4 * file {
+    if free < needed {
         let gigabytes = |bytes: u64| bytes as f64 / 1e9;
         return Err(format!(
             "set up beside the others it may need {:.1} GB, and {:.1} GB are free",
-            gigabytes(4 * file),
+            gigabytes(needed),
             gigabytes(free)
         ));
     }
@@ -194,6 +205,28 @@ fn free_memory() -> u64 {
         .find_map(|line| line.strip_prefix("MemAvailable:"));
     let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
     kilobytes.map_or(u64::MAX, |kilobytes| kilobytes << 10)
+}
+
+/// Drops those whose solution is not as good as the work asks.
+fn check_residuals(
+    work: &Work,
+    entrants: &mut Vec<Entrant>,
+    left_out: &mut Vec<(&'static str, String)>,
+) {
+    if !work.is_solved() {
+        return;
+    }
+    entrants.retain(|entrant| {
+        let residual = entrant.running.solved.map(|solved| solved.residual);
+        // The residual that a solver updates differs a little from the true one.
+        let is_small = residual.is_some_and(|residual| residual <= 1.01 * RESIDUAL);
+        if !is_small {
+            let found = residual.map_or("unknown".to_owned(), |residual| format!("{residual:.1e}"));
+            let reason = format!("its residual is {found}, not {RESIDUAL:e}");
+            left_out.push((entrant.competitor.name, reason));
+        }
+        is_small
+    });
 }
 
 /// Drops those whose results are not near the median of all, and tells the largest distance of the
@@ -269,12 +302,12 @@ fn calibrate(
         let mut repetitions = 1;
         loop {
             match entrant.running.batch(repetitions) {
-                Ok(seconds) if seconds < effort.batch / 4.0 => {
-                    let factor = (effort.batch / seconds / 2.0).clamp(2.0, 50.0);
+                Ok(Seconds { all, .. }) if all < effort.batch / 4.0 => {
+                    let factor = (effort.batch / all / 2.0).clamp(2.0, 50.0);
                     repetitions = (repetitions as f64 * factor).ceil() as usize;
                 }
-                Ok(seconds) => {
-                    let exact = repetitions as f64 * effort.batch / seconds;
+                Ok(Seconds { all, .. }) => {
+                    let exact = repetitions as f64 * effort.batch / all;
                     entrant.repetitions = (exact.round() as usize).max(1);
                     return true;
                 }
@@ -288,17 +321,22 @@ fn calibrate(
 }
 
 fn timed(entrant: Entrant, work: &Work, size: (usize, usize)) -> Timed {
-    let mut seconds = entrant.seconds;
-    seconds.sort_by(f64::total_cmp);
+    let units = (entrant.repetitions * work.iterations) as f64;
+    let ascending = |seconds: &mut dyn Iterator<Item = f64>| {
+        let mut seconds: Vec<f64> = seconds.map(|seconds| seconds / units).collect();
+        seconds.sort_by(f64::total_cmp);
+        seconds
+    };
+    let batches = &entrant.batches;
+    let running = entrant.running;
     Timed {
         name: entrant.competitor.name,
-        bytes: entrant
-            .running
-            .bytes
-            .unwrap_or_else(|| work.plain_bytes(size)),
-        version: entrant.running.version.clone(),
-        traffic: entrant.running.traffic,
-        seconds,
+        seconds: ascending(&mut batches.iter().map(|batch| batch.all)),
+        setups: ascending(&mut batches.iter().filter_map(|batch| batch.setup)),
+        bytes: running.bytes.or_else(|| work.plain_bytes(size)),
+        version: running.version.clone(),
+        traffic: running.traffic,
+        solved: running.solved,
     }
 }
 

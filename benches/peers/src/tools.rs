@@ -11,9 +11,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// The Python packages, in the order of the report.
-const PACKAGES: [&str; 7] = [
+const PACKAGES: [&str; 8] = [
     "numpy",
     "scipy",
+    "pyamg",
     "numexpr",
     "numba",
     "jax",
@@ -46,9 +47,12 @@ impl Tools {
         say: &dyn Fn(&str),
     ) -> Result<Self, String> {
         let benches = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        // Compilers work in other folders.
+        let folder = std::path::absolute(folder)
+            .map_err(|error| format!("{}: {error}", folder.display()))?;
         let program = std::env::current_exe().map_err(|error| error.to_string())?;
         let mut tools = Self {
-            folder: folder.to_owned(),
+            folder: folder.clone(),
             program,
             script: benches.join("python").join("peer.py"),
             can_pin: succeeds(Command::new("taskset").args(["-c", "0", "true"])),
@@ -74,6 +78,7 @@ impl Tools {
             (Program::Petsc, "PETSc"),
             (Program::Mkl, "MKL"),
             (Program::Eigen, "Eigen"),
+            (Program::Amgcl, "AMGCL"),
         ];
         for (program, name) in programs {
             say(&format!("compiling the {name} program"));
@@ -96,6 +101,7 @@ impl Tools {
             Program::Petsc => self.folder.join("bin/petsc"),
             Program::Mkl => self.folder.join("bin/mkl"),
             Program::Eigen => self.folder.join("bin/eigen"),
+            Program::Amgcl => self.folder.join("bin/amgcl"),
             Program::Python(_) => self.environment().join("bin/python"),
         }
     }
@@ -117,7 +123,8 @@ impl Tools {
 
     /// Installs what is missing, if that is permitted; whether it worked is seen when it is used.
     fn debian_packages(&self) {
-        let found = succeeds(Command::new("pkg-config").args(["--exists", "PETSc", "eigen3"]));
+        let found = succeeds(Command::new("pkg-config").args(["--exists", "PETSc", "eigen3"]))
+            && Path::new("/usr/include/boost/version.hpp").exists();
         let is_root = output(Command::new("id").arg("-u")).is_ok_and(|id| id.trim() == "0");
         if found || !self.install || !is_root || !Path::new("/usr/bin/apt-get").exists() {
             return;
@@ -125,6 +132,7 @@ impl Tools {
         let packages = [
             "petsc-dev",
             "libeigen3-dev",
+            "libboost-dev",
             "pkg-config",
             "g++",
             "python3-venv",
@@ -194,52 +202,75 @@ impl Tools {
         let advice = |package: &str, reason: String| {
             format!("to have it on Debian or Ubuntu: apt-get install {package} ({reason})")
         };
-        let (compiler, source, before, after) = match program {
+        let (compiler, sources, before, after): (_, &[&str], _, _) = match program {
             Program::Petsc => {
                 let advice = |reason| advice("petsc-dev pkg-config", reason);
                 let includes = flags(&["PETSc"], "--cflags").map_err(advice)?;
                 let libraries = flags(&["PETSc"], "--libs").map_err(advice)?;
-                ("mpicc", "petsc/peer.c", includes, libraries)
+                let sources = &["petsc/peer.c", "petsc/operations.c", "petsc/multigrid.c"];
+                ("mpicc", sources, includes, libraries)
             }
             Program::Eigen => {
                 let advice = |reason| advice("libeigen3-dev pkg-config", reason);
                 let includes = flags(&["eigen3"], "--cflags").map_err(advice)?;
-                ("g++", "eigen/peer.cpp", includes, vec![])
+                ("g++", &["eigen/peer.cpp"], includes, vec![])
             }
-            Program::Mkl => (
-                "cc",
-                "mkl/peer.c",
-                self.mkl_includes()?,
-                self.mkl_libraries(),
-            ),
+            Program::Amgcl => {
+                let includes = vec![format!("-I{}", self.amgcl()?.display()), "-w".to_owned()];
+                ("g++", &["amgcl/peer.cpp"], includes, vec![])
+            }
+            Program::Mkl => {
+                let sources = &["mkl/peer.c", "mkl/operations.c"];
+                ("cc", sources, self.mkl_includes()?, self.mkl_libraries())
+            }
             Program::Rust | Program::RustMpi | Program::Python(_) => return Ok(()),
         };
+        let sources = sources.iter().map(|source| self.benches.join(source));
         let mut command = Command::new(compiler);
         command
             .args(["-O3", "-march=native", "-DNDEBUG"])
             .args(before);
         if program == Program::Mkl {
             // Compiled for OpenMP, linked with Intel's instead of the compiler's.
-            let object = self.folder.join("bin/mkl.o");
-            command
-                .args(["-fopenmp", "-c"])
-                .arg(self.benches.join(source));
-            output(command.arg("-o").arg(&object))?;
+            let objects = self.folder.join("bin");
+            command.args(["-fopenmp", "-c"]).args(sources);
+            output(command.current_dir(&objects))?;
             let mut link = Command::new(compiler);
-            link.arg(object)
-                .arg("-o")
-                .arg(self.path(program))
-                .args(after);
+            link.args(["peer.o", "operations.o", "-o", "mkl"])
+                .args(after)
+                .current_dir(&objects);
             return output(&mut link).map(drop);
         }
-        if program == Program::Eigen {
+        if matches!(program, Program::Eigen | Program::Amgcl) {
             command.arg("-fopenmp");
         }
-        command
-            .arg(self.benches.join(source))
-            .arg("-o")
-            .arg(self.path(program));
+        command.args(sources).arg("-o").arg(self.path(program));
         output(command.args(after).args(["-lm", "-lpthread"])).map(drop)
+    }
+
+    /// The folder of AMGCL's headers, which come with the source of a Python package.
+    fn amgcl(&self) -> Result<PathBuf, String> {
+        let name = format!("pyamgcl-{AMGCL_VERSION}");
+        let folder = self.folder.join(&name);
+        if folder.join("amgcl/amg.hpp").exists() {
+            return Ok(folder);
+        }
+        if !self.install {
+            return Err("to have it: without --no-install".to_owned());
+        }
+        let mut pip = Command::new(self.environment().join("bin/python"));
+        let words = ["-m", "pip", "download", "-q", "--no-deps", "--no-binary"];
+        pip.args(words)
+            .arg("pyamgcl")
+            .arg(format!("pyamgcl=={AMGCL_VERSION}"))
+            .arg("-d")
+            .arg(&self.folder);
+        output(&mut pip)?;
+        let mut tar = Command::new("tar");
+        let archive = self.folder.join(format!("{name}.tar.gz"));
+        tar.arg("xzf").arg(archive).arg("-C").arg(&self.folder);
+        output(&mut tar)?;
+        Ok(folder)
     }
 
     fn mkl_includes(&self) -> Result<Vec<String>, String> {
@@ -266,6 +297,9 @@ impl Tools {
         words
     }
 }
+
+/// The last version with AMGCL's headers.
+const AMGCL_VERSION: &str = "1.0.0.post4";
 
 /// The number behind the names of MKL's libraries.
 const MKL_SONAME: u32 = 3;

@@ -1,11 +1,11 @@
 //! The Rust libraries: sprs, faer, nalgebra-sparse and kryst, each as its documentation says.
 //!
-//! sprs and nalgebra-sparse have no parallel product; the driver asks them on one core only.
+//! sprs and nalgebra-sparse have no parallel product with a vector; the driver asks them for it on
+//! one core only.
 
-use super::{Order, Prepared, unknown, vector};
+use super::{Order, Prepared, structures, unknown, vector};
 use crate::matrices;
-use faer::sparse::{SparseRowMat, SymbolicSparseRowMat};
-use faer::{Accum, MatMut, MatRef, Par};
+use faer::{Accum, MatMut, MatRef};
 use kryst::matrix::op::CsrOp;
 use kryst::prelude::{KspContext, LinOp, PcType, SolverType};
 use nalgebra::{DMatrixView, DMatrixViewMut};
@@ -24,6 +24,8 @@ pub(super) fn prepare(order: &Order) -> Result<Prepared, String> {
         ("kryst", "cg") => kryst_solve(order, a, x, SolverType::Cg),
         ("kryst", "cgs") => kryst_solve(order, a, x, SolverType::Cgs),
         ("kryst", "bicgstab") => kryst_solve(order, a, x, SolverType::BiCgStab),
+        ("sprs", _) => structures::with_sprs(order, a),
+        ("faer", _) => structures::with_faer(order, a),
         _ => Err(unknown(order)),
     }
 }
@@ -38,8 +40,7 @@ fn wide<I: Copy + TryInto<usize>>(indices: &[I]) -> Result<Vec<usize>, String> {
 
 fn sprs_product(order: &Order, a: LocalRows<f64>, x: Vec<f64>) -> Result<Prepared, String> {
     let n = x.len();
-    let pos = a.pos.iter().map(|&pos| pos as u32).collect();
-    let a: sprs::CsMatI<f64, u32> = sprs::CsMatI::new((n, n), pos, a.crd, a.vals);
+    let a = structures::sprs_matrix(a);
     Ok(Prepared::into_vector(order, "sprs 0.11", n, move |y, _| {
         y.fill(0.0);
         sprs::prod::mul_acc_mat_vec_csr(a.view(), &x[..], y);
@@ -48,14 +49,8 @@ fn sprs_product(order: &Order, a: LocalRows<f64>, x: Vec<f64>) -> Result<Prepare
 
 fn faer_product(order: &Order, a: LocalRows<f64>, x: Vec<f64>) -> Result<Prepared, String> {
     let n = x.len();
-    let pos = a.pos.iter().map(|&pos| pos as u32).collect();
-    let structure = SymbolicSparseRowMat::new_checked(n, n, pos, None, a.crd);
-    let a = SparseRowMat::<u32, f64>::new(structure, a.vals);
-    let parallel = if order.threads == 1 {
-        Par::Seq
-    } else {
-        Par::rayon(order.threads)
-    };
+    let a = structures::faer_matrix(a);
+    let parallel = structures::faer_threads(order);
     Ok(Prepared::into_vector(order, "faer 0.24", n, move |y, _| {
         faer::sparse::linalg::matmul::sparse_dense_matmul(
             MatMut::from_column_major_slice_mut(y, n, 1),

@@ -7,7 +7,9 @@ mod gate;
 mod libraries;
 mod ours;
 mod plain;
+mod structures;
 
+use std::hint::black_box;
 use std::io::BufRead;
 use std::time::Instant;
 
@@ -42,8 +44,32 @@ pub(crate) struct Prepared {
     traffic: Option<[f64; 3]>,
     /// What is compared with the others: see [`fingerprint`].
     check: Vec<f64>,
+    /// Iterations and residual of a solve until the residual is small.
+    solved: Option<(usize, f64)>,
     /// Does the work so many times.
-    batch: Box<dyn FnMut(usize)>,
+    batch: Box<dyn FnMut(usize) -> Seconds>,
+}
+
+/// The seconds of a batch.
+#[derive(Clone, Copy, Default)]
+struct Seconds {
+    all: f64,
+    /// Those before the iterations, where the work is to set up and solve.
+    setup: Option<f64>,
+}
+
+impl Seconds {
+    /// Those of doing something so many times.
+    fn of(repetitions: usize, mut once: impl FnMut()) -> Self {
+        let begin = Instant::now();
+        for _ in 0..repetitions {
+            once();
+        }
+        Self {
+            all: begin.elapsed().as_secs_f64(),
+            setup: None,
+        }
+    }
 }
 
 impl Prepared {
@@ -63,10 +89,27 @@ impl Prepared {
             bytes: None,
             traffic: None,
             check: fingerprint(&y),
+            solved: None,
             batch: Box::new(move |repetitions| {
-                for _ in 0..repetitions {
-                    once(&mut y, iterations);
-                }
+                Seconds::of(repetitions, || once(&mut y, iterations))
+            }),
+        }
+    }
+
+    /// A competitor that makes its result anew each time.
+    fn making<M>(
+        version: &str,
+        make: impl Fn() -> M + 'static,
+        check: impl FnOnce(&M) -> Vec<f64>,
+    ) -> Self {
+        Self {
+            version: version.to_owned(),
+            bytes: None,
+            traffic: None,
+            check: check(&make()),
+            solved: None,
+            batch: Box::new(move |repetitions| {
+                Seconds::of(repetitions, || drop(black_box(make())))
             }),
         }
     }
@@ -98,9 +141,7 @@ pub(crate) fn run(words: &[String]) -> Result<(), String> {
     };
     prepared.introduce();
     while let Some(repetitions) = next_batch()? {
-        let begin = Instant::now();
-        (prepared.batch)(repetitions);
-        say_seconds(begin);
+        (prepared.batch)(repetitions).say();
     }
     Ok(())
 }
@@ -114,6 +155,9 @@ impl Prepared {
         }
         if let Some([messages, bytes, reductions]) = self.traffic {
             println!("traffic {messages} {bytes} {reductions}");
+        }
+        if let Some((iterations, residual)) = self.solved {
+            println!("solved {iterations} {residual:e}");
         }
         let numbers = self.check.iter().map(|number| format!(" {number:e}"));
         println!("check{}", numbers.collect::<String>());
@@ -134,8 +178,14 @@ fn next_batch() -> Result<Option<usize>, String> {
     Ok(Some(repetitions))
 }
 
-fn say_seconds(begin: Instant) {
-    println!("seconds {:e}", begin.elapsed().as_secs_f64());
+impl Seconds {
+    /// Tells the driver.
+    fn say(self) {
+        match self.setup {
+            None => println!("seconds {:e}", self.all),
+            Some(setup) => println!("seconds {:e} {setup:e}", self.all),
+        }
+    }
 }
 
 /// Element `i` of the input, in [0, 1): a hash, with the same bits in every language.

@@ -1,13 +1,14 @@
 //! sparsefuse, as its users call it.
 //!
-//! The bytes are those that its runtime counts, in a run before the timed ones. Not so
-//! for dense Jacobi, whose iterations are one fused task: that counts the matrix once, though each
-//! of its products reads it.
+//! The bytes are those that its runtime counts, in a run before the timed ones. Not so for dense
+//! Jacobi, whose iterations are one fused task: that counts the matrix once, though each of its
+//! products reads it; and not for what makes matrices.
+
+mod multigrid;
+mod structures;
 
 use super::gate::Gate;
-use super::{
-    Order, Prepared, fingerprint, input, inputs, next_batch, say_seconds, unknown, vector,
-};
+use super::{Order, Prepared, Seconds, fingerprint, input, inputs, next_batch, unknown, vector};
 use crate::matrices;
 use sparsefuse::prelude::*;
 use sparsefuse::runtime::{Counters, Processes};
@@ -23,6 +24,8 @@ const VOLATILITY: f64 = 0.3;
 struct Results {
     vectors: Vec<Vector<f64>>,
     numbers: Vec<f64>,
+    made: Option<structures::Made>,
+    solve: Option<multigrid::Solve>,
 }
 
 /// Does the work once, with so many iterations.
@@ -67,7 +70,8 @@ pub(super) fn run_on_processes(order: &Order) -> Result<(), String> {
             (prepared.batch)(repetitions);
             meet()?;
             if is_first {
-                say_seconds(begin);
+                let all = begin.elapsed().as_secs_f64();
+                Seconds { all, setup: None }.say();
             }
         }
     });
@@ -95,11 +99,24 @@ fn on_runtime(order: &Order, runtime: &Runtime) -> Result<Prepared, String> {
         check.extend(fingerprint(&elements));
     }
     check.extend(results.numbers);
+    if let Some(made) = results.made {
+        check.extend(made.check().map_err(|error| error.to_string())?);
+    }
+    let solved = match (results.solve, results.vectors.first()) {
+        (Some(solve), Some(x)) => {
+            let x = x.to_vec().map_err(|error| error.to_string())?;
+            Some((solve.iterations, multigrid::residual(order, &x)?))
+        }
+        _ => None,
+    };
     let iterations = order.iterations;
-    let counted = count(order, runtime, &mut once)?;
+    let is_counted = is_counted(order);
+    let counted = match is_counted {
+        true => count(order, runtime, &mut once)?,
+        false => Counters::default(),
+    };
     let units = if is_solve(order) { iterations } else { 1 } as f64;
     let per_unit = |number: u64| number as f64 / units;
-    let is_counted = order.work != "jacobi";
     let traffic = [counted.messages, counted.bytes_sent, counted.reductions];
     let runtime = runtime.clone();
     Ok(Prepared {
@@ -107,16 +124,29 @@ fn on_runtime(order: &Order, runtime: &Runtime) -> Result<Prepared, String> {
         bytes: is_counted.then(|| per_unit(counted.bytes) as u64),
         traffic: (runtime.ranks() > 1).then(|| traffic.map(per_unit)),
         check,
+        solved,
         batch: Box::new(move |repetitions| {
-            runtime.enter(|| {
-                for _ in 0..repetitions {
-                    let results = once(iterations);
-                    runtime.flush();
-                    assert!(results.is_ok(), "what succeeded once succeeds again");
-                }
-            });
+            runtime.enter(|| batch(&runtime, &mut once, iterations, repetitions))
         }),
     })
+}
+
+/// Does the work so many times. Solves time themselves, so that their results are dropped outside.
+fn batch(runtime: &Runtime, once: &mut Once, iterations: usize, repetitions: usize) -> Seconds {
+    let mut solves: Vec<multigrid::Solve> = Vec::new();
+    let seconds = Seconds::of(repetitions, || {
+        let results = once(iterations);
+        runtime.flush();
+        assert!(results.is_ok(), "what succeeded once succeeds again");
+        solves.extend(results.ok().and_then(|results| results.solve));
+    });
+    if solves.is_empty() {
+        return seconds;
+    }
+    Seconds {
+        all: solves.iter().map(|solve| solve.seconds).sum(),
+        setup: Some(solves.iter().map(|solve| solve.setup).sum()),
+    }
 }
 
 /// What one run of the work moves, once the program repeats itself.
@@ -136,6 +166,21 @@ fn count(order: &Order, runtime: &Runtime, once: &mut Once) -> Result<Counters, 
     Ok(counted)
 }
 
+/// Whether the runtime's count of bytes is that of the work: it knows tasks, and not what is done
+/// on structures.
+fn is_counted(order: &Order) -> bool {
+    let uncounted = [
+        "jacobi",
+        "multiply",
+        "transpose",
+        "triplets",
+        "triplets-scattered",
+        "gmg",
+        "amg",
+    ];
+    !uncounted.contains(&order.work.as_str())
+}
+
 fn is_solve(order: &Order) -> bool {
     matches!(order.work.as_str(), "cg" | "cgs" | "bicgstab")
 }
@@ -146,6 +191,10 @@ fn set_up(order: &Order) -> Result<Once, String> {
         "cg" => solve(order, cg_with),
         "cgs" => solve(order, cgs_with),
         "bicgstab" => solve(order, bicgstab_with),
+        "multiply" | "spmm" | "transpose" | "triplets" | "triplets-scattered" => {
+            structures::set_up(order)
+        }
+        "gmg" | "amg" => multigrid::set_up(order),
         "black-scholes" => black_scholes(elements(order)?),
         "combination" => combination(elements(order)?),
         "jacobi" => jacobi(elements(order)?),
@@ -170,7 +219,7 @@ fn product(order: &Order) -> Result<Once, String> {
     Ok(Box::new(move |_| {
         Ok(Results {
             vectors: vec![&a * &x],
-            numbers: vec![],
+            ..Results::default()
         })
     }))
 }
@@ -190,7 +239,7 @@ fn solve(order: &Order, solver: Solver) -> Result<Once, String> {
         assert_eq!(solution.iterations, iterations, "{}", solution.reason);
         Ok(Results {
             vectors: vec![solution.x],
-            numbers: vec![],
+            ..Results::default()
         })
     }))
 }
@@ -215,7 +264,7 @@ fn black_scholes(n: usize) -> Result<Once, String> {
         let put = &discounted * cumulative(&-&d2) - &spot * cumulative(&-&d1);
         Ok(Results {
             vectors: vec![call, put],
-            numbers: vec![],
+            ..Results::default()
         })
     }))
 }
@@ -231,6 +280,7 @@ fn combination(n: usize) -> Result<Once, String> {
         Ok(Results {
             vectors: vec![y],
             numbers: vec![sum],
+            ..Results::default()
         })
     }))
 }
@@ -250,7 +300,7 @@ fn jacobi(n: usize) -> Result<Once, String> {
         }
         Ok(Results {
             vectors: vec![x],
-            numbers: vec![],
+            ..Results::default()
         })
     }))
 }
