@@ -351,6 +351,7 @@ fn product(name: &str, matrix: &Matrix, fused: bool, form: Form, workers: &Worke
             own: x.as_ptr().cast(),
             own_len: n,
             ghosts: std::ptr::null(),
+            width: 1,
         },
         Operand::Array {
             data: y.as_mut_ptr().cast(),

@@ -12,7 +12,12 @@ fn main() {
     let sizes: Vec<usize> = args[2..].iter().map(|s| s.parse().unwrap()).collect();
     for profile in [false, true] {
         for &n in &sizes {
-            let rt = Runtime::new(Config { threads, profile, ..Config::default() }).unwrap();
+            let rt = Runtime::new(Config {
+                threads,
+                profile,
+                ..Config::default()
+            })
+            .unwrap();
             rt.enter(|| {
                 let smoothers = [("jacobi", Smoother::Jacobi { omega: None }, 1), ("cheb2", Smoother::chebyshev(), 2), ("gs", Smoother::GaussSeidel, 1)];
                 let d3 = std::env::var("D3").is_ok();

@@ -186,8 +186,6 @@ pub enum Breakdown {
     Sigma,
     /// omega = t's / t't: the stabilising step makes no progress.
     Omega,
-    /// The step length's divisor: the direction's image is orthogonal to the direction.
-    Delta,
     /// The triangular factor of the projected matrix has a 0 on its diagonal: on the Krylov space,
     /// which cannot grow, the matrix is singular.
     Projection,
@@ -202,7 +200,6 @@ impl fmt::Display for StopReason {
             Self::Breakdown(Breakdown::Rho) => "breakdown: rho = 0",
             Self::Breakdown(Breakdown::Sigma) => "breakdown: sigma = 0",
             Self::Breakdown(Breakdown::Omega) => "breakdown: omega = 0",
-            Self::Breakdown(Breakdown::Delta) => "breakdown: delta = 0",
             Self::Breakdown(Breakdown::Projection) => "breakdown: the projected matrix is singular",
             Self::IndefiniteMatrix => "indefinite matrix",
             Self::IndefinitePreconditioner => "indefinite preconditioner",

@@ -45,7 +45,11 @@ impl<T: Field> Coarsest<T> {
     pub(super) fn solve(&self, b: &Vector<T>) -> Result<Vector<T>, Error> {
         match self {
             Self::Inverse(inverse) => inverse.try_matvec(b),
-            Self::Smoother { a, relaxation, steps } => relaxation.alone(a, b, *steps),
+            Self::Smoother {
+                a,
+                relaxation,
+                steps,
+            } => relaxation.alone(a, b, *steps),
         }
     }
 }
@@ -100,7 +104,10 @@ fn invert<W: Field>(n: usize, a: &mut [W]) -> Result<(), usize> {
     let mut swaps = Vec::with_capacity(n);
     for k in 0..n {
         let size = |row: usize| square(a[row * n + k]).sqrt();
-        let pivot = (k..n).fold(k, |best, row| if size(row) > size(best) { row } else { best });
+        let pivot = (k..n).fold(
+            k,
+            |best, row| if size(row) > size(best) { row } else { best },
+        );
         if !(size(pivot) > largest * n as f64 * f64::EPSILON) {
             return Err(k);
         }
@@ -110,7 +117,9 @@ fn invert<W: Field>(n: usize, a: &mut [W]) -> Result<(), usize> {
         }
         let scale = W::ONE / a[k * n + k];
         a[k * n + k] = W::ONE;
-        a[k * n..(k + 1) * n].iter_mut().for_each(|value| *value = *value * scale);
+        a[k * n..(k + 1) * n]
+            .iter_mut()
+            .for_each(|value| *value = *value * scale);
         let pivot_row = a[k * n..(k + 1) * n].to_vec();
         for row in (0..n).filter(|&row| row != k) {
             let factor = std::mem::take(&mut a[row * n + k]);
@@ -145,8 +154,9 @@ mod tests {
             let mut inverse = a.clone();
             assert_eq!(invert(n, &mut inverse), Ok(()));
             for (row, column) in (0..n).flat_map(|row| (0..n).map(move |column| (row, column))) {
-                let product: Complex<f64> =
-                    (0..n).map(|k| a[row * n + k] * inverse[k * n + column]).sum();
+                let product: Complex<f64> = (0..n)
+                    .map(|k| a[row * n + k] * inverse[k * n + column])
+                    .sum();
                 let expected = if row == column { 1.0 } else { 0.0 };
                 assert!((product - expected).norm() < 1e-9, "{n}: {row}, {column}");
             }

@@ -504,8 +504,16 @@ mod tests {
 
     #[test]
     fn galerkin_operators_are_products() {
-        let shapes: [&[usize]; 8] =
-            [&[9], &[2], &[5, 6], &[7, 4], &[1, 8], &[4, 5, 6], &[3, 2, 7], &[5, 1, 4]];
+        let shapes: [&[usize]; 8] = [
+            &[9],
+            &[2],
+            &[5, 6],
+            &[7, 4],
+            &[1, 8],
+            &[4, 5, 6],
+            &[3, 2, 7],
+            &[5, 1, 4],
+        ];
         let transfers = [
             (Restriction::FullWeighting, Prolongation::Linear),
             (Restriction::Injection, Prolongation::Linear),

@@ -4,7 +4,9 @@
 use crate::{laplacian, preconditioned, rhs, with_cycle};
 use sparsefuse_dense::Vector;
 use sparsefuse_runtime::{Config, run_ranks};
-use sparsefuse_solvers::multigrid::{AggregationOptions, CycleOptions, GridOptions, Multigrid, Smoother};
+use sparsefuse_solvers::multigrid::{
+    AggregationOptions, CycleOptions, GridOptions, Multigrid, Smoother,
+};
 use sparsefuse_solvers::{LinearOperator, Options, cg_with};
 use sparsefuse_sparse::gallery;
 use std::ops::ControlFlow;
@@ -49,11 +51,19 @@ fn bits_do_not_depend_on_ranks_threads_or_fusion() {
         Smoother::GaussSeidel,
     ];
     let shapes: [&[usize]; 3] = [&[150], &[18, 23], &[9, 8, 11]];
-    for (smoother, sides) in smoothers.into_iter().flat_map(|s| shapes.map(|sides| (s, sides))) {
+    for (smoother, sides) in smoothers
+        .into_iter()
+        .flat_map(|s| shapes.map(|sides| (s, sides)))
+    {
         let expected = solved(1, &small(1, true), sides, smoother).remove(0);
-        for (ranks, threads, fusion) in
-            [(1, 3, true), (1, 1, false), (2, 1, true), (3, 2, true), (4, 1, true), (3, 1, false)]
-        {
+        for (ranks, threads, fusion) in [
+            (1, 3, true),
+            (1, 1, false),
+            (2, 1, true),
+            (3, 2, true),
+            (4, 1, true),
+            (3, 1, false),
+        ] {
             for found in solved(ranks, &small(threads, fusion), sides, smoother) {
                 assert!(
                     found == expected,
@@ -90,7 +100,13 @@ fn solved_by_aggregation(ranks: usize, config: &Config, block: usize) -> Vec<Vec
 fn aggregates_do_not_depend_on_ranks_threads_or_fusion() {
     for block in [1, 3] {
         let expected = solved_by_aggregation(1, &small(1, true), block).remove(0);
-        for (ranks, threads, fusion) in [(1, 3, true), (1, 1, false), (2, 1, true), (3, 2, true), (4, 1, true)] {
+        for (ranks, threads, fusion) in [
+            (1, 3, true),
+            (1, 1, false),
+            (2, 1, true),
+            (3, 2, true),
+            (4, 1, true),
+        ] {
             for found in solved_by_aggregation(ranks, &small(threads, fusion), block) {
                 assert!(
                     found == expected,
@@ -166,6 +182,9 @@ fn a_cycle_is_one_fused_task_on_one_rank_and_few_on_others() {
     assert_eq!(on(1), [1, 1, 1]);
     for ranks in [2, 3] {
         let [two, three, four] = on(ranks);
-        assert!(three - two <= 4 && four - three <= 4, "{two}, {three}, {four}");
+        assert!(
+            three - two <= 4 && four - three <= 4,
+            "{two}, {three}, {four}"
+        );
     }
 }

@@ -183,11 +183,15 @@ fn basis<T: Field>(a: &Csr<T>, vectors: &[Vector<T>], block: usize) -> Result<Ba
             own: units,
         });
     }
-    let layout = sparsefuse_sparse::RowLayout::of(a)?;
-    let columns = vectors
-        .iter()
-        .map(|vector| layout.part(vector))
-        .collect::<Result<Vec<_>, _>>()?;
+    let part = |vector: &Vector<T>| -> Result<Vec<T>, Error> {
+        let vector = vector.contiguous()?;
+        let local = a.runtime().agree(vector.local())?;
+        Ok(match local.partition() == own.partition() {
+            true => local.to_vec(),
+            false => vector.to_vec()?[rows.clone()].to_vec(),
+        })
+    };
+    let columns = vectors.iter().map(part).collect::<Result<Vec<_>, _>>()?;
     let row = |row: usize| columns.iter().map(move |column| column[row]);
     Ok(Basis {
         len: vectors.len(),
@@ -215,7 +219,10 @@ fn check<T: Field>(
         let expected = "theta of 0 or more and below 1";
         return Err(Error::argument(OP, expected, options.theta.to_string()));
     }
-    match near_nullspace.iter().find(|vector| vector.len() != a.n_rows()) {
+    match near_nullspace
+        .iter()
+        .find(|vector| vector.len() != a.n_rows())
+    {
         Some(vector) => {
             let expected = Shape::new(&[a.n_rows()]);
             Err(Error::shape(OP, expected, Shape::new(&[vector.len()])))

@@ -153,11 +153,7 @@ impl<T: Field> NodeRows<T> {
 }
 
 /// The strong connections of the nodes of this rank.
-pub(super) fn graph<T: Field>(
-    a: &Csr<T>,
-    rows: &NodeRows<T>,
-    theta: f64,
-) -> Result<Graph, Error> {
+pub(super) fn graph<T: Field>(a: &Csr<T>, rows: &NodeRows<T>, theta: f64) -> Result<Graph, Error> {
     let halo = rows.halo(a)?;
     // Everything is strong: nothing to compare with.
     let diagonal = match theta > 0.0 {
@@ -195,7 +191,8 @@ pub(super) fn graph<T: Field>(
         pos.push(end);
     }
     let mut neighbours = Vec::with_capacity(end);
-    made.iter().for_each(|(_, part)| neighbours.extend_from_slice(part));
+    made.iter()
+        .for_each(|(_, part)| neighbours.extend_from_slice(part));
     Ok(Graph {
         halo,
         pos,
