@@ -248,7 +248,6 @@ fn a_solver_for_many_right_hand_sides() {
         let mut solver = KrylovSolver::new(method, &a, watched);
         let many = solver.solve_many(&vectors).unwrap();
         let by_column = solver.solve_columns(&columns).unwrap();
-        drop(solver);
         let mut seen = 0;
         for ((one, other), b) in many.iter().zip(&by_column).zip(&vectors) {
             let alone = method.solve(&a, b, options()).unwrap();

@@ -155,7 +155,7 @@ fn gmres_with_the_preconditioner_on_the_left() {
 #[test]
 fn a_nullspace_of_two_dimensions() {
     let a = neumann::<f64>(6);
-    let both = sparsefuse::sparse::Csr::from_triplets(&{
+    let both = Csr::from_triplets(&{
         let mut triplets = Triplets::new(72, 72).unwrap();
         let (rows, local) = a.local_rows().unwrap();
         for row in rows {

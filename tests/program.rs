@@ -72,11 +72,11 @@ fn refuses_what_makes_no_sense() {
         ("solve Cargo.toml", "Cargo.toml:1: expected `%%MatrixMarket"),
         (
             "solve tests/data/general.mtx",
-            "expected a square matrix, found 3 x 4",
+            "expected a square matrix (or --solver lsqr, lsmr or auto), found 3 x 4",
         ),
         (
             "solve tests/data/array.mtx",
-            "expected a square matrix, found 2 x 3",
+            "expected a square matrix (or --solver lsqr, lsmr or auto), found 2 x 3",
         ),
         (
             "solve banded:4294967295,4294967295",
@@ -113,11 +113,11 @@ fn refuses_what_makes_no_sense() {
         ),
         (
             "solve poisson2d:4 --pc jacoby",
-            "a similar value exists: 'jacobi'",
+            "there is no preconditioner `jacoby`; did you mean `jacobi`?",
         ),
         (
             "solve poisson2d:4 --restart 30",
-            "--restart: expected a checkpoint, or --solver gmres or fgmres, found 30",
+            "--restart: expected a checkpoint, or --solver gmres, fgmres or auto, found 30",
         ),
         (
             "solve poisson2d:4 --solver gmres --restart 0",
@@ -130,6 +130,26 @@ fn refuses_what_makes_no_sense() {
         (
             "solve poisson2d:4 --solver pipelined-cg --checkpoint state.ck",
             "--checkpoint: expected --solver cg, cgs or bicgstab, which have checkpoints",
+        ),
+        (
+            "solve random:9,2,1 --pc gmg",
+            "--pc: expected --grid NxM with it, since a matrix does not tell its grid, found gmg",
+        ),
+        (
+            "solve random:9,2,1 --pc gmg --grid 3x4",
+            "the 12 points of the grid 3 x 4",
+        ),
+        (
+            "solve poisson2d:4 --pc gmg --grid 0x4",
+            "expected one to three lengths, as in 30x40, found 0x4",
+        ),
+        (
+            "solve poisson2d:4 --solver auto --checkpoint state.ck",
+            "--solver: expected a method and a preconditioner by name, where there are checkpoints",
+        ),
+        (
+            "plan poisson2d:4 --ranks 2 --solver auto",
+            "plan: expected a method whose iterations are alike",
         ),
         (
             "plan poisson2d:4 --ranks 2 --solver gmres",
@@ -515,6 +535,93 @@ fn the_bits_are_the_same_for_real_matrices() {
     ] {
         check_same_bits(&format!("solve {}/{name} {arguments}", folder.display()));
     }
+}
+
+#[test]
+fn every_preconditioner_solves_with_the_same_bits() {
+    for pc in [
+        "bjacobi:8",
+        "ssor:1.2",
+        "ssor,colors",
+        "chebyshev",
+        "polynomial:3",
+        "ic",
+        "schwarz:1,blocks=3",
+        "cholesky",
+        "gmg",
+        "gmg:cycle=w,smoother=chebyshev,pre=2,post=2",
+        "gmg:smoother=gs,restriction=injection",
+        "amg",
+        "amg:theta=0.1,smoother=chebyshev",
+    ] {
+        check_same_bits(&format!("solve diffusion2d:21 --pc {pc}"));
+    }
+    for pc in ["sor", "ilu", "ilu:1", "ilut:1e-3,10", "lu"] {
+        check_same_bits(&format!("solve random:300,4,1 --solver gmres --pc {pc}"));
+    }
+    check_same_bits("solve poisson2d:20 --solver richardson --pc gmg");
+}
+
+#[test]
+fn auto_says_what_it_chose_and_why() {
+    let chosen = |line: &str| {
+        let object = json(line);
+        assert_eq!(object["converged"], true, "{line}");
+        let word = |field: &str| object[field].as_str().unwrap().to_owned();
+        (word("solver"), word("pc"), word("chosen_because"))
+    };
+    let (solver, pc, why) = chosen("solve poisson2d:128 --solver auto --pc auto");
+    assert_eq!((&*solver, &*pc), ("cg", "gmg"));
+    assert_eq!(
+        why,
+        "symmetric, positive diagonal: on a grid, so by multigrid"
+    );
+    let (solver, pc, _) = chosen("solve random:200,4,1 --solver auto --pc auto");
+    assert_eq!((&*solver, &*pc), ("gmres", "lu"));
+    let (solver, pc, _) = chosen("solve poisson2d:128 --solver auto --pc jacobi");
+    assert_eq!((&*solver, &*pc), ("cg", "jacobi"));
+    check_same_bits("solve random:20000,3,1 --solver auto --pc auto");
+    let (solver, ..) = {
+        let line = "solve tests/data/general.mtx --solver auto --pc auto";
+        let object = json(line);
+        (object["solver"].as_str().unwrap().to_owned(), object)
+    };
+    assert_eq!(solver, "lsmr", "for matrices that are not square");
+    let output = run("solve poisson2d:30 --solver auto --pc auto");
+    assert!(text(&output.stdout).contains("chosen    symmetric, positive diagonal: small"));
+}
+
+#[test]
+fn residuals_are_printed_and_drawn() {
+    let path = scratch("residuals.png");
+    let line = format!("solve poisson2d:16 --monitor --plot {}", path.display());
+    let output = run(&line);
+    assert_eq!(output.status.code(), Some(0));
+    let printed = text(&output.stdout);
+    let residuals: Vec<(usize, f64)> = printed
+        .lines()
+        .map_while(|line| {
+            let (number, residual) = line.trim().split_once("  ")?;
+            Some((number.parse().ok()?, residual.parse().ok()?))
+        })
+        .collect();
+    assert!(residuals.len() > 10);
+    assert!(
+        residuals
+            .iter()
+            .enumerate()
+            .all(|(i, &(number, _))| i == number)
+    );
+    let decoder = png::Decoder::new(std::io::BufReader::new(fs::File::open(&path).unwrap()));
+    let mut reader = decoder.read_info().unwrap();
+    let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
+    reader.next_frame(&mut pixels).unwrap();
+    // The curve is blue.
+    let blue = |pixel: &&[u8]| pixel[2] > 150 && pixel[0] < 60;
+    assert!(pixels.chunks(3).filter(blue).count() > 500);
+    let output = run("solve poisson2d:16 --monitor --json");
+    assert!(serde_json::from_slice::<Value>(&output.stdout).is_ok());
+    assert!(text(&output.stderr).starts_with("     0  "));
 }
 
 #[test]

@@ -23,7 +23,7 @@ pub(super) struct Arguments {
 pub(super) enum Command {
     /// Solve A x = b by a Krylov method and report how it went
     #[command(long_about = help::SOLVE, after_long_help = help::AFTER_SOLVE)]
-    Solve(SolveArguments),
+    Solve(Box<SolveArguments>),
     /// Analyse a solve for many ranks without running it: sizes, messages, bytes, memory, time
     #[command(long_about = help::PLAN, after_long_help = help::AFTER_PLAN)]
     Plan(PlanArguments),

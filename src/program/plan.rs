@@ -83,6 +83,10 @@ fn plan<T: Field + Add<Output = T>>(arguments: &PlanArguments) -> Result<Vec<Row
 /// Refuses methods whose iterations differ from each other, or that transpose the matrix, for which
 /// the ranks exchange its entries.
 fn check_method(solver: Solver) -> Result<(), Failure> {
+    if solver == Solver::Auto {
+        let expected = "a method whose iterations are alike and need no adjoint";
+        return Err(Failure::input("plan", expected, solver.name()));
+    }
     match solver.method() {
         Method::Gmres | Method::Fgmres | Method::Bicg | Method::Lsqr | Method::Lsmr => {
             let expected = "a method whose iterations are alike and need no adjoint";

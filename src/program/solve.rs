@@ -229,10 +229,11 @@ fn on_rank<T: Field + Add<Output = T>>(
         if prints {
             let line = format!("{iteration:>6}  {norm:.6e}\n");
             // The report fails too, where nothing can be printed.
-            let _ = match arguments.json {
-                true => Ok(output::complain(&line)),
-                false => output::print(&line),
-            };
+            if arguments.json {
+                output::complain(&line);
+            } else {
+                let _ = output::print(&line);
+            }
         }
         // The second iteration is like all that follow; some solves have but one.
         if arguments.explain && (1..=2).contains(&iteration) {
