@@ -138,6 +138,9 @@ fn relaxation<T: Field>(
     Relaxation::new(a, smoother, Some(4.0 / 3.0 / lambda), Some(lambda), None)
 }
 
+/// A step, and the near-nullspace of the level that it leads to.
+type NextLevel<T> = (Step<T>, Basis<T>);
+
 /// The step from a level to the next one, and that one's near-nullspace; `None` where no node is
 /// strongly connected, or hardly any.
 fn step<T: Field>(
@@ -146,7 +149,7 @@ fn step<T: Field>(
     block: usize,
     theta: f64,
     lambda: f64,
-) -> Result<Option<(Step<T>, Basis<T>)>, Error> {
+) -> Result<Option<NextLevel<T>>, Error> {
     let rows = NodeRows::new(a, block)?;
     let graph = graph(a, &rows, theta)?;
     let aggregates = Aggregates::new(&graph, &rows)?;
