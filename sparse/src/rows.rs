@@ -47,6 +47,13 @@ impl<'a, T: Copy> Rows<'a, T> {
         self.crd
     }
 
+    /// The values of all entries.
+    #[must_use]
+    #[inline(always)]
+    pub fn vals(&self) -> &'a [T] {
+        self.vals
+    }
+
     /// The columns of a row.
     #[must_use]
     #[inline(always)]

@@ -53,7 +53,7 @@ impl<T: Field> Hierarchy<T> {
             return self.coarsest.solve(b);
         };
         let a = &here.a;
-        let mut x = here.relaxation.from_zero(a, b, self.options.pre)?;
+        let mut x = here.relaxation.before(a, b, self.options.pre)?;
         let r = b.try_sub(&a.try_dot(&x)?)?;
         let coarse_b = here.restriction.try_dot(&r)?;
         drop(r);

@@ -1,6 +1,6 @@
 //! The smoothers of one level, as array code.
 //!
-//! Each comes in two forms: [`Relaxation::from_zero`] begins with x = 0, before the coarse
+//! Each comes in two forms: [`Relaxation::before`] begins with x = 0, before the coarse
 //! correction, and [`Relaxation::after`] improves an x, after it. The second is the adjoint of the
 //! first with regard to A, so that a cycle with as many steps after as before is symmetric.
 
@@ -127,7 +127,7 @@ impl<T: Field> Relaxation<T> {
     }
 
     /// x after some steps from x = 0, of which the first needs no product.
-    pub(super) fn from_zero(
+    pub(super) fn before(
         &self,
         a: &Csr<T>,
         b: &Vector<T>,
@@ -176,7 +176,7 @@ impl<T: Field> Relaxation<T> {
         b: &Vector<T>,
         steps: usize,
     ) -> Result<Vector<T>, Error> {
-        let x = self.from_zero(a, b, steps)?;
+        let x = self.before(a, b, steps)?;
         match self {
             Self::Jacobi(_) | Self::Chebyshev { .. } => Ok(x),
             Self::GaussSeidel(_) => self.after(a, b, x, steps),

@@ -51,11 +51,10 @@ impl Aggregates {
         let own = (0..n_own).filter(|&number| is_root(number)).count();
         let (count, first) = halo.sum(own)?;
         // Roots, then the nodes beside them.
-        let mut next = first as u32;
         let mut of_roots = vec![NONE; n_own];
-        for number in (0..n_own).filter(|&number| is_root(number)) {
-            of_roots[number] = next;
-            next += 1;
+        let roots = (0..n_own).filter(|&number| is_root(number));
+        for (number, aggregate) in roots.zip(first as u32..) {
+            of_roots[number] = aggregate;
         }
         let of_roots = halo.spread(of_roots)?;
         let beside = map_nodes(halo, |number| {

@@ -4,10 +4,12 @@ mod aggregates;
 mod halo;
 mod prolongator;
 mod strength;
+mod triple;
 
 use self::aggregates::Aggregates;
 use self::prolongator::{Basis, Tentative};
 use self::strength::{NodeRows, graph};
+use self::triple::triple_product;
 use super::coarsest::{Coarsest, MOST_ROWS};
 use super::cycle::{Hierarchy, Level};
 use super::options::{CoarseSolver, CycleOptions, Smoother};
@@ -15,7 +17,7 @@ use super::smoother::{Relaxation, largest_eigenvalue};
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::{Error, Shape};
-use sparsefuse_sparse::{Csr, Multiplication};
+use sparsefuse_sparse::Csr;
 
 /// What a hierarchy by smoothed aggregation is asked for.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,8 +54,8 @@ pub(super) struct AggregationSetup<T> {
 struct Step<T> {
     restriction: Csr<T>,
     prolongation: Csr<T>,
-    /// A P and R A P.
-    products: [Multiplication<T>; 2],
+    /// R A P, whose structure is used again.
+    coarse: Csr<T>,
 }
 
 impl<T: Field> AggregationSetup<T> {
@@ -102,7 +104,7 @@ impl<T: Field> AggregationSetup<T> {
                 restriction: step.restriction.clone(),
                 prolongation: step.prolongation.clone(),
             });
-            a = step.products[1].product().clone();
+            a = step.coarse.clone();
         }
         if a.n_rows() > MOST_ROWS {
             options.coarse_solver = CoarseSolver::Smoother;
@@ -121,9 +123,8 @@ impl<T: Field> AggregationSetup<T> {
 
 impl<T: Field> Step<T> {
     fn update(&mut self, a: &Csr<T>) -> Result<(), Error> {
-        let [ap, rap] = &mut self.products;
-        ap.update(a, &self.prolongation)?;
-        rap.update(&self.restriction, ap.product())?;
+        let coarse = triple_product(&self.restriction, a, &self.prolongation)?;
+        self.coarse = self.coarse.with_values(coarse.values().clone())?;
         Ok(())
     }
 }
@@ -137,6 +138,9 @@ fn relaxation<T: Field>(
     Relaxation::new(a, smoother, Some(4.0 / 3.0 / lambda), Some(lambda), None)
 }
 
+/// A step, and the near-nullspace of the level that it leads to.
+type NextLevel<T> = (Step<T>, Basis<T>);
+
 /// The step from a level to the next one, and that one's near-nullspace; `None` where no node is
 /// strongly connected, or hardly any.
 fn step<T: Field>(
@@ -145,7 +149,7 @@ fn step<T: Field>(
     block: usize,
     theta: f64,
     lambda: f64,
-) -> Result<Option<(Step<T>, Basis<T>)>, Error> {
+) -> Result<Option<NextLevel<T>>, Error> {
     let rows = NodeRows::new(a, block)?;
     let graph = graph(a, &rows, theta)?;
     let aggregates = Aggregates::new(&graph, &rows)?;
@@ -158,12 +162,10 @@ fn step<T: Field>(
     let omega = 4.0 / 3.0 / lambda;
     let prolongation = tentative.smoothed(a, &rows, &graph, &aggregates, omega)?;
     let restriction = prolongation.adjoint()?;
-    let ap = Multiplication::new(a, &prolongation)?;
-    let rap = Multiplication::new(&restriction, ap.product())?;
     let step = Step {
+        coarse: triple_product(&restriction, a, &prolongation)?,
         restriction,
         prolongation,
-        products: [ap, rap],
     };
     Ok(Some((step, coarse)))
 }

@@ -349,11 +349,7 @@ impl<T: Field> Smoothing<'_, T> {
     fn part(&self, part: Range<usize>) -> Part<T> {
         let (block, len) = (self.rows.block, self.len);
         let rows = self.rows.as_rows();
-        let mut made = Part {
-            counts: Vec::with_capacity(part.len()),
-            crd: Vec::with_capacity(3 * part.len()),
-            vals: Vec::with_capacity(3 * part.len()),
-        };
+        let mut made = Part::with_capacity(part.len());
         // The aggregates of the row, ascending, and their columns.
         let mut found: Vec<u32> = Vec::new();
         let mut sums: Vec<T> = Vec::new();
@@ -486,13 +482,29 @@ impl<T: Field> Smoothing<'_, T> {
 }
 
 /// Neighbouring rows as one thread makes them.
-struct Part<T> {
+pub(super) struct Part<T> {
     counts: Vec<u32>,
     crd: Vec<u32>,
     vals: Vec<T>,
 }
 
 impl<T: Field> Part<T> {
+    /// No rows, with room for as many.
+    pub(super) fn with_capacity(n_rows: usize) -> Self {
+        Self {
+            counts: Vec::with_capacity(n_rows),
+            crd: Vec::with_capacity(3 * n_rows),
+            vals: Vec::with_capacity(3 * n_rows),
+        }
+    }
+
+    /// Appends a row.
+    pub(super) fn push_row(&mut self, entries: &[(u32, T)]) {
+        self.counts.push(entries.len() as u32);
+        self.crd.extend(entries.iter().map(|entry| entry.0));
+        self.vals.extend(entries.iter().map(|entry| entry.1));
+    }
+
     /// Adds to the entry of an aggregate in the row that begins at `start`, if there is one.
     #[inline]
     fn add(&mut self, start: usize, aggregate: u32, value: T) {
@@ -512,7 +524,7 @@ impl<T: Field> Part<T> {
     }
 }
 
-fn joined<T: Field>(parts: Vec<Part<T>>) -> LocalRows<T> {
+pub(super) fn joined<T: Field>(parts: Vec<Part<T>>) -> LocalRows<T> {
     let n_rows = parts.iter().map(|part| part.counts.len()).sum();
     let n_entries = parts.iter().map(|part| part.crd.len()).sum();
     let mut rows = LocalRows::with_capacity(n_rows, n_entries);
