@@ -190,3 +190,20 @@ impl Drop for Running {
         let _ = self.child.wait();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Seconds, Solved};
+
+    #[test]
+    fn the_answers_of_a_competitor() {
+        let parts = |numbers| Seconds::parse(numbers).map(|seconds| (seconds.all, seconds.setup));
+        assert_eq!(parts("1.5e-3"), Some((1.5e-3, None)));
+        assert_eq!(parts("2.5 0.5"), Some((2.5, Some(0.5))));
+        assert_eq!(parts("2.5 x"), None);
+        assert_eq!(parts(""), None);
+        let solved = |numbers| Solved::parse(numbers).map(|end| (end.iterations, end.residual));
+        assert_eq!(solved("7 9.5e-9"), Some((7, 9.5e-9)));
+        assert_eq!(solved("7"), None);
+    }
+}

@@ -155,10 +155,13 @@ fn summary(text: &mut String, groups: &[Group]) {
     text.push('\n');
 }
 
+/// What a competitor has in the last columns of a table.
+type Cells = fn(&Group, &Timed) -> String;
+
 /// The figures of a group. Works of streaming memory have the bandwidth in their last columns,
 /// solves their parts and how they ended.
 fn table(text: &mut String, group: &Group) {
-    let (names, last): (&[&str], fn(&Group, &Timed) -> String) = if group.work.is_solved() {
+    let (names, last): (&[&str], Cells) = if group.work.is_solved() {
         (&["setup", "solve", "iterations", "residual"], parts)
     } else if group.timed.iter().any(|timed| timed.bytes.is_some()) {
         (&["GB/s counted", "share of the triad"], bandwidth)
