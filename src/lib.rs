@@ -31,11 +31,14 @@ pub use sparsefuse_runtime::Error;
 pub mod prelude {
     pub use sparsefuse_dense::{Array, Element, Field, Numeric, Real, Scalar, Vector};
     pub use sparsefuse_runtime::{Config, Error, Processes, Runtime, run_ranks};
+    pub use sparsefuse_solvers::multigrid::Multigrid;
+    pub use sparsefuse_solvers::preconditioners::{splu, spsolve};
     pub use sparsefuse_solvers::{
-        Checkpoint, Jacobi, LinearOperator, MatrixFree, Options, Solution, StopReason, bicgstab,
-        bicgstab_with, cg, cg_with, cgs, cgs_with,
+        Checkpoint, Jacobi, KrylovSolver, LinearOperator, MatrixFree, Method, Options,
+        Preconditioner, Solution, StopReason, bicgstab, bicgstab_with, cg, cg_with, cgs, cgs_with,
+        gmres, gmres_with, lsqr, lsqr_with, minres, minres_with, preconditioners,
     };
-    pub use sparsefuse_sparse::{Csr, Triplets, gallery, matrix_market};
+    pub use sparsefuse_sparse::{Coo, Csc, Csr, Triplets, gallery, matrix_market};
 }
 
 /// The examples of README.md, which run as tests.
