@@ -13,6 +13,7 @@ mod stopping;
 
 mod krylov;
 
+pub mod eigen;
 pub mod multigrid;
 pub mod preconditioners;
 
