@@ -15,7 +15,7 @@ use super::block::{
     Products, check_len, check_tolerance, images, norms, residuals, sum_of_multiples,
     sums_of_multiples, without,
 };
-use super::hermitian::{Eigenpairs, Hermitian};
+use super::hermitian::{Eigenpairs, Hermitian, orthonormalise, unit};
 use crate::admission::check_square;
 use crate::operator::LinearOperator;
 use crate::preconditioners::splu;
@@ -290,7 +290,8 @@ fn kept(k: usize, ncv: usize, converged: usize) -> usize {
     if kept == 1 && ncv > 3 { ncv / 2 } else { kept }
 }
 
-/// Values in ascending order, with true residuals.
+/// Values in ascending order, vectors without what many restarts have left of rounding, and true
+/// residuals.
 fn finish<T: Field>(
     a: &dyn LinearOperator<T>,
     found: Found<T>,
@@ -300,6 +301,9 @@ fn finish<T: Field>(
     let mut pairs: Vec<(f64, Vector<T>)> = values.zip(found.vectors).collect();
     pairs.sort_by(|(x, _), (y, _)| x.total_cmp(y));
     let (values, vectors): (Vec<f64>, Vec<Vector<T>>) = pairs.into_iter().unzip();
+    let gram = Products::of_hermitian(&vectors, &vectors).read_hermitian()?;
+    let units: Vec<_> = (0..vectors.len()).map(|i| unit(vectors.len(), i)).collect();
+    let vectors = sums_of_multiples(&vectors, &orthonormalise(&gram, &[], &units, 0.0));
     let left = residuals(&values, &images(a, &vectors)?, &vectors);
     Ok(Eigen {
         residuals: norms(&left)?,

@@ -51,7 +51,7 @@ fn poisson_in_one_dimension() {
         for k in [1, 2, 5] {
             let eigen = eigsh(&a, k, &options(which)).unwrap();
             let what = format!("{which:?} {k}");
-            check(&what, &a, &eigen, &wanted(&values, which, k), 1e-14);
+            check(&what, &a, &eigen, &wanted(&values, which, k), 1e-13);
         }
     }
 }
@@ -73,12 +73,12 @@ fn poisson_in_more_dimensions() {
 }
 
 fn check_random<T: Field>(tolerance: f64) {
-    for (n, per_row) in [(2, 2), (5, 5), (21, 6), (150, 9)] {
+    for (n, per_row) in [(2, 2), (5, 5), (21, 6), (80, 9)] {
         let (a, values) = hermitian::<T>(n, per_row, 3 + n as u64);
         for which in ALL {
             for k in [1, 2, 4, 7].into_iter().filter(|&k| k < n) {
                 // In the middle of the spectrum they converge when the space is nearly all.
-                let ncv = (which == Which::SmallestMagnitude).then(|| n.min(120));
+                let ncv = (which == Which::SmallestMagnitude).then(|| n.min(70));
                 let options = EigshOptions {
                     ncv,
                     ..options(which)

@@ -22,11 +22,11 @@ fn eigsh_refuses() {
     let wide = Csr::<f64>::new(1, 2, vec![0, 1], vec![0], vec![1.0]).unwrap();
     check(
         eigsh(&wide, 1, &default),
-        "eigsh: expected shape (1, 1), found (1, 2)",
+        "eigsh: expected a shape of (1, 1), found (1, 2)",
     );
     check(
         eigsh_near(&wide, 0.0, 1, &default),
-        "eigsh: expected shape (1, 1), found (1, 2)",
+        "eigsh: expected a shape of (1, 1), found (1, 2)",
     );
     for k in [0, 10, 11] {
         let message = format!("eigsh: expected k from 1 to 9, below the number of rows, found {k}");
@@ -42,7 +42,10 @@ fn eigsh_refuses() {
         check(eigsh(&a, 3, &options), &message);
     }
     for (v0, message) in [
-        (Vector::ones([9]), "eigsh: expected shape (10), found (9)"),
+        (
+            Vector::ones([9]),
+            "eigsh: expected a shape of (10), found (9)",
+        ),
         (
             Vector::zeros([10]),
             "eigsh: expected a start vector with a length above 0, found 0",
@@ -80,7 +83,7 @@ fn lobpcg_refuses() {
     let one = random_block(2, 1);
     check(
         lobpcg(&wide, &one, &default),
-        "lobpcg: expected shape (1, 1), found (1, 2)",
+        "lobpcg: expected a shape of (1, 1), found (1, 2)",
     );
     for k in [0, 10] {
         let message = format!("lobpcg: expected from 1 to 9 vectors to start from, found {k}");
@@ -88,7 +91,7 @@ fn lobpcg_refuses() {
     }
     check(
         lobpcg(&a, &random_block(9, 2), &default),
-        "lobpcg: expected shape (10), found (9)",
+        "lobpcg: expected a shape of (10), found (9)",
     );
     let constraints = random_block(10, 3);
     let constrained = LobpcgOptions {
