@@ -60,7 +60,10 @@ impl Which {
             Self::LargestMagnitude => order.sort_by(|&i, &j| size(j).total_cmp(&size(i))),
             Self::SmallestMagnitude => order.sort_by(|&i, &j| size(i).total_cmp(&size(j))),
             Self::BothEnds => {
-                let from_ends = |i: usize| if i % 2 == 0 { n - 1 - i / 2 } else { i / 2 };
+                let from_ends = |i: usize| match i % 2 {
+                    0 => n - 1 - i / 2,
+                    _ => i / 2,
+                };
                 order = (0..n).map(from_ends).collect();
             }
         }

@@ -3,7 +3,7 @@
 use super::{hermitian, random_block};
 use num_complex::Complex;
 use sparsefuse_kernels::Field;
-use sparsefuse_runtime::{Config, Error, run_ranks};
+use sparsefuse_runtime::{Config, Error, Runtime, run_ranks};
 use sparsefuse_solvers::Jacobi;
 use sparsefuse_solvers::eigen::{
     Eigen, EigshOptions, LobpcgOptions, Which, eigsh, eigsh_near, lobpcg,
@@ -102,4 +102,59 @@ fn shift_and_invert() {
 fn lobpcg_blocks() {
     check(|| gallery::poisson2d::<f64>(13).unwrap(), blocks);
     check(|| gallery::poisson2d::<Complex<f32>>(13).unwrap(), blocks);
+}
+
+/// Reductions and fused tasks of a run on several ranks, all tasks of a step in one window.
+fn counted(run: impl Fn(&Csr<f64>) -> Found<f64> + Sync) -> (u64, u64) {
+    let config = Config {
+        window: 1024,
+        ..small(1, true)
+    };
+    let count = |runtime: &Runtime| {
+        let a = gallery::poisson2d::<f64>(24).unwrap();
+        runtime.flush();
+        let before = runtime.counters();
+        let eigen = run(&a).unwrap();
+        assert!(!eigen.converged());
+        let after = runtime.counters();
+        (
+            after.reductions - before.reductions,
+            after.fused_tasks - before.fused_tasks,
+        )
+    };
+    run_ranks(3, &config, count).unwrap().remove(0)
+}
+
+/// A step of Lanczos's method: the product with the first pass's inner products; their multiples
+/// taken away, with the second pass's; these taken away.
+#[test]
+fn a_lanczos_step_is_two_reductions() {
+    let with = |ncv| {
+        counted(|a| {
+            let options = EigshOptions {
+                ncv: Some(ncv),
+                max_iter: Some(0),
+                ..EigshOptions::default()
+            };
+            eigsh(a, 2, &options)
+        })
+    };
+    let (short, long) = (with(12), with(22));
+    assert_eq!((long.0 - short.0, long.1 - short.1), (20, 30));
+}
+
+/// An iteration of LOBPCG: lengths of residuals, two passes for W, the Gram matrices.
+#[test]
+fn an_iteration_of_lobpcg_is_four_reductions() {
+    let with = |iterations| {
+        counted(|a| {
+            let options = LobpcgOptions {
+                max_iter: Some(iterations),
+                ..LobpcgOptions::default()
+            };
+            lobpcg(a, &random_block(a.n_rows(), 4), &options)
+        })
+    };
+    let (few, more) = (with(3), with(8));
+    assert_eq!((more.0 - few.0, more.1 - few.1), (20, 30));
 }
