@@ -376,7 +376,6 @@ fn helps() {
         ("solve --help", "peak_memory_bytes"),
         ("solve --help", "random:N,PER_ROW,SEED"),
         ("info --help", "csr_bytes_per_nonzero"),
-        ("eigs --help", "converged_values"),
         ("--version", env!("CARGO_PKG_VERSION")),
     ] {
         check(line, 0, &[expected]);
@@ -386,7 +385,7 @@ fn helps() {
 
 #[test]
 fn every_field_is_explained() {
-    for command in ["solve", "info", "eigs"] {
+    for command in ["solve", "info"] {
         let help = text(&run(&format!("{command} --help")).stdout);
         let object = json(&format!("{command} tests/data/spd.mtx"));
         for field in object.as_object().unwrap().keys() {
@@ -754,79 +753,6 @@ fn info_of_matrices() {
             "values     not symmetric",
         ],
     );
-}
-
-/// 2 - 2 cos(j pi / 31), j from 1 to 30.
-#[test]
-fn eigenvalues() {
-    let exact = |j: f64| 2.0 - 2.0 * (j * std::f64::consts::PI / 31.0).cos();
-    for (line, expected, which) in [
-        (
-            "--k 2 --which largest",
-            vec![exact(29.0), exact(30.0)],
-            "largest",
-        ),
-        (
-            "--k 2 --which smallest",
-            vec![exact(1.0), exact(2.0)],
-            "smallest",
-        ),
-        (
-            "--k 2 --which ends --ncv 12",
-            vec![exact(1.0), exact(30.0)],
-            "ends",
-        ),
-        ("--k 1", vec![exact(30.0)], "magnitude"),
-        (
-            "--k 2 --sigma 2.01",
-            vec![exact(15.0), exact(16.0)],
-            "nearest",
-        ),
-    ] {
-        let object = json(&format!("eigs poisson1d:30 {line}"));
-        assert_eq!(object["which"], which);
-        assert_eq!(object["converged"], true);
-        assert_eq!(object["converged_values"], expected.len());
-        let values = object["values"].as_array().unwrap();
-        assert_eq!(values.len(), expected.len());
-        for (value, expected) in values.iter().zip(expected) {
-            assert!((value.as_f64().unwrap() - expected).abs() < 1e-13, "{line}");
-        }
-        let on_ranks = json(&format!("eigs poisson1d:30 {line} --ranks 3 --threads 1"));
-        assert_eq!(on_ranks["values"], object["values"], "{line}");
-        assert_eq!(on_ranks["residuals"], object["residuals"], "{line}");
-    }
-    check(
-        "eigs poisson2d:20 --k 3 --sigma 0",
-        0,
-        &["400 x 400", "nearest to 0", "converged", "4.467669"],
-    );
-    check(
-        "eigs poisson2d:40 --which smallest --max-iter 1",
-        1,
-        &["not converged: iteration limit; 0 of 6 have"],
-    );
-    for (line, expected) in [
-        ("eigs poisson1d:5", "eigsh: expected k from 1 to 4"),
-        (
-            "eigs poisson1d:5 --k 0",
-            "expected a whole number above 0, found 0",
-        ),
-        (
-            "eigs poisson1d:5 --k 2 --sigma nan",
-            "expected a number, found nan",
-        ),
-        (
-            "eigs poisson1d:5 --k 2 --which largest --sigma 1",
-            "cannot be used with",
-        ),
-        (
-            "eigs tests/data/unsymmetric.mtx --k 2",
-            "expected a symmetric (Hermitian) matrix, found one that differs from its adjoint",
-        ),
-    ] {
-        check_refused_with(&[], line, expected);
-    }
 }
 
 #[test]

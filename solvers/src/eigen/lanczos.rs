@@ -134,7 +134,7 @@ impl<T> fmt::Debug for EigshOptions<'_, T> {
 /// In exact arithmetic a Krylov space has one vector of each eigenspace. Where the space cannot grow
 /// the method goes on with a new direction, and rounding does the same more slowly, so that multiple
 /// eigenvalues are mostly found as often as they occur; but a tolerance that is met early leaves
-/// copies out. [`lobpcg`](super::lobpcg) finds up to as many copies as it has vectors.
+/// copies out. [`lobpcg`](super::lobpcg()) finds up to as many copies as it has vectors.
 ///
 /// That the operator is Hermitian is not checked.
 ///

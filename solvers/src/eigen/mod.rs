@@ -3,7 +3,7 @@
 //!
 //! [`eigsh`] is Lanczos's method with thick restarts, for operators of which nothing but products
 //! is known; [`eigsh_near`] is the same for the inverse of A - sigma I, and finds the eigenvalues
-//! near sigma. [`lobpcg`] takes an approximate inverse instead of an exact one.
+//! near sigma. [`lobpcg()`] takes an approximate inverse instead of an exact one.
 //!
 //! All are array code: products with the operator, inner products, sums of multiples of vectors.
 //! The small dense problems between them are solved on the host, from inner products that have the

@@ -156,5 +156,5 @@ fn an_iteration_of_lobpcg_is_four_reductions() {
         })
     };
     let (few, more) = (with(3), with(8));
-    assert_eq!((more.0 - few.0, more.1 - few.1), (20, 30));
+    assert_eq!((more.0 - few.0, more.1 - few.1), (20, 25));
 }
