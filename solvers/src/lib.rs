@@ -1,5 +1,5 @@
-//! Krylov methods, preconditioners and multigrid, as they stand in the textbook: one operation a
-//! line.
+//! Krylov methods, preconditioners, multigrid and eigenvalues, as they stand in the textbook: one
+//! operation a line.
 //!
 //! Nothing here names a task or a kernel; the runtime fuses the lines. Only preconditioners that
 //! sweep through rows in order, or gather a matrix, know that there are ranks.
@@ -13,6 +13,7 @@ mod stopping;
 
 mod krylov;
 
+pub mod eigen;
 pub mod multigrid;
 pub mod preconditioners;
 

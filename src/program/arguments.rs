@@ -8,6 +8,7 @@ use super::source::Source;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use sparsefuse::runtime::Config;
 use sparsefuse::solvers::Method;
+use sparsefuse::solvers::eigen::Which;
 use std::path::{Path, PathBuf};
 
 /// Solve and describe sparse linear systems
@@ -27,6 +28,9 @@ pub(super) enum Command {
     /// Analyse a solve for many ranks without running it: sizes, messages, bytes, memory, time
     #[command(long_about = help::PLAN, after_long_help = help::AFTER_PLAN)]
     Plan(PlanArguments),
+    /// Find a few eigenvalues of a symmetric (Hermitian) matrix
+    #[command(long_about = help::EIGS, after_long_help = help::AFTER_EIGS)]
+    Eigs(EigsArguments),
     /// Describe a matrix: size, structure, symmetry, diagonal, bytes
     #[command(long_about = help::INFO, after_long_help = help::AFTER_INFO)]
     Info(InfoArguments),
@@ -150,6 +154,46 @@ pub(super) struct PlanArguments {
 }
 
 #[derive(Debug, Args)]
+pub(super) struct EigsArguments {
+    /// The matrix: a .mtx or .mtx.gz file, or a generator such as poisson2d:512
+    #[arg(value_parser = Source::parse)]
+    pub(super) source: Source,
+    /// How many eigenvalues
+    #[arg(long, value_name = "K", default_value = "6", value_parser = every, allow_negative_numbers = true)]
+    pub(super) k: usize,
+    /// Which of them
+    #[arg(long, value_enum, default_value_t = Wanted::Magnitude)]
+    pub(super) which: Wanted,
+    /// Those nearest to S, by factors of A - S I, which every rank holds
+    #[arg(long, value_name = "S", value_parser = finite, allow_negative_numbers = true, conflicts_with = "which")]
+    pub(super) sigma: Option<f64>,
+    /// The residual that is small enough, as a part of the eigenvalue [default: what rounding leaves]
+    #[arg(long, default_value = "0", hide_default_value = true, value_parser = tolerance, allow_negative_numbers = true)]
+    pub(super) tol: f64,
+    /// The most basis vectors, above K [default: 2 K + 1, at least 20]
+    #[arg(long, value_name = "N", value_parser = every, allow_negative_numbers = true)]
+    pub(super) ncv: Option<usize>,
+    /// The most restarts [default: ten times the rows, at most 10000]
+    #[arg(long, value_name = "N", value_parser = iterations, allow_negative_numbers = true)]
+    pub(super) max_iter: Option<usize>,
+    /// Threads of each rank [default: all cores, shared out among the ranks on them]
+    #[arg(long, value_name = "N", value_parser = workers, allow_negative_numbers = true)]
+    pub(super) threads: Option<usize>,
+    /// Ranks inside each process; the eigenvalues have the same bits for every number
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "1",
+        value_parser = workers,
+        allow_negative_numbers = true
+    )]
+    pub(super) ranks: usize,
+    /// Print one JSON object instead of the report
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+#[derive(Debug, Args)]
 pub(super) struct InfoArguments {
     /// The matrix: a .mtx or .mtx.gz file, or a generator such as poisson2d:512
     #[arg(value_parser = Source::parse)]
@@ -192,6 +236,29 @@ pub(super) enum Solver {
     Lsqr,
     /// Least squares by the minimal residual of the normal equations
     Lsmr,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Wanted {
+    /// The algebraically largest
+    Largest,
+    /// The algebraically smallest; for those near 0, --sigma 0 is faster
+    Smallest,
+    /// Those of the largest magnitude
+    Magnitude,
+    /// Half of them from each end
+    Ends,
+}
+
+impl Wanted {
+    pub(super) fn which(self) -> Which {
+        match self {
+            Self::Largest => Which::Largest,
+            Self::Smallest => Which::Smallest,
+            Self::Magnitude => Which::LargestMagnitude,
+            Self::Ends => Which::BothEnds,
+        }
+    }
 }
 
 /// The preconditioners of plans: those that are array code.
@@ -330,22 +397,35 @@ impl SolveArguments {
 
     /// The settings of the runtime: those of the environment, then those of the arguments.
     pub(super) fn config(&self) -> Result<Config, Failure> {
-        let mut config = Config::from_env()?;
-        let share = (config.threads / self.ranks).max(1);
-        config.threads = self.threads.unwrap_or(share);
+        let mut config = settings(self.threads, self.ranks)?;
         config.fusion &= !self.no_fusion;
         config.profile = self.profile.is_some();
-        let threads = config.threads.saturating_mul(self.ranks);
-        if threads > MOST_THREADS {
-            let expected = format!("at most {MOST_THREADS} threads in all");
-            return Err(Failure::input(
-                "--threads times --ranks",
-                expected,
-                threads.to_string(),
-            ));
-        }
         Ok(config)
     }
+}
+
+impl EigsArguments {
+    /// The settings of the runtime.
+    pub(super) fn config(&self) -> Result<Config, Failure> {
+        settings(self.threads, self.ranks)
+    }
+}
+
+/// The settings of the environment, with these threads for each of so many ranks.
+fn settings(threads: Option<usize>, ranks: usize) -> Result<Config, Failure> {
+    let mut config = Config::from_env()?;
+    let share = (config.threads / ranks).max(1);
+    config.threads = threads.unwrap_or(share);
+    let threads = config.threads.saturating_mul(ranks);
+    if threads > MOST_THREADS {
+        let expected = format!("at most {MOST_THREADS} threads in all");
+        return Err(Failure::input(
+            "--threads times --ranks",
+            expected,
+            threads.to_string(),
+        ));
+    }
+    Ok(config)
 }
 
 /// The sides of a grid.
@@ -364,6 +444,13 @@ fn tolerance(text: &str) -> Result<f64, String> {
     value
         .filter(|value: &f64| value.is_finite() && *value >= 0.0)
         .ok_or_else(|| format!("expected a number that is 0 or more, found {text}"))
+}
+
+fn finite(text: &str) -> Result<f64, String> {
+    let value = text.parse().ok();
+    value
+        .filter(|value: &f64| value.is_finite())
+        .ok_or_else(|| format!("expected a number, found {text}"))
 }
 
 fn iterations(text: &str) -> Result<usize, String> {

@@ -1,7 +1,7 @@
 //! The texts of `--help`.
 
 pub(super) const ABOUT: &str = "\
-Solves and describes sparse linear systems.
+Solves and describes sparse linear systems, and finds eigenvalues.
 
 Matrices come from Matrix Market files or from generators. The work is split over threads and \
 ranks, which are processes (under mpiexec or srun, if built with the feature `mpi`) or parts of one; \
@@ -15,14 +15,15 @@ Examples:
   sparsefuse solve poisson2d:2048 --checkpoint state.ck --every 500
   sparsefuse plan poisson2d:4096 --ranks 4096
   mpiexec -n 2 sparsefuse solve poisson3d:64
+  sparsefuse eigs poisson2d:512 --k 4 --sigma 0
   sparsefuse info matrix.mtx --spy matrix.png
 
 Exit status:
-  0  done; for `solve`: converged
+  0  done; for `solve` and `eigs`: converged
   1  the solver ran, but did not converge
   2  bad input or usage; one line on standard error says what was expected and what was found
 
-Environment (settings of the runtime; the options of `solve` come first):
+Environment (settings of the runtime; the options of a command come first):
   SPARSEFUSE_THREADS  threads, shared out among the ranks
   SPARSEFUSE_FUSION   0 or 1: whether tasks are fused
   SPARSEFUSE_ISA      baseline, avx2 or avx512: the instruction set of the kernels
@@ -185,6 +186,41 @@ The model: a fused task takes as long as its bytes from memory or its operations
 longer; each message costs its sender the latency and its bytes, one after the other. Nothing
 overlaps, and an iteration is as long as that of the slowest rank. The defaults are a core that has
 10 GB/s from memory, 10 Gflop/s, and a network of 2 us and 10 GB/s for each rank."
+);
+
+pub(super) const EIGS: &str = "\
+Finds a few eigenvalues of a symmetric (Hermitian) matrix by Lanczos's method with thick restarts.
+
+With --sigma the method works with the inverse of A - S I, by a sparse LU factorisation, and finds \
+the eigenvalues nearest to S; else with A itself, and finds those at the ends of the spectrum. The \
+residuals |A x - value x| are computed from the vectors, which have length 1, after the last step.";
+
+pub(super) const AFTER_EIGS: &str = concat!(
+    sources!(),
+    "
+
+Examples:
+  sparsefuse eigs poisson2d:100 --which largest
+  sparsefuse eigs poisson2d:512 --k 4 --sigma 0
+  sparsefuse eigs matrix.mtx --k 10 --which ends --tol 1e-6 --json
+
+Fields of the JSON object (null stands for a number that is infinite or not a number):
+  source                     the matrix, as given
+  dtype                      f64 or cf64 (complex)
+  rows, nnz                  the size of the matrix and its stored entries
+  threads, ranks             threads of each rank, ranks
+  which                      as used; `nearest` with --sigma
+  sigma                      as given, or null
+  values, residuals          in ascending order of the values, converged or not
+  converged, reason          whether all have converged, and why the method stopped
+  converged_values           how many have converged
+  restarts, products         of the method; products are with A, or with the inverse
+  setup_s, solve_s           seconds for reading and assembly; for factors and the method
+
+Exit status:
+  0  converged
+  1  ran, but did not converge
+  2  bad input or usage"
 );
 
 pub(super) const INFO: &str = "\

@@ -1,7 +1,7 @@
 //! The command line program: from arguments to an exit status.
 //!
-//! Nothing here computes: [`solve`], [`plan`] and [`info`] call the library as any program would. Results go
-//! to standard output, progress and complaints to standard error. A complaint is one line that says
+//! Nothing here computes: [`solve`], [`plan`], [`eigs`] and [`info`] call the library as any program
+//! would. Results go to standard output, progress and complaints to standard error. A complaint is one line that says
 //! what was expected and what was found; it ends the program with status 2.
 
 mod arguments;
@@ -27,6 +27,8 @@ mod solve;
 
 mod model;
 mod plan;
+
+mod eigs;
 
 mod facts;
 mod info;
@@ -80,6 +82,7 @@ fn run(arguments: &Arguments, together: &Together) -> Result<Status, Failure> {
     match &arguments.command {
         Command::Solve(arguments) => solve::run(arguments, together),
         Command::Plan(arguments) => plan::run(arguments, together),
+        Command::Eigs(arguments) => eigs::run(arguments, together),
         Command::Info(arguments) => info::run(arguments, together),
     }
 }

@@ -138,7 +138,7 @@ fn solve<T: Field + Add<Output = T>>(
 
 /// What all ranks of this process have, or the failure of one of them and its number: of those
 /// that did not just hear of another's, the first.
-fn together_in_process<R>(
+pub(super) fn together_in_process<R>(
     first_rank: usize,
     ranks: Result<Vec<Result<R, Failure>>, Error>,
 ) -> (usize, Result<Vec<R>, Failure>) {

@@ -111,17 +111,39 @@ impl Source {
         element: usize,
         shares: usize,
     ) -> Result<(), Failure> {
-        if let Some(Header { n_rows, n_cols, .. }) = header
-            && n_rows != n_cols
-            && !may_be_rectangular
-        {
-            let found = format!("{n_rows} x {n_cols}");
-            return Err(Failure::input(
-                &self.text,
-                "a square matrix (or --solver lsqr, lsmr or auto)",
-                found,
-            ));
+        if !may_be_rectangular {
+            self.check_is_square(header, "a square matrix (or --solver lsqr, lsmr or auto)")?;
         }
+        self.check_share(header, element, shares)
+    }
+
+    /// The same, for a command that takes square matrices alone.
+    pub(super) fn check_square(
+        &self,
+        header: Option<&Header>,
+        element: usize,
+        shares: usize,
+    ) -> Result<(), Failure> {
+        self.check_is_square(header, "a square matrix")?;
+        self.check_share(header, element, shares)
+    }
+
+    fn check_is_square(&self, header: Option<&Header>, expected: &str) -> Result<(), Failure> {
+        match header {
+            Some(Header { n_rows, n_cols, .. }) if n_rows != n_cols => {
+                let found = format!("{n_rows} x {n_cols}");
+                Err(Failure::input(&self.text, expected, found))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_share(
+        &self,
+        header: Option<&Header>,
+        element: usize,
+        shares: usize,
+    ) -> Result<(), Failure> {
         let (rows, nnz) = self.least_size(header);
         let bytes = memory::of_system(rows, nnz, element) + self.of_reading(rows, nnz, element);
         memory::check(&self.text, bytes / shares as u128)

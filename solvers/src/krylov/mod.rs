@@ -20,7 +20,7 @@ mod arnoldi;
 mod bidiagonal;
 mod least_squares;
 mod projected;
-mod scalars;
+pub(crate) mod scalars;
 
 pub use bicg::{bicg, bicg_with};
 pub use bicgstab::{bicgstab, bicgstab_with};

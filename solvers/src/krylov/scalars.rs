@@ -11,13 +11,13 @@ use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Error;
 
 /// An inner product, once it is known.
-pub(super) fn read<T: Field>(scalar: &Scalar<T>) -> Result<Complex<f64>, Error> {
+pub(crate) fn read<T: Field>(scalar: &Scalar<T>) -> Result<Complex<f64>, Error> {
     let (re, im) = scalar.get()?.parts();
     Ok(Complex::new(re, im))
 }
 
 /// The nearest element.
-pub(super) fn element<T: Field>(value: Complex<f64>) -> T {
+pub(crate) fn element<T: Field>(value: Complex<f64>) -> T {
     T::from_parts(value.re, value.im)
 }
 
@@ -27,7 +27,7 @@ pub(super) fn real<T: Field>(value: T) -> f64 {
 }
 
 /// |z|, without the rounding of a library's `hypot`.
-pub(super) fn size(z: Complex<f64>) -> f64 {
+pub(crate) fn size(z: Complex<f64>) -> f64 {
     z.norm_sqr().sqrt()
 }
 

@@ -1,0 +1,124 @@
+//! Several vectors at once: inner products of pairs, sums of multiples, true residuals.
+//!
+//! All inner products that somebody reads together are issued before the first is read, so they
+//! fuse into one task with one reduction, which reads each vector once.
+
+use super::hermitian::Hermitian;
+use crate::krylov::scalars::{element, read};
+use crate::operator::LinearOperator;
+use crate::stopping::root;
+use num_complex::Complex;
+use sparsefuse_dense::{Scalar, Vector};
+use sparsefuse_kernels::Field;
+use sparsefuse_runtime::{Error, Shape};
+
+/// Inner products that have been issued: x'y of each of some x, for each of some y.
+pub(super) struct Products<T>(Vec<Vec<Scalar<T>>>);
+
+impl<T: Field> Products<T> {
+    /// Of every x with every y.
+    pub(super) fn of(xs: &[Vector<T>], ys: &[Vector<T>]) -> Self {
+        let column = |y: &Vector<T>| xs.iter().map(|x| x.dot(y)).collect();
+        Self(ys.iter().map(column).collect())
+    }
+
+    /// Of every x with the ys up to its own place, where x'y of all pairs is Hermitian.
+    pub(super) fn of_hermitian(xs: &[Vector<T>], ys: &[Vector<T>]) -> Self {
+        let column = |(i, y): (usize, &Vector<T>)| xs[..=i].iter().map(|x| x.dot(y)).collect();
+        Self(ys.iter().enumerate().map(column).collect())
+    }
+
+    /// For each y its products with the xs.
+    pub(super) fn read(&self) -> Result<Vec<Vec<Complex<f64>>>, Error> {
+        let column = |column: &Vec<Scalar<T>>| column.iter().map(read).collect();
+        self.0.iter().map(column).collect()
+    }
+
+    /// The matrix of [`Products::of_hermitian`].
+    pub(super) fn read_hermitian(&self) -> Result<Hermitian, Error> {
+        let columns = self.read()?;
+        let mut matrix = Hermitian::zeros(columns.len());
+        for (i, column) in columns.iter().enumerate() {
+            for (row, &product) in column.iter().enumerate() {
+                matrix.set(row, i, product);
+            }
+        }
+        Ok(matrix)
+    }
+}
+
+/// The sum of some vectors, each times its coefficient. There is at least one.
+pub(super) fn sum_of_multiples<T: Field>(
+    vectors: &[Vector<T>],
+    coefficients: &[Complex<f64>],
+) -> Vector<T> {
+    let mut sum = &vectors[0] * element::<T>(coefficients[0]);
+    for (vector, &coefficient) in vectors.iter().zip(coefficients).skip(1) {
+        sum += vector * element::<T>(coefficient);
+    }
+    sum
+}
+
+/// As many sums as there are lists of coefficients.
+pub(super) fn sums_of_multiples<T: Field>(
+    vectors: &[Vector<T>],
+    coefficients: &[Vec<Complex<f64>>],
+) -> Vec<Vector<T>> {
+    let sum = |coefficients: &Vec<_>| sum_of_multiples(vectors, coefficients);
+    coefficients.iter().map(sum).collect()
+}
+
+/// `x` without the multiples of some vectors.
+pub(super) fn without<T: Field>(
+    mut x: Vector<T>,
+    vectors: &[Vector<T>],
+    coefficients: &[Complex<f64>],
+) -> Vector<T> {
+    for (vector, &coefficient) in vectors.iter().zip(coefficients) {
+        x -= vector * element::<T>(coefficient);
+    }
+    x
+}
+
+/// The images of some vectors.
+pub(super) fn images<T>(
+    a: &dyn LinearOperator<T>,
+    vectors: &[Vector<T>],
+) -> Result<Vec<Vector<T>>, Error> {
+    vectors.iter().map(|x| a.apply(x)).collect()
+}
+
+/// A x - lambda B x of each pair, from the images.
+pub(super) fn residuals<T: Field>(
+    values: &[f64],
+    a_images: &[Vector<T>],
+    b_images: &[Vector<T>],
+) -> Vec<Vector<T>> {
+    let images = a_images.iter().zip(b_images);
+    let pairs = values.iter().zip(images);
+    pairs
+        .map(|(&value, (ax, bx))| ax - bx * T::from_f64(value))
+        .collect()
+}
+
+/// The lengths of some vectors.
+pub(super) fn norms<T: Field>(vectors: &[Vector<T>]) -> Result<Vec<f64>, Error> {
+    let squares: Vec<_> = vectors.iter().map(Vector::sum_of_squares).collect();
+    squares.iter().map(root).collect()
+}
+
+/// Whether a vector has as many elements as an operator has rows.
+pub(super) fn check_len<T: Field>(op: &'static str, n: usize, x: &Vector<T>) -> Result<(), Error> {
+    if x.len() == n {
+        return Ok(());
+    }
+    Err(Error::shape(op, Shape::new(&[n]), Shape::new(&[x.len()])))
+}
+
+/// Whether a tolerance is one.
+pub(super) fn check_tolerance(op: &'static str, tol: f64) -> Result<(), Error> {
+    if tol >= 0.0 {
+        return Ok(());
+    }
+    Err(Error::argument(op, "tol to be 0 or more", tol.to_string()))
+}

@@ -1,0 +1,300 @@
+//! Small Hermitian matrices on the host: eigenvalues, and bases that are orthonormal with respect
+//! to a Gram matrix.
+//!
+//! Complex numbers in double precision, whatever the elements of the large vectors are; plain
+//! arithmetic and square roots alone, so that every machine and every rank computes the same bits.
+
+use crate::krylov::scalars::size;
+use num_complex::Complex;
+
+/// The coefficients of a vector in a small basis.
+pub(super) type Coefficients = Vec<Complex<f64>>;
+
+/// More sweeps than any matrix needs: they converge quadratically.
+const MAX_SWEEPS: usize = 60;
+
+/// A Hermitian matrix, row by row.
+#[derive(Clone, Debug)]
+pub(super) struct Hermitian {
+    n: usize,
+    elements: Vec<Complex<f64>>,
+}
+
+/// Eigenvalues in ascending order, each with its vector, of length 1.
+#[derive(Clone, Debug)]
+pub(super) struct Eigenpairs {
+    pub(super) values: Vec<f64>,
+    pub(super) vectors: Vec<Coefficients>,
+}
+
+impl Hermitian {
+    pub(super) fn zeros(n: usize) -> Self {
+        Self {
+            n,
+            elements: vec![Complex::ZERO; n * n],
+        }
+    }
+
+    pub(super) fn at(&self, row: usize, column: usize) -> Complex<f64> {
+        self.elements[row * self.n + column]
+    }
+
+    /// Sets an element and the one that mirrors it.
+    pub(super) fn set(&mut self, row: usize, column: usize, value: Complex<f64>) {
+        self.elements[column * self.n + row] = value.conj();
+        self.elements[row * self.n + column] = match row == column {
+            true => Complex::new(value.re, 0.0),
+            false => value,
+        };
+    }
+
+    /// The first rows and columns.
+    pub(super) fn leading(&self, n: usize) -> Self {
+        let rows = self.elements.chunks_exact(self.n.max(1)).take(n);
+        Self {
+            n,
+            elements: rows.flat_map(|row| &row[..n]).copied().collect(),
+        }
+    }
+
+    pub(super) fn is_finite(&self) -> bool {
+        self.elements.iter().all(|a| a.is_finite())
+    }
+
+    /// Takes away the inner products of some columns.
+    pub(super) fn subtract_gram(&mut self, columns: &[Coefficients]) {
+        for (column, y) in columns.iter().enumerate() {
+            for (row, x) in columns.iter().enumerate().take(column + 1) {
+                self.set(row, column, self.at(row, column) - inner(x, y));
+            }
+        }
+    }
+
+    /// The product with a vector.
+    pub(super) fn times(&self, x: &[Complex<f64>]) -> Coefficients {
+        let rows = self.elements.chunks_exact(self.n.max(1));
+        rows.map(|row| row.iter().zip(x).map(|(a, x)| a * x).sum())
+            .collect()
+    }
+
+    /// What the matrix is on the space of some vectors: x' A y of all pairs.
+    pub(super) fn projected(&self, basis: &[Coefficients]) -> Self {
+        let mut projected = Self::zeros(basis.len());
+        for (column, y) in basis.iter().enumerate() {
+            let image = self.times(y);
+            for (row, x) in basis.iter().enumerate().take(column + 1) {
+                projected.set(row, column, inner(x, &image));
+            }
+        }
+        projected
+    }
+
+    /// All eigenvalues and vectors, by Jacobi's method: rotations of two rows and columns that make
+    /// one element after the other vanish (Golub and Van Loan, *Matrix Computations*, section 8.5).
+    /// It is slower than reduction to tridiagonal form, by a factor that is nothing beside the
+    /// products of large vectors, and more accurate.
+    pub(super) fn eigenpairs(mut self) -> Eigenpairs {
+        let n = self.n;
+        let mut vectors: Vec<Coefficients> = (0..n).map(|row| unit(n, row)).collect();
+        let largest = self.elements.iter().map(|a| size(*a)).fold(0.0, f64::max);
+        let negligible = largest * f64::EPSILON * 1e-6;
+        for _ in 0..MAX_SWEEPS {
+            let mut is_diagonal = true;
+            for p in 0..n {
+                for q in p + 1..n {
+                    let length = size(self.at(p, q));
+                    if length > negligible {
+                        is_diagonal = false;
+                        self.rotate(p, q, length, &mut vectors);
+                    }
+                }
+            }
+            if is_diagonal {
+                break;
+            }
+        }
+        let mut order: Vec<usize> = (0..n).collect();
+        order.sort_by(|&i, &j| self.at(i, i).re.total_cmp(&self.at(j, j).re));
+        Eigenpairs {
+            values: order.iter().map(|&i| self.at(i, i).re).collect(),
+            vectors: order
+                .iter()
+                .map(|&i| std::mem::take(&mut vectors[i]))
+                .collect(),
+        }
+    }
+
+    /// The rotation of rows and columns `p` and `q` by which the element where they meet, of this
+    /// length, vanishes; applied to the vectors too.
+    fn rotate(&mut self, p: usize, q: usize, length: f64, vectors: &mut [Coefficients]) {
+        let n = self.n;
+        let phase = self.at(p, q) / length;
+        let (at_p, at_q) = (self.at(p, p).re, self.at(q, q).re);
+        let tau = (at_q - at_p) / (2.0 * length);
+        let t = tau.signum() / (tau.abs() + (1.0 + tau * tau).sqrt());
+        let c = 1.0 / (1.0 + t * t).sqrt();
+        let s = phase * (t * c);
+        for i in (0..n).filter(|&i| i != p && i != q) {
+            let (x, y) = (self.at(i, p), self.at(i, q));
+            self.set(i, p, x * c - y * s.conj());
+            self.set(i, q, x * s + y * c);
+        }
+        self.set(p, q, Complex::ZERO);
+        self.set(p, p, Complex::new(at_p - t * length, 0.0));
+        self.set(q, q, Complex::new(at_q + t * length, 0.0));
+        let (before, after) = vectors.split_at_mut(q);
+        for (v, w) in before[p].iter_mut().zip(&mut after[0]) {
+            let (x, y) = (*v, *w);
+            *v = x * c - y * s.conj();
+            *w = x * s + y * c;
+        }
+    }
+}
+
+/// The vectors that make `start`, which is orthonormal, an orthonormal basis of the space of
+/// `start` and `candidates`, one after the other, as a Gram matrix has lengths and angles. A
+/// candidate of whose squared length no more than the part `least` is left by those before it is
+/// left out.
+pub(super) fn orthonormalise(
+    gram: &Hermitian,
+    start: &[Coefficients],
+    candidates: &[Coefficients],
+    least: f64,
+) -> Vec<Coefficients> {
+    let mut basis: Vec<(Coefficients, Coefficients)> =
+        start.iter().map(|x| (x.clone(), gram.times(x))).collect();
+    for candidate in candidates {
+        let before = inner(candidate, &gram.times(candidate)).re;
+        let mut x = candidate.clone();
+        // Twice is enough (Parlett, *The Symmetric Eigenvalue Problem*, section 6.9).
+        for _ in 0..2 {
+            for (other, image) in &basis {
+                let along = inner(image, &x);
+                for (x, other) in x.iter_mut().zip(other) {
+                    *x -= other * along;
+                }
+            }
+        }
+        let left = inner(&x, &gram.times(&x)).re;
+        if left > least * before {
+            let length = left.sqrt();
+            x.iter_mut().for_each(|x| *x /= length);
+            let image = gram.times(&x);
+            basis.push((x, image));
+        }
+    }
+    basis.drain(..start.len());
+    basis.into_iter().map(|(x, _)| x).collect()
+}
+
+/// The vector of length `n` with a 1 at one place.
+pub(super) fn unit(n: usize, place: usize) -> Coefficients {
+    let mut unit = vec![Complex::ZERO; n];
+    unit[place] = Complex::ONE;
+    unit
+}
+
+/// The sum of some vectors, each times its coefficient.
+pub(super) fn combination(basis: &[Coefficients], coefficients: &[Complex<f64>]) -> Coefficients {
+    let mut sum = vec![Complex::ZERO; basis.first().map_or(0, Vec::len)];
+    for (vector, coefficient) in basis.iter().zip(coefficients) {
+        for (sum, x) in sum.iter_mut().zip(vector) {
+            *sum += x * coefficient;
+        }
+    }
+    sum
+}
+
+/// x'y.
+fn inner(x: &[Complex<f64>], y: &[Complex<f64>]) -> Complex<f64> {
+    x.iter().zip(y).map(|(x, y)| x.conj() * y).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sparsefuse_kernels::random;
+
+    fn pseudo_random(n: usize, seed: u64) -> Hermitian {
+        let part = |k: usize| 2.0 * random::uniform(seed, k as u64) - 1.0;
+        let mut a = Hermitian::zeros(n);
+        for row in 0..n {
+            for column in row..n {
+                let k = 2 * (row * n + column);
+                a.set(row, column, Complex::new(part(k), part(k + 1)));
+            }
+        }
+        a
+    }
+
+    #[test]
+    fn eigenpairs_are_those_of_faer() {
+        for n in [0, 1, 2, 3, 7, 20, 41] {
+            let a = pseudo_random(n, 7);
+            let pairs = a.clone().eigenpairs();
+            let dense = faer::Mat::from_fn(n, n, |row, column| a.at(row, column));
+            let expected = dense.self_adjoint_eigenvalues(faer::Side::Lower).unwrap();
+            for (found, expected) in pairs.values.iter().zip(&expected) {
+                assert!((found - expected).abs() < 1e-13 * n as f64, "{n}");
+            }
+            for (i, (value, x)) in pairs.values.iter().zip(&pairs.vectors).enumerate() {
+                for (y, x) in a.times(x).iter().zip(x) {
+                    assert!(size(y - x * value) < 1e-13 * n as f64, "{n}");
+                }
+                for (j, y) in pairs.vectors.iter().enumerate() {
+                    let expected = f64::from(i == j);
+                    assert!(size(inner(x, y) - expected) < 1e-14 * n as f64, "{n}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn equal_and_graded_eigenvalues() {
+        let mut a = Hermitian::zeros(4);
+        for i in 0..4 {
+            a.set(i, i, Complex::ONE);
+        }
+        assert_eq!(a.clone().eigenpairs().values, [1.0; 4]);
+        a.set(0, 0, Complex::new(1e-12, 0.0));
+        a.set(0, 3, Complex::new(0.0, 1e-9));
+        let values = a.eigenpairs().values;
+        // 1e-12 - 1e-18 / (1 - 1e-12).
+        assert!((values[0] - (1e-12 - 1e-18)).abs() < 1e-24);
+        assert_eq!(values[1], 1.0);
+    }
+
+    #[test]
+    fn bases_without_what_depends_on_them() {
+        // B'B of 6 vectors in a space of 4.
+        let n = 6;
+        let vectors: Vec<Coefficients> = (0..n)
+            .map(|i| {
+                let part = |k: usize| random::normal(3, (10 * i + k) as u64) as f64;
+                (0..4)
+                    .map(|k| Complex::new(part(2 * k), part(2 * k + 1)))
+                    .collect()
+            })
+            .collect();
+        let mut gram = Hermitian::zeros(n);
+        for row in 0..n {
+            for column in row..n {
+                gram.set(row, column, inner(&vectors[row], &vectors[column]));
+            }
+        }
+        let candidates: Vec<_> = (0..n).map(|i| unit(n, i)).collect();
+        let first = orthonormalise(&gram, &[], &candidates[..2], 1e-12);
+        let rest = orthonormalise(&gram, &first, &candidates, 1e-12);
+        assert_eq!((first.len(), rest.len()), (2, 2));
+        let basis = [first, rest].concat();
+        for (i, x) in basis.iter().enumerate() {
+            for (j, y) in basis.iter().enumerate() {
+                let product = inner(x, &gram.times(y));
+                assert!(size(product - f64::from(i == j)) < 1e-12);
+            }
+        }
+        let coefficients = [Complex::new(0.5, 0.0), Complex::new(0.0, -1.0)];
+        let sum = combination(&basis[..2], &coefficients);
+        assert!(size(inner(&basis[1], &gram.times(&sum)) - coefficients[1]) < 1e-12);
+    }
+}

@@ -1,0 +1,451 @@
+//! Locally optimal block preconditioned conjugate gradients, for eigenvalues at one end.
+//!
+//! Each iteration looks for the best approximations in the space of three blocks: the present
+//! approximations X, the preconditioned residuals W, and P, what the last step was made of (Knyazev,
+//! *Toward the optimal preconditioned eigensolver*, 2001). The images of X and P under A and B are
+//! combined like X and P themselves, so the operators are applied to W alone.
+//!
+//! With a basis as it comes the method breaks down when the blocks become dependent. Here X and P
+//! are orthonormal as they are made, with the small matrices of the host (Hetmaniuk and Lehoucq,
+//! *Basis selection in LOBPCG*, 2006); W is orthogonalised against them twice and then within
+//! itself, where dependent directions are left out; and what rounding has left of all that is
+//! measured by the Gram matrix of the whole basis and taken into account (Duersch, Shao, Yang and
+//! Gu, *A robust and efficient implementation of LOBPCG*, 2018). An iteration has four reductions.
+//!
+//! Invariants: X and P are orthonormal in B's inner product and orthogonal to the constraints, to
+//! rounding; X consists of the best approximations in the space of the last iteration, the most
+//! wanted first.
+
+use super::Eigen;
+use super::block::{
+    Products, check_len, check_tolerance, images, norms, residuals, sums_of_multiples, without,
+};
+use super::hermitian::{Coefficients, combination, orthonormalise, unit};
+use crate::admission::check_square;
+use crate::operator::LinearOperator;
+use crate::solution::StopReason;
+use num_complex::Complex;
+use sparsefuse_dense::Vector;
+use sparsefuse_kernels::{Field, Real};
+use sparsefuse_runtime::Error;
+use std::fmt;
+
+const OP: &str = "lobpcg";
+
+/// What [`lobpcg`] looks for, with what help, and how long.
+pub struct LobpcgOptions<'a, T> {
+    /// Whether the largest eigenvalues are wanted, and not the smallest.
+    pub largest: bool,
+    /// An approximate inverse of A, Hermitian positive definite; helps for the smallest eigenvalues.
+    pub preconditioner: Option<&'a dyn LinearOperator<T>>,
+    /// B, Hermitian positive definite, for A x = lambda B x; `None` for the identity.
+    pub mass: Option<&'a dyn LinearOperator<T>>,
+    /// Vectors that the eigenvectors are to be orthogonal to, in B's inner product: eigenvectors
+    /// that are known.
+    pub constraints: &'a [Vector<T>],
+    /// An eigenvalue has converged when ‖A x - lambda B x‖ <= tol |lambda| ‖B x‖. What rounding
+    /// leaves is always enough: ten times the precision of the element type times the norm of A.
+    pub tol: f64,
+    /// The most iterations; `None` for ten times the number of rows, at most 10,000.
+    pub max_iter: Option<usize>,
+}
+
+impl<T> Default for LobpcgOptions<'_, T> {
+    fn default() -> Self {
+        Self {
+            largest: false,
+            preconditioner: None,
+            mass: None,
+            constraints: &[],
+            tol: 1e-8,
+            max_iter: None,
+        }
+    }
+}
+
+impl<T> fmt::Debug for LobpcgOptions<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LobpcgOptions")
+            .field("largest", &self.largest)
+            .field("has_preconditioner", &self.preconditioner.is_some())
+            .field("has_mass", &self.mass.is_some())
+            .field("constraints", &self.constraints.len())
+            .field("tol", &self.tol)
+            .field("max_iter", &self.max_iter)
+            .finish()
+    }
+}
+
+/// As many eigenvalues and vectors of a Hermitian operator, the smallest or the largest, as there
+/// are vectors to start from, by locally optimal block preconditioned conjugate gradients.
+///
+/// ```
+/// use sparsefuse_dense::Vector;
+/// use sparsefuse_solvers::eigen::{LobpcgOptions, lobpcg};
+/// use sparsefuse_solvers::multigrid::Multigrid;
+/// use sparsefuse_sparse::gallery;
+///
+/// let a = gallery::poisson2d::<f64>(31)?;
+/// let multigrid = Multigrid::on_grid(&a, &[31, 31])?;
+/// let start: Vec<_> = (0..3).map(|seed| Vector::random_normal([31 * 31], seed)).collect();
+/// let options = LobpcgOptions { preconditioner: Some(&multigrid), ..LobpcgOptions::default() };
+/// let eigen = lobpcg(&a, &start, &options)?;
+/// assert!(eigen.converged() && eigen.iterations < 20);
+/// // The second eigenvalue is a double one.
+/// assert!((eigen.values[1] - eigen.values[2]).abs() < 1e-12);
+/// # Ok::<(), sparsefuse_runtime::Error>(())
+/// ```
+///
+/// An iteration with `k` vectors costs, for each that has not converged, a product with A, two with
+/// B and an application of the preconditioner, and passes over up to 3 k vectors. It holds X, P, W
+/// and their images, 6 k vectors, with B 9 k. The last of the wanted eigenvalues converges the
+/// faster the further off the next one is: one or two vectors more than are needed help.
+///
+/// That the operators are Hermitian is not checked.
+///
+/// # Errors
+///
+/// If there are no vectors, or with the constraints as many as rows or more; if they are linearly
+/// dependent; if lengths or shapes do not fit, or an operator fails. Not to converge is no error.
+pub fn lobpcg<T: Field>(
+    a: &dyn LinearOperator<T>,
+    start: &[Vector<T>],
+    options: &LobpcgOptions<'_, T>,
+) -> Result<Eigen<T>, Error> {
+    check(a, start, options)?;
+    let mut search = Search::new(a, start, options)?;
+    let limit = a.shape().0.saturating_mul(10).min(10_000);
+    let reason = search.run(options.max_iter.unwrap_or(limit))?;
+    search.finish(reason)
+}
+
+fn check<T: Field>(
+    a: &dyn LinearOperator<T>,
+    start: &[Vector<T>],
+    options: &LobpcgOptions<'_, T>,
+) -> Result<(), Error> {
+    check_square(OP, a)?;
+    let n = a.shape().0;
+    let most = n.saturating_sub(options.constraints.len() + 1);
+    if start.is_empty() || start.len() > most {
+        let expected = format!("from 1 to {most} vectors to start from");
+        return Err(Error::argument(OP, expected, start.len().to_string()));
+    }
+    for x in start.iter().chain(options.constraints) {
+        check_len(OP, n, x)?;
+    }
+    for operator in [options.preconditioner, options.mass].into_iter().flatten() {
+        if operator.shape() != (n, n) {
+            let found = format!("one of shape {:?}", operator.shape());
+            let expected = format!("operators of shape {:?}", (n, n));
+            return Err(Error::argument(OP, expected, found));
+        }
+    }
+    check_tolerance(OP, options.tol)
+}
+
+/// Vectors with their images.
+#[derive(Clone, Debug)]
+struct Block<T> {
+    x: Vec<Vector<T>>,
+    ax: Vec<Vector<T>>,
+    /// `None` where B is the identity.
+    bx: Option<Vec<Vector<T>>>,
+}
+
+impl<T: Field> Block<T> {
+    fn new(
+        x: Vec<Vector<T>>,
+        a: &dyn LinearOperator<T>,
+        mass: Option<&dyn LinearOperator<T>>,
+    ) -> Result<Self, Error> {
+        let ax = images(a, &x)?;
+        let bx = mass.map(|mass| images(mass, &x)).transpose()?;
+        Ok(Self { x, ax, bx })
+    }
+
+    fn len(&self) -> usize {
+        self.x.len()
+    }
+
+    /// B x of each.
+    fn bx(&self) -> &[Vector<T>] {
+        self.bx.as_deref().unwrap_or(&self.x)
+    }
+
+    /// This block's vectors, followed by another's.
+    fn followed_by(mut self, other: Self) -> Self {
+        self.x.extend(other.x);
+        self.ax.extend(other.ax);
+        if let (Some(bx), Some(other)) = (&mut self.bx, other.bx) {
+            bx.extend(other);
+        }
+        self
+    }
+
+    /// The sums with these coefficients.
+    fn combined(&self, coefficients: &[Coefficients]) -> Self {
+        let combined = |vectors: &[Vector<T>]| sums_of_multiples(vectors, coefficients);
+        Self {
+            x: combined(&self.x),
+            ax: combined(&self.ax),
+            bx: self.bx.as_deref().map(combined),
+        }
+    }
+}
+
+/// The state of the method.
+struct Search<'a, 'o, T> {
+    a: &'a dyn LinearOperator<T>,
+    options: &'a LobpcgOptions<'o, T>,
+    /// The constraints, orthonormal, and their images under B.
+    constraints: Vec<Vector<T>>,
+    constraint_images: Vec<Vector<T>>,
+    x: Block<T>,
+    /// Empty at first.
+    p: Block<T>,
+    values: Vec<f64>,
+    /// The largest ‖A w‖ of a w of length 1: an estimate of ‖A‖ from below.
+    norm_a: f64,
+    converged: usize,
+    iterations: usize,
+    products: usize,
+}
+
+impl<'a, 'o, T: Field> Search<'a, 'o, T> {
+    fn new(
+        a: &'a dyn LinearOperator<T>,
+        start: &[Vector<T>],
+        options: &'a LobpcgOptions<'o, T>,
+    ) -> Result<Self, Error> {
+        let mass = options.mass;
+        // Twice, since nothing measures what the first time leaves.
+        let constraints = orthonormal(options.constraints, &[], &[], mass)?;
+        let constraints = orthonormal(&constraints, &[], &[], mass)?;
+        let constraint_images = mass_images(mass, &constraints)?;
+        let x = orthonormal(start, &constraints, &constraint_images, mass)?;
+        for (found, given) in [(&constraints, options.constraints), (&x, start)] {
+            if found.len() < given.len() {
+                let expected = format!("{} linearly independent vectors", given.len());
+                return Err(Error::argument(OP, expected, found.len().to_string()));
+            }
+        }
+        let products = x.len();
+        let x = Block::new(x, a, mass)?;
+        let mut search = Self {
+            a,
+            options,
+            constraints,
+            constraint_images,
+            p: x.combined(&[]),
+            values: Vec::new(),
+            x,
+            norm_a: 0.0,
+            converged: 0,
+            iterations: 0,
+            products,
+        };
+        search.improve(None, &[])?;
+        Ok(search)
+    }
+
+    /// Iterates until there is a reason to stop.
+    fn run(&mut self, max_iter: usize) -> Result<StopReason, Error> {
+        if self.values.is_empty() {
+            return Ok(StopReason::NotFinite);
+        }
+        let mut has_claimed = false;
+        loop {
+            let left = residuals(&self.values, &self.x.ax, self.x.bx());
+            let active = self.active(&left)?;
+            self.converged = self.x.len() - active.len();
+            if active.is_empty() {
+                if has_claimed {
+                    return Ok(StopReason::Converged);
+                }
+                // Images that have been combined again and again may have drifted away.
+                has_claimed = true;
+                self.x = Block::new(std::mem::take(&mut self.x.x), self.a, self.options.mass)?;
+                self.products += self.x.len();
+                continue;
+            }
+            if self.iterations >= max_iter {
+                return Ok(StopReason::IterationLimit);
+            }
+            has_claimed = false;
+            let Some(w) = self.directions(&left, &active)? else {
+                return Ok(StopReason::Stagnation);
+            };
+            self.iterations += 1;
+            if !self.improve(Some(w), &active)? {
+                return Ok(StopReason::NotFinite);
+            }
+        }
+    }
+
+    /// Which approximations have not converged.
+    fn active(&self, left: &[Vector<T>]) -> Result<Vec<usize>, Error> {
+        let sizes: Vec<_> = [left, self.x.bx(), &self.x.x].concat();
+        let sizes = norms(&sizes)?;
+        let k = self.x.len();
+        let rounding = 10.0 * T::Real::EPSILON.to_f64() * self.norm_a;
+        let is_active = |&i: &usize| {
+            let [residual, bx, x] = [sizes[i], sizes[k + i], sizes[2 * k + i]];
+            let tolerance = self.options.tol * self.values[i].abs() * bx;
+            !(residual <= tolerance.max(rounding * x))
+        };
+        Ok((0..k).filter(is_active).collect())
+    }
+
+    /// W: the preconditioned residuals, made orthonormal to X, P and among themselves. `None` if
+    /// nothing is left of them.
+    fn directions(
+        &mut self,
+        left: &[Vector<T>],
+        active: &[usize],
+    ) -> Result<Option<Block<T>>, Error> {
+        let precondition = |&i: &usize| match self.options.preconditioner {
+            Some(preconditioner) => preconditioner.apply(&left[i]),
+            None => Ok(left[i].clone()),
+        };
+        let w = active
+            .iter()
+            .map(precondition)
+            .collect::<Result<Vec<_>, _>>()?;
+        let others = [&self.constraints[..], &self.x.x, &self.p.x].concat();
+        let other_images = [&self.constraint_images[..], self.x.bx(), self.p.bx()].concat();
+        let mass = self.options.mass;
+        let w = orthonormal(&w, &others, &other_images, mass)?;
+        if w.is_empty() {
+            return Ok(None);
+        }
+        self.products += w.len();
+        Block::new(w, self.a, mass).map(Some)
+    }
+
+    /// Takes the best approximations in the space of X, P and W, and for the active ones what the
+    /// step was made of. Gives false, and changes nothing, where inner products are not finite.
+    fn improve(&mut self, w: Option<Block<T>>, active: &[usize]) -> Result<bool, Error> {
+        let k = self.x.len();
+        let (basis, new) = match w {
+            Some(w) => {
+                let basis = self.x.clone().followed_by(self.p.clone());
+                let new = basis.len()..basis.len() + w.len();
+                (basis.followed_by(w), new)
+            }
+            None => (self.x.clone(), 0..k),
+        };
+        let m = basis.len();
+        let gram = Products::of_hermitian(&basis.x, basis.bx());
+        let projected = Products::of_hermitian(&basis.x, &basis.ax);
+        let sizes = norms(&[&basis.x[new.clone()], &basis.ax[new.clone()]].concat())?;
+        let (gram, projected) = (gram.read_hermitian()?, projected.read_hermitian()?);
+        if !gram.is_finite() || !projected.is_finite() {
+            return Ok(false);
+        }
+        let (lengths, image_lengths) = sizes.split_at(new.len());
+        for (length, image_length) in lengths.iter().zip(image_lengths) {
+            self.norm_a = self.norm_a.max(image_length / length);
+        }
+
+        let units: Vec<_> = (0..m).map(|i| unit(m, i)).collect();
+        let selected = orthonormalise(&gram, &[], &units, least::<T>());
+        let pairs = projected.projected(&selected).eigenpairs();
+        let mut order: Vec<usize> = (0..pairs.values.len()).collect();
+        if self.options.largest {
+            order.reverse();
+        }
+        order.truncate(k);
+        let best: Vec<_> = order
+            .iter()
+            .map(|&i| combination(&selected, &pairs.vectors[i]))
+            .collect();
+        let steps: Vec<_> = active.iter().map(|&i| without_first(&best[i], k)).collect();
+        let steps = orthonormalise(&gram, &best, &steps, least::<T>());
+        self.values = order.iter().map(|&i| pairs.values[i]).collect();
+        self.x = basis.combined(&best);
+        self.p = basis.combined(&steps);
+        Ok(true)
+    }
+
+    /// Values in ascending order, with residuals from fresh images.
+    fn finish(mut self, reason: StopReason) -> Result<Eigen<T>, Error> {
+        if self.options.largest {
+            self.values.reverse();
+            self.x.x.reverse();
+        }
+        self.x.x.truncate(self.values.len());
+        let block = Block::new(self.x.x, self.a, self.options.mass)?;
+        let left = residuals(&self.values, &block.ax, block.bx());
+        Ok(Eigen {
+            residuals: norms(&left)?,
+            values: self.values,
+            vectors: block.x,
+            converged: self.converged,
+            iterations: self.iterations,
+            products: self.products,
+            reason,
+        })
+    }
+}
+
+/// Coefficients without the first `k`, those of X.
+fn without_first(coefficients: &[Complex<f64>], k: usize) -> Coefficients {
+    let mut rest = coefficients.to_vec();
+    rest[..k].fill(Complex::ZERO);
+    rest
+}
+
+/// Vectors made orthogonal to others, which are orthonormal, and orthonormal among themselves, in
+/// the inner product that the images of the others are of. Fewer where they are dependent.
+///
+/// Two reductions. First the parts along the others are taken away. Then what rounding has left of
+/// these, and the Gram matrix of the vectors, are found at once, and the rest follows on the host.
+fn orthonormal<T: Field>(
+    vectors: &[Vector<T>],
+    others: &[Vector<T>],
+    other_images: &[Vector<T>],
+    mass: Option<&dyn LinearOperator<T>>,
+) -> Result<Vec<Vector<T>>, Error> {
+    let along = Products::of(other_images, vectors).read()?;
+    let vectors = all_without(vectors, others, &along);
+    let images = mass_images(mass, &vectors)?;
+    let along = Products::of(other_images, &vectors);
+    let gram = Products::of_hermitian(&vectors, &images);
+    let (along, mut gram) = (along.read()?, gram.read_hermitian()?);
+    gram.subtract_gram(&along);
+    let n = vectors.len();
+    let units: Vec<_> = (0..n).map(|i| unit(n, i)).collect();
+    let coefficients = orthonormalise(&gram, &[], &units, least::<T>());
+    let vectors = all_without(&vectors, others, &along);
+    Ok(sums_of_multiples(&vectors, &coefficients))
+}
+
+/// Each vector without its multiples of others.
+fn all_without<T: Field>(
+    vectors: &[Vector<T>],
+    others: &[Vector<T>],
+    along: &[Coefficients],
+) -> Vec<Vector<T>> {
+    let pairs = vectors.iter().zip(along);
+    pairs
+        .map(|(x, along)| without(x.clone(), others, along))
+        .collect()
+}
+
+/// B x of each.
+fn mass_images<T: Field>(
+    mass: Option<&dyn LinearOperator<T>>,
+    x: &[Vector<T>],
+) -> Result<Vec<Vector<T>>, Error> {
+    match mass {
+        Some(mass) => images(mass, x),
+        None => Ok(x.to_vec()),
+    }
+}
+
+/// The part of its squared length that a vector must have beside others: with less, its direction
+/// would be rounding.
+fn least<T: Field>() -> f64 {
+    100.0 * T::Real::EPSILON.to_f64()
+}

@@ -1,0 +1,52 @@
+//! Eigenvalues of Hermitian operators (real: symmetric ones), a few at one end of the spectrum, at
+//! both, or near a number.
+//!
+//! [`eigsh`] is Lanczos's method with thick restarts, for operators of which nothing but products
+//! is known; [`eigsh_near`] is the same for the inverse of A - sigma I, and finds the eigenvalues
+//! near sigma. [`lobpcg()`] takes an approximate inverse instead of an exact one.
+//!
+//! All are array code: products with the operator, inner products, sums of multiples of vectors.
+//! The small dense problems between them are solved on the host, from inner products that have the
+//! same bits on every number of threads and ranks, by arithmetic that has the same bits everywhere.
+//! So have the results, as long as the operators have them. Vectors are made on
+//! [`Runtime::current`](sparsefuse_runtime::Runtime::current) where none are given.
+
+mod lanczos;
+mod lobpcg;
+
+mod block;
+mod hermitian;
+
+pub use lanczos::{EigshOptions, Which, eigsh, eigsh_near, eigsh_with_inverse};
+pub use lobpcg::{LobpcgOptions, lobpcg};
+
+use crate::solution::StopReason;
+use sparsefuse_dense::Vector;
+
+/// Eigenvalues and eigenvectors.
+#[derive(Clone, Debug)]
+pub struct Eigen<T> {
+    /// The eigenvalues, in ascending order. As many as were asked for, converged or not; fewer only
+    /// if the operator gave something that is not a number.
+    pub values: Vec<f64>,
+    /// Their vectors, orthonormal (with a mass matrix B, in its inner product).
+    pub vectors: Vec<Vector<T>>,
+    /// ‖A x - lambda x‖ of each, or ‖A x - lambda B x‖, computed from the vectors at the end.
+    pub residuals: Vec<f64>,
+    /// How many have converged.
+    pub converged: usize,
+    /// Restarts of Lanczos's method, or iterations of LOBPCG.
+    pub iterations: usize,
+    /// Products with the operator, or its inverse, before the residuals were computed.
+    pub products: usize,
+    /// Why the method stopped.
+    pub reason: StopReason,
+}
+
+impl<T> Eigen<T> {
+    /// Whether all eigenvalues that were asked for have converged.
+    #[must_use]
+    pub fn converged(&self) -> bool {
+        self.reason == StopReason::Converged
+    }
+}

@@ -1,0 +1,228 @@
+//! Lanczos's method against formulas and dense eigenvalues.
+
+use super::{check, hermitian, poisson_values};
+use num_complex::Complex;
+use sparsefuse_dense::Vector;
+use sparsefuse_kernels::Field;
+use sparsefuse_solvers::eigen::{EigshOptions, Which, eigsh, eigsh_near};
+use sparsefuse_solvers::{MatrixFree, StopReason};
+use sparsefuse_sparse::{Csr, gallery};
+
+fn options<'a, T>(which: Which) -> EigshOptions<'a, T> {
+    EigshOptions {
+        which,
+        ..EigshOptions::default()
+    }
+}
+
+/// The wanted ones of some ascending values, ascending.
+fn wanted(values: &[f64], which: Which, k: usize) -> Vec<f64> {
+    let n = values.len();
+    let mut chosen = match which {
+        Which::Largest => values[n - k..].to_vec(),
+        Which::Smallest => values[..k].to_vec(),
+        Which::BothEnds => [&values[..k / 2], &values[n - k.div_ceil(2)..]].concat(),
+        Which::LargestMagnitude | Which::SmallestMagnitude => {
+            let mut all = values.to_vec();
+            all.sort_by(|x, y| x.abs().total_cmp(&y.abs()));
+            if which == Which::LargestMagnitude {
+                all.reverse();
+            }
+            all[..k].to_vec()
+        }
+    };
+    chosen.sort_by(f64::total_cmp);
+    chosen
+}
+
+const ALL: [Which; 5] = [
+    Which::Largest,
+    Which::Smallest,
+    Which::LargestMagnitude,
+    Which::SmallestMagnitude,
+    Which::BothEnds,
+];
+
+#[test]
+fn poisson_in_one_dimension() {
+    let a = gallery::poisson1d::<f64>(200).unwrap();
+    let values = poisson_values(200, 1);
+    for which in ALL {
+        for k in [1, 2, 5] {
+            let eigen = eigsh(&a, k, &options(which)).unwrap();
+            let what = format!("{which:?} {k}");
+            check(&what, &a, &eigen, &wanted(&values, which, k), 1e-13);
+        }
+    }
+}
+
+/// Here most eigenvalues are double or sixfold, and all copies are found.
+#[test]
+fn poisson_in_more_dimensions() {
+    for which in [Which::Largest, Which::Smallest] {
+        let a = gallery::poisson2d::<f64>(20).unwrap();
+        let eigen = eigsh(&a, 6, &options(which)).unwrap();
+        let values = wanted(&poisson_values(20, 2), which, 6);
+        check("poisson2d", &a, &eigen, &values, 1e-13);
+
+        let a = gallery::poisson3d::<f64>(9).unwrap();
+        let eigen = eigsh(&a, 7, &options(which)).unwrap();
+        let values = wanted(&poisson_values(9, 3), which, 7);
+        check("poisson3d", &a, &eigen, &values, 1e-13);
+    }
+}
+
+fn check_random<T: Field>(tolerance: f64) {
+    for (n, per_row) in [(2, 2), (5, 5), (21, 6), (80, 9)] {
+        let (a, values) = hermitian::<T>(n, per_row, 3 + n as u64);
+        for which in ALL {
+            for k in [1, 2, 4, 7].into_iter().filter(|&k| k < n) {
+                // In the middle of the spectrum they converge when the space is nearly all.
+                let ncv = (which == Which::SmallestMagnitude).then(|| n.min(70));
+                let options = EigshOptions {
+                    ncv,
+                    ..options(which)
+                };
+                let eigen = eigsh(&a, k, &options).unwrap();
+                let what = format!("{which:?} {k} of {n}");
+                check(&what, &a, &eigen, &wanted(&values, which, k), tolerance);
+            }
+        }
+    }
+}
+
+#[test]
+fn dense_eigenvalues() {
+    check_random::<f64>(1e-13);
+    check_random::<Complex<f64>>(1e-13);
+    check_random::<f32>(1e-5);
+    check_random::<Complex<f32>>(1e-5);
+}
+
+#[test]
+fn near_a_number() {
+    let (a, values) = hermitian::<Complex<f64>>(120, 8, 1);
+    for sigma in [-1.3, 0.0, 0.4] {
+        let mut nearest = values.clone();
+        nearest.sort_by(|x, y| (x - sigma).abs().total_cmp(&(y - sigma).abs()));
+        nearest.truncate(5);
+        nearest.sort_by(f64::total_cmp);
+        let eigen = eigsh_near(&a, sigma, 5, &EigshOptions::default()).unwrap();
+        check("near", &a, &eigen, &nearest, 1e-13);
+        assert!(eigen.products < 60, "{}", eigen.products);
+
+        let above = values.iter().copied().filter(|&value| value > sigma);
+        let above: Vec<f64> = above.take(3).collect();
+        let eigen = eigsh_near(&a, sigma, 3, &options(Which::Largest)).unwrap();
+        check("above", &a, &eigen, &above, 1e-13);
+    }
+    let a = gallery::poisson2d::<f32>(12).unwrap();
+    let values: Vec<f64> = poisson_values(12, 2)[..4].to_vec();
+    let eigen = eigsh_near(&a, 0.0, 4, &EigshOptions::default()).unwrap();
+    check("single precision", &a, &eigen, &values, 1e-6);
+}
+
+/// Spaces that cannot grow: the method goes on with new directions.
+#[test]
+fn invariant_spaces() {
+    let n = 40;
+    let identity = Csr::<f64>::identity(n).unwrap();
+    let eigen = eigsh(&identity, 3, &EigshOptions::default()).unwrap();
+    check("identity", &identity, &eigen, &[1.0; 3], 1e-14);
+
+    // Three eigenvalues, of which 2 occurs 4 times.
+    let diagonal = |i: usize| {
+        if i < 4 {
+            2.0
+        } else if i < 30 {
+            1.0
+        } else {
+            -1.5
+        }
+    };
+    let vals: Vec<f64> = (0..n).map(diagonal).collect();
+    let a = Csr::new(
+        n,
+        n,
+        (0..=n as u64).collect(),
+        (0..n as u32).collect(),
+        vals,
+    )
+    .unwrap();
+    let eigen = eigsh(&a, 5, &options(Which::Largest)).unwrap();
+    check("multiple", &a, &eigen, &[1.0, 2.0, 2.0, 2.0, 2.0], 1e-14);
+
+    // A start vector that is an eigenvector, and not a wanted one.
+    let v0 = Vector::from_fn([n], |[i]| f64::from(i == 35));
+    let options = EigshOptions {
+        v0: Some(&v0),
+        ..options(Which::Largest)
+    };
+    let eigen = eigsh(&a, 2, &options).unwrap();
+    check("eigenvector", &a, &eigen, &[2.0, 2.0], 1e-14);
+    let zero = MatrixFree::new(10, |x: &Vector<f64>| Ok(x * 0.0));
+    let eigen = eigsh(&zero, 2, &EigshOptions::default()).unwrap();
+    assert!(eigen.converged());
+    assert_eq!(
+        (eigen.values, eigen.residuals),
+        (vec![0.0; 2], vec![0.0; 2])
+    );
+}
+
+#[test]
+fn not_to_converge_is_no_error() {
+    let a = gallery::poisson2d::<f64>(40).unwrap();
+    let limited = EigshOptions {
+        max_iter: Some(3),
+        ..options(Which::Smallest)
+    };
+    let eigen = eigsh(&a, 4, &limited).unwrap();
+    assert_eq!(
+        (eigen.reason, eigen.iterations),
+        (StopReason::IterationLimit, 3)
+    );
+    assert!(eigen.converged < 4 && eigen.values.len() == 4);
+    assert!(eigen.residuals.iter().all(|&residual| residual > 1e-8));
+
+    let broken = MatrixFree::new(50, |x: &Vector<f64>| Ok(x * f64::NAN));
+    let eigen = eigsh(&broken, 2, &EigshOptions::default()).unwrap();
+    assert_eq!(
+        (eigen.reason, eigen.values.len()),
+        (StopReason::NotFinite, 0)
+    );
+    // The fourth product is not a number: three basis vectors remain.
+    let calls = std::cell::Cell::new(0);
+    let later = MatrixFree::new(1600, |x: &Vector<f64>| {
+        calls.set(calls.get() + 1);
+        let factor = if calls.get() == 4 { f64::NAN } else { 1.0 };
+        Ok(&a * x * factor)
+    });
+    let eigen = eigsh(&later, 2, &EigshOptions::default()).unwrap();
+    assert_eq!(
+        (eigen.reason, eigen.values.len()),
+        (StopReason::NotFinite, 2)
+    );
+    assert!(
+        eigen
+            .values
+            .iter()
+            .all(|value| 0.0 < *value && *value < 8.0)
+    );
+}
+
+/// A tolerance that is met early takes fewer products.
+#[test]
+fn tolerances() {
+    let a = gallery::poisson2d::<f64>(30).unwrap();
+    let with = |tol| {
+        let options = EigshOptions {
+            tol,
+            ..options(Which::Largest)
+        };
+        eigsh(&a, 3, &options).unwrap()
+    };
+    let (coarse, fine) = (with(1e-3), with(0.0));
+    assert!(coarse.products < fine.products);
+    assert!(coarse.residuals.iter().all(|&residual| residual < 1e-2));
+    assert!(fine.residuals.iter().all(|&residual| residual < 1e-13));
+}

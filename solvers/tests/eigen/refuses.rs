@@ -1,0 +1,137 @@
+//! What is refused, and how it is said.
+
+use super::random_block;
+use sparsefuse_dense::Vector;
+use sparsefuse_runtime::Error;
+use sparsefuse_solvers::eigen::{
+    EigshOptions, LobpcgOptions, eigsh, eigsh_near, eigsh_with_inverse, lobpcg,
+};
+use sparsefuse_solvers::{Jacobi, LinearOperator};
+use sparsefuse_sparse::{Csr, gallery};
+use std::fmt::Debug;
+
+#[track_caller]
+fn check<R: Debug>(result: Result<R, Error>, message: &str) {
+    assert_eq!(result.unwrap_err().to_string(), message);
+}
+
+#[test]
+fn eigsh_refuses() {
+    let a = gallery::poisson1d::<f64>(10).unwrap();
+    let default = EigshOptions::default();
+    let wide = Csr::<f64>::new(1, 2, vec![0, 1], vec![0], vec![1.0]).unwrap();
+    check(
+        eigsh(&wide, 1, &default),
+        "eigsh: expected a shape of (1, 1), found (1, 2)",
+    );
+    check(
+        eigsh_near(&wide, 0.0, 1, &default),
+        "eigsh: expected a shape of (1, 1), found (1, 2)",
+    );
+    for k in [0, 10, 11] {
+        let message = format!("eigsh: expected k from 1 to 9, below the number of rows, found {k}");
+        check(eigsh(&a, k, &default), &message);
+        check(eigsh_near(&a, 0.0, k, &default), &message);
+    }
+    for ncv in [3, 11] {
+        let options = EigshOptions {
+            ncv: Some(ncv),
+            ..EigshOptions::default()
+        };
+        let message = format!("eigsh: expected ncv from 4 to 10, found {ncv}");
+        check(eigsh(&a, 3, &options), &message);
+    }
+    for (v0, message) in [
+        (
+            Vector::ones([9]),
+            "eigsh: expected a shape of (10), found (9)",
+        ),
+        (
+            Vector::zeros([10]),
+            "eigsh: expected a start vector with a length above 0, found 0",
+        ),
+    ] {
+        let options = EigshOptions {
+            v0: Some(&v0),
+            ..EigshOptions::default()
+        };
+        check(eigsh(&a, 3, &options), message);
+    }
+    let options = EigshOptions {
+        tol: f64::NAN,
+        ..EigshOptions::default()
+    };
+    check(
+        eigsh(&a, 3, &options),
+        "eigsh: expected tol to be 0 or more, found NaN",
+    );
+    let other = gallery::poisson1d::<f64>(9).unwrap();
+    check(
+        eigsh_with_inverse(&a, &other, 0.0, 3, &default),
+        "eigsh: expected an inverse of shape (10, 10), found one of shape (9, 9)",
+    );
+    // An eigenvalue.
+    let identity = Csr::<f64>::identity(10).unwrap();
+    assert!(eigsh_near(&identity, 1.0, 2, &default).is_err());
+}
+
+#[test]
+fn lobpcg_refuses() {
+    let a = gallery::poisson1d::<f64>(10).unwrap();
+    let default = LobpcgOptions::default();
+    let wide = Csr::<f64>::new(1, 2, vec![0, 1], vec![0], vec![1.0]).unwrap();
+    let one = random_block(2, 1);
+    check(
+        lobpcg(&wide, &one, &default),
+        "lobpcg: expected a shape of (1, 1), found (1, 2)",
+    );
+    for k in [0, 10] {
+        let message = format!("lobpcg: expected from 1 to 9 vectors to start from, found {k}");
+        check(lobpcg(&a, &random_block(10, k), &default), &message);
+    }
+    check(
+        lobpcg(&a, &random_block(9, 2), &default),
+        "lobpcg: expected a shape of (10), found (9)",
+    );
+    let constraints = random_block(10, 3);
+    let constrained = LobpcgOptions {
+        constraints: &constraints,
+        ..LobpcgOptions::default()
+    };
+    check(
+        lobpcg(&a, &random_block(10, 7), &constrained),
+        "lobpcg: expected from 1 to 6 vectors to start from, found 7",
+    );
+    let mut dependent = random_block::<f64>(10, 2);
+    dependent.push(&dependent[0] * 2.0);
+    let message = "lobpcg: expected 3 linearly independent vectors, found 2";
+    check(lobpcg(&a, &dependent, &default), message);
+    let constrained = LobpcgOptions {
+        constraints: &dependent,
+        ..LobpcgOptions::default()
+    };
+    check(lobpcg(&a, &random_block(10, 1), &constrained), message);
+    let jacobi = Jacobi::new(&gallery::poisson1d::<f64>(9).unwrap()).unwrap();
+    let operator: &dyn LinearOperator<f64> = &jacobi;
+    for options in [
+        LobpcgOptions {
+            preconditioner: Some(operator),
+            ..LobpcgOptions::default()
+        },
+        LobpcgOptions {
+            mass: Some(operator),
+            ..LobpcgOptions::default()
+        },
+    ] {
+        let message = "lobpcg: expected operators of shape (10, 10), found one of shape (9, 9)";
+        check(lobpcg(&a, &random_block(10, 2), &options), message);
+    }
+    let options = LobpcgOptions {
+        tol: -1.0,
+        ..LobpcgOptions::default()
+    };
+    check(
+        lobpcg(&a, &random_block(10, 2), &options),
+        "lobpcg: expected tol to be 0 or more, found -1",
+    );
+}

@@ -1,0 +1,160 @@
+//! The same eigenvalues on threads and ranks, with and without fusion: the same bits.
+
+use super::{hermitian, random_block};
+use num_complex::Complex;
+use sparsefuse_kernels::Field;
+use sparsefuse_runtime::{Config, Error, Runtime, run_ranks};
+use sparsefuse_solvers::Jacobi;
+use sparsefuse_solvers::eigen::{
+    Eigen, EigshOptions, LobpcgOptions, Which, eigsh, eigsh_near, lobpcg,
+};
+use sparsefuse_sparse::{Csr, gallery};
+
+/// Settings under which a small vector is cut among ranks and threads.
+fn small(threads: usize, fusion: bool) -> Config {
+    Config {
+        threads,
+        fusion,
+        tile_len: 16,
+        cut_threshold: 40,
+        parallel_threshold: 0,
+        ..Config::default()
+    }
+}
+
+type Found<T> = Result<Eigen<T>, Error>;
+
+/// All that a method leaves, as bits.
+fn bits<T: Field>(eigen: &Eigen<T>) -> (Vec<u64>, Vec<[u64; 2]>, [usize; 3]) {
+    let numbers = eigen.values.iter().chain(&eigen.residuals);
+    let elements = eigen.vectors.iter().flat_map(|x| x.to_vec().unwrap());
+    (
+        numbers.map(|number| number.to_bits()).collect(),
+        elements.map(|x| x.to_bits()).collect(),
+        [eigen.converged, eigen.iterations, eigen.products],
+    )
+}
+
+#[track_caller]
+fn check<T: Field>(make: impl Fn() -> Csr<T> + Sync, method: impl Fn(&Csr<T>) -> Found<T> + Sync) {
+    let run = |_: &_| {
+        let eigen = method(&make()).unwrap();
+        assert!(eigen.converged(), "{}", eigen.reason);
+        bits(&eigen)
+    };
+    let expected = run_ranks(1, &small(1, true), run).unwrap().remove(0);
+    for (ranks, threads, fusion) in [
+        (1, 3, true),
+        (1, 1, false),
+        (2, 1, true),
+        (3, 2, true),
+        (4, 1, true),
+        (3, 1, false),
+    ] {
+        for found in run_ranks(ranks, &small(threads, fusion), run).unwrap() {
+            assert!(
+                found == expected,
+                "{ranks} ranks, {threads} threads, fusion {fusion}"
+            );
+        }
+    }
+}
+
+fn ends<T: Field>(a: &Csr<T>) -> Found<T> {
+    let options = EigshOptions {
+        which: Which::BothEnds,
+        ncv: Some(12),
+        tol: 1e-5,
+        ..EigshOptions::default()
+    };
+    eigsh(a, 4, &options)
+}
+
+fn blocks<T: Field>(a: &Csr<T>) -> Found<T> {
+    let jacobi = Jacobi::new(a)?;
+    let options = LobpcgOptions {
+        preconditioner: Some(&jacobi),
+        tol: 1e-4,
+        ..LobpcgOptions::default()
+    };
+    lobpcg(a, &random_block(a.n_rows(), 3), &options)
+}
+
+#[test]
+fn lanczos() {
+    check(|| gallery::poisson2d::<f64>(13).unwrap(), ends);
+    check(|| gallery::poisson2d::<f32>(13).unwrap(), ends);
+    check(|| hermitian::<Complex<f64>>(130, 6, 5).0, ends);
+    // Breakdowns and new directions.
+    let identity = |_: &Csr<f64>| eigsh(&Csr::identity(100)?, 2, &EigshOptions::default());
+    check(|| gallery::poisson1d::<f64>(2).unwrap(), identity);
+}
+
+#[test]
+fn shift_and_invert() {
+    let near = |a: &Csr<f64>| eigsh_near(a, 1.9, 4, &EigshOptions::default());
+    check(|| gallery::poisson2d::<f64>(13).unwrap(), near);
+    let near = |a: &Csr<Complex<f64>>| eigsh_near(a, 0.3, 3, &EigshOptions::default());
+    check(|| hermitian::<Complex<f64>>(130, 6, 5).0, near);
+}
+
+#[test]
+fn lobpcg_blocks() {
+    check(|| gallery::poisson2d::<f64>(13).unwrap(), blocks);
+    check(|| gallery::poisson2d::<Complex<f32>>(13).unwrap(), blocks);
+}
+
+/// Reductions and fused tasks of a run on several ranks, all tasks of a step in one window.
+fn counted(run: impl Fn(&Csr<f64>) -> Found<f64> + Sync) -> (u64, u64) {
+    let config = Config {
+        window: 1024,
+        ..small(1, true)
+    };
+    let count = |runtime: &Runtime| {
+        let a = gallery::poisson2d::<f64>(24).unwrap();
+        runtime.flush();
+        let before = runtime.counters();
+        let eigen = run(&a).unwrap();
+        assert!(!eigen.converged());
+        let after = runtime.counters();
+        (
+            after.reductions - before.reductions,
+            after.fused_tasks - before.fused_tasks,
+        )
+    };
+    run_ranks(3, &config, count).unwrap().remove(0)
+}
+
+/// A step of Lanczos's method: the product with the first pass's inner products; their multiples
+/// taken away, with the second pass's; these taken away.
+#[test]
+fn a_lanczos_step_is_two_reductions() {
+    let with = |ncv| {
+        counted(|a| {
+            let options = EigshOptions {
+                ncv: Some(ncv),
+                max_iter: Some(0),
+                ..EigshOptions::default()
+            };
+            eigsh(a, 2, &options)
+        })
+    };
+    let (short, long) = (with(12), with(22));
+    assert_eq!((long.0 - short.0, long.1 - short.1), (20, 30));
+}
+
+/// An iteration of LOBPCG: lengths of residuals, two passes for W, the Gram matrices.
+#[test]
+fn an_iteration_of_lobpcg_is_four_reductions() {
+    let with = |iterations| {
+        counted(|a| {
+            let options = LobpcgOptions {
+                max_iter: Some(iterations),
+                ..LobpcgOptions::default()
+            };
+            lobpcg(a, &random_block(a.n_rows(), 4), &options)
+        })
+    };
+    let (few, more) = (with(3), with(8));
+    assert_eq!((more.0 - few.0, more.1 - few.1), (20, 25));
+}
