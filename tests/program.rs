@@ -542,7 +542,7 @@ fn every_preconditioner_solves_with_the_same_bits() {
     for pc in [
         "bjacobi:8",
         "ssor:1.2",
-        "ssor,colors",
+        "ssor:colors",
         "chebyshev",
         "polynomial:3",
         "ic",

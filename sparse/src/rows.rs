@@ -77,7 +77,7 @@ impl<'a, T: Copy> Rows<'a, T> {
     /// Some of the rows.
     #[must_use]
     pub fn range(&self, rows: Range<usize>) -> Self {
-        let entries = self.entries(rows.start).start..self.entries_before(rows.end);
+        let entries = self.entries_before(rows.start)..self.entries_before(rows.end);
         Self {
             pos: &self.pos[rows.start..=rows.end],
             crd: &self.crd[entries.clone()],

@@ -1,7 +1,7 @@
 //! `--pc`: the preconditioners by name, with their options, and how each is made.
 //!
 //! A word is `NAME[:OPTION[,OPTION…]]`; an option is `KEY=VALUE`, or a value alone where the name
-//! has one that is meant most. [`CATALOGUE`] is what `--help` shows and what names are looked up in.
+//! has one that is meant most.
 
 use super::nearest;
 use sparsefuse::Error;
@@ -46,65 +46,25 @@ enum Kind {
     Amg(CycleOptions, Option<f64>),
 }
 
-/// The names, their options, and what they are.
-pub(super) const CATALOGUE: [(&str, &str, &str); 17] = [
-    ("none", "", "no preconditioner"),
-    (
-        "auto",
-        "",
-        "chosen by looking at the matrix; the report says what and why",
-    ),
-    ("jacobi", "", "division by the diagonal"),
-    (
-        "bjacobi",
-        "[:SIZE]",
-        "the inverse of dense blocks on the diagonal [32 rows]",
-    ),
-    (
-        "sor",
-        "[:OMEGA][,colors]",
-        "successive over-relaxation, forward [1], in sequence or by colours",
-    ),
-    (
-        "ssor",
-        "[:OMEGA][,colors]",
-        "forward and backward; symmetric",
-    ),
-    (
-        "chebyshev",
-        "[:DEGREE]",
-        "a polynomial that is small on the spectrum [4]; no reductions",
-    ),
-    ("polynomial", "[:DEGREE]", "a Neumann series [2]"),
-    ("ilu", "[:K]", "incomplete LU with K levels of fill [0]"),
-    (
-        "ilut",
-        "[:DROP[,FILL]]",
-        "incomplete LU by a threshold [1e-3, 10 entries a row more]",
-    ),
-    ("ic", "", "incomplete Cholesky without fill"),
-    (
-        "schwarz",
-        "[:OVERLAP[,blocks=N]]",
-        "additive Schwarz, one block a rank, ILU(0) [1]",
-    ),
-    (
-        "lu",
-        "",
-        "complete LU; one iteration corrects what rounding leaves",
-    ),
-    ("cholesky", "", "complete Cholesky"),
-    (
-        "gmg",
-        "[:OPTIONS]",
-        "geometric multigrid; of files, see --grid",
-    ),
-    (
-        "amg",
-        "[:OPTIONS]",
-        "algebraic multigrid by smoothed aggregation; also theta=T",
-    ),
-    ("asm", "[:OVERLAP[,blocks=N]]", "the same as schwarz"),
+/// The names; `--help` has their options and what they are.
+const NAMES: [&str; 17] = [
+    "none",
+    "auto",
+    "jacobi",
+    "bjacobi",
+    "sor",
+    "ssor",
+    "chebyshev",
+    "polynomial",
+    "ilu",
+    "ilut",
+    "ic",
+    "schwarz",
+    "asm",
+    "lu",
+    "cholesky",
+    "gmg",
+    "amg",
 ];
 
 impl Pc {
@@ -145,8 +105,7 @@ impl Pc {
                 Kind::Amg(cycle(&mut options)?, theta)
             }
             _ => {
-                let names = CATALOGUE.map(|(name, ..)| name);
-                return Err(nearest::refuse("preconditioner", name, &names));
+                return Err(nearest::refuse("preconditioner", name, &NAMES));
             }
         };
         options.finish(name)?;
@@ -446,7 +405,7 @@ mod tests {
         };
         assert_eq!((cycle.cycle, cycle.pre), (Cycle::W, 2));
         assert_eq!(restriction, Restriction::Injection);
-        for (name, ..) in CATALOGUE {
+        for name in NAMES {
             assert_eq!(Pc::parse(name).unwrap().to_string(), name);
         }
     }

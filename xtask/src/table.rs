@@ -7,10 +7,11 @@ use crate::cargo::{cargo, show};
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::fs;
-use std::io::Read as _;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
-use std::time::{Duration, Instant};
+use std::sync::mpsc;
+use std::time::Duration;
 
 /// Where the matrices are, and the list of them.
 const FOLDER: &str = "../shared/matrices";
@@ -155,36 +156,22 @@ fn solve(matrix: &Matrix, (solver, pc): (&str, &str)) -> Result<Outcome, String>
         .stderr(Stdio::piped());
     let failed = |error| format!("the program cannot be run: {error}");
     let mut child = command.spawn().map_err(failed)?;
-    let begin = Instant::now();
-    let mut is_late = false;
-    while child.try_wait().map_err(failed)?.is_none() {
-        if begin.elapsed() > LIMIT {
-            is_late = true;
-            child.kill().map_err(failed)?;
-        }
-        std::thread::sleep(Duration::from_millis(20));
+    let pipes = (child.stdout.take(), child.stderr.take());
+    let (sender, receiver) = mpsc::channel();
+    // Both end when the program does; what it prints is little, so the second waits for nobody.
+    let reader = std::thread::spawn(move || {
+        let read = [text_of(pipes.0), text_of(pipes.1)];
+        // Nobody listens any more where the limit has passed.
+        let _ = sender.send(read);
+    });
+    let read = receiver.recv_timeout(LIMIT);
+    let is_late = read.is_err();
+    if is_late {
+        child.kill().map_err(failed)?;
     }
-    let (mut stdout, mut stderr) = (String::new(), String::new());
-    for (pipe, text) in [
-        (
-            child
-                .stdout
-                .take()
-                .map(|pipe| Box::new(pipe) as Box<dyn std::io::Read>),
-            &mut stdout,
-        ),
-        (
-            child
-                .stderr
-                .take()
-                .map(|pipe| Box::new(pipe) as Box<dyn std::io::Read>),
-            &mut stderr,
-        ),
-    ] {
-        if let Some(mut pipe) = pipe {
-            pipe.read_to_string(text).map_err(failed)?;
-        }
-    }
+    child.wait().map_err(failed)?;
+    reader.join().map_err(|_| "a pipe could not be read")?;
+    let [stdout, stderr] = read.unwrap_or_default();
     let none = |outcome: &str| Outcome {
         chosen: String::new(),
         cells: format!("| | {outcome}"),
@@ -208,4 +195,14 @@ fn solve(matrix: &Matrix, (solver, pc): (&str, &str)) -> Result<Outcome, String>
         chosen: format!("`{}` with `{}`", word("solver"), word("pc")),
         cells: format!("{} | {residual} | {}", report["iterations"], word("reason")),
     })
+}
+
+/// What a program prints on a pipe, to its end; nothing if it is not text.
+fn text_of(pipe: Option<impl Read>) -> String {
+    let mut text = String::new();
+    if let Some(mut pipe) = pipe {
+        // What was read before a failure is as good as nothing.
+        let _ = pipe.read_to_string(&mut text);
+    }
+    text
 }

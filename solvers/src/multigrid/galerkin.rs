@@ -474,7 +474,6 @@ fn spread<T: Field>(stages: &Stages<'_, T>, fine: &FineRows<'_, T>, number: usiz
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test fails where it panics")]
 
     use super::super::grid::{Prolongation, Restriction};
     use super::*;
