@@ -153,12 +153,12 @@ impl<T: Field> Multigrid<T> {
     /// The near-nullspace are vectors that A maps to almost nothing and that smoothing therefore
     /// hardly damps, such as the rigid body modes of elasticity; none stands for the constants of
     /// each unknown of a block. Each level has as many rows as there are aggregates and vectors,
-    /// multiplied: for the Poisson problem in two dimensions about an eighth of the level above.
+    /// multiplied: for the Poisson problem in two dimensions a sixth, then a ninth of the level above.
     ///
     /// [`update`](Preconditioner::update) keeps the prolongators and computes the products R A P
     /// again, which leaves the hierarchy a good one as long as A changes little.
     ///
-    /// Vaněk, Mandel and Brezina (1996); aggregates as in Bell, Dalton and Olson (2012). Setup
+    /// Vaněk, Mandel and Brezina (1996), whose aggregates are found one after the other. Setup
     /// costs about as much as fifty products with A.
     ///
     /// # Errors

@@ -1,8 +1,9 @@
 //! R A P, the matrix of the next level, without A P in between.
 //!
-//! Row I is the sum over i and j of `r[I, i] a[i, j]` times row j of P, in this order, so its bits
-//! depend on nothing else. A row of A is looked at once for each entry of its row of P, which costs
-//! less than to make, keep and read A P.
+//! Row I is made in two steps, while it lies in the cache: the sum over i of `r[I, i]` times row i of
+//! A, in the order of i, then the sum over what has been found of its entries times rows of P, in
+//! the order in which they were found. So its bits depend on nothing else, and A P is neither made
+//! nor kept nor read.
 
 use super::prolongator::{Part, joined};
 use sparsefuse_kernels::Field;
@@ -96,37 +97,67 @@ struct Factors<'a, T> {
 impl<T: Field> Factors<'_, T> {
     /// Some rows of the product.
     fn part(&self, part: Range<usize>) -> Part<T> {
-        /// A column that the row does not have yet.
-        const NEW: u32 = u32::MAX;
         let mut made = Part::with_capacity(part.len());
-        let mut places = vec![NEW; self.n_cols];
-        let mut entries: Vec<(u32, T)> = Vec::new();
+        // Row I of R A, by numbers of rows of P, and of R A P.
+        let mut half = SparseSum::new(self.p.len());
+        let mut whole = SparseSum::new(self.n_cols);
         for row in part {
-            entries.clear();
             for k in self.r.entries(row) {
                 let (a_row, factor) = (self.a_numbers[k] as usize, self.r.vals()[k]);
-                for l in self.a.entries(a_row) {
-                    let weight = factor * self.a.vals()[l];
-                    let p_row = self.p_numbers[l] as usize;
-                    for (&column, &value) in self.p.columns(p_row).iter().zip(self.p.values(p_row))
-                    {
-                        let place = &mut places[column as usize];
-                        if *place == NEW {
-                            *place = entries.len() as u32;
-                            entries.push((column, weight * value));
-                        } else {
-                            let sum = &mut entries[*place as usize].1;
-                            *sum = *sum + weight * value;
-                        }
-                    }
-                }
+                let entries = self.a.entries(a_row);
+                let (numbers, values) = (&self.p_numbers[entries.clone()], self.a.values(a_row));
+                half.add_multiple(factor, numbers, values);
             }
-            entries
-                .iter()
-                .for_each(|&(column, _)| places[column as usize] = NEW);
-            entries.sort_unstable_by_key(|&(column, _)| column);
-            made.push_row(&entries);
+            for &(p_row, factor) in &half.entries {
+                let p_row = p_row as usize;
+                whole.add_multiple(factor, self.p.columns(p_row), self.p.values(p_row));
+            }
+            half.clear();
+            whole.entries.sort_unstable_by_key(|&(column, _)| column);
+            made.push_row(&whole.entries);
+            whole.clear();
         }
         made
+    }
+}
+
+/// A sum of sparse rows.
+struct SparseSum<T> {
+    /// In the order in which they were found.
+    entries: Vec<(u32, T)>,
+    /// One more than the place of each column among the entries; 0 if it is none. Most columns are
+    /// never touched, nor is their memory.
+    places: Vec<u32>,
+}
+
+impl<T: Field> SparseSum<T> {
+    /// Zero, with so many columns.
+    fn new(n_cols: usize) -> Self {
+        Self {
+            entries: Vec::new(),
+            places: vec![0; n_cols],
+        }
+    }
+
+    #[inline(always)]
+    fn add_multiple(&mut self, factor: T, columns: &[u32], values: &[T]) {
+        for (&column, &value) in columns.iter().zip(values) {
+            let place = &mut self.places[column as usize];
+            if *place == 0 {
+                self.entries.push((column, factor * value));
+                *place = self.entries.len() as u32;
+            } else {
+                let sum = &mut self.entries[*place as usize - 1].1;
+                *sum = *sum + factor * value;
+            }
+        }
+    }
+
+    /// Zero again; what it costs is what there was.
+    fn clear(&mut self) {
+        for &(column, _) in &self.entries {
+            self.places[column as usize] = 0;
+        }
+        self.entries.clear();
     }
 }
