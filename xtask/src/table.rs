@@ -146,6 +146,10 @@ struct Outcome {
     cells: String,
 }
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a thread that waits for the program, which may take too long"
+)]
 fn solve(matrix: &Matrix, (solver, pc): (&str, &str)) -> Result<Outcome, String> {
     let mut command = Command::new(Path::new(ROOT).join("target/release/sparsefuse"));
     command.arg("solve").arg(&matrix.file);

@@ -474,7 +474,6 @@ fn spread<T: Field>(stages: &Stages<'_, T>, fine: &FineRows<'_, T>, number: usiz
 
 #[cfg(test)]
 mod tests {
-
     use super::super::grid::{Prolongation, Restriction};
     use super::*;
     use sparsefuse_kernels::random;

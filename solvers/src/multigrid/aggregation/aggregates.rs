@@ -183,5 +183,5 @@ fn is_open(state: u64) -> bool {
 }
 
 fn is_root(state: u64) -> bool {
-    state % 2 == 0
+    state.is_multiple_of(2)
 }
