@@ -101,7 +101,7 @@ Preconditioners (--pc NAME, or NAME:OPTIONS; in brackets what holds without):
   lu, cholesky               complete factorisations; every rank has the whole
   gmg:OPTIONS                geometric multigrid on the generator's grid, or on --grid
   amg:OPTIONS                algebraic multigrid by smoothed aggregation
-Options of multigrid: cycle=v|w|f, smoother=jacobi|chebyshev|gs, pre=N, post=N (steps before and
+Options of multigrid: cycle=v|w|vw|f, smoother=jacobi|chebyshev|gs, pre=N, post=N (steps before and
 after the coarse correction); of gmg restriction=full|injection; of amg theta=T (couplings weaker
 than T times their diagonals are left out).
 

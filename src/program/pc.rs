@@ -98,11 +98,17 @@ impl Pc {
             "cholesky" => Kind::Cholesky,
             "gmg" => {
                 let restriction = options.choice("restriction", &RESTRICTIONS)?;
-                Kind::Gmg(cycle(&mut options)?, restriction.unwrap_or_default())
+                Kind::Gmg(
+                    cycle(&mut options, CycleOptions::default())?,
+                    restriction.unwrap_or_default(),
+                )
             }
             "amg" => {
                 let theta = options.number("theta", not_negative)?;
-                Kind::Amg(cycle(&mut options)?, theta)
+                Kind::Amg(
+                    cycle(&mut options, AggregationOptions::default().cycle)?,
+                    theta,
+                )
             }
             _ => {
                 return Err(nearest::refuse("preconditioner", name, &NAMES));
@@ -226,15 +232,19 @@ fn schwarz(options: &mut Words<'_>) -> Result<SchwarzOptions, String> {
     })
 }
 
-/// The options of both kinds of multigrid.
-fn cycle(options: &mut Words<'_>) -> Result<CycleOptions, String> {
-    const CYCLES: [(&str, Cycle); 3] = [("v", Cycle::V), ("w", Cycle::W), ("f", Cycle::F)];
+/// The options of both kinds of multigrid; those that are not given are the defaults.
+fn cycle(options: &mut Words<'_>, defaults: CycleOptions) -> Result<CycleOptions, String> {
+    const CYCLES: [(&str, Cycle); 4] = [
+        ("v", Cycle::V),
+        ("w", Cycle::W),
+        ("vw", Cycle::VW),
+        ("f", Cycle::F),
+    ];
     let smoothers = [
         ("jacobi", Smoother::Jacobi { omega: None }),
         ("chebyshev", Smoother::chebyshev()),
         ("gs", Smoother::GaussSeidel),
     ];
-    let defaults = CycleOptions::default();
     Ok(CycleOptions {
         cycle: options.choice("cycle", &CYCLES)?.unwrap_or(defaults.cycle),
         smoother: options
@@ -421,7 +431,10 @@ mod tests {
                 "gmg:smother=gs",
                 "there is no option of gmg `smother`; did you mean `smoother`?",
             ),
-            ("gmg:cycle=x", "there is no cycle `x`; there are v, w, f"),
+            (
+                "gmg:cycle=x",
+                "there is no cycle `x`; there are v, w, vw, f",
+            ),
             (
                 "gmg:smoother=chebychev",
                 "there is no smoother `chebychev`; did you mean `chebyshev`?",

@@ -66,16 +66,22 @@ impl<T: Field> Hierarchy<T> {
     /// What a level finds for the error of the level above.
     fn correction(&self, level: usize, b: Vector<T>, cycle: Cycle) -> Result<Vector<T>, Error> {
         let e = self.visit(level, &b, cycle)?;
-        let again = match cycle {
-            Cycle::V => return Ok(e),
-            Cycle::W => Cycle::W,
-            Cycle::F => Cycle::V,
-        };
         // The last level has solved its system.
         let Some(here) = self.levels.get(level) else {
             return Ok(e);
         };
+        let again = match cycle {
+            Cycle::V => return Ok(e),
+            Cycle::VW if !self.is_small(here) => return Ok(e),
+            Cycle::W | Cycle::VW => cycle,
+            Cycle::F => Cycle::V,
+        };
         let r = b.try_sub(&here.a.try_dot(&e)?)?;
         Ok(e + self.visit(level, &r, again)?)
+    }
+
+    /// Whether a level has less than a hundredth of the rows of the first one.
+    fn is_small(&self, level: &Level<T>) -> bool {
+        100 * level.a.n_rows() < self.levels[0].a.n_rows()
     }
 }

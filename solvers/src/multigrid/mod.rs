@@ -8,7 +8,7 @@
 //! [`Multigrid::aggregated`] that of any matrix that stems from an elliptic problem (smoothed
 //! aggregation). Both give a [`Multigrid`], which solves by itself and preconditions any Krylov
 //! method; with weighted Jacobi or Chebyshev or Gauss-Seidel steps, as many after the coarse
-//! correction as before it, and V or W cycles, it is symmetric, as conjugate gradients need.
+//! correction as before it, and V, W or VW cycles, it is symmetric, as conjugate gradients need.
 //!
 //! The cycle is array code and stays in the window; setup works on structures and is eager. Small
 //! levels are small stores, which every rank holds and computes as a whole instead of sending
@@ -153,7 +153,8 @@ impl<T: Field> Multigrid<T> {
     /// The near-nullspace are vectors that A maps to almost nothing and that smoothing therefore
     /// hardly damps, such as the rigid body modes of elasticity; none stands for the constants of
     /// each unknown of a block. Each level has as many rows as there are aggregates and vectors,
-    /// multiplied: for the Poisson problem in two dimensions a sixth, then a ninth of the level above.
+    /// multiplied: for the Poisson problem in two dimensions a sixth, then a ninth of the level
+    /// above.
     ///
     /// [`update`](Preconditioner::update) keeps the prolongators and computes the products R A P
     /// again, which leaves the hierarchy a good one as long as A changes little.

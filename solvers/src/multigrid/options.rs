@@ -10,6 +10,9 @@ pub enum Cycle {
     /// V cycle does not converge independently of the size; in one dimension, and where
     /// coarsening is slow, it costs a multiple of a V cycle.
     W,
+    /// As V on the levels with a hundredth of the first one's rows or more, as W below, where it
+    /// costs next to nothing.
+    VW,
     /// An F cycle below, then a V cycle: between the two. Not symmetric, so not for conjugate
     /// gradients.
     F,

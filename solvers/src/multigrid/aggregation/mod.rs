@@ -12,7 +12,7 @@ use self::strength::{NodeRows, graph};
 use self::triple::triple_product;
 use super::coarsest::{Coarsest, MOST_ROWS};
 use super::cycle::{Hierarchy, Level};
-use super::options::{CoarseSolver, CycleOptions, Smoother};
+use super::options::{CoarseSolver, Cycle, CycleOptions, Smoother};
 use super::smoother::{Relaxation, largest_eigenvalue};
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
@@ -27,7 +27,7 @@ pub struct AggregationOptions {
     pub theta: f64,
     /// Rows that belong together, such as the displacements of a point.
     pub block: usize,
-    /// The cycle.
+    /// The cycle; [`Cycle::VW`] unless it is chosen.
     pub cycle: CycleOptions,
 }
 
@@ -36,7 +36,10 @@ impl Default for AggregationOptions {
         Self {
             theta: 0.08,
             block: 1,
-            cycle: CycleOptions::default(),
+            cycle: CycleOptions {
+                cycle: Cycle::VW,
+                ..CycleOptions::default()
+            },
         }
     }
 }
