@@ -77,7 +77,7 @@ impl<'a, T: Copy> Rows<'a, T> {
     /// Some of the rows.
     #[must_use]
     pub fn range(&self, rows: Range<usize>) -> Self {
-        let entries = self.entries(rows.start).start..self.entries_before(rows.end);
+        let entries = self.entries_before(rows.start)..self.entries_before(rows.end);
         Self {
             pos: &self.pos[rows.start..=rows.end],
             crd: &self.crd[entries.clone()],
@@ -226,5 +226,24 @@ impl<T: Numeric> Csr<T> {
             crd,
             vals,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Rows;
+
+    #[test]
+    fn ranges_without_rows() {
+        for (pos, crd) in [(&[0][..], &[][..]), (&[3, 4, 6], &[0, 1, 2])] {
+            let rows = Rows {
+                pos,
+                crd,
+                vals: crd,
+            };
+            let end = rows.len();
+            assert!(rows.range(end..end).is_empty());
+            assert_eq!(rows.range(0..end).crd(), crd);
+        }
     }
 }
