@@ -228,3 +228,22 @@ impl<T: Numeric> Csr<T> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Rows;
+
+    #[test]
+    fn ranges_without_rows() {
+        for (pos, crd) in [(&[0][..], &[][..]), (&[3, 4, 6], &[0, 1, 2])] {
+            let rows = Rows {
+                pos,
+                crd,
+                vals: crd,
+            };
+            let end = rows.len();
+            assert!(rows.range(end..end).is_empty());
+            assert_eq!(rows.range(0..end).crd(), crd);
+        }
+    }
+}
