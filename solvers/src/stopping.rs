@@ -125,6 +125,7 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
         options: Options<'o, T>,
     ) -> Result<(Self, Start<T, N>), Error> {
         let whole_norm = root(&b.sum_of_squares())?;
+        check_scale(op, b, whole_norm)?;
         let (b, nullspace_part) = match a.nullspace() {
             Some(nullspace) => nullspace.split(b)?,
             None => (b.clone(), 0.0),
@@ -447,4 +448,14 @@ pub(crate) fn max_iter<T>(options: &Options<'_, T>, n: usize) -> usize {
 /// task on the sum could not join the group that sums, and would cost one more in every iteration.
 pub(crate) fn root<R: Real>(squares: &Scalar<R>) -> Result<f64, Error> {
     Ok(squares.get()?.to_f64().sqrt())
+}
+
+/// Refuses a right-hand side whose squares are too small for numbers of its type: every norm would
+/// be 0, and everything a solution.
+fn check_scale<T: Field>(op: &'static str, b: &Vector<T>, norm: f64) -> Result<(), Error> {
+    if norm > 0.0 || norm.is_nan() || !b.not_equal(T::ZERO).any().get()? {
+        return Ok(());
+    }
+    let expected = "elements of b whose squares are not 0 in its type, as those of a scaled system";
+    Err(Error::argument(op, expected, "smaller ones"))
 }

@@ -302,10 +302,13 @@ impl<T: Numeric> Csr<T> {
         if self.shape() != other.shape() || self.nnz() != other.nnz() {
             return Ok(false);
         }
-        let (mine, others) = (self.own_rows()?, other.own_rows()?);
-        let is_same = mine.rows == others.rows && {
+        let mine = self.own_rows()?;
+        let others = other.rows_at(Some(mine.partition), mine.rows.clone())?;
+        let is_same = {
             let (mine, others) = (mine.as_rows(), others.as_rows());
-            mine.pos == others.pos && mine.crd == others.crd
+            let (first, other) = (mine.pos[0], others.pos[0]);
+            let both = mine.pos.iter().zip(others.pos);
+            mine.crd == others.crd && both.map(|(a, b)| (a - first, b - other)).all(|(a, b)| a == b)
         };
         let everywhere = self.runtime().all_gather(&[is_same])?;
         Ok(everywhere.iter().all(|is_same| is_same[0]))

@@ -6,7 +6,7 @@
 use super::arguments::Solver;
 use super::pc::Pc;
 use sparsefuse::Error;
-use sparsefuse::kernels::Field;
+use sparsefuse::kernels::{Field, Real};
 use sparsefuse::sparse::Csr;
 
 /// A method and a preconditioner to try.
@@ -22,6 +22,9 @@ pub(super) struct Candidate {
 const SMALL: usize = 50_000;
 /// Entries up to which one is the last resort.
 const FACTORABLE: usize = 4_000_000;
+
+/// What is tried when all else has failed: by a method that needs no definite matrix.
+const LAST_RESORT: &str = "jacobi";
 
 /// What was asked for, either of which may be left open.
 #[derive(Clone, Copy, Debug)]
@@ -106,7 +109,7 @@ fn preconditioners(facts: &Facts, asked: &Asked<'_>) -> Vec<(&'static str, &'sta
     if facts.nnz <= FACTORABLE {
         names.push(("lu", "the last resort"));
     }
-    names.push(("jacobi", "nothing else could be made"));
+    names.push((LAST_RESORT, "nothing else has led to a solution"));
     names
 }
 
@@ -118,7 +121,7 @@ fn solver_for(facts: &Facts, pc: &Pc) -> Solver {
         Solver::Lsmr
     } else if is_general || !facts.is_hermitian {
         Solver::Gmres
-    } else if facts.has_positive_diagonal {
+    } else if facts.has_positive_diagonal && name != LAST_RESORT {
         Solver::Cg
     } else {
         Solver::Minres
@@ -137,10 +140,9 @@ impl Facts {
                 is_like_m_matrix: false,
             });
         }
-        let adjoint = a.adjoint()?;
+        let difference = a.try_sub(&a.adjoint()?)?;
+        let is_hermitian = difference.norm_max().get()?.to_f64() == 0.0;
         let (rows, own) = a.local_rows()?;
-        let (mirrored_rows, mirrored) = adjoint.local_rows()?;
-        let is_hermitian = rows == mirrored_rows && own == mirrored;
         let (mut positive_diagonals, mut positive_others, mut others) = (0u64, 0u64, 0u64);
         for (number, row) in rows.clone().enumerate() {
             for k in own.pos[number] as usize..own.pos[number + 1] as usize {
@@ -154,7 +156,6 @@ impl Facts {
             }
         }
         let mine = [
-            u64::from(is_hermitian),
             u64::from(positive_diagonals == rows.len() as u64),
             positive_others,
             others,
@@ -164,9 +165,9 @@ impl Facts {
         Ok(Self {
             nnz: a.nnz(),
             is_square: true,
-            is_hermitian: sum(0) == all.len() as u64,
-            has_positive_diagonal: sum(1) == all.len() as u64,
-            is_like_m_matrix: sum(2) * 20 <= sum(3),
+            is_hermitian,
+            has_positive_diagonal: sum(0) == all.len() as u64,
+            is_like_m_matrix: sum(1) * 20 <= sum(2),
         })
     }
 

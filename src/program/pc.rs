@@ -105,10 +105,11 @@ impl Pc {
             }
             "amg" => {
                 let theta = options.number("theta", not_negative)?;
-                Kind::Amg(
-                    cycle(&mut options, AggregationOptions::default().cycle)?,
-                    theta,
-                )
+                let cycle = cycle(&mut options, AggregationOptions::default().cycle)?;
+                if cycle.smoother == Smoother::GaussSeidel {
+                    return Err("the smoother gs is one for grids, so of gmg".to_owned());
+                }
+                Kind::Amg(cycle, theta)
             }
             _ => {
                 return Err(nearest::refuse("preconditioner", name, &NAMES));
@@ -258,10 +259,12 @@ fn cycle(options: &mut Words<'_>, defaults: CycleOptions) -> Result<CycleOptions
     })
 }
 
+/// Numbers of steps, powers and rows, each of which costs time and memory.
 fn at_least(least: usize) -> impl Fn(usize) -> Result<usize, String> {
-    move |value| match value >= least {
+    const MOST: usize = 100_000;
+    move |value| match (least..=MOST).contains(&value) {
         true => Ok(value),
-        false => Err(format!("a whole number that is {least} or more")),
+        false => Err(format!("a whole number from {least} to {MOST}")),
     }
 }
 

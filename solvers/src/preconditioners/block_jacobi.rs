@@ -50,6 +50,7 @@ impl<T: Field> BlockJacobi<T> {
         if size == 0 {
             return Err(Error::argument(OP, "blocks of at least one row", "0"));
         }
+        let size = size.min(a.n_rows().max(1));
         let layout = RowLayout::of(a)?;
         let own = layout.rows();
         let span = if own.is_empty() {

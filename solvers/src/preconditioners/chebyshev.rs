@@ -108,19 +108,27 @@ impl<T: Field> Chebyshev<T> {
     }
 
     /// The steps for A z = r from z = 0.
-    fn iterate(&self, mut r: Vector<T>) -> Result<Vector<T>, Error> {
+    fn iterate(&self, mut r: Vector<T>, is_adjoint: bool) -> Result<Vector<T>, Error> {
+        let divide = |r: &Vector<T>| match is_adjoint {
+            false => self.jacobi.apply(r),
+            true => self.jacobi.apply_adjoint(r),
+        };
+        let product = |d: &Vector<T>| match is_adjoint {
+            false => self.a.apply(d),
+            true => self.a.apply_adjoint(d),
+        };
         let lower = self.options.lower * self.largest;
         let upper = self.options.upper * self.largest;
         let theta = (upper + lower) / 2.0;
         let delta = (upper - lower) / 2.0;
         let sigma = theta / delta;
         let mut rho = 1.0 / sigma;
-        let mut d = self.jacobi.apply(&r)? * T::from_f64(1.0 / theta);
+        let mut d = divide(&r)? * T::from_f64(1.0 / theta);
         let mut z = d.clone();
         for _ in 1..self.options.degree {
-            r -= self.a.try_dot(&d)?;
+            r -= product(&d)?;
             let rho_next = 1.0 / (2.0 * sigma - rho);
-            let scaled = self.jacobi.apply(&r)? * T::from_f64(2.0 * rho_next / delta);
+            let scaled = divide(&r)? * T::from_f64(2.0 * rho_next / delta);
             d = d * T::from_f64(rho_next * rho) + scaled;
             z += &d;
             rho = rho_next;
@@ -135,12 +143,12 @@ impl<T: Field> LinearOperator<T> for Chebyshev<T> {
     }
 
     fn apply(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
-        self.iterate(r.clone())
+        self.iterate(r.clone(), false)
     }
 
+    /// The same polynomial in the adjoint.
     fn apply_adjoint(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
-        // A polynomial in a Hermitian matrix is Hermitian.
-        self.iterate(r.clone())
+        self.iterate(r.clone(), true)
     }
 }
 

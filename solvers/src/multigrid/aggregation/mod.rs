@@ -17,7 +17,7 @@ use super::smoother::{Relaxation, largest_eigenvalue};
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::{Error, Shape};
-use sparsefuse_sparse::Csr;
+use sparsefuse_sparse::{Csr, Ghosts};
 
 /// What a hierarchy by smoothed aggregation is asked for.
 #[derive(Clone, Debug, PartialEq)]
@@ -68,6 +68,7 @@ impl<T: Field> AggregationSetup<T> {
         options: &AggregationOptions,
     ) -> Result<Self, Error> {
         check(a, near_nullspace, options)?;
+        let a = &on_default_rows(a)?;
         Ok(Self {
             basis: basis(a, near_nullspace, options.block)?,
             steps: Vec::new(),
@@ -80,7 +81,7 @@ impl<T: Field> AggregationSetup<T> {
         let mut options = self.options.cycle.clone();
         let is_known = !self.steps.is_empty();
         let mut levels = Vec::new();
-        let mut a = a.clone();
+        let mut a = on_default_rows(a)?;
         let mut basis = self.basis.clone();
         let mut block = self.options.block;
         let mut theta = self.options.theta;
@@ -171,6 +172,21 @@ fn step<T: Field>(
         prolongation,
     };
     Ok(Some((step, coarse)))
+}
+
+/// The matrix with its rows where those of new matrices are, as the matrices of all other levels
+/// have them.
+fn on_default_rows<T: Field>(a: &Csr<T>) -> Result<Csr<T>, Error> {
+    let own = a.own_rows()?;
+    let runtime = a.runtime();
+    let (default, wanted) = runtime.default_rows(Shape::new(&[a.n_rows()]));
+    if default == own.partition() || own.is_replicated() {
+        return Ok(a.clone());
+    }
+    let indices = wanted.map(|row| row as u32).collect();
+    let ghosts = Ghosts::new(runtime, own.partition(), indices)?;
+    let rows = ghosts.fetch_own_rows(&own)?;
+    runtime.enter(|| Csr::from_rows(a.n_rows(), a.n_cols(), |_| rows))
 }
 
 /// The near-nullspace, row by row; ones, or the unit vectors of each block, if there is none.
