@@ -11,8 +11,10 @@ use sparsefuse_runtime::Error;
 use sparsefuse_sparse::{Csr, Ghosts, LocalRows, OwnRows, Rows, parallel};
 use std::ops::Range;
 
-/// Rows that one thread makes at a time.
+/// Rows that one thread makes at a time: as many at least, and so many parts at most, each of which
+/// may have to clear places for all columns.
 const PART: usize = 1 << 12;
+const MOST_PARTS: usize = 64;
 
 /// R A P; every rank makes its rows.
 pub(super) fn triple_product<T: Field>(
@@ -40,7 +42,7 @@ pub(super) fn triple_product<T: Field>(
             first..first + factors.r.len(),
             "the rows of R by default"
         );
-        let parts = parallel::chunks(own.len(), PART);
+        let parts = parallel::chunks(own.len(), PART.max(own.len().div_ceil(MOST_PARTS)));
         joined(parallel::map(runtime, parts, |part| factors.part(part)))
     };
     runtime.enter(|| Csr::from_rows(r.n_rows(), p.n_cols(), make))
@@ -99,8 +101,8 @@ impl<T: Field> Factors<'_, T> {
     fn part(&self, part: Range<usize>) -> Part<T> {
         let mut made = Part::with_capacity(part.len());
         // Row I of R A, by numbers of rows of P, and of R A P.
-        let mut half = SparseSum::new(self.p.len());
-        let mut whole = SparseSum::new(self.n_cols);
+        let mut half = SparseSum::new(self.reach(part.clone()));
+        let mut whole = SparseSum::new(0..self.n_cols as u32);
         for row in part {
             for k in self.r.entries(row) {
                 let (a_row, factor) = (self.a_numbers[k] as usize, self.r.vals()[k]);
@@ -119,30 +121,45 @@ impl<T: Field> Factors<'_, T> {
         }
         made
     }
+
+    /// The numbers of rows of P between which those lie that some rows of R A name.
+    fn reach(&self, part: Range<usize>) -> Range<u32> {
+        let a_rows =
+            &self.a_numbers[self.r.entries_before(part.start)..self.r.entries_before(part.end)];
+        let ends = a_rows.iter().filter_map(|&a_row| {
+            let numbers = &self.p_numbers[self.a.entries(a_row as usize)];
+            Some((*numbers.first()?, *numbers.last()?))
+        });
+        let reach = ends.fold((u32::MAX, 0), |(start, end), (first, last)| {
+            (start.min(first), end.max(last + 1))
+        });
+        reach.0.min(reach.1)..reach.1
+    }
 }
 
-/// A sum of sparse rows.
+/// A sum of sparse rows, in some neighbouring columns.
 struct SparseSum<T> {
     /// In the order in which they were found.
     entries: Vec<(u32, T)>,
-    /// One more than the place of each column among the entries; 0 if it is none. Most columns are
-    /// never touched, nor is their memory.
+    first_column: u32,
+    /// One more than the place of each column among the entries; 0 if it is none.
     places: Vec<u32>,
 }
 
 impl<T: Field> SparseSum<T> {
-    /// Zero, with so many columns.
-    fn new(n_cols: usize) -> Self {
+    /// Zero, with room for these columns.
+    fn new(columns: Range<u32>) -> Self {
         Self {
             entries: Vec::new(),
-            places: vec![0; n_cols],
+            first_column: columns.start,
+            places: vec![0; columns.len()],
         }
     }
 
     #[inline(always)]
     fn add_multiple(&mut self, factor: T, columns: &[u32], values: &[T]) {
         for (&column, &value) in columns.iter().zip(values) {
-            let place = &mut self.places[column as usize];
+            let place = &mut self.places[(column - self.first_column) as usize];
             if *place == 0 {
                 self.entries.push((column, factor * value));
                 *place = self.entries.len() as u32;
@@ -156,7 +173,7 @@ impl<T: Field> SparseSum<T> {
     /// Zero again; what it costs is what there was.
     fn clear(&mut self) {
         for &(column, _) in &self.entries {
-            self.places[column as usize] = 0;
+            self.places[(column - self.first_column) as usize] = 0;
         }
         self.entries.clear();
     }
