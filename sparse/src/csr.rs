@@ -308,7 +308,10 @@ impl<T: Numeric> Csr<T> {
             let (mine, others) = (mine.as_rows(), others.as_rows());
             let (first, other) = (mine.pos[0], others.pos[0]);
             let both = mine.pos.iter().zip(others.pos);
-            mine.crd == others.crd && both.map(|(a, b)| (a - first, b - other)).all(|(a, b)| a == b)
+            mine.crd == others.crd
+                && both
+                    .map(|(a, b)| (a - first, b - other))
+                    .all(|(a, b)| a == b)
         };
         let everywhere = self.runtime().all_gather(&[is_same])?;
         Ok(everywhere.iter().all(|is_same| is_same[0]))

@@ -103,7 +103,7 @@ impl<T: Field> Chebyshev<T> {
     /// If the lengths do not fit.
     pub fn smooth(&self, b: &Vector<T>, x: Vector<T>) -> Result<Vector<T>, Error> {
         let r = b.try_sub(&self.a.try_dot(&x)?)?;
-        let z = self.iterate(r)?;
+        let z = self.iterate(r, false)?;
         Ok(x + z)
     }
 
