@@ -23,7 +23,7 @@ const SMALL: usize = 50_000;
 /// Entries up to which one is the last resort.
 const FACTORABLE: usize = 4_000_000;
 
-/// What is tried when all else has failed: by a method that needs no definite matrix.
+/// What is tried when all else has failed.
 const LAST_RESORT: &str = "jacobi";
 
 /// What was asked for, either of which may be left open.
@@ -64,12 +64,18 @@ pub(super) fn candidates<T: Field>(a: &Csr<T>, asked: &Asked<'_>) -> Result<Vec<
             false => asked.pc.clone(),
         };
         let solver = match asked.solver {
+            Solver::Auto if asked.pc.is_auto() && pc.to_string() == LAST_RESORT => {
+                last_resort(&facts)
+            }
             Solver::Auto => solver_for(&facts, &pc),
             solver => solver,
         };
         let is_known = |known: &Candidate| (known.solver, &known.pc) == (solver, &pc);
         if !all.iter().any(is_known) {
-            let why = format!("{}: {why}", facts.in_words());
+            let why = match asked.pc.is_auto() {
+                true => format!("{}: {why}", facts.in_words()),
+                false => facts.in_words(),
+            };
             all.push(Candidate { solver, pc, why });
         }
     }
@@ -121,10 +127,19 @@ fn solver_for(facts: &Facts, pc: &Pc) -> Solver {
         Solver::Lsmr
     } else if is_general || !facts.is_hermitian {
         Solver::Gmres
-    } else if facts.has_positive_diagonal && name != LAST_RESORT {
+    } else if facts.has_positive_diagonal {
         Solver::Cg
     } else {
         Solver::Minres
+    }
+}
+
+/// The method for the last resort, which needs no definite matrix.
+fn last_resort(facts: &Facts) -> Solver {
+    match (facts.is_square, facts.is_hermitian) {
+        (false, _) => Solver::Lsmr,
+        (true, true) => Solver::Minres,
+        (true, false) => Solver::Gmres,
     }
 }
 
