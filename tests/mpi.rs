@@ -111,6 +111,9 @@ fn equal_hashes_on_processes_and_ranks() {
     for source in [
         "poisson2d:48",
         "random:3000,4,1 --solver bicgstab --pc jacobi",
+        "random:2000,4,1 --solver gmres --pc ilu",
+        "diffusion2d:40 --pc gmg",
+        "diffusion2d:40 --pc amg",
     ] {
         let mut hash = None;
         for (count, ranks) in [(1, 1), (2, 1), (3, 1), (4, 1), (8, 1), (2, 2), (3, 3)] {
