@@ -532,6 +532,9 @@ fn the_bits_are_the_same_for_real_matrices() {
         ("bcsstk16.mtx", "--pc jacobi --rtol 1e-2"),
         ("mhd1280b.mtx", "--pc jacobi --max-iter 30"),
         ("young1c.mtx", "--solver bicgstab --max-iter 30"),
+        // Rows that are spread by their entries.
+        ("bcspwr10.mtx", "--solver minres --pc amg --max-iter 20"),
+        ("bcspwr10.mtx", "--solver auto --pc polynomial --max-iter 5"),
     ] {
         check_same_bits(&format!("solve {}/{name} {arguments}", folder.display()));
     }

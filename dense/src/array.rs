@@ -164,40 +164,6 @@ impl<T: Element, const D: usize> Array<T, D> {
         Ok(Self::wrap(store, None))
     }
 
-    /// An array cut like this one, whose rows of this rank `fill` writes: it gets this array's rows
-    /// and those to write, which hold whatever the memory held before. Executes what has been
-    /// issued; every rank must ask, and a failure of one is the failure of all.
-    ///
-    /// ```
-    /// use sparsefuse_dense::Vector;
-    ///
-    /// let x = Vector::from_vec(vec![1.0, 2.0, 3.0]);
-    /// let sums = x.map_local(|x, sums: &mut [f64]| {
-    ///     let mut sum = 0.0;
-    ///     for (x, running) in x.iter().zip(sums) {
-    ///         sum += x;
-    ///         *running = sum;
-    ///     }
-    ///     Ok(())
-    /// })?;
-    /// assert_eq!(sums.to_vec()?, [1.0, 3.0, 6.0]);
-    /// # Ok::<(), sparsefuse_dense::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// If the computation of this array failed, memory runs out, or `fill` fails.
-    pub fn map_local<U: Element>(
-        &self,
-        fill: impl FnOnce(&Local<T>, &mut [U]) -> Result<(), Error>,
-    ) -> Result<Array<U, D>, Error> {
-        let runtime = self.runtime();
-        let local = runtime.agree(self.local())?;
-        let (shape, partition) = (self.arg().shape(), local.partition());
-        let store = runtime.store_by_filling(shape, partition, |elements| fill(&local, elements));
-        Ok(Array::wrap(runtime.agree(store)?, None))
-    }
-
     /// The array as a whole store: itself, unless it is a view, which one task copies.
     ///
     /// Products gather from whole stores only.

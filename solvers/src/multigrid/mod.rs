@@ -41,10 +41,10 @@ pub use smoother::largest_eigenvalue;
 use self::aggregation::AggregationSetup;
 use self::cycle::Hierarchy;
 use self::geometric::GridSetup;
+use crate::krylov::richardson_with;
 use crate::operator::LinearOperator;
 use crate::preconditioners::Preconditioner;
 use crate::solution::{Options, Solution};
-use crate::stopping::{Next, Stopping, root};
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Error;
@@ -218,25 +218,16 @@ impl<T: Field> Multigrid<T> {
     ///
     /// If the shapes do not fit; not converging is no error but a
     /// [`StopReason`](crate::StopReason).
-    pub fn solve(&self, b: &Vector<T>, options: Options<'_, T>) -> Result<Solution<T>, Error> {
+    pub fn solve<'a>(
+        &'a self,
+        b: &Vector<T>,
+        options: Options<'a, T>,
+    ) -> Result<Solution<T>, Error> {
         let options = Options {
-            preconditioner: None,
+            preconditioner: Some(self),
             ..options
         };
-        let (mut stopping, mut x, mut r) = Stopping::begin("multigrid", &self.a, b, options)?;
-        if let Some(reason) = stopping.first() {
-            return stopping.finish(x, reason);
-        }
-        loop {
-            x += self.apply(&r)?;
-            r = stopping.residual(&x)?;
-            let norm = root(&r.sum_of_squares())?;
-            match stopping.next(&x, norm)? {
-                Next::Iterate => {}
-                Next::Restart(residual) => r = residual,
-                Next::Stop(reason) => return stopping.finish(x, reason),
-            }
-        }
+        richardson_with(&self.a, b, options)
     }
 }
 
