@@ -1,7 +1,8 @@
 //! What fusion makes of whole programs: fused tasks per iteration, memory, windows remembered.
 //!
 //! Each count is exact and the same on any number of ranks from two on; one rank, where every
-//! partition is the whole store, may need fewer. The published counts in the comments are those of
+//! partition is the whole store, may need fewer, but not for most Krylov methods: their products
+//! exchange ghosts within a fused task. The published counts in the comments are those of
 //! Yadav et al., *Composing Distributed Computations Through Task and Kernel Fusion* (2025).
 
 #![expect(clippy::unwrap_used, reason = "a test fails where it panics")]
@@ -115,28 +116,28 @@ fn check(on_one: u64, on_several: u64, reductions: u64, run: impl Fn(u64) + Sync
 
 #[test]
 fn conjugate_gradients() {
-    check(2, 3, 2, |k| {
+    check(2, 2, 2, |k| {
         iterate(|a, b, options| cg_with(a, b, options), false, k)
     });
 }
 
 #[test]
 fn conjugate_gradients_with_jacobi() {
-    check(2, 3, 2, |k| {
+    check(2, 2, 2, |k| {
         iterate(|a, b, options| cg_with(a, b, options), true, k)
     });
 }
 
 #[test]
 fn conjugate_gradients_squared() {
-    check(2, 4, 2, |k| {
+    check(2, 2, 2, |k| {
         iterate(|a, b, options| cgs_with(a, b, options), false, k)
     });
 }
 
 #[test]
 fn stabilised_biconjugate_gradients() {
-    check(3, 5, 3, |k| {
+    check(3, 3, 3, |k| {
         iterate(|a, b, options| bicgstab_with(a, b, options), false, k)
     });
 }
@@ -145,7 +146,7 @@ fn stabilised_biconjugate_gradients() {
 #[test]
 fn conjugate_gradients_with_a_single_reduction() {
     for is_preconditioned in [false, true] {
-        check(1, 2, 1, |k| {
+        check(1, 1, 1, |k| {
             let method: Method = |a, b, options| single_reduction_cg_with(a, b, options);
             iterate(method, is_preconditioned, k);
         });
@@ -165,14 +166,14 @@ fn pipelined_conjugate_gradients() {
 
 #[test]
 fn minimal_residuals() {
-    check(2, 3, 2, |k| {
+    check(2, 2, 2, |k| {
         iterate(|a, b, options| minres_with(a, b, options), false, k)
     });
 }
 
 #[test]
 fn transpose_free_quasi_minimal_residuals() {
-    check(2, 4, 2, |k| {
+    check(2, 2, 2, |k| {
         iterate(|a, b, options| tfqmr_with(a, b, options), false, k)
     });
 }
@@ -182,7 +183,7 @@ fn transpose_free_quasi_minimal_residuals() {
 fn generalised_minimal_residuals() {
     const CYCLE: u64 = 4;
     for is_preconditioned in [false, true] {
-        check(5, 10, CYCLE + 1, |cycles| {
+        check(5, 5, CYCLE + 1, |cycles| {
             let method: Method = |a, b, options| {
                 let restart_length = CYCLE as usize;
                 let options = Options {

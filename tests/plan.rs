@@ -219,7 +219,7 @@ fn the_report_has_a_line_for_each_figure() {
     for expected in [
         "matrix     poisson2d:24",
         "ranks      4",
-        "iteration  3 fused tasks, 2 reductions over all ranks",
+        "iteration  2 fused tasks, 2 reductions over all ranks",
         "each rank                        min          mean           max  on rank",
         "neighbours                         1           1.5             2  1",
         "messages, ghosts                   1           1.5             2  1",

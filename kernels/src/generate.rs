@@ -168,7 +168,7 @@ impl Case {
                 Binding::Entries => Operand::Entries { data: buffer(0) },
                 Binding::Structure { number, domain } => {
                     let (pos, crd) = &self.structures[number];
-                    let (below, above) = Structure::reach(pos, crd);
+                    let (below, above) = Structure::reach(0..pos.len() - 1, pos, crd);
                     Operand::Structure(Structure {
                         pos: pos.as_ptr(),
                         crd: crd.as_ptr(),

@@ -7,6 +7,7 @@
 use crate::element::Value;
 use crate::packed::{PackedStructure, PackedValues};
 use crate::reduce::Partial;
+use std::ops::Range;
 
 /// The rows of one domain that this piece holds: flat, row-major indices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,20 +145,21 @@ pub struct Structure {
     pub rows: usize,
     /// The number of entries.
     pub entries: usize,
-    /// How many rows before its own, and how many behind it, a row's columns may lie; the largest
-    /// number where that is not known.
+    /// How many rows before its own, and how many behind it, a row's columns may lie, in rows that
+    /// name no ghosts; the largest number where that is not known.
     pub below: usize,
     /// See `below`.
     pub above: usize,
 }
 
 impl Structure {
-    /// The largest distances of a row's columns from the row: before it, and behind it.
+    /// The largest distances of a row's columns from the row, before it and behind it, among
+    /// these rows.
     #[must_use]
-    pub fn reach(pos: &[u64], crd: &[u32]) -> (usize, usize) {
+    pub fn reach(rows: Range<usize>, pos: &[u64], crd: &[u32]) -> (usize, usize) {
         let (mut below, mut above) = (0, 0);
-        for (row, ends) in pos.windows(2).enumerate() {
-            let entries = (ends[0] - pos[0]) as usize..(ends[1] - pos[0]) as usize;
+        for row in rows {
+            let entries = (pos[row] - pos[0]) as usize..(pos[row + 1] - pos[0]) as usize;
             for &column in &crd[entries] {
                 below = below.max(row.saturating_sub(column as usize));
                 above = above.max((column as usize).saturating_sub(row));

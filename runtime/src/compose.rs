@@ -66,7 +66,12 @@ pub(crate) fn compose(
     };
     let mut by_slot: Vec<Vec<u32>> = vec![Vec::new(); slots.len()];
     for number in group.tasks.clone() {
-        composed.append(&tasks[number], params[number].clone(), slots, &mut by_slot);
+        composed.append(
+            &tasks[number],
+            params[number].clone(),
+            (slots, group.launch),
+            &mut by_slot,
+        );
     }
     for (arg, source) in composed.kernel.args.iter_mut().zip(&composed.args) {
         arg.temporary = is_temporary(source.slot);
@@ -79,11 +84,11 @@ impl Composed {
         &mut self,
         task: &Solved<'_>,
         params: std::ops::Range<u32>,
-        slots: &[Slot],
+        (slots, launch): (&[Slot], Partition),
         by_slot: &mut [Vec<u32>],
     ) {
         let kernel = task.body.kernel();
-        let piece = self.piece(task, slots);
+        let piece = self.piece(task, slots, launch);
         let mut renamed = vec![0; kernel.args.len()];
         for (number, (declared, arg)) in task.body.args().iter().zip(task.args).enumerate() {
             let Some(kernel_arg) = declared.kernel_arg else {
@@ -147,8 +152,9 @@ impl Composed {
         }) as u32
     }
 
-    /// The piece that a sparse product of this task needs.
-    fn piece(&mut self, task: &Solved<'_>, slots: &[Slot]) -> Option<usize> {
+    /// The piece that a sparse product of this task needs. An `x` that the group has written is
+    /// spread as the group is launched.
+    fn piece(&mut self, task: &Solved<'_>, slots: &[Slot], launch: Partition) -> Option<usize> {
         let find = |test: &dyn Fn(usize) -> bool| {
             (0..task.args.len())
                 .find(|&arg| test(arg))
@@ -160,7 +166,7 @@ impl Composed {
         let crd = find(&|arg| {
             declared[arg].kernel_arg.is_some() && task.body.kind(arg) == ArgKind::Structure
         })?;
-        let x_partition = slots[x as usize].partition.unwrap_or(Partition::Replicated);
+        let x_partition = slots[x as usize].partition.unwrap_or(launch);
         let spec = PieceSpec {
             pos,
             crd,

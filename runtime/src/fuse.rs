@@ -4,6 +4,11 @@
 //! function that answers yes, or no with a [`Refusal`]. A partition is compared by how a task
 //! reaches a store (`Rows` through which view, or an image or the whole of it); no rule looks at
 //! pieces, so the cost does not grow with ranks or rows.
+//!
+//! On several ranks a group may exchange ghosts once, when it is under way: a product may gather
+//! what the group has written before its first product (`p = r + beta p; q = A p`). The rows that
+//! other ranks need are computed and sent first. Not after a reduction, which travels beside the
+//! product if that is the next group.
 
 use crate::partition::Partition;
 use crate::solve::Launch;
@@ -113,6 +118,10 @@ struct Open {
     launch: Launch,
     /// How the group uses each store.
     uses: Vec<Use>,
+    /// What the products of the group so far have gathered.
+    gathers: Gathers,
+    /// Whether the group reduces.
+    reduces: bool,
     /// The slots with an entry in `uses`.
     used: Vec<u32>,
 }
@@ -122,7 +131,19 @@ struct Open {
 struct Use {
     read: Vec<Through>,
     written: Option<Through>,
+    /// Whether that was before the group's first product.
+    is_early: bool,
     is_reduced: bool,
+}
+
+/// What the products of a group gather.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Gathers {
+    Nothing,
+    /// Stores that the group has written.
+    Written,
+    /// Stores that were there before.
+    Found,
 }
 
 /// The partition through which a task reaches a store, as far as the rules compare it.
@@ -140,6 +161,8 @@ impl Open {
             launch: Launch::Any,
             uses,
             used: Vec::new(),
+            gathers: Gathers::Nothing,
+            reduces: false,
         }
     }
 
@@ -157,14 +180,26 @@ impl Open {
         for (privilege, slot, through) in uses(task) {
             self.used.push(slot);
             let entry = &mut self.uses[slot as usize];
+            if through.access == Access::Columns {
+                self.gathers = match entry.written {
+                    Some(_) => Gathers::Written,
+                    None => Gathers::Found,
+                };
+            }
             match privilege {
                 Privilege::Read => {
                     if !entry.read.contains(&through) {
                         entry.read.push(through);
                     }
                 }
-                Privilege::Write => entry.written = Some(through),
-                Privilege::Reduce(_) => entry.is_reduced = true,
+                Privilege::Write => {
+                    entry.written = Some(through);
+                    entry.is_early = self.gathers == Gathers::Nothing;
+                }
+                Privilege::Reduce(_) => {
+                    entry.is_reduced = true;
+                    self.reduces = true;
+                }
             }
         }
     }
@@ -184,6 +219,8 @@ impl Open {
         };
         self.start = end;
         self.launch = Launch::Any;
+        self.gathers = Gathers::Nothing;
+        self.reduces = false;
         group
     }
 
@@ -217,14 +254,29 @@ fn same_launch_domain(open: &Open, task: &Solved<'_>) -> Result<(), Refusal> {
     }
 }
 
-/// Rule 2: what was written through a partition is read or written later only through it.
+/// Rule 2: what was written through a partition is read or written later only through it, or
+/// gathered after the one exchange that a group has.
 fn true_dependence(open: &Open, task: &Solved<'_>) -> Result<(), Refusal> {
     if open.has_one_piece(task) {
         return Ok(());
     }
     for (_, slot, through) in uses(task) {
-        let written = &open.uses[slot as usize].written;
-        if written.as_ref().is_some_and(|written| *written != through) {
+        let is_gathered = through.access == Access::Columns;
+        let entry = &open.uses[slot as usize];
+        let is_admitted = match &entry.written {
+            None => !is_gathered || open.gathers != Gathers::Written,
+            Some(written) if is_gathered => {
+                let is_whole = written.access == Access::Rows && written.view.is_none();
+                let may_exchange = match open.gathers {
+                    Gathers::Nothing => !open.reduces,
+                    Gathers::Written => true,
+                    Gathers::Found => false,
+                };
+                is_whole && entry.is_early && may_exchange
+            }
+            Some(written) => *written == through,
+        };
+        if !is_admitted {
             return Err(Refusal::TrueDependence { slot });
         }
     }
@@ -268,6 +320,7 @@ mod tests {
     use super::*;
     use crate::partition::CutsId;
     use crate::shape::Shape;
+    use crate::task::BodyArg;
     use sparsefuse_kernels::{ArgKind, DType, KernelBuilder, ReduceOp, UnaryOp};
 
     /// y = -x; with `sums`, also s = sum(x); with `whole`, x by broadcast.
@@ -334,12 +387,12 @@ mod tests {
                 launch: *launch,
             })
             .collect();
-        let ends: Vec<_> = groups(&solved, 8, true)
+        let ends: Vec<_> = groups(&solved, 30, true)
             .iter()
             .map(|group| (group.tasks.end, group.end))
             .collect();
         assert_eq!(ends, expected);
-        let alone = groups(&solved, 8, false);
+        let alone = groups(&solved, 30, false);
         assert_eq!(
             alone.len(),
             tasks.len(),
@@ -388,6 +441,84 @@ mod tests {
         check(&gathered, &[(1, refused), (2, None)]);
         let in_one_piece = gathered.map(|(body, args, _)| (body, args, ONE_PIECE));
         check(&in_one_piece, &[(2, None)]);
+    }
+
+    /// y = A x, with the arguments y, pos, crd, vals, x.
+    fn product() -> Arc<Body> {
+        let mut build = KernelBuilder::new();
+        let y = build.arg(DType::F64, ArgKind::Array);
+        let structure = build.arg(DType::U32, ArgKind::Structure);
+        let entries = build.arg(DType::F64, ArgKind::Entries);
+        let x = build.arg(DType::F64, ArgKind::Gather);
+        let sum = build.push(sparsefuse_kernels::Inst::RowSum {
+            structure,
+            entries,
+            x,
+        });
+        build.store(y, sum);
+        let arg = |privilege, access, kernel_arg| BodyArg {
+            privilege,
+            access,
+            kernel_arg,
+        };
+        let args = vec![
+            arg(Privilege::Write, Access::Rows, Some(y)),
+            arg(Privilege::Read, Access::Pos, None),
+            arg(Privilege::Read, Access::Entries, Some(structure)),
+            arg(Privilege::Read, Access::Entries, Some(entries)),
+            arg(Privilege::Read, Access::Columns, Some(x)),
+        ];
+        Body::with_args("spmv", build.finish(), args)
+    }
+
+    #[test]
+    fn rule_2_what_was_written_before_all_products_is_gathered() {
+        let (map, product) = (body(false, false), product());
+        let of = |y, x| [y, 20, 21, 22, x].map(|slot| (slot, false));
+        let refused = |slot| Some(Refusal::TrueDependence { slot });
+        check(
+            &[
+                (&map, &[(0, false), (1, false)], TILE),
+                (&product, &of(2, 1), TILE),
+                (&product, &of(3, 1), TILE),
+                (&map, &[(3, false), (4, false)], TILE),
+                // A second exchange would be needed.
+                (&product, &of(5, 4), TILE),
+            ],
+            &[(4, refused(4)), (5, None)],
+        );
+        check(
+            &[
+                (&map, &[(0, false), (1, false)], TILE),
+                (&product, &of(2, 0), TILE),
+                // The first one has been there before.
+                (&product, &of(3, 1), TILE),
+            ],
+            &[(2, refused(1)), (3, None)],
+        );
+        check(
+            &[
+                (&map, &[(0, false), (1, false)], TILE),
+                (&product, &of(2, 1), TILE),
+                (&product, &of(3, 0), TILE),
+            ],
+            &[(2, refused(0)), (3, None)],
+        );
+        let shifted: [Given<'_>; 2] = [
+            (&map, &[(0, false), (1, true)], TILE),
+            (&product, &of(2, 1), TILE),
+        ];
+        check(&shifted, &[(1, refused(1)), (2, None)]);
+        let sum = body(true, false);
+        check(
+            &[
+                (&sum, &[(0, false), (1, false), (5, false)], TILE),
+                // It runs while the sum travels.
+                (&product, &of(2, 1), TILE),
+                (&sum, &[(2, false), (3, false), (6, false)], TILE),
+            ],
+            &[(1, refused(1)), (3, None)],
+        );
     }
 
     #[test]

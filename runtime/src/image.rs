@@ -38,10 +38,12 @@ pub(crate) struct Piece {
     pub(crate) neighbours: Neighbours,
     /// Those that are not in use.
     halos: Mutex<Vec<Halo>>,
-    /// Local tiles whose rows need no ghosts, and the others.
+    /// The local tiles that concern this rank alone: their rows need no ghosts and, if rows and
+    /// elements of `x` are cut alike, are nobody's ghosts.
     pub(crate) interior: Vec<Range<u64>>,
+    /// The others.
     pub(crate) boundary: Vec<Range<u64>>,
-    /// How far before and behind a row its columns lie, if all of them are of own elements.
+    /// How far before and behind a row of the interior its columns lie.
     reach: (usize, usize),
     /// The packed form of the structure, once it has been asked for.
     packed: Mutex<Option<Arc<PackedColumns>>>,
@@ -69,6 +71,16 @@ pub(crate) struct Inspect<'a> {
     pub(crate) comm: &'a dyn Comm,
     pub(crate) cuts: &'a CutsTable,
     pub(crate) pool: &'a Arc<Pool>,
+}
+
+impl Inspect<'_> {
+    /// The first row of a local tile, in local numbers.
+    fn first_row(&self, tile: u64) -> usize {
+        let Range { start, end } = self.rows;
+        let tile_len = self.cuts.tile_len();
+        let row = (start / tile_len + tile as usize) * tile_len;
+        row.clamp(start, end) - start
+    }
 }
 
 /// The columns of a piece, in local numbers.
@@ -102,17 +114,18 @@ impl Piece {
         let pos = positions(inspect)?;
         let entries = pos[0] as usize..pos[pos.len() - 1] as usize;
         let own = own_columns(inspect);
-        let (interior, boundary) = split_tiles(inspect, pos, local.as_ref(), own.len());
+        let boundary = boundary(inspect, pos, local.as_ref(), &neighbours);
+        let (interior, boundary) = split_tiles(&boundary);
         let is_whole = x == Partition::Replicated && inspect.rows.start == 0;
         let reach = match &local {
             None if is_whole => {
                 let skip = entries.start - plain.rows.start;
                 // SAFETY: `localize` has checked that the instance has these entries.
                 let crd = unsafe { &plain.as_slice::<u32>()[skip..] };
-                Structure::reach(pos, crd)
+                reach(inspect, &interior, pos, crd)
             }
-            Some(local) if local.ghosts.is_empty() => Structure::reach(pos, &local.crd),
-            None | Some(_) => (usize::MAX, usize::MAX),
+            None => (usize::MAX, usize::MAX),
+            Some(local) => reach(inspect, &interior, pos, &local.crd),
         };
         let crd = match local {
             None => plain.clone(),
@@ -371,30 +384,47 @@ fn plan_ghosts(
     Ok((local?, Neighbours { sends, receives }))
 }
 
-/// The local tiles whose rows need no ghosts, and the others.
-fn split_tiles(
+/// For each local tile, whether other ranks have to do with it: whether its rows need ghosts, or
+/// are ghosts of others, where the rows are cut as the elements of `x` are.
+fn boundary(
     inspect: &Inspect<'_>,
     pos: &[u64],
     local: Option<&LocalColumns>,
-    own_len: usize,
-) -> (Vec<Range<u64>>, Vec<Range<u64>>) {
+    neighbours: &Neighbours,
+) -> Vec<bool> {
+    let own_len = own_columns(inspect).len();
     let tile_len = inspect.cuts.tile_len();
-    let tiles = inspect.rows.len().div_ceil(tile_len) as u64;
-    let Some(local) = local.filter(|local| !local.ghosts.is_empty()) else {
-        return (std::iter::once(0..tiles).collect(), Vec::new());
-    };
+    let (first, end) = (inspect.rows.start, inspect.rows.end);
+    let n_tiles = end.div_ceil(tile_len) - first / tile_len;
+    let mut is_boundary = vec![false; if first < end { n_tiles } else { 0 }];
+    if let Some(local) = local.filter(|local| !local.ghosts.is_empty()) {
+        for (tile, is_boundary) in (0..).zip(&mut is_boundary) {
+            let (row, next) = (inspect.first_row(tile), inspect.first_row(tile + 1));
+            let entries = (pos[row] - pos[0]) as usize..(pos[next] - pos[0]) as usize;
+            let mut columns = local.crd[entries].iter();
+            *is_boundary = columns.any(|&column| column as usize >= own_len);
+        }
+    }
+    if inspect.key.launch == inspect.key.x_partition {
+        let sent = neighbours.sends.iter().flat_map(|(_, places)| places);
+        // An `x` may be longer than there are rows, with all its last elements here.
+        for &place in sent {
+            let tile = (first % tile_len + place as usize) / tile_len;
+            if let Some(is_boundary) = is_boundary.get_mut(tile) {
+                *is_boundary = true;
+            }
+        }
+    }
+    is_boundary
+}
+
+/// The tiles inside, and those at the boundary, as ranges.
+fn split_tiles(is_boundary: &[bool]) -> (Vec<Range<u64>>, Vec<Range<u64>>) {
     let (mut interior, mut boundary) = (Vec::new(), Vec::new());
-    for tile in 0..tiles {
-        let first = tile as usize * tile_len;
-        let last = (first + tile_len).min(inspect.rows.len());
-        let entries = (pos[first] - pos[0]) as usize..(pos[last] - pos[0]) as usize;
-        let has_ghosts = local.crd[entries]
-            .iter()
-            .any(|&column| column as usize >= own_len);
-        let list: &mut Vec<Range<u64>> = if has_ghosts {
-            &mut boundary
-        } else {
-            &mut interior
+    for (tile, &is_boundary) in (0..).zip(is_boundary) {
+        let list: &mut Vec<Range<u64>> = match is_boundary {
+            true => &mut boundary,
+            false => &mut interior,
         };
         match list.last_mut() {
             Some(last) if last.end == tile => last.end = tile + 1,
@@ -402,4 +432,13 @@ fn split_tiles(
         }
     }
     (interior, boundary)
+}
+
+/// How far before and behind a row of these tiles its columns lie.
+fn reach(inspect: &Inspect<'_>, tiles: &[Range<u64>], pos: &[u64], crd: &[u32]) -> (usize, usize) {
+    let reaches = tiles.iter().map(|range| {
+        let rows = inspect.first_row(range.start)..inspect.first_row(range.end);
+        Structure::reach(rows, pos, crd)
+    });
+    reaches.fold((0, 0), |a, b| (a.0.max(b.0), a.1.max(b.1)))
 }

@@ -16,7 +16,9 @@ use crate::task::{Access, Privilege};
 use crate::view::{Region, View};
 use crate::window::Window;
 use sparsefuse_kernels::blocks::Program;
-use sparsefuse_kernels::{ArgKind, DType, Extent, Inst, Isa, Kernel, Layout, ReduceOp, Toolchain};
+use sparsefuse_kernels::{
+    ArgKind, DType, Extent, Inst, Isa, Kernel, Layout, Loop, ReduceOp, Toolchain,
+};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -82,6 +84,9 @@ pub(crate) struct FusedTask {
     pub(crate) only_multiplied: Vec<u32>,
     /// Bytes of one entry of each sparse product.
     pub(crate) entry_bytes: Vec<(usize, usize)>,
+    /// How many of the kernel's loops come before ghosts are sent: they write elements that other
+    /// ranks gather in the loops after them.
+    pub(crate) leading: usize,
 }
 
 impl FusedTask {
@@ -350,6 +355,7 @@ impl Planner<'_> {
             list.dedup();
         }
         let only_multiplied = only_multiplied(&composed.pieces, &bindings, &fetches, &writes);
+        let leading = leading(&kernel, &composed.args, &composed.pieces);
         FusedTask {
             name: self.name(),
             group: self.group.clone(),
@@ -369,6 +375,7 @@ impl Planner<'_> {
             bytes,
             only_multiplied,
             entry_bytes,
+            leading,
         }
     }
 
@@ -684,6 +691,27 @@ impl Planner<'_> {
         }
         (bytes, entries)
     }
+}
+
+/// How many loops write what is sent as ghosts, or come before such a loop.
+fn leading(kernel: &Kernel, args: &[Source], pieces: &[PieceSpec]) -> usize {
+    let travels = |source: &&Source| {
+        let piece = source.piece.map(|piece| pieces[piece]);
+        source.access == Access::Columns
+            && piece.is_some_and(|piece| piece.x_partition != Partition::Replicated)
+    };
+    let sent: Vec<u32> = args.iter().filter(travels).map(|of| of.slot).collect();
+    let writes = |loop_: &Loop| {
+        let mut insts = loop_.body.iter();
+        insts.any(
+            |inst| matches!(*inst, Inst::Store(arg, _) if sent.contains(&args[arg as usize].slot)),
+        )
+    };
+    kernel
+        .loops
+        .iter()
+        .rposition(writes)
+        .map_or(0, |last| last + 1)
 }
 
 /// The slots of columns and values that nothing but products with their packed form reads.

@@ -272,3 +272,37 @@ fn what_is_written_in_place_must_be_there() {
     let seen = outcome.unwrap_or_else(|failure| panic!("{failure}"));
     assert!(seen[0].observations.iter().any(Result::is_err));
 }
+
+/// A product gathered what its group had written.
+#[test]
+fn a_group_sends_what_it_has_written() {
+    keep(
+        1,
+        vec![
+            Data {
+                out: 2,
+                dtype: ComplexF64,
+                shape: vec![12],
+                flavour: Flavour::Special,
+                seed: 69,
+            },
+            Matrix {
+                out: 3,
+                dtype: ComplexF64,
+                shape: [12, 12],
+                pattern: Pattern::Scattered,
+                seed: 899,
+            },
+            Update {
+                target: 2,
+                op: BinaryOp::Add,
+                other: Number(16),
+            },
+            Product {
+                out: 2,
+                matrix: 3,
+                x: 2,
+            },
+        ],
+    );
+}

@@ -6,11 +6,13 @@
 //! and read while it is in the cache.
 //!
 //! [`Ahead::plan`] decides from the kernel which pairs of loops admit it, [`Ahead::reach`] from the
-//! launch how far ahead the first has to be. The first loop may not reduce. Memory that both loops
+//! launch how far ahead the first has to be. Where ghosts travel meanwhile, both loops run the rows
+//! that need none, and the first has run the others before. The first loop may not reduce. Memory that both loops
 //! reach and one of them writes must be the same array, row by row, or be gathered by products of
 //! the second loop. So every row of the first loop finds what it would find if it ran before the
 //! second loop began, and every row of the second what the first left.
 
+use super::Part;
 use crate::ir::{ArgId, Inst, Kernel, Loop};
 use crate::launch::{Launch, Operand};
 use crate::packed::GROUP;
@@ -85,7 +87,13 @@ impl Ahead {
 
     /// How far ahead the first loop has to be; `None` where it has to end before the second
     /// begins.
-    pub(super) fn reach(&self, launch: &Launch<'_>) -> Option<Reach> {
+    pub(super) fn reach(&self, launch: &Launch<'_>, part: Part<'_>) -> Option<Reach> {
+        let needs_no_ghosts = match part {
+            Part::All => false,
+            // The rows between them would have to be left out.
+            Part::Tiles(ranges) if ranges.len() != 1 => return None,
+            Part::Tiles(_) => true,
+        };
         let operand = |arg: ArgId| launch.operands[arg as usize];
         let array = |arg: ArgId| match operand(arg) {
             Operand::Array { data, layout } if layout.is_contiguous() => Some(data.cast_const()),
@@ -109,7 +117,7 @@ impl Ahead {
             let Operand::Structure(structure) = operand(structure) else {
                 return None;
             };
-            if array(written) != Some(own) || !ghosts.is_null() {
+            if array(written) != Some(own) || !(ghosts.is_null() || needs_no_ghosts) {
                 return None;
             }
             reach.below = reach.below.max(structure.below);
@@ -253,7 +261,7 @@ mod tests {
             index: 0,
         };
         let mut partials = vec![nothing; n];
-        let (below, above) = Structure::reach(&pos, &crd);
+        let (below, above) = Structure::reach(0..n, &pos, &crd);
         let p_data = p.as_mut_ptr();
         let array = |data: *mut f64| Operand::Array {
             data: data.cast(),
@@ -340,7 +348,7 @@ mod tests {
                     };
                     let found = run(n, reach, is_packed, |launch| {
                         let ahead = program.ahead[0].as_ref().unwrap();
-                        assert!(ahead.reach(launch).is_some());
+                        assert!(ahead.reach(launch, Part::All).is_some());
                         // SAFETY: as above.
                         unsafe { program.run(launch, Part::All, &settings, &workers) };
                     });
@@ -349,6 +357,41 @@ mod tests {
                         "{n} rows, reach {reach}, {threads} threads, {settings:?}, {is_packed}"
                     );
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn rows_without_ghosts_run_apart_from_the_others() {
+        let kernel = kernel();
+        let program = Program::compile(&kernel);
+        assert!(program.is_divisible());
+        let (n, reach) = (7000, 900);
+        let expected = run(n, reach, false, |launch| {
+            // SAFETY: the operands are vectors of `run` that fit the kernel.
+            unsafe { reference::run(&kernel, launch) };
+        });
+        // In one range, after which the first loop runs ahead, and in several.
+        let splits = [
+            (vec![5..20], vec![0..5, 20..28]),
+            (vec![0..27], vec![27..28]),
+            (vec![4..9, 15..23], vec![0..4, 9..15, 23..28]),
+        ];
+        for threads in [1, 2, 3] {
+            let workers = Workers::new(threads).unwrap();
+            for (interior, boundary) in &splits {
+                let [interior, boundary] = [interior, boundary].map(|tiles| Part::Tiles(tiles));
+                let found = run(n, reach, true, |launch| {
+                    let settings = Settings {
+                        parallel_threshold: 0,
+                        ..Settings::default()
+                    };
+                    for some in [(0..1, boundary), (0..2, interior), (1..2, boundary)] {
+                        // SAFETY: as above; the first loop has written the rows at the boundary.
+                        unsafe { program.run_loops(launch, some, &settings, &workers) };
+                    }
+                });
+                assert!(found == expected, "{threads} threads, {interior:?}");
             }
         }
     }

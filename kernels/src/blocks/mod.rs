@@ -88,8 +88,8 @@ pub enum Part<'a> {
     /// All rows.
     All,
     /// The rows of some tiles, numbered from the first tile that the extent touches. Only for
-    /// programs that [`Program::is_divisible`]; every tile must be run once, in any order and in
-    /// any number of runs, each of which also runs the loop's uniform instructions.
+    /// programs that [`Program::is_divisible`]; a loop must run every tile once, in any order and in
+    /// any number of runs, each of which also runs its uniform instructions.
     Tiles(&'a [Range<u64>]),
 }
 
@@ -154,15 +154,40 @@ impl Program {
         twins.filter_map(|(number, twin)| Some((number, twin.as_ref()?.note()?)))
     }
 
-    /// Whether the rows may be run in several runs ([`Part::Tiles`]): the kernel has one loop, and
-    /// running its uniform instructions again changes nothing, because it reads no scalar that it
-    /// writes.
+    /// Whether each loop may be run in several runs ([`Part::Tiles`]): all loops have the same
+    /// domain, and running their uniform instructions again changes nothing, because none reads a
+    /// scalar that it writes.
     #[must_use]
     pub fn is_divisible(&self) -> bool {
         self.is_divisible
     }
 
-    /// Runs the program.
+    /// How many loops the program has.
+    #[must_use]
+    pub fn loops(&self) -> usize {
+        self.loops.len()
+    }
+
+    /// Runs the program, on all rows or some.
+    ///
+    /// # Safety
+    /// As [`Program::run_loops`].
+    ///
+    /// # Panics
+    /// As [`Program::run_loops`].
+    pub unsafe fn run(
+        &self,
+        launch: &Launch<'_>,
+        part: Part<'_>,
+        settings: &Settings,
+        workers: &Workers,
+    ) {
+        // SAFETY: forwarded.
+        unsafe { self.run_loops(launch, (0..self.loops.len(), part), settings, workers) };
+    }
+
+    /// Runs some of the loops, one after the other; a whole run is all loops in order, each on
+    /// every row once.
     ///
     /// # Safety
     /// - The launch has an extent for each domain and an operand of the right kind for each
@@ -173,6 +198,9 @@ impl Program {
     ///   a row, and column indices are indices of the `Gather` operand they are used with, which
     ///   has `ghosts` null only if all of them are below `own_len`. The entries of a structure are
     ///   in memory from position `pos[0]`, even if `pos` holds rows of a larger matrix.
+    /// - What one of `loops` gathers and another writes is there when it is gathered: what the rows
+    ///   of `part` name has been written before, or belongs to these rows. If `part` is some tiles
+    ///   and the structure says how far its columns reach, these rows name no ghosts.
     /// - Nobody else writes what the kernel reads or touches what it writes while it runs.
     /// - A store of a loop reaches no memory that the same loop reads or stores otherwise, with two
     ///   exceptions: another `Array` argument with the same `memory` number may be bound to the
@@ -180,11 +208,12 @@ impl Program {
     /// - `settings.isa` is available on this machine.
     ///
     /// # Panics
-    /// If an operand is of the wrong kind, or `part` divides a program that is not divisible.
-    pub unsafe fn run(
+    /// If an operand is of the wrong kind, if `part` divides a program that is not divisible, or if
+    /// there are no such loops.
+    pub unsafe fn run_loops(
         &self,
         launch: &Launch<'_>,
-        part: Part<'_>,
+        (loops, part): (Range<usize>, Part<'_>),
         settings: &Settings,
         workers: &Workers,
     ) {
@@ -192,16 +221,18 @@ impl Program {
             part == Part::All || self.is_divisible,
             "only divisible programs run in parts"
         );
-        let mut number = 0;
-        while let Some(program) = self.loops.get(number) {
-            let ahead = self.ahead.get(number).and_then(Option::as_ref);
+        let mut number = loops.start;
+        while number < loops.end {
+            let program = &self.loops[number];
+            let has_next = number + 1 < loops.end;
+            let ahead = self.ahead.get(number).filter(|_| has_next);
             // SAFETY: the caller's promises, loop by loop; what loops that run at the same time
             // have to keep, `Ahead` has asked of the kernel and of the launch.
             number += unsafe {
-                match ahead.and_then(|ahead| ahead.reach(launch)) {
+                match ahead.and_then(|ahead| ahead.as_ref()?.reach(launch, part)) {
                     Some(reach) => {
                         let programs = [program, &self.loops[number + 1]];
-                        run::run_ahead(programs, reach, launch, settings, workers);
+                        run::run_ahead((programs, reach), launch, part, settings, workers);
                         2
                     }
                     None => {
@@ -216,9 +247,19 @@ impl Program {
 }
 
 fn is_divisible(kernel: &Kernel) -> bool {
-    let [loop_] = kernel.loops.as_slice() else {
-        return false;
-    };
+    let is_one_domain = kernel
+        .loops
+        .windows(2)
+        .all(|pair| pair[0].domain == pair[1].domain);
+    is_one_domain
+        && kernel
+            .loops
+            .iter()
+            .all(|loop_| may_run_again(kernel, loop_))
+}
+
+/// Whether a loop reads no scalar that it writes.
+fn may_run_again(kernel: &Kernel, loop_: &Loop) -> bool {
     let memory = |arg: ArgId| kernel.args[arg as usize].memory;
     let mut written = Vec::new();
     let mut read = Vec::new();

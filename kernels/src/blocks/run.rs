@@ -84,9 +84,9 @@ pub(super) unsafe fn run_loop(
 /// # Safety
 /// As [`super::Program::run`]; and [`super::ahead::Ahead`] admits it.
 pub(super) unsafe fn run_ahead(
-    programs: [&LoopProgram; 2],
-    reach: Reach,
+    (programs, reach): ([&LoopProgram; 2], Reach),
     launch: &Launch<'_>,
+    part: Part<'_>,
     settings: &Settings,
     workers: &Workers,
 ) {
@@ -96,8 +96,8 @@ pub(super) unsafe fn run_ahead(
         unsafe { shared.prepare(program, launch) };
     }
     shared[1].stream(programs[1], launch, settings);
-    let first = Run::new(programs[0], launch, &shared[0], settings, Part::All);
-    let second = Run::new(programs[1], launch, &shared[1], settings, Part::All);
+    let first = Run::new(programs[0], launch, &shared[0], settings, part);
+    let second = Run::new(programs[1], launch, &shared[1], settings, part);
     if second.has_work() {
         let wanted = second.n_parts(first.work() + second.work(), settings, workers);
         let n_parts = if second.can_be_cut(wanted, reach) {

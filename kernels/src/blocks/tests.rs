@@ -83,7 +83,7 @@ fn tiles_in_pieces_equal_all() {
     for seed in 0..2000 {
         let case = case(seed, [3, 16][seed as usize % 2]);
         let program = Program::compile(&case.kernel);
-        if !program.is_divisible() {
+        if !program.is_divisible() || program.loops() == 0 {
             continue;
         }
         divisible += 1;
@@ -98,13 +98,16 @@ fn tiles_in_pieces_equal_all() {
         odd.push(half..n_tiles);
         for workers in &workers {
             let found = case.run_whole(|_, launch| {
-                for tiles in [&odd, &even] {
-                    let settings = Settings {
-                        parallel_threshold: 0,
-                        ..Settings::default()
-                    };
-                    // SAFETY: as in `run_program`.
-                    unsafe { program.run(launch, Part::Tiles(tiles), &settings, workers) };
+                let settings = Settings {
+                    parallel_threshold: 0,
+                    ..Settings::default()
+                };
+                for number in 0..program.loops() {
+                    for tiles in [&odd, &even] {
+                        let some = (number..number + 1, Part::Tiles(tiles));
+                        // SAFETY: as in `run_program`.
+                        unsafe { program.run_loops(launch, some, &settings, workers) };
+                    }
                 }
             });
             assert!(

@@ -13,6 +13,7 @@ use crate::launch::{Extent, Launch, Operand, Structure};
 use crate::reduce::{self, Forest, LANES, Partial};
 use crate::{random, scalar};
 use num_complex::Complex;
+use std::ops::Range;
 
 /// Runs a kernel on one piece.
 ///
@@ -33,7 +34,19 @@ use num_complex::Complex;
 ///
 /// Panics if the launch binds an argument to an operand of another kind, or too few of them.
 pub unsafe fn run(kernel: &Kernel, launch: &Launch<'_>) {
-    for loop_ in &kernel.loops {
+    // SAFETY: forwarded.
+    unsafe { run_loops(kernel, 0..kernel.loops.len(), launch) };
+}
+
+/// Runs some of the loops of a kernel; a whole run is all of them in order.
+///
+/// # Safety
+/// As [`run`].
+///
+/// # Panics
+/// As [`run`], and if there are no such loops.
+pub unsafe fn run_loops(kernel: &Kernel, loops: Range<usize>, launch: &Launch<'_>) {
+    for loop_ in &kernel.loops[loops] {
         let run = LoopRun::new(kernel, loop_, launch);
         // SAFETY: the caller promises that the launch fits the kernel, so each of its loops.
         unsafe { run.run() };

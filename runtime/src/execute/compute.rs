@@ -15,6 +15,7 @@ use crate::schedule::{Binding, From};
 use sparsefuse_kernels::blocks::{Part, Program, Settings};
 use sparsefuse_kernels::reduce::Partial;
 use sparsefuse_kernels::{Launch, Operand};
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -26,29 +27,32 @@ struct Ghosts {
 }
 
 impl Running<'_, '_> {
-    /// Runs the kernel: rows that need no ghosts while these travel, then the others.
+    /// Runs the kernel. The loops that write what others need as ghosts come first, on rows at the
+    /// boundary; while ghosts travel, all loops on rows of the interior; then the others at the
+    /// boundary.
     pub(super) fn compute(
         &mut self,
         program: &Program,
         inputs: &Inputs,
         mut outcome: Result<(), Error>,
     ) -> Result<(), Error> {
-        let mut ghosts = self.send_ghosts(inputs, &mut outcome);
+        let mut ghosts = self.take_halos(inputs, &mut outcome);
         if outcome.is_ok() {
             self.bind(inputs, &ghosts);
         }
-        let overlapped = match &*inputs.pieces {
-            // The tiles of a piece are those of vectors.
-            [piece] if self.task.pieces[0].width == 1 => Some(piece),
-            _ => None,
+        let (leading, all) = (self.task.leading, program.loops());
+        let halves = self.halves(program, inputs);
+        let (interior, boundary) = match &halves {
+            Some(piece) => (Part::Tiles(&piece.interior), Part::Tiles(&piece.boundary)),
+            None => (Part::Tiles(&[]), Part::All),
         };
-        let overlapped: Option<&Arc<Piece>> = overlapped.filter(|piece| {
-            let is_split = program.is_divisible() && !piece.boundary.is_empty();
-            is_split && self.context.config.executor == Executor::Blocks
-        });
+        if leading > 0 {
+            outcome = outcome.and_then(|()| self.run_loops(program, (0..leading, boundary)));
+        }
+        self.send_ghosts(&mut ghosts, inputs, &mut outcome);
         let sent = self.now();
-        if let Some(piece) = overlapped {
-            outcome = outcome.and_then(|()| self.run_kernel(program, Part::Tiles(&piece.interior)));
+        if halves.is_some() {
+            outcome = outcome.and_then(|()| self.run_loops(program, (0..all, interior)));
         }
         let computed = self.now();
         let outcome = outcome.and(self.receive_ghosts(&mut ghosts, inputs));
@@ -56,15 +60,36 @@ impl Running<'_, '_> {
             self.travel.overlapped += computed - sent;
             self.travel.waited += computed.elapsed();
         }
-        let rest = overlapped.map_or(Part::All, |piece| Part::Tiles(&piece.boundary));
-        let outcome = outcome.and_then(|()| self.run_kernel(program, rest));
+        let outcome = outcome.and_then(|()| self.run_loops(program, (leading..all, boundary)));
         for Ghosts { piece, halo, .. } in ghosts {
             inputs.pieces[piece].put_back(halo);
         }
         outcome
     }
 
-    fn run_kernel(&self, program: &Program, part: Part<'_>) -> Result<(), Error> {
+    /// The piece that says which rows concern this rank alone, if these can be run apart: one loop
+    /// needs ghosts, and at most one comes before it.
+    fn halves(&self, program: &Program, inputs: &Inputs) -> Option<Arc<Piece>> {
+        let [piece] = &*inputs.pieces else {
+            return None;
+        };
+        let leading = self.task.leading;
+        let is_split = leading <= 1
+            && program.loops() == leading + 1
+            && program.is_divisible()
+            && !piece.boundary.is_empty()
+            // The tiles of a piece are those of vectors.
+            && self.task.pieces[0].width == 1
+            && self.context.config.executor == Executor::Blocks;
+        is_split.then(|| Arc::clone(piece))
+    }
+
+    /// Runs some of the kernel's loops, on all rows or some.
+    fn run_loops(
+        &self,
+        program: &Program,
+        (loops, part): (Range<usize>, Part<'_>),
+    ) -> Result<(), Error> {
         let Config {
             isa,
             block_len,
@@ -93,10 +118,12 @@ impl Running<'_, '_> {
             // positions. Outputs are new, taken over as `Program::compile` was told through equal
             // `memory` numbers, or made unique by `make_unique`. The frame keeps all of them
             // alive.
-            Executor::Blocks => unsafe { program.run(&launch, part, &settings, workers) },
+            Executor::Blocks => unsafe {
+                program.run_loops(&launch, (loops.clone(), part), &settings, workers);
+            },
             // SAFETY: as above.
             Executor::Reference => unsafe {
-                sparsefuse_kernels::reference::run(&self.task.kernel, &launch);
+                sparsefuse_kernels::reference::run_loops(&self.task.kernel, loops.clone(), &launch);
             },
         };
         catch_unwind(AssertUnwindSafe(run)).map_err(|panic| {
@@ -112,10 +139,13 @@ impl Running<'_, '_> {
     }
 
     /// Sends this rank's elements that others need as ghosts.
-    fn send_ghosts(&mut self, inputs: &Inputs, outcome: &mut Result<(), Error>) -> Vec<Ghosts> {
-        // All halos first: new ones need the consent of all ranks, and messages keep their order.
-        let mut all = self.take_halos(inputs, outcome);
-        for Ghosts { slot, piece, halo } in &mut all {
+    fn send_ghosts(
+        &mut self,
+        ghosts: &mut [Ghosts],
+        inputs: &Inputs,
+        outcome: &mut Result<(), Error>,
+    ) {
+        for Ghosts { slot, piece, halo } in ghosts {
             let x = outcome
                 .clone()
                 .and_then(|()| self.frame.instance(*slot).map(|x| &**x));
@@ -125,9 +155,10 @@ impl Running<'_, '_> {
             self.context.counters.messages += neighbours.sends.len() as u64;
             self.context.counters.bytes_sent += (neighbours.sent() * halo.size()) as u64;
         }
-        all
     }
 
+    /// The halos of all products, before anything is sent: new ones need the consent of all ranks,
+    /// and messages keep their order.
     fn take_halos(&self, inputs: &Inputs, outcome: &mut Result<(), Error>) -> Vec<Ghosts> {
         let Context { comm, pool, .. } = *self.context;
         let mut all = Vec::new();
