@@ -181,6 +181,7 @@ mod tests {
     use crate::reduce::Partial;
     use crate::workers::Workers;
     use crate::{random, reference};
+    use std::ops::Range;
 
     /// `p = r + 2 p`, in the memory of the old `p`, then `q = A p` and `p . q`.
     fn kernel() -> Kernel {
@@ -371,16 +372,21 @@ mod tests {
             // SAFETY: the operands are vectors of `run` that fit the kernel.
             unsafe { reference::run(&kernel, launch) };
         });
-        // In one range, after which the first loop runs ahead, and in several.
-        let splits = [
-            (vec![5..20], vec![0..5, 20..28]),
-            (vec![0..27], vec![27..28]),
-            (vec![4..9, 15..23], vec![0..4, 9..15, 23..28]),
+        // One range, in which the first loop runs ahead, and several.
+        let splits: [&[Range<u64>]; 3] = [
+            &[0..5, 5..20, 20..28],
+            &[0..3, 3..27, 27..28],
+            &[0..4, 4..9, 9..15, 15..23, 23..28],
         ];
         for threads in [1, 2, 3] {
             let workers = Workers::new(threads).unwrap();
-            for (interior, boundary) in &splits {
-                let [interior, boundary] = [interior, boundary].map(|tiles| Part::Tiles(tiles));
+            for ranges in splits {
+                let every_second = |first| -> Vec<_> {
+                    let ranges = ranges.iter().skip(first);
+                    ranges.step_by(2).cloned().collect()
+                };
+                let (interior, boundary) = (every_second(1), every_second(0));
+                let (interior, boundary) = (Part::Tiles(&interior), Part::Tiles(&boundary));
                 let found = run(n, reach, true, |launch| {
                     let settings = Settings {
                         parallel_threshold: 0,
@@ -391,7 +397,7 @@ mod tests {
                         unsafe { program.run_loops(launch, some, &settings, &workers) };
                     }
                 });
-                assert!(found == expected, "{threads} threads, {interior:?}");
+                assert!(found == expected, "{threads} threads, {ranges:?}");
             }
         }
     }
