@@ -35,7 +35,8 @@ pub struct Config {
     /// 29 and 21 for 9216; where the loops decide differently it is 29 and 46.
     pub parallel_threshold: usize,
     /// Bytes of its arrays above which a loop of a kernel stores past the caches what it does not
-    /// read. The default, 48 MiB, is more than the last cache of most machines.
+    /// read, on all ranks of a machine together. The default, 48 MiB, is more than the last cache of
+    /// most machines.
     pub stream_threshold: usize,
     /// Products with the same sparse matrix that read its plain arrays before it is packed, which
     /// takes about the time of three products. 0 packs at once, `usize::MAX` never.

@@ -48,6 +48,11 @@ pub(crate) trait Comm: Send + fmt::Debug {
         false
     }
 
+    /// The number of ranks on this machine, which share its last cache.
+    fn on_machine(&self) -> usize {
+        1
+    }
+
     /// Sends a message to another rank, without waiting for it to arrive.
     fn send(&self, to: usize, message: Message);
 

@@ -102,7 +102,7 @@ impl Running<'_, '_> {
             isa,
             block_len,
             parallel_threshold,
-            stream_threshold,
+            stream_threshold: stream_threshold / self.context.comm.on_machine(),
         };
         let launch = Launch {
             domains: &self.task.extents,

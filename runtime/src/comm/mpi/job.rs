@@ -34,6 +34,8 @@ pub(super) struct Job {
     world: Communicator,
     process: usize,
     processes: usize,
+    /// Processes on this machine.
+    on_machine: usize,
     most_tag: u32,
     /// Cores that this process and those that share them may run on.
     cores: usize,
@@ -136,15 +138,19 @@ impl Job {
                 "this one alone (does the launcher belong to this MPI? Slurm: srun --mpi=pmix)",
             ));
         }
-        let place = format!("{} {}", calls::machine()?, cores_allowed());
-        let of_process = world.all_gather(hash(place.as_bytes()))?;
-        let same = |other: &&u64| **other == of_process[process];
-        let sharers = of_process.iter().filter(same).count();
+        let alike = |place: &str| -> Result<usize, Error> {
+            let of_process = world.all_gather(hash(place.as_bytes()))?;
+            let same = |other: &&u64| **other == of_process[process];
+            Ok(of_process.iter().filter(same).count())
+        };
+        let machine = calls::machine()?;
+        let sharers = alike(&format!("{machine} {}", cores_allowed()))?;
         SHARERS.store(sharers, Ordering::Relaxed);
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         std::panic::set_hook(Box::new(abort_on_panic));
         Ok(Self {
             most_tag: world.most_tag()?,
+            on_machine: alike(&machine)?,
             world,
             process,
             processes,
@@ -393,6 +399,10 @@ impl Comm for Rank {
 
     fn size(&self) -> usize {
         self.job.processes * self.local
+    }
+
+    fn on_machine(&self) -> usize {
+        self.job.on_machine * self.local
     }
 
     fn send(&self, to: usize, message: Message) {
