@@ -313,6 +313,19 @@ fn an_operator_without_a_matrix() {
     }
 }
 
+/// Its norm would be 0, and any solution good enough.
+#[test]
+fn a_right_hand_side_whose_squares_are_too_small_is_refused() {
+    for (name, method) in methods() {
+        let a = gallery::poisson1d::<f64>(9).unwrap();
+        let b = Vector::full([9], 1e-170);
+        let error = method.solve(&a, &b, options()).unwrap_err().to_string();
+        assert!(error.contains("squares are not 0"), "{name}: {error}");
+        let scaled = method.solve(&a, &(b * 1e30), options()).unwrap();
+        assert_eq!(scaled.reason, StopReason::Converged, "{name}");
+    }
+}
+
 #[test]
 fn nothing_to_solve() {
     for (name, method) in methods() {

@@ -222,6 +222,10 @@ impl<T: Field> TriangularSolve<T> {
     /// If the length differs from the number of rows, the computation of `b` failed, or memory runs
     /// out.
     pub fn solve(&self, b: &Vector<T>) -> Result<Vector<T>, Error> {
+        if b.len() != self.layout.n_rows() {
+            let expected = Shape::new(&[self.layout.n_rows()]);
+            return Err(Error::shape(OP, expected, Shape::new(&[b.len()])));
+        }
         self.layout.sweep(b, |x| self.solve_part(x))
     }
 

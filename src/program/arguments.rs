@@ -9,6 +9,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use sparsefuse::runtime::Config;
 use sparsefuse::solvers::Method;
 use sparsefuse::solvers::eigen::Which;
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// Solve and describe sparse linear systems
@@ -106,7 +107,7 @@ pub(super) struct SolveArguments {
     #[arg(long)]
     pub(super) monitor: bool,
     /// Draw the residual against the iteration
-    #[arg(long, value_name = "FILE.png")]
+    #[arg(long, value_name = "FILE.png", value_parser = picture)]
     pub(super) plot: Option<PathBuf>,
     /// Print what the runtime made of one iteration: its tasks, what fused, and why not more
     #[arg(long)]
@@ -202,7 +203,7 @@ pub(super) struct InfoArguments {
     #[arg(long)]
     pub(super) json: bool,
     /// Draw the places of the entries, darker where they are denser
-    #[arg(long, value_name = "FILE.png")]
+    #[arg(long, value_name = "FILE.png", value_parser = picture)]
     pub(super) spy: Option<PathBuf>,
 }
 
@@ -371,10 +372,7 @@ impl SolveArguments {
             let expected = "a checkpoint, or --solver gmres, fgmres or auto";
             return Err(Failure::input("--restart", expected, length.to_string()));
         }
-        if self.pc.needs_grid() && self.grid().is_none() {
-            let expected = "--grid NxM with it, since a matrix does not tell its grid";
-            return Err(Failure::input("--pc", expected, self.pc.to_string()));
-        }
+        self.check_grid()?;
         let file = self.checkpoint.as_deref().or(self.restart_file());
         if self.solver == Solver::Auto && file.is_some() {
             let expected = "a method and a preconditioner by name, where there are checkpoints";
@@ -393,6 +391,29 @@ impl SolveArguments {
             return Err(Failure::input(name, expected, self.solver.name()));
         }
         Ok(())
+    }
+
+    /// Refuses a grid that is not that of the matrix or is of no use, and none where one is needed.
+    fn check_grid(&self) -> Result<(), Failure> {
+        let made = self.source.grid().map(Grid);
+        let Some(grid) = &self.grid else {
+            if self.pc.needs_grid() && made.is_none() {
+                let expected = "--grid NxM with it, since a matrix does not tell its grid";
+                return Err(Failure::input("--pc", expected, self.pc.to_string()));
+            }
+            return Ok(());
+        };
+        if !self.pc.needs_grid() && !self.pc.is_auto() {
+            let found = format!("--pc {}", self.pc);
+            return Err(Failure::input("--grid", "--pc gmg or auto with it", found));
+        }
+        match made.filter(|made| made != grid) {
+            Some(made) => {
+                let expected = format!("{made}, the grid that {} makes", self.source);
+                Err(Failure::input("--grid", expected, grid.to_string()))
+            }
+            None => Ok(()),
+        }
     }
 
     /// The settings of the runtime: those of the environment, then those of the arguments.
@@ -432,11 +453,27 @@ fn settings(threads: Option<usize>, ranks: usize) -> Result<Config, Failure> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Grid(pub(super) Vec<usize>);
 
+impl fmt::Display for Grid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sides: Vec<String> = self.0.iter().map(usize::to_string).collect();
+        f.write_str(&sides.join("x"))
+    }
+}
+
 fn grid(text: &str) -> Result<Grid, String> {
     let sides: Option<Vec<usize>> = text.split('x').map(|side| side.parse().ok()).collect();
     let sides = sides.filter(|sides| sides.len() <= 3 && sides.iter().all(|&side| side > 0));
     let expected = || format!("expected one to three lengths, as in 30x40, found {text}");
     sides.map(Grid).ok_or_else(expected)
+}
+
+fn picture(text: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(text);
+    let is_png = path
+        .extension()
+        .is_some_and(|end| end.eq_ignore_ascii_case("png"));
+    let expected = || format!("expected a name that ends in .png, found {text}");
+    is_png.then_some(path).ok_or_else(expected)
 }
 
 fn tolerance(text: &str) -> Result<f64, String> {

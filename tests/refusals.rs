@@ -1,0 +1,259 @@
+//! Command lines and environments that the program refuses, with a sentence that says why.
+
+#![forbid(unsafe_code)]
+#![expect(clippy::unwrap_used, reason = "a test fails where it panics")]
+
+use std::process::Command;
+
+/// Runs a command line that is refused: status 2, nothing printed, one line of complaint that
+/// contains `expected`.
+fn check_refused_with(environment: &[(&str, &str)], line: &str, expected: &str) {
+    let output = Command::new(env!("CARGO_BIN_EXE_sparsefuse"))
+        .args(line.split_whitespace())
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .envs(environment.iter().copied())
+        .output()
+        .unwrap();
+    let complaint = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{line}: {complaint}");
+    assert!(output.stdout.is_empty(), "{line}");
+    assert_eq!(complaint.matches('\n').count(), 1, "{line}: {complaint}");
+    assert!(complaint.starts_with("sparsefuse: "), "{line}: {complaint}");
+    assert!(complaint.contains(expected), "{line}: {complaint}");
+}
+
+#[test]
+fn refuses_what_makes_no_sense() {
+    for (line, expected) in [
+        ("solve", "were not provided: <SOURCE>"),
+        ("solv poisson2d:4", "a similar subcommand exists: 'solve'"),
+        (
+            "solve poisson2d:4 --jsn",
+            "a similar argument exists: '--json'",
+        ),
+        ("solve poisson2d:4 extra", "unexpected argument 'extra'"),
+        (
+            "solve no/such.mtx",
+            "no/such.mtx: cannot read: No such file",
+        ),
+        (
+            "solve tests",
+            "expected a Matrix Market file, found a folder",
+        ),
+        ("solve Cargo.toml", "Cargo.toml:1: expected `%%MatrixMarket"),
+        (
+            "solve tests/data/general.mtx",
+            "expected a square matrix (or --solver lsqr, lsmr or auto), found 3 x 4",
+        ),
+        (
+            "solve tests/data/array.mtx",
+            "expected a square matrix (or --solver lsqr, lsmr or auto), found 2 x 3",
+        ),
+        (
+            "solve banded:4294967295,4294967295",
+            "banded:4294967295,4294967295: expected a matrix that fits",
+        ),
+        (
+            "info banded:4294967295,4294967295",
+            "banded:4294967295,4294967295: expected a matrix that fits",
+        ),
+        (
+            "solve poisson2d:0",
+            "expected from 1 to 4294967295 rows, found 0",
+        ),
+        (
+            "solve poisson2d:abc",
+            "expected poisson2d:N with whole numbers, found `abc`",
+        ),
+        (
+            "solve poisson2d:99999999999",
+            "found 9999999999800000000001",
+        ),
+        ("solve poisson2:4", "did you mean poisson2d?"),
+        (
+            "solve banded:10,4",
+            "expected an odd number of diagonals, found 4",
+        ),
+        (
+            "solve random:4,18446744073709551615,0",
+            "expected at most as many entries a row",
+        ),
+        (
+            "solve poisson2d:4 --solver bigstab",
+            "a similar value exists: 'bicgstab'",
+        ),
+        (
+            "solve poisson2d:4 --pc jacoby",
+            "there is no preconditioner `jacoby`; did you mean `jacobi`?",
+        ),
+        (
+            "solve poisson2d:4 --restart 30",
+            "--restart: expected a checkpoint, or --solver gmres, fgmres or auto, found 30",
+        ),
+        (
+            "solve poisson2d:4 --solver gmres --restart 0",
+            "expected a whole number above 0 or a file, found 0",
+        ),
+        (
+            "solve poisson2d:4 --solver gmres --restart state.ck",
+            "--restart: expected --solver cg, cgs or bicgstab, which have checkpoints, found gmres",
+        ),
+        (
+            "solve poisson2d:4 --solver pipelined-cg --checkpoint state.ck",
+            "--checkpoint: expected --solver cg, cgs or bicgstab, which have checkpoints",
+        ),
+        (
+            "solve random:9,2,1 --pc gmg",
+            "--pc: expected --grid NxM with it, since a matrix does not tell its grid, found gmg",
+        ),
+        (
+            "solve random:9,2,1 --pc gmg --grid 3x4",
+            "the 12 points of the grid 3 x 4",
+        ),
+        (
+            "solve poisson2d:4 --pc gmg --grid 0x4",
+            "expected one to three lengths, as in 30x40, found 0x4",
+        ),
+        (
+            "solve poisson2d:4 --pc gmg --grid 2x8",
+            "--grid: expected 4x4, the grid that poisson2d:4 makes, found 2x8",
+        ),
+        (
+            "solve poisson2d:4 --pc ssor --grid 4x4",
+            "--grid: expected --pc gmg or auto with it, found --pc ssor",
+        ),
+        (
+            "solve poisson2d:4 --plot residuals.jpg",
+            "expected a name that ends in .png, found residuals.jpg",
+        ),
+        (
+            "solve poisson2d:4 --solver auto --checkpoint state.ck",
+            "--solver: expected a method and a preconditioner by name, where there are checkpoints",
+        ),
+        (
+            "plan poisson2d:4 --ranks 2 --solver auto",
+            "plan: expected a method whose iterations are alike",
+        ),
+        (
+            "plan poisson2d:4 --ranks 2 --solver gmres",
+            "plan: expected a method whose iterations are alike and need no adjoint, found gmres",
+        ),
+        (
+            "solve poisson2d:4 --dtype f16",
+            "[possible values: f32, f64]",
+        ),
+        (
+            "solve poisson2d:4 --rhs two",
+            "expected ones, random:SEED or an existing file",
+        ),
+        (
+            "solve poisson2d:4 --rhs random:-1",
+            "expected ones, random:SEED or an existing file",
+        ),
+        (
+            "solve poisson2d:4 --rhs tests",
+            "tests: expected a Matrix Market file, found a folder",
+        ),
+        (
+            "solve poisson2d:4 --rhs tests/data/rhs.mtx",
+            "16 x 1, as the matrix has 16 rows, found 12 x 1",
+        ),
+        (
+            "solve poisson2d:4 --rhs tests/data/general.mtx",
+            "found 3 x 4",
+        ),
+        (
+            "solve poisson2d:4 --threads 0",
+            "expected a whole number from 1 to 1024, found 0",
+        ),
+        (
+            "solve poisson2d:4 --ranks 0",
+            "expected a whole number from 1 to 1024, found 0",
+        ),
+        ("solve poisson2d:4 --ranks 1000 --threads 2", "found 2000"),
+        (
+            "solve poisson2d:4 --rtol -1",
+            "expected a number that is 0 or more, found -1",
+        ),
+        (
+            "solve poisson2d:4 --rtol NaN",
+            "expected a number that is 0 or more, found NaN",
+        ),
+        (
+            "solve poisson2d:4 --atol inf",
+            "expected a number that is 0 or more, found inf",
+        ),
+        (
+            "solve poisson2d:4 --max-iter -1",
+            "expected a whole number that is 0 or more",
+        ),
+        (
+            "solve poisson2d:4 --out no/such/x.mtx",
+            "no/such/x.mtx: cannot write",
+        ),
+        (
+            "solve poisson2d:4 --out tests",
+            "expected a file to write, found a folder",
+        ),
+        (
+            "solve poisson2d:4 --profile no/such/p.json",
+            "no/such/p.json: cannot write",
+        ),
+        (
+            "info poisson2d:4 --spy no/such/p.png",
+            "no/such/p.png: cannot write",
+        ),
+    ] {
+        check_refused_with(&[], line, expected);
+    }
+}
+
+#[test]
+fn refuses_what_memory_cannot_hold() {
+    let info = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let available = info
+        .lines()
+        .find_map(|line| line.strip_prefix("MemAvailable:"));
+    let kibibytes = available.and_then(|text| text.trim().strip_suffix("kB")?.trim().parse().ok());
+    // The smallest of these needs 34 GB.
+    if kibibytes.is_none_or(|available: u64| available > 30_000_000) {
+        println!("this machine does not tell its memory, or has much of it: nothing to refuse");
+        return;
+    }
+    for line in [
+        "solve tests/data/announces_too_much.mtx",
+        "info tests/data/announces_too_much.mtx",
+        "solve poisson2d:60000",
+        "info poisson3d:1500 --spy /dev/null",
+    ] {
+        check_refused_with(&[], line, "expected a matrix that fits");
+    }
+}
+
+#[test]
+fn refuses_an_environment_that_makes_no_sense() {
+    for (name, value, expected) in [
+        (
+            "SPARSEFUSE_THREADS",
+            "many",
+            "SPARSEFUSE_THREADS: expected a number above 0, found many",
+        ),
+        (
+            "SPARSEFUSE_FUSION",
+            "2",
+            "SPARSEFUSE_FUSION: expected 0 or 1, found 2",
+        ),
+        (
+            "SPARSEFUSE_TILE",
+            "0",
+            "SPARSEFUSE_TILE: expected a number above 0, found 0",
+        ),
+        (
+            "SPARSEFUSE_MEMORY",
+            "1000",
+            "bytes of memory, found 1000 left",
+        ),
+    ] {
+        check_refused_with(&[(name, value)], "solve poisson2d:20", expected);
+    }
+}
