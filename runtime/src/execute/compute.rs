@@ -17,7 +17,6 @@ use sparsefuse_kernels::reduce::Partial;
 use sparsefuse_kernels::{Launch, Operand};
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 
 /// The ghosts of one `x` of one product.
 struct Ghosts {
@@ -42,7 +41,7 @@ impl Running<'_, '_> {
         }
         let (leading, all) = (self.task.leading, program.loops());
         let halves = self.halves(program, inputs);
-        let (interior, boundary) = match &halves {
+        let (interior, boundary) = match halves {
             Some(piece) => (Part::Tiles(&piece.interior), Part::Tiles(&piece.boundary)),
             None => (Part::Tiles(&[]), Part::All),
         };
@@ -69,7 +68,7 @@ impl Running<'_, '_> {
 
     /// The piece that says which rows concern this rank alone, if these can be run apart: one loop
     /// needs ghosts, and at most one comes before it.
-    fn halves(&self, program: &Program, inputs: &Inputs) -> Option<Arc<Piece>> {
+    fn halves<'i>(&self, program: &Program, inputs: &'i Inputs) -> Option<&'i Piece> {
         let [piece] = &*inputs.pieces else {
             return None;
         };
@@ -81,7 +80,7 @@ impl Running<'_, '_> {
             // The tiles of a piece are those of vectors.
             && self.task.pieces[0].width == 1
             && self.context.config.executor == Executor::Blocks;
-        is_split.then(|| Arc::clone(piece))
+        is_split.then_some(&**piece)
     }
 
     /// Runs some of the kernel's loops, on all rows or some.
