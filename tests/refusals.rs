@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 #![expect(clippy::unwrap_used, reason = "a test fails where it panics")]
 
+use std::fs;
 use std::process::Command;
 
 /// Runs a command line that is refused: status 2, nothing printed, one line of complaint that
