@@ -469,9 +469,8 @@ fn grid(text: &str) -> Result<Grid, String> {
 
 fn picture(text: &str) -> Result<PathBuf, String> {
     let path = PathBuf::from(text);
-    let is_png = path
-        .extension()
-        .is_some_and(|end| end.eq_ignore_ascii_case("png"));
+    // A device has no extension.
+    let is_png = (path.extension()).is_none_or(|end| end.eq_ignore_ascii_case("png"));
     let expected = || format!("expected a name that ends in .png, found {text}");
     is_png.then_some(path).ok_or_else(expected)
 }
