@@ -5,7 +5,7 @@
 //! compared with each other.
 
 use crate::element::Value;
-use crate::packed::{PackedStructure, PackedValues};
+use crate::packed::{PackedStructure, PackedValues, end_of_advance};
 use crate::reduce::Partial;
 
 /// The rows of one domain that this piece holds: flat, row-major indices.
@@ -156,12 +156,16 @@ impl Structure {
     #[must_use]
     pub fn reach(pos: &[u64], crd: &[u32]) -> (usize, usize) {
         let (mut below, mut above) = (0, 0);
-        for (row, ends) in pos.windows(2).enumerate() {
-            let entries = (ends[0] - pos[0]) as usize..(ends[1] - pos[0]) as usize;
+        let n_rows = pos.len().saturating_sub(1);
+        let mut row = 0;
+        while row < n_rows {
+            let entries = (pos[row] - pos[0]) as usize..(pos[row + 1] - pos[0]) as usize;
             for &column in &crd[entries] {
                 below = below.max(row.saturating_sub(column as usize));
                 above = above.max((column as usize).saturating_sub(row));
             }
+            // Rows whose columns go along with them reach as far as this one.
+            row = end_of_advance(pos, crd, row + 1..n_rows, (1, 1));
         }
         (below, above)
     }
