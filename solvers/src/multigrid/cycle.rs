@@ -42,6 +42,14 @@ pub(super) struct Hierarchy<T> {
 }
 
 impl<T: Field> Hierarchy<T> {
+    /// Says that the matrices are multiplied in every cycle.
+    pub(super) fn expect_products(&self) {
+        for level in &self.levels {
+            let matrices = [&level.a, &level.restriction, &level.prolongation];
+            matrices.into_iter().for_each(Csr::expect_products);
+        }
+    }
+
     /// One cycle for A x = b from x = 0.
     pub(super) fn cycle(&self, b: &Vector<T>) -> Result<Vector<T>, Error> {
         self.visit(0, b, self.options.cycle)
