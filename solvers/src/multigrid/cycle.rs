@@ -61,11 +61,23 @@ impl<T: Field> Hierarchy<T> {
             return self.coarsest.solve(b);
         };
         let a = &here.a;
-        let mut x = here.relaxation.before(a, b, self.options.pre)?;
-        let r = b.try_sub(&a.try_dot(&x)?)?;
+        // Where x = w b with a number w, b is enough for the residual, and x is computed later,
+        // where it is read.
+        let (x, r) = match here.relaxation.as_number(self.options.pre) {
+            Some(number) => (None, b.try_sub(&(a.try_dot(b)? * number))?),
+            None => {
+                let x = here.relaxation.before(a, b, self.options.pre)?;
+                let r = b.try_sub(&a.try_dot(&x)?)?;
+                (Some(x), r)
+            }
+        };
         let coarse_b = here.restriction.try_dot(&r)?;
         drop(r);
         let e = self.correction(level + 1, coarse_b, cycle)?;
+        let mut x = match x {
+            Some(x) => x,
+            None => here.relaxation.before(a, b, self.options.pre)?,
+        };
         x += here.prolongation.try_dot(&e)?;
         drop(e);
         here.relaxation.after(a, b, x, self.options.post)
