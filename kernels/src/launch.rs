@@ -5,7 +5,7 @@
 //! compared with each other.
 
 use crate::element::Value;
-use crate::packed::{PackedStructure, PackedValues};
+use crate::packed::{PackedStructure, PackedValues, end_of_advance};
 use crate::reduce::Partial;
 use std::ops::Range;
 
@@ -158,12 +158,15 @@ impl Structure {
     #[must_use]
     pub fn reach(rows: Range<usize>, pos: &[u64], crd: &[u32]) -> (usize, usize) {
         let (mut below, mut above) = (0, 0);
-        for row in rows {
+        let mut row = rows.start;
+        while row < rows.end {
             let entries = (pos[row] - pos[0]) as usize..(pos[row + 1] - pos[0]) as usize;
             for &column in &crd[entries] {
                 below = below.max(row.saturating_sub(column as usize));
                 above = above.max((column as usize).saturating_sub(row));
             }
+            // Rows whose columns go along with them reach as far as this one.
+            row = end_of_advance(pos, crd, row + 1..rows.end, (1, 1));
         }
         (below, above)
     }

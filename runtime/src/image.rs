@@ -111,12 +111,13 @@ impl Piece {
         };
         let (local, neighbours) = plan?;
         let plain = inspect.crd.as_ref().map_err(Clone::clone)?;
-        let pos = positions(inspect)?;
+        let pos = unchecked_positions(inspect).expect("`localize` has looked at them");
         let entries = pos[0] as usize..pos[pos.len() - 1] as usize;
         let own = own_columns(inspect);
         let boundary = boundary(inspect, pos, local.as_ref(), &neighbours);
         let (interior, boundary) = split_tiles(&boundary);
-        let is_whole = x == Partition::Replicated && inspect.rows.start == 0;
+        // Rows and `x` of different numbers are never written and read by one loop after another.
+        let is_whole = x == Partition::Replicated && inspect.rows == own;
         let reach = match &local {
             None if is_whole => {
                 let skip = entries.start - plain.rows.start;
@@ -276,14 +277,21 @@ impl Piece {
 
 /// The positions of this rank's rows, checked: they never decrease.
 fn positions<'a>(inspect: &Inspect<'a>) -> Result<&'a [u64], Error> {
+    let pos = unchecked_positions(inspect);
+    // Without a branch for each of them.
+    let ascend = |all: bool, pair: &[u64]| all & (pair[0] <= pair[1]);
+    let is_valid = pos.is_some_and(|pos| pos.windows(2).fold(true, ascend));
+    pos.filter(|_| is_valid)
+        .ok_or_else(|| Error::argument("spmv", "positions of all rows, never decreasing", "others"))
+}
+
+/// The positions of this rank's rows, if they are all there.
+fn unchecked_positions<'a>(inspect: &Inspect<'a>) -> Option<&'a [u64]> {
     // SAFETY: `pos` stores have element type u64 (`Body` checks types), and nothing writes a
     // structure once it is assembled.
     let all = unsafe { inspect.pos.as_slice::<u64>() };
-    let first = inspect.rows.start.checked_sub(inspect.pos.rows.start);
-    let pos = first.and_then(|first| all.get(first..first + inspect.rows.len() + 1));
-    let is_valid = pos.is_some_and(|pos| pos.windows(2).all(|pair| pair[0] <= pair[1]));
-    pos.filter(|_| is_valid)
-        .ok_or_else(|| Error::argument("spmv", "positions of all rows, never decreasing", "others"))
+    let first = inspect.rows.start.checked_sub(inspect.pos.rows.start)?;
+    all.get(first..first + inspect.rows.len() + 1)
 }
 
 /// The columns of `x` that this rank holds.
@@ -314,7 +322,15 @@ fn localize(inspect: &Inspect<'_>) -> Result<Option<LocalColumns>, Error> {
             )
         })?;
     let x_len = inspect.key.x_len;
-    if let Some(&column) = crd.iter().find(|&&column| column as usize >= x_len) {
+    let limit = u32::try_from(x_len).unwrap_or(u32::MAX);
+    // Without a branch for each of them.
+    let any_out = crd
+        .iter()
+        .fold(false, |any, &column| any | (column >= limit));
+    if let Some(&column) = crd
+        .iter()
+        .find(|&&column| any_out && column as usize >= x_len)
+    {
         return Err(Error::argument(
             "spmv",
             format!("columns below {x_len}"),

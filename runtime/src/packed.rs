@@ -1,9 +1,11 @@
 //! Packed pieces: when a sparse matrix is packed, in what memory, and what is given up for it.
 //!
 //! The first product with some values reads the plain arrays, since packing costs about as much as
-//! three products; the second one packs. The packed structure is kept with the piece, the packed
-//! values with the instance of the values, which loses them when it is written in place; so new
-//! values on an old structure are packed without looking at the columns again.
+//! three products; the second one packs, or the first one where it is known that there will be
+//! many ([`Store::expect_products`](crate::Store::expect_products)). The packed structure is kept
+//! with the piece, the packed values with the instance of the values, which loses them when it is
+//! written in place; so new values on an old structure are packed without looking at the columns
+//! again.
 //!
 //! What has been packed holds all that the plain arrays hold, so these are given up at that moment
 //! ([`GivenUp`] takes their place in the store). Whoever reads them brings them back, for good.
@@ -107,6 +109,8 @@ pub(crate) enum Packing {
     /// None.
     #[default]
     None,
+    /// None, but it is going to be part of many.
+    Wanted,
     /// Some with one piece, which is known by the address of its positions.
     Plain { piece: usize, products: usize },
     /// Enough, but packing it takes more bytes, or more memory than there is.
@@ -171,7 +175,9 @@ impl Pack<'_> {
                 products,
             } if *of == piece => *products,
             Packing::Refused { piece: of } if *of == piece => return None,
+            Packing::Wanted if self.after < usize::MAX => self.after,
             Packing::None
+            | Packing::Wanted
             | Packing::Plain { .. }
             | Packing::Refused { .. }
             | Packing::Packed(_) => 0,

@@ -8,7 +8,7 @@ use crate::counted::Counted;
 use crate::error::Error;
 use crate::image::Piece;
 use crate::instance::Instance;
-use crate::packed::GivenUp;
+use crate::packed::{GivenUp, Packing};
 use crate::partition::Partition;
 use crate::runtime::Runtime;
 use crate::shape::Shape;
@@ -93,6 +93,17 @@ impl Store {
     #[must_use]
     pub fn runtime(&self) -> &Runtime {
         &self.runtime
+    }
+
+    /// Says that these are the entries of a matrix that will be multiplied again and again: already
+    /// the first product packs them. It changes no result.
+    pub fn expect_products(&self) {
+        if let Contents::Here(_, instance) = &self.state().contents {
+            let mut packing = instance.packing();
+            if matches!(*packing, Packing::None) {
+                *packing = Packing::Wanted;
+            }
+        }
     }
 
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {

@@ -228,6 +228,13 @@ impl<T: Numeric> Csr<T> {
         &self.vals
     }
 
+    /// Says that the matrix will be multiplied with many vectors: already the first product puts it
+    /// into the form that products are fastest with, where otherwise the second one does. No result
+    /// depends on it.
+    pub fn expect_products(&self) {
+        self.vals.store().expect_products();
+    }
+
     /// The runtime that the matrix belongs to.
     #[must_use]
     pub fn runtime(&self) -> &Runtime {

@@ -7,11 +7,15 @@ use crate::assemble::{self, LocalRows};
 use crate::csr::Csr;
 use crate::ghosts::{self, Ghosts};
 use crate::parallel;
+use crate::rows::Rows;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Numeric;
 use sparsefuse_runtime::{Error, Shape, View};
 use std::ops::Range;
 use std::sync::Arc;
+
+/// Rows whose elements of a diagonal one thread looks up at a time.
+const DIAGONAL_PART: usize = 1 << 16;
 
 impl<T: Numeric> Csr<T> {
     /// The main diagonal, with 0 where nothing is stored: min(rows, columns) elements.
@@ -42,16 +46,17 @@ impl<T: Numeric> Csr<T> {
         let own = self.own_rows()?;
         let rows = own.as_rows();
         let runtime = self.runtime();
-        let element = |number: usize, row: usize| -> Option<T> {
-            let column = u32::try_from(row.checked_add_signed(offset)?).ok()?;
-            let found = rows.columns(number).binary_search(&column).ok()?;
-            Some(rows.values(number)[found])
-        };
-        let numbered = own.rows.clone().enumerate();
-        let elements = numbered.map(|(number, row)| element(number, row).unwrap_or(T::ZERO));
         let shape = Shape::new(&[self.n_rows()]);
-        let elements = elements.collect();
-        let store = runtime.store_of_rows(shape, own.partition, own.rows.clone(), elements);
+        let first = own.rows.start;
+        let store = runtime.store_by_filling(shape, own.partition, |elements| {
+            let parts = parallel::chunks(elements.len(), DIAGONAL_PART);
+            let targets = parallel::split(elements, parts.iter().map(Range::len));
+            let work = parts.into_iter().zip(targets).collect();
+            parallel::each(runtime, work, |(part, target)| {
+                fill_diagonal(rows, part, (first, offset), target);
+            });
+            Ok(())
+        });
         let store = runtime.agree(store)?;
         let first = offset.min(0).unsigned_abs().min(self.n_rows());
         let columns = self.n_cols().saturating_sub(offset.max(0).unsigned_abs());
@@ -261,6 +266,28 @@ impl<T: Numeric> Csr<T> {
                 }
             },
         )
+    }
+}
+
+/// The elements of a diagonal in some rows, of which row 0 has the number `first` in the matrix.
+fn fill_diagonal<T: Numeric>(
+    rows: Rows<'_, T>,
+    part: Range<usize>,
+    (first, offset): (usize, isize),
+    target: &mut [T],
+) {
+    // Mostly a row has it at the same place as the one before.
+    let mut place = 0;
+    for (number, target) in part.zip(target) {
+        let mut element = || {
+            let column = u32::try_from((first + number).checked_add_signed(offset)?).ok()?;
+            let columns = rows.columns(number);
+            if columns.get(place) != Some(&column) {
+                place = columns.binary_search(&column).ok()?;
+            }
+            Some(rows.values(number)[place])
+        };
+        *target = element().unwrap_or(T::ZERO);
     }
 }
 

@@ -41,6 +41,12 @@ impl<'a, T: Copy> Rows<'a, T> {
         (self.pos[row] - first) as usize..(self.pos[row + 1] - first) as usize
     }
 
+    /// The positions of the rows, one more than rows, which need not begin with 0.
+    #[must_use]
+    pub fn pos(&self) -> &'a [u64] {
+        self.pos
+    }
+
     /// The columns of all entries.
     #[must_use]
     pub fn crd(&self) -> &'a [u32] {

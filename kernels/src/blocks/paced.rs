@@ -5,10 +5,18 @@
     reason = "reads the matrix and x through pointers of the launch"
 )]
 
-use super::packed::{PackedPart, Stored};
+use super::packed::{NEAR, PackedPart, Stored};
+use super::rows::prefetch;
 use crate::ops::NumericOps;
 use crate::packed::{GROUP, Pace, Paced, Pattern};
 use std::ops::Range;
+
+/// Groups of rows that are computed side by side, where there are as many: a sum waits for the one
+/// before it.
+const WIDE: usize = 2;
+
+/// How many elements ahead of its use `x` is asked for, where it is read with a stride.
+const AHEAD: usize = 128;
 
 impl<T: NumericOps> PackedPart<'_, T> {
     /// Rows of a paced run with equal values in each period, by their distance from the first.
@@ -26,24 +34,53 @@ impl<T: NumericOps> PackedPart<'_, T> {
         let run = *self.rows.structure.paced(self.number, number);
         let stencils = self.values.stencils.as_ptr().cast::<T>();
         let values = values.map(|values| stencils.wrapping_add(values as usize));
-        let (mut row, mut out) = (rows.start, out);
-        // SAFETY: forwarded; rows before `rows.end`, and a chunk where there is one.
+        let at = |row: usize| out.wrapping_add(row - rows.start);
+        let mut row = rows.start;
+        while row < rows.end {
+            let rest = row..rows.end;
+            // SAFETY: forwarded; chunks are rows of the range, some of which may be computed twice.
+            unsafe {
+                let n = match self.chunk::<WIDE>(run, values, rest.clone(), at(row)) {
+                    0 => self.chunk::<1>(run, values, rest.clone(), at(row)),
+                    n => n,
+                };
+                if n > 0 {
+                    row += n;
+                    continue;
+                }
+                // The last rows, together with some before them.
+                let chunk = GROUP * run.pace.period();
+                if rest.len() < chunk && rows.len() >= chunk {
+                    let first = rows.end - chunk;
+                    let first = first.wrapping_sub(first % run.pace.period());
+                    let goes_on = (rows.start..row).contains(&first) && first + chunk > row;
+                    if goes_on && self.chunk::<1>(run, values, first..rows.end, at(first)) > 0 {
+                        row = first + chunk;
+                        continue;
+                    }
+                }
+                let value = values[row % run.pace.period()];
+                let sum = self.paced_row(run, row, |k| value.add(k).read_unaligned());
+                at(row).write_unaligned(sum);
+            }
+            row += 1;
+        }
+    }
+
+    /// `G` groups of rows for each of a period, if there are as many; how many rows it were.
+    #[inline(always)]
+    unsafe fn chunk<const G: usize>(
+        &self,
+        run: Paced,
+        values: [*const T; 2],
+        rows: Range<usize>,
+        out: *mut T,
+    ) -> usize {
+        // SAFETY: forwarded.
         unsafe {
-            while row < rows.end {
-                let n = match run.pace {
-                    Pace::Double => self.double(run, values[0], row..rows.end, out),
-                    Pace::Half => self.half(run, values, row..rows.end, out),
-                };
-                let n = if n > 0 {
-                    n
-                } else {
-                    let value = values[row % run.pace.period()];
-                    out.write_unaligned(
-                        self.paced_row(run, row, |k| value.add(k).read_unaligned()),
-                    );
-                    1
-                };
-                (row, out) = (row + n, out.add(n));
+            match run.pace {
+                Pace::Double => self.double::<G>(run, values[0], rows, out),
+                Pace::Half => self.half::<G>(run, values, rows, out),
             }
         }
     }
@@ -86,9 +123,10 @@ impl<T: NumericOps> PackedPart<'_, T> {
         sum
     }
 
-    /// Eight rows whose columns advance by two each, if there are as many; how many it were.
+    /// `G` groups of rows whose columns advance by two each, if there are as many; how many rows it
+    /// were.
     #[inline(always)]
-    unsafe fn double(
+    unsafe fn double<const G: usize>(
         &self,
         run: Paced,
         values: *const T,
@@ -97,77 +135,98 @@ impl<T: NumericOps> PackedPart<'_, T> {
     ) -> usize {
         let (pattern, column) = run.row(rows.start);
         let offsets = self.offsets(pattern);
-        // The last of the sixteen elements that are read for each entry is that of no row.
+        // The last of the elements that are read for each entry is that of no row.
         let last = offsets
             .last()
-            .map_or(0, |&offset| column + offset as usize + 2 * GROUP);
-        if rows.len() < GROUP || last > self.rows.own_len {
+            .map_or(0, |&offset| column + offset as usize + 2 * G * GROUP);
+        if rows.len() < G * GROUP || last > self.rows.own_len {
             return 0;
         }
-        let mut sums = [T::ZERO; GROUP];
+        let is_far = self.rows.own_len * size_of::<T>() > NEAR;
+        let mut sums = [[T::ZERO; GROUP]; G];
         for (k, &offset) in offsets.iter().enumerate() {
-            let x = self
-                .rows
-                .own
-                .cast::<T>()
-                .wrapping_add(column + offset as usize);
-            // SAFETY: columns ascend, so these sixteen elements end before `last` at the latest.
-            let (value, x) = unsafe {
-                let x = x.cast::<[T; 2 * GROUP]>().read_unaligned();
-                (values.add(k).read_unaligned(), x)
-            };
-            sums = std::array::from_fn(|l| value.mul_add(x[2 * l], sums[l]));
+            let x = self.columns_at(column + offset as usize);
+            // SAFETY: the run has a value for each entry.
+            let value = unsafe { values.add(k).read_unaligned() };
+            for (group, sums) in sums.iter_mut().enumerate() {
+                if is_far {
+                    // Neighbouring entries ask for different cache lines.
+                    prefetch(x.wrapping_add(AHEAD + (2 * group + k % 2) * GROUP));
+                }
+                // SAFETY: columns ascend, so these sixteen elements end at `last` at the latest.
+                let x = unsafe {
+                    let x = x.add(group * 2 * GROUP);
+                    x.cast::<[T; 2 * GROUP]>().read_unaligned()
+                };
+                *sums = std::array::from_fn(|l| value.mul_add(x[2 * l], sums[l]));
+            }
         }
-        // SAFETY: there are eight rows.
-        unsafe { out.cast::<[T; GROUP]>().write_unaligned(sums) };
-        GROUP
+        // SAFETY: there are as many rows.
+        unsafe { out.cast::<[[T; GROUP]; G]>().write_unaligned(sums) };
+        G * GROUP
     }
 
-    /// Eight pairs of rows whose columns advance by one each, if there are as many; how many rows it
-    /// were.
+    /// `G` groups of pairs of rows whose columns advance by one each, if there are as many; how
+    /// many rows it were.
     #[inline(always)]
-    unsafe fn half(
+    unsafe fn half<const G: usize>(
         &self,
         run: Paced,
         values: [*const T; 2],
         rows: Range<usize>,
         out: *mut T,
     ) -> usize {
-        if rows.start % 2 == 1 || rows.len() < 2 * GROUP {
+        if rows.start % 2 == 1 || rows.len() < 2 * G * GROUP {
             return 0;
         }
         let column = run.row(rows.start).1;
-        // SAFETY: there are eight rows of each of the two patterns.
+        // SAFETY: there are as many rows of each of the two patterns.
         let [even, odd] = unsafe {
             [
-                self.eight(run.patterns[0], values[0], column),
-                self.eight(run.patterns[1], values[1], column),
+                self.groups::<G>(run.patterns[0], values[0], column),
+                self.groups::<G>(run.patterns[1], values[1], column),
             ]
         };
-        let both: [T; 2 * GROUP] =
-            std::array::from_fn(|l| if l % 2 == 0 { even[l / 2] } else { odd[l / 2] });
-        // SAFETY: there are sixteen rows.
-        unsafe { out.cast::<[T; 2 * GROUP]>().write_unaligned(both) };
-        2 * GROUP
+        for (group, (even, odd)) in even.iter().zip(&odd).enumerate() {
+            let both: [T; 2 * GROUP] =
+                std::array::from_fn(|l| if l % 2 == 0 { even[l / 2] } else { odd[l / 2] });
+            // SAFETY: there are as many rows.
+            unsafe {
+                let out = out.add(group * 2 * GROUP);
+                out.cast::<[T; 2 * GROUP]>().write_unaligned(both);
+            }
+        }
+        2 * G * GROUP
     }
 
-    /// Eight rows of one pattern, each one column further.
+    /// `G` groups of rows of one pattern, each one column further.
     #[inline(always)]
-    unsafe fn eight(&self, pattern: Pattern, values: *const T, column: usize) -> [T; GROUP] {
-        let mut sums = [T::ZERO; GROUP];
+    unsafe fn groups<const G: usize>(
+        &self,
+        pattern: Pattern,
+        values: *const T,
+        column: usize,
+    ) -> [[T; GROUP]; G] {
+        let mut sums = [[T::ZERO; GROUP]; G];
         for (k, &offset) in self.offsets(pattern).iter().enumerate() {
-            let x = self
-                .rows
-                .own
-                .cast::<T>()
-                .wrapping_add(column + offset as usize);
-            // SAFETY: eight rows have this entry, in neighbouring columns.
-            let (value, x) = unsafe {
-                let x = x.cast::<[T; GROUP]>().read_unaligned();
-                (values.add(k).read_unaligned(), x)
-            };
-            sums = std::array::from_fn(|l| value.mul_add(x[l], sums[l]));
+            let x = self.columns_at(column + offset as usize);
+            // SAFETY: the run has a value for each entry.
+            let value = unsafe { values.add(k).read_unaligned() };
+            for (group, sums) in sums.iter_mut().enumerate() {
+                // SAFETY: eight rows have this entry, in neighbouring columns.
+                let x = unsafe {
+                    let x = x.add(group * GROUP);
+                    x.cast::<[T; GROUP]>().read_unaligned()
+                };
+                *sums = std::array::from_fn(|l| value.mul_add(x[l], sums[l]));
+            }
         }
         sums
+    }
+
+    /// `x` from a column on.
+    #[inline(always)]
+    fn columns_at(&self, column: usize) -> *const T {
+        self.rows.own.cast::<T>().wrapping_add(column)
     }
 }

@@ -436,7 +436,7 @@ const AHEAD: usize = 256;
 /// How many entries ahead of their use the elements of `x` are asked for.
 const FAR_AHEAD: usize = COLUMN_SLACK - GROUP;
 /// The bytes of `x` up to which it is taken to lie in the L2 cache.
-const NEAR: usize = 1 << 20;
+pub(super) const NEAR: usize = 1 << 20;
 
 /// The sums of two groups of eight rows of diagonals; `x` belongs to the first row of each.
 ///

@@ -36,6 +36,15 @@ const UNIT: usize = 64;
 /// `a x + b z - c`, from 10 million rows: 6.3 ms, with blocks of 512 rows 9 ms.
 const SHORT: usize = 256;
 
+/// The shortest block of products whose arrays come from beyond the L2 cache. The prefetchers of
+/// the hardware begin anew with each array of a block, so its stretches should be long; what a
+/// block takes then lies in the L2 cache. An iteration with a V cycle on 1024 by 1024 points:
+/// 7.8 ms, with blocks that fit the L1 cache 9.7 ms.
+const LONG: usize = 2048;
+
+/// The bytes of a loop's arrays up to which they are taken to lie in the L2 cache.
+const NEAR: usize = 1 << 20;
+
 /// The entries of a sparse matrix that take as long as what else happens to a row.
 const ROW_WEIGHT: u64 = 4;
 
@@ -96,8 +105,9 @@ pub(super) unsafe fn run_ahead(
         unsafe { shared.prepare(program, launch) };
     }
     shared[1].stream(programs[1], launch, settings);
-    let first = Run::new(programs[0], launch, &shared[0], settings, part);
+    let mut first = Run::new(programs[0], launch, &shared[0], settings, part);
     let second = Run::new(programs[1], launch, &shared[1], settings, part);
+    first.block_len = second.block_len;
     if second.has_work() {
         let wanted = second.n_parts(first.work() + second.work(), settings, workers);
         let n_parts = if second.can_be_cut(wanted, reach) {
@@ -384,9 +394,12 @@ fn block_len(
     if settings.block_len > 0 {
         return settings.block_len;
     }
-    let longest = match is_large && rows.matrix.is_none() {
-        true => program.longest_block.min(SHORT),
-        false => program.longest_block,
+    let longest = match rows.matrix {
+        None if is_large => program.longest_block.min(SHORT),
+        Some(_) if rows.len as usize * program.array_bytes > NEAR => {
+            program.longest_block.max(LONG)
+        }
+        None | Some(_) => program.longest_block,
     };
     let run = match program.reductions.is_empty() {
         true => rows.count(),

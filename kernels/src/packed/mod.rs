@@ -24,12 +24,14 @@
 //! The order of the entries within a row is kept, so a product has the bits of the plain form; and
 //! as nothing is padded, no element of `x` has an effect but those that the row's entries name.
 
+mod advance;
 mod paced;
 mod structure;
 #[cfg(test)]
 mod tests;
 mod values;
 
+pub(crate) use self::advance::end_of_advance;
 pub(crate) use self::paced::{Pace, Paced};
 pub(crate) use self::structure::{COLUMN_SLACK, Pattern, Width, Window, common_length};
 pub use self::structure::{PackedStructure, PlainRows};

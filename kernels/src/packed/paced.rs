@@ -127,18 +127,10 @@ impl StructurePart {
 
 /// The pace of the rows that begin here and where they end, if they are enough.
 fn paced(rows: PlainRows<'_>, range: Range<usize>) -> Option<(Pace, usize)> {
-    let end_of = |pace: Pace| {
-        let mut end = range.start + pace.period();
-        let is_regular = |row: usize| row < range.end && is_regular(rows, row);
-        if !(range.start..end).all(is_regular) {
-            return range.start;
-        }
-        while is_regular(end) && advances(rows, end - pace.period(), end, pace.advance()) {
-            end += 1;
-        }
-        end
-    };
-    let (double, half) = (end_of(Pace::Double), end_of(Pace::Half));
+    let (double, half) = (
+        end_of(rows, &range, Pace::Double),
+        end_of(rows, &range, Pace::Half),
+    );
     let (pace, end) = match double >= half {
         true => (Pace::Double, double),
         false => (Pace::Half, half),
@@ -146,14 +138,26 @@ fn paced(rows: PlainRows<'_>, range: Range<usize>) -> Option<(Pace, usize)> {
     (end - range.start >= LONG).then_some((pace, end))
 }
 
-/// Whether the columns of a row are those of an earlier one, advanced.
-fn advances(rows: PlainRows<'_>, earlier: usize, row: usize, by: usize) -> bool {
-    let (earlier, this) = (rows.columns(earlier), rows.columns(row));
-    earlier.len() == this.len()
-        && earlier
-            .iter()
-            .zip(this)
-            .all(|(&a, &b)| a.wrapping_add(by as u32) == b)
+/// The end of the rows that begin here and have a pace.
+fn end_of(rows: PlainRows<'_>, range: &Range<usize>, pace: Pace) -> usize {
+    let (period, advance) = (pace.period(), pace.advance());
+    let second = range.start + period;
+    if second > range.end || !(range.start..second).all(|row| is_regular(rows, row)) {
+        return range.start;
+    }
+    let end = rows.end_of_advance(second..range.end, (period, advance as u32));
+    // Columns advance as far as there are regular ones.
+    let n_columns = rows.own_len.min(i32::MAX as usize + 1);
+    let end_of_regular = |row: usize| {
+        let last = rows.columns(row).iter().max();
+        let last = last.map_or(usize::MAX, |&column| {
+            (n_columns - 1 - column as usize) / advance
+        });
+        row.saturating_add(last.saturating_add(1).saturating_mul(period))
+    };
+    (range.start..second)
+        .map(end_of_regular)
+        .fold(end, usize::min)
 }
 
 /// Whether all columns of a row are own ones, near enough to each other for 32 bits with a sign.

@@ -5,6 +5,7 @@
 //! multiples of [`WINDOW`] where the rows before them allow it, unless they are paced runs
 //! (`paced.rs`).
 
+use super::advance::end_of_advance;
 use super::paced::Paced;
 use super::{GROUP, PART, WINDOW, split};
 use crate::workers::Workers;
@@ -59,14 +60,10 @@ impl<'a> PlainRows<'a> {
         self.columns(row).iter().any(is_ghost)
     }
 
-    /// Whether a row has the offsets of the one before it.
-    fn repeats(&self, row: usize) -> bool {
-        let (before, this) = (self.columns(row - 1), self.columns(row));
-        before.len() == this.len()
-            && before
-                .iter()
-                .zip(this)
-                .all(|(a, b)| a.wrapping_add(1) == *b)
+    /// The end of the rows, of these, whose columns are those of the row `period` rows before,
+    /// advanced by `by`.
+    pub(super) fn end_of_advance(&self, rows: Range<usize>, pace: (usize, u32)) -> usize {
+        end_of_advance(self.pos, self.crd, rows, pace)
     }
 
     /// Calls `visit` with the number and the rows of each part, on all threads.
@@ -355,29 +352,33 @@ impl StructurePart {
             n_rows: range.len(),
             ..Self::default()
         };
-        let runs = runs(rows, &range);
-        let is_long = |run: &Run| run.rows.len() >= LONG && run.is_regular;
-        let mut first_short = 0;
-        for number in 0..=runs.len() {
-            let run = runs.get(number);
-            if run.is_some_and(|run| !is_long(run)) {
-                continue;
+        let mut row = range.start;
+        // Short runs since the last long one: how many rows, and the first of the runs.
+        let mut short = Vec::with_capacity(GAP + 1);
+        let mut first_short = row;
+        while row < range.end {
+            let run = Run::new(rows, row..range.end);
+            row = run.rows.end;
+            if run.rows.len() >= LONG && run.is_regular {
+                part.add_short(rows, range.start, &short, first_short..run.rows.start);
+                part.add_run(rows, range.start, &run);
+                short.clear();
+                first_short = row;
+            } else if short.len() <= GAP {
+                short.push(run);
             }
-            let short = &runs[first_short..number];
-            let n_short: usize = short.iter().map(|run| run.rows.len()).sum();
-            if n_short <= GAP && short.iter().all(|run| run.is_regular) {
-                short
-                    .iter()
-                    .for_each(|run| part.add_run(rows, range.start, run));
-            } else if let (Some(first), Some(last)) = (short.first(), short.last()) {
-                part.add_others(rows, range.start, first.rows.start..last.rows.end);
-            }
-            if let Some(run) = run {
-                part.add_run(rows, range.start, run);
-            }
-            first_short = number + 1;
         }
+        part.add_short(rows, range.start, &short, first_short..range.end);
         part
+    }
+
+    /// Adds the rows between two long runs, which `short` are the runs of if they are few.
+    fn add_short(&mut self, rows: PlainRows<'_>, start: usize, short: &[Run], range: Range<usize>) {
+        if range.len() <= GAP && short.iter().all(|run| run.is_regular) {
+            short.iter().for_each(|run| self.add_run(rows, start, run));
+        } else if !range.is_empty() {
+            self.add_others(rows, start, range);
+        }
     }
 
     fn add_run(&mut self, rows: PlainRows<'_>, start: usize, run: &Run) {
@@ -533,21 +534,26 @@ struct Run {
     is_regular: bool,
 }
 
-fn runs(rows: PlainRows<'_>, range: &Range<usize>) -> Vec<Run> {
-    let mut runs: Vec<Run> = Vec::new();
-    let mut open = false;
-    for row in range.clone() {
+impl Run {
+    /// The run that begins with the first of these rows.
+    fn new(rows: PlainRows<'_>, range: Range<usize>) -> Self {
+        let row = range.start;
         let is_regular = is_regular(rows, row);
-        match runs.last_mut() {
-            Some(run) if open && is_regular && rows.repeats(row) => run.rows.end = row + 1,
-            _ => runs.push(Run {
-                rows: row..row + 1,
-                is_regular,
-            }),
+        let mut end = row + 1;
+        if is_regular && end < range.end {
+            // Columns advance by one each row, as far as there are own ones.
+            end = rows.end_of_advance(end..range.end, (1, 1));
+            if end > row + 1 {
+                let last = rows.columns(row).iter().max();
+                let most = last.map_or(usize::MAX, |&column| rows.own_len - column as usize);
+                end = end.min(row.saturating_add(most));
+            }
         }
-        open = is_regular;
+        Self {
+            rows: row..end,
+            is_regular,
+        }
     }
-    runs
 }
 
 fn is_regular(rows: PlainRows<'_>, row: usize) -> bool {

@@ -3,6 +3,7 @@
 //! The rows of a run whose values repeat at least [`LONG`] times become a stencil, the others
 //! diagonals. A shorter run is a stencil if the part has that stencil already, or few others.
 
+use super::advance::end_of_stretches;
 use super::structure::{BlockKind, Pattern, RowBlock, StructurePart, entries};
 use super::{GROUP, PART, PackedStructure, PlainRows, Summary, WINDOW, is_packable, split};
 use crate::element::{DType, Element};
@@ -450,14 +451,22 @@ impl<W: Word> Planner<'_, W> {
         &self.values[self.rows.entries(self.start + row)]
     }
 
+    /// The end of the rows, of these of one run, that are equal to the row `period` rows before.
+    fn end_of_equal(&self, rows: Range<usize>, period: usize) -> usize {
+        let place = |row: usize| self.rows.entries(self.start + row).start;
+        end_of_stretches(rows, |rows| {
+            let entries = place(rows.start)..self.rows.entries(self.start + rows.end - 1).end;
+            let step = entries.start - place(rows.start - period);
+            self.values[entries.clone()] == self.values[entries.start - step..entries.end - step]
+        })
+    }
+
     /// Cuts a run where its rows begin or cease to be equal for long.
     fn add_run(&mut self, block: &RowBlock, pattern: Pattern) {
         let (first, end) = (block.first as usize, (block.first + block.len) as usize);
         let (mut diagonals, mut equal) = (first, first);
-        for row in first + 1..=end {
-            if row < end && self.row(row) == self.row(equal) {
-                continue;
-            }
+        while equal < end {
+            let row = self.end_of_equal(equal + 1..end, 1);
             let is_whole = equal == first && row == end;
             let is_long = row - equal >= LONG;
             let stencil = (is_long || is_whole).then(|| self.stencil(pattern, equal, is_long));
@@ -511,9 +520,10 @@ impl<W: Word> Planner<'_, W> {
         let (first, end) = (block.first as usize, (block.first + block.len) as usize);
         let run = self.of.paced[number as usize];
         let period = run.pace.period();
-        let form = if (first + period..end).all(|row| self.row(row) == self.row(row - period)) {
+        let second = end.min(first + period);
+        let form = if self.end_of_equal(second..end, period) == end {
             let mut values = [0; 2];
-            for (row, values) in (first..end.min(first + period)).zip(&mut values) {
+            for (row, values) in (first..second).zip(&mut values) {
                 let stencil = self.stencil(run.patterns[row - first], row, true);
                 *values = stencil.expect("a stencil that is worth it is had");
             }

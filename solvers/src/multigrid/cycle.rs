@@ -42,6 +42,14 @@ pub(super) struct Hierarchy<T> {
 }
 
 impl<T: Field> Hierarchy<T> {
+    /// Says that the matrices are multiplied in every cycle.
+    pub(super) fn expect_products(&self) {
+        for level in &self.levels {
+            let matrices = [&level.a, &level.restriction, &level.prolongation];
+            matrices.into_iter().for_each(Csr::expect_products);
+        }
+    }
+
     /// One cycle for A x = b from x = 0.
     pub(super) fn cycle(&self, b: &Vector<T>) -> Result<Vector<T>, Error> {
         self.visit(0, b, self.options.cycle)
@@ -53,11 +61,23 @@ impl<T: Field> Hierarchy<T> {
             return self.coarsest.solve(b);
         };
         let a = &here.a;
-        let mut x = here.relaxation.before(a, b, self.options.pre)?;
-        let r = b.try_sub(&a.try_dot(&x)?)?;
+        // Where x = w b with a number w, b is enough for the residual, and x is computed later,
+        // where it is read.
+        let (x, r) = match here.relaxation.as_number(self.options.pre) {
+            Some(number) => (None, b.try_sub(&(a.try_dot(b)? * number))?),
+            None => {
+                let x = here.relaxation.before(a, b, self.options.pre)?;
+                let r = b.try_sub(&a.try_dot(&x)?)?;
+                (Some(x), r)
+            }
+        };
         let coarse_b = here.restriction.try_dot(&r)?;
         drop(r);
         let e = self.correction(level + 1, coarse_b, cycle)?;
+        let mut x = match x {
+            Some(x) => x,
+            None => here.relaxation.before(a, b, self.options.pre)?,
+        };
         x += here.prolongation.try_dot(&e)?;
         drop(e);
         here.relaxation.after(a, b, x, self.options.post)

@@ -10,13 +10,15 @@
 //! ```
 //!
 //! Each line of the coarse grid is made from up to nine lines of the fine one, which are coarsened
-//! along x first. A row is the same sum in the same order whoever makes it.
+//! along x first. Where these are the lines before them, a line further, so is what they make, and
+//! it is copied. A row is the same sum in the same order whoever makes it.
 
 use super::grid::{AxisTransfer, Grid};
 use super::stencil::{self, Stencil};
-use super::transfers::GridTransfer;
+use super::transfers::{GridTransfer, repeat};
 use sparsefuse_kernels::Field;
-use sparsefuse_runtime::{Error, Shape};
+use sparsefuse_kernels::packed::Words;
+use sparsefuse_runtime::{Error, Runtime, Shape};
 use sparsefuse_sparse::{Csr, Ghosts, LocalRows, Rows, parallel};
 use std::ops::Range;
 
@@ -37,21 +39,16 @@ pub(super) fn galerkin<T: Field>(
     let (_, own) = runtime.default_rows(Shape::new(&[n]));
     let own_rows = a.own_rows()?;
     let fetched;
-    let fine = if runtime.cuts(own_rows.partition()).is_none() {
-        FineRows {
-            first: 0,
-            rows: own_rows.as_rows(),
-        }
+    let (first, rows) = if runtime.cuts(own_rows.partition()).is_none() {
+        (0, own_rows.as_rows())
     } else {
         let needed = stages.fine_rows(&own);
         let indices = needed.clone().map(|row| row as u32).collect();
         let ghosts = Ghosts::new(runtime, own_rows.partition(), indices)?;
         fetched = ghosts.fetch_own_rows(&own_rows)?;
-        FineRows {
-            first: needed.start,
-            rows: LocalRows::as_rows(&fetched),
-        }
+        (needed.start, LocalRows::as_rows(&fetched))
     };
+    let fine = FineRows::new(runtime, &transfer.fine, first, rows);
     let coarse = runtime.enter(|| {
         Csr::from_counted_rows(
             n,
@@ -78,10 +75,45 @@ pub(super) fn galerkin<T: Field>(
     Ok((coarse, made))
 }
 
-/// Some rows of the fine matrix, from row `first` on: all that are needed.
+/// Some rows of the fine matrix, from row `first` on: all that are needed, which are whole lines.
 struct FineRows<'a, T> {
     first: usize,
     rows: Rows<'a, T>,
+    /// For each of the lines, whether it is the one before it in its plane, a line further.
+    goes_on: Vec<bool>,
+}
+
+impl<'a, T: Field> FineRows<'a, T> {
+    fn new(runtime: &Runtime, grid: &Grid, first: usize, rows: Rows<'a, T>) -> Self {
+        let [_, ny, nx] = grid.sides;
+        let goes_on = |line: usize| {
+            let row = line * nx;
+            let values = |row| &rows.vals()[stencil::lines_entries(rows, row, nx)];
+            line > 0
+                && (first / nx + line) % ny > 0
+                && are_same(values(row - nx), values(row))
+                && stencil::repeats_line(rows, row, nx)
+        };
+        let parts = parallel::chunks(rows.len() / nx, PART.div_ceil(nx));
+        let found = parallel::map(runtime, parts, |part| {
+            part.map(goes_on).collect::<Vec<bool>>()
+        });
+        Self {
+            first,
+            rows,
+            goes_on: found.concat(),
+        }
+    }
+}
+
+/// Whether values are the same bit by bit.
+fn are_same<T: Field>(a: &[T], b: &[T]) -> bool {
+    match (Words::of_slice(a), Words::of_slice(b)) {
+        (Some(Words::Four(a)), Some(Words::Four(b))) => a == b,
+        (Some(Words::Eight(a)), Some(Words::Eight(b))) => a == b,
+        (Some(Words::Sixteen(a)), Some(Words::Sixteen(b))) => a == b,
+        _ => false,
+    }
 }
 
 /// The positions of some rows with this stencil, from 0.
@@ -212,6 +244,7 @@ impl<T: Field> Stage<T> {
                 made: stencil,
             };
         }
+        let weights = Weights::new(axis);
         let mut terms = Vec::new();
         let mut made = Stencil::default();
         for offset in stencil.offsets() {
@@ -220,7 +253,7 @@ impl<T: Field> Stage<T> {
                 .into_iter()
                 .flat_map(|t| [-1, 0, 1].map(|k| (t, k)))
             {
-                let weights = weights(axis, step, k, new_k);
+                let weights = weights.of(step, k, new_k);
                 if weights.iter().any(|&weight| weight != 0.0) {
                     let to = offset.wrapping_add_signed((new_k - k) * stride as isize);
                     made = made.with(to);
@@ -241,12 +274,14 @@ impl<T: Field> Stage<T> {
         }
     }
 
-    /// A line of the fine grid, whose slots have room for `stride` points, made coarser along x.
+    /// A line of the fine grid made coarser along x. Its slots have room for `stride` points, the
+    /// even ones first, the odd ones from half of it on ([`place`]).
     fn along_line(&self, fine: &[T], stride: usize, coarse: &mut [T], coarse_len: usize) {
         coarse.fill(T::ZERO);
         for term in &self.terms {
-            let start = (term.from * stride).wrapping_add_signed(1 + term.step);
-            let fine = fine[start..(term.from + 1) * stride].iter().step_by(2);
+            // Of X, the points 2X, 2X + 1 and 2X + 2.
+            let start = term.from * stride + [0, stride / 2, 1][(term.step + 1) as usize];
+            let fine = &fine[start..start + coarse_len];
             let coarse = &mut coarse[term.to * coarse_len..][..coarse_len];
             for ((target, &weight), &value) in coarse.iter_mut().zip(&term.weights).zip(fine) {
                 *target = *target + weight * value;
@@ -273,14 +308,44 @@ impl<T: Field> Stage<T> {
     }
 }
 
-/// `R[X][2X+1+t] * P[2X+1+t+k][X+k']` for each X.
-fn weights(axis: &AxisTransfer, t: isize, k: isize, new_k: isize) -> Vec<f64> {
-    let weight = |x: usize| {
-        let fine = (2 * x + 1).checked_add_signed(t + k);
-        let coarse = x.checked_add_signed(new_k);
-        axis.restricted(x, t) * axis.interpolated(fine, coarse)
-    };
-    (0..axis.coarse).map(weight).collect()
+/// The weights of an axis at each X, for all that a stage may ask for.
+struct Weights {
+    /// `R[X][2X+1+t]`, t from -1 on.
+    restricted: [Vec<f64>; 3],
+    /// `P[2X+1+s][X+k']`, s from -2 on, and k' from -1 on.
+    interpolated: [[Vec<f64>; 3]; 5],
+}
+
+impl Weights {
+    fn new(axis: &AxisTransfer) -> Self {
+        let all = |weight: &dyn Fn(usize) -> f64| (0..axis.coarse).map(weight).collect();
+        let restricted = [-1, 0, 1].map(|t| all(&|x| axis.restricted(x, t)));
+        let interpolated = [-2, -1, 0, 1, 2].map(|s: isize| {
+            [-1, 0, 1].map(|k: isize| {
+                // Linear interpolation reaches the next point.
+                let is_near = (s - 2 * k).abs() <= 1;
+                all(&|x| match is_near {
+                    true => {
+                        let fine = (2 * x + 1).checked_add_signed(s);
+                        axis.interpolated(fine, x.checked_add_signed(k))
+                    }
+                    false => 0.0,
+                })
+            })
+        });
+        Self {
+            restricted,
+            interpolated,
+        }
+    }
+
+    /// `R[X][2X+1+t] * P[2X+1+t+k][X+k']` for each X.
+    fn of(&self, t: isize, k: isize, new_k: isize) -> Vec<f64> {
+        let restricted = &self.restricted[(t + 1) as usize];
+        let interpolated = &self.interpolated[(t + k + 2) as usize][(new_k + 1) as usize];
+        let pairs = restricted.iter().zip(interpolated);
+        pairs.map(|(r, p)| r * p).collect()
+    }
 }
 
 /// Makes lines of the coarse grid, one after another.
@@ -307,16 +372,80 @@ impl<'a, T: Field> Lines<'a, T> {
     fn make(&mut self, rows: Range<usize>, crd: &mut [u32], vals: &mut [T]) {
         let nx = self.stages.transfer.coarse.sides[2];
         let mut line = vec![T::ZERO; self.stages.stencil().len() * nx];
-        let mut entries = crd.iter_mut().zip(vals);
-        let mut row = rows.start;
+        // The entries of the line before, where all of it is there.
+        let mut before: Option<Range<usize>> = None;
+        let (mut row, mut at) = (rows.start, 0);
         while row < rows.end {
             let end = rows.end.min((row / nx + 1) * nx);
             let number = row / nx;
-            self.line(number, &mut line);
-            let x = row - number * nx..end - number * nx;
-            self.write(number, &line, x, &mut entries);
-            row = end;
+            let is_whole = end - row == nx;
+            let goes_on = row > rows.start && self.goes_on(number);
+            if !goes_on {
+                self.line(number, &mut line);
+            }
+            let len = match before.filter(|_| goes_on && is_whole && self.has_rows_of(number)) {
+                Some(before) => {
+                    let len = before.len();
+                    repeat(before.clone(), at, crd, nx as u32);
+                    vals.copy_within(before, at);
+                    len
+                }
+                None => {
+                    let x = row - number * nx..end - number * nx;
+                    self.write(number, &line, x, &mut crd[at..], &mut vals[at..])
+                }
+            };
+            before = is_whole.then_some(at..at + len);
+            (row, at) = (end, at + len);
         }
+    }
+
+    /// Whether a line of the coarse grid has the values of the one before it, since the lines of
+    /// the fine grid do of which both are made.
+    fn goes_on(&self, number: usize) -> bool {
+        let Stages {
+            transfer,
+            along_y,
+            along_z,
+            ..
+        } = self.stages;
+        let [_, ny, _] = transfer.coarse.sides;
+        let [fine_nz, fine_ny, fine_nx] = transfer.fine.sides;
+        let (z, y) = (number / ny, number % ny);
+        if y == 0 {
+            return false;
+        }
+        let lines = match along_y.is_coarsened {
+            // Those of the line before begin at 2y - 2.
+            true => 2 * y - 1..2 * y + 3,
+            false => y..y + 1,
+        };
+        let is_alike = |term: &Term<T>| term.weights[y] == term.weights[y - 1];
+        let first = self.fine.first / fine_nx;
+        let mut planes = neighbours(along_z.is_coarsened, z, fine_nz)
+            .into_iter()
+            .flatten();
+        lines.end <= fine_ny
+            && along_y.terms.iter().all(is_alike)
+            && planes.all(|z| {
+                let line = |y: usize| z * fine_ny + y - first;
+                self.fine.goes_on[line(lines.start)..line(lines.end)]
+                    .iter()
+                    .all(|&goes_on| goes_on)
+            })
+    }
+
+    /// Whether the rows of a line have as many entries as those of the line before.
+    fn has_rows_of(&self, number: usize) -> bool {
+        let grid = &self.stages.transfer.coarse;
+        let ny = grid.sides[1];
+        let (z, y) = (number / ny, number % ny);
+        let stencil = self.stages.stencil();
+        stencil.offsets().all(|offset| {
+            let is_there =
+                |y: usize| stencil::neighbour(grid, [z, y, 0], stencil::middle(offset)).is_some();
+            is_there(y) == is_there(y - 1)
+        })
     }
 
     /// All of line `number` of the coarse grid.
@@ -386,10 +515,10 @@ impl<'a, T: Field> Lines<'a, T> {
             stages.transfer.fine.sides[2],
             stages.transfer.coarse.sides[2],
         );
-        // One point more, which restriction may read behind the last one.
-        let stride = fine_nx + 1;
+        // A point or two more, which restriction may read behind the last one.
+        let stride = (fine_nx + 2).next_multiple_of(2);
         self.wide.resize(stages.stencil.len() * stride, T::ZERO);
-        spread(stages, self.fine, number, &mut self.wide);
+        spread(stages, self.fine, number, stride, &mut self.wide);
         let stage = &stages.along_x;
         target.resize(stage.made.len() * nx, T::ZERO);
         if stage.is_coarsened {
@@ -401,42 +530,42 @@ impl<'a, T: Field> Lines<'a, T> {
         }
     }
 
-    /// The entries of the points `xs` of a line of the coarse grid.
-    fn write<'e>(
+    /// The entries of the points `xs` of a line of the coarse grid; how many there are.
+    fn write(
         &self,
         number: usize,
         line: &[T],
         xs: Range<usize>,
-        entries: &mut impl Iterator<Item = (&'e mut u32, &'e mut T)>,
-    ) where
-        T: 'e,
-    {
+        crd: &mut [u32],
+        vals: &mut [T],
+    ) -> usize {
         let grid = &self.stages.transfer.coarse;
         let [_, ny, nx] = grid.sides;
         // Of each offset whose line is there: its step along x, where that line begins, its slot.
         let stencil = self.stages.stencil();
-        let middle = |offset: usize| offset / 3 * 3 + 1;
         let lines: Vec<(isize, usize, &[T])> = stencil
             .offsets()
             .enumerate()
             .filter_map(|(slot, offset)| {
                 let from = [number / ny, number % ny, 0];
-                let [z, y, _] = stencil::neighbour(grid, from, middle(offset))?;
+                let [z, y, _] = stencil::neighbour(grid, from, stencil::middle(offset))?;
                 let slot = &line[slot * nx..(slot + 1) * nx];
                 Some((stencil::steps(offset)[2], (z * ny + y) * nx, slot))
             })
             .collect();
+        let mut len = 0;
         for x in xs {
+            let is_inside = 0 < x && x + 1 < nx;
             for &(step, start, slot) in &lines {
-                let Some(column) = x.checked_add_signed(step).filter(|&column| column < nx) else {
-                    continue;
-                };
-                if let Some((crd, val)) = entries.next() {
-                    *crd = (start + column) as u32;
-                    *val = slot[x];
+                let column = x.wrapping_add_signed(step);
+                if is_inside || column < nx {
+                    crd[len] = (start + column) as u32;
+                    vals[len] = slot[x];
+                    len += 1;
                 }
             }
         }
+        len
     }
 }
 
@@ -448,8 +577,20 @@ fn neighbours(is_coarsened: bool, x: usize, len: usize) -> [Option<usize>; 3] {
     [0, 1, 2].map(|step| Some(2 * x + step).filter(|&point| point < len))
 }
 
-/// The rows of a line, as one array for each slot.
-fn spread<T: Field>(stages: &Stages<'_, T>, fine: &FineRows<'_, T>, number: usize, wide: &mut [T]) {
+/// Where point x of a line lies in a slot with room for `stride` points: even and odd ones apart,
+/// so that those of one kind lie side by side.
+fn place(x: usize, stride: usize) -> usize {
+    x / 2 + x % 2 * (stride / 2)
+}
+
+/// The rows of a line, as one array of `stride` points for each slot.
+fn spread<T: Field>(
+    stages: &Stages<'_, T>,
+    fine: &FineRows<'_, T>,
+    number: usize,
+    stride: usize,
+    wide: &mut [T],
+) {
     let grid = &stages.transfer.fine;
     let nx = grid.sides[2];
     wide.fill(T::ZERO);
@@ -462,10 +603,14 @@ fn spread<T: Field>(stages: &Stages<'_, T>, fine: &FineRows<'_, T>, number: usiz
             for (slot, &column) in slots.iter_mut().zip(columns) {
                 let offset = stencil::offset(grid, number * nx + x, column as usize);
                 let offset = offset.expect("the stencil is that of all rows");
-                *slot = stages.stencil.slot(offset) * (nx + 1);
+                *slot = stages.stencil.slot(offset) * stride;
             }
         }
         before = columns;
+        let x = match stages.along_x.is_coarsened {
+            true => place(x, stride),
+            false => x,
+        };
         for (&slot, &value) in slots.iter().zip(fine.rows.values(row)) {
             wide[slot + x] = value;
         }
@@ -478,8 +623,9 @@ mod tests {
     use super::*;
     use sparsefuse_kernels::random;
 
-    /// A matrix with random entries at all compact neighbours, or those on the axes.
-    fn matrix(grid: &Grid, is_star: bool) -> Csr<f64> {
+    /// A matrix with random entries at all compact neighbours, or those on the axes; those of most
+    /// rows are the same where it is `regular`.
+    fn matrix(grid: &Grid, is_star: bool, is_regular: bool) -> Csr<f64> {
         let n = grid.sides.iter().product();
         Csr::from_rows(n, n, |rows| {
             let mut local = LocalRows::with_capacity(rows.len(), 0);
@@ -490,7 +636,12 @@ mod tests {
                         !is_star || Stencil::default().with(offset).is_star()
                     });
                     if is_named {
-                        local.push(column as u32, random::uniform(5, (row * n + column) as u64));
+                        let is_usual = is_regular && row != n / 3;
+                        let number = match offset {
+                            Some(offset) if is_usual => offset,
+                            _ => row * n + column,
+                        };
+                        local.push(column as u32, random::uniform(5, number as u64));
                     }
                 }
                 local.end_row();
@@ -502,7 +653,7 @@ mod tests {
 
     #[test]
     fn galerkin_operators_are_products() {
-        let shapes: [&[usize]; 8] = [
+        let shapes: [&[usize]; 10] = [
             &[9],
             &[2],
             &[5, 6],
@@ -511,6 +662,8 @@ mod tests {
             &[4, 5, 6],
             &[3, 2, 7],
             &[5, 1, 4],
+            &[17, 6],
+            &[3, 14, 3],
         ];
         let transfers = [
             (Restriction::FullWeighting, Prolongation::Linear),
@@ -521,10 +674,11 @@ mod tests {
             let grid = Grid::new(sides).unwrap();
             let all = grid.extended();
             for along in [all, [false, false, all[2]], [all[0], all[1], false]] {
-                for ((restriction, prolongation), is_star) in
-                    transfers.iter().flat_map(|t| [(*t, false), (*t, true)])
+                let kinds = [(false, false), (true, false), (false, true), (true, true)];
+                for ((restriction, prolongation), (is_star, is_regular)) in
+                    transfers.iter().flat_map(|t| kinds.map(|kind| (*t, kind)))
                 {
-                    let a = matrix(&grid, is_star);
+                    let a = matrix(&grid, is_star, is_regular);
                     let transfer = GridTransfer::new(&grid, along, restriction, prolongation);
                     let stencil = Stencil::of(&a, &grid).unwrap().unwrap();
                     let (found, made) = galerkin(&a, stencil, &transfer).unwrap();

@@ -177,9 +177,11 @@ impl<T: Field> Multigrid<T> {
     }
 
     fn made(a: &Csr<T>, mut setup: Setup<T>) -> Result<Self, Error> {
+        let hierarchy = setup.hierarchy(a)?;
+        hierarchy.expect_products();
         Ok(Self {
             a: a.clone(),
-            hierarchy: setup.hierarchy(a)?,
+            hierarchy,
             setup,
         })
     }
@@ -251,6 +253,7 @@ impl<T: Field> Preconditioner<T> for Multigrid<T> {
         }
         let mut setup = self.setup.clone();
         self.hierarchy = setup.hierarchy(a)?;
+        self.hierarchy.expect_products();
         (self.setup, self.a) = (setup, a.clone());
         Ok(())
     }

@@ -126,6 +126,14 @@ impl<T: Field> Relaxation<T> {
         })
     }
 
+    /// The number w if [`Relaxation::before`] gives w b.
+    pub(super) fn as_number(&self, steps: usize) -> Option<T> {
+        match self {
+            Self::Jacobi(Diagonal::Equal(number)) if steps == 1 => Some(*number),
+            Self::Jacobi(_) | Self::Chebyshev { .. } | Self::GaussSeidel(_) => None,
+        }
+    }
+
     /// x after some steps from x = 0, of which the first needs no product.
     pub(super) fn before(
         &self,

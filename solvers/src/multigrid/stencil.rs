@@ -66,6 +66,11 @@ pub(super) fn steps(offset: usize) -> [isize; 3] {
     [offset / 9, offset / 3 % 3, offset % 3].map(|step| step as isize - 1)
 }
 
+/// The offset without its step along x.
+pub(super) fn middle(offset: usize) -> usize {
+    offset / 3 * 3 + 1
+}
+
 /// The offset from one point of a grid to another; `None` where it is not compact.
 pub(super) fn offset(grid: &Grid, from: usize, to: usize) -> Option<usize> {
     let (from, to) = (grid.point(from), grid.point(to));
@@ -98,6 +103,32 @@ pub(super) fn repeats(before: &[u32], this: &[u32]) -> bool {
             .all(|(before, this)| before.wrapping_add(1) == *this)
 }
 
+/// Whether the columns of a line's rows are those of the line before, a line further. `row` is the
+/// line's first row; both lines have `nx` rows, which are all here.
+pub(super) fn repeats_line<T: Copy>(rows: Rows<'_, T>, row: usize, nx: usize) -> bool {
+    let (before, this) = (
+        lines_entries(rows, row - nx, nx),
+        lines_entries(rows, row, nx),
+    );
+    let ends = |row: usize| &rows.pos()[row..=row + nx];
+    let step = (this.start - before.start) as u64;
+    let ends = ends(row - nx).iter().zip(ends(row));
+    // Without a branch for each of them.
+    let differs = ends.fold(0, |differs, (before, this)| {
+        differs | ((this - before) ^ step)
+    });
+    let columns = rows.crd()[before].iter().zip(&rows.crd()[this]);
+    differs == 0
+        && columns.fold(0, |differs, (before, this)| {
+            differs | (before.wrapping_add(nx as u32) ^ this)
+        }) == 0
+}
+
+/// The entries of a line's rows, of which `row` is the first, among those that are here.
+pub(super) fn lines_entries<T: Copy>(rows: Rows<'_, T>, row: usize, nx: usize) -> Range<usize> {
+    rows.entries(row).start..rows.entries(row + nx - 1).end
+}
+
 /// The offsets of some of the rows, of which the first has the number `first` on the grid.
 fn of_rows<T: Copy>(
     grid: &Grid,
@@ -105,8 +136,33 @@ fn of_rows<T: Copy>(
     rows: Rows<'_, T>,
     part: Range<usize>,
 ) -> Option<Stencil> {
-    let nx = grid.sides[2];
+    let [_, ny, nx] = grid.sides;
     let mut stencil = Stencil::default();
+    let mut row = part.start;
+    while row < part.end {
+        let line = (first + row) / nx;
+        let end = ((line + 1) * nx - first).min(part.end);
+        // Offsets stay what they were from line to line, but for those to the next plane's lines.
+        let is_inside = (1..ny.saturating_sub(1)).contains(&(line % ny));
+        let is_known =
+            is_inside && end - row == nx && row >= part.start + nx && repeats_line(rows, row, nx);
+        if !is_known {
+            stencil = of_line(grid, first, rows, row..end, stencil)?;
+        }
+        row = end;
+    }
+    Some(stencil)
+}
+
+/// The offsets of some rows of one line, with those that are known.
+fn of_line<T: Copy>(
+    grid: &Grid,
+    first: usize,
+    rows: Rows<'_, T>,
+    part: Range<usize>,
+    mut stencil: Stencil,
+) -> Option<Stencil> {
+    let nx = grid.sides[2];
     let mut before: &[u32] = &[];
     for row in part {
         let columns = rows.columns(row);

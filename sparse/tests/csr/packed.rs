@@ -110,6 +110,25 @@ fn plain_arrays_are_given_up_and_brought_back() {
 }
 
 #[test]
+fn the_first_of_products_that_are_expected_packs() {
+    let runtime = Runtime::new(Config::default()).unwrap();
+    let after_one_product = |is_expected: bool| {
+        runtime.enter(|| {
+            let a = gallery::poisson2d::<f64>(100).unwrap();
+            if is_expected {
+                a.expect_products();
+            }
+            let elements = (&a * &Vector::ones([10_000])).to_vec().unwrap();
+            (elements, runtime.memory_in_use(), a.nnz())
+        })
+    };
+    let (plain, before, nnz) = after_one_product(false);
+    let (packed, after, _) = after_one_product(true);
+    assert_eq!(packed, plain);
+    assert!(after + 11 * nnz < before, "{after} of {before}");
+}
+
+#[test]
 fn memory_that_does_not_suffice_for_packing_leaves_the_plain_form() {
     let n = 3000;
     let wanted = {
