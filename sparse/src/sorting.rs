@@ -141,34 +141,12 @@ impl<T: Numeric> Sorted<T> {
             .map(|ranges| ranges.iter().map(Range::len).sum());
         let mut parts = Parts::new(runtime, lens.collect())?;
         let work = parts.work(*blocks, pos).into_iter().zip(among);
-        parallel::each_with(
-            runtime,
-            work.collect(),
-            ByRow::new,
-            |by_row, (to, ranges)| {
-                let first = own.start + to.first;
-                let n_rows = to.counts.len();
-                let number = |row: u32| {
-                    let number = (row as usize).wrapping_sub(first);
-                    (number < n_rows).then_some(number as u16)
-                };
-                let rows = ranges
-                    .iter()
-                    .flat_map(|range| &triplets.rows()[range.clone()]);
-                let entries = ranges.iter().flat_map(|range| {
-                    let places = triplets.rows()[range.clone()]
-                        .iter()
-                        .zip(&triplets.cols()[range.clone()]);
-                    places.zip(&triplets.vals()[range.clone()])
-                });
-                by_row.put(
-                    n_rows,
-                    rows.filter_map(|&row| number(row)),
-                    entries.filter_map(|((&row, &col), &value)| Some((number(row)?, col, value))),
-                );
-                to.sum(runtime, by_row);
-            },
-        );
+        let work = work.collect();
+        parallel::each_with(runtime, work, ByRow::new, |by_row, (to, ranges)| {
+            let first = own.start + to.first;
+            put_nearby(by_row, triplets, ranges, first..first + to.counts.len());
+            to.sum(runtime, by_row);
+        });
         assemble::add_up(pos);
         let blocks = *blocks;
         Ok(Self { blocks, parts })
@@ -217,6 +195,30 @@ impl<T: Numeric> Sorted<T> {
         assemble::add_up(pos);
         Ok(Self { blocks, parts })
     }
+}
+
+/// Puts the entries of a block's rows to them, which are among those in some ranges.
+fn put_nearby<T: Numeric>(
+    by_row: &mut ByRow<T>,
+    triplets: &Triplets<T>,
+    ranges: &[Range<usize>],
+    rows_of_block: Range<usize>,
+) {
+    let (rows, cols, vals) = (triplets.rows(), triplets.cols(), triplets.vals());
+    let number = |row: u32| {
+        let number = (row as usize).wrapping_sub(rows_of_block.start);
+        (number < rows_of_block.len()).then_some(number as u16)
+    };
+    let all_rows = ranges.iter().flat_map(|range| &rows[range.clone()]);
+    let entries = ranges.iter().flat_map(|range| {
+        let places = rows[range.clone()].iter().zip(&cols[range.clone()]);
+        places.zip(&vals[range.clone()])
+    });
+    by_row.put(
+        rows_of_block.len(),
+        all_rows.filter_map(|&row| number(row)),
+        entries.filter_map(|((&row, &col), &value)| Some((number(row)?, col, value))),
+    );
 }
 
 /// Room for the entries of blocks.

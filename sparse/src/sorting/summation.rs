@@ -7,8 +7,11 @@ use crate::dealing::ByRow;
 use sparsefuse_kernels::Numeric;
 use sparsefuse_kernels::isa::Computation;
 
-/// Up to so many entries of a row are sorted by comparing each with each, all at once.
+/// Up to so many entries of a row are sorted by comparing each with each, all at once: those of most
+/// rows in one register of the widest instruction set, of others in two.
 const SHORT: usize = 8;
+/// As [`SHORT`], for rows that are twice as long.
+const MEDIUM: usize = 16;
 
 /// Entries that are put to their rows, and where they go when they are sorted and summed.
 pub(super) struct Summation<'a, T> {
@@ -26,25 +29,23 @@ impl<T: Numeric> Computation for Summation<'_, T> {
     #[inline(always)]
     fn run(self) {
         let ByRow { ends, crd, vals } = self.by_row;
-        // Behind every row there are as many entries as a short row may have.
-        crd.resize(crd.len() + SHORT, 0);
-        vals.resize(vals.len() + SHORT, T::ZERO);
+        // Behind every row there are as many entries as are looked at together.
+        crd.resize(crd.len() + MEDIUM, 0);
+        vals.resize(vals.len() + MEDIUM, T::ZERO);
+        let mut sorted = ([0; MEDIUM], [T::ZERO; MEDIUM]);
         let (mut begin, mut len) = (0, 0);
         for (count, &end) in self.counts.iter_mut().zip(&*ends) {
-            let mut sorted = ([0; SHORT], [T::ZERO; SHORT]);
-            let (columns, values) = match short_row(crd, vals, begin) {
-                Some((columns, values)) if end - begin <= SHORT => {
-                    let places = places_by_column(columns, end - begin);
-                    for k in 0..SHORT {
-                        let place = places[k] as usize % SHORT;
-                        (sorted.0[place], sorted.1[place]) = (columns[k], values[k]);
-                    }
-                    (&sorted.0[..end - begin], &sorted.1[..end - begin])
+            let n = end - begin;
+            let (columns, values) = if n <= MEDIUM {
+                let from = (&crd[begin..], &vals[begin..]);
+                match n <= SHORT {
+                    true => sort_short::<SHORT, T>(from, n, &mut sorted),
+                    false => sort_short::<MEDIUM, T>(from, n, &mut sorted),
                 }
-                _ => {
-                    sort_long(&mut crd[begin..end], &mut vals[begin..end]);
-                    (&crd[begin..end], &vals[begin..end])
-                }
+                (&sorted.0[..n], &sorted.1[..n])
+            } else {
+                sort_long(&mut crd[begin..end], &mut vals[begin..end]);
+                (&crd[begin..end], &vals[begin..end])
             };
             let row = len;
             let (mut last, mut sum) = (u64::MAX, T::ZERO);
@@ -61,33 +62,30 @@ impl<T: Numeric> Computation for Summation<'_, T> {
     }
 }
 
-/// The entries of a short row that begins here, and what is behind it.
+/// Sorts a row of at most N entries, behind which there are others: each goes to the place that is
+/// the number of those before it, by column and then by their order. Those behind the row come last.
+/// There are no branches, since nobody could foresee them.
 #[inline(always)]
-fn short_row<'a, T>(
-    crd: &'a [u32],
-    vals: &'a [T],
-    begin: usize,
-) -> Option<(&'a [u32; SHORT], &'a [T; SHORT])> {
-    Some((crd[begin..].first_chunk()?, vals[begin..].first_chunk()?))
-}
-
-/// The places of the entries of a short row when they are sorted: for each, how many come before
-/// it, by column and then by their order. Those behind the row come last. No branches, since
-/// nobody could foresee them.
-#[inline(always)]
-fn places_by_column(columns: &[u32; SHORT], len: usize) -> [u64; SHORT] {
-    let mut keys = [0; SHORT];
-    for k in 0..SHORT {
+fn sort_short<const N: usize, T: Numeric>(
+    (columns, values): (&[u32], &[T]),
+    len: usize,
+    sorted: &mut ([u32; MEDIUM], [T; MEDIUM]),
+) {
+    let mut keys = [0; N];
+    for (k, (key, &column)) in keys.iter_mut().zip(&columns[..N]).enumerate() {
         let is_behind = u64::from(k >= len) << 40;
-        keys[k] = is_behind + u64::from(columns[k]) * SHORT as u64 + k as u64;
+        *key = is_behind + u64::from(column) * N as u64 + k as u64;
     }
-    let mut places = [0; SHORT];
+    let mut places = [0u64; N];
     for before in keys {
-        for k in 0..SHORT {
-            places[k] += u64::from(before < keys[k]);
+        for (place, &key) in places.iter_mut().zip(&keys) {
+            *place += u64::from(before < key);
         }
     }
-    places
+    for ((&place, &column), &value) in places.iter().zip(&columns[..N]).zip(&values[..N]) {
+        let place = place as usize % N;
+        (sorted.0[place], sorted.1[place]) = (column, value);
+    }
 }
 
 /// Sorts a row by column; entries of one column stay in their order.
