@@ -10,7 +10,8 @@ pub(crate) fn elements<T: Element>(instance: &Instance) -> &[T] {
     // SAFETY: the callers, `Runtime::local`, `Runtime::read` and `Runtime::read_scalar`, compare
     // the element type with that of the store; kernels write elements of the store's type, and new
     // memory is zero, which is an element of every type. Holding the `Arc` of the instance, or the
-    // runtime's lock, keeps writers away.
+    // runtime's lock, keeps writers away. `Room` has one type from the beginning, and its instance
+    // one owner.
     unsafe { instance.as_slice::<T>() }
 }
 
@@ -20,9 +21,14 @@ pub(crate) fn elements_to_fill<T: Element>(instance: &mut Instance) -> &mut [T] 
         // SAFETY: the memory has room for the elements (`Instance::new`), one byte each.
         unsafe { std::ptr::write_bytes(instance.data(), 0, instance.len()) };
     }
+    elements_mut(instance)
+}
+
+/// The elements of an instance that was made for this type, by `elements_to_fill`.
+pub(crate) fn elements_mut<T: Element>(instance: &mut Instance) -> &mut [T] {
     // SAFETY: the memory holds `len` elements and comes from the pool, so it is aligned to 64 bytes
     // and initialised (`block.rs`); any bytes are an element of a type other than bool, and bools
-    // have just been made false. The instance is borrowed mutably, so nobody else reads or writes.
+    // have been made false first. The instance is borrowed mutably, so nobody else reads or writes.
     unsafe { std::slice::from_raw_parts_mut(instance.data().cast::<T>(), instance.len()) }
 }
 

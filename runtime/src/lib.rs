@@ -7,6 +7,7 @@
 
 pub mod config;
 mod local;
+mod room;
 mod runtime;
 
 pub mod shape;
@@ -56,6 +57,7 @@ pub use plan::{Arrival, PlannedTask, Sent, plan_rank};
 pub use processes::Processes;
 pub use profile::Profile;
 pub use ranks::run_ranks;
+pub use room::Room;
 pub use runtime::Runtime;
 pub use shape::{MAX_RANK, Shape};
 pub use store::Store;

@@ -9,8 +9,8 @@ use crate::parallel;
 use crate::rows::Rows;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::{Element, Numeric};
-use sparsefuse_runtime::{Counted, Error, ErrorKind, Partition, Runtime, Shape, Store};
-use std::ops::Range;
+use sparsefuse_runtime::{Counted, Error, ErrorKind, Partition, Room, Runtime, Shape, Store};
+use std::ops::{Deref, DerefMut, Range};
 
 /// Some neighbouring rows of a matrix.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -82,37 +82,87 @@ pub(crate) fn from_local<T: Numeric>(
         Ok((spread.store_of_entries(runtime, crd)?, vals))
     };
     let made = make();
-    spread.matrix(runtime, (n_rows, n_cols), pos, made)
+    spread.matrix(runtime, (n_rows, n_cols), Positions::Vector(pos), made)
 }
 
-/// A matrix whose rows every rank has counted, which are those that the partition gives it: `pos`
-/// are their positions, from 0. `fill` gets these, and room for columns and values with whatever was
-/// there before, which it fills with rows that ascend strictly. Where one rank fails, all do.
+/// The positions of the rows of a rank, from 0, one more than rows.
+#[derive(Debug)]
+pub(crate) enum Positions {
+    /// In a vector that becomes the store's memory.
+    Vector(Vec<u64>),
+    /// In memory of the pool, which costs less where there are many.
+    Room(Room<u64>),
+}
+
+impl Positions {
+    /// Room for the positions of so many rows, the first of which is 0. Where one rank has none,
+    /// all fail.
+    pub(crate) fn room(runtime: &Runtime, n_rows: usize) -> Result<Self, Error> {
+        let mut room = runtime.agree(runtime.room(n_rows + 1))?;
+        room[0] = 0;
+        Ok(Self::Room(room))
+    }
+}
+
+impl Deref for Positions {
+    type Target = [u64];
+
+    fn deref(&self) -> &[u64] {
+        match self {
+            Self::Vector(pos) => pos,
+            Self::Room(pos) => pos,
+        }
+    }
+}
+
+impl DerefMut for Positions {
+    fn deref_mut(&mut self) -> &mut [u64] {
+        match self {
+            Self::Vector(pos) => pos,
+            Self::Room(pos) => pos,
+        }
+    }
+}
+
+/// A matrix whose rows every rank has counted, which are those that the partition gives it. `fill`
+/// gets their positions, and room for columns and values with whatever was there before, which it
+/// fills with rows that ascend strictly. Where one rank fails, all do.
 pub(crate) fn filled<T: Numeric>(
     runtime: &Runtime,
     shape: (usize, usize),
     own: (Partition, Range<usize>),
-    pos: Vec<u64>,
+    pos: Positions,
     fill: impl FnOnce(&[u64], &mut [u32], &mut [T]),
 ) -> Result<Csr<T>, Error> {
+    let len = pos[own.1.len()] as usize;
+    filled_with(runtime, shape, own, (pos, len), |pos, crd, vals| {
+        fill(pos, crd, vals);
+    })
+}
+
+/// As [`filled`], of rows that have so many entries; `fill` finds their positions too.
+pub(crate) fn filled_with<T: Numeric>(
+    runtime: &Runtime,
+    shape: (usize, usize),
+    own: (Partition, Range<usize>),
+    (mut pos, len): (Positions, usize),
+    fill: impl FnOnce(&mut [u64], &mut [u32], &mut [T]),
+) -> Result<Csr<T>, Error> {
     let rows = own.1.clone();
-    let len = pos[rows.len()] as usize;
     let spread = Spread::new(runtime, shape.0, own, len)?;
     let shape_of_entries = Shape::new(&[spread.nnz]);
     let mut vals = None;
     let crd = runtime.store_by_filling(shape_of_entries, spread.crd_partition, |crd| {
         vals = Some(
             runtime.store_by_filling(shape_of_entries, spread.crd_partition, |vals| {
-                fill(&pos, crd, vals);
+                fill(&mut pos, crd, vals);
+                let rows_made = Rows {
+                    pos: &pos,
+                    crd,
+                    vals,
+                };
                 debug_assert_eq!(
-                    check_order(
-                        &rows,
-                        Rows {
-                            pos: &pos,
-                            crd,
-                            vals
-                        }
-                    ),
+                    check_order(&rows, rows_made),
                     Ok(()),
                     "rows are filled in order"
                 );
@@ -148,18 +198,24 @@ pub(crate) fn by_row<T: Numeric>(
         }
     });
     add_up(&mut pos);
-    filled(runtime, shape, own, pos, |pos, crd, vals| {
-        let len = |rows: &Range<usize>| (pos[rows.end] - pos[rows.start]) as usize;
-        let crds = parallel::split(crd, parts.iter().map(len));
-        let vals = parallel::split(vals, parts.iter().map(len));
-        let work = parts.iter().cloned().zip(crds).zip(vals).collect();
-        parallel::each(runtime, work, |((rows, crd), vals)| {
-            let mut made = LocalRows::with_capacity(0, crd.len());
-            rows.for_each(|row| make(row, &mut made));
-            crd.copy_from_slice(&made.crd);
-            vals.copy_from_slice(&made.vals);
-        });
-    })
+    filled(
+        runtime,
+        shape,
+        own,
+        Positions::Vector(pos),
+        |pos, crd, vals| {
+            let len = |rows: &Range<usize>| (pos[rows.end] - pos[rows.start]) as usize;
+            let crds = parallel::split(crd, parts.iter().map(len));
+            let vals = parallel::split(vals, parts.iter().map(len));
+            let work = parts.iter().cloned().zip(crds).zip(vals).collect();
+            parallel::each(runtime, work, |((rows, crd), vals)| {
+                let mut made = LocalRows::with_capacity(0, crd.len());
+                rows.for_each(|row| make(row, &mut made));
+                crd.copy_from_slice(&made.crd);
+                vals.copy_from_slice(&made.vals);
+            });
+        },
+    )
 }
 
 /// From the counts of rows behind a 0 to their positions.
@@ -230,7 +286,7 @@ impl Spread {
         &self,
         runtime: &Runtime,
         (n_rows, n_cols): (usize, usize),
-        mut pos: Vec<u64>,
+        mut pos: Positions,
         made: Result<(Counted<Store>, Counted<Store>), Error>,
     ) -> Result<Csr<T>, Error> {
         let first = self.entries.start as u64;
@@ -238,7 +294,11 @@ impl Spread {
             pos.iter_mut().for_each(|position| *position += first);
         }
         let shape = Shape::new(&[n_rows + 1]);
-        let pos = runtime.store_of_rows(shape, self.pos_partition, self.pos_rows.clone(), pos);
+        let (partition, rows) = (self.pos_partition, self.pos_rows.clone());
+        let pos = match pos {
+            Positions::Vector(pos) => runtime.store_of_rows(shape, partition, rows, pos),
+            Positions::Room(pos) => runtime.store_of_room(shape, partition, rows, pos),
+        };
         let (pos, (crd, vals)) = runtime.agree(pos.and_then(|pos| Ok((pos, made?))))?;
         let vals = Vector::from_store(vals, None)?;
         Ok(Csr::from_stores((n_rows, n_cols), pos, crd, vals))

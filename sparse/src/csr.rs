@@ -5,7 +5,7 @@
 //! is cut like the rows, `crd` and `vals` are cut where the rows are. The structure never changes;
 //! operations that change values share it.
 
-use crate::assemble::{self, LocalRows};
+use crate::assemble::{self, LocalRows, Positions};
 use crate::distribute::Owners;
 use crate::rows::Rows;
 use crate::sorting;
@@ -163,6 +163,7 @@ impl<T: Numeric> Csr<T> {
         let pos = count(rows.clone());
         assert_eq!(pos.len(), rows.len() + 1, "one position more than rows");
         let own = (partition, rows.clone());
+        let pos = Positions::Vector(pos);
         assemble::filled(&runtime, (n_rows, n_cols), own, pos, |pos, crd, vals| {
             fill(rows, pos, crd, vals);
         })

@@ -28,6 +28,7 @@ mod triangular;
 mod assemble;
 mod balance;
 mod convert;
+mod dealing;
 mod distribute;
 pub mod gallery;
 mod sorting;

@@ -126,6 +126,7 @@ impl<T: Numeric> Multiplication<T> {
         let (pos, repeats) = count(runtime, factors);
         let shape = (left.n_rows(), right.n_cols());
         let own = (a.partition, a.rows.clone());
+        let pos = assemble::Positions::Vector(pos);
         let product = assemble::filled(runtime, shape, own, pos, |pos, crd, vals| {
             fill(runtime, factors, &repeats, pos, (crd, vals));
         })?;

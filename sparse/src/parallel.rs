@@ -29,22 +29,58 @@ pub fn map<I: Send, R: Send>(
     }
 }
 
+/// As [`map`], with something that `work` may use again for other items, and that does not show.
+#[must_use]
+pub fn map_with<I: Send, S: Send, R: Send>(
+    runtime: &Runtime,
+    items: Vec<I>,
+    make: impl Fn() -> S + Sync + Send,
+    work: impl Fn(&mut S, I) -> R + Sync + Send,
+) -> Vec<R> {
+    // A panic while it is locked leaves it whole: it is only pushed and popped.
+    let spare = Mutex::new(Vec::new());
+    let spare = || spare.lock().unwrap_or_else(PoisonError::into_inner);
+    map(runtime, items, |item| {
+        let again = spare().pop();
+        let mut again = again.unwrap_or_else(&make);
+        let made = work(&mut again, item);
+        spare().push(again);
+        made
+    })
+}
+
 /// Calls `work` with each item, on the threads of a rank.
 pub fn each<I: Send>(runtime: &Runtime, items: Vec<I>, work: impl Fn(I) + Sync + Send) {
     let _nothing: Vec<()> = map(runtime, items, work);
+}
+
+/// As [`each`], with something that `work` may use again for other items, and that does not show.
+pub fn each_with<I: Send, S: Send>(
+    runtime: &Runtime,
+    items: Vec<I>,
+    make: impl Fn() -> S + Sync + Send,
+    work: impl Fn(&mut S, I) + Sync + Send,
+) {
+    let _nothing: Vec<()> = map_with(runtime, items, make, work);
 }
 
 /// Neighbouring rows that have about as many entries as others together: the rows whose positions
 /// these are.
 #[must_use]
 pub fn parts(pos: &[u64]) -> Vec<Range<usize>> {
+    parts_of(pos, PART)
+}
+
+/// As [`parts`], with about so many rows and entries each.
+#[must_use]
+pub fn parts_of(pos: &[u64], wanted_load: u64) -> Vec<Range<usize>> {
     let n_rows = pos.len() - 1;
     // Rows count as entries do, so that many empty ones are shared out too.
     let load = |row: usize| pos[row] - pos[0] + row as u64;
-    let mut parts = Vec::with_capacity((load(n_rows) / PART) as usize + 1);
+    let mut parts = Vec::with_capacity((load(n_rows) / wanted_load.max(1)) as usize + 1);
     let mut start = 0;
     while start < n_rows {
-        let wanted = load(start) + PART;
+        let wanted = load(start) + wanted_load;
         let rest = start + 1..n_rows;
         let end = start + 1 + partition_point(rest, |row| load(row) < wanted);
         parts.push(start..end);

@@ -75,7 +75,8 @@ impl<'a, T: Copy> Rows<'a, T> {
     }
 
     /// The columns and values of a row.
-    pub fn row(&self, row: usize) -> impl DoubleEndedIterator<Item = (u32, T)> + 'a {
+    #[inline(always)]
+    pub fn row(&self, row: usize) -> impl DoubleEndedIterator<Item = (u32, T)> + use<'a, T> {
         let columns = self.columns(row).iter().copied();
         columns.zip(self.values(row).iter().copied())
     }

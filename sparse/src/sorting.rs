@@ -1,27 +1,29 @@
 //! From triplets in any order to sorted rows, entries at the same place summed in their order.
 //!
-//! Entries are dealt into blocks of neighbouring rows first, so few entries to a block that it fits
-//! a core's cache, where it is sorted by row and column. Each entry is moved three times: into its
-//! block, within the cache, and to its row; the first and last time it is read and written in order,
-//! up to the blocks that are written side by side. Both steps are stable, and how the work is
-//! divided does not show. Entries that come in order already are copied.
+//! A block of neighbouring rows at a time, its entries are put to their rows within a core's cache,
+//! sorted there and summed, and written down; when all rows are counted, they are copied to where
+//! they belong. Where neighbouring entries are of neighbouring rows, as those that a loop over the
+//! elements of a grid makes, the entries of a block are read where they are. Others are dealt into
+//! blocks first. All steps are stable, and how the work is divided does not show. Entries that come
+//! in order already are copied.
 
-use crate::assemble;
+mod nearby;
+mod summation;
+
+use crate::assemble::{self, Positions};
 use crate::csr::Csr;
+use crate::dealing::{Blocks, ByRow};
 use crate::parallel;
 use crate::triplets::Triplets;
+use nearby::Nearby;
 use sparsefuse_kernels::Numeric;
-use sparsefuse_runtime::{Error, Partition, Runtime, Shape};
+use sparsefuse_runtime::{Error, Room, Runtime, Shape};
 use std::borrow::Cow;
 use std::ops::Range;
-use std::slice::IterMut;
+use summation::Summation;
 
-/// Entries of a block, about: 16 bytes each before and after sorting make 1 MiB.
-const BLOCK: usize = 1 << 15;
-/// The most blocks: a line of the cache for each is written at a time.
-const MOST_BLOCKS: usize = 1 << 10;
-/// Up to so many entries of a row are sorted by insertion.
-const SHORT: usize = 32;
+/// Entries of a chunk that one thread at a time looks at.
+const CHUNK: usize = 1 << 15;
 
 /// The matrix that some triplets are, of which this rank keeps its rows.
 pub(crate) fn matrix<T: Numeric>(triplets: Cow<'_, Triplets<T>>) -> Result<Csr<T>, Error> {
@@ -30,22 +32,36 @@ pub(crate) fn matrix<T: Numeric>(triplets: Cow<'_, Triplets<T>>) -> Result<Csr<T
     let runtime = Runtime::current();
     let own = runtime.default_rows(Shape::new(&[shape.0]));
     runtime.agree(assemble::check_memory(&runtime, &own.1))?;
-    if is_in_order(&runtime, &triplets) {
-        return in_order(&runtime, &triplets, own);
+    let mut pos = Positions::room(&runtime, own.1.len())?;
+    // Ranks may find different ways, and do nothing together on them.
+    let (rows, n_entries) = (own.1.clone(), triplets.len());
+    let sorted = if is_in_order(&runtime, &triplets) {
+        count_in_order(&runtime, &triplets, rows, &mut pos);
+        Ok(None)
+    } else if let Some(nearby) = nearby::find(&runtime, &triplets, rows.clone()) {
+        Sorted::from_nearby(&runtime, &triplets, &nearby, &mut pos).map(Some)
+    } else {
+        let blocks = Blocks::to_deal_into(rows.len(), n_entries);
+        Sorted::from_dealt(&runtime, &triplets, (rows, blocks), &mut pos).map(Some)
+    };
+    match runtime.agree(sorted)? {
+        None => assemble::filled(&runtime, shape, own.clone(), pos, |_, crd, vals| {
+            copy_in_order(&runtime, &triplets, own.1.start, (crd, vals));
+        }),
+        Some(Sorted { blocks, parts }) => {
+            // Nobody needs them any more, if they are ours.
+            drop(triplets);
+            assemble::filled(&runtime, shape, own, pos, |pos, crd, vals| {
+                parts.copy_out(&runtime, blocks, pos, (crd, vals));
+            })
+        }
     }
-    let mut blocks = Blocks::deal(&runtime, &triplets, own.1.clone());
-    // Nobody needs them any more, if they are ours.
-    drop(triplets);
-    let pos = blocks.sort(&runtime);
-    assemble::filled(&runtime, shape, own, pos, |pos, crd, vals| {
-        blocks.copy_out(&runtime, pos, crd, vals);
-    })
 }
 
 /// Whether entries come row by row, columns ascending, and none twice: as many files and
 /// generators write them.
 fn is_in_order<T: Numeric>(runtime: &Runtime, triplets: &Triplets<T>) -> bool {
-    let chunks = parallel::chunks(triplets.len(), BLOCK);
+    let chunks = parallel::chunks(triplets.len(), CHUNK);
     let ascends = parallel::map(runtime, chunks, |chunk| {
         // Each chunk compares its first entry with the last one before it, too.
         let (rows, cols) = (triplets.rows(), triplets.cols());
@@ -56,25 +72,19 @@ fn is_in_order<T: Numeric>(runtime: &Runtime, triplets: &Triplets<T>) -> bool {
     ascends.into_iter().all(|ascends| ascends)
 }
 
-/// The matrix of entries that come in order: they are copied.
-fn in_order<T: Numeric>(
+/// The positions of some rows, from 0, of entries that come in order.
+fn count_in_order<T: Numeric>(
     runtime: &Runtime,
     triplets: &Triplets<T>,
-    own: (Partition, Range<usize>),
-) -> Result<Csr<T>, Error> {
-    let rows = own.1.clone();
-    let before = |row: usize| {
-        triplets
-            .rows()
-            .partition_point(|&other| (other as usize) < row)
-    };
-    let entries = before(rows.start)..before(rows.end);
-    let mut pos = vec![0u64; rows.len() + 1];
-    let chunks = parallel::chunks(rows.len(), BLOCK);
+    rows: Range<usize>,
+    pos: &mut [u64],
+) {
+    let entries = n_before(triplets, rows.start)..n_before(triplets, rows.end);
+    let chunks = parallel::chunks(rows.len(), CHUNK);
     let ends = parallel::split(&mut pos[1..], chunks.iter().map(Range::len));
     let work = chunks.into_iter().zip(ends).collect();
     parallel::each(runtime, work, |(chunk, ends)| {
-        let mut k = before(rows.start + chunk.start);
+        let mut k = n_before(triplets, rows.start + chunk.start);
         for (row, end) in chunk.zip(ends) {
             let row = (rows.start + row) as u32;
             while k < entries.end && triplets.rows()[k] == row {
@@ -83,105 +93,174 @@ fn in_order<T: Numeric>(
             *end = (k - entries.start) as u64;
         }
     });
-    let shape = (triplets.n_rows(), triplets.n_cols());
-    assemble::filled(runtime, shape, own, pos, |_, crd, vals| {
-        let chunks = parallel::chunks(entries.len(), BLOCK);
-        let crds = parallel::split(crd, chunks.iter().map(Range::len));
-        let vals = parallel::split(vals, chunks.iter().map(Range::len));
-        let work = chunks.into_iter().zip(crds).zip(vals).collect();
-        parallel::each(runtime, work, |((chunk, crd), vals)| {
-            let from = entries.start + chunk.start..entries.start + chunk.end;
-            crd.copy_from_slice(&triplets.cols()[from.clone()]);
-            vals.copy_from_slice(&triplets.vals()[from]);
-        });
-    })
 }
 
-/// The entries of this rank's rows, by blocks of rows.
-struct Blocks<T> {
-    /// The number of rows, of which `1 << shift` make a block.
-    n_rows: usize,
-    shift: u32,
-    /// The number of entries of each block.
-    lens: Vec<usize>,
-    /// Row, counted from the first of the rank, and column in one word; sorted, the column alone.
-    places: Vec<u64>,
-    vals: Vec<T>,
+/// Copies the entries from a row on, which come in order.
+fn copy_in_order<T: Numeric>(
+    runtime: &Runtime,
+    triplets: &Triplets<T>,
+    first_row: usize,
+    (crd, vals): (&mut [u32], &mut [T]),
+) {
+    let first = n_before(triplets, first_row);
+    let chunks = parallel::chunks(crd.len(), CHUNK);
+    let crds = parallel::split(crd, chunks.iter().map(Range::len));
+    let vals = parallel::split(vals, chunks.iter().map(Range::len));
+    let work = chunks.into_iter().zip(crds).zip(vals).collect();
+    parallel::each(runtime, work, |((chunk, crd), vals)| {
+        let from = first + chunk.start..first + chunk.end;
+        crd.copy_from_slice(&triplets.cols()[from.clone()]);
+        vals.copy_from_slice(&triplets.vals()[from]);
+    });
 }
 
-impl<T: Numeric> Blocks<T> {
-    /// Deals out the entries of some rows.
-    fn deal(runtime: &Runtime, triplets: &Triplets<T>, own: Range<usize>) -> Self {
-        let wanted = (triplets.len() / BLOCK).clamp(1, MOST_BLOCKS);
-        let shift = own
-            .len()
-            .div_ceil(wanted)
-            .next_power_of_two()
-            .trailing_zeros();
-        let n_blocks = own.len().div_ceil(1 << shift);
-        // Which block an entry belongs to, and its row counted from the first of this rank.
-        let block_of = |row: u32| {
-            let row = (row as usize).wrapping_sub(own.start);
-            (row < own.len()).then_some((row >> shift, row))
-        };
-        let share = triplets.len().div_ceil(runtime.config().threads).max(1);
-        let chunks = parallel::chunks(triplets.len(), share);
-        let counts = parallel::map(runtime, chunks.clone(), |chunk| {
-            let mut counts = vec![0usize; n_blocks];
-            for (block, _) in triplets.rows()[chunk]
-                .iter()
-                .filter_map(|&row| block_of(row))
-            {
-                counts[block] += 1;
-            }
-            counts
+/// The number of entries before a row, of entries that come in order.
+fn n_before<T: Numeric>(triplets: &Triplets<T>, row: usize) -> usize {
+    triplets
+        .rows()
+        .partition_point(|&other| (other as usize) < row)
+}
+
+/// The sorted entries of this rank's rows, by blocks.
+struct Sorted<T> {
+    blocks: Blocks,
+    parts: Parts<T>,
+}
+
+impl<T: Numeric> Sorted<T> {
+    /// From entries that are read where they are.
+    fn from_nearby(
+        runtime: &Runtime,
+        triplets: &Triplets<T>,
+        nearby: &Nearby,
+        pos: &mut [u64],
+    ) -> Result<Self, Error> {
+        let Nearby { own, blocks, among } = nearby;
+        let lens = among
+            .iter()
+            .map(|ranges| ranges.iter().map(Range::len).sum());
+        let mut parts = Parts::new(runtime, lens.collect())?;
+        let work = parts.work(*blocks, pos).into_iter().zip(among);
+        let work = work.collect();
+        parallel::each_with(runtime, work, ByRow::new, |by_row, (to, ranges)| {
+            let first = own.start + to.first;
+            put_nearby(by_row, triplets, ranges, first..first + to.counts.len());
+            to.sum(runtime, by_row);
         });
-        let lens: Vec<usize> = (0..n_blocks)
-            .map(|block| counts.iter().map(|counts| counts[block]).sum())
-            .collect();
-        let total = lens.iter().sum();
-        let (mut places, mut vals) = (vec![0u64; total], vec![T::ZERO; total]);
-        let places_of = sections(&mut places, &counts, n_blocks);
-        let vals_of = sections(&mut vals, &counts, n_blocks);
-        let work = chunks.into_iter().zip(places_of).zip(vals_of).collect();
-        parallel::each(runtime, work, |((chunk, mut places), mut vals)| {
-            for k in chunk {
-                let Some((block, row)) = block_of(triplets.rows()[k]) else {
-                    continue;
-                };
-                let place = (row as u64) << 32 | u64::from(triplets.cols()[k]);
-                if let (Some(to), Some(value)) = (places[block].next(), vals[block].next()) {
-                    (*to, *value) = (place, triplets.vals()[k]);
-                }
-            }
-        });
-        Self {
-            n_rows: own.len(),
-            shift,
-            lens,
-            places,
-            vals,
-        }
+        assemble::add_up(pos);
+        let blocks = *blocks;
+        Ok(Self { blocks, parts })
     }
 
-    /// Sorts each block and sums its duplicates; the positions of the rows.
-    fn sort(&mut self, runtime: &Runtime) -> Vec<u64> {
-        let mut pos = vec![0u64; self.n_rows + 1];
-        let rows = parallel::chunks(self.n_rows, 1 << self.shift);
-        let counts = parallel::split(&mut pos[1..], rows.iter().map(Range::len));
-        let places = parallel::split(&mut self.places, self.lens.iter().copied());
-        let vals = parallel::split(&mut self.vals, self.lens.iter().copied());
-        let work = rows.into_iter().zip(counts).zip(places).zip(vals).collect();
-        parallel::each(runtime, work, |(((rows, counts), places), vals)| {
-            sort_block(rows.start, counts, places, vals);
+    /// From entries that are dealt into blocks.
+    fn from_dealt(
+        runtime: &Runtime,
+        triplets: &Triplets<T>,
+        (own, blocks): (Range<usize>, Blocks),
+        pos: &mut [u64],
+    ) -> Result<Self, Error> {
+        let share = triplets.len().div_ceil(runtime.config().threads).max(1);
+        let chunks = parallel::chunks(triplets.len(), share);
+        let number = |row: u32| {
+            let number = (row as usize).wrapping_sub(own.start);
+            (number < own.len()).then_some(number)
+        };
+        let counts = blocks.count(runtime, &chunks, |chunk| {
+            triplets.rows()[chunk].iter().filter_map(|&row| number(row))
         });
-        assemble::add_up(&mut pos);
-        pos
+        let mut parts = Parts::new(runtime, counts.lens())?;
+        let entries = |chunk: Range<usize>| {
+            let places = triplets.rows()[chunk.clone()]
+                .iter()
+                .zip(&triplets.cols()[chunk.clone()]);
+            let entries = places.zip(&triplets.vals()[chunk]);
+            entries.filter_map(|((&row, &col), &value)| Some((number(row)?, col, value)))
+        };
+        let to = (&mut *parts.crd, &mut *parts.vals);
+        let rows = counts.deal(runtime, &chunks, entries, to);
+        let mut rows = &rows[..];
+        let mut work = Vec::with_capacity(blocks.len());
+        for to in parts.work(blocks, pos) {
+            work.push((rows.split_off(..to.crd.len()).unwrap_or_default(), to));
+        }
+        parallel::each_with(runtime, work, ByRow::new, |by_row, (rows, to)| {
+            let entries = rows.iter().zip(&*to.crd).zip(&*to.vals);
+            by_row.put(
+                to.counts.len(),
+                rows.iter().copied(),
+                entries.map(|((&row, &col), &value)| (row, col, value)),
+            );
+            to.sum(runtime, by_row);
+        });
+        assemble::add_up(pos);
+        Ok(Self { blocks, parts })
+    }
+}
+
+/// Puts the entries of a block's rows to them, which are among those in some ranges.
+fn put_nearby<T: Numeric>(
+    by_row: &mut ByRow<T>,
+    triplets: &Triplets<T>,
+    ranges: &[Range<usize>],
+    rows_of_block: Range<usize>,
+) {
+    let (rows, cols, vals) = (triplets.rows(), triplets.cols(), triplets.vals());
+    let number = |row: u32| {
+        let number = (row as usize).wrapping_sub(rows_of_block.start);
+        (number < rows_of_block.len()).then_some(number as u16)
+    };
+    let all_rows = ranges.iter().flat_map(|range| &rows[range.clone()]);
+    let entries = ranges.iter().flat_map(|range| {
+        let places = rows[range.clone()].iter().zip(&cols[range.clone()]);
+        places.zip(&vals[range.clone()])
+    });
+    by_row.put(
+        rows_of_block.len(),
+        all_rows.filter_map(|&row| number(row)),
+        entries.filter_map(|((&row, &col), &value)| Some((number(row)?, col, value))),
+    );
+}
+
+/// Room for the entries of blocks.
+struct Parts<T> {
+    /// The most entries of each block.
+    lens: Vec<usize>,
+    crd: Room<u32>,
+    vals: Room<T>,
+}
+
+impl<T: Numeric> Parts<T> {
+    fn new(runtime: &Runtime, lens: Vec<usize>) -> Result<Self, Error> {
+        let total = lens.iter().sum();
+        let (crd, vals) = (runtime.room(total)?, runtime.room(total)?);
+        Ok(Self { lens, crd, vals })
+    }
+
+    /// What is to be made of each block.
+    fn work<'a>(&'a mut self, blocks: Blocks, pos: &'a mut [u64]) -> Vec<Part<'a, T>> {
+        let rows = blocks.rows();
+        let counts = parallel::split(&mut pos[1..], rows.iter().map(Range::len));
+        let crds = parallel::split(&mut self.crd, self.lens.iter().copied());
+        let vals = parallel::split(&mut self.vals, self.lens.iter().copied());
+        let parts = rows.into_iter().zip(counts).zip(crds).zip(vals);
+        let parts = parts.map(|(((rows, counts), crd), vals)| Part {
+            first: rows.start,
+            counts,
+            crd,
+            vals,
+        });
+        parts.collect()
     }
 
     /// Copies the sorted entries to their rows.
-    fn copy_out(&self, runtime: &Runtime, pos: &[u64], crd: &mut [u32], vals: &mut [T]) {
-        let rows = parallel::chunks(self.n_rows, 1 << self.shift);
+    fn copy_out(
+        &self,
+        runtime: &Runtime,
+        blocks: Blocks,
+        pos: &[u64],
+        (crd, vals): (&mut [u32], &mut [T]),
+    ) {
+        let rows = blocks.rows();
         let len = |rows: &Range<usize>| (pos[rows.end] - pos[rows.start]) as usize;
         let crds = parallel::split(crd, rows.iter().map(len));
         let vals = parallel::split(vals, rows.iter().map(len));
@@ -192,89 +271,33 @@ impl<T: Numeric> Blocks<T> {
         let work = begins.zip(crds).zip(vals).collect();
         parallel::each(runtime, work, |((begin, crd), vals)| {
             let sorted = begin..begin + crd.len();
-            for (column, place) in crd.iter_mut().zip(&self.places[sorted.clone()]) {
-                *column = *place as u32;
-            }
+            crd.copy_from_slice(&self.crd[sorted.clone()]);
             vals.copy_from_slice(&self.vals[sorted]);
         });
     }
 }
 
-/// Where each chunk puts its entries of each block: blocks one after the other, within a block the
-/// chunks, so that entries of a block keep their order.
-fn sections<'a, E>(
-    all: &'a mut [E],
-    counts: &[Vec<usize>],
-    n_blocks: usize,
-) -> Vec<Vec<IterMut<'a, E>>> {
-    let by_block = (0..n_blocks).flat_map(|block| counts.iter().map(move |counts| counts[block]));
-    let mut sections: Vec<Vec<_>> = counts
-        .iter()
-        .map(|_| Vec::with_capacity(n_blocks))
-        .collect();
-    for (number, section) in parallel::split(all, by_block).into_iter().enumerate() {
-        sections[number % counts.len()].push(section.iter_mut());
-    }
-    sections
+/// Room for the entries of a block, of which those at the beginning are used.
+struct Part<'a, T> {
+    /// Its first row.
+    first: usize,
+    /// The number of entries of each row.
+    counts: &'a mut [u64],
+    crd: &'a mut [u32],
+    vals: &'a mut [T],
 }
 
-/// Sorts the entries of some rows by row and column, sums duplicates in their order, and counts
-/// what is left of each row. The sorted columns and values stand at the beginning.
-fn sort_block<T: Numeric>(first: usize, counts: &mut [u64], places: &mut [u64], vals: &mut [T]) {
-    let row_of = |place: u64| (place >> 32) as usize - first;
-    let mut next = vec![0usize; counts.len() + 1];
-    for &place in &*places {
-        next[row_of(place) + 1] += 1;
-    }
-    for row in 0..counts.len() {
-        next[row + 1] += next[row];
-    }
-    let mut columns = vec![0u32; places.len()];
-    let mut sorted = vec![T::ZERO; places.len()];
-    for (&place, &value) in places.iter().zip(&*vals) {
-        let to = &mut next[row_of(place)];
-        (columns[*to], sorted[*to]) = (place as u32, value);
-        *to += 1;
-    }
-    // Each row now begins where the one before it ends.
-    let (mut begin, mut len) = (0, 0);
-    for (count, &end) in counts.iter_mut().zip(&next) {
-        let (columns, sorted) = (&mut columns[begin..end], &mut sorted[begin..end]);
-        sort_row(columns, sorted);
-        let row = len;
-        for (&column, &value) in columns.iter().zip(&*sorted) {
-            if len > row && places[len - 1] == u64::from(column) {
-                vals[len - 1] = vals[len - 1].plus(value);
-            } else {
-                (places[len], vals[len]) = (u64::from(column), value);
-                len += 1;
-            }
-        }
-        *count = (len - row) as u64;
-        begin = end;
+impl<T: Numeric> Part<'_, T> {
+    /// Fills the block: entries of a row by column, those at the same place summed in their order.
+    fn sum(self, runtime: &Runtime, by_row: &mut ByRow<T>) {
+        runtime.config().isa.run(Summation {
+            by_row,
+            counts: self.counts,
+            crd: self.crd,
+            vals: self.vals,
+        });
     }
 }
 
-/// Sorts a row by column; entries of one column stay in their order.
-fn sort_row<T: Numeric>(columns: &mut [u32], vals: &mut [T]) {
-    if columns.is_sorted() {
-        return;
-    }
-    if columns.len() > SHORT {
-        let mut entries: Vec<_> = columns.iter().copied().zip(vals.iter().copied()).collect();
-        entries.sort_by_key(|&(column, _)| column);
-        for (k, entry) in entries.into_iter().enumerate() {
-            (columns[k], vals[k]) = entry;
-        }
-        return;
-    }
-    for end in 1..columns.len() {
-        let (column, value) = (columns[end], vals[end]);
-        let mut to = end;
-        while to > 0 && columns[to - 1] > column {
-            (columns[to], vals[to]) = (columns[to - 1], vals[to - 1]);
-            to -= 1;
-        }
-        (columns[to], vals[to]) = (column, value);
-    }
-}
+#[cfg(test)]
+mod tests;

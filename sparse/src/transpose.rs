@@ -3,11 +3,17 @@
 //! Entries are dealt out to their new rows in the order of the old ones, so each new row is sorted.
 //! On several ranks each sends its entries to the ranks that own their columns as rows first.
 //!
-//! Every thread makes windows of the new rows, and looks at those old rows alone that reach into
-//! them: it moves, per entry, a column and a value each way, and 4 bytes more to count.
+//! There are two ways, and which is taken follows from the structure and the number of threads; it
+//! does not show. Where neighbouring rows have entries in neighbouring columns, as on grids and in
+//! bands, new rows are written nearly in order ([`direct`]). Elsewhere each entry would touch lines
+//! of memory that no cache has, so entries are dealt into blocks of new rows first: that moves 14
+//! bytes of each entry one time more, of which 2 are in memory that is needed for it alone.
 
-use crate::assemble;
+mod direct;
+
+use crate::assemble::{self, Positions};
 use crate::csr::Csr;
+use crate::dealing::{Blocks, ByRow};
 use crate::distribute::Owners;
 use crate::parallel;
 use crate::rows::Rows;
@@ -63,11 +69,15 @@ impl<T: Numeric> Csr<T> {
         }
         // Every rank holds all entries and keeps those of its columns.
         let new_own = runtime.default_rows(Shape::new(&[shape.0]));
-        let turn = Turn::new(runtime, own.as_rows(), new_own.1.clone());
-        let pos = turn.positions(runtime);
-        assemble::filled(runtime, shape, new_own, pos, |pos, crd, vals| {
-            turn.fill(runtime, pos, (crd, vals), map);
-        })
+        let turn = Turn {
+            rows: own.as_rows(),
+            n_cols: shape.0,
+            wanted: new_own.1.clone(),
+        };
+        match direct::plan(runtime, turn.clone()) {
+            Some(direct) => direct.matrix(runtime, new_own, map),
+            None => turn.deal(runtime, new_own, map),
+        }
     }
 }
 
@@ -86,166 +96,94 @@ fn turned_entries<T: Numeric>(
     Triplets::from_checked_parts(n_cols, n_rows, rows.crd.to_vec(), row_of, vals)
 }
 
-/// Columns of a window.
-const WINDOW: usize = 1 << 15;
-
 /// A transposition of all rows of a matrix, of which some columns are wanted.
+#[derive(Clone)]
 struct Turn<'a, T> {
     rows: Rows<'a, T>,
-    /// Neighbouring rows, and the columns between which their entries lie.
-    parts: Vec<(Range<usize>, Range<usize>)>,
-    /// Windows of columns, each of which one thread at a time makes rows of.
-    targets: Vec<Range<usize>>,
+    n_cols: usize,
+    wanted: Range<usize>,
 }
 
-impl<'a, T: Numeric> Turn<'a, T> {
-    fn new(runtime: &Runtime, rows: Rows<'a, T>, wanted: Range<usize>) -> Self {
-        let parts = parallel::map(runtime, parallel::parts(rows.pos), |part| {
-            let reach = reach(rows, part.clone());
-            (part, reach)
-        });
-        // Where each part of the rows reaches a few windows alone, as in banded matrices, what is
-        // counted for a window stays in the caches. Else every thread looks at all rows once.
-        let windows_of = |reach: &Range<usize>| reach.end.div_ceil(WINDOW) - reach.start / WINDOW;
-        let visits: usize = parts.iter().map(|(_, reach)| windows_of(reach)).sum();
-        let len = match visits <= 2 * parts.len() + wanted.len() / WINDOW {
-            true => WINDOW,
-            false => wanted.len().div_ceil(runtime.config().threads).max(1),
-        };
-        let targets = parallel::chunks(wanted.len(), len)
-            .into_iter()
-            .map(|chunk| wanted.start + chunk.start..wanted.start + chunk.end)
-            .collect();
-        Self {
-            rows,
-            parts,
-            targets,
-        }
+impl<T: Numeric> Turn<'_, T> {
+    /// The shape of the transpose.
+    fn shape(&self) -> (usize, usize) {
+        (self.n_cols, self.rows.len())
     }
 
-    /// The positions of the new rows.
-    fn positions(&self, runtime: &Runtime) -> Vec<u64> {
-        let len = self.targets.iter().map(Range::len).sum::<usize>();
-        let mut pos = vec![0u64; len + 1];
-        let counts = parallel::split(&mut pos[1..], self.targets.iter().map(Range::len));
-        let work = self.targets.iter().zip(counts).collect();
-        parallel::each(runtime, work, |(target, counts)| self.count(target, counts));
-        assemble::add_up(&mut pos);
-        pos
-    }
-
-    /// Counts the entries of some columns.
-    fn count(&self, target: &Range<usize>, counts: &mut [u64]) {
-        for (part, reach) in &self.parts {
-            let entries = self.rows.entries(part.start).start..self.rows.entries(part.end - 1).end;
-            let columns = &self.rows.crd[entries];
-            if is_within(reach, target) {
-                for &column in columns {
-                    counts[column as usize - target.start] += 1;
-                }
-            } else if meet(reach, target) {
-                for column in columns
-                    .iter()
-                    .filter(|&&column| target.contains(&(column as usize)))
-                {
-                    counts[*column as usize - target.start] += 1;
-                }
-            }
-        }
-    }
-
-    /// Fills the new rows, which have these positions.
-    fn fill(
+    /// The matrix, by way of blocks of new rows.
+    fn deal(
         &self,
         runtime: &Runtime,
-        pos: &[u64],
-        (crd, vals): (&mut [u32], &mut [T]),
+        own: (Partition, Range<usize>),
         map: impl Fn(T) -> T + Copy + Sync + Send,
-    ) {
-        let first = self.targets.first().map_or(0, |target| target.start);
-        let new_rows = |target: &Range<usize>| target.start - first..target.end - first;
-        let lens = || {
-            let rows = self.targets.iter().map(new_rows);
-            rows.map(|rows| (pos[rows.end] - pos[rows.start]) as usize)
-        };
-        let (crds, vals) = (parallel::split(crd, lens()), parallel::split(vals, lens()));
-        let work = self.targets.iter().zip(crds).zip(vals).collect();
-        parallel::each(runtime, work, |((target, crd), vals)| {
-            let rows = new_rows(target);
-            let begin = pos[rows.start];
-            let next = pos[rows].iter().map(|position| (position - begin) as usize);
-            self.fill_target(target, &mut next.collect::<Vec<_>>(), (crd, vals), map);
+    ) -> Result<Csr<T>, Error> {
+        let (rows, wanted) = (self.rows, &self.wanted);
+        let blocks = Blocks::to_deal_into(wanted.len(), rows.crd.len());
+        let share = (rows.len() + rows.crd.len()).div_ceil(runtime.config().threads);
+        let chunks = parallel::parts_of(rows.pos, share as u64);
+        let counts = blocks.count(runtime, &chunks, |chunk| {
+            let columns = rows.range(chunk).crd.iter();
+            columns.filter_map(|&column| number(wanted, column))
         });
-    }
-
-    /// Fills the rows that some columns become; the next entry of each goes to `next`.
-    fn fill_target(
-        &self,
-        target: &Range<usize>,
-        next: &mut [usize],
-        (crd, vals): (&mut [u32], &mut [T]),
-        map: impl Fn(T) -> T + Copy,
-    ) {
-        for (part, _) in self.parts.iter().filter(|(_, reach)| meet(reach, target)) {
-            let rows = self.rows.range(part.clone());
-            deal(
-                rows,
-                part.start as u32,
-                (target.start, next),
-                (crd, vals),
-                map,
-            );
-        }
+        let entries = |chunk: Range<usize>| {
+            chunk.flat_map(move |row| {
+                let entries = rows.row(row);
+                entries.filter_map(move |(column, value)| {
+                    Some((number(wanted, column)?, row as u32, map(value)))
+                })
+            })
+        };
+        let lens = counts.lens();
+        let len = lens.iter().sum();
+        let pos = Positions::room(runtime, wanted.len())?;
+        assemble::filled_with(runtime, self.shape(), own, (pos, len), |pos, crd, vals| {
+            let rows = counts.deal(runtime, &chunks, entries, (&mut *crd, &mut *vals));
+            let lens = || lens.iter().copied();
+            let ends = blocks.rows().into_iter().map(|rows| rows.len());
+            let ends = parallel::split(&mut pos[1..], ends);
+            let begins = lens().scan(0, |end, len| {
+                *end += len;
+                Some(*end - len)
+            });
+            let entries = parallel::split(crd, lens())
+                .into_iter()
+                .zip(parallel::split(vals, lens()));
+            let work = begins.zip(ends).zip(entries).collect();
+            parallel::each_with(runtime, work, ByRow::new, |by_row, ((begin, ends), to)| {
+                let rows = &rows[begin..begin + to.0.len()];
+                put_to_rows(by_row, (begin, ends), rows, to);
+            });
+        })
     }
 }
 
-/// Appends the entries of some rows, numbered from `first_row`, to the new rows that a window of
-/// columns becomes: from `first_column` as many as `next` has places of next entries.
+/// The number of a column among those wanted.
 #[inline(always)]
-fn deal<T: Numeric>(
-    rows: Rows<'_, T>,
-    first_row: u32,
-    (first_column, next): (usize, &mut [usize]),
+fn number(wanted: &Range<usize>, column: u32) -> Option<usize> {
+    let number = (column as usize).wrapping_sub(wanted.start);
+    (number < wanted.len()).then_some(number)
+}
+
+/// Puts the entries of a block, which begins here, to their rows within it, and tells where these
+/// end.
+fn put_to_rows<T: Numeric>(
+    by_row: &mut ByRow<T>,
+    (begin, ends): (usize, &mut [u64]),
+    rows: &[u16],
     (crd, vals): (&mut [u32], &mut [T]),
-    map: impl Fn(T) -> T,
 ) {
-    // One length, so one check of a place.
-    let vals = &mut vals[..crd.len()];
-    let mut ends = rows.pos[1..].iter().map(|end| (end - rows.pos[0]) as usize);
-    let (mut row, mut end) = (first_row, ends.next().unwrap_or(usize::MAX));
-    for (k, (&column, &value)) in rows.crd.iter().zip(rows.vals).enumerate() {
-        while k == end {
-            row += 1;
-            end = ends.next().unwrap_or(usize::MAX);
-        }
-        // Columns before the window wrap around to beyond it.
-        if let Some(next) = next.get_mut((column as usize).wrapping_sub(first_column)) {
-            crd[*next] = row;
-            vals[*next] = map(value);
-            *next += 1;
-        }
+    let entries = rows.iter().zip(&*crd).zip(&*vals);
+    by_row.put(
+        ends.len(),
+        rows.iter().copied(),
+        entries.map(|((&row, &column), &value)| (row, column, value)),
+    );
+    crd.copy_from_slice(&by_row.crd);
+    vals.copy_from_slice(&by_row.vals);
+    for (to, end) in ends.iter_mut().zip(&by_row.ends) {
+        *to = (begin + end) as u64;
     }
 }
 
-/// The columns from the first to the last in which some rows have entries.
-fn reach<T: Numeric>(rows: Rows<'_, T>, part: Range<usize>) -> Range<usize> {
-    part.fold(0..0, |reach, row| match rows.columns(row) {
-        [] => reach,
-        columns => {
-            let (first, last) = (columns[0] as usize, columns[columns.len() - 1] as usize);
-            if reach.is_empty() {
-                first..last + 1
-            } else {
-                reach.start.min(first)..reach.end.max(last + 1)
-            }
-        }
-    })
-}
-
-fn is_within(reach: &Range<usize>, target: &Range<usize>) -> bool {
-    target.start <= reach.start && reach.end <= target.end
-}
-
-fn meet(reach: &Range<usize>, target: &Range<usize>) -> bool {
-    reach.start < target.end && target.start < reach.end
-}
+#[cfg(test)]
+mod tests;

@@ -5,6 +5,7 @@ use crate::counted::Counted;
 use crate::error::Error;
 use crate::instance::Instance;
 use crate::partition::Partition;
+use crate::room::Room;
 use crate::shape::Shape;
 use crate::store::{Contents, Store};
 use sparsefuse_kernels::Element;
@@ -56,16 +57,7 @@ impl Runtime {
         rows: Range<usize>,
         elements: Vec<T>,
     ) -> Result<Counted<Store>, Error> {
-        let own = self.inner().cuts.rows(partition, shape, self.rank());
-        let is_covered = rows.start == own.start && rows.end >= own.end && rows.end <= shape.rows();
-        if !is_covered || elements.len() != rows.len() * shape.row_len() {
-            let found = format!("{} elements of rows {rows:?}", elements.len());
-            return Err(Error::argument(
-                "store_of_rows",
-                format!("rows {own:?}"),
-                found,
-            ));
-        }
+        self.check_rows("store_of_rows", (shape, partition), &rows, elements.len())?;
         let len = elements.len();
         let memory = self.shared.pool.adopt(elements)?;
         let instance = Counted::new(Instance::new(memory, rows, len, size_of::<T>()));
@@ -92,12 +84,54 @@ impl Runtime {
         fill: impl FnOnce(&mut [T]) -> Result<(), Error>,
     ) -> Result<Counted<Store>, Error> {
         let rows = self.inner().cuts.rows(partition, shape, self.rank());
-        let len = rows.len() * shape.row_len();
-        let memory = self.shared.pool.allocate(len * size_of::<T>())?;
-        let mut instance = Instance::new(memory, rows, len, size_of::<T>());
-        fill(crate::bytes::elements_to_fill(&mut instance))?;
+        let mut room = self.room(rows.len() * shape.row_len())?;
+        fill(&mut room)?;
+        self.store_of_room(shape, partition, rows, room)
+    }
+
+    /// Memory of the pool for so many elements, which are whatever was there before.
+    ///
+    /// # Errors
+    ///
+    /// If memory runs out.
+    pub fn room<T: Element>(&self, len: usize) -> Result<Room<T>, Error> {
+        Room::new(&self.shared.pool, len)
+    }
+
+    /// As [`Runtime::store_of_rows`], of elements in memory of the pool.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn store_of_room<T: Element>(
+        &self,
+        shape: Shape,
+        partition: Partition,
+        rows: Range<usize>,
+        room: Room<T>,
+    ) -> Result<Counted<Store>, Error> {
+        self.check_rows("store_of_room", (shape, partition), &rows, room.len())?;
+        let mut instance = room.into_instance();
+        instance.rows = rows;
         let contents = Contents::Here(partition, Counted::new(instance));
         let store = Store::new(self.clone(), shape, T::DTYPE, contents);
         Ok(Counted::new(store))
+    }
+
+    /// Refuses rows that are not those of this rank, or another number of elements.
+    fn check_rows(
+        &self,
+        op: &'static str,
+        (shape, partition): (Shape, Partition),
+        rows: &Range<usize>,
+        n_elements: usize,
+    ) -> Result<(), Error> {
+        let own = self.inner().cuts.rows(partition, shape, self.rank());
+        let is_covered = rows.start == own.start && rows.end >= own.end && rows.end <= shape.rows();
+        if is_covered && n_elements == rows.len() * shape.row_len() {
+            return Ok(());
+        }
+        let found = format!("{n_elements} elements of rows {rows:?}");
+        Err(Error::argument(op, format!("rows {own:?}"), found))
     }
 }
