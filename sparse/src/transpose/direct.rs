@@ -16,16 +16,21 @@ use sparsefuse_kernels::Numeric;
 use sparsefuse_runtime::{Error, Partition, Runtime};
 use std::ops::Range;
 
-/// So few new rows are written at once whatever their order: a line of the cache for each.
+/// So few new rows are written at once whatever their order: a line of the cache of columns and one
+/// of values for each make 512 KiB, half of a core's second cache.
 const FEW_COLUMNS: usize = 1 << 12;
 /// Targets of a thread, so that threads end at about the same time.
 const TARGETS: usize = 4;
 /// Groups of rows that are looked at to find how entries lie, and rows of each.
 const GROUPS: usize = 64;
 const GROUP: usize = 64;
+/// Rows that are looked at to find whether the structure is symmetric: more, as a wrong guess costs
+/// a transposition, and a structure may be symmetric but for the rows of a boundary.
+const MIRRORED: usize = 256;
 
 /// Whether neighbouring rows have entries in neighbouring columns: whether, in groups of rows here
-/// and there, there are at least four entries to a line of the cache of columns.
+/// and there, there are at least four entries to a line of the cache of columns. Groups of grids
+/// have more than fifteen, random ones hardly more than one.
 fn is_near<T: Numeric>(rows: Rows<'_, T>) -> bool {
     let (mut n_entries, mut n_lines) = (0, 0);
     let mut lines = Vec::new();
@@ -46,8 +51,8 @@ fn is_near<T: Numeric>(rows: Rows<'_, T>) -> bool {
 /// Whether a few entries here and there have one at the mirrored place.
 fn seems_symmetric<T: Numeric>(rows: Rows<'_, T>) -> bool {
     !rows.is_empty()
-        && (0..GROUPS).all(|group| {
-            let row = (rows.len() as u128 * group as u128 / GROUPS as u128) as usize;
+        && (0..MIRRORED).all(|number| {
+            let row = (rows.len() as u128 * number as u128 / MIRRORED as u128) as usize;
             rows.columns(row).iter().all(|&column| {
                 rows.columns(column as usize)
                     .binary_search(&(row as u32))
