@@ -90,7 +90,7 @@ impl<'a, T: Field> FineRows<'a, T> {
             let row = line * nx;
             let values = |row| &rows.vals()[stencil::lines_entries(rows, row, nx)];
             line > 0
-                && (first / nx + line) % ny > 0
+                && !(first / nx + line).is_multiple_of(ny)
                 && are_same(values(row - nx), values(row))
                 && stencil::repeats_line(rows, row, nx)
         };
