@@ -177,15 +177,18 @@ impl Open {
         if self.launch == Launch::Any {
             self.launch = task.launch;
         }
-        for (privilege, slot, through) in uses(task) {
-            self.used.push(slot);
-            let entry = &mut self.uses[slot as usize];
+        // What a task gathers before what it writes, whatever the order of its arguments.
+        for (_, slot, through) in uses(task) {
             if through.access == Access::Columns {
-                self.gathers = match entry.written {
+                self.gathers = match self.uses[slot as usize].written {
                     Some(_) => Gathers::Written,
                     None => Gathers::Found,
                 };
             }
+        }
+        for (privilege, slot, through) in uses(task) {
+            self.used.push(slot);
+            let entry = &mut self.uses[slot as usize];
             match privilege {
                 Privilege::Read => {
                     if !entry.read.contains(&through) {
@@ -503,6 +506,19 @@ mod tests {
                 (&product, &of(3, 0), TILE),
             ],
             &[(2, refused(0)), (3, None)],
+        );
+        // What a product writes is not there before it.
+        check(
+            &[
+                (&map, &[(0, false), (1, false)], TILE),
+                (&product, &of(2, 1), TILE),
+                (&product, &of(3, 2), TILE),
+            ],
+            &[(2, refused(2)), (3, None)],
+        );
+        check(
+            &[(&product, &of(1, 0), TILE), (&product, &of(2, 1), TILE)],
+            &[(1, refused(1)), (2, None)],
         );
         let shifted: [Given<'_>; 2] = [
             (&map, &[(0, false), (1, true)], TILE),

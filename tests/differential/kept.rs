@@ -306,3 +306,44 @@ fn a_group_sends_what_it_has_written() {
         ],
     );
 }
+
+/// The second of two products gathered what the first one had yet to write.
+#[test]
+fn a_product_of_a_product_waits_for_it() {
+    let matrix = |out, seed| Matrix {
+        out,
+        dtype: F64,
+        shape: [12, 12],
+        pattern: Pattern::Scattered,
+        seed,
+    };
+    keep(
+        1,
+        vec![
+            Data {
+                out: 1,
+                dtype: F64,
+                shape: vec![12],
+                flavour: Flavour::Smooth,
+                seed: 7,
+            },
+            matrix(2, 899),
+            matrix(3, 900),
+            Update {
+                target: 1,
+                op: BinaryOp::Add,
+                other: Number(16),
+            },
+            Product {
+                out: 4,
+                matrix: 2,
+                x: 1,
+            },
+            Product {
+                out: 5,
+                matrix: 3,
+                x: 4,
+            },
+        ],
+    );
+}
