@@ -109,7 +109,7 @@ fn refuses_what_makes_no_sense() {
         ),
         (
             "solve random:9,2,1 --pc gmg --grid 3x4",
-            "the 12 points of the grid 3 x 4",
+            "--grid: expected a grid of as many points as the matrix has rows, 9, found 3x4",
         ),
         (
             "solve poisson2d:4 --pc gmg --grid 0x4",
@@ -122,6 +122,22 @@ fn refuses_what_makes_no_sense() {
         (
             "solve poisson2d:4 --pc ssor --grid 4x4",
             "--grid: expected --pc gmg or auto with it, found --pc ssor",
+        ),
+        (
+            "solve random:9,2,1 --solver auto --pc auto --grid 2x5",
+            "--grid: expected a grid of as many points as the matrix has rows, 9, found 2x5",
+        ),
+        (
+            "solve tests/data/array.mtx --out tests/data/../data/array.mtx",
+            "--out: expected another file than that of the matrix, found tests/data/../data",
+        ),
+        (
+            "solve poisson2d:4 --profile no.png --plot no.png",
+            "--plot: expected another file than that of --profile, found no.png",
+        ),
+        (
+            "info tests/data/array.mtx --spy tests/data/array.mtx",
+            "expected a name that ends in .png, found tests/data/array.mtx",
         ),
         (
             "solve poisson2d:4 --plot residuals.jpg",

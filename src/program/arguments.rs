@@ -2,6 +2,7 @@
 
 use super::failure::Failure;
 use super::help;
+use super::output;
 use super::pc::Pc;
 use super::rhs::Rhs;
 use super::source::Source;
@@ -416,6 +417,36 @@ impl SolveArguments {
         }
     }
 
+    /// Refuses a grid that has not as many points as the matrix has rows.
+    pub(super) fn check_points(&self, n_rows: usize) -> Result<(), Failure> {
+        let Some(grid) = &self.grid else {
+            return Ok(());
+        };
+        let mut sides = grid.0.iter();
+        let points = sides.try_fold(1, |points: usize, &side| points.checked_mul(side));
+        if points == Some(n_rows) {
+            return Ok(());
+        }
+        let expected = format!("a grid of as many points as the matrix has rows, {n_rows}");
+        Err(Failure::input("--grid", expected, grid.to_string()))
+    }
+
+    /// Refuses files that would overwrite each other, or what is read.
+    pub(super) fn check_files(&self) -> Result<(), Failure> {
+        output::check_apart(
+            &[
+                ("the matrix", self.source.file()),
+                ("--rhs", self.rhs.file()),
+            ],
+            &[
+                ("--out", self.out.as_deref()),
+                ("--checkpoint", self.checkpoint.as_deref()),
+                ("--profile", self.profile.as_deref()),
+                ("--plot", self.plot.as_deref()),
+            ],
+        )
+    }
+
     /// The settings of the runtime: those of the environment, then those of the arguments.
     pub(super) fn config(&self) -> Result<Config, Failure> {
         let mut config = settings(self.threads, self.ranks)?;
@@ -471,6 +502,7 @@ fn picture(text: &str) -> Result<PathBuf, String> {
     let path = PathBuf::from(text);
     // A device has no extension.
     let is_png = (path.extension()).is_none_or(|end| end.eq_ignore_ascii_case("png"));
+    let is_png = is_png && path.file_name().is_some();
     let expected = || format!("expected a name that ends in .png, found {text}");
     is_png.then_some(path).ok_or_else(expected)
 }

@@ -30,6 +30,8 @@ pub(super) fn run(arguments: &InfoArguments, together: &Together) -> Result<Stat
 
 fn look(arguments: &InfoArguments) -> Result<Status, Failure> {
     if let Some(path) = &arguments.spy {
+        let of_matrix = ("the matrix", arguments.source.file());
+        output::check_apart(&[of_matrix], &[("--spy", Some(path))])?;
         output::check_writable(path)?;
     }
     let header = arguments.source.header()?;

@@ -26,6 +26,31 @@ pub(super) fn complain(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
+/// Refuses a file that is to be written and that another argument has read or is to write: one of
+/// the two would be lost. Each file has the name of what it is for; devices may be named twice.
+pub(super) fn check_apart(
+    read: &[(&str, Option<&Path>)],
+    written: &[(&str, Option<&Path>)],
+) -> Result<(), Failure> {
+    let is_device = |path: &Path| fs::metadata(path).is_ok_and(|found| !found.is_file());
+    let is_same = |a: &Path, b: &Path| match (fs::canonicalize(a), fs::canonicalize(b)) {
+        (Ok(a), Ok(b)) => a == b,
+        _ => a == b,
+    };
+    for (number, &(name, path)) in written.iter().enumerate() {
+        let Some(path) = path.filter(|path| !is_device(path)) else {
+            continue;
+        };
+        let mut others = read.iter().chain(&written[..number]);
+        let other = others.find(|(_, other)| other.is_some_and(|other| is_same(other, path)));
+        if let Some((other, _)) = other {
+            let expected = format!("another file than that of {other}");
+            return Err(Failure::input(name, expected, path.to_string_lossy()));
+        }
+    }
+    Ok(())
+}
+
 /// Refuses a file that cannot be written, before the work that it is meant for.
 pub(super) fn check_writable(path: &Path) -> Result<(), Failure> {
     let refuse = |error| Failure::system(path, "write", error);

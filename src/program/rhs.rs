@@ -23,6 +23,14 @@ pub(super) enum Rhs {
 }
 
 impl Rhs {
+    /// The file that it is read from, if it is read from one.
+    pub(super) fn file(&self) -> Option<&Path> {
+        match self {
+            Self::File(path) => Some(path),
+            Self::Ones | Self::Random(_) => None,
+        }
+    }
+
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         if text == "ones" {
             return Ok(Self::Ones);

@@ -50,6 +50,7 @@ pub(super) fn run(arguments: &SolveArguments, together: &Together) -> Result<Sta
 /// complex one.
 fn check(arguments: &SolveArguments, together: &Together) -> Result<(Config, bool), Failure> {
     arguments.check_method()?;
+    arguments.check_files()?;
     let config = arguments.config()?;
     let SolveArguments {
         out,
@@ -209,6 +210,7 @@ fn on_rank<T: Field + Add<Output = T>>(
     begin: Instant,
 ) -> Result<Run<T>, Failure> {
     let (a, balance) = balanced(arguments.source.assemble()?)?;
+    arguments.check_points(a.n_rows())?;
     let b = arguments.rhs.vector(&a)?;
     let asked = Asked {
         solver: arguments.solver,

@@ -209,6 +209,14 @@ impl Source {
         }
     }
 
+    /// The file that the matrix is read from, if it is read from one.
+    pub(super) fn file(&self) -> Option<&Path> {
+        match &self.kind {
+            Kind::File(path) => Some(path),
+            Kind::Made(_) => None,
+        }
+    }
+
     /// The matrix on the current runtime; every rank must ask.
     pub(super) fn assemble<T: Field + Add<Output = T>>(&self) -> Result<Csr<T>, Failure> {
         Ok(match &self.kind {

@@ -154,6 +154,15 @@ impl Author {
     }
 
     fn step(&mut self) {
+        // Products of what a product has made just before.
+        if let Some(&Step::Product { out: x, .. }) = self.steps.last()
+            && self.dice.chance(30)
+        {
+            let (out, matrix) = (self.out(), self.matrix_var());
+            if self.add(Step::Product { out, matrix, x }) {
+                return;
+            }
+        }
         for _ in 0..200 {
             let step = self.any();
             if self.add(step) {
@@ -276,6 +285,28 @@ impl Author {
             0
         } else {
             self.dice.pick(&fitting)
+        }
+    }
+
+    /// Mostly an array that a matrix can be multiplied with, if there is one.
+    fn factor_for(&mut self, matrix: Var) -> Var {
+        let Some(Entry::Matrix(matrix)) = self.world.vars.get(&matrix) else {
+            return 0;
+        };
+        let fits = |entry: &Entry| match entry {
+            Entry::Array(array) => {
+                (array.dtype, array.shape.first()) == (matrix.vals.dtype, matrix.shape.last())
+            }
+            Entry::Matrix(_) => false,
+        };
+        let vars = self.world.vars.iter();
+        let fitting: Vec<Var> = vars
+            .filter(|(_, entry)| fits(entry))
+            .map(|(&var, _)| var)
+            .collect();
+        match fitting.is_empty() || self.dice.chance(20) {
+            true => self.array(),
+            false => self.dice.pick(&fitting),
         }
     }
 
@@ -566,7 +597,7 @@ impl Author {
                 Step::Product {
                     out,
                     matrix,
-                    x: self.array(),
+                    x: self.factor_for(matrix),
                 }
             }
             88 | 90 => {
