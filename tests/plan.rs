@@ -128,11 +128,15 @@ fn check(source: &str, make: Make, solver: &str, is_preconditioned: bool) {
                 peak_memory: number(row, "peak_memory_bytes") as usize,
             })
             .collect();
-        assert_eq!(
-            planned,
-            real(ranks, make, solver, is_preconditioned),
-            "{line}"
-        );
+        let mut real = real(ranks, make, solver, is_preconditioned);
+        if source.starts_with("rmat") {
+            // A planned rank draws the edges of all ranks, and holds them for a while.
+            for (real, planned) in real.iter_mut().zip(&planned) {
+                assert!(planned.peak_memory >= real.peak_memory, "{line}");
+                real.peak_memory = planned.peak_memory;
+            }
+        }
+        assert_eq!(planned, real, "{line}");
     }
 }
 
