@@ -327,10 +327,7 @@ fn localize(inspect: &Inspect<'_>) -> Result<Option<LocalColumns>, Error> {
     let any_out = crd
         .iter()
         .fold(false, |any, &column| any | (column >= limit));
-    if let Some(&column) = crd
-        .iter()
-        .find(|&&column| any_out && column as usize >= x_len)
-    {
+    if any_out && let Some(&column) = crd.iter().find(|&&column| column as usize >= x_len) {
         return Err(Error::argument(
             "spmv",
             format!("columns below {x_len}"),

@@ -501,8 +501,8 @@ fn grid(text: &str) -> Result<Grid, String> {
 fn picture(text: &str) -> Result<PathBuf, String> {
     let path = PathBuf::from(text);
     // A device has no extension.
-    let is_png = (path.extension()).is_none_or(|end| end.eq_ignore_ascii_case("png"));
-    let is_png = is_png && path.file_name().is_some();
+    let is_png = path.file_name().is_some()
+        && (path.extension()).is_none_or(|end| end.eq_ignore_ascii_case("png"));
     let expected = || format!("expected a name that ends in .png, found {text}");
     is_png.then_some(path).ok_or_else(expected)
 }

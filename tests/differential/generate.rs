@@ -1,7 +1,7 @@
 //! Random programs and setups, each a function of one number.
 
 use crate::program::{DTYPES, Flavour, MATRIX_DTYPES, Operand, Pattern, Program, Range, Step, Var};
-use crate::reference::{Entry, World};
+use crate::reference::{Array, Entry, World};
 use crate::run::{Setup, reductions};
 use sparsefuse::kernels::{BinaryOp, DType, Isa, UnaryOp, random};
 use sparsefuse::runtime::{Config, Executor};
@@ -232,7 +232,7 @@ impl Author {
         for (&var, entry) in &self.world.vars {
             if let Entry::Array(array) = entry {
                 arrays.push(var);
-                let fits = |like: &crate::reference::Array| {
+                let fits = |like: &Array| {
                     like.dtype == array.dtype
                         && (like.shape == array.shape || array.shape.is_empty())
                 };
@@ -265,22 +265,22 @@ impl Author {
         }
     }
 
+    /// The arrays for which something holds.
+    fn arrays(&self, holds: impl Fn(&Array) -> bool) -> Vec<Var> {
+        let arrays = self.world.vars.iter().filter(|(_, entry)| match entry {
+            Entry::Array(array) => holds(array),
+            Entry::Matrix(_) => false,
+        });
+        arrays.map(|(&var, _)| var).collect()
+    }
+
     /// An array that has as many elements as a matrix has entries, if there is one.
     fn values_for(&mut self, matrix: Var) -> Var {
         let Some(Entry::Matrix(matrix)) = self.world.vars.get(&matrix) else {
             return 0;
         };
-        let fits = |entry: &Entry| match entry {
-            Entry::Array(array) => {
-                (array.dtype, &array.shape) == (matrix.vals.dtype, &matrix.vals.shape)
-            }
-            Entry::Matrix(_) => false,
-        };
-        let vars = self.world.vars.iter();
-        let fitting: Vec<Var> = vars
-            .filter(|(_, entry)| fits(entry))
-            .map(|(&var, _)| var)
-            .collect();
+        let (dtype, shape) = (matrix.vals.dtype, matrix.vals.shape.clone());
+        let fitting = self.arrays(|array| (array.dtype, &array.shape) == (dtype, &shape));
         if fitting.is_empty() {
             0
         } else {
@@ -293,17 +293,9 @@ impl Author {
         let Some(Entry::Matrix(matrix)) = self.world.vars.get(&matrix) else {
             return 0;
         };
-        let fits = |entry: &Entry| match entry {
-            Entry::Array(array) => {
-                (array.dtype, array.shape.first()) == (matrix.vals.dtype, matrix.shape.last())
-            }
-            Entry::Matrix(_) => false,
-        };
-        let vars = self.world.vars.iter();
-        let fitting: Vec<Var> = vars
-            .filter(|(_, entry)| fits(entry))
-            .map(|(&var, _)| var)
-            .collect();
+        let (dtype, [_, n_cols]) = (matrix.vals.dtype, matrix.shape);
+        let fitting =
+            self.arrays(|array| (array.dtype, array.shape.first()) == (dtype, Some(&n_cols)));
         match fitting.is_empty() || self.dice.chance(20) {
             true => self.array(),
             false => self.dice.pick(&fitting),
