@@ -290,13 +290,19 @@ impl Running<'_, '_> {
                 inputs.packed.push((number, packed));
             }
         }
-        // Only now, since another matrix of the same structure may have given them up.
+        // Only now, since another matrix of the same structure may have given columns up, and another
+        // product of this task the values.
         for (number, binding) in self.task.bindings.iter().enumerate() {
-            let Binding::Entries { piece, .. } = *binding else {
+            let Binding::Entries { from, piece } = *binding else {
                 continue;
             };
             if inputs.packed_at(number).is_none() {
                 pieces[piece].bring_back_columns(self.context.workers)?;
+                if let From::Slot(slot) = from
+                    && self.frame.given_up(slot).is_some()
+                {
+                    self.frame.plain(slot, self.window, self.context.workers)?;
+                }
             }
         }
         Ok(())

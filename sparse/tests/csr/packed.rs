@@ -2,7 +2,7 @@
 //! back.
 
 use crate::{bits, everywhere};
-use sparsefuse_dense::Vector;
+use sparsefuse_dense::{Array, Vector};
 use sparsefuse_kernels::random;
 use sparsefuse_runtime::{Config, Error, Runtime};
 use sparsefuse_sparse::{Csr, LocalRows, gallery};
@@ -175,5 +175,37 @@ fn one_of_two_matrices_of_a_structure_is_packed() {
             let sum = (&(&c * &x) + &(&a * &x)).to_vec().unwrap();
             assert!(sum.iter().zip(&once).all(|(sum, once)| *sum == 3.0 * once));
         });
+    }
+}
+
+/// A task with a product that packs the matrix, beside one that reads its plain arrays.
+#[test]
+fn products_with_a_vector_and_with_a_matrix_of_one_column_in_one_window() {
+    let n = 500;
+    for pack_after in [0, 1, 2, 3] {
+        let config = Config {
+            pack_after,
+            ..Config::default()
+        };
+        let products = || {
+            let a = mixed(n)?;
+            let x = Vector::from_fn([n], |[i]| (i as f64).sin());
+            let column = Array::from_fn([n, 1], |[i, _]| (i as f64).sin());
+            let products = [&a * &x, &a * &x];
+            let wide = [&a * &column, &a * &(&column + &column)];
+            let mut seen = Vec::new();
+            for product in products {
+                seen.push(product.to_vec()?);
+            }
+            for product in wide {
+                seen.push(product.to_vec()?);
+            }
+            seen.push((&a * &column).to_vec()?);
+            Ok::<_, Error>(seen)
+        };
+        let seen = Runtime::new(config).unwrap().enter(products).unwrap();
+        let twice: Vec<f64> = seen[0].iter().map(|y| 2.0 * y).collect();
+        let expected = [&seen[0], &seen[0], &seen[0], &twice, &seen[0]];
+        assert_eq!(seen.iter().collect::<Vec<_>>(), expected, "{pack_after}");
     }
 }
