@@ -101,9 +101,11 @@ Preconditioners (--pc NAME, or NAME:OPTIONS; in brackets what holds without):
   lu, cholesky               complete factorisations; every rank has the whole
   gmg:OPTIONS                geometric multigrid on the generator's grid, or on --grid
   amg:OPTIONS                algebraic multigrid by smoothed aggregation
-Options of multigrid: cycle=v|w|vw|f, smoother=jacobi|chebyshev|gs, pre=N, post=N (steps before and
-after the coarse correction); of gmg restriction=full|injection; of amg theta=T (couplings weaker
-than T times their diagonals are left out).
+Options of multigrid: cycle=v|w|vw|f, smoother=jacobi|chebyshev, pre=N, post=N (steps before, at
+least one, and after the coarse correction), levels=N (at most), coarsest=N (a level with at most N
+rows is the last), coarse=inverse|direct|smoother (what solves there: the dense inverse of at most
+4000 rows, sparse LU, or the smoother); of gmg also smoother=gs and restriction=full|injection; of
+amg theta=T, below 1 (couplings weaker than T times their diagonals are left out).
 
 Fields of the JSON object (null stands for a number that is infinite or not a number):
   source                     the matrix, as given

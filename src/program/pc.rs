@@ -8,7 +8,8 @@ use sparsefuse::Error;
 use sparsefuse::kernels::Field;
 use sparsefuse::solvers::LinearOperator;
 use sparsefuse::solvers::multigrid::{
-    AggregationOptions, Cycle, CycleOptions, GridOptions, Multigrid, Restriction, Smoother,
+    AggregationOptions, CoarseSolver, Cycle, CycleOptions, GridOptions, Multigrid, Restriction,
+    Smoother,
 };
 use sparsefuse::solvers::preconditioners::{
     AdditiveSchwarz, BlockJacobi, Chebyshev, ChebyshevOptions, Ic0, Ilu0, Iluk, Ilut, IlutOptions,
@@ -104,7 +105,7 @@ impl Pc {
                 )
             }
             "amg" => {
-                let theta = options.number("theta", not_negative)?;
+                let theta = options.number("theta", below_one)?;
                 let cycle = cycle(&mut options, AggregationOptions::default().cycle)?;
                 if cycle.smoother == Smoother::GaussSeidel {
                     return Err("the smoother gs is one for grids, so of gmg".to_owned());
@@ -246,6 +247,11 @@ fn cycle(options: &mut Words<'_>, defaults: CycleOptions) -> Result<CycleOptions
         ("chebyshev", Smoother::chebyshev()),
         ("gs", Smoother::GaussSeidel),
     ];
+    let coarse_solvers = [
+        ("inverse", CoarseSolver::Inverse),
+        ("direct", CoarseSolver::Direct),
+        ("smoother", CoarseSolver::Smoother),
+    ];
     Ok(CycleOptions {
         cycle: options.choice("cycle", &CYCLES)?.unwrap_or(defaults.cycle),
         smoother: options
@@ -255,7 +261,15 @@ fn cycle(options: &mut Words<'_>, defaults: CycleOptions) -> Result<CycleOptions
         post: options
             .number("post", at_least(0))?
             .unwrap_or(defaults.post),
-        ..defaults
+        coarsest: options
+            .number("coarsest", at_least(0))?
+            .unwrap_or(defaults.coarsest),
+        coarse_solver: options
+            .choice("coarse", &coarse_solvers)?
+            .unwrap_or(defaults.coarse_solver),
+        max_levels: options
+            .number("levels", at_least(1))?
+            .unwrap_or(defaults.max_levels),
     })
 }
 
@@ -266,6 +280,12 @@ fn at_least(least: usize) -> impl Fn(usize) -> Result<usize, String> {
         true => Ok(value),
         false => Err(format!("a whole number from {least} to {MOST}")),
     }
+}
+
+fn below_one(value: f64) -> Result<f64, String> {
+    let fits = (0.0..1.0).contains(&value);
+    fits.then_some(value)
+        .ok_or("a number from 0 to below 1".to_owned())
 }
 
 fn not_negative(value: f64) -> Result<f64, String> {
@@ -372,6 +392,15 @@ impl<'a> Words<'a> {
             return Err(format!("{name} has no options, found `{value}`"));
         }
         let word = key.unwrap_or(value);
+        if self.known.contains(&word) {
+            return Err(match key {
+                Some(_) => format!("expected {word} once, found it again: {word}={value}"),
+                None => format!("expected a value of {word}, as in {word}=VALUE, found none"),
+            });
+        }
+        if key.is_none() && is_number(word) {
+            return Err(format!("expected no more numbers for {name}, found {word}"));
+        }
         Err(nearest::refuse(
             &format!("option of {name}"),
             word,
@@ -390,7 +419,16 @@ fn number<N: FromStr>(
     check: impl Fn(N) -> Result<N, String>,
 ) -> Result<N, String> {
     let expected = |what: String| format!("expected {key} to be {what}, found {text}");
-    let value = text.parse().map_err(|_| expected("a number".to_owned()))?;
+    let value = text.parse().map_err(|_| {
+        // So it is a number, but not one of the kind.
+        let is_real = text.parse::<f64>().is_ok();
+        let kind = if is_real {
+            "a whole number, 0 or more"
+        } else {
+            "a number"
+        };
+        expected(kind.to_owned())
+    })?;
     check(value).map_err(expected)
 }
 
@@ -443,7 +481,27 @@ mod tests {
                 "there is no smoother `chebychev`; did you mean `chebyshev`?",
             ),
             ("ilu:x", "there is no option of ilu `x`; there are k"),
-            ("ilu:1.5", "expected k to be a number, found 1.5"),
+            (
+                "ilu:1.5",
+                "expected k to be a whole number, 0 or more, found 1.5",
+            ),
+            (
+                "gmg:pre=-1",
+                "expected pre to be a whole number, 0 or more, found -1",
+            ),
+            (
+                "gmg:pre=0",
+                "expected pre to be a whole number from 1 to 100000, found 0",
+            ),
+            (
+                "gmg:cycle=v,cycle=w",
+                "expected cycle once, found it again: cycle=w",
+            ),
+            (
+                "amg:post",
+                "expected a value of post, as in post=VALUE, found none",
+            ),
+            ("ilu:1,2", "expected no more numbers for ilu, found 2"),
             (
                 "sor:2",
                 "expected omega to be a number between 0 and 2, found 2",

@@ -25,7 +25,23 @@ pub fn minres<T: Field>(a: &dyn LinearOperator<T>, b: &Vector<T>) -> Result<Solu
 /// Fast Iterative Solvers*, 2nd edition. One product and two reductions an iteration; holds x, v,
 /// w, z, the last v and w, and A z. With a preconditioner it minimises the norm r'M^-1 r; the norms
 /// of monitor and history are then scaled so that the first one is that of b - A x, and again where
-/// it turns out that the residual is not as small.
+/// it turns out that the residual is not as small. On a singular A with a b outside of its range
+/// it stops at a least-squares solution ([`StopReason::LeastSquares`]), where ‖A r‖ is at most `rtol`
+/// ‖A‖ ‖r‖, as the tridiagonal matrix tells: behind it lies division by what rounding has left.
+///
+/// ```
+/// use sparsefuse_dense::Vector;
+/// use sparsefuse_solvers::{Options, StopReason, minres_with};
+/// use sparsefuse_sparse::Csr;
+///
+/// // Rows sum to 0, and so does every A x, but not b.
+/// let a = Csr::<f64>::new(2, 2, vec![0, 2, 4], vec![0, 1, 0, 1], vec![1.0, -1.0, -1.0, 1.0])?;
+/// let solution = minres_with(&a, &Vector::from_vec(vec![3.0, 1.0]), Options::default())?;
+/// assert_eq!(solution.reason, StopReason::LeastSquares);
+/// let r = Vector::from_vec(vec![3.0, 1.0]) - &a * &solution.x;
+/// assert!((r - 2.0).abs().max().get()? < 1e-12);
+/// # Ok::<(), sparsefuse_runtime::Error>(())
+/// ```
 ///
 /// # Errors
 ///
@@ -68,7 +84,11 @@ pub fn minres_with<T: Field>(
             let Some(gamma_next) = positive_root(&v_next.dot(&z_next))? else {
                 return stopping.finish(x, StopReason::IndefinitePreconditioner);
             };
-            let Some(step) = lanczos.step::<T>(real(delta.get()?), gamma_next) else {
+            let delta = real(delta.get()?);
+            if lanczos.gradient(delta, gamma_next) <= stopping.rtol() {
+                return stopping.finish(x, StopReason::LeastSquares);
+            }
+            let Some(step) = lanczos.step::<T>(delta, gamma_next) else {
                 return stopping.finish(x, StopReason::Breakdown(Breakdown::Projection));
             };
             let [last_w, this_w] = &w;
@@ -134,6 +154,15 @@ impl Rotations {
             eta: gamma,
             largest: 0.0,
         }
+    }
+
+    /// ‖A r‖ / (‖A‖ ‖r‖) before a step with these entries of the matrix, in the norms of the
+    /// preconditioner; ‖A‖ is taken to be the largest entry. Choi, Paige and Saunders,
+    /// *MINRES-QLP* (2011), section 3.
+    fn gradient(&self, delta: f64, gamma_next: f64) -> f64 {
+        let above = self.c[1] * delta - self.c[0] * self.s[1] * self.gamma[1];
+        let largest = self.largest.max(delta.abs()).max(gamma_next);
+        length(above, self.c[1] * gamma_next) / largest
     }
 
     /// Takes the next entries of the matrix; nothing if it is singular and grows no further.

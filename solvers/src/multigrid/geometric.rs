@@ -3,6 +3,7 @@
 use super::coarsest::Coarsest;
 use super::colours::Colours;
 use super::cycle::{Hierarchy, Level};
+use super::ends::ends;
 use super::galerkin::galerkin;
 use super::grid::{Grid, Prolongation, Restriction};
 use super::options::CycleOptions;
@@ -153,9 +154,17 @@ impl<T: Field> GridSetup<T> {
 
     /// The hierarchy for a matrix, with the transfers that are there, or new ones.
     pub(super) fn hierarchy(&mut self, a: &Csr<T>) -> Result<Hierarchy<T>, Error> {
+        if self.stencil.is_some() {
+            let ends = ends(a, &self.grid)?;
+            if ends != self.grid.ends {
+                self.grid.ends = ends;
+                self.steps.clear();
+            }
+        }
         let cycle = &self.options.cycle;
         let (smoother, coarsest_rows, most) = (cycle.smoother, cycle.coarsest, cycle.max_levels);
         let mut levels = Vec::new();
+        let finest = a;
         let (mut a, mut grid, mut stencil) = (a.clone(), self.grid.clone(), self.stencil);
         let relaxation = |a: &Csr<T>, grid: &Grid, stencil: Option<Stencil>| {
             let colours = stencil.map(|stencil| Colours::new(grid, stencil));
@@ -176,7 +185,7 @@ impl<T: Field> GridSetup<T> {
         }
         let options = self.options.cycle.clone();
         Ok(Hierarchy {
-            coarsest: Coarsest::new(&a, &options, || relaxation(&a, &grid, stencil))?,
+            coarsest: Coarsest::new(&a, finest, &options, || relaxation(&a, &grid, stencil))?,
             last: a,
             levels,
             options,

@@ -1,9 +1,11 @@
 //! Grids, and how each of their axes is coarsened.
 //!
 //! A grid has up to three axes, of any length, and row-major numbers. An axis of `n` points is
-//! coarsened to the `n / 2` points 1, 3, 5 …: the points of a problem whose boundary lies one step
-//! beyond the first and the last one. So every length works; where it is even, the last coarse
-//! point is the last fine one, and Galerkin operators know that the boundary is near.
+//! coarsened to the `n / 2` points 1, 3, 5 …, so every length works. The boundary of a problem with
+//! n = 2^k - 1 points lies one step beyond the first and the last one on every level; elsewhere it
+//! comes nearer where a length is even, since then the last coarse point is the last fine one.
+//! [`Ends`] say how far it is, and the points beside it are interpolated accordingly: between their
+//! neighbour and 0 on the boundary, or as their neighbour where there is no such boundary.
 //!
 //! [`AxisTransfer`] has the weights of interpolation and restriction along one axis; what happens
 //! on the grid is their tensor product.
@@ -24,18 +26,40 @@ pub enum Restriction {
 /// How values get from a coarse grid to the next finer one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Prolongation {
-    /// Linear interpolation along each axis (bilinear, trilinear), with 0 on the boundary.
+    /// Linear interpolation along each axis (bilinear, trilinear), with 0 on the boundary where the
+    /// matrix has one, by its rows' sums: a Dirichlet condition at whatever distance.
     #[default]
     Linear,
     /// Each coarse value stays at its point; 0 elsewhere: the transpose of injection.
     Injection,
 }
 
+/// How far beyond the first and the last point of an axis the solution is 0, in steps of the grid;
+/// infinite where it is not, as with a Neumann condition.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Ends {
+    pub(super) first: f64,
+    pub(super) last: f64,
+}
+
+impl Ends {
+    /// Those of the next coarser grid, for an axis of `fine` points.
+    fn coarsened(self, fine: usize) -> Self {
+        let last_coarse = 2 * (fine / 2) - 1;
+        let behind = fine - 1 - last_coarse;
+        Self {
+            first: (1.0 + self.first) / 2.0,
+            last: (behind as f64 + self.last) / 2.0,
+        }
+    }
+}
+
 /// A row-major grid of one to three axes; missing axes come first and have one point.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Grid {
     /// Points along z, y and x.
     pub(super) sides: [usize; 3],
+    pub(super) ends: [Ends; 3],
 }
 
 impl Grid {
@@ -44,7 +68,14 @@ impl Grid {
             let expected = "one to three sides of at least one point";
             return Err(Error::argument("multigrid", expected, format!("{sides:?}")));
         }
-        let mut grid = Self { sides: [1; 3] };
+        let one_step = Ends {
+            first: 1.0,
+            last: 1.0,
+        };
+        let mut grid = Self {
+            sides: [1; 3],
+            ends: [one_step; 3],
+        };
         grid.sides[3 - sides.len()..].copy_from_slice(sides);
         Ok(grid)
     }
@@ -57,13 +88,12 @@ impl Grid {
 
     /// The grid with every second point along some of the axes.
     pub(super) fn coarsened(&self, along: [bool; 3]) -> Self {
-        let side = |d: usize| match along[d] {
-            true => self.sides[d] / 2,
-            false => self.sides[d],
-        };
-        Self {
-            sides: [side(0), side(1), side(2)],
+        let mut coarse = self.clone();
+        for d in (0..3).filter(|&d| along[d]) {
+            coarse.sides[d] = self.sides[d] / 2;
+            coarse.ends[d] = self.ends[d].coarsened(self.sides[d]);
         }
+        coarse
     }
 
     /// The axes with more than one point.
@@ -85,6 +115,7 @@ pub(super) struct AxisTransfer {
     pub(super) coarse: usize,
     /// Whether it is coarsened at all; else both are the identity.
     pub(super) is_coarsened: bool,
+    ends: Ends,
     restriction: Restriction,
     prolongation: Prolongation,
 }
@@ -115,18 +146,35 @@ impl Weights {
 }
 
 impl AxisTransfer {
+    /// Along axis `d` of a grid.
     pub(super) fn new(
-        fine: usize,
+        grid: &Grid,
+        d: usize,
         is_coarsened: bool,
-        restriction: Restriction,
-        prolongation: Prolongation,
+        (restriction, prolongation): (Restriction, Prolongation),
     ) -> Self {
+        let fine = grid.sides[d];
         Self {
             fine,
             coarse: if is_coarsened { fine / 2 } else { fine },
             is_coarsened,
+            ends: grid.ends[d],
             restriction,
             prolongation,
+        }
+    }
+
+    /// The weight of each coarse neighbour in the linear interpolation of a fine point that is not
+    /// on the coarse grid.
+    fn slope(&self, fine: usize) -> f64 {
+        let between = |end: f64| match end.is_finite() {
+            true => end / (1.0 + end),
+            false => 1.0,
+        };
+        match fine {
+            0 => between(self.ends.first),
+            _ if fine + 1 == self.fine => between(self.ends.last),
+            _ => 0.5,
         }
     }
 
@@ -138,11 +186,12 @@ impl AxisTransfer {
         } else if fine % 2 == 1 {
             weights.push(fine / 2, 1.0);
         } else if self.prolongation == Prolongation::Linear {
+            let slope = self.slope(fine);
             if fine > 0 {
-                weights.push(fine / 2 - 1, 0.5);
+                weights.push(fine / 2 - 1, slope);
             }
             if fine / 2 < self.coarse {
-                weights.push(fine / 2, 0.5);
+                weights.push(fine / 2, slope);
             }
         }
         weights
@@ -159,10 +208,10 @@ impl AxisTransfer {
         match self.restriction {
             Restriction::Injection => weights.push(center, 1.0),
             Restriction::FullWeighting => {
-                weights.push(center - 1, 0.25);
+                weights.push(center - 1, 0.5 * self.slope(center - 1));
                 weights.push(center, 0.5);
                 if center + 1 < self.fine {
-                    weights.push(center + 1, 0.25);
+                    weights.push(center + 1, 0.5 * self.slope(center + 1));
                 }
             }
         }

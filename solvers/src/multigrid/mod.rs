@@ -21,6 +21,7 @@ mod aggregation;
 mod geometric;
 mod options;
 
+mod ends;
 mod grid;
 mod transfers;
 
@@ -30,6 +31,7 @@ mod stencil;
 mod coarsest;
 mod colours;
 mod cycle;
+mod pseudo_inverse;
 mod smoother;
 
 pub use aggregation::AggregationOptions;
@@ -112,7 +114,7 @@ impl<T: Field> Multigrid<T> {
     /// # Errors
     ///
     /// If the matrix is not square with a row for each point of the grid, an option is out of
-    /// range, or the matrix of the last level is singular.
+    /// range, or the matrix of the last level is singular to rounding alone.
     pub fn on_grid_with(
         a: &Csr<T>,
         sides: &[usize],
@@ -165,7 +167,7 @@ impl<T: Field> Multigrid<T> {
     /// # Errors
     ///
     /// If the matrix is not square, a vector has another length, an option is out of range, or the
-    /// matrix of the last level is singular.
+    /// matrix of the last level is singular to rounding alone.
     pub fn aggregated_with(
         a: &Csr<T>,
         near_nullspace: &[Vector<T>],
@@ -245,7 +247,8 @@ impl<T: Field> LinearOperator<T> for Multigrid<T> {
 }
 
 impl<T: Field> Preconditioner<T> for Multigrid<T> {
-    /// Makes the matrices of all levels again, with the transfers and structures that are there.
+    /// Makes the matrices of all levels again, with the transfers and structures that are there;
+    /// on a grid, transfers are made again where the boundary is at another distance.
     fn update(&mut self, a: &Csr<T>) -> Result<(), Error> {
         if !a.has_structure_of(&self.a)? {
             let expected = "the structure of the matrix that the hierarchy was made for";

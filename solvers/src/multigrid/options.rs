@@ -52,10 +52,15 @@ impl Smoother {
 /// How the system of the last level is solved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CoarseSolver {
-    /// Exactly: by the inverse, a dense matrix that is made once. The product with it is a task
-    /// like any other, so the cycle stays in the window.
+    /// Exactly: by the inverse, a dense matrix that is made once, of at most 4000 rows. The product
+    /// with it is a task like any other, so the cycle stays in the window. Of a singular matrix, such
+    /// as that of a pure Neumann problem, it is the pseudo-inverse (Moore-Penrose).
     #[default]
     Inverse,
+    /// Exactly: by sparse LU factors ([`splu`](crate::preconditioners::splu)), for a last level of
+    /// many rows. Each cycle executes the window and gathers the level's right-hand side on every
+    /// rank; the bits are those of the factors, which depend on the instruction set.
+    Direct,
     /// By the steps of the smoother alone, as two-level methods for large machines do.
     Smoother,
 }

@@ -27,7 +27,8 @@ impl GridTransfer {
         restriction: Restriction,
         prolongation: Prolongation,
     ) -> Self {
-        let axis = |d: usize| AxisTransfer::new(fine.sides[d], along[d], restriction, prolongation);
+        let kinds = (restriction, prolongation);
+        let axis = |d: usize| AxisTransfer::new(fine, d, along[d], kinds);
         Self {
             fine: fine.clone(),
             coarse: fine.coarsened(along),

@@ -81,7 +81,8 @@ impl<T: Field> AggregationSetup<T> {
         let mut options = self.options.cycle.clone();
         let is_known = !self.steps.is_empty();
         let mut levels = Vec::new();
-        let mut a = on_default_rows(a)?;
+        let finest = on_default_rows(a)?;
+        let mut a = finest.clone();
         let mut basis = self.basis.clone();
         let mut block = self.options.block;
         let mut theta = self.options.theta;
@@ -113,7 +114,7 @@ impl<T: Field> AggregationSetup<T> {
         if a.n_rows() > MOST_ROWS {
             options.coarse_solver = CoarseSolver::Smoother;
         }
-        let coarsest = Coarsest::new(&a, &options, || {
+        let coarsest = Coarsest::new(&a, &finest, &options, || {
             relaxation(&a, options.smoother, largest_eigenvalue(&a)?)
         })?;
         Ok(Hierarchy {

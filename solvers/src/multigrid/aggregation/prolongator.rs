@@ -9,7 +9,8 @@
 //! ```
 //!
 //! where lambda is the largest eigenvalue of D^-1 A and A_F is A with its weak entries added to the
-//! diagonal. Vaněk, Mandel and Brezina (1996).
+//! diagonal; those of a scalar problem so that A_F B = A B, and P reproduces a B that A maps to 0.
+//! Vaněk, Mandel and Brezina (1996).
 
 use super::aggregates::{Aggregates, NONE};
 use super::strength::{Graph, NodeRows};
@@ -56,6 +57,8 @@ impl<T: Field> Basis<T> {
 /// near-nullspace of the next level.
 pub(super) struct Tentative<T> {
     rows: Vec<T>,
+    /// The near-nullspace at the same rows.
+    basis: Vec<T>,
     pub(super) coarse: Basis<T>,
 }
 
@@ -85,6 +88,7 @@ impl<T: Field> Tentative<T> {
         };
         Ok(Self {
             rows,
+            basis: basis_rows,
             coarse: Basis {
                 len: basis.len,
                 partition,
@@ -108,7 +112,9 @@ impl<T: Field> Tentative<T> {
         let node_len = rows.block * len;
         let own: Vec<u32> = aggregates.of_nodes.clone();
         let of_places = halo.spread(own)?;
+        let mut modes = Vec::new();
         let tentative = if node_len == 1 {
+            modes = halo.spread(self.basis)?;
             halo.spread(self.rows)?
         } else {
             let column = |k: usize| {
@@ -131,6 +137,7 @@ impl<T: Field> Tentative<T> {
             graph,
             of_places: &of_places,
             tentative: &tentative,
+            modes: &modes,
             len,
             omega,
         };
@@ -328,6 +335,8 @@ struct Smoothing<'a, T> {
     /// By place.
     of_places: &'a [u32],
     tentative: &'a [T],
+    /// The near-nullspace of a scalar problem.
+    modes: &'a [T],
     len: usize,
     omega: f64,
 }
@@ -411,7 +420,13 @@ impl<T: Field> Smoothing<'_, T> {
                     made.add(start, self.of_places[place], value * self.tentative[place]);
                     continue;
                 }
-                diagonal = diagonal + value;
+                // What the entry does to the near-nullspace, done by the diagonal.
+                let is_other = place != own && self.modes[own] != T::ZERO;
+                let share = match is_other {
+                    true => value * (self.modes[place] / self.modes[own]),
+                    false => value,
+                };
+                diagonal = diagonal + share;
             }
             let factor = match diagonal == T::ZERO {
                 true => T::ZERO,

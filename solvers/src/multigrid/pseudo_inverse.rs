@@ -1,0 +1,251 @@
+//! Inverses of small dense matrices, and of singular ones their pseudo-inverses, which is what the
+//! last level of a problem with a nullspace needs: of all corrections the one without a part in it.
+//!
+//! With orthonormal bases N of the nullspace and Y of that of the adjoint, the Moore-Penrose inverse
+//! is `(A + s Y N')^-1 - N Y' / s` for any s other than 0 (Ben-Israel and Greville, *Generalized
+//! Inverses*, 2003, chapter 2.7).
+
+use super::square;
+use sparsefuse_kernels::Field;
+use sparsefuse_runtime::Error;
+
+/// The pseudo-inverse of a row-major matrix: the inverse, if there is one. `precision` is that of its
+/// entries; `scale` says how large the numbers were that these are sums of, and is asked only where
+/// pivots are so small that it matters.
+///
+/// # Errors
+///
+/// If `scale` gives one, or rounding leaves no clear rank.
+pub(super) fn pseudo_inverse<W: Field>(
+    n: usize,
+    mut a: Vec<W>,
+    precision: f64,
+    scale: impl FnOnce() -> Result<f64, Error>,
+) -> Result<Vec<W>, Error> {
+    let largest = largest_of_columns(n, &a);
+    let least = |relative: f64, absolute: f64| -> Vec<f64> {
+        let least = largest.iter().map(|largest| relative * largest);
+        least.map(|least| least.max(absolute)).collect()
+    };
+    let mut inverse = a.clone();
+    if invert(n, &mut inverse, &least(precision.sqrt(), 0.0)) {
+        return Ok(inverse);
+    }
+    let rounding = 16.0 * n as f64 * precision;
+    let pivots = least(rounding, 1e2 * precision * scale()?);
+    let mut inverse = a.clone();
+    if invert(n, &mut inverse, &pivots) {
+        return Ok(inverse);
+    }
+    let nullspace = nullspace(n, a.clone(), &pivots);
+    let of_adjoint = self::nullspace(n, adjoint(n, &a), &pivots);
+    let s = match largest.iter().copied().fold(0.0, f64::max) {
+        0.0 => 1.0,
+        largest => largest,
+    };
+    let add = |a: &mut [W], xs: &[Vec<W>], ys: &[Vec<W>], factor: f64| {
+        for (x, y) in xs.iter().zip(ys) {
+            for (row, &x) in a.chunks_exact_mut(n).zip(x) {
+                for (value, &y) in row.iter_mut().zip(y) {
+                    *value = *value + W::from_f64(factor) * x * y.conjugate();
+                }
+            }
+        }
+    };
+    add(&mut a, &of_adjoint, &nullspace, s);
+    if nullspace.len() != of_adjoint.len() || !invert(n, &mut a, &least(rounding, 0.0)) {
+        let expected = "a last level that is regular, or has a nullspace";
+        let found = format!("{n} rows, singular to rounding alone");
+        return Err(Error::argument("multigrid", expected, found));
+    }
+    add(&mut a, &nullspace, &of_adjoint, -1.0 / s);
+    Ok(a)
+}
+
+/// The conjugate transpose.
+fn adjoint<W: Field>(n: usize, a: &[W]) -> Vec<W> {
+    let places = (0..n).flat_map(|row| (0..n).map(move |column| (row, column)));
+    places
+        .map(|(row, column)| a[column * n + row].conjugate())
+        .collect()
+}
+
+/// Gauss-Jordan elimination in place, with pivots searched within the column; gives false where a
+/// column has none above the least.
+fn invert<W: Field>(n: usize, a: &mut [W], least: &[f64]) -> bool {
+    let mut swaps = Vec::with_capacity(n);
+    for k in 0..n {
+        let Some(pivot) = pivot(n, a, k, k).filter(|&row| size(a[row * n + k]) > least[k]) else {
+            return false;
+        };
+        swaps.push(pivot);
+        swap_rows(n, a, k, pivot);
+        let scale = W::ONE / a[k * n + k];
+        a[k * n + k] = W::ONE;
+        let pivot_row = scaled_row(n, a, k, scale);
+        for row in (0..n).filter(|&row| row != k) {
+            let factor = std::mem::take(&mut a[row * n + k]);
+            subtract_row(n, a, row, factor, &pivot_row);
+        }
+    }
+    for (k, pivot) in swaps.into_iter().enumerate().rev() {
+        for row in 0..n {
+            a.swap(row * n + k, row * n + pivot);
+        }
+    }
+    true
+}
+
+/// An orthonormal basis of the vectors that a matrix maps to 0: a vector for each column in which
+/// elimination finds no pivot.
+fn nullspace<W: Field>(n: usize, mut a: Vec<W>, least: &[f64]) -> Vec<Vec<W>> {
+    // The columns with a pivot, which is in the row of their place here.
+    let mut with_pivot: Vec<usize> = Vec::with_capacity(n);
+    let mut free = Vec::new();
+    for column in 0..n {
+        let row = with_pivot.len();
+        let found = pivot(n, &a, row, column);
+        let Some(found) = found.filter(|&row| size(a[row * n + column]) > least[column]) else {
+            free.push(column);
+            continue;
+        };
+        swap_rows(n, &mut a, row, found);
+        let scale = W::ONE / a[row * n + column];
+        let pivot_row = scaled_row(n, &mut a, row, scale);
+        for other in (0..n).filter(|&other| other != row) {
+            let factor = a[other * n + column];
+            subtract_row(n, &mut a, other, factor, &pivot_row);
+        }
+        with_pivot.push(column);
+    }
+    let mut basis: Vec<Vec<W>> = Vec::with_capacity(free.len());
+    for column in free {
+        let mut x = vec![W::ZERO; n];
+        x[column] = W::ONE;
+        for (row, &pivot) in with_pivot.iter().enumerate() {
+            x[pivot] = -a[row * n + column];
+        }
+        for _ in 0..2 {
+            for q in &basis {
+                let along = q.iter().zip(&x).map(|(&q, &x)| q.conjugate() * x);
+                let along = along.fold(W::ZERO, |sum, product| sum + product);
+                subtract_row(n, &mut x, 0, along, q);
+            }
+        }
+        let length = x.iter().copied().map(square).sum::<f64>().sqrt();
+        scaled_row(n, &mut x, 0, W::from_f64(1.0 / length));
+        basis.push(x);
+    }
+    basis
+}
+
+fn largest_of_columns<W: Field>(n: usize, a: &[W]) -> Vec<f64> {
+    let sizes = |column: usize| (0..n).map(move |row| size(a[row * n + column]));
+    (0..n)
+        .map(|column| sizes(column).fold(0.0, f64::max))
+        .collect()
+}
+
+/// The row from `first` on with the largest element of a column.
+fn pivot<W: Field>(n: usize, a: &[W], first: usize, column: usize) -> Option<usize> {
+    let is_larger =
+        |row: usize, best: usize| size(a[row * n + column]) > size(a[best * n + column]);
+    (first..n).reduce(|best, row| if is_larger(row, best) { row } else { best })
+}
+
+fn size<W: Field>(value: W) -> f64 {
+    square(value).sqrt()
+}
+
+fn swap_rows<W: Field>(n: usize, a: &mut [W], row: usize, other: usize) {
+    for column in 0..n {
+        a.swap(row * n + column, other * n + column);
+    }
+}
+
+/// Scales a row, and gives a copy of it.
+fn scaled_row<W: Field>(n: usize, a: &mut [W], row: usize, scale: W) -> Vec<W> {
+    let row = &mut a[row * n..(row + 1) * n];
+    row.iter_mut().for_each(|value| *value = *value * scale);
+    row.to_vec()
+}
+
+/// Subtracts a multiple of another row from a row.
+fn subtract_row<W: Field>(n: usize, a: &mut [W], row: usize, factor: W, other: &[W]) {
+    if factor == W::ZERO {
+        return;
+    }
+    for (value, &other) in a[row * n..(row + 1) * n].iter_mut().zip(other) {
+        *value = *value - factor * other;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use num_complex::Complex;
+    use sparsefuse_kernels::random;
+
+    type Elements = Vec<Complex<f64>>;
+
+    fn product(n: usize, a: &[Complex<f64>], b: &[Complex<f64>]) -> Elements {
+        let places = (0..n).flat_map(|row| (0..n).map(move |column| (row, column)));
+        places
+            .map(|(row, column)| (0..n).map(|k| a[row * n + k] * b[k * n + column]).sum())
+            .collect()
+    }
+
+    fn random_elements(len: usize, seed: u64) -> Elements {
+        let part = |k: usize| random::uniform(seed, k as u64) - 0.5;
+        (0..len)
+            .map(|k| Complex::new(part(2 * k), part(2 * k + 1)))
+            .collect()
+    }
+
+    #[track_caller]
+    fn assert_near(a: &[Complex<f64>], b: &[Complex<f64>]) {
+        let distance = a.iter().zip(b).map(|(a, b)| (a - b).norm());
+        assert!(distance.fold(0.0, f64::max) < 1e-9);
+    }
+
+    /// The four conditions of Penrose, for matrices of each rank.
+    #[test]
+    fn pseudo_inverses_fulfil_what_defines_them() {
+        for n in [1, 2, 7, 30] {
+            for rank in [0, 1, n / 2, n - 1, n] {
+                let mut left = random_elements(n * n, 3);
+                let mut right = random_elements(n * n, 4);
+                for k in 0..n {
+                    for inner in rank..n {
+                        left[k * n + inner] = Complex::ZERO;
+                        right[inner * n + k] = Complex::ZERO;
+                    }
+                }
+                let a = product(n, &left, &right);
+                let found = pseudo_inverse(n, a.clone(), f64::EPSILON, || Ok(1.0)).unwrap();
+                let (projector, other) = (product(n, &a, &found), product(n, &found, &a));
+                assert_near(&product(n, &projector, &a), &a);
+                assert_near(&product(n, &other, &found), &found);
+                assert_near(&adjoint(n, &projector), &projector);
+                assert_near(&adjoint(n, &other), &other);
+            }
+        }
+    }
+
+    /// A pure Neumann problem, whose rows sum to 0.
+    #[test]
+    fn constants_are_left_out() {
+        let n = 40;
+        let mut a = vec![0.0; n * n];
+        for i in 1..n {
+            for (row, column, value) in [(i, i, 1.0), (i - 1, i - 1, 1.0), (i, i - 1, -1.0)] {
+                a[row * n + column] += value;
+            }
+            a[(i - 1) * n + i] = -1.0;
+        }
+        let inverse = pseudo_inverse(n, a, f64::EPSILON, || Ok(2.0)).unwrap();
+        for row in inverse.chunks_exact(n) {
+            assert!(row.iter().sum::<f64>().abs() < 1e-11);
+        }
+    }
+}
