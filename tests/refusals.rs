@@ -51,6 +51,18 @@ fn refuses_what_makes_no_sense() {
             "expected a square matrix (or --solver lsqr, lsmr or auto), found 2 x 3",
         ),
         (
+            "solve poisson2d:8 --solver lsqr --pc amg",
+            "--pc: expected one with an adjoint, which lsqr needs, such as jacobi or ilu, found amg",
+        ),
+        (
+            "eigs poisson1d:1",
+            "expected two rows or more, of which k is less, where there are 1",
+        ),
+        (
+            "solve poisson2d:8 --plot a.png/",
+            "expected a name that ends in .png, found a.png/",
+        ),
+        (
             "solve banded:4294967295,4294967295",
             "banded:4294967295,4294967295: expected a matrix that fits",
         ),

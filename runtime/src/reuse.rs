@@ -3,13 +3,15 @@
 //! In `x = x + a p` the old `x` is read row by row in the loop that writes the new one, and nobody
 //! needs it afterwards; then both are the same memory, and a solver needs no second vector. The
 //! kernel learns of it through equal `memory` numbers, so that a row is not overwritten while a
-//! later instruction of its block still reads it.
+//! later instruction of its block still reads it. An output may also take over what only earlier
+//! loops read: `v = A p` that of the old `v`, which has gone into `p` (see `blocks/ahead.rs`).
 
 use crate::compose::Source;
 use crate::schedule::Output;
 use sparsefuse_kernels::{ArgKind, Inst, Kernel};
 
-/// Finds for each output an input that `fits` and whose last use is where the output is written.
+/// Finds for each output an input that `fits` and whose last use is where the output is written, or
+/// in an earlier loop.
 pub(crate) fn take_over(
     outputs: &mut [Output],
     kernel: &mut Kernel,
@@ -39,13 +41,16 @@ pub(crate) fn take_over(
         if !slot_use.is_only_written {
             continue;
         }
-        // A row of the input must have been loaded before the output's row is stored over it.
-        let inputs = &mut free[slot_use.first];
-        let is_free = |&(input, _, loaded): &(u32, u32, usize)| {
-            loaded < slot_use.first_inst && fits(input, output)
-        };
-        if let Some(found) = inputs.iter().position(is_free) {
-            let (input, arg, _) = inputs.swap_remove(found);
+        // A row of the input must have been loaded before the output's row is stored over it: by an
+        // earlier instruction of the loop, or by an earlier loop.
+        let found = (0..=slot_use.first).rev().find_map(|number| {
+            let is_free = |&(input, _, loaded): &(u32, u32, usize)| {
+                (number < slot_use.first || loaded < slot_use.first_inst) && fits(input, output)
+            };
+            let place = free[number].iter().position(is_free)?;
+            Some(free[number].swap_remove(place))
+        });
+        if let Some((input, arg, _)) = found {
             output.reuse = Some(input);
             let memory = kernel.args[arg as usize].memory;
             for (arg, source) in kernel.args.iter_mut().zip(args) {

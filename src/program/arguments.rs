@@ -374,6 +374,12 @@ impl SolveArguments {
             return Err(Failure::input("--restart", expected, length.to_string()));
         }
         self.check_grid()?;
+        if method.needs_adjoint() && !self.pc.has_adjoint() {
+            let name = self.solver.name();
+            let expected =
+                format!("one with an adjoint, which {name} needs, such as jacobi or ilu");
+            return Err(Failure::input("--pc", expected, self.pc.to_string()));
+        }
         let file = self.checkpoint.as_deref().or(self.restart_file());
         if self.solver == Solver::Auto && file.is_some() {
             let expected = "a method and a preconditioner by name, where there are checkpoints";
@@ -502,6 +508,7 @@ fn picture(text: &str) -> Result<PathBuf, String> {
     let path = PathBuf::from(text);
     // A device has no extension.
     let is_png = path.file_name().is_some()
+        && !text.ends_with(std::path::is_separator)
         && (path.extension()).is_none_or(|end| end.eq_ignore_ascii_case("png"));
     let expected = || format!("expected a name that ends in .png, found {text}");
     is_png.then_some(path).ok_or_else(expected)

@@ -57,7 +57,8 @@ Sources of matrices:
   banded:N,DIAGONALS     N rows, an odd number of full diagonals, diagonally dominant
   diffusion2d:N, diffusion3d:N, banded_varying:N,DIAGONALS
                          the same structures with coefficients that vary, positive definite
-  random:N,PER_ROW,SEED  N rows, PER_ROW entries a row at random places, unsymmetric, dominant
+  random:N,PER_ROW,SEED  N rows, PER_ROW entries a row at random places and the diagonal, which
+                         dominates; unsymmetric
   rmat:SCALE[,PER_ROW[,SEED]]
                          graph with a power law: 2^SCALE nodes, PER_ROW (16) edges for each, summed
                          where they meet"

@@ -134,6 +134,14 @@ impl Pc {
         matches!(self.kind, Kind::Gmg(..))
     }
 
+    /// Whether its adjoint can be applied.
+    pub(super) fn has_adjoint(&self) -> bool {
+        !matches!(
+            self.kind,
+            Kind::Sor(_) | Kind::Schwarz(_) | Kind::Gmg(..) | Kind::Amg(..)
+        )
+    }
+
     /// The preconditioner of a matrix; none where none was asked for. Every rank must ask.
     pub(super) fn make<T: Field>(
         &self,

@@ -85,6 +85,11 @@ impl Ahead {
         (!plan.gathered.is_empty()).then_some(plan)
     }
 
+    /// The arrays of the second loop whose rows the first one reaches too.
+    pub(super) fn met_by_second(&self) -> impl Iterator<Item = ArgId> {
+        self.same.iter().map(|&(_, arg)| arg)
+    }
+
     /// How far ahead the first loop has to be; `None` where it has to end before the second
     /// begins.
     pub(super) fn reach(&self, launch: &Launch<'_>, part: Part<'_>) -> Option<Reach> {

@@ -226,13 +226,17 @@ impl Program {
             let program = &self.loops[number];
             let has_next = number + 1 < loops.end;
             let ahead = self.ahead.get(number).filter(|_| has_next);
+            let ahead = ahead.and_then(|ahead| {
+                let ahead = ahead.as_ref()?;
+                Some((ahead, ahead.reach(launch, part)?))
+            });
             // SAFETY: the caller's promises, loop by loop; what loops that run at the same time
             // have to keep, `Ahead` has asked of the kernel and of the launch.
             number += unsafe {
-                match ahead.and_then(|ahead| ahead.as_ref()?.reach(launch, part)) {
-                    Some(reach) => {
-                        let programs = [program, &self.loops[number + 1]];
-                        run::run_ahead((programs, reach), launch, part, settings, workers);
+                match ahead {
+                    Some((ahead, reach)) => {
+                        let pair = ([program, &self.loops[number + 1]], ahead, reach);
+                        run::run_ahead(pair, launch, part, settings, workers);
                         2
                     }
                     None => {

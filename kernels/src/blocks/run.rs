@@ -6,7 +6,7 @@
     reason = "follows the pointers of a launch, block by block"
 )]
 
-use super::ahead::Reach;
+use super::ahead::{Ahead, Reach};
 use super::compile::{LoopProgram, SlotId, Step};
 use super::lanes::Lanes;
 use super::loops::CHUNK;
@@ -93,7 +93,7 @@ pub(super) unsafe fn run_loop(
 /// # Safety
 /// As [`super::Program::run`]; and [`super::ahead::Ahead`] admits it.
 pub(super) unsafe fn run_ahead(
-    (programs, reach): ([&LoopProgram; 2], Reach),
+    (programs, ahead, reach): ([&LoopProgram; 2], &Ahead, Reach),
     launch: &Launch<'_>,
     part: Part<'_>,
     settings: &Settings,
@@ -105,6 +105,10 @@ pub(super) unsafe fn run_ahead(
         unsafe { shared.prepare(program, launch) };
     }
     shared[1].stream(programs[1], launch, settings);
+    // What the first loop has read of it is in a cache.
+    for arg in ahead.met_by_second() {
+        shared[1].arrays[arg as usize].is_streamed = false;
+    }
     let mut first = Run::new(programs[0], launch, &shared[0], settings, part);
     let second = Run::new(programs[1], launch, &shared[1], settings, part);
     first.block_len = second.block_len;

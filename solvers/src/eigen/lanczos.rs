@@ -228,7 +228,10 @@ fn check_count<T: Field>(
     options: &EigshOptions<'_, T>,
 ) -> Result<usize, Error> {
     if k == 0 || k >= n {
-        let expected = format!("k from 1 to {}, below the number of rows", n.max(1) - 1);
+        let expected = match n {
+            0 | 1 => format!("two rows or more, of which k is less, where there are {n}"),
+            _ => format!("k from 1 to {}, below the number of rows", n - 1),
+        };
         return Err(Error::argument(OP, expected, k.to_string()));
     }
     check_tolerance(OP, options.tol)?;

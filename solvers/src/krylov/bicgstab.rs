@@ -54,9 +54,10 @@ pub fn bicgstab_with<T: Field>(
             let s_hat = stopping.precondition(&s)?;
             let t = a.apply(&s_hat)?;
             let omega = t.dot(&s).ratio(&t.dot(&t));
-            x += &alpha * &p_hat;
-            x += &omega * &s_hat;
-            r = &s - &omega * &t;
+            // What is not read again is let go of, and its memory taken over.
+            x += &alpha * p_hat;
+            x += &omega * s_hat;
+            r = s - &omega * t;
             let rho_next = shadow.dot(&r);
             let norm = root(&r.sum_of_squares())?;
             match stopping.next(&x, norm)? {

@@ -50,10 +50,12 @@ pub fn cgs_with<T: Field>(
             let v = a.apply(&p_hat)?;
             let sigma = shadow.dot(&v);
             let alpha = rho.ratio(&sigma);
-            let q = &u - &alpha * &v;
-            let u_hat = stopping.precondition(&(&u + &q))?;
+            // What is not read again is let go of, and its memory taken over.
+            let q = &u - &alpha * v;
+            let u_hat = stopping.precondition(&(u + &q))?;
             x += &alpha * &u_hat;
             r -= &alpha * a.apply(&u_hat)?;
+            drop(u_hat);
             let rho_next = shadow.dot(&r);
             let norm = root(&r.sum_of_squares())?;
             match stopping.next(&x, norm)? {

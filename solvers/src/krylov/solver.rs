@@ -105,6 +105,12 @@ impl Method {
         matches!(self, Self::Cg | Self::Cgs | Self::Bicgstab)
     }
 
+    /// Whether it applies the adjoints of the operator and of the preconditioner too.
+    #[must_use]
+    pub const fn needs_adjoint(self) -> bool {
+        matches!(self, Self::Bicg | Self::Lsqr | Self::Lsmr)
+    }
+
     /// Solves A x = b by this method.
     ///
     /// # Errors

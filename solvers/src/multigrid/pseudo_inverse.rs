@@ -22,24 +22,22 @@ pub(super) fn pseudo_inverse<W: Field>(
     precision: f64,
     scale: impl FnOnce() -> Result<f64, Error>,
 ) -> Result<Vec<W>, Error> {
-    let largest = largest_of_columns(n, &a);
-    let least = |relative: f64, absolute: f64| -> Vec<f64> {
-        let least = largest.iter().map(|largest| relative * largest);
-        least.map(|least| least.max(absolute)).collect()
+    let mut inverse = a.clone();
+    if invert(n, &mut inverse, &least_pivots(n, &a, precision.sqrt(), 0.0)) {
+        return Ok(inverse);
+    }
+    let (relative, absolute) = (16.0 * n as f64 * precision, 1e2 * precision * scale()?);
+    let least = |a: &[W]| least_pivots(n, a, relative, absolute);
+    let mut inverse = a.clone();
+    if invert(n, &mut inverse, &least(&a)) {
+        return Ok(inverse);
+    }
+    let nullspace_of = |a: Vec<W>| {
+        let least = least(&a);
+        nullspace(n, a, &least)
     };
-    let mut inverse = a.clone();
-    if invert(n, &mut inverse, &least(precision.sqrt(), 0.0)) {
-        return Ok(inverse);
-    }
-    let rounding = 16.0 * n as f64 * precision;
-    let pivots = least(rounding, 1e2 * precision * scale()?);
-    let mut inverse = a.clone();
-    if invert(n, &mut inverse, &pivots) {
-        return Ok(inverse);
-    }
-    let nullspace = nullspace(n, a.clone(), &pivots);
-    let of_adjoint = self::nullspace(n, adjoint(n, &a), &pivots);
-    let s = match largest.iter().copied().fold(0.0, f64::max) {
+    let (nullspace, of_adjoint) = (nullspace_of(a.clone()), nullspace_of(adjoint(n, &a)));
+    let s = match a.iter().copied().map(size).fold(0.0, f64::max) {
         0.0 => 1.0,
         largest => largest,
     };
@@ -53,7 +51,8 @@ pub(super) fn pseudo_inverse<W: Field>(
         }
     };
     add(&mut a, &of_adjoint, &nullspace, s);
-    if nullspace.len() != of_adjoint.len() || !invert(n, &mut a, &least(rounding, 0.0)) {
+    let least = least_pivots(n, &a, relative, 0.0);
+    if nullspace.len() != of_adjoint.len() || !invert(n, &mut a, &least) {
         let expected = "a last level that is regular, or has a nullspace";
         let found = format!("{n} rows, singular to rounding alone");
         return Err(Error::argument("multigrid", expected, found));
@@ -139,10 +138,12 @@ fn nullspace<W: Field>(n: usize, mut a: Vec<W>, least: &[f64]) -> Vec<Vec<W>> {
     basis
 }
 
-fn largest_of_columns<W: Field>(n: usize, a: &[W]) -> Vec<f64> {
+/// What a pivot of each column must exceed: a part of the column's largest element, and a number.
+fn least_pivots<W: Field>(n: usize, a: &[W], relative: f64, absolute: f64) -> Vec<f64> {
     let sizes = |column: usize| (0..n).map(move |row| size(a[row * n + column]));
-    (0..n)
-        .map(|column| sizes(column).fold(0.0, f64::max))
+    let largest = (0..n).map(|column| sizes(column).fold(0.0, f64::max));
+    largest
+        .map(|largest| absolute.max(relative * largest))
         .collect()
 }
 
