@@ -215,12 +215,16 @@ impl<T: Field> GridSetup<T> {
             prolongation,
             ..
         } = self.options;
-        let transfer = GridTransfer::new(grid, along, restriction, prolongation);
+        let mut transfer = GridTransfer::new(grid, along, restriction, prolongation);
         let enter = a.runtime();
         let restriction = enter.enter(|| transfer.restriction())?;
         let prolongation = enter.enter(|| transfer.prolongation())?;
         let transfers = (&transfer, &restriction, &prolongation);
         let (coarse, stencil) = self.coarse_matrix(level, a, stencil, transfers)?;
+        let is_given = matches!(self.options.coarse, CoarseOperator::Rediscretised(_));
+        if is_given && stencil.is_some() {
+            transfer.coarse.ends = ends(&coarse, &transfer.coarse)?;
+        }
         self.steps.push(Step {
             transfer,
             restriction,
