@@ -65,9 +65,10 @@ impl<T: Field> Coarsest<T> {
 fn inverse<T: Field>(a: &Csr<T>, finest: &Csr<T>) -> Result<Array<T, 2>, Error> {
     let n = a.n_rows();
     if n > MOST_ROWS {
-        let expected = format!("a last level of at most {MOST_ROWS} rows for its inverse");
-        let found = format!("{n}, for CoarseSolver::Direct or Smoother");
-        return Err(Error::argument("multigrid", expected, found));
+        let expected = format!(
+            "a last level of at most {MOST_ROWS} rows, or one that is solved directly or smoothed"
+        );
+        return Err(Error::argument("multigrid", expected, n.to_string()));
     }
     let rows = a.to_rows()?;
     let scale = || Ok(finest.values().abs().max().get()?.to_f64());
