@@ -135,6 +135,22 @@ fn exhausted_spaces() {
     }
 }
 
+/// A residual of the smallest eigenvalues has a small gradient, which makes no regular system one of
+/// least squares.
+#[test]
+fn minres_solves_what_is_regular_with_a_large_tolerance() {
+    let n = 400;
+    let a = gallery::poisson1d::<f64>(n).unwrap();
+    let wave = |k: usize, i: usize| ((k * (i + 1)) as f64 * std::f64::consts::PI / 401.0).sin();
+    let b = Vector::from_fn([n], |[i]| wave(1, i) + 1e-3 * wave(390, i));
+    let options = Options {
+        rtol: 0.1,
+        ..Options::default()
+    };
+    let solution = Method::Minres.solve(&a, &b, options).unwrap();
+    assert!(solution.converged(), "{}", solution.reason);
+}
+
 #[test]
 fn restarts_that_gain_nothing_end() {
     // A shift by one: nothing but the last of n iterations reduces the residual.

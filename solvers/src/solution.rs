@@ -157,7 +157,7 @@ pub enum StopReason {
     Converged,
     /// x minimises ‖b - A x‖² + damping² ‖x‖² as far as the tolerance tells: the gradient
     /// A'(b - A x) - damping² x is at most `rtol` ‖A‖ times the residual, which itself is not
-    /// small. Only `lsqr`, `lsmr` and `minres` stop so.
+    /// small. Only `lsqr` and `lsmr` stop so, and `minres` where rounding allows no smaller gradient.
     LeastSquares,
     /// The limit of iterations was reached.
     IterationLimit,

@@ -244,11 +244,6 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
         }
     }
 
-    /// The relative tolerance that was asked for, but not less than rounding allows.
-    pub(crate) fn rtol(&self) -> f64 {
-        self.options.rtol.max(10.0 * T::Real::EPSILON.to_f64())
-    }
-
     fn is_stopped_by_monitor(&mut self, norm: f64) -> bool {
         let iterations = self.iterations;
         self.options

@@ -192,10 +192,6 @@ fn under_mpiexec(
     let begin = Instant::now();
     let mut command = call("mpiexec", &["-n", &processes.to_string()]);
     command.arg(path).arg("--test-threads=1");
-    // One process runs the programs that the tests have run, as they did: here, some are enough.
-    if processes == 1 {
-        command.env("SPARSEFUSE_DIFFERENTIAL_PROGRAMS", "1000");
-    }
     // Root may, more processes than cores may, and they yield: Open MPI, of versions 4 and 5.
     command.envs([
         ("OMPI_ALLOW_RUN_AS_ROOT", "1"),

@@ -26,8 +26,9 @@ pub fn minres<T: Field>(a: &dyn LinearOperator<T>, b: &Vector<T>) -> Result<Solu
 /// w, z, the last v and w, and A z. With a preconditioner it minimises the norm r'M^-1 r; the norms
 /// of monitor and history are then scaled so that the first one is that of b - A x, and again where
 /// it turns out that the residual is not as small. On a singular A with a b outside of its range
-/// it stops at a least-squares solution ([`StopReason::LeastSquares`]), where ‖A r‖ is at most `rtol`
-/// ‖A‖ ‖r‖, as the tridiagonal matrix tells: behind it lies division by what rounding has left.
+/// it stops at a least-squares solution ([`StopReason::LeastSquares`]), where ‖A r‖ is at most
+/// eps^(3/4) ‖A‖ ‖r‖, as the tridiagonal matrix tells: behind it lies division by what rounding has
+/// left. Not by `rtol`: where A is regular, an r of its smallest eigenvalues has a small A r too.
 ///
 /// ```
 /// use sparsefuse_dense::Vector;
@@ -85,7 +86,7 @@ pub fn minres_with<T: Field>(
                 return stopping.finish(x, StopReason::IndefinitePreconditioner);
             };
             let delta = real(delta.get()?);
-            if lanczos.gradient(delta, gamma_next) <= stopping.rtol() {
+            if lanczos.gradient(delta, gamma_next) <= least_gradient::<T>() {
                 return stopping.finish(x, StopReason::LeastSquares);
             }
             let Some(step) = lanczos.step::<T>(delta, gamma_next) else {
@@ -123,6 +124,12 @@ fn positive_root<T: Field>(squares: &Scalar<T>) -> Result<Option<f64>, Error> {
     let squares = real(squares.get()?);
     let is_negative = squares < 0.0;
     Ok((!is_negative).then(|| squares.sqrt()))
+}
+
+/// What rounding may leave of ‖A r‖ / (‖A‖ ‖r‖) at a least-squares solution: eps^(3/4).
+fn least_gradient<T: Field>() -> f64 {
+    let root = T::Real::EPSILON.to_f64().sqrt();
+    root * root.sqrt()
 }
 
 /// The factorisation of the tridiagonal matrix by rotations; the numbers of the last iteration and

@@ -14,10 +14,11 @@ use sparsefuse_sparse::{Csr, Rows};
 /// Points of a face that are looked at, at most.
 const SAMPLE: usize = 1 << 10;
 
-/// Distances are counted by powers of 2^(1/4), from 2^-4 to 2^6; the last bucket is for what is
-/// farther.
-const PER_OCTAVE: f64 = 4.0;
-const NEAREST: f64 = -4.0;
+/// Distances are counted by their exponents and the first two bits behind: 1, 1.25, 1.5, 1.75 times
+/// powers of 2, from 2^-4 to 2^6; the last bucket is for what is farther. No function of a library
+/// has a say, since its last bits may depend on the machine.
+const SHIFT: u32 = f64::MANTISSA_DIGITS - 1 - 2;
+const NEAREST: u64 = 0.0625f64.to_bits() >> SHIFT;
 const BUCKETS: usize = 42;
 
 /// The distances for most points of each face. Whatever the ranks, all of them count alike.
@@ -91,8 +92,12 @@ fn bucket<T: Field>(
     if share.is_nan() {
         return None;
     }
-    let number = ((-share.max(0.0).log2() - NEAREST) * PER_OCTAVE).round();
-    Some((number.max(0.0) as usize).min(BUCKETS - 1))
+    let distance = match share > 0.0 {
+        true => 1.0 / share,
+        false => f64::INFINITY,
+    };
+    let rounded = (distance.to_bits() + (1 << (SHIFT - 1))) >> SHIFT;
+    Some((rounded.saturating_sub(NEAREST) as usize).min(BUCKETS - 1))
 }
 
 /// The distance of the middle one of all that are counted; one step if there are none.
@@ -105,7 +110,7 @@ fn median(counts: &[u64]) -> f64 {
     });
     match middle {
         _ if half == 0 => 1.0,
-        Some(bucket) if bucket + 1 < BUCKETS => (bucket as f64 / PER_OCTAVE + NEAREST).exp2(),
+        Some(bucket) if bucket + 1 < BUCKETS => f64::from_bits((NEAREST + bucket as u64) << SHIFT),
         Some(_) | None => f64::INFINITY,
     }
 }

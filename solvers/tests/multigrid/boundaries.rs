@@ -1,41 +1,16 @@
 //! Boundaries that are not one step beyond the grid, and pure Neumann problems.
 
-use crate::{check_symmetry, preconditioned, rhs};
+use crate::{check_symmetry, preconditioned, rhs, with_ends};
 use sparsefuse_dense::Vector;
 use sparsefuse_solvers::multigrid::{
     AggregationOptions, CoarseSolver, CycleOptions, GridOptions, Multigrid,
 };
 use sparsefuse_solvers::{LinearOperator, Nullspace, Options, WithNullspace, cg_with};
-use sparsefuse_sparse::{Csr, LocalRows, gallery};
+use sparsefuse_sparse::{Csr, gallery};
 
-/// -u'' along each axis; at the first and last points of an axis, the diagonal has this much for the
-/// neighbour that is not there: 1 / e for u = 0 at a distance of e steps, 0 for u' = 0.
+/// The matrix with this much for neighbours that are not there; see [`with_ends`].
 fn with_boundary(sides: &[usize], shares: [f64; 2]) -> Csr<f64> {
-    let n: usize = sides.iter().product();
-    let stride = |d: usize| sides[d + 1..].iter().product::<usize>();
-    Csr::from_rows(n, n, |rows| {
-        let mut local = LocalRows::with_capacity(rows.len(), 0);
-        for row in rows {
-            let along = |d: usize| row / stride(d) % sides[d];
-            let mut diagonal = 0.0;
-            for d in 0..sides.len() {
-                let is_inside = [along(d) > 0, along(d) + 1 < sides[d]];
-                for (is_inside, share) in is_inside.into_iter().zip(shares) {
-                    diagonal += if is_inside { 1.0 } else { share };
-                }
-            }
-            for d in (0..sides.len()).filter(|&d| along(d) > 0) {
-                local.push((row - stride(d)) as u32, -1.0);
-            }
-            local.push(row as u32, diagonal);
-            for d in (0..sides.len()).rev().filter(|&d| along(d) + 1 < sides[d]) {
-                local.push((row + stride(d)) as u32, -1.0);
-            }
-            local.end_row();
-        }
-        local
-    })
-    .unwrap()
+    with_ends(sides, &[1.0; 3][..sides.len()], shares)
 }
 
 /// Sides that halve evenly, unevenly, and first one way, then the other.

@@ -16,6 +16,12 @@ use sparsefuse_sparse::{Csr, LocalRows};
 
 /// -sum over d of c_d times the second difference along axis d, u = 0 one step beyond the grid.
 fn laplacian<T: Field>(sides: &[usize], c: &[f64]) -> Csr<T> {
+    with_ends(sides, c, [1.0, 1.0])
+}
+
+/// The same; before the first and behind the last point of each axis, the neighbour that is not
+/// there counts this much: 1 / e for u = 0 at a distance of e steps, 0 for u' = 0.
+fn with_ends<T: Field>(sides: &[usize], c: &[f64], shares: [f64; 2]) -> Csr<T> {
     let n: usize = sides.iter().product();
     let stride = |d: usize| sides[d + 1..].iter().product::<usize>();
     Csr::from_rows(n, n, |rows| {
@@ -25,7 +31,13 @@ fn laplacian<T: Field>(sides: &[usize], c: &[f64]) -> Csr<T> {
             for d in (0..sides.len()).filter(|&d| along(d) > 0) {
                 local.push((row - stride(d)) as u32, T::from_f64(-c[d]));
             }
-            local.push(row as u32, T::from_f64(2.0 * c.iter().sum::<f64>()));
+            let share = |is_inside: bool, share: f64| if is_inside { 1.0 } else { share };
+            let of_axis = |d: usize| {
+                let first = share(along(d) > 0, shares[0]);
+                c[d] * (first + share(along(d) + 1 < sides[d], shares[1]))
+            };
+            let diagonal: f64 = (0..sides.len()).map(of_axis).sum();
+            local.push(row as u32, T::from_f64(diagonal));
             for d in (0..sides.len()).rev().filter(|&d| along(d) + 1 < sides[d]) {
                 local.push((row + stride(d)) as u32, T::from_f64(-c[d]));
             }
