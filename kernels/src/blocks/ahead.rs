@@ -85,9 +85,11 @@ impl Ahead {
         (!plan.gathered.is_empty()).then_some(plan)
     }
 
-    /// The arrays of the second loop whose rows the first one reaches too.
+    /// The arrays of the second loop whose rows the first one reaches too, so that it finds them
+    /// in a cache.
     pub(super) fn met_by_second(&self) -> impl Iterator<Item = ArgId> {
-        self.same.iter().map(|&(_, arg)| arg)
+        let same = self.same.iter().map(|&(_, arg)| arg);
+        same.chain(self.gathered.iter().map(|&(_, x, _)| x))
     }
 
     /// How far ahead the first loop has to be; `None` where it has to end before the second

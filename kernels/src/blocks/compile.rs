@@ -121,6 +121,10 @@ pub(super) struct LoopProgram {
     pub(super) longest_block: usize,
     /// The arrays that are stored and whose memory the loop does not read.
     pub(super) write_only: Vec<ArgId>,
+    /// The arrays that are loaded or stored, one for each memory, and the sizes of their elements.
+    pub(super) reached: Vec<(ArgId, usize)>,
+    /// The structures of products with what they gather, and the sizes of its elements.
+    pub(super) gathered: Vec<(ArgId, ArgId, usize)>,
     /// The bytes of a row of all arrays.
     pub(super) array_bytes: usize,
     pub(super) reductions: Vec<(ArgId, Reduction)>,
@@ -454,6 +458,8 @@ fn assign(domain: u32, kernel: &Kernel, lowered: Lowered, plan: &Plan) -> LoopPr
         .sum();
     let row_bytes = (slots.register_bytes + array_bytes).max(1);
     let write_only = write_only(kernel, &lowered);
+    let reached = reached(kernel, &lowered);
+    let gathered = gathered(&lowered);
     LoopProgram {
         domain,
         uniforms: lowered.uniforms,
@@ -463,6 +469,8 @@ fn assign(domain: u32, kernel: &Kernel, lowered: Lowered, plan: &Plan) -> LoopPr
         splats: slots.splats,
         slots: slots.slots,
         write_only,
+        reached,
+        gathered,
         array_bytes,
         reductions: lowered.reductions,
     }
@@ -491,6 +499,35 @@ fn write_only(kernel: &Kernel, lowered: &Lowered) -> Vec<ArgId> {
     let times = |of: u32| reached.iter().filter(|&&other| other == of).count();
     stored.retain(|&arg| times(memory(arg)) == 1);
     stored
+}
+
+/// The arrays that are loaded or stored, one for each memory, and the sizes of their elements.
+fn reached(kernel: &Kernel, lowered: &Lowered) -> Vec<(ArgId, usize)> {
+    let memory = |arg: ArgId| kernel.args[arg as usize].memory;
+    let mut reached: Vec<(ArgId, usize)> = Vec::new();
+    for op in &lowered.ops {
+        if let Op::Load(arg, size) | Op::Store(arg, size, _) = *op
+            && reached
+                .iter()
+                .all(|&(other, _)| memory(other) != memory(arg))
+        {
+            reached.push((arg, size));
+        }
+    }
+    reached
+}
+
+/// The structures of products with what they gather, and the sizes of its elements.
+fn gathered(lowered: &Lowered) -> Vec<(ArgId, ArgId, usize)> {
+    let ops = lowered.ops.iter();
+    let products = ops.filter_map(|op| match *op {
+        Op::RowSum(dtype, [structure, _, x]) => Some((structure, x, dtype.size())),
+        _ => None,
+    });
+    let mut gathered: Vec<_> = products.collect();
+    gathered.sort_unstable();
+    gathered.dedup();
+    gathered
 }
 
 impl Op {

@@ -28,6 +28,7 @@ mod absorb;
 mod ahead;
 mod chunks;
 mod compile;
+mod fetch;
 mod lanes;
 mod loops;
 mod paced;

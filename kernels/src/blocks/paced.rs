@@ -5,8 +5,8 @@
     reason = "reads the matrix and x through pointers of the launch"
 )]
 
+use super::fetch::prefetch;
 use super::packed::{NEAR, PackedPart, Stored};
-use super::rows::prefetch;
 use crate::ops::NumericOps;
 use crate::packed::{GROUP, Pace, Paced, Pattern};
 use std::ops::Range;

@@ -7,7 +7,7 @@
     reason = "reads the matrix and x through pointers of the launch"
 )]
 
-use super::rows::prefetch;
+use super::fetch::prefetch;
 use crate::element::DType;
 use crate::isa::{PerIsa, per_isa};
 use crate::ops::NumericOps;

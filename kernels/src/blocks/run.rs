@@ -8,6 +8,7 @@
 
 use super::ahead::{Ahead, Reach};
 use super::compile::{LoopProgram, SlotId, Step};
+use super::fetch::Fetched;
 use super::lanes::Lanes;
 use super::loops::CHUNK;
 use super::steps::Address;
@@ -105,13 +106,15 @@ pub(super) unsafe fn run_ahead(
         unsafe { shared.prepare(program, launch) };
     }
     shared[1].stream(programs[1], launch, settings);
-    // What the first loop has read of it is in a cache.
     for arg in ahead.met_by_second() {
-        shared[1].arrays[arg as usize].is_streamed = false;
+        let array = &mut shared[1].arrays[arg as usize];
+        (array.is_streamed, array.is_near) = (false, true);
     }
     let mut first = Run::new(programs[0], launch, &shared[0], settings, part);
-    let second = Run::new(programs[1], launch, &shared[1], settings, part);
+    let mut second = Run::new(programs[1], launch, &shared[1], settings, part);
     first.block_len = second.block_len;
+    let is_far = is_far(&programs, launch, settings);
+    (first.is_far, second.is_far) = (is_far, is_far);
     if second.has_work() {
         let wanted = second.n_parts(first.work() + second.work(), settings, workers);
         let n_parts = if second.can_be_cut(wanted, reach) {
@@ -191,6 +194,8 @@ pub(super) struct Array {
     pub(super) is_contiguous: bool,
     /// Whether blocks are stored past the caches.
     pub(super) is_streamed: bool,
+    /// Whether a loop that runs ahead has reached the same rows before.
+    pub(super) is_near: bool,
 }
 
 impl Default for Shared {
@@ -251,6 +256,7 @@ impl Array {
             data,
             is_contiguous,
             is_streamed: false,
+            is_near: false,
         }
     }
 }
@@ -387,6 +393,16 @@ fn is_large(program: &LoopProgram, launch: &Launch<'_>, settings: &Settings) -> 
     rows * program.array_bytes > settings.stream_threshold
 }
 
+/// Whether the arrays of loops that run at the same time are more than the last cache keeps from
+/// one task to the next, half of what goes past it.
+fn is_far(programs: &[&LoopProgram], launch: &Launch<'_>, settings: &Settings) -> bool {
+    let bytes = programs.iter().map(|program| {
+        let gathered: usize = program.gathered.iter().map(|&(.., size)| size).sum();
+        launch.domains[program.domain as usize].len as usize * (program.array_bytes + gathered)
+    });
+    bytes.sum::<usize>() > settings.stream_threshold / 2
+}
+
 /// The length of the blocks: as set, or the longest that fits the cache, evened out over the rows
 /// that are run without a break. Short ones where element loops alone read from memory.
 fn block_len(
@@ -428,6 +444,8 @@ pub(super) struct Run<'a> {
     pub(super) block_len: usize,
     /// Whether the arrays are larger than the caches.
     pub(super) is_large: bool,
+    /// Whether they come from memory, together with those of a loop at the same time.
+    is_far: bool,
     rows: Rows<'a>,
     /// The native form of the loop, if it takes this run.
     native: Option<Native<'a>>,
@@ -458,6 +476,7 @@ impl<'a> Run<'a> {
             block_len: block_len(program, launch.tile_len, (&rows, is_large), settings),
             rows,
             is_large,
+            is_far: is_far(&[program], launch, settings),
             native: None,
         }
     }
@@ -556,6 +575,7 @@ impl<'a> Run<'a> {
 struct Scratch {
     registers: Vec<Line>,
     addresses: Vec<Address>,
+    fetched: Vec<Fetched>,
     natives: Vec<*mut u8>,
     lanes: Vec<Lanes>,
     /// A row and the `x` of a dense matrix that do not lie side by side.
@@ -571,6 +591,7 @@ impl Scratch {
     const EMPTY: Self = Self {
         registers: Vec::new(),
         addresses: Vec::new(),
+        fetched: Vec::new(),
         natives: Vec::new(),
         lanes: Vec::new(),
         dense: Vec::new(),
@@ -595,6 +616,8 @@ pub(super) struct Worker<'a> {
     pub(super) ragged: &'a [Address],
     /// The addresses of the arrays that the loop's native form expects.
     pub(super) natives: &'a [*mut u8],
+    /// What each block asks for, for the next one.
+    pub(super) fetched: &'a [Fetched],
     pub(super) lanes: &'a mut [Lanes],
     pub(super) dense: &'a mut Vec<Line>,
 }
@@ -619,6 +642,11 @@ impl<'a> Worker<'a> {
         scratch
             .natives
             .extend(natives.map(|&arg| run.arrays[arg as usize].data));
+        scratch.fetched.clear();
+        if run.is_far {
+            let fetched = Fetched::of_loop(program, run.launch, run.arrays);
+            scratch.fetched.extend(fetched);
+        }
         scratch.lanes.resize(program.reductions.len(), Lanes::EMPTY);
         let (whole, ragged) = scratch.addresses.split_at(program.slots.len());
         Self {
@@ -626,6 +654,7 @@ impl<'a> Worker<'a> {
             whole,
             ragged,
             natives: &scratch.natives,
+            fetched: &scratch.fetched,
             lanes: &mut scratch.lanes,
             dense: &mut scratch.dense,
         }

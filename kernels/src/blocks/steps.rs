@@ -45,7 +45,11 @@ impl Worker<'_> {
         let run = self.run;
         let chunks = n.div_ceil(CHUNK);
         let of = |slot: SlotId| addresses[slot as usize];
-        for step in &run.program.steps {
+        let (later, n_steps) = (first + n..first + 2 * n, run.program.steps.len());
+        for (number, step) in run.program.steps.iter().enumerate() {
+            for array in self.fetched {
+                array.share(&later, number, n_steps);
+            }
             // SAFETY: slots hold their rows as `compile` has planned it: `chunks` whole chunks in
             // registers, and in arrays where `n` is a multiple of `CHUNK`. The caller promises the
             // rows of all operands.
