@@ -4,6 +4,9 @@
 //! counts as one test. `tests/mpi.rs` starts `mpiexec` itself. What that needs (an MPI, libclang)
 //! is installed where that is possible without asking: by root, on Debian or Ubuntu. Elsewhere the
 //! check is skipped, and says what to install.
+//!
+//! Where there is an MPI, all tests are built with the feature `mpi`, so that nothing is compiled
+//! twice; code without the feature is what clippy and the documentation see.
 
 use crate::cargo::{cargo, show, succeeds, text};
 use crate::tally::Tally;
@@ -21,30 +24,9 @@ const PACKAGES: [&str; 3] = ["libopenmpi-dev", "openmpi-bin", "libclang-dev"];
 const PROGRAMS: [&str; 3] = ["differential", "solvers", "matrices"];
 const MOST_PROCESSES: usize = 4;
 
-/// With the features of the other checks, so that nothing below the runtime is compiled again.
-const BUILD: [&str; 13] = [
-    "test",
-    "--workspace",
-    "--features",
-    "sparsefuse/mpi",
-    "--test",
-    "mpi",
-    "--test",
-    "differential",
-    "--test",
-    "solvers",
-    "--test",
-    "matrices",
-    "--no-run",
-];
-const OWN_TESTS: [&str; 6] = [
-    "test",
-    "--workspace",
-    "--features",
-    "sparsefuse/mpi",
-    "--test",
-    "mpi",
-];
+/// With this, the library has ranks as processes.
+pub(crate) const FEATURES: [&str; 2] = ["--features", "sparsefuse/mpi"];
+
 /// The runtime alone has code for it.
 const CLIPPY: [&str; 8] = [
     "clippy",
@@ -59,30 +41,39 @@ const CLIPPY: [&str; 8] = [
 
 /// Runs this check alone.
 pub(crate) fn run_alone() -> Result<ExitCode, String> {
-    let mut tally = Tally::default();
-    run(&mut tally)?;
-    println!("{tally}");
+    if is_ready() {
+        let mut tally = Tally::default();
+        let mut own_tests = cargo(["test", "--workspace", "--test", "mpi"]);
+        own_tests.args(FEATURES);
+        count(own_tests, &mut tally)?;
+        run(&mut tally)?;
+        println!("{tally}");
+    }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Runs the check; the time it took, or nothing if it was skipped.
-pub(crate) fn run(tally: &mut Tally) -> Result<Option<Duration>, String> {
+/// Whether there is an MPI, now if not before; says what to install if it cannot be installed.
+pub(crate) fn is_ready() -> bool {
+    if is_installed() {
+        return true;
+    }
+    let Err(reason) = install() else {
+        return true;
+    };
+    println!(
+        "=== MPI: SKIPPED, {reason}; on Debian or Ubuntu run: sudo apt-get install {}; \
+         elsewhere install Open MPI or MPICH with headers, and libclang ===",
+        PACKAGES.join(" ")
+    );
+    false
+}
+
+/// Runs the check, but for `tests/mpi.rs`; the time it took.
+pub(crate) fn run(tally: &mut Tally) -> Result<Duration, String> {
     println!("\n=== MPI ===");
     let begin = Instant::now();
-    if !is_installed()
-        && let Err(reason) = install()
-    {
-        println!(
-            "=== MPI: SKIPPED, {reason}; on Debian or Ubuntu run: sudo apt-get install {}; \
-             elsewhere install Open MPI or MPICH with headers, and libclang ===",
-            PACKAGES.join(" ")
-        );
-        return Ok(None);
-    }
     show(cargo(CLIPPY))?;
-    let programs = programs()?;
-    count(cargo(OWN_TESTS), tally)?;
-    for program in &programs {
+    for program in &programs()? {
         for processes in 1..=MOST_PROCESSES {
             under_mpiexec(program, processes, tally)?;
         }
@@ -92,13 +83,29 @@ pub(crate) fn run(tally: &mut Tally) -> Result<Option<Duration>, String> {
     if tally.failed > 0 {
         return Err(format!("{} tests failed under mpiexec", tally.failed));
     }
-    Ok(Some(time))
+    Ok(time)
 }
 
 /// Whether a program that needs MPI can be built and run.
 fn is_installed() -> bool {
-    let has = |program: &str| succeeds(call(program, &["--version"]));
-    has("mpiexec") && has("mpicc") && has_libclang()
+    succeeds(call("mpiexec", &["--version"])) && can_link() && has_libclang()
+}
+
+/// Whether `mpicc` finds headers and library: Debian has packages with the one and not the others.
+fn can_link() -> bool {
+    let program = std::env::temp_dir().join(format!("sparsefuse-mpi-{}", std::process::id()));
+    let mut compile = call("mpicc", &["-x", "c", "-", "-o"]);
+    compile.arg(&program).stdin(Stdio::piped());
+    compile.stdout(Stdio::null()).stderr(Stdio::null());
+    let Ok(mut child) = compile.spawn() else {
+        return false;
+    };
+    let text = b"#include <mpi.h>\nint main(void) { return MPI_Finalize(); }\n";
+    let is_passed = child.stdin.take().map(|mut stdin| stdin.write_all(text));
+    let is_linked = child.wait().is_ok_and(|status| status.success());
+    // Where it was not linked, there is none.
+    let _ = std::fs::remove_file(program);
+    is_passed.is_some_and(|passed| passed.is_ok()) && is_linked
 }
 
 /// Whether there is a libclang where its crate looks for it.
@@ -156,7 +163,9 @@ fn call(program: &str, arguments: &[&str]) -> Command {
 
 /// Builds the test programs, and says where they are.
 fn programs() -> Result<Vec<(&'static str, PathBuf)>, String> {
-    let mut build = cargo(BUILD);
+    let mut build = cargo(["test", "--workspace", "--no-run"]);
+    build.args(FEATURES);
+    build.args(PROGRAMS.iter().flat_map(|program| ["--test", program]));
     build.args(["--message-format", "json-render-diagnostics"]);
     let text = text(&build);
     let lost = |error: std::io::Error| format!("`{text}` could not be run: {error}");

@@ -78,15 +78,18 @@ pub(crate) fn run(quick: bool) -> Result<ExitCode, String> {
     };
     let mut times = Vec::new();
     for check in checks {
-        times.push((check.heading, run_check(check, show)?));
+        times.push((check.heading, run_check(check, &[], show)?));
     }
+    let has_mpi = !quick && mpi::is_ready();
+    let features: &[&str] = if has_mpi { &mpi::FEATURES } else { &[] };
     let mut tally = Tally::default();
-    let outcome = run_check(&tests, |command| count(command, &mut tally));
+    let outcome = run_check(&tests, features, |command| count(command, &mut tally));
     let outcome = outcome.and_then(|time| {
         times.push((tests.heading, time));
-        if !quick {
-            let time = mpi::run(&mut tally)?;
-            times.push(time.map_or(("MPI (SKIPPED)", Duration::ZERO), |time| ("MPI", time)));
+        match (has_mpi, quick) {
+            (true, _) => times.push(("MPI", mpi::run(&mut tally)?)),
+            (false, true) => {}
+            (false, false) => times.push(("MPI (SKIPPED)", Duration::ZERO)),
         }
         Ok(())
     });
@@ -105,12 +108,13 @@ pub(crate) fn run(quick: bool) -> Result<ExitCode, String> {
     Ok(exit)
 }
 
-/// Runs a check under its heading, and gives the time it took.
+/// Runs a check under its heading, with more arguments, and gives the time it took.
 fn run_check(
     check: &Check,
+    features: &[&str],
     run: impl FnOnce(Command) -> Result<(), String>,
 ) -> Result<Duration, String> {
-    let mut command = cargo(check.arguments.iter().copied());
+    let mut command = cargo(check.arguments.iter().chain(features).copied());
     command.envs(check.variable);
     println!("\n=== {}: {} ===", check.heading, text(&command));
     let begin = Instant::now();

@@ -70,9 +70,19 @@ impl Seconds {
     }
 }
 
-/// What a rank sends in a unit of work; the most of all ranks.
+/// What a rank sends; the most of all ranks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Traffic {
+    /// In a unit of work.
+    pub(crate) unit: Sent,
+    /// In a solve, however many units it has.
+    pub(crate) solve: Sent,
+    /// Reductions of a unit with the competitor's own choice of a norm, where another was taken.
+    pub(crate) default_reductions: Option<f64>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sent {
     pub(crate) messages: f64,
     pub(crate) bytes: f64,
     pub(crate) reductions: f64,
@@ -81,11 +91,19 @@ pub(crate) struct Traffic {
 impl Traffic {
     fn parse(numbers: &str) -> Option<Self> {
         let parsed: Result<Vec<f64>, _> = numbers.split(' ').map(str::parse).collect();
-        let [messages, bytes, reductions] = parsed.ok()?.try_into().ok()?;
+        let parsed = parsed.ok()?;
+        let sent = |at: usize| match parsed.get(at..at + 3) {
+            Some(&[messages, bytes, reductions]) => Some(Sent {
+                messages,
+                bytes,
+                reductions,
+            }),
+            _ => None,
+        };
         Some(Self {
-            messages,
-            bytes,
-            reductions,
+            unit: sent(0)?,
+            solve: sent(3)?,
+            default_reductions: parsed.get(6).copied(),
         })
     }
 }

@@ -21,10 +21,13 @@ pub(crate) fn section(text: &mut String, groups: &[Group]) {
     text.push_str(
         "## MPI processes\n\n\
          Both under `mpiexec`, one process a core, one thread each; times of an iteration, medians. \
-         Messages, bytes and reductions are the most that a process sends in an iteration, averaged \
-         over a solve; those of PETSc as `-log_view` counts them.\n\n\
+         Messages, bytes and reductions are the most that a process sends in an iteration: the \
+         difference of solves with twice as many and once as many, over their number; what a solve \
+         sends beside its iterations follows. Those of PETSc as `-log_view` counts them, with the \
+         cheapest norm that it can test; in brackets with the norm that it takes by default.\n\n\
          | work | processes | sparsefuse | PETSc | its time | ratio | target | messages | bytes | \
-         reductions |\n|---|--:|--:|---|--:|--:|---|--:|--:|--:|\n",
+         reductions | a solve: messages | reductions |\n\
+         |---|--:|--:|---|--:|--:|---|--:|--:|--:|--:|--:|\n",
     );
     for group in &groups {
         against_petsc(text, group);
@@ -49,17 +52,21 @@ fn against_petsc(text: &mut String, group: &Group) {
         let of = |timed: &Timed| timed.traffic.as_ref().map_or(f64::NAN, number);
         format!("{:.1} / {:.1}", of(ours), of(petsc))
     };
+    let default = petsc.traffic.and_then(|traffic| traffic.default_reductions);
+    let default = default.map_or(String::new(), |number| format!(" ({number:.1})"));
     let _ = writeln!(
         text,
-        "| {} | {} | {} | {} | {} | {ratio:.2} | {target} | {} | {} | {} |",
+        "| {} | {} | {} | {} | {} | {ratio:.2} | {target} | {} | {} | {}{default} | {} | {} |",
         group.work.name(),
         group.threads,
         time(ours.median()),
         petsc.name,
         time(petsc.median()),
-        both(|traffic| traffic.messages),
-        both(|traffic| traffic.bytes),
-        both(|traffic| traffic.reductions),
+        both(|traffic| traffic.unit.messages),
+        both(|traffic| traffic.unit.bytes),
+        both(|traffic| traffic.unit.reductions),
+        both(|traffic| traffic.solve.messages),
+        both(|traffic| traffic.solve.reductions),
     );
 }
 
@@ -70,21 +77,30 @@ pub(crate) fn scaling(text: &mut String, groups: &[Group]) {
         let alone = groups
             .iter()
             .find(|other| other.threads == 1 && other.work.name() == group.work.name());
-        let gain = |name: &str| Some(alone?.find(name)?.median() / group.find(name)?.median());
-        if let (Some(processes), Some(threads)) = (gain(OURS_MPI), gain(OURS)) {
-            let _ = writeln!(
-                rows,
-                "| {} | {} | {processes:.2} | {threads:.2} | {:+.0} % |",
-                group.work.name(),
-                group.threads,
-                100.0 * (processes / threads - 1.0),
-            );
-        }
+        let (Some(alone), Some(processes), Some(threads)) =
+            (alone, group.find(OURS_MPI), group.find(OURS))
+        else {
+            continue;
+        };
+        let (Some(process), Some(thread)) = (alone.find(OURS_MPI), alone.find(OURS)) else {
+            continue;
+        };
+        let difference = process.times_as_long_as(thread) * threads.times_as_long_as(processes);
+        let _ = writeln!(
+            rows,
+            "| {} | {} | {:.2} | {:.2} | {:+.0} % |",
+            group.work.name(),
+            group.threads,
+            process.median() / processes.median(),
+            thread.median() / threads.median(),
+            100.0 * (difference - 1.0),
+        );
     }
     if !rows.is_empty() {
         text.push_str(
             "How many times as fast as one of it sparsefuse is on so many processes, and on so many \
-             threads:\n\n| work | cores | processes | threads | difference |\n\
+             threads. The difference is that of the medians over the rounds, in each of which \
+             processes and threads took turns.\n\n| work | cores | processes | threads | difference |\n\
              |---|--:|--:|--:|--:|\n",
         );
         text.push_str(&rows);

@@ -41,6 +41,8 @@ pub(crate) struct Timed {
     pub(crate) version: String,
     /// Seconds of a unit of work in each round, ascending.
     pub(crate) seconds: Vec<f64>,
+    /// The same in the order of the rounds.
+    in_order: Vec<f64>,
     /// Those before the iterations, in the same way; empty where the work is no setup and solve.
     pub(crate) setups: Vec<f64>,
     /// Bytes of a unit of work, where the work is one of streaming memory.
@@ -52,6 +54,13 @@ pub(crate) struct Timed {
 impl Timed {
     pub(crate) fn median(&self) -> f64 {
         middle(&self.seconds)
+    }
+
+    /// How many times as long as another it takes: the median over the rounds, in each of which
+    /// both met the same phase of the machine.
+    pub(crate) fn times_as_long_as(&self, other: &Self) -> f64 {
+        let rounds = self.in_order.iter().zip(&other.in_order);
+        median(rounds.map(|(mine, other)| mine / other).collect())
     }
 
     /// The median of the time before the iterations.
@@ -332,6 +341,7 @@ fn timed(entrant: Entrant, work: &Work, size: (usize, usize)) -> Timed {
     Timed {
         name: entrant.competitor.name,
         seconds: ascending(&mut batches.iter().map(|batch| batch.all)),
+        in_order: batches.iter().map(|batch| batch.all / units).collect(),
         setups: ascending(&mut batches.iter().filter_map(|batch| batch.setup)),
         bytes: running.bytes.or_else(|| work.plain_bytes(size)),
         version: running.version.clone(),

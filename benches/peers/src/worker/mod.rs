@@ -40,8 +40,9 @@ pub(crate) struct Prepared {
     version: String,
     /// Bytes that a unit of work moves, where the competitor counts them.
     bytes: Option<u64>,
-    /// Messages, bytes and reductions of a unit of work, where the competitor counts them.
-    traffic: Option<[f64; 3]>,
+    /// Messages, bytes and reductions of a unit of work, then those of a solve beside its units,
+    /// where the competitor counts them.
+    traffic: Option<[f64; 6]>,
     /// What is compared with the others: see [`fingerprint`].
     check: Vec<f64>,
     /// Iterations and residual of a solve until the residual is small.
@@ -153,8 +154,8 @@ impl Prepared {
         if let Some(bytes) = self.bytes {
             println!("bytes {bytes}");
         }
-        if let Some([messages, bytes, reductions]) = self.traffic {
-            println!("traffic {messages} {bytes} {reductions}");
+        if let Some(traffic) = self.traffic {
+            println!("traffic {}", traffic.map(|number| number.to_string()).join(" "));
         }
         if let Some((iterations, residual)) = self.solved {
             println!("solved {iterations} {residual:e}");

@@ -111,18 +111,25 @@ fn on_runtime(order: &Order, runtime: &Runtime) -> Result<Prepared, String> {
     };
     let iterations = order.iterations;
     let is_counted = is_counted(order);
-    let counted = match is_counted {
-        true => count(order, runtime, &mut once)?,
-        false => Counters::default(),
+    let mut counted = |iterations: usize| match is_counted {
+        true => count(iterations, runtime, &mut once),
+        false => Ok(Counters::default()),
     };
     let units = if is_solve(order) { iterations } else { 1 } as f64;
-    let per_unit = |number: u64| number as f64 / units;
-    let traffic = [counted.messages, counted.bytes_sent, counted.reductions];
+    let sent = |counted: &Counters| [counted.messages, counted.bytes_sent, counted.reductions];
+    let (once_as_many, twice_as_many) = (counted(iterations)?, counted(2 * iterations)?);
+    let (total, twice) = (sent(&once_as_many), sent(&twice_as_many));
+    let unit = |k: usize| match is_solve(order) {
+        true => (twice[k] - total[k]) as f64 / units,
+        false => total[k] as f64,
+    };
+    let beside = |k: usize| total[k] as f64 - units * unit(k);
+    let traffic = std::array::from_fn(|k| if k < 3 { unit(k) } else { beside(k - 3) });
     let runtime = runtime.clone();
     Ok(Prepared {
         version: "sparsefuse, this checkout".to_owned(),
-        bytes: is_counted.then(|| per_unit(counted.bytes) as u64),
-        traffic: (runtime.ranks() > 1).then(|| traffic.map(per_unit)),
+        bytes: is_counted.then(|| (once_as_many.bytes as f64 / units) as u64),
+        traffic: (runtime.ranks() > 1).then_some(traffic),
         check,
         solved,
         batch: Box::new(move |repetitions| {
@@ -150,11 +157,11 @@ fn batch(runtime: &Runtime, once: &mut Once, iterations: usize, repetitions: usi
 }
 
 /// What one run of the work moves, once the program repeats itself.
-fn count(order: &Order, runtime: &Runtime, once: &mut Once) -> Result<Counters, String> {
+fn count(iterations: usize, runtime: &Runtime, once: &mut Once) -> Result<Counters, String> {
     let mut counted = Counters::default();
     for _ in 0..3 {
         let before = runtime.counters();
-        let results = runtime.enter(|| once(order.iterations));
+        let results = runtime.enter(|| once(iterations));
         runtime.flush();
         results.map_err(|error| error.to_string())?;
         let after = runtime.counters();
