@@ -242,9 +242,10 @@ fn a_rank_that_is_killed() {
     assert!(killed.unwrap().success());
     let ended = ended.recv_timeout(SOON).unwrap();
     assert_ne!(ended.code, Some(0));
-    // It is the launcher that says so.
-    assert!(ended.stderr.contains("signal 9"), "{}", ended.stderr);
-    assert_eq!((ended.complaints().len(), ended.stdout.as_str()), (0, ""));
+    // It is the launcher that says so: Open MPI's as an error, MPICH's beside the output.
+    let said = format!("{}{}", ended.stderr, ended.stdout);
+    assert!(said.contains("signal 9"), "{said}");
+    assert!(ended.complaints().is_empty() && !ended.stdout.contains("solution"));
 }
 
 /// Runs a test of this file, which then knows the others, on each of `count` processes.
