@@ -92,6 +92,14 @@ fn reports() {
         1,
         &["not converged: iteration limit; 0 of 6 have"],
     );
+    check(
+        "eigs poisson1d:30 --k 3 --sigma 0.091721487199912",
+        1,
+        &[
+            "not converged: stagnation; 1 of 3 have",
+            "try a --sigma between",
+        ],
+    );
 }
 
 #[test]
@@ -113,6 +121,10 @@ fn refuses_what_makes_no_sense() {
         (
             "eigs poisson1d:5 --k 2 --sigma nan",
             "expected a number, found nan",
+        ),
+        (
+            "eigs poisson1d:5 --k 2 --sigma 2",
+            "eigsh: expected a sigma that is not an eigenvalue, found 2",
         ),
         (
             "eigs poisson1d:5 --k 2 --which largest --sigma 1",

@@ -205,6 +205,13 @@ impl Report<'_> {
             ),
             ("wanted", wanted),
             ("outcome", outcome),
+        ];
+        if self.reason == StopReason::Stagnation {
+            let hint =
+                "rounding hides other eigenvalues so near to one; try a --sigma between them";
+            lines.push(("hint", hint.to_owned()));
+        }
+        lines.extend([
             ("work", work),
             (
                 "time",
@@ -215,7 +222,7 @@ impl Report<'_> {
                 ),
             ),
             ("", String::new()),
-        ];
+        ]);
         let pairs = self.values.iter().zip(&self.residuals);
         lines.extend(pairs.enumerate().map(|(i, (value, residual))| {
             let name = if i == 0 { "values" } else { "" };

@@ -18,7 +18,7 @@ use super::block::{
 use super::hermitian::{Eigenpairs, Hermitian, orthonormalise, unit};
 use crate::admission::check_square;
 use crate::operator::LinearOperator;
-use crate::preconditioners::splu;
+use crate::preconditioners::{is_singular, splu};
 use crate::solution::StopReason;
 use num_complex::Complex;
 use sparsefuse_dense::Vector;
@@ -172,7 +172,8 @@ pub fn eigsh<T: Field>(
 ///
 /// # Errors
 ///
-/// As [`eigsh`], and if A - sigma I is singular or memory for its factors runs out.
+/// As [`eigsh`], and if A - sigma I is singular, sigma being an eigenvalue, or memory for its factors
+/// runs out.
 pub fn eigsh_near<T: Field>(
     a: &Csr<T>,
     sigma: f64,
@@ -184,7 +185,11 @@ pub fn eigsh_near<T: Field>(
         check_count(a.n_rows(), k, options)?;
         let identity = Csr::identity(a.n_rows())?;
         let shifted = a.linear_combination(T::ONE, &identity, T::from_f64(-sigma))?;
-        eigsh_with_inverse(a, &splu(&shifted)?, sigma, k, options)
+        let inverse = splu(&shifted).map_err(|error| match is_singular(&error) {
+            true => Error::argument(OP, "a sigma that is not an eigenvalue", sigma.to_string()),
+            false => error,
+        })?;
+        eigsh_with_inverse(a, &inverse, sigma, k, options)
     })
 }
 
@@ -208,7 +213,8 @@ pub fn eigsh_with_inverse<T: Field>(
         return Err(Error::argument(OP, expected, found));
     }
     let found = find(inverse, k, options)?;
-    finish(a, found, |nu| sigma + 1.0 / nu)
+    let eigen = finish(a, found, |nu| sigma + 1.0 / nu)?;
+    judged(a, eigen, options.tol)
 }
 
 /// The wanted eigenvalues of the operator that Lanczos's method works with.
@@ -320,6 +326,29 @@ fn finish<T: Field>(
         products: found.products,
         reason: found.reason,
     })
+}
+
+/// Counts what is an eigenpair of A too, not only of its shifted inverse: if sigma is an eigenvalue
+/// up to rounding, that is so large that the rounding of its products hides all others.
+fn judged<T: Field>(
+    a: &dyn LinearOperator<T>,
+    mut eigen: Eigen<T>,
+    tol: f64,
+) -> Result<Eigen<T>, Error> {
+    let Some(runtime) = eigen.vectors.first().map(Vector::runtime) else {
+        return Ok(eigen);
+    };
+    let probe = runtime.enter(|| Vector::random_normal([a.shape().0], SEED));
+    let norms = norms(&[a.apply(&probe)?, probe])?;
+    let values = eigen.values.iter().map(|value| value.abs());
+    let size = values.fold(norms[0] / norms[1], f64::max);
+    let most = tol.max(T::Real::EPSILON.to_f64().sqrt()) * size;
+    let small = eigen.residuals.iter().filter(|&&norm| norm <= most);
+    eigen.converged = eigen.converged.min(small.count());
+    if eigen.reason == StopReason::Converged && eigen.converged < eigen.values.len() {
+        eigen.reason = StopReason::Stagnation;
+    }
+    Ok(eigen)
 }
 
 /// A Krylov space; see the module's text.

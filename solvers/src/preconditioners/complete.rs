@@ -12,7 +12,7 @@ use faer::traits::ComplexField;
 use faer::{Conj, Mat, Par, Side};
 use num_complex::Complex;
 use sparsefuse_kernels::Field;
-use sparsefuse_runtime::Error;
+use sparsefuse_runtime::{Error, ErrorKind};
 use sparsefuse_sparse::LocalRows;
 use std::sync::Arc;
 
@@ -177,8 +177,7 @@ impl<E: Number> Factors<E> {
         if x.iter().all(|x| x.is_finite()) {
             return Ok(());
         }
-        let expected = "a nonsingular matrix";
-        Err(Error::argument(OP, expected, "one with a pivot of 0"))
+        Err(Error::argument(OP, NONSINGULAR, "one with a pivot of 0"))
     }
 
     fn solve(&self, b: Vec<E>, system: System) -> Result<Vec<E>, Error> {
@@ -258,6 +257,14 @@ fn memory(request: StackReq) -> Result<MemBuffer, Error> {
         let found = format!("{} bytes refused", request.size_bytes());
         Error::argument(OP, "memory to factor and solve in", found)
     })
+}
+
+/// What is expected of a matrix that is refused for a pivot of 0.
+const NONSINGULAR: &str = "a nonsingular matrix";
+
+/// Whether a matrix was refused for a pivot of 0.
+pub(crate) fn is_singular(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Argument { op: OP, expected, .. } if expected == NONSINGULAR)
 }
 
 fn refused(error: FaerError) -> Error {

@@ -42,6 +42,8 @@ pub use polynomial::{Polynomial, PolynomialOptions};
 pub use schwarz::{AdditiveSchwarz, BlockSolve, SchwarzOptions};
 pub use sor::{Sor, SorOptions, SorOrder, SorSweep};
 
+pub(crate) use complete::is_singular;
+
 /// An operator that approximates the inverse of a matrix: `apply` is z = M^-1 r.
 ///
 /// ```

@@ -122,6 +122,22 @@ fn near_a_number() {
     check("single precision", &a, &eigen, &values, 1e-6);
 }
 
+/// The inverse maps all to the eigenvector of sigma, but for rounding: all else that is found is wrong,
+/// and once counted as converged.
+#[test]
+fn near_an_eigenvalue_up_to_rounding() {
+    let a = gallery::poisson1d::<f64>(30).unwrap();
+    let sigma = poisson_values(30, 1)[2] + 1e-14;
+    let eigen = eigsh_near(&a, sigma, 3, &EigshOptions::default()).unwrap();
+    assert_eq!(eigen.reason, StopReason::Stagnation);
+    assert_eq!(eigen.converged, 1);
+    assert!((eigen.values[1] - sigma).abs() < 2e-14);
+    let eigen = eigsh_near(&a, sigma, 1, &EigshOptions::default()).unwrap();
+    check("itself", &a, &eigen, &[sigma - 1e-14], 1e-14);
+    let near = eigsh_near(&a, sigma + 1e-7, 3, &EigshOptions::default()).unwrap();
+    check("beside it", &a, &near, &poisson_values(30, 1)[1..4], 1e-8);
+}
+
 /// Spaces that cannot grow: the method goes on with new directions.
 #[test]
 fn invariant_spaces() {
