@@ -135,6 +135,35 @@ fn exhausted_spaces() {
     }
 }
 
+/// Rounding keeps the gradient above eps^(1/2) or so; from there on x grew until it was all noise.
+#[test]
+fn minres_ends_where_rounding_hides_the_least_squares_solution() {
+    let n = 50;
+    let solve = |least: f64, rtol: f64| {
+        let values = (0..n).map(|i| if i == 0 { least } else { f64::from(i) });
+        let (pos, crd) = ((0..=n as u64).collect(), (0..n as u32).collect());
+        let a = Csr::new(n as usize, n as usize, pos, crd, values.collect()).unwrap();
+        let options = Options {
+            rtol,
+            ..Options::default()
+        };
+        Method::Minres
+            .solve(&a, &Vector::ones([n as usize]), options)
+            .unwrap()
+    };
+    let singular = solve(0.0, 1e-8);
+    assert_eq!(singular.reason, StopReason::LeastSquares);
+    assert!((singular.residual_norm - 1.0).abs() < 1e-9);
+    let x = singular.x.to_vec().unwrap();
+    for i in 1..n as usize {
+        assert!((x[i] * i as f64 - 1.0).abs() < 1e-5, "{i}");
+    }
+    // What only looks like it is solved.
+    let regular = solve(1e-10, 1e-3);
+    assert!(regular.converged(), "{}", regular.reason);
+    assert!((regular.x.to_vec().unwrap()[0] * 1e-10 - 1.0).abs() < 1e-2);
+}
+
 /// A residual of the smallest eigenvalues has a small gradient, which makes no regular system one of
 /// least squares.
 #[test]

@@ -28,7 +28,9 @@ pub fn minres<T: Field>(a: &dyn LinearOperator<T>, b: &Vector<T>) -> Result<Solu
 /// it turns out that the residual is not as small. On a singular A with a b outside of its range
 /// it stops at a least-squares solution ([`StopReason::LeastSquares`]), where ‖A r‖ is at most
 /// eps^(3/4) ‖A‖ ‖r‖, as the tridiagonal matrix tells: behind it lies division by what rounding has
-/// left. Not by `rtol`: where A is regular, an r of its smallest eigenvalues has a small A r too.
+/// left. Not by `rtol`: where A is regular, an r of its smallest eigenvalues has a small A r too. If
+/// rounding keeps A r from becoming as small, it is seen behind: x grows beyond bounds, and the
+/// residual does not fall as the recurrence has it. Then the solution is the x of the smallest A r.
 ///
 /// ```
 /// use sparsefuse_dense::Vector;
@@ -73,6 +75,7 @@ pub fn minres_with<T: Field>(
         };
         let mut scale = norm.get()?.to_f64().sqrt() / gamma;
         let mut lanczos = Rotations::new(gamma);
+        let mut nearest: Option<Nearest<T>> = None;
         loop {
             z *= T::from_f64(1.0 / lanczos.gamma[1]);
             let az = a.apply(&z)?;
@@ -86,8 +89,16 @@ pub fn minres_with<T: Field>(
                 return stopping.finish(x, StopReason::IndefinitePreconditioner);
             };
             let delta = real(delta.get()?);
-            if lanczos.gradient(delta, gamma_next) <= least_gradient::<T>() {
+            let gradient = lanczos.gradient(delta, gamma_next);
+            if gradient <= least_gradient::<T>() {
                 return stopping.finish(x, StopReason::LeastSquares);
+            }
+            let most = nearest
+                .as_ref()
+                .map_or(small_gradient::<T>(), |it| it.gradient);
+            if gradient < most {
+                let (x, eta) = (x.clone(), lanczos.eta.abs());
+                nearest = Some(Nearest { x, gradient, eta });
             }
             let Some(step) = lanczos.step::<T>(delta, gamma_next) else {
                 return stopping.finish(x, StopReason::Breakdown(Breakdown::Projection));
@@ -96,6 +107,11 @@ pub fn minres_with<T: Field>(
             let w_next = &z - last_w * T::from_f64(step.last) - this_w * T::from_f64(step.this);
             let w_next = w_next * T::from_f64(1.0 / step.diagonal);
             x += &w_next * T::from_f64(step.length);
+            if let Some(nearest) = nearest.take_if(|it| lanczos.eta.abs() < 0.9 * it.eta)
+                && nearest.is_all_there_is(&stopping, &x)?
+            {
+                return stopping.finish(nearest.x, StopReason::LeastSquares);
+            }
             let norm = scale * lanczos.eta.abs();
             match stopping.next(&x, norm)? {
                 Next::Iterate => {}
@@ -130,6 +146,38 @@ fn positive_root<T: Field>(squares: &Scalar<T>) -> Result<Option<f64>, Error> {
 fn least_gradient<T: Field>() -> f64 {
     let root = T::Real::EPSILON.to_f64().sqrt();
     root * root.sqrt()
+}
+
+/// Where it is worth to keep an x, since rounding lets A r become no smaller than about eps^(1/2).
+fn small_gradient<T: Field>() -> f64 {
+    16.0 * T::Real::EPSILON.to_f64().sqrt()
+}
+
+/// The x of the smallest A r.
+struct Nearest<T> {
+    x: Vector<T>,
+    gradient: f64,
+    /// The norm of the residual as the recurrence has it.
+    eta: f64,
+}
+
+impl<T: Field> Nearest<T> {
+    /// Whether a later x, whose residual should be smaller by a tenth, is much larger and no better.
+    fn is_all_there_is(
+        &self,
+        stopping: &Stopping<'_, '_, T>,
+        x: &Vector<T>,
+    ) -> Result<bool, Error> {
+        let lengths = (root(&self.x.sum_of_squares())?, root(&x.sum_of_squares())?);
+        if !(lengths.1 * T::Real::EPSILON.to_f64().sqrt() > lengths.0) {
+            return Ok(false);
+        }
+        let norm = |x: &Vector<T>| {
+            let r = stopping.residual(x)?;
+            Ok::<_, Error>(real(r.dot(&stopping.precondition(&r)?).get()?).sqrt())
+        };
+        Ok(!(norm(x)? < 0.95 * norm(&self.x)?))
+    }
 }
 
 /// The factorisation of the tridiagonal matrix by rotations; the numbers of the last iteration and
