@@ -125,6 +125,20 @@ fn reports_how_a_solve_went() {
             "not positive definite, as cg needs; try --solver bicgstab",
         ],
     );
+    for (solver, expected) in [
+        (
+            "minres",
+            "the matrix is singular, and no x makes |b - A x| smaller",
+        ),
+        ("gmres", "the matrix is singular; --solver lsqr finds"),
+        (
+            "lsqr",
+            "no x makes |b - A x| smaller, as far as --rtol tells",
+        ),
+    ] {
+        let line = format!("solve tests/data/singular.mtx --rhs random:1 --solver {solver}");
+        check(&line, 1, &["not converged", expected]);
+    }
     check(
         "solve poisson2d:12 --dtype f32 --rtol 1e-12",
         1,

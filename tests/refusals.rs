@@ -161,11 +161,11 @@ fn refuses_what_makes_no_sense() {
         ),
         (
             "plan poisson2d:4 --ranks 2 --solver auto",
-            "plan: expected a method whose iterations are alike",
+            "invalid value 'auto' for '--solver <SOLVER>' [possible values: cg, ",
         ),
         (
             "plan poisson2d:4 --ranks 2 --solver gmres",
-            "plan: expected a method whose iterations are alike and need no adjoint, found gmres",
+            "invalid value 'gmres' for '--solver <SOLVER>' [possible values: cg, ",
         ),
         (
             "solve poisson2d:4 --dtype f16",

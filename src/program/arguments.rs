@@ -6,6 +6,7 @@ use super::output;
 use super::pc::Pc;
 use super::rhs::Rhs;
 use super::source::Source;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use sparsefuse::runtime::Config;
 use sparsefuse::solvers::Method;
@@ -130,7 +131,7 @@ pub(super) struct PlanArguments {
     #[arg(long, value_name = "N", value_parser = ranks, allow_negative_numbers = true)]
     pub(super) ranks: usize,
     /// The method
-    #[arg(long, value_enum, default_value_t = Solver::Cg)]
+    #[arg(long, value_parser = planned_solver(), default_value = "cg")]
     pub(super) solver: Solver,
     /// The preconditioner
     #[arg(long, value_enum, default_value_t = PlannedPc::None)]
@@ -288,6 +289,15 @@ impl Solver {
             Self::Auto => "auto",
             other => other.method().name(),
         }
+    }
+
+    /// Whether a plan tells its iterations: they are all alike and need no adjoint, for which the
+    /// ranks exchange entries of the matrix.
+    fn can_be_planned(self) -> bool {
+        !matches!(
+            self,
+            Self::Auto | Self::Gmres | Self::Fgmres | Self::Bicg | Self::Lsqr | Self::Lsmr
+        )
     }
 
     /// The method; that of conjugate gradients while it is to be chosen.
@@ -495,6 +505,14 @@ impl fmt::Display for Grid {
         let sides: Vec<String> = self.0.iter().map(usize::to_string).collect();
         f.write_str(&sides.join("x"))
     }
+}
+
+/// The methods that can be planned.
+fn planned_solver() -> impl TypedValueParser<Value = Solver> {
+    let planned = Solver::value_variants().iter();
+    let planned = planned.filter(|solver| solver.can_be_planned());
+    PossibleValuesParser::new(planned.filter_map(Solver::to_possible_value))
+        .try_map(|name| Solver::from_str(&name, false))
 }
 
 fn grid(text: &str) -> Result<Grid, String> {

@@ -5,7 +5,7 @@
 //! others send to it; what it sends follows when all are done.
 
 use super::Status;
-use super::arguments::{PlanArguments, PlannedPc, Precision, Solver};
+use super::arguments::{PlanArguments, PlannedPc, Precision};
 use super::failure::Failure;
 use super::model::{Machine, Row, Table};
 use super::output;
@@ -15,7 +15,7 @@ use sparsefuse::Error;
 use sparsefuse::kernels::Field;
 use sparsefuse::prelude::Vector;
 use sparsefuse::runtime::{Config, PlannedTask, Runtime, plan_rank};
-use sparsefuse::solvers::{Jacobi, LinearOperator, Method, Options};
+use sparsefuse::solvers::{Jacobi, LinearOperator, Options};
 use std::ops::{Add, ControlFlow};
 
 /// The iterations that are planned; the last one is shown.
@@ -52,7 +52,6 @@ fn report(arguments: &PlanArguments) -> Result<Status, Failure> {
 }
 
 fn plan<T: Field + Add<Output = T>>(arguments: &PlanArguments) -> Result<Vec<Row>, Failure> {
-    check_method(arguments.solver)?;
     let ranks = arguments.ranks;
     let generator = arguments.source.generator(ranks, size_of::<T>())?;
     let config = Config {
@@ -78,22 +77,6 @@ fn plan<T: Field + Add<Output = T>>(arguments: &PlanArguments) -> Result<Vec<Row
         sender.ghost_bytes += ghost.bytes;
     }
     Ok(rows)
-}
-
-/// Refuses methods whose iterations differ from each other, or that transpose the matrix, for which
-/// the ranks exchange its entries.
-fn check_method(solver: Solver) -> Result<(), Failure> {
-    if solver == Solver::Auto {
-        let expected = "a method whose iterations are alike and need no adjoint";
-        return Err(Failure::input("plan", expected, solver.name()));
-    }
-    match solver.method() {
-        Method::Gmres | Method::Fgmres | Method::Bicg | Method::Lsqr | Method::Lsmr => {
-            let expected = "a method whose iterations are alike and need no adjoint";
-            Err(Failure::input("plan", expected, solver.name()))
-        }
-        _ => Ok(()),
-    }
 }
 
 /// What one rank does in an iteration, but for the ghosts that it sends.

@@ -8,8 +8,14 @@ use serde_json::{Value, json};
 use sparsefuse::Error;
 use sparsefuse::kernels::{DType, Field};
 use sparsefuse::runtime::{Counters, Runtime};
-use sparsefuse::solvers::{Method, Solution, StopReason};
+use sparsefuse::solvers::{Breakdown, Method, Solution, StopReason};
 use sparsefuse::sparse::Csr;
+
+/// What to try where no x solves the system.
+const SMALLEST: &str = "--solver lsqr finds the x of the smallest |b - A x|";
+
+/// The relative residual above which a solve has not ended by rounding, in single precision either.
+const ROUNDING: f64 = 1e-3;
 
 /// What a solve was and how it went.
 pub(super) struct Report<'a> {
@@ -301,18 +307,24 @@ impl Report<'_> {
     /// What may help a solve that has not converged.
     fn hint(&self) -> Option<String> {
         let Candidate { solver, pc, .. } = &self.chosen;
-        let is_plain = pc.is_none();
+        let is_least_squares = solver.method().is_least_squares();
+        let is_plain = pc.is_none() && !is_least_squares;
         let jacobi = if is_plain { "--pc jacobi, " } else { "" };
         let other = match solver {
             Solver::Bicgstab => "--solver gmres",
+            Solver::Lsqr => "--solver lsmr",
+            Solver::Lsmr => "--solver lsqr",
             _ => "--solver bicgstab",
         };
         Some(match self.totals.reason {
             StopReason::Converged => return None,
-            StopReason::LeastSquares => format!(
-                "no x makes |b - A x| smaller, as far as --rtol tells; try {jacobi}a smaller \
-                 --rtol, {other}"
-            ),
+            StopReason::LeastSquares => match is_least_squares {
+                true => {
+                    "no x makes |b - A x| smaller, as far as --rtol tells; try a smaller --rtol"
+                }
+                false => "the matrix is singular, and no x makes |b - A x| smaller for this b",
+            }
+            .to_owned(),
             StopReason::IterationLimit => {
                 let limit = format!("{jacobi}a larger --max-iter, {other}");
                 let needs = match solver.method() {
@@ -339,6 +351,9 @@ impl Report<'_> {
                     solver.name()
                 )
             }
+            StopReason::Breakdown(Breakdown::Projection) => {
+                format!("the matrix is singular; {SMALLEST}")
+            }
             StopReason::Breakdown(_) => {
                 format!("the method divides by this number; try {jacobi}{other} or another --rhs")
             }
@@ -347,6 +362,9 @@ impl Report<'_> {
                     "the numbers grew beyond {}; try {jacobi}{other}, or scale the rows",
                     self.dtype
                 )
+            }
+            StopReason::Stagnation if !(self.totals.true_residual < ROUNDING) => {
+                format!("try {jacobi}another --pc; if the matrix is singular, {SMALLEST}")
             }
             StopReason::Stagnation => format!(
                 "rounding in {} allows no smaller residual; try a larger --rtol{}",
