@@ -347,3 +347,37 @@ fn a_product_of_a_product_waits_for_it() {
         ],
     );
 }
+
+/// The rows of a matrix without columns, sent to another rank, were looked for among its elements.
+#[test]
+fn products_with_matrices_without_columns() {
+    keep(
+        1,
+        vec![
+            Data {
+                out: 0,
+                dtype: ComplexF64,
+                shape: vec![2, 0],
+                flavour: Flavour::Smooth,
+                seed: 856,
+            },
+            Matrix {
+                out: 3,
+                dtype: ComplexF64,
+                shape: [2, 2],
+                pattern: Pattern::Scattered,
+                seed: 368,
+            },
+            Product {
+                out: 6,
+                matrix: 3,
+                x: 0,
+            },
+            Product {
+                out: 3,
+                matrix: 3,
+                x: 6,
+            },
+        ],
+    );
+}
