@@ -118,4 +118,5 @@ fn the_last_level_may_be_solved_directly() {
         [CoarseSolver::Direct, CoarseSolver::Inverse].map(|solver| aggregated(cycle(solver, 25)));
     assert_eq!(direct, inverse);
     assert_eq!(on_grid(cycle(CoarseSolver::Direct, 1)), 1);
+    assert_eq!(aggregated(cycle(CoarseSolver::Direct, 1)), 1);
 }

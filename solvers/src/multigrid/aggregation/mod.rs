@@ -111,7 +111,7 @@ impl<T: Field> AggregationSetup<T> {
             });
             a = step.coarse.clone();
         }
-        if a.n_rows() > MOST_ROWS {
+        if a.n_rows() > MOST_ROWS && options.coarse_solver == CoarseSolver::Inverse {
             options.coarse_solver = CoarseSolver::Smoother;
         }
         let coarsest = Coarsest::new(&a, &finest, &options, || {
