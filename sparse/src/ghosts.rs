@@ -178,7 +178,7 @@ impl Ghosts {
 
     pub(crate) fn rows<T: Element>(&self, own: Rows<'_, T>) -> Result<LocalRows<T>, Error> {
         let (pos, crd) = self.structure(own)?;
-        let vals = self.entries(own.pos, own.vals)?;
+        let vals = self.fetch_entries(own.pos, own.vals)?;
         Ok(LocalRows { pos, crd, vals })
     }
 
@@ -192,12 +192,16 @@ impl Ghosts {
         for count in self.fetch(&counts)? {
             pos.push(pos[pos.len() - 1] + count);
         }
-        Ok((pos, self.entries(own.pos, own.crd)?))
+        Ok((pos, self.fetch_entries(own.pos, own.crd)?))
     }
 
-    /// What belongs to the entries of the rows at [`Ghosts::indices`], from what belongs to those
-    /// of this rank's rows, which have these positions.
-    pub(crate) fn entries<E: Element>(&self, pos: &[u64], own: &[E]) -> Result<Vec<E>, Error> {
+    /// What belongs to the entries of the rows at [`Ghosts::indices`], such as their values, from
+    /// what belongs to those of this rank's rows, which have these positions.
+    ///
+    /// # Errors
+    ///
+    /// As [`Ghosts::fetch`].
+    pub fn fetch_entries<E: Element>(&self, pos: &[u64], own: &[E]) -> Result<Vec<E>, Error> {
         self.check_own(pos.len() - 1)?;
         let pick = |places: &Vec<usize>| -> Vec<E> {
             let of_row = |place: usize| {

@@ -204,7 +204,7 @@ impl Foreign {
     fn vals<T: Numeric>(foreign: &Option<Self>, right: &OwnRows<T>) -> Result<Vec<T>, Error> {
         let rows = right.as_rows();
         match foreign {
-            Some(foreign) => foreign.ghosts.entries(rows.pos, rows.vals),
+            Some(foreign) => foreign.ghosts.fetch_entries(rows.pos, rows.vals),
             None => Ok(Vec::new()),
         }
     }

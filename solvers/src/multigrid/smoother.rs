@@ -6,6 +6,7 @@
 
 use super::colours::Colours;
 use super::options::Smoother;
+use crate::preconditioners::Interval;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::{Field, Real};
 use sparsefuse_runtime::{Error, Shape};
@@ -16,13 +17,10 @@ use sparsefuse_sparse::Csr;
 pub(super) enum Relaxation<T> {
     /// x += w r, w = omega D^-1.
     Jacobi(Diagonal<T>),
-    /// The steps of the recurrence in Saad, *Iterative Methods for Sparse Linear Systems*, 2nd
-    /// edition, Algorithm 12.1, with D^-1 r for r.
+    /// The steps of [`Chebyshev`](crate::preconditioners::Chebyshev).
     Chebyshev {
         inverse: Diagonal<T>,
-        /// Center and half width of the interval.
-        center: f64,
-        width: f64,
+        interval: Interval,
     },
     /// x += D^-1 r at the unknowns of one colour, for each colour: D^-1 with zeros at the others.
     GaussSeidel(Vec<Vector<T>>),
@@ -109,11 +107,9 @@ impl<T: Field> Relaxation<T> {
             Smoother::Chebyshev { ratio } => {
                 // The estimate is from below.
                 let upper = 1.1 * largest()?;
-                let lower = upper / ratio;
                 Self::Chebyshev {
                     inverse,
-                    center: 0.5 * (upper + lower),
-                    width: 0.5 * (upper - lower),
+                    interval: Interval::new(upper / ratio, upper),
                 }
             }
             Smoother::GaussSeidel => {
@@ -146,21 +142,9 @@ impl<T: Field> Relaxation<T> {
                 let x = weights.times(b)?;
                 self.after(a, b, x, steps - 1)
             }
-            Self::Chebyshev {
-                inverse,
-                center,
-                width,
-            } => {
-                let mut recurrence = Recurrence::new(*center, *width);
-                let mut d = inverse.times(b)? * T::from_f64(1.0 / center);
-                let mut x = d.clone();
-                for _ in 1..steps {
-                    let (old, new) = recurrence.next();
-                    let r = residual(a, b, &x)?;
-                    d = d * T::from_f64(old) + inverse.times(&r)? * T::from_f64(new);
-                    x += &d;
-                }
-                Ok(x)
+            Self::Chebyshev { inverse, interval } => {
+                let (divide, product) = (|r: &_| inverse.times(r), |x: &_| a.try_dot(x));
+                interval.iterate(divide, product, b, None, steps)
             }
             Self::GaussSeidel(colours) => {
                 let mut x = &colours[0] * b;
@@ -205,25 +189,9 @@ impl<T: Field> Relaxation<T> {
                     x += weights.times(&residual(a, b, &x)?)?;
                 }
             }
-            Self::Chebyshev {
-                inverse,
-                center,
-                width,
-            } => {
-                let mut recurrence = Recurrence::new(*center, *width);
-                let mut d: Option<Vector<T>> = None;
-                for _ in 0..steps {
-                    let r = inverse.times(&residual(a, b, &x)?)?;
-                    let step = match d {
-                        None => r * T::from_f64(1.0 / center),
-                        Some(d) => {
-                            let (old, new) = recurrence.next();
-                            d * T::from_f64(old) + r * T::from_f64(new)
-                        }
-                    };
-                    x += &step;
-                    d = Some(step);
-                }
+            Self::Chebyshev { inverse, interval } => {
+                let (divide, product) = (|r: &_| inverse.times(r), |x: &_| a.try_dot(x));
+                x = interval.iterate(divide, product, b, Some(x), steps)?;
             }
             Self::GaussSeidel(colours) => {
                 for _ in 0..steps {
@@ -239,31 +207,6 @@ impl<T: Field> Relaxation<T> {
 
 fn residual<T: Field>(a: &Csr<T>, b: &Vector<T>, x: &Vector<T>) -> Result<Vector<T>, Error> {
     b.try_sub(&a.try_dot(x)?)
-}
-
-/// The numbers of the Chebyshev recurrence: d = old d + new D^-1 r.
-struct Recurrence {
-    sigma: f64,
-    width: f64,
-    rho: f64,
-}
-
-impl Recurrence {
-    fn new(center: f64, width: f64) -> Self {
-        let sigma = center / width;
-        Self {
-            sigma,
-            width,
-            rho: 1.0 / sigma,
-        }
-    }
-
-    fn next(&mut self) -> (f64, f64) {
-        let rho = 1.0 / (2.0 * self.sigma - self.rho);
-        let numbers = (rho * self.rho, 2.0 * rho / self.width);
-        self.rho = rho;
-        numbers
-    }
 }
 
 /// D^-1 with zeros but at the rows of one colour, for each colour.
@@ -293,8 +236,10 @@ fn by_colour<T: Field>(
 /// from a random vector that depends on the number of rows alone.
 ///
 /// The last ratio of norms is returned, which for symmetric matrices is at most the eigenvalue of
-/// largest modulus (in the norm in which D^-1 A is symmetric up to the condition of D). Ten products
-/// and sums of squares.
+/// largest modulus (in the norm in which D^-1 A is symmetric up to the condition of D). Ten products,
+/// which fuse with all else, and sums of squares: cheaper than
+/// [`estimate_largest_eigenvalue`](crate::preconditioners::estimate_largest_eigenvalue), which is
+/// nearer but for definite matrices only.
 ///
 /// # Errors
 ///

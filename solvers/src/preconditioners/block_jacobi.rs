@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::{Field, Real};
 use sparsefuse_runtime::Error;
-use sparsefuse_sparse::{Csr, Ghosts, LocalRows, RowLayout};
+use sparsefuse_sparse::{Csr, Ghosts, LocalRows, RowLayout, Rows};
 use std::ops::Range;
 
 const OP: &str = "block jacobi";
@@ -18,6 +18,9 @@ const OP: &str = "block jacobi";
 /// 10.1.1). The inverse is held as a sparse matrix with dense blocks, `size` entries a row; an
 /// application is a product with it, which fuses and runs on all threads and ranks. Blocks do not
 /// depend on the ranks: one that spans several is inverted by each of them.
+///
+/// New values, which may be those of another structure, are gathered into the blocks and inverted;
+/// the structure of the inverse stays, and with it what its products have prepared. UPDATE_FIGURE
 ///
 /// ```
 /// use sparsefuse_dense::Vector;
@@ -34,8 +37,19 @@ const OP: &str = "block jacobi";
 /// ```
 #[derive(Clone, Debug)]
 pub struct BlockJacobi<T> {
-    size: usize,
+    blocks: Blocks,
     inverse: Csr<T>,
+}
+
+/// The blocks that the rows of this rank lie in.
+#[derive(Clone, Debug)]
+struct Blocks {
+    layout: RowLayout,
+    size: usize,
+    /// Their rows: at the ends there may be some of other ranks.
+    span: Range<usize>,
+    /// These, fetched; `None` where every rank has all rows.
+    needed: Option<Ghosts>,
 }
 
 impl<T: Field> BlockJacobi<T> {
@@ -51,105 +65,172 @@ impl<T: Field> BlockJacobi<T> {
             return Err(Error::argument(OP, "blocks of at least one row", "0"));
         }
         let size = size.min(a.n_rows().max(1));
-        let layout = RowLayout::of(a)?;
-        let own = layout.rows();
-        let span = if own.is_empty() {
-            own.clone()
-        } else {
-            own.start / size * size..own.end.next_multiple_of(size).min(a.n_rows())
-        };
-        let needed = Ghosts::new(
-            layout.runtime(),
-            layout.partition(),
-            (span.start as u32..span.end as u32).collect(),
-        )?;
-        let (_, rows) = a.local_rows()?;
-        let rows = needed.fetch_rows(&rows)?;
-        let inverse = layout.runtime().agree(inverse(&own, &span, size, &rows))?;
-        Ok(Self {
-            size,
-            inverse: layout.matrix(a.n_cols(), inverse)?,
-        })
+        let blocks = Blocks::new(RowLayout::of(a)?, size)?;
+        let vals = blocks.inverse(a)?;
+        let inverse = blocks.layout.matrix(a.n_cols(), blocks.rows(vals))?;
+        Ok(Self { blocks, inverse })
     }
 }
 
-/// The rows `own` of the inverse, from the rows of all blocks that they lie in.
-fn inverse<T: Field>(
-    own: &Range<usize>,
-    span: &Range<usize>,
-    size: usize,
-    rows: &LocalRows<T>,
-) -> Result<LocalRows<T>, Error> {
-    let starts: Vec<usize> = span.clone().step_by(size).collect();
-    let invert = |&start: &usize| {
-        let block = start..(start + size).min(span.end);
+impl Blocks {
+    /// Every rank must ask.
+    fn new(layout: RowLayout, size: usize) -> Result<Self, Error> {
+        let own = layout.rows();
+        let span = if own.is_empty() {
+            own
+        } else {
+            own.start / size * size..own.end.next_multiple_of(size).min(layout.n_rows())
+        };
+        let needed = if layout.is_replicated() || layout.runtime().ranks() == 1 {
+            None
+        } else {
+            let rows = (span.start as u32..span.end as u32).collect();
+            let (runtime, partition) = (layout.runtime(), layout.partition());
+            Some(Ghosts::new(runtime, partition, rows)?)
+        };
+        Ok(Self {
+            layout,
+            size,
+            span,
+            needed,
+        })
+    }
+
+    /// The block that begins at a row.
+    fn block(&self, start: usize) -> Range<usize> {
+        start..(start + self.size).min(self.span.end)
+    }
+
+    /// The rows of a block that are this rank's.
+    fn own_part(&self, block: &Range<usize>) -> Range<usize> {
+        let own = self.layout.rows();
+        own.start.max(block.start)..own.end.min(block.end)
+    }
+
+    fn starts(&self) -> impl Iterator<Item = usize> {
+        self.span.clone().step_by(self.size)
+    }
+
+    /// The values of this rank's rows of the inverse. Every rank must ask.
+    fn inverse<T: Field>(&self, a: &Csr<T>) -> Result<Vec<T>, Error> {
+        let own = a.own_rows()?;
+        let inverse = match &self.needed {
+            None => self.inverse_of(own.as_rows()),
+            Some(needed) => self.inverse_of(needed.fetch_own_rows(&own)?.as_rows()),
+        };
+        self.layout.runtime().agree(inverse)
+    }
+
+    /// The same from the rows of the span.
+    fn inverse_of<T: Field>(&self, rows: Rows<'_, T>) -> Result<Vec<T>, Error> {
+        let len = |start: usize| {
+            let block = self.block(start);
+            self.own_part(&block).len() * block.len()
+        };
+        let mut vals = vec![T::ZERO; self.starts().map(len).sum()];
+        let mut rest = &mut vals[..];
+        let mut work = Vec::with_capacity(self.span.len().div_ceil(self.size));
+        for start in self.starts() {
+            let (target, after) = rest.split_at_mut(len(start));
+            work.push((start, target));
+            rest = after;
+        }
+        let invert = |dense: &mut Vec<T>, (start, target): (usize, &mut [T])| {
+            self.invert(rows, start, dense, target).err()
+        };
+        let singular = work.into_par_iter().map_init(Vec::new, invert).flatten();
+        match singular.min() {
+            None => Ok(vals),
+            Some(row) => {
+                let found = format!("a pivot of 0 in row {row}");
+                Err(Error::argument(OP, "nonsingular blocks", found))
+            }
+        }
+    }
+
+    /// Puts this rank's rows of the inverse of a block into `target`; or finds the row without a
+    /// pivot. `dense` is room to work in.
+    fn invert<T: Field>(
+        &self,
+        rows: Rows<'_, T>,
+        start: usize,
+        dense: &mut Vec<T>,
+        target: &mut [T],
+    ) -> Result<(), usize> {
+        let block = self.block(start);
         let len = block.len();
-        let mut dense = vec![T::ZERO; len * len];
-        for row in block.clone() {
-            let number = row - span.start;
-            for k in rows.pos[number] as usize..rows.pos[number + 1] as usize {
-                let column = rows.crd[k] as usize;
-                if block.contains(&column) {
-                    dense[(row - start) * len + column - start] = rows.vals[k];
+        dense.clear();
+        dense.resize(len * len, T::ZERO);
+        for (row, target) in block.clone().zip(dense.chunks_exact_mut(len)) {
+            for (column, value) in rows.row(row - self.span.start) {
+                if block.contains(&(column as usize)) {
+                    target[column as usize - start] = value;
                 }
             }
         }
-        inverse_of_block(dense, len).map_err(|column| {
-            let found = format!("a pivot of 0 in row {}", start + column);
-            Error::argument(OP, "nonsingular blocks", found)
-        })
-    };
-    let inverses: Vec<Result<Vec<T>, Error>> = starts.par_iter().map(invert).collect();
-    let mut local = LocalRows::with_capacity(own.len(), own.len() * size);
-    for (&start, inverse) in starts.iter().zip(inverses) {
-        let inverse = inverse?;
-        let len = (start + size).min(span.end) - start;
-        for row in own.start.max(start)..own.end.min(start + len) {
-            for (k, &value) in inverse[(row - start) * len..][..len].iter().enumerate() {
-                local.push((start + k) as u32, value);
-            }
-            local.end_row();
-        }
+        invert(dense, len).map_err(|column| start + column)?;
+        let own = self.own_part(&block);
+        target.copy_from_slice(&dense[(own.start - start) * len..(own.end - start) * len]);
+        Ok(())
     }
-    Ok(local)
+
+    /// This rank's rows of the inverse.
+    fn rows<T: Field>(&self, vals: Vec<T>) -> LocalRows<T> {
+        let mut rows = LocalRows::with_capacity(self.layout.rows().len(), vals.len());
+        for block in self.starts().map(|start| self.block(start)) {
+            for _ in self.own_part(&block) {
+                rows.crd.extend(block.start as u32..block.end as u32);
+                rows.pos.push(rows.crd.len() as u64);
+            }
+        }
+        LocalRows { vals, ..rows }
+    }
 }
 
-/// The inverse of a dense matrix, row-major, by Gauss and Jordan's elimination with partial
-/// pivoting; or the column in which there is no pivot.
-fn inverse_of_block<T: Field>(mut a: Vec<T>, n: usize) -> Result<Vec<T>, usize> {
-    let mut inverse = vec![T::ZERO; n * n];
-    (0..n).for_each(|k| inverse[k * n + k] = T::ONE);
+/// Replaces a dense matrix, row-major, by its inverse: Gauss and Jordan's elimination in place, with
+/// partial pivoting; or finds the column in which there is no pivot.
+fn invert<T: Field>(a: &mut [T], n: usize) -> Result<(), usize> {
+    let size = |value: T| value.magnitude().to_f64();
+    let mut pivots = Vec::with_capacity(n);
     for k in 0..n {
         let mut pivot = k;
         for row in k + 1..n {
-            if a[row * n + k].magnitude().to_f64() > a[pivot * n + k].magnitude().to_f64() {
+            if size(a[row * n + k]) > size(a[pivot * n + k]) {
                 pivot = row;
             }
         }
-        if !(a[pivot * n + k].magnitude().to_f64() > 0.0) {
+        if !(size(a[pivot * n + k]) > 0.0) {
             return Err(k);
         }
-        for column in 0..n {
-            a.swap(k * n + column, pivot * n + column);
-            inverse.swap(k * n + column, pivot * n + column);
-        }
-        let scale = T::ONE / a[k * n + k];
-        for column in 0..n {
-            a[k * n + column] = a[k * n + column] * scale;
-            inverse[k * n + column] = inverse[k * n + column] * scale;
-        }
-        for row in (0..n).filter(|&row| row != k) {
-            let factor = a[row * n + k];
+        pivots.push(pivot);
+        (0..n).for_each(|column| a.swap(k * n + column, pivot * n + column));
+        let (above, rest) = a.split_at_mut(k * n);
+        let (pivot_row, below) = rest.split_at_mut(n);
+        let scale = T::ONE / pivot_row[k];
+        // What stands in column k from here on is the column of the inverse.
+        pivot_row[k] = T::ONE;
+        pivot_row
+            .iter_mut()
+            .for_each(|value| *value = *value * scale);
+        for row in above.chunks_exact_mut(n).chain(below.chunks_exact_mut(n)) {
+            let factor = std::mem::replace(&mut row[k], T::ZERO);
             if factor != T::ZERO {
-                for column in 0..n {
-                    a[row * n + column] = a[row * n + column] - factor * a[k * n + column];
-                    inverse[row * n + column] =
-                        inverse[row * n + column] - factor * inverse[k * n + column];
+                for (value, &of_pivot) in row.iter_mut().zip(&*pivot_row) {
+                    *value = *value - factor * of_pivot;
                 }
             }
         }
     }
-    Ok(inverse)
+    // Rows exchanged in a matrix are columns exchanged in its inverse.
+    for (k, &pivot) in pivots
+        .iter()
+        .enumerate()
+        .rev()
+        .filter(|&(k, &pivot)| k != pivot)
+    {
+        (0..n).for_each(|row| a.swap(row * n + k, row * n + pivot));
+    }
+    Ok(())
 }
 
 impl<T: Field> LinearOperator<T> for BlockJacobi<T> {
@@ -169,7 +250,13 @@ impl<T: Field> LinearOperator<T> for BlockJacobi<T> {
 impl<T: Field> Preconditioner<T> for BlockJacobi<T> {
     fn update(&mut self, a: &Csr<T>) -> Result<(), Error> {
         check_shape(OP, self.shape(), a)?;
-        *self = Self::new(a, self.size)?;
+        if a.row_partition()? != self.blocks.layout.partition() {
+            *self = Self::new(a, self.blocks.size)?;
+            return Ok(());
+        }
+        let vals = self.inverse.values().with_local(self.blocks.inverse(a)?);
+        let vals = self.blocks.layout.runtime().agree(vals)?;
+        self.inverse = self.inverse.with_values(vals)?;
         Ok(())
     }
 }

@@ -45,6 +45,11 @@ impl Coloring {
         arrange(a, &self.layout)
     }
 
+    /// How the rows are spread over the ranks.
+    pub(super) fn layout(&self) -> &RowLayout {
+        &self.layout
+    }
+
     /// The colour of each row of this rank.
     pub(super) fn of_rows(&self) -> &[u32] {
         &self.of_rows

@@ -56,12 +56,30 @@ impl<T: Field> Complete<T> {
         Ok(Self::Real(Factors::new(method, rows, wide)?, wide))
     }
 
-    /// Takes new values of the same structure; where that fails nothing has changed.
-    pub(super) fn update(&mut self, rows: &LocalRows<T>) -> Result<(), Error> {
-        match self {
-            Self::Real(factors, wide) => factors.update(rows, *wide),
-            Self::Complex(factors, wide) => factors.update(rows, *wide),
+    /// The factors of a matrix with the same structure, whose entries have these values: the order
+    /// and the symbolic factorisation stay.
+    pub(super) fn with_values(&self, vals: &[T]) -> Result<Self, Error> {
+        Ok(match self {
+            Self::Real(factors, wide) => Self::Real(factors.with_values(vals, *wide)?, *wide),
+            Self::Complex(factors, wide) => Self::Complex(factors.with_values(vals, *wide)?, *wide),
+        })
+    }
+
+    /// The same for rows that may be of another structure, which is an error.
+    pub(super) fn with_rows(&self, rows: &LocalRows<T>) -> Result<Self, Error> {
+        let structure = match self {
+            Self::Real(factors, _) => &factors.structure,
+            Self::Complex(factors, _) => &factors.structure,
+        };
+        let pos = rows.pos.iter().map(|&pos| pos as usize);
+        let crd = rows.crd.iter().map(|&column| column as usize);
+        let is_same = pos.eq(structure.col_ptr().iter().copied())
+            && crd.eq(structure.row_idx().iter().copied());
+        if is_same {
+            return self.with_values(&rows.vals);
         }
+        let expected = "the structure that was factored before";
+        Err(Error::argument(OP, expected, "another"))
     }
 
     /// The solution for a right-hand side as long as the matrix has rows: of A x = b, or of the
@@ -82,7 +100,7 @@ impl<T: Field> Complete<T> {
 
 /// The factors in the precision they are computed in.
 pub(super) struct Factors<E> {
-    structure: SymbolicSparseColMat<usize>,
+    structure: Arc<SymbolicSparseColMat<usize>>,
     values: Values<E>,
 }
 
@@ -138,44 +156,38 @@ impl<E: Number> Factors<E> {
         let values = match method {
             Method::Lu => {
                 let symbolic = factorize_symbolic_lu(matrix.symbolic(), Default::default());
-                lu(Arc::new(symbolic.map_err(refused)?), matrix)?
+                lu(&Arc::new(symbolic.map_err(refused)?), matrix)?
             }
             Method::Cholesky => {
                 let (order, params) = (Default::default(), Default::default());
                 let of = matrix.symbolic();
                 let symbolic = factorize_symbolic_cholesky(of, Side::Lower, order, params);
-                cholesky(Arc::new(symbolic.map_err(refused)?), matrix)?
+                cholesky(&Arc::new(symbolic.map_err(refused)?), matrix)?
             }
         };
-        let factors = Self { structure, values };
-        factors.check()?;
-        Ok(factors)
+        Self::checked(Arc::new(structure), values)
     }
 
-    fn update<T: Field>(&mut self, rows: &LocalRows<T>, wide: fn(T) -> E) -> Result<(), Error> {
-        let pos = rows.pos.iter().map(|&pos| pos as usize);
-        let crd = rows.crd.iter().map(|&column| column as usize);
-        let is_same = pos.eq(self.structure.col_ptr().iter().copied())
-            && crd.eq(self.structure.row_idx().iter().copied());
-        if !is_same {
-            let expected = "the structure that was factored before";
-            return Err(Error::argument(OP, expected, "another"));
-        }
-        let entries: Vec<E> = rows.vals.iter().map(|&value| wide(value)).collect();
-        let matrix = SparseColMatRef::new(self.structure.as_ref(), &entries);
+    fn with_values<T: Field>(&self, vals: &[T], wide: fn(T) -> E) -> Result<Self, Error> {
+        let entries: Vec<E> = vals.iter().map(|&value| wide(value)).collect();
+        let matrix = SparseColMatRef::new((*self.structure).as_ref(), &entries);
         let values = match &self.values {
-            Values::Lu(symbolic, _) => lu(Arc::clone(symbolic), matrix)?,
-            Values::Cholesky(symbolic, _) => cholesky(Arc::clone(symbolic), matrix)?,
+            Values::Lu(symbolic, _) => lu(symbolic, matrix)?,
+            Values::Cholesky(symbolic, _) => cholesky(symbolic, matrix)?,
         };
-        let before = std::mem::replace(&mut self.values, values);
-        self.check().inspect_err(|_| self.values = before)
+        Self::checked(Arc::clone(&self.structure), values)
     }
 
     /// Refuses factors with a pivot of 0, by which faer divides: no solution is finite.
-    fn check(&self) -> Result<(), Error> {
-        let x = self.solve(vec![E::one(); self.structure.nrows()], System::Plain)?;
+    fn checked(
+        structure: Arc<SymbolicSparseColMat<usize>>,
+        values: Values<E>,
+    ) -> Result<Self, Error> {
+        let factors = Self { structure, values };
+        let ones = vec![E::one(); factors.structure.nrows()];
+        let x = factors.solve(ones, System::Plain)?;
         if x.iter().all(|x| x.is_finite()) {
-            return Ok(());
+            return Ok(factors);
         }
         Err(Error::argument(OP, NONSINGULAR, "one with a pivot of 0"))
     }
@@ -214,7 +226,7 @@ impl<E: Number> Factors<E> {
 
 /// The numeric phase of L U.
 fn lu<E: Number>(
-    symbolic: Arc<SymbolicLu<usize>>,
+    symbolic: &Arc<SymbolicLu<usize>>,
     matrix: SparseColMatRef<'_, usize, E>,
 ) -> Result<Values<E>, Error> {
     let params = Default::default();
@@ -225,12 +237,12 @@ fn lu<E: Number>(
     symbolic
         .factorize_numeric_lu(&mut numeric, matrix, Par::Seq, stack, params)
         .map_err(|error| Error::argument(OP, "a nonsingular matrix", error.to_string()))?;
-    Ok(Values::Lu(symbolic, numeric))
+    Ok(Values::Lu(Arc::clone(symbolic), numeric))
 }
 
 /// The numeric phase of L L^H.
 fn cholesky<E: Number>(
-    symbolic: Arc<SymbolicCholesky<usize>>,
+    symbolic: &Arc<SymbolicCholesky<usize>>,
     matrix: SparseColMatRef<'_, usize, E>,
 ) -> Result<Values<E>, Error> {
     let (params, regularization) = (Default::default(), Default::default());
@@ -249,7 +261,7 @@ fn cholesky<E: Number>(
             params,
         )
         .map_err(|error| Error::argument(OP, "a positive definite matrix", error.to_string()))?;
-    Ok(Values::Cholesky(symbolic, values))
+    Ok(Values::Cholesky(Arc::clone(symbolic), values))
 }
 
 fn memory(request: StackReq) -> Result<MemBuffer, Error> {

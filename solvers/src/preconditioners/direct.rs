@@ -131,8 +131,8 @@ impl<T: Field> Preconditioner<T> for Direct<T> {
     fn update(&mut self, a: &Csr<T>) -> Result<(), Error> {
         check_shape(OP, self.shape(), a)?;
         let rows = gather(a, &self.layout)?;
-        let updated = self.factors.update(&rows);
-        self.layout.runtime().agree(updated)
+        self.factors = self.layout.runtime().agree(self.factors.with_rows(&rows))?;
+        Ok(())
     }
 }
 

@@ -9,6 +9,7 @@ use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Error;
 use sparsefuse_sparse::{Chain, LocalRows, RowLayout, Sweep};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// How the entries of L follow from those of U.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,7 +120,15 @@ fn hash<T: Field>(rows: &LocalRows<T>) -> u64 {
 /// ILU(0) of a matrix that one rank holds: L and U in the same rows.
 #[derive(Clone, Debug)]
 pub(super) struct LocalFactors<T> {
-    rows: LocalRows<T>,
+    structure: Arc<LocalStructure>,
+    vals: Vec<T>,
+}
+
+/// Where the entries of a matrix that one rank holds are.
+#[derive(Debug)]
+struct LocalStructure {
+    pos: Vec<u64>,
+    crd: Vec<u32>,
     diagonal: Vec<usize>,
 }
 
@@ -127,35 +136,54 @@ impl<T: Field> LocalFactors<T> {
     /// The factors, or the first pivot that cannot be divided by.
     pub(super) fn new(
         op: &'static str,
-        mut rows: LocalRows<T>,
+        rows: LocalRows<T>,
     ) -> Result<Result<Self, Pivot<T>>, Error> {
         let diagonal = diagonals(op, 0..rows.pos.len() - 1, &rows)?;
-        let LocalRows { pos, crd, vals } = &mut rows;
+        let LocalRows { pos, crd, vals } = rows;
+        let structure = LocalStructure { pos, crd, diagonal };
+        Self::eliminated(op, Arc::new(structure), vals)
+    }
+
+    /// The same for other values of the entries.
+    pub(super) fn with_values(
+        &self,
+        op: &'static str,
+        vals: Vec<T>,
+    ) -> Result<Result<Self, Pivot<T>>, Error> {
+        Self::eliminated(op, Arc::clone(&self.structure), vals)
+    }
+
+    fn eliminated(
+        op: &'static str,
+        structure: Arc<LocalStructure>,
+        mut vals: Vec<T>,
+    ) -> Result<Result<Self, Pivot<T>>, Error> {
         let work = Work {
             first: 0,
             needed: &[],
             outer: &LocalRows::with_capacity(0, 0),
-            pos,
-            crd,
-            diagonal: &diagonal,
+            pos: &structure.pos,
+            crd: &structure.crd,
+            diagonal: &structure.diagonal,
             rule: Rule::General,
         };
-        let found = work.eliminate(op, vals)?;
-        Ok(found.map_or(Ok(Self { rows, diagonal }), Err))
+        let found = work.eliminate(op, &mut vals)?;
+        Ok(found.map_or(Ok(Self { structure, vals }), Err))
     }
 
     /// x := U^-1 L^-1 x.
     pub(super) fn solve(&self, x: &mut [T]) {
-        let LocalRows { pos, crd, vals } = &self.rows;
+        let LocalStructure { pos, crd, diagonal } = &*self.structure;
+        let vals = &self.vals;
         let without = |entries: Range<usize>, value: T, x: &[T]| {
             entries.fold(value, |rest, k| rest - vals[k] * x[crd[k] as usize])
         };
         for row in 0..x.len() {
-            x[row] = without(pos[row] as usize..self.diagonal[row], x[row], x);
+            x[row] = without(pos[row] as usize..diagonal[row], x[row], x);
         }
         for row in (0..x.len()).rev() {
-            let above = self.diagonal[row] + 1..pos[row + 1] as usize;
-            x[row] = without(above, x[row], x) / vals[self.diagonal[row]];
+            let above = diagonal[row] + 1..pos[row + 1] as usize;
+            x[row] = without(above, x[row], x) / vals[diagonal[row]];
         }
     }
 }

@@ -25,12 +25,11 @@ impl<T: Field> Factors<T> {
         })
     }
 
-    /// Takes other values of the same structure.
+    /// Takes other values of the structure that the factors have: that is for the caller to know.
     pub(super) fn update_rows(&mut self, rows: &LocalRows<T>) -> Result<(), Error> {
-        let mut lower = self.lower.clone();
-        lower.update_rows(rows)?;
+        // U refuses a diagonal entry of 0; L, which has ones there, refuses nothing.
         self.upper.update_rows(rows)?;
-        self.lower = lower;
+        self.lower.update_rows(rows)?;
         self.adjoint = OnceLock::new();
         Ok(())
     }

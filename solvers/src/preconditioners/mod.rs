@@ -1,7 +1,7 @@
 //! Preconditioners: operators that approximate the inverse of a matrix and cost little.
 //!
 //! Each is a [`LinearOperator`] whose `apply` is z = M^-1 r, made from a [`Csr`] and a small struct
-//! of options, and takes new values of the same structure without looking at the structure again.
+//! of options, and takes new values of the same structure without working on the structure again.
 //! All that say nothing else give the same bits on any number of threads and ranks.
 
 use crate::operator::LinearOperator;
@@ -27,12 +27,16 @@ mod ilut;
 mod coloring;
 mod complete;
 mod elimination;
+mod estimate;
 mod factors;
 mod upper_rows;
 
+pub(crate) use chebyshev::Interval;
+
 pub use block_jacobi::BlockJacobi;
-pub use chebyshev::{Chebyshev, ChebyshevOptions, estimate_largest_eigenvalue};
+pub use chebyshev::{Chebyshev, ChebyshevOptions};
 pub use direct::{Direct, spcholesky, splu, spsolve};
+pub use estimate::estimate_largest_eigenvalue;
 pub use ic0::Ic0;
 pub use ilu0::Ilu0;
 pub use iluk::Iluk;
@@ -65,9 +69,10 @@ pub(crate) use complete::is_singular;
 /// # Ok::<(), sparsefuse_runtime::Error>(())
 /// ```
 pub trait Preconditioner<T>: LinearOperator<T> {
-    /// Takes the values of a matrix with the structure of the one it was made from (what keeps
-    /// nothing of the structure takes any of the same shape). Every rank must ask; where one fails,
-    /// all do and nothing has changed.
+    /// Takes the values of a matrix with the structure of the one it was made from; a matrix of the
+    /// same shape and another structure is refused, or a fresh start. The result is that of a fresh
+    /// start, to the bit, where the preconditioner does not say otherwise. Every rank must ask; where
+    /// one fails, all do and nothing has changed.
     ///
     /// # Errors
     ///

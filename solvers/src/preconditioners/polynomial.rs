@@ -1,6 +1,6 @@
 //! A truncated Neumann series.
 
-use super::chebyshev::largest_eigenvalue;
+use super::estimate::Estimate;
 use super::jacobi::Jacobi;
 use super::{Preconditioner, check_shape};
 use crate::operator::LinearOperator;
@@ -40,6 +40,9 @@ impl Default for PolynomialOptions {
 /// that fuses with it. Holds the inverse of the diagonal. Symmetric where the matrix is, and positive
 /// where the eigenvalues of omega D^-1 A lie between 0 and 2.
 ///
+/// Where omega is estimated, an update goes on from the last estimate, as that of
+/// [`Chebyshev`](super::Chebyshev) does: the bits are not those of a fresh start. UPDATE_FIGURE
+///
 /// ```
 /// use sparsefuse_dense::Vector;
 /// use sparsefuse_solvers::preconditioners::{Polynomial, PolynomialOptions};
@@ -57,7 +60,8 @@ pub struct Polynomial<T> {
     a: Csr<T>,
     jacobi: Jacobi<T>,
     options: PolynomialOptions,
-    omega: f64,
+    /// Where the options leave omega open.
+    estimate: Option<Estimate<T>>,
 }
 
 impl<T: Field> Polynomial<T> {
@@ -69,25 +73,32 @@ impl<T: Field> Polynomial<T> {
     /// estimated, D^-1 A has no positive eigenvalues; if the computation of the values failed.
     pub fn new(a: &Csr<T>, options: PolynomialOptions) -> Result<Self, Error> {
         let jacobi = Jacobi::new(a)?;
-        let omega = match options.omega {
-            Some(omega) => omega,
-            None => 4.0 / (3.0 * largest_eigenvalue(a, &jacobi, STEPS)?),
+        let estimate = match options.omega {
+            Some(_) => None,
+            None => Some(Estimate::new(a, &jacobi, STEPS)?),
         };
-        if !(omega > 0.0 && omega.is_finite()) {
-            return Err(Error::argument(OP, "an omega above 0", omega.to_string()));
-        }
-        Ok(Self {
+        let series = Self {
             a: a.clone(),
             jacobi,
             options,
-            omega,
-        })
+            estimate,
+        };
+        let omega = series.omega();
+        if !(omega > 0.0 && omega.is_finite()) {
+            return Err(Error::argument(OP, "an omega above 0", omega.to_string()));
+        }
+        Ok(series)
     }
 
     /// The damping that is used.
     #[must_use]
     pub fn omega(&self) -> f64 {
-        self.omega
+        let estimated = || {
+            self.estimate
+                .as_ref()
+                .map_or(0.0, |e| 4.0 / (3.0 * e.largest()))
+        };
+        self.options.omega.unwrap_or_else(estimated)
     }
 }
 
@@ -97,7 +108,7 @@ impl<T: Field> LinearOperator<T> for Polynomial<T> {
     }
 
     fn apply(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
-        let omega = T::from_f64(self.omega);
+        let omega = T::from_f64(self.omega());
         let mut z = self.jacobi.apply(r)? * omega;
         for _ in 0..self.options.degree {
             let residual = r - self.a.try_dot(&z)?;
@@ -107,7 +118,7 @@ impl<T: Field> LinearOperator<T> for Polynomial<T> {
     }
 
     fn apply_adjoint(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
-        let omega = T::from_f64(self.omega);
+        let omega = T::from_f64(self.omega());
         let mut z = self.jacobi.apply_adjoint(r)? * omega;
         for _ in 0..self.options.degree {
             let residual = r - self.a.apply_adjoint(&z)?;
@@ -120,7 +131,11 @@ impl<T: Field> LinearOperator<T> for Polynomial<T> {
 impl<T: Field> Preconditioner<T> for Polynomial<T> {
     fn update(&mut self, a: &Csr<T>) -> Result<(), Error> {
         check_shape(OP, self.shape(), a)?;
-        *self = Self::new(a, self.options)?;
+        let jacobi = Jacobi::new(a)?;
+        if let Some(estimate) = &mut self.estimate {
+            *estimate = estimate.again(a, &jacobi, STEPS)?;
+        }
+        (self.a, self.jacobi) = (a.clone(), jacobi);
         Ok(())
     }
 }

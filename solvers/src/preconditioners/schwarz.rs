@@ -1,7 +1,7 @@
 //! The additive Schwarz method: overlapping blocks of rows, solved at the same time.
 
 use super::complete::{Complete, Method, System};
-use super::elimination::LocalFactors;
+use super::elimination::{LocalFactors, Pivot};
 use super::{Preconditioner, check_shape, check_square};
 use crate::operator::LinearOperator;
 use rayon::prelude::*;
@@ -54,12 +54,16 @@ impl Default for SchwarzOptions {
 ///
 /// Dryja and Widlund (1987); Saad, *Iterative Methods for Sparse Linear Systems*, 2nd edition,
 /// section 14.3. Blocks are solved at the same time on all threads and ranks, so this is what scales
-/// where triangular solves do not. Holds the factors of all blocks; an application solves each once,
+/// where triangular solves do not. Holds the factors of all blocks, and where each
+/// of their entries comes from; an application solves each once,
 /// and exchanges the rows of the overlap.
 ///
 /// **With `blocks: None` the mathematics depends on the number of ranks**, and so do the iterations.
 /// With a number of blocks it does not, and results have the same bits on any ranks; each block is
 /// solved on the rank that has its first row.
+///
+/// New values of the same structure go to the blocks by the places that are known, and are factored
+/// in the order that is known; another structure is a new start. UPDATE_FIGURE
 ///
 /// ```
 /// use sparsefuse_dense::Vector;
@@ -75,6 +79,7 @@ impl Default for SchwarzOptions {
 /// # Ok::<(), sparsefuse_runtime::Error>(())
 /// ```
 pub struct AdditiveSchwarz<T> {
+    a: Csr<T>,
     layout: RowLayout,
     options: SchwarzOptions,
     /// The rows of all blocks of this rank.
@@ -91,6 +96,8 @@ struct Block<T> {
     places: Vec<u32>,
     /// Those of its rows that it gives a value to, counted from its first.
     given: Range<usize>,
+    /// Which of the entries of the fetched rows are its own, row by row.
+    entries: Vec<usize>,
     factors: Factors<T>,
 }
 
@@ -135,6 +142,7 @@ impl<T: Field> AdditiveSchwarz<T> {
             .runtime()
             .agree(blocks.into_iter().collect::<Result<_, _>>())?;
         Ok(Self {
+            a: a.clone(),
             exchange: Exchange::of(&layout, &blocks)?,
             layout,
             options,
@@ -211,12 +219,20 @@ impl<T: Field> Block<T> {
             0..set.len()
         };
         let places: Vec<u32> = set.iter().map(place).collect();
+        let (block, entries) = submatrix(&set, &places, rows)?;
         Ok(Self {
-            factors: Factors::new(submatrix(&set, &places, rows)?, &set, options.solve)?,
+            factors: Factors::new(block, &set, options.solve)?,
             rows: set,
             places,
             given,
+            entries,
         })
+    }
+
+    /// The factors for other values of the entries of all fetched rows.
+    fn factors_of(&self, fetched: &[T]) -> Result<Factors<T>, Error> {
+        let vals = self.entries.iter().map(|&k| fetched[k]).collect();
+        self.factors.with_values(vals, &self.rows)
     }
 
     /// The values of its rows, for the elements of all fetched rows.
@@ -234,41 +250,57 @@ impl<T: Field> Block<T> {
     }
 }
 
-/// The matrix in the rows and columns of a block.
+/// The matrix in the rows and columns of a block, and which of the entries of the rows it has.
 fn submatrix<T: Field>(
     set: &[u32],
     places: &[u32],
     rows: &LocalRows<T>,
-) -> Result<LocalRows<T>, Error> {
-    let mut block = LocalRows::with_capacity(set.len(), rows.crd.len());
-    for (&row, &place) in set.iter().zip(places) {
-        let entries = rows.pos[place as usize] as usize..rows.pos[place as usize + 1] as usize;
-        if rows.crd[entries.clone()].binary_search(&row).is_err() {
+) -> Result<(LocalRows<T>, Vec<usize>), Error> {
+    let of_place = |&place: &u32| {
+        let place = place as usize;
+        rows.pos[place] as usize..rows.pos[place + 1] as usize
+    };
+    let most = places.iter().map(|place| of_place(place).len()).sum();
+    let mut block = LocalRows::with_capacity(set.len(), most);
+    let mut entries = Vec::with_capacity(most);
+    for (&row, of_row) in set.iter().zip(places.iter().map(of_place)) {
+        if rows.crd[of_row.clone()].binary_search(&row).is_err() {
             let expected = format!("a diagonal entry in row {row}");
             return Err(Error::argument(OP, expected, "none"));
         }
-        for k in entries {
+        for k in of_row {
             if let Ok(column) = set.binary_search(&rows.crd[k]) {
                 block.push(column as u32, rows.vals[k]);
+                entries.push(k);
             }
         }
         block.end_row();
     }
-    Ok(block)
+    Ok((block, entries))
 }
 
 impl<T: Field> Factors<T> {
     fn new(block: LocalRows<T>, set: &[u32], solve: BlockSolve) -> Result<Self, Error> {
         match solve {
-            BlockSolve::Ilu0 => match LocalFactors::new(OP, block)? {
-                Ok(factors) => Ok(Self::Ilu0(factors)),
-                Err(mut pivot) => {
-                    pivot.row = set[pivot.row] as usize;
-                    Err(pivot.error(OP))
-                }
-            },
+            BlockSolve::Ilu0 => Self::ilu0(LocalFactors::new(OP, block)?, set),
             BlockSolve::Direct => Ok(Self::Direct(Box::new(Complete::new(Method::Lu, &block)?))),
         }
+    }
+
+    /// The factors for other values of the entries.
+    fn with_values(&self, vals: Vec<T>, set: &[u32]) -> Result<Self, Error> {
+        match self {
+            Self::Ilu0(factors) => Self::ilu0(factors.with_values(OP, vals)?, set),
+            Self::Direct(factors) => Ok(Self::Direct(Box::new(factors.with_values(&vals)?))),
+        }
+    }
+
+    /// The factors, unless they end at a pivot; it is named by its row of the whole matrix.
+    fn ilu0(found: Result<LocalFactors<T>, Pivot<T>>, set: &[u32]) -> Result<Self, Error> {
+        found.map(Self::Ilu0).map_err(|mut pivot| {
+            pivot.row = set[pivot.row] as usize;
+            pivot.error(OP)
+        })
     }
 }
 
@@ -340,7 +372,23 @@ impl<T: Field> LinearOperator<T> for AdditiveSchwarz<T> {
 impl<T: Field> Preconditioner<T> for AdditiveSchwarz<T> {
     fn update(&mut self, a: &Csr<T>) -> Result<(), Error> {
         check_shape(OP, self.shape(), a)?;
-        *self = Self::new(a, self.options)?;
+        let is_known =
+            a.row_partition()? == self.layout.partition() && a.has_structure_of(&self.a)?;
+        if !is_known {
+            *self = Self::new(a, self.options)?;
+            return Ok(());
+        }
+        let own = a.own_rows()?;
+        let own = own.as_rows();
+        let fetched = self.outer.fetch_entries(own.pos(), own.vals())?;
+        let factor = |block: &Block<T>| block.factors_of(&fetched);
+        let factors: Vec<_> = self.blocks.par_iter().map(factor).collect();
+        let factors: Result<Vec<Factors<T>>, Error> = factors.into_iter().collect();
+        let factors = self.layout.runtime().agree(factors)?;
+        for (block, factors) in self.blocks.iter_mut().zip(factors) {
+            block.factors = factors;
+        }
+        self.a = a.clone();
         Ok(())
     }
 }

@@ -139,7 +139,9 @@ impl<T: Field> Sor<T> {
             }
             SorOrder::Multicolor => {
                 let coloring = Coloring::of(a)?;
-                let colors = colors(a, &coloring, options.omega)?;
+                let relaxed = relaxed(a, &coloring, options.omega)?.into_iter();
+                let color = |relaxed| Color::new(coloring.layout(), relaxed);
+                let colors = relaxed.map(color).collect::<Result<_, Error>>()?;
                 Relaxation::Multicolor { coloring, colors }
             }
         };
@@ -285,12 +287,40 @@ fn divide_diagonal<T: Field>(layout: &RowLayout, rows: &mut LocalRows<T>, diviso
     layout.rows().enumerate().map(divide).collect()
 }
 
-/// The rows of each colour.
-fn colors<T: Field>(a: &Csr<T>, coloring: &Coloring, omega: f64) -> Result<Vec<Color<T>>, Error> {
+impl<T: Field> Color<T> {
+    fn new(layout: &RowLayout, relaxed: Relaxed<T>) -> Result<Self, Error> {
+        Ok(Self {
+            rows: layout.matrix(layout.n_rows(), relaxed.rows)?,
+            scale: layout.vector(relaxed.scale)?,
+        })
+    }
+
+    /// The same for other values of the same structure.
+    fn with_values(&self, relaxed: Relaxed<T>) -> Result<Self, Error> {
+        let runtime = self.rows.runtime();
+        let vals = runtime.agree(self.rows.values().with_local(relaxed.rows.vals))?;
+        Ok(Self {
+            rows: self.rows.with_values(vals)?,
+            scale: runtime.agree(self.scale.with_local(relaxed.scale))?,
+        })
+    }
+}
+
+/// What this rank has of a [`Color`].
+struct Relaxed<T> {
+    rows: LocalRows<T>,
+    scale: Vec<T>,
+}
+
+/// What this rank has of each colour.
+fn relaxed<T: Field>(
+    a: &Csr<T>,
+    coloring: &Coloring,
+    omega: f64,
+) -> Result<Vec<Relaxed<T>>, Error> {
     let a = coloring.arrange(a)?;
-    let layout = RowLayout::of(&a)?;
     let (own, rows) = a.local_rows()?;
-    let scale = layout
+    let scale = a
         .runtime()
         .agree(scales(&own.collect::<Vec<_>>(), &rows, omega))?;
     let color = |color: u32| {
@@ -305,12 +335,12 @@ fn colors<T: Field>(a: &Csr<T>, coloring: &Coloring, omega: f64) -> Result<Vec<C
             }
             relaxed.end_row();
         }
-        Ok(Color {
-            rows: layout.matrix(a.n_cols(), relaxed)?,
-            scale: layout.vector(mask)?,
-        })
+        Relaxed {
+            rows: relaxed,
+            scale: mask,
+        }
     };
-    (0..coloring.n_colors() as u32).map(color).collect()
+    Ok((0..coloring.n_colors() as u32).map(color).collect())
 }
 
 /// omega / a_ii of each row.
@@ -351,10 +381,16 @@ impl<T: Field> Preconditioner<T> for Sor<T> {
             Relaxation::Sequential(triangles) => {
                 **triangles = Sequential::new(a, self.options, Some(triangles))?;
             }
-            Relaxation::Multicolor {
-                coloring,
-                colors: old,
-            } => *old = colors(a, coloring, self.options.omega)?,
+            Relaxation::Multicolor { coloring, colors } => {
+                if !a.has_structure_of(&self.a)? {
+                    *self = Self::new(a, self.options)?;
+                    return Ok(());
+                }
+                let relaxed = relaxed(a, coloring, self.options.omega)?;
+                let updated = relaxed.into_iter().zip(&*colors);
+                let updated = updated.map(|(relaxed, color)| color.with_values(relaxed));
+                *colors = updated.collect::<Result<_, Error>>()?;
+            }
         }
         self.a = a.clone();
         Ok(())

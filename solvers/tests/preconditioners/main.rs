@@ -7,6 +7,7 @@ mod counts;
 mod dense;
 mod ranks;
 mod refuses;
+mod updates;
 
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::{Field, random};
@@ -96,6 +97,13 @@ fn general<T: Field>() -> Vec<Maker<T>> {
 fn definite<T: Field>() -> Vec<Maker<T>> {
     vec![
         ("ic(0)", |a| boxed(Ic0::new(a))),
+        ("cholesky", |a| boxed(spcholesky(a))),
+    ]
+}
+
+/// Those whose estimates go on from the last ones, so that they depend on the updates before.
+fn estimating<T: Field>() -> Vec<Maker<T>> {
+    vec![
         ("chebyshev", |a| {
             let options = ChebyshevOptions {
                 degree: 4,
@@ -103,7 +111,9 @@ fn definite<T: Field>() -> Vec<Maker<T>> {
             };
             boxed(Chebyshev::new(a, options))
         }),
-        ("cholesky", |a| boxed(spcholesky(a))),
+        ("damped neumann", |a| {
+            boxed(Polynomial::new(a, PolynomialOptions::default()))
+        }),
     ]
 }
 
@@ -116,6 +126,13 @@ fn config(threads: usize) -> Config {
         check_ranks: true,
         ..Config::default()
     }
+}
+
+/// The same structure with values that differ by a percent.
+fn other_values<T: Field>(a: &Csr<T>, seed: u64) -> Csr<T> {
+    let factors = (0..a.nnz()).map(|k| 1.0 + 0.01 * random::uniform(seed, k as u64));
+    let factors = Vector::from_vec(factors.map(T::from_f64).collect());
+    a.with_values(a.values() * factors).unwrap()
 }
 
 fn pseudo_random<T: Field>(n: usize, seed: u64) -> Vec<T> {

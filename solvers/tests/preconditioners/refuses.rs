@@ -1,6 +1,6 @@
 //! Matrices that cannot be factored: which row, and what was found there.
 
-use super::{config, definite, general};
+use super::{config, definite, estimating, general};
 use sparsefuse_runtime::{Error, run_ranks};
 use sparsefuse_solvers::preconditioners::{
     BlockJacobi, Ic0, Ilu0, Sor, SorOptions, spcholesky, splu,
@@ -81,7 +81,7 @@ fn rows_are_named() {
 #[test]
 fn no_preconditioner_takes_a_rectangle() {
     let a = Csr::<f64>::new(2, 3, vec![0, 1, 2], vec![0, 1], vec![1.0, 1.0]).unwrap();
-    for (name, make) in general().into_iter().chain(definite()) {
+    for (name, make) in general().into_iter().chain(definite()).chain(estimating()) {
         let message = make(&a).err().map(|error| error.to_string());
         assert!(message.unwrap().contains("expected a shape of"), "{name}");
     }
