@@ -15,6 +15,7 @@ use rayon::prelude::*;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::{Error, Shape};
+use std::cmp::Ordering;
 use std::ops::Range;
 
 const OP: &str = "triangular solve";
@@ -82,6 +83,13 @@ struct Parts<T> {
     /// Their entries there; columns are numbers in [`Chain::needed`].
     outer: LocalRows<T>,
     /// What each row is multiplied by in the end; empty where the diagonal is one.
+    inverse: Vec<T>,
+}
+
+/// The values of [`Parts`].
+struct Values<T> {
+    own: Vec<T>,
+    outer: Vec<T>,
     inverse: Vec<T>,
 }
 
@@ -184,29 +192,103 @@ impl<T: Field> TriangularSolve<T> {
     ///
     /// As [`TriangularSolve::update`].
     pub fn update_rows(&mut self, rows: &LocalRows<T>) -> Result<(), Error> {
-        let parts = self.parts_of(rows);
-        self.parts = self.layout.runtime().agree(parts)?;
+        let values = self.layout.runtime().agree(self.values_of(rows))?;
+        self.parts.own.vals = values.own;
+        self.parts.outer.vals = values.outer;
+        self.parts.inverse = values.inverse;
         Ok(())
     }
 
-    fn parts_of(&self, rows: &LocalRows<T>) -> Result<Parts<T>, Error> {
-        if rows.pos.len() != self.layout.rows().len() + 1 {
-            let expected = format!("{} rows", self.layout.rows().len());
+    /// The values of rows of the structure that the solve was made for, in the order of the work.
+    fn values_of(&self, rows: &LocalRows<T>) -> Result<Values<T>, Error> {
+        let own = self.layout.rows();
+        if rows.pos.len() != own.len() + 1 {
+            let expected = format!("{} rows", own.len());
             let found = rows.pos.len().saturating_sub(1).to_string();
             return Err(Error::argument(OP, expected, found));
         }
-        let (triangle, diagonal) = (self.triangle, self.diagonal);
-        let parts = Parts::of_rows(&self.layout, &self.chain, rows, triangle, diagonal)?;
-        let parts = match &self.levels {
-            None => parts,
-            Some(levels) if levels.order.len() + 1 == parts.own.pos.len() => levels.sort(parts),
-            Some(_) => parts,
+        let mut values = Values {
+            own: Vec::with_capacity(self.parts.own.vals.len()),
+            outer: vec![T::ZERO; self.parts.outer.vals.len()],
+            inverse: Vec::with_capacity(self.parts.inverse.len()),
         };
-        if parts.has_structure_of(&self.parts) {
-            return Ok(parts);
+        // Of the rows that have no inverse the first is named, whatever the order of the work.
+        let mut failed: Option<(usize, Error)> = None;
+        for place in 0..own.len() {
+            let row = self.row_at(place);
+            let refuse = || {
+                let expected = "the structure that the solve was made for";
+                Error::argument(OP, expected, "another")
+            };
+            let found = self.take_row(rows, place, &mut values).ok_or_else(refuse)?;
+            if self.diagonal == Diagonal::Unit {
+                continue;
+            }
+            match inverse(own.start + row, found) {
+                Ok(inverse) => values.inverse.push(inverse),
+                Err(error) if failed.as_ref().is_none_or(|&(before, _)| row < before) => {
+                    failed = Some((row, error));
+                }
+                Err(_) => {}
+            }
         }
-        let expected = "the structure that the solve was made for";
-        Err(Error::argument(OP, expected, "another"))
+        failed.map_or(Ok(values), |(_, error)| Err(error))
+    }
+
+    /// Which of this rank's rows comes at a place of the work.
+    fn row_at(&self, place: usize) -> usize {
+        let levels = self.levels.as_ref();
+        levels.map_or(place, |levels| levels.order[place] as usize)
+    }
+
+    /// Takes the values of the row at a place, and returns its diagonal entry if there is one;
+    /// `None` if its structure is another.
+    fn take_row(
+        &self,
+        rows: &LocalRows<T>,
+        place: usize,
+        values: &mut Values<T>,
+    ) -> Option<Option<T>> {
+        let (row, first) = (self.row_at(place), self.layout.rows().start);
+        let Parts { own, outer, .. } = &self.parts;
+        let entries = rows.pos[row] as usize..rows.pos[row + 1] as usize;
+        let own_places = own.pos[place] as usize..own.pos[place + 1] as usize;
+        let outer_places = match self.parts.outer_rows.binary_search(&(row as u32)) {
+            Ok(number) => outer.pos[number] as usize..outer.pos[number + 1] as usize,
+            Err(_) => 0..0,
+        };
+        if entries.len() < own_places.len() + outer_places.len() {
+            return None;
+        }
+        // The entries in the order of the work, and the one between the triangles.
+        let entry = |k: usize| match self.triangle {
+            Triangle::Lower => entries.start + k,
+            Triangle::Upper => entries.end - 1 - k,
+        };
+        let n_outer = outer_places.len();
+        for (k, at) in outer_places.enumerate() {
+            let column = self.chain.needed()[outer.crd[at] as usize];
+            if rows.crd[entry(k)] != column {
+                return None;
+            }
+            values.outer[at] = rows.vals[entry(k)];
+        }
+        let n_taken = n_outer + own_places.len();
+        for (k, at) in (n_outer..).zip(own_places) {
+            if rows.crd[entry(k)] as usize != first + self.row_at(own.crd[at] as usize) {
+                return None;
+            }
+            values.own.push(rows.vals[entry(k)]);
+        }
+        if n_taken == entries.len() {
+            return Some(None);
+        }
+        let next = entry(n_taken);
+        match ((rows.crd[next] as usize).cmp(&(first + row)), self.triangle) {
+            (Ordering::Equal, _) => Some(Some(rows.vals[next])),
+            (Ordering::Greater, Triangle::Lower) | (Ordering::Less, Triangle::Upper) => Some(None),
+            (Ordering::Less, Triangle::Lower) | (Ordering::Greater, Triangle::Upper) => None,
+        }
     }
 
     /// How the rows are spread over the ranks.
@@ -393,7 +475,6 @@ impl<T: Field> Parts<T> {
             return;
         }
         for k in entries {
-            // A row that the chain lacks is one of another structure, which `update` refuses.
             let number = chain.needed().partition_point(|&row| row < rows.crd[k]);
             self.outer.push(number as u32, rows.vals[k]);
         }
@@ -412,13 +493,6 @@ impl<T: Field> Parts<T> {
             self.own.push(rows.crd[k] - first as u32, rows.vals[k]);
         }
         self.own.end_row();
-    }
-
-    fn has_structure_of(&self, other: &Self) -> bool {
-        let is_same = |a: &LocalRows<T>, b: &LocalRows<T>| a.pos == b.pos && a.crd == b.crd;
-        is_same(&self.own, &other.own)
-            && is_same(&self.outer, &other.outer)
-            && self.outer_rows == other.outer_rows
     }
 
     #[inline(always)]

@@ -203,34 +203,40 @@ fn invert<T: Field>(a: &mut [T], n: usize) -> Result<(), usize> {
             return Err(k);
         }
         pivots.push(pivot);
-        (0..n).for_each(|column| a.swap(k * n + column, pivot * n + column));
+        if pivot != k {
+            let (before, from) = a.split_at_mut(pivot * n);
+            before[k * n..(k + 1) * n].swap_with_slice(&mut from[..n]);
+        }
         let (above, rest) = a.split_at_mut(k * n);
         let (pivot_row, below) = rest.split_at_mut(n);
         let scale = T::ONE / pivot_row[k];
         // What stands in column k from here on is the column of the inverse.
         pivot_row[k] = T::ONE;
-        pivot_row
-            .iter_mut()
-            .for_each(|value| *value = *value * scale);
-        for row in above.chunks_exact_mut(n).chain(below.chunks_exact_mut(n)) {
-            let factor = std::mem::replace(&mut row[k], T::ZERO);
-            if factor != T::ZERO {
-                for (value, &of_pivot) in row.iter_mut().zip(&*pivot_row) {
-                    *value = *value - factor * of_pivot;
-                }
+        pivot_row.iter_mut().for_each(|x| *x = *x * scale);
+        subtract_multiples(above, pivot_row, k);
+        subtract_multiples(below, pivot_row, k);
+    }
+    // Rows exchanged in a matrix are columns exchanged in its inverse.
+    for (k, &pivot) in pivots.iter().enumerate().rev() {
+        if pivot != k {
+            (0..n).for_each(|row| a.swap(row * n + k, row * n + pivot));
+        }
+    }
+    Ok(())
+}
+
+/// Subtracts from each row what makes its entry in column `k` 0, a multiple of a row whose entry
+/// there is that of the inverse.
+fn subtract_multiples<T: Field>(rows: &mut [T], pivot_row: &[T], k: usize) {
+    for row in rows.chunks_exact_mut(pivot_row.len()) {
+        let factor = std::mem::replace(&mut row[k], T::ZERO);
+        // Blocks of sparse matrices have many zeros.
+        if factor != T::ZERO {
+            for (x, &of_pivot) in row.iter_mut().zip(pivot_row) {
+                *x = *x - factor * of_pivot;
             }
         }
     }
-    // Rows exchanged in a matrix are columns exchanged in its inverse.
-    for (k, &pivot) in pivots
-        .iter()
-        .enumerate()
-        .rev()
-        .filter(|&(k, &pivot)| k != pivot)
-    {
-        (0..n).for_each(|row| a.swap(row * n + k, row * n + pivot));
-    }
-    Ok(())
 }
 
 impl<T: Field> LinearOperator<T> for BlockJacobi<T> {

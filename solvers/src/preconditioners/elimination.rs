@@ -36,21 +36,24 @@ pub(super) struct Elimination {
     layout: RowLayout,
     chain: Chain,
     rule: Rule,
+    diagonal: Vec<usize>,
     /// The hash of the structure.
     structure: u64,
 }
 
 impl Elimination {
-    /// The elimination of rows of this structure. Every rank must ask.
+    /// The elimination of rows of this structure, each with its diagonal entry. Every rank must ask.
     pub(super) fn new<T: Field>(
         op: &'static str,
         layout: &RowLayout,
         rows: &LocalRows<T>,
         rule: Rule,
     ) -> Result<Self, Error> {
+        let diagonal = diagonals(op, layout.rows(), rows);
         Ok(Self {
             op,
             layout: layout.clone(),
+            diagonal: layout.runtime().agree(diagonal)?,
             chain: Chain::new(layout, Sweep::Forward, &rows.crd)?,
             rule,
             structure: hash(rows),
@@ -62,7 +65,7 @@ impl Elimination {
     pub(super) fn run<T: Field>(&self, rows: &mut LocalRows<T>) -> Result<Option<Pivot<T>>, Error> {
         let runtime = self.layout.runtime();
         runtime.agree(self.check(rows))?;
-        let diagonal = runtime.agree(diagonals(self.op, self.layout.rows(), rows))?;
+        let diagonal = &self.diagonal;
         let outer = self.chain.receive_rows::<T>()?;
         let LocalRows { pos, crd, vals } = rows;
         let work = Work {
@@ -71,7 +74,7 @@ impl Elimination {
             outer: &outer,
             pos,
             crd,
-            diagonal: &diagonal,
+            diagonal,
             rule: self.rule,
         };
         let found = work.eliminate(self.op, vals);

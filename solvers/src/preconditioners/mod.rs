@@ -97,3 +97,9 @@ fn check_shape<T: Numeric>(
     let shape = |(rows, cols)| Shape::new(&[rows, cols]);
     Err(Error::shape(op, shape(expected), shape(a.shape())))
 }
+
+/// Whether what was made for one matrix fits another: its entries are at the same places, and its
+/// rows on the same ranks. Every rank must ask.
+fn is_like<T: Numeric>(a: &Csr<T>, other: &Csr<T>) -> Result<bool, Error> {
+    Ok(a.row_partition()? == other.row_partition()? && a.has_structure_of(other)?)
+}

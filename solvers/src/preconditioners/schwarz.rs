@@ -2,7 +2,7 @@
 
 use super::complete::{Complete, Method, System};
 use super::elimination::{LocalFactors, Pivot};
-use super::{Preconditioner, check_shape, check_square};
+use super::{Preconditioner, check_shape, check_square, is_like};
 use crate::operator::LinearOperator;
 use rayon::prelude::*;
 use sparsefuse_dense::Vector;
@@ -54,9 +54,8 @@ impl Default for SchwarzOptions {
 ///
 /// Dryja and Widlund (1987); Saad, *Iterative Methods for Sparse Linear Systems*, 2nd edition,
 /// section 14.3. Blocks are solved at the same time on all threads and ranks, so this is what scales
-/// where triangular solves do not. Holds the factors of all blocks, and where each
-/// of their entries comes from; an application solves each once,
-/// and exchanges the rows of the overlap.
+/// where triangular solves do not. Holds the factors of all blocks, and where each of their entries
+/// comes from; an application solves each once, and exchanges the rows of the overlap.
 ///
 /// **With `blocks: None` the mathematics depends on the number of ranks**, and so do the iterations.
 /// With a number of blocks it does not, and results have the same bits on any ranks; each block is
@@ -372,9 +371,7 @@ impl<T: Field> LinearOperator<T> for AdditiveSchwarz<T> {
 impl<T: Field> Preconditioner<T> for AdditiveSchwarz<T> {
     fn update(&mut self, a: &Csr<T>) -> Result<(), Error> {
         check_shape(OP, self.shape(), a)?;
-        let is_known =
-            a.row_partition()? == self.layout.partition() && a.has_structure_of(&self.a)?;
-        if !is_known {
+        if !is_like(a, &self.a)? {
             *self = Self::new(a, self.options)?;
             return Ok(());
         }

@@ -1,7 +1,7 @@
 //! Successive over-relaxation, in sequence or by colours; Gauss and Seidel's method with omega 1.
 
 use super::coloring::Coloring;
-use super::{Preconditioner, check_shape, check_square};
+use super::{Preconditioner, check_shape, check_square, is_like};
 use crate::operator::LinearOperator;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
@@ -134,14 +134,12 @@ impl<T: Field> Sor<T> {
             return Err(Error::argument(OP, "at least one sweep", "0"));
         }
         let relaxation = match options.order {
-            SorOrder::Sequential => {
-                Relaxation::Sequential(Box::new(Sequential::new(a, options, None)?))
-            }
+            SorOrder::Sequential => Relaxation::Sequential(Box::new(Sequential::new(a, options)?)),
             SorOrder::Multicolor => {
                 let coloring = Coloring::of(a)?;
-                let relaxed = relaxed(a, &coloring, options.omega)?.into_iter();
-                let color = |relaxed| Color::new(coloring.layout(), relaxed);
-                let colors = relaxed.map(color).collect::<Result<_, Error>>()?;
+                let colors = relaxed(a, &coloring, options.omega)?
+                    .map(|relaxed| Color::new(coloring.layout(), relaxed))
+                    .collect::<Result<_, Error>>()?;
                 Relaxation::Multicolor { coloring, colors }
             }
         };
@@ -224,33 +222,37 @@ fn relax<'a, T: Field>(
 }
 
 impl<T: Field> Sequential<T> {
-    /// The triangles of a matrix, in those that are there already if there are any.
-    fn new(a: &Csr<T>, options: SorOptions, old: Option<&Self>) -> Result<Self, Error> {
+    fn new(a: &Csr<T>, options: SorOptions) -> Result<Self, Error> {
         let layout = RowLayout::of(a)?;
-        let (_, mut rows) = a.local_rows()?;
-        let diagonal = divide_diagonal(&layout, &mut rows, options.omega);
-        let make = |triangle, old: Option<&TriangularSolve<T>>| match old {
-            None => TriangularSolve::of_rows(&layout, &rows, triangle, Diagonal::Stored),
-            Some(old) => {
-                let mut solve = old.clone();
-                solve.update_rows(&rows)?;
-                Ok(solve)
-            }
-        };
+        let (rows, diagonal) = divided(a, &layout, options.omega)?;
+        let make = |triangle| TriangularSolve::of_rows(&layout, &rows, triangle, Diagonal::Stored);
         let has_lower = options.sweep != SorSweep::Backward;
         let has_upper = options.sweep != SorSweep::Forward;
-        let lower = has_lower.then(|| make(Triangle::Lower, old.and_then(|o| o.lower.as_ref())));
-        let upper = has_upper.then(|| make(Triangle::Upper, old.and_then(|o| o.upper.as_ref())));
-        let factor = T::from_f64((2.0 - options.omega) / options.omega);
-        Ok(Self {
-            lower: lower.transpose()?,
-            upper: upper.transpose()?,
-            middle: if has_lower && has_upper {
-                diagonal.into_iter().map(|entry| factor * entry).collect()
-            } else {
-                Vec::new()
-            },
-        })
+        let mut made = Self {
+            lower: has_lower.then(|| make(Triangle::Lower)).transpose()?,
+            upper: has_upper.then(|| make(Triangle::Upper)).transpose()?,
+            middle: Vec::new(),
+        };
+        made.set_middle(diagonal, options.omega);
+        Ok(made)
+    }
+
+    /// Takes the values of a matrix that is like the one these are of.
+    fn update(&mut self, a: &Csr<T>, omega: f64) -> Result<(), Error> {
+        let (rows, diagonal) = divided(a, &RowLayout::of(a)?, omega)?;
+        // Both refuse the same diagonal entries, so it is the first that does.
+        for triangle in [&mut self.lower, &mut self.upper].into_iter().flatten() {
+            triangle.update_rows(&rows)?;
+        }
+        self.set_middle(diagonal, omega);
+        Ok(())
+    }
+
+    fn set_middle(&mut self, diagonal: Vec<T>, omega: f64) {
+        if self.lower.is_some() && self.upper.is_some() {
+            let factor = T::from_f64((2.0 - omega) / omega);
+            self.middle = diagonal.into_iter().map(|entry| factor * entry).collect();
+        }
     }
 
     /// M^-1 r.
@@ -271,9 +273,15 @@ impl<T: Field> Sequential<T> {
     }
 }
 
-/// Divides the diagonal entries of rows by a number; returns what they were, 0 where none is stored.
-fn divide_diagonal<T: Field>(layout: &RowLayout, rows: &mut LocalRows<T>, divisor: f64) -> Vec<T> {
-    let LocalRows { pos, crd, vals } = rows;
+/// This rank's rows with diagonal entries that are divided by omega; and what these were, 0 where
+/// none is stored.
+fn divided<T: Field>(
+    a: &Csr<T>,
+    layout: &RowLayout,
+    omega: f64,
+) -> Result<(LocalRows<T>, Vec<T>), Error> {
+    let (_, mut rows) = a.local_rows()?;
+    let LocalRows { pos, crd, vals } = &mut rows;
     let divide = |(number, row): (usize, usize)| {
         let entries = pos[number] as usize..pos[number + 1] as usize;
         let Ok(place) = crd[entries.clone()].binary_search(&(row as u32)) else {
@@ -281,10 +289,11 @@ fn divide_diagonal<T: Field>(layout: &RowLayout, rows: &mut LocalRows<T>, diviso
         };
         let entry = &mut vals[entries.start + place];
         let before = *entry;
-        *entry = before / T::from_f64(divisor);
+        *entry = before / T::from_f64(omega);
         before
     };
-    layout.rows().enumerate().map(divide).collect()
+    let diagonal = layout.rows().enumerate().map(divide).collect();
+    Ok((rows, diagonal))
 }
 
 impl<T: Field> Color<T> {
@@ -312,18 +321,18 @@ struct Relaxed<T> {
     scale: Vec<T>,
 }
 
-/// What this rank has of each colour.
+/// What this rank has of one colour after the other.
 fn relaxed<T: Field>(
     a: &Csr<T>,
     coloring: &Coloring,
     omega: f64,
-) -> Result<Vec<Relaxed<T>>, Error> {
+) -> Result<impl Iterator<Item = Relaxed<T>>, Error> {
     let a = coloring.arrange(a)?;
     let (own, rows) = a.local_rows()?;
     let scale = a
         .runtime()
         .agree(scales(&own.collect::<Vec<_>>(), &rows, omega))?;
-    let color = |color: u32| {
+    let color = move |color: u32| {
         let mut relaxed = LocalRows::with_capacity(scale.len(), 0);
         let mut mask = vec![T::ZERO; scale.len()];
         for (number, &factor) in scale.iter().enumerate() {
@@ -340,7 +349,7 @@ fn relaxed<T: Field>(
             scale: mask,
         }
     };
-    Ok((0..coloring.n_colors() as u32).map(color).collect())
+    Ok((0..coloring.n_colors() as u32).map(color))
 }
 
 /// omega / a_ii of each row.
@@ -377,18 +386,17 @@ impl<T: Field> LinearOperator<T> for Sor<T> {
 impl<T: Field> Preconditioner<T> for Sor<T> {
     fn update(&mut self, a: &Csr<T>) -> Result<(), Error> {
         check_shape(OP, self.shape(), a)?;
+        if !is_like(a, &self.a)? {
+            *self = Self::new(a, self.options)?;
+            return Ok(());
+        }
+        let omega = self.options.omega;
         match &mut self.relaxation {
-            Relaxation::Sequential(triangles) => {
-                **triangles = Sequential::new(a, self.options, Some(triangles))?;
-            }
+            Relaxation::Sequential(triangles) => triangles.update(a, omega)?,
             Relaxation::Multicolor { coloring, colors } => {
-                if !a.has_structure_of(&self.a)? {
-                    *self = Self::new(a, self.options)?;
-                    return Ok(());
-                }
-                let relaxed = relaxed(a, coloring, self.options.omega)?;
-                let updated = relaxed.into_iter().zip(&*colors);
-                let updated = updated.map(|(relaxed, color)| color.with_values(relaxed));
+                let updated = relaxed(a, coloring, omega)?
+                    .zip(&*colors)
+                    .map(|(relaxed, color)| color.with_values(relaxed));
                 *colors = updated.collect::<Result<_, Error>>()?;
             }
         }

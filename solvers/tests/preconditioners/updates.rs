@@ -52,8 +52,7 @@ fn another_structure_is_refused_or_a_fresh_start() {
             }
         }
     }
-    let keeps = ["sor forward", "sor backward", "ssor", "ilu(0)", "ilu(2)"];
-    assert_eq!(refused, [&keeps[..], &["lu", "ic(0)", "cholesky"]].concat());
+    assert_eq!(refused, ["ilu(0)", "ilu(2)", "lu", "ic(0)", "cholesky"]);
 }
 
 #[test]
@@ -132,7 +131,6 @@ fn estimates_after_updates_are_as_good_as_fresh_ones() {
         for round in 0..4 {
             updated.update(after).unwrap();
             let found = updated.largest_eigenvalue();
-            println!("XX {name} {round}: {found} {fresh} {exact}");
             assert!(
                 found >= 0.97 * fresh,
                 "{name} {round}: {found}, fresh {fresh}"
