@@ -39,8 +39,10 @@ impl Default for IlutOptions {
 /// Saad (1994); *Iterative Methods for Sparse Linear Systems*, 2nd edition, Algorithm 10.10. There
 /// is no pivoting: a pivot that is 0 or not finite is an error. Of entries of equal magnitude that
 /// with the lower column is kept. Holds the entries of L and U (at most 2 p + 1 a row) and the inverse of
-/// U's diagonal; an application costs about as much as two products with as many entries. New
-/// values cost a whole factorisation, since what is dropped depends on them.
+/// U's diagonal; an application costs about as much as two products with as many entries.
+///
+/// New values are a fresh start and cost as much, since what is dropped depends on them and the
+/// elimination is almost all of the work; any structure will do.
 ///
 /// On several ranks it is the factorisation of one: the ranks factor, and solve, one after the
 /// other. While it factors a rank holds U of all ranks before it, and a vector of all columns.
