@@ -189,8 +189,8 @@ impl Blocks {
     }
 }
 
-/// Replaces a dense matrix, row-major, by its inverse: Gauss and Jordan's elimination in place, with
-/// partial pivoting; or finds the column in which there is no pivot.
+/// Replaces a dense matrix, row-major, by its inverse: Gauss and Jordan's elimination in place,
+/// with partial pivoting; or finds the column in which there is no pivot.
 fn invert<T: Field>(a: &mut [T], n: usize) -> Result<(), usize> {
     let size = |value: T| value.magnitude().to_f64();
     let mut pivots = Vec::with_capacity(n);

@@ -46,10 +46,10 @@ impl Default for ChebyshevOptions {
 /// nothing but ghosts. Holds the inverse of the diagonal and the vector of the estimate, and in a
 /// step r, d and z.
 ///
-/// **After an update the bits are not those of a fresh start**: the estimate of new values takes half
-/// as many steps from the vector of the last one, and is no worse. It depends on the updates before,
-/// and on neither threads nor ranks. 1.8 times as fast as a fresh start (`diffusion2d:300`, one core
-/// of an x86-64 server).
+/// **After an update the bits are not those of a fresh start**: the estimate of new values takes
+/// half as many steps from the vector of the last one, and is no worse. It depends on the updates
+/// before, and on neither threads nor ranks. An update is 1.8 times as fast as a fresh start
+/// (`diffusion2d:300`, one core of an x86-64 server).
 ///
 /// ```
 /// use sparsefuse_dense::Vector;

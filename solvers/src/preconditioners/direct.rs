@@ -75,8 +75,8 @@ pub fn spcholesky<T: Field>(a: &Csr<T>) -> Result<Direct<T>, Error> {
 /// that pays (Davis, *Direct Methods for Sparse Linear Systems*, 2006, chapters 4 and 6). Its bits
 /// depend on the instruction set of the machine, and on nothing else. Every rank holds the factors,
 /// and in a solve the whole right-hand side; an application is a pass over the factors. New values
-/// keep the order and the symbolic factorisation: 1.3 times as fast as a fresh start by LU, 1.6 times
-/// by Cholesky (`diffusion2d:300`, one core of an x86-64 server).
+/// keep the order and the symbolic factorisation: an update is 1.3 times as fast as a fresh start by
+/// LU, 1.6 times by Cholesky (`diffusion2d:300`, one core of an x86-64 server).
 pub struct Direct<T> {
     layout: RowLayout,
     factors: Complete<T>,

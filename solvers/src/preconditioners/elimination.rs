@@ -42,7 +42,7 @@ pub(super) struct Elimination {
 }
 
 impl Elimination {
-    /// The elimination of rows of this structure, each with its diagonal entry. Every rank must ask.
+    /// The elimination of rows of this structure, which has the diagonal. Every rank must ask.
     pub(super) fn new<T: Field>(
         op: &'static str,
         layout: &RowLayout,

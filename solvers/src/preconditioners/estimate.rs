@@ -211,9 +211,9 @@ fn largest_of_tridiagonal(diagonal: &[f64], squares: &[f64]) -> f64 {
     high
 }
 
-/// The eigenvector of a symmetric tridiagonal matrix for its largest eigenvalue, of length 1, by two
-/// steps of inverse iteration. Shifted by a little more than the eigenvalue, all pivots are positive
-/// and nothing cancels.
+/// The eigenvector of a symmetric tridiagonal matrix for its largest eigenvalue, of length 1, by
+/// two steps of inverse iteration. Shifted by a little more than the eigenvalue, all pivots are
+/// positive and nothing cancels.
 fn eigenvector(largest: f64, diagonal: &[f64], squares: &[f64]) -> Vec<f64> {
     let shift = largest * (1.0 + 1e-9);
     let mut pivots = vec![shift - diagonal[0]];

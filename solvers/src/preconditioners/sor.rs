@@ -62,8 +62,8 @@ impl Default for SorOptions {
 /// place of L. Both together are M = (D / omega + L) (omega / (2 - omega)) D^-1 (D / omega + U)
 /// (Young, 1950; Saad, *Iterative Methods for Sparse Linear Systems*, 2nd edition, section 4.1).
 ///
-/// New values keep the order of the work, and the colours: 1.3 times as fast as a fresh start
-/// (`diffusion2d:300`, one core of an x86-64 server), which another structure is.
+/// New values keep the order of the work and the colours: an update is 1.3 times as fast as a fresh
+/// start (`diffusion2d:300`, one core of an x86-64 server). Another structure is a fresh start.
 ///
 /// In sequence, a direction costs a triangular solve, about half a product, and each sweep after the
 /// first a product more; holds a copy of the triangles. By colours, a direction costs a product and,
