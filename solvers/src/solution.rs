@@ -22,9 +22,10 @@ use std::path::Path;
 /// # Ok::<(), sparsefuse_runtime::Error>(())
 /// ```
 pub struct Options<'a, T> {
-    /// The solver has converged when ‖b - A x‖ <= max(rtol ‖b‖, atol), in the 2-norm.
+    /// The solver has converged when ‖b - A x‖ <= max(rtol ‖b‖, atol), in the 2-norm; 1e-8 by
+    /// default.
     pub rtol: f64,
-    /// See `rtol`.
+    /// See `rtol`; 0 by default.
     pub atol: f64,
     /// The most iterations; `None` for ten times the number of rows, at most 10,000.
     pub max_iter: Option<usize>,

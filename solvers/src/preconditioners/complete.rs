@@ -5,6 +5,8 @@
 //! columns, so what it factors is the transpose.
 
 use faer::dyn_stack::{MemBuffer, MemStack, StackReq};
+use faer::linalg::solvers::LltError;
+use faer::sparse::linalg::LuError;
 use faer::sparse::linalg::cholesky::{LltRef, SymbolicCholesky, factorize_symbolic_cholesky};
 use faer::sparse::linalg::lu::{LuRef, NumericLu, SymbolicLu, factorize_symbolic_lu};
 use faer::sparse::{FaerError, SparseColMatRef, SymbolicSparseColMat};
@@ -236,7 +238,13 @@ fn lu<E: Number>(
     let mut numeric = Box::new(NumericLu::new());
     symbolic
         .factorize_numeric_lu(&mut numeric, matrix, Par::Seq, stack, params)
-        .map_err(|error| Error::argument(OP, "a nonsingular matrix", error.to_string()))?;
+        .map_err(|error| match error {
+            LuError::SymbolicSingular { .. } => {
+                let found = "one that is singular whatever its values";
+                Error::argument(OP, NONSINGULAR, found)
+            }
+            LuError::Generic(error) => refused(error),
+        })?;
     Ok(Values::Lu(Arc::clone(symbolic), numeric))
 }
 
@@ -260,7 +268,10 @@ fn cholesky<E: Number>(
             stack,
             params,
         )
-        .map_err(|error| Error::argument(OP, "a positive definite matrix", error.to_string()))?;
+        .map_err(|LltError::NonPositivePivot { .. }| {
+            let found = "one with a pivot that is not positive";
+            Error::argument(OP, "a positive definite matrix", found)
+        })?;
     Ok(Values::Cholesky(Arc::clone(symbolic), values))
 }
 
