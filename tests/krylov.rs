@@ -6,6 +6,7 @@
 use faer::linalg::solvers::Solve;
 use faer::sparse::{SparseColMat, Triplet};
 use sparsefuse::prelude::*;
+use sparsefuse::runtime::Counters;
 use sparsefuse::solvers::{Breakdown, Checkpoint, KrylovSolver, Method, Side};
 use sparsefuse::sparse::matrix_market::Content;
 use std::cell::Cell;
@@ -310,6 +311,67 @@ fn a_solver_for_many_right_hand_sides() {
             seen += 2 * alone.history.len();
         }
         assert_eq!(count, seen, "{method}: the monitor sees all solves");
+    }
+}
+
+/// Solves side by side have the bits of solves one after the other, whatever ends them and whenever;
+/// they share their tasks and reductions.
+#[test]
+fn right_hand_sides_side_by_side() {
+    let config = Config {
+        threads: 1,
+        tile_len: 16,
+        cut_threshold: 32,
+        ..Config::default()
+    };
+    for ranks in [1, 3] {
+        let run = run_ranks(ranks, &config, |runtime| {
+            let n = 144;
+            let a = gallery::poisson2d::<f64>(12).unwrap();
+            let mut rhs: Vec<_> = (0..7)
+                .map(|seed| Vector::random_normal([n], seed))
+                .collect();
+            rhs.insert(2, Vector::zeros([n]));
+            rhs.insert(4, &a * &Vector::ones([n]));
+            rhs.push(Vector::full([n], f64::NAN));
+            let jacobi = Jacobi::new(&a).unwrap();
+            for method in Method::ALL {
+                let options = || Options {
+                    preconditioner: Some(&jacobi),
+                    max_iter: Some(40),
+                    restart_length: 7,
+                    ..Options::default()
+                };
+                let work = |before: Counters| {
+                    let now = runtime.counters();
+                    let reductions = now.reductions - before.reductions;
+                    [now.fused_tasks - before.fused_tasks, reductions]
+                };
+                let start = runtime.counters();
+                let alone = |b: &Vector<f64>| method.solve(&a, b, options()).unwrap();
+                let one_by_one: Vec<_> = rhs.iter().map(alone).collect();
+                let of_each = work(start);
+                let start = runtime.counters();
+                let mut solver = KrylovSolver::new(method, &a, options());
+                let together = solver.solve_many(&rhs).unwrap();
+                let of_all = work(start);
+                for (one, other) in one_by_one.iter().zip(&together) {
+                    let bits = |x: &Vector<f64>| -> Vec<u64> {
+                        x.to_vec().unwrap().into_iter().map(f64::to_bits).collect()
+                    };
+                    assert_eq!(bits(&one.x), bits(&other.x), "{method} on {ranks}");
+                    assert_eq!(one.reason, other.reason, "{method} on {ranks}");
+                    assert_eq!(one.history.len(), other.history.len());
+                }
+                for (together, each) in of_all.into_iter().zip(of_each) {
+                    assert!(
+                        2 * together <= each + 12,
+                        "{method}: {of_all:?} {of_each:?}"
+                    );
+                }
+            }
+        });
+        run.unwrap();
     }
 }
 

@@ -53,7 +53,6 @@ pub(crate) struct PieceSpec {
 pub(crate) fn compose(
     group: &Group,
     tasks: &[Solved<'_>],
-    params: &[std::ops::Range<u32>],
     slots: &[Slot],
     is_temporary: impl Fn(u32) -> bool,
 ) -> Composed {
@@ -66,12 +65,7 @@ pub(crate) fn compose(
     };
     let mut by_slot: Vec<Vec<u32>> = vec![Vec::new(); slots.len()];
     for number in group.tasks.clone() {
-        composed.append(
-            &tasks[number],
-            params[number].clone(),
-            (slots, group.launch),
-            &mut by_slot,
-        );
+        composed.append(&tasks[number], (slots, group.launch), &mut by_slot);
     }
     for (arg, source) in composed.kernel.args.iter_mut().zip(&composed.args) {
         arg.temporary = is_temporary(source.slot);
@@ -83,7 +77,6 @@ impl Composed {
     fn append(
         &mut self,
         task: &Solved<'_>,
-        params: std::ops::Range<u32>,
         (slots, launch): (&[Slot], Partition),
         by_slot: &mut [Vec<u32>],
     ) {
@@ -106,7 +99,7 @@ impl Composed {
                 self.arg(source, kernel.args[kernel_arg as usize].dtype, by_slot);
         }
         let first_param = self.params.len() as u32;
-        self.params.extend(params);
+        self.params.extend(task.params.clone());
         self.kernel.params.extend_from_slice(&kernel.params);
         let shape = solve::domain(task.body, task.args, slots).unwrap_or(Shape::SCALAR);
         let domain = self.domain(shape);

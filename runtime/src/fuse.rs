@@ -87,6 +87,8 @@ pub(crate) struct Group {
 pub(crate) struct Solved<'a> {
     pub(crate) body: &'a Body,
     pub(crate) args: &'a [Arg],
+    /// The window's numbers of its parameters.
+    pub(crate) params: Range<u32>,
     pub(crate) launch: Launch,
 }
 
@@ -113,7 +115,7 @@ pub(crate) fn groups(tasks: &[Solved<'_>], n_slots: usize, fusion: bool) -> Vec<
 
 /// The group that tasks are being added to.
 #[derive(Debug)]
-struct Open {
+pub(crate) struct Open {
     start: usize,
     launch: Launch,
     /// How the group uses each store.
@@ -154,7 +156,7 @@ struct Through {
 }
 
 impl Open {
-    fn new(n_slots: usize) -> Self {
+    pub(crate) fn new(n_slots: usize) -> Self {
         let uses = vec![Use::default(); n_slots];
         Self {
             start: 0,
@@ -166,14 +168,14 @@ impl Open {
         }
     }
 
-    fn admits(&self, task: &Solved<'_>) -> Result<(), Refusal> {
+    pub(crate) fn admits(&self, task: &Solved<'_>) -> Result<(), Refusal> {
         same_launch_domain(self, task)?;
         true_dependence(self, task)?;
         anti_dependence(self, task)?;
         reduction(self, task)
     }
 
-    fn add(&mut self, task: &Solved<'_>) {
+    pub(crate) fn add(&mut self, task: &Solved<'_>) {
         if self.launch == Launch::Any {
             self.launch = task.launch;
         }
@@ -207,7 +209,7 @@ impl Open {
         }
     }
 
-    fn close(&mut self, end: usize, refusal: Option<Refusal>) -> Group {
+    pub(crate) fn close(&mut self, end: usize, refusal: Option<Refusal>) -> Group {
         for slot in self.used.drain(..) {
             self.uses[slot as usize] = Use::default();
         }
@@ -387,6 +389,7 @@ mod tests {
             .map(|((body, _, launch), args)| Solved {
                 body,
                 args,
+                params: 0..0,
                 launch: *launch,
             })
             .collect();

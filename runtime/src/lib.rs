@@ -24,6 +24,7 @@ mod lockstep;
 
 mod compose;
 pub mod fuse;
+mod reorder;
 mod reuse;
 mod schedule;
 mod solve;

@@ -114,7 +114,7 @@ pub(crate) enum Packing {
     /// Some with one piece, which is known by the address of its positions.
     Plain { piece: usize, products: usize },
     /// Enough, but packing it takes more bytes, or more memory than there is.
-    Refused { piece: usize },
+    Refused { piece: usize, bytes: usize },
     /// Enough.
     Packed(Arc<PackedEntries>),
 }
@@ -174,7 +174,7 @@ impl Pack<'_> {
                 piece: of,
                 products,
             } if *of == piece => *products,
-            Packing::Refused { piece: of } if *of == piece => return None,
+            Packing::Refused { piece: of, .. } if *of == piece => return None,
             Packing::Wanted if self.after < usize::MAX => self.after,
             Packing::None
             | Packing::Wanted
@@ -190,9 +190,17 @@ impl Pack<'_> {
         let packed = self.pack().map(Arc::new);
         *packing = match &packed {
             Some(packed) => Packing::Packed(Arc::clone(packed)),
-            None => Packing::Refused { piece },
+            None => Packing::Refused {
+                piece,
+                bytes: self.plain_bytes(),
+            },
         };
         Some((packed?, true))
+    }
+
+    /// The bytes of the plain form.
+    fn plain_bytes(&self) -> usize {
+        self.piece.bytes() + self.piece.entries.len() * self.dtype.size()
     }
 
     fn pack(&self) -> Option<PackedEntries> {
@@ -221,7 +229,7 @@ impl Pack<'_> {
             .or(new.as_ref())?;
         let values = PackedValues::plan(structure, rows, words, workers);
         let summary = values.summary(structure);
-        if summary.bytes > piece.bytes() + piece.entries.len() * self.dtype.size() {
+        if summary.bytes > self.plain_bytes() {
             return None;
         }
         let (data, target) = allocate(pool, values.bytes()).ok()?;

@@ -9,6 +9,7 @@ use crate::compose::{self, Composed, PieceSpec, Source};
 use crate::exchange::{self, Fetch};
 use crate::fuse::{self, Group, Solved};
 use crate::partition::{CutsTable, Partition};
+use crate::reorder;
 use crate::reuse;
 use crate::shape::Shape;
 use crate::solve::{self, Launch, Slot};
@@ -178,13 +179,14 @@ pub(crate) fn analyse(
 ) -> Schedule {
     let mut slots = slots(window);
     let tasks = solve_all(window, &mut slots, cuts);
-    let groups = fuse::groups(&tasks, slots.len(), fusion);
+    let (tasks, groups) = match fusion {
+        true => reorder::reordered(tasks, slots.len()),
+        false => {
+            let groups = fuse::groups(&tasks, slots.len(), false);
+            (tasks, groups)
+        }
+    };
     let last_use = last_uses(&tasks, slots.len());
-    let params: Vec<Range<u32>> = window
-        .tasks
-        .iter()
-        .map(|task| task.params.clone())
-        .collect();
 
     for (slot, &partition) in slots.iter_mut().zip(&window.initial) {
         slot.partition = partition;
@@ -200,7 +202,7 @@ pub(crate) fn analyse(
             rank,
         };
         let is_temporary = |slot| planner.is_temporary(slot);
-        let composed = compose::compose(&group, &tasks, &params, &slots, is_temporary).optimize();
+        let composed = compose::compose(&group, &tasks, &slots, is_temporary).optimize();
         let task = planner.plan(composed);
         for number in group.tasks.clone() {
             settle(&tasks[number], group.launch, &mut slots);
@@ -238,7 +240,12 @@ fn solve_all<'a>(window: &'a Window, slots: &mut [Slot], cuts: &mut CutsTable) -
         let args = &window.args[task.args.start as usize..task.args.end as usize];
         let body = window.body(task);
         let launch = solve::solve(body, args, slots, cuts);
-        let task = Solved { body, args, launch };
+        let task = Solved {
+            body,
+            args,
+            params: task.params.clone(),
+            launch,
+        };
         let partition = match launch {
             Launch::Any => Partition::Replicated,
             Launch::On(partition) => partition,

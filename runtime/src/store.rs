@@ -106,6 +106,22 @@ impl Store {
         }
     }
 
+    /// If these are the values of a matrix, the bytes that a product reads of this rank's part of
+    /// it; `None` before products have decided whether to pack it.
+    #[must_use]
+    pub fn bytes_of_product(&self) -> Option<usize> {
+        let packing = match &self.state().contents {
+            Contents::Here(_, instance) => instance.packing().clone(),
+            Contents::GivenUp(_, GivenUp::Values(packed)) => Packing::Packed(Arc::clone(packed)),
+            _ => Packing::None,
+        };
+        match packing {
+            Packing::Packed(packed) => Some(packed.summary.bytes),
+            Packing::Refused { bytes, .. } => Some(bytes),
+            Packing::None | Packing::Wanted | Packing::Plain { .. } => None,
+        }
+    }
+
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         // Every change of a state is one assignment, so a panic leaves it whole.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)

@@ -140,6 +140,19 @@ impl Window {
         self.known_slot(store).is_some()
     }
 
+    /// Whether a task of the window writes the store, or reduces into it.
+    pub(crate) fn writes(&self, store: &Store) -> bool {
+        let Some(slot) = self.known_slot(store) else {
+            return false;
+        };
+        self.tasks.iter().any(|task| {
+            let declared = self.body(task).args().iter();
+            let args = &self.args[task.args.start as usize..task.args.end as usize];
+            let mut pairs = declared.zip(args);
+            pairs.any(|(declared, arg)| arg.slot == slot && declared.privilege != Privilege::Read)
+        })
+    }
+
     pub(crate) fn known_slot(&self, store: &Store) -> Option<u32> {
         // Relaxed: the window's lock orders all accesses.
         let word = store.window_slot.load(Ordering::Relaxed);

@@ -571,3 +571,37 @@ fn threads_that_share_a_runtime_do_not_disturb_each_other() {
         }
     });
 }
+
+/// Two computations issued one after the other run as fused tasks of both, where each alone takes
+/// two.
+#[test]
+fn like_steps_of_two_computations_fuse() {
+    let n = 50;
+    for ranks in [1, 3] {
+        let normalized = |side_by_side: bool| {
+            let results = run_ranks(ranks, &small(), |runtime| {
+                let bodies = bodies();
+                let step = |x: &Counted<Store>| {
+                    let xx = issue(&bodies.dot, Shape::SCALAR, &[x, x], &[]);
+                    let xs = issue(&bodies.dot, Shape::SCALAR, &[x, x], &[]);
+                    let ratio = issue(&bodies.ratio, Shape::SCALAR, &[&xx, &xs], &[]);
+                    let y = issue(&bodies.scale, x.shape(), &[&ratio, x], &[]);
+                    if !side_by_side {
+                        runtime.flush();
+                    }
+                    y
+                };
+                let vectors = [0.3, 0.7, 1.1].map(|slope| vector(runtime, ramp(n, slope)));
+                let scaled = vectors.each_ref().map(step);
+                runtime.flush();
+                let tasks = runtime.counters().fused_tasks;
+                let read = |y| runtime.read::<f64>(y, None).unwrap();
+                (tasks, scaled.each_ref().map(read))
+            });
+            results.unwrap().remove(0)
+        };
+        let (together, alone) = (normalized(true), normalized(false));
+        assert_eq!((together.0, alone.0), (2, 6), "{ranks} ranks");
+        assert_eq!(together.1, alone.1, "{ranks} ranks");
+    }
+}

@@ -4,8 +4,8 @@
 //! [`LinearOperator::nullspace`]; then every solver solves with the part of b that is orthogonal to
 //! it, keeps preconditioned vectors orthogonal to it, and so finds the solution that is.
 
+use crate::krylov::turns::{alone, norm_of};
 use crate::operator::LinearOperator;
-use crate::stopping::root;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::{Field, Real};
 use sparsefuse_runtime::{Error, Runtime, Shape};
@@ -60,14 +60,14 @@ impl<T: Field> Nullspace<T> {
                 let (expected, found) = (Shape::new(&[first.len()]), Shape::new(&[vector.len()]));
                 return Err(Error::shape("nullspace", expected, found));
             }
-            let before = root(&vector.sum_of_squares())?;
+            let before = norm(&vector)?;
             let mut q = vector.clone();
             for _ in 0..2 {
                 for other in &basis {
                     q -= other.dot(&q) * other;
                 }
             }
-            let norm = root(&q.sum_of_squares())?;
+            let norm = norm(&q)?;
             let is_independent = norm > 1e2 * T::Real::EPSILON.to_f64() * before;
             if !is_independent || !norm.is_finite() {
                 let expected = "vectors that do not depend on each other";
@@ -104,7 +104,7 @@ impl<T: Field> Nullspace<T> {
     /// The part of a vector that is orthogonal to the space, and the norm of the part within.
     pub(crate) fn split(&self, b: &Vector<T>) -> Result<(Vector<T>, f64), Error> {
         let rest = self.project(b)?;
-        let within = root(&b.try_sub(&rest)?.sum_of_squares())?;
+        let within = norm(&b.try_sub(&rest)?)?;
         Ok((rest, within))
     }
 }
@@ -137,9 +137,9 @@ impl<'a, T: Field> WithNullspace<'a, T> {
         let probe = nullspace.basis[0]
             .runtime()
             .enter(|| Vector::random_normal([n], 1));
-        let size = root(&a.apply(&probe)?.sum_of_squares())? / root(&probe.sum_of_squares())?;
+        let size = norm(&a.apply(&probe)?)? / norm(&probe)?;
         for (number, q) in nullspace.basis.iter().enumerate() {
-            let norm = root(&a.apply(q)?.sum_of_squares())?;
+            let norm = norm(&a.apply(q)?)?;
             if norm > T::Real::EPSILON.to_f64().sqrt() * size {
                 let found = format!("vector {number}, whose image has the norm {norm:.1e}");
                 let expected = format!("vectors with images of 0 (others': {size:.1e})");
@@ -163,6 +163,10 @@ impl<T: Field> LinearOperator<T> for WithNullspace<'_, T> {
         self.a.apply_adjoint(x)
     }
 
+    fn bytes(&self) -> Option<usize> {
+        self.a.bytes()
+    }
+
     fn nullspace(&self) -> Option<&Nullspace<T>> {
         Some(&self.nullspace)
     }
@@ -174,4 +178,9 @@ impl<T: Field> fmt::Debug for WithNullspace<'_, T> {
         let vectors = self.nullspace.basis.len();
         write!(f, "WithNullspace({n_rows} by {n_cols}, {vectors} vectors)")
     }
+}
+
+/// The Euclidean norm.
+fn norm<T: Field>(x: &Vector<T>) -> Result<f64, Error> {
+    alone(norm_of(x))
 }

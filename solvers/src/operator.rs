@@ -36,6 +36,13 @@ pub trait LinearOperator<T> {
         ))
     }
 
+    /// The bytes that an application reads on this rank beside the vector, such as those of a
+    /// matrix; `None` where that is not known, or not yet. Only speed depends on it:
+    /// [`KrylovSolver::solve_many`](crate::KrylovSolver::solve_many) asks.
+    fn bytes(&self) -> Option<usize> {
+        None
+    }
+
     /// What this operator and its adjoint map to 0, if somebody has said so: solvers look for the
     /// solution orthogonal to it. See [`WithNullspace`](crate::WithNullspace).
     fn nullspace(&self) -> Option<&Nullspace<T>> {
@@ -54,6 +61,10 @@ impl<T: Numeric> LinearOperator<T> for Csr<T> {
 
     fn apply_adjoint(&self, x: &Vector<T>) -> Result<Vector<T>, Error> {
         self.kept_adjoint()?.try_dot(x)
+    }
+
+    fn bytes(&self) -> Option<usize> {
+        self.bytes_of_product()
     }
 }
 

@@ -15,6 +15,7 @@
 
 use crate::admission::{check, check_no_checkpoint, check_side, check_square, check_undamped};
 use crate::checkpoint::{self, Header, State};
+use crate::krylov::turns::{norm_of, root};
 use crate::operator::LinearOperator;
 use crate::solution::{Options, Side, Solution, StopReason};
 use sparsefuse_dense::{Scalar, Vector};
@@ -78,7 +79,7 @@ pub(crate) enum Next<T> {
 impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
     /// Checks the shapes; gives the decision, and the initial guess and its residual or what a
     /// checkpoint holds.
-    pub(crate) fn start<const N: usize>(
+    pub(crate) async fn start<const N: usize>(
         op: &'static str,
         a: &'p dyn LinearOperator<T>,
         b: &Vector<T>,
@@ -88,23 +89,23 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
         check(op, a, b, &options)?;
         check_side(op, &options)?;
         check_undamped(op, &options)?;
-        Self::checked(op, a, b, options)
+        Self::checked(op, a, b, options).await
     }
 
     /// As [`Stopping::start`], for a method without checkpoints: the initial guess and its
     /// residual.
-    pub(crate) fn begin(
+    pub(crate) async fn begin(
         op: &'static str,
         a: &'p dyn LinearOperator<T>,
         b: &Vector<T>,
         options: Options<'o, T>,
     ) -> Result<(Self, Vector<T>, Vector<T>), Error> {
         check_side(op, &options)?;
-        Self::begin_on_any_side(op, a, b, options)
+        Self::begin_on_any_side(op, a, b, options).await
     }
 
     /// As [`Stopping::begin`], for a method that takes its preconditioner on either side.
-    pub(crate) fn begin_on_any_side(
+    pub(crate) async fn begin_on_any_side(
         op: &'static str,
         a: &'p dyn LinearOperator<T>,
         b: &Vector<T>,
@@ -114,17 +115,17 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
         check(op, a, b, &options)?;
         check_undamped(op, &options)?;
         check_no_checkpoint(op, &options)?;
-        let (stopping, Start { x, r, .. }) = Self::checked::<0>(op, a, b, options)?;
+        let (stopping, Start { x, r, .. }) = Self::checked::<0>(op, a, b, options).await?;
         Ok((stopping, x, r))
     }
 
-    fn checked<const N: usize>(
+    async fn checked<const N: usize>(
         op: &'static str,
         a: &'p dyn LinearOperator<T>,
         b: &Vector<T>,
         options: Options<'o, T>,
     ) -> Result<(Self, Start<T, N>), Error> {
-        let whole_norm = root(&b.sum_of_squares())?;
+        let whole_norm = norm_of(b).await?;
         check_scale(op, b, whole_norm)?;
         let (b, nullspace_part) = match a.nullspace() {
             Some(nullspace) => nullspace.split(b)?,
@@ -143,7 +144,7 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
             _ => (begin(a, &b, &options)?, None),
         };
         let rhs_norm = match a.nullspace() {
-            Some(_) => root(&b.sum_of_squares())?,
+            Some(_) => norm_of(&b).await?,
             None => whole_norm,
         };
         // What the projection leaves of the nullspace is rounding of b, and no residual is below.
@@ -157,7 +158,7 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
                 iterations: 0,
                 last_true: f64::INFINITY,
                 rho: [0; 2],
-                history: vec![root(&start.r.sum_of_squares())?],
+                history: vec![norm_of(&start.r).await?],
             },
         };
         let stopping = Self {
@@ -199,10 +200,10 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
     }
 
     /// What to do after an iteration that left a residual of this norm.
-    pub(crate) fn next(&mut self, x: &Vector<T>, norm: f64) -> Result<Next<T>, Error> {
+    pub(crate) async fn next(&mut self, x: &Vector<T>, norm: f64) -> Result<Next<T>, Error> {
         match self.judge(norm) {
             Judgement::Iterate => Ok(Next::Iterate),
-            Judgement::Claim => self.verify(x),
+            Judgement::Claim => self.verify(x).await,
             Judgement::Stop(reason) => Ok(Next::Stop(reason)),
         }
     }
@@ -226,8 +227,8 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
     }
 
     /// What to do with an x whose residual the recurrence takes to be small enough.
-    pub(crate) fn verify(&mut self, x: &Vector<T>) -> Result<Next<T>, Error> {
-        let true_norm = self.true_norm(x)?;
+    pub(crate) async fn verify(&mut self, x: &Vector<T>) -> Result<Next<T>, Error> {
+        let true_norm = self.true_norm(x).await?;
         if true_norm <= self.tolerance {
             return Ok(Next::Stop(StopReason::Converged));
         }
@@ -311,9 +312,9 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
     }
 
     /// The norm of the true residual, which itself is never stored: nobody holds it.
-    fn true_norm(&self, x: &Vector<T>) -> Result<f64, Error> {
+    async fn true_norm(&self, x: &Vector<T>) -> Result<f64, Error> {
         let squares = self.residual(x)?.sum_of_squares();
-        root(&squares)
+        root(&squares).await
     }
 
     /// The preconditioned vector; the vector itself without a preconditioner.
@@ -345,9 +346,13 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
     }
 
     /// The solution, with its true residual.
-    pub(crate) fn finish(self, x: Vector<T>, reason: StopReason) -> Result<Solution<T>, Error> {
+    pub(crate) async fn finish(
+        self,
+        x: Vector<T>,
+        reason: StopReason,
+    ) -> Result<Solution<T>, Error> {
         let x = self.without_nullspace(x)?;
-        let residual_norm = self.true_norm(&x)?;
+        let residual_norm = self.true_norm(&x).await?;
         Ok(Solution {
             x,
             reason,
@@ -442,12 +447,6 @@ pub(crate) fn max_iter<T>(options: &Options<'_, T>, n: usize) -> usize {
     options
         .max_iter
         .unwrap_or_else(|| n.saturating_mul(10).min(10_000))
-}
-
-/// The square root of a sum of squares, as a plain number. It is taken here and not by a task: a
-/// task on the sum could not join the group that sums, and would cost one more in every iteration.
-pub(crate) fn root<R: Real>(squares: &Scalar<R>) -> Result<f64, Error> {
-    Ok(squares.get()?.to_f64().sqrt())
 }
 
 /// Refuses a right-hand side whose squares are too small for numbers of its type: every norm would

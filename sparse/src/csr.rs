@@ -236,6 +236,13 @@ impl<T: Numeric> Csr<T> {
         self.vals.store().expect_products();
     }
 
+    /// The bytes that a product with a vector reads of this rank's part of the matrix, in the form
+    /// in which it is read; `None` before the first products have chosen that form.
+    #[must_use]
+    pub fn bytes_of_product(&self) -> Option<usize> {
+        self.vals.store().bytes_of_product()
+    }
+
     /// The runtime that the matrix belongs to.
     #[must_use]
     pub fn runtime(&self) -> &Runtime {

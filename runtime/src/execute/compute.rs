@@ -17,6 +17,7 @@ use sparsefuse_kernels::reduce::Partial;
 use sparsefuse_kernels::{Launch, Operand};
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 /// The ghosts of one `x` of one product.
 struct Ghosts {
@@ -69,16 +70,17 @@ impl Running<'_, '_> {
     /// The piece that says which rows concern this rank alone, if these can be run apart: one loop
     /// needs ghosts, and at most one comes before it.
     fn halves<'i>(&self, program: &Program, inputs: &'i Inputs) -> Option<&'i Piece> {
-        let [piece] = &*inputs.pieces else {
-            return None;
-        };
+        let (piece, others) = inputs.pieces.split_first()?;
+        // Products with one matrix, of vectors that are spread alike.
+        let is_one = others.iter().all(|other| Arc::ptr_eq(other, piece));
         let leading = self.task.leading;
-        let is_split = leading <= 1
+        let is_split = is_one
+            && leading <= 1
             && program.loops() == leading + 1
             && program.is_divisible()
             && !piece.boundary.is_empty()
             // The tiles of a piece are those of vectors.
-            && self.task.pieces[0].width == 1
+            && self.task.pieces.iter().all(|piece| piece.width == 1)
             && self.context.config.executor == Executor::Blocks;
         is_split.then_some(&**piece)
     }

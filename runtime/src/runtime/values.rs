@@ -1,6 +1,6 @@
 //! Values to the program: what a rank holds of a store, and all of it on one rank or on every one.
 
-use super::Runtime;
+use super::{Inner, Runtime};
 use crate::comm;
 use crate::counted::Counted;
 use crate::error::{Error, ErrorKind};
@@ -14,7 +14,15 @@ use crate::view::{Region, View};
 use sparsefuse_kernels::{Element, scalar};
 
 impl Runtime {
-    /// This rank's part of a store; executes the window, for which every rank must ask.
+    /// Executes the window if the store waits for it.
+    fn complete(&self, inner: &mut Inner, store: &Counted<Store>) -> Result<(), Error> {
+        match inner.window.writes(store) {
+            true => self.execute(inner, Call::Read(store)),
+            false => Ok(()),
+        }
+    }
+
+    /// This rank's part of a store. Executes the window if that writes it; every rank must ask.
     ///
     /// # Errors
     ///
@@ -23,14 +31,14 @@ impl Runtime {
         check_dtype::<T>(store)?;
         // Under the lock, so that no other thread's window has the contents just now.
         let mut inner = self.inner();
-        self.execute(&mut inner, Call::Read(store))?;
+        self.complete(&mut inner, store)?;
         store.with_instance("read", |partition, instance| {
             Local::new(partition, instance.clone())
         })
     }
 
-    /// The elements that a view of a store sees, row-major, on every rank; executes the window.
-    /// Every rank must ask, and a failure of one is the failure of all.
+    /// The elements that a view of a store sees, row-major, on every rank. Executes the window if
+    /// that writes the store; every rank must ask, and a failure of one is the failure of all.
     ///
     /// # Errors
     ///
@@ -102,7 +110,8 @@ impl Runtime {
         Ok(gather(&view, &region, &fetched))
     }
 
-    /// The single element of a store of rank 0; executes the window. Every rank must ask, and a
+    /// The single element of a store of rank 0. Executes the window if that writes it; every rank
+    /// must ask, and a
     /// failure of one is the failure of all.
     ///
     /// # Errors
@@ -111,7 +120,7 @@ impl Runtime {
     pub fn read_scalar<T: Element>(&self, store: &Counted<Store>) -> Result<T, Error> {
         check_dtype::<T>(store)?;
         let mut inner = self.inner();
-        self.execute(&mut inner, Call::Read(store))?;
+        self.complete(&mut inner, store)?;
         if inner.plan.is_some() {
             let element = scalar::from_f64(T::DTYPE, 1.0).get();
             return element.ok_or_else(|| Error::shape("get", Shape::SCALAR, store.shape()));

@@ -5,8 +5,8 @@
 
 use super::hermitian::Hermitian;
 use crate::krylov::scalars::{element, read};
+use crate::krylov::turns::{alone, root};
 use crate::operator::LinearOperator;
-use crate::stopping::root;
 use num_complex::Complex;
 use sparsefuse_dense::{Scalar, Vector};
 use sparsefuse_kernels::Field;
@@ -104,7 +104,7 @@ pub(super) fn residuals<T: Field>(
 /// The lengths of some vectors.
 pub(super) fn norms<T: Field>(vectors: &[Vector<T>]) -> Result<Vec<f64>, Error> {
     let squares: Vec<_> = vectors.iter().map(Vector::sum_of_squares).collect();
-    squares.iter().map(root).collect()
+    squares.iter().map(|of| alone(root(of))).collect()
 }
 
 /// Whether a vector has as many elements as an operator has rows.

@@ -20,6 +20,7 @@
 
 use super::projected::Projected;
 use super::scalars::{element, read};
+use super::turns::value;
 use num_complex::Complex;
 use sparsefuse_dense::{Scalar, Vector};
 use sparsefuse_kernels::{Field, Real};
@@ -60,13 +61,13 @@ impl<T: Field> Arnoldi<T> {
 
     /// Takes the image w of the candidate. One reduction, of 2 k + 3 inner products where the basis
     /// has k vectors, which are read twice.
-    pub(super) fn step(&mut self, w: Vector<T>) -> Result<(), Error> {
+    pub(super) async fn step(&mut self, w: Vector<T>) -> Result<(), Error> {
         let Products {
             mut t,
             mut h,
             alpha,
             w_squares,
-        } = self.products(&w)?;
+        } = self.products(&w).await?;
         let number = self.basis.len();
         if let Some((mut column, eta)) = self.open_column.take() {
             for (column, t) in column.iter_mut().zip(&t) {
@@ -104,7 +105,7 @@ impl<T: Field> Arnoldi<T> {
     }
 
     /// All inner products of a step, issued before the first is read.
-    fn products(&self, w: &Vector<T>) -> Result<Products, Error> {
+    async fn products(&self, w: &Vector<T>) -> Result<Products, Error> {
         let u = &self.candidate;
         let t: Vec<Scalar<T>> = self.basis.iter().map(|q| q.dot(u)).collect();
         let h: Vec<Scalar<T>> = self.basis.iter().map(|q| q.dot(w)).collect();
@@ -112,9 +113,9 @@ impl<T: Field> Arnoldi<T> {
         let uw = u.dot(w);
         let w_squares = w.sum_of_squares();
 
+        let u_squares = value(&u_squares).await?.to_f64();
         let t = t.iter().map(read).collect::<Result<Vec<_>, _>>()?;
         let mut h = h.iter().map(read).collect::<Result<Vec<_>, _>>()?;
-        let u_squares = u_squares.get()?.to_f64();
         let alpha = (u_squares - t.iter().map(|t| t.norm_sqr()).sum::<f64>()).sqrt();
         let within: Complex<f64> = t.iter().zip(&h).map(|(t, h)| t.conj() * h).sum();
         h.push((read(&uw)? - within) / alpha);

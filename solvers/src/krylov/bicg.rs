@@ -1,8 +1,10 @@
 //! The biconjugate gradient method.
 
+use super::Method;
+use super::turns::norm_of;
 use crate::operator::LinearOperator;
 use crate::solution::{Breakdown, Options, Solution, StopReason};
-use crate::stopping::{Next, Stopping, root};
+use crate::stopping::{Next, Stopping};
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Error;
@@ -32,9 +34,17 @@ pub fn bicg_with<T: Field>(
     b: &Vector<T>,
     options: Options<'_, T>,
 ) -> Result<Solution<T>, Error> {
-    let (mut stopping, mut x, mut r) = Stopping::begin("bicg", a, b, options)?;
+    Method::Bicg.solve(a, b, options)
+}
+
+pub(super) async fn steps<T: Field>(
+    a: &dyn LinearOperator<T>,
+    b: &Vector<T>,
+    options: Options<'_, T>,
+) -> Result<Solution<T>, Error> {
+    let (mut stopping, mut x, mut r) = Stopping::begin("bicg", a, b, options).await?;
     if let Some(reason) = stopping.first() {
-        return stopping.finish(x, reason);
+        return stopping.finish(x, reason).await;
     }
     loop {
         let mut shadow_r = r.clone();
@@ -51,20 +61,24 @@ pub fn bicg_with<T: Field>(
             shadow_r -= alpha.conj() * &shadow_q;
             let z = stopping.precondition(&r)?;
             let rho_next = shadow_r.dot(&z);
-            let norm = root(&r.sum_of_squares())?;
-            match stopping.next(&x, norm)? {
+            let norm = norm_of(&r).await?;
+            match stopping.next(&x, norm).await? {
                 Next::Iterate => {}
                 Next::Restart(residual) => {
                     r = residual;
                     break;
                 }
-                Next::Stop(reason) => return stopping.finish(x, reason),
+                Next::Stop(reason) => return stopping.finish(x, reason).await,
             }
             if sigma.get()? == T::ZERO {
-                return stopping.finish(x, StopReason::Breakdown(Breakdown::Sigma));
+                return stopping
+                    .finish(x, StopReason::Breakdown(Breakdown::Sigma))
+                    .await;
             }
             if rho_next.get()? == T::ZERO {
-                return stopping.finish(x, StopReason::Breakdown(Breakdown::Rho));
+                return stopping
+                    .finish(x, StopReason::Breakdown(Breakdown::Rho))
+                    .await;
             }
             let beta = &rho_next / &rho;
             let shadow_z = stopping.precondition_adjoint(&shadow_r)?;

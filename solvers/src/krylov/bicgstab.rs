@@ -1,8 +1,10 @@
 //! The stabilised biconjugate gradient method.
 
+use super::Method;
+use super::turns::norm_of;
 use crate::operator::LinearOperator;
 use crate::solution::{Breakdown, Options, Solution, StopReason};
-use crate::stopping::{Next, Start, Stopping, root};
+use crate::stopping::{Next, Start, Stopping};
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Error;
@@ -31,14 +33,22 @@ pub fn bicgstab_with<T: Field>(
     b: &Vector<T>,
     options: Options<'_, T>,
 ) -> Result<Solution<T>, Error> {
-    let (mut stopping, start) = Stopping::start("bicgstab", a, b, options)?;
+    Method::Bicgstab.solve(a, b, options)
+}
+
+pub(super) async fn steps<T: Field>(
+    a: &dyn LinearOperator<T>,
+    b: &Vector<T>,
+    options: Options<'_, T>,
+) -> Result<Solution<T>, Error> {
+    let (mut stopping, start) = Stopping::start("bicgstab", a, b, options).await?;
     let Start {
         mut x,
         mut r,
         mut saved,
     } = start;
     if let Some(reason) = stopping.first() {
-        return stopping.finish(x, reason);
+        return stopping.finish(x, reason).await;
     }
     loop {
         let (mut rho, [shadow, mut p]) = match saved.take() {
@@ -59,14 +69,14 @@ pub fn bicgstab_with<T: Field>(
             x += &omega * s_hat;
             r = s - &omega * t;
             let rho_next = shadow.dot(&r);
-            let norm = root(&r.sum_of_squares())?;
-            match stopping.next(&x, norm)? {
+            let norm = norm_of(&r).await?;
+            match stopping.next(&x, norm).await? {
                 Next::Iterate => {}
                 Next::Restart(residual) => {
                     r = residual;
                     break;
                 }
-                Next::Stop(reason) => return stopping.finish(x, reason),
+                Next::Stop(reason) => return stopping.finish(x, reason).await,
             }
             for (scalar, name) in [
                 (&sigma, Breakdown::Sigma),
@@ -74,14 +84,14 @@ pub fn bicgstab_with<T: Field>(
                 (&rho_next, Breakdown::Rho),
             ] {
                 if scalar.get()? == T::ZERO {
-                    return stopping.finish(x, StopReason::Breakdown(name));
+                    return stopping.finish(x, StopReason::Breakdown(name)).await;
                 }
             }
             let beta = (&rho_next / &rho) * (&alpha / &omega);
             p = &r + &beta * (&p - &omega * &v);
             rho = rho_next;
             if let Some(reason) = stopping.save((&x, &r), &rho, [&shadow, &p])? {
-                return stopping.finish(x, reason);
+                return stopping.finish(x, reason).await;
             }
         }
     }

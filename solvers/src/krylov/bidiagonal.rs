@@ -1,7 +1,7 @@
 //! Golub and Kahan's bidiagonalisation (1965), which `lsqr` and `lsmr` have in common.
 
 use super::least_squares::LeastSquares;
-use crate::stopping::root;
+use super::turns::norm_of;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Error;
@@ -17,22 +17,25 @@ pub(super) struct Bidiagonal<T> {
 
 impl<T: Field> Bidiagonal<T> {
     /// Begins with a residual.
-    pub(super) fn new(problem: &LeastSquares<'_, '_, T>, r: &Vector<T>) -> Result<Self, Error> {
-        let beta = root(&r.sum_of_squares())?;
+    pub(super) async fn new(
+        problem: &LeastSquares<'_, '_, T>,
+        r: &Vector<T>,
+    ) -> Result<Self, Error> {
+        let beta = norm_of(&r).await?;
         let u = normalized(r, beta);
         let v = problem.apply_adjoint(&u)?;
-        let alpha = root(&v.sum_of_squares())?;
+        let alpha = norm_of(&v).await?;
         let v = normalized(&v, alpha);
         Ok(Self { u, v, alpha, beta })
     }
 
     /// The next u, v, alpha, beta: one product, one with the adjoint, two reductions.
-    pub(super) fn step(&mut self, problem: &LeastSquares<'_, '_, T>) -> Result<(), Error> {
+    pub(super) async fn step(&mut self, problem: &LeastSquares<'_, '_, T>) -> Result<(), Error> {
         let u = problem.apply(&self.v)? - &self.u * T::from_f64(self.alpha);
-        self.beta = root(&u.sum_of_squares())?;
+        self.beta = norm_of(&u).await?;
         self.u = normalized(&u, self.beta);
         let v = problem.apply_adjoint(&self.u)? - &self.v * T::from_f64(self.beta);
-        self.alpha = root(&v.sum_of_squares())?;
+        self.alpha = norm_of(&v).await?;
         self.v = normalized(&v, self.alpha);
         Ok(())
     }

@@ -1,9 +1,11 @@
 //! The method of conjugate gradients.
 
+use super::Method;
 use super::scalars::real;
+use super::turns::{norm_of, value};
 use crate::operator::LinearOperator;
 use crate::solution::{Options, Solution, StopReason};
-use crate::stopping::{Next, Start, Stopping, root};
+use crate::stopping::{Next, Start, Stopping};
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Error;
@@ -49,14 +51,22 @@ pub fn cg_with<T: Field>(
     b: &Vector<T>,
     options: Options<'_, T>,
 ) -> Result<Solution<T>, Error> {
-    let (mut stopping, start) = Stopping::start("cg", a, b, options)?;
+    Method::Cg.solve(a, b, options)
+}
+
+pub(super) async fn steps<T: Field>(
+    a: &dyn LinearOperator<T>,
+    b: &Vector<T>,
+    options: Options<'_, T>,
+) -> Result<Solution<T>, Error> {
+    let (mut stopping, start) = Stopping::start("cg", a, b, options).await?;
     let Start {
         mut x,
         mut r,
         mut saved,
     } = start;
     if let Some(reason) = stopping.first() {
-        return stopping.finish(x, reason);
+        return stopping.finish(x, reason).await;
     }
     loop {
         let (mut rho, [mut p]) = match saved.take() {
@@ -75,29 +85,31 @@ pub fn cg_with<T: Field>(
             let z = stopping.precondition(&r)?;
             let rho_next = r.dot(&z);
             let norm = if stopping.has_preconditioner() {
-                root(&r.sum_of_squares())?
+                norm_of(&r).await?
             } else {
-                real(rho_next.get()?).sqrt()
+                real(value(&rho_next).await?).sqrt()
             };
-            match stopping.next(&x, norm)? {
+            match stopping.next(&x, norm).await? {
                 Next::Iterate => {}
                 Next::Restart(residual) => {
                     r = residual;
                     break;
                 }
-                Next::Stop(reason) => return stopping.finish(x, reason),
+                Next::Stop(reason) => return stopping.finish(x, reason).await,
             }
             if real(sigma.get()?) <= 0.0 {
-                return stopping.finish(x, StopReason::IndefiniteMatrix);
+                return stopping.finish(x, StopReason::IndefiniteMatrix).await;
             }
             if real(rho_next.get()?) <= 0.0 {
-                return stopping.finish(x, StopReason::IndefinitePreconditioner);
+                return stopping
+                    .finish(x, StopReason::IndefinitePreconditioner)
+                    .await;
             }
             let beta = &rho_next / &rho;
             p = z + &beta * &p;
             rho = rho_next;
             if let Some(reason) = stopping.save((&x, &r), &rho, [&p])? {
-                return stopping.finish(x, reason);
+                return stopping.finish(x, reason).await;
             }
         }
     }

@@ -1,8 +1,10 @@
 //! The conjugate gradient squared method.
 
+use super::Method;
+use super::turns::norm_of;
 use crate::operator::LinearOperator;
 use crate::solution::{Breakdown, Options, Solution, StopReason};
-use crate::stopping::{Next, Start, Stopping, root};
+use crate::stopping::{Next, Start, Stopping};
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Error;
@@ -31,14 +33,22 @@ pub fn cgs_with<T: Field>(
     b: &Vector<T>,
     options: Options<'_, T>,
 ) -> Result<Solution<T>, Error> {
-    let (mut stopping, start) = Stopping::start("cgs", a, b, options)?;
+    Method::Cgs.solve(a, b, options)
+}
+
+pub(super) async fn steps<T: Field>(
+    a: &dyn LinearOperator<T>,
+    b: &Vector<T>,
+    options: Options<'_, T>,
+) -> Result<Solution<T>, Error> {
+    let (mut stopping, start) = Stopping::start("cgs", a, b, options).await?;
     let Start {
         mut x,
         mut r,
         mut saved,
     } = start;
     if let Some(reason) = stopping.first() {
-        return stopping.finish(x, reason);
+        return stopping.finish(x, reason).await;
     }
     loop {
         let (mut rho, [shadow, mut u, mut p]) = match saved.take() {
@@ -57,27 +67,31 @@ pub fn cgs_with<T: Field>(
             r -= &alpha * a.apply(&u_hat)?;
             drop(u_hat);
             let rho_next = shadow.dot(&r);
-            let norm = root(&r.sum_of_squares())?;
-            match stopping.next(&x, norm)? {
+            let norm = norm_of(&r).await?;
+            match stopping.next(&x, norm).await? {
                 Next::Iterate => {}
                 Next::Restart(residual) => {
                     r = residual;
                     break;
                 }
-                Next::Stop(reason) => return stopping.finish(x, reason),
+                Next::Stop(reason) => return stopping.finish(x, reason).await,
             }
             if sigma.get()? == T::ZERO {
-                return stopping.finish(x, StopReason::Breakdown(Breakdown::Sigma));
+                return stopping
+                    .finish(x, StopReason::Breakdown(Breakdown::Sigma))
+                    .await;
             }
             if rho_next.get()? == T::ZERO {
-                return stopping.finish(x, StopReason::Breakdown(Breakdown::Rho));
+                return stopping
+                    .finish(x, StopReason::Breakdown(Breakdown::Rho))
+                    .await;
             }
             let beta = &rho_next / &rho;
             u = &r + &beta * &q;
             p = &u + &beta * (&q + &beta * &p);
             rho = rho_next;
             if let Some(reason) = stopping.save((&x, &r), &rho, [&shadow, &u, &p])? {
-                return stopping.finish(x, reason);
+                return stopping.finish(x, reason).await;
             }
         }
     }

@@ -1,5 +1,6 @@
 //! The flexible generalised minimal residual method.
 
+use super::Method;
 use super::arnoldi::Arnoldi;
 use super::gmres::restart;
 use crate::operator::LinearOperator;
@@ -52,9 +53,17 @@ pub fn fgmres_with<T: Field>(
     b: &Vector<T>,
     options: Options<'_, T>,
 ) -> Result<Solution<T>, Error> {
-    let (mut stopping, mut x, mut r) = Stopping::begin("fgmres", a, b, options)?;
+    Method::Fgmres.solve(a, b, options)
+}
+
+pub(super) async fn steps<T: Field>(
+    a: &dyn LinearOperator<T>,
+    b: &Vector<T>,
+    options: Options<'_, T>,
+) -> Result<Solution<T>, Error> {
+    let (mut stopping, mut x, mut r) = Stopping::begin("fgmres", a, b, options).await?;
     if let Some(reason) = stopping.first() {
-        return stopping.finish(x, reason);
+        return stopping.finish(x, reason).await;
     }
     let mut norm = stopping.first_norm();
     loop {
@@ -63,7 +72,7 @@ pub fn fgmres_with<T: Field>(
         drop(r);
         let judgement = loop {
             let z = stopping.precondition(space.candidate())?;
-            space.step(a.apply(&z)?)?;
+            space.step(a.apply(&z)?).await?;
             preconditioned.push(z);
             let is_full = space.len() == stopping.restart_length() || space.is_exhausted();
             match stopping.judge(space.residual_norm()) {
@@ -72,9 +81,9 @@ pub fn fgmres_with<T: Field>(
             }
         };
         x += space.combination_of(&preconditioned);
-        match restart(&mut stopping, judgement, &x, space.is_singular(), norm)? {
+        match restart(&mut stopping, judgement, &x, space.is_singular(), norm).await? {
             ControlFlow::Continue(next) => (r, norm) = next,
-            ControlFlow::Break(reason) => return stopping.finish(x, reason),
+            ControlFlow::Break(reason) => return stopping.finish(x, reason).await,
         }
     }
 }

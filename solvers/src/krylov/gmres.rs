@@ -1,9 +1,11 @@
 //! The generalised minimal residual method, with restarts.
 
+use super::Method;
 use super::arnoldi::Arnoldi;
+use super::turns::norm_of;
 use crate::operator::LinearOperator;
 use crate::solution::{Breakdown, Options, Solution, StopReason};
-use crate::stopping::{Judgement, Next, Stopping, root};
+use crate::stopping::{Judgement, Next, Stopping};
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Error;
@@ -48,9 +50,17 @@ pub fn gmres_with<T: Field>(
     b: &Vector<T>,
     options: Options<'_, T>,
 ) -> Result<Solution<T>, Error> {
-    let (mut stopping, mut x, mut r) = Stopping::begin_on_any_side("gmres", a, b, options)?;
+    Method::Gmres.solve(a, b, options)
+}
+
+pub(super) async fn steps<T: Field>(
+    a: &dyn LinearOperator<T>,
+    b: &Vector<T>,
+    options: Options<'_, T>,
+) -> Result<Solution<T>, Error> {
+    let (mut stopping, mut x, mut r) = Stopping::begin_on_any_side("gmres", a, b, options).await?;
     if let Some(reason) = stopping.first() {
-        return stopping.finish(x, reason);
+        return stopping.finish(x, reason).await;
     }
     let is_left = stopping.is_left();
     if is_left {
@@ -63,7 +73,7 @@ pub fn gmres_with<T: Field>(
         }
         // By how much the true norm is larger than that of what is minimised.
         let scale = match is_left {
-            true => norm / root(&r.sum_of_squares())?,
+            true => norm / norm_of(&r).await?,
             false => 1.0,
         };
         let mut space = Arnoldi::new(&r, norm / scale);
@@ -75,7 +85,7 @@ pub fn gmres_with<T: Field>(
             } else {
                 a.apply(&stopping.precondition(u)?)?
             };
-            space.step(w)?;
+            space.step(w).await?;
             let is_full = space.len() == stopping.restart_length() || space.is_exhausted();
             match stopping.judge(scale * space.residual_norm()) {
                 Judgement::Iterate if !is_full => {}
@@ -88,15 +98,15 @@ pub fn gmres_with<T: Field>(
         } else {
             stopping.precondition(&correction)?
         };
-        match restart(&mut stopping, judgement, &x, space.is_singular(), norm)? {
+        match restart(&mut stopping, judgement, &x, space.is_singular(), norm).await? {
             ControlFlow::Continue(next) => (r, norm) = next,
-            ControlFlow::Break(reason) => return stopping.finish(x, reason),
+            ControlFlow::Break(reason) => return stopping.finish(x, reason).await,
         }
     }
 }
 
 /// The residual to start again from and its norm, or why not.
-pub(super) fn restart<T: Field>(
+pub(super) async fn restart<T: Field>(
     stopping: &mut Stopping<'_, '_, T>,
     judgement: Judgement,
     x: &Vector<T>,
@@ -105,7 +115,7 @@ pub(super) fn restart<T: Field>(
 ) -> Result<ControlFlow<StopReason, (Vector<T>, f64)>, Error> {
     let (r, is_claimed) = match judgement {
         Judgement::Stop(reason) => return Ok(ControlFlow::Break(reason)),
-        Judgement::Claim => match stopping.verify(x)? {
+        Judgement::Claim => match stopping.verify(x).await? {
             Next::Stop(reason) => return Ok(ControlFlow::Break(reason)),
             Next::Restart(residual) => (residual, true),
             Next::Iterate => (stopping.residual(x)?, true),
@@ -116,7 +126,7 @@ pub(super) fn restart<T: Field>(
         }
         Judgement::Iterate => (stopping.residual(x)?, false),
     };
-    let norm = root(&r.sum_of_squares())?;
+    let norm = norm_of(&r).await?;
     // A cycle that changes next to nothing is followed by its like.
     let has_progress = norm < last_norm * (1.0 - 1e-8);
     Ok(if has_progress || is_claimed {

@@ -6,10 +6,11 @@
 //! residual. The preconditioner M stands on the right: the methods work on A M^-1 and y with
 //! x = x0 + M^-1 y.
 
+use super::turns::norm_of;
 use crate::admission::{check, check_no_checkpoint, check_side};
 use crate::operator::LinearOperator;
 use crate::solution::{Options, Solution, StopReason};
-use crate::stopping::{max_iter, root};
+use crate::stopping::max_iter;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Error;
@@ -54,7 +55,7 @@ pub(super) enum Next<T> {
 
 impl<'p, 'o, T: Field> LeastSquares<'p, 'o, T> {
     /// Checks the shapes; gives the decision and the initial residual.
-    pub(super) fn begin(
+    pub(super) async fn begin(
         op: &'static str,
         a: &'p dyn LinearOperator<T>,
         b: &'p Vector<T>,
@@ -69,7 +70,7 @@ impl<'p, 'o, T: Field> LeastSquares<'p, 'o, T> {
             Some(x0) => (x0.clone(), b.try_sub(&a.apply(x0)?)?),
             None => (b.runtime().enter(|| Vector::zeros([n_cols])), b.clone()),
         };
-        let rhs_norm = root(&b.sum_of_squares())?;
+        let rhs_norm = norm_of(&b).await?;
         let problem = Self {
             a,
             b,
@@ -79,7 +80,7 @@ impl<'p, 'o, T: Field> LeastSquares<'p, 'o, T> {
             max_iter: max_iter(&options, n_cols),
             iterations: 0,
             last_gradient: f64::INFINITY,
-            history: vec![root(&r.sum_of_squares())?],
+            history: vec![norm_of(&r).await?],
             options,
         };
         Ok((problem, r))
@@ -138,7 +139,11 @@ impl<'p, 'o, T: Field> LeastSquares<'p, 'o, T> {
     }
 
     /// What to do after an iteration that left this y.
-    pub(super) fn next(&mut self, y: &Vector<T>, found: &Estimates) -> Result<Next<T>, Error> {
+    pub(super) async fn next(
+        &mut self,
+        y: &Vector<T>,
+        found: &Estimates,
+    ) -> Result<Next<T>, Error> {
         self.iterations += 1;
         self.history.push(found.residual);
         let reason = if self.is_stopped_by_monitor(found.residual) {
@@ -146,7 +151,7 @@ impl<'p, 'o, T: Field> LeastSquares<'p, 'o, T> {
         } else if !found.residual.is_finite() {
             StopReason::NotFinite
         } else if found.residual <= self.tolerance || self.is_minimal(found) {
-            return self.verify(y, found.a_norm);
+            return self.verify(y, found.a_norm).await;
         } else if self.iterations >= self.max_iter {
             StopReason::IterationLimit
         } else {
@@ -161,10 +166,10 @@ impl<'p, 'o, T: Field> LeastSquares<'p, 'o, T> {
     }
 
     /// What to do with a y that is claimed to be a solution.
-    fn verify(&mut self, y: &Vector<T>, a_norm: f64) -> Result<Next<T>, Error> {
+    async fn verify(&mut self, y: &Vector<T>, a_norm: f64) -> Result<Next<T>, Error> {
         let x = self.solution(y)?;
         let r = self.b.try_sub(&self.a.apply(&x)?)?;
-        let residual = root(&r.sum_of_squares())?;
+        let residual = norm_of(&r).await?;
         if residual <= self.tolerance {
             return Ok(Next::Stop(x, StopReason::Converged));
         }
@@ -173,13 +178,13 @@ impl<'p, 'o, T: Field> LeastSquares<'p, 'o, T> {
         let mut damped_residual = residual;
         if damping > 0.0 {
             gradient -= &x * T::from_f64(damping * damping);
-            let size = root(&x.sum_of_squares())?;
+            let size = norm_of(&x).await?;
             damped_residual = (residual * residual + (damping * size).powi(2)).sqrt();
         }
         let true_estimates = Estimates {
             residual,
             damped_residual,
-            gradient: root(&gradient.sum_of_squares())?,
+            gradient: norm_of(&gradient).await?,
             a_norm,
         };
         if self.is_minimal(&true_estimates) {
@@ -208,15 +213,19 @@ impl<'p, 'o, T: Field> LeastSquares<'p, 'o, T> {
     }
 
     /// Stops before the first iteration.
-    pub(super) fn finish_first(self, reason: StopReason) -> Result<Solution<T>, Error> {
+    pub(super) async fn finish_first(self, reason: StopReason) -> Result<Solution<T>, Error> {
         let x = self.x0.clone();
-        self.finish(x, reason)
+        self.finish(x, reason).await
     }
 
     /// The solution, with its true residual.
-    pub(super) fn finish(self, x: Vector<T>, reason: StopReason) -> Result<Solution<T>, Error> {
+    pub(super) async fn finish(
+        self,
+        x: Vector<T>,
+        reason: StopReason,
+    ) -> Result<Solution<T>, Error> {
         let residual = self.b.try_sub(&self.a.apply(&x)?)?;
-        let residual_norm = root(&residual.sum_of_squares())?;
+        let residual_norm = norm_of(&residual).await?;
         Ok(Solution {
             x,
             reason,

@@ -1,11 +1,12 @@
 //! LSMR: least squares by the minimal residual of the normal equations.
 
+use super::Method;
 use super::bidiagonal::Bidiagonal;
 use super::least_squares::{Estimates, LeastSquares, Next};
 use super::scalars::{length, real_rotation};
+use super::turns::norm_of;
 use crate::operator::LinearOperator;
 use crate::solution::{Options, Solution};
-use crate::stopping::root;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Error;
@@ -37,12 +38,20 @@ pub fn lsmr_with<T: Field>(
     b: &Vector<T>,
     options: Options<'_, T>,
 ) -> Result<Solution<T>, Error> {
-    let (mut problem, mut r) = LeastSquares::begin("lsmr", a, b, options)?;
+    Method::Lsmr.solve(a, b, options)
+}
+
+pub(super) async fn steps<T: Field>(
+    a: &dyn LinearOperator<T>,
+    b: &Vector<T>,
+    options: Options<'_, T>,
+) -> Result<Solution<T>, Error> {
+    let (mut problem, mut r) = LeastSquares::begin("lsmr", a, b, options).await?;
     let mut is_first = true;
     loop {
-        let mut bidiagonal = Bidiagonal::new(&problem, &r)?;
+        let mut bidiagonal = Bidiagonal::new(&problem, &r).await?;
         if is_first && let Some(reason) = problem.first(bidiagonal.alpha) {
-            return problem.finish_first(reason);
+            return problem.finish_first(reason).await;
         }
         is_first = false;
         let mut x = problem.zeros();
@@ -50,18 +59,18 @@ pub fn lsmr_with<T: Field>(
         let mut h_bar = problem.zeros();
         let mut factors = Factors::new(&bidiagonal, problem.damping());
         loop {
-            bidiagonal.step(&problem)?;
+            bidiagonal.step(&problem).await?;
             let step = factors.step(bidiagonal.alpha, bidiagonal.beta);
             h_bar = &h - &h_bar * T::from_f64(step.behind_bar);
             x += &h_bar * T::from_f64(step.along);
             h = &bidiagonal.v - &h * T::from_f64(step.behind);
-            match problem.next(&x, &factors.estimates(&x)?)? {
+            match problem.next(&x, &factors.estimates(&x).await?).await? {
                 Next::Iterate => {}
                 Next::Restart(residual) => {
                     r = residual;
                     break;
                 }
-                Next::Stop(x, reason) => return problem.finish(x, reason),
+                Next::Stop(x, reason) => return problem.finish(x, reason).await,
             }
         }
     }
@@ -133,12 +142,12 @@ impl Factors {
         }
     }
 
-    fn estimates<T: Field>(&self, x: &Vector<T>) -> Result<Estimates, Error> {
+    async fn estimates<T: Field>(&self, x: &Vector<T>) -> Result<Estimates, Error> {
         let damped_residual = self.residual.norm;
         let residual = if self.damping == 0.0 {
             damped_residual
         } else {
-            let size = self.damping * root(&x.sum_of_squares())?;
+            let size = self.damping * norm_of(&x).await?;
             (damped_residual * damped_residual - size * size)
                 .max(0.0)
                 .sqrt()

@@ -1,11 +1,12 @@
 //! LSQR: least squares by the bidiagonalisation of the matrix.
 
+use super::Method;
 use super::bidiagonal::Bidiagonal;
 use super::least_squares::{Estimates, LeastSquares, Next};
 use super::scalars::real_rotation;
+use super::turns::norm_of;
 use crate::operator::LinearOperator;
 use crate::solution::{Options, Solution};
-use crate::stopping::root;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Error;
@@ -52,29 +53,40 @@ pub fn lsqr_with<T: Field>(
     b: &Vector<T>,
     options: Options<'_, T>,
 ) -> Result<Solution<T>, Error> {
-    let (mut problem, mut r) = LeastSquares::begin("lsqr", a, b, options)?;
+    Method::Lsqr.solve(a, b, options)
+}
+
+pub(super) async fn steps<T: Field>(
+    a: &dyn LinearOperator<T>,
+    b: &Vector<T>,
+    options: Options<'_, T>,
+) -> Result<Solution<T>, Error> {
+    let (mut problem, mut r) = LeastSquares::begin("lsqr", a, b, options).await?;
     let mut is_first = true;
     loop {
-        let mut bidiagonal = Bidiagonal::new(&problem, &r)?;
+        let mut bidiagonal = Bidiagonal::new(&problem, &r).await?;
         if is_first && let Some(reason) = problem.first(bidiagonal.alpha) {
-            return problem.finish_first(reason);
+            return problem.finish_first(reason).await;
         }
         is_first = false;
         let mut w = bidiagonal.v.clone();
         let mut x = problem.zeros();
         let mut factors = Factors::new(&bidiagonal, problem.damping());
         loop {
-            bidiagonal.step(&problem)?;
+            bidiagonal.step(&problem).await?;
             let step = factors.step(bidiagonal.alpha, bidiagonal.beta);
             x += &w * T::from_f64(step.along);
             w = &bidiagonal.v - &w * T::from_f64(step.behind);
-            match problem.next(&x, &factors.estimates(&x, bidiagonal.alpha)?)? {
+            match problem
+                .next(&x, &factors.estimates(&x, bidiagonal.alpha).await?)
+                .await?
+            {
                 Next::Iterate => {}
                 Next::Restart(residual) => {
                     r = residual;
                     break;
                 }
-                Next::Stop(x, reason) => return problem.finish(x, reason),
+                Next::Stop(x, reason) => return problem.finish(x, reason).await,
             }
         }
     }
@@ -129,12 +141,12 @@ impl Factors {
         }
     }
 
-    fn estimates<T: Field>(&self, x: &Vector<T>, alpha: f64) -> Result<Estimates, Error> {
+    async fn estimates<T: Field>(&self, x: &Vector<T>, alpha: f64) -> Result<Estimates, Error> {
         let squares = self.phi_bar * self.phi_bar + self.damped;
         let residual = if self.damping == 0.0 {
             self.phi_bar.abs()
         } else {
-            let x_squares = root(&x.sum_of_squares())?.powi(2);
+            let x_squares = norm_of(&x).await?.powi(2);
             let undamped = squares - self.damping * self.damping * x_squares;
             undamped.max(0.0).sqrt()
         };

@@ -1,9 +1,11 @@
 //! The minimal residual method.
 
+use super::Method;
 use super::scalars::{length, real};
+use super::turns::{norm_of, value};
 use crate::operator::LinearOperator;
 use crate::solution::{Breakdown, Options, Solution, StopReason};
-use crate::stopping::{Next, Stopping, root};
+use crate::stopping::{Next, Stopping};
 use sparsefuse_dense::{Scalar, Vector};
 use sparsefuse_kernels::{Field, Real};
 use sparsefuse_runtime::Error;
@@ -55,9 +57,17 @@ pub fn minres_with<T: Field>(
     b: &Vector<T>,
     options: Options<'_, T>,
 ) -> Result<Solution<T>, Error> {
-    let (mut stopping, mut x, mut r) = Stopping::begin("minres", a, b, options)?;
+    Method::Minres.solve(a, b, options)
+}
+
+pub(super) async fn steps<T: Field>(
+    a: &dyn LinearOperator<T>,
+    b: &Vector<T>,
+    options: Options<'_, T>,
+) -> Result<Solution<T>, Error> {
+    let (mut stopping, mut x, mut r) = Stopping::begin("minres", a, b, options).await?;
     if let Some(reason) = stopping.first() {
-        return stopping.finish(x, reason);
+        return stopping.finish(x, reason).await;
     }
     let is_preconditioned = stopping.has_preconditioner();
     if is_preconditioned {
@@ -70,8 +80,10 @@ pub fn minres_with<T: Field>(
         let mut z = stopping.precondition(&r)?;
         let norm = r.sum_of_squares();
         let squares = r.dot(&z);
-        let Some(gamma) = positive_root(&squares)? else {
-            return stopping.finish(x, StopReason::IndefinitePreconditioner);
+        let Some(gamma) = positive_root(&squares).await? else {
+            return stopping
+                .finish(x, StopReason::IndefinitePreconditioner)
+                .await;
         };
         let mut scale = norm.get()?.to_f64().sqrt() / gamma;
         let mut lanczos = Rotations::new(gamma);
@@ -85,13 +97,15 @@ pub fn minres_with<T: Field>(
                 - (&delta * T::from_f64(1.0 / lanczos.gamma[1])) * this_v
                 - last_v * T::from_f64(lanczos.gamma[1] / lanczos.gamma[0]);
             let z_next = stopping.precondition(&v_next)?;
-            let Some(gamma_next) = positive_root(&v_next.dot(&z_next))? else {
-                return stopping.finish(x, StopReason::IndefinitePreconditioner);
+            let Some(gamma_next) = positive_root(&v_next.dot(&z_next)).await? else {
+                return stopping
+                    .finish(x, StopReason::IndefinitePreconditioner)
+                    .await;
             };
             let delta = real(delta.get()?);
             let gradient = lanczos.gradient(delta, gamma_next);
             if gradient <= least_gradient::<T>() {
-                return stopping.finish(x, StopReason::LeastSquares);
+                return stopping.finish(x, StopReason::LeastSquares).await;
             }
             let most = nearest
                 .as_ref()
@@ -101,29 +115,31 @@ pub fn minres_with<T: Field>(
                 nearest = Some(Nearest { x, gradient, eta });
             }
             let Some(step) = lanczos.step::<T>(delta, gamma_next) else {
-                return stopping.finish(x, StopReason::Breakdown(Breakdown::Projection));
+                return stopping
+                    .finish(x, StopReason::Breakdown(Breakdown::Projection))
+                    .await;
             };
             let [last_w, this_w] = &w;
             let w_next = &z - last_w * T::from_f64(step.last) - this_w * T::from_f64(step.this);
             let w_next = w_next * T::from_f64(1.0 / step.diagonal);
             x += &w_next * T::from_f64(step.length);
             if let Some(nearest) = nearest.take_if(|it| lanczos.eta.abs() < 0.9 * it.eta)
-                && nearest.is_all_there_is(&stopping, &x)?
+                && nearest.is_all_there_is(&stopping, &x).await?
             {
-                return stopping.finish(nearest.x, StopReason::LeastSquares);
+                return stopping.finish(nearest.x, StopReason::LeastSquares).await;
             }
             let norm = scale * lanczos.eta.abs();
-            match stopping.next(&x, norm)? {
+            match stopping.next(&x, norm).await? {
                 Next::Iterate => {}
                 // A claim in the norm of the preconditioner: it goes on, with a better scale.
                 Next::Restart(residual) if is_preconditioned && norm > 0.0 => {
-                    scale *= root(&residual.sum_of_squares())? / norm;
+                    scale *= norm_of(&residual).await? / norm;
                 }
                 Next::Restart(residual) => {
                     r = residual;
                     break;
                 }
-                Next::Stop(reason) => return stopping.finish(x, reason),
+                Next::Stop(reason) => return stopping.finish(x, reason).await,
             }
             z = z_next;
             let [_, this_v] = v;
@@ -136,8 +152,8 @@ pub fn minres_with<T: Field>(
 
 /// The square root of an inner product that is not negative if the preconditioner is positive
 /// definite.
-fn positive_root<T: Field>(squares: &Scalar<T>) -> Result<Option<f64>, Error> {
-    let squares = real(squares.get()?);
+async fn positive_root<T: Field>(squares: &Scalar<T>) -> Result<Option<f64>, Error> {
+    let squares = real(value(squares).await?);
     let is_negative = squares < 0.0;
     Ok((!is_negative).then(|| squares.sqrt()))
 }
@@ -163,20 +179,21 @@ struct Nearest<T> {
 
 impl<T: Field> Nearest<T> {
     /// Whether a later x, whose residual should be smaller by a tenth, is much larger and no better.
-    fn is_all_there_is(
+    async fn is_all_there_is(
         &self,
         stopping: &Stopping<'_, '_, T>,
         x: &Vector<T>,
     ) -> Result<bool, Error> {
-        let lengths = (root(&self.x.sum_of_squares())?, root(&x.sum_of_squares())?);
+        let lengths = (norm_of(&self.x).await?, norm_of(&x).await?);
         if !(lengths.1 * T::Real::EPSILON.to_f64().sqrt() > lengths.0) {
             return Ok(false);
         }
-        let norm = |x: &Vector<T>| {
+        let norm = async |x: &Vector<T>| {
             let r = stopping.residual(x)?;
-            Ok::<_, Error>(real(r.dot(&stopping.precondition(&r)?).get()?).sqrt())
+            let squares = r.dot(&stopping.precondition(&r)?);
+            Ok::<_, Error>(real(value(&squares).await?).sqrt())
         };
-        Ok(!(norm(x)? < 0.95 * norm(&self.x)?))
+        Ok(!(norm(x).await? < 0.95 * norm(&self.x).await?))
     }
 }
 

@@ -21,6 +21,7 @@ mod bidiagonal;
 mod least_squares;
 mod projected;
 pub(crate) mod scalars;
+pub(crate) mod turns;
 
 pub use bicg::{bicg, bicg_with};
 pub use bicgstab::{bicgstab, bicgstab_with};

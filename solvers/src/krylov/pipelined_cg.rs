@@ -1,10 +1,12 @@
 //! The pipelined method of conjugate gradients.
 
+use super::Method;
 use super::scalars::real;
 use super::single_reduction_cg::doubt;
+use super::turns::{root, value};
 use crate::operator::LinearOperator;
 use crate::solution::{Options, Solution};
-use crate::stopping::{Next, Stopping, root};
+use crate::stopping::{Next, Stopping};
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Error;
@@ -39,9 +41,17 @@ pub fn pipelined_cg_with<T: Field>(
     b: &Vector<T>,
     options: Options<'_, T>,
 ) -> Result<Solution<T>, Error> {
-    let (mut stopping, mut x, mut r) = Stopping::begin("pipelined_cg", a, b, options)?;
+    Method::PipelinedCg.solve(a, b, options)
+}
+
+pub(super) async fn steps<T: Field>(
+    a: &dyn LinearOperator<T>,
+    b: &Vector<T>,
+    options: Options<'_, T>,
+) -> Result<Solution<T>, Error> {
+    let (mut stopping, mut x, mut r) = Stopping::begin("pipelined_cg", a, b, options).await?;
     if let Some(reason) = stopping.first() {
-        return stopping.finish(x, reason);
+        return stopping.finish(x, reason).await;
     }
     let is_preconditioned = stopping.has_preconditioner();
     loop {
@@ -69,25 +79,25 @@ pub fn pipelined_cg_with<T: Field>(
             let m = stopping.precondition(&w)?;
             let n = a.apply(&m)?;
             let norm = match squares {
-                Some(squares) => root(&squares)?,
-                None => real(gamma_next.get()?).sqrt(),
+                Some(squares) => root(&squares).await?,
+                None => real(value(&gamma_next).await?).sqrt(),
             };
-            match stopping.next(&x, norm)? {
+            match stopping.next(&x, norm).await? {
                 Next::Iterate => {}
                 Next::Restart(residual) => {
                     r = residual;
                     break;
                 }
-                Next::Stop(reason) => return stopping.finish(x, reason),
+                Next::Stop(reason) => return stopping.finish(x, reason).await,
             }
             if real(sigma.get()?) <= 0.0 || real(gamma_next.get()?) <= 0.0 {
-                match doubt(&mut stopping, a, &x, &p, &r)? {
+                match doubt(&mut stopping, a, &x, &p, &r).await? {
                     Next::Iterate => {}
                     Next::Restart(residual) => {
                         r = residual;
                         break;
                     }
-                    Next::Stop(reason) => return stopping.finish(x, reason),
+                    Next::Stop(reason) => return stopping.finish(x, reason).await,
                 }
             }
             let beta = &gamma_next / &gamma;

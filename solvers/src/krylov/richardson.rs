@@ -1,8 +1,10 @@
 //! Richardson's iteration: the preconditioner alone, again and again.
 
+use super::Method;
+use super::turns::norm_of;
 use crate::operator::LinearOperator;
 use crate::solution::{Options, Solution};
-use crate::stopping::{Next, Stopping, root};
+use crate::stopping::{Next, Stopping};
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Error;
@@ -48,18 +50,26 @@ pub fn richardson_with<T: Field>(
     b: &Vector<T>,
     options: Options<'_, T>,
 ) -> Result<Solution<T>, Error> {
-    let (mut stopping, mut x, mut r) = Stopping::begin("richardson", a, b, options)?;
+    Method::Richardson.solve(a, b, options)
+}
+
+pub(super) async fn steps<T: Field>(
+    a: &dyn LinearOperator<T>,
+    b: &Vector<T>,
+    options: Options<'_, T>,
+) -> Result<Solution<T>, Error> {
+    let (mut stopping, mut x, mut r) = Stopping::begin("richardson", a, b, options).await?;
     if let Some(reason) = stopping.first() {
-        return stopping.finish(x, reason);
+        return stopping.finish(x, reason).await;
     }
     loop {
         x += stopping.precondition(&r)?;
         r = stopping.residual(&x)?;
-        let norm = root(&r.sum_of_squares())?;
-        match stopping.next(&x, norm)? {
+        let norm = norm_of(&r).await?;
+        match stopping.next(&x, norm).await? {
             Next::Iterate => {}
             Next::Restart(residual) => r = residual,
-            Next::Stop(reason) => return stopping.finish(x, reason),
+            Next::Stop(reason) => return stopping.finish(x, reason).await,
         }
     }
 }

@@ -1,9 +1,11 @@
 //! The method of conjugate gradients with one reduction an iteration.
 
+use super::Method;
 use super::scalars::real;
+use super::turns::{norm_of, value};
 use crate::operator::LinearOperator;
 use crate::solution::{Options, Solution, StopReason};
-use crate::stopping::{Next, Stopping, root};
+use crate::stopping::{Next, Stopping};
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Error;
@@ -37,9 +39,18 @@ pub fn single_reduction_cg_with<T: Field>(
     b: &Vector<T>,
     options: Options<'_, T>,
 ) -> Result<Solution<T>, Error> {
-    let (mut stopping, mut x, mut r) = Stopping::begin("single_reduction_cg", a, b, options)?;
+    Method::SingleReductionCg.solve(a, b, options)
+}
+
+pub(super) async fn steps<T: Field>(
+    a: &dyn LinearOperator<T>,
+    b: &Vector<T>,
+    options: Options<'_, T>,
+) -> Result<Solution<T>, Error> {
+    let (mut stopping, mut x, mut r) =
+        Stopping::begin("single_reduction_cg", a, b, options).await?;
     if let Some(reason) = stopping.first() {
-        return stopping.finish(x, reason);
+        return stopping.finish(x, reason).await;
     }
     loop {
         let u = stopping.precondition(&r)?;
@@ -57,26 +68,26 @@ pub fn single_reduction_cg_with<T: Field>(
             let gamma_next = r.dot(&u);
             let delta = u.dot(&w);
             let norm = if stopping.has_preconditioner() {
-                root(&r.sum_of_squares())?
+                norm_of(&r).await?
             } else {
-                real(gamma_next.get()?).sqrt()
+                real(value(&gamma_next).await?).sqrt()
             };
-            match stopping.next(&x, norm)? {
+            match stopping.next(&x, norm).await? {
                 Next::Iterate => {}
                 Next::Restart(residual) => {
                     r = residual;
                     break;
                 }
-                Next::Stop(reason) => return stopping.finish(x, reason),
+                Next::Stop(reason) => return stopping.finish(x, reason).await,
             }
             if real(sigma.get()?) <= 0.0 || real(gamma_next.get()?) <= 0.0 {
-                match doubt(&mut stopping, a, &x, &p, &r)? {
+                match doubt(&mut stopping, a, &x, &p, &r).await? {
                     Next::Iterate => {}
                     Next::Restart(residual) => {
                         r = residual;
                         break;
                     }
-                    Next::Stop(reason) => return stopping.finish(x, reason),
+                    Next::Stop(reason) => return stopping.finish(x, reason).await,
                 }
             }
             let beta = &gamma_next / &gamma;
@@ -93,7 +104,7 @@ pub fn single_reduction_cg_with<T: Field>(
 /// What to do where p'A p or r'M^-1 r is not positive by recurrence: the operators are asked
 /// themselves. If they are definite on these vectors, it was rounding, and the method starts again
 /// as long as that helps.
-pub(super) fn doubt<T: Field>(
+pub(super) async fn doubt<T: Field>(
     stopping: &mut Stopping<'_, '_, T>,
     a: &dyn LinearOperator<T>,
     x: &Vector<T>,
@@ -102,11 +113,11 @@ pub(super) fn doubt<T: Field>(
 ) -> Result<Next<T>, Error> {
     let sigma = p.dot(&a.apply(p)?);
     let gamma = r.dot(&stopping.precondition(r)?);
-    if real(sigma.get()?) <= 0.0 {
+    if real(value(&sigma).await?) <= 0.0 {
         Ok(Next::Stop(StopReason::IndefiniteMatrix))
     } else if real(gamma.get()?) <= 0.0 {
         Ok(Next::Stop(StopReason::IndefinitePreconditioner))
     } else {
-        stopping.verify(x)
+        stopping.verify(x).await
     }
 }

@@ -1,9 +1,11 @@
 //! The transpose-free quasi-minimal residual method.
 
+use super::Method;
 use super::scalars::{element, read, real_rotation};
+use super::turns::{norm_of, root};
 use crate::operator::LinearOperator;
 use crate::solution::{Breakdown, Options, Solution, StopReason};
-use crate::stopping::{Next, Stopping, root};
+use crate::stopping::{Next, Stopping};
 use num_complex::Complex;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
@@ -38,9 +40,17 @@ pub fn tfqmr_with<T: Field>(
     b: &Vector<T>,
     options: Options<'_, T>,
 ) -> Result<Solution<T>, Error> {
-    let (mut stopping, mut x, mut r) = Stopping::begin("tfqmr", a, b, options)?;
+    Method::Tfqmr.solve(a, b, options)
+}
+
+pub(super) async fn steps<T: Field>(
+    a: &dyn LinearOperator<T>,
+    b: &Vector<T>,
+    options: Options<'_, T>,
+) -> Result<Solution<T>, Error> {
+    let (mut stopping, mut x, mut r) = Stopping::begin("tfqmr", a, b, options).await?;
     if let Some(reason) = stopping.first() {
-        return stopping.finish(x, reason);
+        return stopping.finish(x, reason).await;
     }
     loop {
         let shadow = r.clone();
@@ -51,7 +61,7 @@ pub fn tfqmr_with<T: Field>(
         let mut v = image.clone();
         let mut rho = shadow.dot(&r);
         let mut d = r.runtime().enter(|| Vector::zeros([r.len()]));
-        let mut quasi = QuasiResidual::new(root(&r.sum_of_squares())?);
+        let mut quasi = QuasiResidual::new(norm_of(&r).await?);
         loop {
             let sigma = shadow.dot(&v);
             let alpha = rho.ratio(&sigma);
@@ -67,8 +77,8 @@ pub fn tfqmr_with<T: Field>(
 
             // All is read before anything more is issued, which then joins the next iteration.
             let half_steps = [
-                (root(&middle_squares)?, u_hat),
-                (root(&squares)?, second_u_hat),
+                (root(&middle_squares).await?, u_hat),
+                (root(&squares).await?, second_u_hat),
             ];
             let step_length = read(&alpha)?;
             let is_zero = [sigma.get()? == T::ZERO, rho_next.get()? == T::ZERO];
@@ -77,17 +87,17 @@ pub fn tfqmr_with<T: Field>(
                 d = u_hat + &d * element::<T>(behind);
                 x += &d * element::<T>(eta);
             }
-            match stopping.next(&x, quasi.bound())? {
+            match stopping.next(&x, quasi.bound()).await? {
                 Next::Iterate => {}
                 Next::Restart(residual) => {
                     r = residual;
                     break;
                 }
-                Next::Stop(reason) => return stopping.finish(x, reason),
+                Next::Stop(reason) => return stopping.finish(x, reason).await,
             }
             for (is_zero, name) in is_zero.into_iter().zip([Breakdown::Sigma, Breakdown::Rho]) {
                 if is_zero {
-                    return stopping.finish(x, StopReason::Breakdown(name));
+                    return stopping.finish(x, StopReason::Breakdown(name)).await;
                 }
             }
             let beta = &rho_next / &rho;
