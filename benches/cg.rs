@@ -3,6 +3,8 @@
 //! `cargo bench --bench cg`; the inverse of `thrpt` is the time of one iteration. An iteration
 //! moves, per row and with the matrix in compressed rows, 64 bytes of matrix and 88 of vectors
 //! fused, 112 not fused. Every variant is checked against the plain loops before it is timed.
+//!
+//! And of several right-hand sides, one after the other and side by side.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark fails where it panics")]
 
@@ -91,12 +93,50 @@ fn iterations(criterion: &mut Criterion) {
     }
 }
 
+/// Eight right-hand sides, one after the other and by `solve_many`, which takes them side by side
+/// where the matrix is most of what an iteration reads: not on 5 entries a row, but on 13 and 41.
+fn many(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("cg iterations of 8 right-hand sides");
+    const ITERATIONS: usize = 20;
+    group.throughput(Throughput::Elements(8 * ITERATIONS as u64));
+    for threads in [1, 2] {
+        let config = Config {
+            threads,
+            ..Config::default()
+        };
+        Runtime::new(config).unwrap().enter(|| {
+            let a = gallery::diffusion2d::<f64>(500).unwrap();
+            let (square, fourth) = (&a * &a, &(&a * &a) * &(&a * &a));
+            let random = |seed| Vector::random_normal([a.n_rows()], seed);
+            let rhs: Vec<_> = (0..8).map(random).collect();
+            for (entries, a) in [(5, &a), (13, &square), (41, &fourth)] {
+                let options = Options {
+                    rtol: 0.0,
+                    max_iter: Some(ITERATIONS),
+                    ..Options::default()
+                };
+                let mut solver = KrylovSolver::new(Method::Cg, a, options);
+                let id = |how: &str| {
+                    BenchmarkId::new(how, format!("{entries} a row, {threads} threads"))
+                };
+                group.bench_function(id("solve"), |bencher| {
+                    bencher.iter(|| rhs.iter().for_each(|b| drop(solver.solve(b).unwrap())));
+                });
+                group.bench_function(id("solve_many"), |bencher| {
+                    bencher.iter(|| solver.solve_many(&rhs).unwrap());
+                });
+            }
+        });
+    }
+    group.finish();
+}
+
 criterion_group! {
     name = benches;
     config = Criterion::default()
         .sample_size(10)
         .warm_up_time(Duration::from_millis(500))
         .measurement_time(Duration::from_secs(2));
-    targets = iterations
+    targets = iterations, many
 }
 criterion_main!(benches);
