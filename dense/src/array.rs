@@ -164,6 +164,34 @@ impl<T: Element, const D: usize> Array<T, D> {
         Ok(Self::wrap(store, None))
     }
 
+    /// An array cut like this one, whose rows of this rank `fill` writes: all of them, into memory
+    /// of the runtime, where it finds whatever was there before.
+    ///
+    /// ```
+    /// use sparsefuse_dense::Vector;
+    ///
+    /// let a = Vector::<f64>::zeros([3]);
+    /// let b = a.with_filled(|own| {
+    ///     own.fill(2.0);
+    ///     Ok(())
+    /// })?;
+    /// assert_eq!(b.to_vec()?, [2.0; 3]);
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// What `fill` returns, or if memory runs out; on several ranks a failure is that of this rank
+    /// alone.
+    pub fn with_filled(
+        &self,
+        fill: impl FnOnce(&mut [T]) -> Result<(), Error>,
+    ) -> Result<Self, Error> {
+        let (shape, partition) = (self.arg().shape(), self.local()?.partition());
+        let store = self.runtime().store_by_filling(shape, partition, fill)?;
+        Ok(Self::wrap(store, None))
+    }
+
     /// The array as a whole store: itself, unless it is a view, which one task copies.
     ///
     /// Products gather from whole stores only.

@@ -2,14 +2,16 @@
 
 use super::{Preconditioner, check_shape, check_square};
 use crate::operator::LinearOperator;
-use rayon::prelude::*;
 use sparsefuse_dense::Vector;
-use sparsefuse_kernels::{Field, Real};
+use sparsefuse_kernels::{Field, Numeric};
 use sparsefuse_runtime::Error;
-use sparsefuse_sparse::{Csr, Ghosts, LocalRows, RowLayout, Rows};
+use sparsefuse_sparse::{Csr, Ghosts, LocalRows, RowLayout, Rows, parallel};
 use std::ops::Range;
 
 const OP: &str = "block jacobi";
+
+/// Entries of blocks that one thread inverts at a time.
+const PART: usize = 1 << 14;
 
 /// Block Jacobi: z = M^-1 r, where M has the diagonal blocks of the matrix.
 ///
@@ -21,8 +23,9 @@ const OP: &str = "block jacobi";
 ///
 /// New values, which may be those of another structure, are gathered into the blocks and inverted;
 /// the structure of the inverse stays, and with it what its products have prepared. The inversions
-/// are most of the work: an update of `diffusion2d:300` in blocks of 3, 8 and 16 takes 1.6 times
-/// fewer instructions than a fresh start.
+/// are most of the work of both: `size` multiplications and subtractions for each entry, of which a
+/// fresh start makes a column and a check besides. So an update is not much faster: 1.35 times for
+/// `diffusion2d:300` in blocks of 2, 3 and 4, 1.4 times in blocks of 16 (one core of an x86-64 server).
 ///
 /// ```
 /// use sparsefuse_dense::Vector;
@@ -47,6 +50,7 @@ pub struct BlockJacobi<T> {
 #[derive(Clone, Debug)]
 struct Blocks {
     layout: RowLayout,
+    own: Range<usize>,
     size: usize,
     /// Their rows: at the ends there may be some of other ranks.
     span: Range<usize>,
@@ -68,7 +72,12 @@ impl<T: Field> BlockJacobi<T> {
         }
         let size = size.min(a.n_rows().max(1));
         let blocks = Blocks::new(RowLayout::of(a)?, size)?;
-        let vals = blocks.inverse(a)?;
+        let vals = blocks.of_span(a, |rows| {
+            let entries = blocks.ranges().map(|block| blocks.entries(&block)).sum();
+            let mut vals = vec![T::ZERO; entries];
+            blocks.invert(rows, &mut vals)?;
+            Ok(vals)
+        })?;
         let inverse = blocks.layout.matrix(a.n_cols(), blocks.rows(vals))?;
         Ok(Self { blocks, inverse })
     }
@@ -79,7 +88,7 @@ impl Blocks {
     fn new(layout: RowLayout, size: usize) -> Result<Self, Error> {
         let own = layout.rows();
         let span = if own.is_empty() {
-            own
+            own.clone()
         } else {
             own.start / size * size..own.end.next_multiple_of(size).min(layout.n_rows())
         };
@@ -92,57 +101,55 @@ impl Blocks {
         };
         Ok(Self {
             layout,
+            own,
             size,
             span,
             needed,
         })
     }
 
-    /// The block that begins at a row.
-    fn block(&self, start: usize) -> Range<usize> {
-        start..(start + self.size).min(self.span.end)
+    /// The rows of each block.
+    fn ranges(&self) -> impl Iterator<Item = Range<usize>> {
+        let (size, end) = (self.size, self.span.end);
+        let starts = self.span.clone().step_by(size);
+        starts.map(move |start| start..(start + size).min(end))
     }
 
     /// The rows of a block that are this rank's.
     fn own_part(&self, block: &Range<usize>) -> Range<usize> {
-        let own = self.layout.rows();
-        own.start.max(block.start)..own.end.min(block.end)
+        self.own.start.max(block.start)..self.own.end.min(block.end)
     }
 
-    fn starts(&self) -> impl Iterator<Item = usize> {
-        self.span.clone().step_by(self.size)
+    /// The entries of the inverse in this rank's rows of a block.
+    fn entries(&self, block: &Range<usize>) -> usize {
+        self.own_part(block).len() * block.len()
     }
 
-    /// The values of this rank's rows of the inverse. Every rank must ask.
-    fn inverse<T: Field>(&self, a: &Csr<T>) -> Result<Vec<T>, Error> {
+    /// What is made of the rows of the span. Every rank must ask.
+    fn of_span<T: Field, R>(
+        &self,
+        a: &Csr<T>,
+        make: impl FnOnce(Rows<'_, T>) -> Result<R, Error>,
+    ) -> Result<R, Error> {
         let own = a.own_rows()?;
-        let inverse = match &self.needed {
-            None => self.inverse_of(own.as_rows()),
-            Some(needed) => self.inverse_of(needed.fetch_own_rows(&own)?.as_rows()),
+        let made = match &self.needed {
+            None => make(own.as_rows()),
+            Some(needed) => make(needed.fetch_own_rows(&own)?.as_rows()),
         };
-        self.layout.runtime().agree(inverse)
+        self.layout.runtime().agree(made)
     }
 
-    /// The same from the rows of the span.
-    fn inverse_of<T: Field>(&self, rows: Rows<'_, T>) -> Result<Vec<T>, Error> {
-        let len = |start: usize| {
-            let block = self.block(start);
-            self.own_part(&block).len() * block.len()
-        };
-        let mut vals = vec![T::ZERO; self.starts().map(len).sum()];
-        let mut rest = &mut vals[..];
-        let mut work = Vec::with_capacity(self.span.len().div_ceil(self.size));
-        for start in self.starts() {
-            let (target, after) = rest.split_at_mut(len(start));
-            work.push((start, target));
-            rest = after;
-        }
-        let invert = |dense: &mut Vec<T>, (start, target): (usize, &mut [T])| {
-            self.invert(rows, start, dense, target).err()
-        };
-        let singular = work.into_par_iter().map_init(Vec::new, invert).flatten();
-        match singular.min() {
-            None => Ok(vals),
+    /// Writes the values of this rank's rows of the inverse.
+    fn invert<T: Field>(&self, rows: Rows<'_, T>, vals: &mut [T]) -> Result<(), Error> {
+        let blocks = self.ranges().collect::<Vec<_>>();
+        let parts = blocks.chunks(PART.div_ceil(self.size.pow(2)));
+        let len = |part: &[Range<usize>]| part.iter().map(|block| self.entries(block)).sum();
+        let targets = parallel::split(vals, parts.clone().map(len));
+        let work = parts.zip(targets).collect();
+        let invert = |(part, target)| self.invert_part(rows, part, target);
+        let singular = parallel::map(self.layout.runtime(), work, invert);
+        match singular.into_iter().flatten().min() {
+            None => Ok(()),
             Some(row) => {
                 let found = format!("a pivot of 0 in row {row}");
                 Err(Error::argument(OP, "nonsingular blocks", found))
@@ -150,36 +157,42 @@ impl Blocks {
         }
     }
 
-    /// Puts this rank's rows of the inverse of a block into `target`; or finds the row without a
-    /// pivot. `dense` is room to work in.
-    fn invert<T: Field>(
+    /// The same of some neighbouring blocks; or finds the first row without a pivot.
+    fn invert_part<T: Field>(
         &self,
         rows: Rows<'_, T>,
-        start: usize,
-        dense: &mut Vec<T>,
-        target: &mut [T],
-    ) -> Result<(), usize> {
-        let block = self.block(start);
-        let len = block.len();
-        dense.clear();
-        dense.resize(len * len, T::ZERO);
-        for (row, target) in block.clone().zip(dense.chunks_exact_mut(len)) {
-            for (column, value) in rows.row(row - self.span.start) {
-                if block.contains(&(column as usize)) {
-                    target[column as usize - start] = value;
+        blocks: &[Range<usize>],
+        mut target: &mut [T],
+    ) -> Option<usize> {
+        let mut dense = vec![T::ZERO; self.size.pow(2)];
+        let mut pivots = Vec::with_capacity(self.size);
+        for block in blocks {
+            let n = block.len();
+            let dense = &mut dense[..n * n];
+            dense.fill(T::ZERO);
+            for (row, dense) in block.clone().zip(dense.chunks_exact_mut(n)) {
+                for (column, value) in rows.row(row - self.span.start) {
+                    let column = (column as usize).wrapping_sub(block.start);
+                    if column < n {
+                        dense[column] = value;
+                    }
                 }
             }
+            if let Err(column) = invert(dense, n, &mut pivots) {
+                return Some(block.start + column);
+            }
+            let first = self.own_part(block).start - block.start;
+            let own;
+            (own, target) = target.split_at_mut(self.entries(block));
+            own.copy_from_slice(&dense[first * n..][..own.len()]);
         }
-        invert(dense, len).map_err(|column| start + column)?;
-        let own = self.own_part(&block);
-        target.copy_from_slice(&dense[(own.start - start) * len..(own.end - start) * len]);
-        Ok(())
+        None
     }
 
     /// This rank's rows of the inverse.
     fn rows<T: Field>(&self, vals: Vec<T>) -> LocalRows<T> {
-        let mut rows = LocalRows::with_capacity(self.layout.rows().len(), vals.len());
-        for block in self.starts().map(|start| self.block(start)) {
+        let mut rows = LocalRows::with_capacity(self.own.len(), vals.len());
+        for block in self.ranges() {
             for _ in self.own_part(&block) {
                 rows.crd.extend(block.start as u32..block.end as u32);
                 rows.pos.push(rows.crd.len() as u64);
@@ -190,18 +203,18 @@ impl Blocks {
 }
 
 /// Replaces a dense matrix, row-major, by its inverse: Gauss and Jordan's elimination in place,
-/// with partial pivoting; or finds the column in which there is no pivot.
-fn invert<T: Field>(a: &mut [T], n: usize) -> Result<(), usize> {
-    let size = |value: T| value.magnitude().to_f64();
-    let mut pivots = Vec::with_capacity(n);
+/// with partial pivoting; or finds the column in which there is no pivot. `pivots` is room to work in.
+fn invert<T: Field>(a: &mut [T], n: usize, pivots: &mut Vec<usize>) -> Result<(), usize> {
+    pivots.clear();
     for k in 0..n {
-        let mut pivot = k;
+        let (mut pivot, mut largest) = (k, a[k * n + k].magnitude());
         for row in k + 1..n {
-            if size(a[row * n + k]) > size(a[pivot * n + k]) {
-                pivot = row;
+            let magnitude = a[row * n + k].magnitude();
+            if magnitude > largest {
+                (pivot, largest) = (row, magnitude);
             }
         }
-        if !(size(a[pivot * n + k]) > 0.0) {
+        if !(largest > T::Real::ZERO) {
             return Err(k);
         }
         pivots.push(pivot);
@@ -212,9 +225,9 @@ fn invert<T: Field>(a: &mut [T], n: usize) -> Result<(), usize> {
         let (above, rest) = a.split_at_mut(k * n);
         let (pivot_row, below) = rest.split_at_mut(n);
         let scale = T::ONE / pivot_row[k];
-        // What stands in column k from here on is the column of the inverse.
-        pivot_row[k] = T::ONE;
         pivot_row.iter_mut().for_each(|x| *x = *x * scale);
+        // What stands in column k from here on is the column of the inverse.
+        pivot_row[k] = scale;
         subtract_multiples(above, pivot_row, k);
         subtract_multiples(below, pivot_row, k);
     }
@@ -231,12 +244,14 @@ fn invert<T: Field>(a: &mut [T], n: usize) -> Result<(), usize> {
 /// there is that of the inverse.
 fn subtract_multiples<T: Field>(rows: &mut [T], pivot_row: &[T], k: usize) {
     for row in rows.chunks_exact_mut(pivot_row.len()) {
-        let factor = std::mem::replace(&mut row[k], T::ZERO);
+        let factor = row[k];
         // Blocks of sparse matrices have many zeros.
         if factor != T::ZERO {
             for (x, &of_pivot) in row.iter_mut().zip(pivot_row) {
                 *x = *x - factor * of_pivot;
             }
+            // Written last: who reads a whole row just after one entry of it was written, waits.
+            row[k] = -(factor * pivot_row[k]);
         }
     }
 }
@@ -262,8 +277,10 @@ impl<T: Field> Preconditioner<T> for BlockJacobi<T> {
             *self = Self::new(a, self.blocks.size)?;
             return Ok(());
         }
-        let vals = self.inverse.values().with_local(self.blocks.inverse(a)?);
-        let vals = self.blocks.layout.runtime().agree(vals)?;
+        let vals = self.blocks.of_span(a, |rows| {
+            let before = self.inverse.values();
+            before.with_filled(|vals| self.blocks.invert(rows, vals))
+        })?;
         self.inverse = self.inverse.with_values(vals)?;
         Ok(())
     }

@@ -1,4 +1,5 @@
-//! Incomplete elimination on a structure that is known: the numeric phase of ILU(0), ILU(k), IC(0).
+//! Incomplete elimination on a structure that is known: the numeric phase of ILU(0), ILU(k), IC(0),
+//! and of ILUT for new values.
 //!
 //! Row by row (the IKJ variant; Saad, *Iterative Methods for Sparse Linear Systems*, 2nd edition,
 //! Algorithm 10.4): what an elimination would put where nothing is stored is dropped. A row needs
@@ -7,7 +8,7 @@
 
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Error;
-use sparsefuse_sparse::{Chain, LocalRows, RowLayout, Sweep};
+use sparsefuse_sparse::{Chain, LocalRows, RowLayout, Rows, Sweep};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -56,7 +57,7 @@ impl Elimination {
             diagonal: layout.runtime().agree(diagonal)?,
             chain: Chain::new(layout, Sweep::Forward, &rows.crd)?,
             rule,
-            structure: hash(rows),
+            structure: hash(rows.as_rows()),
         })
     }
 
@@ -96,11 +97,10 @@ impl Elimination {
 
     /// Refuses rows of another structure.
     fn check<T: Field>(&self, rows: &LocalRows<T>) -> Result<(), Error> {
-        if hash(rows) == self.structure {
+        if hash(rows.as_rows()) == self.structure {
             return Ok(());
         }
-        let expected = "the structure that was factored before";
-        Err(Error::argument(self.op, expected, "another"))
+        Err(other_structure(self.op))
     }
 }
 
@@ -112,12 +112,48 @@ impl<T: Field> Pivot<T> {
     }
 }
 
+/// The error of a matrix whose entries are not where they were.
+pub(super) fn other_structure(op: &'static str) -> Error {
+    Error::argument(op, "the structure that was factored before", "another")
+}
+
 /// A hash of the structure of rows: the words one after the other, mixed as in FNV-1a.
-fn hash<T: Field>(rows: &LocalRows<T>) -> u64 {
+pub(super) fn hash<T: Field>(rows: Rows<'_, T>) -> u64 {
     const PRIME: u64 = 0x0100_0000_01b3;
     let mix = |hash: u64, word: u64| (hash ^ word).wrapping_mul(PRIME).rotate_left(29);
-    let columns = rows.crd.iter().map(|&column| u64::from(column));
-    rows.pos.iter().copied().chain(columns).fold(PRIME, mix)
+    let first = rows.pos()[0];
+    let positions = rows.pos().iter().map(|&position| position - first);
+    let columns = rows.crd().iter().map(|&column| u64::from(column));
+    positions.chain(columns).fold(PRIME, mix)
+}
+
+/// The values of rows where a structure has entries, 0 where only that has one; and how many entries
+/// of the rows have no place in it.
+pub(super) fn spread<T: Field>(
+    rows: Rows<'_, T>,
+    structure: &LocalRows<bool>,
+) -> (LocalRows<T>, usize) {
+    let mut vals = vec![T::ZERO; structure.crd.len()];
+    let mut left_out = 0;
+    for (row, places) in structure.pos.windows(2).enumerate() {
+        let (mut place, end) = (places[0] as usize, places[1] as usize);
+        for (column, value) in rows.row(row) {
+            while place < end && structure.crd[place] < column {
+                place += 1;
+            }
+            if place < end && structure.crd[place] == column {
+                vals[place] = value;
+            } else {
+                left_out += 1;
+            }
+        }
+    }
+    let rows = LocalRows {
+        pos: structure.pos.clone(),
+        crd: structure.crd.clone(),
+        vals,
+    };
+    (rows, left_out)
 }
 
 /// ILU(0) of a matrix that one rank holds: L and U in the same rows.

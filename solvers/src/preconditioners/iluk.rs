@@ -1,6 +1,6 @@
 //! Incomplete LU factorisation with levels of fill.
 
-use super::elimination::{Elimination, Rule};
+use super::elimination::{Elimination, Rule, other_structure, spread};
 use super::factors::Factors;
 use super::upper_rows::UpperRows;
 use super::{Preconditioner, check_shape, check_square};
@@ -8,7 +8,7 @@ use crate::operator::LinearOperator;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Error;
-use sparsefuse_sparse::{Csr, LocalRows, RowLayout};
+use sparsefuse_sparse::{Csr, LocalRows, RowLayout, Rows};
 
 const OP: &str = "ilu(k)";
 
@@ -56,9 +56,10 @@ impl<T: Field> Iluk<T> {
     pub fn new(a: &Csr<T>, k: usize) -> Result<Self, Error> {
         check_square(OP, a)?;
         let layout = RowLayout::of(a)?;
-        let (_, rows) = a.local_rows()?;
-        let structure = filled(&layout, &rows, u32::try_from(k).unwrap_or(u32::MAX))?;
-        let mut rows = layout.runtime().agree(spread(&rows, &structure))?;
+        let own = a.own_rows()?;
+        let rows = own.as_rows();
+        let structure = filled(&layout, rows, u32::try_from(k).unwrap_or(u32::MAX))?;
+        let (mut rows, _) = spread(rows, &structure);
         let elimination = Elimination::new(OP, &layout, &rows, Rule::General)?;
         elimination.run_to_end(&mut rows)?;
         Ok(Self {
@@ -73,6 +74,17 @@ impl<T: Field> Iluk<T> {
     #[must_use]
     pub fn local_entries(&self) -> usize {
         self.structure.crd.len()
+    }
+
+    /// The rows with zeros where only L and U have entries; refused if they have entries elsewhere.
+    fn with_fill(&self, rows: Rows<'_, T>) -> Result<LocalRows<T>, Error> {
+        if rows.pos().len() == self.structure.pos.len() {
+            let (filled, left_out) = spread(rows, &self.structure);
+            if left_out == 0 {
+                return Ok(filled);
+            }
+        }
+        Err(other_structure(OP))
     }
 }
 
@@ -93,11 +105,8 @@ impl<T: Field> LinearOperator<T> for Iluk<T> {
 impl<T: Field> Preconditioner<T> for Iluk<T> {
     fn update(&mut self, a: &Csr<T>) -> Result<(), Error> {
         check_shape(OP, self.shape(), a)?;
-        let (_, rows) = a.local_rows()?;
-        let mut rows = self
-            .layout
-            .runtime()
-            .agree(spread(&rows, &self.structure))?;
+        let own = a.own_rows()?;
+        let mut rows = self.layout.runtime().agree(self.with_fill(own.as_rows()))?;
         self.elimination.run_to_end(&mut rows)?;
         self.factors.update_rows(&rows)
     }
@@ -106,15 +115,15 @@ impl<T: Field> Preconditioner<T> for Iluk<T> {
 /// The structure with fill: the symbolic phase, row by row.
 fn filled<T: Field>(
     layout: &RowLayout,
-    rows: &LocalRows<T>,
+    rows: Rows<'_, T>,
     k: u32,
 ) -> Result<LocalRows<bool>, Error> {
     let mut upper = UpperRows::<u32>::receive(layout)?;
-    let mut structure = LocalRows::with_capacity(rows.pos.len(), rows.crd.len());
+    let mut structure = LocalRows::with_capacity(rows.len(), rows.crd().len());
     let mut merged = Vec::new();
     for (number, row) in layout.rows().enumerate() {
-        let entries = rows.pos[number] as usize..rows.pos[number + 1] as usize;
-        let mut found: Vec<(u32, u32)> = rows.crd[entries].iter().map(|&c| (c, 0)).collect();
+        let columns = rows.columns(number).iter();
+        let mut found: Vec<(u32, u32)> = columns.map(|&column| (column, 0)).collect();
         let mut place = 0;
         while let Some(&(column, level)) = found.get(place) {
             if column as usize >= row {
@@ -158,33 +167,4 @@ fn merge(row: &[(u32, u32)], fill: impl Iterator<Item = (u32, u32)>, merged: &mu
         merged.push((column, level.min(own_level)));
     }
     merged.extend(row);
-}
-
-/// The rows with zeros where only the structure has an entry.
-fn spread<T: Field>(
-    rows: &LocalRows<T>,
-    structure: &LocalRows<bool>,
-) -> Result<LocalRows<T>, Error> {
-    let refuse = || {
-        let expected = "the structure that was factored before";
-        Error::argument(OP, expected, "another")
-    };
-    if rows.pos.len() != structure.pos.len() {
-        return Err(refuse());
-    }
-    let mut vals = vec![T::ZERO; structure.crd.len()];
-    for (own, filled) in rows.pos.windows(2).zip(structure.pos.windows(2)) {
-        let mut place = filled[0] as usize;
-        for k in own[0] as usize..own[1] as usize {
-            let rest = &structure.crd[place..filled[1] as usize];
-            let found = rest.iter().position(|&column| column == rows.crd[k]);
-            place += found.ok_or_else(refuse)?;
-            vals[place] = rows.vals[k];
-        }
-    }
-    Ok(LocalRows {
-        pos: structure.pos.clone(),
-        crd: structure.crd.clone(),
-        vals,
-    })
 }

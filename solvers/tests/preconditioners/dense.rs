@@ -1,15 +1,17 @@
 //! What preconditioners are, built as dense matrices and solved by elimination.
 
-use super::{SCHWARZ, definite, estimating, general, pseudo_random, random_matrix};
+use super::{
+    FEW, SCHWARZ, changed_values, definite, estimating, general, pseudo_random, random_matrix,
+};
 use ndarray::{Array1, Array2};
 use num_complex::Complex;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
-use sparsefuse_solvers::LinearOperator;
 use sparsefuse_solvers::preconditioners::{
     AdditiveSchwarz, BlockJacobi, Ic0, Ilu0, Iluk, Ilut, IlutOptions, Polynomial,
     PolynomialOptions, SchwarzOptions, Sor, SorOptions, SorOrder, SorSweep, spcholesky, splu,
 };
+use sparsefuse_solvers::{LinearOperator, Preconditioner};
 use sparsefuse_sparse::{Csr, LocalRows};
 
 type C = Complex<f64>;
@@ -147,6 +149,77 @@ fn factorizations_are_those_of_dense_elimination() {
     check_factorizations::<f32>();
     check_factorizations::<Complex<f64>>();
     check_factorizations::<Complex<f32>>();
+}
+
+/// L and U of ILUT in one matrix: Saad's algorithm on whole rows.
+fn ilut(a: &Matrix, options: IlutOptions) -> Matrix {
+    let n = a.nrows();
+    let mut w = Matrix::zeros(a.dim());
+    for i in 0..n {
+        let mut row = a.row(i).to_owned();
+        let norm = row.iter().map(|value| value.norm_sqr()).sum::<f64>().sqrt();
+        let is_small = |value: C| value.norm() < options.drop_tolerance * norm;
+        for k in 0..i {
+            row[k] /= w[(k, k)];
+            if is_small(row[k]) {
+                row[k] = C::ZERO;
+            }
+            for j in k + 1..n {
+                row[j] = row[j] - row[k] * w[(k, j)];
+            }
+        }
+        for part in [0..i, i + 1..n] {
+            let mut columns: Vec<usize> = part.collect();
+            columns.sort_by(|&j, &k| row[k].norm().total_cmp(&row[j].norm()));
+            for (place, &j) in columns.iter().enumerate() {
+                if place >= options.fill || is_small(row[j]) {
+                    row[j] = C::ZERO;
+                }
+            }
+        }
+        w.row_mut(i).assign(&row);
+    }
+    w
+}
+
+fn check_updated_ilut<T: Field>() {
+    let a = random_matrix::<T>(N, false, 1);
+    let kept = ilut(&dense(&a), FEW);
+    for part in [lower(&kept), upper(&kept)] {
+        let entries = part.iter().filter(|&&value| value != C::ZERO).count();
+        assert!(entries > N, "{entries}");
+    }
+    let mut m = Ilut::new(&a, FEW).unwrap();
+    let product = (lower(&kept) + Matrix::eye(N)).dot(&(upper(&kept) + diagonal(&kept)));
+    check_inverse("ilut", &product, &m);
+
+    let other = changed_values(&a, 2, 1.0);
+    let is_kept = |i, j| kept[(i, j)] != C::ZERO;
+    let chosen_afresh = ilut(&dense(&other), FEW);
+    let differs = |((i, j), value): ((usize, usize), &C)| (*value != C::ZERO) != is_kept(i, j);
+    assert!(chosen_afresh.indexed_iter().any(differs));
+
+    m.update(&other).unwrap();
+    let whole = dense(&other);
+    let part = Matrix::from_shape_fn(whole.dim(), |(i, j)| {
+        if is_kept(i, j) {
+            whole[(i, j)]
+        } else {
+            C::ZERO
+        }
+    });
+    let product = incomplete_lu(&part, is_kept);
+    for ((i, j), value) in product.indexed_iter() {
+        let is_equal = (value - whole[(i, j)]).norm() < 1e-13;
+        assert!(is_equal || !is_kept(i, j), "({i}, {j}) is {value}");
+    }
+    check_inverse("updated ilut", &product, &m);
+}
+
+#[test]
+fn updates_of_ilut_equal_the_matrix_on_the_structure_it_keeps() {
+    check_updated_ilut::<f64>();
+    check_updated_ilut::<Complex<f64>>();
 }
 
 fn check_relaxations<T: Field>() {

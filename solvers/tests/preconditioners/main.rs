@@ -38,6 +38,12 @@ const SCHWARZ: SchwarzOptions = SchwarzOptions {
     solve: BlockSolve::Direct,
 };
 
+/// Drops many entries of L and of U, by both rules.
+const FEW: IlutOptions = IlutOptions {
+    drop_tolerance: 0.005,
+    fill: 3,
+};
+
 fn sor(sweep: SorSweep, order: SorOrder) -> SorOptions {
     SorOptions {
         omega: 1.2,
@@ -67,13 +73,7 @@ fn general<T: Field>() -> Vec<Maker<T>> {
         }),
         ("ilu(0)", |a| boxed(Ilu0::new(a))),
         ("ilu(2)", |a| boxed(Iluk::new(a, 2))),
-        ("ilut", |a| {
-            let options = IlutOptions {
-                drop_tolerance: 0.02,
-                fill: 4,
-            };
-            boxed(Ilut::new(a, options))
-        }),
+        ("ilut", |a| boxed(Ilut::new(a, FEW))),
         ("neumann", |a| {
             let options = PolynomialOptions {
                 degree: 3,
@@ -130,7 +130,12 @@ fn config(threads: usize) -> Config {
 
 /// The same structure with values that differ by a percent.
 fn other_values<T: Field>(a: &Csr<T>, seed: u64) -> Csr<T> {
-    let factors = (0..a.nnz()).map(|k| 1.0 + 0.01 * random::uniform(seed, k as u64));
+    changed_values(a, seed, 0.01)
+}
+
+/// The same structure with each value larger by up to a multiple of it.
+fn changed_values<T: Field>(a: &Csr<T>, seed: u64, most: f64) -> Csr<T> {
+    let factors = (0..a.nnz()).map(|k| 1.0 + most * random::uniform(seed, k as u64));
     let factors = Vector::from_vec(factors.map(T::from_f64).collect());
     a.with_values(a.values() * factors).unwrap()
 }

@@ -1,13 +1,19 @@
-//! New values: what an update makes is what a fresh start makes, or an estimate that is as good.
+//! New values: what an update makes is what a fresh start makes, or as good.
 
 use super::dense::operator;
-use super::{definite, estimating, general, other_values, random_matrix};
-use sparsefuse_dense::Vector;
-use sparsefuse_solvers::Preconditioner;
-use sparsefuse_solvers::preconditioners::{
-    Chebyshev, ChebyshevOptions, Polynomial, PolynomialOptions, estimate_largest_eigenvalue,
+use super::{
+    FEW, changed_values, config, definite, estimating, general, ones, other_values, random_matrix,
+    real_matrix,
 };
+use sparsefuse_dense::Vector;
+use sparsefuse_runtime::run_ranks;
+use sparsefuse_solvers::preconditioners::{
+    Chebyshev, ChebyshevOptions, Ilut, IlutOptions, Polynomial, PolynomialOptions,
+    estimate_largest_eigenvalue,
+};
+use sparsefuse_solvers::{LinearOperator, Options, Preconditioner, bicgstab_with};
 use sparsefuse_sparse::{Csr, LocalRows, gallery};
+use std::cmp::Ordering;
 
 const N: usize = 40;
 
@@ -21,11 +27,12 @@ fn updates_are_fresh_starts() {
         for other in &others {
             let mut updated = make(&a).unwrap();
             updated.update(other).unwrap();
-            let fresh = operator(&*make(other).unwrap());
-            assert_eq!(operator(&*updated), fresh, "{name}");
+            let found = operator(&*updated);
+            let is_fresh = found == operator(&*make(other).unwrap());
+            assert_eq!(is_fresh, name != "ilut", "{name}");
             let smaller = random_matrix::<f64>(N - 1, true, 7);
             assert!(updated.update(&smaller).is_err(), "{name}");
-            assert_eq!(operator(&*updated), fresh, "{name}: unchanged");
+            assert_eq!(operator(&*updated), found, "{name}: unchanged");
         }
     }
 }
@@ -77,6 +84,124 @@ fn values_that_cannot_be_factored_change_nothing() {
         refused,
         general::<f64>().len() + definite::<f64>().len() - 2
     );
+}
+
+#[test]
+fn updates_of_ilut_are_about_as_good_as_fresh_starts() {
+    let mut cases = vec![
+        ("diffusion2d:50", gallery::diffusion2d::<f64>(50).unwrap()),
+        ("poisson3d:14", gallery::poisson3d::<f64>(14).unwrap()),
+    ];
+    for name in ["pyamg_airfoil", "bcsstk16"] {
+        cases.extend(real_matrix(name).map(|a| (name, a)));
+    }
+    for (name, a) in cases {
+        let mut updated = Ilut::new(&a, IlutOptions::default()).unwrap();
+        for (seed, most) in [(1, 0.01), (2, 0.1)] {
+            let other = changed_values(&a, seed, most);
+            updated.update(&other).unwrap();
+            let fresh = Ilut::new(&other, IlutOptions::default()).unwrap();
+            let [found, expected] = [&updated, &fresh].map(|m| {
+                let options = Options {
+                    preconditioner: Some(m as &dyn LinearOperator<f64>),
+                    ..Options::default()
+                };
+                let solution = bicgstab_with(&other, &ones(a.n_rows()), options).unwrap();
+                assert!(solution.converged(), "{name} {most}");
+                solution.iterations
+            });
+            assert!(
+                found <= expected + 1 + expected / 10,
+                "{name} {most}: {found}, fresh {expected}"
+            );
+        }
+    }
+}
+
+/// Pairs of rows, [ 1 1 ] above `second`.
+fn pairs(second: [f64; 2]) -> Csr<f64> {
+    const ROWS: usize = 60;
+    Csr::from_rows(ROWS, ROWS, |rows| {
+        let mut local = LocalRows::with_capacity(rows.len(), 2 * rows.len());
+        for row in rows {
+            let values = if row % 2 == 0 { [1.0, 1.0] } else { second };
+            for (k, value) in values.into_iter().enumerate() {
+                local.push((row / 2 * 2 + k) as u32, value);
+            }
+            local.end_row();
+        }
+        local
+    })
+    .unwrap()
+}
+
+/// What was dropped holds the pivots now: then other entries are kept.
+#[test]
+fn a_pivot_of_0_on_the_kept_structure_is_a_fresh_start() {
+    let program = |_: &_| {
+        let mut updated = Ilut::new(&pairs([1e-6, 1.0]), FEW).unwrap();
+        assert_eq!(updated.local_entries() % 3, 0, "three entries for two rows");
+        let before = updated.apply(&ones(60)).unwrap().to_vec().unwrap();
+        let error = updated.update(&pairs([0.0, 0.0])).unwrap_err().to_string();
+        assert!(
+            error.contains("pivot other than 0 in row 1, found 0"),
+            "{error}"
+        );
+        assert_eq!(updated.apply(&ones(60)).unwrap().to_vec().unwrap(), before);
+
+        updated.update(&pairs([1.0, 0.0])).unwrap();
+        // x + y = 1 and x = 1.
+        let found = updated.apply(&ones(60)).unwrap().to_vec().unwrap();
+        assert_eq!(found, [1.0, 0.0].repeat(30));
+    };
+    for ranks in 1..=3 {
+        run_ranks(ranks, &config(1), program).unwrap();
+    }
+}
+
+/// Rows on other ranks than before.
+#[test]
+fn other_cuts_are_a_fresh_start() {
+    const ROWS: usize = 320;
+    // Full rows first, so that balance cuts elsewhere.
+    let make = || {
+        Csr::<f64>::from_rows(ROWS, ROWS, |rows| {
+            let mut local = LocalRows::with_capacity(rows.len(), 0);
+            for row in rows {
+                let is_entry = |&column: &usize| row < 40 || row.abs_diff(column) < 2;
+                for column in (0..ROWS).filter(is_entry) {
+                    let value = match row.cmp(&column) {
+                        Ordering::Less => -1.0,
+                        Ordering::Equal => 40.0,
+                        Ordering::Greater => -20.0,
+                    };
+                    local.push(column as u32, value);
+                }
+                local.end_row();
+            }
+            local
+        })
+        .unwrap()
+    };
+    let program = |_: &_| {
+        let a = make();
+        let balanced = a.balance().unwrap();
+        assert_ne!(
+            a.row_partition().unwrap(),
+            balanced.row_partition().unwrap()
+        );
+        let applied = |m: &Ilut<f64>| m.apply(&ones(ROWS)).unwrap().to_vec().unwrap();
+        let mut updated = Ilut::new(&a, FEW).unwrap();
+        let fresh = applied(&updated);
+        // What was eliminated with and then dropped is not there the next time.
+        updated.update(&a).unwrap();
+        assert_ne!(applied(&updated), fresh);
+        updated.update(&balanced).unwrap();
+        assert_eq!(applied(&updated), fresh);
+    };
+    for ranks in 2..=3 {
+        run_ranks(ranks, &config(1), program).unwrap();
+    }
 }
 
 /// A band in which six neighbouring rows are strongly coupled: they alone have an eigenvalue of 5.5,
