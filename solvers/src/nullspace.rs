@@ -60,7 +60,7 @@ impl<T: Field> Nullspace<T> {
                 let (expected, found) = (Shape::new(&[first.len()]), Shape::new(&[vector.len()]));
                 return Err(Error::shape("nullspace", expected, found));
             }
-            let before = norm(&vector)?;
+            let before = norm(vector)?;
             let mut q = vector.clone();
             for _ in 0..2 {
                 for other in &basis {

@@ -21,7 +21,7 @@ impl<T: Field> Bidiagonal<T> {
         problem: &LeastSquares<'_, '_, T>,
         r: &Vector<T>,
     ) -> Result<Self, Error> {
-        let beta = norm_of(&r).await?;
+        let beta = norm_of(r).await?;
         let u = normalized(r, beta);
         let v = problem.apply_adjoint(&u)?;
         let alpha = norm_of(&v).await?;

@@ -70,7 +70,7 @@ impl<'p, 'o, T: Field> LeastSquares<'p, 'o, T> {
             Some(x0) => (x0.clone(), b.try_sub(&a.apply(x0)?)?),
             None => (b.runtime().enter(|| Vector::zeros([n_cols])), b.clone()),
         };
-        let rhs_norm = norm_of(&b).await?;
+        let rhs_norm = norm_of(b).await?;
         let problem = Self {
             a,
             b,

@@ -147,7 +147,7 @@ impl Factors {
         let residual = if self.damping == 0.0 {
             damped_residual
         } else {
-            let size = self.damping * norm_of(&x).await?;
+            let size = self.damping * norm_of(x).await?;
             (damped_residual * damped_residual - size * size)
                 .max(0.0)
                 .sqrt()

@@ -146,7 +146,7 @@ impl Factors {
         let residual = if self.damping == 0.0 {
             self.phi_bar.abs()
         } else {
-            let x_squares = norm_of(&x).await?.powi(2);
+            let x_squares = norm_of(x).await?.powi(2);
             let undamped = squares - self.damping * self.damping * x_squares;
             undamped.max(0.0).sqrt()
         };

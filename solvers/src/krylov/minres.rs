@@ -184,7 +184,7 @@ impl<T: Field> Nearest<T> {
         stopping: &Stopping<'_, '_, T>,
         x: &Vector<T>,
     ) -> Result<bool, Error> {
-        let lengths = (norm_of(&self.x).await?, norm_of(&x).await?);
+        let lengths = (norm_of(&self.x).await?, norm_of(x).await?);
         if !(lengths.1 * T::Real::EPSILON.to_f64().sqrt() > lengths.0) {
             return Ok(false);
         }

@@ -8,7 +8,7 @@ use crate::operator::LinearOperator;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::{Field, Real};
 use sparsefuse_runtime::Error;
-use sparsefuse_sparse::{Csr, LocalRows, RowLayout, Rows};
+use sparsefuse_sparse::{Csr, Ghosts, LocalRows, RowLayout, Rows};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -48,8 +48,7 @@ impl Default for IlutOptions {
 /// `bcsstk16` and 3 times for `watt_2` (one core of an x86-64 server), but not the same: what has
 /// become large where nothing is kept stays dropped, and nothing is eliminated with before it is
 /// dropped. Make it anew where values change so much that others are large, or iterations grow.
-/// A pivot on the kept structure that cannot be divided by, another structure, or rows on other ranks
-/// than before are a fresh start.
+/// A pivot on the kept structure that cannot be divided by and another structure are a fresh start.
 ///
 /// On several ranks it is the factorisation of one: the ranks factor, and solve, one after the
 /// other. While it factors a rank holds U of all ranks before it, and a vector of all columns.
@@ -124,16 +123,24 @@ impl<T: Field> Ilut<T> {
     /// L and U of a matrix on the structure that is kept; `None` if the matrix is not like the one
     /// that was factored, or there is a pivot that cannot be divided by. Every rank must ask.
     fn on_kept_structure(&self, a: &Csr<T>) -> Result<Option<LocalRows<T>>, Error> {
-        if a.row_partition()? != self.layout.partition() {
-            return Ok(None);
-        }
+        let runtime = self.layout.runtime();
         let own = a.own_rows()?;
-        let is_same = hash(own.as_rows()) == self.matrix;
-        let everywhere = self.layout.runtime().all_gather(&[is_same])?;
+        let fetched;
+        let rows = match own.partition() == self.layout.partition() {
+            true => own.as_rows(),
+            false => {
+                // So that what is kept does not depend on the number of ranks.
+                let needed = self.layout.rows().map(|row| row as u32).collect();
+                fetched = Ghosts::new(runtime, own.partition(), needed)?.fetch_own_rows(&own)?;
+                fetched.as_rows()
+            }
+        };
+        let is_same = hash(rows) == self.matrix;
+        let everywhere = runtime.all_gather(&[is_same])?;
         if !everywhere.iter().all(|is_same| is_same[0]) {
             return Ok(None);
         }
-        let (mut rows, _dropped) = spread(own.as_rows(), &self.kept);
+        let (mut rows, _dropped) = spread(rows, &self.kept);
         let pivot = self.elimination.run(&mut rows)?;
         Ok(pivot.is_none().then_some(rows))
     }
