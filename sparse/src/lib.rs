@@ -3,6 +3,7 @@
 //! A matrix is a collection of stores ([`Csr`]: `pos`, `crd`, `vals`); an operation issues tasks
 //! on them that state constraints and nothing about ranks.
 
+mod at_once;
 mod csr;
 mod product;
 
@@ -38,6 +39,7 @@ mod files;
 pub mod matrix_market;
 
 pub use assemble::LocalRows;
+pub use at_once::at_once;
 pub use chain::{Chain, Sweep};
 pub use coo::Coo;
 pub use csc::Csc;
