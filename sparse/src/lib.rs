@@ -1,7 +1,8 @@
 //! Sparse matrices: the formats, their products, and the files they are read from.
 //!
 //! A matrix is a collection of stores ([`Csr`]: `pos`, `crd`, `vals`); an operation issues tasks
-//! on them that state constraints and nothing about ranks.
+//! on them that state constraints and nothing about ranks. Operations that make a structure are
+//! tasks that run at once ([`at_once`]).
 
 mod at_once;
 mod csr;
