@@ -2,7 +2,7 @@
 //!
 //! A matrix is a collection of stores ([`Csr`]: `pos`, `crd`, `vals`); an operation issues tasks
 //! on them that state constraints and nothing about ranks. Operations that make a structure are
-//! tasks that run at once ([`at_once`]).
+//! tasks that run at once ([`at_once()`]).
 
 mod at_once;
 mod csr;
