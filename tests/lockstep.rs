@@ -185,6 +185,34 @@ fn ranks_that_have_parted_are_told_again_and_wait_for_nobody() {
 }
 
 #[test]
+fn operations_that_run_at_once_are_named() {
+    let a = "(9) u64, (22) u32, (22) f64";
+    let expected = format!(
+        "task 2: rank 0 runs `spgemm` at once of {a}, {a}, rank 1 runs `transpose` at once of {a}"
+    );
+    check_parts(3, &expected, |runtime| {
+        let a = gallery::poisson1d::<f64>(8)?;
+        if runtime.rank() == 0 {
+            a.multiply(&a).map(drop)
+        } else {
+            a.transpose().map(drop)
+        }
+    });
+    // The window before it counts, too.
+    let expected = "task 2: rank 0 runs `assemble` at once, rank 1 issues `sum` of \
+                    s1 (40) f64, s2 () f64";
+    check_parts(2, expected, |runtime| {
+        let y = &ramp() + 1.0;
+        if runtime.rank() == 0 {
+            drop(y);
+            gallery::poisson1d::<f64>(8).map(drop)
+        } else {
+            y.sum().get().map(drop)
+        }
+    });
+}
+
+#[test]
 fn a_handle_that_only_one_rank_keeps_is_named() {
     let expected = "task 4: rank 0 still holds s0 (40) f64, s1 (40) f64, s2 () f64, \
                     rank 1 still holds s0 (40) f64, s2 () f64";

@@ -474,8 +474,9 @@ fn profiles_of_all_ranks_are_written() {
         &line,
         0,
         &[
-            "Fused tasks of rank 0",
-            "Fused tasks of 2 ranks",
+            "Tasks of rank 0",
+            "Tasks of 2 ranks",
+            "assemble (at once)",
             "imbalance",
             "spmv",
         ],

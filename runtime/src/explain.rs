@@ -28,6 +28,23 @@ pub(crate) fn text(schedule: &Schedule, cuts: &CutsTable) -> String {
     out
 }
 
+/// The tasks that have run at once since the last window, and how often; nothing without any.
+pub(crate) fn at_once(tasks: &[(&str, u64)]) -> String {
+    let mut out = String::new();
+    for (number, (name, times)) in tasks.iter().enumerate() {
+        let head = if number == 0 {
+            "at once since then\n"
+        } else {
+            ""
+        };
+        let _ = match times {
+            1 => writeln!(out, "{head}  {name}"),
+            _ => writeln!(out, "{head}  {name}, {times} times"),
+        };
+    }
+    out
+}
+
 fn partition_text(partition: Partition, cuts: &CutsTable) -> String {
     match partition {
         Partition::Replicated => "replicated".to_owned(),

@@ -3,7 +3,8 @@
 //! A program issues tasks on whole stores; the runtime solves how they are cut, fuses neighbours,
 //! removes temporaries, remembers what it has analysed, and runs the result on threads and ranks.
 //! It never names a matrix. The way of a task: [`task`] → [`window`] → (remembered in [`trace`],
-//! or [`solve`] → [`fuse`] → [`compose`] → [`schedule`]) → [`execute`].
+//! or [`solve`] → [`fuse`] → [`compose`] → [`schedule`]) → [`execute`]. What finds the sizes of its
+//! outputs runs at once, as a task by name: [`Runtime::task_at_once`].
 
 pub mod config;
 mod local;

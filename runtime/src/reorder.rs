@@ -1,11 +1,11 @@
 //! The order in which the tasks of a window run: where a program does several things that have
 //! nothing to do with each other, such as solves side by side, their like steps come together.
 //!
-//! [`groups`](fuse::groups) fuses neighbours. [`order`] puts tasks that could fuse next to each
-//! other, as long as each still finds what it read and wrote in the order of the program. Groups
-//! are built one after the other, each from the first task that is left and all later ones that it
-//! admits; tasks that gather or reduce wait until no other will join, since what products gather must
-//! be written before the first of them, and before anything is reduced.
+//! [`groups`] fuses neighbours. [`order`] puts tasks that could fuse next to each other, as long as
+//! each still finds what it read and wrote in the order of the program. Groups are built one after
+//! the other, each from the first task that is left and all later ones that it admits; tasks that
+//! gather or reduce wait until no other will join, since what products gather must be written
+//! before the first of them, and before anything is reduced.
 //!
 //! A schedule keeps this order only where it makes fewer fused tasks than that of the program. No
 //! result depends on it: what a task computes follows from what it reads.

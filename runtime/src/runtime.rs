@@ -4,6 +4,7 @@
 //! Issuing a task ([`Runtime::submit`]) appends to the window and returns; the window is executed
 //! when a value is needed, when it is full, or on [`Runtime::flush`].
 
+mod at_once;
 mod exchanges;
 mod stores;
 mod values;
@@ -67,6 +68,8 @@ struct Inner {
     frame: Frame,
     /// The schedule of the last window, for `explain`.
     last: Option<Arc<Schedule>>,
+    /// The tasks that have run at once since, and how often.
+    at_once: Vec<(&'static str, u64)>,
 }
 
 /// The runtime of threads that have entered none.
@@ -125,6 +128,7 @@ impl Runtime {
             plan: is_planned.then(Vec::new),
             frame: Frame::default(),
             last: None,
+            at_once: Vec::new(),
         };
         let pool = Pool::new(config.memory_limit);
         Self {
@@ -380,6 +384,7 @@ impl Runtime {
         execute::run(&schedule, window, frame, &mut context);
         window.clear();
         inner.last = Some(schedule);
+        inner.at_once.clear();
     }
 
     /// What the runtime has done so far; tasks in the window are counted as issued only.
@@ -401,14 +406,16 @@ impl Runtime {
     }
 
     /// The last executed window as text: its tasks with their partitions, its groups with the
-    /// reason why each ended, their kernels and what this rank does.
+    /// reason why each ended, their kernels and what this rank does; then the tasks that have run
+    /// at once since.
     #[must_use]
     pub fn explain(&self) -> String {
         let inner = self.inner();
-        match &inner.last {
+        let window = match &inner.last {
             Some(schedule) => explain::text(schedule, &inner.cuts),
-            None => "nothing has been executed\n".to_owned(),
-        }
+            None => "no window has been executed\n".to_owned(),
+        };
+        window + &explain::at_once(&inner.at_once)
     }
 
     /// Why each group of the last executed window ended; `None` for the last one.
@@ -524,7 +531,7 @@ fn workers(config: &Config) -> Result<Workers, Error> {
 impl Inner {
     /// Fails, on every rank alike, unless all ranks make this call now, if that is checked.
     fn check(&mut self, call: Call<'_>) -> Result<(), Error> {
-        let issued = self.counters.tasks;
+        let issued = self.counters.tasks + self.counters.at_once;
         self.lockstep.check(&*self.comm, call, &self.window, issued)
     }
 }

@@ -12,6 +12,9 @@ use sparsefuse_kernels::{Element, Numeric};
 use sparsefuse_runtime::{Counted, Error, ErrorKind, Partition, Room, Runtime, Shape, Store};
 use std::ops::{Deref, DerefMut, Range};
 
+/// The name of the tasks that make matrices of what is no matrix.
+pub(crate) const ASSEMBLE: &str = "assemble";
+
 /// Some neighbouring rows of a matrix.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LocalRows<T> {
@@ -34,6 +37,12 @@ impl<T: Element> LocalRows<T> {
             crd: Vec::with_capacity(entries),
             vals: Vec::with_capacity(entries),
         }
+    }
+
+    /// The bytes of positions, columns and values.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        size_of_val(&self.pos[..]) + size_of_val(&self.crd[..]) + size_of_val(&self.vals[..])
     }
 
     /// Appends an entry to the row that is being made.

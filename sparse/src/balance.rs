@@ -5,6 +5,7 @@
 //! keep their bits. Vectors follow by themselves, since a task runs where most of what it reads is.
 
 use crate::assemble::{self, LocalRows};
+use crate::at_once::at_once;
 use crate::csr::Csr;
 use sparsefuse_kernels::Numeric;
 use sparsefuse_runtime::{Error, Partition};
@@ -50,7 +51,7 @@ impl<T: Numeric> Csr<T> {
             .iter()
             .map(|&tile| (tile * tile_len).min(self.n_rows()))
             .collect();
-        self.with_cuts(&cuts)
+        at_once("balance", &[self], || self.with_cuts(&cuts))
     }
 
     /// Where the rows are cut; `None` if every rank holds all of them.

@@ -6,6 +6,7 @@
 //! they become stores.
 
 use crate::assemble;
+use crate::at_once::at_once;
 use crate::csc::Csc;
 use crate::csr::Csr;
 use crate::triplets::Triplets;
@@ -156,6 +157,13 @@ impl<T: Numeric> Coo<T> {
     ///
     /// If the computation of the values failed, or memory runs out.
     pub fn to_csr(&self) -> Result<Csr<T>, Error> {
+        let reads = [&self.rows, &self.cols].map(Vector::store);
+        let reads = [reads[0], reads[1], self.vals.store()];
+        let runtime = self.vals.runtime();
+        runtime.task_at_once("coo_to_csr", &reads, || self.in_rows())
+    }
+
+    fn in_rows(&self) -> Result<Csr<T>, Error> {
         let runtime = self.vals.runtime();
         let rows = runtime.agree(self.rows.local())?;
         let cols = runtime.agree(self.cols.local())?;
@@ -222,6 +230,10 @@ impl<T: Numeric> Csr<T> {
     ///
     /// If the computation of the values failed, or memory runs out.
     pub fn to_coo(&self) -> Result<Coo<T>, Error> {
+        at_once("csr_to_coo", &[self], || self.in_coordinates())
+    }
+
+    fn in_coordinates(&self) -> Result<Coo<T>, Error> {
         let own = self.own_rows()?;
         let runtime = self.runtime();
         let counts = own

@@ -5,7 +5,8 @@
 //! is cut like the rows, `crd` and `vals` are cut where the rows are. The structure never changes;
 //! operations that change values share it.
 
-use crate::assemble::{self, LocalRows, Positions};
+use crate::assemble::{self, ASSEMBLE, LocalRows, Positions};
+use crate::at_once::at_once;
 use crate::distribute::Owners;
 use crate::rows::Rows;
 use crate::sorting;
@@ -66,7 +67,9 @@ impl<T: Numeric> Csr<T> {
         let runtime = Runtime::current();
         if is_sorted && runtime.ranks() == 1 {
             let own = runtime.default_rows(Shape::new(&[n_rows]));
-            return assemble::from_local(&runtime, (n_rows, n_cols), own, whole);
+            return runtime.task_at_once(ASSEMBLE, &[], || {
+                assemble::from_local(&runtime, (n_rows, n_cols), own, whole)
+            });
         }
         Self::from_rows(n_rows, n_cols, |rows| {
             let mut local = LocalRows::with_capacity(rows.len(), 0);
@@ -89,7 +92,8 @@ impl<T: Numeric> Csr<T> {
     ///
     /// If memory runs out.
     pub fn from_triplets(triplets: &Triplets<T>) -> Result<Self, Error> {
-        sorting::matrix(Cow::Borrowed(triplets))
+        let runtime = Runtime::current();
+        runtime.task_at_once(ASSEMBLE, &[], || sorting::matrix(Cow::Borrowed(triplets)))
     }
 
     /// A matrix from entries that the ranks hold in any way: each gives its own, of any rows, and
@@ -112,8 +116,10 @@ impl<T: Numeric> Csr<T> {
                 format!("{} on rank {rank}", by(rank)),
             ));
         }
-        let own = Owners::of_rows(&runtime, shape.0).send(&runtime, triplets)?;
-        sorting::matrix(Cow::Owned(own))
+        runtime.task_at_once(ASSEMBLE, &[], || {
+            let own = Owners::of_rows(&runtime, shape.0).send(&runtime, triplets)?;
+            sorting::matrix(Cow::Owned(own))
+        })
     }
 
     /// A matrix whose rows are made where they are going to be: `make` is called on every rank
@@ -130,9 +136,11 @@ impl<T: Numeric> Csr<T> {
         assemble::check_shape("csr", n_rows, n_cols)?;
         let runtime = Runtime::current();
         let (partition, rows) = runtime.default_rows(Shape::new(&[n_rows]));
-        runtime.agree(assemble::check_memory(&runtime, &rows))?;
-        let local = make(rows.clone());
-        assemble::from_local(&runtime, (n_rows, n_cols), (partition, rows), local)
+        runtime.task_at_once(ASSEMBLE, &[], || {
+            runtime.agree(assemble::check_memory(&runtime, &rows))?;
+            let local = make(rows.clone());
+            assemble::from_local(&runtime, (n_rows, n_cols), (partition, rows), local)
+        })
     }
 
     /// A matrix whose rows are counted first and then made, in memory that is there: `count` is
@@ -141,7 +149,8 @@ impl<T: Numeric> Csr<T> {
     /// row, and values.
     ///
     /// For rows that are made in parallel, or many: nothing is moved, and the order of the columns
-    /// is looked at in debug builds only.
+    /// is looked at in debug builds only. This is part of the task around it, where there is one
+    /// ([`Runtime::task_at_once`]); other constructors are tasks of their own.
     ///
     /// # Errors
     ///
@@ -257,6 +266,11 @@ impl<T: Numeric> Csr<T> {
         &self.crd
     }
 
+    /// The three stores of the matrix.
+    pub(crate) fn stores(&self) -> [&Counted<Store>; 3] {
+        [&self.pos, &self.crd, self.vals.store()]
+    }
+
     /// The same structure with other values, one for each stored entry.
     ///
     /// # Errors
@@ -317,19 +331,21 @@ impl<T: Numeric> Csr<T> {
         if self.shape() != other.shape() || self.nnz() != other.nnz() {
             return Ok(false);
         }
-        let mine = self.own_rows()?;
-        let others = other.rows_at(Some(mine.partition), mine.rows.clone())?;
-        let is_same = {
-            let (mine, others) = (mine.as_rows(), others.as_rows());
-            let (first, other) = (mine.pos[0], others.pos[0]);
-            let both = mine.pos.iter().zip(others.pos);
-            mine.crd == others.crd
-                && both
-                    .map(|(a, b)| (a - first, b - other))
-                    .all(|(a, b)| a == b)
-        };
-        let everywhere = self.runtime().all_gather(&[is_same])?;
-        Ok(everywhere.iter().all(|is_same| is_same[0]))
+        at_once("compare_structures", &[self, other], || {
+            let mine = self.own_rows()?;
+            let others = other.rows_at(Some(mine.partition), mine.rows.clone())?;
+            let is_same = {
+                let (mine, others) = (mine.as_rows(), others.as_rows());
+                let (first, other) = (mine.pos[0], others.pos[0]);
+                let both = mine.pos.iter().zip(others.pos);
+                mine.crd == others.crd
+                    && both
+                        .map(|(a, b)| (a - first, b - other))
+                        .all(|(a, b)| a == b)
+            };
+            let everywhere = self.runtime().all_gather(&[is_same])?;
+            Ok(everywhere.iter().all(|is_same| is_same[0]))
+        })
     }
 
     /// Whether two matrices share the stores of their structure.

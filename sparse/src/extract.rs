@@ -4,6 +4,7 @@
 //! new owners.
 
 use crate::assemble::{self, LocalRows};
+use crate::at_once::at_once;
 use crate::csr::Csr;
 use crate::ghosts::{self, Ghosts};
 use crate::parallel;
@@ -43,6 +44,10 @@ impl<T: Numeric> Csr<T> {
     ///
     /// If the computation of the values failed.
     pub fn diagonal_at(&self, offset: isize) -> Result<Vector<T>, Error> {
+        at_once("diagonal", &[self], || self.extracted_diagonal(offset))
+    }
+
+    fn extracted_diagonal(&self, offset: isize) -> Result<Vector<T>, Error> {
         let own = self.own_rows()?;
         let rows = own.as_rows();
         let runtime = self.runtime();
@@ -75,7 +80,9 @@ impl<T: Numeric> Csr<T> {
     ///
     /// If the computation of the values failed, or memory runs out.
     pub fn lower_triangle(&self, offset: isize) -> Result<Self, Error> {
-        self.filter(|row, column, _| column as isize - row as isize <= offset)
+        self.kept("triangle", |row, column, _| {
+            column as isize - row as isize <= offset
+        })
     }
 
     /// The entries `a[i, j]` with `j - i >= offset`: the upper triangle with the main diagonal for
@@ -85,7 +92,9 @@ impl<T: Numeric> Csr<T> {
     ///
     /// As [`Csr::lower_triangle`].
     pub fn upper_triangle(&self, offset: isize) -> Result<Self, Error> {
-        self.filter(|row, column, _| column as isize - row as isize >= offset)
+        self.kept("triangle", |row, column, _| {
+            column as isize - row as isize >= offset
+        })
     }
 
     /// The entries whose absolute value is above a tolerance; with 0 those that are not 0. A NaN
@@ -95,7 +104,9 @@ impl<T: Numeric> Csr<T> {
     ///
     /// As [`Csr::lower_triangle`].
     pub fn drop_small(&self, tolerance: T::Magnitude) -> Result<Self, Error> {
-        self.filter(|_, _, value| !(value.magnitude() <= tolerance))
+        self.kept("drop_small", |_, _, value| {
+            !(value.magnitude() <= tolerance)
+        })
     }
 
     /// The entries for which `keep` is true of row, column and value.
@@ -116,7 +127,16 @@ impl<T: Numeric> Csr<T> {
         &self,
         keep: impl Fn(usize, usize, T) -> bool + Sync + Send,
     ) -> Result<Self, Error> {
-        self.picked(self.n_cols(), |row, column, value| {
+        self.kept("filter", keep)
+    }
+
+    /// The entries for which `keep` is true, for the sake of an operation.
+    fn kept(
+        &self,
+        op: &'static str,
+        keep: impl Fn(usize, usize, T) -> bool + Sync + Send,
+    ) -> Result<Self, Error> {
+        self.picked(op, self.n_cols(), |row, column, value| {
             keep(row, column as usize, value).then_some(column)
         })
     }
@@ -129,7 +149,7 @@ impl<T: Numeric> Csr<T> {
     /// memory runs out.
     pub fn column_range(&self, columns: Range<usize>) -> Result<Self, Error> {
         check_range("column_range", &columns, self.n_cols())?;
-        self.picked(columns.len(), |_, column, _| {
+        self.picked("column_range", columns.len(), |_, column, _| {
             let column = column as usize;
             columns
                 .contains(&column)
@@ -144,6 +164,10 @@ impl<T: Numeric> Csr<T> {
     /// As [`Csr::column_range`].
     pub fn row_range(&self, rows: Range<usize>) -> Result<Self, Error> {
         check_range("row_range", &rows, self.n_rows())?;
+        at_once("row_range", &[self], || self.extracted_rows(rows))
+    }
+
+    fn extracted_rows(&self, rows: Range<usize>) -> Result<Self, Error> {
         let runtime = self.runtime();
         let own = runtime.default_rows(Shape::new(&[rows.len()]));
         let wanted = rows.start + own.1.start..rows.start + own.1.end;
@@ -200,6 +224,10 @@ impl<T: Numeric> Csr<T> {
             let expected = format!("rows below {}", self.n_rows());
             return Err(Error::argument("select_rows", expected, row.to_string()));
         }
+        at_once("select_rows", &[self], || self.selected_rows(rows))
+    }
+
+    fn selected_rows(&self, rows: &[usize]) -> Result<Self, Error> {
         let runtime = self.runtime();
         let own = runtime.default_rows(Shape::new(&[rows.len()]));
         let wanted: Vec<u32> = rows[own.1.clone()].iter().map(|&row| row as u32).collect();
@@ -228,6 +256,12 @@ impl<T: Numeric> Csr<T> {
     ///
     /// If memory runs out.
     pub fn nnz_per_row(&self) -> Result<Vector<u64>, Error> {
+        let count = || self.counted_rows();
+        self.runtime()
+            .task_at_once("nnz_per_row", &[self.pos()], count)
+    }
+
+    fn counted_rows(&self) -> Result<Vector<u64>, Error> {
         let own = self.own_rows()?;
         let counts = own
             .as_rows()
@@ -244,28 +278,31 @@ impl<T: Numeric> Csr<T> {
     /// The entries to which `pick` gives a new column, which must ascend as the old ones do.
     fn picked(
         &self,
+        op: &'static str,
         n_cols: usize,
         pick: impl Fn(usize, u32, T) -> Option<u32> + Sync + Send,
     ) -> Result<Self, Error> {
-        let own = self.own_rows()?;
-        let from = own.as_rows();
-        let first = own.rows.start;
-        let spread = (own.partition, own.rows.clone());
-        let parts = parallel::parts(from.pos);
-        let shape = (self.n_rows(), n_cols);
-        assemble::by_row(
-            self.runtime(),
-            shape,
-            spread,
-            &parts,
-            |row, made: &mut LocalRows<T>| {
-                for (column, value) in from.row(row) {
-                    if let Some(column) = pick(first + row, column, value) {
-                        made.push(column, value);
+        at_once(op, &[self], || {
+            let own = self.own_rows()?;
+            let from = own.as_rows();
+            let first = own.rows.start;
+            let spread = (own.partition, own.rows.clone());
+            let parts = parallel::parts(from.pos);
+            let shape = (self.n_rows(), n_cols);
+            assemble::by_row(
+                self.runtime(),
+                shape,
+                spread,
+                &parts,
+                |row, made: &mut LocalRows<T>| {
+                    for (column, value) in from.row(row) {
+                        if let Some(column) = pick(first + row, column, value) {
+                            made.push(column, value);
+                        }
                     }
-                }
-            },
-        )
+                },
+            )
+        })
     }
 }
 

@@ -4,7 +4,8 @@
 //! ([`crate::matrix_market`]); rank 0 writes for all, in the order of the rows, what the others
 //! send it piece by piece. No rank ever holds more than its rows and a piece.
 
-use crate::assemble;
+use crate::assemble::{self, ASSEMBLE};
+use crate::at_once::at_once;
 use crate::csr::Csr;
 use crate::matrix_market::{
     self, Content, Format, Header, ReadError, ReadErrorKind, Text, WriteError, WriteErrorKind,
@@ -35,18 +36,31 @@ impl<T: Field + Add<Output = T>> Csr<T> {
     /// ranks can read it; if memory runs out.
     pub fn read(path: impl AsRef<Path>) -> Result<Self, ReadError> {
         let path = path.as_ref();
-        let runtime = Runtime::current();
-        let matrix = if runtime.ranks() == 1 {
-            assemble(matrix_market::read(path)?.1)
-        } else {
-            let (header, own) = matrix_market::read_own_rows(&runtime, path)?;
-            sorting::matrix(Cow::Owned(match header.format {
+        as_task("read_matrix_market", path, |runtime| {
+            if runtime.ranks() == 1 {
+                return Ok(assemble(matrix_market::read(path)?.1));
+            }
+            let (header, own) = matrix_market::read_own_rows(runtime, path)?;
+            let own = match header.format {
                 Format::Coordinate => own,
                 Format::Array => own.without_zeros(),
-            }))
-        };
-        matrix.map_err(|cause| refuse_read(path, ReadErrorKind::Assembly(cause)))
+            };
+            let make = || sorting::matrix(Cow::Owned(own));
+            Ok(runtime.task_at_once(ASSEMBLE, &[], make))
+        })
     }
+}
+
+/// What `read` makes of a file, as a task at once.
+fn as_task<R>(
+    name: &'static str,
+    path: &Path,
+    read: impl FnOnce(&Runtime) -> Result<Result<R, Error>, ReadError>,
+) -> Result<R, ReadError> {
+    let refuse = |cause| refuse_read(path, ReadErrorKind::Assembly(cause));
+    let runtime = Runtime::current();
+    let read = runtime.task_at_once(name, &[], || Ok(read(&runtime)));
+    read.map_err(refuse)??.map_err(refuse)
 }
 
 fn assemble<T: Field + Add<Output = T>>(content: Content<T>) -> Result<Csr<T>, Error> {
@@ -74,7 +88,6 @@ pub fn read_vector<T: Field + Add<Output = T>>(
     path: impl AsRef<Path>,
 ) -> Result<Vector<T>, ReadError> {
     let path = path.as_ref();
-    let runtime = Runtime::current();
     let check = |header: &Header| match *header {
         Header { n_cols: 1, .. } => Ok(()),
         Header { n_rows, n_cols, .. } => Err(refuse_read(
@@ -82,22 +95,22 @@ pub fn read_vector<T: Field + Add<Output = T>>(
             ReadErrorKind::NotVector { n_rows, n_cols },
         )),
     };
-    let vector = if runtime.ranks() == 1 {
-        let (header, content) = matrix_market::read::<T>(path)?;
-        check(&header)?;
-        match content {
-            Content::Dense { vals, .. } => Ok(Vector::from_vec(vals)),
-            Content::Sparse(triplets) => vector_of_entries(&runtime, &triplets),
+    as_task("read_vector", path, |runtime| {
+        if runtime.ranks() == 1 {
+            let (header, content) = matrix_market::read::<T>(path)?;
+            check(&header)?;
+            return Ok(match content {
+                Content::Dense { vals, .. } => Ok(Vector::from_vec(vals)),
+                Content::Sparse(triplets) => vector_of_entries(runtime, &triplets),
+            });
         }
-    } else {
-        let (header, own) = matrix_market::read_own_rows(&runtime, path)?;
+        let (header, own) = matrix_market::read_own_rows(runtime, path)?;
         check(&header)?;
-        match header.format {
-            Format::Coordinate => vector_of_entries(&runtime, &own),
-            Format::Array => vector_of_elements(&runtime, own),
-        }
-    };
-    vector.map_err(|cause| refuse_read(path, ReadErrorKind::Assembly(cause)))
+        Ok(match header.format {
+            Format::Coordinate => vector_of_entries(runtime, &own),
+            Format::Array => vector_of_elements(runtime, own),
+        })
+    })
 }
 
 /// The vector with these entries, of which a rank holds at least those of its rows, summed.
@@ -146,6 +159,11 @@ impl<T: Field> Csr<T> {
     /// written. All ranks get the same error.
     pub fn write(&self, path: impl AsRef<Path>) -> Result<(), WriteError> {
         let path = path.as_ref();
+        let written = at_once("write_matrix_market", &[self], || Ok(self.write_to(path)));
+        written.map_err(|cause| refuse_write(path, WriteErrorKind::Values(cause)))?
+    }
+
+    fn write_to(&self, path: &Path) -> Result<(), WriteError> {
         let refuse = |kind| refuse_write(path, kind);
         let runtime = self.runtime();
         let rows = runtime.agree(self.local_rows());
@@ -188,6 +206,17 @@ pub fn write_vector<T: Field>(
     comment: &str,
 ) -> Result<(), WriteError> {
     let path = path.as_ref();
+    let write = || Ok(write_vector_to(path, vector, comment));
+    let reads = [vector.store()];
+    let written = vector.runtime().task_at_once("write_vector", &reads, write);
+    written.map_err(|cause| refuse_write(path, WriteErrorKind::Values(cause)))?
+}
+
+fn write_vector_to<T: Field>(
+    path: &Path,
+    vector: &Vector<T>,
+    comment: &str,
+) -> Result<(), WriteError> {
     let refuse = |kind| refuse_write(path, kind);
     let runtime = vector.runtime();
     let local = vector

@@ -5,6 +5,7 @@
 //! of both factors that they need.
 
 use crate::assemble;
+use crate::at_once::at_once;
 use crate::csr::Csr;
 use crate::ghosts::Ghosts;
 use crate::parallel;
@@ -33,6 +34,12 @@ impl<T: Numeric> Csr<T> {
         let n_rows = self.n_rows().saturating_mul(other.n_rows());
         let n_cols = self.n_cols().saturating_mul(other.n_cols());
         assemble::check_shape("kron", n_rows, n_cols)?;
+        at_once("kron", &[self, other], || {
+            self.kron_of(other, (n_rows, n_cols))
+        })
+    }
+
+    fn kron_of(&self, other: &Self, (n_rows, n_cols): (usize, usize)) -> Result<Self, Error> {
         let runtime = self.runtime();
         let own = runtime.default_rows(Shape::new(&[n_rows]));
         let rows = own.1.clone();

@@ -19,7 +19,7 @@ use std::ops::Range;
 ///
 /// let a = gallery::poisson2d::<f64>(4)?;
 /// let layout = RowLayout::of(&a)?;
-/// let doubled = layout.sweep(&Vector::<f64>::ones([16]), |part| {
+/// let doubled = layout.sweep("double", &Vector::<f64>::ones([16]), |part| {
 ///     part.iter_mut().for_each(|x| *x *= 2.0);
 ///     Ok(())
 /// })?;
@@ -85,15 +85,16 @@ impl RowLayout {
         self.partition == Partition::Replicated
     }
 
-    /// The vector that a sweep makes of another, in place: `sweep` gets this rank's elements of `x`,
-    /// however that is cut, and leaves those of the result. Executes the window; every rank must
-    /// ask, and where one rank fails, all do.
+    /// The vector that a sweep makes of another, in place, as a task at once of this name: `sweep`
+    /// gets this rank's elements of `x`, however that is cut, and leaves those of the result.
+    /// Executes the window; every rank must ask, and where one rank fails, all do.
     ///
     /// # Errors
     ///
     /// If the vector has another length, its computation or the sweep failed, or memory runs out.
     pub fn sweep<T: Element>(
         &self,
+        name: &'static str,
         x: &Vector<T>,
         sweep: impl FnOnce(&mut [T]) -> Result<(), Error>,
     ) -> Result<Vector<T>, Error> {
@@ -102,6 +103,16 @@ impl RowLayout {
             return Err(Error::shape("sweep", expected, Shape::new(&[x.len()])));
         }
         let x = x.contiguous()?;
+        let reads = [x.store()];
+        self.runtime
+            .task_at_once(name, &reads, || self.swept(&x, sweep))
+    }
+
+    fn swept<T: Element>(
+        &self,
+        x: &Vector<T>,
+        sweep: impl FnOnce(&mut [T]) -> Result<(), Error>,
+    ) -> Result<Vector<T>, Error> {
         let local = self.runtime.agree(x.local())?;
         let whole;
         let part = if local.partition() == self.partition {

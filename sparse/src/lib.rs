@@ -1,8 +1,10 @@
 //! Sparse matrices: the formats, their products, and the files they are read from.
 //!
 //! A matrix is a collection of stores ([`Csr`]: `pos`, `crd`, `vals`); an operation issues tasks
-//! on them that state constraints and nothing about ranks.
+//! on them that state constraints and nothing about ranks. Operations that make a structure are
+//! tasks that run at once ([`at_once()`]).
 
+mod at_once;
 mod csr;
 mod product;
 
@@ -38,6 +40,7 @@ mod files;
 pub mod matrix_market;
 
 pub use assemble::LocalRows;
+pub use at_once::at_once;
 pub use chain::{Chain, Sweep};
 pub use coo::Coo;
 pub use csc::Csc;

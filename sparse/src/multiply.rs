@@ -16,6 +16,7 @@
 //! `C` once. Rows of `B` that other ranks own are fetched once, together.
 
 use crate::assemble;
+use crate::at_once::at_once;
 use crate::csr::Csr;
 use crate::ghosts::{self, Ghosts};
 use crate::parallel;
@@ -118,6 +119,10 @@ impl<T: Numeric> Multiplication<T> {
             let found = format!("one with {}", right.n_rows());
             return Err(Error::argument("spgemm", expected, found));
         }
+        at_once("spgemm", &[left, right], || Self::made(left, right))
+    }
+
+    fn made(left: &Csr<T>, right: &Csr<T>) -> Result<Self, Error> {
         let runtime = left.runtime();
         let (a, b) = (left.own_rows()?, right.own_rows()?);
         let foreign = Foreign::find(runtime, (&a, left.n_cols()), &b)?;
@@ -157,6 +162,16 @@ impl<T: Numeric> Multiplication<T> {
             let expected = "factors with the structures of the first ones";
             return Err(Error::argument("spgemm", expected, "other structures"));
         }
+        let values = || self.values(left, right);
+        let vals = at_once("spgemm_numeric", &[left, right, &self.product], values)?;
+        self.product = self.product.with_values(vals)?;
+        // The values of the old ones are not kept alive.
+        (self.left, self.right) = (left.clone(), right.clone());
+        Ok(&self.product)
+    }
+
+    /// The values of the product of such factors.
+    fn values(&self, left: &Csr<T>, right: &Csr<T>) -> Result<Vector<T>, Error> {
         let runtime = left.runtime();
         let (a, b) = (left.own_rows()?, right.own_rows()?);
         let foreign_vals = Foreign::vals(&self.foreign, &b)?;
@@ -169,11 +184,7 @@ impl<T: Numeric> Multiplication<T> {
             recompute(runtime, factors, &self.repeats, (pos, crd), vals);
             Ok(())
         });
-        let vals = Vector::from_store(runtime.agree(store)?, None)?;
-        self.product = self.product.with_values(vals)?;
-        // The values of the old ones are not kept alive.
-        (self.left, self.right) = (left.clone(), right.clone());
-        Ok(&self.product)
+        Vector::from_store(runtime.agree(store)?, None)
     }
 }
 

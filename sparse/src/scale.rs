@@ -3,6 +3,7 @@
 //! The structure is shared with the old matrix; what an entry becomes depends on its own value and
 //! place, so each rank makes its own, on all threads.
 
+use crate::at_once::at_once;
 use crate::csr::Csr;
 use crate::ghosts::Ghosts;
 use crate::parallel;
@@ -31,6 +32,10 @@ impl<T: Numeric> Csr<T> {
     /// out.
     pub fn scale_rows(&self, factors: &Vector<T>) -> Result<Self, Error> {
         check_len("scale_rows", factors, self.n_rows())?;
+        at_once("scale_rows", &[self], || self.with_scaled_rows(factors))
+    }
+
+    fn with_scaled_rows(&self, factors: &Vector<T>) -> Result<Self, Error> {
         let own = self.own_rows()?;
         let local = factors.contiguous()?;
         let local = self.runtime().agree(local.local())?;
@@ -63,6 +68,12 @@ impl<T: Numeric> Csr<T> {
     /// If there are not as many factors as columns; else as [`Csr::scale_rows`].
     pub fn scale_columns(&self, factors: &Vector<T>) -> Result<Self, Error> {
         check_len("scale_columns", factors, self.n_cols())?;
+        at_once("scale_columns", &[self], || {
+            self.with_scaled_columns(factors)
+        })
+    }
+
+    fn with_scaled_columns(&self, factors: &Vector<T>) -> Result<Self, Error> {
         let own = self.own_rows()?;
         let local = factors.contiguous()?;
         let local = self.runtime().agree(local.local())?;
@@ -102,12 +113,14 @@ impl<T: Numeric> Csr<T> {
         &self,
         map: impl Fn(T) -> U + Sync + Send,
     ) -> Result<Csr<U>, Error> {
-        let own = self.own_rows()?;
-        self.with_entries(&own, |rows, part, vals| {
-            let old = &rows.range(part).vals;
-            vals.iter_mut()
-                .zip(*old)
-                .for_each(|(new, &value)| *new = map(value));
+        at_once("map_values", &[self], || {
+            let own = self.own_rows()?;
+            self.with_entries(&own, |rows, part, vals| {
+                let old = &rows.range(part).vals;
+                vals.iter_mut()
+                    .zip(*old)
+                    .for_each(|(new, &value)| *new = map(value));
+            })
         })
     }
 

@@ -6,6 +6,7 @@
 //! ways give the same values.
 
 use crate::assemble;
+use crate::at_once::at_once;
 use crate::csr::Csr;
 use crate::parallel;
 use crate::rows::Rows;
@@ -98,9 +99,8 @@ impl<T: Numeric> Csr<T> {
         if self.shares_structure_of(other) {
             return self.with_values(self.values() * other.values());
         }
-        self.merged(other, |left, right| match (left, right) {
-            (Some(left), Some(right)) => Some(left.times(right)),
-            _ => None,
+        self.merged("elementwise_product", other, |left, right| {
+            Some(left?.times(right?))
         })
     }
 
@@ -116,7 +116,7 @@ impl<T: Numeric> Csr<T> {
         if self.shares_structure_of(other) {
             return self.with_values(values(self.values(), other.values()));
         }
-        self.merged(other, |left, right| match (left, right) {
+        self.merged(op, other, |left, right| match (left, right) {
             (Some(left), Some(right)) => Some((terms.both)(left, right)),
             (Some(left), None) => Some((terms.left)(left)),
             (None, Some(right)) => Some((terms.right)(right)),
@@ -128,20 +128,23 @@ impl<T: Numeric> Csr<T> {
     /// entry.
     fn merged(
         &self,
+        op: &'static str,
         other: &Self,
         entry: impl Fn(Option<T>, Option<T>) -> Option<T> + Sync,
     ) -> Result<Self, Error> {
-        let left = self.own_rows()?;
-        let right = other.rows_at(Some(left.partition), left.rows.clone())?;
-        let (a, b) = (left.as_rows(), right.as_rows());
-        let own = (left.partition, left.rows.clone());
-        let parts = parallel::parts(a.pos);
-        assemble::by_row(self.runtime(), self.shape(), own, &parts, |row, made| {
-            merge(a, b, row, |column, left, right| {
-                if let Some(value) = entry(left, right) {
-                    made.push(column, value);
-                }
-            });
+        at_once(op, &[self, other], || {
+            let left = self.own_rows()?;
+            let right = other.rows_at(Some(left.partition), left.rows.clone())?;
+            let (a, b) = (left.as_rows(), right.as_rows());
+            let own = (left.partition, left.rows.clone());
+            let parts = parallel::parts(a.pos);
+            assemble::by_row(self.runtime(), self.shape(), own, &parts, |row, made| {
+                merge(a, b, row, |column, left, right| {
+                    if let Some(value) = entry(left, right) {
+                        made.push(column, value);
+                    }
+                });
+            })
         })
     }
 }

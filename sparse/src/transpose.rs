@@ -12,6 +12,7 @@
 mod direct;
 
 use crate::assemble::{self, Positions};
+use crate::at_once::at_once;
 use crate::csr::Csr;
 use crate::dealing::{Blocks, ByRow};
 use crate::distribute::Owners;
@@ -59,6 +60,10 @@ impl<T: Numeric> Csr<T> {
 
     /// The transpose with `map` applied to each value.
     fn transposed(&self, map: impl Fn(T) -> T + Copy + Send + Sync) -> Result<Self, Error> {
+        at_once("transpose", &[self], || self.turned(map))
+    }
+
+    fn turned(&self, map: impl Fn(T) -> T + Copy + Send + Sync) -> Result<Self, Error> {
         let own = self.own_rows()?;
         let runtime = self.runtime();
         let shape = (self.n_cols(), self.n_rows());

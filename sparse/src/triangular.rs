@@ -152,6 +152,21 @@ impl<T: Field> TriangularSolve<T> {
         triangle: Triangle,
         diagonal: Diagonal,
     ) -> Result<Self, Error> {
+        let runtime = layout.runtime();
+        let setup = || {
+            let setup = Self::set_up(layout, rows, triangle, diagonal)?;
+            runtime.count_moved(rows.bytes() + setup.parts.bytes());
+            Ok(setup)
+        };
+        runtime.task_at_once("triangular_setup", &[], setup)
+    }
+
+    fn set_up(
+        layout: &RowLayout,
+        rows: &LocalRows<T>,
+        triangle: Triangle,
+        diagonal: Diagonal,
+    ) -> Result<Self, Error> {
         let sweep = match triangle {
             Triangle::Lower => Sweep::Forward,
             Triangle::Upper => Sweep::Backward,
@@ -192,7 +207,11 @@ impl<T: Field> TriangularSolve<T> {
     ///
     /// As [`TriangularSolve::update`].
     pub fn update_rows(&mut self, rows: &LocalRows<T>) -> Result<(), Error> {
-        let values = self.layout.runtime().agree(self.values_of(rows))?;
+        let runtime = self.layout.runtime();
+        let values = runtime.task_at_once("triangular_update", &[], || {
+            runtime.count_moved(rows.bytes() + self.parts.bytes());
+            runtime.agree(self.values_of(rows))
+        })?;
         self.parts.own.vals = values.own;
         self.parts.outer.vals = values.outer;
         self.parts.inverse = values.inverse;
@@ -308,7 +327,8 @@ impl<T: Field> TriangularSolve<T> {
             let expected = Shape::new(&[self.layout.n_rows()]);
             return Err(Error::shape(OP, expected, Shape::new(&[b.len()])));
         }
-        self.layout.sweep(b, |x| self.solve_part(x))
+        self.layout
+            .sweep("triangular_solve", b, |x| self.solve_part(x))
     }
 
     /// The solution of systems with the conjugate transpose. Copies the triangle column by column;
@@ -394,6 +414,7 @@ impl<T: Field> TriangularSolve<T> {
     pub fn solve_part(&self, x: &mut [T]) -> Result<(), Error> {
         assert_eq!(x.len(), self.layout.rows().len(), "one element a row");
         let parts = &self.parts;
+        self.layout.runtime().count_moved(parts.bytes());
         let outer = self.chain.receive::<T>()?;
         for (number, &row) in parts.outer_rows.iter().enumerate() {
             x[row as usize] = without_products(&parts.outer, number, &outer, x[row as usize]);
@@ -418,6 +439,11 @@ fn without_products<T: Field>(rows: &LocalRows<T>, row: usize, x: &[T], value: T
 }
 
 impl<T: Field> Parts<T> {
+    fn bytes(&self) -> usize {
+        let outer = self.outer.bytes() + size_of_val(&self.outer_rows[..]);
+        self.own.bytes() + outer + size_of_val(&self.inverse[..])
+    }
+
     fn of_rows(
         layout: &RowLayout,
         chain: &Chain,

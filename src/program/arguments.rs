@@ -114,7 +114,7 @@ pub(super) struct SolveArguments {
     /// Print what the runtime made of one iteration: its tasks, what fused, and why not more
     #[arg(long)]
     pub(super) explain: bool,
-    /// Write a trace for Perfetto or chrome://tracing, and print the time of each fused task
+    /// Write a trace for Perfetto or chrome://tracing, and print the time of each task
     #[arg(long, value_name = "FILE.json")]
     pub(super) profile: Option<PathBuf>,
     /// Run every task on its own; the solution has the same bits

@@ -330,12 +330,12 @@ fn show(report: &Report<'_>, explained: Option<&str>, profiles: &[Value]) -> Res
     }
     if let Some(profile) = profiles.first() {
         let table = profile["table"].as_str().unwrap_or_default();
-        let _ = write!(more, "\nFused tasks of rank 0\n\n{table}");
+        let _ = write!(more, "\nTasks of rank 0\n\n{table}");
     }
     if profiles.len() > 1 {
         let _ = write!(
             more,
-            "\nFused tasks of {} ranks\n\n{}",
+            "\nTasks of {} ranks\n\n{}",
             profiles.len(),
             ranks::table(profiles)
         );

@@ -49,8 +49,10 @@ pub(crate) struct Context<'a> {
 /// What a runtime has done since it began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Tasks that the program issued.
+    /// Tasks that the program issued to the window.
     pub tasks: u64,
+    /// Tasks that ran at once ([`crate::Runtime::task_at_once`]), those within others too.
+    pub at_once: u64,
     /// Fused tasks that ran.
     pub fused_tasks: u64,
     /// Windows that were executed.

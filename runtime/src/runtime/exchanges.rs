@@ -1,6 +1,7 @@
-//! What programs exchange besides stores: assembly and files need it, tasks do not.
+//! What ranks exchange outside of windows: tasks at once need it, and files.
 //!
-//! Every rank calls these at the same places, as it issues the same tasks.
+//! Every rank calls these at the same places, as it issues the same tasks. In the profile their time
+//! is time that the task at once around them waits.
 
 use super::Runtime;
 use crate::comm;
@@ -16,9 +17,12 @@ impl Runtime {
     ///
     /// If a rank failed.
     pub fn agree<R>(&self, mine: Result<R, Error>) -> Result<R, Error> {
+        if self.ranks() == 1 {
+            return mine;
+        }
         let mut inner = self.inner();
         inner.check(Call::Agree)?;
-        comm::agree(&*inner.comm, mine)
+        inner.waiting(|comm| comm::agree(comm, mine))
     }
 
     /// The given elements of every rank, on every rank.
@@ -29,7 +33,8 @@ impl Runtime {
     pub fn all_gather<T: Element>(&self, mine: &[T]) -> Result<Vec<Vec<T>>, Error> {
         let mut inner = self.inner();
         inner.check(Call::AllGather(T::DTYPE))?;
-        let parts = comm::all_gather(&*inner.comm, Ok(crate::bytes::from_elements(mine)))?;
+        let mine = Ok(crate::bytes::from_elements(mine));
+        let parts = inner.waiting(|comm| comm::all_gather(comm, mine))?;
         Ok(parts
             .iter()
             .map(|bytes| crate::bytes::to_elements(bytes))
@@ -44,7 +49,7 @@ impl Runtime {
     pub fn all_gather_bytes(&self, mine: Vec<u8>) -> Result<Vec<Vec<u8>>, Error> {
         let mut inner = self.inner();
         inner.check(Call::AllGather(DType::Bool))?;
-        comm::all_gather(&*inner.comm, Ok(mine))
+        inner.waiting(|comm| comm::all_gather(comm, Ok(mine)))
     }
 
     /// Moves bytes from one rank to another, where they are returned; the other ranks take no part
@@ -54,15 +59,14 @@ impl Runtime {
     ///
     /// If the rank that sends has left.
     pub fn pass_bytes(&self, from: usize, to: usize, bytes: Vec<u8>) -> Result<Vec<u8>, Error> {
-        let inner = self.inner();
-        let comm = &*inner.comm;
+        let mut inner = self.inner();
         match self.rank() {
             rank if rank == from && rank == to => Ok(bytes),
             rank if rank == from => {
-                comm.send(to, comm::Message::Data(bytes));
+                inner.comm.send(to, comm::Message::Data(bytes));
                 Ok(Vec::new())
             }
-            rank if rank == to => comm::receive_data(comm, from),
+            rank if rank == to => inner.waiting(|comm| comm::receive_data(comm, from)),
             _ => Ok(Vec::new()),
         }
     }
@@ -95,7 +99,7 @@ impl Runtime {
             .iter()
             .map(|part| crate::bytes::from_elements(part))
             .collect();
-        let parts = comm::all_to_all(&*inner.comm, Ok(parts))?;
+        let parts = inner.waiting(|comm| comm::all_to_all(comm, Ok(parts)))?;
         Ok(parts
             .iter()
             .map(|bytes| crate::bytes::to_elements(bytes))

@@ -60,6 +60,7 @@ impl Runtime {
         self.check_rows("store_of_rows", (shape, partition), &rows, elements.len())?;
         let len = elements.len();
         let memory = self.shared.pool.adopt(elements)?;
+        self.count_moved(len * size_of::<T>());
         let instance = Counted::new(Instance::new(memory, rows, len, size_of::<T>()));
         let contents = Contents::Here(partition, instance);
         Ok(Counted::new(Store::new(
@@ -111,6 +112,7 @@ impl Runtime {
         room: Room<T>,
     ) -> Result<Counted<Store>, Error> {
         self.check_rows("store_of_room", (shape, partition), &rows, room.len())?;
+        self.count_moved(room.len() * size_of::<T>());
         let mut instance = room.into_instance();
         instance.rows = rows;
         let contents = Contents::Here(partition, Counted::new(instance));

@@ -8,7 +8,7 @@ use num_complex::Complex;
 use sparsefuse_dense::{Array, Vector};
 use sparsefuse_kernels::{Field, Real};
 use sparsefuse_runtime::Error;
-use sparsefuse_sparse::{Csr, LocalRows};
+use sparsefuse_sparse::{Csr, LocalRows, at_once};
 use std::sync::Arc;
 
 /// The most rows of which an inverse is made: 128 MB of 64-bit floats.
@@ -38,7 +38,10 @@ impl<T: Field> Coarsest<T> {
         relaxation: impl FnOnce() -> Result<Relaxation<T>, Error>,
     ) -> Result<Self, Error> {
         match options.coarse_solver {
-            CoarseSolver::Inverse => Ok(Self::Inverse(inverse(a, finest)?)),
+            CoarseSolver::Inverse => {
+                let inverse = || inverse(a, finest);
+                Ok(Self::Inverse(at_once("coarse_inverse", &[a], inverse)?))
+            }
             CoarseSolver::Direct => Ok(Self::Direct(Arc::new(splu(a)?))),
             CoarseSolver::Smoother => Ok(Self::Smoother {
                 a: a.clone(),

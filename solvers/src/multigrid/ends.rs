@@ -23,6 +23,10 @@ const BUCKETS: usize = 42;
 
 /// The distances for most points of each face. Whatever the ranks, all of them count alike.
 pub(super) fn ends<T: Field>(a: &Csr<T>, grid: &Grid) -> Result<[Ends; 3], Error> {
+    a.runtime().task_at_once("ends", &[], || find(a, grid))
+}
+
+fn find<T: Field>(a: &Csr<T>, grid: &Grid) -> Result<[Ends; 3], Error> {
     let own = a.own_rows()?;
     let mut counts = vec![0u64; 6 * BUCKETS];
     for (face, counts) in counts.chunks_exact_mut(BUCKETS).enumerate() {

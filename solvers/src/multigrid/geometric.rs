@@ -12,7 +12,7 @@ use super::stencil::{Stencil, couplings};
 use super::transfers::GridTransfer;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::{Error, Shape};
-use sparsefuse_sparse::Csr;
+use sparsefuse_sparse::{Csr, at_once};
 use std::fmt;
 use std::sync::Arc;
 
@@ -257,7 +257,8 @@ impl<T: Field> GridSetup<T> {
                 Ok((coarse, stencil))
             }
             (CoarseOperator::Galerkin, Some(stencil)) => {
-                let (coarse, stencil) = galerkin(a, stencil, transfer)?;
+                let product = || galerkin(a, stencil, transfer);
+                let (coarse, stencil) = at_once("galerkin", &[a], product)?;
                 Ok((coarse, Some(stencil)))
             }
             (CoarseOperator::Galerkin, None) => {

@@ -10,8 +10,8 @@
 //! method; with weighted Jacobi or Chebyshev or Gauss-Seidel steps, as many after the coarse
 //! correction as before it, and V, W or VW cycles, it is symmetric, as conjugate gradients need.
 //!
-//! The cycle is array code and stays in the window; setup works on structures and is eager. Small
-//! levels are small stores, which every rank holds and computes as a whole instead of sending
+//! The cycle is array code and stays in the window; setup works on structures, in tasks at once.
+//! Small levels are small stores, which every rank holds and computes as a whole instead of sending
 //! messages about them. The bits of all results are the same on any number of threads and ranks.
 //!
 //! Trottenberg, Oosterlee and Schüller, *Multigrid* (2001); Briggs, Henson and McCormick, *A

@@ -4,7 +4,7 @@ use super::grid::Grid;
 use super::square;
 use sparsefuse_kernels::{Field, Numeric};
 use sparsefuse_runtime::Error;
-use sparsefuse_sparse::{Csr, Rows, parallel};
+use sparsefuse_sparse::{Csr, Rows, at_once, parallel};
 use std::ops::Range;
 
 /// Rows that one thread looks at in a row.
@@ -17,6 +17,10 @@ pub(super) struct Stencil(u32);
 impl Stencil {
     /// The offsets of all rows of a matrix on a grid; `None` where a row reaches farther.
     pub(super) fn of<T: Numeric>(a: &Csr<T>, grid: &Grid) -> Result<Option<Self>, Error> {
+        at_once("stencil", &[a], || Self::found(a, grid))
+    }
+
+    fn found<T: Numeric>(a: &Csr<T>, grid: &Grid) -> Result<Option<Self>, Error> {
         let runtime = a.runtime();
         let own = a.own_rows()?;
         let parts = parallel::chunks(own.rows().len(), PART);
@@ -187,6 +191,11 @@ const SAMPLE: usize = 1 << 12;
 /// their strongest one. Along an axis a row couples by what it does to vectors that vary along this
 /// axis alone: by the sums of its entries one step before and one behind.
 pub(super) fn couplings<T: Field>(a: &Csr<T>, grid: &Grid) -> Result<[u64; 3], Error> {
+    let count = || count_couplings(a, grid);
+    a.runtime().task_at_once("couplings", &[], count)
+}
+
+fn count_couplings<T: Field>(a: &Csr<T>, grid: &Grid) -> Result<[u64; 3], Error> {
     let own = a.own_rows()?;
     let rows = own.as_rows();
     let stride = a.n_rows().div_ceil(SAMPLE).max(1);

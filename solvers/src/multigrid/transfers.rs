@@ -65,25 +65,23 @@ impl GridTransfer {
             from,
         };
         let runtime = Runtime::current();
-        Csr::from_counted_rows(
-            n_rows,
-            n_cols,
-            |own| rows.count(own),
-            |own, pos, crd, vals| {
-                let parts = parallel::chunks(own.len(), PART);
-                let lens: Vec<usize> = parts
-                    .iter()
-                    .map(|part| (pos[part.end] - pos[part.start]) as usize)
-                    .collect();
-                let targets = parallel::split(crd, lens.iter().copied())
-                    .into_iter()
-                    .zip(parallel::split(vals, lens));
-                let work = parts.into_iter().zip(targets).collect();
-                parallel::each(&runtime, work, |(part, (crd, vals))| {
-                    rows.fill(own.start + part.start..own.start + part.end, crd, vals);
-                });
-            },
-        )
+        let fill = |own: Range<usize>, pos: &[u64], crd: &mut [u32], vals: &mut [T]| {
+            let parts = parallel::chunks(own.len(), PART);
+            let lens: Vec<usize> = parts
+                .iter()
+                .map(|part| (pos[part.end] - pos[part.start]) as usize)
+                .collect();
+            let targets = parallel::split(crd, lens.iter().copied())
+                .into_iter()
+                .zip(parallel::split(vals, lens));
+            let work = parts.into_iter().zip(targets).collect();
+            parallel::each(&runtime, work, |(part, (crd, vals))| {
+                rows.fill(own.start + part.start..own.start + part.end, crd, vals);
+            });
+        };
+        runtime.task_at_once("transfer", &[], || {
+            Csr::from_counted_rows(n_rows, n_cols, |own| rows.count(own), fill)
+        })
     }
 }
 

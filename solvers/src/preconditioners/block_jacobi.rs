@@ -5,7 +5,7 @@ use crate::operator::LinearOperator;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::{Field, Numeric};
 use sparsefuse_runtime::Error;
-use sparsefuse_sparse::{Csr, Ghosts, LocalRows, RowLayout, Rows, parallel};
+use sparsefuse_sparse::{Csr, Ghosts, LocalRows, RowLayout, Rows, at_once, parallel};
 use std::ops::Range;
 
 const OP: &str = "block jacobi";
@@ -131,12 +131,14 @@ impl Blocks {
         a: &Csr<T>,
         make: impl FnOnce(Rows<'_, T>) -> Result<R, Error>,
     ) -> Result<R, Error> {
-        let own = a.own_rows()?;
-        let made = match &self.needed {
-            None => make(own.as_rows()),
-            Some(needed) => make(needed.fetch_own_rows(&own)?.as_rows()),
-        };
-        self.layout.runtime().agree(made)
+        at_once("block_jacobi", &[a], || {
+            let own = a.own_rows()?;
+            let made = match &self.needed {
+                None => make(own.as_rows()),
+                Some(needed) => make(needed.fetch_own_rows(&own)?.as_rows()),
+            };
+            self.layout.runtime().agree(made)
+        })
     }
 
     /// Writes the values of this rank's rows of the inverse.

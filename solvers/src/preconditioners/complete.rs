@@ -29,6 +29,24 @@ pub(super) enum Method {
     Cholesky,
 }
 
+impl Method {
+    /// What profiles call the factorisation.
+    pub(super) fn factorisation(self) -> &'static str {
+        match self {
+            Self::Lu => "lu",
+            Self::Cholesky => "cholesky",
+        }
+    }
+
+    /// What profiles call a solve.
+    pub(super) fn solve(self) -> &'static str {
+        match self {
+            Self::Lu => "lu_solve",
+            Self::Cholesky => "cholesky_solve",
+        }
+    }
+}
+
 /// Which system is solved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum System {

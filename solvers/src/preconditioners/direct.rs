@@ -10,7 +10,7 @@ use crate::operator::LinearOperator;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::{Error, Shape};
-use sparsefuse_sparse::{Csr, LocalRows, RowLayout};
+use sparsefuse_sparse::{Csr, LocalRows, RowLayout, at_once};
 use std::fmt;
 
 const OP: &str = "direct";
@@ -79,6 +79,7 @@ pub fn spcholesky<T: Field>(a: &Csr<T>) -> Result<Direct<T>, Error> {
 /// LU, 1.6 times by Cholesky (`diffusion2d:300`, one core of an x86-64 server).
 pub struct Direct<T> {
     layout: RowLayout,
+    method: Method,
     factors: Complete<T>,
 }
 
@@ -86,10 +87,14 @@ impl<T: Field> Direct<T> {
     fn new(a: &Csr<T>, method: Method) -> Result<Self, Error> {
         check_square(OP, a)?;
         let layout = RowLayout::of(a)?;
-        let factors = Complete::new(method, &gather(a, &layout)?);
+        let factors = at_once(method.factorisation(), &[a], || {
+            let factors = Complete::new(method, &gather(a, &layout)?);
+            layout.runtime().agree(factors)
+        })?;
         Ok(Self {
-            factors: layout.runtime().agree(factors)?,
             layout,
+            method,
+            factors,
         })
     }
 
@@ -108,9 +113,12 @@ impl<T: Field> Direct<T> {
             let expected = Shape::new(&[self.layout.n_rows()]);
             return Err(Error::shape(OP, expected, Shape::new(&[b.len()])));
         }
-        let x = b.with_slice(|b| self.factors.solve(b, system))?;
-        let x = self.layout.runtime().agree(x)?;
-        self.layout.vector(x[self.layout.rows()].to_vec())
+        let runtime = self.layout.runtime();
+        runtime.task_at_once(self.method.solve(), &[b.store()], || {
+            let x = b.with_slice(|b| self.factors.solve(b, system))?;
+            let x = runtime.agree(x)?;
+            self.layout.vector(x[self.layout.rows()].to_vec())
+        })
     }
 }
 
@@ -131,8 +139,10 @@ impl<T: Field> LinearOperator<T> for Direct<T> {
 impl<T: Field> Preconditioner<T> for Direct<T> {
     fn update(&mut self, a: &Csr<T>) -> Result<(), Error> {
         check_shape(OP, self.shape(), a)?;
-        let rows = gather(a, &self.layout)?;
-        self.factors = self.layout.runtime().agree(self.factors.with_rows(&rows))?;
+        self.factors = at_once(self.method.factorisation(), &[a], || {
+            let rows = gather(a, &self.layout)?;
+            self.layout.runtime().agree(self.factors.with_rows(&rows))
+        })?;
         Ok(())
     }
 }

@@ -65,6 +65,7 @@ impl Elimination {
     /// finds the first pivot that cannot be divided by, the same on every rank.
     pub(super) fn run<T: Field>(&self, rows: &mut LocalRows<T>) -> Result<Option<Pivot<T>>, Error> {
         let runtime = self.layout.runtime();
+        runtime.count_moved(2 * rows.bytes());
         runtime.agree(self.check(rows))?;
         let diagonal = &self.diagonal;
         let outer = self.chain.receive_rows::<T>()?;

@@ -40,7 +40,7 @@ impl<T: Field> Factors<T> {
 
     /// z = U^-1 L^-1 r.
     pub(super) fn solve(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
-        self.lower.layout().sweep(r, |z| {
+        self.lower.layout().sweep("triangular_solve", r, |z| {
             self.lower.solve_part(z)?;
             self.upper.solve_part(z)
         })

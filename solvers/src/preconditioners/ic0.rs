@@ -7,9 +7,11 @@ use crate::operator::LinearOperator;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Error;
-use sparsefuse_sparse::{Csr, LocalRows, RowLayout};
+use sparsefuse_sparse::{Csr, LocalRows, RowLayout, at_once};
 
 const OP: &str = "ic(0)";
+/// What profiles call the factorisation.
+const TASK: &str = "ic0";
 
 /// The first shift of the diagonal, relative to it; each further one is twice as large.
 const FIRST_SHIFT: f64 = 1e-3;
@@ -63,6 +65,10 @@ impl<T: Field> Ic0<T> {
     /// not positive, or the computation of the values failed.
     pub fn new(a: &Csr<T>) -> Result<Self, Error> {
         check_square(OP, a)?;
+        at_once(TASK, &[a], || Self::factored(a))
+    }
+
+    fn factored(a: &Csr<T>) -> Result<Self, Error> {
         let layout = RowLayout::of(a)?;
         let (_, rows) = a.local_rows()?;
         let elimination = Elimination::new(OP, &layout, &rows, Rule::Hermitian)?;
@@ -151,10 +157,12 @@ impl<T: Field> LinearOperator<T> for Ic0<T> {
 impl<T: Field> Preconditioner<T> for Ic0<T> {
     fn update(&mut self, a: &Csr<T>) -> Result<(), Error> {
         check_shape(OP, self.shape(), a)?;
-        let (_, rows) = a.local_rows()?;
-        let (rows, shift) = factor(&self.elimination, &self.layout, &rows)?;
-        self.factors.update_rows(&rows)?;
-        self.shift = shift;
-        Ok(())
+        at_once(TASK, &[a], || {
+            let (_, rows) = a.local_rows()?;
+            let (rows, shift) = factor(&self.elimination, &self.layout, &rows)?;
+            self.factors.update_rows(&rows)?;
+            self.shift = shift;
+            Ok(())
+        })
     }
 }

@@ -7,9 +7,11 @@ use crate::operator::LinearOperator;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Error;
-use sparsefuse_sparse::{Csr, RowLayout};
+use sparsefuse_sparse::{Csr, RowLayout, at_once};
 
 const OP: &str = "ilu(0)";
+/// What profiles call the factorisation.
+const TASK: &str = "ilu0";
 
 /// ILU(0): z = U^-1 L^-1 r, where L and U have entries where the matrix has, and L U equals it
 /// there.
@@ -53,6 +55,10 @@ impl<T: Field> Ilu0<T> {
     /// the computation of the values failed.
     pub fn new(a: &Csr<T>) -> Result<Self, Error> {
         check_square(OP, a)?;
+        at_once(TASK, &[a], || Self::factored(a))
+    }
+
+    fn factored(a: &Csr<T>) -> Result<Self, Error> {
         let layout = RowLayout::of(a)?;
         let (_, mut rows) = a.local_rows()?;
         let elimination = Elimination::new(OP, &layout, &rows, Rule::General)?;
@@ -81,8 +87,10 @@ impl<T: Field> LinearOperator<T> for Ilu0<T> {
 impl<T: Field> Preconditioner<T> for Ilu0<T> {
     fn update(&mut self, a: &Csr<T>) -> Result<(), Error> {
         check_shape(OP, self.shape(), a)?;
-        let (_, mut rows) = a.local_rows()?;
-        self.elimination.run_to_end(&mut rows)?;
-        self.factors.update_rows(&rows)
+        at_once(TASK, &[a], || {
+            let (_, mut rows) = a.local_rows()?;
+            self.elimination.run_to_end(&mut rows)?;
+            self.factors.update_rows(&rows)
+        })
     }
 }

@@ -8,9 +8,11 @@ use crate::operator::LinearOperator;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Error;
-use sparsefuse_sparse::{Csr, LocalRows, RowLayout, Rows};
+use sparsefuse_sparse::{Csr, LocalRows, RowLayout, Rows, at_once};
 
 const OP: &str = "ilu(k)";
+/// What profiles call the factorisation.
+const TASK: &str = "iluk";
 
 /// ILU(k): z = U^-1 L^-1 r, where L and U also have entries that come of at most k generations of
 /// fill.
@@ -55,6 +57,10 @@ impl<T: Field> Iluk<T> {
     /// not finite, or the computation of the values failed.
     pub fn new(a: &Csr<T>, k: usize) -> Result<Self, Error> {
         check_square(OP, a)?;
+        at_once(TASK, &[a], || Self::factored(a, k))
+    }
+
+    fn factored(a: &Csr<T>, k: usize) -> Result<Self, Error> {
         let layout = RowLayout::of(a)?;
         let own = a.own_rows()?;
         let rows = own.as_rows();
@@ -105,10 +111,12 @@ impl<T: Field> LinearOperator<T> for Iluk<T> {
 impl<T: Field> Preconditioner<T> for Iluk<T> {
     fn update(&mut self, a: &Csr<T>) -> Result<(), Error> {
         check_shape(OP, self.shape(), a)?;
-        let own = a.own_rows()?;
-        let mut rows = self.layout.runtime().agree(self.with_fill(own.as_rows()))?;
-        self.elimination.run_to_end(&mut rows)?;
-        self.factors.update_rows(&rows)
+        at_once(TASK, &[a], || {
+            let own = a.own_rows()?;
+            let mut rows = self.layout.runtime().agree(self.with_fill(own.as_rows()))?;
+            self.elimination.run_to_end(&mut rows)?;
+            self.factors.update_rows(&rows)
+        })
     }
 }
 

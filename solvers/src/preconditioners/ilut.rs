@@ -8,7 +8,7 @@ use crate::operator::LinearOperator;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::{Field, Real};
 use sparsefuse_runtime::Error;
-use sparsefuse_sparse::{Csr, Ghosts, LocalRows, RowLayout, Rows};
+use sparsefuse_sparse::{Csr, Ghosts, LocalRows, RowLayout, Rows, at_once};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -94,6 +94,10 @@ impl<T: Field> Ilut<T> {
             let found = options.drop_tolerance.to_string();
             return Err(Error::argument(OP, "a drop tolerance of at least 0", found));
         }
+        at_once(OP, &[a], || Self::factored(a, options))
+    }
+
+    fn factored(a: &Csr<T>, options: IlutOptions) -> Result<Self, Error> {
         let layout = RowLayout::of(a)?;
         let own = a.own_rows()?;
         let (factored, pivot) = factor(&layout, own.as_rows(), options)?;
@@ -163,7 +167,7 @@ impl<T: Field> LinearOperator<T> for Ilut<T> {
 impl<T: Field> Preconditioner<T> for Ilut<T> {
     fn update(&mut self, a: &Csr<T>) -> Result<(), Error> {
         check_shape(OP, self.shape(), a)?;
-        match self.on_kept_structure(a)? {
+        match at_once(OP, &[a], || self.on_kept_structure(a))? {
             Some(rows) => self.factors.update_rows(&rows)?,
             None => *self = Self::new(a, self.options)?,
         }

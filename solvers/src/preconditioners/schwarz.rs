@@ -8,11 +8,13 @@ use rayon::prelude::*;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Error;
-use sparsefuse_sparse::{Csr, Ghosts, LocalRows, RowLayout};
+use sparsefuse_sparse::{Csr, Ghosts, LocalRows, RowLayout, at_once};
 use std::fmt;
 use std::ops::Range;
 
 const OP: &str = "additive schwarz";
+/// What profiles call the factorisation of the blocks.
+const SETUP: &str = "schwarz_setup";
 
 /// How the system of one block is solved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,6 +130,10 @@ impl<T: Field> AdditiveSchwarz<T> {
         if options.blocks == Some(0) {
             return Err(Error::argument(OP, "at least one block", "0"));
         }
+        at_once(SETUP, &[a], || Self::of_blocks(a, options))
+    }
+
+    fn of_blocks(a: &Csr<T>, options: SchwarzOptions) -> Result<Self, Error> {
         let layout = RowLayout::of(a)?;
         let (_, own) = a.local_rows()?;
         let ranges = ranges(&layout, options.blocks);
@@ -358,7 +364,7 @@ impl<T: Field> LinearOperator<T> for AdditiveSchwarz<T> {
     }
 
     fn apply(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
-        self.layout.sweep(r, |z| {
+        self.layout.sweep("schwarz", r, |z| {
             let fetched = self.outer.fetch(z)?;
             let solve = |block: &Block<T>| block.solve(&fetched);
             let solved: Vec<_> = self.blocks.par_iter().map(solve).collect();
@@ -376,13 +382,15 @@ impl<T: Field> Preconditioner<T> for AdditiveSchwarz<T> {
             *self = Self::new(a, self.options)?;
             return Ok(());
         }
-        let own = a.own_rows()?;
-        let own = own.as_rows();
-        let fetched = self.outer.fetch_entries(own.pos(), own.vals())?;
-        let factor = |block: &Block<T>| block.factors_of(&fetched);
-        let factors: Vec<_> = self.blocks.par_iter().map(factor).collect();
-        let factors: Result<Vec<Factors<T>>, Error> = factors.into_iter().collect();
-        let factors = self.layout.runtime().agree(factors)?;
+        let factors = at_once(SETUP, &[a], || {
+            let own = a.own_rows()?;
+            let own = own.as_rows();
+            let fetched = self.outer.fetch_entries(own.pos(), own.vals())?;
+            let factor = |block: &Block<T>| block.factors_of(&fetched);
+            let factors: Vec<_> = self.blocks.par_iter().map(factor).collect();
+            let factors: Result<Vec<Factors<T>>, Error> = factors.into_iter().collect();
+            self.layout.runtime().agree(factors)
+        })?;
         for (block, factors) in self.blocks.iter_mut().zip(factors) {
             block.factors = factors;
         }

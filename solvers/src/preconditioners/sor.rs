@@ -6,7 +6,7 @@ use crate::operator::LinearOperator;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Error;
-use sparsefuse_sparse::{Csr, Diagonal, LocalRows, RowLayout, Triangle, TriangularSolve};
+use sparsefuse_sparse::{Csr, Diagonal, LocalRows, RowLayout, Triangle, TriangularSolve, at_once};
 
 const OP: &str = "sor";
 
@@ -136,20 +136,10 @@ impl<T: Field> Sor<T> {
         if options.sweeps == 0 {
             return Err(Error::argument(OP, "at least one sweep", "0"));
         }
-        let relaxation = match options.order {
-            SorOrder::Sequential => Relaxation::Sequential(Box::new(Sequential::new(a, options)?)),
-            SorOrder::Multicolor => {
-                let coloring = Coloring::of(a)?;
-                let colors = relaxed(a, &coloring, options.omega)?
-                    .map(|relaxed| Color::new(coloring.layout(), relaxed))
-                    .collect::<Result<_, Error>>()?;
-                Relaxation::Multicolor { coloring, colors }
-            }
-        };
         Ok(Self {
             a: a.clone(),
             options,
-            relaxation,
+            relaxation: at_once("sor_setup", &[a], || Relaxation::new(a, options))?,
         })
     }
 
@@ -224,6 +214,35 @@ fn relax<'a, T: Field>(
     Ok(x.unwrap_or_else(|| b.clone()))
 }
 
+impl<T: Field> Relaxation<T> {
+    fn new(a: &Csr<T>, options: SorOptions) -> Result<Self, Error> {
+        match options.order {
+            SorOrder::Sequential => Ok(Self::Sequential(Box::new(Sequential::new(a, options)?))),
+            SorOrder::Multicolor => {
+                let coloring = Coloring::of(a)?;
+                let colors = relaxed(a, &coloring, options.omega)?
+                    .map(|relaxed| Color::new(coloring.layout(), relaxed))
+                    .collect::<Result<_, Error>>()?;
+                Ok(Self::Multicolor { coloring, colors })
+            }
+        }
+    }
+
+    /// Takes the values of a matrix of the same structure.
+    fn update(&mut self, a: &Csr<T>, omega: f64) -> Result<(), Error> {
+        match self {
+            Self::Sequential(triangles) => triangles.update(a, omega),
+            Self::Multicolor { coloring, colors } => {
+                let updated = relaxed(a, coloring, omega)?
+                    .zip(&*colors)
+                    .map(|(relaxed, color)| color.with_values(relaxed));
+                *colors = updated.collect::<Result<_, Error>>()?;
+                Ok(())
+            }
+        }
+    }
+}
+
 impl<T: Field> Sequential<T> {
     fn new(a: &Csr<T>, options: SorOptions) -> Result<Self, Error> {
         let layout = RowLayout::of(a)?;
@@ -264,7 +283,7 @@ impl<T: Field> Sequential<T> {
         let Some(layout) = lower.or(upper).map(TriangularSolve::layout) else {
             return Ok(r.clone());
         };
-        layout.sweep(r, |z| {
+        layout.sweep(OP, r, |z| {
             if let Some(lower) = lower {
                 lower.solve_part(z)?;
             }
@@ -394,15 +413,7 @@ impl<T: Field> Preconditioner<T> for Sor<T> {
             return Ok(());
         }
         let omega = self.options.omega;
-        match &mut self.relaxation {
-            Relaxation::Sequential(triangles) => triangles.update(a, omega)?,
-            Relaxation::Multicolor { coloring, colors } => {
-                let updated = relaxed(a, coloring, omega)?
-                    .zip(&*colors)
-                    .map(|(relaxed, color)| color.with_values(relaxed));
-                *colors = updated.collect::<Result<_, Error>>()?;
-            }
-        }
+        at_once("sor_setup", &[a], || self.relaxation.update(a, omega))?;
         self.a = a.clone();
         Ok(())
     }

@@ -16,7 +16,7 @@ use super::aggregates::{Aggregates, NONE};
 use super::strength::{Graph, NodeRows};
 use crate::multigrid::square;
 use sparsefuse_kernels::Field;
-use sparsefuse_runtime::{Error, Partition, Runtime};
+use sparsefuse_runtime::{Error, Partition, Runtime, Shape};
 use sparsefuse_sparse::{Csr, Ghosts, LocalRows, parallel};
 use std::ops::Range;
 
@@ -344,14 +344,13 @@ struct Smoothing<'a, T> {
 impl<T: Field> Smoothing<'_, T> {
     fn matrix(&self, a: &Csr<T>, n_cols: usize) -> Result<Csr<T>, Error> {
         let runtime = a.runtime();
-        let make = |own: Range<usize>| {
-            let parts = parallel::chunks(own.len(), PART);
-            let parts = parallel::map(runtime, parts, |part| {
-                self.part(own.start + part.start..own.start + part.end)
-            });
-            joined(parts)
-        };
-        runtime.enter(|| Csr::from_rows(a.n_rows(), n_cols, make))
+        let (_, own) = runtime.default_rows(Shape::new(&[a.n_rows()]));
+        let parts = parallel::chunks(own.len(), PART);
+        let parts = parallel::map(runtime, parts, |part| {
+            self.part(own.start + part.start..own.start + part.end)
+        });
+        let made = joined(parts);
+        runtime.enter(|| Csr::from_rows(a.n_rows(), n_cols, |_| made))
     }
 
     /// Some rows.

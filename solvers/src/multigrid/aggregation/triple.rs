@@ -8,7 +8,7 @@
 use super::prolongator::{Part, joined};
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Error;
-use sparsefuse_sparse::{Csr, Ghosts, LocalRows, OwnRows, Rows, parallel};
+use sparsefuse_sparse::{Csr, Ghosts, LocalRows, OwnRows, Rows, at_once, parallel};
 use std::ops::Range;
 
 /// Rows that one thread makes at a time: as many at least, and so many parts at most, each of which
@@ -22,6 +22,10 @@ pub(super) fn triple_product<T: Field>(
     a: &Csr<T>,
     p: &Csr<T>,
 ) -> Result<Csr<T>, Error> {
+    at_once("galerkin", &[r, a, p], || product(r, a, p))
+}
+
+fn product<T: Field>(r: &Csr<T>, a: &Csr<T>, p: &Csr<T>) -> Result<Csr<T>, Error> {
     let r_rows = r.own_rows()?;
     let first = r_rows.rows().start;
     let r_rows = r_rows.as_rows();
@@ -36,16 +40,14 @@ pub(super) fn triple_product<T: Field>(
         n_cols: p.n_cols(),
     };
     let runtime = a.runtime();
-    let make = |own: Range<usize>| {
-        debug_assert_eq!(
-            own,
-            first..first + factors.r.len(),
-            "the rows of R by default"
-        );
-        let parts = parallel::chunks(own.len(), PART.max(own.len().div_ceil(MOST_PARTS)));
-        joined(parallel::map(runtime, parts, |part| factors.part(part)))
+    let len = factors.r.len();
+    let parts = parallel::chunks(len, PART.max(len.div_ceil(MOST_PARTS)));
+    let made = joined(parallel::map(runtime, parts, |part| factors.part(part)));
+    let take = |own: Range<usize>| {
+        debug_assert_eq!(own, first..first + len, "the rows of R by default");
+        made
     };
-    runtime.enter(|| Csr::from_rows(r.n_rows(), p.n_cols(), make))
+    runtime.enter(|| Csr::from_rows(r.n_rows(), p.n_cols(), take))
 }
 
 /// The rows of a right factor that the columns of a left one name.
