@@ -11,10 +11,10 @@ use crate::assemble::LocalRows;
 use crate::chain::{Chain, Sweep};
 use crate::csr::Csr;
 use crate::layout::RowLayout;
-use rayon::prelude::*;
+use crate::parallel;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
-use sparsefuse_runtime::{Error, Shape};
+use sparsefuse_runtime::{Error, Runtime, Shape};
 use std::cmp::Ordering;
 use std::ops::Range;
 
@@ -414,13 +414,14 @@ impl<T: Field> TriangularSolve<T> {
     pub fn solve_part(&self, x: &mut [T]) -> Result<(), Error> {
         assert_eq!(x.len(), self.layout.rows().len(), "one element a row");
         let parts = &self.parts;
-        self.layout.runtime().count_moved(parts.bytes());
+        let runtime = self.layout.runtime();
+        runtime.count_moved(parts.bytes());
         let outer = self.chain.receive::<T>()?;
         for (number, &row) in parts.outer_rows.iter().enumerate() {
             x[row as usize] = without_products(&parts.outer, number, &outer, x[row as usize]);
         }
         match (&self.levels, self.triangle) {
-            (Some(levels), _) => parts.sweep_levels(levels, x),
+            (Some(levels), _) => parts.sweep_levels(runtime, levels, x),
             (None, Triangle::Lower) => (0..x.len()).for_each(|row| parts.solve_row(row, x)),
             (None, Triangle::Upper) => (0..x.len()).rev().for_each(|row| parts.solve_row(row, x)),
         }
@@ -535,7 +536,7 @@ impl<T: Field> Parts<T> {
         }
     }
 
-    fn sweep_levels(&self, levels: &Levels, x: &mut [T]) {
+    fn sweep_levels(&self, runtime: &Runtime, levels: &Levels, x: &mut [T]) {
         let mut sorted: Vec<T> = levels.order.iter().map(|&row| x[row as usize]).collect();
         for places in &levels.bounds {
             let (done, rest) = sorted.split_at_mut(places.start);
@@ -547,10 +548,11 @@ impl<T: Field> Parts<T> {
                     *value = self.scaled(place, rest);
                 }
             };
+            let chunks = level.chunks_mut(CHUNK).enumerate();
             if places.len() >= 2 * CHUNK {
-                level.par_chunks_mut(CHUNK).enumerate().for_each(solve);
+                parallel::each(runtime, chunks.collect(), solve);
             } else {
-                level.chunks_mut(CHUNK).enumerate().for_each(solve);
+                chunks.for_each(solve);
             }
         }
         for (&row, value) in levels.order.iter().zip(sorted) {

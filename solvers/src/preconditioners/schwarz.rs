@@ -4,11 +4,10 @@ use super::complete::{Complete, Method, System};
 use super::elimination::{LocalFactors, Pivot};
 use super::{Preconditioner, check_shape, check_square, is_like};
 use crate::operator::LinearOperator;
-use rayon::prelude::*;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
-use sparsefuse_runtime::Error;
-use sparsefuse_sparse::{Csr, Ghosts, LocalRows, RowLayout, at_once};
+use sparsefuse_runtime::{Error, Runtime};
+use sparsefuse_sparse::{Csr, Ghosts, LocalRows, RowLayout, at_once, parallel};
 use std::fmt;
 use std::ops::Range;
 
@@ -143,10 +142,7 @@ impl<T: Field> AdditiveSchwarz<T> {
         let make = |(set, range): (&Vec<u32>, &Range<usize>)| {
             Block::new(set.clone(), range, &outer, &rows, options)
         };
-        let blocks: Vec<_> = sets.par_iter().zip(&ranges).map(make).collect();
-        let blocks: Vec<Block<T>> = layout
-            .runtime()
-            .agree(blocks.into_iter().collect::<Result<_, _>>())?;
+        let blocks = of_each(layout.runtime(), sets.iter().zip(&ranges), make)?;
         Ok(Self {
             a: a.clone(),
             exchange: Exchange::of(&layout, &blocks)?,
@@ -156,6 +152,17 @@ impl<T: Field> AdditiveSchwarz<T> {
             blocks,
         })
     }
+}
+
+/// What is made of each block, on the threads of the rank. Every rank must ask; where one fails, all
+/// do.
+fn of_each<I: Send, R: Send>(
+    runtime: &Runtime,
+    blocks: impl IntoIterator<Item = I>,
+    make: impl Fn(I) -> Result<R, Error> + Sync + Send,
+) -> Result<Vec<R>, Error> {
+    let made = parallel::map(runtime, blocks.into_iter().collect(), make);
+    runtime.agree(made.into_iter().collect())
 }
 
 /// The rows of the blocks that this rank solves, without overlap.
@@ -367,9 +374,7 @@ impl<T: Field> LinearOperator<T> for AdditiveSchwarz<T> {
         self.layout.sweep("schwarz", r, |z| {
             let fetched = self.outer.fetch(z)?;
             let solve = |block: &Block<T>| block.solve(&fetched);
-            let solved: Vec<_> = self.blocks.par_iter().map(solve).collect();
-            let solved: Result<Vec<Vec<T>>, Error> = solved.into_iter().collect();
-            let solved = self.layout.runtime().agree(solved)?.concat();
+            let solved = of_each(self.layout.runtime(), &self.blocks, solve)?.concat();
             self.exchange.sum(&self.layout, &solved, z)
         })
     }
@@ -387,9 +392,7 @@ impl<T: Field> Preconditioner<T> for AdditiveSchwarz<T> {
             let own = own.as_rows();
             let fetched = self.outer.fetch_entries(own.pos(), own.vals())?;
             let factor = |block: &Block<T>| block.factors_of(&fetched);
-            let factors: Vec<_> = self.blocks.par_iter().map(factor).collect();
-            let factors: Result<Vec<Factors<T>>, Error> = factors.into_iter().collect();
-            self.layout.runtime().agree(factors)
+            of_each(self.layout.runtime(), &self.blocks, factor)
         })?;
         for (block, factors) in self.blocks.iter_mut().zip(factors) {
             block.factors = factors;
