@@ -375,6 +375,43 @@ fn right_hand_sides_side_by_side() {
     }
 }
 
+/// Where the operator of one rank fails, which none should do alone, this rank has its error, and
+/// ranks that are checked say where they part.
+#[test]
+fn a_failure_on_one_rank_ends_the_solves_side_by_side() {
+    let config = Config {
+        threads: 1,
+        tile_len: 4,
+        cut_threshold: 1,
+        check_ranks: true,
+        ..Config::default()
+    };
+    for failing in [4, 5, 12, 20] {
+        let outcomes = run_ranks(2, &config, |runtime| {
+            let a = gallery::poisson2d::<f64>(9).unwrap();
+            let calls = Cell::new(0);
+            let fails = MatrixFree::new(81, |x: &Vector<f64>| {
+                calls.set(calls.get() + 1);
+                if runtime.rank() == 1 && calls.get() == failing {
+                    return Err(Error::argument("test", "success", "a failure"));
+                }
+                a.try_dot(x)
+            });
+            let rhs: Vec<_> = (0..3)
+                .map(|seed| Vector::random_normal([81], seed))
+                .collect();
+            let mut solver = KrylovSolver::new(Method::Cg, &fails, Options::default());
+            let error = solver.solve_many(&rhs).unwrap_err().to_string();
+            assert!(
+                runtime.rank() == 0 || error.contains("found a failure"),
+                "{error}"
+            );
+        });
+        let error = outcomes.unwrap_err().to_string();
+        assert!(error.contains("they part at task"), "{error}");
+    }
+}
+
 /// From the second solve on nothing is analysed, and no memory comes from the system.
 #[test]
 fn a_solver_keeps_what_it_needs() {

@@ -114,7 +114,7 @@ fn reports_how_a_solve_went() {
         1,
         &[
             "not converged: iteration limit after 1 iteration\n",
-            "try --pc jacobi, a larger --max-iter",
+            "try --pc auto, a larger --max-iter",
         ],
     );
     check(
@@ -122,7 +122,7 @@ fn reports_how_a_solve_went() {
         1,
         &[
             "not converged: indefinite matrix",
-            "not positive definite, as cg needs; try --solver bicgstab",
+            "not positive definite, as cg needs; try --solver minres if it is symmetric",
         ],
     );
     for (solver, expected) in [

@@ -16,7 +16,8 @@ pub trait LinearOperator<T> {
     ///
     /// # Errors
     ///
-    /// If the vector's length is not the number of columns, or the operator fails.
+    /// If the vector's length is not the number of columns, or the operator fails: on all ranks or
+    /// on none ([`Runtime::agree`](sparsefuse_runtime::Runtime::agree) sees to that).
     fn apply(&self, x: &Vector<T>) -> Result<Vector<T>, Error>;
 
     /// The image of a vector under the adjoint, the conjugate transpose, which maps the other way.

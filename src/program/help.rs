@@ -88,9 +88,9 @@ Preconditioners (--pc NAME, or NAME:OPTIONS; in brackets what holds without):
                              converge is followed by the next choice, and the report says why
   jacobi                     division by the diagonal
   bjacobi:SIZE               the inverse of dense blocks on the diagonal [32 rows]
-  sor:OMEGA, ssor:OMEGA      successive over-relaxation, forward or symmetric [1, which is the method
-                             of Gauss and Seidel]; with colors among the
-                             options (ssor:colors) by colours, not in sequence
+  sor:OMEGA, ssor:OMEGA      successive over-relaxation, forward or symmetric [1: the method of
+                             Gauss and Seidel]; with colors among the options
+                             (ssor:colors) by colours, not in sequence
   chebyshev:DEGREE           a polynomial that is small on the spectrum [4]
   polynomial:DEGREE          a Neumann series [2]
   ilu:K                      incomplete LU with K levels of fill [0]

@@ -69,6 +69,11 @@ const NAMES: [&str; 17] = [
 ];
 
 impl Pc {
+    /// Whether it sweeps one way only, so that it is not symmetric where the matrix is.
+    pub(super) fn is_forward(&self) -> bool {
+        matches!(&self.kind, Kind::Sor(options) if options.sweep != SorSweep::Symmetric)
+    }
+
     /// What a word of the command line means.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let (name, options) = text.split_once(':').unwrap_or((text, ""));

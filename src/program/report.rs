@@ -309,7 +309,7 @@ impl Report<'_> {
         let Candidate { solver, pc, .. } = &self.chosen;
         let is_least_squares = solver.method().is_least_squares();
         let is_plain = pc.is_none() && !is_least_squares;
-        let jacobi = if is_plain { "--pc jacobi, " } else { "" };
+        let auto = if is_plain { "--pc auto, " } else { "" };
         let other = match solver {
             Solver::Bicgstab => "--solver gmres",
             Solver::Lsqr => "--solver lsmr",
@@ -325,8 +325,14 @@ impl Report<'_> {
                 false => "the matrix is singular, and no x makes |b - A x| smaller for this b",
             }
             .to_owned(),
+            StopReason::IterationLimit if solver.method().is_for_definite() && pc.is_forward() => {
+                format!(
+                    "sor is not symmetric, as {} needs; try --pc ssor",
+                    solver.name()
+                )
+            }
             StopReason::IterationLimit => {
-                let limit = format!("{jacobi}a larger --max-iter, {other}");
+                let limit = format!("{auto}a larger --max-iter, {other}");
                 let needs = match solver.method() {
                     method if method.is_for_definite() => " positive definite",
                     Method::Minres => "",
@@ -340,7 +346,8 @@ impl Report<'_> {
             }
             StopReason::IndefiniteMatrix => {
                 format!(
-                    "the matrix is not positive definite, as {} needs; try {other}",
+                    "the matrix is not positive definite, as {} needs; try --solver minres if it \
+                     is symmetric, else {other}",
                     solver.name()
                 )
             }
@@ -355,16 +362,16 @@ impl Report<'_> {
                 format!("the matrix is singular; {SMALLEST}")
             }
             StopReason::Breakdown(_) => {
-                format!("the method divides by this number; try {jacobi}{other} or another --rhs")
+                format!("the method divides by this number; try {auto}{other} or another --rhs")
             }
             StopReason::NotFinite => {
                 format!(
-                    "the numbers grew beyond {}; try {jacobi}{other}, or scale the rows",
+                    "the numbers grew beyond {}; try {auto}{other}, or scale the rows",
                     self.dtype
                 )
             }
             StopReason::Stagnation if !(self.totals.true_residual < ROUNDING) => {
-                format!("try {jacobi}another --pc; if the matrix is singular, {SMALLEST}")
+                format!("try {auto}another --pc; if the matrix is singular, {SMALLEST}")
             }
             StopReason::Stagnation => format!(
                 "rounding in {} allows no smaller residual; try a larger --rtol{}",

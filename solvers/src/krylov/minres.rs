@@ -33,6 +33,8 @@ pub fn minres<T: Field>(a: &dyn LinearOperator<T>, b: &Vector<T>) -> Result<Solu
 /// left. Not by `rtol`: where A is regular, an r of its smallest eigenvalues has a small A r too. If
 /// rounding keeps A r from becoming as small, it is seen behind: x grows beyond bounds, and the
 /// residual does not fall as the recurrence has it. Then the solution is the x of the smallest A r.
+/// With a preconditioner the x that it stops at makes another norm least, and the reason is
+/// [`StopReason::Stagnation`].
 ///
 /// ```
 /// use sparsefuse_dense::Vector;
@@ -70,6 +72,11 @@ pub(super) async fn steps<T: Field>(
         return stopping.finish(x, reason).await;
     }
     let is_preconditioned = stopping.has_preconditioner();
+    // Where no x makes r'M^-1 r any smaller, it is no least-squares solution.
+    let nearest_reason = match is_preconditioned {
+        true => StopReason::Stagnation,
+        false => StopReason::LeastSquares,
+    };
     if is_preconditioned {
         stopping.expect_near_claims();
     }
@@ -105,7 +112,7 @@ pub(super) async fn steps<T: Field>(
             let delta = real(delta.get()?);
             let gradient = lanczos.gradient(delta, gamma_next);
             if gradient <= least_gradient::<T>() {
-                return stopping.finish(x, StopReason::LeastSquares).await;
+                return stopping.finish(x, nearest_reason).await;
             }
             let most = nearest
                 .as_ref()
@@ -126,7 +133,7 @@ pub(super) async fn steps<T: Field>(
             if let Some(nearest) = nearest.take_if(|it| lanczos.eta.abs() < 0.9 * it.eta)
                 && nearest.is_all_there_is(&stopping, &x).await?
             {
-                return stopping.finish(nearest.x, StopReason::LeastSquares).await;
+                return stopping.finish(nearest.x, nearest_reason).await;
             }
             let norm = scale * lanczos.eta.abs();
             match stopping.next(&x, norm).await? {

@@ -132,7 +132,7 @@ impl Method {
         a: &'s dyn LinearOperator<T>,
         b: &'s Vector<T>,
         options: Options<'o, T>,
-    ) -> Steps<'s, Result<Solution<T>, Error>> {
+    ) -> Steps<'s, Solution<T>> {
         match self {
             Self::Cg => Box::pin(cg::steps(a, b, options)),
             Self::SingleReductionCg => Box::pin(single_reduction_cg::steps(a, b, options)),
@@ -257,7 +257,7 @@ impl<'a, T: Field> KrylovSolver<'a, T> {
     ///
     /// # Errors
     ///
-    /// As [`KrylovSolver::solve`]: that of the first that fails.
+    /// As [`KrylovSolver::solve`]; the first failure ends all solves.
     pub fn solve_many(&mut self, rhs: &[Vector<T>]) -> Result<Vec<Solution<T>>, Error> {
         let options = &self.options;
         let has_checkpoints = options.checkpoint.is_some() || options.restart.is_some();
@@ -270,9 +270,7 @@ impl<'a, T: Field> KrylovSolver<'a, T> {
             let left = &rhs[solutions.len()..];
             // The first solve packs the matrix, if nobody has.
             let count = self.side_by_side(b)?.min(left.len());
-            for solution in together(left[..count].iter().map(steps).collect()) {
-                solutions.push(solution?);
-            }
+            solutions.extend(together(left[..count].iter().map(steps).collect())?);
         }
         Ok(solutions)
     }

@@ -16,7 +16,7 @@ use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
 
 /// A solve that has its turns.
-pub(super) type Steps<'s, R> = Pin<Box<dyn Future<Output = R> + 's>>;
+pub(super) type Steps<'s, R> = Pin<Box<dyn Future<Output = Result<R, Error>> + 's>>;
 
 /// The value of a scalar, which is asked for when every other solve has had its turn.
 pub(crate) async fn value<T: Element>(scalar: &Scalar<T>) -> Result<T, Error> {
@@ -51,8 +51,9 @@ pub(crate) fn alone<R>(solve: impl Future<Output = R>) -> R {
     }
 }
 
-/// Solves side by side; their results in the same order.
-pub(super) fn together<R>(mut solves: Vec<Steps<'_, R>>) -> Vec<R> {
+/// Solves side by side; their results in the same order. The first failure ends all of them: where
+/// it is that of one rank alone, this rank must not go on issuing tasks that the others do not.
+pub(super) fn together<R>(mut solves: Vec<Steps<'_, R>>) -> Result<Vec<R>, Error> {
     let mut context = Context::from_waker(Waker::noop());
     let mut results: Vec<Option<R>> = solves.iter().map(|_| None).collect();
     while results.iter().any(Option::is_none) {
@@ -60,9 +61,9 @@ pub(super) fn together<R>(mut solves: Vec<Steps<'_, R>>) -> Vec<R> {
             if result.is_none()
                 && let Poll::Ready(found) = solve.as_mut().poll(&mut context)
             {
-                *result = Some(found);
+                *result = Some(found?);
             }
         }
     }
-    results.into_iter().flatten().collect()
+    Ok(results.into_iter().flatten().collect())
 }

@@ -8,7 +8,7 @@
 
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Error;
-use sparsefuse_sparse::{Chain, LocalRows, RowLayout, Rows, Sweep};
+use sparsefuse_sparse::{Chain, Csr, Ghosts, LocalRows, RowLayout, Rows, Sweep};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -59,6 +59,11 @@ impl Elimination {
             rule,
             structure: hash(rows.as_rows()),
         })
+    }
+
+    /// How the rows are spread over the ranks.
+    pub(super) fn layout(&self) -> &RowLayout {
+        &self.layout
     }
 
     /// Puts L (below the diagonal, whose ones are not stored) and U in the place of the rows; or
@@ -126,6 +131,17 @@ pub(super) fn hash<T: Field>(rows: Rows<'_, T>) -> u64 {
     let positions = rows.pos().iter().map(|&position| position - first);
     let columns = rows.crd().iter().map(|&column| u64::from(column));
     positions.chain(columns).fold(PRIME, mix)
+}
+
+/// The rows that this rank has in a layout, whatever ranks hold them now. So what an update accepts
+/// does not depend on the number of ranks. Every rank must ask.
+pub(super) fn rows_in<T: Field>(layout: &RowLayout, a: &Csr<T>) -> Result<LocalRows<T>, Error> {
+    let own = a.own_rows()?;
+    if own.partition() == layout.partition() {
+        return Ok(a.local_rows()?.1);
+    }
+    let needed = layout.rows().map(|row| row as u32).collect();
+    Ghosts::new(layout.runtime(), own.partition(), needed)?.fetch_own_rows(&own)
 }
 
 /// The values of rows where a structure has entries, 0 where only that has one; and how many entries

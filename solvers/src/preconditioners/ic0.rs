@@ -1,6 +1,6 @@
 //! Incomplete Cholesky factorisation without fill.
 
-use super::elimination::{Elimination, Rule};
+use super::elimination::{Elimination, Rule, rows_in};
 use super::factors::Factors;
 use super::{Preconditioner, check_shape, check_square};
 use crate::operator::LinearOperator;
@@ -158,7 +158,7 @@ impl<T: Field> Preconditioner<T> for Ic0<T> {
     fn update(&mut self, a: &Csr<T>) -> Result<(), Error> {
         check_shape(OP, self.shape(), a)?;
         at_once(TASK, &[a], || {
-            let (_, rows) = a.local_rows()?;
+            let rows = rows_in(&self.layout, a)?;
             let (rows, shift) = factor(&self.elimination, &self.layout, &rows)?;
             self.factors.update_rows(&rows)?;
             self.shift = shift;

@@ -1,6 +1,6 @@
 //! Incomplete LU factorisation without fill.
 
-use super::elimination::{Elimination, Rule};
+use super::elimination::{Elimination, Rule, rows_in};
 use super::factors::Factors;
 use super::{Preconditioner, check_shape, check_square};
 use crate::operator::LinearOperator;
@@ -88,7 +88,7 @@ impl<T: Field> Preconditioner<T> for Ilu0<T> {
     fn update(&mut self, a: &Csr<T>) -> Result<(), Error> {
         check_shape(OP, self.shape(), a)?;
         at_once(TASK, &[a], || {
-            let (_, mut rows) = a.local_rows()?;
+            let mut rows = rows_in(self.elimination.layout(), a)?;
             self.elimination.run_to_end(&mut rows)?;
             self.factors.update_rows(&rows)
         })

@@ -1,6 +1,6 @@
 //! Incomplete LU factorisation with levels of fill.
 
-use super::elimination::{Elimination, Rule, other_structure, spread};
+use super::elimination::{Elimination, Rule, other_structure, rows_in, spread};
 use super::factors::Factors;
 use super::upper_rows::UpperRows;
 use super::{Preconditioner, check_shape, check_square};
@@ -112,8 +112,11 @@ impl<T: Field> Preconditioner<T> for Iluk<T> {
     fn update(&mut self, a: &Csr<T>) -> Result<(), Error> {
         check_shape(OP, self.shape(), a)?;
         at_once(TASK, &[a], || {
-            let own = a.own_rows()?;
-            let mut rows = self.layout.runtime().agree(self.with_fill(own.as_rows()))?;
+            let rows = rows_in(&self.layout, a)?;
+            let mut rows = self
+                .layout
+                .runtime()
+                .agree(self.with_fill(rows.as_rows()))?;
             self.elimination.run_to_end(&mut rows)?;
             self.factors.update_rows(&rows)
         })

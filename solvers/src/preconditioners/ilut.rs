@@ -1,6 +1,6 @@
 //! Incomplete LU factorisation with a threshold.
 
-use super::elimination::{Elimination, Pivot, Rule, first_pivot, hash, spread};
+use super::elimination::{Elimination, Pivot, Rule, first_pivot, hash, rows_in, spread};
 use super::factors::Factors;
 use super::upper_rows::UpperRows;
 use super::{Preconditioner, check_shape, check_square};
@@ -8,7 +8,7 @@ use crate::operator::LinearOperator;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::{Field, Real};
 use sparsefuse_runtime::Error;
-use sparsefuse_sparse::{Csr, Ghosts, LocalRows, RowLayout, Rows, at_once};
+use sparsefuse_sparse::{Csr, LocalRows, RowLayout, Rows, at_once};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -128,23 +128,13 @@ impl<T: Field> Ilut<T> {
     /// that was factored, or there is a pivot that cannot be divided by. Every rank must ask.
     fn on_kept_structure(&self, a: &Csr<T>) -> Result<Option<LocalRows<T>>, Error> {
         let runtime = self.layout.runtime();
-        let own = a.own_rows()?;
-        let fetched;
-        let rows = match own.partition() == self.layout.partition() {
-            true => own.as_rows(),
-            false => {
-                // So that what is kept does not depend on the number of ranks.
-                let needed = self.layout.rows().map(|row| row as u32).collect();
-                fetched = Ghosts::new(runtime, own.partition(), needed)?.fetch_own_rows(&own)?;
-                fetched.as_rows()
-            }
-        };
-        let is_same = hash(rows) == self.matrix;
+        let rows = rows_in(&self.layout, a)?;
+        let is_same = hash(rows.as_rows()) == self.matrix;
         let everywhere = runtime.all_gather(&[is_same])?;
         if !everywhere.iter().all(|is_same| is_same[0]) {
             return Ok(None);
         }
-        let (mut rows, _dropped) = spread(rows, &self.kept);
+        let (mut rows, _dropped) = spread(rows.as_rows(), &self.kept);
         let pivot = self.elimination.run(&mut rows)?;
         Ok(pivot.is_none().then_some(rows))
     }

@@ -8,8 +8,8 @@ use super::{
 use sparsefuse_dense::Vector;
 use sparsefuse_runtime::{Runtime, run_ranks};
 use sparsefuse_solvers::preconditioners::{
-    Chebyshev, ChebyshevOptions, Ilut, IlutOptions, Polynomial, PolynomialOptions,
-    estimate_largest_eigenvalue,
+    BlockJacobi, Chebyshev, ChebyshevOptions, Ilu0, Iluk, Ilut, IlutOptions, Polynomial,
+    PolynomialOptions, estimate_largest_eigenvalue,
 };
 use sparsefuse_solvers::{LinearOperator, Options, Preconditioner, bicgstab_with};
 use sparsefuse_sparse::{Csr, LocalRows, gallery};
@@ -159,6 +159,8 @@ fn a_pivot_of_0_on_the_kept_structure_is_a_fresh_start() {
     }
 }
 
+type Make = fn(&Csr<f64>) -> Box<dyn Preconditioner<f64>>;
+
 /// Rows on other ranks than before are fetched: one rank has no other cuts.
 #[test]
 fn other_cuts_keep_the_structure() {
@@ -197,6 +199,18 @@ fn other_cuts_keep_the_structure() {
         assert_ne!(kept, fresh);
         updated.update(&balanced).unwrap();
         assert_eq!(applied(&updated), kept);
+
+        let makers: [Make; 3] = [
+            |a| Box::new(Ilu0::new(a).unwrap()),
+            |a| Box::new(Iluk::new(a, 1).unwrap()),
+            |a| Box::new(BlockJacobi::new(a, 7).unwrap()),
+        ];
+        for make in makers {
+            let mut updated = make(&a);
+            let fresh = updated.apply(&ones(ROWS)).unwrap().to_vec().unwrap();
+            updated.update(&balanced).unwrap();
+            assert_eq!(updated.apply(&ones(ROWS)).unwrap().to_vec().unwrap(), fresh);
+        }
         kept
     };
     let one = run_ranks(1, &config(1), program).unwrap();
