@@ -236,11 +236,11 @@ impl<'a, T: Field> KrylovSolver<'a, T> {
     /// Up to eight are solved side by side where that pays: in each iteration one pass over the
     /// matrix and one reduction serve all of them, ghosts travel at the same time, and each solve
     /// holds its own vectors. That pays if a product reads more of the matrix
-    /// ([`LinearOperator::bytes`]) than of vectors, from about twelve entries a row on, unless they
-    /// are those of a stencil; CG on 41 entries a row took half the time. It also pays for a few
-    /// thousand rows, where most of an iteration is its tasks. Else the vectors of one solve find more room
-    /// in the caches, and they are solved one after the other; so they are with a monitor or
-    /// checkpoints.
+    /// ([`LinearOperator::bytes`]) than an iteration does of vectors, from about twelve entries a
+    /// row on, unless they are those of a stencil: CG took 0.7 to 0.8 times as long on 13 entries a
+    /// row, half as long on 41. It also pays for a few thousand rows, where most of an iteration is
+    /// its tasks. Else the vectors of one solve find more room in the caches, and they are solved
+    /// one after the other; so they are with a monitor or checkpoints.
     ///
     /// ```
     /// use sparsefuse_dense::Vector;
@@ -282,7 +282,7 @@ impl<'a, T: Field> KrylovSolver<'a, T> {
         let of_operator = runtime.all_gather(&[self.a.bytes().unwrap_or(0) as u64])?;
         let of_operator = of_operator.iter().flatten().sum::<u64>() as usize;
         let is_at_hand = MOST_TOGETHER * vectors <= runtime.ranks() * AT_HAND;
-        let is_worth = is_at_hand || of_operator >= 2 * vectors;
+        let is_worth = is_at_hand || 2 * of_operator >= 3 * vectors;
         Ok(if is_worth { MOST_TOGETHER } else { 1 })
     }
 
