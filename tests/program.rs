@@ -118,6 +118,11 @@ fn reports_how_a_solve_went() {
         ],
     );
     check(
+        "solve poisson2d:12 --pc sor --max-iter 9",
+        1,
+        &["sor is not symmetric, as cg needs; try --pc ssor"],
+    );
+    check(
         "solve tests/data/indefinite.mtx",
         1,
         &[

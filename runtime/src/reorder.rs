@@ -14,16 +14,14 @@ use crate::fuse::{Group, Open, Solved, groups};
 use crate::solve::Launch;
 use crate::task::{Access, Privilege};
 
-/// How many tasks another may overtake, so that the cost stays linear in the window.
-const MOST_OVERTAKEN: usize = 256;
-
-/// The tasks of a window in the order in which they run, cut into groups.
+/// The tasks of a window in the order in which they run, cut into groups. For each group it looks at
+/// all tasks that are left; a window that is remembered is not looked at again.
 pub(crate) fn reordered<'a>(
     tasks: Vec<Solved<'a>>,
     n_slots: usize,
 ) -> (Vec<Solved<'a>>, Vec<Group>) {
     let as_issued = groups(&tasks, n_slots, true);
-    if as_issued.len() < 3 {
+    if as_issued.len() < 2 {
         return (tasks, as_issued);
     }
     let order = order(&tasks, n_slots);
@@ -44,11 +42,9 @@ fn order(tasks: &[Solved<'_>], n_slots: usize) -> Vec<usize> {
     while let Some(&first) = left.first() {
         let launch = tasks[first].launch;
         for only_maps in [true, false] {
-            let mut stopped = 0;
             left.retain(|&number| {
                 let task = &tasks[number];
-                let joins = stopped < MOST_OVERTAKEN
-                    && (!only_maps || is_map(task))
+                let joins = (!only_maps || is_map(task))
                     && (task.launch == launch || task.launch == Launch::Any)
                     && overtaken.lets_pass(task)
                     && group.admits(task).is_ok();
@@ -56,7 +52,6 @@ fn order(tasks: &[Solved<'_>], n_slots: usize) -> Vec<usize> {
                     group.add(task);
                     order.push(number);
                 } else {
-                    stopped += 1;
                     overtaken.add(task);
                 }
                 !joins

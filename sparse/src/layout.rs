@@ -69,6 +69,7 @@ impl RowLayout {
 
     /// The rows of this rank.
     #[must_use]
+    #[inline]
     pub fn rows(&self) -> Range<usize> {
         self.rows.clone()
     }

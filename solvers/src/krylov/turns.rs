@@ -2,8 +2,8 @@
 //!
 //! Asking for a value executes the window. Where every solve has first issued what it can, the
 //! window holds like steps of all of them, and the runtime fuses these: one pass over the matrix
-//! and one message of inner products serve all solves, and ghosts travel at the same time. Nothing of it shows
-//! in the bits, since those do not depend on fusion.
+//! and one message of inner products serve all solves, and ghosts travel at the same time. Nothing
+//! of it shows in the bits, since those do not depend on fusion.
 //!
 //! So a method is a future that waits nowhere but in [`value`]. A method says `value` where an
 //! iteration reads its first value, and `get` for those that were computed with it.

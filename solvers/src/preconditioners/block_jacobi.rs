@@ -50,7 +50,6 @@ pub struct BlockJacobi<T> {
 #[derive(Clone, Debug)]
 struct Blocks {
     layout: RowLayout,
-    own: Range<usize>,
     size: usize,
     /// Their rows: at the ends there may be some of other ranks.
     span: Range<usize>,
@@ -88,7 +87,7 @@ impl Blocks {
     fn new(layout: RowLayout, size: usize) -> Result<Self, Error> {
         let own = layout.rows();
         let span = if own.is_empty() {
-            own.clone()
+            own
         } else {
             own.start / size * size..own.end.next_multiple_of(size).min(layout.n_rows())
         };
@@ -101,7 +100,6 @@ impl Blocks {
         };
         Ok(Self {
             layout,
-            own,
             size,
             span,
             needed,
@@ -117,7 +115,8 @@ impl Blocks {
 
     /// The rows of a block that are this rank's.
     fn own_part(&self, block: &Range<usize>) -> Range<usize> {
-        self.own.start.max(block.start)..self.own.end.min(block.end)
+        let own = self.layout.rows();
+        own.start.max(block.start)..own.end.min(block.end)
     }
 
     /// The entries of the inverse in this rank's rows of a block.
@@ -193,7 +192,7 @@ impl Blocks {
 
     /// This rank's rows of the inverse.
     fn rows<T: Field>(&self, vals: Vec<T>) -> LocalRows<T> {
-        let mut rows = LocalRows::with_capacity(self.own.len(), vals.len());
+        let mut rows = LocalRows::with_capacity(self.layout.rows().len(), vals.len());
         for block in self.ranges() {
             for _ in self.own_part(&block) {
                 rows.crd.extend(block.start as u32..block.end as u32);
