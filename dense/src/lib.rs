@@ -62,6 +62,7 @@ mod methods;
 mod operators;
 
 mod matrix;
+mod multiples;
 mod reductions;
 
 mod slices;

@@ -27,6 +27,8 @@ pub(super) struct Ahead {
     same: Vec<(ArgId, ArgId)>,
     /// What the first loop writes and the second gathers, with the structure that says where.
     gathered: Vec<(ArgId, ArgId, ArgId)>,
+    /// Arrays of the second loop that both read, row by row.
+    shared: Vec<ArgId>,
 }
 
 /// The rows before and behind its own that a row of the second loop reads.
@@ -67,11 +69,17 @@ impl Ahead {
         let mut plan = Self {
             same: Vec::new(),
             gathered: Vec::new(),
+            shared: Vec::new(),
         };
         let later = accesses(second);
         for a in accesses(first) {
-            let meets = |b: &&Access| memory(&a) == memory(b) && (a.is_write || b.is_write);
+            let meets = |b: &&Access| memory(&a) == memory(b);
             for b in later.iter().filter(meets) {
+                if !(a.is_write || b.is_write) {
+                    let is_by_row = matches!((a.way, b.way), (Way::Row, Way::Row));
+                    plan.shared.extend(is_by_row.then_some(b.arg));
+                    continue;
+                }
                 match (a.way, b.way) {
                     (Way::Row, Way::Row) => plan.same.push((a.arg, b.arg)),
                     (Way::Row, Way::Gather(structure)) => {
@@ -89,7 +97,8 @@ impl Ahead {
     /// in a cache.
     pub(super) fn met_by_second(&self) -> impl Iterator<Item = ArgId> {
         let same = self.same.iter().map(|&(_, arg)| arg);
-        same.chain(self.gathered.iter().map(|&(_, x, _)| x))
+        let gathered = self.gathered.iter().map(|&(_, x, _)| x);
+        same.chain(gathered).chain(self.shared.iter().copied())
     }
 
     /// How far ahead the first loop has to be; `None` where it has to end before the second

@@ -15,16 +15,21 @@
 //! one that reads it.
 
 use super::absorb::Absorbed;
+use super::bundle::bundle;
 use super::lanes::{ProductLoop, Reduction, sum_of_products};
 use super::loops::MapLoop;
 use super::packed::{PackedLoop, packed_sum};
 use super::rows::{RowReduction, RowSumLoop, row_sum};
+use super::streams::{ProductsLoop, UpdateLoop, products, update};
 use super::table::{self, Entry, Product};
 use super::wide::wide_row_sum;
 use crate::element::DType;
-use crate::ir::{ArgId, BinaryOp, Inst, Kernel, Loop, ValueId, uniform_values, value_types};
+use crate::ir::{
+    ArgId, BinaryOp, Inst, Kernel, Loop, UnaryOp, ValueId, uniform_values, value_types,
+};
 use crate::isa::PerIsa;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// The bytes that the values of a block may take: most of an L1 data cache, most of the time.
 const BLOCK_BYTES: usize = 24 << 10;
@@ -102,6 +107,25 @@ pub(super) enum Step {
         reduction: usize,
         factors: [SlotId; 2],
     },
+    /// Several updates of one target; `terms` are those of the loop.
+    Update {
+        run: PerIsa<UpdateLoop>,
+        target: SlotId,
+        terms: Terms,
+        out: SlotId,
+    },
+    /// Several sums of products.
+    ReduceProducts {
+        run: PerIsa<ProductsLoop>,
+        terms: Terms,
+    },
+}
+
+/// A range of [`LoopProgram::terms`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Terms {
+    pub(super) first: usize,
+    pub(super) end: usize,
 }
 
 /// A loop, ready to run.
@@ -128,18 +152,22 @@ pub(super) struct LoopProgram {
     /// The bytes of a row of all arrays.
     pub(super) array_bytes: usize,
     pub(super) reductions: Vec<(ArgId, Reduction)>,
+    /// The factors of the terms of updates and sums of products.
+    pub(super) terms: Vec<[SlotId; 2]>,
+    /// For each term of a sum of products, the place of the reduction among the loop's.
+    pub(super) sums: Vec<usize>,
 }
 
 /// Compiles one loop of a verified kernel.
 pub(super) fn compile(kernel: &Kernel, loop_: &Loop) -> LoopProgram {
-    let lowered = lower(kernel, loop_);
+    let lowered = bundle(lower(kernel, loop_));
     let plan = Plan::new(kernel, &lowered);
     assign(loop_.domain, kernel, lowered, &plan)
 }
 
 /// An operand of a lowered instruction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Operand {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Operand {
     None,
     /// A number of [`Lowered::uniforms`].
     Uniform(u32),
@@ -149,34 +177,53 @@ enum Operand {
 
 /// A varying instruction, one step each.
 #[derive(Clone, Copy, Debug)]
-enum Op {
+pub(super) enum Op {
     Map(PerIsa<MapLoop>, [Operand; 3]),
+    /// A sum or a difference that absorbs a product: the loop for it alone, the factors and the
+    /// target.
+    AddProduct(PerIsa<MapLoop>, Joined, [Operand; 3]),
     Index,
     Load(ArgId, usize),
     RowSum(DType, [ArgId; 3]),
     RowReduce(RowReduction, ArgId, Option<ArgId>),
     Store(ArgId, usize, Operand),
     Reduce(usize, Operand),
-    ReduceProduct(PerIsa<ProductLoop>, usize, [Operand; 2]),
+    ReduceProduct(DType, usize, [Operand; 2]),
+    /// Several [`Op::AddProduct`]s of one target.
+    Update(Joined, Operand, Terms),
+    /// Several [`Op::ReduceProduct`]s; whether their first factors are conjugated.
+    ReduceProducts(DType, bool, Terms),
+}
+
+/// What an update does with its products.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Joined {
+    pub(super) dtype: DType,
+    /// Whether they are added, else subtracted.
+    pub(super) is_sum: bool,
 }
 
 /// A varying value: where it is defined and last read, as positions in [`Lowered::ops`].
 #[derive(Clone, Copy, Debug)]
-struct VaryingValue {
+pub(super) struct VaryingValue {
     size: usize,
-    defined: usize,
-    last_read: usize,
+    pub(super) defined: usize,
+    pub(super) last_read: usize,
 }
 
 /// A loop's body in terms of steps, before slots are assigned.
 #[derive(Debug, Default)]
-struct Lowered {
+pub(super) struct Lowered {
     uniforms: Vec<(Inst, DType)>,
-    ops: Vec<Op>,
+    pub(super) ops: Vec<Op>,
     /// The value that each op defines.
-    outs: Vec<Option<usize>>,
-    values: Vec<VaryingValue>,
+    pub(super) outs: Vec<Option<usize>>,
+    pub(super) values: Vec<VaryingValue>,
     reductions: Vec<(ArgId, Reduction)>,
+    /// For each value that is a conjugate, of what.
+    pub(super) conjugates: BTreeMap<usize, Operand>,
+    /// The factors of the terms of bundles, and for sums the reductions.
+    pub(super) terms: Vec<([Operand; 2], usize)>,
 }
 
 fn lower(kernel: &Kernel, loop_: &Loop) -> Lowered {
@@ -228,7 +275,13 @@ impl Lowered {
             }
             Inst::Index => self.define(Op::Index, 8),
             Inst::Load(arg) => self.define(Op::Load(arg, size(arg)), size(arg)),
-            Inst::Unary(op, a) => self.map(table::unary(op, dtype(a)), [of(a)]),
+            Inst::Unary(op, a) => {
+                let out = self.map(table::unary(op, dtype(a)), [of(a)]);
+                if let (UnaryOp::Conj, Operand::Value(value)) = (op, out) {
+                    self.conjugates.insert(value, of(a));
+                }
+                out
+            }
             Inst::Binary(op @ (BinaryOp::Gt | BinaryOp::Ge), a, b) => {
                 self.map(table::binary(op, dtype(a)), [of(b), of(a)])
             }
@@ -288,12 +341,19 @@ impl Lowered {
             Inst::Reduce(op, arg, _) => {
                 self.reductions.push((arg, Reduction::new(op, dtype)));
                 let reduction = self.reductions.len() - 1;
-                let run = sum_of_products(dtype);
-                return self.effect(Op::ReduceProduct(run, reduction, [a, b]));
+                return self.effect(Op::ReduceProduct(dtype, reduction, [a, b]));
             }
             _ => unreachable!("only sums and differences absorb products"),
         };
-        self.map(table::product(way, dtype), [a, b, of(other)])
+        let entry = table::product(way, dtype);
+        let operands = [a, b, of(other)];
+        let is_sum = match way {
+            Product::Plus => true,
+            Product::Subtracted => false,
+            Product::Minus => return self.map(entry, operands),
+        };
+        let joined = Joined { dtype, is_sum };
+        self.define(Op::AddProduct(entry.run, joined, operands), entry.out_size)
     }
 
     /// The operand itself if it varies, else its copy in every row.
@@ -439,12 +499,18 @@ impl<M: Fn(ArgId) -> u32> Accesses<M> {
 fn assign(domain: u32, kernel: &Kernel, lowered: Lowered, plan: &Plan) -> LoopProgram {
     let mut slots = Slots::default();
     let mut steps = Vec::with_capacity(lowered.ops.len());
+    let mut terms = vec![[0; 2]; lowered.terms.len()];
+    let sums = lowered.terms.iter().map(|&(_, reduction)| reduction);
+    let sums = sums.collect();
     for (at, &op) in lowered.ops.iter().enumerate() {
         let is_dead = lowered.outs[at].is_some_and(|value| lowered.values[value].last_read == at);
         if is_dead {
             continue;
         }
         let reads = op.reads().map(|operand| slots.of(operand));
+        for number in op.terms() {
+            terms[number] = lowered.terms[number].0.map(|operand| slots.of(operand));
+        }
         slots.release(&lowered, at);
         let out = lowered.outs[at].map(|value| slots.place(&lowered, plan, value));
         steps.push(op.step(reads, out.unwrap_or_default(), at, plan));
@@ -473,6 +539,8 @@ fn assign(domain: u32, kernel: &Kernel, lowered: Lowered, plan: &Plan) -> LoopPr
         gathered,
         array_bytes,
         reductions: lowered.reductions,
+        terms,
+        sums,
     }
 }
 
@@ -493,7 +561,13 @@ fn write_only(kernel: &Kernel, lowered: &Lowered) -> Vec<ArgId> {
                 reached.push(memory(matrix));
                 reached.extend(x.map(memory));
             }
-            Op::Map(..) | Op::Index | Op::Reduce(..) | Op::ReduceProduct(..) => {}
+            Op::Map(..)
+            | Op::AddProduct(..)
+            | Op::Index
+            | Op::Reduce(..)
+            | Op::ReduceProduct(..)
+            | Op::Update(..)
+            | Op::ReduceProducts(..) => {}
         }
     }
     let times = |of: u32| reached.iter().filter(|&&other| other == of).count();
@@ -530,17 +604,50 @@ fn gathered(lowered: &Lowered) -> Vec<(ArgId, ArgId, usize)> {
     gathered
 }
 
+impl Lowered {
+    /// The varying values that an op reads.
+    pub(super) fn reads(&self, op: &Op) -> impl Iterator<Item = usize> {
+        let factors = op.terms().flat_map(|number| self.terms[number].0);
+        let operands = op.reads().into_iter().chain(factors);
+        operands.filter_map(|operand| match operand {
+            Operand::Value(value) => Some(value),
+            Operand::None | Operand::Uniform(_) => None,
+        })
+    }
+}
+
 impl Op {
+    /// The numbers of an op's terms.
+    fn terms(&self) -> Range<usize> {
+        match *self {
+            Self::Update(_, _, Terms { first, end })
+            | Self::ReduceProducts(_, _, Terms { first, end }) => first..end,
+            Self::Map(..)
+            | Self::AddProduct(..)
+            | Self::Index
+            | Self::Load(..)
+            | Self::RowSum(..)
+            | Self::RowReduce(..)
+            | Self::Store(..)
+            | Self::Reduce(..)
+            | Self::ReduceProduct(..) => 0..0,
+        }
+    }
+
+    /// The operands but those of terms.
     fn reads(&self) -> [Operand; 3] {
         match *self {
-            Self::Map(_, inputs) => inputs,
+            Self::Map(_, inputs) | Self::AddProduct(_, _, inputs) => inputs,
+            Self::Update(_, target, _) => [target, Operand::None, Operand::None],
             Self::Store(_, _, value) | Self::Reduce(_, value) => {
                 [value, Operand::None, Operand::None]
             }
             Self::ReduceProduct(_, _, [a, b]) => [a, b, Operand::None],
-            Self::Index | Self::Load(..) | Self::RowSum(..) | Self::RowReduce(..) => {
-                [Operand::None; 3]
-            }
+            Self::Index
+            | Self::Load(..)
+            | Self::RowSum(..)
+            | Self::RowReduce(..)
+            | Self::ReduceProducts(..) => [Operand::None; 3],
         }
     }
 
@@ -549,20 +656,33 @@ impl Op {
         match *self {
             Self::Load(arg, _) | Self::Store(arg, ..) => Some(arg),
             Self::Map(..)
+            | Self::AddProduct(..)
             | Self::Index
             | Self::RowSum(..)
             | Self::RowReduce(..)
             | Self::Reduce(..)
-            | Self::ReduceProduct(..) => None,
+            | Self::ReduceProduct(..)
+            | Self::Update(..)
+            | Self::ReduceProducts(..) => None,
         }
     }
 
     fn step(self, reads: [SlotId; 3], out: SlotId, at: usize, plan: &Plan) -> Step {
         match self {
-            Self::Map(run, _) => Step::Map {
+            Self::Map(run, _) | Self::AddProduct(run, ..) => Step::Map {
                 run,
                 out,
                 inputs: reads,
+            },
+            Self::Update(Joined { dtype, is_sum }, _, terms) => Step::Update {
+                run: update(dtype, is_sum),
+                target: reads[0],
+                terms,
+                out,
+            },
+            Self::ReduceProducts(dtype, is_conjugated, terms) => Step::ReduceProducts {
+                run: products(dtype, is_conjugated),
+                terms,
             },
             Self::Index => Step::Index { out },
             Self::Load(arg, size) => Step::Load { arg, size, out },
@@ -591,8 +711,8 @@ impl Op {
                 reduction,
                 value: reads[0],
             },
-            Self::ReduceProduct(run, reduction, _) => Step::ReduceProduct {
-                run,
+            Self::ReduceProduct(dtype, reduction, _) => Step::ReduceProduct {
+                run: sum_of_products(dtype),
                 reduction,
                 factors: [reads[0], reads[1]],
             },
@@ -640,10 +760,7 @@ impl Slots {
     /// Gives back the registers of the values that are read at `at` for the last time. The value
     /// defined there may get one of them: element loops read a chunk before they write it.
     fn release(&mut self, lowered: &Lowered, at: usize) {
-        for operand in lowered.ops[at].reads() {
-            let Operand::Value(value) = operand else {
-                continue;
-            };
+        for value in lowered.reads(&lowered.ops[at]) {
             let VaryingValue {
                 size, last_read, ..
             } = lowered.values[value];

@@ -218,8 +218,9 @@ fn fold<F: Fold>() -> Reduction {
 }
 
 impl Lanes {
+    /// The elements of the lanes.
     #[inline(always)]
-    fn of<T: LaneElement>(&mut self) -> &mut [T; LANES] {
+    pub(super) fn of<T: LaneElement>(&mut self) -> &mut [T; LANES] {
         const { assert!(size_of::<T>() <= 16 && align_of::<T>() <= 8) };
         // SAFETY: `elements` has 16 bytes for each lane, is aligned for every element type, and
         // all of them admit any bits.

@@ -26,6 +26,7 @@
 
 mod absorb;
 mod ahead;
+mod bundle;
 mod chunks;
 mod compile;
 mod fetch;
@@ -37,6 +38,7 @@ mod rows;
 mod run;
 mod steps;
 mod stream;
+mod streams;
 mod strided;
 mod table;
 #[cfg(test)]

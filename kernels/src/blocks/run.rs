@@ -13,6 +13,7 @@ use super::lanes::Lanes;
 use super::loops::CHUNK;
 use super::steps::Address;
 use super::stream;
+use super::streams::Term;
 use super::strided::simplify;
 use super::uniform::{Splat, misbound, splat, uniform};
 use super::{Part, Settings};
@@ -542,6 +543,9 @@ impl<'a> Run<'a> {
         for step in &self.program.steps {
             per_row += 1;
             match *step {
+                Step::Update { terms, .. } | Step::ReduceProducts { terms, .. } => {
+                    per_row += terms.end - terms.first - 1;
+                }
                 Step::RowSum { structure, x, .. } => {
                     if let (Operand::Structure(structure), Operand::Gather { width, .. }) = (
                         &self.launch.operands[structure as usize],
@@ -578,6 +582,7 @@ struct Scratch {
     fetched: Vec<Fetched>,
     natives: Vec<*mut u8>,
     lanes: Vec<Lanes>,
+    terms: Vec<Term>,
     /// A row and the `x` of a dense matrix that do not lie side by side.
     dense: Vec<Line>,
 }
@@ -594,6 +599,7 @@ impl Scratch {
         fetched: Vec::new(),
         natives: Vec::new(),
         lanes: Vec::new(),
+        terms: Vec::new(),
         dense: Vec::new(),
     };
 }
@@ -619,6 +625,8 @@ pub(super) struct Worker<'a> {
     /// What each block asks for, for the next one.
     pub(super) fetched: &'a [Fetched],
     pub(super) lanes: &'a mut [Lanes],
+    /// The factors of a step with several terms.
+    pub(super) terms: &'a mut Vec<Term>,
     pub(super) dense: &'a mut Vec<Line>,
 }
 
@@ -656,6 +664,7 @@ impl<'a> Worker<'a> {
             natives: &scratch.natives,
             fetched: &scratch.fetched,
             lanes: &mut scratch.lanes,
+            terms: &mut scratch.terms,
             dense: &mut scratch.dense,
         }
     }

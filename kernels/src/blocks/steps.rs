@@ -4,12 +4,13 @@
     reason = "follows the pointers of a launch, block by block"
 )]
 
-use super::compile::{Slot, SlotId, Step};
+use super::compile::{Slot, SlotId, Step, Terms};
 use super::loops::{CHUNK, Input};
 use super::packed::PackedRows;
 use super::rows::{DenseRows, RowReduction, SparseRows};
 use super::run::{Run, Worker, buffer};
 use super::stream;
+use super::streams::Term;
 use super::strided::{copy_run, gather, scatter};
 use super::uniform::misbound;
 use crate::ir::ArgId;
@@ -118,6 +119,22 @@ impl Worker<'_> {
                         });
                         add.get(run.isa)(&mut self.lanes[reduction], row, n, &factors);
                     }
+                    Step::Update {
+                        run: update,
+                        target,
+                        terms,
+                        out,
+                    } => {
+                        let terms = self.factors(terms, addresses, first);
+                        let (out, target) = (of(out).at(first), of(target).at(first));
+                        update.get(run.isa)(chunks, out, target, terms);
+                    }
+                    Step::ReduceProducts { run: add, terms } => {
+                        let row = run.extent.start + first as u64;
+                        let sums = &run.program.sums[terms.first..terms.end];
+                        self.factors(terms, addresses, first);
+                        add.get(run.isa)(self.lanes, row, n, self.terms, sums);
+                    }
                     Step::Reduce { reduction, value } => {
                         let row = run.extent.start + first as u64;
                         let add = run.program.reductions[reduction].1.add().get(run.isa);
@@ -126,6 +143,18 @@ impl Worker<'_> {
                 }
             }
         }
+    }
+}
+
+impl Worker<'_> {
+    /// The factors of some terms, from a row on.
+    fn factors(&mut self, terms: Terms, addresses: &[Address], first: usize) -> &[Term] {
+        let slots = &self.run.program.terms[terms.first..terms.end];
+        self.terms.clear();
+        self.terms.extend(slots.iter().map(|factors| Term {
+            factors: factors.map(|slot| addresses[slot as usize].at(first).cast_const()),
+        }));
+        self.terms
     }
 }
 

@@ -58,6 +58,15 @@ fn workers(counts: &[usize]) -> Vec<Workers> {
     counts.iter().map(|&n| Workers::new(n).unwrap()).collect()
 }
 
+/// Random kernels in tiles and blocks of several lengths, in turn.
+pub(super) fn check_random_kernels(seeds: &[u64], tile_lens: &[usize], block_lens: &[usize]) {
+    let workers = workers(&[1, 2]);
+    for (i, &seed) in seeds.iter().enumerate() {
+        let block_len = block_lens[i / tile_lens.len() % block_lens.len()];
+        check_random(seed, tile_lens[i % tile_lens.len()], &[block_len], &workers);
+    }
+}
+
 #[test]
 fn random_kernels_equal_the_reference_in_small_tiles() {
     let workers = workers(&[1, 3]);

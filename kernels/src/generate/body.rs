@@ -50,7 +50,9 @@ impl<'a> BodyBuilder<'a> {
                     _ => self.store(ArgKind::Scalar),
                 }
             } else {
-                match self.choices.below(12) {
+                match self.choices.below(14) {
+                    12 => self.updates(),
+                    13 => self.products(),
                     0..=1 => self.leaf(),
                     2..=3 => self.load(),
                     4..=7 => self.operation(),
@@ -167,6 +169,53 @@ impl<'a> BodyBuilder<'a> {
         }
     }
 
+    /// Multiples added to a value, or subtracted, one after the other.
+    fn updates(&mut self) -> Option<()> {
+        let is_float = |dtype: DType| !dtype.is_integer() && dtype != DType::Bool;
+        let (mut sum, dtype, mut is_uniform) = self.value(is_float)?;
+        let op = [BinaryOp::Add, BinaryOp::Sub][self.choices.below(2)];
+        for _ in 0..2 + self.choices.below(8) {
+            let _ = self.load();
+            let (a, _, a_is_uniform) = self.value(|of| of == dtype)?;
+            let (b, _, b_is_uniform) = self.value(|of| of == dtype)?;
+            let is_product_uniform = a_is_uniform && b_is_uniform;
+            self.define(Inst::Binary(BinaryOp::Mul, a, b), dtype, is_product_uniform)?;
+            let product = self.body.len() as ValueId - 1;
+            // Sometimes another loop form, or a value that is read again.
+            let op = if self.choices.one_in(8) {
+                BinaryOp::Add
+            } else {
+                op
+            };
+            is_uniform &= is_product_uniform;
+            self.define(Inst::Binary(op, sum, product), dtype, is_uniform)?;
+            sum = self.body.len() as ValueId - 1;
+        }
+        Some(())
+    }
+
+    /// Sums of products, some with a common factor, which may be conjugated.
+    fn products(&mut self) -> Option<()> {
+        let is_float = |dtype: DType| !dtype.is_integer() && dtype != DType::Bool;
+        let (mut common, dtype, _) = self.value(is_float)?;
+        for _ in 0..2 + self.choices.below(12) {
+            let _ = self.load();
+            let (mut a, _, is_uniform) = self.value(|of| of == dtype)?;
+            if dtype.is_complex() && self.choices.one_in(2) {
+                self.define(Inst::Unary(UnaryOp::Conj, a), dtype, is_uniform)?;
+                a = self.body.len() as ValueId - 1;
+            }
+            if self.choices.one_in(6) {
+                common = self.value(|of| of == dtype)?.0;
+            }
+            let of = |value: ValueId| self.values.iter().find(|&&(other, ..)| other == value);
+            let is_uniform = is_uniform && of(common).is_some_and(|&(.., is_uniform)| is_uniform);
+            self.define(Inst::Binary(BinaryOp::Mul, a, common), dtype, is_uniform)?;
+            self.reduce_value(ReduceOp::Sum, self.body.len() as ValueId - 1, dtype)?;
+        }
+        Some(())
+    }
+
     fn store(&mut self, kind: ArgKind) -> Option<()> {
         let arg = self.arg(kind)?;
         let dtype = self.case.kernel.args[arg as usize].dtype;
@@ -194,6 +243,10 @@ impl<'a> BodyBuilder<'a> {
     fn reduce(&mut self) -> Option<()> {
         let (value, dtype, _) = self.value(|_| true)?;
         let op = ReduceOp::ALL[self.choices.below(ReduceOp::ALL.len())];
+        self.reduce_value(op, value, dtype)
+    }
+
+    fn reduce_value(&mut self, op: ReduceOp, value: ValueId, dtype: DType) -> Option<()> {
         let output = op.output(dtype)?;
         let tiles = (self.case.domains[self.domain].len as usize).div_ceil(self.case.tile_len);
         let untouched = Partial {

@@ -18,13 +18,15 @@ pub(super) struct Products<T>(Vec<Vec<Scalar<T>>>);
 impl<T: Field> Products<T> {
     /// Of every x with every y.
     pub(super) fn of(xs: &[Vector<T>], ys: &[Vector<T>]) -> Self {
-        let column = |y: &Vector<T>| xs.iter().map(|x| x.dot(y)).collect();
+        let xs: Vec<&Vector<T>> = xs.iter().collect();
+        let column = |y: &Vector<T>| y.dots(&xs);
         Self(ys.iter().map(column).collect())
     }
 
     /// Of every x with the ys up to its own place, where x'y of all pairs is Hermitian.
     pub(super) fn of_hermitian(xs: &[Vector<T>], ys: &[Vector<T>]) -> Self {
-        let column = |(i, y): (usize, &Vector<T>)| xs[..=i].iter().map(|x| x.dot(y)).collect();
+        let xs: Vec<&Vector<T>> = xs.iter().collect();
+        let column = |(i, y): (usize, &Vector<T>)| y.dots(&xs[..=i]);
         Self(ys.iter().enumerate().map(column).collect())
     }
 
@@ -52,11 +54,8 @@ pub(super) fn sum_of_multiples<T: Field>(
     vectors: &[Vector<T>],
     coefficients: &[Complex<f64>],
 ) -> Vector<T> {
-    let mut sum = &vectors[0] * element::<T>(coefficients[0]);
-    for (vector, &coefficient) in vectors.iter().zip(coefficients).skip(1) {
-        sum += vector * element::<T>(coefficient);
-    }
-    sum
+    let first = &vectors[0] * element::<T>(coefficients[0]);
+    first.plus_multiples(&terms(&vectors[1..], &coefficients[1..]))
 }
 
 /// As many sums as there are lists of coefficients.
@@ -70,14 +69,21 @@ pub(super) fn sums_of_multiples<T: Field>(
 
 /// `x` without the multiples of some vectors.
 pub(super) fn without<T: Field>(
-    mut x: Vector<T>,
+    x: &Vector<T>,
     vectors: &[Vector<T>],
     coefficients: &[Complex<f64>],
 ) -> Vector<T> {
-    for (vector, &coefficient) in vectors.iter().zip(coefficients) {
-        x -= vector * element::<T>(coefficient);
-    }
-    x
+    x.minus_multiples(&terms(vectors, coefficients))
+}
+
+fn terms<'a, T: Field>(
+    vectors: &'a [Vector<T>],
+    coefficients: &[Complex<f64>],
+) -> Vec<(T, &'a Vector<T>)> {
+    let terms = vectors.iter().zip(coefficients);
+    terms
+        .map(|(vector, &c)| (element::<T>(c), vector))
+        .collect()
 }
 
 /// The images of some vectors.

@@ -513,7 +513,7 @@ fn orthogonalise<T: Field>(basis: &[Vector<T>], w: Vector<T>) -> Result<Orthogon
         let products = products.read()?.remove(0);
         let squares = squares.get()?.to_f64();
         let left = squares - products.iter().map(|h| h.norm_sqr()).sum::<f64>();
-        rest = without(rest, basis, &products);
+        rest = without(&rest, basis, &products);
         for (all, product) in all.iter_mut().zip(&products) {
             *all += product;
         }

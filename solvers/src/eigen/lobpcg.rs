@@ -428,9 +428,7 @@ fn all_without<T: Field>(
     along: &[Coefficients],
 ) -> Vec<Vector<T>> {
     let pairs = vectors.iter().zip(along);
-    pairs
-        .map(|(x, along)| without(x.clone(), others, along))
-        .collect()
+    pairs.map(|(x, along)| without(x, others, along)).collect()
 }
 
 /// B x of each.

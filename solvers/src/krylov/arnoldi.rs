@@ -76,12 +76,8 @@ impl<T: Field> Arnoldi<T> {
             column.push(Complex::new(eta * alpha, 0.0));
             self.projected.set_column(number - 1, column);
         }
-        let mut q = self.candidate.clone();
-        for (other, &t) in self.basis.iter().zip(&t) {
-            q -= other * element::<T>(t);
-        }
-        q *= T::from_f64(1.0 / alpha);
-        self.basis.push(q);
+        let q = without(&self.candidate, &self.basis, &t);
+        self.basis.push(q * T::from_f64(1.0 / alpha));
 
         let rest = w_squares - h.iter().map(|h| h.norm_sqr()).sum::<f64>();
         // Below this, what is left of w is rounding, and so is its direction.
@@ -89,10 +85,7 @@ impl<T: Field> Arnoldi<T> {
         let mut eta = 0.0;
         if !self.is_exhausted {
             eta = rest.sqrt();
-            let mut u = w;
-            for (q, &h) in self.basis.iter().zip(&h) {
-                u -= q * element::<T>(h);
-            }
+            let u = without(&w, &self.basis, &h);
             self.candidate = u * T::from_f64(1.0 / eta);
         }
 
@@ -107,8 +100,9 @@ impl<T: Field> Arnoldi<T> {
     /// All inner products of a step, issued before the first is read.
     async fn products(&self, w: &Vector<T>) -> Result<Products, Error> {
         let u = &self.candidate;
-        let t: Vec<Scalar<T>> = self.basis.iter().map(|q| q.dot(u)).collect();
-        let h: Vec<Scalar<T>> = self.basis.iter().map(|q| q.dot(w)).collect();
+        let basis: Vec<&Vector<T>> = self.basis.iter().collect();
+        let t: Vec<Scalar<T>> = u.dots(&basis);
+        let h: Vec<Scalar<T>> = w.dots(&basis);
         let u_squares = u.sum_of_squares();
         let uw = u.dot(w);
         let w_squares = w.sum_of_squares();
@@ -174,9 +168,19 @@ struct Products {
 
 /// The sum of the first vectors, each times its coefficient; 0 without coefficients.
 fn sum_of_multiples<T: Field>(vectors: &[Vector<T>], coefficients: &[Complex<f64>]) -> Vector<T> {
-    let mut sum = &vectors[0] * element::<T>(coefficients.first().copied().unwrap_or_default());
-    for (vector, &coefficient) in vectors.iter().zip(coefficients).skip(1) {
-        sum += vector * element::<T>(coefficient);
-    }
-    sum
+    let first = &vectors[0] * element::<T>(coefficients.first().copied().unwrap_or_default());
+    let rest = vectors.iter().zip(coefficients).skip(1);
+    let rest: Vec<_> = rest.map(|(vector, &c)| (element::<T>(c), vector)).collect();
+    first.plus_multiples(&rest)
+}
+
+/// A vector without multiples of others.
+fn without<T: Field>(
+    vector: &Vector<T>,
+    others: &[Vector<T>],
+    coefficients: &[Complex<f64>],
+) -> Vector<T> {
+    let terms = others.iter().zip(coefficients);
+    let terms: Vec<_> = terms.map(|(other, &c)| (element::<T>(c), other)).collect();
+    vector.minus_multiples(&terms)
 }

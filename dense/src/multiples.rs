@@ -1,0 +1,207 @@
+//! Sums of multiples of arrays, and inner products with several arrays.
+//!
+//! What `x += y * c` and `y.dot(&x)` do one array at a time, with the same bits, as one task for
+//! up to [`MOST`] arrays: methods that keep a basis issue a handful of tasks a step. They are
+//! PETSc's `VecMAXPY` and `VecMDot`.
+
+use crate::array::Array;
+use crate::operand::expect;
+use crate::scalar::Scalar;
+use sparsefuse_kernels::{
+    ArgKind, BinaryOp, DType, Element, Field, Kernel, KernelBuilder, ReduceOp, UnaryOp, Value,
+};
+use sparsefuse_runtime::{Body, Error, Shape, TaskArg};
+use std::sync::{Arc, OnceLock};
+
+/// The most arrays that one task takes besides the first.
+const MOST: usize = 32;
+
+/// A task on several arrays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Operation {
+    Plus,
+    Minus,
+    Dots,
+}
+
+static BODIES: [OnceLock<Arc<Body>>; 3 * MOST * DType::ALL.len()] =
+    [const { OnceLock::new() }; 3 * MOST * DType::ALL.len()];
+
+impl<T: Field, const D: usize> Array<T, D> {
+    /// `self + c_0 x_0 + c_1 x_1 + ...`, added in this order; each product and each sum is rounded.
+    /// One task for up to 32 terms, which reads each array once.
+    ///
+    /// ```
+    /// use sparsefuse_dense::Vector;
+    ///
+    /// let [x, y, z] = [1.0, 2.0, 3.0].map(|value| Vector::full([2], value));
+    /// assert_eq!(x.plus_multiples(&[(10.0, &y), (100.0, &z)]).to_vec()?, [321.0, 321.0]);
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If shapes differ; [`Array::try_plus_multiples`] returns the error.
+    #[must_use]
+    #[track_caller]
+    pub fn plus_multiples(&self, terms: &[(T, &Self)]) -> Self {
+        expect(self.try_plus_multiples(terms))
+    }
+
+    /// As [`Array::plus_multiples`].
+    ///
+    /// # Errors
+    ///
+    /// If shapes differ.
+    pub fn try_plus_multiples(&self, terms: &[(T, &Self)]) -> Result<Self, Error> {
+        self.combine("plus_multiples", Operation::Plus, terms)
+    }
+
+    /// `self - c_0 x_0 - c_1 x_1 - ...`, as [`Array::plus_multiples`].
+    ///
+    /// # Panics
+    ///
+    /// If shapes differ; [`Array::try_minus_multiples`] returns the error.
+    #[must_use]
+    #[track_caller]
+    pub fn minus_multiples(&self, terms: &[(T, &Self)]) -> Self {
+        expect(self.try_minus_multiples(terms))
+    }
+
+    /// As [`Array::minus_multiples`].
+    ///
+    /// # Errors
+    ///
+    /// If shapes differ.
+    pub fn try_minus_multiples(&self, terms: &[(T, &Self)]) -> Result<Self, Error> {
+        self.combine("minus_multiples", Operation::Minus, terms)
+    }
+
+    /// The inner products `x_0.dot(self), x_1.dot(self), ...`. One task for up to 32 of them, which
+    /// reads each array once.
+    ///
+    /// ```
+    /// use sparsefuse_dense::Vector;
+    ///
+    /// let [x, y, z] = [1.0, 2.0, 3.0].map(|value| Vector::full([2], value));
+    /// let products = z.dots(&[&x, &y]);
+    /// assert_eq!((products[0].get()?, products[1].get()?), (6.0, 12.0));
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If shapes differ; [`Array::try_dots`] returns the error.
+    #[must_use]
+    #[track_caller]
+    pub fn dots(&self, others: &[&Self]) -> Vec<Scalar<T>> {
+        expect(self.try_dots(others))
+    }
+
+    /// As [`Array::dots`].
+    ///
+    /// # Errors
+    ///
+    /// If shapes differ.
+    pub fn try_dots(&self, others: &[&Self]) -> Result<Vec<Scalar<T>>, Error> {
+        self.check_shapes("dots", others.iter().copied())?;
+        let runtime = self.runtime();
+        let mut products = Vec::with_capacity(others.len());
+        for others in others.chunks(MOST) {
+            let stores = others
+                .iter()
+                .map(|_| runtime.new_store(Shape::SCALAR, T::DTYPE));
+            let stores: Vec<_> = stores.collect();
+            let mut args = Vec::with_capacity(2 * others.len() + 1);
+            args.push(self.arg());
+            args.extend(others.iter().map(|other| other.arg()));
+            args.extend(stores.iter().map(TaskArg::from));
+            let body = Operation::Dots.body(others.len(), T::DTYPE);
+            runtime.submit(body, &args, &[])?;
+            products.extend(stores.into_iter().map(Scalar::wrap));
+        }
+        Ok(products)
+    }
+
+    fn combine(
+        &self,
+        op: &'static str,
+        operation: Operation,
+        terms: &[(T, &Self)],
+    ) -> Result<Self, Error> {
+        self.check_shapes(op, terms.iter().map(|&(_, array)| array))?;
+        let runtime = self.runtime();
+        let mut sum = self.clone();
+        for terms in terms.chunks(MOST) {
+            let store = runtime.new_store(sum.arg().shape(), T::DTYPE);
+            let mut args = Vec::with_capacity(terms.len() + 2);
+            args.push(sum.arg());
+            args.extend(terms.iter().map(|(_, array)| array.arg()));
+            args.push(TaskArg::from(&store));
+            let params: Vec<Value> = terms.iter().map(|(number, _)| number.to_value()).collect();
+            runtime.submit(operation.body(terms.len(), T::DTYPE), &args, &params)?;
+            sum = Self::wrap(store, None);
+        }
+        Ok(sum)
+    }
+
+    fn check_shapes<'a>(
+        &self,
+        op: &'static str,
+        mut others: impl Iterator<Item = &'a Self>,
+    ) -> Result<(), Error> {
+        let shape = self.arg().shape();
+        let other = others.find(|other| other.arg().shape() != shape);
+        match other {
+            Some(other) => Err(Error::shape(op, shape, other.arg().shape())),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Operation {
+    /// The body for `n` arrays besides the first, built once.
+    fn body(self, n: usize, dtype: DType) -> &'static Arc<Body> {
+        let place = (self as usize * MOST + n - 1) * DType::ALL.len() + dtype as usize;
+        BODIES[place].get_or_init(|| {
+            let name = match self {
+                Self::Plus => "plus_multiples",
+                Self::Minus => "minus_multiples",
+                Self::Dots => "dots",
+            };
+            Body::new(name, self.kernel(n, dtype))
+        })
+    }
+
+    fn kernel(self, n: usize, dtype: DType) -> Kernel {
+        let mut build = KernelBuilder::new();
+        let b = &mut build;
+        let arrays: Vec<_> = (0..=n).map(|_| b.arg(dtype, ArgKind::Array)).collect();
+        let target = b.load(arrays[0]);
+        let step = match self {
+            Self::Plus => BinaryOp::Add,
+            Self::Minus => BinaryOp::Sub,
+            Self::Dots => {
+                let products: Vec<_> = (0..n).map(|_| b.arg(dtype, ArgKind::Reduction)).collect();
+                for (&array, product) in arrays[1..].iter().zip(products) {
+                    let mut x = b.load(array);
+                    if dtype.is_complex() {
+                        x = b.unary(UnaryOp::Conj, x);
+                    }
+                    let x = b.binary(BinaryOp::Mul, x, target);
+                    b.reduce(ReduceOp::Sum, product, x);
+                }
+                return build.finish();
+            }
+        };
+        let out = b.arg(dtype, ArgKind::Array);
+        let sum = arrays[1..].iter().fold(target, |sum, &array| {
+            let x = b.load(array);
+            let number = b.param(dtype);
+            let x = b.binary(BinaryOp::Mul, x, number);
+            b.binary(step, sum, x)
+        });
+        b.store(out, sum);
+        build.finish()
+    }
+}
