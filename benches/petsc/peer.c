@@ -98,8 +98,13 @@ static KSP solver(Mat matrix, const char *work, int is_default) {
   CHECK(KSPGetPC(ksp, &none));
   CHECK(PCSetType(none, PCNONE));
   int is_cg = strcmp(work, "cg") == 0;
-  CHECK(KSPSetType(ksp, is_cg ? KSPCG : strcmp(work, "cgs") == 0 ? KSPCGS : KSPBCGS));
-  KSPNormType cheapest = is_cg ? KSP_NORM_NATURAL : KSP_NORM_PRECONDITIONED;
+  const char *types[][2] = {{"cg", KSPCG}, {"cgs", KSPCGS}, {"bicgstab", KSPBCGS},
+                            {"gmres", KSPGMRES}, {"fgmres", KSPFGMRES}};
+  for (int k = 0; k < 5; k++)
+    if (strcmp(work, types[k][0]) == 0) CHECK(KSPSetType(ksp, types[k][1]));
+  KSPNormType cheapest = is_cg ? KSP_NORM_NATURAL
+                        : strcmp(work, "fgmres") == 0 ? KSP_NORM_UNPRECONDITIONED
+                                                      : KSP_NORM_PRECONDITIONED;
   if (!is_default) CHECK(KSPSetNormType(ksp, cheapest));
   CHECK(KSPSetUp(ksp));
   return ksp;

@@ -59,8 +59,28 @@ def solve():
 
     a = read_matrix()
     b = uniform(a.shape[0])
+    if WORK == "gmres":
+        # Its limit counts cycles.
+        return lambda: linalg.gmres(
+            a, b, rtol=0.0, atol=0.0, restart=min(limit, 30), maxiter=max(limit // 30, 1)
+        )[0]
     method = {"cg": linalg.cg, "cgs": linalg.cgs, "bicgstab": linalg.bicgstab}[WORK]
     return lambda: method(a, b, rtol=0.0, atol=0.0, maxiter=limit)[0]
+
+
+def eigenvalues():
+    import warnings
+
+    from scipy.sparse import linalg
+
+    # That it has not converged is what is wanted.
+    warnings.simplefilter("ignore")
+    a = read_matrix()
+    start = np.ascontiguousarray((uniform(4 * a.shape[0]) - 0.5).reshape(4, -1).T)
+    # Numbers, not a vector.
+    return lambda: tuple(
+        np.sort(linalg.lobpcg(a, start, largest=False, tol=1e-300, maxiter=limit)[0])
+    )
 
 
 def operation():
@@ -321,6 +341,8 @@ WORKS = {
     "cg": solve,
     "cgs": solve,
     "bicgstab": solve,
+    "gmres": solve,
+    "lobpcg": eigenvalues,
     **dict.fromkeys(OPERATIONS, operation),
     "gmg": Multigrid,
     "amg": Multigrid,

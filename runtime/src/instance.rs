@@ -1,8 +1,10 @@
 //! Memory that holds one piece of a store, and the pool it comes from.
 //!
 //! Page faults of fresh memory cost more than the arithmetic on it, so freed memory is kept by
-//! size class and handed out again. The pool counts the bytes in use and the most there ever were,
-//! and refuses what would go beyond its limit.
+//! size class and handed out again: as much as makes, together with what is in use, the most that
+//! was ever in use. So a method that drops its basis and builds the next finds the memory again,
+//! and a program never holds more than it once needed. The pool counts the bytes in use and the
+//! most there ever were, and refuses what would go beyond its limit.
 #![expect(
     unsafe_code,
     reason = "memory is shared among threads, and read as elements of a type"
@@ -20,17 +22,51 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The smallest size class.
 const SMALLEST: usize = 64;
-/// Bytes of free memory of one class that the pool keeps, at least one block.
-const KEEP: usize = 256 << 20;
+/// The bytes that a pool may hold though they were never in use together: blocks of other sizes.
+const SPARE: usize = 64 << 20;
 
 /// The memory of one rank.
 #[derive(Debug)]
 pub(crate) struct Pool {
-    /// Free blocks of the sizes of their classes, one list for each.
-    free: Mutex<Vec<Vec<Block>>>,
+    free: Mutex<Free>,
     in_use: AtomicUsize,
     peak: AtomicUsize,
     limit: usize,
+}
+
+/// What is kept for later.
+#[derive(Debug)]
+struct Free {
+    /// Blocks of the sizes of their classes, one list for each.
+    lists: Vec<Vec<Block>>,
+    /// Their bytes.
+    bytes: usize,
+}
+
+impl Free {
+    fn pop(&mut self, class: usize) -> Option<Block> {
+        let block = self.lists[class].pop()?;
+        self.bytes -= size(class);
+        Some(block)
+    }
+
+    fn push(&mut self, class: usize, block: Block) {
+        self.lists[class].push(block);
+        self.bytes += size(class);
+    }
+
+    /// Gives blocks back to the system, large ones first, until at most `most` bytes are kept.
+    fn shrink(&mut self, most: usize) {
+        for class in (0..self.lists.len()).rev() {
+            while self.bytes > most && self.pop(class).is_some() {}
+        }
+    }
+}
+
+/// The bytes of a block of a class: the inverse of [`class`].
+fn size(class: usize) -> usize {
+    let (power, steps) = (class / 4, class % 4);
+    (1 << power) + (steps << (power - 2))
 }
 
 /// The size class of `bytes`: its number and its size. Four classes to each power of two.
@@ -49,7 +85,8 @@ fn class(bytes: usize) -> Option<(usize, usize)> {
 
 impl Pool {
     pub(crate) fn new(limit: usize) -> Arc<Self> {
-        let free = (0..=usize::BITS as usize * 4).map(|_| Vec::new()).collect();
+        let lists = (0..=usize::BITS as usize * 4).map(|_| Vec::new()).collect();
+        let free = Free { lists, bytes: 0 };
         let (in_use, peak) = (AtomicUsize::new(0), AtomicUsize::new(0));
         Arc::new(Self {
             free: Mutex::new(free),
@@ -74,8 +111,8 @@ impl Pool {
         };
         let (class, size) = class(bytes).ok_or_else(refuse)?;
         self.count(size).ok_or_else(refuse)?;
-        let kept = self.lists()[class].pop();
-        match kept.or_else(|| Block::new(size)) {
+        let kept = self.free().pop(class);
+        match kept.or_else(|| self.fresh(size)) {
             Some(block) => Ok(Memory {
                 data: block.data(),
                 bytes: size,
@@ -87,6 +124,21 @@ impl Pool {
                 Err(refuse())
             }
         }
+    }
+
+    /// A block from the system, to which other blocks are given back where there are too many of
+    /// them, or where it has no more.
+    fn fresh(&self, size: usize) -> Option<Block> {
+        self.free().shrink(self.most_free());
+        Block::new(size).or_else(|| {
+            self.free().shrink(0);
+            Block::new(size)
+        })
+    }
+
+    /// The most bytes to keep besides those in use.
+    fn most_free(&self) -> usize {
+        (self.peak() + SPARE).saturating_sub(self.in_use())
     }
 
     /// The elements of a vector as memory, without a copy.
@@ -127,7 +179,7 @@ impl Pool {
         Some(())
     }
 
-    fn lists(&self) -> MutexGuard<'_, Vec<Vec<Block>>> {
+    fn free(&self) -> MutexGuard<'_, Free> {
         // A panic while the lists are locked leaves them whole: they are only pushed and popped.
         self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -170,10 +222,9 @@ impl Drop for Memory {
     fn drop(&mut self) {
         self.pool.in_use.fetch_sub(self.bytes, Ordering::Relaxed);
         if let Source::Pool(block, class) = std::mem::replace(&mut self.source, Source::Empty) {
-            let mut lists = self.pool.lists();
-            let list = &mut lists[class];
-            if list.is_empty() || list.len() * self.bytes < KEEP {
-                list.push(block);
+            let mut free = self.pool.free();
+            if free.bytes + self.bytes <= self.pool.most_free() {
+                free.push(class, block);
             }
         }
     }

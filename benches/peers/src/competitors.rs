@@ -34,13 +34,48 @@ pub(crate) enum Program {
 }
 
 const SPMV: &[Kind] = &[Kind::Spmv];
-const KRYLOV: &[Kind] = &[Kind::Cg, Kind::Cgs, Kind::Bicgstab];
-const SPARSE: &[Kind] = &[Kind::Spmv, Kind::Cg, Kind::Cgs, Kind::Bicgstab];
+const KRYLOV: &[Kind] = &[
+    Kind::Cg,
+    Kind::Cgs,
+    Kind::Bicgstab,
+    Kind::Gmres,
+    Kind::Fgmres,
+];
+const SPARSE: &[Kind] = &[
+    Kind::Spmv,
+    Kind::Cg,
+    Kind::Cgs,
+    Kind::Bicgstab,
+    Kind::Gmres,
+    Kind::Fgmres,
+];
+const SCIPY: &[Kind] = &[
+    Kind::Spmv,
+    Kind::Cg,
+    Kind::Cgs,
+    Kind::Bicgstab,
+    Kind::Gmres,
+    Kind::Lobpcg,
+    Kind::Multiply,
+    Kind::Spmm,
+    Kind::Transpose,
+    Kind::Triplets,
+    Kind::TripletsScattered,
+];
+const SCIPY_ALONE: &[Kind] = &[
+    Kind::Spmv,
+    Kind::Cg,
+    Kind::Cgs,
+    Kind::Bicgstab,
+    Kind::Gmres,
+];
 const SPARSE_AND_STRUCTURES: &[Kind] = &[
     Kind::Spmv,
     Kind::Cg,
     Kind::Cgs,
     Kind::Bicgstab,
+    Kind::Gmres,
+    Kind::Fgmres,
     Kind::Multiply,
     Kind::Spmm,
     Kind::Transpose,
@@ -164,8 +199,8 @@ pub(crate) const ALL: &[Competitor] = &[
         "SciPy",
         Program::Python("scipy"),
         "scipy",
-        SPARSE_AND_STRUCTURES,
-        SPARSE,
+        SCIPY,
+        SCIPY_ALONE,
     ),
     competitor("sprs", Program::Rust, "sprs", SPMV_AND_STRUCTURES, SPMV),
     competitor("faer", Program::Rust, "faer", SPMV_AND_STRUCTURES, &[]),
@@ -227,6 +262,9 @@ const EVERYTHING: &[Kind] = &[
     Kind::Cg,
     Kind::Cgs,
     Kind::Bicgstab,
+    Kind::Gmres,
+    Kind::Fgmres,
+    Kind::Lobpcg,
     Kind::Multiply,
     Kind::Spmm,
     Kind::Transpose,

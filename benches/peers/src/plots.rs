@@ -37,7 +37,7 @@ pub(crate) fn draw(folder: &Path, groups: &[Group]) -> Result<Vec<String>, Strin
         names.push(name);
         Ok(())
     };
-    for kind in [Kind::Cg, Kind::Cgs, Kind::Bicgstab] {
+    for kind in [Kind::Cg, Kind::Cgs, Kind::Bicgstab, Kind::Gmres] {
         for family in ["poisson2d", "diffusion2d"] {
             let series = of_family(groups, kind, family);
             if series.len() > 1 {

@@ -23,6 +23,11 @@ pub(crate) enum Kind {
     Cg,
     Cgs,
     Bicgstab,
+    /// Restarted after 30 iterations, as the next.
+    Gmres,
+    Fgmres,
+    /// The 4 smallest eigenvalues, a fixed number of iterations from the same vectors.
+    Lobpcg,
     /// A A.
     Multiply,
     /// A X, with a dense X of 32 columns.
@@ -64,6 +69,9 @@ impl Target {
 
 const PRODUCTS: &[&str] = &["MKL", "PETSc SELL", "PETSc AIJ", "Eigen"];
 const PRODUCTS_AND_LOOP: &[&str] = &["MKL", "PETSc SELL", "PETSc AIJ", "Eigen", "plain loops"];
+/// The vectors of [`Kind::Lobpcg`].
+pub(crate) const LOBPCG_VECTORS: usize = 4;
+
 const PETSC: &[&str] = &["PETSc SELL", "PETSc AIJ"];
 const ARRAYS: &[&str] = &["numexpr", "numba", "JAX"];
 const STRUCTURES: &[&str] = &["SciPy", "MKL", "PETSc AIJ", "Eigen", "sprs", "faer"];
@@ -186,6 +194,17 @@ pub(crate) const ALL: &[Work] = &[
     ),
     solve(Kind::Cgs, "diffusion2d:1024", 15, of!()),
     solve(Kind::Bicgstab, "diffusion2d:1024", 15, of!()),
+    solve(Kind::Gmres, "poisson2d:32", 60, of!(PETSC => 1.0)),
+    solve(Kind::Gmres, "poisson2d:128", 60, of!(PETSC => 1.5)),
+    solve(Kind::Gmres, "poisson2d:512", 60, of!(PETSC => 1.5)),
+    solve(Kind::Gmres, "poisson2d:1024", 30, of!(PETSC => 1.5)),
+    solve(Kind::Gmres, "poisson2d:2048", 30, of!(PETSC => 1.5)),
+    solve(Kind::Gmres, "diffusion2d:1024", 30, of!(PETSC => 1.5)),
+    solve(Kind::Fgmres, "poisson2d:128", 60, of!(PETSC => 1.5)),
+    solve(Kind::Fgmres, "poisson2d:1024", 30, of!(PETSC => 1.5)),
+    solve(Kind::Lobpcg, "poisson2d:128", 40, of!(&["SciPy"] => 1.5)),
+    solve(Kind::Lobpcg, "poisson2d:512", 20, of!(&["SciPy"] => 1.5)),
+    solve(Kind::Lobpcg, "poisson2d:1024", 10, of!(&["SciPy"] => 1.5)),
     structure(Kind::Multiply, "poisson2d:2048"),
     structure(Kind::Spmm, "poisson2d:2048"),
     structure(Kind::Transpose, "poisson2d:2048"),
@@ -247,7 +266,13 @@ impl Work {
             Kind::Triplets | Kind::TripletsScattered => "matrix",
             Kind::Gmg | Kind::Amg => "setup and solve",
             Kind::BlackScholes | Kind::Combination => "pass",
-            Kind::Cg | Kind::Cgs | Kind::Bicgstab | Kind::Jacobi => "iteration",
+            Kind::Cg
+            | Kind::Cgs
+            | Kind::Bicgstab
+            | Kind::Gmres
+            | Kind::Fgmres
+            | Kind::Lobpcg
+            | Kind::Jacobi => "iteration",
         }
     }
 
@@ -264,12 +289,18 @@ impl Work {
             Kind::Cgs => 2 * (matrix + 16 * rows) + (2 * 16 + 6 * 24 + 8) * rows,
             // Two products; four inner products, six updates, a norm.
             Kind::Bicgstab => 2 * (matrix + 16 * rows) + (4 * 16 + 6 * 24 + 8) * rows,
+            // A product; the basis is read for the inner products and for the update, 15.5
+            // vectors of it in the mean of a cycle.
+            Kind::Gmres | Kind::Fgmres => matrix + 16 * rows + 2 * 31 * 8 / 2 * rows + 40 * rows,
             // X is read, and what is made of it written.
             Kind::Spmm => matrix + 16 * rows * SPMM_COLUMNS,
             Kind::Transpose => 2 * matrix,
-            Kind::Multiply | Kind::Triplets | Kind::TripletsScattered | Kind::Gmg | Kind::Amg => {
-                return None;
-            }
+            Kind::Multiply
+            | Kind::Triplets
+            | Kind::TripletsScattered
+            | Kind::Gmg
+            | Kind::Amg
+            | Kind::Lobpcg => return None,
             Kind::BlackScholes => 40 * rows,
             Kind::Combination => 24 * rows,
             Kind::Jacobi => 8 * rows * rows + 32 * rows,
@@ -298,7 +329,9 @@ impl Work {
             Kind::Cg => 1e-9,
             // Solutions with different residuals of at most 1e-8, which is checked besides.
             Kind::Gmg | Kind::Amg => 1e-6,
-            Kind::Cgs | Kind::Bicgstab => 1e-7,
+            Kind::Cgs | Kind::Bicgstab | Kind::Gmres | Kind::Fgmres => 1e-7,
+            // Eigenvalues on their way, from bases that differ in rounding.
+            Kind::Lobpcg => 1e-4,
         }
     }
 
@@ -336,6 +369,9 @@ impl Kind {
             Self::Cg => "cg",
             Self::Cgs => "cgs",
             Self::Bicgstab => "bicgstab",
+            Self::Gmres => "gmres",
+            Self::Fgmres => "fgmres",
+            Self::Lobpcg => "lobpcg",
             Self::Multiply => "multiply",
             Self::Spmm => "spmm",
             Self::Transpose => "transpose",

@@ -33,6 +33,11 @@ use std::ops::Range;
 
 /// The bytes that the values of a block may take: most of an L1 data cache, most of the time.
 const BLOCK_BYTES: usize = 24 << 10;
+/// The same where most of a loop are updates and sums of many arrays, whose values stay in
+/// registers: a part of the L2 cache, so that each array is read for a while.
+const STREAM_BYTES: usize = 128 << 10;
+/// From how many terms of updates and sums on that is so.
+const MANY_TERMS: usize = 8;
 /// Shorter blocks cost more in calls than they save in misses.
 const MIN_BLOCK_LEN: usize = 128;
 /// Longer blocks save nothing.
@@ -143,6 +148,8 @@ pub(super) struct LoopProgram {
     pub(super) register_bytes: usize,
     /// The longest block whose registers and arrays fit the cache.
     pub(super) longest_block: usize,
+    /// Whether most of the loop are updates and sums of many arrays.
+    pub(super) has_many_terms: bool,
     /// The arrays that are stored and whose memory the loop does not read.
     pub(super) write_only: Vec<ArgId>,
     /// The arrays that are loaded or stored, one for each memory, and the sizes of their elements.
@@ -523,6 +530,12 @@ fn assign(domain: u32, kernel: &Kernel, lowered: Lowered, plan: &Plan) -> LoopPr
         .map(|&arg| kernel.args[arg as usize].dtype.size())
         .sum();
     let row_bytes = (slots.register_bytes + array_bytes).max(1);
+    let has_many_terms = terms.len() >= MANY_TERMS;
+    let block_bytes = if has_many_terms {
+        STREAM_BYTES
+    } else {
+        BLOCK_BYTES
+    };
     let write_only = write_only(kernel, &lowered);
     let reached = reached(kernel, &lowered);
     let gathered = gathered(&lowered);
@@ -530,7 +543,8 @@ fn assign(domain: u32, kernel: &Kernel, lowered: Lowered, plan: &Plan) -> LoopPr
         domain,
         uniforms: lowered.uniforms,
         steps,
-        longest_block: (BLOCK_BYTES / row_bytes).clamp(MIN_BLOCK_LEN, MAX_BLOCK_LEN),
+        has_many_terms,
+        longest_block: (block_bytes / row_bytes).clamp(MIN_BLOCK_LEN, MAX_BLOCK_LEN),
         register_bytes: slots.register_bytes,
         splats: slots.splats,
         slots: slots.slots,

@@ -20,7 +20,8 @@ use std::ops::Range;
 /// as one array after the other.
 const FARTHEST: usize = 1 << 16;
 
-const LINE: usize = 64;
+/// The bytes of a cache line.
+pub(super) const LINE: usize = 64;
 
 /// An array that a loop reads or writes row by row.
 #[derive(Clone, Copy, Debug)]
@@ -81,6 +82,19 @@ pub(super) fn prefetch<T>(data: *const T) {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         // SAFETY: a prefetch of any address does no harm.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(data.cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = data;
+}
+
+/// Asks for a cache line long before its use: into the L2 cache.
+#[inline(always)]
+pub(super) fn prefetch_far<T>(data: *const T) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+        // SAFETY: as above.
+        unsafe { _mm_prefetch::<_MM_HINT_T1>(data.cast()) };
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = data;

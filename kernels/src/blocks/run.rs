@@ -116,6 +116,8 @@ pub(super) unsafe fn run_ahead(
     first.block_len = second.block_len;
     let is_far = is_far(&programs, launch, settings);
     (first.is_far, second.is_far) = (is_far, is_far);
+    let is_near = second.rows.len as usize * programs[1].array_bytes <= NEAR;
+    second.rows_ahead = (!is_near).then_some(second.block_len + reach.above);
     if second.has_work() {
         let wanted = second.n_parts(first.work() + second.work(), settings, workers);
         let n_parts = if second.can_be_cut(wanted, reach) {
@@ -416,8 +418,8 @@ fn block_len(
         return settings.block_len;
     }
     let longest = match rows.matrix {
-        None if is_large => program.longest_block.min(SHORT),
-        Some(_) if rows.len as usize * program.array_bytes > NEAR => {
+        None if is_large && !program.has_many_terms => program.longest_block.min(SHORT),
+        Some(_) if rows.len as usize * program.array_bytes > NEAR && !program.has_many_terms => {
             program.longest_block.max(LONG)
         }
         None | Some(_) => program.longest_block,
@@ -447,6 +449,9 @@ pub(super) struct Run<'a> {
     pub(super) is_large: bool,
     /// Whether they come from memory, together with those of a loop at the same time.
     is_far: bool,
+    /// How many rows further on a loop that runs ahead goes on next, where it reads arrays of this
+    /// one from beyond the L2 cache.
+    pub(super) rows_ahead: Option<usize>,
     rows: Rows<'a>,
     /// The native form of the loop, if it takes this run.
     native: Option<Native<'a>>,
@@ -478,6 +483,7 @@ impl<'a> Run<'a> {
             rows,
             is_large,
             is_far: is_far(&[program], launch, settings),
+            rows_ahead: None,
             native: None,
         }
     }
@@ -651,7 +657,7 @@ impl<'a> Worker<'a> {
             .natives
             .extend(natives.map(|&arg| run.arrays[arg as usize].data));
         scratch.fetched.clear();
-        if run.is_far {
+        if run.is_far && !program.has_many_terms {
             let fetched = Fetched::of_loop(program, run.launch, run.arrays);
             scratch.fetched.extend(fetched);
         }

@@ -133,7 +133,8 @@ impl Worker<'_> {
                         let row = run.extent.start + first as u64;
                         let sums = &run.program.sums[terms.first..terms.end];
                         self.factors(terms, addresses, first);
-                        add.get(run.isa)(self.lanes, row, n, self.terms, sums);
+                        let ahead = run.rows_ahead.unwrap_or(0);
+                        add.get(run.isa)(self.lanes, (row, n), self.terms, sums, ahead);
                     }
                     Step::Reduce { reduction, value } => {
                         let row = run.extent.start + first as u64;

@@ -11,6 +11,7 @@
     reason = "reads and writes blocks through pointers, with SIMD"
 )]
 
+use super::fetch::{LINE, prefetch_far};
 use super::lanes::Lanes;
 use super::loops::CHUNK;
 use crate::element::DType;
@@ -45,13 +46,19 @@ pub(super) type UpdateLoop =
     unsafe fn(chunks: usize, out: *mut u8, target: *const u8, terms: &[Term]);
 
 /// Joins the products of `n` rows to the lanes of sums: those of each term to the sum whose number
-/// stands at its place in `sums`. The first row has the global number `first`.
+/// stands at its place in `sums`. The first row has the global number `first`. Asks for the first
+/// factors `ahead` rows further on, unless that is 0.
 ///
 /// # Safety
 /// Both factors of each term must be readable as `n` elements; there must be as many numbers as
 /// terms, all of them below `lanes.len()`. The instruction set of the function must be available.
-pub(super) type ProductsLoop =
-    unsafe fn(lanes: &mut [Lanes], first: u64, n: usize, terms: &[Term], sums: &[usize]);
+pub(super) type ProductsLoop = unsafe fn(
+    lanes: &mut [Lanes],
+    rows: (u64, usize),
+    terms: &[Term],
+    sums: &[usize],
+    ahead: usize,
+);
 
 /// The loop for updates of floating-point numbers.
 pub(super) fn update(dtype: DType, is_sum: bool) -> PerIsa<UpdateLoop> {
@@ -205,35 +212,42 @@ impl<T: NumericOps> Factors for Conjugated<T> {
     }
 }
 
-per_isa!(fn products_loop<F: Factors>(lanes: &mut [Lanes], first: u64, n: usize, terms: &[Term], sums: &[usize]) = sum_all);
+per_isa!(fn products_loop<F: Factors>(
+    lanes: &mut [Lanes],
+    rows: (u64, usize),
+    terms: &[Term],
+    sums: &[usize],
+    ahead: usize,
+) = sum_all);
 
 #[inline(always)]
 unsafe fn sum_all<F: Factors>(
     lanes: &mut [Lanes],
-    first: u64,
-    n: usize,
+    (first, n): (u64, usize),
     terms: &[Term],
     sums: &[usize],
+    ahead: usize,
 ) {
+    let ahead = ahead * size_of::<F::T>();
     // Elsewhere a chunk does not begin with lane 0.
     let is_aligned = first.is_multiple_of(LANES as u64);
     let whole = if is_aligned { n - n % LANES } else { 0 };
     // SAFETY: the caller promises `n` elements of each factor, of which `whole` come first.
     unsafe {
         if whole > 0 {
-            let (mut terms, mut sums) = (terms, sums);
+            let mut left = (terms, sums);
             // As many sums as the registers hold.
             if size_of::<F::T>() <= 8 {
-                sum_groups(&mut terms, &mut sums, |terms, sums| {
-                    sum_eight::<F>(lanes, whole, terms, sums);
-                });
+                while let Some((terms, sums)) = take(&mut left) {
+                    sum_eight::<F>(lanes, whole, terms, sums, ahead);
+                }
             }
-            sum_groups(&mut terms, &mut sums, |terms, sums| {
-                sum_four::<F>(lanes, whole, terms, sums);
-            });
-            sum_groups(&mut terms, &mut sums, |terms, sums| {
-                sum_one::<F>(lanes, whole, terms, sums);
-            });
+            while let Some((terms, sums)) = take(&mut left) {
+                sum_four::<F>(lanes, whole, terms, sums, ahead);
+            }
+            while let Some((terms, sums)) = take(&mut left) {
+                sum_one::<F>(lanes, whole, terms, sums, ahead);
+            }
         }
         for (term, &sum) in terms.iter().zip(sums) {
             let [a, b] = term.factors.map(|factor| factor.cast::<F::T>());
@@ -247,19 +261,28 @@ unsafe fn sum_all<F: Factors>(
     }
 }
 
-/// Takes terms from the lists and sums them, `N` at a time, as long as there are as many.
+/// Takes the first `N` terms from the lists, if there are as many.
 #[inline(always)]
-fn sum_groups<const N: usize>(
-    terms: &mut &[Term],
-    sums: &mut &[usize],
-    mut sum: impl FnMut(&[Term; N], &[usize; N]),
-) {
-    while let (Some((group, later)), Some((of, others))) =
-        (terms.split_first_chunk(), sums.split_first_chunk())
-    {
-        (*terms, *sums) = (later, others);
-        sum(group, of);
+fn take<'a, const N: usize>(
+    left: &mut (&'a [Term], &'a [usize]),
+) -> Option<(&'a [Term; N], &'a [usize; N])> {
+    let (terms, later) = left.0.split_first_chunk()?;
+    let (sums, others) = left.1.split_first_chunk()?;
+    *left = (later, others);
+    Some((terms, sums))
+}
+
+/// The first factors, each once where neighbours have the same one.
+#[inline(always)]
+fn distinct<const N: usize>(terms: &[Term; N]) -> ([*const u8; N], usize) {
+    let (mut arrays, mut n) = ([std::ptr::null(); N], 0);
+    for term in terms {
+        if n == 0 || arrays[n - 1] != term.factors[0] {
+            arrays[n] = term.factors[0];
+            n += 1;
+        }
     }
+    (arrays, n)
 }
 
 /// Defines functions that sum `n` rows, whole chunks, of some terms side by side. The sums are
@@ -272,10 +295,19 @@ macro_rules! side_by_side {
             n: usize,
             terms: &[Term; $n],
             sums: &[usize; $n],
+            ahead: usize,
         ) {
+            let (later, n_later) = distinct(terms);
+            let later = if ahead > 0 { &later[..n_later] } else { &[] };
             let arrays = terms.map(|term| term.factors.map(|of| of.cast::<[F::T; LANES]>()));
             $(let mut $lanes = *lanes[sums[$i]].of::<F::T>();)*
             for chunk in 0..n / LANES {
+                for &array in later {
+                    let data = array.wrapping_add(chunk * size_of::<[F::T; LANES]>() + ahead);
+                    for line in 0..size_of::<[F::T; LANES]>() / LINE {
+                        prefetch_far(data.wrapping_add(line * LINE));
+                    }
+                }
                 $(
                     // SAFETY: the caller promises the chunks of both factors.
                     let [a, b] = arrays[$i].map(|of| unsafe { of.add(chunk).read_unaligned() });

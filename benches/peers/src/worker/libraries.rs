@@ -24,6 +24,8 @@ pub(super) fn prepare(order: &Order) -> Result<Prepared, String> {
         ("kryst", "cg") => kryst_solve(order, a, x, SolverType::Cg),
         ("kryst", "cgs") => kryst_solve(order, a, x, SolverType::Cgs),
         ("kryst", "bicgstab") => kryst_solve(order, a, x, SolverType::BiCgStab),
+        ("kryst", "gmres") => kryst_solve(order, a, x, SolverType::Gmres),
+        ("kryst", "fgmres") => kryst_solve(order, a, x, SolverType::Fgmres),
         ("sprs", _) => structures::with_sprs(order, a),
         ("faer", _) => structures::with_faer(order, a),
         _ => Err(unknown(order)),

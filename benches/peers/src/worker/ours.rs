@@ -10,6 +10,8 @@ mod structures;
 use super::gate::Gate;
 use super::{Order, Prepared, Seconds, fingerprint, input, inputs, next_batch, unknown, vector};
 use crate::matrices;
+use crate::work::LOBPCG_VECTORS;
+use sparsefuse::eigen::{LobpcgOptions, lobpcg};
 use sparsefuse::prelude::*;
 use sparsefuse::runtime::{Counters, Processes};
 use sparsefuse::sparse::LocalRows;
@@ -184,12 +186,13 @@ fn is_counted(order: &Order) -> bool {
         "triplets-scattered",
         "gmg",
         "amg",
+        "lobpcg",
     ];
     !uncounted.contains(&order.work.as_str())
 }
 
 fn is_solve(order: &Order) -> bool {
-    matches!(order.work.as_str(), "cg" | "cgs" | "bicgstab")
+    matches!(order.work.as_str(), "cg" | "cgs" | "bicgstab" | "gmres" | "fgmres")
 }
 
 fn set_up(order: &Order) -> Result<Once, String> {
@@ -198,6 +201,9 @@ fn set_up(order: &Order) -> Result<Once, String> {
         "cg" => solve(order, cg_with),
         "cgs" => solve(order, cgs_with),
         "bicgstab" => solve(order, bicgstab_with),
+        "gmres" => solve(order, gmres_with),
+        "fgmres" => solve(order, fgmres_with),
+        "lobpcg" => eigenvalues(order),
         "multiply" | "spmm" | "transpose" | "triplets" | "triplets-scattered" => {
             structures::set_up(order)
         }
@@ -246,6 +252,26 @@ fn solve(order: &Order, solver: Solver) -> Result<Once, String> {
         assert_eq!(solution.iterations, iterations, "{}", solution.reason);
         Ok(Results {
             vectors: vec![solution.x],
+            ..Results::default()
+        })
+    }))
+}
+
+/// The smallest eigenvalues, from vectors of the input.
+fn eigenvalues(order: &Order) -> Result<Once, String> {
+    let (a, _) = matrix(order)?;
+    let n = a.shape().0;
+    let column = |k: usize| Vector::from_vec((0..n).map(|i| input(k * n + i, 0) - 0.5).collect());
+    let start: Vec<Vector<f64>> = (0..LOBPCG_VECTORS).map(column).collect();
+    Ok(Box::new(move |iterations| {
+        let options = LobpcgOptions {
+            tol: 0.0,
+            max_iter: Some(iterations),
+            ..LobpcgOptions::default()
+        };
+        let found = lobpcg(&a, &start, &options)?;
+        Ok(Results {
+            numbers: found.values,
             ..Results::default()
         })
     }))
