@@ -25,11 +25,15 @@ pub use sparsefuse_runtime as runtime;
 pub use sparsefuse_solvers as solvers;
 pub use sparsefuse_sparse as sparse;
 
+/// Complex numbers, as the element types of this library: `sparsefuse::num_complex::Complex`.
+pub use num_complex;
 pub use sparsefuse_runtime::Error;
 
 /// What most programs use.
 pub mod prelude {
-    pub use sparsefuse_dense::{Array, Element, Field, Numeric, Real, Scalar, Vector};
+    pub use num_complex::{self, Complex};
+    pub use sparsefuse_dense::{Array, Element, Field, Numeric, Real, Scalar, Vector, step};
+    pub use sparsefuse_kernels::DType;
     pub use sparsefuse_runtime::{Config, Error, Processes, Runtime, run_ranks};
     pub use sparsefuse_solvers::multigrid::Multigrid;
     pub use sparsefuse_solvers::preconditioners::{splu, spsolve};

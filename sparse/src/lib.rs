@@ -6,6 +6,7 @@
 
 mod at_once;
 mod csr;
+mod operators;
 mod product;
 
 mod ghosts;

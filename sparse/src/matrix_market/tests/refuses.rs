@@ -399,7 +399,7 @@ fn refuses_to_write_what_cannot_be_read() {
     );
     check_write(
         write_sparse_to(&mut text, 2, 2, [(0, 2, 1.0)], ""),
-        "matrix market: the entry (0, 2) lies outside the 2 x 2 matrix",
+        "matrix market: expected an entry of the 2 x 2 matrix, found (0, 2)",
     );
     check_write(
         write_dense_to(&mut text, 2, 2, &[1.0, 2.0], ""),
