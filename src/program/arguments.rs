@@ -6,11 +6,12 @@ use super::output;
 use super::pc::Pc;
 use super::rhs::Rhs;
 use super::source::Source;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{OsStringValueParser, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use sparsefuse::runtime::Config;
 use sparsefuse::solvers::Method;
 use sparsefuse::solvers::eigen::Which;
+use std::ffi::OsStr;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -42,7 +43,7 @@ pub(super) enum Command {
 #[derive(Debug, Args)]
 pub(super) struct SolveArguments {
     /// The matrix: a .mtx or .mtx.gz file, or a generator such as poisson2d:512
-    #[arg(value_parser = Source::parse)]
+    #[arg(value_parser = word(Source::parse))]
     pub(super) source: Source,
     /// The method
     #[arg(long, value_enum, default_value_t = Solver::Cg)]
@@ -54,8 +55,8 @@ pub(super) struct SolveArguments {
     #[arg(long, value_name = "NxM", value_parser = grid)]
     pub(super) grid: Option<Grid>,
     /// The right-hand side b: `ones` for A times a vector of ones, `random:SEED` for numbers
-    /// uniform in [-1, 1), or a Matrix Market file with one column
-    #[arg(long, default_value = "ones", value_parser = Rhs::parse, value_name = "RHS")]
+    /// uniform in [-1, 1), or a Matrix Market file; if it has several columns, each is solved for
+    #[arg(long, default_value = "ones", value_parser = word(Rhs::parse), value_name = "RHS")]
     pub(super) rhs: Rhs,
     /// Converged when |b - A x| <= max(RTOL |b|, ATOL)
     #[arg(long, default_value = "1e-8", value_parser = tolerance, allow_negative_numbers = true)]
@@ -100,7 +101,7 @@ pub(super) struct SolveArguments {
     /// A number: the iterations after which gmres and fgmres start again [default: 30]. A file: go
     /// on from a checkpoint of the same solve, on any number of ranks and threads; the solution has
     /// the bits that it would have had
-    #[arg(long, value_name = "N|FILE", value_parser = Restart::parse)]
+    #[arg(long, value_name = "N|FILE", value_parser = word(Restart::parse))]
     pub(super) restart: Option<Restart>,
     /// Print one JSON object instead of the report
     #[arg(long)]
@@ -109,7 +110,7 @@ pub(super) struct SolveArguments {
     #[arg(long)]
     pub(super) monitor: bool,
     /// Draw the residual against the iteration
-    #[arg(long, value_name = "FILE.png", value_parser = picture)]
+    #[arg(long, value_name = "FILE.png", value_parser = word(picture))]
     pub(super) plot: Option<PathBuf>,
     /// Print what the runtime made of one iteration: its tasks, what fused, and why not more
     #[arg(long)]
@@ -125,7 +126,7 @@ pub(super) struct SolveArguments {
 #[derive(Debug, Args)]
 pub(super) struct PlanArguments {
     /// The matrix: a generator such as poisson2d:512
-    #[arg(value_parser = Source::parse)]
+    #[arg(value_parser = word(Source::parse))]
     pub(super) source: Source,
     /// The number of ranks
     #[arg(long, value_name = "N", value_parser = ranks, allow_negative_numbers = true)]
@@ -159,7 +160,7 @@ pub(super) struct PlanArguments {
 #[derive(Debug, Args)]
 pub(super) struct EigsArguments {
     /// The matrix: a .mtx or .mtx.gz file, or a generator such as poisson2d:512
-    #[arg(value_parser = Source::parse)]
+    #[arg(value_parser = word(Source::parse))]
     pub(super) source: Source,
     /// How many eigenvalues
     #[arg(long, value_name = "K", default_value = "6", value_parser = every, allow_negative_numbers = true)]
@@ -199,13 +200,13 @@ pub(super) struct EigsArguments {
 #[derive(Debug, Args)]
 pub(super) struct InfoArguments {
     /// The matrix: a .mtx or .mtx.gz file, or a generator such as poisson2d:512
-    #[arg(value_parser = Source::parse)]
+    #[arg(value_parser = word(Source::parse))]
     pub(super) source: Source,
     /// Print one JSON object instead of the report
     #[arg(long)]
     pub(super) json: bool,
     /// Draw the places of the entries, darker where they are denser
-    #[arg(long, value_name = "FILE.png", value_parser = picture)]
+    #[arg(long, value_name = "FILE.png", value_parser = word(picture))]
     pub(super) spy: Option<PathBuf>,
 }
 
@@ -330,9 +331,10 @@ pub(super) enum Restart {
 }
 
 impl Restart {
-    fn parse(text: &str) -> Result<Self, String> {
+    fn parse(word: &OsStr) -> Result<Self, String> {
+        let text = word.to_string_lossy();
         if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
-            return Ok(Self::File(PathBuf::from(text)));
+            return Ok(Self::File(PathBuf::from(word)));
         }
         let length = text.parse().ok().filter(|&length| length > 0);
         let expected = || format!("expected a whole number above 0 or a file, found {text}");
@@ -410,6 +412,23 @@ impl SolveArguments {
         Ok(())
     }
 
+    /// Refuses what there is for one right-hand side alone.
+    pub(super) fn check_columns(&self, columns: usize) -> Result<(), Failure> {
+        let options = [
+            ("--plot", self.plot.as_deref()),
+            ("--checkpoint", self.checkpoint.as_deref()),
+            ("--restart", self.restart_file()),
+        ];
+        match options.iter().find(|(_, file)| file.is_some()) {
+            Some(&(name, _)) if columns > 1 => {
+                let expected = "a right-hand side with one column";
+                let found = format!("{columns} columns in --rhs");
+                Err(Failure::input(name, expected, found))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Refuses a grid that is not that of the matrix or is of no use, and none where one is needed.
     fn check_grid(&self) -> Result<(), Failure> {
         let made = self.source.grid().map(Grid);
@@ -479,7 +498,7 @@ impl EigsArguments {
     }
 }
 
-/// The settings of the environment, with these threads for each of so many ranks.
+/// The settings of the environment, with these threads for each of this many ranks.
 fn settings(threads: Option<usize>, ranks: usize) -> Result<Config, Failure> {
     let mut config = Config::from_env()?;
     let share = (config.threads / ranks).max(1);
@@ -522,8 +541,15 @@ fn grid(text: &str) -> Result<Grid, String> {
     sides.map(Grid).ok_or_else(expected)
 }
 
-fn picture(text: &str) -> Result<PathBuf, String> {
-    let path = PathBuf::from(text);
+/// A parser of words that need not be UTF-8, as names of files need not be.
+fn word<T: Clone + Send + Sync + 'static>(
+    parse: fn(&OsStr) -> Result<T, String>,
+) -> impl TypedValueParser<Value = T> {
+    OsStringValueParser::new().try_map(move |word| parse(&word))
+}
+
+fn picture(word: &OsStr) -> Result<PathBuf, String> {
+    let (path, text) = (PathBuf::from(word), word.to_string_lossy());
     // A device has no extension.
     let is_png = path.file_name().is_some()
         && !text.ends_with(std::path::is_separator)

@@ -78,7 +78,7 @@ pub(crate) fn main() -> ExitCode {
 
 /// Does what the arguments say, which are the same on all processes.
 fn run(arguments: &Arguments, together: &Together) -> Result<Status, Failure> {
-    together.check_alike(std::env::args().skip(1))?;
+    together.check_alike(std::env::args_os().skip(1))?;
     match &arguments.command {
         Command::Solve(arguments) => solve::run(arguments, together),
         Command::Plan(arguments) => plan::run(arguments, together),

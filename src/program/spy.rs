@@ -4,9 +4,9 @@
 //! that regular structure stays regular. The faintest dot is dark enough to be seen.
 
 use super::failure::Failure;
+use super::output;
 use sparsefuse::sparse::LocalRows;
-use std::fs::File;
-use std::io::{self, BufWriter};
+use std::io::{self, Write};
 use std::path::Path;
 
 /// The longest side of the picture in pixels.
@@ -27,9 +27,7 @@ pub(super) fn draw<T>(
     entries: &LocalRows<T>,
 ) -> Result<(), Failure> {
     let picture = Picture::of(shape, entries);
-    picture
-        .write(path)
-        .map_err(|error| Failure::system(path, "write", error))
+    output::replace_file(path, |file| picture.write(file))
 }
 
 /// Grey pixels, row by row.
@@ -135,8 +133,7 @@ impl Picture {
         }
     }
 
-    fn write(&self, path: &Path) -> io::Result<()> {
-        let file = BufWriter::new(File::create(path)?);
+    fn write(&self, file: impl Write) -> io::Result<()> {
         let mut encoder = png::Encoder::new(file, self.width as u32, self.height as u32);
         encoder.set_color(png::ColorType::Grayscale);
         encoder.set_depth(png::BitDepth::Eight);

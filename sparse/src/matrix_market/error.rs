@@ -149,6 +149,17 @@ pub enum ReadErrorKind {
         /// The row of the entry, from 1.
         row: u64,
     },
+    /// A Hermitian matrix has a diagonal entry that is not real.
+    #[error(
+        "expected a real diagonal because the matrix is hermitian, found ({row}, {row}) with the \
+         imaginary part {imaginary}"
+    )]
+    HermitianDiagonal {
+        /// The row of the entry, from 1.
+        row: u64,
+        /// Its imaginary part.
+        imaginary: f64,
+    },
     /// A value is written as infinity or as not a number.
     #[error("value is not a finite number: expected a number, found {found}")]
     NotFinite {
