@@ -128,7 +128,9 @@ fn columns<T: Field + Add<Output = T>>(
     let (header, content) = matrix_market::read::<T>(path)?;
     check(&header)?;
     Ok(match content {
-        Content::Dense { n_cols: 1, vals, .. } => Ok(vec![Vector::from_vec(vals)]),
+        Content::Dense {
+            n_cols: 1, vals, ..
+        } => Ok(vec![Vector::from_vec(vals)]),
         Content::Dense { n_cols, vals, .. } => Ok((0..n_cols)
             .map(|column| vals.iter().skip(column).step_by(n_cols).copied().collect())
             .map(Vector::from_vec)

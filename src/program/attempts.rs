@@ -129,9 +129,11 @@ fn outcome<T: Field>(solutions: &[Solution<T>]) -> String {
 /// The largest relative residual, which is not a number if any is.
 pub(super) fn largest_residual<T: Field>(solutions: &[Solution<T>]) -> f64 {
     let residuals = solutions.iter().map(Solution::relative_residual);
-    residuals.fold(0.0, |most, residual| match residual > most || residual.is_nan() {
-        true => residual,
-        false => most,
+    residuals.fold(0.0, |most, residual| {
+        match residual > most || residual.is_nan() {
+            true => residual,
+            false => most,
+        }
     })
 }
 

@@ -38,6 +38,7 @@ use arguments::{Arguments, Command};
 use clap::Parser;
 use clap::error::ErrorKind;
 use failure::Failure;
+use sparsefuse::runtime::Config;
 use std::process::ExitCode;
 use together::Together;
 
@@ -66,13 +67,33 @@ pub(crate) fn main() -> ExitCode {
     let status = match (&parsed, understood) {
         (Err(error), _) => return usage(error, together.is_first()),
         (Ok(_), Err(failure)) => Err(failure),
-        (Ok(arguments), Ok(())) => run(arguments, &together),
+        (Ok(arguments), Ok(())) => {
+            name_unknown_variables(&together);
+            run(arguments, &together)
+        }
     };
     match status {
         Ok(Status::Done) => ExitCode::SUCCESS,
         Ok(Status::NotConverged) => ExitCode::FAILURE,
         Err(failure) if together.is_first() => complain(&failure.to_string()),
         Err(_) => ExitCode::from(BAD_INPUT),
+    }
+}
+
+/// Names settings of the environment that do not exist, and those that they may have meant; the
+/// first process does so for all.
+fn name_unknown_variables(together: &Together) {
+    let unknown = Config::unknown_variables();
+    let own = |name: &'static str| name.trim_start_matches(Config::PREFIX);
+    for name in unknown.iter().filter(|_| together.is_first()) {
+        let word = name.trim_start_matches(Config::PREFIX);
+        let tip = match nearest::nearest(word, Config::VARIABLES.map(own)) {
+            Some(meant) => format!("did you mean `{}{meant}`?", Config::PREFIX),
+            None => "`sparsefuse --help` lists them".to_owned(),
+        };
+        output::complain(&format!(
+            "sparsefuse: there is no setting `{name}`; {tip}\n"
+        ));
     }
 }
 

@@ -342,7 +342,10 @@ impl Report<'_> {
         if columns.len() > 1 {
             let solved = columns.iter().filter(|column| column.converged()).count();
             let all = counted(columns.len(), "column");
-            return format!("{} of {all} converged, {iterations} in all", grouped(solved));
+            return format!(
+                "{} of {all} converged, {iterations} in all",
+                grouped(solved)
+            );
         }
         if self.totals.converged() {
             return format!("converged after {iterations}");

@@ -92,9 +92,7 @@ impl Source {
     fn kind_of_missing(text: &str) -> Result<Kind, String> {
         match (text.split_once(':'), usage(text)) {
             (Some((name, numbers)), _) => Generator::parse(name, numbers).map(Kind::Made),
-            (None, Some(usage)) => Err(format!(
-                "expected numbers after the name, as in {usage}"
-            )),
+            (None, Some(usage)) => Err(format!("expected numbers after the name, as in {usage}")),
             (None, None) if text.is_empty() => Err("expected a file or a generator".to_owned()),
             (None, None) => Ok(Kind::File(PathBuf::from(text))),
         }
