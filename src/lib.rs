@@ -1,7 +1,7 @@
-//! Sparse linear algebra on a runtime that fuses.
+//! Sparse linear algebra on a runtime that fuses operations.
 //!
-//! Programs are plain array code, one operation a line; the runtime takes them as a stream of
-//! tasks, fuses them, and runs the result on threads and ranks.
+//! A program is plain array code, one operation a line. Each operation issues a task; the runtime
+//! fuses neighbouring tasks and runs them on threads and ranks.
 //!
 //! ```
 //! use sparsefuse::prelude::*;
@@ -15,8 +15,8 @@
 //!
 //! The same program runs on several ranks: processes that `mpiexec` or `srun` starts, with the
 //! feature `mpi` (see [`runtime::Processes`] and [`runtime::Runtime::of_processes`] for more than
-//! the default), or threads of one process ([`runtime::run_ranks`]). Long solves can be saved and
-//! gone on with ([`solvers::Checkpoint`]); matrices and vectors come from Matrix Market files
+//! the default), or threads of one process ([`runtime::run_ranks`]). Long solves can be checkpointed
+//! and resumed ([`solvers::Checkpoint`]); matrices and vectors come from Matrix Market files
 //! ([`sparse::matrix_market`], [`sparse::Csr::read`]) and go to them.
 
 pub use sparsefuse_dense as dense;
