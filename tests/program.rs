@@ -136,10 +136,7 @@ fn reports_how_a_solve_went() {
             "the matrix is singular, and no x makes |b - A x| smaller",
         ),
         ("gmres", "the matrix is singular; --solver lsqr finds"),
-        (
-            "lsqr",
-            "no x makes |b - A x| smaller, as far as --rtol tells",
-        ),
+        ("lsqr", "|b - A x| is minimal to within --rtol"),
     ] {
         let line = format!("solve tests/data/singular.mtx --rhs random:1 --solver {solver}");
         check(&line, 1, &["not converged", expected]);
@@ -299,7 +296,7 @@ fn rows_are_spread_by_their_entries_where_that_pays() {
     let (after, before) = (number("imbalance"), number("imbalance_of_equal_rows"));
     assert!(before > 1.3 && 1.1 * after <= before, "{before} to {after}");
     let output = run(&format!("{line} --ranks 3"));
-    assert!(text(&output.stdout).contains("balance   rows spread by their entries"));
+    assert!(text(&output.stdout).contains("balance   rows redistributed by entries"));
     // Nothing is said where there is nothing to gain.
     let even = run("solve poisson2d:128 --ranks 4 --threads 1 --max-iter 1");
     assert!(!text(&even.stdout).contains("balance"));
@@ -660,14 +657,14 @@ fn sparse_right_hand_sides_are_the_same_on_ranks() {
 #[test]
 fn a_solution_that_is_not_finite_is_reported_and_not_written() {
     let out = scratch("not_finite.mtx");
-    let matrix = "%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 1e300\n2 2 1e-300\n";
+    let matrix = "%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 1\n2 2 1e-300\n";
     let matrix = written("overflows.mtx", matrix);
     let rhs = written(
         "overflows_b.mtx",
-        "%%MatrixMarket matrix array real general\n2 1\n1e300\n1e300\n",
+        "%%MatrixMarket matrix array real general\n2 1\n1\n1e10\n",
     );
     let line = format!(
-        "solve {} --rhs {} --pc lu --solver richardson --out {}",
+        "solve {} --rhs {} --pc jacobi --solver richardson --out {}",
         matrix.display(),
         rhs.display(),
         out.display()

@@ -61,7 +61,7 @@ pub struct Config {
     pub profile: bool,
     /// Whether the ranks compare what they are about to do before they exchange anything, so that
     /// ranks that run different programs get an error that names the first task at which they
-    /// part. One short message to every rank for each window; by default in debug builds.
+    /// diverge. One short message to every rank for each window; by default in debug builds.
     pub check_ranks: bool,
 }
 

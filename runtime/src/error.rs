@@ -120,7 +120,7 @@ pub enum ErrorKind {
     },
     /// The ranks of a program issue different tasks, or make different calls.
     #[error(
-        "expected all ranks to run the same program, but they part at task {task}: \
+        "expected all ranks to run the same program, but they diverge at task {task}: \
          rank {rank} {does}, rank {other} {other_does}"
     )]
     Parted {

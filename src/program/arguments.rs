@@ -29,7 +29,7 @@ pub(super) enum Command {
     /// Solve A x = b by a Krylov method and report how it went
     #[command(long_about = help::SOLVE, after_long_help = help::AFTER_SOLVE)]
     Solve(Box<SolveArguments>),
-    /// Analyse a solve for many ranks without running it: sizes, messages, bytes, memory, time
+    /// Analyse a solve on many ranks without running it: sizes, messages, bytes, memory, time
     #[command(long_about = help::PLAN, after_long_help = help::AFTER_PLAN)]
     Plan(PlanArguments),
     /// Find a few eigenvalues of a symmetric (Hermitian) matrix
@@ -51,7 +51,7 @@ pub(super) struct SolveArguments {
     /// The preconditioner with its options, such as jacobi, ilu:1, gmg or auto; see below
     #[arg(long, default_value = "none", value_parser = Pc::parse, value_name = "PC")]
     pub(super) pc: Pc,
-    /// The grid that the matrix of a file stems from, slowest dimension first, for --pc gmg
+    /// The grid of a matrix from a file, slowest dimension first, for --pc gmg
     #[arg(long, value_name = "NxM", value_parser = grid)]
     pub(super) grid: Option<Grid>,
     /// The right-hand side b: `ones` for A times a vector of ones, `random:SEED` for numbers
@@ -64,10 +64,10 @@ pub(super) struct SolveArguments {
     /// See --rtol
     #[arg(long, default_value = "0", value_parser = tolerance, allow_negative_numbers = true)]
     pub(super) atol: f64,
-    /// The most iterations [default: ten times the rows, at most 10000]
+    /// The limit of iterations [default: ten times the rows, at most 10000]
     #[arg(long, value_name = "N", value_parser = iterations, allow_negative_numbers = true)]
     pub(super) max_iter: Option<usize>,
-    /// Threads of each rank [default: all cores, shared out among the ranks on them]
+    /// Threads of each rank [default: all cores, divided among the ranks on them]
     #[arg(long, value_name = "N", value_parser = workers, allow_negative_numbers = true)]
     pub(super) threads: Option<usize>,
     /// Ranks inside each process; the solution has the same bits for every number
@@ -85,10 +85,10 @@ pub(super) struct SolveArguments {
     /// Write the solution as a Matrix Market file (compressed if the name ends in .gz)
     #[arg(long, value_name = "FILE.mtx")]
     pub(super) out: Option<PathBuf>,
-    /// Save the state of the solver in this file, again and again
+    /// Save the state of the solver in this file at intervals, see --every
     #[arg(long, value_name = "FILE")]
     pub(super) checkpoint: Option<PathBuf>,
-    /// Iterations from one checkpoint to the next
+    /// Iterations between checkpoints
     #[arg(
         long,
         value_name = "N",
@@ -98,9 +98,9 @@ pub(super) struct SolveArguments {
         allow_negative_numbers = true
     )]
     pub(super) every: usize,
-    /// A number: the iterations after which gmres and fgmres start again [default: 30]. A file: go
-    /// on from a checkpoint of the same solve, on any number of ranks and threads; the solution has
-    /// the bits that it would have had
+    /// A number: the iterations after which gmres and fgmres restart [default: 30]. A file: resume
+    /// from a checkpoint of the same solve, on any number of ranks and threads, with the same bits
+    /// as an uninterrupted solve
     #[arg(long, value_name = "N|FILE", value_parser = word(Restart::parse))]
     pub(super) restart: Option<Restart>,
     /// Print one JSON object instead of the report
@@ -112,13 +112,13 @@ pub(super) struct SolveArguments {
     /// Draw the residual against the iteration
     #[arg(long, value_name = "FILE.png", value_parser = word(picture))]
     pub(super) plot: Option<PathBuf>,
-    /// Print what the runtime made of one iteration: its tasks, what fused, and why not more
+    /// Print the tasks of one iteration, which of them were fused, and why others were not
     #[arg(long)]
     pub(super) explain: bool,
     /// Write a trace for Perfetto or chrome://tracing, and print the time of each task
     #[arg(long, value_name = "FILE.json")]
     pub(super) profile: Option<PathBuf>,
-    /// Run every task on its own; the solution has the same bits
+    /// Do not fuse tasks; the solution has the same bits
     #[arg(long)]
     pub(super) no_fusion: bool,
 }
@@ -140,7 +140,7 @@ pub(super) struct PlanArguments {
     /// The precision
     #[arg(long, value_enum, default_value_t = Precision::F64)]
     pub(super) dtype: Precision,
-    /// Seconds that each message costs its sender
+    /// Seconds of each message, for its sender
     #[arg(long, value_name = "S", default_value = "2e-6", value_parser = tolerance, allow_negative_numbers = true)]
     pub(super) latency: f64,
     /// Bytes a second that a rank sends
@@ -171,7 +171,7 @@ pub(super) struct EigsArguments {
     /// Those nearest to S, by factors of A - S I, which every rank holds
     #[arg(long, value_name = "S", value_parser = finite, allow_negative_numbers = true, conflicts_with = "which")]
     pub(super) sigma: Option<f64>,
-    /// The residual that is small enough, as a part of the eigenvalue [default: what rounding leaves]
+    /// The relative tolerance of an eigenvalue's residual [default: the rounding error]
     #[arg(long, default_value = "0", hide_default_value = true, value_parser = tolerance, allow_negative_numbers = true)]
     pub(super) tol: f64,
     /// The most basis vectors, above K [default: 2 K + 1, at least 20]
@@ -180,7 +180,7 @@ pub(super) struct EigsArguments {
     /// The most restarts [default: ten times the rows, at most 10000]
     #[arg(long, value_name = "N", value_parser = iterations, allow_negative_numbers = true)]
     pub(super) max_iter: Option<usize>,
-    /// Threads of each rank [default: all cores, shared out among the ranks on them]
+    /// Threads of each rank [default: all cores, divided among the ranks on them]
     #[arg(long, value_name = "N", value_parser = workers, allow_negative_numbers = true)]
     pub(super) threads: Option<usize>,
     /// Ranks inside each process; the eigenvalues have the same bits for every number
@@ -216,15 +216,15 @@ pub(super) enum Solver {
     Auto,
     /// Conjugate gradients, for symmetric (Hermitian) positive definite matrices
     Cg,
-    /// The same with one reduction an iteration
+    /// cg with one reduction an iteration
     SingleReductionCg,
-    /// The same with one reduction, which travels beside the product
+    /// cg with one reduction, which overlaps with the product
     PipelinedCg,
     /// Minimal residuals, for symmetric (Hermitian) matrices
     Minres,
     /// Generalised minimal residuals, for any square matrix; see --restart
     Gmres,
-    /// The same for preconditioners that change
+    /// gmres for preconditioners that change
     Fgmres,
     /// Biconjugate gradients, for any square matrix
     Bicg,
@@ -234,7 +234,7 @@ pub(super) enum Solver {
     Bicgstab,
     /// Transpose-free quasi-minimal residuals, for any square matrix
     Tfqmr,
-    /// The preconditioner again and again: multigrid as a solver, with --pc gmg or amg
+    /// Repeated application of the preconditioner: multigrid as a solver, with --pc gmg or amg
     Richardson,
     /// Least squares by bidiagonalisation
     Lsqr,
@@ -394,11 +394,11 @@ impl SolveArguments {
         }
         let file = self.checkpoint.as_deref().or(self.restart_file());
         if self.solver == Solver::Auto && file.is_some() {
-            let expected = "a method and a preconditioner by name, where there are checkpoints";
+            let expected = "a method and a preconditioner by name with checkpoints";
             return Err(Failure::input("--solver", expected, "auto"));
         }
         if self.pc.is_auto() && file.is_some() {
-            let expected = "a preconditioner by name, where there are checkpoints";
+            let expected = "a preconditioner by name with checkpoints";
             return Err(Failure::input("--pc", expected, "auto"));
         }
         if file.is_some() && !method.has_checkpoints() {
@@ -434,7 +434,8 @@ impl SolveArguments {
         let made = self.source.grid().map(Grid);
         let Some(grid) = &self.grid else {
             if self.pc.needs_grid() && made.is_none() {
-                let expected = "--grid NxM with it, since a matrix does not tell its grid";
+                let expected =
+                    "--grid NxM with it, since the file does not say which grid the matrix has";
                 return Err(Failure::input("--pc", expected, self.pc.to_string()));
             }
             return Ok(());

@@ -122,7 +122,7 @@ fn preconditioners(facts: &Facts, asked: &Asked<'_>) -> Vec<(&'static str, &'sta
     if facts.nnz <= FACTORABLE {
         names.push(("lu", "the last resort"));
     }
-    names.push((LAST_RESORT, "nothing else has led to a solution"));
+    names.push((LAST_RESORT, "nothing else has converged"));
     names
 }
 

@@ -24,7 +24,7 @@ Exit status:
   2  bad input or usage; one line on standard error says what was expected and what was found
 
 Environment (settings of the runtime; the options of a command come first):
-  SPARSEFUSE_THREADS  threads, shared out among the ranks
+  SPARSEFUSE_THREADS  threads, divided among the ranks
   SPARSEFUSE_FUSION   0 or 1: whether tasks are fused
   SPARSEFUSE_ISA      baseline, avx2 or avx512: the instruction set of the kernels
   SPARSEFUSE_TILE     rows of a tile of the summation order; changes the last bits of results

@@ -155,7 +155,7 @@ impl Axes {
     }
 }
 
-/// The distance of ticks, 1, 2 or 5 times a power of ten, for at most so many of them on an axis.
+/// The distance of ticks, 1, 2 or 5 times a power of ten, for at most this many of them on an axis.
 fn step(len: f64, most: f64) -> f64 {
     let least = (len / most).max(1.0);
     let power = 10f64.powf(least.log10().floor());

@@ -326,7 +326,7 @@ impl Report<'_> {
         let Balance { before, after } = self.totals.balance;
         (after < before).then(|| {
             format!(
-                "rows spread by their entries: the busiest rank has {after:.2} of the mean, not \
+                "rows redistributed by entries: the busiest rank has {after:.2} of the mean work, not \
                  {before:.2}"
             )
         })
@@ -389,9 +389,7 @@ impl Report<'_> {
         Some(match self.totals.reason() {
             StopReason::Converged => return None,
             StopReason::LeastSquares => match is_least_squares {
-                true => {
-                    "no x makes |b - A x| smaller, as far as --rtol tells; try a smaller --rtol"
-                }
+                true => "|b - A x| is minimal to within --rtol; try a smaller --rtol",
                 false => "the matrix is singular, and no x makes |b - A x| smaller for this b",
             }
             .to_owned(),
@@ -409,8 +407,7 @@ impl Report<'_> {
                     _ => return Some(format!("try {limit}")),
                 };
                 format!(
-                    "try {limit}; {} needs a symmetric{needs} matrix, which `sparsefuse info` \
-                     helps to judge",
+                    "try {limit}; {} needs a symmetric{needs} matrix, see `sparsefuse info`",
                     solver.name()
                 )
             }

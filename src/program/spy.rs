@@ -40,9 +40,9 @@ struct Picture {
 /// How entries become pixels.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Scale {
-    /// Each entry is a square of so many pixels.
+    /// Each entry is a square of this many pixels.
     Up(usize),
-    /// Each pixel is a square of so many rows and columns.
+    /// Each pixel is a square of this many rows and columns.
     Down(usize),
 }
 
@@ -57,7 +57,7 @@ impl Scale {
         }
     }
 
-    /// The pixels that so many rows or columns take.
+    /// The pixels that this many rows or columns take.
     fn len(self, n: usize) -> usize {
         match self {
             Self::Up(pixels) => n * pixels,
@@ -84,7 +84,7 @@ impl Picture {
         picture
     }
 
-    /// A white picture with a frame around so many pixels.
+    /// A white picture with a frame around this many pixels.
     fn framed(width: usize, height: usize) -> Self {
         let (width, height) = (width + 2 * MARGIN, height + 2 * MARGIN);
         let mut pixels = vec![WHITE; width * height];
