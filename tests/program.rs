@@ -731,7 +731,7 @@ fn unknown_settings_are_named_once() {
 
 #[test]
 fn setup_has_the_time_of_all_that_auto_tried() {
-    let line = "solve random:2000,8,1 --solver minres --pc auto --max-iter 1";
+    let line = "solve poisson2d:104 --solver cg --pc auto --max-iter 1";
     let output = run(&format!("{line} --json"));
     let object: Value = serde_json::from_slice(&output.stdout).unwrap();
     let tried = object["tried"].as_array().unwrap();
