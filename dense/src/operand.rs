@@ -7,7 +7,6 @@
 use crate::array::Array;
 use crate::bodies::{self, Operation};
 use crate::scalar::Scalar;
-use num_complex::Complex;
 use sparsefuse_kernels::{DType, Element, Value};
 use sparsefuse_runtime::{Counted, Error, Runtime, Shape, Store, TaskArg, View};
 use std::sync::Arc;
@@ -66,8 +65,6 @@ use sealed::Sealed;
 
 /// What stands on the right of an operator whose left operand has elements of type `T`: an array,
 /// a scalar (both owned or borrowed) or a plain number.
-///
-/// A complex operand may be a plain real number of the same precision.
 ///
 /// Implemented by this crate only.
 #[diagnostic::on_unimplemented(
@@ -193,22 +190,6 @@ impl<T: Element, const D: usize> ArrayOperand<T, D> for T {}
 impl<T: Element> ScalarOperand<T> for Scalar<T> {}
 impl<T: Element> ScalarOperand<T> for &Scalar<T> {}
 impl<T: Element> ScalarOperand<T> for T {}
-
-/// Real numbers as operands of complex ones: one line for each precision.
-macro_rules! real_operands {
-    ($($real:ty)*) => {$(
-        impl Operand<Complex<$real>> for $real {
-            type With<U: Element> = Scalar<U>;
-            fn source(&self) -> Source<'_> {
-                Source(Kind::Number(Complex::new(*self, 0.0).to_value()))
-            }
-        }
-        impl<const D: usize> ArrayOperand<Complex<$real>, D> for $real {}
-        impl ScalarOperand<Complex<$real>> for $real {}
-    )*};
-}
-
-real_operands!(f32 f64);
 
 /// Issues an elementwise operation and returns the store of its result, which has elements of type
 /// `output`. `operation` is what to do with operands of the given origins on elements of type

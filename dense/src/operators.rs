@@ -208,48 +208,6 @@ number_on_the_left!(BitAnd bitand And: i32 i64 u32 u64 bool);
 number_on_the_left!(BitOr bitor Or: i32 i64 u32 u64 bool);
 number_on_the_left!(BitXor bitxor Xor: i32 i64 u32 u64 bool);
 
-/// Real numbers on the left of complex arrays and scalars.
-macro_rules! real_on_the_left {
-    ($trait:ident $method:ident $op:ident: $($real:ty)*) => {$(
-        impl<const D: usize> ops::$trait<Array<Complex<$real>, D>> for $real {
-            type Output = Array<Complex<$real>, D>;
-            #[track_caller]
-            fn $method(self, other: Array<Complex<$real>, D>) -> Array<Complex<$real>, D> {
-                ops::$trait::$method(self, &other)
-            }
-        }
-
-        impl<const D: usize> ops::$trait<&Array<Complex<$real>, D>> for $real {
-            type Output = Array<Complex<$real>, D>;
-            #[track_caller]
-            fn $method(self, other: &Array<Complex<$real>, D>) -> Array<Complex<$real>, D> {
-                expect(binary::<Complex<$real>, Complex<$real>, _>(BinaryOp::$op, &self, &other))
-            }
-        }
-
-        impl ops::$trait<Scalar<Complex<$real>>> for $real {
-            type Output = Scalar<Complex<$real>>;
-            #[track_caller]
-            fn $method(self, other: Scalar<Complex<$real>>) -> Scalar<Complex<$real>> {
-                ops::$trait::$method(self, &other)
-            }
-        }
-
-        impl ops::$trait<&Scalar<Complex<$real>>> for $real {
-            type Output = Scalar<Complex<$real>>;
-            #[track_caller]
-            fn $method(self, other: &Scalar<Complex<$real>>) -> Scalar<Complex<$real>> {
-                expect(binary::<Complex<$real>, Complex<$real>, _>(BinaryOp::$op, &self, &other))
-            }
-        }
-    )*};
-}
-
-real_on_the_left!(Add add Add: f32 f64);
-real_on_the_left!(Sub sub Sub: f32 f64);
-real_on_the_left!(Mul mul Mul: f32 f64);
-real_on_the_left!(Div div Div: f32 f64);
-
 /// `-x` and `!x` of arrays and scalars, owned and borrowed.
 macro_rules! prefix_operator {
     (

@@ -467,15 +467,3 @@ fn empty_arrays() {
     });
     assert_eq!(found, (vec![], [0.0; 4]));
 }
-
-#[test]
-fn real_numbers_beside_complex_arrays() {
-    let found = everywhere(|| {
-        let z = Vector::from_vec(vec![Complex::new(1.0, 2.0), Complex::new(-3.0, 0.5)]);
-        let scalar = Scalar::new(Complex::new(0.0, 4.0));
-        let scaled = (2.0 * &z - 1.0) / 0.5 + 1.0 - &scalar * 0.25;
-        scaled.to_vec()
-    });
-    let expected = [Complex::new(3.0, 7.0), Complex::new(-13.0, 1.0)];
-    assert_eq!(found, expected);
-}
