@@ -1,7 +1,7 @@
-//! Sparse linear algebra on a runtime that fuses.
+//! Sparse linear algebra on a runtime that fuses operations.
 //!
-//! Programs are plain array code, one operation a line; the runtime takes them as a stream of
-//! tasks, fuses them, and runs the result on threads and ranks.
+//! A program is plain array code, one operation a line. Each operation issues a task; the runtime
+//! fuses neighbouring tasks and runs them on threads and ranks.
 //!
 //! ```
 //! use sparsefuse::prelude::*;
@@ -15,8 +15,8 @@
 //!
 //! The same program runs on several ranks: processes that `mpiexec` or `srun` starts, with the
 //! feature `mpi` (see [`runtime::Processes`] and [`runtime::Runtime::of_processes`] for more than
-//! the default), or threads of one process ([`runtime::run_ranks`]). Long solves can be saved and
-//! gone on with ([`solvers::Checkpoint`]); matrices and vectors come from Matrix Market files
+//! the default), or threads of one process ([`runtime::run_ranks`]). Long solves can be checkpointed
+//! and resumed ([`solvers::Checkpoint`]); matrices and vectors come from Matrix Market files
 //! ([`sparse::matrix_market`], [`sparse::Csr::read`]) and go to them.
 
 pub use sparsefuse_dense as dense;
@@ -25,11 +25,15 @@ pub use sparsefuse_runtime as runtime;
 pub use sparsefuse_solvers as solvers;
 pub use sparsefuse_sparse as sparse;
 
+/// Complex numbers, as the element types of this library: `sparsefuse::num_complex::Complex`.
+pub use num_complex;
 pub use sparsefuse_runtime::Error;
 
 /// What most programs use.
 pub mod prelude {
-    pub use sparsefuse_dense::{Array, Element, Field, Numeric, Real, Scalar, Vector};
+    pub use num_complex::{self, Complex};
+    pub use sparsefuse_dense::{Array, Element, Field, Numeric, Real, Scalar, Vector, step};
+    pub use sparsefuse_kernels::DType;
     pub use sparsefuse_runtime::{Config, Error, Processes, Runtime, run_ranks};
     pub use sparsefuse_solvers::multigrid::Multigrid;
     pub use sparsefuse_solvers::preconditioners::{splu, spsolve};

@@ -434,7 +434,7 @@ fn a_failure_on_one_rank_ends_the_solves_side_by_side() {
             );
         });
         let error = outcomes.unwrap_err().to_string();
-        assert!(error.contains("they part at task"), "{error}");
+        assert!(error.contains("they diverge at task"), "{error}");
     }
 }
 

@@ -33,7 +33,8 @@ fn check_parts(
             .unwrap()
             .push(outcome.map_err(|error| error.to_string()));
     });
-    let text = format!("expected all ranks to run the same program, but they part at {expected}");
+    let text =
+        format!("expected all ranks to run the same program, but they diverge at {expected}");
     assert_eq!(outcome.unwrap_err().to_string(), text);
     let told = told.into_inner().unwrap();
     assert_eq!(told, vec![Err(text); ranks]);
@@ -245,7 +246,7 @@ fn a_solver_whose_limits_differ_is_caught_where_it_stops() {
         solution.map(drop)
     });
     let text = outcome.unwrap_err().to_string();
-    assert!(text.contains("they part at task"), "{text}");
+    assert!(text.contains("they diverge at task"), "{text}");
     assert_eq!(told.into_inner().unwrap(), vec![Some(text); 2]);
 }
 

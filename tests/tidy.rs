@@ -286,6 +286,22 @@ fn solvers_name_no_task() {
     );
 }
 
+/// Rayon's global pool has all cores, whatever `Config::threads` says.
+#[test]
+fn rayon_is_called_with_the_threads_of_the_rank() {
+    const POOLS: &str = "sparse/src/parallel.rs";
+    let complaints: Vec<String> = files()
+        .iter()
+        .filter(|file| file.is_rust() && file.path != POOLS && file.path != "tests/tidy.rs")
+        .filter(|file| !file.path.starts_with("benches/"))
+        .flat_map(|file| {
+            let named = file.code().filter(|(_, line)| has_word(line, "rayon"));
+            named.map(|(number, _)| format!("{}:{number}", file.path))
+        })
+        .collect();
+    expect_none(&complaints, "call the functions of sparse/src/parallel.rs");
+}
+
 #[test]
 fn source_files_begin_with_their_subject_and_have_one() {
     let mut complaints = Vec::new();

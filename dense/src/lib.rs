@@ -44,8 +44,8 @@
 //!   on the left; a number is a parameter of the task, never a task. Arrays broadcast by NumPy's
 //!   rules among arrays of the same number of dimensions.
 //! - Arrays are values: `x += y` and [`Array::assign_slice`] change one handle and no other.
-//! - Operators and methods panic with the message of an [`Error`]; the `try_` method of the same
-//!   name returns it: `add: expected a shape of (3), found (4)`.
+//! - Operators, and methods whose operands may not fit, panic with the message of an [`Error`]; the
+//!   `try_` method of the same name returns it: `add: expected a shape of (3), found (4)`.
 //! - An operation on its own reads each operand once and writes its result once: an addition of
 //!   `f64` moves 24 bytes per element. Fused, an operand that several operations read is read once,
 //!   and a result that only they need is not written at all.
@@ -74,6 +74,6 @@ mod operand;
 pub use array::{Array, Vector};
 pub use operand::{ArrayOperand, Handle, Operand, ScalarOperand, Source};
 pub use scalar::Scalar;
-pub use slices::{Slice, Slices, step};
+pub use slices::{IntoSlice, Slice, Slices, step};
 pub use sparsefuse_kernels::{Element, Field, Numeric, Real};
 pub use sparsefuse_runtime::{Error, ErrorKind};

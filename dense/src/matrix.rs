@@ -80,12 +80,21 @@ impl<T: Field> Array<T, 2> {
     ///
     /// # Panics
     ///
-    /// If `axis` is above 1.
+    /// If `axis` is above 1; [`Array::try_mean_axis`] returns the error.
     #[must_use]
     #[track_caller]
     pub fn mean_axis(&self, axis: usize) -> Vector<T> {
-        let sum = self.sum_axis(axis);
-        sum / T::from_f64(self.shape()[axis] as f64)
+        expect(self.try_mean_axis(axis))
+    }
+
+    /// As [`Array::mean_axis`].
+    ///
+    /// # Errors
+    ///
+    /// If `axis` is above 1.
+    pub fn try_mean_axis(&self, axis: usize) -> Result<Vector<T>, Error> {
+        let sum = self.reduce_axis("mean_axis", ReduceOp::Sum, axis)?;
+        sum.try_div(T::from_f64(self.shape()[axis] as f64))
     }
 }
 
@@ -162,7 +171,17 @@ impl<T: Numeric> Vector<T> {
     #[must_use]
     #[track_caller]
     pub fn outer(&self, other: &Self) -> Array<T, 2> {
-        let (column, row) = (self.insert_axis(1), other.insert_axis(0));
-        expect(binary::<T, T, _>(BinaryOp::Mul, &column, &row))
+        expect(self.try_outer(other))
+    }
+
+    /// As [`Vector::outer`].
+    ///
+    /// # Errors
+    ///
+    /// If the matrix has more elements than can be counted, or the vectors belong to different
+    /// runtimes.
+    pub fn try_outer(&self, other: &Self) -> Result<Array<T, 2>, Error> {
+        let (column, row) = (self.try_insert_axis(1)?, other.try_insert_axis(0)?);
+        binary::<T, T, _>(BinaryOp::Mul, &column, &row)
     }
 }

@@ -120,7 +120,16 @@ macro_rules! binary_methods {
                 #[must_use]
                 #[track_caller]
                 pub fn $name<R: Operand<$T>>(&self, other: R) -> R::With<$output> {
-                    expect(binary::<$T, $output, _>(BinaryOp::$op, &self, &other))
+                    expect(self.$try(other))
+                }
+
+                $(#[$doc])*
+                ///
+                /// # Errors
+                ///
+                /// If the operands belong to different runtimes.
+                pub fn $try<R: Operand<$T>>(&self, other: R) -> Result<R::With<$output>, Error> {
+                    binary::<$T, $output, _>(BinaryOp::$op, &self, &other)
                 }
             )*
         }
@@ -202,7 +211,20 @@ impl<T: Numeric + PartialOrd, const D: usize> Array<T, D> {
     #[must_use]
     #[track_caller]
     pub fn clamp(&self, low: impl ArrayOperand<T, D>, high: impl ArrayOperand<T, D>) -> Self {
-        self.maximum(low).minimum(high)
+        expect(self.try_clamp(low, high))
+    }
+
+    /// As [`Array::clamp`].
+    ///
+    /// # Errors
+    ///
+    /// If the shapes do not broadcast to a common one.
+    pub fn try_clamp(
+        &self,
+        low: impl ArrayOperand<T, D>,
+        high: impl ArrayOperand<T, D>,
+    ) -> Result<Self, Error> {
+        self.try_maximum(low)?.try_minimum(high)
     }
 }
 
@@ -288,7 +310,20 @@ impl Scalar<bool> {
         a: impl ScalarOperand<T>,
         b: impl ScalarOperand<T>,
     ) -> Scalar<T> {
-        expect(select(&self, &a, &b))
+        expect(self.try_select(a, b))
+    }
+
+    /// As [`Scalar::select`].
+    ///
+    /// # Errors
+    ///
+    /// If the operands belong to different runtimes.
+    pub fn try_select<T: Element>(
+        &self,
+        a: impl ScalarOperand<T>,
+        b: impl ScalarOperand<T>,
+    ) -> Result<Scalar<T>, Error> {
+        select(&self, &a, &b)
     }
 }
 

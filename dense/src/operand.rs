@@ -67,6 +67,11 @@ use sealed::Sealed;
 /// a scalar (both owned or borrowed) or a plain number.
 ///
 /// Implemented by this crate only.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be an operand beside elements of type `{T}`",
+    label = "expected an array, a `Scalar` or a number with elements of type `{T}`",
+    note = "operands have one element type; `cast::<{T}>()` converts an array or a scalar"
+)]
 pub trait Operand<T: Element>: Sealed {
     /// What comes out, with elements of type `U`, if the other operand is a scalar.
     type With<U: Element>: Handle;
@@ -75,9 +80,44 @@ pub trait Operand<T: Element>: Sealed {
 }
 
 /// An [`Operand`] that fits an array of `D` dimensions.
+///
+/// A vector does not fit a matrix by itself, since it could be a row or a column of it:
+/// `insert_axis` says which.
+///
+/// ```
+/// use sparsefuse_dense::{Array, Vector};
+///
+/// let matrix = Array::from_shape_vec([2, 2], vec![1.0, 2.0, 3.0, 4.0])?;
+/// let vector = Vector::from_vec(vec![10.0, 20.0]);
+/// assert_eq!((&matrix + vector.insert_axis(0)).to_vec()?, [11.0, 22.0, 13.0, 24.0]);
+/// # Ok::<(), sparsefuse_dense::Error>(())
+/// ```
+///
+/// ```compile_fail,E0277
+/// # use sparsefuse_dense::{Array, Vector};
+/// let sum = Array::<f64, 2>::zeros([2, 2]) + Vector::<f64>::zeros([2]);
+/// ```
+///
+/// Element types are not converted silently, but by `cast`:
+///
+/// ```compile_fail,E0277
+/// # use sparsefuse_dense::Vector;
+/// let sum = Vector::<f64>::zeros([2]) + Vector::<i64>::zeros([2]);
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not fit an array of {D} dimensions with elements of type `{T}`",
+    label = "expected an array of {D} dimensions, a `Scalar` or a number, with elements `{T}`",
+    note = "a vector becomes a row of a matrix with `insert_axis(0)`, a column with `insert_axis(1)`",
+    note = "operands have one element type; `cast::<{T}>()` converts an array or a scalar"
+)]
 pub trait ArrayOperand<T: Element, const D: usize>: Operand<T> {}
 
 /// An [`Operand`] that fits a scalar, with a scalar as the result.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not fit a scalar of type `{T}`",
+    label = "expected a `Scalar` or a number of type `{T}`",
+    note = "operands have one element type; `cast::<{T}>()` converts a scalar"
+)]
 pub trait ScalarOperand<T: Element>: Operand<T> {}
 
 /// A result of an operation: an array or a scalar.

@@ -2,7 +2,9 @@
 //!
 //! Each stands between arrays, scalars and plain numbers, owned or borrowed, and issues one task.
 //! Arrays of different shapes broadcast by NumPy's rules. Operators panic with the message of the
-//! error that their `try_` twin returns.
+//! error that the method of the same name with `try_` in front returns: `try_add` for `+`,
+//! `try_add_assign` for `+=`, `try_neg` for `-x`. For a number on the left, `2.0 / x`, that is
+//! `Scalar::new(2.0).try_div(x)`.
 
 use crate::array::Array;
 use crate::bodies::Operation;
@@ -38,7 +40,8 @@ pub(crate) fn unary<T: Element, U: Element, H: Handle>(
 /// One operator between an array or scalar and anything.
 macro_rules! operator {
     (
-        $trait:ident $method:ident $assign_trait:ident $assign:ident $try:ident $op:ident,
+        $trait:ident $method:ident $assign_trait:ident $assign:ident
+        $try:ident $try_assign:ident $op:ident,
         $T:ident: $($bound:path),+;
         $symbol:literal
     ) => {
@@ -51,6 +54,18 @@ macro_rules! operator {
             pub fn $try(&self, other: impl ArrayOperand<$T, D>) -> Result<Self, Error> {
                 binary::<$T, $T, _>(BinaryOp::$op, &self, &other)
             }
+
+            #[doc = concat!("`self ", $symbol, "= other`, element by element.")]
+            ///
+            /// # Errors
+            ///
+            /// If `other` does not broadcast to the shape of this array, which is then as it was.
+            pub fn $try_assign(&mut self, other: impl ArrayOperand<$T, D>) -> Result<(), Error> {
+                let result = self.$try(other)?;
+                same_shape(BinaryOp::$op, self, &result)?;
+                *self = result;
+                Ok(())
+            }
         }
 
         impl<$T: $($bound +)+> Scalar<$T> {
@@ -61,6 +76,16 @@ macro_rules! operator {
             /// If the operands belong to different runtimes.
             pub fn $try<R: Operand<$T>>(&self, other: R) -> Result<R::With<$T>, Error> {
                 binary::<$T, $T, _>(BinaryOp::$op, &self, &other)
+            }
+
+            #[doc = concat!("`self ", $symbol, "= other`.")]
+            ///
+            /// # Errors
+            ///
+            /// If the operands belong to different runtimes; the scalar is then as it was.
+            pub fn $try_assign(&mut self, other: impl ScalarOperand<$T>) -> Result<(), Error> {
+                *self = binary::<$T, $T, _>(BinaryOp::$op, &*self, &other)?;
+                Ok(())
             }
         }
 
@@ -85,9 +110,7 @@ macro_rules! operator {
         {
             #[track_caller]
             fn $assign(&mut self, other: R) {
-                let result = expect(self.$try(other));
-                expect(same_shape(BinaryOp::$op, self, &result));
-                *self = result;
+                expect(self.$try_assign(other));
             }
         }
 
@@ -110,20 +133,20 @@ macro_rules! operator {
         impl<$T: $($bound +)+, R: ScalarOperand<$T>> ops::$assign_trait<R> for Scalar<$T> {
             #[track_caller]
             fn $assign(&mut self, other: R) {
-                *self = expect(binary::<$T, $T, _>(BinaryOp::$op, &*self, &other));
+                expect(self.$try_assign(other));
             }
         }
     };
 }
 
-operator!(Add add AddAssign add_assign try_add Add, T: Numeric; "+");
-operator!(Sub sub SubAssign sub_assign try_sub Sub, T: Numeric; "-");
-operator!(Mul mul MulAssign mul_assign try_mul Mul, T: Numeric; "*");
-operator!(Div div DivAssign div_assign try_div Div, T: Numeric; "/");
-operator!(Rem rem RemAssign rem_assign try_rem Rem, T: Numeric, PartialOrd; "%");
-operator!(BitAnd bitand BitAndAssign bitand_assign try_and And, T: Element, ops::BitAnd; "&");
-operator!(BitOr bitor BitOrAssign bitor_assign try_or Or, T: Element, ops::BitOr; "|");
-operator!(BitXor bitxor BitXorAssign bitxor_assign try_xor Xor, T: Element, ops::BitXor; "^");
+operator!(Add add AddAssign add_assign try_add try_add_assign Add, T: Numeric; "+");
+operator!(Sub sub SubAssign sub_assign try_sub try_sub_assign Sub, T: Numeric; "-");
+operator!(Mul mul MulAssign mul_assign try_mul try_mul_assign Mul, T: Numeric; "*");
+operator!(Div div DivAssign div_assign try_div try_div_assign Div, T: Numeric; "/");
+operator!(Rem rem RemAssign rem_assign try_rem try_rem_assign Rem, T: Numeric, PartialOrd; "%");
+operator!(BitAnd bitand BitAndAssign bitand_assign try_and try_and_assign And, T: Element, ops::BitAnd; "&");
+operator!(BitOr bitor BitOrAssign bitor_assign try_or try_or_assign Or, T: Element, ops::BitOr; "|");
+operator!(BitXor bitxor BitXorAssign bitxor_assign try_xor try_xor_assign Xor, T: Element, ops::BitXor; "^");
 
 /// An assigning operator may not change the shape of what it assigns to.
 fn same_shape<T: Element, const D: usize>(
@@ -187,12 +210,26 @@ number_on_the_left!(BitXor bitxor Xor: i32 i64 u32 u64 bool);
 
 /// `-x` and `!x` of arrays and scalars, owned and borrowed.
 macro_rules! prefix_operator {
-    ($trait:ident $method:ident $op:ident $([$($generic:tt)*] $type:ty, $element:ty;)*) => {$(
+    (
+        $trait:ident $method:ident $try:ident $op:ident, $symbol:literal
+        $([$($generic:tt)*] $type:ty, $element:ty;)*
+    ) => {$(
+        impl<$($generic)*> $type {
+            #[doc = concat!("`", $symbol, "self`.")]
+            ///
+            /// # Errors
+            ///
+            /// If nothing has written the store of this handle.
+            pub fn $try(&self) -> Result<Self, Error> {
+                unary::<$element, $element, _>(UnaryOp::$op, &self)
+            }
+        }
+
         impl<$($generic)*> ops::$trait for $type {
             type Output = $type;
             #[track_caller]
             fn $method(self) -> $type {
-                expect(unary::<$element, $element, _>(UnaryOp::$op, &self))
+                expect(self.$try())
             }
         }
 
@@ -200,17 +237,17 @@ macro_rules! prefix_operator {
             type Output = $type;
             #[track_caller]
             fn $method(self) -> $type {
-                expect(unary::<$element, $element, _>(UnaryOp::$op, &self))
+                expect(self.$try())
             }
         }
     )*};
 }
 
-prefix_operator!(Neg neg Neg
+prefix_operator!(Neg neg try_neg Neg, "-"
     [T: Numeric, const D: usize] Array<T, D>, T;
     [T: Numeric] Scalar<T>, T;
 );
-prefix_operator!(Not not Not
+prefix_operator!(Not not try_not Not, "!"
     [const D: usize] Array<bool, D>, bool;
     [] Scalar<bool>, bool;
 );

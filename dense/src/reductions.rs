@@ -59,11 +59,20 @@ impl<T: Numeric, const D: usize> Array<T, D> {
     ///
     /// # Panics
     ///
-    /// If the shapes differ.
+    /// If the shapes differ; [`Array::try_dot_unconjugated`] returns the error.
     #[must_use]
     #[track_caller]
     pub fn dot_unconjugated(&self, other: &Self) -> Scalar<T> {
-        expect(self.reduce_product("dot_unconjugated", Term::Product, other))
+        expect(self.try_dot_unconjugated(other))
+    }
+
+    /// As [`Array::dot_unconjugated`].
+    ///
+    /// # Errors
+    ///
+    /// If the shapes differ.
+    pub fn try_dot_unconjugated(&self, other: &Self) -> Result<Scalar<T>, Error> {
+        self.reduce_product("dot_unconjugated", Term::Product, other)
     }
 
     /// The sum of the absolute values. One task.

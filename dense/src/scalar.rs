@@ -104,10 +104,18 @@ impl<T: Numeric> Scalar<T> {
     #[must_use]
     #[track_caller]
     pub fn ratio(&self, divisor: &Self) -> Self {
+        operand::expect(self.try_ratio(divisor))
+    }
+
+    /// As [`Scalar::ratio`].
+    ///
+    /// # Errors
+    ///
+    /// If the operands belong to different runtimes.
+    pub fn try_ratio(&self, divisor: &Self) -> Result<Self, Error> {
         let operation = |_: [Origin; 2]| Operation::Ratio;
         let operands = [self.source(), divisor.source()];
-        let ratio = elementwise("ratio", operation, T::DTYPE, operands, T::DTYPE);
-        Self::wrap(operand::expect(ratio))
+        elementwise("ratio", operation, T::DTYPE, operands, T::DTYPE).map(Self::wrap)
     }
 }
 

@@ -4,8 +4,8 @@ use sparsefuse_runtime::{Error, Shape, View};
 use std::ops::RangeToInclusive;
 use std::ops::{Bound, Range, RangeBounds, RangeFrom, RangeFull, RangeInclusive, RangeTo};
 
-/// The indices that a slice takes of one dimension. Rust's ranges of `usize` convert to it;
-/// [`step`] adds a step.
+/// The indices that a slice takes of one dimension: one of Rust's ranges of `usize`, or what
+/// [`step`] makes of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slice {
     start: usize,
@@ -26,34 +26,84 @@ pub struct Slice {
 /// # Ok::<(), sparsefuse_dense::Error>(())
 /// ```
 #[must_use]
-pub fn step(range: impl Into<Slice>, step: isize) -> Slice {
+pub fn step(range: impl IntoSlice, step: isize) -> Slice {
     Slice {
         step,
-        ..range.into()
+        ..range.into_slice()
     }
 }
 
+/// What a [`Slice`] can be made of: one of Rust's ranges of `usize`, or a slice.
+///
+/// A single index would drop the dimension, which a slice never does:
+///
+/// ```compile_fail,E0277
+/// # use sparsefuse_dense::Vector;
+/// let third = Vector::<f64>::zeros([4]).slice(2); // `2..3` is meant
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a range of indices",
+    label = "expected a range of `usize`, such as `1..4`, `2..` or `..`, or `step(range, step)`",
+    note = "the element at `i` is the slice `i..i + 1`; a matrix also has `row` and `column`"
+)]
+pub trait IntoSlice {
+    /// The slice.
+    fn into_slice(self) -> Slice;
+}
+
 /// A slice of each of `D` dimensions: a range or [`Slice`] for one, a tuple of them for more.
+///
+/// ```
+/// use sparsefuse_dense::{Array, step};
+///
+/// let a = Array::<i64, 4>::ones([2, 3, 4, 5]);
+/// assert_eq!(a.slice((1.., ..2, step(.., 2), 1..=3)).shape(), [1, 2, 2, 3]);
+/// ```
+///
+/// There is a slice for each dimension, and there are no more:
+///
+/// ```compile_fail,E0277
+/// # use sparsefuse_dense::Array;
+/// let rows = Array::<f64, 2>::zeros([4, 4]).slice(1..3); // `(1..3, ..)` is meant
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a slice of each of {D} dimensions",
+    label = "expected a range for each of {D} dimensions, as a tuple if there is more than one",
+    note = "`..` takes a dimension whole: `a.slice((1..3, ..))` takes two rows of a matrix"
+)]
 pub trait Slices<const D: usize> {
     /// The slice of each dimension.
     fn slices(self) -> [Slice; D];
 }
 
-impl<A: Into<Slice>> Slices<1> for A {
+impl<A: IntoSlice> Slices<1> for A {
     fn slices(self) -> [Slice; 1] {
-        [self.into()]
+        [self.into_slice()]
     }
 }
 
-impl<A: Into<Slice>, B: Into<Slice>> Slices<2> for (A, B) {
+impl<A: IntoSlice, B: IntoSlice> Slices<2> for (A, B) {
     fn slices(self) -> [Slice; 2] {
-        [self.0.into(), self.1.into()]
+        [self.0.into_slice(), self.1.into_slice()]
     }
 }
 
-impl<A: Into<Slice>, B: Into<Slice>, C: Into<Slice>> Slices<3> for (A, B, C) {
+impl<A: IntoSlice, B: IntoSlice, C: IntoSlice> Slices<3> for (A, B, C) {
     fn slices(self) -> [Slice; 3] {
-        [self.0.into(), self.1.into(), self.2.into()]
+        let (a, b, c) = self;
+        [a.into_slice(), b.into_slice(), c.into_slice()]
+    }
+}
+
+impl<A: IntoSlice, B: IntoSlice, C: IntoSlice, E: IntoSlice> Slices<4> for (A, B, C, E) {
+    fn slices(self) -> [Slice; 4] {
+        let (a, b, c, e) = self;
+        [
+            a.into_slice(),
+            b.into_slice(),
+            c.into_slice(),
+            e.into_slice(),
+        ]
     }
 }
 
@@ -105,12 +155,18 @@ impl Slice {
     }
 }
 
+impl IntoSlice for Slice {
+    fn into_slice(self) -> Slice {
+        self
+    }
+}
+
 /// Rust's ranges, one line for each type.
 macro_rules! ranges {
     ($($range:ty)*) => {$(
-        impl From<$range> for Slice {
-            fn from(range: $range) -> Self {
-                Self::new(&range)
+        impl IntoSlice for $range {
+            fn into_slice(self) -> Slice {
+                Slice::new(&self)
             }
         }
     )*};

@@ -219,11 +219,20 @@ impl<T: Element> Vector<T> {
     ///
     /// # Panics
     ///
-    /// If `axis` is above 1.
+    /// If `axis` is above 1; [`Vector::try_insert_axis`] returns the error.
     #[must_use]
     #[track_caller]
     pub fn insert_axis(&self, axis: usize) -> Array<T, 2> {
-        expect(self.seen(|view| view.insert_axis(axis)))
+        expect(self.try_insert_axis(axis))
+    }
+
+    /// As [`Vector::insert_axis`].
+    ///
+    /// # Errors
+    ///
+    /// If `axis` is above 1.
+    pub fn try_insert_axis(&self, axis: usize) -> Result<Array<T, 2>, Error> {
+        self.seen(|view| view.insert_axis(axis))
     }
 }
 

@@ -61,7 +61,7 @@ pub struct Config {
     pub profile: bool,
     /// Whether the ranks compare what they are about to do before they exchange anything, so that
     /// ranks that run different programs get an error that names the first task at which they
-    /// part. One short message to every rank for each window; by default in debug builds.
+    /// diverge. One short message to every rank for each window; by default in debug builds.
     pub check_ranks: bool,
 }
 
@@ -98,6 +98,36 @@ impl Default for Config {
 }
 
 impl Config {
+    /// What the names of all variables of the library begin with.
+    pub const PREFIX: &str = "SPARSEFUSE_";
+
+    /// The variables of the environment that the library reads.
+    pub const VARIABLES: [&str; 12] = [
+        "SPARSEFUSE_CACHE",
+        "SPARSEFUSE_CC",
+        "SPARSEFUSE_CHECK",
+        "SPARSEFUSE_CUT",
+        "SPARSEFUSE_FUSION",
+        "SPARSEFUSE_ISA",
+        "SPARSEFUSE_MEMORY",
+        "SPARSEFUSE_MPI",
+        "SPARSEFUSE_NATIVE",
+        "SPARSEFUSE_PACK",
+        "SPARSEFUSE_THREADS",
+        "SPARSEFUSE_TILE",
+    ];
+
+    /// The variables of the environment whose names begin like those of the library, and that it
+    /// does not read: most likely misspelt. In order.
+    ///
+    /// The runtime of a program that makes none of its own prints them to standard error.
+    #[must_use]
+    pub fn unknown_variables() -> Vec<String> {
+        #[expect(clippy::disallowed_methods, reason = "this is the module that may")]
+        let names = std::env::vars_os().map(|(name, _)| name.to_string_lossy().into_owned());
+        unknown(names)
+    }
+
     /// The default settings with this process's share of the threads of the machine, then what the
     /// environment says: `SPARSEFUSE_THREADS`, `SPARSEFUSE_FUSION`, `SPARSEFUSE_PACK` and
     /// `SPARSEFUSE_CHECK` (0 or 1), `SPARSEFUSE_ISA` (baseline, avx2, avx512), `SPARSEFUSE_TILE`,
@@ -142,6 +172,16 @@ impl Config {
         config.native = native(config.native)?;
         Ok(config)
     }
+}
+
+/// Of some names those that are like the variables of this library, and are none of them.
+fn unknown(names: impl Iterator<Item = String>) -> Vec<String> {
+    let is_unknown = |name: &String| {
+        name.starts_with(Config::PREFIX) && !Config::VARIABLES.contains(&name.as_str())
+    };
+    let mut unknown: Vec<String> = names.filter(is_unknown).collect();
+    unknown.sort_unstable();
+    unknown
 }
 
 /// The settings of native code, from those by default.
@@ -229,5 +269,20 @@ fn read<T>(
     match parse(&text) {
         Some(value) => Ok(Some(value)),
         None => Err(Error::argument(name, expected, text)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_of_this_library_are_unknown() {
+        let names = ["SPARSEFUSE_TILES", "PATH", "SPARSEFUSE_TILE", "SPARSEFUSE_"];
+        let names = names
+            .into_iter()
+            .chain(Config::VARIABLES)
+            .map(str::to_owned);
+        assert_eq!(unknown(names), ["SPARSEFUSE_", "SPARSEFUSE_TILES"]);
     }
 }

@@ -5,7 +5,8 @@
 //! handed to everyone who reads a store that depends on it.
 
 use crate::shape::Shape;
-use sparsefuse_kernels::DType;
+use sparsefuse_kernels::verify::VerifyError;
+use sparsefuse_kernels::{DType, text};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -109,9 +110,17 @@ pub enum ErrorKind {
         /// What is there, or what the system says.
         found: String,
     },
+    /// A text, such as a file, does not have the format that is read, or cannot be read or written.
+    #[error("{place}: {message}")]
+    Format {
+        /// The file and, where one is at fault, the line.
+        place: String,
+        /// What was expected and what was found.
+        message: String,
+    },
     /// The ranks of a program issue different tasks, or make different calls.
     #[error(
-        "expected all ranks to run the same program, but they part at task {task}: \
+        "expected all ranks to run the same program, but they diverge at task {task}: \
          rank {rank} {does}, rank {other} {other_does}"
     )]
     Parted {
@@ -182,6 +191,7 @@ impl Error {
             | ErrorKind::Panic { .. }
             | ErrorKind::Mpi { .. }
             | ErrorKind::File { .. }
+            | ErrorKind::Format { .. }
             | ErrorKind::Parted { .. } => None,
         }
     }
@@ -204,5 +214,28 @@ impl From<ErrorKind> for Error {
         Self {
             kind: Arc::new(kind),
         }
+    }
+}
+
+/// For functions that parse a kernel and go on with `?`.
+impl From<text::ParseError> for Error {
+    fn from(error: text::ParseError) -> Self {
+        let text::ParseError {
+            line,
+            expected,
+            found,
+        } = error;
+        Self::argument("parse", expected, format!("{found} in line {line}"))
+    }
+}
+
+/// For functions that verify a kernel and go on with `?`.
+impl From<VerifyError> for Error {
+    fn from(error: VerifyError) -> Self {
+        ErrorKind::Format {
+            place: "kernel".into(),
+            message: error.to_string(),
+        }
+        .into()
     }
 }

@@ -3,7 +3,7 @@
 //! [`groups`] takes the longest fusible prefix, again and again. Each of the four rules is one
 //! function that answers yes, or no with a [`Refusal`]. A partition is compared by how a task
 //! reaches a store (`Rows` through which view, or an image or the whole of it); no rule looks at
-//! pieces, so the cost does not grow with ranks or rows.
+//! pieces, so the cost does not grow with rows, and without views not with ranks.
 //!
 //! On several ranks a group may exchange ghosts once, when it is under way: a product may gather
 //! what the group has written before its first product (`p = r + beta p; q = A p`). The rows that

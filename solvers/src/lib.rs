@@ -1,8 +1,9 @@
 //! Krylov methods, preconditioners, multigrid and eigenvalues, as they stand in the textbook: one
 //! operation a line.
 //!
-//! Nothing here names a task or a kernel; the runtime fuses the lines. Only preconditioners that
-//! sweep through rows in order, or gather a matrix, know that there are ranks.
+//! Methods name no task and no kernel; the runtime fuses their lines. What works on the rows of a
+//! rank knows that there are ranks: multigrid, preconditioners that go through rows in order or
+//! gather a matrix, and the choice of how many right-hand sides are solved side by side.
 
 mod admission;
 mod checkpoint;

@@ -4,10 +4,27 @@ use crate::nullspace::Nullspace;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Numeric;
 use sparsefuse_runtime::{Error, Shape};
-use sparsefuse_sparse::Csr;
+use sparsefuse_sparse::{Csc, Csr};
 use std::fmt;
+use std::sync::Arc;
 
-/// Something that maps vectors to vectors: a matrix, a matrix-free operator, a preconditioner.
+/// Something that maps vectors to vectors: a matrix, a matrix-free operator, a preconditioner; or a
+/// reference to one, a `Box` or an `Arc` of one.
+///
+/// ```
+/// use sparsefuse_dense::Vector;
+/// use sparsefuse_solvers::{LinearOperator, MatrixFree, cg};
+/// use sparsefuse_sparse::gallery;
+///
+/// let operators: [Box<dyn LinearOperator<f64>>; 2] = [
+///     Box::new(gallery::poisson1d::<f64>(10)?),
+///     Box::new(MatrixFree::new(10, |x: &Vector<f64>| Ok(x * 2.0))),
+/// ];
+/// for a in &operators {
+///     assert!(cg(a, &Vector::ones([10]))?.converged());
+/// }
+/// # Ok::<(), sparsefuse_runtime::Error>(())
+/// ```
 pub trait LinearOperator<T> {
     /// The number of rows and of columns.
     fn shape(&self) -> (usize, usize);
@@ -68,6 +85,62 @@ impl<T: Numeric> LinearOperator<T> for Csr<T> {
         self.bytes_of_product()
     }
 }
+
+/// A matrix in column format, by way of its rows, which the first product makes and keeps. (A
+/// [`Coo`](sparsefuse_sparse::Coo) would make them for each product: take its `to_csr`.)
+///
+/// ```
+/// use sparsefuse_dense::Vector;
+/// use sparsefuse_solvers::cg;
+/// use sparsefuse_sparse::gallery;
+///
+/// let columns = gallery::poisson1d::<f64>(10)?.to_csc()?;
+/// assert!(cg(&columns, &Vector::ones([10]))?.converged());
+/// # Ok::<(), sparsefuse_runtime::Error>(())
+/// ```
+impl<T: Numeric> LinearOperator<T> for Csc<T> {
+    fn shape(&self) -> (usize, usize) {
+        Self::shape(self)
+    }
+
+    fn apply(&self, x: &Vector<T>) -> Result<Vector<T>, Error> {
+        self.try_dot(x)
+    }
+
+    fn apply_adjoint(&self, x: &Vector<T>) -> Result<Vector<T>, Error> {
+        // `A^H x` is the conjugate of `A^T conj(x)`, and the columns are the rows of `A^T`.
+        Ok(self.transpose_dot(&x.conj())?.conj())
+    }
+}
+
+/// A reference to an operator, a `Box` and an `Arc` of one are operators.
+macro_rules! pointers {
+    ($($pointer:ty)*) => {$(
+        impl<T, L: LinearOperator<T> + ?Sized> LinearOperator<T> for $pointer {
+            fn shape(&self) -> (usize, usize) {
+                (**self).shape()
+            }
+
+            fn apply(&self, x: &Vector<T>) -> Result<Vector<T>, Error> {
+                (**self).apply(x)
+            }
+
+            fn apply_adjoint(&self, x: &Vector<T>) -> Result<Vector<T>, Error> {
+                (**self).apply_adjoint(x)
+            }
+
+            fn bytes(&self) -> Option<usize> {
+                (**self).bytes()
+            }
+
+            fn nullspace(&self) -> Option<&Nullspace<T>> {
+                (**self).nullspace()
+            }
+        }
+    )*};
+}
+
+pointers!(&L Box<L> Arc<L>);
 
 /// An operator that is a function, not a matrix.
 ///

@@ -15,7 +15,7 @@ use sparsefuse_kernels::{Element, Numeric};
 use sparsefuse_runtime::{Error, Runtime, Shape};
 use sprs::TriMat;
 use std::fmt;
-use std::ops::{Mul, Range};
+use std::ops::Range;
 
 /// A sparse matrix as a list of entries; cheap to clone.
 ///
@@ -205,21 +205,6 @@ impl<T: Numeric> Coo<T> {
     /// If the vector has another length than the matrix has columns; else as [`Coo::to_csr`].
     pub fn try_dot(&self, x: &Vector<T>) -> Result<Vector<T>, Error> {
         self.to_csr()?.try_dot(x)
-    }
-}
-
-/// # Panics
-///
-/// Where [`Coo::try_dot`] returns an error.
-impl<T: Numeric> Mul<&Vector<T>> for &Coo<T> {
-    type Output = Vector<T>;
-
-    #[track_caller]
-    fn mul(self, x: &Vector<T>) -> Vector<T> {
-        match self.try_dot(x) {
-            Ok(product) => product,
-            Err(error) => panic!("{error}"),
-        }
     }
 }
 

@@ -11,7 +11,6 @@ use sparsefuse_kernels::Numeric;
 use sparsefuse_runtime::Error;
 use sprs::CsMat;
 use std::fmt;
-use std::ops::Mul;
 use std::sync::{Arc, OnceLock};
 
 /// A sparse matrix in compressed column format; cheap to clone.
@@ -147,21 +146,6 @@ impl<T: Numeric> Csc<T> {
     /// If the vector has another length than the matrix has rows.
     pub fn transpose_dot(&self, x: &Vector<T>) -> Result<Vector<T>, Error> {
         self.columns.try_dot(x)
-    }
-}
-
-/// # Panics
-///
-/// Where [`Csc::try_dot`] returns an error.
-impl<T: Numeric> Mul<&Vector<T>> for &Csc<T> {
-    type Output = Vector<T>;
-
-    #[track_caller]
-    fn mul(self, x: &Vector<T>) -> Vector<T> {
-        match self.try_dot(x) {
-            Ok(product) => product,
-            Err(error) => panic!("{error}"),
-        }
     }
 }
 

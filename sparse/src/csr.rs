@@ -16,7 +16,7 @@ use sparsefuse_kernels::Numeric;
 use sparsefuse_runtime::{Counted, Error, Partition, Runtime, Shape, Store};
 use std::borrow::Cow;
 use std::fmt;
-use std::ops::{Mul, Range};
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 /// A sparse matrix in compressed row format; cheap to clone.
@@ -392,20 +392,44 @@ impl<T: Numeric> Csr<T> {
     /// The matrix with every entry multiplied by a number.
     #[must_use]
     pub fn scale(&self, factor: T) -> Self {
-        Self {
-            vals: &self.vals * factor,
-            adjoint: Arc::default(),
-            ..self.clone()
-        }
+        self.with_own_values(&self.vals * factor)
     }
-}
 
-impl<T: Numeric> Mul<&Scalar<T>> for &Csr<T> {
-    type Output = Csr<T>;
+    /// The matrix with every entry multiplied by a scalar, which need not be known yet.
+    ///
+    /// ```
+    /// use sparsefuse_dense::Vector;
+    /// use sparsefuse_sparse::gallery;
+    ///
+    /// let a = gallery::poisson1d::<f64>(2)?;
+    /// let x = Vector::from_vec(vec![3.0, 4.0]);
+    /// let normalised = &a * x.norm2().recip();
+    /// assert_eq!((normalised * 5.0).to_ndarray()?, a.to_ndarray()?);
+    /// assert_eq!((2.0 * &a + -&a).to_ndarray()?, a.to_ndarray()?);
+    /// assert_eq!((&a * (&x * 2.0)).to_vec()?, [4.0, 10.0]);
+    /// # Ok::<(), sparsefuse_sparse::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the scalar belongs to another runtime.
+    pub fn try_scale(&self, factor: &Scalar<T>) -> Result<Self, Error> {
+        Ok(self.with_own_values(self.vals.try_mul(factor)?))
+    }
 
-    fn mul(self, factor: &Scalar<T>) -> Csr<T> {
-        Csr {
-            vals: &self.vals * factor,
+    /// The matrix with the sign of every entry changed.
+    ///
+    /// # Errors
+    ///
+    /// If nothing has written the values.
+    pub fn try_neg(&self) -> Result<Self, Error> {
+        Ok(self.with_own_values(self.vals.try_neg()?))
+    }
+
+    /// The same structure with values that are a whole store, one for each entry.
+    fn with_own_values(&self, vals: Vector<T>) -> Self {
+        Self {
+            vals,
             adjoint: Arc::default(),
             ..self.clone()
         }

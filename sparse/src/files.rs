@@ -95,45 +95,70 @@ pub fn read_vector<T: Field + Add<Output = T>>(
             ReadErrorKind::NotVector { n_rows, n_cols },
         )),
     };
-    as_task("read_vector", path, |runtime| {
-        if runtime.ranks() == 1 {
-            let (header, content) = matrix_market::read::<T>(path)?;
-            check(&header)?;
-            return Ok(match content {
-                Content::Dense { vals, .. } => Ok(Vector::from_vec(vals)),
-                Content::Sparse(triplets) => vector_of_entries(runtime, &triplets),
-            });
-        }
-        let (header, own) = matrix_market::read_own_rows(runtime, path)?;
-        check(&header)?;
-        Ok(match header.format {
-            Format::Coordinate => vector_of_entries(runtime, &own),
-            Format::Array => vector_of_elements(runtime, own),
-        })
+    let mut columns = as_task("read_vector", path, |runtime| columns(runtime, path, check))?;
+    Ok(columns.swap_remove(0))
+}
+
+/// The columns of a Matrix Market file as vectors, each as [`read_vector`] reads a file with one
+/// column: several right-hand sides, say.
+///
+/// # Errors
+///
+/// As [`Csr::read`].
+pub fn read_columns<T: Field + Add<Output = T>>(
+    path: impl AsRef<Path>,
+) -> Result<Vec<Vector<T>>, ReadError> {
+    let path = path.as_ref();
+    as_task("read_columns", path, |runtime| {
+        columns(runtime, path, |_| Ok(()))
     })
 }
 
-/// The vector with these entries, of which a rank holds at least those of its rows, summed.
-fn vector_of_entries<T: Field + Add<Output = T>>(
+/// The columns of a file whose header passes the check.
+fn columns<T: Field + Add<Output = T>>(
     runtime: &Runtime,
+    path: &Path,
+    check: impl Fn(&Header) -> Result<(), ReadError>,
+) -> Result<Result<Vec<Vector<T>>, Error>, ReadError> {
+    if runtime.ranks() > 1 {
+        let (header, own) = matrix_market::read_own_rows(runtime, path)?;
+        check(&header)?;
+        return Ok(columns_of_entries(runtime, header.format, &own));
+    }
+    let (header, content) = matrix_market::read::<T>(path)?;
+    check(&header)?;
+    Ok(match content {
+        Content::Dense {
+            n_cols: 1, vals, ..
+        } => Ok(vec![Vector::from_vec(vals)]),
+        Content::Dense { n_cols, vals, .. } => Ok((0..n_cols)
+            .map(|column| vals.iter().skip(column).step_by(n_cols).copied().collect())
+            .map(Vector::from_vec)
+            .collect()),
+        Content::Sparse(triplets) => columns_of_entries(runtime, header.format, &triplets),
+    })
+}
+
+/// The columns with these entries, of which a rank holds at least those of its rows. Those of a
+/// `coordinate` file are summed.
+fn columns_of_entries<T: Field + Add<Output = T>>(
+    runtime: &Runtime,
+    format: Format,
     entries: &Triplets<T>,
-) -> Result<Vector<T>, Error> {
+) -> Result<Vec<Vector<T>>, Error> {
     let shape = Shape::new(&[entries.n_rows()]);
     let (partition, rows) = runtime.default_rows(shape);
     runtime.agree(assemble::check_memory(runtime, &rows))?;
-    let mut elements = vec![T::ZERO; rows.len()];
-    for (row, _, value) in entries.iter() {
-        let element = &mut elements[row as usize - rows.start];
-        *element = *element + value;
+    let mut columns = vec![vec![T::ZERO; rows.len()]; entries.n_cols()];
+    for (row, column, value) in entries.iter() {
+        let element = &mut columns[column as usize][row as usize - rows.start];
+        *element = match format {
+            Format::Coordinate => *element + value,
+            Format::Array => value,
+        };
     }
-    vector_of_rows(runtime, shape, (partition, rows), elements)
-}
-
-/// The vector of which each rank has read all elements of its rows, in their order.
-fn vector_of_elements<T: Field>(runtime: &Runtime, own: Triplets<T>) -> Result<Vector<T>, Error> {
-    let shape = Shape::new(&[own.n_rows()]);
-    let own_rows = runtime.default_rows(shape);
-    vector_of_rows(runtime, shape, own_rows, own.into_parts().2)
+    let make = |column| vector_of_rows(runtime, shape, (partition, rows.clone()), column);
+    columns.into_iter().map(make).collect()
 }
 
 fn vector_of_rows<T: Field>(

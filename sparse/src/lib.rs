@@ -6,6 +6,7 @@
 
 mod at_once;
 mod csr;
+mod operators;
 mod product;
 
 mod ghosts;
@@ -45,7 +46,7 @@ pub use chain::{Chain, Sweep};
 pub use coo::Coo;
 pub use csc::Csc;
 pub use csr::Csr;
-pub use files::{read_vector, write_vector};
+pub use files::{read_columns, read_vector, write_vector};
 pub use ghosts::Ghosts;
 pub use layout::RowLayout;
 pub use multiply::Multiplication;

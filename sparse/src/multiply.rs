@@ -26,7 +26,7 @@ use sparsefuse_kernels::Numeric;
 use sparsefuse_kernels::isa::Computation;
 use sparsefuse_runtime::{Error, Runtime, Shape};
 use std::borrow::Cow;
-use std::ops::{Mul, Range};
+use std::ops::Range;
 
 /// A product of two sparse matrices that keeps what depends on their structures alone, so that it
 /// is computed again quickly when only values change.
@@ -89,21 +89,6 @@ impl<T: Numeric> Csr<T> {
     /// values failed, or memory runs out.
     pub fn multiply(&self, right: &Self) -> Result<Self, Error> {
         Ok(Multiplication::new(self, right)?.product)
-    }
-}
-
-/// # Panics
-///
-/// Where [`Csr::multiply`] returns an error.
-impl<T: Numeric> Mul<&Csr<T>> for &Csr<T> {
-    type Output = Csr<T>;
-
-    #[track_caller]
-    fn mul(self, right: &Csr<T>) -> Csr<T> {
-        match self.multiply(right) {
-            Ok(product) => product,
-            Err(error) => panic!("{error}"),
-        }
     }
 }
 

@@ -21,11 +21,35 @@ pub fn map<I: Send, R: Send>(
     items: Vec<I>,
     work: impl Fn(I) -> R + Sync + Send,
 ) -> Vec<R> {
-    match pool(runtime.config().threads) {
+    map_on(runtime.config().threads, items, work)
+}
+
+/// As [`map`], on this many threads.
+pub(crate) fn map_on<I: Send, R: Send>(
+    threads: usize,
+    items: Vec<I>,
+    work: impl Fn(I) -> R + Sync + Send,
+) -> Vec<R> {
+    match pool(threads) {
         Some(pool) if items.len() > 1 => {
             pool.install(|| items.into_par_iter().with_max_len(1).map(work).collect())
         }
         _ => items.into_iter().map(work).collect(),
+    }
+}
+
+/// What two functions return: both at the same time if there is more than one thread.
+pub(crate) fn join<A: Send, B: Send>(
+    threads: usize,
+    first: impl FnOnce() -> A + Send,
+    second: impl FnOnce() -> B + Send,
+) -> (A, B) {
+    match pool(threads) {
+        Some(pool) => pool.join(first, second),
+        None => {
+            let first = first();
+            (first, second())
+        }
     }
 }
 
@@ -71,7 +95,7 @@ pub fn parts(pos: &[u64]) -> Vec<Range<usize>> {
     parts_of(pos, PART)
 }
 
-/// As [`parts`], with about so many rows and entries each.
+/// As [`parts`], with about this many rows and entries each.
 #[must_use]
 pub fn parts_of(pos: &[u64], wanted_load: u64) -> Vec<Range<usize>> {
     let n_rows = pos.len() - 1;
@@ -123,8 +147,7 @@ pub fn split<T>(mut whole: &mut [T], lens: impl IntoIterator<Item = usize>) -> V
     lens.into_iter().map(cut).collect()
 }
 
-/// The threads besides which a rank of so many has no others; none for one, which works alone.
-/// Ranks of one process share them.
+/// One thread pool for each thread count; `None` for one thread. Ranks of one process share them.
 fn pool(threads: usize) -> Option<Arc<ThreadPool>> {
     static POOLS: Mutex<BTreeMap<usize, Arc<ThreadPool>>> = Mutex::new(BTreeMap::new());
     if threads <= 1 {

@@ -10,7 +10,6 @@ use crate::csr::Csr;
 use sparsefuse_dense::{Array, Vector};
 use sparsefuse_kernels::{ArgKind, DType, Inst, KernelBuilder, Numeric};
 use sparsefuse_runtime::{Access, Body, BodyArg, Error, Privilege, Shape, TaskArg};
-use std::ops::Mul;
 use std::sync::{Arc, OnceLock};
 
 impl<T: Numeric> Csr<T> {
@@ -79,30 +78,6 @@ impl<T: Numeric> Csr<T> {
         ];
         self.runtime().submit(body(T::DTYPE), &args, &[])?;
         Array::from_store(y, None)
-    }
-}
-
-impl<T: Numeric> Mul<&Vector<T>> for &Csr<T> {
-    type Output = Vector<T>;
-
-    #[track_caller]
-    fn mul(self, x: &Vector<T>) -> Vector<T> {
-        self.dot(x)
-    }
-}
-
-impl<T: Numeric> Mul<&Array<T, 2>> for &Csr<T> {
-    type Output = Array<T, 2>;
-
-    /// # Panics
-    ///
-    /// Where [`Csr::try_matmul`] returns an error.
-    #[track_caller]
-    fn mul(self, x: &Array<T, 2>) -> Array<T, 2> {
-        match self.try_matmul(x) {
-            Ok(product) => product,
-            Err(error) => panic!("{error}"),
-        }
     }
 }
 

@@ -14,7 +14,7 @@ use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Numeric;
 use sparsefuse_runtime::{Error, Shape};
 use std::cmp::Ordering;
-use std::ops::{Add, Range, Sub};
+use std::ops::Range;
 
 impl<T: Numeric> Csr<T> {
     /// The sum of two matrices. An entry that cancels is stored, as a 0.
@@ -191,34 +191,4 @@ fn merge<T: Numeric>(
 
 fn bounds(range: Range<usize>) -> (usize, usize) {
     (range.start, range.end)
-}
-
-/// # Panics
-///
-/// Where [`Csr::try_add`] returns an error.
-impl<T: Numeric> Add<&Csr<T>> for &Csr<T> {
-    type Output = Csr<T>;
-
-    #[track_caller]
-    fn add(self, other: &Csr<T>) -> Csr<T> {
-        match self.try_add(other) {
-            Ok(sum) => sum,
-            Err(error) => panic!("{error}"),
-        }
-    }
-}
-
-/// # Panics
-///
-/// Where [`Csr::try_sub`] returns an error.
-impl<T: Numeric> Sub<&Csr<T>> for &Csr<T> {
-    type Output = Csr<T>;
-
-    #[track_caller]
-    fn sub(self, other: &Csr<T>) -> Csr<T> {
-        match self.try_sub(other) {
-            Ok(difference) => difference,
-            Err(error) => panic!("{error}"),
-        }
-    }
 }

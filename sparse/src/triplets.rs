@@ -5,6 +5,7 @@
 //! assembly.
 
 use sparsefuse_kernels::Numeric;
+use sparsefuse_runtime::Error;
 use std::fmt;
 
 /// The entries of a matrix in any order; entries at the same place are summed at assembly.
@@ -290,7 +291,7 @@ impl fmt::Display for TripletsErrorKind {
                 n_cols,
             } => write!(
                 f,
-                "the entry ({row}, {col}) lies outside the {n_rows} x {n_cols} matrix"
+                "expected an entry of the {n_rows} x {n_cols} matrix, found ({row}, {col})"
             ),
             Self::Lengths {
                 n_row_indices,
@@ -307,6 +308,53 @@ impl fmt::Display for TripletsErrorKind {
 
 impl std::error::Error for TripletsError {}
 
+/// For functions that return the library's [`Error`] and go on with `?`.
+///
+/// ```
+/// use sparsefuse_sparse::{Csr, Error, Triplets};
+///
+/// fn diagonal(values: &[f64]) -> Result<Csr<f64>, Error> {
+///     let mut triplets = Triplets::new(values.len(), values.len())?;
+///     for (row, &value) in values.iter().enumerate() {
+///         triplets.push(row, row, value)?;
+///     }
+///     Csr::from_triplets(&triplets)
+/// }
+/// # assert_eq!(diagonal(&[2.0, 3.0])?.nnz(), 2);
+/// # Ok::<(), Error>(())
+/// ```
+impl From<TripletsError> for Error {
+    fn from(error: TripletsError) -> Self {
+        let op = error.op;
+        match error.kind {
+            TripletsErrorKind::TooLarge { n_rows, n_cols } => Self::argument(
+                op,
+                format!("at most {} rows and columns", u32::MAX),
+                format!("{n_rows} x {n_cols}"),
+            ),
+            TripletsErrorKind::Outside {
+                row,
+                col,
+                n_rows,
+                n_cols,
+            } => Self::argument(
+                op,
+                format!("an entry of the {n_rows} x {n_cols} matrix"),
+                format!("({row}, {col})"),
+            ),
+            TripletsErrorKind::Lengths {
+                n_row_indices,
+                n_col_indices,
+                n_vals,
+            } => Self::argument(
+                op,
+                "three arrays of one length",
+                format!("{n_row_indices} rows, {n_col_indices} columns and {n_vals} values"),
+            ),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -321,11 +369,11 @@ mod tests {
         triplets.push(1, 2, 5.0f32).unwrap();
         check(
             triplets.push(1, 3, 1.0),
-            "triplets: push: the entry (1, 3) lies outside the 2 x 3 matrix",
+            "triplets: push: expected an entry of the 2 x 3 matrix, found (1, 3)",
         );
         check(
             Triplets::from_parts(2, 2, vec![0, 2], vec![0, 0], vec![1.0, 2.0]),
-            "triplets: the entry (2, 0) lies outside the 2 x 2 matrix",
+            "triplets: expected an entry of the 2 x 2 matrix, found (2, 0)",
         );
         check(
             Triplets::from_parts(2, 2, vec![0], vec![], vec![1.0, 2.0]),

@@ -6,11 +6,12 @@ use super::output;
 use super::pc::Pc;
 use super::rhs::Rhs;
 use super::source::Source;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{OsStringValueParser, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use sparsefuse::runtime::Config;
 use sparsefuse::solvers::Method;
 use sparsefuse::solvers::eigen::Which;
+use std::ffi::OsStr;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -28,7 +29,7 @@ pub(super) enum Command {
     /// Solve A x = b by a Krylov method and report how it went
     #[command(long_about = help::SOLVE, after_long_help = help::AFTER_SOLVE)]
     Solve(Box<SolveArguments>),
-    /// Analyse a solve for many ranks without running it: sizes, messages, bytes, memory, time
+    /// Analyse a solve on many ranks without running it: sizes, messages, bytes, memory, time
     #[command(long_about = help::PLAN, after_long_help = help::AFTER_PLAN)]
     Plan(PlanArguments),
     /// Find a few eigenvalues of a symmetric (Hermitian) matrix
@@ -42,7 +43,7 @@ pub(super) enum Command {
 #[derive(Debug, Args)]
 pub(super) struct SolveArguments {
     /// The matrix: a .mtx or .mtx.gz file, or a generator such as poisson2d:512
-    #[arg(value_parser = Source::parse)]
+    #[arg(value_parser = word(Source::parse))]
     pub(super) source: Source,
     /// The method
     #[arg(long, value_enum, default_value_t = Solver::Cg)]
@@ -50,12 +51,12 @@ pub(super) struct SolveArguments {
     /// The preconditioner with its options, such as jacobi, ilu:1, gmg or auto; see below
     #[arg(long, default_value = "none", value_parser = Pc::parse, value_name = "PC")]
     pub(super) pc: Pc,
-    /// The grid that the matrix of a file stems from, slowest dimension first, for --pc gmg
+    /// The grid of a matrix from a file, slowest dimension first, for --pc gmg
     #[arg(long, value_name = "NxM", value_parser = grid)]
     pub(super) grid: Option<Grid>,
     /// The right-hand side b: `ones` for A times a vector of ones, `random:SEED` for numbers
-    /// uniform in [-1, 1), or a Matrix Market file with one column
-    #[arg(long, default_value = "ones", value_parser = Rhs::parse, value_name = "RHS")]
+    /// uniform in [-1, 1), or a Matrix Market file; if it has several columns, each is solved for
+    #[arg(long, default_value = "ones", value_parser = word(Rhs::parse), value_name = "RHS")]
     pub(super) rhs: Rhs,
     /// Converged when |b - A x| <= max(RTOL |b|, ATOL)
     #[arg(long, default_value = "1e-8", value_parser = tolerance, allow_negative_numbers = true)]
@@ -63,10 +64,10 @@ pub(super) struct SolveArguments {
     /// See --rtol
     #[arg(long, default_value = "0", value_parser = tolerance, allow_negative_numbers = true)]
     pub(super) atol: f64,
-    /// The most iterations [default: ten times the rows, at most 10000]
+    /// The limit of iterations [default: ten times the rows, at most 10000]
     #[arg(long, value_name = "N", value_parser = iterations, allow_negative_numbers = true)]
     pub(super) max_iter: Option<usize>,
-    /// Threads of each rank [default: all cores, shared out among the ranks on them]
+    /// Threads of each rank [default: all cores, divided among the ranks on them]
     #[arg(long, value_name = "N", value_parser = workers, allow_negative_numbers = true)]
     pub(super) threads: Option<usize>,
     /// Ranks inside each process; the solution has the same bits for every number
@@ -84,10 +85,10 @@ pub(super) struct SolveArguments {
     /// Write the solution as a Matrix Market file (compressed if the name ends in .gz)
     #[arg(long, value_name = "FILE.mtx")]
     pub(super) out: Option<PathBuf>,
-    /// Save the state of the solver in this file, again and again
+    /// Save the state of the solver in this file at intervals, see --every
     #[arg(long, value_name = "FILE")]
     pub(super) checkpoint: Option<PathBuf>,
-    /// Iterations from one checkpoint to the next
+    /// Iterations between checkpoints
     #[arg(
         long,
         value_name = "N",
@@ -97,10 +98,10 @@ pub(super) struct SolveArguments {
         allow_negative_numbers = true
     )]
     pub(super) every: usize,
-    /// A number: the iterations after which gmres and fgmres start again [default: 30]. A file: go
-    /// on from a checkpoint of the same solve, on any number of ranks and threads; the solution has
-    /// the bits that it would have had
-    #[arg(long, value_name = "N|FILE", value_parser = Restart::parse)]
+    /// A number: the iterations after which gmres and fgmres restart [default: 30]. A file: resume
+    /// from a checkpoint of the same solve, on any number of ranks and threads, with the same bits
+    /// as an uninterrupted solve
+    #[arg(long, value_name = "N|FILE", value_parser = word(Restart::parse))]
     pub(super) restart: Option<Restart>,
     /// Print one JSON object instead of the report
     #[arg(long)]
@@ -109,15 +110,15 @@ pub(super) struct SolveArguments {
     #[arg(long)]
     pub(super) monitor: bool,
     /// Draw the residual against the iteration
-    #[arg(long, value_name = "FILE.png", value_parser = picture)]
+    #[arg(long, value_name = "FILE.png", value_parser = word(picture))]
     pub(super) plot: Option<PathBuf>,
-    /// Print what the runtime made of one iteration: its tasks, what fused, and why not more
+    /// Print the tasks of one iteration, which of them were fused, and why others were not
     #[arg(long)]
     pub(super) explain: bool,
     /// Write a trace for Perfetto or chrome://tracing, and print the time of each task
     #[arg(long, value_name = "FILE.json")]
     pub(super) profile: Option<PathBuf>,
-    /// Run every task on its own; the solution has the same bits
+    /// Do not fuse tasks; the solution has the same bits
     #[arg(long)]
     pub(super) no_fusion: bool,
 }
@@ -125,7 +126,7 @@ pub(super) struct SolveArguments {
 #[derive(Debug, Args)]
 pub(super) struct PlanArguments {
     /// The matrix: a generator such as poisson2d:512
-    #[arg(value_parser = Source::parse)]
+    #[arg(value_parser = word(Source::parse))]
     pub(super) source: Source,
     /// The number of ranks
     #[arg(long, value_name = "N", value_parser = ranks, allow_negative_numbers = true)]
@@ -139,7 +140,7 @@ pub(super) struct PlanArguments {
     /// The precision
     #[arg(long, value_enum, default_value_t = Precision::F64)]
     pub(super) dtype: Precision,
-    /// Seconds that each message costs its sender
+    /// Seconds of each message, for its sender
     #[arg(long, value_name = "S", default_value = "2e-6", value_parser = tolerance, allow_negative_numbers = true)]
     pub(super) latency: f64,
     /// Bytes a second that a rank sends
@@ -159,7 +160,7 @@ pub(super) struct PlanArguments {
 #[derive(Debug, Args)]
 pub(super) struct EigsArguments {
     /// The matrix: a .mtx or .mtx.gz file, or a generator such as poisson2d:512
-    #[arg(value_parser = Source::parse)]
+    #[arg(value_parser = word(Source::parse))]
     pub(super) source: Source,
     /// How many eigenvalues
     #[arg(long, value_name = "K", default_value = "6", value_parser = every, allow_negative_numbers = true)]
@@ -170,7 +171,7 @@ pub(super) struct EigsArguments {
     /// Those nearest to S, by factors of A - S I, which every rank holds
     #[arg(long, value_name = "S", value_parser = finite, allow_negative_numbers = true, conflicts_with = "which")]
     pub(super) sigma: Option<f64>,
-    /// The residual that is small enough, as a part of the eigenvalue [default: what rounding leaves]
+    /// The relative tolerance of an eigenvalue's residual [default: the rounding error]
     #[arg(long, default_value = "0", hide_default_value = true, value_parser = tolerance, allow_negative_numbers = true)]
     pub(super) tol: f64,
     /// The most basis vectors, above K [default: 2 K + 1, at least 20]
@@ -179,7 +180,7 @@ pub(super) struct EigsArguments {
     /// The most restarts [default: ten times the rows, at most 10000]
     #[arg(long, value_name = "N", value_parser = iterations, allow_negative_numbers = true)]
     pub(super) max_iter: Option<usize>,
-    /// Threads of each rank [default: all cores, shared out among the ranks on them]
+    /// Threads of each rank [default: all cores, divided among the ranks on them]
     #[arg(long, value_name = "N", value_parser = workers, allow_negative_numbers = true)]
     pub(super) threads: Option<usize>,
     /// Ranks inside each process; the eigenvalues have the same bits for every number
@@ -199,13 +200,13 @@ pub(super) struct EigsArguments {
 #[derive(Debug, Args)]
 pub(super) struct InfoArguments {
     /// The matrix: a .mtx or .mtx.gz file, or a generator such as poisson2d:512
-    #[arg(value_parser = Source::parse)]
+    #[arg(value_parser = word(Source::parse))]
     pub(super) source: Source,
     /// Print one JSON object instead of the report
     #[arg(long)]
     pub(super) json: bool,
     /// Draw the places of the entries, darker where they are denser
-    #[arg(long, value_name = "FILE.png", value_parser = picture)]
+    #[arg(long, value_name = "FILE.png", value_parser = word(picture))]
     pub(super) spy: Option<PathBuf>,
 }
 
@@ -215,15 +216,15 @@ pub(super) enum Solver {
     Auto,
     /// Conjugate gradients, for symmetric (Hermitian) positive definite matrices
     Cg,
-    /// The same with one reduction an iteration
+    /// cg with one reduction an iteration
     SingleReductionCg,
-    /// The same with one reduction, which travels beside the product
+    /// cg with one reduction, which overlaps with the product
     PipelinedCg,
     /// Minimal residuals, for symmetric (Hermitian) matrices
     Minres,
     /// Generalised minimal residuals, for any square matrix; see --restart
     Gmres,
-    /// The same for preconditioners that change
+    /// gmres for preconditioners that change
     Fgmres,
     /// Biconjugate gradients, for any square matrix
     Bicg,
@@ -233,7 +234,7 @@ pub(super) enum Solver {
     Bicgstab,
     /// Transpose-free quasi-minimal residuals, for any square matrix
     Tfqmr,
-    /// The preconditioner again and again: multigrid as a solver, with --pc gmg or amg
+    /// Repeated application of the preconditioner: multigrid as a solver, with --pc gmg or amg
     Richardson,
     /// Least squares by bidiagonalisation
     Lsqr,
@@ -330,9 +331,10 @@ pub(super) enum Restart {
 }
 
 impl Restart {
-    fn parse(text: &str) -> Result<Self, String> {
+    fn parse(word: &OsStr) -> Result<Self, String> {
+        let text = word.to_string_lossy();
         if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
-            return Ok(Self::File(PathBuf::from(text)));
+            return Ok(Self::File(PathBuf::from(word)));
         }
         let length = text.parse().ok().filter(|&length| length > 0);
         let expected = || format!("expected a whole number above 0 or a file, found {text}");
@@ -392,11 +394,11 @@ impl SolveArguments {
         }
         let file = self.checkpoint.as_deref().or(self.restart_file());
         if self.solver == Solver::Auto && file.is_some() {
-            let expected = "a method and a preconditioner by name, where there are checkpoints";
+            let expected = "a method and a preconditioner by name with checkpoints";
             return Err(Failure::input("--solver", expected, "auto"));
         }
         if self.pc.is_auto() && file.is_some() {
-            let expected = "a preconditioner by name, where there are checkpoints";
+            let expected = "a preconditioner by name with checkpoints";
             return Err(Failure::input("--pc", expected, "auto"));
         }
         if file.is_some() && !method.has_checkpoints() {
@@ -410,12 +412,30 @@ impl SolveArguments {
         Ok(())
     }
 
+    /// Refuses what there is for one right-hand side alone.
+    pub(super) fn check_columns(&self, columns: usize) -> Result<(), Failure> {
+        let options = [
+            ("--plot", self.plot.as_deref()),
+            ("--checkpoint", self.checkpoint.as_deref()),
+            ("--restart", self.restart_file()),
+        ];
+        match options.iter().find(|(_, file)| file.is_some()) {
+            Some(&(name, _)) if columns > 1 => {
+                let expected = "a right-hand side with one column";
+                let found = format!("{columns} columns in --rhs");
+                Err(Failure::input(name, expected, found))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Refuses a grid that is not that of the matrix or is of no use, and none where one is needed.
     fn check_grid(&self) -> Result<(), Failure> {
         let made = self.source.grid().map(Grid);
         let Some(grid) = &self.grid else {
             if self.pc.needs_grid() && made.is_none() {
-                let expected = "--grid NxM with it, since a matrix does not tell its grid";
+                let expected =
+                    "--grid NxM with it, since the file does not say which grid the matrix has";
                 return Err(Failure::input("--pc", expected, self.pc.to_string()));
             }
             return Ok(());
@@ -479,7 +499,7 @@ impl EigsArguments {
     }
 }
 
-/// The settings of the environment, with these threads for each of so many ranks.
+/// The settings of the environment, with these threads for each of this many ranks.
 fn settings(threads: Option<usize>, ranks: usize) -> Result<Config, Failure> {
     let mut config = Config::from_env()?;
     let share = (config.threads / ranks).max(1);
@@ -522,8 +542,15 @@ fn grid(text: &str) -> Result<Grid, String> {
     sides.map(Grid).ok_or_else(expected)
 }
 
-fn picture(text: &str) -> Result<PathBuf, String> {
-    let path = PathBuf::from(text);
+/// A parser of words that need not be UTF-8, as names of files need not be.
+fn word<T: Clone + Send + Sync + 'static>(
+    parse: fn(&OsStr) -> Result<T, String>,
+) -> impl TypedValueParser<Value = T> {
+    OsStringValueParser::new().try_map(move |word| parse(&word))
+}
+
+fn picture(word: &OsStr) -> Result<PathBuf, String> {
+    let (path, text) = (PathBuf::from(word), word.to_string_lossy());
     // A device has no extension.
     let is_png = path.file_name().is_some()
         && !text.ends_with(std::path::is_separator)

@@ -8,17 +8,18 @@ use super::failure::Failure;
 use sparsefuse::kernels::Field;
 use sparsefuse::prelude::Vector;
 use sparsefuse::runtime::{Counters, Runtime};
-use sparsefuse::solvers::{Checkpoint, Monitor, Options, Solution};
+use sparsefuse::solvers::{Checkpoint, KrylovSolver, Monitor, Options, Solution};
 use sparsefuse::sparse::Csr;
 use std::time::Instant;
 
 /// The solve that counts.
 pub(super) struct Solved<T> {
     pub(super) candidate: Candidate,
-    pub(super) solution: Solution<T>,
+    /// One for each right-hand side.
+    pub(super) solutions: Vec<Solution<T>>,
     /// What the runtime had counted before.
     pub(super) before: Counters,
-    /// Seconds for the preconditioner, and for the solver.
+    /// Seconds for the preconditioner and all candidates before it or after it, and for the solver.
     pub(super) setup: f64,
     pub(super) solve: f64,
     /// The candidates before it, and what came of them.
@@ -30,6 +31,7 @@ pub(super) struct Solved<T> {
 pub(super) struct Tried {
     pub(super) candidate: Candidate,
     pub(super) outcome: String,
+    pub(super) seconds: f64,
 }
 
 /// Iterations of a candidate that others follow.
@@ -39,15 +41,24 @@ const PATIENCE: usize = 1000;
 pub(super) fn solve<T: Field>(
     runtime: &Runtime,
     arguments: &SolveArguments,
-    candidates: Vec<Candidate>,
-    (a, b): (&Csr<T>, &Vector<T>),
+    mut candidates: Vec<Candidate>,
+    (a, b): (&Csr<T>, &[Vector<T>]),
     monitor: &mut Option<Monitor<'_>>,
+    announce: &mut dyn FnMut(&Candidate),
 ) -> Result<Solved<T>, Failure> {
     let mut tried: Vec<Tried> = Vec::new();
     let mut best: Option<Solved<T>> = None;
+    if arguments.max_iter == Some(0) {
+        // None of them would do a step, so the first is as good as the others.
+        candidates.truncate(1);
+    }
+    let begin = Instant::now();
+    let setup_of = |solved: &Solved<T>| begin.elapsed().as_secs_f64() - solved.solve;
     let last = candidates.len() - 1;
     for (number, candidate) in candidates.into_iter().enumerate() {
         let patience = (number < last).then_some(PATIENCE);
+        announce(&candidate);
+        let begin = Instant::now();
         let attempt = attempt(
             runtime,
             arguments,
@@ -57,17 +68,17 @@ pub(super) fn solve<T: Field>(
             monitor,
         );
         let outcome = match attempt {
-            Ok(solved) if solved.solution.converged() => {
-                return Ok(Solved { tried, ..solved });
+            Ok(solved) if solved.solutions.iter().all(Solution::converged) => {
+                let setup = setup_of(&solved);
+                return Ok(Solved {
+                    tried,
+                    setup,
+                    ..solved
+                });
             }
             Ok(solved) => {
-                let outcome = format!(
-                    "{} after {} iterations, |b - A x| / |b| = {:.1e}",
-                    solved.solution.reason,
-                    solved.solution.iterations,
-                    solved.solution.relative_residual()
-                );
-                let residual = |solved: &Solved<T>| solved.solution.residual_norm;
+                let outcome = outcome(&solved.solutions);
+                let residual = |solved: &Solved<T>| largest_residual(&solved.solutions);
                 let is_best = best
                     .as_ref()
                     .is_none_or(|best| !(residual(best) <= residual(&solved)));
@@ -79,14 +90,51 @@ pub(super) fn solve<T: Field>(
             Err(error) if number == last && best.is_none() => return Err(error),
             Err(error) => error.to_string(),
         };
-        tried.push(Tried { candidate, outcome });
+        tried.push(Tried {
+            candidate,
+            outcome,
+            seconds: begin.elapsed().as_secs_f64(),
+        });
     }
     let best = best.expect("a last candidate without a solution has failed");
     let of_others = |tried: &Tried| {
         (tried.candidate.solver, &tried.candidate.pc) != (best.candidate.solver, &best.candidate.pc)
     };
     tried.retain(of_others);
-    Ok(Solved { tried, ..best })
+    let setup = setup_of(&best);
+    Ok(Solved {
+        tried,
+        setup,
+        ..best
+    })
+}
+
+/// What came of the first right-hand side that was not solved.
+fn outcome<T: Field>(solutions: &[Solution<T>]) -> String {
+    let failed = solutions.iter().position(|solution| !solution.converged());
+    let number = failed.unwrap_or(0);
+    let solution = &solutions[number];
+    let column = match solutions.len() {
+        1 => String::new(),
+        _ => format!("column {}: ", number + 1),
+    };
+    format!(
+        "{column}{} after {} iterations, |b - A x| / |b| = {:.1e}",
+        solution.reason,
+        solution.iterations,
+        solution.relative_residual()
+    )
+}
+
+/// The largest relative residual, which is not a number if any is.
+pub(super) fn largest_residual<T: Field>(solutions: &[Solution<T>]) -> f64 {
+    let residuals = solutions.iter().map(Solution::relative_residual);
+    residuals.fold(0.0, |most, residual| {
+        match residual > most || residual.is_nan() {
+            true => residual,
+            false => most,
+        }
+    })
 }
 
 fn attempt<T: Field>(
@@ -94,13 +142,11 @@ fn attempt<T: Field>(
     arguments: &SolveArguments,
     candidate: Candidate,
     patience: Option<usize>,
-    (a, b): (&Csr<T>, &Vector<T>),
+    (a, b): (&Csr<T>, &[Vector<T>]),
     monitor: &mut Option<Monitor<'_>>,
 ) -> Result<Solved<T>, Failure> {
-    let begin = Instant::now();
     let preconditioner = candidate.pc.make(a, arguments.grid().as_deref())?;
     runtime.flush();
-    let setup = begin.elapsed().as_secs_f64();
     let defaults = Options::<'_, T>::default();
     let options = Options {
         rtol: arguments.rtol,
@@ -123,12 +169,16 @@ fn attempt<T: Field>(
     };
     let before = runtime.counters();
     let begin = Instant::now();
-    let solution = candidate.solver.method().solve(a, b, options)?;
+    let method = candidate.solver.method();
+    let solutions = match b {
+        [b] => vec![method.solve(a, b, options)?],
+        columns => KrylovSolver::new(method, a, options).solve_many(columns)?,
+    };
     Ok(Solved {
         candidate,
-        solution,
+        solutions,
         before,
-        setup,
+        setup: 0.0,
         solve: begin.elapsed().as_secs_f64(),
         tried: Vec::new(),
     })

@@ -8,6 +8,7 @@ use super::pc::Pc;
 use sparsefuse::Error;
 use sparsefuse::kernels::{Field, Real};
 use sparsefuse::sparse::Csr;
+use std::fmt;
 
 /// A method and a preconditioner to try.
 #[derive(Clone, Debug)]
@@ -16,6 +17,12 @@ pub(super) struct Candidate {
     pub(super) pc: Pc,
     /// Why this one, in words.
     pub(super) why: String,
+}
+
+impl fmt::Display for Candidate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} with {}", self.solver.name(), self.pc)
+    }
 }
 
 /// Entries up to which a complete factorisation is the first choice: it takes less than a second.
@@ -115,7 +122,7 @@ fn preconditioners(facts: &Facts, asked: &Asked<'_>) -> Vec<(&'static str, &'sta
     if facts.nnz <= FACTORABLE {
         names.push(("lu", "the last resort"));
     }
-    names.push((LAST_RESORT, "nothing else has led to a solution"));
+    names.push((LAST_RESORT, "nothing else has converged"));
     names
 }
 

@@ -1,25 +1,41 @@
 //! The hash of a solution: equal bits, equal hash.
 //!
-//! FNV-1a with 64 bits over the little-endian bytes of the elements, the real part of a complex
-//! element first. Every NaN counts as the same one, since its sign and payload mean nothing.
+//! FNV-1a with 64 bits over the little-endian bytes of the elements, column after column, the real
+//! part of a complex element first. Every NaN counts as the same one, since its sign and payload mean nothing.
 
 use sparsefuse::kernels::{DType, Element};
 
 const OFFSET_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
 const PRIME: u64 = 0x0000_0100_0000_01b3;
 
-/// The hash of the elements of a vector.
-pub(super) fn of<T: Element>(elements: &[T]) -> u64 {
-    let is_complex = T::DTYPE.is_complex();
-    elements.iter().fold(OFFSET_BASIS, |hash, element| {
-        let [re, im] = element.to_bits();
-        let hash = add_word(hash, T::DTYPE.real(), re);
-        if is_complex {
-            add_word(hash, T::DTYPE.real(), im)
-        } else {
-            hash
-        }
-    })
+/// The hash of the elements so far.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Hash(u64);
+
+impl Default for Hash {
+    fn default() -> Self {
+        Self(OFFSET_BASIS)
+    }
+}
+
+impl Hash {
+    /// Adds the elements of a vector.
+    pub(super) fn add<T: Element>(&mut self, elements: &[T]) {
+        let is_complex = T::DTYPE.is_complex();
+        self.0 = elements.iter().fold(self.0, |hash, element| {
+            let [re, im] = element.to_bits();
+            let hash = add_word(hash, T::DTYPE.real(), re);
+            if is_complex {
+                add_word(hash, T::DTYPE.real(), im)
+            } else {
+                hash
+            }
+        });
+    }
+
+    pub(super) fn value(self) -> u64 {
+        self.0
+    }
 }
 
 fn add_word(hash: u64, dtype: DType, bits: u64) -> u64 {
@@ -38,6 +54,14 @@ fn add_word(hash: u64, dtype: DType, bits: u64) -> u64 {
 mod tests {
     use super::*;
     use num_complex::Complex;
+
+    fn of<T: Element>(elements: &[T]) -> u64 {
+        let mut hash = Hash::default();
+        let (first, rest) = elements.split_at(elements.len() / 2);
+        hash.add(first);
+        hash.add(rest);
+        hash.value()
+    }
 
     #[test]
     fn is_fnv_1a_of_the_bytes() {

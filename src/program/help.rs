@@ -4,8 +4,8 @@ pub(super) const ABOUT: &str = "\
 Solves and describes sparse linear systems, and finds eigenvalues.
 
 Matrices come from Matrix Market files or from generators. The work is split over threads and \
-ranks, which are processes (under mpiexec or srun, if built with the feature `mpi`) or parts of one; \
-neither changes a bit of the solution.";
+ranks. Ranks are processes (under mpiexec or srun, if built with the feature `mpi`) or threads of \
+one process. The bits of the solution do not depend on the number of threads and ranks.";
 
 pub(super) const OVERVIEW: &str = "\
 Examples:
@@ -24,26 +24,26 @@ Exit status:
   2  bad input or usage; one line on standard error says what was expected and what was found
 
 Environment (settings of the runtime; the options of a command come first):
-  SPARSEFUSE_THREADS  threads, shared out among the ranks
+  SPARSEFUSE_THREADS  threads, divided among the ranks
   SPARSEFUSE_FUSION   0 or 1: whether tasks are fused
   SPARSEFUSE_ISA      baseline, avx2 or avx512: the instruction set of the kernels
   SPARSEFUSE_TILE     rows of a tile of the summation order; changes the last bits of results
-  SPARSEFUSE_CUT      arrays with fewer elements are held whole by every rank
-  SPARSEFUSE_CHECK    0 or 1: whether ranks make sure that they run the same program
-  SPARSEFUSE_MEMORY   bytes that the arrays of one rank may hold at a time
-  SPARSEFUSE_MPI      0: a process under mpiexec or srun has nothing to do with the others
+  SPARSEFUSE_CUT      arrays with fewer elements are replicated on every rank
+  SPARSEFUSE_CHECK    0 or 1: whether ranks check that they run the same program
+  SPARSEFUSE_MEMORY   the most bytes that the arrays of one rank may take
+  SPARSEFUSE_MPI      0: ignore mpiexec and srun, and run alone
   SPARSEFUSE_PACK     0 or 1: whether matrices are packed at their second product
-  SPARSEFUSE_NATIVE   0 or 1: whether long computations are compiled in the background
-  SPARSEFUSE_CACHE    where compiled computations are kept
-  SPARSEFUSE_CC       the C compiler that compiles them: a command with its arguments
+  SPARSEFUSE_NATIVE   0 or 1: whether expensive kernels are compiled in the background
+  SPARSEFUSE_CACHE    the directory of compiled kernels
+  SPARSEFUSE_CC       the C compiler for them: a command with its arguments
 
 `sparsefuse solve --help` explains the sources of matrices and the fields of the JSON object.";
 
 pub(super) const SOLVE: &str = "\
 Solves A x = b by a Krylov method and reports how it went.
 
-The residual that is reported, and that decides about convergence, is computed from x once more \
-after the last iteration.";
+Convergence is decided by the true residual b - A x, which is computed from x after the last \
+iteration; the report shows it.";
 
 /// What every command takes as its matrix; a macro because `concat!` takes literals alone.
 macro_rules! sources {
@@ -57,11 +57,11 @@ Sources of matrices:
   banded:N,DIAGONALS     N rows, an odd number of full diagonals, diagonally dominant
   diffusion2d:N, diffusion3d:N, banded_varying:N,DIAGONALS
                          the same structures with coefficients that vary, positive definite
-  random:N,PER_ROW,SEED  N rows, PER_ROW entries a row at random places and the diagonal, which
-                         dominates; unsymmetric
+  random:N,PER_ROW,SEED  N rows with PER_ROW entries in random columns and a dominant diagonal;
+                         not symmetric
   rmat:SCALE[,PER_ROW[,SEED]]
-                         graph with a power law: 2^SCALE nodes, PER_ROW (16) edges for each, summed
-                         where they meet"
+                         graph with a power law: 2^SCALE nodes with PER_ROW (16) edges each;
+                         duplicate edges are summed"
     };
 }
 
@@ -82,66 +82,74 @@ Examples:
   sparsefuse solve poisson2d:2048 --restart state.ck --checkpoint state.ck --ranks 2
   sparsefuse solve poisson2d:256 --json | jq .us_per_iteration
 
-Preconditioners (--pc NAME, or NAME:OPTIONS; in brackets what holds without):
+Preconditioners (--pc NAME or NAME:OPTIONS; defaults in brackets):
   none                       no preconditioner
-  auto                       chosen by looking at the matrix, as --solver auto; what does not
-                             converge is followed by the next choice, and the report says why
+  auto                       chosen by looking at the matrix, as --solver auto; if a choice does
+                             not converge, the next one is tried, and the report says why
   jacobi                     division by the diagonal
   bjacobi:SIZE               the inverse of dense blocks on the diagonal [32 rows]
-  sor:OMEGA, ssor:OMEGA      successive over-relaxation, forward or symmetric [1: the method of
-                             Gauss and Seidel]; with colors among the options
-                             (ssor:colors) by colours, not in sequence
-  chebyshev:DEGREE           a polynomial that is small on the spectrum [4]
+  sor:OMEGA, ssor:OMEGA      successive over-relaxation, forward or symmetric [1: Gauss-Seidel];
+                             with the option colors (ssor:colors) in multicolor order
+  chebyshev:DEGREE           a Chebyshev polynomial in A [4]
   polynomial:DEGREE          a Neumann series [2]
   ilu:K                      incomplete LU with K levels of fill [0]
   ilut:DROP,FILL             incomplete LU: entries below DROP times the norm of their row are
                              dropped, and all but the FILL largest
   ic                         incomplete Cholesky without fill
-  schwarz:OVERLAP,blocks=N   additive Schwarz with ILU(0) [1, a block on each rank: then the
-                             iterations depend on the ranks, as with no other]; also asm
-  lu, cholesky               complete factorisations; every rank has the whole
+  schwarz:OVERLAP,blocks=N   additive Schwarz with ILU(0) [1, one block on each rank: the only
+                             preconditioner whose iterations depend on the ranks]; also asm
+  lu, cholesky               complete factorisations, replicated on every rank
   gmg:OPTIONS                geometric multigrid on the generator's grid, or on --grid
   amg:OPTIONS                algebraic multigrid by smoothed aggregation
-Options of multigrid: cycle=v|w|vw|f, smoother=jacobi|chebyshev, pre=N, post=N (steps before, at
-least one, and after the coarse correction), levels=N (at most), coarsest=N (a level with at most N
-rows is the last), coarse=inverse|direct|smoother (what solves there: the dense inverse of at most
-4000 rows, sparse LU, or the smoother); of gmg also smoother=gs and restriction=full|injection; of
-amg theta=T, below 1 (couplings weaker than T times their diagonals are left out).
+Options of multigrid: cycle=v|w|vw|f, smoother=jacobi|chebyshev, pre=N and post=N (smoothing steps
+before, at least one, and after the coarse correction), levels=N (at most), coarsest=N (a level with
+at most N rows is the last), coarse=inverse|direct|smoother (the solver of the coarsest level: the
+dense inverse of at most 4000 rows, sparse LU, or the smoother); gmg also has smoother=gs and
+restriction=full|injection; amg has theta=T, below 1 (the strength threshold: couplings weaker than
+T times their diagonals are dropped).
+
+Several right-hand sides: if the file of --rhs has k columns, each is solved for, several at a time
+where that is faster. The report has a line and `columns` an entry for each; --out writes k columns;
+the exit status is 0 if all have converged. --plot, --checkpoint and a file after --restart take one
+column.
 
 Fields of the JSON object (null stands for a number that is infinite or not a number):
   source                     the matrix, as given
   solver, pc, dtype          as used; dtype is f32, f64, cf32 or cf64 (complex)
   chosen_because             why --solver auto or --pc auto chose these, or null
-  tried                      what was tried before: solver, pc, outcome
+  tried                      what else was tried: solver, pc, outcome, seconds
   rows, cols, nnz            the size of the matrix and its stored entries
   threads, ranks             threads of each rank, ranks
-  imbalance                  the work of the busiest rank (entries, rows) over the mean; rows are
-                             spread by their entries where that gains more than a tenth
+  imbalance                  the work of the busiest rank (entries and rows) over the mean; rows
+                             are redistributed by entries where that gains more than a tenth
   imbalance_of_equal_rows    the same with equally many rows for each rank
-  converged, reason          whether and why the solver stopped
-  iterations                 of the method, those before a restart included
+  converged, reason          whether the solver converged, and why it stopped; of several
+                             right-hand sides the reason of the first that did not converge
+  iterations                 of the method, those before a restart included; the sum of all
+                             right-hand sides
+  columns                    of each right-hand side: converged, reason, iterations, true_residual
   restarted_at               iterations of the checkpoint that the solve was restarted from, or 0
-  true_residual              |b - A x| / |b|, computed from x
-  setup_s, solve_s           seconds for reading, assembly, b and the preconditioner; for the solver
-                             alone
+  true_residual              |b - A x| / |b|, computed from x; the largest of all right-hand sides
+  setup_s, solve_s           seconds for reading, assembly, b, the preconditioner and all that auto
+                             tried in vain; for the solver alone
   us_per_iteration           microseconds of solve_s for each iteration
   tasks_per_iteration        operations that the method issued
-  fused_tasks_per_iteration  passes over memory that they became
-  bytes_per_iteration        bytes that kernels read and wrote, counted from their arguments, all
+  fused_tasks_per_iteration  fused tasks that ran
+  bytes_per_iteration        bytes that kernels read and wrote, counted from their arguments, on all
                              ranks
-  peak_memory_bytes          the most bytes that all arrays held at a time, sum of the ranks
-  solution_hash              FNV-1a, 64 bits, of the little-endian bytes of x (complex: real part
-                             first; every NaN as the same one); the same for all numbers of
-                             threads and ranks, with and without fusion
-The fields per iteration are those of the whole solve, its start and its last check included,
-divided by the iterations of this run.
+  peak_memory_bytes          the most memory of all arrays at any time, summed over the ranks
+  solution_hash              FNV-1a, 64 bits, of the little-endian bytes of x, column by column
+                             (complex: real part first; every NaN as the same one); the same for
+                             any number of threads and ranks, with and without fusion
+The fields per iteration are totals of the whole solve, with its start and its final check, divided
+by the iterations of this run.
 
-Checkpoints: a file is written beside its place, synced and renamed, so there is always a whole one
-once there has been one. A restart refuses a file of another method, matrix, b, preconditioner,
+Checkpoints: a new file is written under another name, synced and renamed, so a complete one always
+remains. A restart refuses a file of another method, matrix, b, preconditioner,
 precision or SPARSEFUSE_TILE. Tolerances and --max-iter may differ. The methods cg, cgs and bicgstab
-have checkpoints; a file whose name is a number is written as ./30 after --restart.
+have checkpoints. If the file's name is a number, write it as ./30 after --restart.
 
-Least squares: lsqr and lsmr also stop where the residual is not small but as small as it gets,
+Least squares: lsqr and lsmr also stop where the residual is minimal without being small,
 |A'(b - A x)| <= RTOL |A| |b - A x|; that is reported and does not count as converged.
 
 Exit status:
@@ -153,14 +161,14 @@ Exit status:
 pub(super) const PLAN: &str = "\
 Analyses a solve for many ranks without running it.
 
-One rank after the other makes its rows, finds its ghosts, packs its matrix and schedules the \
-tasks of the method, all as in a real run; nothing is computed and nothing is sent. What is shown \
-is one iteration after the first ones.";
+For one rank after the other the program makes the rows, finds the ghosts, packs the matrix and \
+schedules the tasks of the method, as in a real run; it computes nothing and sends nothing. The \
+figures are those of one iteration after the first ones.";
 
 pub(super) const AFTER_PLAN: &str = concat!(
     sources!(),
     "
-Files are not planned: a rank gets its rows of a file from all ranks.
+Files cannot be planned: to read one, all ranks exchange rows.
 
 Examples:
   sparsefuse plan poisson2d:4096 --ranks 4096
@@ -177,27 +185,28 @@ Figures of each rank, and fields of the JSON object in `spread` (min, mean, max,
                                sent in an iteration for reductions, along a tree
   matrix_bytes                 the matrix as it is assembled
   product_bytes                the matrix as a product reads it, packed where that is smaller
-  peak_memory_bytes            the most bytes that all arrays hold at a time
+  peak_memory_bytes            the most memory of all arrays at any time
   bytes, flops                 that kernels move and compute in an iteration
   compute_s, communication_s   seconds of an iteration, by the model
 Other fields: source, solver, pc, ranks, rows, nnz; fused_tasks_per_iteration,
 reductions_per_iteration; machine (latency_s, bandwidth, flops, memory_bandwidth); iteration_s and
 slowest_rank.
-Methods are planned whose iterations are all alike and need no adjoint: not gmres, fgmres, bicg, lsqr
+Not planned are methods that need the adjoint or whose iterations differ: gmres, fgmres, bicg, lsqr
 and lsmr.
 
-The model: a fused task takes as long as its bytes from memory or its operations, whatever is
+The model: a fused task takes the time of its memory traffic or of its operations, whichever is
 longer; each message costs its sender the latency and its bytes, one after the other. Nothing
-overlaps, and an iteration is as long as that of the slowest rank. The defaults are a core that has
-10 GB/s from memory, 10 Gflop/s, and a network of 2 us and 10 GB/s for each rank."
+overlaps, and an iteration takes as long as on the slowest rank. The defaults are a core with
+10 GB/s and 10 Gflop/s, and a network with 2 us and 10 GB/s for each rank."
 );
 
 pub(super) const EIGS: &str = "\
 Finds a few eigenvalues of a symmetric (Hermitian) matrix by Lanczos's method with thick restarts.
 
 With --sigma the method works with the inverse of A - S I, by a sparse LU factorisation, and finds \
-the eigenvalues nearest to S; else with A itself, and finds those at the ends of the spectrum. The \
-residuals |A x - value x| are computed from the vectors, which have length 1, after the last step.";
+the eigenvalues nearest to S; without it works with A itself, and finds those at the ends of the \
+spectrum. The residuals |A x - value x| are computed from the eigenvectors, of length 1, after the \
+last step.";
 
 pub(super) const AFTER_EIGS: &str = concat!(
     sources!(),
@@ -228,8 +237,8 @@ Exit status:
 );
 
 pub(super) const INFO: &str = "\
-Describes a matrix: its size, structure, symmetry and diagonal, the bytes that it takes, and what \
-its file says of itself.";
+Describes a matrix: its size, structure, symmetry and diagonal, its bytes in memory, and the header \
+of its file.";
 
 pub(super) const AFTER_INFO: &str = concat!(
     sources!(),

@@ -21,14 +21,14 @@ pub(super) fn check(subject: &str, bytes: u128) -> Result<(), Failure> {
     }
 }
 
-/// Bytes for a matrix with so many rows and entries of `element` bytes, while it is solved with.
+/// Bytes for a matrix with this many rows and entries of `element` bytes, while it is solved with.
 pub(super) fn of_system(rows: u128, nnz: u128, element: usize) -> u128 {
     /// The solvers' vectors and b, with some for temporaries.
     const VECTORS: u128 = 10;
     of_matrix(rows, nnz, element) + rows * VECTORS * element as u128
 }
 
-/// Bytes for a matrix in compressed row format with so many rows and entries of `element` bytes.
+/// Bytes for a matrix in compressed row format with this many rows and entries of `element` bytes.
 pub(super) fn of_matrix(rows: u128, nnz: u128, element: usize) -> u128 {
     8 * (rows + 1) + nnz * (4 + element as u128)
 }

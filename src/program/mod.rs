@@ -38,6 +38,7 @@ use arguments::{Arguments, Command};
 use clap::Parser;
 use clap::error::ErrorKind;
 use failure::Failure;
+use sparsefuse::runtime::Config;
 use std::process::ExitCode;
 use together::Together;
 
@@ -66,7 +67,10 @@ pub(crate) fn main() -> ExitCode {
     let status = match (&parsed, understood) {
         (Err(error), _) => return usage(error, together.is_first()),
         (Ok(_), Err(failure)) => Err(failure),
-        (Ok(arguments), Ok(())) => run(arguments, &together),
+        (Ok(arguments), Ok(())) => {
+            name_unknown_variables(&together);
+            run(arguments, &together)
+        }
     };
     match status {
         Ok(Status::Done) => ExitCode::SUCCESS,
@@ -76,9 +80,26 @@ pub(crate) fn main() -> ExitCode {
     }
 }
 
+/// Names settings of the environment that do not exist, and those that they may have meant; the
+/// first process does so for all.
+fn name_unknown_variables(together: &Together) {
+    let unknown = Config::unknown_variables();
+    let own = |name: &'static str| name.trim_start_matches(Config::PREFIX);
+    for name in unknown.iter().filter(|_| together.is_first()) {
+        let word = name.trim_start_matches(Config::PREFIX);
+        let tip = match nearest::nearest(word, Config::VARIABLES.map(own)) {
+            Some(meant) => format!("did you mean `{}{meant}`?", Config::PREFIX),
+            None => "`sparsefuse --help` lists them".to_owned(),
+        };
+        output::complain(&format!(
+            "sparsefuse: there is no setting `{name}`; {tip}\n"
+        ));
+    }
+}
+
 /// Does what the arguments say, which are the same on all processes.
 fn run(arguments: &Arguments, together: &Together) -> Result<Status, Failure> {
-    together.check_alike(std::env::args().skip(1))?;
+    together.check_alike(std::env::args_os().skip(1))?;
     match &arguments.command {
         Command::Solve(arguments) => solve::run(arguments, together),
         Command::Plan(arguments) => plan::run(arguments, together),

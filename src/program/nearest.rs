@@ -1,10 +1,10 @@
-//! The name that somebody may have meant.
+//! The name that a misspelt one is most like.
 
 /// Among some names the one that is most like a word, if any is like it.
 pub(super) fn nearest<'n>(word: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
     const ALIKE: f64 = 0.75;
     let word = word.to_lowercase();
-    let likeness = |name: &str| strsim::jaro_winkler(&word, name);
+    let likeness = |name: &str| strsim::jaro_winkler(&word, &name.to_lowercase());
     let mut best: Option<(f64, &str)> = None;
     for name in names {
         let found = likeness(name);

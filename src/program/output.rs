@@ -1,9 +1,10 @@
 //! Where text and files go, and how numbers look.
 
 use super::failure::Failure;
+use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 /// Prints to standard output. A reader that has seen enough (`| head`) is no failure.
@@ -73,14 +74,50 @@ pub(super) fn check_writable(path: &Path) -> Result<(), Failure> {
 
 /// Makes a file beside the path, and removes it.
 fn probe(path: &Path) -> io::Result<()> {
-    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
-    let name = path.file_name().ok_or(ErrorKind::InvalidInput)?;
-    let mut hidden = std::ffi::OsString::from(".");
-    hidden.push(name);
-    hidden.push(format!(".{}.probe", std::process::id()));
-    let beside: PathBuf = path.with_file_name(hidden);
+    let (_, beside) = beside(path)?;
     File::create_new(&beside)?;
     fs::remove_file(&beside)
+}
+
+/// Lets `put` write a file, which appears under its name only when it is complete; what was there
+/// before survives every error. A device is written to.
+pub(super) fn replace_file(
+    path: &Path,
+    put: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
+) -> Result<(), Failure> {
+    let fill = |file| {
+        let mut writer = BufWriter::new(file);
+        put(&mut writer)?;
+        Ok(writer.into_inner()?)
+    };
+    let replace = || {
+        if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+            return fill(OpenOptions::new().write(true).open(path)?).map(drop);
+        }
+        let (path, beside) = beside(path)?;
+        let file = File::create_new(&beside)?;
+        let written = fill(file).and_then(|file| {
+            file.sync_all()?;
+            fs::rename(&beside, &path)
+        });
+        if written.is_err() {
+            // The first error is the one to report.
+            let _ = fs::remove_file(&beside);
+        }
+        written
+    };
+    replace().map_err(|error| Failure::system(path, "write", error))
+}
+
+/// The file that a path means, through all links, and a name beside it that no other process uses.
+fn beside(path: &Path) -> io::Result<(PathBuf, PathBuf)> {
+    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    let name = path.file_name().ok_or(ErrorKind::InvalidInput)?;
+    let mut hidden = OsString::from(".");
+    hidden.push(name);
+    hidden.push(format!(".{}.tmp", std::process::id()));
+    let beside = path.with_file_name(hidden);
+    Ok((path, beside))
 }
 
 /// Lines of a label and a text, with the texts below each other; an empty label and text make an
@@ -120,7 +157,14 @@ pub(super) fn counted(number: usize, noun: &str) -> String {
 
 /// A number of bytes in the unit that suits it.
 pub(super) fn bytes(bytes: f64) -> String {
-    let units = [(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")];
+    let units = [
+        (1e18, "EB"),
+        (1e15, "PB"),
+        (1e12, "TB"),
+        (1e9, "GB"),
+        (1e6, "MB"),
+        (1e3, "kB"),
+    ];
     match units.into_iter().find(|(size, _)| bytes >= *size) {
         Some((size, unit)) => format!("{:.1} {unit}", bytes / size),
         None => format!("{bytes:.0} B"),
@@ -156,6 +200,7 @@ mod tests {
         assert_eq!(counted(0, "rank"), "0 ranks");
         assert_eq!(bytes(999.0), "999 B");
         assert_eq!(bytes(1.25e9), "1.2 GB");
+        assert_eq!(bytes(8e18), "8.0 EB");
         assert_eq!(seconds(0.0123), "12.30 ms");
         let lines = [
             ("a", "1".to_owned()),

@@ -311,7 +311,7 @@ fn not_negative(value: f64) -> Result<f64, String> {
 struct Words<'a> {
     /// With their keys, or without.
     given: Vec<(Option<&'a str>, &'a str)>,
-    /// The keys that somebody has asked for.
+    /// The keys that have been looked up.
     known: Vec<&'static str>,
 }
 
@@ -396,7 +396,7 @@ impl<'a> Words<'a> {
         Some(self.given.remove(place).1)
     }
 
-    /// Refuses what nobody has asked for.
+    /// Refuses keys that have not been looked up.
     fn finish(self, name: &str) -> Result<(), String> {
         let Some(&(key, value)) = self.given.first() else {
             return Ok(());

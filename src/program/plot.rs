@@ -1,6 +1,7 @@
 //! `--plot`: the residual against the iteration, on a logarithmic scale.
 
 use super::failure::Failure;
+use super::output;
 use embedded_graphics::mono_font::MonoTextStyle;
 use embedded_graphics::mono_font::ascii::{FONT_8X13, FONT_10X20};
 use embedded_graphics::pixelcolor::Rgb888;
@@ -8,8 +9,7 @@ use embedded_graphics::prelude::*;
 use embedded_graphics::primitives::{Circle, Line, Polyline, PrimitiveStyle, Rectangle};
 use embedded_graphics::text::{Alignment, Baseline, Text, TextStyleBuilder};
 use std::convert::Infallible;
-use std::fs::File;
-use std::io::{self, BufWriter};
+use std::io::{self, Write};
 use std::path::Path;
 
 const WIDTH: u32 = 1000;
@@ -35,10 +35,9 @@ pub(super) struct Plot<'a> {
 impl Plot<'_> {
     /// Writes the picture as a PNG file.
     pub(super) fn write(&self, path: &Path) -> Result<(), Failure> {
-        let failed = |error| Failure::system(path, "write", error);
         let mut canvas = Canvas::new();
         let Ok(()) = self.draw(&mut canvas);
-        canvas.write(path).map_err(failed)
+        output::replace_file(path, |file| canvas.write(file))
     }
 
     fn draw(&self, canvas: &mut Canvas) -> Result<(), Infallible> {
@@ -156,7 +155,7 @@ impl Axes {
     }
 }
 
-/// The distance of ticks, 1, 2 or 5 times a power of ten, for at most so many of them on an axis.
+/// The distance of ticks, 1, 2 or 5 times a power of ten, for at most this many of them on an axis.
 fn step(len: f64, most: f64) -> f64 {
     let least = (len / most).max(1.0);
     let power = 10f64.powf(least.log10().floor());
@@ -187,8 +186,8 @@ impl Canvas {
         Self { pixels }
     }
 
-    fn write(&self, path: &Path) -> io::Result<()> {
-        let mut encoder = png::Encoder::new(BufWriter::new(File::create(path)?), WIDTH, HEIGHT);
+    fn write(&self, file: impl Write) -> io::Result<()> {
+        let mut encoder = png::Encoder::new(file, WIDTH, HEIGHT);
         encoder.set_color(png::ColorType::Rgb);
         encoder.set_depth(png::BitDepth::Eight);
         let mut writer = encoder.write_header()?;

@@ -50,15 +50,24 @@ impl Progress {
         })
     }
 
+    /// Says what is being prepared now; the next iteration shows the bar again.
+    pub(super) fn announce(&self, what: &str) {
+        self.bar.set_style(style("{msg}"));
+        self.bar.set_message(format!("preparing {what} ..."));
+        self.bar.tick();
+    }
+
     /// Takes note of an iteration.
     pub(super) fn update(&mut self, iteration: usize, norm: f64) {
         self.best = self.best.min(norm);
-        if iteration < self.next {
+        if 0 < iteration && iteration < self.next {
             return;
         }
         if iteration == 0 {
             self.first = norm;
-            self.last.1 = Instant::now();
+            self.best = norm;
+            self.next = 0;
+            self.last = (0, Instant::now());
             self.bar.set_style(style("{bar:32.cyan/238} {msg}"));
             return;
         }

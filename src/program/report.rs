@@ -1,7 +1,7 @@
 //! The report of a solve: as text for people, as JSON for programs.
 
 use super::arguments::{SolveArguments, Solver};
-use super::attempts::Tried;
+use super::attempts::{Tried, largest_residual};
 use super::choice::Candidate;
 use super::output::{aligned, bytes, counted, grouped, seconds};
 use serde_json::{Value, json};
@@ -47,9 +47,12 @@ pub(super) struct Totals {
     rows: usize,
     cols: usize,
     nnz: usize,
-    reason: StopReason,
+    /// What came of each right-hand side.
+    columns: Vec<Column>,
+    /// Of all right-hand sides together.
     iterations: usize,
     restarted_at: usize,
+    /// The largest.
     true_residual: f64,
     setup_s: f64,
     solve_s: f64,
@@ -65,24 +68,54 @@ pub(super) struct Totals {
     balance: Balance,
 }
 
+/// What came of a right-hand side.
+#[derive(Clone, Copy, Debug)]
+struct Column {
+    reason: StopReason,
+    iterations: usize,
+    true_residual: f64,
+}
+
+impl Column {
+    fn converged(&self) -> bool {
+        self.reason == StopReason::Converged
+    }
+
+    fn result(&self) -> String {
+        let iterations = counted(self.iterations, "iteration");
+        let Self {
+            reason,
+            true_residual,
+            ..
+        } = self;
+        format!("{reason} after {iterations}, residual {true_residual:.3e}")
+    }
+}
+
 impl Totals {
     /// What one rank has counted since the counters were `before`.
     pub(super) fn of_rank<T: Field>(
         a: &Csr<T>,
-        solution: &Solution<T>,
+        solutions: &[Solution<T>],
         (setup_s, solve_s): (f64, f64),
         runtime: &Runtime,
         before: &Counters,
     ) -> Self {
         let counters = runtime.counters();
+        let column = |solution: &Solution<T>| Column {
+            reason: solution.reason,
+            iterations: solution.iterations,
+            true_residual: solution.relative_residual(),
+        };
+        let columns: Vec<Column> = solutions.iter().map(column).collect();
         Self {
             rows: a.n_rows(),
             cols: a.n_cols(),
             nnz: a.nnz(),
-            reason: solution.reason,
-            iterations: solution.iterations,
-            restarted_at: solution.restarted_at,
-            true_residual: solution.relative_residual(),
+            iterations: columns.iter().map(|column| column.iterations).sum(),
+            restarted_at: solutions[0].restarted_at,
+            true_residual: largest_residual(solutions),
+            columns,
             setup_s,
             solve_s,
             tasks: counters.tasks - before.tasks,
@@ -122,7 +155,13 @@ impl Totals {
     }
 
     pub(super) fn converged(&self) -> bool {
-        self.reason == StopReason::Converged
+        self.columns.iter().all(Column::converged)
+    }
+
+    /// Why the solver stopped at the first right-hand side that it has not solved, or at all.
+    fn reason(&self) -> StopReason {
+        let failed = self.columns.iter().find(|column| !column.converged());
+        failed.unwrap_or(&self.columns[0]).reason
     }
 
     /// A total for each iteration of this run, 0 without any.
@@ -144,6 +183,17 @@ impl Report<'_> {
                     "solver": tried.candidate.solver.name(),
                     "pc": tried.candidate.pc.to_string(),
                     "outcome": tried.outcome,
+                    "seconds": tried.seconds,
+                })
+            })
+            .collect();
+        let columns: Vec<Value> = (totals.columns.iter())
+            .map(|column| {
+                json!({
+                    "converged": column.converged(),
+                    "reason": column.reason.to_string(),
+                    "iterations": column.iterations,
+                    "true_residual": column.true_residual,
                 })
             })
             .collect();
@@ -162,8 +212,9 @@ impl Report<'_> {
             "imbalance": totals.balance.after,
             "imbalance_of_equal_rows": totals.balance.before,
             "converged": totals.converged(),
-            "reason": totals.reason.to_string(),
+            "reason": totals.reason().to_string(),
             "iterations": totals.iterations,
+            "columns": columns,
             "restarted_at": totals.restarted_at,
             "true_residual": totals.true_residual,
             "setup_s": totals.setup_s,
@@ -210,9 +261,19 @@ impl Report<'_> {
         if !self.chosen.why.is_empty() {
             insert(("chosen", self.chosen.why.clone()));
         }
-        for Tried { candidate, outcome } in &self.tried {
-            let name = format!("{} with {}", candidate.solver.name(), candidate.pc);
-            insert(("tried", format!("{name}: {outcome}")));
+        for tried in &self.tried {
+            let took = seconds(tried.seconds);
+            let Tried {
+                candidate, outcome, ..
+            } = tried;
+            insert(("tried", format!("{candidate}: {outcome}, {took}")));
+        }
+        let columns = &totals.columns;
+        for (number, column) in columns.iter().enumerate().filter(|_| columns.len() > 1) {
+            // Below the result of all.
+            let at = lines.len() - 5;
+            let label = if number == 0 { "columns" } else { "" };
+            lines.insert(at, (label, format!("{}: {}", number + 1, column.result())));
         }
         if totals.iterations > 0 {
             lines.extend([("tasks", self.tasks()), ("traffic", self.traffic())]);
@@ -265,7 +326,7 @@ impl Report<'_> {
         let Balance { before, after } = self.totals.balance;
         (after < before).then(|| {
             format!(
-                "rows spread by their entries: the busiest rank has {after:.2} of the mean, not \
+                "rows redistributed by entries: the busiest rank has {after:.2} of the mean work, not \
                  {before:.2}"
             )
         })
@@ -277,10 +338,19 @@ impl Report<'_> {
             let before = grouped(self.totals.restarted_at);
             iterations.push_str(&format!(", {before} of them before the restart"));
         }
+        let columns = &self.totals.columns;
+        if columns.len() > 1 {
+            let solved = columns.iter().filter(|column| column.converged()).count();
+            let all = counted(columns.len(), "column");
+            return format!(
+                "{} of {all} converged, {iterations} in all",
+                grouped(solved)
+            );
+        }
         if self.totals.converged() {
             return format!("converged after {iterations}");
         }
-        format!("not converged: {} after {iterations}", self.totals.reason)
+        format!("not converged: {} after {iterations}", self.totals.reason())
     }
 
     fn time(&self) -> String {
@@ -316,12 +386,10 @@ impl Report<'_> {
             Solver::Lsmr => "--solver lsqr",
             _ => "--solver bicgstab",
         };
-        Some(match self.totals.reason {
+        Some(match self.totals.reason() {
             StopReason::Converged => return None,
             StopReason::LeastSquares => match is_least_squares {
-                true => {
-                    "no x makes |b - A x| smaller, as far as --rtol tells; try a smaller --rtol"
-                }
+                true => "|b - A x| is minimal to within --rtol; try a smaller --rtol",
                 false => "the matrix is singular, and no x makes |b - A x| smaller for this b",
             }
             .to_owned(),
@@ -339,8 +407,7 @@ impl Report<'_> {
                     _ => return Some(format!("try {limit}")),
                 };
                 format!(
-                    "try {limit}; {} needs a symmetric{needs} matrix, which `sparsefuse info` \
-                     helps to judge",
+                    "try {limit}; {} needs a symmetric{needs} matrix, see `sparsefuse info`",
                     solver.name()
                 )
             }

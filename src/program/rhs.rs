@@ -7,7 +7,8 @@ use sparsefuse::kernels::{Field, random};
 use sparsefuse::prelude::Vector;
 use sparsefuse::runtime::{Runtime, Shape};
 use sparsefuse::sparse::matrix_market::Header;
-use sparsefuse::sparse::{Csr, read_vector};
+use sparsefuse::sparse::{Csr, read_columns};
+use std::ffi::OsStr;
 use std::ops::Add;
 use std::path::{Path, PathBuf};
 
@@ -18,7 +19,7 @@ pub(super) enum Rhs {
     Ones,
     /// Numbers uniform in [-1, 1) from this seed.
     Random(u64),
-    /// A vector from a file.
+    /// The columns of a file.
     File(PathBuf),
 }
 
@@ -31,13 +32,14 @@ impl Rhs {
         }
     }
 
-    pub(super) fn parse(text: &str) -> Result<Self, String> {
-        if text == "ones" {
+    pub(super) fn parse(word: &OsStr) -> Result<Self, String> {
+        if word == "ones" {
             return Ok(Self::Ones);
         }
-        if Path::new(text).exists() {
-            return Ok(Self::File(PathBuf::from(text)));
+        if Path::new(word).exists() {
+            return Ok(Self::File(PathBuf::from(word)));
         }
+        let text = word.to_string_lossy();
         let refuse = || format!("expected ones, random:SEED or an existing file, found `{text}`");
         let seed = text.strip_prefix("random:").ok_or_else(refuse)?;
         seed.parse().map(Self::Random).map_err(|_| refuse())
@@ -56,33 +58,34 @@ impl Rhs {
         Ok(self.header()?.as_ref().is_some_and(source::is_complex))
     }
 
-    /// Refuses a file that does not hold a vector of `n` elements.
-    pub(super) fn check(&self, n: usize) -> Result<(), Failure> {
+    /// How many right-hand sides there are; refuses a file whose columns do not have `n` elements.
+    pub(super) fn columns(&self, n: usize) -> Result<usize, Failure> {
         match (self, self.header()?) {
             (Self::File(path), Some(Header { n_rows, n_cols, .. }))
-                if (n_rows, n_cols) != (n, 1) =>
+                if n_rows != n || n_cols == 0 =>
             {
                 let subject = format!("--rhs {}", path.display());
-                let expected = format!("a vector, {n} x 1, as the matrix has {n} rows");
+                let expected = format!("columns of {n} elements, as the matrix has {n} rows");
                 let found = format!("{n_rows} x {n_cols}");
                 Err(Failure::input(subject, expected, found))
             }
-            _ => Ok(()),
+            (_, Some(header)) => Ok(header.n_cols),
+            (_, None) => Ok(1),
         }
     }
 
-    /// b on the runtime of the matrix; every rank must ask.
-    pub(super) fn vector<T: Field + Add<Output = T>>(
+    /// The columns of b on the runtime of the matrix; every rank must ask.
+    pub(super) fn vectors<T: Field + Add<Output = T>>(
         &self,
         a: &Csr<T>,
-    ) -> Result<Vector<T>, Failure> {
+    ) -> Result<Vec<Vector<T>>, Failure> {
         Ok(match self {
-            Self::Ones => a.try_dot(&Vector::ones([a.n_cols()]))?,
-            Self::Random(seed) => from_rows(a.runtime(), a.n_rows(), |row| {
+            Self::Ones => vec![a.try_dot(&Vector::ones([a.n_cols()]))?],
+            Self::Random(seed) => vec![from_rows(a.runtime(), a.n_rows(), |row| {
                 let part = |index| 2.0 * random::uniform(*seed, index) - 1.0;
                 T::from_parts(part(2 * row as u64), part(2 * row as u64 + 1))
-            })?,
-            Self::File(path) => read_vector(path)?,
+            })?],
+            Self::File(path) => read_columns(path)?,
         })
     }
 }

@@ -8,7 +8,7 @@ use super::arguments::{Precision, SolveArguments, Solver};
 use super::attempts::{self, Solved, Tried};
 use super::choice::{self, Asked, Candidate};
 use super::failure::Failure;
-use super::hash;
+use super::hash::Hash;
 use super::output;
 use super::plot::Plot;
 use super::progress::Progress;
@@ -20,12 +20,12 @@ use num_complex::Complex;
 use serde_json::{Value, json};
 use sparsefuse::Error;
 use sparsefuse::kernels::Field;
-use sparsefuse::prelude::Vector;
 use sparsefuse::runtime::{Config, Profile, Runtime};
-use sparsefuse::solvers::Monitor;
+use sparsefuse::solvers::{Monitor, Solution};
 use sparsefuse::sparse::{Csr, matrix_market};
+use std::cell::RefCell;
 use std::fmt::Write as _;
-use std::fs;
+use std::io::Write as _;
 use std::ops::{Add, ControlFlow};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -78,9 +78,8 @@ fn check(arguments: &SolveArguments, together: &Together) -> Result<(Config, boo
     arguments
         .source
         .check_solvable(header.as_ref(), may_be_rectangular, element, shares)?;
-    arguments
-        .rhs
-        .check(arguments.source.n_rows(header.as_ref()))?;
+    let rows = arguments.source.n_rows(header.as_ref());
+    arguments.check_columns(arguments.rhs.columns(rows)?)?;
     Ok((config, is_complex))
 }
 
@@ -90,13 +89,19 @@ struct Run<T> {
     /// The method and the preconditioner that the figures are of, and those tried before.
     chosen: Candidate,
     tried: Vec<Tried>,
-    /// The norms of the residuals, through that of b.
+    /// The norms of the residuals of the first right-hand side, through that of b.
     history: Vec<f64>,
     explained: Option<String>,
     /// What this rank has recorded, with `--profile`.
     profile: Option<Value>,
-    /// The hash of the solution, and the solution if it is to be written.
-    solution: (u64, Option<Vec<T>>),
+    solution: Elements<T>,
+}
+
+/// The solution as rank 0 has it.
+struct Elements<T> {
+    hash: u64,
+    /// One column after the other, if they are to be written.
+    columns: Option<Vec<Vec<T>>>,
 }
 
 fn solve<T: Field + Add<Output = T>>(
@@ -171,7 +176,7 @@ fn report<T: Field>(
     profiles: Vec<Value>,
     together: &Together,
 ) -> Result<(), Failure> {
-    let (solution_hash, x) = run.solution;
+    let Elements { hash, columns } = run.solution;
     let report = Report {
         arguments,
         chosen: run.chosen,
@@ -179,13 +184,12 @@ fn report<T: Field>(
         dtype: T::DTYPE,
         ranks: together.processes.count() * arguments.ranks,
         threads: config.threads,
-        solution_hash,
+        solution_hash: hash,
         totals: run.totals,
     };
     show(&report, run.explained.as_deref(), &profiles)?;
-    if let (Some(path), Some(x)) = (&arguments.out, x) {
-        let comment = format!("x of A x = b, A from {}", arguments.source);
-        matrix_market::write_dense(path, x.len(), 1, &x, &comment)?;
+    if let (Some(path), Some(columns)) = (&arguments.out, columns) {
+        write_solution(arguments, path, &columns)?;
     }
     if let Some(path) = &arguments.plot {
         let title = format!("{}: {}", arguments.source, report.method());
@@ -202,16 +206,44 @@ fn report<T: Field>(
     }
 }
 
+/// Writes the columns of the solution. One that is not finite has no text in the format, and has
+/// not converged: the report says so already, so this is no failure of its own.
+fn write_solution<T: Field>(
+    arguments: &SolveArguments,
+    path: &Path,
+    columns: &[Vec<T>],
+) -> Result<(), Failure> {
+    let is_finite = |value: &T| {
+        let (re, im) = value.parts();
+        re.is_finite() && im.is_finite()
+    };
+    if !columns.iter().flatten().all(is_finite) {
+        output::complain(&format!(
+            "sparsefuse: {}: not written, the solution has elements that are not finite\n",
+            path.display()
+        ));
+        return Ok(());
+    }
+    let (n_rows, n_cols) = (columns[0].len(), columns.len());
+    let by_rows: Vec<T> = (0..n_rows)
+        .flat_map(|row| columns.iter().map(move |column| column[row]))
+        .collect();
+    let comment = format!("x of A x = b, A from {}", arguments.source);
+    Ok(matrix_market::write_dense(
+        path, n_rows, n_cols, &by_rows, &comment,
+    )?)
+}
+
 /// What every rank does.
 fn on_rank<T: Field + Add<Output = T>>(
     runtime: &Runtime,
     arguments: &SolveArguments,
-    mut progress: Option<Progress>,
+    progress: Option<Progress>,
     begin: Instant,
 ) -> Result<Run<T>, Failure> {
     let (a, balance) = balanced(arguments.source.assemble()?)?;
     arguments.check_points(a.n_rows())?;
-    let b = arguments.rhs.vector(&a)?;
+    let b = arguments.rhs.vectors(&a)?;
     let asked = Asked {
         solver: arguments.solver,
         pc: &arguments.pc,
@@ -223,19 +255,21 @@ fn on_rank<T: Field + Add<Output = T>>(
 
     let mut explained = None;
     let prints = arguments.monitor && runtime.rank() == 0;
-    let is_watched = progress.is_some() || arguments.explain || prints;
+    let progress = RefCell::new(progress);
+    // Several right-hand sides are solved side by side, which nothing can watch one by one.
+    let shows_progress = progress.borrow().is_some() && b.len() == 1;
+    let is_watched = shows_progress || arguments.explain || prints;
+    let mut column = 0;
     let mut watch = |iteration: usize, norm: f64| {
-        if let Some(progress) = &mut progress {
+        if let Some(progress) = &mut *progress.borrow_mut() {
             progress.update(iteration, norm);
         }
         if prints {
-            let line = format!("{iteration:>6}  {norm:.6e}\n");
-            // The report fails too, where nothing can be printed.
-            if arguments.json {
-                output::complain(&line);
-            } else {
-                let _ = output::print(&line);
+            if iteration == 0 && b.len() > 1 {
+                column = column % b.len() + 1;
+                print_line(arguments, &format!("column {column}\n"));
             }
+            print_line(arguments, &format!("{iteration:>6}  {norm:.6e}\n"));
         }
         // The second iteration is like all that follow; some solves have but one.
         if arguments.explain && (1..=2).contains(&iteration) {
@@ -244,21 +278,34 @@ fn on_rank<T: Field + Add<Output = T>>(
         ControlFlow::Continue(())
     };
     let mut monitor: Option<Monitor<'_>> = if is_watched { Some(&mut watch) } else { None };
-    let solved = attempts::solve(runtime, arguments, candidates, (&a, &b), &mut monitor)?;
-    drop(progress);
+    let mut announce = |candidate: &Candidate| {
+        if let Some(progress) = &*progress.borrow() {
+            progress.announce(&candidate.to_string());
+        }
+    };
+    let solved = attempts::solve(
+        runtime,
+        arguments,
+        candidates,
+        (&a, &b),
+        &mut monitor,
+        &mut announce,
+    )?;
+    drop(progress.take());
     let times = (assembly + solved.setup, solved.solve);
-    let totals = Totals::of_rank(&a, &solved.solution, times, runtime, &solved.before);
+    let totals = Totals::of_rank(&a, &solved.solutions, times, runtime, &solved.before);
     let totals = totals.with_balance(balance);
     let profile = runtime.profile();
     let Solved {
         candidate,
-        solution,
+        solutions,
         tried,
         ..
     } = solved;
-    let x = read_solution(&solution.x, arguments.out.is_some())?;
-    let unit = if solution.rhs_norm > 0.0 {
-        solution.rhs_norm
+    let solution = read_solution(&solutions, arguments.out.is_some())?;
+    let first = &solutions[0];
+    let unit = if first.rhs_norm > 0.0 {
+        first.rhs_norm
     } else {
         1.0
     };
@@ -266,11 +313,20 @@ fn on_rank<T: Field + Add<Output = T>>(
         totals: totals.of_all_ranks(runtime)?,
         chosen: candidate,
         tried,
-        history: solution.history.iter().map(|norm| norm / unit).collect(),
+        history: first.history.iter().map(|norm| norm / unit).collect(),
         explained: explained.or_else(|| arguments.explain.then(|| runtime.explain())),
         profile: profile.map(|profile| recorded(runtime.rank(), &profile)),
-        solution: x,
+        solution,
     })
+}
+
+/// Prints a line of `--monitor`. Where nothing can be printed the report fails too.
+fn print_line(arguments: &SolveArguments, line: &str) {
+    if arguments.json {
+        output::complain(line);
+    } else {
+        let _ = output::print(line);
+    }
 }
 
 /// The matrix with its rows spread over the ranks by what they have to do, where that gains more
@@ -312,14 +368,28 @@ fn all_profiles<T>(together: &Together, runs: &[Run<T>]) -> Result<Vec<Value>, E
     Ok(all.iter().flat_map(parse).collect())
 }
 
-/// The hash of a vector, and its elements if they are wanted. Every rank must ask.
-fn read_solution<T: Field>(x: &Vector<T>, is_wanted: bool) -> Result<(u64, Option<Vec<T>>), Error> {
-    if x.runtime().ranks() == 1 {
-        return x.with_slice(|x| (hash::of(x), is_wanted.then(|| x.to_vec())));
+/// The hash of all solutions, and their elements if they are wanted. Every rank must ask.
+fn read_solution<T: Field>(
+    solutions: &[Solution<T>],
+    is_wanted: bool,
+) -> Result<Elements<T>, Error> {
+    let mut hash = Hash::default();
+    let mut columns = Vec::new();
+    for Solution { x, .. } in solutions {
+        if x.runtime().ranks() == 1 {
+            columns.extend(x.with_slice(|x| {
+                hash.add(x);
+                is_wanted.then(|| x.to_vec())
+            })?);
+        } else if let Some(x) = x.gather(0)? {
+            hash.add(&x);
+            columns.extend(is_wanted.then_some(x));
+        }
     }
-    let x = x.gather(0)?;
-    let hash = x.as_ref().map_or(0, |x| hash::of(x));
-    Ok((hash, x.filter(|_| is_wanted)))
+    Ok(Elements {
+        hash: hash.value(),
+        columns: (columns.len() == solutions.len()).then_some(columns),
+    })
 }
 
 /// Prints the report, then what else was asked for.
@@ -364,5 +434,5 @@ fn write_profile(path: &Path, profiles: Vec<Value>) -> Result<(), Failure> {
         }
     }
     let trace = json!({ "traceEvents": events, "kernels": kernels });
-    fs::write(path, trace.to_string()).map_err(|error| Failure::system(path, "write", error))
+    output::replace_file(path, |file| write!(file, "{trace}"))
 }

@@ -10,6 +10,7 @@ use sparsefuse::Error;
 use sparsefuse::kernels::Field;
 use sparsefuse::sparse::matrix_market::{self, FieldKind, Format, Header};
 use sparsefuse::sparse::{Csr, gallery};
+use std::ffi::OsStr;
 use std::fmt;
 use std::fs;
 use std::ops::Add;
@@ -73,25 +74,28 @@ const USAGES: [&str; 9] = [
 const MOST_ROWS: u64 = u32::MAX as u64;
 
 impl Source {
-    /// The source that a word of the command line means.
-    pub(super) fn parse(text: &str) -> Result<Self, String> {
-        let kind = match text.split_once(':') {
-            Some((name, numbers)) if !Path::new(text).exists() => {
-                Kind::Made(Generator::parse(name, numbers)?)
-            }
-            None if !Path::new(text).exists() && usage(text).is_some() => {
-                return Err(format!(
-                    "expected numbers after the name, as in {}",
-                    usage(text).unwrap_or_default()
-                ));
-            }
-            _ if text.is_empty() => return Err("expected a file or a generator".to_owned()),
-            _ => Kind::File(PathBuf::from(text)),
+    /// The source that a word of the command line means. A file has any name that the system
+    /// allows.
+    pub(super) fn parse(word: &OsStr) -> Result<Self, String> {
+        let path = Path::new(word);
+        let kind = match word.to_str() {
+            Some(text) if !path.exists() => Self::kind_of_missing(text)?,
+            _ => Kind::File(path.to_owned()),
         };
         Ok(Self {
-            text: text.to_owned(),
+            text: word.to_string_lossy().into_owned(),
             kind,
         })
+    }
+
+    /// What a word means that names no file which exists.
+    fn kind_of_missing(text: &str) -> Result<Kind, String> {
+        match (text.split_once(':'), usage(text)) {
+            (Some((name, numbers)), _) => Generator::parse(name, numbers).map(Kind::Made),
+            (None, Some(usage)) => Err(format!("expected numbers after the name, as in {usage}")),
+            (None, None) if text.is_empty() => Err("expected a file or a generator".to_owned()),
+            (None, None) => Ok(Kind::File(PathBuf::from(text))),
+        }
     }
 
     /// The header of the file, if the source is one.
@@ -145,7 +149,7 @@ impl Source {
         shares: usize,
     ) -> Result<(), Failure> {
         let (rows, nnz) = self.least_size(header);
-        let bytes = memory::of_system(rows, nnz, element) + self.of_reading(rows, nnz, element);
+        let bytes = memory::of_system(rows, nnz, element) + self.of_reading(header, nnz, element);
         memory::check(&self.text, bytes / shares as u128)
     }
 
@@ -156,7 +160,7 @@ impl Source {
         element: usize,
     ) -> Result<(), Failure> {
         let (rows, nnz) = self.least_size(header);
-        let bytes = memory::of_matrix(rows, nnz, element) + self.of_reading(rows, nnz, element);
+        let bytes = memory::of_matrix(rows, nnz, element) + self.of_reading(header, nnz, element);
         memory::check(&self.text, bytes)
     }
 
@@ -185,11 +189,15 @@ impl Source {
         }
     }
 
-    /// Bytes beside the matrix while it is made.
-    fn of_reading(&self, rows: u128, nnz: u128, element: usize) -> u128 {
-        match self.kind {
-            Kind::File(_) => memory::of_triplets(rows, nnz, element),
-            Kind::Made(_) => 0,
+    /// Bytes beside the matrix while it is made. An array file has all its elements, of which only
+    /// those that are not 0 remain.
+    fn of_reading(&self, header: Option<&Header>, nnz: u128, element: usize) -> u128 {
+        match header {
+            Some(header) if header.format == Format::Array => {
+                header.n_rows as u128 * header.n_cols as u128 * element as u128
+            }
+            Some(header) => memory::of_triplets(header.n_rows as u128, nnz, element),
+            None => 0,
         }
     }
 
@@ -434,7 +442,7 @@ mod tests {
     use super::*;
 
     fn check(text: &str, expected: Result<Generator, &str>) {
-        let found = Source::parse(text).map(|source| source.kind);
+        let found = Source::parse(OsStr::new(text)).map(|source| source.kind);
         match expected {
             Ok(generator) => assert_eq!(found, Ok(Kind::Made(generator)), "{text}"),
             Err(part) => {

@@ -4,9 +4,9 @@
 //! that regular structure stays regular. The faintest dot is dark enough to be seen.
 
 use super::failure::Failure;
+use super::output;
 use sparsefuse::sparse::LocalRows;
-use std::fs::File;
-use std::io::{self, BufWriter};
+use std::io::{self, Write};
 use std::path::Path;
 
 /// The longest side of the picture in pixels.
@@ -27,9 +27,7 @@ pub(super) fn draw<T>(
     entries: &LocalRows<T>,
 ) -> Result<(), Failure> {
     let picture = Picture::of(shape, entries);
-    picture
-        .write(path)
-        .map_err(|error| Failure::system(path, "write", error))
+    output::replace_file(path, |file| picture.write(file))
 }
 
 /// Grey pixels, row by row.
@@ -42,9 +40,9 @@ struct Picture {
 /// How entries become pixels.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Scale {
-    /// Each entry is a square of so many pixels.
+    /// Each entry is a square of this many pixels.
     Up(usize),
-    /// Each pixel is a square of so many rows and columns.
+    /// Each pixel is a square of this many rows and columns.
     Down(usize),
 }
 
@@ -59,7 +57,7 @@ impl Scale {
         }
     }
 
-    /// The pixels that so many rows or columns take.
+    /// The pixels that this many rows or columns take.
     fn len(self, n: usize) -> usize {
         match self {
             Self::Up(pixels) => n * pixels,
@@ -86,7 +84,7 @@ impl Picture {
         picture
     }
 
-    /// A white picture with a frame around so many pixels.
+    /// A white picture with a frame around this many pixels.
     fn framed(width: usize, height: usize) -> Self {
         let (width, height) = (width + 2 * MARGIN, height + 2 * MARGIN);
         let mut pixels = vec![WHITE; width * height];
@@ -135,8 +133,7 @@ impl Picture {
         }
     }
 
-    fn write(&self, path: &Path) -> io::Result<()> {
-        let file = BufWriter::new(File::create(path)?);
+    fn write(&self, file: impl Write) -> io::Result<()> {
         let mut encoder = png::Encoder::new(file, self.width as u32, self.height as u32);
         encoder.set_color(png::ColorType::Grayscale);
         encoder.set_depth(png::BitDepth::Eight);

@@ -7,6 +7,7 @@
 use super::failure::Failure;
 use sparsefuse::Error;
 use sparsefuse::runtime::Processes;
+use std::ffi::{OsStr, OsString};
 
 /// The processes of this program.
 pub(super) struct Together {
@@ -36,9 +37,9 @@ impl Together {
 
     /// Refuses processes that were started with different words: each would wait for what the
     /// others never do.
-    pub(super) fn check_alike(&self, words: impl Iterator<Item = String>) -> Result<(), Failure> {
-        let mine = words.collect::<Vec<_>>().join(" ");
-        let all = self.processes.all_gather(mine.into_bytes())?;
+    pub(super) fn check_alike(&self, words: impl Iterator<Item = OsString>) -> Result<(), Failure> {
+        let mine = words.collect::<Vec<_>>().join(OsStr::new(" "));
+        let all = self.processes.all_gather(mine.into_encoded_bytes())?;
         let Some(process) = all.iter().position(|words| *words != all[0]) else {
             return Ok(());
         };

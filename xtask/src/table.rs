@@ -49,13 +49,14 @@ const AUTO: (&str, &str) = ("auto", "auto");
 const HEAD: &str = "\
 # Solvers on real matrices
 
-What `sparsefuse solve` does on the matrices of the test collection, one run of the program for each
-row: b = A·1, tolerance 1e-8, the default limits of iterations, at most 20 seconds on a machine with
-two cores. The true residual is ‖b - A x‖ / ‖b‖, computed from the solution. `cargo xtask table`
+Results of `sparsefuse solve` on the matrices of the test collection, one run of the program for each
+row: b = A·1, tolerance 1e-8, the default iteration limits, at most 20 seconds on a machine with two
+cores. The true residual is ‖b - A x‖ / ‖b‖, computed from the solution. `cargo xtask table`
 makes this page; iterations are the same on any number of threads and ranks.
 
-`auto` solves every positive definite matrix and every other square one that complete factorisations
-do not call singular (`bcspwr10` and `rajat01`, which it gives up truthfully).
+`auto` solves every positive definite matrix and every other square one that the complete
+factorisations do not report as singular (`bcspwr10` and `rajat01`, where it reports that it has not
+converged).
 ";
 
 /// A line of the collection's list.

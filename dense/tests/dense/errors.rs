@@ -21,6 +21,12 @@ fn shapes() {
     check(x.try_less(&y), &of_3_found_4("lt"));
     check(x.try_dot(&y), &of_3_found_4("dot"));
     check(a.try_matvec(&y), &of_3_found_4("matvec"));
+    check(x.clone().try_add_assign(&y), &of_3_found_4("add"));
+    check(x.try_clamp(&y, 1.0), &of_3_found_4("max"));
+    check(
+        x.try_dot_unconjugated(&y),
+        &of_3_found_4("dot_unconjugated"),
+    );
     check(x.less(0.0).try_select(&x, &y), &of_3_found_4("select"));
     check(
         x.reshape([2, 2]),
@@ -60,6 +66,11 @@ fn ranges_and_axes() {
     );
     assert!(x.try_slice(..=usize::MAX).is_err());
     assert!(x.clone().try_assign_slice(step(4.., -1), 1.0).is_err());
+    assert!(x.try_insert_axis(2).is_err());
+    check(
+        a.try_mean_axis(2),
+        "mean_axis: expected an axis below 2, found 2",
+    );
     assert!(a.try_row(2).is_err());
     assert!(a.try_column(3).is_err());
     check(

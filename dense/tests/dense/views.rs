@@ -177,3 +177,17 @@ fn repeated_assignments_write_in_place() {
     });
     assert_eq!(found, (16, (0..16).map(f64::from).collect()));
 }
+
+#[test]
+fn arrays_of_four_dimensions_are_sliced() {
+    let values: Vec<i64> = (0..2 * 3 * 4 * 5).collect();
+    let expected = ndarray::Array4::from_shape_vec((2, 3, 4, 5), values.clone()).unwrap();
+    let expected = expected.slice(s![1.., ..2, ..;2, 1..=3]).to_owned();
+    let found = everywhere(|| {
+        let a = Array::from_shape_vec([2, 3, 4, 5], values.clone())?;
+        let part = a.slice((1.., ..2, step(.., 2), 1..=3));
+        assert_eq!(part.shape(), [1, 2, 2, 3]);
+        (part + 0).to_vec()
+    });
+    assert_eq!(found, expected.into_raw_vec_and_offset().0);
+}

@@ -39,8 +39,8 @@ pub fn cg<T: Field>(a: &dyn LinearOperator<T>, b: &Vector<T>) -> Result<Solution
 /// Hestenes and Stiefel (1952), as Algorithm 9.1 of Saad, *Iterative Methods for Sparse Linear
 /// Systems*, 2nd edition. One product and two (preconditioned: three) inner products an iteration;
 /// holds x, r, p, q beside b (preconditioned: and z). Without a preconditioner an iteration is
-/// two fused tasks on one rank and three on several, which move the matrix and 11 vectors; 10
-/// where p is computed ahead of the rows of A p that read it.
+/// two fused tasks, which move the matrix and 11 vectors; 10 where p is computed ahead of the rows
+/// of A p that read it.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! The entries: blocks of lines, parsed on all threads, joined in the order of the file.
+//! The entries: blocks of lines, parsed on the threads of the rank, joined in the order of the file.
 //!
 //! Every index that comes out lies inside the matrix, and there are as many entries as the header
 //! announced. The first error of the file is the one reported, however it was cut.
@@ -7,8 +7,8 @@ use super::error::{Located, ReadErrorKind};
 use super::expand::mirror;
 use super::header::{FieldKind, Format, Header, Symmetry};
 use super::number::Cursor;
-use super::source::{Block, Blocks, chunks};
-use rayon::prelude::*;
+use super::source::{Block, Blocks, Cuts, chunks};
+use crate::parallel;
 use sparsefuse_kernels::{DType, Element, Field, Numeric};
 
 /// Entries in the order of the file, mirrored ones behind their originals; for an array values
@@ -28,11 +28,12 @@ pub(super) fn read<T: Field>(
     mut block: Block,
     blocks: &mut Blocks<'_>,
 ) -> Result<Entries<T>, Located> {
-    let chunk_len = blocks.cuts().chunk_len;
+    let cuts = blocks.cuts();
     let mut entries = Entries::new();
     loop {
-        let (parsed, next) = rayon::join(
-            || parse_block(header, &block, chunk_len, &mut entries),
+        let (parsed, next) = parallel::join(
+            cuts.threads,
+            || parse_block(header, &block, cuts, &mut entries),
             || blocks.next(),
         );
         parsed?;
@@ -55,12 +56,15 @@ pub(super) fn read<T: Field>(
 fn parse_block<T: Field>(
     header: &Header,
     block: &Block,
-    chunk_len: usize,
+    cuts: Cuts,
     entries: &mut Entries<T>,
 ) -> Result<(), Located> {
     let text = block.rest();
-    let n_wanted = header.n_stored - entries.n_stored;
-    let error = parse_lines(header, text, chunk_len, entries);
+    let (first, n_wanted) = (entries.n_stored, header.n_stored - entries.n_stored);
+    let error = parse_lines(header, text, cuts, entries);
+    if let Some((number, kind)) = bad_diagonal(header, &entries.vals[first..], first) {
+        return Err(kind.at(block.line_at(offset_of_entry(text, number - first))));
+    }
     if entries.n_stored > header.n_stored {
         let offset = offset_of_entry(text, n_wanted);
         let expected = header.n_stored;
@@ -77,14 +81,13 @@ fn parse_block<T: Field>(
 pub(super) fn parse_lines<T: Field>(
     header: &Header,
     text: &[u8],
-    chunk_len: usize,
+    cuts: Cuts,
     entries: &mut Entries<T>,
 ) -> Option<(usize, ReadErrorKind)> {
-    let chunks = chunks(text, chunk_len);
-    let parsed: Vec<Chunk<T>> = chunks
-        .par_iter()
-        .map(|range| parse_chunk(header, &text[range.clone()]))
-        .collect();
+    let chunks = chunks(text, cuts.chunk_len);
+    let parsed: Vec<Chunk<T>> = parallel::map_on(cuts.threads, chunks.clone(), |range| {
+        parse_chunk(header, &text[range])
+    });
     for (range, chunk) in chunks.iter().zip(parsed) {
         entries.append(chunk.entries);
         if let Some((offset, kind)) = chunk.error {
@@ -183,7 +186,41 @@ fn check_triangle<T: Field>(
     if symmetry == Symmetry::SkewSymmetric && row == col && val != T::ZERO {
         return Err(ReadErrorKind::SkewDiagonal { row });
     }
+    if symmetry == Symmetry::Hermitian && row == col {
+        check_is_real(row, val)?;
+    }
     Ok(())
+}
+
+/// A diagonal entry equals its conjugate.
+fn check_is_real<T: Field>(row: u64, val: T) -> Result<(), ReadErrorKind> {
+    match val.parts() {
+        (_, 0.0) => Ok(()),
+        (_, imaginary) => Err(ReadErrorKind::HermitianDiagonal { row, imaginary }),
+    }
+}
+
+/// The first diagonal element of a Hermitian array file that is not real, by its number in the
+/// file. `vals` are the elements from number `first` on.
+pub(super) fn bad_diagonal<T: Field>(
+    header: &Header,
+    vals: &[T],
+    first: usize,
+) -> Option<(usize, ReadErrorKind)> {
+    if (header.format, header.symmetry) != (Format::Array, Symmetry::Hermitian) {
+        return None;
+    }
+    let mut number = 0_usize;
+    for column in 0..header.n_cols {
+        if let Some(&val) = number.checked_sub(first).and_then(|k| vals.get(k))
+            && let Err(kind) = check_is_real(column as u64 + 1, val)
+        {
+            return Some((number, kind));
+        }
+        // A column is stored from its diagonal down.
+        number += header.n_rows - column;
+    }
+    None
 }
 
 /// The offset of the line with entry `k`, from 0, of which there are more.

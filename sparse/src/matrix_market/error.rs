@@ -1,7 +1,7 @@
 //! Errors of reading and writing: which file, which line, what was expected, what was found.
 
 use super::header::{FieldKind, Symmetry};
-use sparsefuse_runtime::Error;
+use sparsefuse_runtime::{Error, ErrorKind};
 use std::borrow::Cow;
 use std::fmt;
 use std::io;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 ///
 /// `Debug` shows the sentence too, for a `main` that returns it.
 #[derive(Clone, thiserror::Error)]
-#[error("{file}{}: {kind}", line.map(|line| format!(":{line}")).unwrap_or_default())]
+#[error("{}: {kind}", self.place())]
 pub struct ReadError {
     file: String,
     line: Option<u64>,
@@ -30,6 +30,14 @@ impl ReadError {
         Located { line: None, kind }.in_file(file)
     }
 
+    /// The file's name, and the line if one is at fault.
+    fn place(&self) -> String {
+        match self.line {
+            Some(line) => format!("{}:{line}", self.file),
+            None => self.file.clone(),
+        }
+    }
+
     /// The file's name, as it was given.
     #[must_use]
     pub fn file(&self) -> &str {
@@ -46,6 +54,17 @@ impl ReadError {
     #[must_use]
     pub fn kind(&self) -> &ReadErrorKind {
         &self.kind
+    }
+}
+
+/// For functions that return the library's [`Error`] and go on with `?`.
+impl From<ReadError> for Error {
+    fn from(error: ReadError) -> Self {
+        ErrorKind::Format {
+            place: error.place(),
+            message: error.kind.to_string(),
+        }
+        .into()
     }
 }
 
@@ -129,6 +148,17 @@ pub enum ReadErrorKind {
     SkewDiagonal {
         /// The row of the entry, from 1.
         row: u64,
+    },
+    /// A Hermitian matrix has a diagonal entry that is not real.
+    #[error(
+        "expected a real diagonal because the matrix is hermitian, found ({row}, {row}) with the \
+         imaginary part {imaginary}"
+    )]
+    HermitianDiagonal {
+        /// The row of the entry, from 1.
+        row: u64,
+        /// Its imaginary part.
+        imaginary: f64,
     },
     /// A value is written as infinity or as not a number.
     #[error("value is not a finite number: expected a number, found {found}")]
@@ -265,6 +295,17 @@ impl WriteError {
     }
 }
 
+/// For functions that return the library's [`Error`] and go on with `?`.
+impl From<WriteError> for Error {
+    fn from(error: WriteError) -> Self {
+        ErrorKind::Format {
+            place: error.file,
+            message: error.kind.to_string(),
+        }
+        .into()
+    }
+}
+
 /// The facts of a [`WriteError`].
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -283,7 +324,7 @@ pub enum WriteErrorKind {
         col: usize,
     },
     /// An entry lies outside the matrix.
-    #[error("the entry ({row}, {col}) lies outside the {n_rows} x {n_cols} matrix")]
+    #[error("expected an entry of the {n_rows} x {n_cols} matrix, found ({row}, {col})")]
     Outside {
         /// The row of the entry, from 0.
         row: usize,

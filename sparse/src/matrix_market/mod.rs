@@ -1,7 +1,7 @@
 //! Matrix Market files: `.mtx`, plain or compressed with gzip.
 //!
 //! A file is read in one pass that never holds it whole: [`source`] delivers blocks of whole lines,
-//! [`header`] takes the first of them, [`body`] parses each block on all threads while the next one
+//! [`header`] takes the first of them, [`body`] parses each block on the threads of the rank while the next one
 //! is read, [`number`] turns text into numbers, and [`expand`] makes the stored half of a symmetric
 //! matrix whole. On several ranks [`deal`] gives each its own blocks, and [`ranks`] sends what they
 //! hold where it belongs.
@@ -11,9 +11,10 @@
 //! everything else with the file, the line, what was expected and what was found. Memory grows with
 //! the entries really present, never with the numbers that a header announces.
 //!
-//! Two rules are stricter than those of some readers, which would return a wrong matrix instead:
-//! values must be finite, and a file of a symmetric kind stores no entry above the diagonal (a
-//! reader that mirrors such entries doubles a matrix whose two triangles are both stored).
+//! Three rules are stricter than those of some readers, which would return a wrong matrix instead:
+//! values must be finite; the diagonal of a Hermitian file must be real; and a file of a symmetric
+//! kind stores no entry above the diagonal (a reader that mirrors such entries doubles a matrix
+//! whose two triangles are both stored).
 
 mod body;
 mod deal;
@@ -71,14 +72,14 @@ pub fn read_header(path: impl AsRef<Path>) -> Result<Header, ReadError> {
 /// Reads a file; gzip is recognised by its first two bytes, whatever the name.
 ///
 /// Real, integer and pattern files can be read into any `T` (a pattern's entries are 1), complex
-/// files only into complex ones. Text is rounded once, to the nearest element. The diagonal of a
-/// Hermitian file is taken as it stands.
+/// files only into complex ones. Text is rounded once, to the nearest element. The file is parsed
+/// on as many threads as a rank of the current runtime has.
 ///
 /// # Errors
 /// If the file cannot be read, is malformed, or is complex where `T` is real.
 pub fn read<T: Field>(path: impl AsRef<Path>) -> Result<(Header, Content<T>), ReadError> {
     let path = path.as_ref();
-    Blocks::open(path, Cuts::DEFAULT)
+    Blocks::open(path, Cuts::of_current())
         .and_then(read_blocks)
         .map_err(|error| error.in_file(&path.to_string_lossy()))
 }
@@ -89,12 +90,13 @@ pub(crate) fn read_own_rows<T: Field>(
     runtime: &Runtime,
     path: &Path,
 ) -> Result<(Header, Triplets<T>), ReadError> {
-    /// Small blocks, so that the rounds of a file of medium size keep all ranks busy.
-    const CUTS: Cuts = Cuts {
+    // Small blocks, so that the rounds of a file of medium size keep all ranks busy.
+    let cuts = Cuts {
         block_len: 1 << 20,
+        threads: runtime.config().threads,
         ..Cuts::DEFAULT
     };
-    ranks::read(runtime, path, CUTS)
+    ranks::read(runtime, path, cuts)
 }
 
 /// Reads the bytes of a file, plain or gzip; `name` stands for the file in errors.
@@ -116,7 +118,7 @@ pub(crate) fn read_own_rows<T: Field>(
 /// # Errors
 /// As [`read`], but for those of the file system.
 pub fn parse<T: Field>(bytes: &[u8], name: &str) -> Result<(Header, Content<T>), ReadError> {
-    parse_in(Cuts::DEFAULT, bytes).map_err(|error| error.in_file(name))
+    parse_in(Cuts::of_current(), bytes).map_err(|error| error.in_file(name))
 }
 
 fn parse_in<T: Field>(cuts: Cuts, bytes: &[u8]) -> Result<(Header, Content<T>), Located> {

@@ -11,7 +11,7 @@ use super::body::{self, Entries};
 use super::deal::Dealt;
 use super::error::{Located, ReadError, ReadErrorKind};
 use super::expand;
-use super::header::{self, Format, Header};
+use super::header::{self, Format, Header, Symmetry};
 use super::source::{Block, Blocks, Cuts};
 use crate::distribute::Owners;
 use crate::triplets::Triplets;
@@ -32,7 +32,7 @@ pub(super) fn read<T: Field>(
     let file = path.to_string_lossy();
     let opened = Opened::open::<T>(path, cuts, (runtime.rank(), runtime.ranks()));
     let opened = agree_on(runtime, &file, opened)?;
-    Reader::new(runtime, opened, cuts.chunk_len)
+    Reader::new(runtime, opened, cuts)
         .run()
         .map_err(|error| error.in_file(&file))
 }
@@ -131,7 +131,7 @@ struct Reader<'a, T> {
     runtime: &'a Runtime,
     header: Header,
     dealt: Dealt,
-    chunk_len: usize,
+    cuts: Cuts,
     owners: Owners,
     /// The number of the next round's first line, from 1.
     line: u64,
@@ -170,7 +170,7 @@ struct Summary {
 }
 
 impl<'a, T: Field> Reader<'a, T> {
-    fn new(runtime: &'a Runtime, opened: Opened, chunk_len: usize) -> Self {
+    fn new(runtime: &'a Runtime, opened: Opened, cuts: Cuts) -> Self {
         let Opened {
             header,
             dealt,
@@ -190,7 +190,7 @@ impl<'a, T: Field> Reader<'a, T> {
             owners: Owners::of_rows(runtime, header.n_rows),
             header,
             dealt,
-            chunk_len,
+            cuts,
             line,
             is_line_start,
             n_stored: 0,
@@ -202,10 +202,11 @@ impl<'a, T: Field> Reader<'a, T> {
         loop {
             let share = self.share();
             let summaries = self.exchange(&share).map_err(of_ranks)?;
-            self.check(&share, &summaries)?;
             let before = &summaries[..self.runtime.rank()];
             let first =
                 self.n_stored + before.iter().map(|summary| summary.n_stored).sum::<usize>();
+            self.check_diagonal(&share, &summaries, first)?;
+            self.check(&share, &summaries)?;
             let entries = self.triplets(share.entries, first);
             let received = self.owners.send(self.runtime, entries).map_err(of_ranks)?;
             self.kept.append(received);
@@ -235,7 +236,7 @@ impl<'a, T: Field> Reader<'a, T> {
             Ok(None) => (None, 0, None),
             Ok(Some(block)) => {
                 let text = block.rest();
-                let error = body::parse_lines(&self.header, text, self.chunk_len, &mut entries);
+                let error = body::parse_lines(&self.header, text, self.cuts, &mut entries);
                 // What is wrong is said again by every rank that reads the line.
                 let error = error.map(|(offset, _)| offset);
                 let n_lines = block.lines_before(error.unwrap_or(text.len()));
@@ -289,6 +290,44 @@ impl<'a, T: Field> Reader<'a, T> {
                 return Err(located::<T>(&self.header, described, line, rank));
             }
             n_stored += summary.n_stored;
+            line += summary.n_lines;
+        }
+        Ok(())
+    }
+
+    /// Refuses a Hermitian array whose diagonal is not real, if that is the first error of the round.
+    /// Which elements are on the diagonal is known only by their numbers in the file.
+    fn check_diagonal(
+        &self,
+        share: &Share<T>,
+        summaries: &[Summary],
+        first: usize,
+    ) -> Result<(), Located> {
+        let Header {
+            format, symmetry, ..
+        } = self.header;
+        if (format, symmetry) != (Format::Array, Symmetry::Hermitian) {
+            return Ok(());
+        }
+        let found = body::bad_diagonal(&self.header, &share.entries.vals, first);
+        let mine = match (&share.block, found) {
+            (Some(block), Some((number, ReadErrorKind::HermitianDiagonal { row, imaginary }))) => {
+                let offset = body::offset_of_entry(block.rest(), number - first);
+                [1, block.lines_before(offset), row, imaginary.to_bits()]
+            }
+            _ => [0; 4],
+        };
+        let all = self.runtime.all_gather(&mine).map_err(of_ranks)?;
+        let mut line = self.line;
+        for (words, summary) in all.iter().zip(summaries) {
+            if words[0] == 1 {
+                let (row, imaginary) = (words[2], f64::from_bits(words[3]));
+                let kind = ReadErrorKind::HermitianDiagonal { row, imaginary };
+                return Err(kind.at(line + words[1]));
+            }
+            if summary.has_error {
+                break;
+            }
             line += summary.n_lines;
         }
         Ok(())
@@ -358,7 +397,7 @@ fn located<T: Field>(header: &Header, described: &[u8], line: u64, rank: usize) 
     let message = String::from_utf8_lossy(text).into_owned();
     match head[0] {
         LINE => {
-            let error = body::parse_lines(header, text, usize::MAX, &mut Entries::<T>::new());
+            let error = body::parse_lines(header, text, Cuts::DEFAULT, &mut Entries::<T>::new());
             let (_, kind) = error.expect("what one rank cannot read no other can");
             kind.at(line)
         }

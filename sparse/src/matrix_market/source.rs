@@ -6,6 +6,7 @@
 
 use super::error::{Located, ReadErrorKind};
 use flate2::bufread::MultiGzDecoder;
+use sparsefuse_runtime::Runtime;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::ops::Range;
@@ -23,6 +24,8 @@ pub(super) struct Cuts {
     pub(super) block_len: usize,
     /// What one thread parses at once.
     pub(super) chunk_len: usize,
+    /// The threads that parse.
+    pub(super) threads: usize,
 }
 
 impl Cuts {
@@ -30,7 +33,16 @@ impl Cuts {
     pub(super) const DEFAULT: Self = Self {
         block_len: 4 << 20,
         chunk_len: 128 << 10,
+        threads: 1,
     };
+
+    /// The default on the threads of a rank of the current runtime.
+    pub(super) fn of_current() -> Self {
+        Self {
+            threads: Runtime::current().config().threads,
+            ..Self::DEFAULT
+        }
+    }
 }
 
 /// Some neighbouring lines of a file.

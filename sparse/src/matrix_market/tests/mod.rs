@@ -19,14 +19,17 @@ const CUTS: [Cuts; 4] = [
     Cuts {
         block_len: 1,
         chunk_len: 1,
+        threads: 1,
     },
     Cuts {
         block_len: 13,
         chunk_len: 5,
+        threads: 2,
     },
     Cuts {
         block_len: 1 << 10,
         chunk_len: 1,
+        threads: 3,
     },
 ];
 

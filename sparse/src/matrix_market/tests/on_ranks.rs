@@ -176,6 +176,7 @@ fn the_first_error_of_the_file_wins() {
         let cuts = Cuts {
             block_len,
             chunk_len: 16,
+            threads: 1,
         };
         for bytes in [text.as_bytes().to_vec(), super::gzip(text.as_bytes())] {
             let file = Temporary::new(&bytes);

@@ -246,6 +246,35 @@ fn refuses_the_wrong_triangle() {
 }
 
 #[test]
+fn refuses_a_hermitian_diagonal_that_is_not_real() {
+    let refused = |line: u64, row: u64, imaginary: &str| {
+        format!(
+            "a.mtx:{line}: expected a real diagonal because the matrix is hermitian, found \
+             ({row}, {row}) with the imaginary part {imaginary}"
+        )
+    };
+    let head = "%%MatrixMarket matrix coordinate complex hermitian\n";
+    check::<Complex<f64>>(
+        format!("{head}2 2 3\n1 1 4 -0.0\n2 1 1 2\n2 2 3 1e-9\n"),
+        &refused(5, 2, "0.000000001"),
+    );
+    // Of an array the diagonal is found by counting.
+    let head = "%%MatrixMarket matrix array complex hermitian\n3 3\n";
+    check::<Complex<f64>>(
+        format!("{head}% c\n4 0\n1 2\n1 2\n5 -1\n1 2\n6 7\n"),
+        &refused(7, 2, "-1"),
+    );
+    check::<Complex<f32>>(
+        format!("{head}4 0\n1 2\n1 2\n5 0\n1 2\n6 7\n"),
+        &refused(8, 3, "7"),
+    );
+    check::<Complex<f64>>(
+        format!("{head}4 0\n1 2\noops\n5 -1\n1 2\n6 7\n"),
+        "a.mtx:5: expected a number, found `oops`",
+    );
+}
+
+#[test]
 fn refuses_the_wrong_number_of_entries() {
     let few = "expected 3 entries, found 2 before the end of the file";
     check_body(
@@ -303,6 +332,7 @@ fn names_the_line_in_later_chunks() {
             let cuts = Cuts {
                 block_len,
                 chunk_len,
+                threads: 2,
             };
             let error = parse_in::<f64>(cuts, text.as_bytes()).unwrap_err();
             assert_eq!(error.line, Some(broken + 3));
@@ -399,7 +429,7 @@ fn refuses_to_write_what_cannot_be_read() {
     );
     check_write(
         write_sparse_to(&mut text, 2, 2, [(0, 2, 1.0)], ""),
-        "matrix market: the entry (0, 2) lies outside the 2 x 2 matrix",
+        "matrix market: expected an entry of the 2 x 2 matrix, found (0, 2)",
     );
     check_write(
         write_dense_to(&mut text, 2, 2, &[1.0, 2.0], ""),
