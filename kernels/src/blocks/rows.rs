@@ -126,10 +126,12 @@ unsafe fn sum_rows_of<T: NumericOps, const PREFETCHES: bool>(
 pub(super) struct DenseRows {
     /// The number of rows.
     pub(super) n: usize,
-    /// The first element of the first row; the elements of a row are neighbours.
+    /// The first element of the first row. The elements of a row are neighbours, or those of a
+    /// column are.
     pub(super) data: *const u8,
-    /// Bytes from row to row.
+    /// Bytes from row to row, and from column to column.
     pub(super) row_bytes: isize,
+    pub(super) column_bytes: isize,
     /// Elements of a row.
     pub(super) columns: usize,
     /// `columns` elements, or null where the rows are reduced as they are.
@@ -240,47 +242,115 @@ per_isa!(fn row_reduce_loop<R: RowFold>(rows: &DenseRows, out: *mut u8) = reduce
 #[inline(always)]
 unsafe fn reduce_rows<R: RowFold>(rows: &DenseRows, out: *mut u8) {
     let out = out.cast::<Element<R>>();
-    let identity = Element::<R>::from_lane_bits(rows.identity);
-    for row in 0..rows.n {
-        // SAFETY: row `row < n` of the matrix, and element `row` of `out`.
-        unsafe {
+    // SAFETY: the rows `row < n` of the matrix, and as many elements of `out`.
+    unsafe {
+        if rows.column_bytes != size_of::<Element<R>>() as isize {
+            return reduce_side_by_side::<R>(rows, out);
+        }
+        let identity = Element::<R>::from_lane_bits(rows.identity);
+        for row in 0..rows.n {
             let data = rows.data.offset(row as isize * rows.row_bytes).cast();
-            out.add(row)
-                .write_unaligned(reduce_row::<R>(rows, data, identity));
+            let tile = |first, n| [reduce_tile::<R>(rows, data, identity, first, n)];
+            let [value] = join_tiles::<R::F, 1>(rows, identity, tile);
+            out.add(row).write_unaligned(value);
         }
     }
 }
 
-/// One row: its tiles, joined by the tree of [`crate::reduce`] as they come. The subtree that ends
-/// with tile `t` swallows as many earlier ones as `t` has trailing one bits.
+/// Reductions of rows, a few side by side, from those of their tiles, which are joined by the tree of
+/// [`crate::reduce`] as they come. The subtree that ends with tile `t` swallows as many earlier ones
+/// as `t` has trailing one bits.
 #[inline(always)]
-unsafe fn reduce_row<R: RowFold>(
+fn join_tiles<F: Fold, const ROWS: usize>(
     rows: &DenseRows,
-    data: *const Element<R>,
-    identity: Element<R>,
-) -> Element<R> {
-    let join = <R::F as Fold>::join;
-    let mut trees = [identity; 64];
+    identity: F::T,
+    tile_of: impl Fn(usize, usize) -> [F::T; ROWS],
+) -> [F::T; ROWS] {
+    if rows.columns <= rows.tile_len {
+        // One tile is its tree. Without columns all lanes are the reduction of nothing.
+        return tile_of(0, rows.columns);
+    }
+    let join = |left: &[F::T; ROWS], right: &[F::T; ROWS]| -> [F::T; ROWS] {
+        std::array::from_fn(|row| F::join(left[row], right[row]))
+    };
+    let mut trees = [[identity; ROWS]; 64];
     let mut n_trees = 0;
     let (mut tile, mut first) = (0_usize, 0);
     while first < rows.columns {
         let n = rows.tile_len.min(rows.columns - first);
-        // SAFETY: the columns `first..first + n` are among the row's.
-        let mut value = unsafe { reduce_tile::<R>(rows, data, identity, first, n) };
+        let mut value = tile_of(first, n);
         for _ in 0..tile.trailing_ones() {
             n_trees -= 1;
-            value = join(trees[n_trees], value);
+            value = join(&trees[n_trees], &value);
         }
         trees[n_trees] = value;
         n_trees += 1;
         (tile, first) = (tile + 1, first + n);
     }
-    let Some(last) = n_trees.checked_sub(1) else {
-        return identity;
-    };
+    let last = n_trees - 1;
     (0..last)
         .rev()
-        .fold(trees[last], |right, i| join(trees[i], right))
+        .fold(trees[last], |right, i| join(&trees[i], &right))
+}
+
+/// Rows that are reduced side by side where the elements of a column are neighbours: their lanes
+/// stay in the first cache, and a matrix of this many rows is read from its first element to its
+/// last.
+const SIDE_BY_SIDE: usize = 32;
+
+/// The rows of a matrix whose columns are contiguous: what [`reduce_rows`] does, for some rows at a
+/// time.
+#[inline(always)]
+unsafe fn reduce_side_by_side<R: RowFold>(rows: &DenseRows, out: *mut Element<R>) {
+    let identity = Element::<R>::from_lane_bits(rows.identity);
+    let mut row = 0;
+    while row < rows.n {
+        let count = SIDE_BY_SIDE.min(rows.n - row);
+        // SAFETY: the rows `row..row + count` are among those of the matrix and of `out`.
+        unsafe {
+            let data = rows.data.cast::<Element<R>>().add(row);
+            let tile = |first, n| reduce_tiles::<R>(rows, (data, count), identity, first, n);
+            let values = join_tiles::<R::F, SIDE_BY_SIDE>(rows, identity, tile);
+            for (place, value) in values[..count].iter().enumerate() {
+                out.add(row + place).write_unaligned(*value);
+            }
+        }
+        row += count;
+    }
+}
+
+/// The columns `first..first + n` of `count` rows, one tile of each, column by column.
+#[inline(always)]
+unsafe fn reduce_tiles<R: RowFold>(
+    rows: &DenseRows,
+    (data, count): (*const Element<R>, usize),
+    identity: Element<R>,
+    first: usize,
+    n: usize,
+) -> [Element<R>; SIDE_BY_SIDE] {
+    let mut lanes = [[identity; SIDE_BY_SIDE]; LANES];
+    for k in first..first + n {
+        let lane = &mut lanes[k % LANES];
+        // SAFETY: the caller promises these rows of the columns before `first + n`, and as many
+        // elements of `x` if there is one.
+        unsafe {
+            let column = data.byte_offset(k as isize * rows.column_bytes);
+            let x = match R::WITH_X {
+                true => rows.x.cast::<Element<R>>().add(k).read_unaligned(),
+                false => identity,
+            };
+            let mut join = |row: usize| {
+                let element = column.add(row).read_unaligned();
+                lane[row] = R::F::join(lane[row], R::scale(element, x));
+            };
+            // A number that the compiler knows where possible.
+            match count {
+                SIDE_BY_SIDE => (0..SIDE_BY_SIDE).for_each(&mut join),
+                _ => (0..count).for_each(&mut join),
+            }
+        }
+    }
+    std::array::from_fn(|row| join_lanes::<R::F>(lanes.map(|lane| lane[row])))
 }
 
 /// The columns `first..first + n` of a row, which are one tile.
