@@ -30,7 +30,8 @@ struct Program {
 impl Program {
     fn new(runtime: &Runtime, shape: Shape) -> Self {
         let ramp = (0..shape.len()).map(|i| (i as f64 + 1.0).sin());
-        let ramp = runtime.store_from_vec(shape, ramp.collect()).unwrap();
+        let ramp = runtime.store_from_vec(shape, ramp.collect());
+        let ramp = ramp.expect("the shape is that of the elements");
         Self {
             runtime: runtime.clone(),
             bodies: ["first", "other"].map(axpb),
@@ -59,13 +60,14 @@ impl Program {
         let body = &self.bodies[body];
         self.runtime
             .submit(body, &args, &[factor.to_value()])
-            .unwrap();
+            .expect("the arguments fit the body");
         self.x = y;
     }
 
     /// The bits of the last vector, and what the runtime has done.
     fn end(self) -> (Vec<u64>, Counters) {
-        let elements = self.runtime.read::<f64>(&self.x, None).unwrap();
+        let elements = self.runtime.read::<f64>(&self.x, None);
+        let elements = elements.expect("no task has failed");
         let bits = elements.into_iter().map(f64::to_bits).collect();
         (bits, self.runtime.counters())
     }
