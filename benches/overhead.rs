@@ -73,6 +73,33 @@ fn windows(criterion: &mut Criterion) {
     group.finish();
 }
 
+/// `x = x + (b - A x) / 8` and additions, 37 tasks a round, that read nothing for 2000 rounds, from
+/// the first window on: what it takes to find where the program repeats itself is part of it.
+fn rounds(criterion: &mut Criterion) {
+    const ROUNDS: usize = 2000;
+    const TASKS: usize = 37;
+    let run = || {
+        let runtime = runtime();
+        runtime.enter(|| {
+            let a = gallery::poisson2d::<f64>(32).unwrap();
+            let b = Vector::<f64>::full([32 * 32], 1e-3);
+            let mut x = Vector::<f64>::zeros([32 * 32]);
+            for _ in 0..ROUNDS {
+                x = &x + &((&b - &(&a * &x)) * 0.125);
+                for _ in 4..TASKS {
+                    x = &x + &b;
+                }
+            }
+            x.to_vec().unwrap()
+        })
+    };
+    assert!(run().iter().all(|x| x.is_finite()));
+    let mut group = criterion.benchmark_group("rounds without a read");
+    group.throughput(Throughput::Elements(ROUNDS as u64));
+    group.bench_function("37 tasks on poisson2d:32", |bencher| bencher.iter(run));
+    group.finish();
+}
+
 /// Conjugate gradients as one writes them without a library: one loop for each operation, and the
 /// decisions that the solver takes after each iteration.
 fn plain_loops(a: &LocalRows<f64>, b: &[f64], iterations: usize) -> (Vec<f64>, Vec<f64>) {
@@ -153,6 +180,6 @@ criterion_group! {
         .sample_size(20)
         .warm_up_time(Duration::from_millis(500))
         .measurement_time(Duration::from_secs(2));
-    targets = chain, windows, conjugate_gradients
+    targets = chain, windows, rounds, conjugate_gradients
 }
 criterion_main!(benches);

@@ -45,8 +45,9 @@ pub struct Config {
     pub isa: Isa,
     /// Whether tasks are fused.
     pub fusion: bool,
-    /// Tasks that the window holds at first; it doubles after full ones were remembered, and fused
-    /// whole, a few times.
+    /// Tasks that make the window full at first. Where the program repeats itself it is then cut at
+    /// whole periods; it doubles after full ones were remembered, and fused whole, a few times, as
+    /// long as what it makes and drops again fits the caches.
     pub window: usize,
     /// Tasks that the window may grow to.
     pub max_window: usize,

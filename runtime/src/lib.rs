@@ -19,6 +19,8 @@ mod partition;
 pub mod store;
 
 pub mod task;
+
+mod length;
 mod window;
 
 mod lockstep;

@@ -16,6 +16,7 @@ use crate::error::Error;
 use crate::execute::{self, Context, Counters, Frame};
 use crate::explain;
 use crate::instance::Pool;
+use crate::length::Length;
 use crate::lockstep::{Call, Lockstep};
 use crate::partition::{CutsTable, Partition};
 use crate::plan::PlannedTask;
@@ -52,10 +53,7 @@ struct Shared {
 #[derive(Debug)]
 struct Inner {
     window: Window,
-    /// Tasks that the window holds before it is executed.
-    capacity: usize,
-    /// Full windows of this capacity that were remembered and fused whole.
-    full_hits: u32,
+    length: Length,
     traces: Traces,
     cuts: CutsTable,
     comm: Box<dyn Comm>,
@@ -122,8 +120,7 @@ impl Runtime {
         let (rank, ranks, is_planned) = (comm.rank(), comm.size(), comm.is_planned());
         let inner = Inner {
             window: Window::new(),
-            capacity: config.window,
-            full_hits: 0,
+            length: Length::new(config.window, config.max_window),
             traces: Traces::new(),
             cuts: CutsTable::new(ranks, config.tile_len, config.cut_threshold),
             comm,
@@ -253,7 +250,7 @@ impl Runtime {
         store.count() == 1 + of_window
     }
 
-    /// Issues a task: appends it to the window, and executes the window if that makes it full.
+    /// Issues a task: appends it to the window, which is executed before if it is full.
     ///
     /// # Errors
     ///
@@ -274,34 +271,24 @@ impl Runtime {
             ));
         }
         let mut inner = self.inner();
-        inner.window.push(body, args, params)?;
-        inner.counters.tasks += 1;
-        if inner.window.tasks.len() >= inner.capacity {
+        // Not before there is a next task: meanwhile the program has dropped what it replaced.
+        if inner.window.tasks.len() >= inner.length.tasks() {
             self.execute_full(&mut inner);
         }
+        inner.window.push(body, args, params)?;
+        inner.counters.tasks += 1;
         Ok(())
     }
 
-    /// Executes a full window, and lets it grow when full ones have been remembered and fused
-    /// whole a few times: a longer window is analysed anew, which pays where the program repeats.
+    /// Executes a full window, and decides when the next one will be full.
     fn execute_full(&self, inner: &mut Inner) {
-        const HITS_TO_GROW: u32 = 8;
         let hits = inner.counters.trace_hits;
         if self.execute(inner, Call::Full).is_err() {
             return;
         }
         let was_remembered = inner.counters.trace_hits > hits;
-        let is_one_group = inner
-            .last
-            .as_ref()
-            .is_some_and(|last| last.groups.len() == 1);
-        if was_remembered && is_one_group {
-            inner.full_hits += 1;
-        }
-        let most = self.shared.config.max_window;
-        if inner.full_hits >= HITS_TO_GROW && inner.capacity < most {
-            inner.full_hits = 0;
-            inner.capacity = inner.capacity.saturating_mul(2).min(most);
+        if let Some(schedule) = &inner.last {
+            inner.length.filled(schedule, was_remembered);
         }
     }
 
@@ -333,6 +320,9 @@ impl Runtime {
     fn execute(&self, inner: &mut Inner, call: Call<'_>) -> Result<(), Error> {
         if inner.window.is_empty() {
             return Ok(());
+        }
+        if !matches!(call, Call::Full) {
+            inner.length.begin();
         }
         inner.window.complete();
         if let Err(cause) = inner.check(call) {

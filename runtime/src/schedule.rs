@@ -14,6 +14,7 @@ use crate::reuse;
 use crate::shape::Shape;
 use crate::solve::{self, Launch, Slot};
 use crate::task::{Access, Privilege};
+use crate::trace;
 use crate::view::{Region, View};
 use crate::window::Window;
 use sparsefuse_kernels::blocks::Program;
@@ -34,6 +35,15 @@ pub(crate) struct Schedule {
     pub(crate) results: Vec<u32>,
     /// One line per task for `explain`.
     pub(crate) tasks: Vec<TaskNote>,
+    /// One hash per task of the window, as they were issued: what it does, up to the names of its
+    /// stores.
+    pub(crate) steps: Vec<u64>,
+    /// For each place before, between and after these tasks, the bytes that a rank holds there and
+    /// needs later; counted as `passing`.
+    pub(crate) alive: Vec<usize>,
+    /// Bytes of what a rank makes within the window and drops again, results that no task stores
+    /// apart. Every rank counts alike, as if stores were cut into equal parts.
+    pub(crate) passing: usize,
 }
 
 impl Schedule {
@@ -213,13 +223,76 @@ pub(crate) fn analyse(
     results.retain(|&slot| slots[slot as usize].is_held);
     results.sort_unstable();
     results.dedup();
-    let tasks = tasks.iter().map(note).collect();
+    let passing = fused.iter().flat_map(|task| &task.outputs);
+    let passing = passing.filter(|output| !slots[output.slot as usize].is_held);
+    let passing = passing.map(|output| bytes(&slots[output.slot as usize], cuts.ranks()));
     Schedule {
+        passing: passing.sum(),
+        alive: alive(window, &slots, cuts.ranks()),
         groups: fused,
         slots,
         results,
-        tasks,
+        tasks: tasks.iter().map(note).collect(),
+        steps: steps(window),
     }
+}
+
+/// The bytes of one of equal parts of a store.
+fn bytes(slot: &Slot, ranks: usize) -> usize {
+    slot.shape.len() * slot.dtype.size() / ranks
+}
+
+/// See [`Schedule::alive`].
+fn alive(window: &Window, slots: &[Slot], ranks: usize) -> Vec<usize> {
+    let n_tasks = window.tasks.len();
+    let mut spans: Vec<Option<Range<usize>>> = vec![None; slots.len()];
+    for (number, task) in window.tasks.iter().enumerate() {
+        for arg in &window.args[task.args.start as usize..task.args.end as usize] {
+            let slot = arg.slot as usize;
+            let made = match window.initial[slot] {
+                Some(_) => 0,
+                None => number + 1,
+            };
+            let span = spans[slot].get_or_insert(made..0);
+            span.end = if slots[slot].is_held {
+                n_tasks + 1
+            } else {
+                number + 1
+            };
+        }
+    }
+    let mut changes = vec![0_isize; n_tasks + 2];
+    for (slot, span) in slots.iter().zip(spans) {
+        let span = span.unwrap_or_default();
+        if span.start < span.end {
+            changes[span.start] += bytes(slot, ranks) as isize;
+            changes[span.end] -= bytes(slot, ranks) as isize;
+        }
+    }
+    let sums = changes[..=n_tasks].iter().scan(0, |sum, change| {
+        *sum += change;
+        Some(*sum as usize)
+    });
+    sums.collect()
+}
+
+/// See [`Schedule::steps`].
+fn steps(window: &Window) -> Vec<u64> {
+    let mut words = Vec::new();
+    let tasks = window.tasks.iter().map(|task| {
+        words.clear();
+        words.push(window.body(task).id());
+        for arg in &window.args[task.args.start as usize..task.args.end as usize] {
+            let shape = window.stores[arg.slot as usize].shape();
+            words.push(shape.rank() as u64);
+            words.extend(shape.dims().iter().map(|&dim| dim as u64));
+            if let Some(view) = &arg.view {
+                view.push_words(&mut words);
+            }
+        }
+        trace::hash(&words)
+    });
+    tasks.collect()
 }
 
 fn slots(window: &Window) -> Vec<Slot> {

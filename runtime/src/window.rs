@@ -30,6 +30,8 @@ pub(crate) struct Window {
     pub(crate) stores: Vec<Counted<Store>>,
     /// The partition that each store had when it entered; `None` if nothing had written it.
     pub(crate) initial: Vec<Option<Partition>>,
+    /// Whether a task of the window writes the store of each slot, or reduces into it.
+    written: Vec<bool>,
     /// What [`Window::held`] gives.
     held: Vec<bool>,
     key: Vec<u64>,
@@ -63,6 +65,7 @@ impl Window {
             bodies: Vec::new(),
             stores: Vec::new(),
             initial: Vec::new(),
+            written: Vec::new(),
             held: Vec::new(),
             key: Vec::new(),
         }
@@ -80,8 +83,9 @@ impl Window {
         self.check_written(body, args)?;
         self.key.push(body.id());
         let first_arg = self.args.len() as u32;
-        for arg in args {
+        for (declared, arg) in body.args().iter().zip(args) {
             let slot = self.slot(arg.store);
+            self.written[slot as usize] |= declared.is_written();
             match arg.view {
                 None => self.key.push(u64::from(slot)),
                 Some(view) => {
@@ -142,15 +146,8 @@ impl Window {
 
     /// Whether a task of the window writes the store, or reduces into it.
     pub(crate) fn writes(&self, store: &Store) -> bool {
-        let Some(slot) = self.known_slot(store) else {
-            return false;
-        };
-        self.tasks.iter().any(|task| {
-            let declared = self.body(task).args().iter();
-            let args = &self.args[task.args.start as usize..task.args.end as usize];
-            let mut pairs = declared.zip(args);
-            pairs.any(|(declared, arg)| arg.slot == slot && declared.privilege != Privilege::Read)
-        })
+        self.known_slot(store)
+            .is_some_and(|slot| self.written[slot as usize])
     }
 
     pub(crate) fn known_slot(&self, store: &Store) -> Option<u32> {
@@ -176,6 +173,7 @@ impl Window {
         self.key.extend(shape.dims().iter().map(|&dim| dim as u64));
         self.stores.push(store.clone());
         self.initial.push(initial);
+        self.written.push(false);
         slot
     }
 
@@ -219,6 +217,7 @@ impl Window {
         self.params.clear();
         self.stores.clear();
         self.initial.clear();
+        self.written.clear();
         self.held.clear();
         self.key.clear();
     }

@@ -4,6 +4,7 @@ use crate::{Bits, everywhere};
 use approx::assert_relative_eq;
 use num_complex::Complex;
 use sparsefuse_dense::{Array, Vector};
+use sparsefuse_runtime::{Config, Runtime};
 
 type C = Complex<f64>;
 
@@ -144,6 +145,33 @@ fn along_an_axis() {
             plain.mean_axis(along).unwrap(),
         ];
         assert_eq!(found[4 * axis..][..4], expected);
+    }
+}
+
+/// Columns are reduced side by side, and divided among threads also where they are few and long; the
+/// order of summation is that of rows.
+#[test]
+fn columns_are_reduced_as_rows_are() {
+    let bits = |vector: Vector<f64>| -> Vec<u64> {
+        let elements = vector.to_vec().unwrap();
+        elements.into_iter().map(f64::to_bits).collect()
+    };
+    for shape in [[5000, 50], [3000, 3], [1100, 100]] {
+        for threads in 1..4 {
+            let config = Config {
+                threads,
+                ..Config::default()
+            };
+            Runtime::new(config).unwrap().enter(|| {
+                let a = Array::<f64, 2>::random_uniform(shape, 1);
+                let y = Vector::<f64>::random_uniform([shape[0]], 2);
+                let rows = a.t().contiguous().unwrap();
+                let about = format!("{shape:?} on {threads} threads");
+                assert_eq!(bits(a.sum_axis(0)), bits(rows.sum_axis(1)), "{about}");
+                assert_eq!(bits(a.max_axis(0)), bits(rows.max_axis(1)), "{about}");
+                assert_eq!(bits(a.t().matvec(&y)), bits(rows.matvec(&y)), "{about}");
+            });
+        }
     }
 }
 

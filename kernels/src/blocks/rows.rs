@@ -126,10 +126,12 @@ unsafe fn sum_rows_of<T: NumericOps, const PREFETCHES: bool>(
 pub(super) struct DenseRows {
     /// The number of rows.
     pub(super) n: usize,
-    /// The first element of the first row; the elements of a row are neighbours.
+    /// The first element of the first row. The elements of a row are neighbours, or those of a
+    /// column are.
     pub(super) data: *const u8,
-    /// Bytes from row to row.
+    /// Bytes from row to row, and from column to column.
     pub(super) row_bytes: isize,
+    pub(super) column_bytes: isize,
     /// Elements of a row.
     pub(super) columns: usize,
     /// `columns` elements, or null where the rows are reduced as they are.
@@ -240,47 +242,142 @@ per_isa!(fn row_reduce_loop<R: RowFold>(rows: &DenseRows, out: *mut u8) = reduce
 #[inline(always)]
 unsafe fn reduce_rows<R: RowFold>(rows: &DenseRows, out: *mut u8) {
     let out = out.cast::<Element<R>>();
-    let identity = Element::<R>::from_lane_bits(rows.identity);
-    for row in 0..rows.n {
-        // SAFETY: row `row < n` of the matrix, and element `row` of `out`.
-        unsafe {
+    // SAFETY: the rows `row < n` of the matrix, and as many elements of `out`.
+    unsafe {
+        if rows.column_bytes != size_of::<Element<R>>() as isize {
+            return reduce_side_by_side::<R>(rows, out);
+        }
+        for row in 0..rows.n {
             let data = rows.data.offset(row as isize * rows.row_bytes).cast();
-            out.add(row)
-                .write_unaligned(reduce_row::<R>(rows, data, identity));
+            let [value] = reduce_group::<R, 1>(rows, (data, 1));
+            out.add(row).write_unaligned(value);
         }
     }
 }
 
-/// One row: its tiles, joined by the tree of [`crate::reduce`] as they come. The subtree that ends
-/// with tile `t` swallows as many earlier ones as `t` has trailing one bits.
+/// Rows that are reduced side by side where the elements of a column are neighbours: their lanes
+/// stay in the first cache, and a matrix of this many rows is read from its first element to its
+/// last.
+const SIDE_BY_SIDE: usize = 32;
+
+/// The rows of a matrix whose columns are contiguous: what [`reduce_rows`] does, for some rows at a
+/// time.
 #[inline(always)]
-unsafe fn reduce_row<R: RowFold>(
+unsafe fn reduce_side_by_side<R: RowFold>(rows: &DenseRows, out: *mut Element<R>) {
+    let mut row = 0;
+    while row < rows.n {
+        let count = SIDE_BY_SIDE.min(rows.n - row);
+        // SAFETY: the rows `row..row + count` are among those of the matrix and of `out`.
+        unsafe {
+            let data = rows.data.cast::<Element<R>>().add(row);
+            let values = reduce_group::<R, SIDE_BY_SIDE>(rows, (data, count));
+            for place in 0..count {
+                out.add(row + place).write_unaligned(values[place]);
+            }
+        }
+        row += count;
+    }
+}
+
+/// `count` rows of at most `ROWS`, the first of which begins at `data`: their tiles, joined by the
+/// tree of [`crate::reduce`] as they come. The subtree that ends with tile `t` swallows as many
+/// earlier ones as `t` has trailing one bits.
+#[inline(always)]
+unsafe fn reduce_group<R: RowFold, const ROWS: usize>(
     rows: &DenseRows,
-    data: *const Element<R>,
-    identity: Element<R>,
-) -> Element<R> {
-    let join = <R::F as Fold>::join;
-    let mut trees = [identity; 64];
+    group: (*const Element<R>, usize),
+) -> [Element<R>; ROWS] {
+    let identity = Element::<R>::from_lane_bits(rows.identity);
+    let mut trees = [[identity; ROWS]; 64];
     let mut n_trees = 0;
     let (mut tile, mut first) = (0_usize, 0);
     while first < rows.columns {
         let n = rows.tile_len.min(rows.columns - first);
-        // SAFETY: the columns `first..first + n` are among the row's.
-        let mut value = unsafe { reduce_tile::<R>(rows, data, identity, first, n) };
+        // SAFETY: the columns `first..first + n` are among those of the rows.
+        let mut value = unsafe { reduce_tiles::<R, ROWS>(rows, group, identity, first, n) };
         for _ in 0..tile.trailing_ones() {
             n_trees -= 1;
-            value = join(trees[n_trees], value);
+            value = join_each::<R::F, ROWS>(trees[n_trees], value);
         }
         trees[n_trees] = value;
         n_trees += 1;
         (tile, first) = (tile + 1, first + n);
     }
     let Some(last) = n_trees.checked_sub(1) else {
-        return identity;
+        return [identity; ROWS];
     };
-    (0..last)
-        .rev()
-        .fold(trees[last], |right, i| join(trees[i], right))
+    let mut value = trees[last];
+    for tree in (0..last).rev() {
+        value = join_each::<R::F, ROWS>(trees[tree], value);
+    }
+    value
+}
+
+#[inline(always)]
+fn join_each<F: Fold, const ROWS: usize>(
+    left: [F::T; ROWS],
+    mut right: [F::T; ROWS],
+) -> [F::T; ROWS] {
+    for row in 0..ROWS {
+        right[row] = F::join(left[row], right[row]);
+    }
+    right
+}
+
+/// The columns `first..first + n` of a group of rows, one tile of each.
+#[inline(always)]
+unsafe fn reduce_tiles<R: RowFold, const ROWS: usize>(
+    rows: &DenseRows,
+    (data, count): (*const Element<R>, usize),
+    identity: Element<R>,
+    first: usize,
+    n: usize,
+) -> [Element<R>; ROWS] {
+    if ROWS == 1 {
+        // SAFETY: the caller promises these columns of the one row.
+        return [unsafe { reduce_tile::<R>(rows, data, identity, first, n) }; ROWS];
+    }
+    let mut lanes = [[identity; ROWS]; LANES];
+    for k in first..first + n {
+        let lane = &mut lanes[k % LANES];
+        // SAFETY: the caller promises these columns, and as many elements of `x` if there is one.
+        unsafe {
+            let column = data.byte_offset(k as isize * rows.column_bytes);
+            let x = match R::WITH_X {
+                true => rows.x.cast::<Element<R>>().add(k).read_unaligned(),
+                false => identity,
+            };
+            // A number that the compiler knows where possible.
+            match count == ROWS {
+                true => join_column::<R, ROWS>(lane, column, x, ROWS),
+                false => join_column::<R, ROWS>(lane, column, x, count),
+            }
+        }
+    }
+    // As `join_lanes`.
+    let mut half = LANES / 2;
+    while half > 0 {
+        for l in 0..half {
+            lanes[l] = join_each::<R::F, ROWS>(lanes[l], lanes[l + half]);
+        }
+        half /= 2;
+    }
+    lanes[0]
+}
+
+/// Joins `count` elements of a column to a lane of each of their rows.
+#[inline(always)]
+unsafe fn join_column<R: RowFold, const ROWS: usize>(
+    lane: &mut [Element<R>; ROWS],
+    column: *const Element<R>,
+    x: Element<R>,
+    count: usize,
+) {
+    for row in 0..count {
+        // SAFETY: the caller promises `count` elements, of at most `ROWS` rows.
+        let element = unsafe { column.add(row).read_unaligned() };
+        lane[row] = R::F::join(lane[row], R::scale(element, x));
+    }
 }
 
 /// The columns `first..first + n` of a row, which are one tile.

@@ -293,6 +293,10 @@ impl<'a> Rows<'a> {
                 let n_tiles = ranges.iter().map(|range| range.end - range.start).sum();
                 ((tile, start % tile, n_tiles), Some(ranges))
             }
+            // Rows that are reduced may be few and long.
+            Part::All if program.reductions.is_empty() && program.reduces_rows() => {
+                (all(CHUNK as u64), None)
+            }
             Part::All if program.reductions.is_empty() => (all(WINDOW as u64), None),
             Part::All => (all(tile), None),
         };
@@ -387,6 +391,19 @@ impl<'a> Rows<'a> {
             visit(local(skip(first))..local(skip(end)));
             before += range.end - range.start;
         }
+    }
+}
+
+impl LoopProgram {
+    /// Whether a step reduces the rows of a dense matrix, and none multiplies a sparse one.
+    fn reduces_rows(&self) -> bool {
+        let mut steps = self.steps.iter();
+        let is_dense = |step: &Step| matches!(step, Step::RowReduce { .. });
+        steps.any(is_dense)
+            && !self
+                .steps
+                .iter()
+                .any(|step| matches!(step, Step::RowSum { .. }))
     }
 }
 

@@ -194,10 +194,15 @@ impl Worker<'_> {
             // SAFETY: `x` has an element for each column, and the buffer room for them.
             Some(x) => unsafe { self.run.contiguous_x(x, size, columns, spare.add(row_len)) },
         };
+        let is_contiguous = column_stride == 1 || columns <= 1;
         let rows = DenseRows {
             n,
             data: data.wrapping_offset(first as isize * row_bytes),
             row_bytes,
+            column_bytes: match is_contiguous {
+                true => size as isize,
+                false => column_stride * size as isize,
+            },
             columns,
             x,
             tile_len: self.run.launch.tile_len,
@@ -206,7 +211,7 @@ impl Worker<'_> {
         let run = reduce.run.get(self.run.isa);
         // SAFETY: the caller promises the rows of the matrix.
         unsafe {
-            if column_stride == 1 || columns <= 1 {
+            if is_contiguous || row_stride == 1 && n > 1 {
                 return run(&rows, out);
             }
             for row in 0..n {
@@ -215,6 +220,7 @@ impl Worker<'_> {
                 let one = DenseRows {
                     n: 1,
                     data: spare,
+                    column_bytes: size as isize,
                     ..rows
                 };
                 run(&one, out.add(row * size));

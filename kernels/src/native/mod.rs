@@ -123,8 +123,10 @@ enum Failure {
 pub(crate) struct Twin {
     toolchain: Arc<Toolchain>,
     isa: Isa,
+    /// What is printed when a run asks for native code, which few do.
+    source: Source,
     /// The C function and the arrays that it expects, or why there is none.
-    printed: Result<Printed, Refusal>,
+    printed: OnceLock<Result<Printed, Refusal>>,
     worth: Worth,
     /// The form for uniform values that are equal where they were when it was compiled, and the
     /// form for all others. Programs repeat constants, and what depends on equal ones is computed
@@ -132,6 +134,15 @@ pub(crate) struct Twin {
     forms: [Form; 2],
     /// Whether a run could not be taken.
     is_passed_by: AtomicBool,
+}
+
+/// A loop, and what printing it takes besides.
+#[derive(Debug)]
+struct Source {
+    /// A kernel of this loop alone.
+    kernel: Kernel,
+    splats: Vec<u32>,
+    streamed: Vec<ArgId>,
 }
 
 /// A native form of a loop.
@@ -167,18 +178,37 @@ impl Twin {
             Worth::Arithmetic(_) => &[],
             Worth::Memory(_) => write_only,
         };
-        let printed = print::print(kernel, loop_, (splats, streamed), isa, compile::FUNCTION);
-        if matches!(worth, Worth::Memory(_)) && printed.is_err() {
-            return None;
-        }
+        let source = Source {
+            kernel: Kernel {
+                loops: vec![loop_.clone()],
+                args: kernel.args.clone(),
+                params: kernel.params.clone(),
+            },
+            splats: splats.to_vec(),
+            streamed: streamed.to_vec(),
+        };
         Some(Arc::new(Self {
+            source,
+            printed: OnceLock::new(),
             worth,
             toolchain: Arc::clone(toolchain),
             isa,
-            printed,
             forms: Default::default(),
             is_passed_by: AtomicBool::new(false),
         }))
+    }
+
+    fn printed(&self) -> Result<&Printed, &Refusal> {
+        let printed = self.printed.get_or_init(|| {
+            let Source {
+                kernel,
+                splats,
+                streamed,
+            } = &self.source;
+            let known = (splats.as_slice(), streamed.as_slice());
+            print::print(kernel, &kernel.loops[0], known, self.isa, compile::FUNCTION)
+        });
+        printed.as_ref()
     }
 
     /// Whether native code takes runs whose arrays fit the caches, too.
@@ -188,7 +218,7 @@ impl Twin {
 
     /// The arrays that must be contiguous for a run in native code.
     pub(crate) fn arrays(&self) -> &[ArgId] {
-        self.printed.as_ref().map_or(&[], |printed| &printed.arrays)
+        self.printed().map_or(&[], |printed| &printed.arrays)
     }
 
     /// A run that native code cannot take has stayed in blocks.
@@ -204,7 +234,7 @@ impl Twin {
         rows: u64,
         splats: &[Splat],
     ) -> Option<Native<'_>> {
-        let printed = self.printed.as_ref().ok().filter(|_| isa == self.isa)?;
+        let printed = self.printed().ok().filter(|_| isa == self.isa)?;
         let fits = |firsts: &Vec<usize>| has_equals(splats, firsts);
         let number = usize::from(!self.forms[0].firsts.get().is_none_or(fits));
         let form = &self.forms[number];
@@ -237,7 +267,7 @@ impl Twin {
     }
 
     fn state(&self) -> String {
-        if let Err(refusal) = &self.printed {
+        if let Err(refusal) = self.printed() {
             return format!("in blocks: {refusal}");
         }
         if self.is_passed_by.load(Ordering::Relaxed) {
@@ -264,7 +294,7 @@ impl Twin {
         for (splat, first) in firsts.enumerate() {
             let _ = writeln!(text, "#define SPLAT{splat} {first}");
         }
-        text.extend(self.printed.iter().map(|printed| printed.text.as_str()));
+        text.extend(self.printed().map(|printed| printed.text.as_str()));
         text
     }
 }

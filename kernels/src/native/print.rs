@@ -128,8 +128,11 @@ impl Printer<'_> {
             Inst::Unary(op, a) => self.unary(op, a)?,
             Inst::Binary(op, a, b) => {
                 let dtype = self.dtype(a);
-                let (a, b) = (self.operand(a)?, self.operand(b)?);
-                binary(op, dtype, &a, &b)?
+                let b = match op {
+                    BinaryOp::Pow => self.row_operand(b)?,
+                    _ => self.operand(b)?,
+                };
+                binary(op, dtype, &self.operand(a)?, &b)?
             }
             Inst::Select(condition, a, b) => {
                 let condition = self.operand(condition)?;
@@ -162,22 +165,45 @@ impl Printer<'_> {
 
     /// The name of an operand; a uniform one is defined at its first use.
     fn operand(&mut self, value: ValueId) -> Result<String, Refusal> {
-        let Some(number) = self.numbers[value as usize] else {
+        let Some(splat) = self.splat(value) else {
             return Ok(format!("v{value}"));
         };
-        let splat = self.splats.iter().position(|&splat| splat == number);
-        let splat = splat.expect("the caller passes what steps read");
         let name = format!("s{splat}");
         let dtype = self.dtype(value);
         let (variable, element) = (self.value_type(dtype)?, memory_type(dtype)?);
-        let line = format!(
+        self.uniform(&format!(
             "    const {variable} {name} = \
              *(const {element} *)(uniforms + {SPLAT_BYTES} * SPLAT{splat});\n"
-        );
-        if !self.uniforms.contains(&line) {
-            self.uniforms.push_str(&line);
-        }
+        ));
         Ok(name)
+    }
+
+    /// As [`Printer::operand`], but a uniform one is read from the memory that has a copy of it for
+    /// each row of a chunk. Conditions on one that is the same for all rows would be taken out of the
+    /// loop and become scalars, which GCC cannot select vectors with: it would compute row by row.
+    fn row_operand(&mut self, value: ValueId) -> Result<String, Refusal> {
+        let Some(splat) = self.splat(value) else {
+            return self.operand(value);
+        };
+        let element = memory_type(self.dtype(value))?;
+        self.uniform(&format!(
+            "    const {element} *const e{splat} = \
+             (const {element} *)(uniforms + {SPLAT_BYTES} * SPLAT{splat});\n"
+        ));
+        Ok(format!("e{splat}[k]"))
+    }
+
+    /// The place of a uniform value among those that the caller passes.
+    fn splat(&self, value: ValueId) -> Option<usize> {
+        let number = self.numbers[value as usize]?;
+        let splat = self.splats.iter().position(|&splat| splat == number);
+        Some(splat.expect("the caller passes what steps read"))
+    }
+
+    fn uniform(&mut self, line: &str) {
+        if !self.uniforms.contains(line) {
+            self.uniforms.push_str(line);
+        }
     }
 
     /// The name of an array, defined at its first use.

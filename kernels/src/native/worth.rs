@@ -8,7 +8,7 @@
 
 use crate::ir::{ArgKind, BinaryOp, Inst, Kernel, Loop, UnaryOp, uniform_values};
 use crate::isa::Isa;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 /// Operations and stores from which on blocks do not keep up with memory.
 const MANY_STEPS: usize = 4;
@@ -42,22 +42,21 @@ pub(super) fn worth(kernel: &Kernel, loop_: &Loop, isa: Isa) -> Option<Worth> {
     let varying = loop_.body.iter().zip(uniform);
     let varying = varying.filter_map(|(inst, uniform)| (!uniform).then_some(inst));
     let (mut work, mut n_steps) = (0, 0);
-    let mut arrays = BTreeSet::new();
+    // Arguments that share memory are views of one array, which comes from memory once, and goes
+    // there once.
+    let mut arrays = BTreeMap::new();
     for inst in varying {
         work += cost(inst);
         n_steps += usize::from(!matches!(inst, Inst::Load(_)));
         inst.for_each_arg(|arg| {
-            if kernel.args[arg as usize].kind == ArgKind::Array {
-                arrays.insert(arg);
+            let arg = &kernel.args[arg as usize];
+            if arg.kind == ArgKind::Array {
+                arrays.insert((arg.memory, inst.is_effect()), arg.dtype.size());
             }
         });
     }
     // A byte from memory costs about a quarter of a cycle.
-    let bytes: usize = arrays
-        .iter()
-        .map(|&arg| kernel.args[arg as usize].dtype.size())
-        .sum();
-    let bytes = bytes as u64;
+    let bytes = arrays.values().sum::<usize>() as u64;
     match work > bytes {
         true => Some(Worth::Arithmetic(work)),
         false if n_steps >= MANY_STEPS => Some(Worth::Memory(bytes)),

@@ -50,13 +50,21 @@ pub(crate) fn end_of_advance(
     end_of_stretches(rows, all_advance)
 }
 
-/// The end of the rows for which something holds, which is found out for several at a time.
+/// The end of the rows for which something holds, which is found out for several at a time: whole
+/// stretches, then where within the next one it is, by halves.
 pub(super) fn end_of_stretches(rows: Range<usize>, hold: impl Fn(Range<usize>) -> bool) -> usize {
     let mut row = rows.start;
-    while row < rows.end && hold(row..row + 1) {
-        row += 1;
-        while row + STRETCH <= rows.end && hold(row..row + STRETCH) {
-            row += STRETCH;
+    if row < rows.end && !hold(row..row + 1) {
+        return row;
+    }
+    while row + STRETCH <= rows.end && hold(row..row + STRETCH) {
+        row += STRETCH;
+    }
+    let mut stretch = STRETCH;
+    while stretch > 1 {
+        stretch /= 2;
+        if row + stretch <= rows.end && hold(row..row + stretch) {
+            row += stretch;
         }
     }
     row

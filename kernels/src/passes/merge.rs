@@ -6,6 +6,11 @@
 //! loop meets only row `i` of the earlier. A loop that is all uniform has no rows and merges with
 //! any.
 //!
+//! A copy that merges with nothing goes in front of the last loop, unless it must come after it.
+//! That is the copy of an array of which a part is then written (`assign_slice`): the loop that
+//! computes the part was issued before the copy, the one that writes it comes after, and so the two
+//! merge.
+//!
 //! A merged loop runs the uniform instructions of its later part before the rows of its earlier
 //! part. That changes nothing: uniform instructions touch memory only through scalar arguments,
 //! rows never do, so the two could only meet in memory that is reached through two arguments, which
@@ -54,6 +59,12 @@ struct Touch {
     by: Option<ArgId>,
 }
 
+/// Whether a loop computes nothing.
+fn is_copy(body: &[Inst]) -> bool {
+    let mut insts = body.iter();
+    insts.all(|inst| matches!(inst, Inst::Load(_) | Inst::Store(..)))
+}
+
 /// One use of an argument by an instruction.
 struct Access {
     arg: ArgId,
@@ -78,19 +89,59 @@ impl Merger {
             // As early as possible, where it hinders nobody who comes later.
             (first < self.merged.len()).then_some(first)
         };
-        let target = target.unwrap_or_else(|| {
-            self.merged.push(Loop {
-                domain: loop_.domain,
-                body: Vec::new(),
-            });
-            self.last_without_rows = Some(self.merged.len() - 1);
-            self.merged.len() - 1
-        });
+        let target = target.unwrap_or_else(|| self.add(&loop_, first));
         if has_rows {
             self.give_rows(target, loop_.domain);
         }
         self.record(target, &loop_.body);
         append(&mut self.merged[target].body, &loop_.body);
+    }
+
+    /// Adds an empty loop for one that merges with none, which need not come after the loops from
+    /// `first` on; gives its position.
+    fn add(&mut self, loop_: &Loop, first: usize) -> usize {
+        let mut position = self.merged.len();
+        if position > first && is_copy(&loop_.body) && !self.last_meets(&loop_.body) {
+            position -= 1;
+            self.shift_last();
+        }
+        let empty = Loop {
+            domain: loop_.domain,
+            body: Vec::new(),
+        };
+        self.merged.insert(position, empty);
+        self.last_without_rows = Some(position);
+        position
+    }
+
+    /// Whether the last loop touches memory that this body writes, or the other way round.
+    fn last_meets(&self, body: &[Inst]) -> bool {
+        let last = self.merged.len() - 1;
+        let mut meets = false;
+        for_each_access(body, |access| {
+            let memory = self.memories.of(access.arg);
+            let conflict = match access.writes {
+                true => self.touched[memory],
+                false => self.written[memory],
+            };
+            meets |= conflict.is_some_and(|touch| touch.loop_ == last);
+        });
+        meets
+    }
+
+    /// Moves the last loop, which has rows, back by one position.
+    fn shift_last(&mut self) {
+        let last = self.merged.len() - 1;
+        let Loop { domain, body } = &self.merged[last];
+        self.last_of_domain.insert(*domain, last + 1);
+        for_each_access(body, |access| {
+            let memory = self.memories.of(access.arg);
+            for touch in [&mut self.touched[memory], &mut self.written[memory]] {
+                if let Some(touch) = touch.as_mut().filter(|touch| touch.loop_ == last) {
+                    touch.loop_ = last + 1;
+                }
+            }
+        });
     }
 
     /// The first of the merged loops that need not have ended before this body begins.

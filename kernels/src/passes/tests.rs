@@ -127,10 +127,10 @@ fn merge_passes_over_independent_loops() {
     let check = |loops: &str| check(merge::merge, loops);
     check(
         "loop d0 { %0 = load a0 store a1 %0 }
-         loop d1 { %0 = load a10 store a10 %0 }
+         loop d1 { %0 = load a10 %1 = not %0 store a10 %1 }
          loop d0 { %0 = load a1 store a2 %0 }
       => loop d0 { %0 = load a0 store a1 %0 %2 = load a1 store a2 %2 }
-         loop d1 { %0 = load a10 store a10 %0 }",
+         loop d1 { %0 = load a10 %1 = not %0 store a10 %1 }",
     );
     // The loop between reads what the last one writes, though not as the last of all.
     check(
@@ -141,6 +141,39 @@ fn merge_passes_over_independent_loops() {
       => loop d0 { %0 = load a0 store a2 %0 %2 = load a1 store a2 %2 }
          loop d1 { %0 = load a1 reduce sum a9 %0 }
          loop d0 { %0 = load a0 store a1 %0 }",
+    );
+}
+
+/// `new = f(u); v = u; v[..] = new`, the last through a view: the copy was issued between what
+/// computes the elements and what writes them.
+#[test]
+fn a_copy_goes_in_front_of_a_loop_that_it_does_not_depend_on() {
+    let check = |loops: &str| check(merge::merge, loops);
+    check(
+        "loop d0 { %0 = load a1 %1 = neg %0 store a2 %1 }
+         loop d1 { %0 = load a1 store a0 %0 }
+         loop d0 { %0 = load a2 store a3 %0 }
+      => loop d1 { %0 = load a1 store a0 %0 }
+         loop d0 { %0 = load a1 %1 = neg %0 store a2 %1 %3 = load a2 store a3 %3 }",
+    );
+    // A copy of what the last loop has written, or to what it has read.
+    for same in [
+        "loop d0 { %0 = load a1 %1 = neg %0 store a2 %1 } loop d1 { %0 = load a2 store a0 %0 }",
+        "loop d0 { %0 = load a1 %1 = neg %0 store a2 %1 } loop d1 { %0 = load a0 store a1 %0 }",
+    ] {
+        check(&format!("{same} => {same}"));
+    }
+    // Only the last loop is passed by: what follows finds the loops where they are now.
+    check(
+        "loop d0 { %0 = load a2 %1 = neg %0 store a2 %1 }
+         loop d2 { %0 = load a13 %1 = add %0 %0 store a13 %1 }
+         loop d1 { %0 = load a1 store a0 %0 }
+         loop d2 { %0 = load a13 %1 = add %0 %0 store a13 %1 }
+      => loop d0 { %0 = load a2 %1 = neg %0 store a2 %1 }
+         loop d1 { %0 = load a1 store a0 %0 }
+         loop d2 {
+           %0 = load a13 %1 = add %0 %0 store a13 %1 %3 = load a13 %4 = add %3 %3 store a13 %4
+         }",
     );
 }
 
@@ -157,7 +190,7 @@ fn merge_keeps_loops_that_meet_in_any_other_way() {
         // An element of an array, read as a scalar.
         "loop d0 { %0 = load a0 store a1 %0 } loop d0 { %0 = load_scalar a11 store_scalar a4 %0 }",
         // Other rows.
-        "loop d0 { %0 = load a0 store a1 %0 } loop d1 { %0 = load a2 store a2 %0 }",
+        "loop d0 { %0 = load a0 store a1 %0 } loop d1 { %0 = load a2 %1 = neg %0 store a2 %1 }",
     ] {
         check(merge::merge, &format!("{same} => {same}"));
     }

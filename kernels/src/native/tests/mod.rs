@@ -11,7 +11,7 @@ mod text;
 
 use super::load::Loaded;
 use super::worth::Worth;
-use super::{Failure, Toolchain, Twin, compile, print};
+use super::{Failure, Source, Toolchain, Twin, compile, print};
 use crate::blocks::{Part, Program, Settings};
 use crate::element::{DType, Element};
 use crate::ir::{ArgKind, Kernel, KernelBuilder, UnaryOp};
@@ -102,7 +102,12 @@ impl Natives {
             let twin = Arc::new(Twin {
                 toolchain: Arc::clone(&self.toolchain),
                 isa: self.isa,
-                printed: Ok(printed),
+                source: Source {
+                    kernel: kernel.clone(),
+                    splats: Vec::new(),
+                    streamed: Vec::new(),
+                },
+                printed: Ok(printed).into(),
                 worth: Worth::Arithmetic(1),
                 forms: Default::default(),
                 is_passed_by: false.into(),

@@ -107,6 +107,21 @@ fn what_is_streamed_is_copied_chunk_by_chunk() {
     assert!(text.ends_with(expected), "{text}");
 }
 
+/// GCC computes row by row where conditions on the exponent are the same for all rows.
+#[test]
+fn an_exponent_that_is_a_number_is_read_for_each_row() {
+    let mut build = KernelBuilder::new();
+    let [x, y] = [(); 2].map(|()| build.arg(DType::F64, ArgKind::Array));
+    let a = build.param(DType::F64);
+    let x = build.load(x);
+    let power = build.binary(BinaryOp::Pow, x, a);
+    build.store(y, power);
+    let text = c(&build.finish(), &[0]);
+    let splat = "const f64 *const e0 = (const f64 *)(uniforms + 256 * SPLAT0);";
+    assert!(text.contains(splat), "{text}");
+    assert!(text.contains("= pow_f64(v1, e0[k]);"), "{text}");
+}
+
 #[test]
 fn refuses_with_a_reason() {
     let mut build = KernelBuilder::new();
@@ -139,6 +154,13 @@ fn arithmetic_and_steps_decide_what_is_worth_it() {
     assert_eq!(of(&additions(2, 2), isa), None);
     assert_eq!(of(&additions(2, 3), isa), Some(Worth::Memory(24)));
     assert_eq!(of(&additions(2, 30), isa), Some(Worth::Arithmetic(30)));
+    // Views of one array are read from memory once, and what is written there is one more.
+    let mut views = additions(4, 3);
+    for view in &mut views.args[1..] {
+        view.memory = 1;
+    }
+    assert_eq!(of(&additions(4, 3), isa), Some(Worth::Memory(40)));
+    assert_eq!(of(&views, isa), Some(Worth::Memory(16)));
     let long = of(&long_kernel(), isa);
     assert!(matches!(long, Some(Worth::Arithmetic(_))));
     if cfg!(target_arch = "x86_64") {
