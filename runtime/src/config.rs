@@ -98,6 +98,11 @@ impl Default for Config {
 }
 
 impl Config {
+    /// The most threads of a rank, far beyond what makes sense.
+    pub const MOST_THREADS: usize = 1024;
+    /// The most ranks of one process; each has a thread of its own, and a channel to every other.
+    pub const MOST_RANKS: usize = 1024;
+
     /// The default settings with this process's share of the threads of the machine, then what the
     /// environment says: `SPARSEFUSE_THREADS`, `SPARSEFUSE_FUSION`, `SPARSEFUSE_PACK` and
     /// `SPARSEFUSE_CHECK` (0 or 1), `SPARSEFUSE_ISA` (baseline, avx2, avx512), `SPARSEFUSE_TILE`,

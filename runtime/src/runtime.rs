@@ -260,13 +260,7 @@ impl Runtime {
         params: &[Value],
     ) -> Result<(), Error> {
         task::check(body, args, params)?;
-        if args.iter().any(|arg| !arg.store.runtime().is(self)) {
-            return Err(Error::argument(
-                "submit",
-                "stores of one runtime",
-                "stores of two",
-            ));
-        }
+        self.check_own("submit", args.iter().map(|arg| arg.store))?;
         let mut inner = self.inner();
         inner.window.push(body, args, params)?;
         inner.counters.tasks += 1;
@@ -274,6 +268,22 @@ impl Runtime {
             self.execute_full(&mut inner);
         }
         Ok(())
+    }
+
+    /// Refuses stores of another runtime: two never mix, since each has its own cuts and window.
+    fn check_own<'a>(
+        &self,
+        op: &'static str,
+        mut stores: impl Iterator<Item = &'a Counted<Store>>,
+    ) -> Result<(), Error> {
+        match stores.all(|store| store.runtime().is(self)) {
+            true => Ok(()),
+            false => Err(Error::argument(
+                op,
+                "stores of one runtime",
+                "stores of two",
+            )),
+        }
     }
 
     /// Executes a full window, and lets it grow when full ones have been remembered and fused
@@ -490,12 +500,12 @@ impl Runtime {
         Ok(Partition::Tile(self.inner().cuts.intern(cuts)))
     }
 
-    /// The cuts of a partition; `None` if it is replicated.
+    /// The cuts of a partition; `None` if it is replicated, or one of another runtime.
     #[must_use]
     pub fn cuts(&self, partition: Partition) -> Option<Arc<[usize]>> {
         match partition {
             Partition::Replicated => None,
-            Partition::Tile(id) => Some(Arc::clone(self.inner().cuts.get(id))),
+            Partition::Tile(id) => self.inner().cuts.known(id).cloned(),
         }
     }
 }
@@ -510,6 +520,14 @@ fn workers(config: &Config) -> Result<Workers, Error> {
         if value == 0 {
             return Err(Error::argument(name, "a number above 0", "0"));
         }
+    }
+    if config.threads > Config::MOST_THREADS {
+        let expected = format!("at most {}", Config::MOST_THREADS);
+        return Err(Error::argument(
+            "threads",
+            expected,
+            config.threads.to_string(),
+        ));
     }
     if !config.isa.is_available() {
         let found = config.isa.name();
