@@ -146,8 +146,9 @@ impl<T: Numeric> Csr<T> {
         let (n_rows, n_cols) = self.shape();
         let mut elements = sparsefuse_runtime::reserve(n_rows.saturating_mul(n_cols))?;
         elements.resize(n_rows * n_cols, T::ZERO);
-        let dense = Array2::from_shape_vec(self.shape(), elements);
-        let mut dense = dense.expect("there are as many elements as the shape has");
+        let mut dense = Array2::from_shape_vec(self.shape(), elements).map_err(|error| {
+            Error::argument("to_ndarray", "a shape of an array", error.to_string())
+        })?;
         for row in 0..self.n_rows() {
             for k in pos[row] as usize..pos[row + 1] as usize {
                 dense[(row, crd[k] as usize)] = vals[k];

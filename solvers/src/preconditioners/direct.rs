@@ -166,10 +166,9 @@ fn check_finite<T: Field>(rows: &LocalRows<T>) -> Result<(), Error> {
         return Ok(());
     };
     let row = rows.pos.partition_point(|&pos| pos as usize <= entry) - 1;
-    let found = format!(
-        "{:?} in row {row}, column {}",
-        rows.vals[entry], rows.crd[entry]
-    );
+    let (re, im) = rows.vals[entry].parts();
+    let value = if re.is_finite() { im } else { re };
+    let found = format!("{value} in row {row}, column {}", rows.crd[entry]);
     Err(Error::argument(OP, "entries that are finite", found))
 }
 
