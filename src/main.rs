@@ -1,9 +1,9 @@
 //! The program `sparsefuse`: solves and describes sparse matrices from the command line.
 
-#![forbid(unsafe_code)]
-
 mod program;
+mod refusal;
 
 fn main() -> std::process::ExitCode {
+    refusal::install();
     program::main()
 }

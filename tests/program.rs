@@ -59,6 +59,38 @@ fn memory_that_runs_out_anywhere_is_an_error() {
     }
 }
 
+/// Where the system refuses memory, be it for a small list of another library, the program complains
+/// and does not abort.
+#[test]
+#[cfg(target_os = "linux")]
+fn memory_that_the_system_refuses_is_an_error() {
+    for line in [
+        "solve poisson2d:300",
+        "solve poisson2d:200 --pc amg",
+        "solve poisson2d:150 --pc ilu:3",
+    ] {
+        let mut refused = 0;
+        for kilobytes in (20_000..140_000).step_by(10_000) {
+            let limited = format!("ulimit -v {kilobytes} && exec \"$0\" {line}");
+            let output = Command::new("sh")
+                .args(["-c", &limited, env!("CARGO_BIN_EXE_sparsefuse")])
+                .env("SPARSEFUSE_THREADS", "2")
+                .output()
+                .unwrap();
+            let complaint = text(&output.stderr);
+            match output.status.code() {
+                Some(0) => {}
+                Some(2) => refused += 1,
+                // The loader itself had no memory.
+                Some(127) => {}
+                status => panic!("{line}, {kilobytes} kB: {status:?}, {complaint}"),
+            }
+            assert!(!complaint.contains("panicked"), "{line}: {complaint}");
+        }
+        assert!(refused > 0, "{line}");
+    }
+}
+
 /// Runs a command line that ends with a status and prints all of `expected`.
 fn check(line: &str, status: i32, expected: &[&str]) {
     let output = run(line);

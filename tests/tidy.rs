@@ -19,7 +19,7 @@ const LAYERS: [(&str, &str); 6] = [
 ];
 
 /// Where `unsafe` may be (a folder ends with `/`), and why.
-const UNSAFE: [(&str, &str); 25] = [
+const UNSAFE: [(&str, &str); 27] = [
     (
         "kernels/src/blocks/",
         "SIMD loops reach the rows of a block through pointers",
@@ -33,8 +33,16 @@ const UNSAFE: [(&str, &str); 25] = [
         "says where the loops that it loads come from",
     ),
     (
+        "kernels/src/native/exit.rs",
+        "ends a compiler with the program",
+    ),
+    (
         "kernels/src/native/tests/",
         "runs native loops on memory of the test",
+    ),
+    (
+        "src/refusal.rs",
+        "the program's allocator, and what follows when it has no memory",
     ),
     (
         "kernels/src/isa.rs",

@@ -48,9 +48,13 @@ impl<T: Element, const D: usize> Array<T, D> {
     ///
     /// # Errors
     ///
-    /// If the store's elements have another type, or it, or the view, has not `D` dimensions.
+    /// If the store's elements have another type, the view is one of stores of another shape, or it,
+    /// or the store, has not `D` dimensions.
     pub fn from_store(store: Counted<Store>, view: Option<Arc<View>>) -> Result<Self, Error> {
         check_dtype::<T>("from_store", &store)?;
+        if let Some(view) = &view {
+            view.check_base("from_store", store.shape())?;
+        }
         let view = view.filter(|view| !view.is_identity());
         let shape = view.as_ref().map_or(store.shape(), |view| view.shape());
         if shape.rank() != D {

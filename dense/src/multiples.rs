@@ -8,7 +8,7 @@ use crate::array::Array;
 use crate::operand::expect;
 use crate::scalar::Scalar;
 use sparsefuse_kernels::{
-    ArgKind, BinaryOp, DType, Element, Field, Kernel, KernelBuilder, ReduceOp, UnaryOp, Value,
+    ArgKind, BinaryOp, DType, Field, Kernel, KernelBuilder, ReduceOp, UnaryOp, Value,
 };
 use sparsefuse_runtime::{Body, Error, Shape, TaskArg};
 use std::sync::{Arc, OnceLock};

@@ -48,6 +48,15 @@ pub(crate) struct PieceSpec {
     pub(crate) width: usize,
 }
 
+impl PieceSpec {
+    /// Whether another one is the same piece: of the same matrix, for an `x` that is like its own.
+    pub(crate) fn is_same(&self, other: &Self, slots: &[Slot]) -> bool {
+        let place = |spec: &Self| (spec.pos, spec.crd, spec.x_partition);
+        let shape = |spec: &Self| slots[spec.x as usize].shape;
+        place(self) == place(other) && shape(self) == shape(other)
+    }
+}
+
 /// The composed kernel of a group; stores for which `is_temporary` holds get no memory if the
 /// passes can do without.
 pub(crate) fn compose(
@@ -167,11 +176,10 @@ impl Composed {
             x_partition,
             width: slots[x as usize].shape.row_len().max(1),
         };
-        let is_same = |known: &PieceSpec| {
-            (known.pos, known.crd, known.x_partition) == (pos, crd, x_partition)
-                && slots[known.x as usize].shape == slots[x as usize].shape
-        };
-        let known = self.pieces.iter().position(is_same);
+        let known = self
+            .pieces
+            .iter()
+            .position(|known| known.is_same(&spec, slots));
         Some(known.unwrap_or_else(|| {
             self.pieces.push(spec);
             self.pieces.len() - 1

@@ -99,6 +99,11 @@ impl Default for Config {
 }
 
 impl Config {
+    /// The most threads of a rank, far beyond what makes sense.
+    pub const MOST_THREADS: usize = 1024;
+    /// The most ranks of one process; each has a thread of its own, and a channel to every other.
+    pub const MOST_RANKS: usize = 1024;
+
     /// What the names of all variables of the library begin with.
     pub const PREFIX: &str = "SPARSEFUSE_";
 

@@ -138,7 +138,7 @@ mod tests {
     use crate::instance::Pool;
 
     fn instance(pool: &Arc<Pool>) -> Counted<Instance> {
-        let memory = pool.allocate(64).unwrap();
+        let memory = pool.allocate(64, 1).unwrap();
         Counted::new(Instance::new(memory, 0..8, 8, 8))
     }
 

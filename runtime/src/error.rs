@@ -76,6 +76,12 @@ pub enum ErrorKind {
         /// The configured limit.
         limit: usize,
     },
+    /// The system refuses memory, within the configured limit or where there is none.
+    #[error("expected {wanted} bytes of memory, found that the system refuses them")]
+    Refused {
+        /// The bytes that were asked for.
+        wanted: usize,
+    },
     /// A kernel or an operation panicked while executing; this is a defect of the library.
     #[error("`{task}` panicked: {message}")]
     Panic {
@@ -188,6 +194,7 @@ impl Error {
             | ErrorKind::Argument { .. }
             | ErrorKind::Unwritten { .. }
             | ErrorKind::OutOfMemory { .. }
+            | ErrorKind::Refused { .. }
             | ErrorKind::Panic { .. }
             | ErrorKind::Mpi { .. }
             | ErrorKind::File { .. }

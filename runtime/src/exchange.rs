@@ -113,7 +113,11 @@ impl Fetch {
         let own = self.held.intersect(&self.region);
         self.unpack(&instance, &own, &self.pack(source, &own));
         for (bytes, region) in received {
-            self.unpack(&instance, region, &bytes?);
+            let bytes = bytes?;
+            if bytes.len() != region.len() * self.size {
+                return Err(comm::apart(comm.rank()));
+            }
+            self.unpack(&instance, region, &bytes);
         }
         Ok(instance)
     }
@@ -121,7 +125,7 @@ impl Fetch {
     /// Memory for what this rank needs.
     pub(crate) fn make_room(&self, pool: &Arc<Pool>) -> Result<Instance, Error> {
         let len = self.region.len();
-        let memory = pool.allocate(len * self.size)?;
+        let memory = pool.allocate(len, self.size)?;
         let rows = self.region.lo[0]..self.region.hi[0];
         Ok(Instance::new(memory, rows, len, self.size))
     }

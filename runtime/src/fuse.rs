@@ -85,6 +85,8 @@ pub(crate) struct Group {
 /// A task with its launch solved.
 #[derive(Clone, Debug)]
 pub(crate) struct Solved<'a> {
+    /// Its number in the window.
+    pub(crate) number: usize,
     pub(crate) body: &'a Body,
     pub(crate) args: &'a [Arg],
     /// The window's numbers of its parameters.
@@ -387,6 +389,7 @@ mod tests {
             .iter()
             .zip(&args)
             .map(|((body, _, launch), args)| Solved {
+                number: 0,
                 body,
                 args,
                 params: 0..0,

@@ -65,7 +65,8 @@ pub(crate) struct Inspect<'a> {
     pub(crate) key: PieceKey,
     /// The rows of this rank.
     pub(crate) rows: Range<usize>,
-    pub(crate) pos: &'a Counted<Instance>,
+    /// Or why there are none.
+    pub(crate) pos: &'a Result<Counted<Instance>, Error>,
     /// Or why they could not be brought back.
     pub(crate) crd: &'a Result<Counted<Instance>, Error>,
     pub(crate) comm: &'a dyn Comm,
@@ -111,7 +112,8 @@ impl Piece {
         };
         let (local, neighbours) = plan?;
         let plain = inspect.crd.as_ref().map_err(Clone::clone)?;
-        let pos = unchecked_positions(inspect).expect("`localize` has looked at them");
+        let kept = inspect.pos.as_ref().map_err(Clone::clone)?;
+        let pos = unchecked_positions(inspect, kept).expect("`localize` has looked at them");
         let entries = pos[0] as usize..pos[pos.len() - 1] as usize;
         let own = own_columns(inspect);
         let boundary = boundary(inspect, pos, local.as_ref(), &neighbours);
@@ -142,7 +144,7 @@ impl Piece {
             key: inspect.key,
             rows: inspect.rows.clone(),
             entries,
-            pos: inspect.pos.clone(),
+            pos: kept.clone(),
             crd: Mutex::new(Some(crd)),
             own_len: own.len(),
             neighbours,
@@ -277,7 +279,7 @@ impl Piece {
 
 /// The positions of this rank's rows, checked: they never decrease.
 fn positions<'a>(inspect: &Inspect<'a>) -> Result<&'a [u64], Error> {
-    let pos = unchecked_positions(inspect);
+    let pos = unchecked_positions(inspect, inspect.pos.as_ref().map_err(Clone::clone)?);
     // Without a branch for each of them.
     let ascend = |all: bool, pair: &[u64]| all & (pair[0] <= pair[1]);
     let is_valid = pos.is_some_and(|pos| pos.windows(2).fold(true, ascend));
@@ -286,11 +288,11 @@ fn positions<'a>(inspect: &Inspect<'a>) -> Result<&'a [u64], Error> {
 }
 
 /// The positions of this rank's rows, if they are all there.
-fn unchecked_positions<'a>(inspect: &Inspect<'a>) -> Option<&'a [u64]> {
+fn unchecked_positions<'a>(inspect: &Inspect<'_>, pos: &'a Instance) -> Option<&'a [u64]> {
     // SAFETY: `pos` stores have element type u64 (`Body` checks types), and nothing writes a
     // structure once it is assembled.
-    let all = unsafe { inspect.pos.as_slice::<u64>() };
-    let first = inspect.rows.start.checked_sub(inspect.pos.rows.start)?;
+    let all = unsafe { pos.as_slice::<u64>() };
+    let first = inspect.rows.start.checked_sub(pos.rows.start)?;
     all.get(first..first + inspect.rows.len() + 1)
 }
 

@@ -96,21 +96,12 @@ impl Pool {
         })
     }
 
-    /// Memory for `bytes` bytes, with whatever its last user left there.
-    pub(crate) fn allocate(self: &Arc<Self>, bytes: usize) -> Result<Memory, Error> {
-        let refuse = || -> Error {
-            let available = self
-                .limit
-                .saturating_sub(self.in_use.load(Ordering::Relaxed));
-            ErrorKind::OutOfMemory {
-                wanted: bytes,
-                available,
-                limit: self.limit,
-            }
-            .into()
-        };
+    /// Memory for `len` elements of `size` bytes, with whatever its last user left there.
+    pub(crate) fn allocate(self: &Arc<Self>, len: usize, size: usize) -> Result<Memory, Error> {
+        let bytes = len.saturating_mul(size);
+        let refuse = || -> Error { ErrorKind::Refused { wanted: bytes }.into() };
         let (class, size) = class(bytes).ok_or_else(refuse)?;
-        self.count(size).ok_or_else(refuse)?;
+        self.count(size).ok_or_else(|| self.out_of_memory(bytes))?;
         let kept = self.free().pop(class);
         match kept.or_else(|| self.fresh(size)) {
             Some(block) => Ok(Memory {
@@ -144,18 +135,7 @@ impl Pool {
     /// The elements of a vector as memory, without a copy.
     pub(crate) fn adopt<T: Element>(self: &Arc<Self>, elements: Vec<T>) -> Result<Memory, Error> {
         let bytes = elements.len() * size_of::<T>();
-        if self.count(bytes).is_none() {
-            let available = self
-                .limit
-                .saturating_sub(self.in_use.load(Ordering::Relaxed));
-            let limit = self.limit;
-            return Err(ErrorKind::OutOfMemory {
-                wanted: bytes,
-                available,
-                limit,
-            }
-            .into());
-        }
+        self.count(bytes).ok_or_else(|| self.out_of_memory(bytes))?;
         let mut elements = elements;
         let data = NonNull::from(elements.as_mut_slice()).cast();
         Ok(Memory {
@@ -164,6 +144,16 @@ impl Pool {
             source: Source::Vec(Box::new(elements)),
             pool: Arc::clone(self),
         })
+    }
+
+    fn out_of_memory(&self, wanted: usize) -> Error {
+        let in_use = self.in_use.load(Ordering::Relaxed);
+        ErrorKind::OutOfMemory {
+            wanted,
+            available: self.limit.saturating_sub(in_use),
+            limit: self.limit,
+        }
+        .into()
     }
 
     /// Counts `bytes` more in use, unless that goes beyond the limit.
@@ -264,7 +254,8 @@ impl Instance {
     /// If the memory is smaller than `len` elements of `size` bytes: who allocates knows the size.
     pub(crate) fn new(memory: Memory, rows: Range<usize>, len: usize, size: usize) -> Self {
         assert!(
-            len * size <= memory.bytes,
+            len.checked_mul(size)
+                .is_some_and(|bytes| bytes <= memory.bytes),
             "an instance's memory holds all of its elements"
         );
         Self {
@@ -328,17 +319,22 @@ mod tests {
     #[test]
     fn the_pool_reuses_counts_and_refuses() {
         let pool = Pool::new(10_000);
-        let first = pool.allocate(4096).unwrap();
+        let first = pool.allocate(4096, 1).unwrap();
         let address = first.data();
         drop(first);
-        let again = pool.allocate(4000).unwrap();
+        let again = pool.allocate(500, 8).unwrap();
         assert_eq!(again.data(), address);
         assert_eq!((pool.in_use(), pool.peak()), (4096, 4096));
-        let refused = pool.allocate(8000).unwrap_err();
+        let refused = pool.allocate(1000, 8).unwrap_err();
         assert_eq!(
             refused.to_string(),
             "expected 8000 bytes of memory, found 5904 left under the limit of 10000"
         );
+        for (len, size) in [(usize::MAX, 1), (1 << 61, 8), (isize::MAX as usize, 2)] {
+            let refused = Pool::new(usize::MAX).allocate(len, size).unwrap_err();
+            let text = "expected 18446744073709551615 bytes of memory, found that the system";
+            assert!(refused.to_string().starts_with(text) || len == isize::MAX as usize);
+        }
         let adopted = pool.adopt(vec![1.0f64; 100]).unwrap();
         assert_eq!(pool.in_use(), 4096 + 800);
         drop((again, adopted));

@@ -61,7 +61,7 @@ pub use plan::{Arrival, PlannedTask, Sent, plan_rank};
 pub use processes::Processes;
 pub use profile::Profile;
 pub use ranks::run_ranks;
-pub use room::Room;
+pub use room::{Room, reserve};
 pub use runtime::Runtime;
 pub use shape::{MAX_RANK, Shape};
 pub use store::Store;

@@ -59,14 +59,20 @@ impl<T: Element> Deref for Local<T> {
     }
 }
 
-/// The elements of a view, from memory that holds the box `held` of its store.
-pub(crate) fn gather<T: Element>(view: &View, held: &Region, elements: &[T]) -> Vec<T> {
+/// Puts the elements of a view into a vector with room for them, from memory that holds the box
+/// `held` of its store.
+pub(crate) fn gather<T: Element>(
+    view: &View,
+    held: &Region,
+    elements: &[T],
+    mut out: Vec<T>,
+) -> Vec<T> {
     if view.is_identity() && elements.len() == view.shape().len() {
-        return elements.to_vec();
+        out.extend_from_slice(elements);
+        return out;
     }
     let (start, strides) = view.placement(held, 0);
     let dims = view.shape().padded_dims();
-    let mut out = Vec::with_capacity(view.shape().len());
     for i in 0..dims[0] {
         for j in 0..dims[1] {
             for k in 0..dims[2] {

@@ -84,8 +84,10 @@ impl PackedColumns {
     /// The columns of all entries, as they were.
     pub(crate) fn unpack(&self, workers: &Workers) -> Result<Counted<Instance>, Error> {
         let entries = self.entries();
-        let bytes = entries.len() * size_of::<u32>();
-        let memory = self.columns.pool().allocate(bytes)?;
+        let memory = self
+            .columns
+            .pool()
+            .allocate(entries.len(), size_of::<u32>())?;
         // SAFETY: the memory has room for these columns, is aligned to more than 4 bytes and
         // initialised (`Block::new`), and nobody else has its address yet.
         let target = unsafe { slice::from_raw_parts_mut(memory.data().cast(), entries.len()) };
@@ -265,7 +267,7 @@ impl Pack<'_> {
 
 /// Memory of the pool, and the bytes of it.
 fn allocate<'a>(pool: &Arc<Pool>, bytes: usize) -> Result<(Memory, &'a mut [u8]), Error> {
-    let memory = pool.allocate(bytes)?;
+    let memory = pool.allocate(bytes, 1)?;
     // SAFETY: the memory has at least this many bytes, all of them initialised (`Block::new`),
     // and nobody else has its address; the callers use the slice while they own the memory.
     let target = unsafe { slice::from_raw_parts_mut(memory.data(), bytes) };

@@ -93,6 +93,11 @@ impl CutsTable {
         &self.lists[id.0 as usize].list
     }
 
+    /// As [`CutsTable::get`]; `None` if the table does not have it.
+    pub(crate) fn known(&self, id: CutsId) -> Option<&Arc<[usize]>> {
+        Some(&self.lists.get(id.0 as usize)?.list)
+    }
+
     /// The number of a list of `ranks + 1` ascending cuts.
     pub(crate) fn intern(&mut self, cuts: &[usize]) -> CutsId {
         debug_assert_eq!(cuts.len(), self.ranks + 1, "one more cut than ranks");
@@ -130,6 +135,17 @@ impl CutsTable {
                 self.look_at(2);
                 let cuts = &self.lists[id.0 as usize].list;
                 cuts[rank]..cuts[rank + 1]
+            }
+        }
+    }
+
+    /// Whether a partition is one of this table, and cuts so many rows, all of them.
+    pub(crate) fn cuts_all(&self, partition: Partition, rows: usize) -> bool {
+        match partition {
+            Partition::Replicated => true,
+            Partition::Tile(id) => {
+                let cuts = self.lists.get(id.0 as usize);
+                cuts.is_some_and(|cuts| cuts.list.last() == Some(&rows))
             }
         }
     }

@@ -40,6 +40,10 @@ pub(crate) fn check_number(ranks: usize) -> Result<usize, Error> {
     if ranks == 0 {
         return Err(Error::argument("ranks", "a number above 0", "0"));
     }
+    if ranks > Config::MOST_RANKS {
+        let expected = format!("at most {} in a process", Config::MOST_RANKS);
+        return Err(Error::argument("ranks", expected, ranks.to_string()));
+    }
     Ok(ranks)
 }
 

@@ -159,6 +159,7 @@ mod tests {
             .map(|&(_, from, to, _)| [arg(from), arg(to)])
             .collect();
         let solved = tasks.iter().zip(&args).map(|(task, args)| Solved {
+            number: 0,
             body: task.0,
             args,
             params: 0..0,

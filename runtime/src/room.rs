@@ -4,12 +4,25 @@
 //! been used before or have huge pages.
 
 use crate::bytes;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::instance::{Instance, Pool};
 use sparsefuse_kernels::Element;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
+
+/// An empty vector with room for some elements, in memory of the program.
+///
+/// # Errors
+///
+/// If the system does not have it: [`Vec::with_capacity`] ends the process then.
+pub fn reserve<T>(len: usize) -> Result<Vec<T>, Error> {
+    let mut vector = Vec::new();
+    let reserved = vector.try_reserve_exact(len);
+    let wanted = len.saturating_mul(size_of::<T>());
+    reserved.map_err(|_| ErrorKind::Refused { wanted })?;
+    Ok(vector)
+}
 
 /// Some elements in memory of the pool, which get it back when they are dropped. At first they are
 /// whatever was there before.
@@ -21,7 +34,7 @@ pub struct Room<T> {
 
 impl<T: Element> Room<T> {
     pub(crate) fn new(pool: &Arc<Pool>, len: usize) -> Result<Self, Error> {
-        let memory = pool.allocate(len * size_of::<T>())?;
+        let memory = pool.allocate(len, size_of::<T>())?;
         let mut instance = Instance::new(memory, 0..len, len, size_of::<T>());
         bytes::elements_to_fill::<T>(&mut instance);
         Ok(Self {

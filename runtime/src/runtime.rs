@@ -263,13 +263,7 @@ impl Runtime {
         params: &[Value],
     ) -> Result<(), Error> {
         task::check(body, args, params)?;
-        if args.iter().any(|arg| !arg.store.runtime().is(self)) {
-            return Err(Error::argument(
-                "submit",
-                "stores of one runtime",
-                "stores of two",
-            ));
-        }
+        self.check_own("submit", args.iter().map(|arg| arg.store))?;
         let mut inner = self.inner();
         // Not before there is a next task: meanwhile the program has dropped what it replaced.
         if inner.window.tasks.len() >= inner.length.tasks() {
@@ -278,6 +272,22 @@ impl Runtime {
         inner.window.push(body, args, params)?;
         inner.counters.tasks += 1;
         Ok(())
+    }
+
+    /// Refuses stores of another runtime: two never mix, since each has its own cuts and window.
+    fn check_own<'a>(
+        &self,
+        op: &'static str,
+        mut stores: impl Iterator<Item = &'a Counted<Store>>,
+    ) -> Result<(), Error> {
+        match stores.all(|store| store.runtime().is(self)) {
+            true => Ok(()),
+            false => Err(Error::argument(
+                op,
+                "stores of one runtime",
+                "stores of two",
+            )),
+        }
     }
 
     /// Executes a full window, and decides when the next one will be full.
@@ -486,12 +496,12 @@ impl Runtime {
         Ok(Partition::Tile(self.inner().cuts.intern(cuts)))
     }
 
-    /// The cuts of a partition; `None` if it is replicated.
+    /// The cuts of a partition; `None` if it is replicated, or one of another runtime.
     #[must_use]
     pub fn cuts(&self, partition: Partition) -> Option<Arc<[usize]>> {
         match partition {
             Partition::Replicated => None,
-            Partition::Tile(id) => Some(Arc::clone(self.inner().cuts.get(id))),
+            Partition::Tile(id) => self.inner().cuts.known(id).cloned(),
         }
     }
 }
@@ -506,6 +516,14 @@ fn workers(config: &Config) -> Result<Workers, Error> {
         if value == 0 {
             return Err(Error::argument(name, "a number above 0", "0"));
         }
+    }
+    if config.threads > Config::MOST_THREADS {
+        let expected = format!("at most {}", Config::MOST_THREADS);
+        return Err(Error::argument(
+            "threads",
+            expected,
+            config.threads.to_string(),
+        ));
     }
     if !config.isa.is_available() {
         let found = config.isa.name();

@@ -7,7 +7,8 @@
 use crate::comm::forests;
 use crate::compose::{self, Composed, PieceSpec, Source};
 use crate::exchange::{self, Fetch};
-use crate::fuse::{self, Group, Solved};
+pub(crate) use crate::fuse::Solved;
+use crate::fuse::{self, Group};
 use crate::partition::{CutsTable, Partition};
 use crate::reorder;
 use crate::reuse;
@@ -60,6 +61,8 @@ impl Schedule {
 /// A task of the window, for `explain`.
 #[derive(Debug)]
 pub(crate) struct TaskNote {
+    /// Its number in the window, from which the order of the schedule may differ.
+    pub(crate) number: usize,
     pub(crate) name: String,
     pub(crate) launch: Launch,
     pub(crate) args: Vec<(Privilege, Access, u32, Option<Shape>)>,
@@ -101,6 +104,65 @@ pub(crate) struct FusedTask {
 }
 
 impl FusedTask {
+    /// Gives fetches and pieces the numbers that they have in another fused task, with whose ghosts
+    /// this one goes on. Whether they are all there.
+    pub(crate) fn exchange_as(&mut self, whole: &Self, slots: &[Slot]) -> bool {
+        let pieces: Option<Vec<usize>> = self
+            .pieces
+            .iter()
+            .map(|piece| {
+                whole
+                    .pieces
+                    .iter()
+                    .position(|known| known.is_same(piece, slots))
+            })
+            .collect();
+        let fetches: Option<Vec<usize>> = self
+            .fetches
+            .iter()
+            .map(|fetch| whole.fetches.iter().position(|known| known.is_same(fetch)))
+            .collect();
+        let (Some(pieces), Some(fetches)) = (pieces, fetches) else {
+            return false;
+        };
+        for binding in &mut self.bindings {
+            match binding {
+                Binding::Array { from, .. }
+                | Binding::DenseRows { from, .. }
+                | Binding::Whole { from, .. } => from.renumber(&fetches),
+                Binding::Entries { from, piece } => {
+                    from.renumber(&fetches);
+                    *piece = pieces[*piece];
+                }
+                Binding::Columns { piece, .. } | Binding::Structure { piece } => {
+                    *piece = pieces[*piece];
+                }
+                Binding::Scalar { .. } | Binding::Reduction { .. } => {}
+            }
+        }
+        self.pieces.clone_from(&whole.pieces);
+        self.fetches.clone_from(&whole.fetches);
+        self.entry_bytes.clone_from(&whole.entry_bytes);
+        let mut gathered = self.gathered();
+        gathered.all(|this| whole.gathered().any(|known| known == this))
+    }
+
+    /// The slot whose elements an argument reads.
+    pub(crate) fn slot(&self, from: From) -> u32 {
+        match from {
+            From::Slot(slot) => slot,
+            From::Fetched(number) => self.fetches[number].slot,
+        }
+    }
+
+    /// The vectors that the products gather, and for which piece.
+    pub(crate) fn gathered(&self) -> impl Iterator<Item = (u32, usize)> {
+        self.bindings.iter().filter_map(|binding| match *binding {
+            Binding::Columns { slot, piece } => Some((slot, piece)),
+            _ => None,
+        })
+    }
+
     /// Bytes of one entry of a sparse product.
     pub(crate) fn entry_size(&self, piece: usize) -> usize {
         let mut sizes = self.entry_bytes.iter();
@@ -166,6 +228,15 @@ pub(crate) enum From {
     Fetched(usize),
 }
 
+impl From {
+    fn renumber(&mut self, fetches: &[usize]) {
+        match self {
+            Self::Slot(_) => {}
+            Self::Fetched(number) => *number = fetches[*number],
+        }
+    }
+}
+
 /// A reduction of a kernel.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reduction {
@@ -211,9 +282,7 @@ pub(crate) fn analyse(
             cuts,
             rank,
         };
-        let is_temporary = |slot| planner.is_temporary(slot);
-        let composed = compose::compose(&group, &tasks, &slots, is_temporary).optimize();
-        let task = planner.plan(composed);
+        let task = planner.plan_group();
         for number in group.tasks.clone() {
             settle(&tasks[number], group.launch, &mut slots);
         }
@@ -309,11 +378,12 @@ fn slots(window: &Window) -> Vec<Slot> {
 
 fn solve_all<'a>(window: &'a Window, slots: &mut [Slot], cuts: &mut CutsTable) -> Vec<Solved<'a>> {
     let mut solved = Vec::with_capacity(window.tasks.len());
-    for task in &window.tasks {
-        let args = &window.args[task.args.start as usize..task.args.end as usize];
+    for (number, task) in window.tasks.iter().enumerate() {
+        let args = window.args_of(task);
         let body = window.body(task);
         let launch = solve::solve(body, args, slots, cuts);
         let task = Solved {
+            number,
             body,
             args,
             params: task.params.clone(),
@@ -360,6 +430,7 @@ fn last_uses(tasks: &[Solved<'_>], n_slots: usize) -> Vec<usize> {
 fn note(task: &Solved<'_>) -> TaskNote {
     let args = task.body.args().iter().zip(task.args);
     TaskNote {
+        number: task.number,
         name: task.body.name().to_owned(),
         launch: task.launch,
         args: args
@@ -378,11 +449,47 @@ struct Planner<'a> {
     /// The stores as they are before the group.
     slots: &'a [Slot],
     last_use: &'a [usize],
-    cuts: &'a mut CutsTable,
+    cuts: &'a CutsTable,
     rank: usize,
 }
 
+/// The fused task of some tasks of a group, in their order, as `slots` are before them. Slots in
+/// `frees` die with them; all others are needed afterwards.
+pub(crate) fn plan_some(
+    tasks: &[Solved<'_>],
+    launch: Partition,
+    slots: &[Slot],
+    frees: &[u32],
+    (cuts, rank): (&CutsTable, usize),
+) -> FusedTask {
+    let group = Group {
+        tasks: 0..tasks.len(),
+        launch,
+        end: None,
+    };
+    let mut last_use = vec![usize::MAX; slots.len()];
+    for &slot in frees {
+        last_use[slot as usize] = 0;
+    }
+    let mut planner = Planner {
+        group: &group,
+        tasks,
+        slots,
+        last_use: &last_use,
+        cuts,
+        rank,
+    };
+    planner.plan_group()
+}
+
 impl Planner<'_> {
+    /// The whole way from the tasks of the group to one.
+    fn plan_group(&mut self) -> FusedTask {
+        let is_temporary = |slot| self.is_temporary(slot);
+        let composed = compose::compose(self.group, self.tasks, self.slots, is_temporary);
+        self.plan(composed.optimize())
+    }
+
     /// A store is temporary if the group makes all of it, no later task reads it, and the program
     /// no longer holds it.
     fn is_temporary(&self, slot: u32) -> bool {

@@ -57,10 +57,10 @@ impl Shape {
         self.dims
     }
 
-    /// The number of elements.
+    /// The number of elements; the largest number where there are more.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.dims().iter().product()
+        self.checked_len().unwrap_or(usize::MAX)
     }
 
     /// Whether there are no elements.
@@ -72,9 +72,20 @@ impl Shape {
     /// The number of elements, or `None` if it does not fit a `usize`.
     #[must_use]
     pub fn checked_len(&self) -> Option<usize> {
-        self.dims()
-            .iter()
-            .try_fold(1usize, |len, &dim| len.checked_mul(dim))
+        if self.dims.contains(&0) {
+            return Some(0);
+        }
+        let mut dims = self.dims().iter();
+        dims.try_fold(1usize, |len, &dim| len.checked_mul(dim))
+    }
+
+    /// Whether memory can hold as many elements of `size` bytes: no object has more than
+    /// `isize::MAX` bytes.
+    pub(crate) fn fits_memory(&self, size: usize) -> bool {
+        let bytes = self.checked_len().and_then(|len| len.checked_mul(size));
+        // Rows without columns are counted, and stepped over, as well.
+        let is_addressed = self.dims().iter().all(|&dim| dim <= isize::MAX as usize);
+        is_addressed && bytes.is_some_and(|bytes| bytes <= isize::MAX as usize)
     }
 
     /// The length of dimension 0, along which stores are cut; 1 for a single element.
@@ -86,15 +97,16 @@ impl Shape {
     /// The number of elements of one row: everything but dimension 0.
     #[must_use]
     pub fn row_len(&self) -> usize {
-        self.dims[1..].iter().product()
+        let dims = self.dims[1..].iter();
+        dims.fold(1, |len: usize, &dim| len.saturating_mul(dim))
     }
 
     /// The distances, in elements, between neighbours along each dimension.
     #[must_use]
     pub fn strides(&self) -> [isize; MAX_RANK] {
-        let mut strides = [1; MAX_RANK];
+        let mut strides = [1isize; MAX_RANK];
         for d in (0..MAX_RANK - 1).rev() {
-            strides[d] = strides[d + 1] * self.dims[d + 1] as isize;
+            strides[d] = strides[d + 1].wrapping_mul(self.dims[d + 1] as isize);
         }
         strides
     }

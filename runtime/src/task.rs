@@ -8,13 +8,16 @@
 //! (`equal`), a `Whole` argument is not cut (`broadcast`), and `image` relates the parts of a
 //! sparse matrix and the vector it is multiplied with.
 
+mod check;
+
+pub(crate) use self::check::check;
+
 use crate::counted::Counted;
-use crate::error::Error;
 use crate::shape::Shape;
 use crate::store::Store;
 use crate::trace;
 use crate::view::View;
-use sparsefuse_kernels::{ArgKind, DType, Inst, Kernel, ReduceOp, Value};
+use sparsefuse_kernels::{ArgKind, DType, Inst, Kernel, ReduceOp};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -77,6 +80,8 @@ pub struct Body {
     dense_rows: Vec<usize>,
     /// The dense matrices that are multiplied with something, and with what: numbers of arguments.
     products: Vec<(usize, usize)>,
+    /// For each argument, whether it is written after it has been read.
+    updated: Vec<bool>,
 }
 
 impl Body {
@@ -114,20 +119,18 @@ impl Body {
             panic!("the kernel of `{name}` is ill-formed: {error}");
         }
         assert_eq!(kernel.loops.len(), 1, "the kernel of a body has one loop");
-        for arg in &args {
-            let Some(number) = arg.kernel_arg else {
-                continue;
-            };
-            assert_eq!(
-                arg.privilege,
-                privilege(&kernel, number),
-                "privilege of `{name}`"
-            );
-        }
+        check_declarations(name, &kernel, &args);
         static NEXT: AtomicU64 = AtomicU64::new(1);
         // Relaxed: only uniqueness matters.
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
         let products = products(&kernel, &args);
+        let updated = args
+            .iter()
+            .map(|arg| {
+                arg.kernel_arg
+                    .is_some_and(|number| is_updated(&kernel, number))
+            })
+            .collect();
         let kinds: Vec<_> = args.iter().map(|arg| kind(&kernel, arg)).collect();
         let numbers = 0..kinds.len();
         let dense_rows = numbers
@@ -142,6 +145,7 @@ impl Body {
             kinds,
             dense_rows,
             products,
+            updated,
         })
     }
 
@@ -176,10 +180,87 @@ impl Body {
         })
     }
 
+    /// Whether a task needs what its argument holds already.
+    pub(crate) fn needs_contents(&self, arg: usize) -> bool {
+        self.args[arg].privilege == Privilege::Read || self.updated[arg]
+    }
+
     /// The kind by which the kernel reaches an argument; `Structure` for `pos`.
     pub(crate) fn kind(&self, arg: usize) -> ArgKind {
         self.kinds[arg].0
     }
+}
+
+/// # Panics
+///
+/// If a declaration does not fit the kernel.
+fn check_declarations(name: &str, kernel: &Kernel, args: &[BodyArg]) {
+    for number in 0..kernel.args.len() as u32 {
+        let declared = args.iter().filter(|arg| arg.kernel_arg == Some(number));
+        assert_eq!(declared.count(), 1, "declarations of a{number} of `{name}`");
+    }
+    let count = |access| args.iter().filter(|arg| arg.access == access).count();
+    for arg in args {
+        let (kind, _) = kind(kernel, arg);
+        let (privilege, accesses): (_, &[Access]) = match arg.kernel_arg {
+            None => (Privilege::Read, &[Access::Pos]),
+            Some(number) => (privilege(kernel, number), accesses(kind)),
+        };
+        assert_eq!(arg.privilege, privilege, "privilege of `{name}`");
+        let fits = accesses.contains(&arg.access);
+        assert!(fits, "access of `{name}`: {:?} for {kind:?}", arg.access);
+    }
+    let structures = args
+        .iter()
+        .filter(|arg| arg.kernel_arg.is_some() && kind(kernel, arg).0 == ArgKind::Structure);
+    let of_product = [
+        structures.count(),
+        count(Access::Pos),
+        count(Access::Columns),
+    ];
+    assert!(
+        of_product == [0; 3] || of_product == [1; 3],
+        "`{name}` has one sparse product, with structure, positions and columns, or none"
+    );
+    let access = |number: u32| {
+        let arg = args.iter().find(|arg| arg.kernel_arg == Some(number));
+        arg.map(|arg| arg.access)
+    };
+    for inst in kernel
+        .loops
+        .iter()
+        .flat_map(|kernel_loop| &kernel_loop.body)
+    {
+        let (x, expected) = match *inst {
+            Inst::RowSum { x, .. } => (x, Access::Columns),
+            Inst::RowReduce { x: Some(x), .. } => (x, Access::Whole),
+            _ => continue,
+        };
+        assert_eq!(access(x), Some(expected), "access of the x of `{name}`");
+    }
+}
+
+/// How arguments of a kind may be cut.
+fn accesses(kind: ArgKind) -> &'static [Access] {
+    match kind {
+        ArgKind::Array | ArgKind::DenseRows => &[Access::Rows],
+        ArgKind::Scalar | ArgKind::Reduction => &[Access::Whole],
+        ArgKind::Gather => &[Access::Columns, Access::Whole],
+        ArgKind::Entries | ArgKind::Structure => &[Access::Entries],
+    }
+}
+
+/// Whether the kernel reads an argument before it writes it.
+fn is_updated(kernel: &Kernel, arg: u32) -> bool {
+    let mut body = kernel
+        .loops
+        .iter()
+        .flat_map(|kernel_loop| &kernel_loop.body);
+    let first = body.find(|inst| {
+        matches!(**inst, Inst::Load(used) | Inst::LoadScalar(used)
+            | Inst::Store(used, _) | Inst::StoreScalar(used, _) if used == arg)
+    });
+    matches!(first, Some(Inst::Load(_) | Inst::LoadScalar(_)))
 }
 
 /// How the kernel reaches an argument, and the type of its elements.
@@ -253,121 +334,4 @@ impl<'a> From<&'a Counted<Store>> for TaskArg<'a> {
     fn from(store: &'a Counted<Store>) -> Self {
         Self { store, view: None }
     }
-}
-
-/// Only arguments that are reached row by row may be seen through a view.
-fn check_whole(op: &'static str, arg: &TaskArg<'_>) -> Result<(), Error> {
-    match arg.view {
-        Some(view) if !view.is_identity() => {
-            Err(Error::argument(op, "a whole store", "a view of one"))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Whether stores and numbers fit a body: their count, types and shapes.
-pub(crate) fn check(body: &Body, args: &[TaskArg<'_>], params: &[Value]) -> Result<(), Error> {
-    const OP: &str = "submit";
-    if args.len() != body.args.len() || params.len() != body.kernel.params.len() {
-        let expected = format!(
-            "{} arguments and {} parameters",
-            body.args.len(),
-            params.len()
-        );
-        return Err(Error::argument(
-            OP,
-            expected,
-            format!("{} and more", args.len()),
-        ));
-    }
-    let mut rows: Option<&Shape> = None;
-    let declared = body.args.iter().zip(&body.kinds);
-    for (arg, (declared, &(kind, dtype))) in args.iter().zip(declared) {
-        if arg.store.dtype() != dtype {
-            let found = arg.store.dtype();
-            let expected = dtype.to_string();
-            return Err(crate::error::ErrorKind::DType {
-                op: OP,
-                expected,
-                found,
-            }
-            .into());
-        }
-        match kind {
-            ArgKind::Array => match rows {
-                None => rows = Some(arg.seen()),
-                Some(shape) if shape != arg.seen() => {
-                    return Err(Error::shape(OP, *shape, arg.shape()));
-                }
-                Some(_) => {}
-            },
-            ArgKind::Scalar | ArgKind::Reduction => {
-                if arg.seen().rank() != 0 {
-                    return Err(Error::shape(OP, Shape::SCALAR, arg.shape()));
-                }
-                check_whole(OP, arg)?;
-            }
-            ArgKind::Gather | ArgKind::Entries | ArgKind::Structure => check_whole(OP, arg)?,
-            ArgKind::DenseRows => {
-                if arg.shape().rank() != 2 {
-                    let found = arg.shape().to_string();
-                    return Err(Error::argument(OP, "a matrix of two dimensions", found));
-                }
-            }
-        }
-        let is_written = declared.privilege != Privilege::Read;
-        if is_written && arg.view.is_some_and(|view| !view.is_slice()) {
-            let expected = "a slice with ascending steps to write through";
-            return Err(Error::argument(OP, expected, "another view"));
-        }
-    }
-    check_dense_rows(body, args, rows)?;
-    check_columns(body, args, rows)?;
-    for (param, dtype) in params.iter().zip(&body.kernel.params) {
-        if param.dtype() != *dtype {
-            let (expected, found) = (dtype.to_string(), param.dtype());
-            return Err(crate::error::ErrorKind::DType {
-                op: OP,
-                expected,
-                found,
-            }
-            .into());
-        }
-    }
-    Ok(())
-}
-
-/// Where the `x` of a sparse product is a matrix, the domain is one with as many columns.
-fn check_columns(body: &Body, args: &[TaskArg<'_>], rows: Option<&Shape>) -> Result<(), Error> {
-    for (arg, declared) in args.iter().zip(&body.args) {
-        if declared.access != Access::Columns {
-            continue;
-        }
-        let x = arg.seen();
-        let found = rows.copied().unwrap_or(Shape::SCALAR);
-        let is_like = x.rank() == found.rank() && x.row_len() == found.row_len();
-        if !is_like || x.rank() > 2 {
-            return Err(Error::shape("submit", *x, found));
-        }
-    }
-    Ok(())
-}
-
-/// A dense matrix has as many rows as the task, and as many columns as its factor has elements.
-fn check_dense_rows(body: &Body, args: &[TaskArg<'_>], rows: Option<&Shape>) -> Result<(), Error> {
-    const OP: &str = "submit";
-    for &number in &body.dense_rows {
-        let arg = &args[number];
-        let rows = rows.copied().unwrap_or(Shape::SCALAR);
-        if rows != Shape::new(&[arg.shape().rows()]) {
-            return Err(Error::shape(OP, rows, arg.shape()));
-        }
-    }
-    for &(matrix, x) in &body.products {
-        let columns = Shape::new(&[args[matrix].shape().row_len()]);
-        if args[x].shape() != columns {
-            return Err(Error::shape(OP, columns, args[x].shape()));
-        }
-    }
-    Ok(())
 }

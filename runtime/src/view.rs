@@ -57,6 +57,26 @@ impl View {
         &self.shape
     }
 
+    /// The shape of the stores that it is a view of.
+    #[must_use]
+    pub fn base(&self) -> Shape {
+        self.base
+    }
+
+    /// Refuses stores of another shape than the view is one of: it may reach beyond them.
+    ///
+    /// # Errors
+    ///
+    /// If the store has another shape.
+    pub fn check_base(&self, op: &'static str, store: Shape) -> Result<(), Error> {
+        if self.base == store {
+            return Ok(());
+        }
+        let expected = format!("a view of a store of shape {store}");
+        let found = format!("a view of one of shape {}", self.base);
+        Err(Error::argument(op, expected, found))
+    }
+
     /// Whether the view is the whole store as it is.
     #[must_use]
     pub fn is_identity(&self) -> bool {
@@ -92,9 +112,10 @@ impl View {
         };
         if let Some(axis) = self.axis[dim] {
             let start = &mut view.offset[axis as usize];
-            *start = start.wrapping_add_signed(first as isize * self.step[dim]);
+            *start = start.wrapping_add_signed((first as isize).wrapping_mul(self.step[dim]));
         }
-        view.step[dim] = self.step[dim] * step;
+        // Where it does not fit there is one index at most, from which no step is taken.
+        view.step[dim] = self.step[dim].wrapping_mul(step);
         Ok(view)
     }
 
@@ -134,11 +155,16 @@ impl View {
     ///
     /// # Errors
     ///
-    /// If a dimension has neither length 1 nor the length asked for.
+    /// If a dimension has neither length 1 nor the length asked for, or there would be more elements
+    /// than can be counted.
     pub fn broadcast_to(&self, shape: Shape) -> Result<Self, Error> {
         let (from, to) = (self.shape.rank(), shape.rank());
         let refuse = || Error::shape("broadcast", shape, self.shape);
         let lead = to.checked_sub(from).ok_or_else(refuse)?;
+        if !shape.fits_memory(1) {
+            let expected = format!("at most {} elements", isize::MAX);
+            return Err(Error::argument("broadcast", expected, shape.to_string()));
+        }
         let mut view = Self {
             shape,
             axis: [None; 4],
@@ -204,6 +230,27 @@ impl View {
             && (0..rank).all(|d| self.axis[d] == Some(d as u8) && self.step[d] > 0)
     }
 
+    /// Whether two views of one store may see the same element: `false` only where they see none in
+    /// common, by their ranges and steps along some dimension.
+    pub(crate) fn may_meet(&self, other: &Self) -> bool {
+        let walks = |view: &Self, d: usize| {
+            let v = (0..view.shape.rank()).find(|&v| view.axis[v] == Some(d as u8));
+            let step = v.map_or(0, |v| view.step[v].unsigned_abs());
+            let region = view.region(&(0..view.shape.rows()));
+            (region.lo[d]..region.hi[d], step)
+        };
+        if self.shape.is_empty() || other.shape.is_empty() {
+            return false;
+        }
+        (0..self.base.rank()).all(|d| {
+            let ((mine, step), (others, other_step)) = (walks(self, d), walks(other, d));
+            let is_apart = mine.end <= others.start || others.end <= mine.start;
+            let stride = gcd(step, other_step);
+            let is_between = stride > 0 && mine.start.abs_diff(others.start) % stride != 0;
+            !(is_apart || is_between)
+        })
+    }
+
     /// The rows of the view whose elements lie in rows `rows` of the base, where dimension 0 of
     /// the view walks upwards along dimension 0 of the base.
     pub(crate) fn rows_within(&self, rows: Range<usize>) -> Option<Range<usize>> {
@@ -267,6 +314,13 @@ impl View {
             }
         }
         (start + first_row as isize * strides[0], strides)
+    }
+}
+
+fn gcd(a: usize, b: usize) -> usize {
+    match b {
+        0 => a,
+        _ => gcd(b, a % b),
     }
 }
 
@@ -381,6 +435,33 @@ mod tests {
         assert_eq!(flat(&column, Shape::new(&[2])), [0, 0, 1, 1]);
         assert!(view.slice(0, 1..4, 1).is_err());
         assert!(view.broadcast_to(Shape::new(&[4])).is_err());
+    }
+
+    #[test]
+    fn views_that_see_no_element_in_common_do_not_meet() {
+        let whole = View::identity(Shape::new(&[10, 4]));
+        let rows = |range, step| whole.slice(0, range, step).unwrap();
+        let columns = |range| whole.slice(1, range, 1).unwrap();
+        for (a, b, meet) in [
+            (whole, whole, true),
+            (rows(0..5, 1), rows(5..10, 1), false),
+            (rows(0..6, 1), rows(5..10, 1), true),
+            (rows(0..10, 2), rows(1..10, 2), false),
+            (rows(0..10, 2), rows(1..10, 4), false),
+            (rows(0..10, 2), rows(1..10, 3), true),
+            (rows(0..10, -2), rows(0..10, 2), false),
+            (columns(0..2), columns(2..4), false),
+            (columns(0..2), rows(3..4, 1), true),
+            (whole.index(0, 3).unwrap(), rows(0..10, 2), false),
+            (whole.index(0, 4).unwrap(), rows(0..10, 2), true),
+            (rows(3..3, 1), whole, false),
+        ] {
+            assert_eq!(
+                (a.may_meet(&b), b.may_meet(&a)),
+                (meet, meet),
+                "{a:?} {b:?}"
+            );
+        }
     }
 
     #[test]

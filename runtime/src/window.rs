@@ -8,7 +8,7 @@ use crate::counted::Counted;
 use crate::error::{Error, ErrorKind};
 use crate::partition::Partition;
 use crate::store::Store;
-use crate::task::{Body, Privilege, TaskArg};
+use crate::task::{Body, TaskArg};
 use crate::view::View;
 use sparsefuse_kernels::Value;
 use std::ops::Range;
@@ -119,6 +119,11 @@ impl Window {
         number
     }
 
+    /// The arguments of a task of the window.
+    pub(crate) fn args_of(&self, task: &Task) -> &[Arg] {
+        &self.args[task.args.start as usize..task.args.end as usize]
+    }
+
     /// The body of a task of the window.
     pub(crate) fn body(&self, task: &Task) -> &Arc<Body> {
         let body = self.bodies[task.body].as_ref();
@@ -127,8 +132,8 @@ impl Window {
 
     /// A store that is in the window already is written by a task of the window, or was before.
     fn check_written(&self, body: &Body, args: &[TaskArg<'_>]) -> Result<(), Error> {
-        for (declared, arg) in body.args().iter().zip(args) {
-            let needs_contents = declared.privilege == Privilege::Read || arg.view.is_some();
+        for (number, arg) in args.iter().enumerate() {
+            let needs_contents = body.needs_contents(number) || arg.view.is_some();
             if needs_contents
                 && self.known_slot(arg.store).is_none()
                 && arg.store.partition().is_none()

@@ -5,6 +5,7 @@
 //! Their names are those of the field, in lower case, and stay: profiles are read by programs too.
 
 use crate::csr::Csr;
+use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Numeric;
 use sparsefuse_runtime::{Counted, Error, Store};
 
@@ -22,7 +23,8 @@ use sparsefuse_runtime::{Counted, Error, Store};
 ///
 /// # Errors
 ///
-/// Those of `work`; or if the ranks have run different programs, where that is checked.
+/// Those of `work`; if the matrices are those of two runtimes; or if the ranks have run different
+/// programs, where that is checked.
 ///
 /// # Panics
 ///
@@ -34,4 +36,20 @@ pub fn at_once<T: Numeric, R>(
 ) -> Result<R, Error> {
     let reads: Vec<&Counted<Store>> = matrices.iter().flat_map(|a| a.stores()).collect();
     matrices[0].runtime().task_at_once(name, &reads, work)
+}
+
+/// Refuses a vector of another runtime than the matrix: of matrices, [`at_once`] does.
+pub(crate) fn check_runtime<T: Numeric>(
+    op: &'static str,
+    a: &Csr<T>,
+    x: &Vector<T>,
+) -> Result<(), Error> {
+    match x.runtime().is(a.runtime()) {
+        true => Ok(()),
+        false => Err(Error::argument(
+            op,
+            "stores of one runtime",
+            "stores of two",
+        )),
+    }
 }

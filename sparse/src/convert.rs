@@ -143,7 +143,12 @@ impl<T: Numeric> Csr<T> {
     /// As [`Csr::to_rows`].
     pub fn to_ndarray(&self) -> Result<Array2<T>, Error> {
         let LocalRows { pos, crd, vals } = self.to_rows()?;
-        let mut dense = Array2::from_elem(self.shape(), T::ZERO);
+        let (n_rows, n_cols) = self.shape();
+        let mut elements = sparsefuse_runtime::reserve(n_rows.saturating_mul(n_cols))?;
+        elements.resize(n_rows * n_cols, T::ZERO);
+        let mut dense = Array2::from_shape_vec(self.shape(), elements).map_err(|error| {
+            Error::argument("to_ndarray", "a shape of an array", error.to_string())
+        })?;
         for row in 0..self.n_rows() {
             for k in pos[row] as usize..pos[row + 1] as usize {
                 dense[(row, crd[k] as usize)] = vals[k];

@@ -6,7 +6,7 @@
 //! operations that change values share it.
 
 use crate::assemble::{self, ASSEMBLE, LocalRows, Positions};
-use crate::at_once::at_once;
+use crate::at_once::{at_once, check_runtime};
 use crate::distribute::Owners;
 use crate::rows::Rows;
 use crate::sorting;
@@ -50,7 +50,8 @@ impl<T: Numeric> Csr<T> {
     /// # Errors
     ///
     /// If the positions do not begin with 0, decrease, or do not end at the number of entries; if
-    /// the arrays have the wrong lengths; if a column is out of range.
+    /// the arrays have the wrong lengths; if a column is out of range, or there are more than
+    /// `u32::MAX` rows or columns.
     pub fn new(
         n_rows: usize,
         n_cols: usize,
@@ -58,6 +59,7 @@ impl<T: Numeric> Csr<T> {
         crd: Vec<u32>,
         vals: Vec<T>,
     ) -> Result<Self, Error> {
+        assemble::check_shape("csr", n_rows, n_cols)?;
         let whole = LocalRows { pos, crd, vals };
         assemble::check_local(&(0..n_rows), n_cols, &whole)?;
         let is_sorted = (0..n_rows).all(|row| {
@@ -275,8 +277,9 @@ impl<T: Numeric> Csr<T> {
     ///
     /// # Errors
     ///
-    /// If there are not as many values as entries.
+    /// If there are not as many values as entries, or they are another runtime's.
     pub fn with_values(&self, vals: Vector<T>) -> Result<Self, Error> {
+        check_runtime("with_values", self, &vals)?;
         if vals.len() != self.nnz() {
             let expected = Shape::new(&[self.nnz()]);
             return Err(Error::shape(

@@ -39,6 +39,7 @@ mod triplets;
 
 mod files;
 pub mod matrix_market;
+mod stale;
 
 pub use assemble::LocalRows;
 pub use at_once::at_once;
@@ -52,5 +53,7 @@ pub use layout::RowLayout;
 pub use multiply::Multiplication;
 pub use rows::{OwnRows, Rows};
 pub use sparsefuse_runtime::Error;
+#[doc(hidden)]
+pub use stale::remove_stale;
 pub use triangular::{Diagonal, Triangle, TriangularSolve};
 pub use triplets::{Triplets, TripletsError, TripletsErrorKind};

@@ -3,7 +3,7 @@
 //! The structure is shared with the old matrix; what an entry becomes depends on its own value and
 //! place, so each rank makes its own, on all threads.
 
-use crate::at_once::at_once;
+use crate::at_once::{at_once, check_runtime};
 use crate::csr::Csr;
 use crate::ghosts::Ghosts;
 use crate::parallel;
@@ -28,10 +28,11 @@ impl<T: Numeric> Csr<T> {
     ///
     /// # Errors
     ///
-    /// If there are not as many factors as rows, a computation of values failed, or memory runs
+    /// If there are not as many factors as rows, they are another runtime's, a computation of values failed, or memory runs
     /// out.
     pub fn scale_rows(&self, factors: &Vector<T>) -> Result<Self, Error> {
         check_len("scale_rows", factors, self.n_rows())?;
+        check_runtime("scale_rows", self, factors)?;
         at_once("scale_rows", &[self], || self.with_scaled_rows(factors))
     }
 
@@ -68,6 +69,7 @@ impl<T: Numeric> Csr<T> {
     /// If there are not as many factors as columns; else as [`Csr::scale_rows`].
     pub fn scale_columns(&self, factors: &Vector<T>) -> Result<Self, Error> {
         check_len("scale_columns", factors, self.n_cols())?;
+        check_runtime("scale_columns", self, factors)?;
         at_once("scale_columns", &[self], || {
             self.with_scaled_columns(factors)
         })

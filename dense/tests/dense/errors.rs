@@ -2,7 +2,8 @@
 
 use crate::small;
 use sparsefuse_dense::{Array, Error, Scalar, Vector, step};
-use sparsefuse_runtime::{Runtime, Shape};
+use sparsefuse_runtime::{Config, ErrorKind, Runtime, Shape, View, run_ranks};
+use std::sync::Arc;
 
 #[track_caller]
 fn check<T: std::fmt::Debug>(result: Result<T, Error>, expected: &str) {
@@ -158,4 +159,115 @@ fn shapes_beyond_counting_are_refused() {
         error,
         "broadcast: expected a shape whose elements memory can hold, found (4611686018427387904, 4)"
     );
+}
+
+/// The view reaches beyond the store: found as a crash, and as elements of others.
+#[test]
+fn arrays_of_views_of_other_stores() {
+    let runtime = Runtime::current();
+    for n in [100, 100_000_000] {
+        let store = runtime
+            .store_from_vec(Shape::new(&[10]), vec![1.0f64; 10])
+            .unwrap();
+        let view = View::identity(Shape::new(&[n]))
+            .slice(0, n - 5..n, 1)
+            .unwrap();
+        check(
+            Array::<f64, 1>::from_store(store, Some(Arc::new(view))),
+            &format!(
+                "from_store: expected a view of a store of shape (10), found a view of one of \
+                 shape ({n})"
+            ),
+        );
+    }
+}
+
+#[test]
+fn more_elements_than_memory_has() {
+    let x = Vector::<f64>::ones([1]);
+    let seen = x.broadcast_to([1 << 50]).unwrap();
+    let wanted = 8usize << 50;
+    check(
+        seen.to_vec(),
+        &format!("expected {wanted} bytes of memory, found that the system refuses them"),
+    );
+    assert!(x.broadcast_to([usize::MAX]).is_err());
+    let outcomes = run_ranks(3, &small(), |_| {
+        let x = Vector::<f64>::ones([1]).broadcast_to([1 << 50]).unwrap();
+        (x.to_vec().is_err(), x.gather(1).is_err())
+    });
+    assert_eq!(outcomes.unwrap(), [(true, true); 3]);
+}
+
+/// What was fused with something that fails, and does not depend on it, is there.
+#[test]
+fn results_that_depend_on_nothing_that_failed() {
+    for (ranks, fusion) in [(1, true), (1, false), (3, true), (3, false)] {
+        let config = Config {
+            memory_limit: 1 << 20,
+            fusion,
+            ..Config::default()
+        };
+        let outcomes = run_ranks(ranks, &config, |_| {
+            let x = Vector::<f64>::ones([1 << 14]);
+            let y = &x * 2.0;
+            let total = y.sum();
+            let bad = Vector::<f64>::random_uniform([1 << 20], 1) + 1.0;
+            let norm = (&bad * 2.0).norm2();
+            let error = norm.get().unwrap_err();
+            assert!(
+                matches!(error.kind(), ErrorKind::Poisoned { .. }),
+                "{error}"
+            );
+            assert!(error.to_string().contains("bytes of memory"), "{error}");
+            assert_eq!(bad.to_vec().unwrap_err(), error, "the first cause");
+            let sums = [total.get(), y.sum().get(), x.sum().get()];
+            sums.map(|sum| sum.unwrap())
+        });
+        for sums in outcomes.unwrap() {
+            assert_eq!(
+                sums,
+                [32768.0, 32768.0, 16384.0],
+                "{ranks} ranks, fusion {fusion}"
+            );
+        }
+    }
+}
+
+/// The same where one rank alone fails, and the others know of nothing: what the ranks reduce
+/// together fails on all of them or on none.
+#[test]
+fn one_rank_alone_fails() {
+    for (fusion, failing) in [(true, 0), (true, 1), (true, 2), (false, 1)] {
+        let config = Config {
+            memory_limit: 1 << 16,
+            fusion,
+            ..small()
+        };
+        let outcomes = run_ranks(3, &config, |runtime| {
+            let full = (runtime.rank() == failing).then(|| runtime.room::<bool>(57_000).unwrap());
+            let x = Vector::<f64>::ones([60]);
+            let bad = Array::<f64, 2>::random_uniform([60, 64], 1) + 1.0;
+            let y = &x * 2.0;
+            let (good, lost) = (y.sum(), bad.sum());
+            let after = &y + &x;
+            let least = after.min();
+            runtime.flush();
+            drop(full);
+            let error = lost.get().unwrap_err();
+            assert!(error.to_string().contains("bytes of memory"), "{error}");
+            assert!(bad.to_vec().is_err());
+            let again = &y * &good;
+            (good.get(), least.get(), after.to_vec(), again.to_vec())
+        });
+        for (good, least, after, again) in outcomes.unwrap() {
+            assert_eq!(
+                (good.unwrap(), least.unwrap()),
+                (120.0, 3.0),
+                "rank {failing}"
+            );
+            assert_eq!(after.unwrap(), [3.0; 60]);
+            assert_eq!(again.unwrap(), [240.0; 60]);
+        }
+    }
 }

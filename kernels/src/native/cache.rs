@@ -5,11 +5,16 @@
 //! (above it, by nobody but owners where the sticky bit says so), and a library is a plain file of
 //! the user. A library gets its name, the hash of source and options, by one rename when it is
 //! complete, so processes may share the directory; until then it lies in a directory of its own,
-//! which is removed with everything in it, if need be by a later process.
+//! which is removed with everything in it, if need be by a later process: whoever works in one
+//! holds a lock there, so one without is left behind.
+//!
+//! Behind a library stand its length and the hash of its bytes, which no loader reads. They are
+//! compared before it is loaded, since code that a disk or a full file system has damaged is run
+//! all the same, or ends the process in the loader.
 
 use super::Failure;
-use std::fs::{self, DirBuilder, File, Metadata};
-use std::io;
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
+use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,6 +24,10 @@ use std::time::{Duration, SystemTime};
 const WORKPLACE: &str = "compile-";
 /// What the names of libraries end with.
 const LIBRARY: &str = "so";
+/// The file of a workplace that is locked while there is work.
+const LOCK: &str = "lock";
+/// The bytes of a seal: a length and a hash.
+const SEAL: usize = size_of::<u64>() + size_of::<u128>();
 
 /// The directory of compiled libraries.
 #[derive(Clone, Copy, Debug)]
@@ -31,6 +40,8 @@ pub(super) struct Cache<'a> {
 #[derive(Debug)]
 pub(super) struct Workplace {
     pub(super) directory: PathBuf,
+    /// Locked for as long as it is open; none where the file system has no locks.
+    _lock: Option<File>,
 }
 
 impl Drop for Workplace {
@@ -70,11 +81,16 @@ impl<'a> Cache<'a> {
         Ok(())
     }
 
-    /// The library with this key, if there is one that may be loaded. It counts as new again.
+    /// The library with this key, if there is one that may be loaded. It counts as new again; a
+    /// damaged one is removed.
     pub(super) fn find(&self, key: &str) -> Option<PathBuf> {
         let path = self.path(key);
         let data = fs::symlink_metadata(&path).ok()?;
         if !data.is_file() || !is_mine(&data) {
+            return None;
+        }
+        if !fs::read(&path).is_ok_and(|bytes| is_sealed(&bytes)) {
+            self.forget(key);
             return None;
         }
         // Only the order in which libraries are removed depends on it.
@@ -82,7 +98,7 @@ impl<'a> Cache<'a> {
         Some(path)
     }
 
-    /// Removes a library that does not load.
+    /// Removes a library that does not load, or is damaged.
     pub(super) fn forget(&self, key: &str) {
         let _ = fs::remove_file(self.path(key));
     }
@@ -102,7 +118,14 @@ impl<'a> Cache<'a> {
             let name = format!("{WORKPLACE}{process}-{number}-{now:x}");
             let directory = self.directory.join(name);
             match DirBuilder::new().mode(0o700).create(&directory) {
-                Ok(()) => return Ok(Workplace { directory }),
+                Ok(()) => {
+                    let lock = File::create_new(directory.join(LOCK)).ok();
+                    let lock = lock.filter(|file| file.try_lock().is_ok());
+                    return Ok(Workplace {
+                        directory,
+                        _lock: lock,
+                    });
+                }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(self.failure(error)),
             }
@@ -114,7 +137,10 @@ impl<'a> Cache<'a> {
         let path = self.path(key);
         let keep = || {
             fs::set_permissions(library, fs::Permissions::from_mode(0o600))?;
-            File::open(library)?.sync_all()?;
+            let bytes = fs::read(library)?;
+            let mut file = OpenOptions::new().append(true).open(library)?;
+            file.write_all(&seal(&bytes))?;
+            file.sync_all()?;
             fs::rename(library, &path)
         };
         keep().map_err(|error: io::Error| self.failure(error))?;
@@ -144,14 +170,14 @@ impl<'a> Cache<'a> {
         }
     }
 
-    /// Removes workplaces older than `age`.
+    /// Removes workplaces that are older than `age`, or whose lock has been let go.
     fn sweep(&self, age: Duration) {
         for (path, data) in self.entries() {
             let name = path.file_name().map(|name| name.to_string_lossy());
             let is_workplace = name.is_some_and(|name| name.starts_with(WORKPLACE));
             let modified = data.modified().ok();
             let is_old = modified.and_then(|time| time.elapsed().ok()) > Some(age);
-            if is_workplace && is_old {
+            if is_workplace && (is_old || is_left_behind(&path)) {
                 let _ = fs::remove_dir_all(path);
             }
         }
@@ -168,6 +194,36 @@ impl<'a> Cache<'a> {
             reason: reason.to_string(),
         }
     }
+}
+
+/// What stands behind a library of these bytes.
+fn seal(bytes: &[u8]) -> [u8; SEAL] {
+    let mut seal = [0; SEAL];
+    let (length, content) = seal.split_at_mut(size_of::<u64>());
+    length.copy_from_slice(&(bytes.len() as u64).to_le_bytes());
+    content.copy_from_slice(&hash(bytes.iter().copied()).to_le_bytes());
+    seal
+}
+
+/// Whether a library is as long, and has the bytes, as when it was kept.
+fn is_sealed(file: &[u8]) -> bool {
+    let parts = file.split_last_chunk::<SEAL>();
+    parts.is_some_and(|(library, found)| seal(library) == *found)
+}
+
+/// A hash of bytes (FNV-1a of 128 bits).
+pub(super) fn hash(bytes: impl Iterator<Item = u8>) -> u128 {
+    const OFFSET: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
+    const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
+    bytes.fold(OFFSET, |hash, byte| {
+        (hash ^ u128::from(byte)).wrapping_mul(PRIME)
+    })
+}
+
+/// Whether a workplace has a lock that nobody holds: its process has ended. One without is about
+/// to get it, or lies where there are no locks.
+fn is_left_behind(workplace: &Path) -> bool {
+    File::open(workplace.join(LOCK)).is_ok_and(|lock| lock.try_lock().is_ok())
 }
 
 /// Whether a file or directory is the user's, and nobody else may write it.

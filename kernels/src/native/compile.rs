@@ -3,9 +3,10 @@
 //! Loops wait in one queue for the whole process; a thread takes them one after the other and ends
 //! when there are no more. The compiler runs at a low priority (not the lowest: a program that keeps
 //! all processors busy would starve it), in a process group of its own that is ended when it takes
-//! too long.
+//! too long, or the program ends ([`exit`]).
 
-use super::cache::Cache;
+use super::cache::{self, Cache};
+use super::exit;
 use super::load::{self, Loaded};
 use super::{Failure, Toolchain, Twin, prelude};
 use crate::isa::Isa;
@@ -115,23 +116,17 @@ pub(super) fn library(
 #[expect(unsafe_code, reason = "loads what this module has compiled")]
 fn load_ours(path: &Path, names: &[&str]) -> Result<Vec<Loaded>, Failure> {
     // SAFETY: the path is from a cache that only the user can write, and only `library` writes
-    // there: what `compile` made of printed loops, whole.
+    // there: what `compile` made of printed loops. `Cache::find` has compared its length and hash.
     unsafe { load::load(path, names) }
 }
 
-/// The hash of compilers, options and source (FNV-1a of 128 bits), which names a library.
+/// The hash of compilers, options and source, which names a library.
 fn key(compilers: &[Vec<String>], isa: Isa, source: &str) -> String {
-    const OFFSET: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
-    const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
-    let mut hash = OFFSET;
     let options = OPTIONS.iter().chain(isa_options(isa));
     let compilers = compilers.iter().flatten().map(String::as_str);
     let texts = options.copied().chain(compilers);
-    for text in texts.chain([std::env::consts::ARCH, source]) {
-        for &byte in text.as_bytes().iter().chain(&[0]) {
-            hash = (hash ^ u128::from(byte)).wrapping_mul(PRIME);
-        }
-    }
+    let texts = texts.chain([std::env::consts::ARCH, source]);
+    let hash = cache::hash(texts.flat_map(|text| text.bytes().chain([0])));
     format!("{hash:032x}")
 }
 
@@ -188,6 +183,7 @@ fn compile(
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
             child => child.map_err(failure)?,
         };
+        let _at_exit = exit::Guard::new(Pid::from_child(&child), directory);
         if wait(child, toolchain.limit)?.success() {
             return Ok(());
         }

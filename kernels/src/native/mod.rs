@@ -32,6 +32,8 @@
 mod cache;
 #[cfg_attr(not(unix), path = "no_compiler.rs")]
 mod compile;
+#[cfg(unix)]
+mod exit;
 mod load;
 mod prelude;
 mod print;

@@ -9,7 +9,7 @@
     reason = "elements are copied as bytes from and to instances"
 )]
 
-use super::{Comm, Message, receive_data};
+use super::{Comm, Message, apart, receive_data};
 use crate::error::Error;
 use crate::instance::{Instance, Memory, Pool};
 use std::fmt;
@@ -77,17 +77,15 @@ impl Halo {
         neighbours: &Neighbours,
         size: usize,
     ) -> Result<Self, Error> {
-        let made = pool
-            .allocate(neighbours.ghosts() * size)
-            .and_then(|ghosts| {
-                let ghosts = Arc::new(ghosts);
-                let links = comm.link(neighbours, size, &ghosts)?;
-                Ok(Self {
-                    size,
-                    ghosts,
-                    links,
-                })
-            });
+        let made = pool.allocate(neighbours.ghosts(), size).and_then(|ghosts| {
+            let ghosts = Arc::new(ghosts);
+            let links = comm.link(neighbours, size, &ghosts)?;
+            Ok(Self {
+                size,
+                ghosts,
+                links,
+            })
+        });
         super::agree(comm, made)
     }
 
@@ -145,6 +143,9 @@ impl Links for Messages {
         for (from, ghosts) in &neighbours.receives {
             match receive_data(comm, *from) {
                 Err(cause) => outcome = outcome.and(Err(cause)),
+                Ok(bytes) if bytes.len() != ghosts.len() * self.size => {
+                    outcome = outcome.and(Err(apart(*from)));
+                }
                 Ok(bytes) => self.keep(ghosts, &bytes),
             }
         }

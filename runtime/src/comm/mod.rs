@@ -170,8 +170,19 @@ pub(crate) fn all_to_all(
     result.map(|()| parts)
 }
 
+/// The failure of ranks whose messages do not fit: they run different programs.
+pub(crate) fn apart(rank: usize) -> Error {
+    ErrorKind::Rank {
+        rank,
+        message: "expected what this rank asks for, found a message about something else; with \
+                  `check_ranks` on, the error says where the programs of the ranks differ"
+            .to_owned(),
+    }
+    .into()
+}
+
 /// The failure of a rank that is no longer there.
-fn left(rank: usize) -> Error {
+pub(crate) fn left(rank: usize) -> Error {
     ErrorKind::Rank {
         rank,
         message: "expected a message, but the rank has ended".to_owned(),

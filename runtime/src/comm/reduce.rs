@@ -4,7 +4,7 @@
 //! [`along_tree`] is the one for ranks that have only messages: a rank sends and receives
 //! logarithmically many, and all have the result in as many steps.
 
-use super::{Comm, Message, forests, receive_data};
+use super::{Comm, Message, apart, forests, receive_data};
 use crate::error::Error;
 use std::fmt;
 
@@ -53,8 +53,10 @@ fn along_tree(comm: &dyn Comm, words: Result<Vec<u64>, Error>) -> Result<Vec<u64
         joined = match (joined, later) {
             (Ok(earlier), Ok(bytes)) => {
                 let mut later = to_words(&bytes);
-                forests::join(&earlier, &mut later);
-                Ok(later)
+                match forests::join(&earlier, &mut later) {
+                    true => Ok(later),
+                    false => Err(apart(rank + step)),
+                }
             }
             (Err(cause), _) | (_, Err(cause)) => Err(cause),
         };

@@ -4,6 +4,7 @@
     reason = "kernels reach the memory of instances through raw pointers"
 )]
 
+use super::failures::Failure;
 use super::{Context, Inputs, Running};
 use crate::comm::halo::Halo;
 use crate::config::{Config, Executor};
@@ -12,6 +13,7 @@ use crate::image::Piece;
 use crate::instance::Instance;
 use crate::partition::Partition;
 use crate::schedule::{Binding, From};
+use crate::task::Access;
 use sparsefuse_kernels::blocks::{Part, Program, Settings};
 use sparsefuse_kernels::reduce::Partial;
 use sparsefuse_kernels::{Launch, Operand};
@@ -20,49 +22,54 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// The ghosts of one `x` of one product.
-struct Ghosts {
+pub(super) struct Ghosts {
     slot: u32,
     piece: usize,
     halo: Halo,
 }
 
 impl Running<'_, '_> {
-    /// Runs the kernel. The loops that write what others need as ghosts come first, on rows at the
-    /// boundary; while ghosts travel, all loops on rows of the interior; then the others at the
-    /// boundary.
+    /// Runs the kernel, if there is anything to run, as (a part of) the task whose ghosts are given.
+    /// The loops that write what others need as ghosts come first, on rows at the boundary; while
+    /// ghosts travel, all loops on rows of the interior; then the others at the boundary.
+    ///
+    /// Where ghosts do not arrive the kernel runs on with those of earlier times; what depends on
+    /// them is poisoned.
     pub(super) fn compute(
         &mut self,
-        program: &Program,
+        runs: bool,
         inputs: &Inputs,
-        mut outcome: Result<(), Error>,
+        mut ghosts: Vec<Ghosts>,
+        failures: &mut Vec<Failure>,
     ) -> Result<(), Error> {
-        let mut ghosts = self.take_halos(inputs, &mut outcome);
-        if outcome.is_ok() {
+        let program = self.task.program.as_ref().filter(|_| runs);
+        if program.is_some() {
             self.bind(inputs, &ghosts);
         }
-        let (leading, all) = (self.task.leading, program.loops());
-        let halves = self.halves(program, inputs);
+        let (leading, all) = (self.task.leading, program.map_or(0, Program::loops));
+        let halves = program.and_then(|program| self.halves(program, inputs));
         let (interior, boundary) = match halves {
             Some(piece) => (Part::Tiles(&piece.interior), Part::Tiles(&piece.boundary)),
             None => (Part::Tiles(&[]), Part::All),
         };
+        let mut outcome = Ok(());
         if leading > 0 {
-            outcome = outcome.and_then(|()| self.run_loops(program, (0..leading, boundary)));
+            outcome = self.run_loops(program, (0..leading, boundary));
         }
-        self.send_ghosts(&mut ghosts, inputs, &mut outcome);
+        self.send_ghosts((&mut ghosts, inputs), (program, &outcome), failures);
         let sent = self.now();
         if halves.is_some() {
             outcome = outcome.and_then(|()| self.run_loops(program, (0..all, interior)));
         }
         let computed = self.now();
-        let outcome = outcome.and(self.receive_ghosts(&mut ghosts, inputs));
+        self.receive_ghosts(&mut ghosts, inputs, failures);
         if let (Some(sent), Some(computed), false) = (sent, computed, ghosts.is_empty()) {
             self.travel.overlapped += computed - sent;
             self.travel.waited += computed.elapsed();
         }
         let outcome = outcome.and_then(|()| self.run_loops(program, (leading..all, boundary)));
         for Ghosts { piece, halo, .. } in ghosts {
-            inputs.pieces[piece].put_back(halo);
+            inputs.piece(piece).put_back(halo);
         }
         outcome
     }
@@ -71,8 +78,13 @@ impl Running<'_, '_> {
     /// needs ghosts, and at most one comes before it.
     fn halves<'i>(&self, program: &Program, inputs: &'i Inputs) -> Option<&'i Piece> {
         let (piece, others) = inputs.pieces.split_first()?;
+        let piece = piece.as_ref()?;
         // Products with one matrix, of vectors that are spread alike.
-        let is_one = others.iter().all(|other| Arc::ptr_eq(other, piece));
+        let is_piece = |other: &Option<Arc<Piece>>| {
+            let other = other.as_ref();
+            other.is_some_and(|other| Arc::ptr_eq(other, piece))
+        };
+        let is_one = others.iter().all(is_piece);
         let leading = self.task.leading;
         let is_split = is_one
             && leading <= 1
@@ -88,9 +100,12 @@ impl Running<'_, '_> {
     /// Runs some of the kernel's loops, on all rows or some.
     fn run_loops(
         &self,
-        program: &Program,
+        program: Option<&Program>,
         (loops, part): (Range<usize>, Part<'_>),
     ) -> Result<(), Error> {
+        let Some(program) = program else {
+            return Ok(());
+        };
         let Config {
             isa,
             block_len,
@@ -115,10 +130,11 @@ impl Running<'_, '_> {
         let run = || match self.context.config.executor {
             // SAFETY: `bind` has bound every argument of the kernel to an instance that holds the
             // rows, entries or columns its layout and piece name: `schedule` placed them by the
-            // same partitions that the instances have, and `Piece::build` has checked columns and
-            // positions. Outputs are new, taken over as `Program::compile` was told through equal
-            // `memory` numbers, or made unique by `make_unique`. The frame keeps all of them
-            // alive.
+            // same partitions that the instances have, `task::check` has compared views and shapes
+            // with the stores, `Piece::build` has checked columns and positions, and
+            // `check_entries` the values. Outputs are new, taken over as `Program::compile` was told
+            // through equal `memory` numbers, or made unique by `make_unique`. The frame keeps all
+            // of them alive.
             Executor::Blocks => unsafe {
                 program.run_loops(&launch, (loops.clone(), part), &settings, workers);
             },
@@ -139,20 +155,25 @@ impl Running<'_, '_> {
         })
     }
 
-    /// Sends this rank's elements that others need as ghosts.
+    /// Sends this rank's elements that others need as ghosts; those of products that do not run
+    /// here fail on the other ranks too, since what they write is one store.
     fn send_ghosts(
         &mut self,
-        ghosts: &mut [Ghosts],
-        inputs: &Inputs,
-        outcome: &mut Result<(), Error>,
+        (ghosts, inputs): (&mut [Ghosts], &Inputs),
+        (program, outcome): (Option<&Program>, &Result<(), Error>),
+        failures: &mut Vec<Failure>,
     ) {
         for Ghosts { slot, piece, halo } in ghosts {
-            let x = outcome
-                .clone()
-                .and_then(|()| self.frame.instance(*slot).map(|x| &**x));
-            let neighbours = &inputs.pieces[*piece].neighbours;
-            let started = halo.start(self.context.comm, neighbours, &x);
-            *outcome = outcome.clone().and(started);
+            let runs = program.is_some() && self.task.gathered().any(|of| of == (*slot, *piece));
+            let x = match (failures.first(), outcome) {
+                (_, Err(cause)) => Err(cause.clone()),
+                (Some(failure), Ok(())) if !runs => Err(failure.cause.clone()),
+                _ => Ok(self.of_slot(*slot)),
+            };
+            let neighbours = &inputs.piece(*piece).neighbours;
+            if let Err(cause) = halo.start(self.context.comm, neighbours, &x) {
+                failures.push(Failure::of_product(*slot, Access::Columns, cause));
+            }
             self.context.counters.messages += neighbours.sends.len() as u64;
             self.context.counters.bytes_sent += (neighbours.sent() * halo.size()) as u64;
         }
@@ -160,23 +181,19 @@ impl Running<'_, '_> {
 
     /// The halos of all products, before anything is sent: new ones need the consent of all ranks,
     /// and messages keep their order.
-    fn take_halos(&self, inputs: &Inputs, outcome: &mut Result<(), Error>) -> Vec<Ghosts> {
+    pub(super) fn take_halos(&self, inputs: &Inputs, failures: &mut Vec<Failure>) -> Vec<Ghosts> {
         let Context { comm, pool, .. } = *self.context;
         let mut all = Vec::new();
-        for binding in &self.task.bindings {
-            let Binding::Columns { slot, piece } = *binding else {
-                continue;
-            };
-            let Some(part) = inputs.pieces.get(piece) else {
+        for (slot, piece) in self.task.gathered() {
+            let Some(part) = &inputs.pieces[piece] else {
                 continue;
             };
             if part.key.x_partition == Partition::Replicated {
                 continue;
             }
-            let size = self.halo_size(slot, piece);
-            match part.take_halo(comm, pool, size) {
+            match part.take_halo(comm, pool, self.halo_size(slot, piece)) {
                 Ok(halo) => all.push(Ghosts { slot, piece, halo }),
-                Err(cause) => *outcome = Err(cause),
+                Err(cause) => failures.push(Failure::of_product(slot, Access::Columns, cause)),
             }
         }
         all
@@ -187,13 +204,13 @@ impl Running<'_, '_> {
         self.schedule.slots[slot as usize].dtype.size() * self.task.pieces[piece].width
     }
 
-    fn receive_ghosts(&self, ghosts: &mut [Ghosts], inputs: &Inputs) -> Result<(), Error> {
-        let mut outcome = Ok(());
-        for Ghosts { piece, halo, .. } in ghosts {
-            let neighbours = &inputs.pieces[*piece].neighbours;
-            outcome = outcome.and(halo.finish(self.context.comm, neighbours));
+    fn receive_ghosts(&self, ghosts: &mut [Ghosts], inputs: &Inputs, failures: &mut Vec<Failure>) {
+        for Ghosts { slot, piece, halo } in ghosts {
+            let neighbours = &inputs.piece(*piece).neighbours;
+            if let Err(cause) = halo.finish(self.context.comm, neighbours) {
+                failures.push(Failure::of_product(*slot, Access::Columns, cause));
+            }
         }
-        outcome
     }
 
     /// Fills the frame's operands, partial results and parameters for the task's kernel.
@@ -279,19 +296,19 @@ impl Running<'_, '_> {
                 let halo = ghosts.iter().find(of_x).map(|ghosts| &ghosts.halo);
                 Operand::Gather {
                     own: self.of_slot(slot).data().cast_const(),
-                    own_len: inputs.pieces[piece].own_len,
+                    own_len: inputs.piece(piece).own_len,
                     ghosts: halo.map_or(std::ptr::null(), Halo::ghosts),
                     width: self.task.pieces[piece].width,
                 }
             }
             Binding::Entries { from, piece } => {
-                let first = inputs.pieces[piece].entries.start as isize;
+                let first = inputs.piece(piece).entries.start as isize;
                 let skip = first - self.locate(from, inputs).rows.start as isize;
                 Operand::Entries {
                     data: self.address(from, skip, inputs).cast_const(),
                 }
             }
-            Binding::Structure { piece } => Operand::Structure(inputs.pieces[piece].structure()),
+            Binding::Structure { piece } => Operand::Structure(inputs.piece(piece).structure()),
         }
     }
 
@@ -302,7 +319,7 @@ impl Running<'_, '_> {
             .1
     }
 
-    fn locate<'i>(&'i self, from: From, inputs: &'i Inputs) -> &'i Instance {
+    pub(super) fn locate<'i>(&'i self, from: From, inputs: &'i Inputs) -> &'i Instance {
         match from {
             From::Slot(slot) => self.of_slot(slot),
             From::Fetched(number) => {
@@ -315,10 +332,7 @@ impl Running<'_, '_> {
     /// The address of an element of an instance. Addresses of empty pieces may lie outside their
     /// memory; nothing is read through them.
     fn address(&self, from: From, offset: isize, inputs: &Inputs) -> *mut u8 {
-        let slot = match from {
-            From::Slot(slot) => slot,
-            From::Fetched(number) => self.task.fetches[number].slot,
-        };
+        let slot = self.task.slot(from);
         let size = self.schedule.slots[slot as usize].dtype.size() as isize;
         self.locate(from, inputs)
             .data()

@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 #[derive(Debug, Default)]
 pub(crate) struct Frame {
     pub(super) instances: Vec<Option<(Partition, Counted<Instance>)>>,
-    poison: BTreeMap<u32, Error>,
+    pub(super) poison: BTreeMap<u32, Error>,
     /// What was given up, and is not an instance of the frame: slot, partition, and for what.
     given_up: Vec<(u32, Partition, GivenUp)>,
     pub(super) operands: Vec<Operand>,
@@ -107,6 +107,18 @@ impl Frame {
             (Some((_, instance)), None) => Ok(instance),
             (None, None) => Err(ErrorKind::Unwritten { op: "execute" }.into()),
         }
+    }
+
+    /// How a slot is spread over the ranks, if it has contents.
+    pub(super) fn partition(&self, slot: u32) -> Option<Partition> {
+        let mut given_up = self.given_up.iter();
+        let here = self.instances[slot as usize].as_ref();
+        let here = here.map(|(partition, _)| *partition);
+        here.or_else(|| {
+            given_up
+                .find(|(of, ..)| *of == slot)
+                .map(|given_up| given_up.1)
+        })
     }
 
     /// What a slot was given up for.

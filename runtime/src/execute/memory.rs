@@ -5,6 +5,7 @@
 )]
 
 use super::Running;
+use super::failures::Failure;
 use crate::counted::Counted;
 use crate::error::Error;
 use crate::instance::Instance;
@@ -14,22 +15,29 @@ use crate::store::Contents;
 impl Running<'_, '_> {
     /// Gives every output memory: that of a dying input, or some of the pool's; and makes sure
     /// that nobody reads what is written in place.
-    pub(super) fn allocate(&mut self) -> Result<(), Error> {
+    pub(super) fn allocate(&mut self) -> Result<(), Failure> {
         for output in &self.task.outputs {
-            let reused = output.reuse.and_then(|input| self.take_over(input, output));
-            let instance = match reused {
-                Some(instance) => instance,
-                None => {
-                    let size = self.size(output.slot);
-                    let memory = self.context.pool.allocate(output.len * size)?;
-                    Counted::new(Instance::new(memory, output.rows.clone(), output.len, size))
-                }
-            };
+            let made = self.make(output);
+            let instance = made.map_err(|cause| Failure::of(output.slot, cause))?;
             self.frame.instances[output.slot as usize] = Some((output.partition, instance));
         }
         let written = self.task.writes.iter();
         let mut in_place = written.filter(|&&slot| self.window.initial[slot as usize].is_some());
-        in_place.try_for_each(|&slot| self.make_unique(slot))
+        in_place.try_for_each(|&slot| {
+            let unique = self.make_unique(slot);
+            unique.map_err(|cause| Failure::of(slot, cause))
+        })
+    }
+
+    fn make(&mut self, output: &Output) -> Result<Counted<Instance>, Error> {
+        let reused = output.reuse.and_then(|input| self.take_over(input, output));
+        if let Some(instance) = reused {
+            return Ok(instance);
+        }
+        let size = self.size(output.slot);
+        let memory = self.context.pool.allocate(output.len, size)?;
+        let instance = Instance::new(memory, output.rows.clone(), output.len, size);
+        Ok(Counted::new(instance))
     }
 
     fn size(&self, slot: u32) -> usize {
@@ -60,7 +68,7 @@ impl Running<'_, '_> {
             instance.forget_packing();
         } else {
             let bytes = instance.len() * size;
-            let memory = self.context.pool.allocate(bytes)?;
+            let memory = self.context.pool.allocate(instance.len(), size)?;
             // SAFETY: both hold `len` elements of `size` bytes (`Instance::new`, and the line
             // above), and the new memory is nobody else's.
             unsafe { std::ptr::copy_nonoverlapping(instance.data(), memory.data(), bytes) };

@@ -3,10 +3,11 @@
 //! [`run`] reads from top to bottom what happens to a fused task on one rank: fetch what other
 //! ranks hold, look up the pieces of sparse matrices, allocate, compute (interior rows while ghosts
 //! travel, then the others), reduce, free. What is reduced over the ranks is waited for by the first
-//! task that uses it. A failure poisons what the task would have written; the
-//! rank goes on with the schedule, so that no other rank waits for it.
+//! task that uses it. A failure poisons what depends on it ([`failures`]); the rank goes on with
+//! the schedule, so that no other rank waits for it.
 
 mod compute;
+mod failures;
 mod frame;
 mod memory;
 mod planned;
@@ -14,6 +15,7 @@ mod reductions;
 
 pub(crate) use self::frame::Frame;
 
+use self::failures::Failure;
 use crate::comm::Comm;
 use crate::config::{Config, Executor};
 use crate::counted::Counted;
@@ -27,7 +29,9 @@ use crate::profile::{Profile, Run, Travel};
 use crate::schedule::{Binding, From, FusedTask, Schedule};
 use crate::shape::Shape;
 use crate::store::Contents;
+use crate::task::Access;
 use crate::window::Window;
+use sparsefuse_kernels::DType;
 use sparsefuse_kernels::workers::Workers;
 use std::sync::Arc;
 use std::time::Instant;
@@ -78,8 +82,10 @@ pub(crate) fn run(
 ) {
     frame.load(window);
     for (number, task) in schedule.groups.iter().enumerate() {
+        forget_pieces(task, schedule, window);
         let uses = |slot: &u32| task.reads.contains(slot) || task.writes.contains(slot);
-        reductions::finish(schedule, frame, context, uses);
+        let place = (schedule, window);
+        reductions::finish(place, frame, context, uses);
         let mut running = Running {
             number,
             task,
@@ -89,21 +95,30 @@ pub(crate) fn run(
             context,
             travel: Travel::default(),
         };
-        if let Err(cause) = running.run() {
-            frame.fail(task, &cause);
-        }
+        running.run();
         // At the end of the window at the latest, when nobody waits for a reduction any more.
         let is_agreed = task.reductions.iter().any(|reduction| reduction.is_partial);
         for &slot in &task.writes {
             window.stores[slot as usize].set_agreed(is_agreed);
         }
-        reductions::finish(schedule, frame, context, |slot| task.frees.contains(slot));
+        reductions::finish(place, frame, context, |slot| task.frees.contains(slot));
         for &slot in &task.frees {
             frame.free(slot);
         }
     }
-    reductions::finish(schedule, frame, context, |_| true);
+    reductions::finish((schedule, window), frame, context, |_| true);
     frame.store(window, schedule, context.cuts, context.comm.rank());
+}
+
+/// Columns that are written in place are another structure afterwards: on every rank, also where
+/// the task is going to fail.
+fn forget_pieces(task: &FusedTask, schedule: &Schedule, window: &Window) {
+    for &slot in &task.writes {
+        let is_columns = schedule.slots[slot as usize].dtype == DType::U32;
+        if is_columns && window.initial[slot as usize].is_some() {
+            window.stores[slot as usize].state().pieces.clear();
+        }
+    }
 }
 
 /// Poisons whatever a window would have written, in place of running it.
@@ -139,8 +154,8 @@ struct Running<'a, 'c> {
 struct Inputs {
     /// What other ranks have sent, by the task's number of the fetch.
     fetched: Vec<Option<Instance>>,
-    /// The pieces of its sparse products; empty if one could not be had.
-    pieces: Vec<Arc<Piece>>,
+    /// The pieces of its sparse products that could be had.
+    pieces: Vec<Option<Arc<Piece>>>,
     /// The packed form of a piece's entries, by the number of the binding.
     packed: Vec<(usize, Arc<PackedEntries>)>,
 }
@@ -153,6 +168,12 @@ impl Inputs {
         found.map(|(_, packed)| &**packed)
     }
 
+    /// A piece that the task can run with.
+    fn piece(&self, number: usize) -> &Arc<Piece> {
+        let piece = self.pieces[number].as_ref();
+        piece.expect("tasks whose pieces are missing do not run")
+    }
+
     /// Lets go of everything but the memory of the lists.
     fn clear(&mut self) {
         self.fetched.clear();
@@ -161,48 +182,81 @@ impl Inputs {
     }
 }
 
-impl Running<'_, '_> {
+impl<'c> Running<'_, 'c> {
     /// Every rank goes through all steps that talk to others, also when its own have failed.
-    fn run(&mut self) -> Result<(), Error> {
+    fn run(&mut self) {
         self.context.counters.fused_tasks += u64::from(self.task.program.is_some());
         let begin = self.now();
-        let mut reads = self.task.reads.iter();
-        let mut outcome = reads.try_for_each(|&slot| self.bring_back(slot));
+        let mut failures = Vec::new();
         let mut inputs = std::mem::take(&mut self.frame.inputs);
-        self.fetch(&mut inputs, &mut outcome);
-        self.find_pieces(&mut inputs, &mut outcome);
-        if outcome.is_ok() {
-            outcome = self.find_packed(&mut inputs);
+        self.bring_back(&mut failures);
+        self.fetch(&mut inputs, &mut failures);
+        self.find_pieces(&mut inputs, &mut failures);
+        let is_planned = self.context.plan.is_some();
+        let ghosts = match self.task.program {
+            Some(_) if !is_planned => self.take_halos(&inputs, &mut failures),
+            Some(_) | None => Vec::new(),
+        };
+        if failures.is_empty() {
+            failures.extend(self.prepare(&mut inputs).err());
         }
-        if outcome.is_ok() {
-            outcome = self.allocate();
+        let part = match failures.is_empty() {
+            true => None,
+            false => self.spare(&mut inputs, &mut failures),
+        };
+        let runs = part.is_some() || failures.is_empty();
+        let (whole, known) = (self.task, failures.len());
+        let mut running = self.instead(part.as_ref().unwrap_or(whole));
+        let outcome = match whole.program {
+            _ if is_planned && runs => running.note(&inputs),
+            Some(_) if !is_planned => running.compute(runs, &inputs, ghosts, &mut failures),
+            Some(_) | None => Ok(()),
+        };
+        self.travel = running.travel;
+        if let Err(cause) = outcome {
+            self.frame.fail(whole, &cause);
+        } else if failures.len() > known {
+            self.poison_dependents(&failures);
         }
-        if self.context.plan.is_some() {
-            outcome = outcome.and_then(|()| self.plan(&inputs));
-        } else if let Some(program) = &self.task.program {
-            outcome = self.compute(program, &inputs, outcome);
-            outcome = self.reduce(outcome);
+        if whole.program.is_some() && !is_planned {
+            let reduced = self.reduce(part.as_ref().unwrap_or(whole));
+            if let Err(cause) = reduced {
+                self.frame.fail(whole, &cause);
+            }
         }
         self.count(&inputs, begin);
         inputs.clear();
         self.frame.inputs = inputs;
-        outcome
+    }
+
+    /// Another task in the place of this one.
+    fn instead<'t>(&'t mut self, task: &'t FusedTask) -> Running<'t, 'c> {
+        Running {
+            number: self.number,
+            task,
+            window: self.window,
+            schedule: self.schedule,
+            frame: self.frame,
+            context: self.context,
+            travel: Travel::default(),
+        }
     }
 
     /// Makes sure that what the task reads is there, be it packed where that is enough.
-    fn bring_back(&mut self, slot: u32) -> Result<(), Error> {
-        let is_enough =
-            self.frame.given_up(slot).is_some() && self.task.only_multiplied.contains(&slot);
-        if is_enough {
-            return Ok(());
+    fn bring_back(&mut self, failures: &mut Vec<Failure>) {
+        for &slot in &self.task.reads {
+            let is_enough =
+                self.frame.given_up(slot).is_some() && self.task.only_multiplied.contains(&slot);
+            if is_enough {
+                continue;
+            }
+            let plain = self.frame.plain(slot, self.window, self.context.workers);
+            failures.extend(plain.err().map(|cause| Failure::of(slot, cause)));
         }
-        self.frame
-            .plain(slot, self.window, self.context.workers)
-            .map(drop)
     }
 
     /// What the task needs of other ranks' parts.
-    fn fetch(&mut self, inputs: &mut Inputs, outcome: &mut Result<(), Error>) {
+    fn fetch(&mut self, inputs: &mut Inputs, failures: &mut Vec<Failure>) {
         for fetch in &self.task.fetches {
             let source = self.frame.instance(fetch.slot).map(|instance| &**instance);
             let Context { comm, pool, .. } = *self.context;
@@ -212,34 +266,70 @@ impl Running<'_, '_> {
             };
             self.context.counters.messages += fetch.messages() as u64;
             self.context.counters.bytes_sent += fetch.bytes_sent() as u64;
-            let instance = instance.map_err(|cause| *outcome = Err(cause)).ok();
-            inputs.fetched.push(instance);
+            let fetched = instance.map_err(|cause| failures.push(Failure::of(fetch.slot, cause)));
+            inputs.fetched.push(fetched.ok());
         }
     }
 
-    /// The pieces of the task's sparse products; none if one could not be had, which is so on
-    /// every rank or on none.
-    fn find_pieces(&mut self, inputs: &mut Inputs, outcome: &mut Result<(), Error>) {
+    /// The pieces of the task's sparse products. One that could not be had is had on no rank.
+    fn find_pieces(&mut self, inputs: &mut Inputs, failures: &mut Vec<Failure>) {
         for number in 0..self.task.pieces.len() {
-            match self.piece(number) {
-                Ok(piece) => inputs.pieces.push(piece),
-                Err(cause) => {
-                    *outcome = Err(cause);
-                    inputs.pieces.clear();
-                    return;
-                }
+            let piece = self.piece(number).map_err(|cause| {
+                let crd = self.task.pieces[number].crd;
+                failures.push(Failure::of_product(crd, Access::Entries, cause));
+            });
+            inputs.pieces.push(piece.ok());
+        }
+    }
+
+    /// All that is needed before the kernel runs, on this rank alone. If something is missing, the
+    /// outputs have no memory either: a part of the task places them anew.
+    fn prepare(&mut self, inputs: &mut Inputs) -> Result<(), Failure> {
+        inputs.packed.clear();
+        let found = self.find_packed(inputs);
+        let prepared = found
+            .and_then(|()| self.allocate())
+            .and_then(|()| self.check_entries(inputs));
+        if prepared.is_err() {
+            for output in &self.task.outputs {
+                self.frame.instances[output.slot as usize] = None;
             }
         }
+        prepared
+    }
+
+    /// Every product has a value for each entry of its piece on this rank. That a store of values
+    /// is as long as that of the columns does not say so: a rank may hold more of its columns than
+    /// its part.
+    fn check_entries(&self, inputs: &Inputs) -> Result<(), Failure> {
+        for (number, binding) in self.task.bindings.iter().enumerate() {
+            let Binding::Entries { from, piece } = *binding else {
+                continue;
+            };
+            let needed = &inputs.piece(piece).entries;
+            if inputs.packed_at(number).is_some() || needed.is_empty() {
+                continue;
+            }
+            let values = self.locate(from, inputs);
+            let held = values.rows.start..values.rows.start + values.len();
+            if held.start > needed.start || held.end < needed.end {
+                let expected = format!("values of the entries {needed:?}");
+                let cause = Error::argument("spmv", expected, format!("{held:?}"));
+                let slot = self.task.slot(from);
+                return Err(Failure::of_product(slot, Access::Entries, cause));
+            }
+        }
+        Ok(())
     }
 
     /// The piece that a product needs: the one kept with its `crd`, or a new one. All ranks keep
     /// the same ones, so all of them build one or none does; who lacks the columns takes part.
     fn piece(&mut self, number: usize) -> Result<Arc<Piece>, Error> {
         let spec = self.task.pieces[number];
-        let pos = self.frame.instance(spec.pos)?.clone();
+        let pos = self.frame.instance(spec.pos).cloned();
         let launch = self.task.group.launch;
         let key = PieceKey {
-            pos: pos.data() as usize,
+            pos: pos.as_ref().map_or(0, |pos| pos.data() as usize),
             launch,
             x_partition: spec.x_partition,
             x_len: self.schedule.slots[spec.x as usize].shape.rows(),
@@ -273,8 +363,8 @@ impl Running<'_, '_> {
 
     /// The packed forms of the entries that have such; the others get what they need of the plain
     /// ones.
-    fn find_packed(&mut self, inputs: &mut Inputs) -> Result<(), Error> {
-        let pieces = &inputs.pieces;
+    fn find_packed(&mut self, inputs: &mut Inputs) -> Result<(), Failure> {
+        let blame = |slot| move |cause| Failure::of_product(slot, Access::Entries, cause);
         for (number, binding) in self.task.bindings.iter().enumerate() {
             let Binding::Entries { from, piece } = *binding else {
                 continue;
@@ -284,7 +374,8 @@ impl Running<'_, '_> {
                 _ if self.task.pieces[piece].width != 1 => None,
                 // Values that the task itself computes are not there yet.
                 From::Slot(slot) if !self.task.writes.contains(&slot) => {
-                    self.packed_entries(slot, (piece, &pieces[piece]))?
+                    let packed = self.packed_entries(slot, (piece, inputs.piece(piece)));
+                    packed.map_err(blame(slot))?
                 }
                 From::Slot(_) | From::Fetched(_) => None,
             };
@@ -299,11 +390,13 @@ impl Running<'_, '_> {
                 continue;
             };
             if inputs.packed_at(number).is_none() {
-                pieces[piece].bring_back_columns(self.context.workers)?;
+                let columns = inputs.piece(piece).bring_back_columns(self.context.workers);
+                columns.map_err(blame(self.task.pieces[piece].crd))?;
                 if let From::Slot(slot) = from
                     && self.frame.given_up(slot).is_some()
                 {
-                    self.frame.plain(slot, self.window, self.context.workers)?;
+                    let plain = self.frame.plain(slot, self.window, self.context.workers);
+                    plain.map_err(blame(slot))?;
                 }
             }
         }
@@ -392,7 +485,7 @@ impl Running<'_, '_> {
             let packed = inputs.packed_at(number);
             let plain = || {
                 let size = self.task.entry_size(piece);
-                let piece = inputs.pieces.get(piece);
+                let piece = inputs.pieces[piece].as_ref();
                 piece.map_or(0, |piece| piece.bytes() + piece.entries.len() * size)
             };
             bytes += packed.map_or_else(plain, |packed| packed.summary.bytes);

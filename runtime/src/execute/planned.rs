@@ -14,7 +14,7 @@ use sparsefuse_kernels::ir::uniform_values;
 
 impl Running<'_, '_> {
     /// Plans the task, with memory for its outputs and ghosts, and notes it.
-    pub(super) fn plan(&mut self, inputs: &Inputs) -> Result<(), Error> {
+    pub(super) fn note(&mut self, inputs: &Inputs) -> Result<(), Error> {
         let ghosts = self.arrivals(inputs)?;
         let reductions = self.reductions();
         self.context.counters.reductions += u64::from(reductions.messages > 0);
@@ -53,7 +53,7 @@ impl Running<'_, '_> {
             let Binding::Columns { slot, piece } = *binding else {
                 continue;
             };
-            let part = &inputs.pieces[piece];
+            let part = inputs.piece(piece);
             if part.key.x_partition == Partition::Replicated {
                 continue;
             }
@@ -102,7 +102,7 @@ impl Running<'_, '_> {
                     Inst::RowSum { structure, .. } => {
                         match self.task.bindings[structure as usize] {
                             Binding::Structure { piece } => {
-                                2 * (inputs.pieces[piece].entries.len()
+                                2 * (inputs.piece(piece).entries.len()
                                     * self.task.pieces[piece].width)
                                     as u64
                             }

@@ -2,13 +2,16 @@
 #![expect(unsafe_code, reason = "a result is written to the memory of its store")]
 
 use super::{Context, Frame, Running};
-use crate::comm::forests::{self, Subject};
+use crate::comm::forests::{self, Share, Subject};
 use crate::comm::reduce::Pending;
+use crate::comm::{self, Comm, Message};
 use crate::error::Error;
 use crate::instance::Instance;
 use crate::schedule::{FusedTask, Reduction, Schedule};
+use crate::window::Window;
 use sparsefuse_kernels::reduce::{self, Forest};
 use sparsefuse_kernels::{DType, Value};
+use std::borrow::Borrow;
 use std::time::Instant;
 
 impl Reduction {
@@ -20,6 +23,12 @@ impl Reduction {
 }
 
 impl FusedTask {
+    /// Whether a slot is the result of a reduction.
+    fn reduces_into(&self, slot: u32) -> bool {
+        let mut reductions = self.reductions.iter();
+        reductions.any(|reduction| reduction.slot == slot)
+    }
+
     /// What its message to other ranks is about.
     pub(super) fn subjects(&self) -> impl Iterator<Item = Subject> + Clone {
         self.reductions.iter().map(|reduction| Subject {
@@ -35,6 +44,8 @@ impl FusedTask {
 pub(super) struct Awaited {
     /// The task, by its number in the schedule.
     task: usize,
+    /// Why this rank has nothing to give to some of its reductions, by their numbers.
+    causes: Vec<(usize, Error)>,
     pending: Box<dyn Pending>,
 }
 
@@ -42,7 +53,7 @@ pub(super) struct Awaited {
 ///
 /// Every rank waits at the same places, since they all have the same schedule.
 pub(super) fn finish(
-    schedule: &Schedule,
+    (schedule, window): (&Schedule, &Window),
     frame: &mut Frame,
     context: &mut Context<'_>,
     is_wanted: impl Fn(&u32) -> bool,
@@ -55,81 +66,179 @@ pub(super) fn finish(
             number += 1;
             continue;
         }
-        let Awaited { pending, .. } = frame.awaited.remove(number);
+        let Awaited {
+            causes, pending, ..
+        } = frame.awaited.remove(number);
         let begin = context.profile.is_some().then(Instant::now);
-        let outcome = pending
-            .finish(context.comm)
-            .and_then(|joined| write_results(task, frame, &forests::from_words(&joined)));
+        let joined = pending.finish(context.comm).and_then(|words| {
+            match forests::are_about(&words, task.subjects()) {
+                true => Ok(words),
+                false => Err(comm::apart(context.comm.rank())),
+            }
+        });
+        let is_agreed = joined
+            .as_ref()
+            .is_ok_and(|words| !forests::is_marked(words));
+        let shares = match joined {
+            Ok(words) => shares(context.comm, forests::from_words(&words), causes),
+            Err(cause) => vec![Err(cause); task.reductions.len()],
+        };
+        let outcome = write_results(task, frame, shares);
         if let (Some(profile), Some(begin)) = (context.profile.as_deref_mut(), begin) {
             profile.wait(&task.name, begin.elapsed());
         }
         if let Err(cause) = outcome {
             frame.fail(task, &cause);
         }
+        if !is_agreed {
+            // What else was fused with them may have failed on some ranks alone.
+            for &slot in task.writes.iter().filter(|slot| !task.reduces_into(**slot)) {
+                window.stores[slot as usize].set_agreed(false);
+            }
+        }
     }
 }
 
+/// The forests of all ranks, or why a rank has none: it tells the others, reduction by reduction,
+/// as all of them know from what was joined.
+fn shares(
+    comm: &dyn Comm,
+    joined: Vec<Share<Forest>>,
+    mut causes: Vec<(usize, Error)>,
+) -> Vec<Result<Forest, Error>> {
+    let mut all = Vec::with_capacity(joined.len());
+    for (number, share) in joined.into_iter().enumerate() {
+        all.push(share.map_err(|rank| {
+            if rank != comm.rank() {
+                let told = comm::receive_data(comm, rank).err();
+                return told.unwrap_or_else(|| comm::left(rank));
+            }
+            let mine = causes.iter().position(|(of, _)| *of == number);
+            let (_, cause) = causes.swap_remove(mine.expect("a rank knows why it has nothing"));
+            for other in (0..comm.size()).filter(|&other| other != rank) {
+                comm.send(other, Message::Failed(cause.clone()));
+            }
+            cause
+        }));
+    }
+    all
+}
+
 impl Running<'_, '_> {
-    /// Joins the partial results of the tiles. Where each rank has its own rows, what it has is
-    /// sent on its way to the others, all reductions of a task in one message; else the results are
-    /// written.
-    pub(super) fn reduce(&mut self, outcome: Result<(), Error>) -> Result<(), Error> {
-        let reductions = &self.task.reductions;
-        if reductions.is_empty() {
-            return outcome;
+    /// Joins the partial results of the tiles; `ran` is what was run of the task, if anything was.
+    /// Where each rank has its own rows, what it has is sent on its way to the others, all
+    /// reductions of a task in one message; else the results are written.
+    pub(super) fn reduce(&mut self, ran: &FusedTask) -> Result<(), Error> {
+        if self.task.reductions.is_empty() {
+            return Ok(());
         }
-        let is_partial = reductions.iter().any(|reduction| reduction.is_partial);
-        let planted = outcome.map(|()| self.plant());
-        if is_partial {
-            self.start(planted.clone());
-            return planted;
+        let mut shares = self.plant(ran);
+        if self
+            .task
+            .reductions
+            .iter()
+            .any(|reduction| reduction.is_partial)
+        {
+            self.start(shares);
+            return Ok(());
         }
-        planted?;
         let forests = std::mem::take(&mut self.frame.forests);
-        let outcome = write_results(self.task, self.frame, &forests);
+        let shares = shares
+            .drain(..)
+            .map(|share| share.map(|number| &forests[number]));
+        let outcome = write_results(self.task, self.frame, shares);
         self.frame.forests = forests;
         outcome
     }
 
-    /// Makes the frame's forests those of this rank's tiles, one for each reduction.
-    fn plant(&mut self) {
+    /// Makes the frame's forests those of this rank's tiles, and says which of them is that of each
+    /// reduction of the task, or why there is none.
+    fn plant(&mut self, ran: &FusedTask) -> Vec<Result<usize, Error>> {
         let Frame {
-            partials, forests, ..
+            partials,
+            forests,
+            poison,
+            ..
         } = &mut *self.frame;
-        let n_reductions = self.task.reductions.len();
+        let n_reductions = ran.reductions.len();
         if forests.len() < n_reductions {
             forests.resize_with(n_reductions, Forest::default);
         }
         let mut rest = &mut partials[..];
-        for (reduction, forest) in self.task.reductions.iter().zip(forests) {
-            let (tiles, later) = rest.split_at_mut(reduction.tiles(self.task));
-            let extent = self.task.extents[reduction.domain as usize];
-            let first = extent.start / self.task.tile_len as u64;
+        for (reduction, forest) in ran.reductions.iter().zip(forests) {
+            let len = reduction.tiles(ran).min(rest.len());
+            let (tiles, later) = rest.split_at_mut(len);
+            let extent = ran.extents[reduction.domain as usize];
+            let first = extent.start / ran.tile_len as u64;
             forest.set_tiles(reduction.op, reduction.dtype, first, tiles);
             rest = later;
         }
+        let share = |reduction: &Reduction| match poison.get(&reduction.slot) {
+            Some(cause) => Err(cause.clone()),
+            None => {
+                let mut all = ran.reductions.iter();
+                let number = all.position(|known| known.slot == reduction.slot);
+                Ok(number.expect("what has not failed was run"))
+            }
+        };
+        self.task.reductions.iter().map(share).collect()
     }
 
-    /// Sends the frame's forests on their way, unless something failed.
-    fn start(&mut self, outcome: Result<(), Error>) {
-        let subjects = self.task.subjects();
-        let len = forests::len(subjects.clone());
-        let words = outcome.map(|()| forests::to_words(subjects.zip(&self.frame.forests)));
+    /// Sends this rank's forests on their way, or that there are none.
+    fn start(&mut self, shares: Vec<Result<usize, Error>>) {
+        let rank = self.context.comm.rank();
+        let len = forests::len(self.task.subjects());
+        let written = &self.task.writes;
+        let has_failed = written
+            .iter()
+            .any(|slot| self.frame.poison.contains_key(slot));
+        let words = match shares.iter().find_map(|share| share.as_ref().err()) {
+            Some(cause) if shares.iter().all(Result::is_err) => Err(cause.clone()),
+            _ => {
+                let forests = &self.frame.forests;
+                let shares = shares.iter().map(|share| match share {
+                    Ok(number) => Ok(&forests[*number]),
+                    Err(_) => Err(rank),
+                });
+                Ok(forests::to_words(
+                    self.task.subjects().zip(shares),
+                    has_failed,
+                ))
+            }
+        };
+        let causes = (0..).zip(shares);
+        let causes = causes.filter_map(|(number, share)| Some((number, share.err()?)));
+        let causes = causes.collect();
         self.context.counters.reductions += 1;
         let pending = self.context.comm.start_reduce(words, len);
         self.frame.awaited.push(Awaited {
             task: self.number,
+            causes,
             pending,
         });
     }
 }
 
-/// Writes the results of a task's reductions, whose forests cover all tiles.
-fn write_results(task: &FusedTask, frame: &Frame, forests: &[Forest]) -> Result<(), Error> {
-    for (reduction, forest) in task.reductions.iter().zip(forests) {
-        let partial = forest.finish(reduction.op, reduction.dtype);
-        let value = reduce::result(reduction.op, reduction.dtype, partial);
-        write_scalar(frame.instance(reduction.slot)?, value);
+/// Writes the results of a task's reductions, of forests that cover all tiles; those without are
+/// poisoned.
+fn write_results<F: Borrow<Forest>>(
+    task: &FusedTask,
+    frame: &mut Frame,
+    shares: impl IntoIterator<Item = Result<F, Error>>,
+) -> Result<(), Error> {
+    for (reduction, share) in task.reductions.iter().zip(shares) {
+        match share {
+            Ok(forest) => {
+                let partial = forest.borrow().finish(reduction.op, reduction.dtype);
+                let value = reduce::result(reduction.op, reduction.dtype, partial);
+                write_scalar(frame.instance(reduction.slot)?, value);
+            }
+            Err(cause) => {
+                frame
+                    .poison
+                    .insert(reduction.slot, cause.poison(&task.name));
+            }
+        }
     }
     Ok(())
 }

@@ -31,7 +31,8 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// Those of `work`; or if ranks have run different programs, where that is checked.
+    /// Those of `work`; if a store is another runtime's; or if ranks have run different programs,
+    /// where that is checked.
     pub fn task_at_once<R>(
         &self,
         name: &'static str,
@@ -63,6 +64,7 @@ impl Runtime {
         name: &'static str,
         reads: &[&Counted<Store>],
     ) -> Result<Option<Begun>, Error> {
+        self.check_own(name, reads.iter().copied())?;
         let mut inner = self.inner();
         let call = Call::AtOnce(name, reads);
         if inner.window.is_empty() {

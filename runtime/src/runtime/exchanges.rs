@@ -35,10 +35,7 @@ impl Runtime {
         inner.check(Call::AllGather(T::DTYPE))?;
         let mine = Ok(crate::bytes::from_elements(mine));
         let parts = inner.waiting(|comm| comm::all_gather(comm, mine))?;
-        Ok(parts
-            .iter()
-            .map(|bytes| crate::bytes::to_elements(bytes))
-            .collect())
+        received(&parts)
     }
 
     /// The bytes of every rank, on every rank.
@@ -84,7 +81,7 @@ impl Runtime {
     ) -> Result<Vec<T>, Error> {
         let bytes = crate::bytes::from_elements(elements);
         let passed = self.pass_bytes(from, to, bytes)?;
-        Ok(crate::bytes::to_elements(&passed))
+        Ok(received(&[passed])?.remove(0))
     }
 
     /// Sends `mine[r]` to each rank `r`, and returns what each rank sent here.
@@ -100,9 +97,20 @@ impl Runtime {
             .map(|part| crate::bytes::from_elements(part))
             .collect();
         let parts = inner.waiting(|comm| comm::all_to_all(comm, Ok(parts)))?;
-        Ok(parts
-            .iter()
-            .map(|bytes| crate::bytes::to_elements(bytes))
-            .collect())
+        received(&parts)
     }
+}
+
+/// The elements that ranks have sent, in the order of the ranks.
+fn received<T: Element>(parts: &[Vec<u8>]) -> Result<Vec<Vec<T>>, Error> {
+    let mut all = Vec::with_capacity(parts.len());
+    for (rank, bytes) in parts.iter().enumerate() {
+        // Only two bytes are a bool; those of another type may be any.
+        let is_bool = T::DTYPE != DType::Bool || bytes.iter().all(|&byte| byte <= 1);
+        if bytes.len() % size_of::<T>() != 0 || !is_bool {
+            return Err(comm::apart(rank));
+        }
+        all.push(crate::bytes::to_elements(bytes));
+    }
+    Ok(all)
 }

@@ -84,8 +84,8 @@ impl Runtime {
         partition: Partition,
         fill: impl FnOnce(&mut [T]) -> Result<(), Error>,
     ) -> Result<Counted<Store>, Error> {
-        let rows = self.inner().cuts.rows(partition, shape, self.rank());
-        let mut room = self.room(rows.len() * shape.row_len())?;
+        let rows = self.own_rows("store_by_filling", (shape, partition))?;
+        let mut room = self.room(rows.len().saturating_mul(shape.row_len()))?;
         fill(&mut room)?;
         self.store_of_room(shape, partition, rows, room)
     }
@@ -128,12 +128,26 @@ impl Runtime {
         rows: &Range<usize>,
         n_elements: usize,
     ) -> Result<(), Error> {
-        let own = self.inner().cuts.rows(partition, shape, self.rank());
+        let own = self.own_rows(op, (shape, partition))?;
         let is_covered = rows.start == own.start && rows.end >= own.end && rows.end <= shape.rows();
-        if is_covered && n_elements == rows.len() * shape.row_len() {
+        if is_covered && rows.len().checked_mul(shape.row_len()) == Some(n_elements) {
             return Ok(());
         }
         let found = format!("{n_elements} elements of rows {rows:?}");
         Err(Error::argument(op, format!("rows {own:?}"), found))
+    }
+
+    /// The rows of this rank, if the partition is one of this runtime and of so many rows.
+    fn own_rows(
+        &self,
+        op: &'static str,
+        (shape, partition): (Shape, Partition),
+    ) -> Result<Range<usize>, Error> {
+        let inner = self.inner();
+        if inner.cuts.cuts_all(partition, shape.rows()) {
+            return Ok(inner.cuts.rows(partition, shape, self.rank()));
+        }
+        let expected = format!("a partition of {} rows by this runtime", shape.rows());
+        Err(Error::argument(op, expected, "another"))
     }
 }

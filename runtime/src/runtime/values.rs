@@ -8,6 +8,7 @@ use crate::exchange;
 use crate::local::{Local, gather};
 use crate::lockstep::Call;
 use crate::partition::Partition;
+use crate::room::reserve;
 use crate::shape::Shape;
 use crate::store::{Contents, Store};
 use crate::view::{Region, View};
@@ -16,6 +17,7 @@ use sparsefuse_kernels::{Element, scalar};
 impl Runtime {
     /// Executes the window if the store waits for it.
     fn complete(&self, inner: &mut Inner, store: &Counted<Store>) -> Result<(), Error> {
+        self.check_own("read", [store].into_iter())?;
         match inner.window.writes(store) {
             true => self.execute(inner, Call::Read(store)),
             false => Ok(()),
@@ -74,6 +76,9 @@ impl Runtime {
         view: Option<&View>,
         root: Option<usize>,
     ) -> Result<Vec<T>, Error> {
+        if let Some(view) = view {
+            view.check_base("read", store.shape())?;
+        }
         let local = self.local::<T>(store);
         let view = view
             .copied()
@@ -84,10 +89,16 @@ impl Runtime {
             | Contents::Poisoned(partition, _) => partition,
             Contents::Unwritten => return Err(ErrorKind::Unwritten { op: "read" }.into()),
         };
-        let local = self.agree(local)?;
+        let len = view.shape().len();
+        // On the rank that lacks memory the others do not wait for it.
+        let local = self.agree(local.and_then(|local| match partition {
+            Partition::Replicated => Ok((local, reserve(len)?)),
+            Partition::Tile(_) => Ok((local, Vec::new())),
+        }));
+        let (local, elements) = local?;
         if partition == Partition::Replicated {
             let held = Region::of_rows(store.shape(), &local.rows());
-            return Ok(gather(&view, &held, &local));
+            return Ok(gather(&view, &held, &local, elements));
         }
         let mut inner = self.inner();
         inner.check(Call::Gather(store, &view, root))?;
@@ -102,12 +113,14 @@ impl Runtime {
             |rank| if is_wanted(rank) { region } else { nothing },
         );
         let fetched = plan.run(&*inner.comm, &self.shared.pool, Ok(local.instance()));
-        let fetched = comm::agree(&*inner.comm, fetched)?;
+        let len = if is_wanted(self.rank()) { len } else { 0 };
+        let fetched = fetched.and_then(|fetched| Ok((fetched, reserve(len)?)));
+        let (fetched, elements) = comm::agree(&*inner.comm, fetched)?;
         if !is_wanted(self.rank()) {
             return Ok(Vec::new());
         }
         let fetched = Local::<T>::new(Partition::Replicated, Counted::new(fetched));
-        Ok(gather(&view, &region, &fetched))
+        Ok(gather(&view, &region, &fetched, elements))
     }
 
     /// The single element of a store of rank 0. Executes the window if that writes it; every rank

@@ -19,6 +19,7 @@ use crate::operator::LinearOperator;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::{Error, ErrorKind, Local, Runtime};
+use sparsefuse_sparse::remove_stale;
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufReader, BufWriter, Seek, SeekFrom, Write};
@@ -88,6 +89,9 @@ pub(crate) fn write<T: Field>(
     let is_first = runtime.rank() == 0;
     let processes = runtime.all_gather(&[std::process::id()])?;
     let path = &runtime.agree(target(path))?;
+    if is_first {
+        remove_stale(path, |ending| ending == "partial");
+    }
     let partial = beside(path, processes[0][0]);
     let refuse = |error: io::Error| failure(path, "a place for a checkpoint", &error);
     runtime.agree(match is_first {

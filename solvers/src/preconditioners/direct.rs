@@ -88,7 +88,8 @@ impl<T: Field> Direct<T> {
         check_square(OP, a)?;
         let layout = RowLayout::of(a)?;
         let factors = at_once(method.factorisation(), &[a], || {
-            let factors = Complete::new(method, &gather(a, &layout)?);
+            let rows = gather(a, &layout)?;
+            let factors = check_finite(&rows).and_then(|()| Complete::new(method, &rows));
             layout.runtime().agree(factors)
         })?;
         Ok(Self {
@@ -141,7 +142,8 @@ impl<T: Field> Preconditioner<T> for Direct<T> {
         check_shape(OP, self.shape(), a)?;
         self.factors = at_once(self.method.factorisation(), &[a], || {
             let rows = gather(a, &self.layout)?;
-            self.layout.runtime().agree(self.factors.with_rows(&rows))
+            let factors = check_finite(&rows).and_then(|()| self.factors.with_rows(&rows));
+            self.layout.runtime().agree(factors)
         })?;
         Ok(())
     }
@@ -152,6 +154,22 @@ impl<T> fmt::Debug for Direct<T> {
         let n = self.layout.n_rows();
         write!(f, "Direct({n} by {n})")
     }
+}
+
+/// Refuses entries that are not finite, of which a factorisation would make pivots that are not.
+fn check_finite<T: Field>(rows: &LocalRows<T>) -> Result<(), Error> {
+    let is_finite = |value: &T| {
+        let (re, im) = value.parts();
+        re.is_finite() && im.is_finite()
+    };
+    let Some(entry) = rows.vals.iter().position(|value| !is_finite(value)) else {
+        return Ok(());
+    };
+    let row = rows.pos.partition_point(|&pos| pos as usize <= entry) - 1;
+    let (re, im) = rows.vals[entry].parts();
+    let value = if re.is_finite() { im } else { re };
+    let found = format!("{value} in row {row}, column {}", rows.crd[entry]);
+    Err(Error::argument(OP, "entries that are finite", found))
 }
 
 /// All rows of a matrix, on every rank.

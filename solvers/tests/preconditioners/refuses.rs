@@ -1,11 +1,12 @@
 //! Matrices that cannot be factored: which row, and what was found there.
 
 use super::{config, definite, estimating, general};
-use sparsefuse_runtime::{Error, run_ranks};
+use sparsefuse_dense::Vector;
+use sparsefuse_runtime::{Error, Runtime, run_ranks};
 use sparsefuse_solvers::preconditioners::{
-    BlockJacobi, Ic0, Ilu0, Sor, SorOptions, spcholesky, splu,
+    BlockJacobi, Ic0, Ilu0, Sor, SorOptions, spcholesky, splu, spsolve,
 };
-use sparsefuse_sparse::{Csr, LocalRows};
+use sparsefuse_sparse::{Csr, LocalRows, gallery};
 
 /// A tridiagonal matrix of which the given row is replaced.
 fn tridiagonal(n: usize, row: usize, entries: &[(u32, f64)]) -> Csr<f64> {
@@ -74,8 +75,25 @@ fn rows_are_named() {
         spcholesky,
         "direct: expected a positive definite matrix",
     );
+    check(
+        &[(36, 1.0), (37, f64::NAN)],
+        splu,
+        "direct: expected entries that are finite, found NaN in row 37, column 37",
+    );
     let block = "block jacobi: expected nonsingular blocks, found a pivot of 0 in row 37";
     check(&no_diagonal, |a| BlockJacobi::new(a, 1), block);
+}
+
+#[test]
+fn direct_solves_do_not_mix_runtimes() {
+    let [mine, other] = [(); 2].map(|()| Runtime::new(config(1)).unwrap());
+    let a = mine.enter(|| gallery::poisson1d::<f64>(9).unwrap());
+    let b = other.enter(|| Vector::<f64>::ones([9]));
+    let error = spsolve(&a, &b).unwrap_err().to_string();
+    assert!(
+        error.contains("expected stores of one runtime, found stores of two"),
+        "{error}"
+    );
 }
 
 #[test]

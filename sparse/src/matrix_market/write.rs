@@ -4,6 +4,7 @@
 //! and renamed. What was there before survives every error.
 
 use super::error::{WriteError, WriteErrorKind};
+use crate::stale::remove_stale;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use sparsefuse_kernels::{DType, Element, Field};
@@ -262,6 +263,7 @@ fn fill_and_rename(
 ) -> Result<(), WriteErrorKind> {
     // A link stays a link: the file behind it is replaced.
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    remove_stale(&path, |ending| ending.ends_with(".tmp"));
     let beside = beside(&path)?;
     let file = File::create_new(&beside)?;
     let written = fill(file, is_gzip, put).and_then(|file| {

@@ -6,6 +6,7 @@
 mod construct;
 mod convert;
 mod distributed;
+mod failures;
 mod files;
 mod formats;
 mod gallery;

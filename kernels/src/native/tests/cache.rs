@@ -23,7 +23,8 @@ fn put(cache: &Cache<'_>, folder: &Folder, key: &str, age: u64) {
 fn the_oldest_libraries_are_removed() {
     let folder = Folder::new("trim");
     let directory = folder.0.join("cache");
-    let cache = Cache::new(&directory, 350);
+    // Of 100 bytes and their seal.
+    let cache = Cache::new(&directory, 450);
     cache.open().unwrap();
     for (key, age) in [("a", 500), ("b", 400), ("c", 300)] {
         put(&cache, &folder, key, age);
@@ -85,8 +86,19 @@ fn workplaces_are_removed_at_the_end_or_later() {
         .unwrap()
         .set_modified(hour_ago)
         .unwrap();
+    // Of a process that has been killed, and of one that is at work.
+    let (killed, busy) = (directory.join("compile-3-0"), directory.join("compile-4-0"));
+    let locks = [&killed, &busy].map(|folder| {
+        fs::create_dir(folder).unwrap();
+        fs::File::create(folder.join("lock")).unwrap()
+    });
+    locks[1].try_lock().unwrap();
     let workplace = cache.workplace(limit).unwrap();
     assert!(workplace.directory.is_dir() && young.is_dir() && !old.exists());
+    assert!(busy.is_dir() && !killed.exists());
+    let second = cache.workplace(limit).unwrap();
+    assert!(workplace.directory.is_dir());
+    drop(second);
     let path = workplace.directory.clone();
     drop(workplace);
     assert!(!path.exists());

@@ -284,3 +284,106 @@ fn processes_share_the_cache() {
         assert!(child.wait().unwrap().success());
     }
 }
+
+/// A library that was cut off ended the process in the loader (SIGBUS), one with zeros in its code
+/// when it was called.
+#[test]
+fn damaged_libraries_are_compiled_anew() {
+    let Some(isa) = isas().next() else { return };
+    let folder = Folder::new("damaged");
+    let toolchain = folder.toolchain();
+    let x: Vec<f64> = (0..100).map(|i| 0.01 * f64::from(i)).collect();
+    let expected = run(&Program::compile(&long_kernel()), isa, &[&x]);
+    let check = || {
+        let mut natives = Natives::new(isa, toolchain.clone());
+        let program = natives.program(&long_kernel());
+        let found = natives.load().map(|()| run(&program, isa, &[&x]));
+        unless_missing(found).map(|found| assert_eq!(found, expected))
+    };
+    if check().is_none() {
+        return;
+    }
+    let mut libraries = fs::read_dir(&toolchain.directory).unwrap();
+    let path = libraries.next().unwrap().unwrap().path();
+    let whole = fs::read(&path).unwrap();
+    let zeroed = |range: std::ops::Range<usize>| {
+        let mut bytes = whole.clone();
+        bytes[range].fill(0);
+        bytes
+    };
+    let n = whole.len();
+    let mut damaged: Vec<Vec<u8>> = [0, 10, 4096, 8192, 16384, n - 100, n - 1]
+        .into_iter()
+        .map(|len| whole[..len.min(n - 1)].to_vec())
+        .collect();
+    damaged.extend([
+        zeroed(0..64),
+        zeroed(4096..8192),
+        zeroed(n / 2..n / 2 + 1),
+        zeroed(64..n - 24),
+        zeroed(n - 24..n),
+        [&whole[..], &[0]].concat(),
+        vec![b'x'; n],
+    ]);
+    for (number, bytes) in damaged.into_iter().enumerate() {
+        if bytes == whole {
+            continue;
+        }
+        fs::write(&path, bytes).unwrap();
+        check().unwrap();
+        // The compiler is free to make other bytes; what is there is whole again.
+        let cache = super::super::cache::Cache::new(&toolchain.directory, u64::MAX);
+        let key = path.file_stem().unwrap().to_str().unwrap();
+        assert!(cache.find(key).is_some(), "damage {number}");
+    }
+}
+
+/// Runs itself in another process, which ends while its compiler sleeps.
+#[test]
+fn a_compiler_ends_with_its_program() {
+    const DIRECTORY: &str = "SPARSEFUSE_TEST_ENDING";
+    let Some(isa) = isas().next() else { return };
+    #[expect(clippy::disallowed_methods, reason = "the process of a test")]
+    if let Ok(directory) = std::env::var(DIRECTORY) {
+        let toolchain = Toolchain {
+            directory: directory.into(),
+            compilers: shell("echo $$ > ../group; exec sleep 1000"),
+            ..Folder::new("ending-process").toolchain()
+        };
+        let group = toolchain.directory.join("group");
+        let program = program(toolchain, isa);
+        while !fs::read_to_string(&group).is_ok_and(|text| text.ends_with('\n')) {
+            run(&program, isa, &[&[0.5; 64]]);
+            std::thread::yield_now();
+        }
+        std::process::exit(0);
+    }
+    let folder = Folder::new("ending");
+    let cache = folder.0.join("cache");
+    let name = "native::tests::failures::a_compiler_ends_with_its_program";
+    let ended = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", name, "--quiet"])
+        .env(DIRECTORY, &cache)
+        .stdout(std::process::Stdio::null())
+        .status();
+    assert!(ended.unwrap().success());
+    let left: Vec<_> = fs::read_dir(&cache).unwrap().flatten().collect();
+    assert_eq!(
+        left.len(),
+        1,
+        "only what the compiler itself has written: {left:?}"
+    );
+    let group = fs::read_to_string(cache.join("group")).unwrap();
+    let group = rustix::process::Pid::from_raw(group.trim().parse().unwrap()).unwrap();
+    let end = Instant::now() + Duration::from_secs(60);
+    while rustix::process::test_kill_process(group).is_ok() && !is_zombie(group) {
+        assert!(Instant::now() < end, "the compiler lives on");
+        std::thread::yield_now();
+    }
+}
+
+/// Whether a process has ended and waits for its parent to ask, if it has one that does.
+fn is_zombie(process: rustix::process::Pid) -> bool {
+    let state = fs::read_to_string(format!("/proc/{}/stat", process.as_raw_nonzero()));
+    state.is_ok_and(|text| text.contains(") Z "))
+}

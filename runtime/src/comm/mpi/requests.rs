@@ -42,7 +42,12 @@ unsafe extern "C" fn join(
     let messages = earlier.chunks_exact(n_words);
     for (earlier, later) in messages.zip(later.chunks_exact_mut(n_words)) {
         match (earlier[0], later[0]) {
-            (0, 0) => forests::join(&earlier[1..], &mut later[1..]),
+            (0, 0) => {
+                if !forests::join(&earlier[1..], &mut later[1..]) {
+                    // No rank takes this for an answer to what it has asked.
+                    later[1..].fill(u64::MAX);
+                }
+            }
             (0, _) => {}
             (failed, _) => later[0] = failed,
         }
