@@ -104,9 +104,8 @@ impl<T: Numeric> Scalar<T> {
     #[must_use]
     #[track_caller]
     pub fn ratio(&self, divisor: &Self) -> Self {
-        let operation = |_: [Origin; 2]| Operation::Ratio;
         let operands = [self.source(), divisor.source()];
-        let ratio = elementwise("ratio", operation, T::DTYPE, operands, T::DTYPE);
+        let ratio = elementwise("ratio", Operation::Ratio, T::DTYPE, &operands, T::DTYPE);
         Self::wrap(operand::expect(ratio))
     }
 }

@@ -106,13 +106,13 @@ impl RowLayout {
         let x = x.contiguous()?;
         let reads = [x.store()];
         self.runtime
-            .task_at_once(name, &reads, || self.swept(&x, sweep))
+            .task_at_once(name, &reads, || self.swept(&x, Box::new(sweep)))
     }
 
     fn swept<T: Element>(
         &self,
         x: &Vector<T>,
-        sweep: impl FnOnce(&mut [T]) -> Result<(), Error>,
+        sweep: Box<dyn FnOnce(&mut [T]) -> Result<(), Error> + '_>,
     ) -> Result<Vector<T>, Error> {
         let local = self.runtime.agree(x.local())?;
         let whole;

@@ -21,12 +21,10 @@ pub fn map<I: Send, R: Send>(
     items: Vec<I>,
     work: impl Fn(I) -> R + Sync + Send,
 ) -> Vec<R> {
-    match pool(runtime.config().threads) {
-        Some(pool) if items.len() > 1 => {
-            pool.install(|| items.into_par_iter().with_max_len(1).map(work).collect())
-        }
-        _ => items.into_iter().map(work).collect(),
-    }
+    let mut made: Vec<Option<R>> = items.iter().map(|_| None).collect();
+    let places = items.into_iter().zip(&mut made).collect();
+    each(runtime, places, |(item, made)| *made = Some(work(item)));
+    made.into_iter().flatten().collect()
 }
 
 /// As [`map`], with something that `work` may use again for other items, and that does not show.
@@ -51,7 +49,15 @@ pub fn map_with<I: Send, S: Send, R: Send>(
 
 /// Calls `work` with each item, on the threads of a rank.
 pub fn each<I: Send>(runtime: &Runtime, items: Vec<I>, work: impl Fn(I) + Sync + Send) {
-    let _nothing: Vec<()> = map(runtime, items, work);
+    // Whoever works on an item takes it out of its place.
+    let items: Vec<Mutex<Option<I>>> = items.into_iter().map(|i| Mutex::new(Some(i))).collect();
+    each_number(runtime.config().threads, items.len(), &|number| {
+        // Nothing panics while it is locked.
+        let mut place = items[number].lock().unwrap_or_else(PoisonError::into_inner);
+        let item = place.take();
+        drop(place);
+        item.map(&work);
+    });
 }
 
 /// As [`each`], with something that `work` may use again for other items, and that does not show.
@@ -121,6 +127,17 @@ pub fn split<T>(mut whole: &mut [T], lens: impl IntoIterator<Item = usize>) -> V
         part
     };
     lens.into_iter().map(cut).collect()
+}
+
+/// Calls `work` with each of `0..count`, on so many threads. Not generic: the machinery of rayon is
+/// long, and is compiled once and not for every loop.
+fn each_number(threads: usize, count: usize, work: &(dyn Fn(usize) + Sync)) {
+    match pool(threads) {
+        Some(pool) if count > 1 => {
+            pool.install(|| (0..count).into_par_iter().with_max_len(1).for_each(work));
+        }
+        _ => (0..count).for_each(work),
+    }
 }
 
 /// The threads besides which a rank of so many has no others; none for one, which works alone.

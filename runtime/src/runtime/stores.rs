@@ -84,7 +84,7 @@ impl Runtime {
         partition: Partition,
         fill: impl FnOnce(&mut [T]) -> Result<(), Error>,
     ) -> Result<Counted<Store>, Error> {
-        let rows = self.inner().cuts.rows(partition, shape, self.rank());
+        let rows = self.own_rows(shape, partition);
         let mut room = self.room(rows.len() * shape.row_len())?;
         fill(&mut room)?;
         self.store_of_room(shape, partition, rows, room)
@@ -120,6 +120,11 @@ impl Runtime {
         Ok(Counted::new(store))
     }
 
+    /// The rows that a partition gives this rank.
+    fn own_rows(&self, shape: Shape, partition: Partition) -> Range<usize> {
+        self.inner().cuts.rows(partition, shape, self.rank())
+    }
+
     /// Refuses rows that are not those of this rank, or another number of elements.
     fn check_rows(
         &self,
@@ -128,7 +133,7 @@ impl Runtime {
         rows: &Range<usize>,
         n_elements: usize,
     ) -> Result<(), Error> {
-        let own = self.inner().cuts.rows(partition, shape, self.rank());
+        let own = self.own_rows(shape, partition);
         let is_covered = rows.start == own.start && rows.end >= own.end && rows.end <= shape.rows();
         if is_covered && n_elements == rows.len() * shape.row_len() {
             return Ok(());
