@@ -154,7 +154,45 @@ impl<F: Copy> PerIsa<F> {
 /// Defines a function that returns [`PerIsa`] of a generic, `#[inline(always)]` body.
 ///
 /// `per_isa!(fn name<G: Bound>(argument: Type, ...) = body);`
+///
+/// Each function costs a tenth of a second of every first build. So where wide registers make no
+/// difference that shows, `= body, up to avx2` lets a machine with AVX-512 run what is compiled for
+/// AVX2, and `= body, baseline alone` lets every machine run one function.
 macro_rules! per_isa {
+    ($(#[$doc:meta])* $vis:vis fn $name:ident<$G:ident: $bound:path>(
+        $($arg:ident: $type:ty),* $(,)?
+    ) = $body:ident, baseline alone) => {
+        $(#[$doc])*
+        $vis fn $name<$G: $bound>() -> crate::isa::PerIsa<unsafe fn($($type),*)> {
+            unsafe fn baseline<$G: $bound>($($arg: $type),*) {
+                // SAFETY: the caller keeps the contract of the body.
+                unsafe { $body::<$G>($($arg),*) }
+            }
+            crate::isa::PerIsa::new([baseline::<$G>; 3])
+        }
+    };
+    ($(#[$doc:meta])* $vis:vis fn $name:ident<$G:ident: $bound:path>(
+        $($arg:ident: $type:ty),* $(,)?
+    ) = $body:ident, up to avx2) => {
+        $(#[$doc])*
+        $vis fn $name<$G: $bound>() -> crate::isa::PerIsa<unsafe fn($($type),*)> {
+            unsafe fn baseline<$G: $bound>($($arg: $type),*) {
+                // SAFETY: the caller keeps the contract of the body.
+                unsafe { $body::<$G>($($arg),*) }
+            }
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx2,fma,bmi1,bmi2")]
+            unsafe fn avx2<$G: $bound>($($arg: $type),*) {
+                // SAFETY: as above; whoever picks this function has asked `Isa::is_available`, and
+                // a machine with AVX-512 has AVX2.
+                unsafe { $body::<$G>($($arg),*) }
+            }
+            #[cfg(target_arch = "x86_64")]
+            return crate::isa::PerIsa::new([baseline::<$G>, avx2::<$G>, avx2::<$G>]);
+            #[cfg(not(target_arch = "x86_64"))]
+            return crate::isa::PerIsa::new([baseline::<$G>; 3]);
+        }
+    };
     ($(#[$doc:meta])* $vis:vis fn $name:ident<$G:ident: $bound:path>(
         $($arg:ident: $type:ty),* $(,)?
     ) = $body:ident) => {
