@@ -252,7 +252,7 @@ impl<F: Fold<T: NumericOps>> RowFold for Scaled<F> {
 }
 
 per_isa!(fn row_reduce_loop<R: RowFold>(rows: &DenseRows, out: *mut u8) = reduce_rows);
-per_isa!(fn rare_reduce_loop<R: RowFold>(rows: &DenseRows, out: *mut u8) = reduce_rows, baseline alone);
+per_isa!(fn rare_reduce_loop<R: RowFold>(rows: &DenseRows, out: *mut u8) = reduce_rows, one for all);
 
 #[inline(always)]
 unsafe fn reduce_rows<R: RowFold>(rows: &DenseRows, out: *mut u8) {
