@@ -444,7 +444,7 @@ fn finish_search<S: Search>(lanes: &mut Lanes) -> Partial {
     }
 }
 
-per_isa!(fn search_loop<S: Search>(lanes: &mut Lanes, first: u64, n: usize, values: *const u8) = search_rows, up to avx2);
+per_isa!(fn search_loop<S: Search>(lanes: &mut Lanes, first: u64, n: usize, values: *const u8) = search_rows);
 
 #[inline(always)]
 unsafe fn search_rows<S: Search>(lanes: &mut Lanes, first: u64, n: usize, values: *const u8) {
