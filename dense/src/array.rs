@@ -212,9 +212,9 @@ impl<T: Element, const D: usize> Array<T, D> {
 
     /// The same elements in a store of their own that this handle alone holds.
     pub(crate) fn try_copy(&self) -> Result<Self, Error> {
-        let copy = |[origin]: [_; 1]| Operation::Fill(origin, Target::Array);
-        let source = [Source(Kind::Array(self.arg()))];
-        let store = operand::elementwise("copy", copy, T::DTYPE, source, T::DTYPE)?;
+        let source = Source(Kind::Array(self.arg()));
+        let copy = Operation::Fill(source.origin(), Target::Array);
+        let store = operand::elementwise("copy", copy, T::DTYPE, &[source], T::DTYPE)?;
         Ok(Self::wrap(store, None))
     }
 }

@@ -1,4 +1,4 @@
-//! From and to the arrays of the crate `ndarray`.
+//! From and to the arrays of the crate `ndarray`; here with the feature `interop`.
 
 use crate::array::{Array, Vector};
 use crate::operand::expect;

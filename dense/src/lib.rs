@@ -56,6 +56,7 @@ mod array;
 mod scalar;
 
 mod construct;
+#[cfg(feature = "interop")]
 mod interop;
 
 mod methods;

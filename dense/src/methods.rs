@@ -257,8 +257,9 @@ impl<T: Element> Scalar<T> {
 }
 
 fn cast<T: Element, U: Element, H: Handle>(x: &impl Operand<T>) -> Result<H, Error> {
-    let operation = |[origin]: [_; 1]| Operation::Cast(U::DTYPE, origin);
-    let store = elementwise("cast", operation, T::DTYPE, [x.source()], U::DTYPE)?;
+    let x = x.source();
+    let operation = Operation::Cast(U::DTYPE, x.origin());
+    let store = elementwise("cast", operation, T::DTYPE, &[x], U::DTYPE)?;
     Ok(H::of(store))
 }
 
@@ -332,8 +333,8 @@ fn select<T: Element, H: Handle>(
     a: &impl Operand<T>,
     b: &impl Operand<T>,
 ) -> Result<H, Error> {
-    let operation = |[condition, a, b]: [_; 3]| Operation::Select(condition, a, b);
-    let operands = [condition.source(), a.source(), b.source()];
-    let store = elementwise("select", operation, T::DTYPE, operands, T::DTYPE)?;
+    let (condition, a, b) = (condition.source(), a.source(), b.source());
+    let operation = Operation::Select(condition.origin(), a.origin(), b.origin());
+    let store = elementwise("select", operation, T::DTYPE, &[condition, a, b], T::DTYPE)?;
     Ok(H::of(store))
 }

@@ -33,15 +33,17 @@ pub(crate) enum Kind<'a> {
     Number(Value),
 }
 
-impl Kind<'_> {
-    fn origin(self) -> Origin {
-        match self {
-            Self::Array(_) => Origin::Array,
-            Self::Scalar(_) => Origin::Scalar,
-            Self::Number(_) => Origin::Number,
+impl Source<'_> {
+    pub(crate) fn origin(&self) -> Origin {
+        match self.0 {
+            Kind::Array(_) => Origin::Array,
+            Kind::Scalar(_) => Origin::Scalar,
+            Kind::Number(_) => Origin::Number,
         }
     }
+}
 
+impl Kind<'_> {
     fn shape(self) -> Option<Shape> {
         match self {
             Self::Array(arg) => Some(arg.shape()),
@@ -192,21 +194,20 @@ impl<T: Element> ScalarOperand<T> for &Scalar<T> {}
 impl<T: Element> ScalarOperand<T> for T {}
 
 /// Issues an elementwise operation and returns the store of its result, which has elements of type
-/// `output`. `operation` is what to do with operands of the given origins on elements of type
-/// `dtype`; `op` names it in messages.
-pub(crate) fn elementwise<const N: usize>(
+/// `output`. `operation` is what to do with its operands, three at most, on elements of type
+/// `dtype`; `op` names it in messages. Not generic, so that it is compiled once.
+pub(crate) fn elementwise(
     op: &'static str,
-    operation: impl FnOnce([Origin; N]) -> Operation,
+    operation: Operation,
     dtype: DType,
-    operands: [Source<'_>; N],
+    operands: &[Source<'_>],
     output: DType,
 ) -> Result<Counted<Store>, Error> {
-    let operands = operands.map(|source| source.0);
-    let body = bodies::body(operation(operands.map(Kind::origin)), dtype);
-    let shape = common_shape(op, &operands)?;
-    let mut views: [Option<Arc<View>>; N] = [const { None }; N];
+    let body = bodies::body(operation, dtype);
+    let shape = common_shape(op, operands)?;
+    let mut views: [Option<Arc<View>>; 3] = [const { None }; 3];
     for (operand, view) in operands.iter().zip(&mut views) {
-        if let Kind::Array(arg) = operand
+        if let Kind::Array(arg) = operand.0
             && arg.shape() != shape
         {
             check_len(op, shape)?;
@@ -215,7 +216,7 @@ pub(crate) fn elementwise<const N: usize>(
         }
     }
     let current;
-    let runtime = match operands.iter().find_map(Kind::runtime) {
+    let runtime = match operands.iter().find_map(|operand| operand.0.runtime()) {
         Some(runtime) => runtime,
         None => {
             current = Runtime::current();
@@ -227,7 +228,7 @@ pub(crate) fn elementwise<const N: usize>(
     let (mut args, mut n_args) = ([TaskArg::from(&store); 4], 0);
     let (mut params, mut n_params) = ([false.to_value(); 3], 0);
     for (operand, view) in operands.iter().zip(&views) {
-        match *operand {
+        match operand.0 {
             Kind::Array(arg) => {
                 let view = view.as_ref().or(arg.view);
                 args[n_args] = TaskArg { view, ..arg };
@@ -250,8 +251,8 @@ pub(crate) fn elementwise<const N: usize>(
 
 /// The shape that all arrays among the operands broadcast to; that of a single element if there
 /// are none.
-fn common_shape(op: &'static str, operands: &[Kind<'_>]) -> Result<Shape, Error> {
-    let mut shapes = operands.iter().filter_map(|operand| operand.shape());
+fn common_shape(op: &'static str, operands: &[Source<'_>]) -> Result<Shape, Error> {
+    let mut shapes = operands.iter().filter_map(|operand| operand.0.shape());
     let Some(first) = shapes.next() else {
         return Ok(Shape::SCALAR);
     };

@@ -21,9 +21,9 @@ pub(crate) fn binary<T: Element, U: Element, H: Handle>(
     left: &impl Operand<T>,
     right: &impl Operand<T>,
 ) -> Result<H, Error> {
-    let operation = |[left, right]: [_; 2]| Operation::Binary(op, left, right);
     let operands = [left.source(), right.source()];
-    let store = elementwise(op.name(), operation, T::DTYPE, operands, U::DTYPE)?;
+    let operation = Operation::Binary(op, operands[0].origin(), operands[1].origin());
+    let store = elementwise(op.name(), operation, T::DTYPE, &operands, U::DTYPE)?;
     Ok(H::of(store))
 }
 
@@ -32,8 +32,9 @@ pub(crate) fn unary<T: Element, U: Element, H: Handle>(
     op: UnaryOp,
     x: &impl Operand<T>,
 ) -> Result<H, Error> {
-    let operation = |[origin]: [_; 1]| Operation::Unary(op, origin);
-    let store = elementwise(op.name(), operation, T::DTYPE, [x.source()], U::DTYPE)?;
+    let x = x.source();
+    let operation = Operation::Unary(op, x.origin());
+    let store = elementwise(op.name(), operation, T::DTYPE, &[x], U::DTYPE)?;
     Ok(H::of(store))
 }
 

@@ -113,9 +113,8 @@ impl<T: Numeric> Scalar<T> {
     ///
     /// If the operands belong to different runtimes.
     pub fn try_ratio(&self, divisor: &Self) -> Result<Self, Error> {
-        let operation = |_: [Origin; 2]| Operation::Ratio;
         let operands = [self.source(), divisor.source()];
-        elementwise("ratio", operation, T::DTYPE, operands, T::DTYPE).map(Self::wrap)
+        elementwise("ratio", Operation::Ratio, T::DTYPE, &operands, T::DTYPE).map(Self::wrap)
     }
 }
 

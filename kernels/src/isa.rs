@@ -154,34 +154,82 @@ impl<F: Copy> PerIsa<F> {
 /// Defines a function that returns [`PerIsa`] of a generic, `#[inline(always)]` body.
 ///
 /// `per_isa!(fn name<G: Bound>(argument: Type, ...) = body);`
+///
+/// Each of these functions makes every first build longer, so there are three more forms.
+/// `= body, baseline simple` has another body for the baseline. `= body, up to avx2` lets a machine
+/// with AVX-512 run what is compiled for AVX2, and `= body, one for all` lets every machine run
+/// one function: where wide registers make no difference that shows.
 macro_rules! per_isa {
     ($(#[$doc:meta])* $vis:vis fn $name:ident<$G:ident: $bound:path>(
         $($arg:ident: $type:ty),* $(,)?
-    ) = $body:ident) => {
+    ) = $body:ident $(, baseline $simple:ident)?) => {
         $(#[$doc])*
         $vis fn $name<$G: $bound>() -> crate::isa::PerIsa<unsafe fn($($type),*)> {
-            unsafe fn baseline<$G: $bound>($($arg: $type),*) {
-                // SAFETY: the caller keeps the contract of the body.
-                unsafe { $body::<$G>($($arg),*) }
-            }
-            #[cfg(target_arch = "x86_64")]
-            #[target_feature(enable = "avx2,fma,bmi1,bmi2")]
-            unsafe fn avx2<$G: $bound>($($arg: $type),*) {
-                // SAFETY: as above; whoever picks this function has asked `Isa::is_available`.
-                unsafe { $body::<$G>($($arg),*) }
-            }
+            crate::isa::per_isa!(@baseline $G $bound, ($($arg: $type),*), $body $(, $simple)?);
+            crate::isa::per_isa!(@avx2 $G $bound, ($($arg: $type),*), $body);
             #[cfg(target_arch = "x86_64")]
             #[target_feature(
                 enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,fma,bmi1,bmi2"
             )]
             unsafe fn avx512<$G: $bound>($($arg: $type),*) {
-                // SAFETY: as above.
+                // SAFETY: the caller keeps the contract of the body, and whoever picks this function
+                // has asked `Isa::is_available`.
                 unsafe { $body::<$G>($($arg),*) }
             }
             #[cfg(target_arch = "x86_64")]
             return crate::isa::PerIsa::new([baseline::<$G>, avx2::<$G>, avx512::<$G>]);
             #[cfg(not(target_arch = "x86_64"))]
             return crate::isa::PerIsa::new([baseline::<$G>; 3]);
+        }
+    };
+    ($(#[$doc:meta])* $vis:vis fn $name:ident<$G:ident: $bound:path>(
+        $($arg:ident: $type:ty),* $(,)?
+    ) = $body:ident, up to avx2) => {
+        $(#[$doc])*
+        $vis fn $name<$G: $bound>() -> crate::isa::PerIsa<unsafe fn($($type),*)> {
+            crate::isa::per_isa!(@baseline $G $bound, ($($arg: $type),*), $body);
+            crate::isa::per_isa!(@avx2 $G $bound, ($($arg: $type),*), $body);
+            #[cfg(target_arch = "x86_64")]
+            return crate::isa::PerIsa::new([baseline::<$G>, avx2::<$G>, avx2::<$G>]);
+            #[cfg(not(target_arch = "x86_64"))]
+            return crate::isa::PerIsa::new([baseline::<$G>; 3]);
+        }
+    };
+    ($(#[$doc:meta])* $vis:vis fn $name:ident<$G:ident: $bound:path>(
+        $($arg:ident: $type:ty),* $(,)?
+    ) = $body:ident, one for all) => {
+        $(#[$doc])*
+        $vis fn $name<$G: $bound>() -> crate::isa::PerIsa<unsafe fn($($type),*)> {
+            crate::isa::per_isa!(@baseline $G $bound, ($($arg: $type),*), $body);
+            crate::isa::PerIsa::new([baseline::<$G>; 3])
+        }
+    };
+    (@baseline $G:ident $bound:path, ($($arg:ident: $type:ty),*), $body:ident) => {
+        unsafe fn baseline<$G: $bound>($($arg: $type),*) {
+            // SAFETY: the caller keeps the contract of the body.
+            unsafe { $body::<$G>($($arg),*) }
+        }
+    };
+    // Elsewhere than on x86-64 the baseline is all there is.
+    (@baseline $G:ident $bound:path, ($($arg:ident: $type:ty),*), $body:ident, $simple:ident) => {
+        unsafe fn baseline<$G: $bound>($($arg: $type),*) {
+            // SAFETY: the caller keeps the contract of the body, which is that of the simple one.
+            unsafe {
+                if cfg!(target_arch = "x86_64") {
+                    $simple::<$G>($($arg),*);
+                } else {
+                    $body::<$G>($($arg),*);
+                }
+            }
+        }
+    };
+    (@avx2 $G:ident $bound:path, ($($arg:ident: $type:ty),*), $body:ident) => {
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = "avx2,fma,bmi1,bmi2")]
+        unsafe fn avx2<$G: $bound>($($arg: $type),*) {
+            // SAFETY: the caller keeps the contract of the body, and whoever picks this function has
+            // asked `Isa::is_available`; a machine with AVX-512 has AVX2.
+            unsafe { $body::<$G>($($arg),*) }
         }
     };
 }

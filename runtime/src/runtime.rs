@@ -196,13 +196,17 @@ impl Runtime {
             }
         }
         let is_current = self.is_current();
-        ENTERED.with_borrow_mut(|entered| entered.push(self.clone()));
+        self.push_entered();
         let _leave = Leave;
         let result = program();
         if !is_current {
             self.flush();
         }
         result
+    }
+
+    fn push_entered(&self) {
+        ENTERED.with_borrow_mut(|entered| entered.push(self.clone()));
     }
 
     /// The settings.

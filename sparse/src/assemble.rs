@@ -73,6 +73,23 @@ pub(crate) fn check_shape(op: &'static str, n_rows: usize, n_cols: usize) -> Res
     ))
 }
 
+/// A matrix whose rows `make` makes on the rank that is going to own them. A task; compiled once for
+/// a type and not for every `make`.
+pub(crate) fn from_made<T: Numeric>(
+    n_rows: usize,
+    n_cols: usize,
+    make: Box<dyn FnOnce(Range<usize>) -> LocalRows<T> + '_>,
+) -> Result<Csr<T>, Error> {
+    check_shape("csr", n_rows, n_cols)?;
+    let runtime = Runtime::current();
+    let (partition, rows) = runtime.default_rows(Shape::new(&[n_rows]));
+    runtime.task_at_once(ASSEMBLE, &[], || {
+        runtime.agree(check_memory(&runtime, &rows))?;
+        let local = make(rows.clone());
+        from_local(&runtime, (n_rows, n_cols), (partition, rows), local)
+    })
+}
+
 /// A matrix whose rows every rank has made itself: those that the partition gives it, which begin
 /// at a tile. Where one rank fails, all do.
 pub(crate) fn from_local<T: Numeric>(
@@ -154,8 +171,22 @@ pub(crate) fn filled_with<T: Numeric>(
     runtime: &Runtime,
     shape: (usize, usize),
     own: (Partition, Range<usize>),
-    (mut pos, len): (Positions, usize),
+    pos: (Positions, usize),
     fill: impl FnOnce(&mut [u64], &mut [u32], &mut [T]),
+) -> Result<Csr<T>, Error> {
+    filled_by(runtime, shape, own, pos, Box::new(fill))
+}
+
+/// What fills positions, columns and values.
+type Fill<'f, T> = Box<dyn FnOnce(&mut [u64], &mut [u32], &mut [T]) + 'f>;
+
+/// As [`filled_with`], compiled once for a type and not for every `fill`.
+fn filled_by<T: Numeric>(
+    runtime: &Runtime,
+    shape: (usize, usize),
+    own: (Partition, Range<usize>),
+    (mut pos, len): (Positions, usize),
+    fill: Fill<'_, T>,
 ) -> Result<Csr<T>, Error> {
     let rows = own.1.clone();
     let spread = Spread::new(runtime, shape.0, own, len)?;

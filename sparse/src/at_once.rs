@@ -34,8 +34,14 @@ pub fn at_once<T: Numeric, R>(
     matrices: &[&Csr<T>],
     work: impl FnOnce() -> Result<R, Error>,
 ) -> Result<R, Error> {
-    let reads: Vec<&Counted<Store>> = matrices.iter().flat_map(|a| a.stores()).collect();
-    matrices[0].runtime().task_at_once(name, &reads, work)
+    matrices[0]
+        .runtime()
+        .task_at_once(name, &stores(matrices), work)
+}
+
+/// The stores of some matrices; apart from [`at_once`], which is compiled for every `work`.
+fn stores<'a, T: Numeric>(matrices: &[&'a Csr<T>]) -> Vec<&'a Counted<Store>> {
+    matrices.iter().flat_map(|a| a.stores()).collect()
 }
 
 /// Refuses a vector of another runtime than the matrix: of matrices, [`at_once`] does.

@@ -1,54 +1,23 @@
-//! Conversions from and to the matrices of the ecosystem: `sprs`, `ndarray`, dense arrays.
+//! Conversions from and to dense arrays, rows and triplets.
 
-use crate::assemble::{self, LocalRows};
+use crate::assemble::LocalRows;
 use crate::csr::Csr;
 use crate::triplets::Triplets;
-use ndarray::{Array2, ArrayView2};
 use sparsefuse_dense::Array;
 use sparsefuse_kernels::Numeric;
 use sparsefuse_runtime::Error;
-use sprs::{CsMat, CsMatI};
 
 impl<T: Numeric> Csr<T> {
-    /// A matrix with the entries of a `sprs` matrix, which may be in row or column format.
-    ///
-    /// # Errors
-    ///
-    /// If a dimension is too large for 32-bit indices.
-    pub fn from_sprs(matrix: &CsMat<T>) -> Result<Self, Error> {
-        let converted;
-        let matrix = if matrix.is_csr() {
-            matrix
-        } else {
-            converted = matrix.to_csr();
-            &converted
-        };
-        let (n_rows, n_cols) = matrix.shape();
-        assemble::check_shape("from_sprs", n_rows, n_cols)?;
-        let indptr = matrix.indptr();
-        let positions = indptr.to_proper();
-        let pos = positions.iter().map(|&position| position as u64);
-        let crd = matrix.indices().iter().map(|&column| column as u32);
-        Self::new(
-            n_rows,
-            n_cols,
-            pos.collect(),
-            crd.collect(),
-            matrix.data().to_vec(),
-        )
-    }
-
-    /// A matrix with the elements of a dense array that are not 0.
-    ///
-    /// # Errors
-    ///
-    /// If a dimension is too large for 32-bit indices.
-    pub fn from_ndarray(dense: ArrayView2<'_, T>) -> Result<Self, Error> {
-        let (n_rows, n_cols) = dense.dim();
+    /// A matrix with the elements of a dense one that are not 0; `elements` gives those of a row.
+    pub(crate) fn from_dense_rows<I: Iterator<Item = T>>(
+        n_rows: usize,
+        n_cols: usize,
+        elements: impl Fn(usize) -> I,
+    ) -> Result<Self, Error> {
         Self::from_rows(n_rows, n_cols, |rows| {
             let mut local = LocalRows::with_capacity(rows.len(), 0);
             for row in rows {
-                for (column, &value) in dense.row(row).iter().enumerate() {
+                for (column, value) in elements(row).enumerate() {
                     if value != T::ZERO {
                         local.push(column as u32, value);
                     }
@@ -108,16 +77,6 @@ impl<T: Numeric> Csr<T> {
             .transpose()
     }
 
-    /// The matrix on the rank `root` as `sprs` holds it, as [`Csr::gather`].
-    ///
-    /// # Errors
-    ///
-    /// As [`Csr::gather`].
-    pub fn gather_sprs(&self, root: usize) -> Result<Option<CsMat<T>>, Error> {
-        let rows = self.gather(root)?;
-        rows.map(|rows| rows.into_sprs(self.n_cols())).transpose()
-    }
-
     /// All entries of the matrix, on every rank, row by row.
     ///
     /// # Errors
@@ -127,36 +86,6 @@ impl<T: Numeric> Csr<T> {
         self.to_rows()?.into_triplets(self.n_cols())
     }
 
-    /// The matrix as `sprs` holds it, on every rank.
-    ///
-    /// # Errors
-    ///
-    /// As [`Csr::to_rows`].
-    pub fn to_sprs(&self) -> Result<CsMat<T>, Error> {
-        self.to_rows()?.into_sprs(self.n_cols())
-    }
-
-    /// The matrix with all its zeros, on every rank. It needs rows times columns elements.
-    ///
-    /// # Errors
-    ///
-    /// As [`Csr::to_rows`].
-    pub fn to_ndarray(&self) -> Result<Array2<T>, Error> {
-        let LocalRows { pos, crd, vals } = self.to_rows()?;
-        let (n_rows, n_cols) = self.shape();
-        let mut elements = sparsefuse_runtime::reserve(n_rows.saturating_mul(n_cols))?;
-        elements.resize(n_rows * n_cols, T::ZERO);
-        let mut dense = Array2::from_shape_vec(self.shape(), elements).map_err(|error| {
-            Error::argument("to_ndarray", "a shape of an array", error.to_string())
-        })?;
-        for row in 0..self.n_rows() {
-            for k in pos[row] as usize..pos[row + 1] as usize {
-                dense[(row, crd[k] as usize)] = vals[k];
-            }
-        }
-        Ok(dense)
-    }
-
     /// The matrix with all its zeros, as an array of this runtime.
     ///
     /// # Errors
@@ -164,10 +93,25 @@ impl<T: Numeric> Csr<T> {
     /// As [`Csr::to_rows`], or if memory runs out.
     pub fn to_dense(&self) -> Result<Array<T, 2>, Error> {
         let (n_rows, n_cols) = self.shape();
-        let elements = self.to_ndarray()?.into_raw_vec_and_offset().0;
+        let elements = self.to_elements()?;
         let shape = sparsefuse_runtime::Shape::new(&[n_rows, n_cols]);
         let store = self.runtime().store_from_vec(shape, elements)?;
         Array::from_store(store, None)
+    }
+
+    /// The elements with all zeros, row by row, on every rank.
+    pub(crate) fn to_elements(&self) -> Result<Vec<T>, Error> {
+        let LocalRows { pos, crd, vals } = self.to_rows()?;
+        let (n_rows, n_cols) = self.shape();
+        let len = n_rows.saturating_mul(n_cols);
+        let mut elements = sparsefuse_runtime::reserve(len)?;
+        elements.resize(len, T::ZERO);
+        for row in 0..n_rows {
+            for k in pos[row] as usize..pos[row + 1] as usize {
+                elements[row * n_cols + crd[k] as usize] = vals[k];
+            }
+        }
+        Ok(elements)
     }
 }
 
@@ -182,24 +126,6 @@ impl<T: Numeric> LocalRows<T> {
             .collect();
         Triplets::from_parts(n_rows, n_cols, rows, self.crd, self.vals).map_err(|error| {
             Error::argument("to_triplets", "entries of a matrix", error.to_string())
-        })
-    }
-
-    /// The same for `sprs`.
-    fn into_sprs(self, n_cols: usize) -> Result<CsMat<T>, Error> {
-        let shape = (self.pos.len() - 1, n_cols);
-        let pos = self
-            .pos
-            .into_iter()
-            .map(|position| position as usize)
-            .collect();
-        let crd = self.crd.into_iter().map(|column| column as usize).collect();
-        CsMatI::try_new(shape, pos, crd, self.vals).map_err(|(_, _, _, error)| {
-            Error::argument(
-                "to_sprs",
-                "a matrix in compressed row format",
-                error.to_string(),
-            )
         })
     }
 }

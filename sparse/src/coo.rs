@@ -5,7 +5,6 @@
 //! three stores are spread in the same way. [`crate::Triplets`] are the same on one rank, before
 //! they become stores.
 
-use crate::assemble;
 use crate::at_once::at_once;
 use crate::csc::Csc;
 use crate::csr::Csr;
@@ -13,7 +12,6 @@ use crate::triplets::Triplets;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::{Element, Numeric};
 use sparsefuse_runtime::{Error, Runtime, Shape};
-use sprs::TriMat;
 use std::fmt;
 use std::ops::Range;
 
@@ -68,39 +66,6 @@ impl<T: Numeric> Coo<T> {
             cols: Vector::from_store(cols, None)?,
             vals: Vector::from_store(vals, None)?,
         })
-    }
-
-    /// A matrix with the entries of a `sprs` matrix.
-    ///
-    /// # Errors
-    ///
-    /// If a dimension is too large for 32-bit indices.
-    pub fn from_sprs(matrix: &TriMat<T>) -> Result<Self, Error> {
-        assemble::check_shape("from_sprs", matrix.rows(), matrix.cols())?;
-        let narrow = |indices: &[usize]| indices.iter().map(|&index| index as u32).collect();
-        Self::from_triplets(Triplets::from_checked_parts(
-            matrix.rows(),
-            matrix.cols(),
-            narrow(matrix.row_inds()),
-            narrow(matrix.col_inds()),
-            matrix.data().to_vec(),
-        ))
-    }
-
-    /// The matrix as `sprs` holds it, on every rank.
-    ///
-    /// # Errors
-    ///
-    /// If the computation of the values failed.
-    pub fn to_sprs(&self) -> Result<TriMat<T>, Error> {
-        let (rows, cols, vals) = self.to_triplets()?.into_parts();
-        let wide = |indices: Vec<u32>| indices.into_iter().map(|index| index as usize).collect();
-        Ok(TriMat::from_triplets(
-            self.shape(),
-            wide(rows),
-            wide(cols),
-            vals,
-        ))
     }
 
     /// The number of rows and of columns.

@@ -9,7 +9,6 @@ use crate::csr::Csr;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Numeric;
 use sparsefuse_runtime::Error;
-use sprs::CsMat;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
@@ -60,25 +59,6 @@ impl<T: Numeric> Csc<T> {
             columns: transpose,
             rows: Arc::default(),
         }
-    }
-
-    /// A matrix with the entries of a `sprs` matrix, which may be in row or column format.
-    ///
-    /// # Errors
-    ///
-    /// If a dimension is too large for 32-bit indices.
-    pub fn from_sprs(matrix: &CsMat<T>) -> Result<Self, Error> {
-        let transpose = matrix.transpose_view().to_owned();
-        Csr::from_sprs(&transpose).map(Self::of_transpose)
-    }
-
-    /// The matrix as `sprs` holds it, in column format, on every rank.
-    ///
-    /// # Errors
-    ///
-    /// As [`Csr::to_rows`].
-    pub fn to_sprs(&self) -> Result<CsMat<T>, Error> {
-        Ok(self.columns.to_sprs()?.transpose_into())
     }
 
     /// The number of rows and of columns.

@@ -135,14 +135,7 @@ impl<T: Numeric> Csr<T> {
         n_cols: usize,
         make: impl FnOnce(Range<usize>) -> LocalRows<T>,
     ) -> Result<Self, Error> {
-        assemble::check_shape("csr", n_rows, n_cols)?;
-        let runtime = Runtime::current();
-        let (partition, rows) = runtime.default_rows(Shape::new(&[n_rows]));
-        runtime.task_at_once(ASSEMBLE, &[], || {
-            runtime.agree(assemble::check_memory(&runtime, &rows))?;
-            let local = make(rows.clone());
-            assemble::from_local(&runtime, (n_rows, n_cols), (partition, rows), local)
-        })
+        assemble::from_made(n_rows, n_cols, Box::new(make))
     }
 
     /// A matrix whose rows are counted first and then made, in memory that is there: `count` is

@@ -12,7 +12,6 @@ use crate::matrix_market::{
 };
 use crate::sorting;
 use crate::triplets::Triplets;
-use ndarray::ArrayView2;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::{Error, ErrorKind, Partition, Runtime, Shape};
@@ -71,9 +70,8 @@ fn assemble<T: Field + Add<Output = T>>(content: Content<T>) -> Result<Csr<T>, E
             n_cols,
             vals,
         } => {
-            let view = ArrayView2::from_shape((n_rows, n_cols), &vals)
-                .expect("a dense file is read to as many values as elements");
-            Csr::from_ndarray(view)
+            let row = |row: usize| vals[row * n_cols..(row + 1) * n_cols].iter().copied();
+            Csr::from_dense_rows(n_rows, n_cols, row)
         }
     }
 }

@@ -34,6 +34,9 @@ pub struct RowLayout {
     rows: Range<usize>,
 }
 
+/// What goes through the elements of a rank. Not generic: what surrounds it is compiled once.
+type Swept<'s, T> = Box<dyn FnOnce(&mut [T]) -> Result<(), Error> + 's>;
+
 impl RowLayout {
     /// The layout of a matrix's rows.
     ///
@@ -106,14 +109,10 @@ impl RowLayout {
         let x = x.contiguous()?;
         let reads = [x.store()];
         self.runtime
-            .task_at_once(name, &reads, || self.swept(&x, sweep))
+            .task_at_once(name, &reads, || self.swept(&x, Box::new(sweep)))
     }
 
-    fn swept<T: Element>(
-        &self,
-        x: &Vector<T>,
-        sweep: impl FnOnce(&mut [T]) -> Result<(), Error>,
-    ) -> Result<Vector<T>, Error> {
+    fn swept<T: Element>(&self, x: &Vector<T>, sweep: Swept<'_, T>) -> Result<Vector<T>, Error> {
         let local = self.runtime.agree(x.local())?;
         let whole;
         let part = if local.partition() == self.partition {

@@ -34,6 +34,8 @@ mod convert;
 mod dealing;
 mod distribute;
 pub mod gallery;
+#[cfg(feature = "interop")]
+mod interop;
 mod sorting;
 mod triplets;
 

@@ -30,12 +30,10 @@ pub(crate) fn map_on<I: Send, R: Send>(
     items: Vec<I>,
     work: impl Fn(I) -> R + Sync + Send,
 ) -> Vec<R> {
-    match pool(threads) {
-        Some(pool) if items.len() > 1 => {
-            pool.install(|| items.into_par_iter().with_max_len(1).map(work).collect())
-        }
-        _ => items.into_iter().map(work).collect(),
-    }
+    let mut made: Vec<Option<R>> = items.iter().map(|_| None).collect();
+    let places = items.into_iter().zip(&mut made).collect();
+    each_on(threads, places, |(item, made)| *made = Some(work(item)));
+    made.into_iter().flatten().collect()
 }
 
 /// What two functions return: both at the same time if there is more than one thread.
@@ -75,7 +73,19 @@ pub fn map_with<I: Send, S: Send, R: Send>(
 
 /// Calls `work` with each item, on the threads of a rank.
 pub fn each<I: Send>(runtime: &Runtime, items: Vec<I>, work: impl Fn(I) + Sync + Send) {
-    let _nothing: Vec<()> = map(runtime, items, work);
+    each_on(runtime.config().threads, items, work);
+}
+
+fn each_on<I: Send>(threads: usize, items: Vec<I>, work: impl Fn(I) + Sync + Send) {
+    // Whoever works on an item takes it out of its place.
+    let items: Vec<Mutex<Option<I>>> = items.into_iter().map(|i| Mutex::new(Some(i))).collect();
+    each_number(threads, items.len(), &|number| {
+        // Nothing panics while it is locked.
+        let mut place = items[number].lock().unwrap_or_else(PoisonError::into_inner);
+        let item = place.take();
+        drop(place);
+        item.map(&work);
+    });
 }
 
 /// As [`each`], with something that `work` may use again for other items, and that does not show.
@@ -145,6 +155,17 @@ pub fn split<T>(mut whole: &mut [T], lens: impl IntoIterator<Item = usize>) -> V
         part
     };
     lens.into_iter().map(cut).collect()
+}
+
+/// Calls `work` with each of `0..count`, on this many threads. Not generic: the machinery of rayon is
+/// long, and is compiled once and not for every loop.
+fn each_number(threads: usize, count: usize, work: &(dyn Fn(usize) + Sync)) {
+    match pool(threads) {
+        Some(pool) if count > 1 => {
+            pool.install(|| (0..count).into_par_iter().with_max_len(1).for_each(work));
+        }
+        _ => (0..count).for_each(work),
+    }
 }
 
 /// One thread pool for each thread count; `None` for one thread. Ranks of one process share them.

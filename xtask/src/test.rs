@@ -38,6 +38,26 @@ const CLIPPY: Check = Check {
     variable: None,
     advice: "mend what clippy shows; a lint that is wrong here gets `#[expect(…, reason = \"…\")]`",
 };
+/// The library without its features, which all other checks have on.
+const MINIMAL: Check = Check {
+    heading: "no features",
+    arguments: &[
+        "clippy",
+        "-p",
+        "sparsefuse",
+        "-p",
+        "sparsefuse-solvers",
+        "-p",
+        "sparsefuse-sparse",
+        "--lib",
+        "--no-default-features",
+        "--",
+        "-D",
+        "warnings",
+    ],
+    variable: None,
+    advice: "what needs an optional crate belongs in the file that its feature switches",
+};
 const DOCUMENTATION: Check = Check {
     heading: "documentation",
     arguments: &[
@@ -74,7 +94,7 @@ pub(crate) fn run(quick: bool) -> Result<ExitCode, String> {
     let (checks, tests) = if quick {
         (&[FORMAT, CLIPPY][..], UNIT_TESTS)
     } else {
-        (&[FORMAT, CLIPPY, DOCUMENTATION][..], TESTS)
+        (&[FORMAT, CLIPPY, MINIMAL, DOCUMENTATION][..], TESTS)
     };
     let mut times = Vec::new();
     for check in checks {

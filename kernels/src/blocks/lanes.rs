@@ -87,28 +87,28 @@ fn of(op: ReduceOp, dtype: DType) -> Reduction {
             DType::F64 => fold::<Sum<f64>>(),
             DType::ComplexF32 => fold::<Sum<Complex<f32>>>(),
             DType::ComplexF64 => fold::<Sum<Complex<f64>>>(),
-            DType::I32 | DType::U32 => fold::<Sum<u32>>(),
-            DType::I64 | DType::U64 => fold::<Sum<u64>>(),
+            DType::I32 | DType::U32 => rare_fold::<Sum<u32>>(),
+            DType::I64 | DType::U64 => rare_fold::<Sum<u64>>(),
             DType::Bool => undefined(op, dtype),
         },
         ReduceOp::Prod => match dtype {
-            DType::F32 => fold::<Prod<f32>>(),
-            DType::F64 => fold::<Prod<f64>>(),
-            DType::ComplexF32 => fold::<Prod<Complex<f32>>>(),
-            DType::ComplexF64 => fold::<Prod<Complex<f64>>>(),
-            DType::I32 | DType::U32 => fold::<Prod<u32>>(),
-            DType::I64 | DType::U64 => fold::<Prod<u64>>(),
+            DType::F32 => rare_fold::<Prod<f32>>(),
+            DType::F64 => rare_fold::<Prod<f64>>(),
+            DType::ComplexF32 => rare_fold::<Prod<Complex<f32>>>(),
+            DType::ComplexF64 => rare_fold::<Prod<Complex<f64>>>(),
+            DType::I32 | DType::U32 => rare_fold::<Prod<u32>>(),
+            DType::I64 | DType::U64 => rare_fold::<Prod<u64>>(),
             DType::Bool => undefined(op, dtype),
         },
-        ReduceOp::Any => fold::<AnyTrue<u8>>(),
-        ReduceOp::All => fold::<AllTrue<u8>>(),
+        ReduceOp::Any => rare_fold::<AnyTrue<u8>>(),
+        ReduceOp::All => rare_fold::<AllTrue<u8>>(),
         ReduceOp::Min | ReduceOp::Max | ReduceOp::ArgMin | ReduceOp::ArgMax => match dtype {
-            DType::F32 => extremum::<f32>(op),
-            DType::F64 => extremum::<f64>(op),
-            DType::I32 => extremum::<i32>(op),
-            DType::I64 => extremum::<i64>(op),
-            DType::U32 => extremum::<u32>(op),
-            DType::U64 => extremum::<u64>(op),
+            DType::F32 => extremum::<f32>(op, fold::<Least<f32>>, fold::<Greatest<f32>>),
+            DType::F64 => extremum::<f64>(op, fold::<Least<f64>>, fold::<Greatest<f64>>),
+            DType::I32 => extremum::<i32>(op, rare_fold::<Least<i32>>, rare_fold::<Greatest<i32>>),
+            DType::I64 => extremum::<i64>(op, rare_fold::<Least<i64>>, rare_fold::<Greatest<i64>>),
+            DType::U32 => extremum::<u32>(op, rare_fold::<Least<u32>>, rare_fold::<Greatest<u32>>),
+            DType::U64 => extremum::<u64>(op, rare_fold::<Least<u64>>, rare_fold::<Greatest<u64>>),
             DType::ComplexF32 | DType::ComplexF64 | DType::Bool => undefined(op, dtype),
         },
     }
@@ -118,10 +118,14 @@ fn undefined(op: ReduceOp, dtype: DType) -> ! {
     panic!("the verifier admits no `{}` of {dtype}", op.name())
 }
 
-fn extremum<T: OrderedOps>(op: ReduceOp) -> Reduction {
+fn extremum<T: OrderedOps>(
+    op: ReduceOp,
+    least: fn() -> Reduction,
+    greatest: fn() -> Reduction,
+) -> Reduction {
     match op {
-        ReduceOp::Min => fold::<Least<T>>(),
-        ReduceOp::Max => fold::<Greatest<T>>(),
+        ReduceOp::Min => least(),
+        ReduceOp::Max => greatest(),
         ReduceOp::ArgMin => search::<ArgLeast<T>>(),
         _ => search::<ArgGreatest<T>>(),
     }
@@ -206,13 +210,22 @@ pub(super) fn join_lanes<F: Fold>(mut lanes: [F::T; LANES]) -> F::T {
 }
 
 fn fold<F: Fold>() -> Reduction {
+    fold_with::<F>(fold_loop::<F>())
+}
+
+/// A reduction that has no twin for AVX-512.
+fn rare_fold<F: Fold>() -> Reduction {
+    fold_with::<F>(rare_fold_loop::<F>())
+}
+
+fn fold_with<F: Fold>(add: PerIsa<LaneLoop>) -> Reduction {
     Reduction {
         identity: Partial {
             bits: [0; 2],
             index: 0,
         },
         start: start_fold::<F>,
-        add: fold_loop::<F>(),
+        add,
         finish: finish_fold::<F>,
     }
 }
@@ -240,6 +253,7 @@ fn finish_fold<F: Fold>(lanes: &mut Lanes) -> Partial {
 }
 
 per_isa!(fn fold_loop<F: Fold>(lanes: &mut Lanes, first: u64, n: usize, values: *const u8) = fold_rows);
+per_isa!(fn rare_fold_loop<F: Fold>(lanes: &mut Lanes, first: u64, n: usize, values: *const u8) = fold_rows, up to avx2);
 
 #[inline(always)]
 unsafe fn fold_rows<F: Fold>(lanes: &mut Lanes, first: u64, n: usize, values: *const u8) {

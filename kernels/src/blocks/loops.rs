@@ -64,6 +64,11 @@ per_isa!(
     /// The loop of an operation.
     pub(super) fn map_loop<M: Map>(chunks: usize, out: *mut u8, inputs: &[Input; 3]) = map
 );
+per_isa!(
+    /// The same for operations and types that programs use less.
+    pub(super) fn rare_map_loop<M: Map>(chunks: usize, out: *mut u8, inputs: &[Input; 3]) = map,
+    up to avx2
+);
 
 #[inline(always)]
 unsafe fn map<M: Map>(chunks: usize, out: *mut u8, inputs: &[Input; 3]) {

@@ -18,7 +18,7 @@ const WIDE: usize = 2;
 /// How many elements ahead of its use `x` is asked for, where it is read with a stride.
 const AHEAD: usize = 128;
 
-impl<T: NumericOps> PackedPart<'_, T> {
+impl<T: NumericOps, const SIDE_BY_SIDE: bool> PackedPart<'_, T, SIDE_BY_SIDE> {
     /// Rows of a paced run with equal values in each period, by their distance from the first.
     ///
     /// # Safety
@@ -76,6 +76,9 @@ impl<T: NumericOps> PackedPart<'_, T> {
         rows: Range<usize>,
         out: *mut T,
     ) -> usize {
+        if !SIDE_BY_SIDE {
+            return 0;
+        }
         // SAFETY: forwarded.
         unsafe {
             match run.pace {

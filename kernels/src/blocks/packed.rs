@@ -57,16 +57,32 @@ pub(super) fn packed_sum(dtype: DType) -> Option<PerIsa<PackedLoop>> {
     }
 }
 
-per_isa!(fn packed_loop<T: NumericOps>(rows: &PackedRows<'_>, out: *mut u8) = sum_packed);
+per_isa!(
+    fn packed_loop<T: NumericOps>(rows: &PackedRows<'_>, out: *mut u8) = sum_side_by_side,
+    baseline sum_one_by_one
+);
 
 #[inline(always)]
-unsafe fn sum_packed<T: NumericOps>(rows: &PackedRows<'_>, out: *mut u8) {
+unsafe fn sum_side_by_side<T: NumericOps>(rows: &PackedRows<'_>, out: *mut u8) {
+    // SAFETY: forwarded.
+    unsafe { sum_packed::<T, true>(rows, out) }
+}
+
+/// Without fused multiply-adds each of them is a call, and rows side by side gain nothing.
+#[inline(always)]
+unsafe fn sum_one_by_one<T: NumericOps>(rows: &PackedRows<'_>, out: *mut u8) {
+    // SAFETY: forwarded.
+    unsafe { sum_packed::<T, false>(rows, out) }
+}
+
+#[inline(always)]
+unsafe fn sum_packed<T: NumericOps, const SIDE_BY_SIDE: bool>(rows: &PackedRows<'_>, out: *mut u8) {
     let end = rows.first + rows.n;
     let mut row = rows.first;
     while row < end {
         let number = row / PART;
         let part_end = ((number + 1) * PART).min(end);
-        let part = PackedPart::<T> {
+        let part = PackedPart::<T, SIDE_BY_SIDE> {
             rows,
             number,
             values: &rows.values.parts[number],
@@ -79,15 +95,16 @@ unsafe fn sum_packed<T: NumericOps>(rows: &PackedRows<'_>, out: *mut u8) {
     }
 }
 
-/// The rows of one part; `out` belongs to the first of them.
-pub(super) struct PackedPart<'a, T> {
+/// The rows of one part; `out` belongs to the first of them. With equal offsets they are computed
+/// side by side, or one by one.
+pub(super) struct PackedPart<'a, T, const SIDE_BY_SIDE: bool> {
     pub(super) rows: &'a PackedRows<'a>,
     pub(super) number: usize,
     pub(super) values: &'a ValuesPart,
     out: *mut T,
 }
 
-impl<T: NumericOps> PackedPart<'_, T> {
+impl<T: NumericOps, const SIDE_BY_SIDE: bool> PackedPart<'_, T, SIDE_BY_SIDE> {
     #[inline(always)]
     unsafe fn sum(&self, range: Range<usize>) {
         let data = self.rows.data.wrapping_add(self.values.start);
@@ -178,15 +195,15 @@ impl<T: NumericOps> PackedPart<'_, T> {
         // SAFETY: the rows `i..i + W` are before `n`; overlapping chunks write the same twice.
         unsafe {
             let mut i = 0;
-            while i + WIDE <= n {
+            while SIDE_BY_SIDE && i + WIDE <= n {
                 stencil.chunk::<WIDE>(x.wrapping_add(i), out.add(i));
                 i += WIDE;
             }
-            while i + GROUP <= n {
+            while SIDE_BY_SIDE && i + GROUP <= n {
                 stencil.chunk::<GROUP>(x.wrapping_add(i), out.add(i));
                 i += GROUP;
             }
-            if i < n && n >= GROUP {
+            if SIDE_BY_SIDE && i < n && n >= GROUP {
                 i = n - GROUP;
                 stencil.chunk::<GROUP>(x.wrapping_add(i), out.add(i));
             } else {
@@ -216,7 +233,7 @@ impl<T: NumericOps> PackedPart<'_, T> {
             // SAFETY: the rows of a group lie within `first..end`, and so do their values; rows
             // `row..row + n` are those asked for.
             unsafe {
-                while row % GROUP == 0 && row + 2 * GROUP <= rows.end {
+                while SIDE_BY_SIDE && row % GROUP == 0 && row + 2 * GROUP <= rows.end {
                     let x = [self.x_at(row), self.x_at(row + GROUP)];
                     let at = [values_at(row), values_at(row + GROUP)];
                     let sums = full_groups(stored, offsets, at, x);

@@ -171,37 +171,53 @@ impl RowReduction {
 
 fn row_reduce(op: ReduceOp, dtype: DType, with_x: bool) -> PerIsa<RowReduceLoop> {
     match dtype {
-        DType::F32 => of_ordered::<f32>(op, with_x),
-        DType::F64 => of_ordered::<f64>(op, with_x),
+        DType::F32 => of_ordered_float::<f32>(op, with_x),
+        DType::F64 => of_ordered_float::<f64>(op, with_x),
         DType::I32 => of_ordered::<i32>(op, with_x),
         DType::I64 => of_ordered::<i64>(op, with_x),
         DType::U32 => of_ordered::<u32>(op, with_x),
         DType::U64 => of_ordered::<u64>(op, with_x),
-        DType::ComplexF32 => of_numeric::<Complex<f32>>(op, with_x),
-        DType::ComplexF64 => of_numeric::<Complex<f64>>(op, with_x),
+        DType::ComplexF32 => of_float::<Complex<f32>>(op, with_x),
+        DType::ComplexF64 => of_float::<Complex<f64>>(op, with_x),
         DType::Bool => match op {
-            ReduceOp::Any => row_reduce_loop::<Plain<AnyTrue<u8>>>(),
-            _ => row_reduce_loop::<Plain<AllTrue<u8>>>(),
+            ReduceOp::Any => rare_reduce_loop::<Plain<AnyTrue<u8>>>(),
+            _ => rare_reduce_loop::<Plain<AllTrue<u8>>>(),
         },
+    }
+}
+
+fn of_ordered_float<T: OrderedOps>(op: ReduceOp, with_x: bool) -> PerIsa<RowReduceLoop> {
+    match op {
+        ReduceOp::Sum => of_float::<T>(op, with_x),
+        _ => of_ordered::<T>(op, with_x),
+    }
+}
+
+/// Sums, which are products with matrices too, are compiled for each instruction set.
+fn of_float<T: NumericOps>(op: ReduceOp, with_x: bool) -> PerIsa<RowReduceLoop> {
+    match (op, with_x) {
+        (ReduceOp::Sum, false) => row_reduce_loop::<Plain<Sum<T>>>(),
+        (ReduceOp::Sum, true) => row_reduce_loop::<Scaled<Sum<T>>>(),
+        _ => of_numeric::<T>(op, with_x),
     }
 }
 
 fn of_ordered<T: OrderedOps>(op: ReduceOp, with_x: bool) -> PerIsa<RowReduceLoop> {
     match (op, with_x) {
-        (ReduceOp::Min, false) => row_reduce_loop::<Plain<Least<T>>>(),
-        (ReduceOp::Min, true) => row_reduce_loop::<Scaled<Least<T>>>(),
-        (ReduceOp::Max, false) => row_reduce_loop::<Plain<Greatest<T>>>(),
-        (ReduceOp::Max, true) => row_reduce_loop::<Scaled<Greatest<T>>>(),
+        (ReduceOp::Min, false) => rare_reduce_loop::<Plain<Least<T>>>(),
+        (ReduceOp::Min, true) => rare_reduce_loop::<Scaled<Least<T>>>(),
+        (ReduceOp::Max, false) => rare_reduce_loop::<Plain<Greatest<T>>>(),
+        (ReduceOp::Max, true) => rare_reduce_loop::<Scaled<Greatest<T>>>(),
         _ => of_numeric::<T>(op, with_x),
     }
 }
 
 fn of_numeric<T: NumericOps>(op: ReduceOp, with_x: bool) -> PerIsa<RowReduceLoop> {
     match (op, with_x) {
-        (ReduceOp::Sum, false) => row_reduce_loop::<Plain<Sum<T>>>(),
-        (ReduceOp::Sum, true) => row_reduce_loop::<Scaled<Sum<T>>>(),
-        (ReduceOp::Prod, false) => row_reduce_loop::<Plain<Prod<T>>>(),
-        (ReduceOp::Prod, true) => row_reduce_loop::<Scaled<Prod<T>>>(),
+        (ReduceOp::Sum, false) => rare_reduce_loop::<Plain<Sum<T>>>(),
+        (ReduceOp::Sum, true) => rare_reduce_loop::<Scaled<Sum<T>>>(),
+        (ReduceOp::Prod, false) => rare_reduce_loop::<Plain<Prod<T>>>(),
+        (ReduceOp::Prod, true) => rare_reduce_loop::<Scaled<Prod<T>>>(),
         _ => panic!("the verifier admits no row reduction `{}` here", op.name()),
     }
 }
@@ -238,6 +254,7 @@ impl<F: Fold<T: NumericOps>> RowFold for Scaled<F> {
 }
 
 per_isa!(fn row_reduce_loop<R: RowFold>(rows: &DenseRows, out: *mut u8) = reduce_rows);
+per_isa!(fn rare_reduce_loop<R: RowFold>(rows: &DenseRows, out: *mut u8) = reduce_rows, one for all);
 
 #[inline(always)]
 unsafe fn reduce_rows<R: RowFold>(rows: &DenseRows, out: *mut u8) {

@@ -6,7 +6,7 @@
 //! [`crate::scalar::cast`] does in the same two steps.
 
 use super::loops as op;
-use super::loops::{Map, MapLoop, map_loop};
+use super::loops::{Map, MapLoop, map_loop, rare_map_loop};
 use crate::element::DType;
 use crate::ir::{BinaryOp, RandomKind, UnaryOp};
 use crate::isa::PerIsa;
@@ -26,15 +26,26 @@ fn entry<M: Map>() -> Entry {
     }
 }
 
+/// A loop that has no twin for AVX-512: of complex functions, and of integers and `bool`.
+fn rare<M: Map>() -> Entry {
+    Entry {
+        run: rare_map_loop::<M>(),
+        out_size: size_of::<M::Out>(),
+    }
+}
+
 fn undefined(what: &str, dtype: DType) -> ! {
     panic!("the verifier admits no `{what}` on {dtype}")
 }
 
-/// One loop for each of the types in a list; `name` is for the message where there is none.
+/// One loop for each of the types in a list, those behind the semicolon [`rare`]; `name` is for the
+/// message where there is none.
 macro_rules! by_type {
-    ($name:expr, $dtype:expr, $op:ident: $($($D:ident)|+ => $T:ty,)+) => {
+    ($name:expr, $dtype:expr, $op:ident:
+        $($($D:ident)|+ => $T:ty,)*; $($($R:ident)|+ => $U:ty,)*) => {
         match $dtype {
-            $($(DType::$D)|+ => entry::<op::$op<$T>>(),)+
+            $($(DType::$D)|+ => entry::<op::$op<$T>>(),)*
+            $($(DType::$R)|+ => rare::<op::$op<$U>>(),)*
             other => undefined($name, other),
         }
     };
@@ -42,30 +53,45 @@ macro_rules! by_type {
 
 /// As `by_type`, for a list of all types.
 macro_rules! by_all_types {
-    ($dtype:expr, $op:ident: $($($D:ident)|+ => $T:ty,)+) => {
+    ($dtype:expr, $op:ident: $($($D:ident)|+ => $T:ty,)*; $($($R:ident)|+ => $U:ty,)*) => {
         match $dtype {
-            $($(DType::$D)|+ => entry::<op::$op<$T>>(),)+
+            $($(DType::$D)|+ => entry::<op::$op<$T>>(),)*
+            $($(DType::$R)|+ => rare::<op::$op<$U>>(),)*
         }
+    };
+}
+
+macro_rules! real {
+    ($name:expr, $dtype:expr, $op:ident) => {
+        by_type!($name, $dtype, $op: F32 => f32, F64 => f64,;)
     };
 }
 
 macro_rules! floats {
     ($name:expr, $dtype:expr, $op:ident) => {
         by_type!($name, $dtype, $op:
-            F32 => f32, F64 => f64, ComplexF32 => Complex<f32>, ComplexF64 => Complex<f64>,)
+            F32 => f32, F64 => f64,; ComplexF32 => Complex<f32>, ComplexF64 => Complex<f64>,)
+    };
+}
+
+macro_rules! products {
+    ($name:expr, $dtype:expr, $op:ident) => {
+        by_type!($name, $dtype, $op:
+            F32 => f32, F64 => f64, ComplexF32 => Complex<f32>, ComplexF64 => Complex<f64>,;)
     };
 }
 
 macro_rules! complex {
     ($name:expr, $dtype:expr, $op:ident) => {
-        by_type!($name, $dtype, $op: ComplexF32 => Complex<f32>, ComplexF64 => Complex<f64>,)
+        by_type!($name, $dtype, $op:; ComplexF32 => Complex<f32>, ComplexF64 => Complex<f64>,)
     };
 }
 
 macro_rules! numeric {
     ($name:expr, $dtype:expr, $op:ident) => {
         by_type!($name, $dtype, $op:
-            F32 => f32, F64 => f64, ComplexF32 => Complex<f32>, ComplexF64 => Complex<f64>,
+            F32 => f32, F64 => f64,;
+            ComplexF32 => Complex<f32>, ComplexF64 => Complex<f64>,
             I32 => i32, I64 => i64, U32 => u32, U64 => u64,)
     };
 }
@@ -73,7 +99,7 @@ macro_rules! numeric {
 macro_rules! wrapping {
     ($name:expr, $dtype:expr, $op:ident) => {
         by_type!($name, $dtype, $op:
-            F32 => f32, F64 => f64, ComplexF32 => Complex<f32>, ComplexF64 => Complex<f64>,
+            F32 => f32, F64 => f64, ComplexF32 => Complex<f32>, ComplexF64 => Complex<f64>,;
             I32 | U32 => u32, I64 | U64 => u64,)
     };
 }
@@ -81,28 +107,29 @@ macro_rules! wrapping {
 macro_rules! ordered {
     ($name:expr, $dtype:expr, $op:ident) => {
         by_type!($name, $dtype, $op:
-            F32 => f32, F64 => f64, I32 => i32, I64 => i64, U32 => u32, U64 => u64,)
+            F32 => f32, F64 => f64,; I32 => i32, I64 => i64, U32 => u32, U64 => u64,)
     };
 }
 
 macro_rules! comparable {
     ($name:expr, $dtype:expr, $op:ident) => {
         by_type!($name, $dtype, $op:
-            F32 => f32, F64 => f64, I32 => i32, I64 => i64, U32 => u32, U64 => u64, Bool => u8,)
+            F32 => f32, F64 => f64,; I32 => i32, I64 => i64, U32 => u32, U64 => u64, Bool => u8,)
     };
 }
 
 macro_rules! any {
     ($dtype:expr, $op:ident) => {
         by_all_types!($dtype, $op:
-            F32 => f32, F64 => f64, ComplexF32 => Complex<f32>, ComplexF64 => Complex<f64>,
+            F32 => f32, F64 => f64,;
+            ComplexF32 => Complex<f32>, ComplexF64 => Complex<f64>,
             I32 | U32 => u32, I64 | U64 => u64, Bool => u8,)
     };
 }
 
 macro_rules! bits {
     ($name:expr, $dtype:expr, $op:ident) => {
-        by_type!($name, $dtype, $op: I32 | U32 => u32, I64 | U64 => u64, Bool => u8,)
+        by_type!($name, $dtype, $op:; I32 | U32 => u32, I64 | U64 => u64, Bool => u8,)
     };
 }
 
@@ -110,12 +137,12 @@ macro_rules! bits {
 macro_rules! by_target {
     ($to:expr, $op:ident $(, $from:ty)?) => {
         match $to {
-            DType::F32 => entry::<op::$op<$($from,)? f32>>(),
-            DType::F64 => entry::<op::$op<$($from,)? f64>>(),
-            DType::I32 => entry::<op::$op<$($from,)? i32>>(),
-            DType::I64 => entry::<op::$op<$($from,)? i64>>(),
-            DType::U32 => entry::<op::$op<$($from,)? u32>>(),
-            DType::U64 => entry::<op::$op<$($from,)? u64>>(),
+            DType::F32 => rare::<op::$op<$($from,)? f32>>(),
+            DType::F64 => rare::<op::$op<$($from,)? f64>>(),
+            DType::I32 => rare::<op::$op<$($from,)? i32>>(),
+            DType::I64 => rare::<op::$op<$($from,)? i64>>(),
+            DType::U32 => rare::<op::$op<$($from,)? u32>>(),
+            DType::U64 => rare::<op::$op<$($from,)? u64>>(),
             other => undefined("cast", other),
         }
     };
@@ -124,8 +151,8 @@ macro_rules! by_target {
 macro_rules! by_size {
     ($dtype:expr, $op:ident) => {
         by_all_types!($dtype, $op:
-            Bool => u8, F32 | I32 | U32 => u32, F64 | ComplexF32 | I64 | U64 => u64,
-            ComplexF64 => [u64; 2],)
+            F32 | I32 | U32 => u32, F64 | ComplexF32 | I64 | U64 => u64, ComplexF64 => [u64; 2],;
+            Bool => u8,)
     };
 }
 
@@ -143,22 +170,22 @@ pub(super) fn select(dtype: DType) -> Entry {
 pub(super) fn unary(unary: UnaryOp, dtype: DType) -> Entry {
     let name = unary.name();
     match unary {
-        UnaryOp::Not => entry::<op::Not>(),
+        UnaryOp::Not => rare::<op::Not>(),
         UnaryOp::Neg => wrapping!(name, dtype, Neg),
         UnaryOp::Abs => numeric!(name, dtype, Abs),
         UnaryOp::Sqrt => floats!(name, dtype, Sqrt),
         UnaryOp::Exp => floats!(name, dtype, Exp),
         UnaryOp::Log => floats!(name, dtype, Log),
         UnaryOp::Sin if dtype.is_complex() => complex!(name, dtype, Sin),
-        UnaryOp::Sin => by_type!(name, dtype, SinReal: F32 => f32, F64 => f64,),
+        UnaryOp::Sin => real!(name, dtype, SinReal),
         UnaryOp::Cos if dtype.is_complex() => complex!(name, dtype, Cos),
-        UnaryOp::Cos => by_type!(name, dtype, CosReal: F32 => f32, F64 => f64,),
+        UnaryOp::Cos => real!(name, dtype, CosReal),
         UnaryOp::Tanh => floats!(name, dtype, Tanh),
-        UnaryOp::Erf => by_type!(name, dtype, Erf: F32 => f32, F64 => f64,),
+        UnaryOp::Erf => real!(name, dtype, Erf),
         UnaryOp::Floor if dtype.is_integer() => copy(dtype),
-        UnaryOp::Floor => by_type!(name, dtype, Floor: F32 => f32, F64 => f64,),
+        UnaryOp::Floor => real!(name, dtype, Floor),
         UnaryOp::Ceil if dtype.is_integer() => copy(dtype),
-        UnaryOp::Ceil => by_type!(name, dtype, Ceil: F32 => f32, F64 => f64,),
+        UnaryOp::Ceil => real!(name, dtype, Ceil),
         UnaryOp::Sign => numeric!(name, dtype, Sign),
         UnaryOp::Conj if !dtype.is_complex() => copy(dtype),
         UnaryOp::Conj => complex!(name, dtype, Conj),
@@ -205,9 +232,9 @@ pub(super) enum Product {
 /// The loop of a multiplication with an addition or subtraction.
 pub(super) fn product(product: Product, dtype: DType) -> Entry {
     match product {
-        Product::Plus => floats!("product plus", dtype, MulAdd),
-        Product::Minus => floats!("product minus", dtype, MulSub),
-        Product::Subtracted => floats!("minus product", dtype, SubMul),
+        Product::Plus => products!("product plus", dtype, MulAdd),
+        Product::Minus => products!("product minus", dtype, MulSub),
+        Product::Subtracted => products!("minus product", dtype, SubMul),
     }
 }
 
@@ -228,8 +255,8 @@ pub(super) fn cast(from: DType, to: DType) -> Vec<Entry> {
     }
     match (from, to) {
         (_, Bool) => vec![any!(from, IsNonzero)],
-        (ComplexF32, ComplexF64) => vec![entry::<op::CastParts<f32, f64>>()],
-        (ComplexF64, ComplexF32) => vec![entry::<op::CastParts<f64, f32>>()],
+        (ComplexF32, ComplexF64) => vec![rare::<op::CastParts<f32, f64>>()],
+        (ComplexF64, ComplexF32) => vec![rare::<op::CastParts<f64, f32>>()],
         (ComplexF32 | ComplexF64, real) => {
             let mut entries = vec![complex!("re", from, Re)];
             entries.extend(cast(from.real(), real));
@@ -238,8 +265,8 @@ pub(super) fn cast(from: DType, to: DType) -> Vec<Entry> {
         (real, ComplexF32 | ComplexF64) => {
             let mut entries = cast(real, to.real());
             entries.push(match to.real() {
-                F32 => entry::<op::ToComplex<f32>>(),
-                _ => entry::<op::ToComplex<f64>>(),
+                F32 => rare::<op::ToComplex<f32>>(),
+                _ => rare::<op::ToComplex<f64>>(),
             });
             entries
         }
@@ -266,9 +293,9 @@ fn cast_integer(integer: DType, float: DType) -> Entry {
 /// Integer to integer: wider by the sign of the source, narrower by dropping bits.
 fn resize(from: DType, to: DType) -> Vec<Entry> {
     match (from.size(), to.size()) {
-        (4, 8) if from == DType::I32 => vec![entry::<op::Cast<i32, i64>>()],
-        (4, 8) => vec![entry::<op::Cast<u32, u64>>()],
-        (8, 4) => vec![entry::<op::Cast<u64, u32>>()],
+        (4, 8) if from == DType::I32 => vec![rare::<op::Cast<i32, i64>>()],
+        (4, 8) => vec![rare::<op::Cast<u32, u64>>()],
+        (8, 4) => vec![rare::<op::Cast<u64, u32>>()],
         _ => Vec::new(),
     }
 }

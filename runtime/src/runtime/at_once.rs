@@ -41,10 +41,8 @@ impl Runtime {
     ) -> Result<R, Error> {
         let begun = self.begin_at_once(name, reads)?;
         let outcome = work();
-        if let Some(begun) = begun
-            && let Some(profile) = &mut self.inner().profile
-        {
-            profile.end_at_once(name, begun);
+        if let Some(begun) = begun {
+            self.end_at_once(name, begun);
         }
         outcome
     }
@@ -83,6 +81,12 @@ impl Runtime {
             .profile
             .as_mut()
             .map(|profile| profile.begin_at_once(read)))
+    }
+
+    fn end_at_once(&self, name: &'static str, begun: Begun) {
+        if let Some(profile) = &mut self.inner().profile {
+            profile.end_at_once(name, begun);
+        }
     }
 }
 

@@ -20,9 +20,15 @@ impl Runtime {
         if self.ranks() == 1 {
             return mine;
         }
+        self.agree_on_failure(mine.as_ref().err().cloned())?;
+        mine
+    }
+
+    /// As [`Runtime::agree`], without what a rank has that did not fail.
+    fn agree_on_failure(&self, failure: Option<Error>) -> Result<(), Error> {
         let mut inner = self.inner();
         inner.check(Call::Agree)?;
-        inner.waiting(|comm| comm::agree(comm, mine))
+        inner.waiting(|comm| comm::agree(comm, failure.map_or(Ok(()), Err)))
     }
 
     /// The given elements of every rank, on every rank.

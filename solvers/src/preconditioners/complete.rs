@@ -1,9 +1,11 @@
-//! Complete factorisations of a matrix that one rank holds, by faer.
+//! Complete factorisations of a matrix that one rank holds, by faer: the feature `direct`. Without it
+//! `no_complete.rs` is in its place.
 //!
 //! In double precision whatever the element type is, and with one thread, so that the bits do not
 //! depend on their number; on the instruction set of the machine they do. Rows are given to faer as
 //! columns, so what it factors is the transpose.
 
+use super::direct::{Method, System};
 use faer::dyn_stack::{MemBuffer, MemStack, StackReq};
 use faer::linalg::solvers::LltError;
 use faer::sparse::linalg::LuError;
@@ -16,80 +18,57 @@ use num_complex::Complex;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::{Error, ErrorKind};
 use sparsefuse_sparse::LocalRows;
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 const OP: &str = "direct";
 
-/// How a matrix is factored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Method {
-    /// L U with partial pivoting.
-    Lu,
-    /// L L^H of a Hermitian matrix.
-    Cholesky,
+/// The factors of a square matrix. What is compiled for every element type only widens and narrows.
+pub(super) struct Complete<T> {
+    factors: Precision,
+    element: PhantomData<T>,
 }
 
-impl Method {
-    /// What profiles call the factorisation.
-    pub(super) fn factorisation(self) -> &'static str {
-        match self {
-            Self::Lu => "lu",
-            Self::Cholesky => "cholesky",
-        }
-    }
-
-    /// What profiles call a solve.
-    pub(super) fn solve(self) -> &'static str {
-        match self {
-            Self::Lu => "lu_solve",
-            Self::Cholesky => "cholesky_solve",
-        }
-    }
-}
-
-/// Which system is solved.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum System {
-    /// With the matrix.
-    Plain,
-    /// With its conjugate transpose.
-    Adjoint,
-}
-
-/// The factors of a square matrix.
-pub(super) enum Complete<T> {
-    Real(Factors<f64>, fn(T) -> f64),
-    Complex(Factors<Complex<f64>>, fn(T) -> Complex<f64>),
+/// The factors of a real or of a complex matrix.
+enum Precision {
+    Real(Factors<f64>),
+    Complex(Factors<Complex<f64>>),
 }
 
 impl<T: Field> Complete<T> {
     /// Factors the matrix that has these rows, and as many columns.
     pub(super) fn new(method: Method, rows: &LocalRows<T>) -> Result<Self, Error> {
-        if T::IS_COMPLEX {
-            let wide: fn(T) -> Complex<f64> = |value| {
-                let (re, im) = value.parts();
-                Complex::new(re, im)
-            };
-            return Ok(Self::Complex(Factors::new(method, rows, wide)?, wide));
+        let (pos, crd) = (&rows.pos[..], &rows.crd[..]);
+        let factors = match T::IS_COMPLEX {
+            true => Precision::Complex(complex_factors(method, pos, crd, &complex(&rows.vals))?),
+            false => Precision::Real(real_factors(method, pos, crd, &real(&rows.vals))?),
+        };
+        Ok(Self::of(factors))
+    }
+
+    fn of(factors: Precision) -> Self {
+        Self {
+            factors,
+            element: PhantomData,
         }
-        let wide: fn(T) -> f64 = |value| value.parts().0;
-        Ok(Self::Real(Factors::new(method, rows, wide)?, wide))
     }
 
     /// The factors of a matrix with the same structure, whose entries have these values: the order
     /// and the symbolic factorisation stay.
     pub(super) fn with_values(&self, vals: &[T]) -> Result<Self, Error> {
-        Ok(match self {
-            Self::Real(factors, wide) => Self::Real(factors.with_values(vals, *wide)?, *wide),
-            Self::Complex(factors, wide) => Self::Complex(factors.with_values(vals, *wide)?, *wide),
-        })
+        Ok(Self::of(match &self.factors {
+            Precision::Real(factors) => Precision::Real(real_update(factors, &real(vals))?),
+            Precision::Complex(factors) => {
+                Precision::Complex(complex_update(factors, &complex(vals))?)
+            }
+        }))
     }
 
     /// The same for rows that may be of another structure, which is an error.
     pub(super) fn with_rows(&self, rows: &LocalRows<T>) -> Result<Self, Error> {
-        let structure = match self {
-            Self::Real(factors, _) => &factors.structure,
-            Self::Complex(factors, _) => &factors.structure,
+        let structure = match &self.factors {
+            Precision::Real(factors) => &factors.structure,
+            Precision::Complex(factors) => &factors.structure,
         };
         let pos = rows.pos.iter().map(|&pos| pos as usize);
         let crd = rows.crd.iter().map(|&column| column as usize);
@@ -105,21 +84,59 @@ impl<T: Field> Complete<T> {
     /// The solution for a right-hand side as long as the matrix has rows: of A x = b, or of the
     /// system with the adjoint.
     pub(super) fn solve(&self, b: &[T], system: System) -> Result<Vec<T>, Error> {
-        match self {
-            Self::Real(factors, wide) => {
-                let x = factors.solve(b.iter().map(|&b| wide(b)).collect(), system)?;
+        match &self.factors {
+            Precision::Real(factors) => {
+                let x = real_solve(factors, &real(b), system)?;
                 Ok(x.into_iter().map(T::from_f64).collect())
             }
-            Self::Complex(factors, wide) => {
-                let x = factors.solve(b.iter().map(|&b| wide(b)).collect(), system)?;
+            Precision::Complex(factors) => {
+                let x = complex_solve(factors, &complex(b), system)?;
                 Ok(x.into_iter().map(|x| T::from_parts(x.re, x.im)).collect())
             }
         }
     }
 }
 
+fn real<T: Field>(values: &[T]) -> Vec<f64> {
+    values.iter().map(|value| value.parts().0).collect()
+}
+
+fn complex<T: Field>(values: &[T]) -> Vec<Complex<f64>> {
+    let wide = |value: &T| {
+        let (re, im) = value.parts();
+        Complex::new(re, im)
+    };
+    values.iter().map(wide).collect()
+}
+
+/// The ways into faer's code, which is long, for one type of numbers: none of them is generic, so it
+/// is compiled here, and not in every program that solves.
+macro_rules! ways_into_faer {
+    ($E:ty: $factors:ident, $update:ident, $solve:ident) => {
+        fn $factors(
+            method: Method,
+            pos: &[u64],
+            crd: &[u32],
+            entries: &[$E],
+        ) -> Result<Factors<$E>, Error> {
+            Factors::new(method, pos, crd, entries)
+        }
+
+        fn $update(factors: &Factors<$E>, entries: &[$E]) -> Result<Factors<$E>, Error> {
+            factors.with_values(entries)
+        }
+
+        fn $solve(factors: &Factors<$E>, b: &[$E], system: System) -> Result<Vec<$E>, Error> {
+            factors.solve(b, system)
+        }
+    };
+}
+
+ways_into_faer!(f64: real_factors, real_update, real_solve);
+ways_into_faer!(Complex<f64>: complex_factors, complex_update, complex_solve);
+
 /// The factors in the precision they are computed in.
-pub(super) struct Factors<E> {
+struct Factors<E> {
     structure: Arc<SymbolicSparseColMat<usize>>,
     values: Values<E>,
 }
@@ -131,7 +148,7 @@ enum Values<E> {
 }
 
 /// What computations need of faer's numbers.
-pub(super) trait Number: ComplexField + Copy {
+trait Number: ComplexField + Copy {
     fn zero() -> Self;
     fn one() -> Self;
     fn is_finite(self) -> bool;
@@ -162,17 +179,16 @@ impl Number for Complex<f64> {
 }
 
 impl<E: Number> Factors<E> {
-    fn new<T: Field>(method: Method, rows: &LocalRows<T>, wide: fn(T) -> E) -> Result<Self, Error> {
-        let n = rows.pos.len() - 1;
-        if let Some(row) = (0..n).find(|&row| rows.pos[row] == rows.pos[row + 1]) {
+    fn new(method: Method, pos: &[u64], crd: &[u32], entries: &[E]) -> Result<Self, Error> {
+        let n = pos.len() - 1;
+        if let Some(row) = (0..n).find(|&row| pos[row] == pos[row + 1]) {
             let expected = format!("an entry in row {row}");
             return Err(Error::argument(OP, expected, "none"));
         }
-        let pos = rows.pos.iter().map(|&pos| pos as usize).collect();
-        let crd = rows.crd.iter().map(|&column| column as usize).collect();
+        let pos = pos.iter().map(|&pos| pos as usize).collect();
+        let crd = crd.iter().map(|&column| column as usize).collect();
         let structure = SymbolicSparseColMat::new_checked(n, n, pos, None, crd);
-        let entries: Vec<E> = rows.vals.iter().map(|&value| wide(value)).collect();
-        let matrix = SparseColMatRef::new(structure.as_ref(), &entries);
+        let matrix = SparseColMatRef::new(structure.as_ref(), entries);
         let values = match method {
             Method::Lu => {
                 let symbolic = factorize_symbolic_lu(matrix.symbolic(), Default::default());
@@ -188,9 +204,8 @@ impl<E: Number> Factors<E> {
         Self::checked(Arc::new(structure), values)
     }
 
-    fn with_values<T: Field>(&self, vals: &[T], wide: fn(T) -> E) -> Result<Self, Error> {
-        let entries: Vec<E> = vals.iter().map(|&value| wide(value)).collect();
-        let matrix = SparseColMatRef::new((*self.structure).as_ref(), &entries);
+    fn with_values(&self, entries: &[E]) -> Result<Self, Error> {
+        let matrix = SparseColMatRef::new((*self.structure).as_ref(), entries);
         let values = match &self.values {
             Values::Lu(symbolic, _) => lu(symbolic, matrix)?,
             Values::Cholesky(symbolic, _) => cholesky(symbolic, matrix)?,
@@ -205,14 +220,14 @@ impl<E: Number> Factors<E> {
     ) -> Result<Self, Error> {
         let factors = Self { structure, values };
         let ones = vec![E::one(); factors.structure.nrows()];
-        let x = factors.solve(ones, System::Plain)?;
+        let x = factors.solve(&ones, System::Plain)?;
         if x.iter().all(|x| x.is_finite()) {
             return Ok(factors);
         }
         Err(Error::argument(OP, NONSINGULAR, "one with a pivot of 0"))
     }
 
-    fn solve(&self, b: Vec<E>, system: System) -> Result<Vec<E>, Error> {
+    fn solve(&self, b: &[E], system: System) -> Result<Vec<E>, Error> {
         let n = b.len();
         let mut x = Mat::from_fn(n, 1, |row, _| b[row]);
         match &self.values {

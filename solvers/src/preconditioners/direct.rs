@@ -2,9 +2,9 @@
 //!
 //! Every rank gathers the whole matrix and factors it, so that all have the same bits on any number
 //! of threads and ranks. Meant for matrices that fit on one rank: coarse levels, references, and
-//! what no iteration solves.
+//! what no iteration solves. Without the feature `direct` they fail and say so.
 
-use super::complete::{Complete, Method, System};
+use super::complete::Complete;
 use super::{Preconditioner, check_shape, check_square};
 use crate::operator::LinearOperator;
 use sparsefuse_dense::Vector;
@@ -170,6 +170,42 @@ fn check_finite<T: Field>(rows: &LocalRows<T>) -> Result<(), Error> {
     let value = if re.is_finite() { im } else { re };
     let found = format!("{value} in row {row}, column {}", rows.crd[entry]);
     Err(Error::argument(OP, "entries that are finite", found))
+}
+
+/// How a matrix is factored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Method {
+    /// L U with partial pivoting.
+    Lu,
+    /// L L^H of a Hermitian matrix.
+    Cholesky,
+}
+
+impl Method {
+    /// What profiles call the factorisation.
+    pub(super) fn factorisation(self) -> &'static str {
+        match self {
+            Self::Lu => "lu",
+            Self::Cholesky => "cholesky",
+        }
+    }
+
+    /// What profiles call a solve.
+    pub(super) fn solve(self) -> &'static str {
+        match self {
+            Self::Lu => "lu_solve",
+            Self::Cholesky => "cholesky_solve",
+        }
+    }
+}
+
+/// Which system is solved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum System {
+    /// With the matrix.
+    Plain,
+    /// With its conjugate transpose.
+    Adjoint,
 }
 
 /// All rows of a matrix, on every rank.

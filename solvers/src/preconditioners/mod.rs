@@ -25,6 +25,7 @@ mod iluk;
 mod ilut;
 
 mod coloring;
+#[cfg_attr(not(feature = "direct"), path = "no_complete.rs")]
 mod complete;
 mod elimination;
 mod estimate;

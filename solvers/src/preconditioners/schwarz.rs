@@ -1,6 +1,7 @@
 //! The additive Schwarz method: overlapping blocks of rows, solved at the same time.
 
-use super::complete::{Complete, Method, System};
+use super::complete::Complete;
+use super::direct::{Method, System};
 use super::elimination::{LocalFactors, Pivot};
 use super::{Preconditioner, check_shape, check_square, is_like};
 use crate::operator::LinearOperator;

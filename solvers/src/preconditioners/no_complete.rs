@@ -1,0 +1,38 @@
+//! In the place of complete factorisations without the feature `direct`: none can be made.
+
+use super::direct::{Method, System};
+use sparsefuse_kernels::Field;
+use sparsefuse_runtime::Error;
+use sparsefuse_sparse::LocalRows;
+use std::convert::Infallible;
+use std::marker::PhantomData;
+
+/// The factors of a square matrix, which nobody has.
+pub(super) struct Complete<T> {
+    none: Infallible,
+    element: PhantomData<T>,
+}
+
+impl<T: Field> Complete<T> {
+    pub(super) fn new(_method: Method, _rows: &LocalRows<T>) -> Result<Self, Error> {
+        let expected = "sparsefuse with its feature `direct`";
+        Err(Error::argument("direct", expected, "a build without it"))
+    }
+
+    pub(super) fn with_values(&self, _vals: &[T]) -> Result<Self, Error> {
+        match self.none {}
+    }
+
+    pub(super) fn with_rows(&self, _rows: &LocalRows<T>) -> Result<Self, Error> {
+        match self.none {}
+    }
+
+    pub(super) fn solve(&self, _b: &[T], _system: System) -> Result<Vec<T>, Error> {
+        match self.none {}
+    }
+}
+
+/// Whether a matrix was refused for a pivot of 0: no matrix has been looked at.
+pub(crate) fn is_singular(_error: &Error) -> bool {
+    false
+}
