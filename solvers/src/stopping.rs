@@ -299,6 +299,11 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
         self.most_left = 0.99;
     }
 
+    /// Says that the residual is made by the square of a polynomial, whose peaks are squared too.
+    pub(crate) fn expect_squared_peaks(&mut self) {
+        self.limit *= self.options.dtol.max(1.0);
+    }
+
     /// The norm of the residual before the first iteration.
     pub(crate) fn first_norm(&self) -> f64 {
         self.history[0]

@@ -48,6 +48,7 @@ pub(super) async fn steps<T: Field>(
         mut r,
         mut saved,
     } = start;
+    stopping.expect_squared_peaks();
     if let Some(reason) = stopping.first() {
         return stopping.finish(x, reason).await;
     }
