@@ -90,7 +90,10 @@ fn reports() {
     check(
         "eigs poisson2d:40 --which smallest --max-iter 1",
         1,
-        &["not converged: iteration limit; 0 of 6 have"],
+        &[
+            "not converged: iteration limit; 0 of 6 have",
+            "try --sigma 0",
+        ],
     );
     check(
         "eigs poisson1d:30 --k 3 --sigma 0.091721487199912",
@@ -129,6 +132,10 @@ fn refuses_what_makes_no_sense() {
         (
             "eigs poisson1d:5 --k 2 --which largest --sigma 1",
             "cannot be used with",
+        ),
+        (
+            "solve tests/data/unsymmetric.mtx --solver cg",
+            "cg: expected a symmetric matrix, found ",
         ),
         (
             "eigs tests/data/unsymmetric.mtx --k 2",

@@ -155,6 +155,19 @@ fn reports_how_a_solve_went() {
         &["sor is not symmetric, as cg needs; try --pc ssor"],
     );
     check(
+        "solve poisson2d:12 --solver richardson",
+        1,
+        &[
+            "not converged: diverged after 9 iterations",
+            "try --pc auto, --solver bicgstab",
+        ],
+    );
+    check(
+        "solve poisson2d:12 --solver richardson --dtol 10",
+        1,
+        &["not converged: diverged after "],
+    );
+    check(
         "solve tests/data/indefinite.mtx",
         1,
         &[

@@ -43,6 +43,7 @@ pub(crate) fn check<T: Field>(
     let numbers = [
         ("rtol", options.rtol),
         ("atol", options.atol),
+        ("dtol", options.dtol),
         ("damping", options.damping),
     ];
     if options.restart_length == 0 {

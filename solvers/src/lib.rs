@@ -9,6 +9,7 @@ mod admission;
 mod checkpoint;
 mod nullspace;
 mod operator;
+mod scaling;
 mod solution;
 mod stopping;
 

@@ -9,6 +9,7 @@ use crate::operator::LinearOperator;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::{Field, Real};
 use sparsefuse_runtime::{Error, Runtime, Shape};
+use sparsefuse_sparse::Asymmetry;
 use std::fmt;
 
 /// A space of vectors that an operator maps to 0, by an orthonormal basis.
@@ -165,6 +166,14 @@ impl<T: Field> LinearOperator<T> for WithNullspace<'_, T> {
 
     fn bytes(&self) -> Option<usize> {
         self.a.bytes()
+    }
+
+    fn largest_entry(&self) -> Result<Option<f64>, Error> {
+        self.a.largest_entry()
+    }
+
+    fn asymmetry(&self) -> Result<Option<Asymmetry>, Error> {
+        self.a.asymmetry()
     }
 
     fn nullspace(&self) -> Option<&Nullspace<T>> {

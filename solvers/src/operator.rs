@@ -2,9 +2,9 @@
 
 use crate::nullspace::Nullspace;
 use sparsefuse_dense::Vector;
-use sparsefuse_kernels::Numeric;
+use sparsefuse_kernels::{Element, Field, Numeric};
 use sparsefuse_runtime::{Error, Shape};
-use sparsefuse_sparse::{Csc, Csr};
+use sparsefuse_sparse::{Asymmetry, Csc, Csr};
 use std::fmt;
 use std::sync::Arc;
 
@@ -61,6 +61,27 @@ pub trait LinearOperator<T> {
         None
     }
 
+    /// The largest absolute value of an entry, where that is known: solvers scale systems far from
+    /// 1, so that no square becomes 0 or infinite. `None` makes them apply the operator once more,
+    /// to a random vector.
+    ///
+    /// # Errors
+    ///
+    /// If the entries could not be computed.
+    fn largest_entry(&self) -> Result<Option<f64>, Error> {
+        Ok(None)
+    }
+
+    /// Two entries by which the operator is seen not to be symmetric (Hermitian), if a look at some
+    /// of them finds such: methods for symmetric matrices refuse it then.
+    ///
+    /// # Errors
+    ///
+    /// If the entries could not be computed.
+    fn asymmetry(&self) -> Result<Option<Asymmetry>, Error> {
+        Ok(None)
+    }
+
     /// What this operator and its adjoint map to 0, if somebody has said so: solvers look for the
     /// solution orthogonal to it. See [`WithNullspace`](crate::WithNullspace).
     fn nullspace(&self) -> Option<&Nullspace<T>> {
@@ -68,7 +89,7 @@ pub trait LinearOperator<T> {
     }
 }
 
-impl<T: Numeric> LinearOperator<T> for Csr<T> {
+impl<T: Field> LinearOperator<T> for Csr<T> {
     fn shape(&self) -> (usize, usize) {
         Self::shape(self)
     }
@@ -83,6 +104,14 @@ impl<T: Numeric> LinearOperator<T> for Csr<T> {
 
     fn bytes(&self) -> Option<usize> {
         self.bytes_of_product()
+    }
+
+    fn largest_entry(&self) -> Result<Option<f64>, Error> {
+        self.kept_norm_max().map(Some)
+    }
+
+    fn asymmetry(&self) -> Result<Option<Asymmetry>, Error> {
+        self.sampled_asymmetry()
     }
 }
 
@@ -131,6 +160,14 @@ macro_rules! pointers {
 
             fn bytes(&self) -> Option<usize> {
                 (**self).bytes()
+            }
+
+            fn largest_entry(&self) -> Result<Option<f64>, Error> {
+                (**self).largest_entry()
+            }
+
+            fn asymmetry(&self) -> Result<Option<Asymmetry>, Error> {
+                (**self).asymmetry()
             }
 
             fn nullspace(&self) -> Option<&Nullspace<T>> {
@@ -186,10 +223,25 @@ impl<T: Numeric, F: Fn(&Vector<T>) -> Result<Vector<T>, Error>> LinearOperator<T
             return Err(refuse(x));
         }
         let y = (self.function)(x)?;
+        check_runtime("apply", x, &y)?;
         if y.len() == self.n {
             Ok(y)
         } else {
             Err(refuse(&y))
         }
     }
+}
+
+/// Whether an image belongs to the runtime of its vector, without which nothing can be computed of
+/// the two.
+pub(crate) fn check_runtime<T: Element>(
+    op: &'static str,
+    x: &Vector<T>,
+    image: &Vector<T>,
+) -> Result<(), Error> {
+    if x.runtime().is(image.runtime()) {
+        return Ok(());
+    }
+    let expected = "an operator whose images belong to the runtime of its vectors";
+    Err(Error::argument(op, expected, "an image of another runtime"))
 }

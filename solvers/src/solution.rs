@@ -23,10 +23,16 @@ use std::path::Path;
 /// ```
 pub struct Options<'a, T> {
     /// The solver has converged when ‖b - A x‖ <= max(rtol ‖b‖, atol), in the 2-norm; 1e-8 by
-    /// default.
+    /// default. What is less than half of the precision of the type times ‖b‖, 6e-8 in single
+    /// precision, no residual in that type can certify: such a solve ends as
+    /// [`StopReason::Stagnation`] at best.
     pub rtol: f64,
     /// See `rtol`; 0 by default.
     pub atol: f64,
+    /// The solver has diverged when the residual is more than this many times as large as b, or as
+    /// the initial residual where that is larger; 1e5 by default, infinite for no limit. For `cgs`,
+    /// whose residuals are made by squares of polynomials, it is the square of this.
+    pub dtol: f64,
     /// The most iterations; `None` for ten times the number of rows, at most 10,000.
     pub max_iter: Option<usize>,
     /// The initial guess; `None` for zero.
@@ -74,6 +80,7 @@ impl<T> Default for Options<'_, T> {
         Self {
             rtol: 1e-8,
             atol: 0.0,
+            dtol: 1e5,
             max_iter: None,
             x0: None,
             preconditioner: None,
@@ -92,6 +99,7 @@ impl<T> fmt::Debug for Options<'_, T> {
         f.debug_struct("Options")
             .field("rtol", &self.rtol)
             .field("atol", &self.atol)
+            .field("dtol", &self.dtol)
             .field("max_iter", &self.max_iter)
             .field("has_x0", &self.x0.is_some())
             .field("has_preconditioner", &self.preconditioner.is_some())
@@ -168,10 +176,13 @@ pub enum StopReason {
     IndefiniteMatrix,
     /// r'z <= 0: the preconditioner is not positive definite, as conjugate gradients need.
     IndefinitePreconditioner,
+    /// The residual has grown beyond [`Options::dtol`] times b.
+    Diverged,
     /// The residual is infinite or not a number.
     NotFinite,
-    /// The recurrence claims convergence, but the true residual no longer falls: the tolerance is
-    /// below what rounding allows.
+    /// The recurrence claims convergence, but the true residual no longer falls, or is below a
+    /// tolerance that it is too inexact for, less than half of the precision of the type times b:
+    /// the tolerance is below what rounding allows.
     Stagnation,
     /// The monitor asked to stop.
     Stopped,
@@ -204,6 +215,7 @@ impl fmt::Display for StopReason {
             Self::Breakdown(Breakdown::Projection) => "breakdown: the projected matrix is singular",
             Self::IndefiniteMatrix => "indefinite matrix",
             Self::IndefinitePreconditioner => "indefinite preconditioner",
+            Self::Diverged => "diverged",
             Self::NotFinite => "not a number",
             Self::Stagnation => "stagnation",
             Self::Stopped => "stopped by the monitor",

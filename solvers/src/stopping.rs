@@ -16,7 +16,8 @@
 use crate::admission::{check, check_no_checkpoint, check_side, check_square, check_undamped};
 use crate::checkpoint::{self, Header, State};
 use crate::krylov::turns::{norm_of, root};
-use crate::operator::LinearOperator;
+use crate::operator::{LinearOperator, check_runtime};
+use crate::scaling::Rhs;
 use crate::solution::{Options, Side, Solution, StopReason};
 use sparsefuse_dense::{Scalar, Vector};
 use sparsefuse_kernels::{Field, Real, Value};
@@ -33,6 +34,8 @@ pub(crate) struct Stopping<'p, 'o, T> {
     /// The norm of that part.
     nullspace_part: f64,
     tolerance: f64,
+    /// A residual above this diverges.
+    limit: f64,
     max_iter: usize,
     iterations: usize,
     /// The true residual's norm when it was last computed.
@@ -82,11 +85,11 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
     pub(crate) async fn start<const N: usize>(
         op: &'static str,
         a: &'p dyn LinearOperator<T>,
-        b: &Vector<T>,
+        b: Rhs<'_, T>,
         options: Options<'o, T>,
     ) -> Result<(Self, Start<T, N>), Error> {
         check_square(op, a)?;
-        check(op, a, b, &options)?;
+        check(op, a, b.vector, &options)?;
         check_side(op, &options)?;
         check_undamped(op, &options)?;
         Self::checked(op, a, b, options).await
@@ -97,7 +100,7 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
     pub(crate) async fn begin(
         op: &'static str,
         a: &'p dyn LinearOperator<T>,
-        b: &Vector<T>,
+        b: Rhs<'_, T>,
         options: Options<'o, T>,
     ) -> Result<(Self, Vector<T>, Vector<T>), Error> {
         check_side(op, &options)?;
@@ -108,11 +111,11 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
     pub(crate) async fn begin_on_any_side(
         op: &'static str,
         a: &'p dyn LinearOperator<T>,
-        b: &Vector<T>,
+        b: Rhs<'_, T>,
         options: Options<'o, T>,
     ) -> Result<(Self, Vector<T>, Vector<T>), Error> {
         check_square(op, a)?;
-        check(op, a, b, &options)?;
+        check(op, a, b.vector, &options)?;
         check_undamped(op, &options)?;
         check_no_checkpoint(op, &options)?;
         let (stopping, Start { x, r, .. }) = Self::checked::<0>(op, a, b, options).await?;
@@ -122,11 +125,13 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
     async fn checked<const N: usize>(
         op: &'static str,
         a: &'p dyn LinearOperator<T>,
-        b: &Vector<T>,
+        b: Rhs<'_, T>,
         options: Options<'o, T>,
     ) -> Result<(Self, Start<T, N>), Error> {
-        let whole_norm = norm_of(b).await?;
-        check_scale(op, b, whole_norm)?;
+        let Rhs {
+            vector: b,
+            norm: whole_norm,
+        } = b;
         let (b, nullspace_part) = match a.nullspace() {
             Some(nullspace) => nullspace.split(b)?,
             None => (b.clone(), 0.0),
@@ -166,6 +171,7 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
             rhs_norm,
             nullspace_part,
             tolerance: (options.rtol * rhs_norm).max(options.atol).max(rounding),
+            limit: options.dtol * rhs_norm.max(state.history[0]),
             max_iter: max_iter(&options, b.len()),
             b,
             iterations: state.iterations,
@@ -218,6 +224,8 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
             Judgement::Stop(StopReason::NotFinite)
         } else if norm <= self.tolerance {
             Judgement::Claim
+        } else if norm > self.limit {
+            Judgement::Stop(StopReason::Diverged)
         } else if self.is_at_limit() && self.options.checkpoint.is_none() {
             // With checkpoints the method stops behind the last one.
             Judgement::Stop(StopReason::IterationLimit)
@@ -230,7 +238,7 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
     pub(crate) async fn verify(&mut self, x: &Vector<T>) -> Result<Next<T>, Error> {
         let true_norm = self.true_norm(x).await?;
         if true_norm <= self.tolerance {
-            return Ok(Next::Stop(StopReason::Converged));
+            return Ok(Next::Stop(certified::<T>(self.tolerance, self.rhs_norm)));
         }
         if !true_norm.is_finite() || true_norm > self.most_left * self.last_true {
             return Ok(Next::Stop(StopReason::Stagnation));
@@ -291,6 +299,11 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
         self.most_left = 0.99;
     }
 
+    /// Says that the residual is made by the square of a polynomial, whose peaks are squared too.
+    pub(crate) fn expect_squared_peaks(&mut self) {
+        self.limit *= self.options.dtol.max(1.0);
+    }
+
     /// The norm of the residual before the first iteration.
     pub(crate) fn first_norm(&self) -> f64 {
         self.history[0]
@@ -322,7 +335,9 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
         let Some(preconditioner) = self.options.preconditioner else {
             return Ok(r.clone());
         };
-        self.without_nullspace(preconditioner.apply(r)?)
+        let z = preconditioner.apply(r)?;
+        check_runtime("preconditioner", r, &z)?;
+        self.without_nullspace(z)
     }
 
     /// The vector preconditioned by the adjoint; the vector itself without a preconditioner.
@@ -330,7 +345,9 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
         let Some(preconditioner) = self.options.preconditioner else {
             return Ok(r.clone());
         };
-        self.without_nullspace(preconditioner.apply_adjoint(r)?)
+        let z = preconditioner.apply_adjoint(r)?;
+        check_runtime("preconditioner", r, &z)?;
+        self.without_nullspace(z)
     }
 
     fn without_nullspace(&self, z: Vector<T>) -> Result<Vector<T>, Error> {
@@ -363,6 +380,17 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
             nullspace_part: self.nullspace_part,
             history: self.history,
         })
+    }
+}
+
+/// What a true residual below the tolerance means. In computing A x each element is rounded, to
+/// that of b in the end, so a residual below this rounding may be one of this size: a tolerance
+/// below it cannot be certified.
+pub(crate) fn certified<T: Field>(tolerance: f64, rhs_norm: f64) -> StopReason {
+    let rounding = 0.5 * T::Real::EPSILON.to_f64() * rhs_norm;
+    match tolerance < rounding {
+        true => StopReason::Stagnation,
+        false => StopReason::Converged,
     }
 }
 
@@ -447,14 +475,4 @@ pub(crate) fn max_iter<T>(options: &Options<'_, T>, n: usize) -> usize {
     options
         .max_iter
         .unwrap_or_else(|| n.saturating_mul(10).min(10_000))
-}
-
-/// Refuses a right-hand side whose squares are too small for numbers of its type: every norm would
-/// be 0, and everything a solution.
-fn check_scale<T: Field>(op: &'static str, b: &Vector<T>, norm: f64) -> Result<(), Error> {
-    if norm > 0.0 || norm.is_nan() || !b.not_equal(T::ZERO).any().get()? {
-        return Ok(());
-    }
-    let expected = "elements of b whose squares are not 0 in its type, as those of a scaled system";
-    Err(Error::argument(op, expected, "smaller ones"))
 }

@@ -8,6 +8,7 @@
 use crate::assemble::{self, ASSEMBLE, LocalRows, Positions};
 use crate::at_once::{at_once, check_runtime};
 use crate::distribute::Owners;
+use crate::inspect::Inspected;
 use crate::rows::Rows;
 use crate::sorting;
 use crate::triplets::Triplets;
@@ -41,6 +42,8 @@ pub struct Csr<T> {
     vals: Vector<T>,
     /// The adjoint once somebody has asked for it. Clones share it; other values have another.
     adjoint: Arc<OnceLock<Self>>,
+    /// What was found out of the values; shared and dropped in the same way.
+    inspected: Arc<Inspected>,
 }
 
 impl<T: Numeric> Csr<T> {
@@ -200,6 +203,7 @@ impl<T: Numeric> Csr<T> {
             crd,
             vals,
             adjoint: Arc::default(),
+            inspected: Arc::default(),
         }
     }
 
@@ -261,6 +265,10 @@ impl<T: Numeric> Csr<T> {
         &self.crd
     }
 
+    pub(crate) fn inspected(&self) -> &Inspected {
+        &self.inspected
+    }
+
     /// The three stores of the matrix.
     pub(crate) fn stores(&self) -> [&Counted<Store>; 3] {
         [&self.pos, &self.crd, self.vals.store()]
@@ -284,6 +292,7 @@ impl<T: Numeric> Csr<T> {
         Ok(Self {
             vals: vals.contiguous()?,
             adjoint: Arc::default(),
+            inspected: Arc::default(),
             ..self.clone()
         })
     }
@@ -427,6 +436,7 @@ impl<T: Numeric> Csr<T> {
         Self {
             vals,
             adjoint: Arc::default(),
+            inspected: Arc::default(),
             ..self.clone()
         }
     }

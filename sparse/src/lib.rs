@@ -14,6 +14,7 @@ pub mod parallel;
 mod rows;
 
 mod extract;
+mod inspect;
 mod kron;
 mod multiply;
 mod norms;
@@ -51,6 +52,7 @@ pub use csc::Csc;
 pub use csr::Csr;
 pub use files::{read_columns, read_vector, write_vector};
 pub use ghosts::Ghosts;
+pub use inspect::{Asymmetry, rounding_of_entries};
 pub use layout::RowLayout;
 pub use multiply::Multiplication;
 pub use rows::{OwnRows, Rows};

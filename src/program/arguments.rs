@@ -64,6 +64,9 @@ pub(super) struct SolveArguments {
     /// See --rtol
     #[arg(long, default_value = "0", value_parser = tolerance, allow_negative_numbers = true)]
     pub(super) atol: f64,
+    /// Diverged when |b - A x| > DTOL |b|, or DTOL times the initial residual where that is larger
+    #[arg(long, default_value = "1e5", value_parser = tolerance, allow_negative_numbers = true)]
+    pub(super) dtol: f64,
     /// The limit of iterations [default: ten times the rows, at most 10000]
     #[arg(long, value_name = "N", value_parser = iterations, allow_negative_numbers = true)]
     pub(super) max_iter: Option<usize>,

@@ -151,6 +151,7 @@ fn attempt<T: Field>(
     let options = Options {
         rtol: arguments.rtol,
         atol: arguments.atol,
+        dtol: arguments.dtol,
         max_iter: arguments.max_iter.or(patience),
         preconditioner: preconditioner.as_deref(),
         checkpoint: arguments.checkpoint.as_ref().map(|file| Checkpoint {

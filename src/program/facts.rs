@@ -4,7 +4,7 @@
 //! beside the matrix.
 
 use sparsefuse::kernels::Field;
-use sparsefuse::sparse::LocalRows;
+use sparsefuse::sparse::{LocalRows, rounding_of_entries};
 use std::ops::{Neg, Range};
 
 /// The facts; see `sparsefuse info --help`.
@@ -105,8 +105,8 @@ fn range<T>(entries: &LocalRows<T>, row: usize) -> Range<usize> {
     entries.pos[row] as usize..entries.pos[row + 1] as usize
 }
 
-/// Whether the pattern is symmetric, and what the values are; a place where nothing is stored
-/// holds 0.
+/// Whether the pattern is symmetric, and what the values are up to rounding; a place where nothing
+/// is stored holds 0.
 fn symmetry<T>((rows, cols): (usize, usize), entries: &LocalRows<T>) -> (bool, Symmetry)
 where
     T: Field + Neg<Output = T>,
@@ -114,6 +114,12 @@ where
     if rows != cols {
         return (false, Symmetry::None);
     }
+    let largest = entries.vals.iter().copied().map(magnitude);
+    let most = rounding_of_entries::<T>(largest.fold(0.0, f64::max));
+    let is_near = |value: T, other: T| {
+        let ((re, im), (other_re, other_im)) = (value.parts(), other.parts());
+        value == other || (re - other_re).abs().max((im - other_im).abs()) <= most
+    };
     let mut is_pattern_symmetric = true;
     let (mut is_symmetric, mut is_hermitian, mut is_skew) = (true, true, true);
     for row in 0..rows {
@@ -123,9 +129,9 @@ where
             is_pattern_symmetric &= mirror.is_some();
             let mirror = mirror.unwrap_or(T::ZERO);
             let (re, im) = mirror.parts();
-            is_symmetric &= value == mirror;
-            is_hermitian &= value == T::from_parts(re, -im);
-            is_skew &= value == -mirror;
+            is_symmetric &= is_near(value, mirror);
+            is_hermitian &= is_near(value, T::from_parts(re, -im));
+            is_skew &= is_near(value, -mirror);
         }
         if !(is_pattern_symmetric || is_symmetric || is_hermitian || is_skew) {
             break;
@@ -184,6 +190,8 @@ mod tests {
         check(&[&[0.0, 1.0], &[2.0, 0.0]], true, Symmetry::None);
         check(&[&[1.0, 1.0], &[0.0, 1.0]], false, Symmetry::None);
         check(&[&[1.0, 1.0]], false, Symmetry::None);
+        let rounded = 3.0 + 2e-15;
+        check(&[&[1.0, 3.0], &[rounded, 1.0]], true, Symmetry::Symmetric);
         check(&[&[one, i], &[-i, one]], true, Symmetry::Hermitian);
         check(&[&[one, i], &[i, one]], true, Symmetry::Symmetric);
     }

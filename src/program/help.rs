@@ -206,7 +206,9 @@ Finds a few eigenvalues of a symmetric (Hermitian) matrix by Lanczos's method wi
 With --sigma the method works with the inverse of A - S I, by a sparse LU factorisation, and finds \
 the eigenvalues nearest to S; without it works with A itself, and finds those at the ends of the \
 spectrum. The residuals |A x - value x| are computed from the eigenvectors, of length 1, after the \
-last step.";
+last step. Of an eigenvalue that occurs several times it may miss copies: a Krylov space \
+contains one vector of each eigenspace, and only rounding brings in the others. A smaller --tol or a \
+larger --ncv finds more of them.";
 
 pub(super) const AFTER_EIGS: &str = concat!(
     sources!(),
@@ -256,7 +258,8 @@ Fields of the JSON object:
   empty_rows                   rows without stored entries
   bandwidth                    the largest |row - column| of a stored entry
   pattern_symmetric            whether entries are stored in pairs across the diagonal
-  symmetry                     symmetric, hermitian, skew-symmetric or none: the values
+  symmetry                     symmetric, hermitian, skew-symmetric or none: the values, up to
+                               rounding: 1000 times the precision of the largest entry
   diagonal_missing             places of the diagonal where nothing is stored
   diagonal_zero                entries of the diagonal that are stored and 0
   diagonal_positive            whether all of the diagonal is stored, real and above 0

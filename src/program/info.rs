@@ -166,7 +166,7 @@ impl Info<'_> {
             ("rows", self.rows()),
             ("bandwidth", grouped(facts.bandwidth)),
             ("pattern", pattern_text(facts).to_owned()),
-            ("values", values_text(facts).to_owned()),
+            ("values", values_text(facts, self.dtype).to_owned()),
             ("diagonal", self.diagonal()),
             ("dominance", self.dominance()),
             empty(),
@@ -289,9 +289,10 @@ fn pattern_text(facts: &Facts) -> &'static str {
     }
 }
 
-fn values_text(facts: &Facts) -> &'static str {
+fn values_text(facts: &Facts, dtype: DType) -> &'static str {
     match facts.symmetry {
         Symmetry::None => "not symmetric",
+        Symmetry::Symmetric if dtype.is_complex() => "symmetric, not Hermitian",
         symmetry => symmetry.name(),
     }
 }

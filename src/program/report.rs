@@ -431,6 +431,12 @@ impl Report<'_> {
             StopReason::Breakdown(_) => {
                 format!("the method divides by this number; try {auto}{other} or another --rhs")
             }
+            StopReason::Diverged => {
+                format!(
+                    "the residual has grown beyond --dtol times |b|; try {auto}{other}, or a larger \
+                     --dtol if it may fall again"
+                )
+            }
             StopReason::NotFinite => {
                 format!(
                     "the numbers grew beyond {}; try {auto}{other}, or scale the rows",

@@ -3,6 +3,7 @@
 use super::Method;
 use super::turns::norm_of;
 use crate::operator::LinearOperator;
+use crate::scaling::Rhs;
 use crate::solution::{Breakdown, Options, Solution, StopReason};
 use crate::stopping::{Next, Start, Stopping};
 use sparsefuse_dense::Vector;
@@ -38,7 +39,7 @@ pub fn bicgstab_with<T: Field>(
 
 pub(super) async fn steps<T: Field>(
     a: &dyn LinearOperator<T>,
-    b: &Vector<T>,
+    b: Rhs<'_, T>,
     options: Options<'_, T>,
 ) -> Result<Solution<T>, Error> {
     let (mut stopping, start) = Stopping::start("bicgstab", a, b, options).await?;

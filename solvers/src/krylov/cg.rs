@@ -4,6 +4,7 @@ use super::Method;
 use super::scalars::real;
 use super::turns::{norm_of, value};
 use crate::operator::LinearOperator;
+use crate::scaling::Rhs;
 use crate::solution::{Options, Solution, StopReason};
 use crate::stopping::{Next, Start, Stopping};
 use sparsefuse_dense::Vector;
@@ -44,8 +45,8 @@ pub fn cg<T: Field>(a: &dyn LinearOperator<T>, b: &Vector<T>) -> Result<Solution
 ///
 /// # Errors
 ///
-/// If the shapes do not fit, or an operator fails; not converging is no error but a
-/// [`StopReason`].
+/// If the shapes do not fit, an operator fails, or a look at some entries of the matrix shows that
+/// it is not symmetric (Hermitian); not converging is no error but a [`StopReason`].
 pub fn cg_with<T: Field>(
     a: &dyn LinearOperator<T>,
     b: &Vector<T>,
@@ -56,7 +57,7 @@ pub fn cg_with<T: Field>(
 
 pub(super) async fn steps<T: Field>(
     a: &dyn LinearOperator<T>,
-    b: &Vector<T>,
+    b: Rhs<'_, T>,
     options: Options<'_, T>,
 ) -> Result<Solution<T>, Error> {
     let (mut stopping, start) = Stopping::start("cg", a, b, options).await?;

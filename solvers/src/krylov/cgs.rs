@@ -3,6 +3,7 @@
 use super::Method;
 use super::turns::norm_of;
 use crate::operator::LinearOperator;
+use crate::scaling::Rhs;
 use crate::solution::{Breakdown, Options, Solution, StopReason};
 use crate::stopping::{Next, Start, Stopping};
 use sparsefuse_dense::Vector;
@@ -38,7 +39,7 @@ pub fn cgs_with<T: Field>(
 
 pub(super) async fn steps<T: Field>(
     a: &dyn LinearOperator<T>,
-    b: &Vector<T>,
+    b: Rhs<'_, T>,
     options: Options<'_, T>,
 ) -> Result<Solution<T>, Error> {
     let (mut stopping, start) = Stopping::start("cgs", a, b, options).await?;
@@ -47,6 +48,7 @@ pub(super) async fn steps<T: Field>(
         mut r,
         mut saved,
     } = start;
+    stopping.expect_squared_peaks();
     if let Some(reason) = stopping.first() {
         return stopping.finish(x, reason).await;
     }

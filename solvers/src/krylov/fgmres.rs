@@ -4,6 +4,7 @@ use super::Method;
 use super::arnoldi::Arnoldi;
 use super::gmres::restart;
 use crate::operator::LinearOperator;
+use crate::scaling::Rhs;
 use crate::solution::{Options, Solution};
 use crate::stopping::{Judgement, Stopping};
 use sparsefuse_dense::Vector;
@@ -58,7 +59,7 @@ pub fn fgmres_with<T: Field>(
 
 pub(super) async fn steps<T: Field>(
     a: &dyn LinearOperator<T>,
-    b: &Vector<T>,
+    b: Rhs<'_, T>,
     options: Options<'_, T>,
 ) -> Result<Solution<T>, Error> {
     let (mut stopping, mut x, mut r) = Stopping::begin("fgmres", a, b, options).await?;
@@ -68,7 +69,7 @@ pub(super) async fn steps<T: Field>(
     let mut norm = stopping.first_norm();
     loop {
         let mut space = Arnoldi::new(&r, norm);
-        let mut preconditioned = Vec::with_capacity(stopping.restart_length());
+        let mut preconditioned = Vec::new();
         drop(r);
         let judgement = loop {
             let z = stopping.precondition(space.candidate())?;

@@ -4,6 +4,7 @@ use super::Method;
 use super::arnoldi::Arnoldi;
 use super::turns::norm_of;
 use crate::operator::LinearOperator;
+use crate::scaling::Rhs;
 use crate::solution::{Breakdown, Options, Solution, StopReason};
 use crate::stopping::{Judgement, Next, Stopping};
 use sparsefuse_dense::Vector;
@@ -55,7 +56,7 @@ pub fn gmres_with<T: Field>(
 
 pub(super) async fn steps<T: Field>(
     a: &dyn LinearOperator<T>,
-    b: &Vector<T>,
+    b: Rhs<'_, T>,
     options: Options<'_, T>,
 ) -> Result<Solution<T>, Error> {
     let (mut stopping, mut x, mut r) = Stopping::begin_on_any_side("gmres", a, b, options).await?;

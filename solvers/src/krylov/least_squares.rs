@@ -9,8 +9,9 @@
 use super::turns::norm_of;
 use crate::admission::{check, check_no_checkpoint, check_side};
 use crate::operator::LinearOperator;
+use crate::scaling::Rhs;
 use crate::solution::{Options, Solution, StopReason};
-use crate::stopping::max_iter;
+use crate::stopping::{certified, max_iter};
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Error;
@@ -58,9 +59,13 @@ impl<'p, 'o, T: Field> LeastSquares<'p, 'o, T> {
     pub(super) async fn begin(
         op: &'static str,
         a: &'p dyn LinearOperator<T>,
-        b: &'p Vector<T>,
+        b: Rhs<'p, T>,
         options: Options<'o, T>,
     ) -> Result<(Self, Vector<T>), Error> {
+        let Rhs {
+            vector: b,
+            norm: rhs_norm,
+        } = b;
         check(op, a, b, &options)?;
         check_no_checkpoint(op, &options)?;
         check_damping(op, &options)?;
@@ -70,7 +75,6 @@ impl<'p, 'o, T: Field> LeastSquares<'p, 'o, T> {
             Some(x0) => (x0.clone(), b.try_sub(&a.apply(x0)?)?),
             None => (b.runtime().enter(|| Vector::zeros([n_cols])), b.clone()),
         };
-        let rhs_norm = norm_of(b).await?;
         let problem = Self {
             a,
             b,
@@ -171,7 +175,7 @@ impl<'p, 'o, T: Field> LeastSquares<'p, 'o, T> {
         let r = self.b.try_sub(&self.a.apply(&x)?)?;
         let residual = norm_of(&r).await?;
         if residual <= self.tolerance {
-            return Ok(Next::Stop(x, StopReason::Converged));
+            return Ok(Next::Stop(x, certified::<T>(self.tolerance, self.rhs_norm)));
         }
         let damping = self.damping();
         let mut gradient = self.apply_adjoint(&r)?;

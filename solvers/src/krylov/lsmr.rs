@@ -6,6 +6,7 @@ use super::least_squares::{Estimates, LeastSquares, Next};
 use super::scalars::{length, real_rotation};
 use super::turns::norm_of;
 use crate::operator::LinearOperator;
+use crate::scaling::Rhs;
 use crate::solution::{Options, Solution};
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
@@ -43,7 +44,7 @@ pub fn lsmr_with<T: Field>(
 
 pub(super) async fn steps<T: Field>(
     a: &dyn LinearOperator<T>,
-    b: &Vector<T>,
+    b: Rhs<'_, T>,
     options: Options<'_, T>,
 ) -> Result<Solution<T>, Error> {
     let (mut problem, mut r) = LeastSquares::begin("lsmr", a, b, options).await?;

@@ -4,6 +4,7 @@ use super::Method;
 use super::scalars::{length, real};
 use super::turns::{norm_of, value};
 use crate::operator::LinearOperator;
+use crate::scaling::Rhs;
 use crate::solution::{Breakdown, Options, Solution, StopReason};
 use crate::stopping::{Next, Stopping};
 use sparsefuse_dense::{Scalar, Vector};
@@ -52,8 +53,8 @@ pub fn minres<T: Field>(a: &dyn LinearOperator<T>, b: &Vector<T>) -> Result<Solu
 ///
 /// # Errors
 ///
-/// If the shapes do not fit, an operator fails, or a checkpoint is asked for; not converging is no
-/// error but a [`StopReason`].
+/// If the shapes do not fit, the matrix is seen not to be symmetric, an operator fails, or a
+/// checkpoint is asked for; not converging is no error but a [`StopReason`].
 pub fn minres_with<T: Field>(
     a: &dyn LinearOperator<T>,
     b: &Vector<T>,
@@ -64,7 +65,7 @@ pub fn minres_with<T: Field>(
 
 pub(super) async fn steps<T: Field>(
     a: &dyn LinearOperator<T>,
-    b: &Vector<T>,
+    b: Rhs<'_, T>,
     options: Options<'_, T>,
 ) -> Result<Solution<T>, Error> {
     let (mut stopping, mut x, mut r) = Stopping::begin("minres", a, b, options).await?;

@@ -5,6 +5,7 @@ use super::scalars::real;
 use super::single_reduction_cg::doubt;
 use super::turns::{root, value};
 use crate::operator::LinearOperator;
+use crate::scaling::Rhs;
 use crate::solution::{Options, Solution};
 use crate::stopping::{Next, Stopping};
 use sparsefuse_dense::Vector;
@@ -34,8 +35,8 @@ pub fn pipelined_cg<T: Field>(
 ///
 /// # Errors
 ///
-/// If the shapes do not fit, an operator fails, or a checkpoint is asked for; not converging is no
-/// error but a [`StopReason`](crate::StopReason).
+/// If the shapes do not fit, the matrix is seen not to be symmetric, an operator fails, or a
+/// checkpoint is asked for; not converging is no error but a [`StopReason`](crate::StopReason).
 pub fn pipelined_cg_with<T: Field>(
     a: &dyn LinearOperator<T>,
     b: &Vector<T>,
@@ -46,7 +47,7 @@ pub fn pipelined_cg_with<T: Field>(
 
 pub(super) async fn steps<T: Field>(
     a: &dyn LinearOperator<T>,
-    b: &Vector<T>,
+    b: Rhs<'_, T>,
     options: Options<'_, T>,
 ) -> Result<Solution<T>, Error> {
     let (mut stopping, mut x, mut r) = Stopping::begin("pipelined_cg", a, b, options).await?;

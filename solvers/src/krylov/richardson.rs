@@ -3,6 +3,7 @@
 use super::Method;
 use super::turns::norm_of;
 use crate::operator::LinearOperator;
+use crate::scaling::Rhs;
 use crate::solution::{Options, Solution};
 use crate::stopping::{Next, Stopping};
 use sparsefuse_dense::Vector;
@@ -55,7 +56,7 @@ pub fn richardson_with<T: Field>(
 
 pub(super) async fn steps<T: Field>(
     a: &dyn LinearOperator<T>,
-    b: &Vector<T>,
+    b: Rhs<'_, T>,
     options: Options<'_, T>,
 ) -> Result<Solution<T>, Error> {
     let (mut stopping, mut x, mut r) = Stopping::begin("richardson", a, b, options).await?;

@@ -4,6 +4,7 @@ use super::Method;
 use super::scalars::real;
 use super::turns::{norm_of, value};
 use crate::operator::LinearOperator;
+use crate::scaling::Rhs;
 use crate::solution::{Options, Solution, StopReason};
 use crate::stopping::{Next, Stopping};
 use sparsefuse_dense::Vector;
@@ -32,8 +33,8 @@ pub fn single_reduction_cg<T: Field>(
 ///
 /// # Errors
 ///
-/// If the shapes do not fit, an operator fails, or a checkpoint is asked for; not converging is no
-/// error but a [`StopReason`].
+/// If the shapes do not fit, the matrix is seen not to be symmetric, an operator fails, or a
+/// checkpoint is asked for; not converging is no error but a [`StopReason`].
 pub fn single_reduction_cg_with<T: Field>(
     a: &dyn LinearOperator<T>,
     b: &Vector<T>,
@@ -44,7 +45,7 @@ pub fn single_reduction_cg_with<T: Field>(
 
 pub(super) async fn steps<T: Field>(
     a: &dyn LinearOperator<T>,
-    b: &Vector<T>,
+    b: Rhs<'_, T>,
     options: Options<'_, T>,
 ) -> Result<Solution<T>, Error> {
     let (mut stopping, mut x, mut r) =

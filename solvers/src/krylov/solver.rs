@@ -6,6 +6,7 @@ use super::{
     single_reduction_cg, tfqmr,
 };
 use crate::operator::LinearOperator;
+use crate::scaling::{self, Rhs};
 use crate::solution::{Monitor, Options, Solution};
 use sparsefuse_dense::{Array, Vector};
 use sparsefuse_kernels::Field;
@@ -94,6 +95,12 @@ impl Method {
         matches!(self, Self::Cg | Self::SingleReductionCg | Self::PipelinedCg)
     }
 
+    /// Whether the matrix must be symmetric (Hermitian).
+    #[must_use]
+    pub const fn needs_hermitian(self) -> bool {
+        self.is_for_definite() || matches!(self, Self::Minres)
+    }
+
     /// Whether it solves least-squares problems, with matrices of any shape.
     #[must_use]
     pub const fn is_least_squares(self) -> bool {
@@ -123,14 +130,14 @@ impl Method {
         b: &Vector<T>,
         options: Options<'_, T>,
     ) -> Result<Solution<T>, Error> {
-        alone(self.steps(a, b, options))
+        alone(scaling::solve(self, a, b, options))
     }
 
-    /// The same, as something that has its turns.
-    fn steps<'s, 'o: 's, T: Field>(
+    /// The method itself, at the scale of the system, as something that has its turns.
+    pub(crate) fn steps<'s, 'o: 's, T: Field>(
         self,
         a: &'s dyn LinearOperator<T>,
-        b: &'s Vector<T>,
+        b: Rhs<'s, T>,
         options: Options<'o, T>,
     ) -> Steps<'s, Solution<T>> {
         match self {
@@ -264,7 +271,10 @@ impl<'a, T: Field> KrylovSolver<'a, T> {
         if self.monitor.is_some() || has_checkpoints {
             return rhs.iter().map(|b| self.solve(b)).collect();
         }
-        let steps = |b| self.method.steps(self.a, b, unmonitored(options));
+        let steps = |b| -> Steps<'_, _> {
+            let options = unmonitored(options);
+            Box::pin(scaling::solve(self.method, self.a, b, options))
+        };
         let mut solutions = Vec::with_capacity(rhs.len());
         while let Some(b) = rhs.get(solutions.len()) {
             let left = &rhs[solutions.len()..];
@@ -304,6 +314,7 @@ fn unmonitored<'s, T>(options: &Options<'s, T>) -> Options<'s, T> {
     Options {
         rtol: options.rtol,
         atol: options.atol,
+        dtol: options.dtol,
         max_iter: options.max_iter,
         x0: options.x0,
         preconditioner: options.preconditioner,

@@ -4,6 +4,7 @@ use super::Method;
 use super::scalars::{element, read, real_rotation};
 use super::turns::{norm_of, root};
 use crate::operator::LinearOperator;
+use crate::scaling::Rhs;
 use crate::solution::{Breakdown, Options, Solution, StopReason};
 use crate::stopping::{Next, Stopping};
 use num_complex::Complex;
@@ -45,7 +46,7 @@ pub fn tfqmr_with<T: Field>(
 
 pub(super) async fn steps<T: Field>(
     a: &dyn LinearOperator<T>,
-    b: &Vector<T>,
+    b: Rhs<'_, T>,
     options: Options<'_, T>,
 ) -> Result<Solution<T>, Error> {
     let (mut stopping, mut x, mut r) = Stopping::begin("tfqmr", a, b, options).await?;

@@ -16,7 +16,7 @@ use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
 
 /// A solve that has its turns.
-pub(super) type Steps<'s, R> = Pin<Box<dyn Future<Output = Result<R, Error>> + 's>>;
+pub(crate) type Steps<'s, R> = Pin<Box<dyn Future<Output = Result<R, Error>> + 's>>;
 
 /// The value of a scalar, which is asked for when every other solve has had its turn.
 pub(crate) async fn value<T: Element>(scalar: &Scalar<T>) -> Result<T, Error> {

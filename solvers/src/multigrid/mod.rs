@@ -46,6 +46,7 @@ use self::geometric::GridSetup;
 use crate::krylov::richardson_with;
 use crate::operator::LinearOperator;
 use crate::preconditioners::Preconditioner;
+use crate::scaling::{near_one, times_power};
 use crate::solution::{Options, Solution};
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
@@ -71,6 +72,8 @@ use sparsefuse_sparse::Csr;
 #[derive(Clone, Debug)]
 pub struct Multigrid<T> {
     a: Csr<T>,
+    /// The hierarchy is that of the matrix divided by this power of two.
+    power: i32,
     hierarchy: Hierarchy<T>,
     setup: Setup<T>,
 }
@@ -121,7 +124,9 @@ impl<T: Field> Multigrid<T> {
         options: &GridOptions<T>,
     ) -> Result<Self, Error> {
         check(&options.cycle)?;
-        Self::made(a, Setup::Grid(GridSetup::new(a, sides, options)?))
+        let (near_one, power) = near_one(a)?;
+        let setup = Setup::Grid(GridSetup::new(&near_one, sides, options)?);
+        Self::made(a, (near_one, power), setup)
     }
 
     /// Smoothed aggregation with the default [`AggregationOptions`], for a scalar problem whose
@@ -174,15 +179,21 @@ impl<T: Field> Multigrid<T> {
         options: &AggregationOptions,
     ) -> Result<Self, Error> {
         check(&options.cycle)?;
-        let setup = AggregationSetup::new(a, near_nullspace, options)?;
-        Self::made(a, Setup::Aggregation(setup))
+        let (near_one, power) = near_one(a)?;
+        let setup = AggregationSetup::new(&near_one, near_nullspace, options)?;
+        Self::made(a, (near_one, power), Setup::Aggregation(setup))
     }
 
-    fn made(a: &Csr<T>, mut setup: Setup<T>) -> Result<Self, Error> {
-        let hierarchy = setup.hierarchy(a)?;
+    fn made(
+        a: &Csr<T>,
+        (near_one, power): (Csr<T>, i32),
+        mut setup: Setup<T>,
+    ) -> Result<Self, Error> {
+        let hierarchy = setup.hierarchy(&near_one)?;
         hierarchy.expect_products();
         Ok(Self {
             a: a.clone(),
+            power,
             hierarchy,
             setup,
         })
@@ -242,7 +253,7 @@ impl<T: Field> LinearOperator<T> for Multigrid<T> {
 
     /// One cycle for A x = r from x = 0.
     fn apply(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
-        self.hierarchy.cycle(r)
+        Ok(times_power(&self.hierarchy.cycle(r)?, -self.power))
     }
 }
 
@@ -254,10 +265,11 @@ impl<T: Field> Preconditioner<T> for Multigrid<T> {
             let expected = "the structure of the matrix that the hierarchy was made for";
             return Err(Error::argument("update", expected, "another one"));
         }
+        let (near_one, power) = near_one(a)?;
         let mut setup = self.setup.clone();
-        self.hierarchy = setup.hierarchy(a)?;
+        self.hierarchy = setup.hierarchy(&near_one)?;
         self.hierarchy.expect_products();
-        (self.setup, self.a) = (setup, a.clone());
+        (self.setup, self.a, self.power) = (setup, a.clone(), power);
         Ok(())
     }
 }

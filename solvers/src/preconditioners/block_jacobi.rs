@@ -72,7 +72,7 @@ impl<T: Field> BlockJacobi<T> {
         let size = size.min(a.n_rows().max(1));
         let blocks = Blocks::new(RowLayout::of(a)?, size)?;
         let vals = blocks.of_span(a, |rows| {
-            let entries = blocks.ranges().map(|block| blocks.entries(&block)).sum();
+            let entries = blocks.check_memory::<T>()?;
             let mut vals = vec![T::ZERO; entries];
             blocks.invert(rows, &mut vals)?;
             Ok(vals)
@@ -122,6 +122,29 @@ impl Blocks {
     /// The entries of the inverse in this rank's rows of a block.
     fn entries(&self, block: &Range<usize>) -> usize {
         self.own_part(block).len() * block.len()
+    }
+
+    /// The entries of the inverse in this rank's rows; refuses blocks whose inverses are beyond
+    /// memory before anything is allocated, since an allocation that fails later ends the process.
+    fn check_memory<T: Field>(&self) -> Result<usize, Error> {
+        let entries = self.ranges().map(|block| self.entries(&block));
+        let entries = entries.fold(0, usize::saturating_add);
+        // Values and columns are held twice while the matrix is made of them; each thread inverts
+        // one block at a time.
+        let runtime = self.layout.runtime();
+        let threads = runtime.config().threads.min(self.ranges().count());
+        let dense = self.size.saturating_pow(2).saturating_mul(threads);
+        let bytes = entries
+            .saturating_mul(2 * (size_of::<T>() + size_of::<u32>()))
+            .saturating_add(dense.saturating_mul(size_of::<T>()));
+        let limit = runtime.config().memory_limit;
+        let available = limit.saturating_sub(runtime.memory_in_use());
+        if bytes <= available && Vec::<u8>::new().try_reserve_exact(bytes).is_ok() {
+            return Ok(entries);
+        }
+        let found = format!("blocks of {} rows, which take {bytes} bytes", self.size);
+        let expected = "blocks whose inverses memory can hold";
+        Err(Error::argument(OP, expected, found))
     }
 
     /// What is made of the rows of the span. Every rank must ask.

@@ -1,0 +1,171 @@
+//! What methods refuse, and when they stop without a solution.
+
+use sparsefuse_dense::Vector;
+use sparsefuse_runtime::{Config, Runtime, run_ranks};
+use sparsefuse_solvers::preconditioners::BlockJacobi;
+use sparsefuse_solvers::{Jacobi, MatrixFree, Method, Options, StopReason, fgmres_with};
+use sparsefuse_sparse::{Csr, LocalRows, gallery};
+
+/// Second differences with a wind: not symmetric.
+fn convection(n: usize, wind: f64) -> Csr<f64> {
+    let rows = Csr::from_rows(n, n, |rows| {
+        let mut entries = LocalRows::with_capacity(rows.len(), 3 * rows.len());
+        for row in rows {
+            if row > 0 {
+                entries.push(row as u32 - 1, -1.0 - wind);
+            }
+            entries.push(row as u32, 2.0);
+            if row + 1 < n {
+                entries.push(row as u32 + 1, -1.0 + wind);
+            }
+            entries.end_row();
+        }
+        entries
+    });
+    rows.unwrap()
+}
+
+#[test]
+fn a_matrix_that_is_not_symmetric_is_named_at_once() {
+    for (ranks, n) in [(1, 50), (1, 50_000), (3, 50_000)] {
+        let messages = run_ranks(ranks, &Config::default(), |_| {
+            let a = convection(n, 0.25);
+            let b = Vector::ones([n]);
+            let methods = Method::ALL.into_iter().filter(|it| it.needs_hermitian());
+            let refused = methods.map(|method| {
+                let error = method.solve(&a, &b, Options::default()).unwrap_err();
+                format!("{error}")
+            });
+            refused.collect::<Vec<_>>()
+        });
+        let messages = messages.unwrap();
+        assert_eq!(messages[0].len(), 4);
+        assert!(messages.iter().all(|it| *it == messages[0]));
+        let expected = "cg: expected a symmetric matrix, found -7.5e-1 in row 0, column 1 and \
+                        -1.25e0 in row 1, column 0";
+        assert_eq!(messages[0][0], expected);
+    }
+    // Rounding is no asymmetry, and other methods need no symmetry.
+    let b = Vector::ones([50]);
+    let rounded = Method::Cg.solve(&convection(50, 1e-15), &b, Options::default());
+    assert!(rounded.unwrap().converged());
+    let gmres = Method::Gmres.solve(&convection(50, 0.25), &b, Options::default());
+    assert!(gmres.unwrap().converged());
+}
+
+#[test]
+fn an_image_of_another_runtime_is_an_error() {
+    let other = Runtime::new(Config::default()).unwrap();
+    let a = gallery::poisson1d::<f64>(20).unwrap();
+    let b = Vector::ones([20]);
+    let elsewhere = MatrixFree::new(20, |_: &Vector<f64>| {
+        Ok(other.enter(|| Vector::<f64>::ones([20])))
+    });
+    for method in Method::ALL {
+        let options = Options {
+            preconditioner: Some(&elsewhere),
+            ..Options::default()
+        };
+        let errors = [
+            method
+                .solve(&elsewhere, &b, Options::default())
+                .unwrap_err(),
+            method.solve(&a, &b, options).unwrap_err(),
+        ];
+        for error in errors.map(|error| error.to_string()) {
+            let is_named = error.contains("an image of another runtime");
+            assert!(is_named || error.contains("without"), "{method}: {error}");
+        }
+    }
+}
+
+#[test]
+fn fgmres_with_a_giant_restart_length() {
+    let a = gallery::poisson1d::<f64>(30).unwrap();
+    for restart_length in [usize::MAX, usize::MAX / 2, 100_000_000_000] {
+        let options = Options {
+            restart_length,
+            ..Options::default()
+        };
+        let found = fgmres_with(&a, &Vector::ones([30]), options).unwrap();
+        assert!(found.converged());
+    }
+}
+
+#[test]
+fn block_jacobi_with_giant_blocks() {
+    let a = gallery::poisson1d::<f64>(30).unwrap();
+    let m = BlockJacobi::new(&a, usize::MAX).unwrap();
+    let options = Options {
+        preconditioner: Some(&m),
+        ..Options::default()
+    };
+    let found = Method::Cg.solve(&a, &Vector::ones([30]), options).unwrap();
+    assert_eq!(found.iterations, 1);
+    // Blocks of 8 TB are refused before anything is allocated.
+    let a = gallery::poisson1d::<f64>(1_000_000).unwrap();
+    let error = BlockJacobi::new(&a, usize::MAX).unwrap_err().to_string();
+    assert!(
+        error.contains("blocks whose inverses memory can hold"),
+        "{error}"
+    );
+}
+
+/// x += r with A = 3 I triples the error and more: the residual doubles in each iteration.
+#[test]
+fn a_residual_that_grows_diverges() {
+    let a = Csr::<f64>::identity(10).unwrap().scale(3.0);
+    let b = Vector::ones([10]);
+    let run = |dtol: f64| {
+        let options = Options {
+            dtol,
+            max_iter: Some(200),
+            ..Options::default()
+        };
+        let found = Method::Richardson.solve(&a, &b, options).unwrap();
+        (found.reason, found.iterations)
+    };
+    assert_eq!(run(1e5), (StopReason::Diverged, 17));
+    assert_eq!(run(1000.0), (StopReason::Diverged, 10));
+    assert_eq!(run(f64::INFINITY), (StopReason::IterationLimit, 200));
+    assert_eq!(StopReason::Diverged.to_string(), "diverged");
+    // A guess that is far off has its own residual to be measured by.
+    let x0 = Vector::from_vec(vec![1e9; 10]);
+    let options = Options {
+        x0: Some(&x0),
+        ..Options::default()
+    };
+    assert!(Method::Cg.solve(&a, &b, options).unwrap().converged());
+}
+
+/// In single precision nothing is claimed below half of its precision: the residual that says so
+/// may itself be rounding.
+#[test]
+fn single_precision_claims_nothing_below_its_precision() {
+    let a = gallery::random::<f32>(500, 5, 3).unwrap();
+    let wide = gallery::random::<f64>(500, 5, 3).unwrap();
+    let b = Vector::<f32>::random_normal([500], 7);
+    let jacobi = Jacobi::new(&a).unwrap();
+    let exact = |x: &[f32]| {
+        let x = Vector::from_vec(x.iter().map(|&x| f64::from(x)).collect());
+        let wide_b: Vec<f64> = b.to_vec().unwrap().iter().map(|&b| f64::from(b)).collect();
+        let b = Vector::from_vec(wide_b);
+        let r = &b - &wide * &x;
+        r.norm2().get().unwrap() / b.norm2().get().unwrap()
+    };
+    for rtol in [1e-6, 1e-7, 3e-8, 1e-8, 1e-9, 0.0] {
+        for method in Method::ALL.into_iter().filter(|it| !it.needs_hermitian()) {
+            let options = Options {
+                rtol,
+                preconditioner: Some(&jacobi),
+                ..Options::default()
+            };
+            let found = method.solve(&a, &b, options).unwrap();
+            let claims = found.reason == StopReason::Converged;
+            assert!(!claims || rtol > 5e-8, "{method}: {rtol}");
+            let x = found.x.to_vec().unwrap();
+            let rounding = 1e-7;
+            assert!(!claims || exact(&x) <= rtol + rounding, "{method}: {rtol}");
+        }
+    }
+}
