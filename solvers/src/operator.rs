@@ -127,7 +127,7 @@ impl<T: Field> LinearOperator<T> for Csr<T> {
 /// assert!(cg(&columns, &Vector::ones([10]))?.converged());
 /// # Ok::<(), sparsefuse_runtime::Error>(())
 /// ```
-impl<T: Numeric> LinearOperator<T> for Csc<T> {
+impl<T: Field> LinearOperator<T> for Csc<T> {
     fn shape(&self) -> (usize, usize) {
         Self::shape(self)
     }
@@ -139,6 +139,14 @@ impl<T: Numeric> LinearOperator<T> for Csc<T> {
     fn apply_adjoint(&self, x: &Vector<T>) -> Result<Vector<T>, Error> {
         // `A^H x` is the conjugate of `A^T conj(x)`, and the columns are the rows of `A^T`.
         Ok(self.transpose_dot(&x.conj())?.conj())
+    }
+
+    fn largest_entry(&self) -> Result<Option<f64>, Error> {
+        self.transpose().largest_entry()
+    }
+
+    fn asymmetry(&self) -> Result<Option<Asymmetry>, Error> {
+        self.transpose().asymmetry()
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::checkpoint::Checkpoint;
 use crate::operator::LinearOperator;
 use sparsefuse_dense::Vector;
+use sparsefuse_kernels::{Field, Real};
 use std::fmt;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -23,7 +24,7 @@ use std::path::Path;
 /// ```
 pub struct Options<'a, T> {
     /// The solver has converged when ‖b - A x‖ <= max(rtol ‖b‖, atol), in the 2-norm; 1e-8 by
-    /// default. What is less than half of the precision of the type times ‖b‖, 6e-8 in single
+    /// default, in single precision 1e-5. What is less than half of the precision of the type times ‖b‖, 6e-8 in single
     /// precision, no residual in that type can certify: such a solve ends as
     /// [`StopReason::Stagnation`] at best.
     pub rtol: f64,
@@ -75,10 +76,12 @@ pub enum Side {
 /// A function that watches a solver.
 pub type Monitor<'a> = &'a mut dyn FnMut(usize, f64) -> ControlFlow<()>;
 
-impl<T> Default for Options<'_, T> {
+impl<T: Field> Default for Options<'_, T> {
     fn default() -> Self {
+        // What single precision can certify.
+        let is_single = T::Real::EPSILON.to_f64() > 1e-10;
         Self {
-            rtol: 1e-8,
+            rtol: if is_single { 1e-5 } else { 1e-8 },
             atol: 0.0,
             dtol: 1e5,
             max_iter: None,

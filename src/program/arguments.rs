@@ -9,8 +9,8 @@ use super::source::Source;
 use clap::builder::{OsStringValueParser, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use sparsefuse::runtime::Config;
-use sparsefuse::solvers::Method;
 use sparsefuse::solvers::eigen::Which;
+use sparsefuse::solvers::{Method, Options};
 use std::ffi::OsStr;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -58,9 +58,9 @@ pub(super) struct SolveArguments {
     /// uniform in [-1, 1), or a Matrix Market file; if it has several columns, each is solved for
     #[arg(long, default_value = "ones", value_parser = word(Rhs::parse), value_name = "RHS")]
     pub(super) rhs: Rhs,
-    /// Converged when |b - A x| <= max(RTOL |b|, ATOL)
-    #[arg(long, default_value = "1e-8", value_parser = tolerance, allow_negative_numbers = true)]
-    pub(super) rtol: f64,
+    /// Converged when |b - A x| <= max(RTOL |b|, ATOL) [default: 1e-8; in single precision 1e-5]
+    #[arg(long, value_parser = tolerance, allow_negative_numbers = true)]
+    pub(super) rtol: Option<f64>,
     /// See --rtol
     #[arg(long, default_value = "0", value_parser = tolerance, allow_negative_numbers = true)]
     pub(super) atol: f64,
@@ -358,6 +358,14 @@ impl PlannedPc {
 const MOST_THREADS: usize = 1024;
 
 impl SolveArguments {
+    /// The relative tolerance: as given, or what the precision can certify.
+    pub(super) fn rtol(&self) -> f64 {
+        self.rtol.unwrap_or(match self.dtype {
+            Precision::F32 => Options::<f32>::default().rtol,
+            Precision::F64 => Options::<f64>::default().rtol,
+        })
+    }
+
     /// The checkpoint to go on from.
     pub(super) fn restart_file(&self) -> Option<&Path> {
         match &self.restart {

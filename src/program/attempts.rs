@@ -149,7 +149,7 @@ fn attempt<T: Field>(
     runtime.flush();
     let defaults = Options::<'_, T>::default();
     let options = Options {
-        rtol: arguments.rtol,
+        rtol: arguments.rtol(),
         atol: arguments.atol,
         dtol: arguments.dtol,
         max_iter: arguments.max_iter.or(patience),

@@ -113,7 +113,7 @@ fn solve<T: Field + Add<Output = T>>(
     let first_rank = together.processes.number() * arguments.ranks;
     let progress = together.is_first().then(|| {
         let source = arguments.source.to_string();
-        Progress::start(&source, arguments.rtol, arguments.atol)
+        Progress::start(&source, arguments.rtol(), arguments.atol)
     });
     let progress = Mutex::new(progress.flatten());
     let runs = together
@@ -196,7 +196,7 @@ fn report<T: Field>(
         let plot = Plot {
             title: &title,
             residuals: &run.history,
-            tolerance: arguments.rtol,
+            tolerance: arguments.rtol(),
         };
         plot.write(path)?;
     }
