@@ -117,7 +117,8 @@ fn refuses_what_makes_no_sense() {
         ),
         (
             "solve random:9,2,1 --pc gmg",
-            "--pc: expected --grid NxM with it, since a matrix does not tell its grid, found gmg",
+            "--pc: expected --grid NxM with it, since the file does not say which grid the matrix has, \
+             found gmg",
         ),
         (
             "solve random:9,2,1 --pc gmg --grid 3x4",
@@ -157,7 +158,7 @@ fn refuses_what_makes_no_sense() {
         ),
         (
             "solve poisson2d:4 --solver auto --checkpoint state.ck",
-            "--solver: expected a method and a preconditioner by name, where there are checkpoints",
+            "--solver: expected a method and a preconditioner by name with checkpoints",
         ),
         (
             "plan poisson2d:4 --ranks 2 --solver auto",

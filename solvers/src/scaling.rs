@@ -402,7 +402,11 @@ mod tests {
     fn powers_of_two() {
         for power in [-1074, -1023, -1022, -1, 0, 1, 52, 1023] {
             let x = times_power_of(1.0, power);
-            assert_eq!(x, 2f64.powi(power), "{power}");
+            let expected = match power {
+                ..-1022 => f64::from_bits(1 << (power + 1074)),
+                _ => power_of_two(power),
+            };
+            assert_eq!(x, expected, "{power}");
             assert_eq!(exponent(x), power);
             if power > -1074 {
                 assert_eq!(exponent(x * 1.5), power);
@@ -420,7 +424,7 @@ mod tests {
             (1.0, 1.0),
             (1e-6, 1e3),
             (4e6, 1e5),
-            (1e-5, 1e-3),
+            (1e-4, 1e-2),
             (1e3, 1e8),
         ] {
             assert!(is_safe::<f32>(of_a, of_b), "{of_a} {of_b}");

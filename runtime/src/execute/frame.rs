@@ -31,6 +31,8 @@ pub(crate) struct Frame {
     pub(super) partials: Vec<Partial>,
     /// One for each of these reductions, and more.
     pub(super) forests: Vec<Forest>,
+    /// For the reductions of the task that runs: which of these forests, or why there is none.
+    pub(super) shares: Vec<Result<usize, Error>>,
     pub(super) params: Vec<Value>,
     pub(super) inputs: Inputs,
     /// Reductions over the ranks that nobody has waited for yet, in their order.

@@ -132,7 +132,8 @@ impl Running<'_, '_> {
         if self.task.reductions.is_empty() {
             return Ok(());
         }
-        let mut shares = self.plant(ran);
+        let mut shares = std::mem::take(&mut self.frame.shares);
+        self.plant(ran, &mut shares);
         if self
             .task
             .reductions
@@ -143,17 +144,15 @@ impl Running<'_, '_> {
             return Ok(());
         }
         let forests = std::mem::take(&mut self.frame.forests);
-        let shares = shares
-            .drain(..)
-            .map(|share| share.map(|number| &forests[number]));
-        let outcome = write_results(self.task, self.frame, shares);
-        self.frame.forests = forests;
+        let of = |share: Result<usize, Error>| share.map(|number| &forests[number]);
+        let outcome = write_results(self.task, self.frame, shares.drain(..).map(of));
+        (self.frame.forests, self.frame.shares) = (forests, shares);
         outcome
     }
 
-    /// Makes the frame's forests those of this rank's tiles, and says which of them is that of each
-    /// reduction of the task, or why there is none.
-    fn plant(&mut self, ran: &FusedTask) -> Vec<Result<usize, Error>> {
+    /// Makes the frame's forests those of this rank's tiles, and adds to `shares` which of them is
+    /// that of each reduction of the task, or why there is none.
+    fn plant(&mut self, ran: &FusedTask, shares: &mut Vec<Result<usize, Error>>) {
         let Frame {
             partials,
             forests,
@@ -173,15 +172,24 @@ impl Running<'_, '_> {
             forest.set_tiles(reduction.op, reduction.dtype, first, tiles);
             rest = later;
         }
-        let share = |reduction: &Reduction| match poison.get(&reduction.slot) {
-            Some(cause) => Err(cause.clone()),
-            None => {
-                let mut all = ran.reductions.iter();
-                let number = all.position(|known| known.slot == reduction.slot);
-                Ok(number.expect("what has not failed was run"))
-            }
-        };
-        self.task.reductions.iter().map(share).collect()
+        shares.extend(
+            self.task
+                .reductions
+                .iter()
+                .enumerate()
+                .map(|(place, reduction)| {
+                    if let Some(cause) = poison.get(&reduction.slot) {
+                        return Err(cause.clone());
+                    }
+                    let is_own = |known: &Reduction| known.slot == reduction.slot;
+                    // Where nothing has failed, the task itself was run.
+                    let number = match ran.reductions.get(place).is_some_and(is_own) {
+                        true => Some(place),
+                        false => ran.reductions.iter().position(is_own),
+                    };
+                    Ok(number.expect("what has not failed was run"))
+                }),
+        );
     }
 
     /// Sends this rank's forests on their way, or that there are none.
