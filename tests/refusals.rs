@@ -186,7 +186,7 @@ fn refuses_what_makes_no_sense() {
         ),
         (
             "solve poisson2d:4 --rhs tests/data/rhs.mtx",
-            "16 x 1, as the matrix has 16 rows, found 12 x 1",
+            "columns of 16 elements, as the matrix has 16 rows, found 12 x 1",
         ),
         (
             "solve poisson2d:4 --rhs tests/data/general.mtx",
