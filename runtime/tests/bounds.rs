@@ -60,7 +60,9 @@ fn spmv_args([y, structure, entries, x]: [u32; 4]) -> Vec<BodyArg> {
 
 fn store<T: Element>(runtime: &Runtime, elements: Vec<T>) -> Counted<Store> {
     let shape = Shape::new(&[elements.len()]);
-    runtime.store_from_vec(shape, elements).unwrap()
+    runtime
+        .store_from_vec(shape, elements)
+        .expect("memory suffices")
 }
 
 fn through<'a>(store: &'a Counted<Store>, view: &'a Arc<View>) -> TaskArg<'a> {
@@ -70,12 +72,17 @@ fn through<'a>(store: &'a Counted<Store>, view: &'a Arc<View>) -> TaskArg<'a> {
 
 fn slice(n: usize, range: std::ops::Range<usize>, step: isize) -> Arc<View> {
     let whole = View::identity(Shape::new(&[n]));
-    Arc::new(whole.slice(0, range, step).unwrap())
+    Arc::new(
+        whole
+            .slice(0, range, step)
+            .expect("a slice within the array"),
+    )
 }
 
 #[track_caller]
 fn check<R: std::fmt::Debug>(outcome: Result<R, Error>, expected: &str) {
-    assert_eq!(outcome.unwrap_err().to_string(), expected);
+    let error = outcome.expect_err("what does not fit is refused");
+    assert_eq!(error.to_string(), expected);
 }
 
 #[test]

@@ -216,7 +216,6 @@ fn first_of_ranks<T: Field>(
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test fails where it panics")]
 
     use super::*;
     use crate::{LocalRows, gallery};

@@ -41,7 +41,6 @@ fn has_ended(process: u32) -> bool {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test fails where it panics")]
 mod tests {
     use super::*;
 
