@@ -6,7 +6,7 @@
 //! read side by side. A value that the bundle reads lives until then; what is read in place costs
 //! nothing meanwhile, so products of anything else stay as they are.
 
-use super::compile::{Lowered, Op, Operand, Terms};
+use super::lower::{Lowered, Op, Operand, Terms};
 use crate::element::DType;
 
 /// From how many products with one value on they are bundled, though it is computed by the loop.

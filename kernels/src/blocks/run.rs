@@ -7,10 +7,11 @@
 )]
 
 use super::ahead::{Ahead, Reach};
-use super::compile::{LoopProgram, SlotId, Step};
+use super::compile::{LoopProgram, Step};
 use super::fetch::Fetched;
 use super::lanes::Lanes;
 use super::loops::CHUNK;
+use super::slots::SlotId;
 use super::steps::Address;
 use super::stream;
 use super::streams::Term;

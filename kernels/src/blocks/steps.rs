@@ -4,11 +4,13 @@
     reason = "follows the pointers of a launch, block by block"
 )]
 
-use super::compile::{Slot, SlotId, Step, Terms};
+use super::compile::Step;
 use super::loops::{CHUNK, Input};
+use super::lower::Terms;
 use super::packed::PackedRows;
 use super::rows::{DenseRows, RowReduction, SparseRows};
 use super::run::{Run, Worker, buffer};
+use super::slots::{Slot, SlotId};
 use super::stream;
 use super::streams::Term;
 use super::strided::{copy_run, gather, scatter};
