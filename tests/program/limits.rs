@@ -32,25 +32,29 @@ fn memory_that_runs_out_anywhere_is_an_error() {
 #[test]
 #[cfg(target_os = "linux")]
 fn memory_that_the_system_refuses_is_an_error() {
+    let limited = |kilobytes: usize, line: &str| {
+        let limited = format!("ulimit -v {kilobytes} && exec \"$0\" {line}");
+        Command::new("sh")
+            .args(["-c", &limited, env!("CARGO_BIN_EXE_sparsefuse")])
+            .env("SPARSEFUSE_THREADS", "2")
+            .output()
+            .unwrap()
+    };
+    // Below, the program cannot even be loaded.
+    let starts = |kilobytes: &usize| limited(*kilobytes, "--version").status.success();
+    let least = (10_000..1_000_000).step_by(5_000).find(starts).unwrap();
     for line in [
         "solve poisson2d:300",
         "solve poisson2d:200 --pc amg",
         "solve poisson2d:150 --pc ilu:3",
     ] {
         let mut refused = 0;
-        for kilobytes in (20_000..140_000).step_by(10_000) {
-            let limited = format!("ulimit -v {kilobytes} && exec \"$0\" {line}");
-            let output = Command::new("sh")
-                .args(["-c", &limited, env!("CARGO_BIN_EXE_sparsefuse")])
-                .env("SPARSEFUSE_THREADS", "2")
-                .output()
-                .unwrap();
+        for kilobytes in (least..least + 120_000).step_by(10_000) {
+            let output = limited(kilobytes, line);
             let complaint = text(&output.stderr);
             match output.status.code() {
                 Some(0) => {}
                 Some(2) => refused += 1,
-                // The loader itself had no memory.
-                Some(127) => {}
                 status => panic!("{line}, {kilobytes} kB: {status:?}, {complaint}"),
             }
             assert!(!complaint.contains("panicked"), "{line}: {complaint}");

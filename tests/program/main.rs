@@ -224,16 +224,15 @@ fn json_of_a_solve() {
 
 #[test]
 fn json_has_null_for_what_is_no_number() {
-    // Every number of b is finite, but their squares are not.
-    let path = scratch("huge.mtx");
-    fs::write(
-        &path,
-        "%%MatrixMarket matrix array real general\n12 1\n".to_owned() + &"1e300\n".repeat(12),
-    )
-    .unwrap();
+    // Every number of the system is finite, but the solution is not.
+    let matrix = "%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 1\n2 2 1e-300\n";
+    let matrix = written("overflows_json.mtx", matrix);
+    let rhs = "%%MatrixMarket matrix array real general\n2 1\n1\n1e10\n";
+    let rhs = written("overflows_json_b.mtx", rhs);
     let object = json(&format!(
-        "solve tests/data/spd.mtx --rhs {}",
-        path.display()
+        "solve {} --rhs {} --pc jacobi --solver richardson",
+        matrix.display(),
+        rhs.display()
     ));
     assert_eq!(object["converged"], false);
     assert_eq!(object["true_residual"], Value::Null);
