@@ -69,6 +69,11 @@ impl<T: Recycled> Counted<T> {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
+    /// Where the value lies: the same for all its handles.
+    pub(crate) fn address(&self) -> usize {
+        Arc::as_ptr(&self.0).addr()
+    }
+
     /// The number of handles of this value.
     pub(crate) fn count(&self) -> usize {
         Arc::strong_count(&self.0)

@@ -141,6 +141,26 @@ fn views_of_stores_of_another_shape() {
 }
 
 #[test]
+fn arguments_of_a_task_with_many_that_share_elements() {
+    let runtime = Runtime::new(Config::default()).unwrap();
+    let stores: Vec<_> = (0..20)
+        .map(|_| store(&runtime, (0..10).map(f64::from).collect()))
+        .collect();
+    let (left, right, other) = (slice(10, 0..5, 1), slice(10, 4..9, 1), slice(10, 5..10, 1));
+    let submit = |last: &Arc<View>| {
+        let mut args: Vec<_> = stores.iter().map(|store| through(store, &left)).collect();
+        args.push(through(&stores[7], last));
+        runtime.submit(&copy(21), &args, &[])
+    };
+    let refused = "submit: expected arguments that share no element, found one that reads what \
+                   another writes";
+    check(submit(&right), refused);
+    submit(&other).unwrap();
+    let found = runtime.read::<f64>(&stores[7], None).unwrap();
+    assert_eq!(found, [0.0, 1.0, 2.0, 3.0, 4.0, 0.0, 1.0, 2.0, 3.0, 4.0]);
+}
+
+#[test]
 fn arguments_of_one_task_that_share_elements() {
     let runtime = Runtime::new(Config::default()).unwrap();
     let x = store(&runtime, (0..10).map(f64::from).collect());

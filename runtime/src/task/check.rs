@@ -18,7 +18,7 @@ const OP: &str = "submit";
 pub(crate) fn check(body: &Body, args: &[TaskArg<'_>], params: &[Value]) -> Result<(), Error> {
     check_counts(body, args, params)?;
     let mut rows: Option<&Shape> = None;
-    for (number, (arg, &(kind, dtype))) in args.iter().zip(&body.kinds).enumerate() {
+    for (arg, &(kind, dtype)) in args.iter().zip(&body.kinds) {
         if arg.store.dtype() != dtype {
             return Err(wrong_type(dtype, arg.store.dtype()));
         }
@@ -45,10 +45,8 @@ pub(crate) fn check(body: &Body, args: &[TaskArg<'_>], params: &[Value]) -> Resu
                 }
             }
         }
-        if body.args[number].is_written() {
-            check_written(body, args, number)?;
-        }
     }
+    check_all_written(body, args)?;
     check_dense_rows(body, args, rows)?;
     check_sparse_product(body, args, rows)
 }
@@ -104,10 +102,35 @@ fn check_whole(arg: &TaskArg<'_>) -> Result<(), Error> {
     }
 }
 
+/// How many arguments are compared with each other; more are sorted first.
+const FEW: usize = 16;
+
+/// [`check_written`] of all arguments that are written.
+fn check_all_written(body: &Body, args: &[TaskArg<'_>]) -> Result<(), Error> {
+    let is_written = |number: &usize| body.args[*number].is_written();
+    if args.len() <= FEW {
+        let mut written = (0..args.len()).filter(is_written);
+        return written.try_for_each(|number| check_written(body, args, number, 0..args.len()));
+    }
+    // Those of one store side by side.
+    let mut sorted: Vec<usize> = (0..args.len()).collect();
+    sorted.sort_by_key(|&number| args[number].store.address());
+    for group in sorted.chunk_by(|&a, &b| args[a].store.ptr_eq(args[b].store)) {
+        let mut written = group.iter().copied().filter(is_written);
+        written.try_for_each(|number| check_written(body, args, number, group.iter().copied()))?;
+    }
+    Ok(())
+}
+
 /// What is written is a slice of a store that memory can hold, and shares no element with another
-/// argument: the rows of a kernel run in any order. Only an argument of the same kind that sees the
+/// argument, of which `others` are those of the same store and perhaps more: the rows of a kernel run in any order. Only an argument of the same kind that sees the
 /// same in the same way may be read, since it meets what is written in the same row.
-fn check_written(body: &Body, args: &[TaskArg<'_>], number: usize) -> Result<(), Error> {
+fn check_written(
+    body: &Body,
+    args: &[TaskArg<'_>],
+    number: usize,
+    others: impl Iterator<Item = usize>,
+) -> Result<(), Error> {
     let written = &args[number];
     if written.view.is_some_and(|view| !view.is_slice()) {
         let expected = "a slice with ascending steps to write through";
@@ -118,7 +141,8 @@ fn check_written(body: &Body, args: &[TaskArg<'_>], number: usize) -> Result<(),
         let expected = "a store of fewer bytes than there are addresses";
         return Err(Error::argument(OP, expected, format!("one of {shape}")));
     }
-    for (other, arg) in args.iter().enumerate() {
+    for other in others {
+        let arg = &args[other];
         if other == number || !arg.store.ptr_eq(written.store) {
             continue;
         }
@@ -155,6 +179,9 @@ fn check_sparse_product(
 ) -> Result<(), Error> {
     let mut entries: Option<Shape> = None;
     for (arg, declared) in args.iter().zip(&body.args) {
+        if matches!(declared.access, Access::Rows | Access::Whole) {
+            continue;
+        }
         let domain = rows.copied().unwrap_or(Shape::SCALAR);
         let found = arg.shape();
         match declared.access {
