@@ -11,7 +11,7 @@ use super::gate::Gate;
 use super::{Order, Prepared, Seconds, fingerprint, input, inputs, next_batch, unknown, vector};
 use crate::matrices;
 use crate::work::LOBPCG_VECTORS;
-use sparsefuse::eigen::{LobpcgOptions, lobpcg};
+use sparsefuse::solvers::eigen::{LobpcgOptions, lobpcg};
 use sparsefuse::prelude::*;
 use sparsefuse::runtime::{Counters, Processes};
 use sparsefuse::sparse::LocalRows;
