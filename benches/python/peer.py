@@ -77,9 +77,9 @@ def eigenvalues():
     warnings.simplefilter("ignore")
     a = read_matrix()
     start = np.ascontiguousarray((uniform(4 * a.shape[0]) - 0.5).reshape(4, -1).T)
-    # Numbers, not a vector.
+    # Numbers, not a vector. Its limit counts from 0.
     return lambda: tuple(
-        np.sort(linalg.lobpcg(a, start, largest=False, tol=1e-300, maxiter=limit)[0])
+        np.sort(linalg.lobpcg(a, start, largest=False, tol=1e-300, maxiter=limit - 1)[0])
     )
 
 
