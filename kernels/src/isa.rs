@@ -172,8 +172,8 @@ macro_rules! per_isa {
                 enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,fma,bmi1,bmi2"
             )]
             unsafe fn avx512<$G: $bound>($($arg: $type),*) {
-                // SAFETY: the caller keeps the contract of the body, and whoever picks this function
-                // has asked `Isa::is_available`.
+                // SAFETY: the caller keeps the contract of the body, and picks this
+                // function only where `Isa::is_available`.
                 unsafe { $body::<$G>($($arg),*) }
             }
             #[cfg(target_arch = "x86_64")]
@@ -227,8 +227,8 @@ macro_rules! per_isa {
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = "avx2,fma,bmi1,bmi2")]
         unsafe fn avx2<$G: $bound>($($arg: $type),*) {
-            // SAFETY: the caller keeps the contract of the body, and whoever picks this function has
-            // asked `Isa::is_available`; a machine with AVX-512 has AVX2.
+            // SAFETY: the caller keeps the contract of the body, and picks this function only
+            // where `Isa::is_available`; a machine with AVX-512 has AVX2.
             unsafe { $body::<$G>($($arg),*) }
         }
     };

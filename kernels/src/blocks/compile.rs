@@ -5,7 +5,7 @@
 //! How long a block may be follows from the registers and arrays of the loop.
 //!
 //! The invariant: the steps do to the slots what the ops do to the values, in their order; an op
-//! whose value nobody reads has no step.
+//! whose value is never read has no step.
 
 use super::bundle::bundle;
 use super::lanes::{ProductLoop, Reduction, sum_of_products};

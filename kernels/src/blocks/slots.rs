@@ -6,7 +6,7 @@
 //!
 //! Two decisions save copies. A value that is only loaded is read where it lies, unless a store
 //! changes that memory while the value lives. A value that is stored is computed right there,
-//! unless somebody still needs what lay there before. Both hold for contiguous arrays only, which
+//! unless a later step needs what lay there before. Both hold for contiguous arrays only, which
 //! the launch decides, so each such slot names a register to fall back to.
 //!
 //! The invariant: for every run, a slot keeps its rows from the step that writes it to the last
@@ -34,7 +34,7 @@ pub(super) enum Slot {
     Uniform { splat: usize },
 }
 
-/// The slots given out so far, and the registers that nobody holds.
+/// The slots given out so far, and the registers that are free.
 #[derive(Debug, Default)]
 pub(super) struct Slots {
     pub(super) slots: Vec<Slot>,

@@ -3,8 +3,8 @@
 //! `u - h_0 q_0 - h_1 q_1 ...` and the inner products `q_0 . u, q_1 . u, ...` are the work of
 //! methods that keep a basis. One update at a time reads and writes the target again for each
 //! vector, and the prefetchers of the hardware begin anew with each array of a block. So a few
-//! arrays are read side by side, and what they are joined to stays in registers: as PETSc's
-//! `VecMAXPY` and `VecMDot` do. Each element sees the same operations in the same order as in one
+//! arrays are read side by side; lanes stay in registers meanwhile, and a target in the L1 cache.
+//! PETSc's `VecMAXPY` and `VecMDot` do alike. Each element sees the same operations in the same order as in one
 //! update, or one sum, after the other.
 #![expect(
     unsafe_code,

@@ -5,8 +5,8 @@
 //! (above it, by nobody but owners where the sticky bit says so), and a library is a plain file of
 //! the user. A library gets its name, the hash of source and options, by one rename when it is
 //! complete, so processes may share the directory; until then it lies in a directory of its own,
-//! which is removed with everything in it, if need be by a later process: whoever works in one
-//! holds a lock there, so one without is left behind.
+//! which is removed with everything in it, if need be by a later process: a process that works
+//! in one holds a lock there, so one without is left behind.
 //!
 //! Behind a library stand its length and the hash of its bytes, which no loader reads. They are
 //! compared before it is loaded, since code that a disk or a full file system has damaged is run
