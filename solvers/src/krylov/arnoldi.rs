@@ -1,23 +1,30 @@
-//! An orthonormal basis of a Krylov space, by classical Gram-Schmidt with reorthogonalisation and
-//! one reduction a step.
+//! An orthonormal basis of a Krylov space, by classical Gram-Schmidt with one reduction a step, and
+//! a second pass where it is needed.
 //!
-//! Orthogonalising w = A u against the basis takes inner products; doing it twice, which classical
-//! Gram-Schmidt needs, takes more of them, and the norm yet more: three reductions, one after the
-//! other. Here the second pass and the norm wait until the next step, whose first pass is under way
-//! then (delayed reorthogonalisation: Bielich, Langou, Thomas, Świrydowicz, Yamazaki, Boman,
-//! *Low-synch Gram-Schmidt with delayed reorthogonalization for Krylov solvers*, 2022). So a step
-//! holds a candidate u that is nearly the next basis vector, and finds at once
+//! A step holds a candidate u for the next basis vector and takes w = A u. Where u is orthogonal
+//! enough ([`Orthogonality`] tells), it is the basis vector, q = u, and a step finds at once
 //!
 //! ```text
-//! t = Q'u, u'u      what makes u the basis vector q = (u - Q t) / alpha
-//! Q'w, u'w          and so h = [Q q]'w, the next column of H
+//! h = [Q q]'w       the next column of H
 //! w'w               and so eta = ‖w - [Q q] h‖, by Pythagoras, for the next candidate
 //! ```
 //!
+//! Where it is not, it has to be orthogonalised again. That would take two more reductions, one
+//! after the other; they wait until the products with w are under way (delayed reorthogonalisation:
+//! Bielich, Langou, Thomas, Świrydowicz, Yamazaki, Boman, *Low-synch Gram-Schmidt with delayed
+//! reorthogonalization for Krylov solvers*, 2022). So such a step finds besides
+//!
+//! ```text
+//! t = Q'u, u'u      what makes u the basis vector q = (u - Q t) / alpha
+//! Q'w, u'w          from which h = [Q q]'w follows
+//! ```
+//!
 //! Invariants: `A Z = Q H` with Z what the products were made of (`z_k = u_k` or a preconditioned
-//! `u_k`), up to the last column, whose lowest element eta is corrected in the next step; `U = Q T`
-//! with T upper triangular. The basis is orthonormal to rounding.
+//! `u_k`), up to the last column, whose lowest element eta may be corrected in the next step; `U = Q
+//! T` with T upper triangular. Products of different basis vectors stay below the square root of
+//! the rounding error.
 
+use super::orthogonality::Orthogonality;
 use super::projected::Projected;
 use super::scalars::{element, read};
 use super::turns::value;
@@ -38,6 +45,7 @@ pub(super) struct Arnoldi<T> {
     /// eta.
     open_column: Option<(Vec<Complex<f64>>, f64)>,
     projected: Projected,
+    orthogonality: Orthogonality,
     is_exhausted: bool,
 }
 
@@ -50,6 +58,7 @@ impl<T: Field> Arnoldi<T> {
             triangle: Vec::new(),
             open_column: None,
             projected: Projected::new(norm),
+            orthogonality: Orthogonality::new(T::Real::EPSILON.to_f64()),
             is_exhausted: false,
         }
     }
@@ -59,25 +68,33 @@ impl<T: Field> Arnoldi<T> {
         &self.candidate
     }
 
-    /// Takes the image w of the candidate. One reduction, of 2 k + 3 inner products where the basis
-    /// has k vectors, which are read twice.
+    /// Takes the image w of the candidate. One reduction: of k + 2 inner products where the basis has
+    /// k vectors, 2 k + 3 where the candidate is orthogonalised again.
     pub(super) async fn step(&mut self, w: Vector<T>) -> Result<(), Error> {
         let Products {
             mut t,
             mut h,
             alpha,
             w_squares,
-        } = self.products(&w).await?;
+        } = match self.orthogonality.is_rough() {
+            true => self.products_again(&w).await?,
+            false => self.products(&w).await?,
+        };
         let number = self.basis.len();
-        if let Some((mut column, eta)) = self.open_column.take() {
+        if let Some((mut column, eta)) = self.open_column.take()
+            && self.orthogonality.is_rough()
+        {
             for (column, t) in column.iter_mut().zip(&t) {
                 *column += t * eta;
             }
             column.push(Complex::new(eta * alpha, 0.0));
             self.projected.set_column(number - 1, column);
         }
-        let q = without(&self.candidate, &self.basis, &t);
-        self.basis.push(q * T::from_f64(1.0 / alpha));
+        self.basis.push(match self.orthogonality.is_rough() {
+            true => without(&self.candidate, &self.basis, &t) * T::from_f64(1.0 / alpha),
+            false => self.candidate.clone(),
+        });
+        self.orthogonality.accept();
 
         let rest = w_squares - h.iter().map(|h| h.norm_sqr()).sum::<f64>();
         // Below this, what is left of w is rounding, and so is its direction.
@@ -87,6 +104,7 @@ impl<T: Field> Arnoldi<T> {
             eta = rest.sqrt();
             let u = without(&w, &self.basis, &h);
             self.candidate = u * T::from_f64(1.0 / eta);
+            self.orthogonality.next(&h, (w_squares, rest));
         }
 
         self.open_column = Some((h.clone(), eta));
@@ -97,8 +115,23 @@ impl<T: Field> Arnoldi<T> {
         Ok(())
     }
 
-    /// All inner products of a step, issued before the first is read.
+    /// The inner products of a step whose candidate is the basis vector.
     async fn products(&self, w: &Vector<T>) -> Result<Products, Error> {
+        let mut basis: Vec<&Vector<T>> = self.basis.iter().collect();
+        basis.push(&self.candidate);
+        let h = w.dots(&basis);
+        let w_squares = value(&w.sum_of_squares()).await?.to_f64();
+        Ok(Products {
+            t: vec![Complex::ZERO; self.basis.len()],
+            h: h.iter().map(read).collect::<Result<_, _>>()?,
+            alpha: 1.0,
+            w_squares,
+        })
+    }
+
+    /// The inner products of a step that orthogonalises its candidate again, all of them issued
+    /// before the first is read.
+    async fn products_again(&self, w: &Vector<T>) -> Result<Products, Error> {
         let u = &self.candidate;
         let basis: Vec<&Vector<T>> = self.basis.iter().collect();
         let t: Vec<Scalar<T>> = u.dots(&basis);
@@ -183,4 +216,78 @@ fn without<T: Field>(
     let terms = others.iter().zip(coefficients);
     let terms: Vec<_> = terms.map(|(other, &c)| (element::<T>(c), other)).collect();
     vector.minus_multiples(&terms)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::krylov::turns::alone;
+    use sparsefuse_sparse::{Csr, gallery};
+
+    /// The largest inner product of two different vectors of a basis, and the largest distance of a
+    /// squared norm from 1.
+    fn loss<T: Field>(basis: &[Vector<T>]) -> (f64, f64) {
+        let (mut products, mut norms) = (0.0f64, 0.0f64);
+        for (k, q) in basis.iter().enumerate() {
+            for p in &basis[..k] {
+                products = products.max(super::super::scalars::size(read(&p.dot(q)).unwrap()));
+            }
+            norms = norms.max((q.sum_of_squares().get().unwrap().to_f64() - 1.0).abs());
+        }
+        (products, norms)
+    }
+
+    /// Builds a basis of at most so many vectors.
+    fn check<T: Field>(name: &str, a: &Csr<T>, most: usize) {
+        let b = Vector::<T>::from_fn([a.n_rows()], |i| {
+            T::from_f64((i[0] as f64 * 0.7).sin() + 0.1)
+        });
+        let norm = b.norm2().get().unwrap().to_f64();
+        let mut space = Arnoldi::new(&b, norm);
+        let mut again = 0;
+        while space.len() < most && !space.is_exhausted() {
+            again += usize::from(space.orthogonality.is_rough());
+            let w = a.dot(space.candidate());
+            alone(space.step(w)).unwrap();
+        }
+        let (products, norms) = loss(&space.basis);
+        let limit = T::Real::EPSILON.to_f64().sqrt();
+        let losses = format!("{name}: {products:e}, {norms:e}");
+        assert!(products <= 2.0 * limit && norms <= 2.0 * limit, "{losses}");
+        assert!(
+            2 * again < space.len(),
+            "{name}: {again} orthogonalised again"
+        );
+    }
+
+    #[test]
+    fn bases_are_orthogonal_enough() {
+        check("poisson 32", &gallery::poisson2d::<f64>(32).unwrap(), 30);
+        check(
+            "poisson 32, long",
+            &gallery::poisson2d::<f64>(32).unwrap(),
+            120,
+        );
+        check("poisson 128", &gallery::poisson2d::<f64>(128).unwrap(), 30);
+        check(
+            "poisson 128 f32",
+            &gallery::poisson2d::<f32>(128).unwrap(),
+            30,
+        );
+        check("diffusion", &gallery::diffusion2d::<f64>(48).unwrap(), 100);
+        check("poisson1d", &gallery::poisson1d::<f64>(200).unwrap(), 199);
+        check("random", &gallery::random::<f64>(2000, 6, 3).unwrap(), 100);
+        check("rmat", &gallery::rmat::<f64>(10, 8, 1).unwrap(), 60);
+        check(
+            "random c64",
+            &gallery::random::<Complex<f64>>(2000, 6, 3).unwrap(),
+            60,
+        );
+        check(
+            "random c32",
+            &gallery::random::<Complex<f32>>(2000, 6, 3).unwrap(),
+            60,
+        );
+        check("small", &gallery::random::<f64>(40, 5, 3).unwrap(), 40);
+    }
 }

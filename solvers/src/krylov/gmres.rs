@@ -38,11 +38,12 @@ pub fn gmres<T: Field>(a: &dyn LinearOperator<T>, b: &Vector<T>) -> Result<Solut
 /// A may be unsymmetric.
 ///
 /// Saad and Schultz (1986), as Algorithms 6.9, 9.4 (left) and 9.5 (right) of Saad, *Iterative
-/// Methods for Sparse Linear Systems*, 2nd edition; classical Gram-Schmidt with delayed
-/// reorthogonalisation. One product and one reduction an iteration, of 2 k + 3 inner products
-/// where the basis has k vectors; holds these, x and two more. An iteration reads the basis twice:
-/// from memory once where the columns of A lie near the diagonal, so that the second pass finds it
-/// in the L2 cache.
+/// Methods for Sparse Linear Systems*, 2nd edition; classical Gram-Schmidt, twice where the basis
+/// would lose its orthogonality, which an estimate tells (partial reorthogonalisation). One product
+/// and one reduction an iteration, of k + 2 inner products where the basis has k vectors (2 k + 3
+/// where a vector is orthogonalised again); holds these, x and two more. An iteration reads the
+/// basis twice: from memory once where the columns of A lie near the diagonal, so that the second
+/// pass finds it in the L2 cache.
 ///
 /// # Errors
 ///

@@ -19,6 +19,7 @@ mod solver;
 mod arnoldi;
 mod bidiagonal;
 mod least_squares;
+mod orthogonality;
 mod projected;
 pub(crate) mod scalars;
 pub(crate) mod turns;

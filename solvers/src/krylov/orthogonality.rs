@@ -1,0 +1,96 @@
+//! How orthogonal the vectors of a basis are, without computing it.
+//!
+//! Classical Gram-Schmidt takes w to `u = (w - Q h) / eta` with `h = Q'w` and, by Pythagoras,
+//! `eta^2 = w'w - h'h`. Where the basis is not quite orthonormal, `Q'Q = I + E`, what u misses follows
+//! from numbers that are known:
+//!
+//! ```text
+//! Q'u = -(E h) / eta          and the rounding of w - Q h, divided by eta
+//! u'u - 1 = h'E h / eta^2     and the rounding of w'w - h'h, divided by eta^2
+//! ```
+//!
+//! (Simon, *The Lanczos algorithm with partial reorthogonalization*, 1984, has this for symmetric
+//! matrices; Larsen, *Lanczos bidiagonalization with partial reorthogonalization*, 1998, adds the
+//! rounding with the sign that makes it worse.) As long as all of E stays below the square root of
+//! the rounding error, the projected problem is as exact as with an orthonormal basis, so only a
+//! vector beyond that has to be orthogonalised twice.
+
+use super::scalars::size;
+use num_complex::Complex;
+
+/// The rounding of an inner product and of an update, in units of the last place of what they are
+/// made of.
+const ROUNDING: f64 = 1.0;
+
+/// An estimate of E.
+#[derive(Debug)]
+pub(super) struct Orthogonality {
+    /// The rounding error of an element.
+    epsilon: f64,
+    /// The columns of E for the basis, down to the diagonal.
+    basis: Vec<Vec<Complex<f64>>>,
+    /// The same of the candidate.
+    candidate: Vec<Complex<f64>>,
+    /// Whether the candidate has to be orthogonalised once more.
+    is_rough: bool,
+}
+
+impl Orthogonality {
+    /// Of an empty basis and a candidate of norm 1.
+    pub(super) fn new(epsilon: f64) -> Self {
+        Self {
+            epsilon,
+            basis: Vec::new(),
+            candidate: vec![Complex::new(ROUNDING * epsilon, 0.0)],
+            is_rough: false,
+        }
+    }
+
+    /// Whether the candidate has to be orthogonalised against the basis once more.
+    pub(super) fn is_rough(&self) -> bool {
+        self.is_rough
+    }
+
+    /// The candidate becomes a vector of the basis; if it was rough, it has been orthogonalised.
+    pub(super) fn accept(&mut self) {
+        let mut column = std::mem::take(&mut self.candidate);
+        if self.is_rough {
+            column.fill(Complex::new(ROUNDING * self.epsilon, 0.0));
+        }
+        self.basis.push(column);
+    }
+
+    /// The next candidate is what remains of w, of which `h` are the products with the basis,
+    /// `squares` is the squared norm of the whole and `rest` the squared norm of the remainder.
+    pub(super) fn next(&mut self, h: &[Complex<f64>], (squares, rest): (f64, f64)) {
+        // E h.
+        let mut sums = vec![Complex::ZERO; h.len()];
+        for (k, (column, &h_k)) in self.basis.iter().zip(h).enumerate() {
+            let (diagonal, above) = column.split_last().expect("a column ends on the diagonal");
+            let (before, from_k) = sums.split_at_mut(k);
+            from_k[0] += diagonal * h_k;
+            for ((sum, &product), &h_j) in before.iter_mut().zip(above).zip(h) {
+                *sum += product * h_k;
+                from_k[0] += product.conj() * h_j;
+            }
+        }
+        let rounding = ROUNDING * self.epsilon;
+        let norm: Complex<f64> = h.iter().zip(&sums).map(|(h, sum)| h.conj() * sum).sum();
+        let norm = worse(norm, rounding * squares) / rest;
+        let (eta, rounding) = (rest.sqrt(), rounding * squares.sqrt());
+        let products = sums.into_iter().map(|sum| worse(-sum, rounding) / eta);
+        self.candidate = products.chain([norm]).collect();
+        let limit = self.epsilon.sqrt();
+        // Also where one is not a number.
+        let is_small = |&product: &Complex<f64>| size(product) <= limit;
+        self.is_rough = !self.candidate.iter().all(is_small);
+    }
+}
+
+/// A number, larger by an error.
+fn worse(number: Complex<f64>, error: f64) -> Complex<f64> {
+    match size(number) {
+        0.0 => Complex::new(error, 0.0),
+        size => number * (1.0 + error / size),
+    }
+}
