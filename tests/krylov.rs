@@ -69,7 +69,8 @@ fn the_preconditioner_on_either_side() {
     }
 }
 
-/// From the right the residual never rises, and its estimate is that of the true residual.
+/// From the right the residual never rises, and its estimate is that of the true residual, as far as
+/// the basis is orthogonal: to the square root of the rounding error.
 #[test]
 fn gmres_minimises_the_residual() {
     let (a, b, jacobi) = system();
@@ -97,7 +98,7 @@ fn gmres_minimises_the_residual() {
             let limited = Method::Gmres.solve(&a, &b, options).unwrap();
             let difference = (limited.residual_norm - history[most]).abs();
             assert!(
-                difference <= 1e-9 * history[most] + 1e-14 * history[0],
+                difference <= 3e-8 * history[most] + 1e-14 * history[0],
                 "{most}"
             );
         }

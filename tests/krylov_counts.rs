@@ -68,6 +68,18 @@ fn shifted() -> Csr<f64> {
 /// Iterations until convergence, which are within 5% of SciPy's.
 #[track_caller]
 fn check(a: &Csr<f64>, method: Method, options: Options<'_, f64>, scipy: usize) {
+    check_within(scipy / 20, a, method, options, scipy);
+}
+
+/// The same with another distance from SciPy's.
+#[track_caller]
+fn check_within(
+    most: usize,
+    a: &Csr<f64>,
+    method: Method,
+    options: Options<'_, f64>,
+    scipy: usize,
+) {
     let b = a * &Vector::ones([a.n_cols()]);
     let limit = Options {
         max_iter: Some(10_000),
@@ -78,7 +90,7 @@ fn check(a: &Csr<f64>, method: Method, options: Options<'_, f64>, scipy: usize) 
     let found = solution.iterations;
     println!("{method}: {found}, SciPy {scipy}");
     // Never less than the rounding of one iteration.
-    let most = (scipy / 20).max(1);
+    let most = most.max(1);
     assert!(
         found.abs_diff(scipy) <= most,
         "{method}: {found} iterations, SciPy {scipy}"
@@ -157,7 +169,10 @@ fn with_the_diagonal_as_preconditioner() {
     ] {
         check(&a, method, preconditioned(30, Side::Right), scipy);
     }
-    check(&a, Method::Gmres, preconditioned(10, Side::Left), 620);
+    // Rounding decides when the cycles stop resembling each other: changes of b by 1e-15 to 1e-10
+    // move this between 520 and 630.
+    let options = preconditioned(10, Side::Left);
+    check_within(620 / 5, &a, Method::Gmres, options, 620);
     check(&a, Method::Gmres, preconditioned(30, Side::Left), 175);
 }
 

@@ -19,6 +19,9 @@
 //! Q'w, u'w          from which h = [Q q]'w follows
 //! ```
 //!
+//! Where next to nothing remains of w, the second pass follows at once: only then it is known whether
+//! anything does.
+//!
 //! Invariants: `A Z = Q H` with Z what the products were made of (`z_k = u_k` or a preconditioned
 //! `u_k`), up to the last column, whose lowest element eta may be corrected in the next step; `U = Q
 //! T` with T upper triangular. Products of different basis vectors stay below the square root of
@@ -96,15 +99,27 @@ impl<T: Field> Arnoldi<T> {
         });
         self.orthogonality.accept();
 
-        let rest = w_squares - h.iter().map(|h| h.norm_sqr()).sum::<f64>();
+        let epsilon = T::Real::EPSILON.to_f64();
+        let (mut w, mut of_w, mut squares) = (w, h.clone(), w_squares);
+        let mut rest = squares - sum_of_squares(&of_w);
+        if rest <= epsilon.sqrt() * squares {
+            // So little that what the basis lacks in orthogonality shows.
+            w = without(&w, &self.basis, &of_w);
+            let basis: Vec<&Vector<T>> = self.basis.iter().collect();
+            (of_w, squares) = products(&w, &basis).await?;
+            for (h, more) in h.iter_mut().zip(&of_w) {
+                *h += more;
+            }
+            rest = squares - sum_of_squares(&of_w);
+        }
         // Below this, what is left of w is rounding, and so is its direction.
-        self.is_exhausted = rest <= 10.0 * T::Real::EPSILON.to_f64() * w_squares;
+        self.is_exhausted = rest <= 10.0 * epsilon * w_squares;
         let mut eta = 0.0;
         if !self.is_exhausted {
             eta = rest.sqrt();
-            let u = without(&w, &self.basis, &h);
+            let u = without(&w, &self.basis, &of_w);
             self.candidate = u * T::from_f64(1.0 / eta);
-            self.orthogonality.next(&h, (w_squares, rest));
+            self.orthogonality.next(&of_w, (squares, rest));
         }
 
         self.open_column = Some((h.clone(), eta));
@@ -119,11 +134,10 @@ impl<T: Field> Arnoldi<T> {
     async fn products(&self, w: &Vector<T>) -> Result<Products, Error> {
         let mut basis: Vec<&Vector<T>> = self.basis.iter().collect();
         basis.push(&self.candidate);
-        let h = w.dots(&basis);
-        let w_squares = value(&w.sum_of_squares()).await?.to_f64();
+        let (h, w_squares) = products(w, &basis).await?;
         Ok(Products {
             t: vec![Complex::ZERO; self.basis.len()],
-            h: h.iter().map(read).collect::<Result<_, _>>()?,
+            h,
             alpha: 1.0,
             w_squares,
         })
@@ -143,7 +157,7 @@ impl<T: Field> Arnoldi<T> {
         let u_squares = value(&u_squares).await?.to_f64();
         let t = t.iter().map(read).collect::<Result<Vec<_>, _>>()?;
         let mut h = h.iter().map(read).collect::<Result<Vec<_>, _>>()?;
-        let alpha = (u_squares - t.iter().map(|t| t.norm_sqr()).sum::<f64>()).sqrt();
+        let alpha = (u_squares - sum_of_squares(&t)).sqrt();
         let within: Complex<f64> = t.iter().zip(&h).map(|(t, h)| t.conj() * h).sum();
         h.push((read(&uw)? - within) / alpha);
         Ok(Products {
@@ -197,6 +211,20 @@ struct Products {
     h: Vec<Complex<f64>>,
     alpha: f64,
     w_squares: f64,
+}
+
+/// The products of a vector with others, and the square of its norm.
+async fn products<T: Field>(
+    w: &Vector<T>,
+    basis: &[&Vector<T>],
+) -> Result<(Vec<Complex<f64>>, f64), Error> {
+    let h = w.dots(basis);
+    let squares = value(&w.sum_of_squares()).await?.to_f64();
+    Ok((h.iter().map(read).collect::<Result<_, _>>()?, squares))
+}
+
+fn sum_of_squares(numbers: &[Complex<f64>]) -> f64 {
+    numbers.iter().map(Complex::norm_sqr).sum()
 }
 
 /// The sum of the first vectors, each times its coefficient; 0 without coefficients.
