@@ -121,7 +121,7 @@ impl Runtime {
         let inner = Inner {
             window: Window::new(),
             length: Length::new(config.window, config.max_window),
-            traces: Traces::new(),
+            traces: Traces::default(),
             cuts: CutsTable::new(ranks, config.tile_len, config.cut_threshold),
             comm,
             lockstep: Lockstep::new(config.check_ranks && ranks > 1 && !is_planned),
@@ -266,7 +266,7 @@ impl Runtime {
         args: &[TaskArg<'_>],
         params: &[Value],
     ) -> Result<(), Error> {
-        task::check(body, args, params)?;
+        task::check_counts(body, args, params)?;
         self.check_own("submit", args.iter().map(|arg| arg.store))?;
         let mut inner = self.inner();
         // Not before there is a next task: meanwhile the program has dropped what it replaced.
@@ -373,12 +373,11 @@ impl Runtime {
                 schedule
             }
             None => {
-                let key: Box<[u64]> = key.into();
                 let mut schedule = schedule::analyse(window, cuts, *rank, config.fusion);
                 if let Some(toolchain) = &config.native {
                     schedule = schedule.with_native(config.isa, toolchain);
                 }
-                traces.remember(key, Arc::new(schedule))
+                traces.remember(window.key(), schedule)
             }
         };
         let mut context = Context {
@@ -393,6 +392,7 @@ impl Runtime {
         };
         execute::run(&schedule, window, frame, &mut context);
         window.clear();
+        window.expect(traces.expected());
         inner.last = Some(schedule);
         inner.at_once.clear();
     }

@@ -10,7 +10,7 @@
 
 mod check;
 
-pub(crate) use self::check::check;
+pub(crate) use self::check::{check, check_counts};
 
 use crate::counted::Counted;
 use crate::shape::Shape;

@@ -1,6 +1,8 @@
 //! The memory of past windows.
 //!
-//! A window with a key that was seen before is not analysed again: its schedule is replayed.
+//! A window with a key that was seen before is not analysed again: its schedule is replayed. After
+//! each window the one is expected that followed it the last time; what is issued as expected was
+//! checked then ([`crate::window`]), and need not be looked up.
 
 use crate::schedule::Schedule;
 use std::collections::BTreeMap;
@@ -10,48 +12,69 @@ use std::sync::Arc;
 const MOST: usize = 4096;
 
 /// Schedules by the keys of their windows.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Traces {
-    /// By hash; keys with the same hash in a list.
-    by_hash: BTreeMap<u64, Vec<Trace>>,
-    count: usize,
+    all: Vec<Trace>,
+    /// The numbers of those whose keys have a hash.
+    by_hash: BTreeMap<u64, Vec<usize>>,
+    /// The number of the last one.
+    last: Option<usize>,
 }
 
 #[derive(Debug)]
 struct Trace {
-    key: Box<[u64]>,
+    key: Arc<[u64]>,
     schedule: Arc<Schedule>,
+    /// The number of the one that followed it the last time.
+    next: Option<usize>,
 }
 
 impl Traces {
-    pub(crate) fn new() -> Self {
-        Self {
-            by_hash: BTreeMap::new(),
-            count: 0,
-        }
-    }
-
-    pub(crate) fn find(&self, key: &[u64]) -> Option<Arc<Schedule>> {
-        let list = self.by_hash.get(&hash(key))?;
-        let trace = list.iter().find(|trace| *trace.key == *key)?;
-        Some(Arc::clone(&trace.schedule))
-    }
-
-    pub(crate) fn remember(&mut self, key: Box<[u64]>, schedule: Arc<Schedule>) -> Arc<Schedule> {
-        if self.count == MOST {
-            self.by_hash.clear();
-            self.count = 0;
-        }
-        self.count += 1;
-        let trace = Trace {
-            schedule: Arc::clone(&schedule),
-            key,
+    /// The schedule of the window with this key, which runs now.
+    pub(crate) fn find(&mut self, key: &[u64]) -> Option<Arc<Schedule>> {
+        let is_it = |number: &usize| *self.all[*number].key == *key;
+        let expected = self.next().filter(is_it);
+        let look_up = || {
+            let list = self.by_hash.get(&hash(key))?;
+            list.iter().copied().find(is_it)
         };
-        self.by_hash
-            .entry(hash(&trace.key))
-            .or_default()
-            .push(trace);
+        let number = expected.or_else(look_up)?;
+        self.follow(number);
+        Some(Arc::clone(&self.all[number].schedule))
+    }
+
+    /// Remembers the schedule of a new window, which runs now.
+    pub(crate) fn remember(&mut self, key: &[u64], schedule: Schedule) -> Arc<Schedule> {
+        if self.all.len() == MOST {
+            *self = Self::default();
+        }
+        let schedule = Arc::new(schedule);
+        let number = self.all.len();
+        self.by_hash.entry(hash(key)).or_default().push(number);
+        self.all.push(Trace {
+            key: key.into(),
+            schedule: Arc::clone(&schedule),
+            next: None,
+        });
+        self.follow(number);
         schedule
+    }
+
+    /// The key of the window that is expected next.
+    pub(crate) fn expected(&self) -> Option<Arc<[u64]>> {
+        let next = self.next()?;
+        Some(Arc::clone(&self.all[next].key))
+    }
+
+    fn next(&self) -> Option<usize> {
+        self.all[self.last?].next
+    }
+
+    fn follow(&mut self, number: usize) {
+        if let Some(last) = self.last {
+            self.all[last].next = Some(number);
+        }
+        self.last = Some(number);
     }
 }
 

@@ -8,7 +8,7 @@ use crate::counted::Counted;
 use crate::error::{Error, ErrorKind};
 use crate::partition::Partition;
 use crate::store::Store;
-use crate::task::{Body, TaskArg};
+use crate::task::{self, Body, TaskArg};
 use crate::view::View;
 use sparsefuse_kernels::Value;
 use std::ops::Range;
@@ -35,6 +35,8 @@ pub(crate) struct Window {
     /// What [`Window::held`] gives.
     held: Vec<bool>,
     key: Vec<u64>,
+    /// The key of the window that is expected, as long as this one begins like it.
+    expected: Option<Arc<[u64]>>,
 }
 
 /// A task in the window.
@@ -68,24 +70,31 @@ impl Window {
             written: Vec::new(),
             held: Vec::new(),
             key: Vec::new(),
+            expected: None,
         }
     }
 
-    /// Appends a task whose arguments have been checked against its body.
+    /// Expects the next window to be one that was there before.
+    pub(crate) fn expect(&mut self, key: Option<Arc<[u64]>>) {
+        self.expected = key;
+    }
+
+    /// Appends a task with as many arguments and parameters as its body has.
     ///
-    /// Fails, and leaves the window as it was, if the task reads a store that nothing has written.
+    /// Fails, and leaves the window as it was, if arguments do not fit the body, or the task reads
+    /// a store that nothing has written. That is not asked again while the window is like the
+    /// expected one: the key has all that tells.
     pub(crate) fn push(
         &mut self,
         body: &Arc<Body>,
         args: &[TaskArg<'_>],
         params: &[Value],
     ) -> Result<(), Error> {
-        self.check_written(body, args)?;
+        let (first_word, first_arg) = (self.key.len(), self.args.len());
+        let first_slot = self.stores.len();
         self.key.push(body.id());
-        let first_arg = self.args.len() as u32;
-        for (declared, arg) in body.args().iter().zip(args) {
+        for arg in args {
             let slot = self.slot(arg.store);
-            self.written[slot as usize] |= declared.is_written();
             match arg.view {
                 None => self.key.push(u64::from(slot)),
                 Some(view) => {
@@ -98,15 +107,47 @@ impl Window {
                 view: arg.view.cloned(),
             });
         }
+        if !self.is_as_expected(first_word) {
+            self.expected = None;
+            let checked = task::check(body, args);
+            let checked = checked.and_then(|()| self.check_written(body, first_arg, first_slot));
+            if let Err(error) = checked {
+                self.key.truncate(first_word);
+                self.args.truncate(first_arg);
+                self.forget_slots(first_slot);
+                return Err(error);
+            }
+        }
+        for (declared, arg) in body.args().iter().zip(&self.args[first_arg..]) {
+            self.written[arg.slot as usize] |= declared.is_written();
+        }
         let first_param = self.params.len() as u32;
         self.params.extend_from_slice(params);
         let body = self.number(body);
         self.tasks.push(Task {
             body,
-            args: first_arg..self.args.len() as u32,
+            args: first_arg as u32..self.args.len() as u32,
             params: first_param..self.params.len() as u32,
         });
         Ok(())
+    }
+
+    /// Whether the words of the key from this one on are those of the expected window, as all words
+    /// before them were.
+    fn is_as_expected(&self, first_word: usize) -> bool {
+        let words = first_word..self.key.len();
+        let expected = self.expected.as_deref();
+        expected.is_some_and(|expected| expected.get(words.clone()) == Some(&self.key[words]))
+    }
+
+    /// Takes stores out of the window from this slot on.
+    fn forget_slots(&mut self, first: usize) {
+        for store in self.stores.drain(first..) {
+            // No window has the serial 0.
+            store.window_slot.store(0, Ordering::Relaxed);
+        }
+        self.initial.truncate(first);
+        self.written.truncate(first);
     }
 
     /// The number of a body in [`Window::bodies`], where it is put if it is new.
@@ -130,14 +171,14 @@ impl Window {
         body.expect("the body of a task was put there with the task")
     }
 
-    /// A store that is in the window already is written by a task of the window, or was before.
-    fn check_written(&self, body: &Body, args: &[TaskArg<'_>]) -> Result<(), Error> {
-        for (number, arg) in args.iter().enumerate() {
+    /// What a task reads is in the window already, and so is written by a task of the window or was
+    /// before, or was written when it entered with this task. The task's arguments, and the slots
+    /// that are new with it, are those from these on.
+    fn check_written(&self, body: &Body, first_arg: usize, first_slot: usize) -> Result<(), Error> {
+        for (number, arg) in self.args[first_arg..].iter().enumerate() {
             let needs_contents = body.needs_contents(number) || arg.view.is_some();
-            if needs_contents
-                && self.known_slot(arg.store).is_none()
-                && arg.store.partition().is_none()
-            {
+            let slot = arg.slot as usize;
+            if needs_contents && slot >= first_slot && self.initial[slot].is_none() {
                 return Err(ErrorKind::Unwritten { op: "submit" }.into());
             }
         }

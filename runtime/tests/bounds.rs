@@ -522,3 +522,42 @@ fn ranks_that_ask_for_different_things() {
     });
     assert!(outcomes.unwrap().iter().all(Result::is_err));
 }
+
+/// A window that is issued as an earlier one was is not checked again, but what is new in it is.
+#[test]
+fn a_task_that_does_not_fit_is_refused_in_a_window_that_was_seen_before() {
+    let runtime = Runtime::new(Config::default()).expect("the defaults are in range");
+    let copy = copy(2);
+    let x = store(&runtime, vec![1.0, 2.0, 3.0, 4.0]);
+    let short = store(&runtime, vec![9.0; 3]);
+    for round in 0..12 {
+        let [y, z, unwritten] = [(); 3].map(|()| runtime.new_store(x.shape(), DType::F64));
+        let submit = |args: [&Counted<Store>; 2]| {
+            let args = args.map(TaskArg::from);
+            runtime.submit(&copy, &args, &[])
+        };
+        submit([&x, &y]).expect("the stores fit");
+        if round >= 4 {
+            // Where the expected window has a task that fits.
+            let number = runtime.new_store(x.shape(), DType::F64);
+            let refused = match round % 4 {
+                0 => submit([&short, &z]),
+                1 => submit([&unwritten, &z]),
+                2 => submit([&number, &number]),
+                _ => runtime.submit(&copy, &[(&y).into(), (&z).into()], &[1.0.to_value()]),
+            };
+            refused.expect_err("the task does not fit");
+        }
+        // The window is as it was: what was refused is not in it.
+        submit([&y, &z]).expect("the stores fit");
+        submit([&z, &unwritten]).expect("the stores fit");
+        let read = runtime
+            .read::<f64>(&unwritten, None)
+            .expect("it was written");
+        assert_eq!(read, [1.0, 2.0, 3.0, 4.0], "round {round}");
+        let read = runtime.read::<f64>(&short, None).expect("it was written");
+        assert_eq!(read, [9.0; 3]);
+    }
+    let counters = runtime.counters();
+    assert_eq!((counters.windows, counters.trace_hits), (12, 11));
+}

@@ -14,15 +14,14 @@ use sparsefuse_kernels::{ArgKind, DType, Value};
 
 const OP: &str = "submit";
 
-/// Whether stores and numbers fit a body.
-pub(crate) fn check(body: &Body, args: &[TaskArg<'_>], params: &[Value]) -> Result<(), Error> {
-    check_counts(body, args, params)?;
+/// Whether stores fit a body, as far as a window's key tells: it has the types, shapes and views of
+/// all stores, and which of them are the same.
+pub(crate) fn check(body: &Body, args: &[TaskArg<'_>]) -> Result<(), Error> {
     let mut rows: Option<&Shape> = None;
     for (arg, &(kind, dtype)) in args.iter().zip(&body.kinds) {
         if arg.store.dtype() != dtype {
             return Err(wrong_type(dtype, arg.store.dtype()));
         }
-        check_view(arg)?;
         match kind {
             ArgKind::Array => match rows {
                 None => rows = Some(arg.seen()),
@@ -51,8 +50,13 @@ pub(crate) fn check(body: &Body, args: &[TaskArg<'_>], params: &[Value]) -> Resu
     check_sparse_product(body, args, rows)
 }
 
-/// As many arguments and parameters as the body has, parameters of its types.
-fn check_counts(body: &Body, args: &[TaskArg<'_>], params: &[Value]) -> Result<(), Error> {
+/// What a window's key does not tell: there are as many arguments and parameters as the body has,
+/// parameters are of its types, and views are those of their stores.
+pub(crate) fn check_counts(
+    body: &Body,
+    args: &[TaskArg<'_>],
+    params: &[Value],
+) -> Result<(), Error> {
     let types = &body.kernel.params;
     if args.len() != body.args.len() || params.len() != types.len() {
         let text = |args, params| format!("{args} arguments and {params} parameters");
@@ -69,7 +73,7 @@ fn check_counts(body: &Body, args: &[TaskArg<'_>], params: &[Value]) -> Result<(
         .find(|(param, dtype)| param.dtype() != **dtype)
     {
         Some((param, &dtype)) => Err(wrong_type(dtype, param.dtype())),
-        None => Ok(()),
+        None => args.iter().try_for_each(check_view),
     }
 }
 
