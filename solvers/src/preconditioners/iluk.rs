@@ -3,11 +3,11 @@
 use super::elimination::{Elimination, Rule, other_structure, rows_in, spread};
 use super::factors::Factors;
 use super::upper_rows::UpperRows;
-use super::{Preconditioner, check_shape, check_square};
+use super::{Preconditioner, check_square, check_update};
 use crate::operator::LinearOperator;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
-use sparsefuse_runtime::Error;
+use sparsefuse_runtime::{Error, Runtime};
 use sparsefuse_sparse::{Csr, LocalRows, RowLayout, Rows, at_once};
 
 const OP: &str = "ilu(k)";
@@ -99,6 +99,10 @@ impl<T: Field> LinearOperator<T> for Iluk<T> {
         (self.factors.n_rows(), self.factors.n_rows())
     }
 
+    fn runtime(&self) -> Option<&Runtime> {
+        Some(self.layout.runtime())
+    }
+
     fn apply(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
         self.factors.solve(r)
     }
@@ -110,7 +114,7 @@ impl<T: Field> LinearOperator<T> for Iluk<T> {
 
 impl<T: Field> Preconditioner<T> for Iluk<T> {
     fn update(&mut self, a: &Csr<T>) -> Result<(), Error> {
-        check_shape(OP, self.shape(), a)?;
+        check_update(OP, self, a)?;
         at_once(TASK, &[a], || {
             let rows = rows_in(&self.layout, a)?;
             let mut rows = self

@@ -3,11 +3,11 @@
 use super::elimination::{Elimination, Pivot, Rule, first_pivot, hash, rows_in, spread};
 use super::factors::Factors;
 use super::upper_rows::UpperRows;
-use super::{Preconditioner, check_shape, check_square};
+use super::{Preconditioner, check_square, check_update};
 use crate::operator::LinearOperator;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::{Field, Real};
-use sparsefuse_runtime::Error;
+use sparsefuse_runtime::{Error, Runtime};
 use sparsefuse_sparse::{Csr, LocalRows, RowLayout, Rows, at_once};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -145,6 +145,10 @@ impl<T: Field> LinearOperator<T> for Ilut<T> {
         (self.factors.n_rows(), self.factors.n_rows())
     }
 
+    fn runtime(&self) -> Option<&Runtime> {
+        Some(self.layout.runtime())
+    }
+
     fn apply(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
         self.factors.solve(r)
     }
@@ -156,7 +160,7 @@ impl<T: Field> LinearOperator<T> for Ilut<T> {
 
 impl<T: Field> Preconditioner<T> for Ilut<T> {
     fn update(&mut self, a: &Csr<T>) -> Result<(), Error> {
-        check_shape(OP, self.shape(), a)?;
+        check_update(OP, self, a)?;
         match at_once(OP, &[a], || self.on_kept_structure(a))? {
             Some(rows) => self.factors.update_rows(&rows)?,
             None => *self = Self::new(a, self.options)?,
