@@ -65,7 +65,7 @@ impl<T: Field> Iluk<T> {
         let own = a.own_rows()?;
         let rows = own.as_rows();
         let structure = filled(&layout, rows, u32::try_from(k).unwrap_or(u32::MAX))?;
-        let (mut rows, _) = spread(rows, &structure);
+        let (mut rows, _) = layout.runtime().agree(spread(rows, &structure))?;
         let elimination = Elimination::new(OP, &layout, &rows, Rule::General)?;
         elimination.run_to_end(&mut rows)?;
         Ok(Self {
@@ -85,7 +85,7 @@ impl<T: Field> Iluk<T> {
     /// The rows with zeros where only L and U have entries; refused if they have entries elsewhere.
     fn with_fill(&self, rows: Rows<'_, T>) -> Result<LocalRows<T>, Error> {
         if rows.pos().len() == self.structure.pos.len() {
-            let (filled, left_out) = spread(rows, &self.structure);
+            let (filled, left_out) = spread(rows, &self.structure)?;
             if left_out == 0 {
                 return Ok(filled);
             }
@@ -134,7 +134,21 @@ fn filled<T: Field>(
     k: u32,
 ) -> Result<LocalRows<bool>, Error> {
     let mut upper = UpperRows::<u32>::receive(layout)?;
-    let mut structure = LocalRows::with_capacity(rows.len(), rows.crd().len());
+    let structure = filled_after(&mut upper, layout, rows, k);
+    // Ranks behind one that has no memory go on with rows that are empty, and then fail too.
+    upper.end_rows(layout.rows().end);
+    upper.hand_on(layout)?;
+    layout.runtime().agree(structure)
+}
+
+/// The rows of this rank behind those that are finished.
+fn filled_after<T: Field>(
+    upper: &mut UpperRows<u32>,
+    layout: &RowLayout,
+    rows: Rows<'_, T>,
+    k: u32,
+) -> Result<LocalRows<bool>, Error> {
+    let mut structure = LocalRows::try_with_capacity(rows.len(), rows.crd().len())?;
     let mut merged = Vec::new();
     for (number, row) in layout.rows().enumerate() {
         let columns = rows.columns(number).iter();
@@ -157,6 +171,8 @@ fn filled<T: Field>(
             found.truncate(place);
             found.append(&mut merged);
         }
+        structure.try_reserve(found.len())?;
+        upper.try_reserve(found.len())?;
         for &(column, level) in &found {
             structure.push(column, true);
             if column as usize > row {
@@ -166,7 +182,6 @@ fn filled<T: Field>(
         structure.end_row();
         upper.end_row();
     }
-    upper.hand_on(layout)?;
     Ok(structure)
 }
 

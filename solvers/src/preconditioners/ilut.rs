@@ -134,7 +134,7 @@ impl<T: Field> Ilut<T> {
         if !everywhere.iter().all(|is_same| is_same[0]) {
             return Ok(None);
         }
-        let (mut rows, _dropped) = spread(rows.as_rows(), &self.kept);
+        let (mut rows, _dropped) = runtime.agree(spread(rows.as_rows(), &self.kept))?;
         let pivot = self.elimination.run(&mut rows)?;
         Ok(pivot.is_none().then_some(rows))
     }
@@ -175,8 +175,9 @@ fn factor<T: Field>(
     rows: Rows<'_, T>,
     options: IlutOptions,
 ) -> Result<(LocalRows<T>, Option<Pivot<T>>), Error> {
+    let factored = LocalRows::try_with_capacity(rows.len(), rows.crd().len());
+    let mut factored = layout.runtime().agree(factored)?;
     let mut upper = UpperRows::receive(layout)?;
-    let mut factored = LocalRows::with_capacity(rows.len(), rows.crd().len());
     let mut work = Row::new(layout.n_rows());
     let mut failed = None;
     for (number, row) in layout.rows().enumerate() {
