@@ -223,6 +223,38 @@ fn memory_that_one_rank_does_not_have() {
     }
 }
 
+/// Where the system refuses memory, on one rank or on all, the job ends soon with a complaint: nobody
+/// waits, and nothing is left of a process that aborts.
+#[test]
+#[cfg(target_os = "linux")]
+fn memory_that_the_system_refuses() {
+    let limited = |kilobytes: usize, is_everywhere: bool, solve: &str| {
+        let limit = format!("ulimit -v {kilobytes}");
+        let line = format!("exec {PROGRAM} solve {solve}");
+        match is_everywhere {
+            true => run(2, &format!("{limit}; {line}")),
+            false => run(2, &on_rank(1, &limit, &line)),
+        }
+    };
+    // Below, MPI cannot even be joined.
+    let starts = |kilobytes: &usize| limited(*kilobytes, true, "poisson2d:10").code == Some(0);
+    let least = (150_000..2_000_000).step_by(50_000).find(starts).unwrap();
+    let mut refused = 0;
+    for more in [0, 40_000, 80_000] {
+        for is_everywhere in [false, true] {
+            let ended = limited(least + more, is_everywhere, "poisson2d:1000 --max-iter 2");
+            let Ended { code, stderr, .. } = &ended;
+            assert!(ended.time < SOON, "{:?}: {stderr}", ended.time);
+            assert_ne!(*code, Some(0), "it has too few iterations: {stderr}");
+            assert!(!stderr.contains("panicked"), "{stderr}");
+            assert!(!stderr.contains("signal"), "{stderr}");
+            // Or it has run, and has not converged.
+            refused += usize::from(ended.stdout.is_empty() && stderr.contains("memory"));
+        }
+    }
+    assert!(refused > 0, "from {least} kB on");
+}
+
 #[test]
 fn a_rank_that_is_killed() {
     let file = scratch("mpi_killed.pid");

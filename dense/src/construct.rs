@@ -7,6 +7,39 @@ use crate::operand::{Origin, check_len, expect};
 use sparsefuse_kernels::{Element, Field, Numeric, Real, Value};
 use sparsefuse_runtime::{Error, Runtime, Shape, TaskArg};
 
+/// Constructors from numbers alone, each with its twin that returns the error.
+macro_rules! constructors {
+    (
+        [$($generic:tt)*] $type:ty;
+        $(
+            $(#[$doc:meta])*
+            $name:ident $try:ident($($arg:ident: $of:ty),*) $body:block
+        )*
+    ) => {
+        impl<$($generic)*> $type {
+            $(
+                $(#[$doc])*
+                ///
+                /// # Panics
+                ///
+                #[doc = concat!("With the error that [`Self::", stringify!($try), "`] returns.")]
+                #[must_use]
+                #[track_caller]
+                pub fn $name($($arg: $of),*) -> Self {
+                    expect(Self::$try($($arg),*))
+                }
+
+                #[doc = concat!("As [`Self::", stringify!($name), "`].")]
+                ///
+                /// # Errors
+                ///
+                /// If memory cannot hold the shape.
+                pub fn $try($($arg: $of),*) -> Result<Self, Error> $body
+            )*
+        }
+    };
+}
+
 impl<T: Element, const D: usize> Array<T, D> {
     /// An array with the given elements, row-major. On one rank the vector itself becomes the
     /// array's memory.
@@ -28,11 +61,27 @@ impl<T: Element, const D: usize> Array<T, D> {
     /// assert_eq!(a.to_vec()?, [0, 1, 2, 10, 11, 12]);
     /// # Ok::<(), sparsefuse_dense::Error>(())
     /// ```
+    ///
+    /// # Panics
+    ///
+    /// With the error that [`Array::try_from_fn`] returns.
     #[must_use]
     #[track_caller]
-    pub fn from_fn(shape: [usize; D], mut element: impl FnMut([usize; D]) -> T) -> Self {
+    pub fn from_fn(shape: [usize; D], element: impl FnMut([usize; D]) -> T) -> Self {
+        expect(Self::try_from_fn(shape, element))
+    }
+
+    /// As [`Array::from_fn`].
+    ///
+    /// # Errors
+    ///
+    /// If memory cannot hold the shape, or is refused.
+    pub fn try_from_fn(
+        shape: [usize; D],
+        mut element: impl FnMut([usize; D]) -> T,
+    ) -> Result<Self, Error> {
         let dims = Shape::new(&shape);
-        expect(check_len("from_fn", dims));
+        check_len("from_fn", dims)?;
         let runtime = Runtime::current();
         let (partition, rows) = runtime.default_rows(dims);
         let own = rows.start * dims.row_len()..rows.end * dims.row_len();
@@ -46,10 +95,13 @@ impl<T: Element, const D: usize> Array<T, D> {
                 advance(&mut index, shape);
             }
             Ok(())
-        });
-        Self::wrap(expect(store), None)
+        })?;
+        Ok(Self::wrap(store, None))
     }
+}
 
+constructors! {
+    [T: Element, const D: usize] Array<T, D>;
     /// An array whose every element has the given value. One task.
     ///
     /// ```
@@ -59,31 +111,27 @@ impl<T: Element, const D: usize> Array<T, D> {
     /// assert_eq!(a.to_vec()?, [7; 6]);
     /// # Ok::<(), sparsefuse_dense::Error>(())
     /// ```
-    #[must_use]
-    pub fn full(shape: [usize; D], value: T) -> Self {
+    full try_full(shape: [usize; D], value: T) {
         let fill = Operation::Fill(Origin::Number, Target::Array);
         generate(shape, fill, &[value.to_value()])
     }
 }
 
-impl<T: Numeric, const D: usize> Array<T, D> {
+constructors! {
+    [T: Numeric, const D: usize] Array<T, D>;
     /// An array of zeros. One task.
-    #[must_use]
-    pub fn zeros(shape: [usize; D]) -> Self {
-        Self::full(shape, T::ZERO)
-    }
-
+    zeros try_zeros(shape: [usize; D]) { Self::try_full(shape, T::ZERO) }
     /// An array of ones. One task.
-    #[must_use]
-    pub fn ones(shape: [usize; D]) -> Self {
-        Self::full(shape, T::ONE)
-    }
+    ones try_ones(shape: [usize; D]) { Self::try_full(shape, T::ONE) }
 }
 
-/// Random numbers depend on the seed and the index of the element alone: the same on any number of
-/// threads and ranks, and equal for arrays of different shapes as far as their flat indices agree.
-impl<T: Field, const D: usize> Array<T, D> {
+// Random numbers depend on the seed and the index of the element alone.
+constructors! {
+    [T: Field, const D: usize] Array<T, D>;
     /// Random numbers, uniform in [0, 1); for complex numbers, both parts are. One task.
+    ///
+    /// The same on any number of threads and ranks, and equal for arrays of different shapes as far
+    /// as their flat indices agree.
     ///
     /// ```
     /// use sparsefuse_dense::Vector;
@@ -92,15 +140,13 @@ impl<T: Field, const D: usize> Array<T, D> {
     /// assert_eq!(x.to_vec()?, Vector::<f64>::random_uniform([100], 1).to_vec()?);
     /// # Ok::<(), sparsefuse_dense::Error>(())
     /// ```
-    #[must_use]
-    pub fn random_uniform(shape: [usize; D], seed: u64) -> Self {
+    random_uniform try_random_uniform(shape: [usize; D], seed: u64) {
         let random = Operation::Random(Distribution::Uniform);
         generate(shape, random, &[seed.to_value()])
     }
-
-    /// Random numbers, standard normal; for complex numbers, both parts are. One task.
-    #[must_use]
-    pub fn random_normal(shape: [usize; D], seed: u64) -> Self {
+    /// Random numbers, standard normal, otherwise as [`Array::random_uniform`]; for complex
+    /// numbers, both parts are. One task.
+    random_normal try_random_normal(shape: [usize; D], seed: u64) {
         let random = Operation::Random(Distribution::Normal);
         generate(shape, random, &[seed.to_value()])
     }
@@ -111,7 +157,8 @@ impl<T: Element> Vector<T> {
     ///
     /// # Panics
     ///
-    /// If the runtime's limit of memory does not admit it.
+    /// If the runtime's limit of memory does not admit it; [`Array::from_shape_vec`] returns the
+    /// error.
     #[must_use]
     #[track_caller]
     pub fn from_vec(elements: Vec<T>) -> Self {
@@ -122,43 +169,38 @@ impl<T: Element> Vector<T> {
     ///
     /// # Panics
     ///
-    /// If the runtime's limit of memory does not admit it.
+    /// As [`Vector::from_vec`].
     #[must_use]
+    #[track_caller]
     pub fn from_slice(elements: &[T]) -> Self {
         Self::from_vec(elements.to_vec())
     }
 }
 
-impl<T: Numeric> Vector<T> {
+constructors! {
+    [T: Numeric] Vector<T>;
     /// 0, 1, 2 … `len - 1`. One task.
-    #[must_use]
-    pub fn arange(len: usize) -> Self {
+    arange try_arange(len: usize) {
         let numbers = [T::ZERO.to_value(), T::ONE.to_value()];
         generate([len], Operation::Arange, &numbers)
     }
 }
 
-impl<T: Real> Vector<T> {
+constructors! {
+    [T: Real] Vector<T>;
     /// `len` numbers at equal distances, the first of them `start` and the last `end`, up to
     /// rounding. One task.
-    #[must_use]
-    pub fn linspace(start: T, end: T, len: usize) -> Self {
+    linspace try_linspace(start: T, end: T, len: usize) {
         let steps = len.saturating_sub(1).max(1) as f64;
         let step = T::from_f64((end.to_f64() - start.to_f64()) / steps);
-        generate(
-            [len],
-            Operation::Arange,
-            &[start.to_value(), step.to_value()],
-        )
+        generate([len], Operation::Arange, &[start.to_value(), step.to_value()])
     }
 }
 
-impl<T: Numeric> Array<T, 2> {
+constructors! {
+    [T: Numeric] Array<T, 2>;
     /// The identity matrix of order `n`. One task.
-    #[must_use]
-    pub fn eye(n: usize) -> Self {
-        generate([n, n], Operation::Eye, &[(n as i64).to_value()])
-    }
+    eye try_eye(n: usize) { generate([n, n], Operation::Eye, &[(n as i64).to_value()]) }
 }
 
 /// The next index in row-major order; after the last one, the first.
@@ -173,17 +215,16 @@ fn advance<const D: usize>(index: &mut [usize; D], shape: [usize; D]) {
 }
 
 /// An array computed from numbers alone.
-#[track_caller]
 fn generate<T: Element, const D: usize>(
     shape: [usize; D],
     operation: Operation,
     numbers: &[Value],
-) -> Array<T, D> {
+) -> Result<Array<T, D>, Error> {
     let shape = Shape::new(&shape);
-    expect(check_len("full", shape));
+    check_len("full", shape)?;
     let runtime = Runtime::current();
     let store = runtime.new_store(shape, T::DTYPE);
     let body = bodies::body(operation, T::DTYPE);
-    expect(runtime.submit(body, &[TaskArg::from(&store)], numbers));
-    Array::wrap(store, None)
+    runtime.submit(body, &[TaskArg::from(&store)], numbers)?;
+    Ok(Array::wrap(store, None))
 }

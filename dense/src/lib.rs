@@ -44,8 +44,12 @@
 //!   on the left; a number is a parameter of the task, never a task. Arrays broadcast by NumPy's
 //!   rules among arrays of the same number of dimensions.
 //! - Arrays are values: `x += y` and [`Array::assign_slice`] change one handle and no other.
-//! - Operators, and methods whose operands may not fit, panic with the message of an [`Error`]; the
-//!   `try_` method of the same name returns it: `add: expected a shape of (3), found (4)`.
+//! - Operators, methods and constructors panic with the message of an [`Error`]; the `try_` method
+//!   of the same name returns it: `add: expected a shape of (3), found (4)`. Shapes do not fit,
+//!   operands belong to two runtimes, or memory cannot hold a shape. A function of one value, such
+//!   as `sqrt` or `sum`, fails only where nothing has written the store that it reads, which a
+//!   program has to make itself ([`Array::from_store`]). Where a task fails when it runs, as when
+//!   memory is refused, the error comes with the elements of what depends on it.
 //! - An operation on its own reads each operand once and writes its result once: an addition of
 //!   `f64` moves 24 bytes per element. Fused, an operand that several operations read is read once,
 //!   and a result that only they need is not written at all.

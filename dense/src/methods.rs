@@ -6,35 +6,31 @@
 
 use crate::array::Array;
 use crate::bodies::Operation;
-use crate::operand::{ArrayOperand, Handle, Operand, ScalarOperand, elementwise, expect};
+use crate::operand::{ArrayOperand, Handle, Operand, ScalarOperand, elementwise, expect, twins};
 use crate::operators::{binary, unary};
 use crate::scalar::Scalar;
 use sparsefuse_kernels::{BinaryOp, Element, Field, Numeric, Real, UnaryOp};
 use sparsefuse_runtime::Error;
 
-/// Functions of one value, for arrays and scalars: name, operation, type of the result.
+/// Functions of one value, for arrays and scalars: name, its twin that returns the error, operation,
+/// type of the result.
 macro_rules! unary_methods {
-    ($T:ident: $($bound:path),+; $($(#[$doc:meta])* $name:ident $op:ident $output:ty;)*) => {
-        impl<$T: $($bound +)+, const D: usize> Array<$T, D> {
-            $(
-                $(#[$doc])*
-                #[must_use]
-                #[track_caller]
-                pub fn $name(&self) -> Array<$output, D> {
-                    expect(unary::<$T, $output, _>(UnaryOp::$op, &self))
-                }
-            )*
+    (
+        $T:ident: $($bound:path),+;
+        $($(#[$doc:meta])* $name:ident $try:ident $op:ident $output:ty;)*
+    ) => {
+        twins! {
+            [$T: $($bound +)+, const D: usize] Array<$T, D>;
+            $($(#[$doc])* $name $try(&self) -> Array<$output, D> {
+                unary::<$T, $output, _>(UnaryOp::$op, &self)
+            })*
         }
 
-        impl<$T: $($bound +)+> Scalar<$T> {
-            $(
-                $(#[$doc])*
-                #[must_use]
-                #[track_caller]
-                pub fn $name(&self) -> Scalar<$output> {
-                    expect(unary::<$T, $output, _>(UnaryOp::$op, &self))
-                }
-            )*
+        twins! {
+            [$T: $($bound +)+] Scalar<$T>;
+            $($(#[$doc])* $name $try(&self) -> Scalar<$output> {
+                unary::<$T, $output, _>(UnaryOp::$op, &self)
+            })*
         }
     };
 }
@@ -42,45 +38,45 @@ macro_rules! unary_methods {
 unary_methods! {
     T: Numeric;
     /// The absolute value.
-    abs Abs T::Magnitude;
+    abs try_abs Abs T::Magnitude;
     /// -1, 0 or 1 by the sign; `x / |x|` for complex numbers.
-    sign Sign T;
+    sign try_sign Sign T;
     /// The complex conjugate; real numbers stay as they are.
-    conj Conj T;
+    conj try_conj Conj T;
     /// The real part.
-    re Re T::Magnitude;
+    re try_re Re T::Magnitude;
     /// The imaginary part; 0 for real numbers.
-    im Im T::Magnitude;
+    im try_im Im T::Magnitude;
 }
 
 unary_methods! {
     T: Field;
     /// The square root.
-    sqrt Sqrt T;
+    sqrt try_sqrt Sqrt T;
     /// `e` to the power of the value.
-    exp Exp T;
+    exp try_exp Exp T;
     /// The natural logarithm.
-    ln Log T;
+    ln try_ln Log T;
     /// The sine.
-    sin Sin T;
+    sin try_sin Sin T;
     /// The cosine.
-    cos Cos T;
+    cos try_cos Cos T;
     /// The hyperbolic tangent.
-    tanh Tanh T;
+    tanh try_tanh Tanh T;
 }
 
 unary_methods! {
     T: Real;
     /// The error function.
-    erf Erf T;
+    erf try_erf Erf T;
 }
 
 unary_methods! {
     T: Numeric, PartialOrd;
     /// The largest whole number that is not above the value.
-    floor Floor T;
+    floor try_floor Floor T;
     /// The smallest whole number that is not below the value.
-    ceil Ceil T;
+    ceil try_ceil Ceil T;
 }
 
 /// Functions of two values, for arrays and scalars: name, its twin that returns the error,
@@ -170,36 +166,20 @@ binary_methods! {
     greater_equal try_greater_equal Ge bool;
 }
 
-impl<T: Numeric, const D: usize> Array<T, D> {
+twins! {
+    [T: Numeric, const D: usize] Array<T, D>;
     /// The value times itself.
-    #[must_use]
-    #[track_caller]
-    pub fn square(&self) -> Self {
-        self * self
-    }
-
+    square try_square(&self) -> Self { self.try_mul(self) }
     /// One divided by the value.
-    #[must_use]
-    #[track_caller]
-    pub fn recip(&self) -> Self {
-        expect(binary::<T, T, _>(BinaryOp::Div, &T::ONE, &self))
-    }
+    recip try_recip(&self) -> Self { binary::<T, T, _>(BinaryOp::Div, &T::ONE, &self) }
 }
 
-impl<T: Numeric> Scalar<T> {
+twins! {
+    [T: Numeric] Scalar<T>;
     /// The value times itself.
-    #[must_use]
-    #[track_caller]
-    pub fn square(&self) -> Self {
-        self * self
-    }
-
+    square try_square(&self) -> Self { self.try_mul(self) }
     /// One divided by the value.
-    #[must_use]
-    #[track_caller]
-    pub fn recip(&self) -> Self {
-        expect(binary::<T, T, _>(BinaryOp::Div, &T::ONE, &self))
-    }
+    recip try_recip(&self) -> Self { binary::<T, T, _>(BinaryOp::Div, &T::ONE, &self) }
 }
 
 impl<T: Numeric + PartialOrd, const D: usize> Array<T, D> {
@@ -239,20 +219,46 @@ impl<T: Element, const D: usize> Array<T, D> {
     /// assert_eq!(x.cast::<i32>().to_vec()?, [-1, 0, 2]);
     /// # Ok::<(), sparsefuse_dense::Error>(())
     /// ```
+    ///
+    /// # Panics
+    ///
+    /// With the error that [`Array::try_cast`] returns.
     #[must_use]
     #[track_caller]
     pub fn cast<U: Element>(&self) -> Array<U, D> {
-        expect(cast::<T, U, _>(&self))
+        expect(self.try_cast())
+    }
+
+    /// As [`Array::cast`].
+    ///
+    /// # Errors
+    ///
+    /// As all functions of one value: see the [rules](crate#rules).
+    pub fn try_cast<U: Element>(&self) -> Result<Array<U, D>, Error> {
+        cast::<T, U, _>(&self)
     }
 }
 
 impl<T: Element> Scalar<T> {
     /// The element converted to another type, as Rust's `as` does it; to `bool`: whether it
     /// differs from 0.
+    ///
+    /// # Panics
+    ///
+    /// With the error that [`Scalar::try_cast`] returns.
     #[must_use]
     #[track_caller]
     pub fn cast<U: Element>(&self) -> Scalar<U> {
-        expect(cast::<T, U, _>(&self))
+        expect(self.try_cast())
+    }
+
+    /// As [`Scalar::cast`].
+    ///
+    /// # Errors
+    ///
+    /// As all functions of one value: see the [rules](crate#rules).
+    pub fn try_cast<U: Element>(&self) -> Result<Scalar<U>, Error> {
+        cast::<T, U, _>(&self)
     }
 }
 

@@ -300,3 +300,37 @@ pub(crate) fn expect<T>(result: Result<T, Error>) -> T {
         Err(error) => panic!("{error}"),
     }
 }
+
+/// Methods without operands that may not fit, each with its twin `try_` that returns the error.
+macro_rules! twins {
+    (
+        [$($generic:tt)*] $type:ty;
+        $(
+            $(#[$doc:meta])*
+            $name:ident $try:ident(&$this:ident) -> $output:ty $body:block
+        )*
+    ) => {
+        impl<$($generic)*> $type {
+            $(
+                $(#[$doc])*
+                ///
+                /// # Panics
+                ///
+                #[doc = concat!("With the error that [`Self::", stringify!($try), "`] returns.")]
+                #[must_use]
+                #[track_caller]
+                pub fn $name(&$this) -> $output {
+                    $crate::operand::expect($this.$try())
+                }
+
+                #[doc = concat!("As [`Self::", stringify!($name), "`].")]
+                ///
+                /// # Errors
+                ///
+                /// As all functions of one value: see the [rules](crate#rules).
+                pub fn $try(&$this) -> Result<$output, Error> $body
+            )*
+        }
+    };
+}
+pub(crate) use twins;

@@ -2,28 +2,53 @@
 
 use crate::array::Array;
 use crate::bodies::{self, Operation, Term};
-use crate::operand::expect;
+use crate::operand::{expect, twins};
 use crate::scalar::Scalar;
 use sparsefuse_kernels::{Element, Field, Numeric, ReduceOp};
 use sparsefuse_runtime::{Error, Shape, TaskArg};
 
+twins! {
+    [T: Numeric, const D: usize] Array<T, D>;
+    /// The sum of all elements. One task, which reads each element once.
+    sum try_sum(&self) -> Scalar<T> { self.reduce(Operation::Reduce(ReduceOp::Sum)) }
+    /// The product of all elements. One task, which reads each element once.
+    prod try_prod(&self) -> Scalar<T> { self.reduce(Operation::Reduce(ReduceOp::Prod)) }
+    /// The sum of the absolute values. One task.
+    norm1 try_norm1(&self) -> Scalar<T::Real> { self.reduce(Operation::ReduceOf(Term::Absolute)) }
+    /// The sum of the squares of the absolute values. One task.
+    sum_of_squares try_sum_of_squares(&self) -> Scalar<T::Real> {
+        self.reduce(Operation::ReduceOf(Term::Square))
+    }
+    /// The Euclidean norm: the square root of [`Array::sum_of_squares`]. One task and one on a
+    /// scalar.
+    norm2 try_norm2(&self) -> Scalar<T::Real> { self.try_sum_of_squares()?.try_sqrt() }
+    /// The largest absolute value; 0 if the array is empty. One task.
+    norm_inf try_norm_inf(&self) -> Scalar<T::Real> {
+        if self.is_empty() {
+            // Nothing is above 0, and the maximum of nothing is not a norm.
+            return Ok(self.runtime().enter(|| Scalar::new(T::Real::ZERO)));
+        }
+        self.reduce(Operation::ReduceOf(Term::Largest))
+    }
+}
+
+twins! {
+    [T: Field, const D: usize] Array<T, D>;
+    /// The mean of all elements; NaN if there are none. One task and one on a scalar.
+    mean try_mean(&self) -> Scalar<T> { self.try_sum()?.try_div(T::from_f64(self.len() as f64)) }
+}
+
+twins! {
+    [const D: usize] Array<bool, D>;
+    /// Whether any element is true. One task.
+    any try_any(&self) -> Scalar<bool> { self.reduce(Operation::Reduce(ReduceOp::Any)) }
+    /// Whether all elements are true. One task.
+    all try_all(&self) -> Scalar<bool> { self.reduce(Operation::Reduce(ReduceOp::All)) }
+}
+
 /// Reductions add in the order that the runtime's tile length fixes, so they give the same bits on
 /// any number of threads and ranks.
 impl<T: Numeric, const D: usize> Array<T, D> {
-    /// The sum of all elements. One task, which reads each element once.
-    #[must_use]
-    #[track_caller]
-    pub fn sum(&self) -> Scalar<T> {
-        expect(self.reduce(Operation::Reduce(ReduceOp::Sum)))
-    }
-
-    /// The product of all elements. One task, which reads each element once.
-    #[must_use]
-    #[track_caller]
-    pub fn prod(&self) -> Scalar<T> {
-        expect(self.reduce(Operation::Reduce(ReduceOp::Prod)))
-    }
-
     /// The sum of `conj(self) * other`: the inner product, with the first operand conjugated as in
     /// NumPy's `vdot`, BLAS's `dotc` and mathematics. (PETSc's `VecDot(x, y)` conjugates `y`.)
     /// One task, which reads each array once.
@@ -75,38 +100,6 @@ impl<T: Numeric, const D: usize> Array<T, D> {
         self.reduce_product("dot_unconjugated", Term::Product, other)
     }
 
-    /// The sum of the absolute values. One task.
-    #[must_use]
-    #[track_caller]
-    pub fn norm1(&self) -> Scalar<T::Real> {
-        expect(self.reduce(Operation::ReduceOf(Term::Absolute)))
-    }
-
-    /// The sum of the squares of the absolute values. One task.
-    #[must_use]
-    #[track_caller]
-    pub fn sum_of_squares(&self) -> Scalar<T::Real> {
-        expect(self.reduce(Operation::ReduceOf(Term::Square)))
-    }
-
-    /// The Euclidean norm: the square root of [`Array::sum_of_squares`]. One task and one on a
-    /// scalar.
-    #[must_use]
-    pub fn norm2(&self) -> Scalar<T::Real> {
-        self.sum_of_squares().sqrt()
-    }
-
-    /// The largest absolute value; 0 if the array is empty. One task.
-    #[must_use]
-    #[track_caller]
-    pub fn norm_inf(&self) -> Scalar<T::Real> {
-        if self.is_empty() {
-            // Nothing is above 0, and the maximum of nothing is not a norm.
-            return self.runtime().enter(|| Scalar::new(T::Real::ZERO));
-        }
-        expect(self.reduce(Operation::ReduceOf(Term::Largest)))
-    }
-
     fn reduce_product(
         &self,
         op: &'static str,
@@ -122,14 +115,6 @@ impl<T: Numeric, const D: usize> Array<T, D> {
         let args = [self.arg(), other.arg(), TaskArg::from(&store)];
         self.runtime().submit(body, &args, &[])?;
         Ok(Scalar::wrap(store))
-    }
-}
-
-impl<T: Field, const D: usize> Array<T, D> {
-    /// The mean of all elements; NaN if there are none. One task and one on a scalar.
-    #[must_use]
-    pub fn mean(&self) -> Scalar<T> {
-        self.sum() / T::from_f64(self.len() as f64)
     }
 }
 
@@ -174,22 +159,6 @@ ordered_reductions! {
     /// The flat index of the largest element, the first of equals; of the first NaN if there is
     /// one. One task.
     argmax try_argmax ArgMax i64;
-}
-
-impl<const D: usize> Array<bool, D> {
-    /// Whether any element is true. One task.
-    #[must_use]
-    #[track_caller]
-    pub fn any(&self) -> Scalar<bool> {
-        expect(self.reduce(Operation::Reduce(ReduceOp::Any)))
-    }
-
-    /// Whether all elements are true. One task.
-    #[must_use]
-    #[track_caller]
-    pub fn all(&self) -> Scalar<bool> {
-        expect(self.reduce(Operation::Reduce(ReduceOp::All)))
-    }
 }
 
 impl<T: Element, const D: usize> Array<T, D> {

@@ -12,6 +12,7 @@ use crate::comm::{self, Comm, Message};
 use crate::error::Error;
 use crate::instance::{Instance, Pool};
 use crate::partition::{CutsTable, Partition};
+use crate::room::reserve;
 use crate::shape::Shape;
 use crate::view::Region;
 use std::sync::Arc;
@@ -97,13 +98,12 @@ impl Fetch {
     ) -> Result<Instance, Error> {
         let room = source.and_then(|source| Ok((source, self.make_room(pool)?)));
         for (to, region) in &self.sends {
-            comm.send(
-                *to,
-                match &room {
-                    Ok((source, _)) => Message::Data(self.pack(source, region)),
-                    Err(cause) => Message::Failed(cause.clone()),
-                },
-            );
+            let room = room.as_ref().map_err(Clone::clone);
+            let message = match room.and_then(|(source, _)| self.pack(source, region)) {
+                Ok(bytes) => Message::Data(bytes),
+                Err(cause) => Message::Failed(cause),
+            };
+            comm.send(*to, message);
         }
         let mut received = Vec::with_capacity(self.receives.len());
         for (from, region) in &self.receives {
@@ -111,7 +111,7 @@ impl Fetch {
         }
         let (source, instance) = room?;
         let own = self.held.intersect(&self.region);
-        self.unpack(&instance, &own, &self.pack(source, &own));
+        self.unpack(&instance, &own, &self.pack(source, &own)?);
         for (bytes, region) in received {
             let bytes = bytes?;
             if bytes.len() != region.len() * self.size {
@@ -130,9 +130,11 @@ impl Fetch {
         Ok(Instance::new(memory, rows, len, self.size))
     }
 
-    /// The elements of a box of this rank's part, row-major.
-    fn pack(&self, source: &Instance, region: &Region) -> Vec<u8> {
-        let mut bytes = vec![0u8; region.len() * self.size];
+    /// The elements of a box of this rank's part, row-major, if there is memory for them.
+    fn pack(&self, source: &Instance, region: &Region) -> Result<Vec<u8>, Error> {
+        let len = region.len() * self.size;
+        let mut bytes = reserve(len)?;
+        bytes.resize(len, 0u8);
         self.held.for_each_run(region, |from, to, run| {
             let target = &mut bytes[to * self.size..(to + run) * self.size];
             assert!(
@@ -146,7 +148,7 @@ impl Fetch {
                 std::ptr::copy_nonoverlapping(from, target.as_mut_ptr(), target.len());
             }
         });
-        bytes
+        Ok(bytes)
     }
 
     /// Puts the elements of a box, row-major, where they belong in the fetched memory.

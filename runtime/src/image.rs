@@ -134,8 +134,7 @@ impl Piece {
             None => plain.clone(),
             Some(local) => {
                 let len = local.crd.len();
-                // No rank may wait for the ghosts of one that could not keep its columns.
-                let memory = comm::agree(inspect.comm, inspect.pool.adopt(local.crd))?;
+                let memory = inspect.pool.adopt(local.crd)?;
                 let instance = Instance::new(memory, entries.clone(), len, size_of::<u32>());
                 Counted::new(instance)
             }
@@ -362,7 +361,8 @@ fn localize(inspect: &Inspect<'_>) -> Result<Option<LocalColumns>, Error> {
     Ok(Some(LocalColumns { crd, ghosts }))
 }
 
-/// Asks the owners for this rank's ghosts, and learns what others ask of it.
+/// Asks the owners for this rank's ghosts, and learns what others ask of it. A rank that is asked
+/// for what it does not hold fails alone: [`Piece::build`] tells the others.
 fn plan_ghosts(
     inspect: &Inspect<'_>,
     local: Result<Option<LocalColumns>, Error>,
@@ -388,13 +388,21 @@ fn plan_ghosts(
         requests
     });
     let asked = comm::all_to_all(comm, requests)?;
+    let own_len = own_columns(inspect).len();
     let mut sends = Vec::new();
     for (rank, bytes) in asked.iter().enumerate() {
         if rank == comm.rank() || bytes.is_empty() {
             continue;
         }
-        let index = |word: &[u8]| u32::from_le_bytes([word[0], word[1], word[2], word[3]]);
-        sends.push((rank, bytes.chunks_exact(4).map(index).collect()));
+        let (words, rest) = bytes.as_chunks::<4>();
+        let places: Vec<u32> = words.iter().map(|&word| u32::from_le_bytes(word)).collect();
+        // The ghosts of a rank ascend.
+        let is_list = rest.is_empty() && places.windows(2).all(|pair| pair[0] < pair[1]);
+        let is_held = places.last().is_none_or(|&last| (last as usize) < own_len);
+        if !is_list || !is_held {
+            return Err(comm::apart(rank));
+        }
+        sends.push((rank, places));
     }
     Ok((local?, Neighbours { sends, receives }))
 }
@@ -456,4 +464,80 @@ fn reach(inspect: &Inspect<'_>, tiles: &[Range<u64>], pos: &[u64], crd: &[u32]) 
         Structure::reach(rows, pos, crd)
     });
     reaches.fold((0, 0), |a, b| (a.0.max(b.0), a.1.max(b.1)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::comm::{Message, connect};
+    use crate::error::ErrorKind;
+    use crate::shape::Shape;
+
+    /// A piece of a matrix of two rows on two ranks, one row on each, with these columns.
+    fn build(comm: &dyn Comm, x_len: usize, columns: [u32; 2]) -> Result<Piece, Error> {
+        let mut cuts = CutsTable::new(2, 1, 1);
+        let pool = &Pool::new(usize::MAX);
+        let row = comm.rank();
+        let partition = |len| cuts.default_partition(Shape::new(&[len]));
+        let [launch, x_partition] = [2, x_len].map(partition);
+        let (pos, crd) = (vec![row as u64, row as u64 + 1], vec![columns[row]]);
+        let pos = Instance::new(pool.adopt(pos)?, row..row + 2, 2, size_of::<u64>());
+        let crd = Instance::new(pool.adopt(crd)?, row..row + 1, 1, size_of::<u32>());
+        Piece::build(&Inspect {
+            key: PieceKey {
+                pos: 0,
+                launch,
+                x_partition,
+                x_len,
+            },
+            rows: row..row + 1,
+            pos: &Ok(Counted::new(pos)),
+            crd: &Ok(Counted::new(crd)),
+            comm,
+            cuts: &cuts,
+            pool,
+        })
+    }
+
+    /// What two ranks make of vectors of these lengths.
+    fn both(x_len: [usize; 2], columns: [u32; 2]) -> Vec<Result<Piece, Error>> {
+        let ranks = connect(2);
+        std::thread::scope(|scope| {
+            let built = |(comm, x_len)| scope.spawn(move || build(&comm, x_len, columns));
+            let threads: Vec<_> = ranks.into_iter().zip(x_len).map(built).collect();
+            let join = |thread: std::thread::ScopedJoinHandle<'_, _>| thread.join().unwrap();
+            threads.into_iter().map(join).collect()
+        })
+    }
+
+    #[track_caller]
+    fn assert_apart(piece: Result<Piece, Error>) {
+        let error = piece.map(|_| ()).unwrap_err();
+        let is_apart = matches!(error.kind(), ErrorKind::Rank { rank: 1, .. })
+            && error.to_string().contains("a message about something else");
+        assert!(is_apart, "{error}");
+    }
+
+    /// Found as an assertion in the first exchange of ghosts.
+    #[test]
+    fn ranks_that_ask_for_what_another_does_not_hold() {
+        for piece in both([8, 8], [7, 0]) {
+            assert_eq!(piece.unwrap().neighbours.sent(), 1);
+        }
+        // Rank 1 believes in a longer `x`, of which rank 0 would hold element 40.
+        for piece in both([8, 100], [7, 40]) {
+            assert_apart(piece);
+        }
+    }
+
+    #[test]
+    fn requests_that_are_no_lists() {
+        for request in [vec![0; 3], vec![0; 8], vec![0xff; 4]] {
+            let mut ranks = connect(2);
+            let other = ranks.remove(1);
+            other.send(0, Message::Data(request));
+            other.send(0, Message::Data(Vec::new()));
+            assert_apart(build(&ranks[0], 8, [7, 0]));
+        }
+    }
 }

@@ -256,10 +256,52 @@ impl Runtime {
 
     /// Issues a task: appends it to the window, which is executed before if it is full.
     ///
+    /// `args` are the stores that the body declares, in its order, and `params` the values of its
+    /// kernel's parameters. Arrays have one shape, which is what the task runs over; scalars and
+    /// reductions are stores of shape `()`. The task does not run here: reading a store that it
+    /// writes ([`Runtime::read`], [`Runtime::read_scalar`]) runs it, fused with its neighbours. Every
+    /// rank issues the same tasks.
+    ///
+    /// ```
+    /// use sparsefuse_kernels::{ArgKind, BinaryOp, DType, Element, KernelBuilder};
+    /// use sparsefuse_runtime::{Body, Runtime, Shape, TaskArg};
+    ///
+    /// // y = 2 x + 1: the 2 is a parameter, which each task sets, the 1 a constant of the kernel.
+    /// let mut build = KernelBuilder::new();
+    /// let [x, y] = [(); 2].map(|()| build.arg(DType::F64, ArgKind::Array));
+    /// let (factor, one) = (build.param(DType::F64), build.constant(1.0.to_value()));
+    /// let element = build.load(x);
+    /// let product = build.binary(BinaryOp::Mul, factor, element);
+    /// let sum = build.binary(BinaryOp::Add, product, one);
+    /// build.store(y, sum);
+    /// let body = Body::new("twice_plus_one", build.finish());
+    ///
+    /// let runtime = Runtime::current();
+    /// let shape = Shape::new(&[3]);
+    /// let x = runtime.store_from_vec(shape, vec![1.0, 2.0, 3.0])?;
+    /// let y = runtime.new_store(shape, DType::F64);
+    /// runtime.submit(&body, &[(&x).into(), (&y).into()], &[2.0.to_value()])?;
+    /// assert_eq!(runtime.read::<f64>(&y, None)?, [3.0, 5.0, 7.0]);
+    ///
+    /// // Stores that do not fit are refused.
+    /// let short = runtime.new_store(Shape::new(&[2]), DType::F64);
+    /// let refused = runtime.submit(&body, &[TaskArg::from(&x), (&short).into()], &[2.0.to_value()]);
+    /// let message = "submit: expected a shape of (3), found (2)";
+    /// assert_eq!(refused.unwrap_err().to_string(), message);
+    /// # Ok::<(), sparsefuse_runtime::Error>(())
+    /// ```
+    ///
+    /// An array may be seen through a [`View`](crate::View) ([`TaskArg::view`]), whose shape then
+    /// counts; what is written may be a slice with ascending steps. An argument of the kind
+    /// [`ArgKind::Reduction`](sparsefuse_kernels::ArgKind) with
+    /// [`KernelBuilder::reduce`](sparsefuse_kernels::KernelBuilder::reduce) gives a sum or a maximum,
+    /// with the same bits on any number of threads and ranks. [`Body`] has an example.
+    ///
     /// # Errors
     ///
-    /// If the arguments do not fit the body, belong to another runtime, or a store is read that
-    /// nothing has written.
+    /// If the arguments do not fit the body in number, type or shape, share elements of which one is
+    /// written, belong to another runtime, or a store is read that nothing has written. A task that
+    /// fails when it runs makes the stores that it would write fail where they are read.
     pub fn submit(
         &self,
         body: &Arc<Body>,

@@ -67,6 +67,39 @@ impl BodyArg {
 }
 
 /// What all tasks of a kind share.
+///
+/// A body is made once and kept, as in a `static` [`OnceLock`]: the runtime remembers what it has
+/// analysed by the bodies of a window. [`Body::new`] is enough for arithmetic and reductions;
+/// [`Body::with_args`] declares the arguments of products. A kernel comes from a
+/// [`KernelBuilder`](sparsefuse_kernels::KernelBuilder), as for [`Runtime::submit`], or from its
+/// text form ([`sparsefuse_kernels::text`]):
+///
+/// ```
+/// use sparsefuse_kernels::{ArgKind, BinaryOp, DType, KernelBuilder, ReduceOp};
+/// use sparsefuse_runtime::{Body, Runtime, Shape, TaskArg, View};
+/// use std::sync::Arc;
+///
+/// // The sum of the squares of the elements.
+/// let mut build = KernelBuilder::new();
+/// let x = build.arg(DType::F64, ArgKind::Array);
+/// let sum = build.arg(DType::F64, ArgKind::Reduction);
+/// let element = build.load(x);
+/// let square = build.binary(BinaryOp::Mul, element, element);
+/// build.reduce(ReduceOp::Sum, sum, square);
+/// let body = Body::new("sum_of_squares", build.finish());
+///
+/// // Of every second element, seen through a view.
+/// let runtime = Runtime::current();
+/// let x = runtime.store_from_vec(Shape::new(&[4]), vec![1.0, 2.0, 3.0, 4.0])?;
+/// let every_second = Arc::new(View::identity(x.shape()).slice(0, 0..4, 2)?);
+/// let sum = runtime.new_store(Shape::SCALAR, DType::F64);
+/// let seen = TaskArg { store: &x, view: Some(&every_second) };
+/// runtime.submit(&body, &[seen, (&sum).into()], &[])?;
+/// assert_eq!(runtime.read_scalar::<f64>(&sum)?, 10.0);
+/// # Ok::<(), sparsefuse_runtime::Error>(())
+/// ```
+///
+/// [`Runtime::submit`]: crate::Runtime::submit
 #[derive(Debug)]
 pub struct Body {
     id: u64,

@@ -176,6 +176,10 @@ impl<T: Field> LinearOperator<T> for WithNullspace<'_, T> {
         self.a.asymmetry()
     }
 
+    fn runtime(&self) -> Option<&Runtime> {
+        self.a.runtime()
+    }
+
     fn nullspace(&self) -> Option<&Nullspace<T>> {
         Some(&self.nullspace)
     }

@@ -3,7 +3,7 @@
 use crate::nullspace::Nullspace;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::{Element, Field, Numeric};
-use sparsefuse_runtime::{Error, Shape};
+use sparsefuse_runtime::{Error, Runtime, Shape};
 use sparsefuse_sparse::{Asymmetry, Csc, Csr};
 use std::fmt;
 use std::sync::Arc;
@@ -82,6 +82,13 @@ pub trait LinearOperator<T> {
         Ok(None)
     }
 
+    /// The runtime that its vectors belong to; `None` where that is not known, as of a function.
+    /// Two runtimes never mix: solvers refuse a preconditioner of another one than the
+    /// right-hand side's, [`Preconditioner::update`](crate::Preconditioner::update) such a matrix.
+    fn runtime(&self) -> Option<&Runtime> {
+        None
+    }
+
     /// What this operator and its adjoint map to 0, if somebody has said so: solvers look for the
     /// solution orthogonal to it. See [`WithNullspace`](crate::WithNullspace).
     fn nullspace(&self) -> Option<&Nullspace<T>> {
@@ -112,6 +119,10 @@ impl<T: Field> LinearOperator<T> for Csr<T> {
 
     fn asymmetry(&self) -> Result<Option<Asymmetry>, Error> {
         self.sampled_asymmetry()
+    }
+
+    fn runtime(&self) -> Option<&Runtime> {
+        Some(Self::runtime(self))
     }
 }
 
@@ -148,6 +159,10 @@ impl<T: Field> LinearOperator<T> for Csc<T> {
     fn asymmetry(&self) -> Result<Option<Asymmetry>, Error> {
         self.transpose().asymmetry()
     }
+
+    fn runtime(&self) -> Option<&Runtime> {
+        Some(self.transpose().runtime())
+    }
 }
 
 /// A reference to an operator, a `Box` and an `Arc` of one are operators.
@@ -176,6 +191,10 @@ macro_rules! pointers {
 
             fn asymmetry(&self) -> Result<Option<Asymmetry>, Error> {
                 (**self).asymmetry()
+            }
+
+            fn runtime(&self) -> Option<&Runtime> {
+                (**self).runtime()
             }
 
             fn nullspace(&self) -> Option<&Nullspace<T>> {
@@ -238,6 +257,20 @@ impl<T: Numeric, F: Fn(&Vector<T>) -> Result<Vector<T>, Error>> LinearOperator<T
             Err(refuse(&y))
         }
     }
+}
+
+/// Refuses what belongs to another runtime than this one, where that is known; `expected` says what
+/// and whose.
+pub(crate) fn check_same_runtime(
+    op: &'static str,
+    expected: &'static str,
+    runtime: &Runtime,
+    found: Option<&Runtime>,
+) -> Result<(), Error> {
+    if found.is_none_or(|found| found.is(runtime)) {
+        return Ok(());
+    }
+    Err(Error::argument(op, expected, "one of another runtime"))
 }
 
 /// Whether an image belongs to the runtime of its vector, without which nothing can be computed of

@@ -19,11 +19,11 @@
 use crate::krylov::Method;
 use crate::krylov::turns::{root, value};
 use crate::nullspace::Nullspace;
-use crate::operator::{LinearOperator, check_runtime};
+use crate::operator::{LinearOperator, check_runtime, check_same_runtime};
 use crate::solution::{Monitor, Options, Solution};
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::{DType, Field, Real};
-use sparsefuse_runtime::{Error, Shape};
+use sparsefuse_runtime::{Error, Runtime, Shape};
 use sparsefuse_sparse::Csr;
 use std::ops::{ControlFlow, RangeInclusive};
 
@@ -46,6 +46,15 @@ pub(crate) async fn solve<T: Field>(
     options: Options<'_, T>,
 ) -> Result<Solution<T>, Error> {
     let op = method.name();
+    let of_guess = options.x0.map(Vector::runtime);
+    let of_preconditioner = options.preconditioner.and_then(LinearOperator::runtime);
+    for (expected, found) in [
+        ("a matrix of the runtime of b", a.runtime()),
+        ("a preconditioner of the runtime of b", of_preconditioner),
+        ("an initial guess of the runtime of b", of_guess),
+    ] {
+        check_same_runtime(op, expected, b.runtime(), found)?;
+    }
     let squares = b.sum_of_squares();
     if method.needs_hermitian()
         && let Some(pair) = a.asymmetry()?
@@ -304,6 +313,10 @@ impl<T: Field> LinearOperator<T> for Scaled<'_, T> {
 
     fn bytes(&self) -> Option<usize> {
         self.inner.bytes()
+    }
+
+    fn runtime(&self) -> Option<&Runtime> {
+        self.inner.runtime()
     }
 
     fn nullspace(&self) -> Option<&Nullspace<T>> {

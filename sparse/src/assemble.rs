@@ -9,7 +9,9 @@ use crate::parallel;
 use crate::rows::Rows;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::{Element, Numeric};
-use sparsefuse_runtime::{Counted, Error, ErrorKind, Partition, Room, Runtime, Shape, Store};
+use sparsefuse_runtime::{
+    Counted, Error, ErrorKind, Partition, Room, Runtime, Shape, Store, reserve,
+};
 use std::ops::{Deref, DerefMut, Range};
 
 /// The name of the tasks that make matrices of what is no matrix.
@@ -37,6 +39,47 @@ impl<T: Element> LocalRows<T> {
             crd: Vec::with_capacity(entries),
             vals: Vec::with_capacity(entries),
         }
+    }
+
+    /// As [`LocalRows::with_capacity`], for rows as large as a matrix: one that cannot be held is an
+    /// error and not the end of the process. Where ranks go on together, all must fail
+    /// ([`Runtime::agree`]).
+    ///
+    /// # Errors
+    ///
+    /// If the system refuses the memory.
+    pub fn try_with_capacity(rows: usize, entries: usize) -> Result<Self, Error> {
+        let mut pos = reserve(rows + 1)?;
+        pos.push(0);
+        Ok(Self {
+            pos,
+            crd: reserve(entries)?,
+            vals: reserve(entries)?,
+        })
+    }
+
+    /// A copy of rows, with positions from 0.
+    pub(crate) fn try_copy(rows: Rows<'_, T>) -> Result<Self, Error> {
+        let mut copy = Self::try_with_capacity(rows.len(), rows.crd.len())?;
+        let first = rows.pos[0];
+        let ends = rows.pos[1..].iter().map(|position| position - first);
+        copy.pos.extend(ends);
+        copy.crd.extend_from_slice(rows.crd);
+        copy.vals.extend_from_slice(rows.vals);
+        Ok(copy)
+    }
+
+    /// Makes sure that so many entries can be appended; seldom asks the system.
+    ///
+    /// # Errors
+    ///
+    /// As [`LocalRows::try_with_capacity`].
+    pub fn try_reserve(&mut self, entries: usize) -> Result<(), Error> {
+        let reserved = self.crd.try_reserve(entries);
+        let wanted = (self.crd.len() + entries).saturating_mul(size_of::<u32>() + size_of::<T>());
+        reserved
+            .and_then(|()| self.vals.try_reserve(entries))
+            .map_err(|_| ErrorKind::Refused { wanted }.into())
     }
 
     /// The bytes of positions, columns and values.
@@ -73,19 +116,22 @@ pub(crate) fn check_shape(op: &'static str, n_rows: usize, n_cols: usize) -> Res
     ))
 }
 
-/// A matrix whose rows `make` makes on the rank that is going to own them. A task; compiled once for
-/// a type and not for every `make`.
+/// What makes the rows of a matrix that a rank is going to own.
+type Make<'m, T> = Box<dyn FnOnce(Range<usize>) -> Result<LocalRows<T>, Error> + 'm>;
+
+/// A matrix whose rows `make` makes on the rank that is going to own them; where it fails on one rank,
+/// all do. A task; compiled once for a type and not for every `make`.
 pub(crate) fn from_made<T: Numeric>(
     n_rows: usize,
     n_cols: usize,
-    make: Box<dyn FnOnce(Range<usize>) -> LocalRows<T> + '_>,
+    make: Make<'_, T>,
 ) -> Result<Csr<T>, Error> {
     check_shape("csr", n_rows, n_cols)?;
     let runtime = Runtime::current();
     let (partition, rows) = runtime.default_rows(Shape::new(&[n_rows]));
     runtime.task_at_once(ASSEMBLE, &[], || {
-        runtime.agree(check_memory(&runtime, &rows))?;
-        let local = make(rows.clone());
+        let local = check_memory(&runtime, &rows).and_then(|()| make(rows.clone()));
+        let local = runtime.agree(local)?;
         from_local(&runtime, (n_rows, n_cols), (partition, rows), local)
     })
 }

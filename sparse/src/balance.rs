@@ -83,7 +83,7 @@ impl<T: Numeric> Csr<T> {
     /// The same matrix, cut elsewhere.
     fn with_cuts(&self, cuts: &[usize]) -> Result<Self, Error> {
         let runtime = self.runtime();
-        let (rows, local) = runtime.agree(self.local_rows())?;
+        let (rows, local) = self.local_rows()?;
         let parts: Vec<Range<usize>> = cuts
             .windows(2)
             .map(|pair| {

@@ -9,7 +9,6 @@ use crate::assemble::{self, ASSEMBLE, LocalRows, Positions};
 use crate::at_once::{at_once, check_runtime};
 use crate::distribute::Owners;
 use crate::inspect::Inspected;
-use crate::rows::Rows;
 use crate::sorting;
 use crate::triplets::Triplets;
 use sparsefuse_dense::{Scalar, Vector};
@@ -138,7 +137,7 @@ impl<T: Numeric> Csr<T> {
         n_cols: usize,
         make: impl FnOnce(Range<usize>) -> LocalRows<T>,
     ) -> Result<Self, Error> {
-        assemble::from_made(n_rows, n_cols, Box::new(make))
+        assemble::from_made(n_rows, n_cols, Box::new(|rows| Ok(make(rows))))
     }
 
     /// A matrix whose rows are counted first and then made, in memory that is there: `count` is
@@ -363,16 +362,11 @@ impl<T: Numeric> Csr<T> {
     ///
     /// # Errors
     ///
-    /// If the computation of the values failed.
+    /// If the computation of the values failed, or the system refuses the memory.
     pub fn local_rows(&self) -> Result<(Range<usize>, LocalRows<T>), Error> {
         let own = self.own_rows()?;
-        let Rows { pos, crd, vals } = own.as_rows();
-        let local = LocalRows {
-            pos: pos.iter().map(|position| position - pos[0]).collect(),
-            crd: crd.to_vec(),
-            vals: vals.to_vec(),
-        };
-        Ok((own.rows, local))
+        let copy = LocalRows::try_copy(own.as_rows());
+        Ok((own.rows(), self.runtime().agree(copy)?))
     }
 
     /// How the rows are spread over the ranks: with [`Ghosts`](crate::Ghosts), the way to rows of

@@ -189,7 +189,7 @@ impl<T: Field> Csr<T> {
     fn write_to(&self, path: &Path) -> Result<(), WriteError> {
         let refuse = |kind| refuse_write(path, kind);
         let runtime = self.runtime();
-        let rows = runtime.agree(self.local_rows());
+        let rows = self.local_rows();
         let (rows, local) = rows.map_err(|cause| refuse(WriteErrorKind::Values(cause)))?;
         let counts = local
             .pos

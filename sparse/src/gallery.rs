@@ -10,6 +10,7 @@ use crate::assemble::{self, LocalRows};
 use crate::csr::Csr;
 use sparsefuse_kernels::{Field, random};
 use sparsefuse_runtime::Error;
+use std::ops::Range;
 
 /// The second difference on `n` points: 2 on the diagonal, -1 beside it. SPD.
 ///
@@ -46,8 +47,9 @@ fn poisson<T: Field>(sides: &[usize]) -> Result<Csr<T>, Error> {
     let n = grid.len();
     let center = T::from_f64(2.0 * sides.len() as f64);
     let beside = T::from_f64(-1.0);
-    Csr::from_rows(n, n, |rows| {
-        let mut local = LocalRows::with_capacity(rows.len(), rows.len() * (2 * sides.len() + 1));
+    let make = move |rows: Range<usize>| {
+        let mut local =
+            LocalRows::try_with_capacity(rows.len(), rows.len() * (2 * sides.len() + 1))?;
         for row in rows {
             for cell in (0..sides.len()).filter_map(|d| grid.before(row, d)) {
                 local.push(cell as u32, beside);
@@ -58,8 +60,9 @@ fn poisson<T: Field>(sides: &[usize]) -> Result<Csr<T>, Error> {
             }
             local.end_row();
         }
-        local
-    })
+        Ok(local)
+    };
+    assemble::from_made(n, n, Box::new(make))
 }
 
 /// A row-major grid.
@@ -118,9 +121,9 @@ pub fn banded<T: Field>(n: usize, diagonals: usize) -> Result<Csr<T>, Error> {
     let reach = diagonals / 2;
     let center = T::from_f64(diagonals as f64);
     let beside = T::from_f64(-1.0);
-    Csr::from_rows(n, n, |rows| {
+    let make = move |rows: Range<usize>| {
         let most = rows.len().saturating_mul(diagonals.min(n));
-        let mut local = LocalRows::with_capacity(rows.len(), most);
+        let mut local = LocalRows::try_with_capacity(rows.len(), most)?;
         for row in rows {
             let last = row.saturating_add(reach).min(n - 1);
             for column in row.saturating_sub(reach)..=last {
@@ -128,8 +131,9 @@ pub fn banded<T: Field>(n: usize, diagonals: usize) -> Result<Csr<T>, Error> {
             }
             local.end_row();
         }
-        local
-    })
+        Ok(local)
+    };
+    assemble::from_made(n, n, Box::new(make))
 }
 
 /// A square matrix with about `per_row` entries beside the diagonal in each row, at random places,
@@ -147,8 +151,9 @@ pub fn random<T: Field>(n: usize, per_row: usize, seed: u64) -> Result<Csr<T>, E
         let expected = format!("at most {most} entries for each row");
         return Err(Error::argument("random", expected, per_row.to_string()));
     }
-    Csr::from_rows(n, n, |rows| {
-        let mut local = LocalRows::with_capacity(rows.len(), rows.len() * (per_row.min(n) + 1));
+    let make = move |rows: Range<usize>| {
+        let mut local =
+            LocalRows::try_with_capacity(rows.len(), rows.len() * (per_row.min(n) + 1))?;
         let mut entries: Vec<(u32, f64)> = Vec::with_capacity(per_row + 1);
         for row in rows {
             entries.clear();
@@ -170,6 +175,7 @@ pub fn random<T: Field>(n: usize, per_row: usize, seed: u64) -> Result<Csr<T>, E
             }
             local.end_row();
         }
-        local
-    })
+        Ok(local)
+    };
+    assemble::from_made(n, n, Box::new(make))
 }

@@ -113,10 +113,10 @@ impl<T: Numeric> Multiplication<T> {
         let foreign = Foreign::find(runtime, (&a, left.n_cols()), &b)?;
         let foreign_vals = Foreign::vals(&foreign, &b)?;
         let factors = Factors::new(&a, &b, foreign.as_ref(), &foreign_vals);
-        let (pos, repeats) = count(runtime, factors);
+        let mut pos = assemble::Positions::room(runtime, factors.left.len())?;
+        let repeats = count(runtime, factors, &mut pos);
         let shape = (left.n_rows(), right.n_cols());
         let own = (a.partition, a.rows.clone());
-        let pos = assemble::Positions::Vector(pos);
         let product = assemble::filled(runtime, shape, own, pos, |pos, crd, vals| {
             fill(runtime, factors, &repeats, pos, (crd, vals));
         })?;
@@ -254,8 +254,9 @@ impl<'a, T: Numeric> Factors<'a, T> {
     }
 }
 
-/// The first phase: the positions of the rows of the product, and which of them repeat.
-fn count<T: Numeric>(runtime: &Runtime, factors: Factors<'_, T>) -> (Vec<u64>, Vec<bool>) {
+/// The first phase: finds the positions of the rows of the product, the first of which is there,
+/// and which of the rows repeat.
+fn count<T: Numeric>(runtime: &Runtime, factors: Factors<'_, T>, pos: &mut [u64]) -> Vec<bool> {
     let (left, right) = (factors.left, factors.right);
     let of_left = repeats(runtime, left);
     let of_right = match std::ptr::eq(left.crd, right.crd) && std::ptr::eq(left.pos, right.pos) {
@@ -263,10 +264,9 @@ fn count<T: Numeric>(runtime: &Runtime, factors: Factors<'_, T>) -> (Vec<u64>, V
         false => Cow::Owned(repeats(runtime, right)),
     };
     let parts = parallel::parts(left.pos);
-    let mut counts = vec![0u64; left.len() + 1];
     let mut repeats = vec![false; left.len()];
     let lens = || parts.iter().map(Range::len);
-    let counts_of = parallel::split(&mut counts[1..], lens());
+    let counts_of = parallel::split(&mut pos[1..], lens());
     let repeats_of = parallel::split(&mut repeats, lens());
     let work = parts.iter().cloned().zip(counts_of).zip(repeats_of);
     parallel::each(runtime, work.collect(), |((rows, counts), repeats)| {
@@ -280,8 +280,8 @@ fn count<T: Numeric>(runtime: &Runtime, factors: Factors<'_, T>) -> (Vec<u64>, V
             };
         }
     });
-    assemble::add_up(&mut counts);
-    (counts, repeats)
+    assemble::add_up(pos);
+    repeats
 }
 
 /// Whether each row is the one before, moved by one column.

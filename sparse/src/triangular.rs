@@ -454,7 +454,7 @@ impl<T: Field> Parts<T> {
     ) -> Result<Self, Error> {
         let own = layout.rows();
         let mut parts = Self {
-            own: LocalRows::with_capacity(own.len(), rows.crd.len() / 2),
+            own: LocalRows::try_with_capacity(own.len(), rows.crd.len() / 2)?,
             outer_rows: Vec::new(),
             outer: LocalRows::with_capacity(0, 0),
             inverse: Vec::new(),

@@ -2,6 +2,7 @@
 
 use crate::small;
 use sparsefuse_dense::{Array, Error, Scalar, Vector, step};
+use sparsefuse_kernels::DType;
 use sparsefuse_runtime::{Config, ErrorKind, Runtime, Shape, View, run_ranks};
 use std::sync::Arc;
 
@@ -119,10 +120,82 @@ fn types_ranks_and_runtimes() {
         x.try_add(&y),
         "submit: expected stores of one runtime, found stores of two",
     );
-    let unwritten = other.new_store(Shape::new(&[3]), sparsefuse_kernels::DType::F64);
+    let unwritten = other.new_store(Shape::new(&[3]), DType::F64);
     let z = Vector::<f64>::from_store(unwritten, None).unwrap();
     assert!(z.try_add(&y).is_err());
     assert!(z.to_vec().is_err());
+}
+
+/// Functions of one value have a twin too: found as panics where a program had to go on.
+#[test]
+fn twins_of_functions_of_one_value() {
+    let runtime = Runtime::current();
+    let of_type = |shape: &[usize], dtype| runtime.new_store(Shape::new(shape), dtype);
+    let x = Vector::<f64>::from_store(of_type(&[3], DType::F64), None).unwrap();
+    let s = Scalar::<f64>::from_store(of_type(&[], DType::F64)).unwrap();
+    let mask = Vector::<bool>::from_store(of_type(&[3], DType::Bool), None).unwrap();
+    let unwritten = "submit: expected a store with contents, found one that nothing has written";
+    for result in [
+        x.try_sqrt(),
+        x.try_abs(),
+        x.try_square(),
+        x.try_recip(),
+        x.try_cast(),
+    ] {
+        check(result, unwritten);
+    }
+    for result in [
+        s.try_sqrt(),
+        s.try_abs(),
+        s.try_square(),
+        s.try_recip(),
+        s.try_cast(),
+    ] {
+        check(result, unwritten);
+    }
+    for result in [
+        x.try_sum(),
+        x.try_prod(),
+        x.try_mean(),
+        x.try_norm1(),
+        x.try_norm2(),
+        x.try_norm_inf(),
+        x.try_sum_of_squares(),
+        x.try_max(),
+    ] {
+        check(result, unwritten);
+    }
+    check(mask.try_any(), unwritten);
+    check(mask.try_all(), unwritten);
+
+    let written = Vector::from_vec(vec![4.0, 9.0]);
+    assert_eq!(written.try_sqrt().unwrap().to_vec().unwrap(), [2.0, 3.0]);
+    assert_eq!(written.try_mean().unwrap().get().unwrap(), 6.5);
+}
+
+/// Constructors, whose shape may come from a file or a user.
+#[test]
+fn twins_of_constructors() {
+    let beyond = |op: &str, shape: &str| {
+        format!("{op}: expected a shape whose elements memory can hold, found {shape}")
+    };
+    let shape = [usize::MAX, 3];
+    let found = beyond("full", &format!("({}, 3)", usize::MAX));
+    check(Array::<f64, 2>::try_zeros(shape), &found);
+    check(Array::<f64, 2>::try_ones(shape), &found);
+    check(Array::try_full(shape, true), &found);
+    check(Array::<f64, 2>::try_random_uniform(shape, 1), &found);
+    check(Array::<f64, 2>::try_random_normal(shape, 1), &found);
+    let found = beyond("from_fn", &format!("({}, 3)", usize::MAX));
+    check(Array::try_from_fn(shape, |_| 1.0), &found);
+    let found = beyond("full", &format!("({})", usize::MAX));
+    check(Vector::<i64>::try_arange(usize::MAX), &found);
+    check(Vector::try_linspace(0.0, 1.0, usize::MAX), &found);
+    assert!(Array::<f64, 2>::try_eye(usize::MAX).is_err());
+    assert_eq!(
+        Vector::<f64>::try_ones([2]).unwrap().to_vec().unwrap(),
+        [1.0; 2]
+    );
 }
 
 #[test]

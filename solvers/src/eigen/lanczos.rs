@@ -17,7 +17,7 @@ use super::block::{
 };
 use super::hermitian::{Eigenpairs, Hermitian, orthonormalise, unit};
 use crate::admission::check_square;
-use crate::operator::LinearOperator;
+use crate::operator::{LinearOperator, check_same_runtime};
 use crate::preconditioners::{is_singular, splu};
 use crate::solution::StopReason;
 use num_complex::Complex;
@@ -385,9 +385,15 @@ struct Orthogonal<T> {
 impl<'a, T: Field> Lanczos<'a, T> {
     fn new(a: &'a dyn LinearOperator<T>, v0: Option<&Vector<T>>) -> Result<Self, Error> {
         let n = a.shape().0;
-        let start = match v0 {
-            Some(v0) => v0.clone(),
-            None => Vector::random_normal([n], SEED),
+        let random = || Vector::random_normal([n], SEED);
+        let start = match (v0, a.runtime()) {
+            (Some(v0), runtime) => {
+                let expected = "a matrix of the runtime of v0";
+                check_same_runtime(OP, expected, v0.runtime(), runtime)?;
+                v0.clone()
+            }
+            (None, Some(runtime)) => runtime.enter(random),
+            (None, None) => random(),
         };
         let norm = norms(std::slice::from_ref(&start))?[0];
         if !(norm > 0.0 && norm.is_finite()) {

@@ -22,7 +22,7 @@ use super::block::{
 };
 use super::hermitian::{Coefficients, combination, orthonormalise, unit};
 use crate::admission::check_square;
-use crate::operator::LinearOperator;
+use crate::operator::{LinearOperator, check_same_runtime};
 use crate::solution::StopReason;
 use num_complex::Complex;
 use sparsefuse_dense::Vector;
@@ -131,10 +131,17 @@ fn check<T: Field>(
         let expected = format!("from 1 to {most} vectors to start from");
         return Err(Error::argument(OP, expected, start.len().to_string()));
     }
+    let same_runtime = |found| {
+        let expected = "operators and vectors of the runtime of the first vector";
+        check_same_runtime(OP, expected, start[0].runtime(), found)
+    };
+    same_runtime(a.runtime())?;
     for x in start.iter().chain(options.constraints) {
         check_len(OP, n, x)?;
+        same_runtime(Some(x.runtime()))?;
     }
     for operator in [options.preconditioner, options.mass].into_iter().flatten() {
+        same_runtime(operator.runtime())?;
         if operator.shape() != (n, n) {
             let found = format!("one of shape {:?}", operator.shape());
             let expected = format!("operators of shape {:?}", (n, n));

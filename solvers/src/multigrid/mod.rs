@@ -45,12 +45,12 @@ use self::cycle::Hierarchy;
 use self::geometric::GridSetup;
 use crate::krylov::richardson_with;
 use crate::operator::LinearOperator;
-use crate::preconditioners::Preconditioner;
+use crate::preconditioners::{Preconditioner, check_update};
 use crate::scaling::{near_one, times_power};
 use crate::solution::{Options, Solution};
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
-use sparsefuse_runtime::Error;
+use sparsefuse_runtime::{Error, Runtime};
 use sparsefuse_sparse::Csr;
 
 /// A hierarchy of matrices; applied to a vector, one cycle through it.
@@ -251,6 +251,10 @@ impl<T: Field> LinearOperator<T> for Multigrid<T> {
         self.a.shape()
     }
 
+    fn runtime(&self) -> Option<&Runtime> {
+        Some(self.a.runtime())
+    }
+
     /// One cycle for A x = r from x = 0.
     fn apply(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
         Ok(times_power(&self.hierarchy.cycle(r)?, -self.power))
@@ -261,6 +265,7 @@ impl<T: Field> Preconditioner<T> for Multigrid<T> {
     /// Makes the matrices of all levels again, with the transfers and structures that are there;
     /// on a grid, transfers are made again where the boundary is at another distance.
     fn update(&mut self, a: &Csr<T>) -> Result<(), Error> {
+        check_update("multigrid", self, a)?;
         if !a.has_structure_of(&self.a)? {
             let expected = "the structure of the matrix that the hierarchy was made for";
             return Err(Error::argument("update", expected, "another one"));

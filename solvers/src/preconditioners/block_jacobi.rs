@@ -1,10 +1,10 @@
 //! The inverse of the diagonal blocks.
 
-use super::{Preconditioner, check_shape, check_square};
+use super::{Preconditioner, check_square, check_update};
 use crate::operator::LinearOperator;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::{Field, Numeric};
-use sparsefuse_runtime::Error;
+use sparsefuse_runtime::{Error, Runtime};
 use sparsefuse_sparse::{Csr, Ghosts, LocalRows, RowLayout, Rows, at_once, parallel};
 use std::ops::Range;
 
@@ -285,6 +285,10 @@ impl<T: Field> LinearOperator<T> for BlockJacobi<T> {
         self.inverse.shape()
     }
 
+    fn runtime(&self) -> Option<&Runtime> {
+        Some(self.inverse.runtime())
+    }
+
     fn apply(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
         self.inverse.try_dot(r)
     }
@@ -296,7 +300,7 @@ impl<T: Field> LinearOperator<T> for BlockJacobi<T> {
 
 impl<T: Field> Preconditioner<T> for BlockJacobi<T> {
     fn update(&mut self, a: &Csr<T>) -> Result<(), Error> {
-        check_shape(OP, self.shape(), a)?;
+        check_update(OP, self, a)?;
         if a.row_partition()? != self.blocks.layout.partition() {
             *self = Self::new(a, self.blocks.size)?;
             return Ok(());

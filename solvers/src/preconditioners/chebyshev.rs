@@ -2,11 +2,11 @@
 
 use super::estimate::Estimate;
 use super::jacobi::Jacobi;
-use super::{Preconditioner, check_shape};
+use super::{Preconditioner, check_update};
 use crate::operator::LinearOperator;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
-use sparsefuse_runtime::Error;
+use sparsefuse_runtime::{Error, Runtime};
 use sparsefuse_sparse::Csr;
 
 const OP: &str = "chebyshev";
@@ -173,6 +173,10 @@ impl<T: Field> LinearOperator<T> for Chebyshev<T> {
         self.a.shape()
     }
 
+    fn runtime(&self) -> Option<&Runtime> {
+        Some(self.a.runtime())
+    }
+
     fn apply(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
         let (divide, product) = (|r: &_| self.jacobi.apply(r), |x: &_| self.a.try_dot(x));
         self.interval()
@@ -190,7 +194,7 @@ impl<T: Field> LinearOperator<T> for Chebyshev<T> {
 
 impl<T: Field> Preconditioner<T> for Chebyshev<T> {
     fn update(&mut self, a: &Csr<T>) -> Result<(), Error> {
-        check_shape(OP, self.shape(), a)?;
+        check_update(OP, self, a)?;
         let jacobi = Jacobi::new(a)?;
         self.estimate = self.estimate.again(a, &jacobi, self.options.steps)?;
         (self.a, self.jacobi) = (a.clone(), jacobi);

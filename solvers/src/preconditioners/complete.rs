@@ -16,7 +16,7 @@ use faer::traits::ComplexField;
 use faer::{Conj, Mat, Par, Side};
 use num_complex::Complex;
 use sparsefuse_kernels::Field;
-use sparsefuse_runtime::{Error, ErrorKind};
+use sparsefuse_runtime::{Error, ErrorKind, reserve};
 use sparsefuse_sparse::LocalRows;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -290,7 +290,8 @@ fn cholesky<E: Number>(
     let scratch = symbolic.factorize_numeric_llt_scratch::<E>(Par::Seq, params);
     let mut memory = memory(scratch)?;
     let stack = MemStack::new(&mut memory);
-    let mut values = vec![E::zero(); symbolic.len_val()];
+    let mut values = reserve(symbolic.len_val())?;
+    values.resize(symbolic.len_val(), E::zero());
     symbolic
         .factorize_numeric_llt(
             &mut values,
@@ -327,6 +328,9 @@ fn refused(error: FaerError) -> Error {
     Error::argument(
         OP,
         "a matrix whose factors fit in memory",
-        error.to_string(),
+        match error {
+            FaerError::OutOfMemory => "that the system refuses the memory".to_owned(),
+            other => other.to_string(),
+        },
     )
 }

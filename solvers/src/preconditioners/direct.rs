@@ -5,11 +5,11 @@
 //! what no iteration solves. Without the feature `direct` they fail and say so.
 
 use super::complete::Complete;
-use super::{Preconditioner, check_shape, check_square};
+use super::{Preconditioner, check_square, check_update};
 use crate::operator::LinearOperator;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
-use sparsefuse_runtime::{Error, Shape};
+use sparsefuse_runtime::{Error, Runtime, Shape};
 use sparsefuse_sparse::{Csr, LocalRows, RowLayout, at_once};
 use std::fmt;
 
@@ -128,6 +128,10 @@ impl<T: Field> LinearOperator<T> for Direct<T> {
         (self.layout.n_rows(), self.layout.n_rows())
     }
 
+    fn runtime(&self) -> Option<&Runtime> {
+        Some(self.layout.runtime())
+    }
+
     fn apply(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
         self.solve(r)
     }
@@ -139,7 +143,7 @@ impl<T: Field> LinearOperator<T> for Direct<T> {
 
 impl<T: Field> Preconditioner<T> for Direct<T> {
     fn update(&mut self, a: &Csr<T>) -> Result<(), Error> {
-        check_shape(OP, self.shape(), a)?;
+        check_update(OP, self, a)?;
         self.factors = at_once(self.method.factorisation(), &[a], || {
             let rows = gather(a, &self.layout)?;
             let factors = check_finite(&rows).and_then(|()| self.factors.with_rows(&rows));

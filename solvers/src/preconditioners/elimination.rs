@@ -145,12 +145,15 @@ pub(super) fn rows_in<T: Field>(layout: &RowLayout, a: &Csr<T>) -> Result<LocalR
 }
 
 /// The values of rows where a structure has entries, 0 where only that has one; and how many entries
-/// of the rows have no place in it.
+/// of the rows have no place in it. Fails where this rank has no memory for them.
 pub(super) fn spread<T: Field>(
     rows: Rows<'_, T>,
     structure: &LocalRows<bool>,
-) -> (LocalRows<T>, usize) {
-    let mut vals = vec![T::ZERO; structure.crd.len()];
+) -> Result<(LocalRows<T>, usize), Error> {
+    let len = structure.crd.len();
+    let mut spread = LocalRows::try_with_capacity(structure.pos.len(), len)?;
+    spread.vals.resize(len, T::ZERO);
+    let vals = &mut spread.vals;
     let mut left_out = 0;
     for (row, places) in structure.pos.windows(2).enumerate() {
         let (mut place, end) = (places[0] as usize, places[1] as usize);
@@ -165,12 +168,9 @@ pub(super) fn spread<T: Field>(
             }
         }
     }
-    let rows = LocalRows {
-        pos: structure.pos.clone(),
-        crd: structure.crd.clone(),
-        vals,
-    };
-    (rows, left_out)
+    spread.pos.extend_from_slice(&structure.pos[1..]);
+    spread.crd.extend_from_slice(&structure.crd);
+    Ok((spread, left_out))
 }
 
 /// ILU(0) of a matrix that one rank holds: L and U in the same rows.

@@ -2,11 +2,11 @@
 
 use super::elimination::{Elimination, Rule, rows_in};
 use super::factors::Factors;
-use super::{Preconditioner, check_shape, check_square};
+use super::{Preconditioner, check_square, check_update};
 use crate::operator::LinearOperator;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
-use sparsefuse_runtime::Error;
+use sparsefuse_runtime::{Error, Runtime};
 use sparsefuse_sparse::{Csr, LocalRows, RowLayout, at_once};
 
 const OP: &str = "ic(0)";
@@ -144,6 +144,10 @@ impl<T: Field> LinearOperator<T> for Ic0<T> {
         (self.factors.n_rows(), self.factors.n_rows())
     }
 
+    fn runtime(&self) -> Option<&Runtime> {
+        Some(self.layout.runtime())
+    }
+
     fn apply(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
         self.factors.solve(r)
     }
@@ -156,7 +160,7 @@ impl<T: Field> LinearOperator<T> for Ic0<T> {
 
 impl<T: Field> Preconditioner<T> for Ic0<T> {
     fn update(&mut self, a: &Csr<T>) -> Result<(), Error> {
-        check_shape(OP, self.shape(), a)?;
+        check_update(OP, self, a)?;
         at_once(TASK, &[a], || {
             let rows = rows_in(&self.layout, a)?;
             let (rows, shift) = factor(&self.elimination, &self.layout, &rows)?;

@@ -2,11 +2,11 @@
 
 use super::elimination::{Elimination, Rule, rows_in};
 use super::factors::Factors;
-use super::{Preconditioner, check_shape, check_square};
+use super::{Preconditioner, check_square, check_update};
 use crate::operator::LinearOperator;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
-use sparsefuse_runtime::Error;
+use sparsefuse_runtime::{Error, Runtime};
 use sparsefuse_sparse::{Csr, RowLayout, at_once};
 
 const OP: &str = "ilu(0)";
@@ -75,6 +75,10 @@ impl<T: Field> LinearOperator<T> for Ilu0<T> {
         (self.factors.n_rows(), self.factors.n_rows())
     }
 
+    fn runtime(&self) -> Option<&Runtime> {
+        Some(self.elimination.layout().runtime())
+    }
+
     fn apply(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
         self.factors.solve(r)
     }
@@ -86,7 +90,7 @@ impl<T: Field> LinearOperator<T> for Ilu0<T> {
 
 impl<T: Field> Preconditioner<T> for Ilu0<T> {
     fn update(&mut self, a: &Csr<T>) -> Result<(), Error> {
-        check_shape(OP, self.shape(), a)?;
+        check_update(OP, self, a)?;
         at_once(TASK, &[a], || {
             let mut rows = rows_in(self.elimination.layout(), a)?;
             self.elimination.run_to_end(&mut rows)?;

@@ -3,11 +3,11 @@
 use super::elimination::{Elimination, Rule, other_structure, rows_in, spread};
 use super::factors::Factors;
 use super::upper_rows::UpperRows;
-use super::{Preconditioner, check_shape, check_square};
+use super::{Preconditioner, check_square, check_update};
 use crate::operator::LinearOperator;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
-use sparsefuse_runtime::Error;
+use sparsefuse_runtime::{Error, Runtime};
 use sparsefuse_sparse::{Csr, LocalRows, RowLayout, Rows, at_once};
 
 const OP: &str = "ilu(k)";
@@ -65,7 +65,7 @@ impl<T: Field> Iluk<T> {
         let own = a.own_rows()?;
         let rows = own.as_rows();
         let structure = filled(&layout, rows, u32::try_from(k).unwrap_or(u32::MAX))?;
-        let (mut rows, _) = spread(rows, &structure);
+        let (mut rows, _) = layout.runtime().agree(spread(rows, &structure))?;
         let elimination = Elimination::new(OP, &layout, &rows, Rule::General)?;
         elimination.run_to_end(&mut rows)?;
         Ok(Self {
@@ -85,7 +85,7 @@ impl<T: Field> Iluk<T> {
     /// The rows with zeros where only L and U have entries; refused if they have entries elsewhere.
     fn with_fill(&self, rows: Rows<'_, T>) -> Result<LocalRows<T>, Error> {
         if rows.pos().len() == self.structure.pos.len() {
-            let (filled, left_out) = spread(rows, &self.structure);
+            let (filled, left_out) = spread(rows, &self.structure)?;
             if left_out == 0 {
                 return Ok(filled);
             }
@@ -99,6 +99,10 @@ impl<T: Field> LinearOperator<T> for Iluk<T> {
         (self.factors.n_rows(), self.factors.n_rows())
     }
 
+    fn runtime(&self) -> Option<&Runtime> {
+        Some(self.layout.runtime())
+    }
+
     fn apply(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
         self.factors.solve(r)
     }
@@ -110,7 +114,7 @@ impl<T: Field> LinearOperator<T> for Iluk<T> {
 
 impl<T: Field> Preconditioner<T> for Iluk<T> {
     fn update(&mut self, a: &Csr<T>) -> Result<(), Error> {
-        check_shape(OP, self.shape(), a)?;
+        check_update(OP, self, a)?;
         at_once(TASK, &[a], || {
             let rows = rows_in(&self.layout, a)?;
             let mut rows = self
@@ -130,7 +134,21 @@ fn filled<T: Field>(
     k: u32,
 ) -> Result<LocalRows<bool>, Error> {
     let mut upper = UpperRows::<u32>::receive(layout)?;
-    let mut structure = LocalRows::with_capacity(rows.len(), rows.crd().len());
+    let structure = filled_after(&mut upper, layout, rows, k);
+    // Ranks behind one that has no memory go on with rows that are empty, and then fail too.
+    upper.end_rows(layout.rows().end);
+    upper.hand_on(layout)?;
+    layout.runtime().agree(structure)
+}
+
+/// The rows of this rank behind those that are finished.
+fn filled_after<T: Field>(
+    upper: &mut UpperRows<u32>,
+    layout: &RowLayout,
+    rows: Rows<'_, T>,
+    k: u32,
+) -> Result<LocalRows<bool>, Error> {
+    let mut structure = LocalRows::try_with_capacity(rows.len(), rows.crd().len())?;
     let mut merged = Vec::new();
     for (number, row) in layout.rows().enumerate() {
         let columns = rows.columns(number).iter();
@@ -153,6 +171,8 @@ fn filled<T: Field>(
             found.truncate(place);
             found.append(&mut merged);
         }
+        structure.try_reserve(found.len())?;
+        upper.try_reserve(found.len())?;
         for &(column, level) in &found {
             structure.push(column, true);
             if column as usize > row {
@@ -162,7 +182,6 @@ fn filled<T: Field>(
         structure.end_row();
         upper.end_row();
     }
-    upper.hand_on(layout)?;
     Ok(structure)
 }
 

@@ -3,11 +3,11 @@
 use super::elimination::{Elimination, Pivot, Rule, first_pivot, hash, rows_in, spread};
 use super::factors::Factors;
 use super::upper_rows::UpperRows;
-use super::{Preconditioner, check_shape, check_square};
+use super::{Preconditioner, check_square, check_update};
 use crate::operator::LinearOperator;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::{Field, Real};
-use sparsefuse_runtime::Error;
+use sparsefuse_runtime::{Error, Runtime};
 use sparsefuse_sparse::{Csr, LocalRows, RowLayout, Rows, at_once};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -134,7 +134,7 @@ impl<T: Field> Ilut<T> {
         if !everywhere.iter().all(|is_same| is_same[0]) {
             return Ok(None);
         }
-        let (mut rows, _dropped) = spread(rows.as_rows(), &self.kept);
+        let (mut rows, _dropped) = runtime.agree(spread(rows.as_rows(), &self.kept))?;
         let pivot = self.elimination.run(&mut rows)?;
         Ok(pivot.is_none().then_some(rows))
     }
@@ -143,6 +143,10 @@ impl<T: Field> Ilut<T> {
 impl<T: Field> LinearOperator<T> for Ilut<T> {
     fn shape(&self) -> (usize, usize) {
         (self.factors.n_rows(), self.factors.n_rows())
+    }
+
+    fn runtime(&self) -> Option<&Runtime> {
+        Some(self.layout.runtime())
     }
 
     fn apply(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
@@ -156,7 +160,7 @@ impl<T: Field> LinearOperator<T> for Ilut<T> {
 
 impl<T: Field> Preconditioner<T> for Ilut<T> {
     fn update(&mut self, a: &Csr<T>) -> Result<(), Error> {
-        check_shape(OP, self.shape(), a)?;
+        check_update(OP, self, a)?;
         match at_once(OP, &[a], || self.on_kept_structure(a))? {
             Some(rows) => self.factors.update_rows(&rows)?,
             None => *self = Self::new(a, self.options)?,
@@ -171,8 +175,9 @@ fn factor<T: Field>(
     rows: Rows<'_, T>,
     options: IlutOptions,
 ) -> Result<(LocalRows<T>, Option<Pivot<T>>), Error> {
+    let factored = LocalRows::try_with_capacity(rows.len(), rows.crd().len());
+    let mut factored = layout.runtime().agree(factored)?;
     let mut upper = UpperRows::receive(layout)?;
-    let mut factored = LocalRows::with_capacity(rows.len(), rows.crd().len());
     let mut work = Row::new(layout.n_rows());
     let mut failed = None;
     for (number, row) in layout.rows().enumerate() {

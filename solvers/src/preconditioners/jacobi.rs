@@ -1,10 +1,10 @@
 //! The Jacobi preconditioner.
 
-use super::{Preconditioner, check_shape, check_square};
+use super::{Preconditioner, check_square, check_update};
 use crate::operator::LinearOperator;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
-use sparsefuse_runtime::Error;
+use sparsefuse_runtime::{Error, Runtime};
 use sparsefuse_sparse::Csr;
 
 /// Division by the diagonal: z = D^-1 r. One task, two vectors read and one written.
@@ -36,6 +36,10 @@ impl<T: Field> LinearOperator<T> for Jacobi<T> {
         (self.inverse.len(), self.inverse.len())
     }
 
+    fn runtime(&self) -> Option<&Runtime> {
+        Some(self.inverse.runtime())
+    }
+
     fn apply(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
         self.inverse.try_mul(r)
     }
@@ -47,7 +51,7 @@ impl<T: Field> LinearOperator<T> for Jacobi<T> {
 
 impl<T: Field> Preconditioner<T> for Jacobi<T> {
     fn update(&mut self, a: &Csr<T>) -> Result<(), Error> {
-        check_shape("jacobi", self.shape(), a)?;
+        check_update("jacobi", self, a)?;
         *self = Self::new(a)?;
         Ok(())
     }

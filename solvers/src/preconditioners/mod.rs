@@ -4,7 +4,7 @@
 //! of options, and takes new values of the same structure without working on the structure again.
 //! All that say nothing else give the same bits on any number of threads and ranks.
 
-use crate::operator::LinearOperator;
+use crate::operator::{LinearOperator, check_same_runtime};
 use sparsefuse_kernels::Numeric;
 use sparsefuse_runtime::{Error, Shape};
 use sparsefuse_sparse::Csr;
@@ -77,7 +77,8 @@ pub trait Preconditioner<T>: LinearOperator<T> {
     ///
     /// # Errors
     ///
-    /// If the structure differs, or the new values cannot be factored.
+    /// If the structure differs, the matrix belongs to another runtime, or the new values cannot be
+    /// factored.
     fn update(&mut self, a: &Csr<T>) -> Result<(), Error>;
 }
 
@@ -97,6 +98,17 @@ fn check_shape<T: Numeric>(
     }
     let shape = |(rows, cols)| Shape::new(&[rows, cols]);
     Err(Error::shape(op, shape(expected), shape(a.shape())))
+}
+
+/// Refuses what no update takes: a matrix of another shape, or of another runtime.
+pub(crate) fn check_update<T: Numeric>(
+    op: &'static str,
+    known: &impl LinearOperator<T>,
+    a: &Csr<T>,
+) -> Result<(), Error> {
+    check_shape(op, known.shape(), a)?;
+    let expected = "a matrix of the runtime of the preconditioner";
+    check_same_runtime(op, expected, a.runtime(), known.runtime())
 }
 
 /// Whether what was made for one matrix fits another: its entries are at the same places, and its

@@ -2,11 +2,11 @@
 
 use super::estimate::Estimate;
 use super::jacobi::Jacobi;
-use super::{Preconditioner, check_shape};
+use super::{Preconditioner, check_update};
 use crate::operator::LinearOperator;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
-use sparsefuse_runtime::Error;
+use sparsefuse_runtime::{Error, Runtime};
 use sparsefuse_sparse::Csr;
 
 const OP: &str = "polynomial";
@@ -108,6 +108,10 @@ impl<T: Field> LinearOperator<T> for Polynomial<T> {
         self.a.shape()
     }
 
+    fn runtime(&self) -> Option<&Runtime> {
+        Some(self.a.runtime())
+    }
+
     fn apply(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
         let omega = T::from_f64(self.omega());
         let mut z = self.jacobi.apply(r)? * omega;
@@ -131,7 +135,7 @@ impl<T: Field> LinearOperator<T> for Polynomial<T> {
 
 impl<T: Field> Preconditioner<T> for Polynomial<T> {
     fn update(&mut self, a: &Csr<T>) -> Result<(), Error> {
-        check_shape(OP, self.shape(), a)?;
+        check_update(OP, self, a)?;
         let jacobi = Jacobi::new(a)?;
         if let Some(estimate) = &mut self.estimate {
             *estimate = estimate.again(a, &jacobi, STEPS)?;

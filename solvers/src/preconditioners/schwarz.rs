@@ -3,7 +3,7 @@
 use super::complete::Complete;
 use super::direct::{Method, System};
 use super::elimination::{LocalFactors, Pivot};
-use super::{Preconditioner, check_shape, check_square, is_like};
+use super::{Preconditioner, check_square, check_update, is_like};
 use crate::operator::LinearOperator;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
@@ -371,6 +371,10 @@ impl<T: Field> LinearOperator<T> for AdditiveSchwarz<T> {
         (self.layout.n_rows(), self.layout.n_rows())
     }
 
+    fn runtime(&self) -> Option<&Runtime> {
+        Some(self.layout.runtime())
+    }
+
     fn apply(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
         self.layout.sweep("schwarz", r, |z| {
             let fetched = self.outer.fetch(z)?;
@@ -383,7 +387,7 @@ impl<T: Field> LinearOperator<T> for AdditiveSchwarz<T> {
 
 impl<T: Field> Preconditioner<T> for AdditiveSchwarz<T> {
     fn update(&mut self, a: &Csr<T>) -> Result<(), Error> {
-        check_shape(OP, self.shape(), a)?;
+        check_update(OP, self, a)?;
         if !is_like(a, &self.a)? {
             *self = Self::new(a, self.options)?;
             return Ok(());

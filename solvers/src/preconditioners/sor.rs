@@ -1,11 +1,11 @@
 //! Successive over-relaxation, in sequence or by colours; Gauss and Seidel's method with omega 1.
 
 use super::coloring::Coloring;
-use super::{Preconditioner, check_shape, check_square, is_like};
+use super::{Preconditioner, check_square, check_update, is_like};
 use crate::operator::LinearOperator;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
-use sparsefuse_runtime::Error;
+use sparsefuse_runtime::{Error, Runtime};
 use sparsefuse_sparse::{Csr, Diagonal, LocalRows, RowLayout, Triangle, TriangularSolve, at_once};
 
 const OP: &str = "sor";
@@ -396,6 +396,10 @@ impl<T: Field> LinearOperator<T> for Sor<T> {
         self.a.shape()
     }
 
+    fn runtime(&self) -> Option<&Runtime> {
+        Some(self.a.runtime())
+    }
+
     fn apply(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
         let mut z = self.sweep(r, None)?;
         for _ in 1..self.options.sweeps {
@@ -407,7 +411,7 @@ impl<T: Field> LinearOperator<T> for Sor<T> {
 
 impl<T: Field> Preconditioner<T> for Sor<T> {
     fn update(&mut self, a: &Csr<T>) -> Result<(), Error> {
-        check_shape(OP, self.shape(), a)?;
+        check_update(OP, self, a)?;
         if !is_like(a, &self.a)? {
             *self = Self::new(a, self.options)?;
             return Ok(());

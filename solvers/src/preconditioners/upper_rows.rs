@@ -53,4 +53,16 @@ impl<E: Element> UpperRows<E> {
     pub(super) fn end_row(&mut self) {
         self.rows.end_row();
     }
+
+    /// Ends rows without more entries until there are so many.
+    pub(super) fn end_rows(&mut self, rows: usize) {
+        while self.rows.pos.len() <= rows {
+            self.end_row();
+        }
+    }
+
+    /// As [`LocalRows::try_reserve`].
+    pub(super) fn try_reserve(&mut self, entries: usize) -> Result<(), Error> {
+        self.rows.try_reserve(entries)
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::random_block;
 use sparsefuse_dense::Vector;
-use sparsefuse_runtime::Error;
+use sparsefuse_runtime::{Config, Error, Runtime};
 use sparsefuse_solvers::eigen::{
     EigshOptions, LobpcgOptions, eigsh, eigsh_near, eigsh_with_inverse, lobpcg,
 };
@@ -136,4 +136,32 @@ fn lobpcg_refuses() {
         lobpcg(&a, &random_block(10, 2), &options),
         "lobpcg: expected tol to be 0 or more, found -1",
     );
+}
+
+/// Two runtimes never mix; a matrix of one that is not the current one has a start vector there.
+#[test]
+fn operands_of_another_runtime() {
+    let [mine, other] = [(); 2].map(|()| Runtime::new(Config::default()).unwrap());
+    let a = mine.enter(|| gallery::poisson1d::<f64>(20).unwrap());
+    let foreign = other.enter(|| gallery::poisson1d::<f64>(20).unwrap());
+    assert!(eigsh(&a, 1, &EigshOptions::default()).unwrap().converged());
+    let v0 = other.enter(|| Vector::ones([20]));
+    let options = EigshOptions {
+        v0: Some(&v0),
+        ..EigshOptions::default()
+    };
+    check(
+        eigsh(&a, 1, &options),
+        "eigsh: expected a matrix of the runtime of v0, found one of another runtime",
+    );
+    let start = [mine.enter(|| Vector::ones([20]))];
+    let mixed = "lobpcg: expected operators and vectors of the runtime of the first vector, found \
+                 one of another runtime";
+    check(lobpcg(&foreign, &start, &LobpcgOptions::default()), mixed);
+    let jacobi = Jacobi::new(&foreign).unwrap();
+    let options = LobpcgOptions {
+        preconditioner: Some(&jacobi),
+        ..LobpcgOptions::default()
+    };
+    check(lobpcg(&a, &start, &options), mixed);
 }

@@ -1,11 +1,13 @@
 //! Matrices that cannot be factored: which row, and what was found there.
 
-use super::{config, definite, estimating, general};
+use super::{boxed, config, definite, estimating, general, ones};
 use sparsefuse_dense::Vector;
 use sparsefuse_runtime::{Error, Runtime, run_ranks};
+use sparsefuse_solvers::multigrid::Multigrid;
 use sparsefuse_solvers::preconditioners::{
     BlockJacobi, Ic0, Ilu0, Sor, SorOptions, spcholesky, splu, spsolve,
 };
+use sparsefuse_solvers::{KrylovSolver, LinearOperator, Method, Options, gmres_with};
 use sparsefuse_sparse::{Csr, LocalRows, gallery};
 
 /// A tridiagonal matrix of which the given row is replaced.
@@ -94,6 +96,52 @@ fn direct_solves_do_not_mix_runtimes() {
         error.contains("expected stores of one runtime, found stores of two"),
         "{error}"
     );
+}
+
+/// Two runtimes never mix: not in an update, which leaves everything as it was, and not in a solve.
+#[test]
+fn operands_of_another_runtime() {
+    let [mine, other] = [(); 2].map(|()| Runtime::new(config(1)).unwrap());
+    let make = || gallery::poisson2d::<f64>(6).unwrap();
+    let (a, foreign) = (mine.enter(make), other.enter(make));
+    let [b, of_other] = [&mine, &other].map(|runtime| runtime.enter(|| ones(36)));
+    let multigrid: (_, fn(&_) -> _) = ("multigrid", |a| boxed(Multigrid::aggregated(a)));
+    let makers = general().into_iter().chain(definite()).chain(estimating());
+    for (name, make) in makers.chain([multigrid]) {
+        let mut m = make(&a).unwrap();
+        let before = m.apply(&b).unwrap().to_vec().unwrap();
+        let expected = ": expected a matrix of the runtime of the preconditioner, found one of \
+                        another runtime";
+        let error = m.update(&foreign).unwrap_err().to_string();
+        assert!(error.ends_with(expected), "{name}: {error}");
+        assert_eq!(m.apply(&b).unwrap().to_vec().unwrap(), before, "{name}");
+        let preconditioner = Some(&*m as &dyn LinearOperator<f64>);
+        let options = Options {
+            preconditioner,
+            ..Options::default()
+        };
+        let error = gmres_with(&foreign, &of_other, options)
+            .unwrap_err()
+            .to_string();
+        let expected = "gmres: expected a preconditioner of the runtime of b, found one of another \
+                        runtime";
+        assert_eq!(error, expected, "{name}");
+    }
+    for method in Method::ALL {
+        for (x0, b, what) in [
+            (Some(&b), &of_other, "an initial guess"),
+            (None, &b, "a matrix"),
+        ] {
+            let options = Options {
+                x0,
+                ..Options::default()
+            };
+            let mut solver = KrylovSolver::new(method, &foreign, options);
+            let error = solver.solve(b).unwrap_err().to_string();
+            let expected = format!("{}: expected {what} of the runtime of b", method.name());
+            assert!(error.starts_with(&expected), "{error}");
+        }
+    }
 }
 
 #[test]

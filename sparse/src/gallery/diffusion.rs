@@ -7,6 +7,7 @@ use crate::assemble::{self, LocalRows};
 use crate::csr::Csr;
 use sparsefuse_kernels::{Field, random};
 use sparsefuse_runtime::Error;
+use std::ops::Range;
 
 /// The stream of the random part of the coefficients.
 const SEED: u64 = 0x5eed;
@@ -37,8 +38,8 @@ pub fn diffusion3d<T: Field>(n: usize) -> Result<Csr<T>, Error> {
 fn diffusion<T: Field>(sides: &[usize]) -> Result<Csr<T>, Error> {
     let grid = super::Grid::new("diffusion", sides)?;
     let (n, dims) = (grid.len(), sides.len());
-    Csr::from_rows(n, n, |rows| {
-        let mut local = LocalRows::with_capacity(rows.len(), rows.len() * (2 * dims + 1));
+    let make = move |rows: Range<usize>| {
+        let mut local = LocalRows::try_with_capacity(rows.len(), rows.len() * (2 * dims + 1))?;
         for row in rows {
             let here = coefficient(&grid, row);
             let face = |cell: usize| {
@@ -61,8 +62,9 @@ fn diffusion<T: Field>(sides: &[usize]) -> Result<Csr<T>, Error> {
             }
             local.end_row();
         }
-        local
-    })
+        Ok(local)
+    };
+    assemble::from_made(n, n, Box::new(make))
 }
 
 /// k in a cell: 1, a hill of height 1 in the middle of the grid, noise of [0, 1).
@@ -98,9 +100,9 @@ pub fn banded_varying<T: Field>(n: usize, diagonals: usize) -> Result<Csr<T>, Er
             _ => -random::uniform(SEED, (low * reach + distance - 1) as u64),
         }
     };
-    Csr::from_rows(n, n, |rows| {
+    let make = move |rows: Range<usize>| {
         let most = rows.len().saturating_mul(diagonals.min(n));
-        let mut local = LocalRows::with_capacity(rows.len(), most);
+        let mut local = LocalRows::try_with_capacity(rows.len(), most)?;
         for row in rows {
             let last = row.saturating_add(reach).min(n - 1);
             for column in row.saturating_sub(reach)..=last {
@@ -108,6 +110,7 @@ pub fn banded_varying<T: Field>(n: usize, diagonals: usize) -> Result<Csr<T>, Er
             }
             local.end_row();
         }
-        local
-    })
+        Ok(local)
+    };
+    assemble::from_made(n, n, Box::new(make))
 }

@@ -4,8 +4,8 @@ use crate::{everywhere, rows};
 use ndarray::{Array2, linalg::kron};
 use num_complex::Complex;
 use sparsefuse_dense::Field;
-use sparsefuse_runtime::Error;
-use sparsefuse_sparse::{Csr, gallery};
+use sparsefuse_runtime::{Config, Error, run_ranks};
+use sparsefuse_sparse::{Csr, LocalRows, gallery};
 
 /// The second difference, element by element.
 fn second_difference(n: usize) -> Array2<f64> {
@@ -218,4 +218,22 @@ fn rows_longer_than_the_matrix_is_wide_are_refused() {
             usize::MAX
         )
     );
+}
+
+/// Found as the end of the process: only the positions were asked for in a way that can fail.
+#[test]
+fn more_entries_than_memory_has() {
+    const N: usize = 10_000_001;
+    let refused = |error: Error| error.to_string().contains("that the system refuses them");
+    for ranks in [1, 2] {
+        let made = run_ranks(ranks, &Config::default(), |_| {
+            [gallery::banded::<f64>, gallery::banded_varying].map(|make| make(N, N).err())
+        });
+        for errors in made.unwrap() {
+            assert!(errors.map(|error| error.is_some_and(refused)) == [true; 2]);
+        }
+    }
+    let mut rows = LocalRows::<f64>::with_capacity(1, 1);
+    assert!(refused(rows.try_reserve(1 << 50).unwrap_err()));
+    assert!(LocalRows::<f64>::try_with_capacity(1 << 60, 0).is_err());
 }
