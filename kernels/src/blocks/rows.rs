@@ -305,6 +305,10 @@ unsafe fn reduce_group<R: RowFold, const ROWS: usize>(
     group: (*const Element<R>, usize),
 ) -> [Element<R>; ROWS] {
     let identity = Element::<R>::from_lane_bits(rows.identity);
+    if rows.columns <= rows.tile_len {
+        // SAFETY: these are all columns of the rows; of none the lanes are identities.
+        return unsafe { reduce_tiles::<R, ROWS>(rows, group, identity, 0, rows.columns) };
+    }
     let mut trees = [[identity; ROWS]; 64];
     let mut n_trees = 0;
     let (mut tile, mut first) = (0_usize, 0);
