@@ -69,6 +69,9 @@ pub(crate) struct Start<T, V> {
     pub(crate) saved: Option<(Scalar<T>, V)>,
 }
 
+/// A beginning with as many other vectors as were asked for.
+type Begun<T> = Start<T, Vec<Vector<T>>>;
+
 /// What a method does next.
 pub(crate) enum Next<T> {
     /// Goes on with its recurrence.
@@ -136,7 +139,7 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
         b: Rhs<'_, T>,
         options: Options<'o, T>,
         n_others: usize,
-    ) -> Result<(Self, Start<T, Vec<Vector<T>>>), Error> {
+    ) -> Result<(Self, Begun<T>), Error> {
         let Rhs {
             vector: b,
             norm: whole_norm,
@@ -408,7 +411,7 @@ fn begin<T: Field>(
     a: &dyn LinearOperator<T>,
     b: &Vector<T>,
     options: &Options<'_, T>,
-) -> Result<Start<T, Vec<Vector<T>>>, Error> {
+) -> Result<Begun<T>, Error> {
     let x = match options.x0 {
         Some(x0) => match a.nullspace() {
             Some(nullspace) => nullspace.project(x0)?,
@@ -430,7 +433,7 @@ fn restart<T: Field>(
     expected: &Header,
     b: &Vector<T>,
     n_others: usize,
-) -> Result<(Header, Start<T, Vec<Vector<T>>>), Error> {
+) -> Result<(Header, Begun<T>), Error> {
     let (header, vectors) = checkpoint::read::<T>(path, expected, b, 2 + n_others)?;
     let mut vectors = vectors.into_iter();
     let mut next = || vectors.next().expect("as many vectors as were asked for");
