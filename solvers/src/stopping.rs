@@ -62,12 +62,15 @@ pub(crate) enum Judgement {
 }
 
 /// Where a method begins: x and its residual r, and after a restart what its iteration begins with
-/// beside them, rho and `N` vectors.
-pub(crate) struct Start<T, const N: usize> {
+/// beside them, rho and other vectors.
+pub(crate) struct Start<T, V> {
     pub(crate) x: Vector<T>,
     pub(crate) r: Vector<T>,
-    pub(crate) saved: Option<(Scalar<T>, [Vector<T>; N])>,
+    pub(crate) saved: Option<(Scalar<T>, V)>,
 }
+
+/// A beginning with as many other vectors as were asked for.
+type Begun<T> = Start<T, Vec<Vector<T>>>;
 
 /// What a method does next.
 pub(crate) enum Next<T> {
@@ -87,12 +90,19 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
         a: &'p dyn LinearOperator<T>,
         b: Rhs<'_, T>,
         options: Options<'o, T>,
-    ) -> Result<(Self, Start<T, N>), Error> {
+    ) -> Result<(Self, Start<T, [Vector<T>; N]>), Error> {
         check_square(op, a)?;
         check(op, a, b.vector, &options)?;
         check_side(op, &options)?;
         check_undamped(op, &options)?;
-        Self::checked(op, a, b, options).await
+        let (stopping, start) = Self::checked(op, a, b, options, N).await?;
+        let Start { x, r, saved } = start;
+        let saved = saved.map(|(rho, others)| {
+            let mut others = others.into_iter();
+            let mut next = || others.next().expect("as many vectors as were asked for");
+            (rho, std::array::from_fn(|_| next()))
+        });
+        Ok((stopping, Start { x, r, saved }))
     }
 
     /// As [`Stopping::start`], for a method without checkpoints: the initial guess and its
@@ -118,16 +128,18 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
         check(op, a, b.vector, &options)?;
         check_undamped(op, &options)?;
         check_no_checkpoint(op, &options)?;
-        let (stopping, Start { x, r, .. }) = Self::checked::<0>(op, a, b, options).await?;
+        let (stopping, Start { x, r, .. }) = Self::checked(op, a, b, options, 0).await?;
         Ok((stopping, x, r))
     }
 
-    async fn checked<const N: usize>(
+    /// The number of vectors beside x and r is a value here, so that this is compiled once.
+    async fn checked(
         op: &'static str,
         a: &'p dyn LinearOperator<T>,
         b: Rhs<'_, T>,
         options: Options<'o, T>,
-    ) -> Result<(Self, Start<T, N>), Error> {
+        n_others: usize,
+    ) -> Result<(Self, Begun<T>), Error> {
         let Rhs {
             vector: b,
             norm: whole_norm,
@@ -143,7 +155,7 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
         };
         let (start, state) = match (&header, options.restart) {
             (Some(header), Some(path)) => {
-                let (header, start) = restart(path, header, &b)?;
+                let (header, start) = restart(path, header, &b, n_others)?;
                 (start, Some(header.state))
             }
             _ => (begin(a, &b, &options)?, None),
@@ -395,11 +407,11 @@ pub(crate) fn certified<T: Field>(tolerance: f64, rhs_norm: f64) -> StopReason {
 }
 
 /// The initial guess and its residual.
-fn begin<T: Field, const N: usize>(
+fn begin<T: Field>(
     a: &dyn LinearOperator<T>,
     b: &Vector<T>,
     options: &Options<'_, T>,
-) -> Result<Start<T, N>, Error> {
+) -> Result<Begun<T>, Error> {
     let x = match options.x0 {
         Some(x0) => match a.nullspace() {
             Some(nullspace) => nullspace.project(x0)?,
@@ -416,23 +428,22 @@ fn begin<T: Field, const N: usize>(
 }
 
 /// What a checkpoint of this solve holds.
-fn restart<T: Field, const N: usize>(
+fn restart<T: Field>(
     path: &Path,
     expected: &Header,
     b: &Vector<T>,
-) -> Result<(Header, Start<T, N>), Error> {
-    let (header, vectors) = checkpoint::read::<T>(path, expected, b, 2 + N)?;
+    n_others: usize,
+) -> Result<(Header, Begun<T>), Error> {
+    let (header, vectors) = checkpoint::read::<T>(path, expected, b, 2 + n_others)?;
     let mut vectors = vectors.into_iter();
     let mut next = || vectors.next().expect("as many vectors as were asked for");
+    let (x, r) = (next(), next());
     let rho = Value::from_bits(T::DTYPE, header.state.rho).get();
     let rho: T = rho.expect("the value was made with this type");
     let start = Start {
-        x: next(),
-        r: next(),
-        saved: Some((
-            b.runtime().enter(|| Scalar::new(rho)),
-            std::array::from_fn(|_| next()),
-        )),
+        x,
+        r,
+        saved: Some((b.runtime().enter(|| Scalar::new(rho)), vectors.collect())),
     };
     Ok((header, start))
 }

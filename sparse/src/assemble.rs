@@ -273,7 +273,7 @@ pub(crate) fn by_row<T: Numeric>(
 ) -> Result<Csr<T>, Error> {
     let mut pos = vec![0u64; own.1.len() + 1];
     let counts = parallel::split(&mut pos[1..], parts.iter().map(Range::len));
-    let work = parts.iter().cloned().zip(counts).collect();
+    let work = parts.iter().cloned().zip(counts);
     parallel::each(runtime, work, |(rows, counts)| {
         let mut made = LocalRows::with_capacity(0, 0);
         for (row, count) in rows.zip(counts) {
@@ -293,7 +293,7 @@ pub(crate) fn by_row<T: Numeric>(
             let len = |rows: &Range<usize>| (pos[rows.end] - pos[rows.start]) as usize;
             let crds = parallel::split(crd, parts.iter().map(len));
             let vals = parallel::split(vals, parts.iter().map(len));
-            let work = parts.iter().cloned().zip(crds).zip(vals).collect();
+            let work = parts.iter().cloned().zip(crds).zip(vals);
             parallel::each(runtime, work, |((rows, crd), vals)| {
                 let mut made = LocalRows::with_capacity(0, crd.len());
                 rows.for_each(|row| make(row, &mut made));
@@ -465,10 +465,16 @@ pub(crate) fn check_memory(runtime: &Runtime, rows: &Range<usize>) -> Result<(),
     Err(Error::argument("csr", "rows that fit in memory", found))
 }
 
+/// Sorts the entries of a row by column, those of one column in their order. One function, because
+/// sorting is long, and would be compiled for every closure that it is given.
+pub(crate) fn sort_by_column<T>(entries: &mut [(u32, T)]) {
+    entries.sort_by_key(|&(column, _)| column);
+}
+
 /// Appends a row with its columns in ascending order and duplicates summed in their order.
 pub(crate) fn append_sorted<T: Numeric>(local: &mut LocalRows<T>, entries: &mut [(u32, T)]) {
     if !entries.is_sorted_by(|a, b| a.0 < b.0) {
-        entries.sort_by_key(|&(column, _)| column);
+        sort_by_column(entries);
     }
     let begin = local.crd.len();
     for &(column, value) in entries.iter() {

@@ -78,7 +78,7 @@ impl Blocks {
         chunks: &[Range<usize>],
         rows: impl Fn(Range<usize>) -> I + Sync + Send,
     ) -> Counts {
-        let by_chunk = parallel::map(runtime, chunks.to_vec(), |chunk| {
+        let by_chunk = parallel::map(runtime, chunks.iter().cloned(), |chunk| {
             let mut counts = vec![0usize; self.len()];
             rows(chunk).for_each(|row| counts[row >> self.shift] += 1);
             counts
@@ -118,7 +118,7 @@ impl Counts {
             .into_iter()
             .zip(self.sections(crd))
             .zip(self.sections(vals));
-        let work = chunks.iter().cloned().zip(sections).collect();
+        let work = chunks.iter().cloned().zip(sections);
         parallel::each(runtime, work, |(chunk, ((rows, crds), vals))| {
             let mut sections: Vec<_> = rows.into_iter().zip(crds).zip(vals).collect();
             entries(chunk).for_each(|(row, column, value)| {

@@ -56,7 +56,7 @@ impl<T: Numeric> Csr<T> {
         let store = runtime.store_by_filling(shape, own.partition, |elements| {
             let parts = parallel::chunks(elements.len(), DIAGONAL_PART);
             let targets = parallel::split(elements, parts.iter().map(Range::len));
-            let work = parts.into_iter().zip(targets).collect();
+            let work = parts.into_iter().zip(targets);
             parallel::each(runtime, work, |(part, target)| {
                 fill_diagonal(rows, part, (first, offset), target);
             });

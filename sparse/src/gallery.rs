@@ -165,7 +165,7 @@ pub fn random<T: Field>(n: usize, per_row: usize, seed: u64) -> Result<Csr<T>, E
                     entries.push((column as u32, value));
                 }
             }
-            entries.sort_by_key(|&(column, _)| column);
+            assemble::sort_by_column(&mut entries);
             entries.dedup_by_key(|entry| entry.0);
             let sum: f64 = entries.iter().map(|(_, value)| value.abs()).sum();
             let place = entries.partition_point(|&(column, _)| (column as usize) < row);

@@ -269,7 +269,7 @@ fn count<T: Numeric>(runtime: &Runtime, factors: Factors<'_, T>, pos: &mut [u64]
     let counts_of = parallel::split(&mut pos[1..], lens());
     let repeats_of = parallel::split(&mut repeats, lens());
     let work = parts.iter().cloned().zip(counts_of).zip(repeats_of);
-    parallel::each(runtime, work.collect(), |((rows, counts), repeats)| {
+    parallel::each(runtime, work, |((rows, counts), repeats)| {
         let mut plan = Plan::default();
         for (number, row) in rows.enumerate() {
             let meets_repeats = || left.columns(row).iter().all(|&k| of_right[k as usize]);
@@ -309,7 +309,7 @@ fn fill<T: Numeric>(
     let crds = parallel::split(crd, parts.iter().map(len));
     let vals = parallel::split(vals, parts.iter().map(len));
     let isa = runtime.config().isa;
-    let work = parts.iter().cloned().zip(crds).zip(vals).collect();
+    let work = parts.iter().cloned().zip(crds).zip(vals);
     parallel::each(runtime, work, |((rows, crd), vals)| {
         let columns = Columns::Wanted(crd);
         isa.run(Part {
@@ -337,7 +337,7 @@ fn recompute<T: Numeric>(
     };
     let vals = parallel::split(vals, parts.iter().map(|rows| entries(rows).len()));
     let isa = runtime.config().isa;
-    let work = parts.iter().cloned().zip(vals).collect();
+    let work = parts.iter().cloned().zip(vals);
     parallel::each(runtime, work, |(rows, vals)| {
         let columns = Columns::Known(&crd[entries(&rows)]);
         isa.run(Part {

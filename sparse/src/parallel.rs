@@ -18,22 +18,43 @@ const PART: u64 = 1 << 15;
 #[must_use]
 pub fn map<I: Send, R: Send>(
     runtime: &Runtime,
-    items: Vec<I>,
+    items: impl IntoIterator<Item = I>,
     work: impl Fn(I) -> R + Sync + Send,
 ) -> Vec<R> {
     map_on(runtime.config().threads, items, work)
 }
 
-/// As [`map`], on this many threads.
+/// As [`map`], on this many threads. It is compiled for every `work`, so it has plain loops: chains of
+/// iterators are a dozen functions each time.
 pub(crate) fn map_on<I: Send, R: Send>(
     threads: usize,
-    items: Vec<I>,
+    items: impl IntoIterator<Item = I>,
     work: impl Fn(I) -> R + Sync + Send,
 ) -> Vec<R> {
-    let mut made: Vec<Option<R>> = items.iter().map(|_| None).collect();
-    let places = items.into_iter().zip(&mut made).collect();
-    each_on(threads, places, |(item, made)| *made = Some(work(item)));
-    made.into_iter().flatten().collect()
+    // Whoever works on an item takes it out of its place, and puts there what it has made.
+    let mut places = Vec::new();
+    for item in items {
+        places.push(Mutex::new((Some(item), None)));
+    }
+    each_number(threads, places.len(), &|number| {
+        // Nothing panics while it is locked.
+        let place = || {
+            places[number]
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+        };
+        let item = place().0.take();
+        let made = item.map(&work);
+        place().1 = made;
+    });
+    let mut all = Vec::with_capacity(places.len());
+    for place in places {
+        let place = place.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if let (_, Some(made)) = place {
+            all.push(made);
+        }
+    }
+    all
 }
 
 /// What two functions return: both at the same time if there is more than one thread.
@@ -55,7 +76,7 @@ pub(crate) fn join<A: Send, B: Send>(
 #[must_use]
 pub fn map_with<I: Send, S: Send, R: Send>(
     runtime: &Runtime,
-    items: Vec<I>,
+    items: impl IntoIterator<Item = I>,
     make: impl Fn() -> S + Sync + Send,
     work: impl Fn(&mut S, I) -> R + Sync + Send,
 ) -> Vec<R> {
@@ -72,26 +93,18 @@ pub fn map_with<I: Send, S: Send, R: Send>(
 }
 
 /// Calls `work` with each item, on the threads of a rank.
-pub fn each<I: Send>(runtime: &Runtime, items: Vec<I>, work: impl Fn(I) + Sync + Send) {
-    each_on(runtime.config().threads, items, work);
-}
-
-fn each_on<I: Send>(threads: usize, items: Vec<I>, work: impl Fn(I) + Sync + Send) {
-    // Whoever works on an item takes it out of its place.
-    let items: Vec<Mutex<Option<I>>> = items.into_iter().map(|i| Mutex::new(Some(i))).collect();
-    each_number(threads, items.len(), &|number| {
-        // Nothing panics while it is locked.
-        let mut place = items[number].lock().unwrap_or_else(PoisonError::into_inner);
-        let item = place.take();
-        drop(place);
-        item.map(&work);
-    });
+pub fn each<I: Send>(
+    runtime: &Runtime,
+    items: impl IntoIterator<Item = I>,
+    work: impl Fn(I) + Sync + Send,
+) {
+    let _nothing: Vec<()> = map(runtime, items, work);
 }
 
 /// As [`each`], with something that `work` may use again for other items, and that does not show.
 pub fn each_with<I: Send, S: Send>(
     runtime: &Runtime,
-    items: Vec<I>,
+    items: impl IntoIterator<Item = I>,
     make: impl Fn() -> S + Sync + Send,
     work: impl Fn(&mut S, I) + Sync + Send,
 ) {
@@ -149,12 +162,13 @@ pub fn chunks(len: usize, chunk: usize) -> Vec<Range<usize>> {
 /// A slice cut after the given numbers of elements, which add up to its length.
 #[must_use]
 pub fn split<T>(mut whole: &mut [T], lens: impl IntoIterator<Item = usize>) -> Vec<&mut [T]> {
-    let cut = |len| {
-        let (part, rest) = std::mem::take(&mut whole).split_at_mut(len);
+    let mut parts = Vec::new();
+    for len in lens {
+        let (part, rest) = whole.split_at_mut(len);
+        parts.push(part);
         whole = rest;
-        part
-    };
-    lens.into_iter().map(cut).collect()
+    }
+    parts
 }
 
 /// Calls `work` with each of `0..count`, on this many threads. Not generic: the machinery of rayon is

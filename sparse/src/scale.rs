@@ -142,11 +142,7 @@ impl<T: Numeric> Csr<T> {
             let lens = parts
                 .iter()
                 .map(|rows_of| rows.range(rows_of.clone()).crd.len());
-            let work = parts
-                .iter()
-                .cloned()
-                .zip(parallel::split(vals, lens))
-                .collect();
+            let work = parts.iter().cloned().zip(parallel::split(vals, lens));
             parallel::each(runtime, work, |(part, vals)| fill(rows, part, vals));
             Ok(())
         });

@@ -82,7 +82,7 @@ fn count_in_order<T: Numeric>(
     let entries = n_before(triplets, rows.start)..n_before(triplets, rows.end);
     let chunks = parallel::chunks(rows.len(), CHUNK);
     let ends = parallel::split(&mut pos[1..], chunks.iter().map(Range::len));
-    let work = chunks.into_iter().zip(ends).collect();
+    let work = chunks.into_iter().zip(ends);
     parallel::each(runtime, work, |(chunk, ends)| {
         let mut k = n_before(triplets, rows.start + chunk.start);
         for (row, end) in chunk.zip(ends) {
@@ -106,7 +106,7 @@ fn copy_in_order<T: Numeric>(
     let chunks = parallel::chunks(crd.len(), CHUNK);
     let crds = parallel::split(crd, chunks.iter().map(Range::len));
     let vals = parallel::split(vals, chunks.iter().map(Range::len));
-    let work = chunks.into_iter().zip(crds).zip(vals).collect();
+    let work = chunks.into_iter().zip(crds).zip(vals);
     parallel::each(runtime, work, |((chunk, crd), vals)| {
         let from = first + chunk.start..first + chunk.end;
         crd.copy_from_slice(&triplets.cols()[from.clone()]);
@@ -141,7 +141,6 @@ impl<T: Numeric> Sorted<T> {
             .map(|ranges| ranges.iter().map(Range::len).sum());
         let mut parts = Parts::new(runtime, lens.collect())?;
         let work = parts.work(*blocks, pos).into_iter().zip(among);
-        let work = work.collect();
         parallel::each_with(runtime, work, ByRow::new, |by_row, (to, ranges)| {
             let first = own.start + to.first;
             put_nearby(by_row, triplets, ranges, first..first + to.counts.len());
@@ -268,7 +267,7 @@ impl<T: Numeric> Parts<T> {
             *end += len;
             Some(*end - len)
         });
-        let work = begins.zip(crds).zip(vals).collect();
+        let work = begins.zip(crds).zip(vals);
         parallel::each(runtime, work, |((begin, crd), vals)| {
             let sorted = begin..begin + crd.len();
             crd.copy_from_slice(&self.crd[sorted.clone()]);

@@ -33,7 +33,7 @@ impl<T: Numeric> Csr<T> {
     ///
     /// If the computation of the values failed, or memory runs out.
     pub fn transpose(&self) -> Result<Self, Error> {
-        self.transposed(|value| value)
+        self.transposed(false)
     }
 
     /// The conjugate transpose, as [`Csr::transpose`]: the matrix that moves to the other side of
@@ -55,11 +55,16 @@ impl<T: Numeric> Csr<T> {
     ///
     /// As [`Csr::transpose`].
     pub fn adjoint(&self) -> Result<Self, Error> {
-        self.transposed(Numeric::conjugate)
+        self.transposed(true)
     }
 
-    /// The transpose with `map` applied to each value.
-    fn transposed(&self, map: impl Fn(T) -> T + Copy + Send + Sync) -> Result<Self, Error> {
+    /// The transpose, of which all values may be conjugated. That is said by a value, and not by a
+    /// function for the values, so that all that it takes is compiled once and not twice.
+    fn transposed(&self, conjugates: bool) -> Result<Self, Error> {
+        let map = move |value: T| match conjugates {
+            true => value.conjugate(),
+            false => value,
+        };
         at_once("transpose", &[self], || self.turned(map))
     }
 
@@ -153,7 +158,7 @@ impl<T: Numeric> Turn<'_, T> {
             let entries = parallel::split(crd, lens())
                 .into_iter()
                 .zip(parallel::split(vals, lens()));
-            let work = begins.zip(ends).zip(entries).collect();
+            let work = begins.zip(ends).zip(entries);
             parallel::each_with(runtime, work, ByRow::new, |by_row, ((begin, ends), to)| {
                 let rows = &rows[begin..begin + to.0.len()];
                 put_to_rows(by_row, (begin, ends), rows, to);

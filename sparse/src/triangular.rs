@@ -7,7 +7,7 @@
 //! fixed order, that of the columns from afar towards the diagonal; so the bits of a solution
 //! depend neither on threads nor on ranks, nor on whether there are levels.
 
-use crate::assemble::LocalRows;
+use crate::assemble::{LocalRows, sort_by_column};
 use crate::chain::{Chain, Sweep};
 use crate::csr::Csr;
 use crate::layout::RowLayout;
@@ -393,7 +393,7 @@ impl<T: Field> TriangularSolve<T> {
                     entries.push((self.chain.needed()[outer.crd[k] as usize], outer.vals[k]));
                 }
             }
-            entries.sort_by_key(|&(column, _)| column);
+            sort_by_column(&mut entries);
             entries
                 .iter()
                 .for_each(|&(column, value)| rows.push(column, value));
@@ -550,7 +550,7 @@ impl<T: Field> Parts<T> {
             };
             let chunks = level.chunks_mut(CHUNK).enumerate();
             if places.len() >= 2 * CHUNK {
-                parallel::each(runtime, chunks.collect(), solve);
+                parallel::each(runtime, chunks, solve);
             } else {
                 chunks.for_each(solve);
             }

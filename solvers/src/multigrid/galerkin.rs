@@ -65,7 +65,7 @@ pub(super) fn galerkin<T: Field>(
                 let targets = parallel::split(crd, lens.iter().copied())
                     .into_iter()
                     .zip(parallel::split(vals, lens));
-                let work = parts.into_iter().zip(targets).collect();
+                let work = parts.into_iter().zip(targets);
                 parallel::each(runtime, work, |(part, (crd, vals))| {
                     Lines::new(&stages, &fine).make(part, crd, vals);
                 });

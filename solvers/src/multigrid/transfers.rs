@@ -74,7 +74,7 @@ impl GridTransfer {
             let targets = parallel::split(crd, lens.iter().copied())
                 .into_iter()
                 .zip(parallel::split(vals, lens));
-            let work = parts.into_iter().zip(targets).collect();
+            let work = parts.into_iter().zip(targets);
             parallel::each(&runtime, work, |(part, (crd, vals))| {
                 rows.fill(own.start + part.start..own.start + part.end, crd, vals);
             });

@@ -169,7 +169,7 @@ impl Blocks {
         let parts = blocks.chunks(PART.div_ceil(self.size.pow(2)));
         let len = |part: &[Range<usize>]| part.iter().map(|block| self.entries(block)).sum();
         let targets = parallel::split(vals, parts.clone().map(len));
-        let work = parts.zip(targets).collect();
+        let work = parts.zip(targets);
         let invert = |(part, target)| self.invert_part(rows, part, target);
         let singular = parallel::map(self.layout.runtime(), work, invert);
         match singular.into_iter().flatten().min() {

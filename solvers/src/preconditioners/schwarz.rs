@@ -162,7 +162,7 @@ fn of_each<I: Send, R: Send>(
     blocks: impl IntoIterator<Item = I>,
     make: impl Fn(I) -> Result<R, Error> + Sync + Send,
 ) -> Result<Vec<R>, Error> {
-    let made = parallel::map(runtime, blocks.into_iter().collect(), make);
+    let made = parallel::map(runtime, blocks, make);
     runtime.agree(made.into_iter().collect())
 }
 

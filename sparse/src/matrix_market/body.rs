@@ -85,7 +85,7 @@ pub(super) fn parse_lines<T: Field>(
     entries: &mut Entries<T>,
 ) -> Option<(usize, ReadErrorKind)> {
     let chunks = chunks(text, cuts.chunk_len);
-    let parsed: Vec<Chunk<T>> = parallel::map_on(cuts.threads, chunks.clone(), |range| {
+    let parsed: Vec<Chunk<T>> = parallel::map_on(cuts.threads, chunks.iter().cloned(), |range| {
         parse_chunk(header, &text[range])
     });
     for (range, chunk) in chunks.iter().zip(parsed) {

@@ -3,6 +3,7 @@
 //! Rows of a few entries, as most matrices have, are sorted in vector registers: the code is
 //! compiled for the instruction set of the machine.
 
+use crate::assemble::sort_by_column;
 use crate::dealing::ByRow;
 use sparsefuse_kernels::Numeric;
 use sparsefuse_kernels::isa::Computation;
@@ -94,7 +95,7 @@ fn sort_long<T: Numeric>(columns: &mut [u32], vals: &mut [T]) {
         return;
     }
     let mut entries: Vec<_> = columns.iter().copied().zip(vals.iter().copied()).collect();
-    entries.sort_by_key(|&(column, _)| column);
+    sort_by_column(&mut entries);
     for (k, entry) in entries.into_iter().enumerate() {
         (columns[k], vals[k]) = entry;
     }

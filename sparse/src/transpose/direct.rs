@@ -148,7 +148,7 @@ impl<'a, T: Numeric> Direct<'a, T> {
     /// The beginnings of the new rows, behind a 0; the number of entries.
     fn count(&self, runtime: &Runtime, pos: &mut [u64]) -> usize {
         let counts = parallel::split(&mut pos[1..], self.targets.iter().map(Range::len));
-        let work = self.targets.iter().zip(counts).collect();
+        let work = self.targets.iter().zip(counts);
         parallel::each(runtime, work, |(target, counts)| {
             counts.fill(0);
             self.count_target(target, counts);
@@ -200,7 +200,7 @@ impl<'a, T: Numeric> Direct<'a, T> {
         let (crds, vals) = (parallel::split(crd, lens()), parallel::split(vals, lens()));
         let next = parallel::split(&mut pos[1..], self.targets.iter().map(Range::len));
         let work = self.targets.iter().zip(&begins).zip(next);
-        let work = work.zip(crds).zip(vals).collect();
+        let work = work.zip(crds).zip(vals);
         let filled = parallel::map(runtime, work, |((((target, &begin), next), crd), vals)| {
             if is_guess {
                 let columns = next.iter_mut().zip(target.clone());

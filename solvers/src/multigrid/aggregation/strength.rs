@@ -126,7 +126,7 @@ impl<T: Field> NodeRows<T> {
                 blocks.push((column as usize / self.block, square(value)));
             }
         }
-        blocks.sort_by_key(|&(node, _)| node);
+        sort_by_node(&mut blocks);
         for blocks in blocks.chunk_by(|a, b| a.0 == b.0) {
             visit(blocks[0].0, blocks.iter().map(|(_, square)| square).sum());
         }
@@ -150,6 +150,12 @@ impl<T: Field> NodeRows<T> {
         });
         halo.spread(squares.concat())
     }
+}
+
+/// Sorts the squares of entries by the node that they belong to. A function of its own, because
+/// sorting is long, and would be compiled for every `visit` of [`NodeRows::for_each_block`].
+fn sort_by_node(blocks: &mut [(usize, f64)]) {
+    blocks.sort_by_key(|&(node, _)| node);
 }
 
 /// The strong connections of the nodes of this rank.
