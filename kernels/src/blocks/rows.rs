@@ -253,16 +253,36 @@ impl<F: Fold<T: NumericOps>> RowFold for Scaled<F> {
     }
 }
 
-per_isa!(fn row_reduce_loop<R: RowFold>(rows: &DenseRows, out: *mut u8) = reduce_rows);
-per_isa!(fn rare_reduce_loop<R: RowFold>(rows: &DenseRows, out: *mut u8) = reduce_rows, one for all);
+per_isa!(
+    fn row_reduce_loop<R: RowFold>(rows: &DenseRows, out: *mut u8) = reduce_rows,
+    baseline reduce_rows_of_few
+);
+per_isa!(
+    fn rare_reduce_loop<R: RowFold>(rows: &DenseRows, out: *mut u8) = reduce_rows_of_few,
+    one for all
+);
 
 #[inline(always)]
 unsafe fn reduce_rows<R: RowFold>(rows: &DenseRows, out: *mut u8) {
+    // SAFETY: forwarded.
+    unsafe { reduce_rows_by::<R, SIDE_BY_SIDE>(rows, out) }
+}
+
+/// The same with short loops: with the registers of the baseline long ones gain nothing, and were a
+/// fifth of the crate's machine code.
+#[inline(always)]
+unsafe fn reduce_rows_of_few<R: RowFold>(rows: &DenseRows, out: *mut u8) {
+    // SAFETY: forwarded.
+    unsafe { reduce_rows_by::<R, FEW>(rows, out) }
+}
+
+#[inline(always)]
+unsafe fn reduce_rows_by<R: RowFold, const ROWS: usize>(rows: &DenseRows, out: *mut u8) {
     let out = out.cast::<Element<R>>();
     // SAFETY: the rows `row < n` of the matrix, and as many elements of `out`.
     unsafe {
         if rows.column_bytes != size_of::<Element<R>>() as isize {
-            return reduce_side_by_side::<R>(rows, out);
+            return reduce_side_by_side::<R, ROWS>(rows, out);
         }
         for row in 0..rows.n {
             let data = rows.data.offset(row as isize * rows.row_bytes).cast();
@@ -276,18 +296,23 @@ unsafe fn reduce_rows<R: RowFold>(rows: &DenseRows, out: *mut u8) {
 /// stay in the first cache, and a matrix of this many rows is read from its first element to its
 /// last.
 const SIDE_BY_SIDE: usize = 32;
+/// The same where registers are few.
+const FEW: usize = 4;
 
 /// The rows of a matrix whose columns are contiguous: what [`reduce_rows`] does, for some rows at a
 /// time.
 #[inline(always)]
-unsafe fn reduce_side_by_side<R: RowFold>(rows: &DenseRows, out: *mut Element<R>) {
+unsafe fn reduce_side_by_side<R: RowFold, const ROWS: usize>(
+    rows: &DenseRows,
+    out: *mut Element<R>,
+) {
     let mut row = 0;
     while row < rows.n {
-        let count = SIDE_BY_SIDE.min(rows.n - row);
+        let count = ROWS.min(rows.n - row);
         // SAFETY: the rows `row..row + count` are among those of the matrix and of `out`.
         unsafe {
             let data = rows.data.cast::<Element<R>>().add(row);
-            let values = reduce_group::<R, SIDE_BY_SIDE>(rows, (data, count));
+            let values = reduce_group::<R, ROWS>(rows, (data, count));
             for place in 0..count {
                 out.add(row + place).write_unaligned(values[place]);
             }
