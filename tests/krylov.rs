@@ -137,6 +137,40 @@ fn exhausted_spaces() {
     }
 }
 
+/// What is left of the image of a vector may be small and yet be what the solution needs.
+#[test]
+fn spaces_that_grow_by_little() {
+    fn check<T: Field>(little: f64) {
+        let entries = [1.0, 1.0, 1.0, 1.0, 1.0, little].map(T::from_f64).to_vec();
+        let a = Csr::new(3, 3, vec![0, 3, 5, 6], vec![0, 1, 2, 0, 1, 1], entries).unwrap();
+        let b = Vector::from_vec([1.0, 0.0, 0.0].map(T::from_f64).to_vec());
+        for method in [Method::Gmres, Method::Fgmres] {
+            let solution = method.solve(&a, &b, Options::default()).unwrap();
+            assert!(solution.converged(), "{method}: {}", solution.reason);
+            assert!(solution.iterations <= 4, "{method}");
+        }
+    }
+    check::<f32>(1e-3);
+    check::<f64>(1e-3);
+    check::<f64>(1e-8);
+}
+
+/// A cycle of restarted GMRES that makes the residual larger is not what comes back.
+#[test]
+fn no_solution_is_worse_than_none() {
+    let diagonal = vec![1.0f32, 2.0, 0.0];
+    let a = Csr::new(3, 3, vec![0, 1, 2, 3], vec![0, 1, 2], diagonal).unwrap();
+    let b = Vector::ones([3]);
+    for method in [Method::Gmres, Method::Fgmres] {
+        let solution = method.solve(&a, &b, Options::default()).unwrap();
+        assert!(!solution.converged());
+        assert!(
+            solution.residual_norm <= 1.001 * solution.rhs_norm,
+            "{method}"
+        );
+    }
+}
+
 /// With a preconditioner minres makes r'M^-1 r least, here 0.825 for the residual, not 0.778.
 #[test]
 fn preconditioned_minres_claims_no_least_squares() {

@@ -60,7 +60,7 @@ impl<T: Field> Arnoldi<T> {
             candidate: r * T::from_f64(1.0 / norm),
             triangle: Vec::new(),
             open_column: None,
-            projected: Projected::new(norm),
+            projected: Projected::new(norm, T::Real::EPSILON.to_f64()),
             orthogonality: Orthogonality::new(T::Real::EPSILON.to_f64()),
             is_exhausted: false,
         }
@@ -112,8 +112,8 @@ impl<T: Field> Arnoldi<T> {
             }
             rest = squares - sum_of_squares(&of_w);
         }
-        // Below this, what is left of w is rounding, and so is its direction.
-        self.is_exhausted = rest <= 10.0 * epsilon * w_squares;
+        // Below this, what is left of w after two passes is rounding, and so is its direction.
+        self.is_exhausted = rest <= (1e2 * epsilon).powi(2) * w_squares;
         let mut eta = 0.0;
         if !self.is_exhausted {
             eta = rest.sqrt();

@@ -81,8 +81,10 @@ pub(super) async fn steps<T: Field>(
                 judgement => break judgement,
             }
         };
+        let before = x.clone();
         x += space.combination_of(&preconditioned);
-        match restart(&mut stopping, judgement, &x, space.is_singular(), norm).await? {
+        let xs = (&mut x, before);
+        match restart(&mut stopping, judgement, xs, space.is_singular(), norm).await? {
             ControlFlow::Continue(next) => (r, norm) = next,
             ControlFlow::Break(reason) => return stopping.finish(x, reason).await,
         }

@@ -97,23 +97,26 @@ pub(super) async fn steps<T: Field>(
             }
         };
         let correction = space.combination();
+        let before = x.clone();
         x += if is_left {
             correction
         } else {
             stopping.precondition(&correction)?
         };
-        match restart(&mut stopping, judgement, &x, space.is_singular(), norm).await? {
+        let xs = (&mut x, before);
+        match restart(&mut stopping, judgement, xs, space.is_singular(), norm).await? {
             ControlFlow::Continue(next) => (r, norm) = next,
             ControlFlow::Break(reason) => return stopping.finish(x, reason).await,
         }
     }
 }
 
-/// The residual to start again from and its norm, or why not.
+/// The residual to start again from and its norm, or why not. Given are x after the cycle and
+/// before it, which comes back where the cycle has made the residual larger and is the last.
 pub(super) async fn restart<T: Field>(
     stopping: &mut Stopping<'_, '_, T>,
     judgement: Judgement,
-    x: &Vector<T>,
+    (x, before): (&mut Vector<T>, Vector<T>),
     is_singular: bool,
     last_norm: f64,
 ) -> Result<ControlFlow<StopReason, (Vector<T>, f64)>, Error> {
@@ -136,6 +139,9 @@ pub(super) async fn restart<T: Field>(
     Ok(if has_progress || is_claimed {
         ControlFlow::Continue((r, norm))
     } else if norm.is_finite() {
+        if norm > last_norm {
+            *x = before;
+        }
         ControlFlow::Break(StopReason::Stagnation)
     } else {
         ControlFlow::Break(StopReason::NotFinite)

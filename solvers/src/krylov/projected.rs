@@ -16,16 +16,19 @@ pub(super) struct Projected {
     rotations: Vec<(f64, Complex<f64>)>,
     /// Element k of the right-hand side as rotation k finds it; the last is what is left.
     rhs: Vec<Complex<f64>>,
+    /// The rounding error of an element of H.
+    epsilon: f64,
     /// Whether the last diagonal element of R is 0 up to rounding, while H grows no further.
     is_singular: bool,
 }
 
 impl Projected {
-    pub(super) fn new(beta: f64) -> Self {
+    pub(super) fn new(beta: f64, epsilon: f64) -> Self {
         Self {
             columns: Vec::new(),
             rotations: Vec::new(),
             rhs: vec![Complex::new(beta, 0.0)],
+            epsilon,
             is_singular: false,
         }
     }
@@ -45,7 +48,7 @@ impl Projected {
         let (c, s, diagonal) = rotation(column[number], below);
         column[number] = diagonal;
         // Up to rounding in the entries of the column, which are sums over all rotations.
-        self.is_singular = size(diagonal) <= 1e2 * f64::EPSILON * norm;
+        self.is_singular = size(diagonal) <= 1e2 * self.epsilon * norm;
         self.columns.push(column);
         self.rotations.push((c, s));
         self.rhs.push(-s.conj() * self.rhs[number]);
@@ -120,7 +123,7 @@ mod tests {
     #[test]
     fn the_residual_is_orthogonal_to_the_columns() {
         let columns = columns();
-        let mut projected = Projected::new(5.0);
+        let mut projected = Projected::new(5.0, f64::EPSILON);
         for (number, column) in columns.iter().enumerate() {
             // Set twice, first wrong: only the last counts.
             let wrong = column.iter().map(|h| h * 1.5 + 0.25).collect();
@@ -139,7 +142,7 @@ mod tests {
 
     #[test]
     fn a_singular_column_is_left_out() {
-        let mut projected = Projected::new(1.0);
+        let mut projected = Projected::new(1.0, f64::EPSILON);
         projected.set_column(0, vec![Complex::ONE, Complex::ONE]);
         let norm = projected.residual_norm();
         projected.set_column(1, vec![Complex::ONE, Complex::ONE, Complex::ZERO]);
