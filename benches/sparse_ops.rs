@@ -21,9 +21,7 @@ struct Inputs {
 }
 
 const OPERATIONS: [(&str, Operation); 5] = [
-    ("A * A", |inputs| {
-        inputs.a.multiply(&inputs.a).unwrap().nnz()
-    }),
+    ("A * A", |inputs| inputs.a.matmul(&inputs.a).nnz()),
     ("A * A, new values", |inputs| {
         let mut square = inputs.square.borrow_mut();
         square.update(&inputs.a, &inputs.a).unwrap().nnz()

@@ -5,20 +5,19 @@
 #![expect(clippy::unwrap_used, reason = "a test fails where it panics")]
 
 use sparsefuse::prelude::*;
-use sparsefuse::runtime::profile::KernelProfile;
+use sparsefuse::runtime::KernelProfile;
 use sparsefuse::solvers::preconditioners::Ilu0;
 use sparsefuse::solvers::{Options, cg_with};
 use sparsefuse::sparse::gallery;
+use sparsefuse_testing::small;
 use std::time::{Duration, Instant};
 
 fn config() -> Config {
     Config {
-        tile_len: 4,
-        cut_threshold: 1,
         profile: true,
         check_ranks: true,
         native: None,
-        ..Config::default()
+        ..small()
     }
 }
 
@@ -35,7 +34,7 @@ fn a_profile_names_operations_with_their_calls_and_bytes() {
     for ranks in [1, 3] {
         let outcomes = run_ranks(ranks, &config(), |runtime| {
             let a = gallery::diffusion2d::<f64>(12)?;
-            let square = a.transpose()?.multiply(&a)?;
+            let square = a.transpose()?.try_matmul(&a)?;
             assert_eq!(square.transpose()?.nnz(), square.nnz());
             let ilu = Ilu0::new(&a)?;
             let options = Options {

@@ -12,16 +12,8 @@ use sparsefuse::runtime::Counters;
 use sparsefuse::solvers::{
     gmres_with, minres_with, pipelined_cg_with, single_reduction_cg_with, tfqmr_with,
 };
+use sparsefuse_testing::small;
 use std::ops::ControlFlow;
-
-/// Settings under which a few elements are enough for several pieces.
-fn small() -> Config {
-    Config {
-        tile_len: 4,
-        cut_threshold: 1,
-        ..Config::default()
-    }
-}
 
 fn difference(after: Counters, before: Counters) -> Counters {
     Counters {
@@ -80,7 +72,7 @@ fn per_iteration(ranks: usize, run: impl Fn(u64) + Sync) -> Counters {
 /// A Krylov method, as a value.
 type Method = fn(&Csr<f64>, &Vector<f64>, Options<'_, f64>) -> Result<Solution<f64>, Error>;
 
-/// Runs a Krylov method for exactly so many iterations.
+/// Runs a Krylov method for exactly `iterations` iterations.
 fn iterate(method: Method, preconditioned: bool, iterations: u64) {
     let a = gallery::poisson2d::<f64>(40).unwrap();
     let b = Vector::random_uniform([1600], 1);

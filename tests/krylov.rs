@@ -9,6 +9,7 @@ use sparsefuse::prelude::*;
 use sparsefuse::runtime::Counters;
 use sparsefuse::solvers::{Breakdown, Checkpoint, KrylovSolver, Method, Side};
 use sparsefuse::sparse::matrix_market::Content;
+use sparsefuse_testing::small;
 use std::cell::Cell;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -442,10 +443,8 @@ fn right_hand_sides_side_by_side() {
 fn a_failure_on_one_rank_ends_the_solves_side_by_side() {
     let config = Config {
         threads: 1,
-        tile_len: 4,
-        cut_threshold: 1,
         check_ranks: true,
-        ..Config::default()
+        ..small()
     };
     for failing in [4, 5, 12, 20] {
         let outcomes = run_ranks(2, &config, |runtime| {
@@ -456,7 +455,7 @@ fn a_failure_on_one_rank_ends_the_solves_side_by_side() {
                 if runtime.rank() == 1 && calls.get() == failing {
                     return Err(Error::argument("test", "success", "a failure"));
                 }
-                a.try_dot(x)
+                a.try_matvec(x)
             });
             let rhs: Vec<_> = (0..3)
                 .map(|seed| Vector::random_normal([81], seed))
@@ -511,10 +510,7 @@ fn a_solver_keeps_what_it_needs() {
 
 /// The files of `shared/matrices` that a test has time for, and whether each is positive definite.
 fn small_matrices() -> Vec<(String, Triplets<f64>, bool)> {
-    let above = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().skip(1);
-    let mut folders = above.map(|folder| folder.join("shared/matrices"));
-    let Some(folder) = folders.find(|folder| folder.join("manifest.csv").is_file()) else {
-        println!("skipped: no folder shared/matrices beside the checkout");
+    let Some(folder) = sparsefuse_testing::matrices() else {
         return Vec::new();
     };
     let manifest = std::fs::read_to_string(folder.join("manifest.csv")).unwrap();
@@ -537,8 +533,8 @@ fn small_matrices() -> Vec<(String, Triplets<f64>, bool)> {
         .collect()
 }
 
-/// Whoever claims to have converged on a real matrix is as near to faer's direct solution as the
-/// residual says; and many do.
+/// A method that claims to have converged on a real matrix is as near to faer's direct solution as the
+/// residual says; and many methods do.
 #[test]
 fn real_matrices_beside_a_direct_solution() {
     let matrices = small_matrices();

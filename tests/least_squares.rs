@@ -8,6 +8,7 @@ use num_complex::Complex;
 use sparsefuse::kernels::random;
 use sparsefuse::prelude::*;
 use sparsefuse::solvers::{Checkpoint, Method, Side};
+use sparsefuse_testing::{bits, everywhere};
 use std::path::Path;
 
 const METHODS: [Method; 2] = [Method::Lsqr, Method::Lsmr];
@@ -70,7 +71,7 @@ fn check<T: Field + std::ops::Add<Output = T>>(n_rows: usize, n_cols: usize, dam
     let expected = normal_equations(&a, &b, damping);
     let rtol = 100.0 * T::Real::EPSILON.to_f64();
     for method in METHODS {
-        let solve = |_: &Runtime| {
+        let solve = || {
             let a = Csr::from_ndarray(a.view()).unwrap();
             let options = Options {
                 rtol,
@@ -88,31 +89,13 @@ fn check<T: Field + std::ops::Add<Output = T>>(n_rows: usize, n_cols: usize, dam
                 distance <= bound * solution.residual_norm,
                 "{method}: {distance}"
             );
-            (solution.x.to_vec().unwrap(), solution.history)
+            let x = solution.x.to_vec()?;
+            Ok::<_, Error>((bits(&x), solution.history, x))
         };
-        let config = |fusion| Config {
-            tile_len: 4,
-            cut_threshold: 1,
-            fusion,
-            ..Config::default()
-        };
-        let first = run_ranks(1, &config(false), solve).unwrap().remove(0);
-        for ranks in [1, 2, 3, 4] {
-            for (x, history) in run_ranks(ranks, &config(true), solve).unwrap() {
-                let is_same = x
-                    .iter()
-                    .zip(&first.0)
-                    .all(|(a, b)| a.to_value() == b.to_value());
-                assert!(is_same, "{method} on {ranks} ranks");
-                assert_eq!(history, first.1, "{method} on {ranks} ranks");
-            }
-        }
+        let (_, _, x) = everywhere(solve);
         let size: f64 = expected.iter().map(|x| x.norm_sqr()).sum::<f64>().sqrt();
-        let distance = first
-            .0
-            .iter()
-            .zip(&expected)
-            .map(|(&x, y)| (wide(x) - y).norm_sqr());
+        let distance = x.iter().zip(&expected);
+        let distance = distance.map(|(&x, y)| (wide(x) - y).norm_sqr());
         let distance = distance.sum::<f64>().sqrt();
         assert!(
             distance <= 1e3 * rtol * size,

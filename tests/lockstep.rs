@@ -8,15 +8,14 @@ use sparsefuse::prelude::*;
 use sparsefuse::runtime::{Config, Runtime, run_ranks};
 use sparsefuse::solvers::{Options, cg_with};
 use sparsefuse::sparse::gallery;
+use sparsefuse_testing::small;
 use std::sync::Mutex;
 
 fn config() -> Config {
     Config {
-        tile_len: 4,
-        cut_threshold: 1,
         check_ranks: true,
         native: None,
-        ..Config::default()
+        ..small()
     }
 }
 
@@ -167,7 +166,7 @@ fn calls_that_differ_are_named() {
 }
 
 #[test]
-fn ranks_that_have_parted_are_told_again_and_wait_for_nobody() {
+fn ranks_that_have_parted_are_told_again_and_do_not_wait() {
     let expected = "task 2: rank 0 reads a store () f64 that was written before, \
                     rank 1 asks whether all ranks have succeeded";
     check_parts(2, expected, |runtime| {
@@ -194,7 +193,7 @@ fn operations_that_run_at_once_are_named() {
     check_parts(3, &expected, |runtime| {
         let a = gallery::poisson1d::<f64>(8)?;
         if runtime.rank() == 0 {
-            a.multiply(&a).map(drop)
+            a.try_matmul(&a).map(drop)
         } else {
             a.transpose().map(drop)
         }

@@ -14,10 +14,11 @@ use sparsefuse::kernels::{Value, random};
 use sparsefuse::prelude::*;
 use sparsefuse::runtime::Processes;
 use sparsefuse::sparse::matrix_market::Content;
+use sparsefuse_testing::everywhere;
 use sprs::{CsMat, TriMat};
 use std::collections::BTreeMap;
 use std::ops::Add;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// What the manifest says of a matrix.
 #[derive(Clone, Debug)]
@@ -32,10 +33,7 @@ struct Facts {
 
 /// The real matrices; none, and a line that says so, where they are not there.
 fn matrices() -> Vec<Facts> {
-    let above = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().skip(1);
-    let mut folders = above.map(|folder| folder.join("shared/matrices"));
-    let Some(folder) = folders.find(|folder| folder.join("manifest.csv").is_file()) else {
-        println!("skipped: no folder shared/matrices beside the checkout");
+    let Some(folder) = sparsefuse_testing::matrices() else {
         return Vec::new();
     };
     let manifest = std::fs::read_to_string(folder.join("manifest.csv")).unwrap();
@@ -139,6 +137,7 @@ fn check_near(
 }
 
 /// A program with products, with the transpose too, among elementwise work and reductions.
+#[derive(Debug, PartialEq)]
 struct Products<T> {
     y: Vec<T>,
     z: Vec<T>,
@@ -164,48 +163,10 @@ fn check_products<T: Number>(facts: &Facts) {
     let a = in_sprs(&triplets);
     assert_eq!(a.nnz(), facts.n_entries, "{}", facts.name);
 
-    // Tiles so short that even the smallest matrix has a piece for every rank.
-    let config = Config {
-        tile_len: 4,
-        cut_threshold: 1,
-        parallel_threshold: 1,
-        ..Config::default()
-    };
-    let product = |_: &Runtime| products(&triplets).unwrap();
-    let first = run_ranks(1, &config, product).unwrap().remove(0);
-    let processes = Processes::join().unwrap();
-    if processes.number() == 0 {
+    let first = everywhere(|| products(&triplets));
+    if Processes::join().unwrap().number() == 0 {
         check_near_oracles(facts, &triplets, &a, &first);
     }
-
-    let on = |ranks, threads, fusion| {
-        let config = Config {
-            threads,
-            fusion,
-            ..config.clone()
-        };
-        let found = processes.run_ranks(ranks, &config, product).unwrap();
-        for (rank, found) in found.into_iter().enumerate() {
-            let name = &facts.name;
-            let is_same = found.bits == first.bits;
-            assert!(
-                is_same,
-                "{name}: rank {rank} of {ranks}, {threads} threads, fusion {fusion}"
-            );
-        }
-    };
-    if processes.count() > 1 {
-        on(1, 1, true);
-        return on(2, 2, false);
-    }
-    for ranks in [2, 3, 5, 8] {
-        on(ranks, 1, true);
-    }
-    for threads in [2, 4] {
-        on(1, threads, true);
-    }
-    on(1, 1, false);
-    on(3, 2, false);
 }
 
 /// Products against those of `sprs` and `faer`.

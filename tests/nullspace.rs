@@ -6,6 +6,7 @@
 use num_complex::Complex;
 use sparsefuse::prelude::*;
 use sparsefuse::solvers::{Method, Nullspace, Side, WithNullspace};
+use sparsefuse_testing::{bits, everywhere_with, small};
 use std::ops::Add;
 
 /// The 5-point stencil on `n` by `n` points with a normal derivative of 0 at the boundary: rows sum
@@ -45,7 +46,7 @@ fn methods() -> impl Iterator<Item = Method> {
 fn check<T: Field + Add<Output = T>>(tolerance: f64, jacobi: bool) {
     let n = 12;
     for method in methods() {
-        let solve = |_: &Runtime| {
+        let solve = || {
             let a = neumann::<T>(n);
             let exact = Vector::<T>::random_normal([n * n], 1);
             let b = &a * &exact;
@@ -72,20 +73,14 @@ fn check<T: Field + Add<Output = T>>(tolerance: f64, jacobi: bool) {
                 error < 3e2 * tolerance * size,
                 "{method}: {error} of {size}"
             );
-            let bits = solution.x.to_vec().unwrap();
-            (bits, solution.history)
+            let elements = bits(&solution.x.to_vec()?);
+            Ok::<_, Error>((elements, solution.history))
         };
         let config = Config {
             tile_len: 16,
-            cut_threshold: 1,
-            ..Config::default()
+            ..small()
         };
-        let first = run_ranks(1, &config, solve).unwrap().remove(0);
-        for ranks in [2, 3, 4] {
-            for found in run_ranks(ranks, &config, solve).unwrap() {
-                assert!(found == first, "{method} on {ranks} ranks");
-            }
-        }
+        everywhere_with(&config, solve);
     }
 }
 

@@ -8,6 +8,7 @@ use sparsefuse::prelude::*;
 use sparsefuse::runtime::{Config, Counters, run_ranks};
 use sparsefuse::solvers::{Jacobi, LinearOperator, Method, Options};
 use sparsefuse::sparse::{Csr, gallery};
+use sparsefuse_testing::small;
 use std::ops::ControlFlow;
 use std::process::{Command, Output};
 
@@ -54,9 +55,8 @@ const UNTIL: usize = 8;
 fn real(ranks: usize, make: Make, solver: &str, is_preconditioned: bool) -> Vec<Real> {
     let config = Config {
         tile_len: TILE,
-        cut_threshold: 1,
         native: None,
-        ..Config::default()
+        ..small()
     };
     let on_rank = |runtime: &Runtime| {
         let a = make()?;

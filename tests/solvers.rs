@@ -7,10 +7,10 @@
 use ndarray::Array2;
 use num_complex::Complex;
 use sparsefuse::dense::{Field, Real};
-use sparsefuse::kernels::{Element, random};
+use sparsefuse::kernels::random;
 use sparsefuse::prelude::*;
-use sparsefuse::runtime::Processes;
 use sparsefuse::solvers::{Breakdown, Method};
+use sparsefuse_testing::{bits, everywhere};
 use std::ops::{Add, ControlFlow};
 
 /// All methods for square matrices that need no preconditioner; for least squares there are others
@@ -107,13 +107,7 @@ fn norm(x: &[Complex<f64>]) -> f64 {
 fn check_system<T: Number>(system: &System<T>, method: Method, jacobi: bool) {
     let name = method.name();
     let rtol = 100.0 * T::Real::EPSILON.to_f64();
-    let config = |fusion| Config {
-        tile_len: 4,
-        cut_threshold: 1,
-        fusion,
-        ..Config::default()
-    };
-    let solve = |_: &Runtime| {
+    let solve = || {
         let a = Csr::from_ndarray(system.a.view()).unwrap();
         let b = Vector::from_slice(&system.b);
         let preconditioner = Jacobi::new(&a).unwrap();
@@ -128,23 +122,10 @@ fn check_system<T: Number>(system: &System<T>, method: Method, jacobi: bool) {
         assert_eq!(solution.reason, StopReason::Converged, "{name}");
         assert_eq!(solution.history.len(), solution.iterations + 1);
         assert!(solution.relative_residual() <= rtol);
-        (solution.x.to_vec().unwrap(), solution.history)
+        let x = solution.x.to_vec()?;
+        Ok::<_, Error>((bits(&x), solution.history, x))
     };
-    let (x, history) = run_ranks(1, &config(false), solve).unwrap().remove(0);
-    let processes = Processes::join().unwrap();
-    for (ranks, fusion) in [(1, true), (2, true), (3, true), (5, true), (3, false)] {
-        let solved = processes.run_ranks(ranks, &config(fusion), solve);
-        for (found, norms) in solved.unwrap() {
-            assert!(
-                bits(&found) == bits(&x),
-                "{name} on {ranks} ranks, fusion {fusion}"
-            );
-            assert_eq!(norms, history, "{name} on {ranks} ranks, fusion {fusion}");
-        }
-        if processes.count() > 1 && ranks == 2 {
-            break;
-        }
-    }
+    let (_, _, x) = everywhere(solve);
     let expected = dense_solve(system);
     let difference: Vec<_> = x.iter().zip(&expected).map(|(&x, y)| wide(x) - y).collect();
     // The diagonal dominates, so the condition is at most about the largest diagonal entry.
@@ -154,10 +135,6 @@ fn check_system<T: Number>(system: &System<T>, method: Method, jacobi: bool) {
         "{name}: {} beyond {bound}",
         norm(&difference)
     );
-}
-
-fn bits<T: Element>(x: &[T]) -> Vec<sparsefuse::kernels::Value> {
-    x.iter().map(|x| x.to_value()).collect()
 }
 
 fn check_random_systems<T: Number>() {

@@ -3,12 +3,19 @@
 //!
 //! Each test collects all that it objects to and tells what to do about it.
 
-use std::collections::BTreeSet;
+#[path = "../xtask/src/map/page.rs"]
+mod map;
+
+#[path = "tidy/circles.rs"]
+mod circles;
+
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
 /// The crates from the lowest to the highest: folder, package. Each may depend on those before it.
+///
+/// The crate that tests share is none of them: each may have it as a development dependency.
 const LAYERS: [(&str, &str); 6] = [
     ("kernels", "sparsefuse-kernels"),
     ("runtime", "sparsefuse-runtime"),
@@ -18,8 +25,11 @@ const LAYERS: [(&str, &str); 6] = [
     ("", "sparsefuse"),
 ];
 
+/// What the tests of several crates share: folder, package.
+const TESTING: (&str, &str) = ("testing", "sparsefuse-testing");
+
 /// Where `unsafe` may be (a folder ends with `/`), and why.
-const UNSAFE: [(&str, &str); 27] = [
+const UNSAFE: [(&str, &str); 29] = [
     (
         "kernels/src/blocks/",
         "SIMD loops reach the rows of a block through pointers",
@@ -68,15 +78,21 @@ const UNSAFE: [(&str, &str); 27] = [
         "kernels/benches/blocks.rs",
         "runs kernels on memory of the bench",
     ),
-    ("runtime/src/block.rs", "allocates the memory of stores"),
-    ("runtime/src/counted.rs", "boxes that hold nothing"),
-    ("runtime/src/instance.rs", "memory as elements of a type"),
-    ("runtime/src/bytes.rs", "elements as bytes, and back"),
     (
-        "runtime/src/exchange.rs",
+        "runtime/src/memory/block.rs",
+        "allocates the memory of stores",
+    ),
+    ("runtime/src/memory/counted.rs", "boxes that hold nothing"),
+    (
+        "runtime/src/memory/instance.rs",
+        "memory as elements of a type",
+    ),
+    ("runtime/src/memory/bytes.rs", "elements as bytes, and back"),
+    (
+        "runtime/src/comm/exchange.rs",
         "copies boxes of elements between instances",
     ),
-    ("runtime/src/image.rs", "reads structures"),
+    ("runtime/src/images/piece.rs", "reads structures"),
     (
         "runtime/src/comm/halo.rs",
         "copies ghosts from and to instances",
@@ -86,10 +102,18 @@ const UNSAFE: [(&str, &str); 27] = [
         "the elements of a matrix as words, whatever their type",
     ),
     (
-        "runtime/src/packed.rs",
+        "runtime/src/memory/pool.rs",
+        "memory that is shared among threads",
+    ),
+    (
+        "runtime/src/images/pack.rs",
+        "reads the elements of a matrix as words",
+    ),
+    (
+        "runtime/src/images/packed.rs",
         "fills memory of the pool with packed matrices",
     ),
-    ("runtime/src/execute/", "binds kernels to instances"),
+    ("runtime/src/machine/", "binds kernels to instances"),
     ("runtime/src/comm/mpi/calls.rs", "calls MPI"),
     ("runtime/src/comm/mpi/requests.rs", "calls MPI"),
     ("tests/allocations.rs", "counts allocations"),
@@ -245,7 +269,9 @@ fn features_are_switched_in_mod_files() {
 #[test]
 fn crates_depend_downwards() {
     let mut complaints = Vec::new();
-    for (layer, (folder, package)) in LAYERS.iter().enumerate() {
+    // That of the tests may depend on `kernels` and `runtime`.
+    let layers = LAYERS.iter().enumerate().chain([(2, &TESTING)]);
+    for (layer, (folder, package)) in layers {
         let manifest = match *folder {
             "" => read("Cargo.toml"),
             folder => read(&format!("{folder}/Cargo.toml")),
@@ -260,14 +286,17 @@ fn crates_depend_downwards() {
             if !is_ours || section == "[workspace.dependencies]" {
                 continue;
             }
-            if !LAYERS[..layer].iter().any(|(_, lower)| *lower == name) {
+            let is_for_tests = name == TESTING.1 && section == "[dev-dependencies]";
+            let is_lower = LAYERS[..layer].iter().any(|(_, lower)| *lower == name);
+            if !is_lower && !is_for_tests {
                 complaints.push(format!("{package} depends on {name} ({section})"));
             }
         }
     }
     expect_none(
         &complaints,
-        "the layers are kernels <- runtime <- dense <- sparse <- solvers <- sparsefuse",
+        "the layers are kernels <- runtime <- dense <- sparse <- solvers <- sparsefuse; testing is \
+         for [dev-dependencies]",
     );
 }
 
@@ -298,7 +327,7 @@ fn solvers_name_no_task() {
 /// Rayon's global pool has all cores, whatever `Config::threads` says.
 #[test]
 fn rayon_is_called_with_the_threads_of_the_rank() {
-    const POOLS: &str = "sparse/src/parallel.rs";
+    const POOLS: &str = "sparse/src/local/parallel.rs";
     let complaints: Vec<String> = files()
         .iter()
         .filter(|file| file.is_rust() && file.path != POOLS && file.path != "tests/tidy.rs")
@@ -308,7 +337,10 @@ fn rayon_is_called_with_the_threads_of_the_rank() {
             named.map(|(number, _)| format!("{}:{number}", file.path))
         })
         .collect();
-    expect_none(&complaints, "call the functions of sparse/src/parallel.rs");
+    expect_none(
+        &complaints,
+        "call the functions of sparse/src/local/parallel.rs",
+    );
 }
 
 #[test]
@@ -386,48 +418,17 @@ fn every_dependency_has_a_reason() {
     );
 }
 
-/// The modules that ARCHITECTURE.md should have a line for, by crate: paths below `src/`, without
-/// tests.
-fn modules(folder: &str) -> BTreeSet<String> {
-    let prefix = format!("{folder}{}src/", if folder.is_empty() { "" } else { "/" });
-    let paths = files().into_iter().filter(|file| file.is_rust());
-    let below = paths.filter_map(|file| file.path.strip_prefix(&prefix).map(str::to_owned));
-    let is_test = |path: &str| path.split(['/', '.']).any(|part| part == "tests");
-    below
-        .filter(|path| path != "lib.rs" && !is_test(path))
-        .collect()
-}
-
 #[test]
-fn architecture_names_every_module() {
-    let architecture = read("ARCHITECTURE.md");
-    let mut complaints = Vec::new();
-    for (folder, package) in LAYERS {
-        let heading = format!("\n### `{package}`");
-        let Some((_, rest)) = architecture.split_once(&heading) else {
-            complaints.push(format!("there is no heading `### `{package}``"));
-            continue;
-        };
-        let section = rest.split("\n#").next().unwrap_or(rest);
-        let rows = section.lines().filter_map(|line| line.strip_prefix("| `"));
-        let named: BTreeSet<String> = rows
-            .filter_map(|row| row.split('`').next())
-            .filter(|name| name.ends_with(".rs"))
-            .map(str::to_owned)
-            .collect();
-        let modules = modules(folder);
-        for module in modules.difference(&named) {
-            complaints.push(format!("{package}: `{module}` has no row"));
-        }
-        for row in named.difference(&modules) {
-            complaints.push(format!("{package}: `{row}` has a row but is no file"));
-        }
-    }
-    expect_none(
-        &complaints,
-        "the map in ARCHITECTURE.md has one row for each module: | `path/below/src.rs` | what it \
-         decides |",
-    );
+fn the_map_is_of_today() {
+    let page = map::map(&root("")).unwrap();
+    let complaints = match read(map::PAGE) == page {
+        true => vec![],
+        false => vec![format!(
+            "{} does not name the files that there are",
+            map::PAGE
+        )],
+    };
+    expect_none(&complaints, "`cargo xtask map` makes it anew");
 }
 
 /// The command lines in the documents that begin with these words, each after them.

@@ -1,9 +1,10 @@
 //! Arrays: handles of stores, seen as they are or through a view.
 
 use crate::bodies::{Operation, Target};
-use crate::operand::{self, Kind, Source};
+use crate::operand::sealed::Sealed;
+use crate::operand::{self, ArrayOperand, Handle, Kind, Operand, Source};
 use sparsefuse_kernels::Element;
-use sparsefuse_runtime::{Counted, Error, ErrorKind, Local, Runtime, Store, TaskArg, View};
+use sparsefuse_runtime::{Error, ErrorKind, Local, Runtime, Store, StoreHandle, TaskArg, View};
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -25,7 +26,7 @@ use std::sync::Arc;
 /// ```
 #[derive(Clone)]
 pub struct Array<T, const D: usize = 2> {
-    store: Counted<Store>,
+    store: StoreHandle,
     /// How the array sees its store; `None` for all of it as it is.
     view: Option<Arc<View>>,
     element: PhantomData<T>,
@@ -36,7 +37,7 @@ pub type Vector<T> = Array<T, 1>;
 
 impl<T: Element, const D: usize> Array<T, D> {
     /// A handle of a store whose type and rank are known to fit.
-    pub(crate) fn wrap(store: Counted<Store>, view: Option<Arc<View>>) -> Self {
+    pub(crate) fn wrap(store: StoreHandle, view: Option<Arc<View>>) -> Self {
         Self {
             store,
             view,
@@ -50,7 +51,7 @@ impl<T: Element, const D: usize> Array<T, D> {
     ///
     /// If the store's elements have another type, the view is one of stores of another shape, or it,
     /// or the store, has not `D` dimensions.
-    pub fn from_store(store: Counted<Store>, view: Option<Arc<View>>) -> Result<Self, Error> {
+    pub fn from_store(store: StoreHandle, view: Option<Arc<View>>) -> Result<Self, Error> {
         check_dtype::<T>("from_store", &store)?;
         if let Some(view) = &view {
             view.check_base("from_store", store.shape())?;
@@ -75,7 +76,7 @@ impl<T: Element, const D: usize> Array<T, D> {
 
     /// The store that holds the elements.
     #[must_use]
-    pub fn store(&self) -> &Counted<Store> {
+    pub fn store(&self) -> &StoreHandle {
         &self.store
     }
 
@@ -228,6 +229,32 @@ impl<T, const D: usize> fmt::Debug for Array<T, D> {
         write!(f, "Array{shape}:{}", self.store.dtype())
     }
 }
+
+impl<T: Element, const D: usize> Handle for Array<T, D> {
+    fn of(store: StoreHandle) -> Self {
+        Self::wrap(store, None)
+    }
+}
+
+impl<T: Element, const D: usize> Sealed for Array<T, D> {}
+impl<T: Element, const D: usize> Sealed for &Array<T, D> {}
+
+impl<T: Element, const D: usize> Operand<T> for Array<T, D> {
+    type With<U: Element> = Array<U, D>;
+    fn source(&self) -> Source<'_> {
+        Source(Kind::Array(self.arg()))
+    }
+}
+
+impl<T: Element, const D: usize> Operand<T> for &Array<T, D> {
+    type With<U: Element> = Array<U, D>;
+    fn source(&self) -> Source<'_> {
+        Source(Kind::Array(self.arg()))
+    }
+}
+
+impl<T: Element, const D: usize> ArrayOperand<T, D> for Array<T, D> {}
+impl<T: Element, const D: usize> ArrayOperand<T, D> for &Array<T, D> {}
 
 /// Whether a store has elements of type `T`.
 pub(crate) fn check_dtype<T: Element>(op: &'static str, store: &Store) -> Result<(), Error> {

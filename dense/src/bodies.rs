@@ -4,7 +4,6 @@
 //! body costs a few integer operations. The arguments of a body are its operands in order (numbers
 //! apart, which are parameters in order), then the result.
 
-use crate::operand::Origin;
 use sparsefuse_kernels::{
     ArgKind, BinaryOp, DType, Element, Inst, Kernel, KernelBuilder, RandomKind, ReduceOp, UnaryOp,
     Value, ValueId,
@@ -41,6 +40,17 @@ pub(crate) enum Operation {
     Eye,
     /// Random numbers, of a seed.
     Random(Distribution),
+}
+
+/// Where the values of an operand come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// An element per row.
+    Array,
+    /// A store of rank 0.
+    Scalar,
+    /// A parameter of the task.
+    Number,
 }
 
 /// The kind of store that a [`Operation::Fill`] writes.

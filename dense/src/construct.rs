@@ -2,43 +2,11 @@
 //! the same array, of which each keeps its own rows.
 
 use crate::array::{Array, Vector};
-use crate::bodies::{self, Distribution, Operation, Target};
-use crate::operand::{Origin, check_len, expect};
+use crate::bodies::{self, Distribution, Operation, Origin, Target};
+use crate::operand::{check_len, expect};
+use crate::twins::twins;
 use sparsefuse_kernels::{Element, Field, Numeric, Real, Value};
 use sparsefuse_runtime::{Error, Runtime, Shape, TaskArg};
-
-/// Constructors from numbers alone, each with its twin that returns the error.
-macro_rules! constructors {
-    (
-        [$($generic:tt)*] $type:ty;
-        $(
-            $(#[$doc:meta])*
-            $name:ident $try:ident($($arg:ident: $of:ty),*) $body:block
-        )*
-    ) => {
-        impl<$($generic)*> $type {
-            $(
-                $(#[$doc])*
-                ///
-                /// # Panics
-                ///
-                #[doc = concat!("With the error that [`Self::", stringify!($try), "`] returns.")]
-                #[must_use]
-                #[track_caller]
-                pub fn $name($($arg: $of),*) -> Self {
-                    expect(Self::$try($($arg),*))
-                }
-
-                #[doc = concat!("As [`Self::", stringify!($name), "`].")]
-                ///
-                /// # Errors
-                ///
-                /// If memory cannot hold the shape.
-                pub fn $try($($arg: $of),*) -> Result<Self, Error> $body
-            )*
-        }
-    };
-}
 
 impl<T: Element, const D: usize> Array<T, D> {
     /// An array with the given elements, row-major. On one rank the vector itself becomes the
@@ -100,8 +68,8 @@ impl<T: Element, const D: usize> Array<T, D> {
     }
 }
 
-constructors! {
-    [T: Element, const D: usize] Array<T, D>;
+twins! {
+    constructors [T: Element, const D: usize] Array<T, D>;
     /// An array whose every element has the given value. One task.
     ///
     /// ```
@@ -111,23 +79,23 @@ constructors! {
     /// assert_eq!(a.to_vec()?, [7; 6]);
     /// # Ok::<(), sparsefuse_dense::Error>(())
     /// ```
-    full try_full(shape: [usize; D], value: T) {
+    full try_full(shape: [usize; D], value: T) -> Self {
         let fill = Operation::Fill(Origin::Number, Target::Array);
         generate(shape, fill, &[value.to_value()])
     }
 }
 
-constructors! {
-    [T: Numeric, const D: usize] Array<T, D>;
+twins! {
+    constructors [T: Numeric, const D: usize] Array<T, D>;
     /// An array of zeros. One task.
-    zeros try_zeros(shape: [usize; D]) { Self::try_full(shape, T::ZERO) }
+    zeros try_zeros(shape: [usize; D]) -> Self { Self::try_full(shape, T::ZERO) }
     /// An array of ones. One task.
-    ones try_ones(shape: [usize; D]) { Self::try_full(shape, T::ONE) }
+    ones try_ones(shape: [usize; D]) -> Self { Self::try_full(shape, T::ONE) }
 }
 
 // Random numbers depend on the seed and the index of the element alone.
-constructors! {
-    [T: Field, const D: usize] Array<T, D>;
+twins! {
+    constructors [T: Field, const D: usize] Array<T, D>;
     /// Random numbers, uniform in [0, 1); for complex numbers, both parts are. One task.
     ///
     /// The same on any number of threads and ranks, and equal for arrays of different shapes as far
@@ -140,13 +108,13 @@ constructors! {
     /// assert_eq!(x.to_vec()?, Vector::<f64>::random_uniform([100], 1).to_vec()?);
     /// # Ok::<(), sparsefuse_dense::Error>(())
     /// ```
-    random_uniform try_random_uniform(shape: [usize; D], seed: u64) {
+    random_uniform try_random_uniform(shape: [usize; D], seed: u64) -> Self {
         let random = Operation::Random(Distribution::Uniform);
         generate(shape, random, &[seed.to_value()])
     }
     /// Random numbers, standard normal, otherwise as [`Array::random_uniform`]; for complex
     /// numbers, both parts are. One task.
-    random_normal try_random_normal(shape: [usize; D], seed: u64) {
+    random_normal try_random_normal(shape: [usize; D], seed: u64) -> Self {
         let random = Operation::Random(Distribution::Normal);
         generate(shape, random, &[seed.to_value()])
     }
@@ -177,30 +145,30 @@ impl<T: Element> Vector<T> {
     }
 }
 
-constructors! {
-    [T: Numeric] Vector<T>;
+twins! {
+    constructors [T: Numeric] Vector<T>;
     /// 0, 1, 2 … `len - 1`. One task.
-    arange try_arange(len: usize) {
+    arange try_arange(len: usize) -> Self {
         let numbers = [T::ZERO.to_value(), T::ONE.to_value()];
         generate([len], Operation::Arange, &numbers)
     }
 }
 
-constructors! {
-    [T: Real] Vector<T>;
+twins! {
+    constructors [T: Real] Vector<T>;
     /// `len` numbers at equal distances, the first of them `start` and the last `end`, up to
     /// rounding. One task.
-    linspace try_linspace(start: T, end: T, len: usize) {
+    linspace try_linspace(start: T, end: T, len: usize) -> Self {
         let steps = len.saturating_sub(1).max(1) as f64;
         let step = T::from_f64((end.to_f64() - start.to_f64()) / steps);
         generate([len], Operation::Arange, &[start.to_value(), step.to_value()])
     }
 }
 
-constructors! {
-    [T: Numeric] Array<T, 2>;
+twins! {
+    constructors [T: Numeric] Array<T, 2>;
     /// The identity matrix of order `n`. One task.
-    eye try_eye(n: usize) { generate([n, n], Operation::Eye, &[(n as i64).to_value()]) }
+    eye try_eye(n: usize) -> Self { generate([n, n], Operation::Eye, &[(n as i64).to_value()]) }
 }
 
 /// The next index in row-major order; after the last one, the first.

@@ -75,6 +75,7 @@ mod views;
 
 mod bodies;
 mod operand;
+mod twins;
 
 pub use array::{Array, Vector};
 pub use operand::{ArrayOperand, Handle, Operand, ScalarOperand, Source};

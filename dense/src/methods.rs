@@ -6,168 +6,144 @@
 
 use crate::array::Array;
 use crate::bodies::Operation;
-use crate::operand::{ArrayOperand, Handle, Operand, ScalarOperand, elementwise, expect, twins};
+use crate::operand::{ArrayOperand, Handle, Operand, ScalarOperand, elementwise, expect};
 use crate::operators::{binary, unary};
 use crate::scalar::Scalar;
+use crate::twins::twins;
 use sparsefuse_kernels::{BinaryOp, Element, Field, Numeric, Real, UnaryOp};
 use sparsefuse_runtime::Error;
 
-/// Functions of one value, for arrays and scalars: name, its twin that returns the error, operation,
-/// type of the result.
+/// Functions of one value, for arrays and scalars: those of the table that are methods.
+macro_rules! all_unary_methods {
+    ($($types:ident: $trait:ident {$(
+        #[$doc:meta]
+        $op:ident $function:ident {
+            $output:ident | $same_on:ident | $undone:literal | $cost:literal
+            | $form:ident $(($sign:literal))? | $loops:ident | $($method:ident/$try:ident)? $(-)?
+        }
+    )*})*) => {
+        $(with_bounds!(unary_methods! $types $($(#[$doc] $method $try $op $output;)?)*);)*
+    };
+}
+
+/// Functions of two values.
+macro_rules! all_binary_methods {
+    ($($types:ident: $trait:ident {$(
+        #[$doc:meta]
+        $op:ident $function:ident {
+            $output:ident | $neutral:ident $(($number:ident))? | $cost:literal
+            | $form:ident $(($sign:literal))? | $loops:ident | $($method:ident/$try:ident)? $(-)?
+        }
+    )*})*) => {
+        $(with_bounds!(binary_methods! $types $($(#[$doc] $method $try $op $output;)?)*);)*
+    };
+}
+
+/// What elements must be for the operations on some types.
+macro_rules! with_bounds {
+    ($methods:ident! Numeric $($rows:tt)*) => { $methods! { T: Numeric; $($rows)* } };
+    ($methods:ident! Floats $($rows:tt)*) => { $methods! { T: Field; $($rows)* } };
+    ($methods:ident! Reals $($rows:tt)*) => { $methods! { T: Real; $($rows)* } };
+    ($methods:ident! Ordered $($rows:tt)*) => { $methods! { T: Numeric, PartialOrd; $($rows)* } };
+    ($methods:ident! All $($rows:tt)*) => { $methods! { T: Element; $($rows)* } };
+    ($methods:ident! NotComplex $($rows:tt)*) => { $methods! { T: Element, PartialOrd; $($rows)* } };
+    // These are operators.
+    ($methods:ident! Bits) => {};
+    ($methods:ident! Logical) => {};
+}
+
+/// The type of a result.
+macro_rules! output {
+    ($T:ident Same) => {
+        $T
+    };
+    ($T:ident Real) => {
+        $T::Magnitude
+    };
+    ($T:ident Bool) => {
+        bool
+    };
+}
+
+/// Methods of one value: name, its twin that returns the error, operation, type of the result.
 macro_rules! unary_methods {
     (
         $T:ident: $($bound:path),+;
-        $($(#[$doc:meta])* $name:ident $try:ident $op:ident $output:ty;)*
+        $(#[$doc:meta] $name:ident $try:ident $op:ident $output:ident;)*
     ) => {
         twins! {
-            [$T: $($bound +)+, const D: usize] Array<$T, D>;
-            $($(#[$doc])* $name $try(&self) -> Array<$output, D> {
-                unary::<$T, $output, _>(UnaryOp::$op, &self)
+            methods [$T: $($bound +)+, const D: usize] Array<$T, D>;
+            $(#[$doc] $name $try(&self) -> Array<output!($T $output), D> {
+                unary::<$T, output!($T $output), _>(UnaryOp::$op, &self)
             })*
         }
 
         twins! {
-            [$T: $($bound +)+] Scalar<$T>;
-            $($(#[$doc])* $name $try(&self) -> Scalar<$output> {
-                unary::<$T, $output, _>(UnaryOp::$op, &self)
+            methods [$T: $($bound +)+] Scalar<$T>;
+            $(#[$doc] $name $try(&self) -> Scalar<output!($T $output)> {
+                unary::<$T, output!($T $output), _>(UnaryOp::$op, &self)
             })*
         }
     };
 }
 
-unary_methods! {
-    T: Numeric;
-    /// The absolute value.
-    abs try_abs Abs T::Magnitude;
-    /// -1, 0 or 1 by the sign; `x / |x|` for complex numbers.
-    sign try_sign Sign T;
-    /// The complex conjugate; real numbers stay as they are.
-    conj try_conj Conj T;
-    /// The real part.
-    re try_re Re T::Magnitude;
-    /// The imaginary part; 0 for real numbers.
-    im try_im Im T::Magnitude;
-}
-
-unary_methods! {
-    T: Field;
-    /// The square root.
-    sqrt try_sqrt Sqrt T;
-    /// `e` to the power of the value.
-    exp try_exp Exp T;
-    /// The natural logarithm.
-    ln try_ln Log T;
-    /// The sine.
-    sin try_sin Sin T;
-    /// The cosine.
-    cos try_cos Cos T;
-    /// The hyperbolic tangent.
-    tanh try_tanh Tanh T;
-}
-
-unary_methods! {
-    T: Real;
-    /// The error function.
-    erf try_erf Erf T;
-}
-
-unary_methods! {
-    T: Numeric, PartialOrd;
-    /// The largest whole number that is not above the value.
-    floor try_floor Floor T;
-    /// The smallest whole number that is not below the value.
-    ceil try_ceil Ceil T;
-}
-
-/// Functions of two values, for arrays and scalars: name, its twin that returns the error,
-/// operation, type of the result.
+/// The same of two values.
 macro_rules! binary_methods {
     (
         $T:ident: $($bound:path),+;
-        $($(#[$doc:meta])* $name:ident $try:ident $op:ident $output:ty;)*
+        $(#[$doc:meta] $name:ident $try:ident $op:ident $output:ident;)*
     ) => {
         impl<$T: $($bound +)+, const D: usize> Array<$T, D> {
             $(
-                $(#[$doc])*
+                #[$doc]
                 ///
                 /// # Panics
                 ///
                 /// If the shapes do not broadcast to a common one.
                 #[must_use]
                 #[track_caller]
-                pub fn $name(&self, other: impl ArrayOperand<$T, D>) -> Array<$output, D> {
+                pub fn $name(&self, other: impl ArrayOperand<$T, D>) -> Array<output!($T $output), D> {
                     expect(self.$try(other))
                 }
 
-                $(#[$doc])*
+                #[$doc]
                 ///
                 /// # Errors
                 ///
                 /// If the shapes do not broadcast to a common one.
-                pub fn $try(&self, other: impl ArrayOperand<$T, D>) -> Result<Array<$output, D>, Error> {
-                    binary::<$T, $output, _>(BinaryOp::$op, &self, &other)
+                pub fn $try(&self, other: impl ArrayOperand<$T, D>) -> Result<Array<output!($T $output), D>, Error> {
+                    binary::<$T, output!($T $output), _>(BinaryOp::$op, &self, &other)
                 }
             )*
         }
 
         impl<$T: $($bound +)+> Scalar<$T> {
             $(
-                $(#[$doc])*
+                #[$doc]
                 #[must_use]
                 #[track_caller]
-                pub fn $name<R: Operand<$T>>(&self, other: R) -> R::With<$output> {
+                pub fn $name<R: Operand<$T>>(&self, other: R) -> R::With<output!($T $output)> {
                     expect(self.$try(other))
                 }
 
-                $(#[$doc])*
+                #[$doc]
                 ///
                 /// # Errors
                 ///
                 /// If the operands belong to different runtimes.
-                pub fn $try<R: Operand<$T>>(&self, other: R) -> Result<R::With<$output>, Error> {
-                    binary::<$T, $output, _>(BinaryOp::$op, &self, &other)
+                pub fn $try<R: Operand<$T>>(&self, other: R) -> Result<R::With<output!($T $output)>, Error> {
+                    binary::<$T, output!($T $output), _>(BinaryOp::$op, &self, &other)
                 }
             )*
         }
     };
 }
 
-binary_methods! {
-    T: Numeric;
-    /// The value to the power `other`.
-    pow try_pow Pow T;
-}
-
-binary_methods! {
-    T: Numeric, PartialOrd;
-    /// The smaller of two values; NaN if either is NaN.
-    minimum try_minimum Min T;
-    /// The larger of two values; NaN if either is NaN.
-    maximum try_maximum Max T;
-}
-
-binary_methods! {
-    T: Element;
-    /// Whether the value equals `other`.
-    equal try_equal Eq bool;
-    /// Whether the value differs from `other`.
-    not_equal try_not_equal Ne bool;
-}
-
-binary_methods! {
-    T: Element, PartialOrd;
-    /// Whether the value is below `other`.
-    less try_less Lt bool;
-    /// Whether the value is below `other` or equal to it.
-    less_equal try_less_equal Le bool;
-    /// Whether the value is above `other`.
-    greater try_greater Gt bool;
-    /// Whether the value is above `other` or equal to it.
-    greater_equal try_greater_equal Ge bool;
-}
+sparsefuse_kernels::unary_operations!(all_unary_methods);
+sparsefuse_kernels::binary_operations!(all_binary_methods);
 
 twins! {
-    [T: Numeric, const D: usize] Array<T, D>;
+    methods [T: Numeric, const D: usize] Array<T, D>;
     /// The value times itself.
     square try_square(&self) -> Self { self.try_mul(self) }
     /// One divided by the value.
@@ -175,7 +151,7 @@ twins! {
 }
 
 twins! {
-    [T: Numeric] Scalar<T>;
+    methods [T: Numeric] Scalar<T>;
     /// The value times itself.
     square try_square(&self) -> Self { self.try_mul(self) }
     /// One divided by the value.

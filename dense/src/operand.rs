@@ -4,23 +4,10 @@
 //! common shape, makes the store of the result and issues the task: without an allocation besides
 //! that store when the shapes agree.
 
-use crate::array::Array;
-use crate::bodies::{self, Operation};
-use crate::scalar::Scalar;
+use crate::bodies::{self, Operation, Origin};
 use sparsefuse_kernels::{DType, Element, Value};
-use sparsefuse_runtime::{Counted, Error, Runtime, Shape, Store, TaskArg, View};
+use sparsefuse_runtime::{Error, Runtime, Shape, StoreHandle, TaskArg, View};
 use std::sync::Arc;
-
-/// Where the values of an operand come from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Origin {
-    /// An element per row.
-    Array,
-    /// A store of rank 0.
-    Scalar,
-    /// A parameter of the task.
-    Number,
-}
 
 /// An operand without its types.
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +16,7 @@ pub struct Source<'a>(pub(crate) Kind<'a>);
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind<'a> {
     Array(TaskArg<'a>),
-    Scalar(&'a Counted<Store>),
+    Scalar(&'a StoreHandle),
     Number(Value),
 }
 
@@ -60,7 +47,7 @@ impl Kind<'_> {
     }
 }
 
-mod sealed {
+pub(crate) mod sealed {
     pub trait Sealed {}
 }
 use sealed::Sealed;
@@ -127,71 +114,8 @@ pub trait ScalarOperand<T: Element>: Operand<T> {}
 /// Implemented by this crate only.
 pub trait Handle: Sealed {
     #[doc(hidden)]
-    fn of(store: Counted<Store>) -> Self;
+    fn of(store: StoreHandle) -> Self;
 }
-
-impl<T: Element, const D: usize> Handle for Array<T, D> {
-    fn of(store: Counted<Store>) -> Self {
-        Self::wrap(store, None)
-    }
-}
-
-impl<T: Element> Handle for Scalar<T> {
-    fn of(store: Counted<Store>) -> Self {
-        Self::wrap(store)
-    }
-}
-
-impl<T: Element, const D: usize> Sealed for Array<T, D> {}
-impl<T: Element, const D: usize> Sealed for &Array<T, D> {}
-impl<T: Element> Sealed for Scalar<T> {}
-impl<T: Element> Sealed for &Scalar<T> {}
-impl<T: Element> Sealed for T {}
-
-impl<T: Element, const D: usize> Operand<T> for Array<T, D> {
-    type With<U: Element> = Array<U, D>;
-    fn source(&self) -> Source<'_> {
-        Source(Kind::Array(self.arg()))
-    }
-}
-
-impl<T: Element, const D: usize> Operand<T> for &Array<T, D> {
-    type With<U: Element> = Array<U, D>;
-    fn source(&self) -> Source<'_> {
-        Source(Kind::Array(self.arg()))
-    }
-}
-
-impl<T: Element> Operand<T> for Scalar<T> {
-    type With<U: Element> = Scalar<U>;
-    fn source(&self) -> Source<'_> {
-        Source(Kind::Scalar(self.store()))
-    }
-}
-
-impl<T: Element> Operand<T> for &Scalar<T> {
-    type With<U: Element> = Scalar<U>;
-    fn source(&self) -> Source<'_> {
-        Source(Kind::Scalar(self.store()))
-    }
-}
-
-impl<T: Element> Operand<T> for T {
-    type With<U: Element> = Scalar<U>;
-    fn source(&self) -> Source<'_> {
-        Source(Kind::Number(self.to_value()))
-    }
-}
-
-impl<T: Element, const D: usize> ArrayOperand<T, D> for Array<T, D> {}
-impl<T: Element, const D: usize> ArrayOperand<T, D> for &Array<T, D> {}
-impl<T: Element, const D: usize> ArrayOperand<T, D> for Scalar<T> {}
-impl<T: Element, const D: usize> ArrayOperand<T, D> for &Scalar<T> {}
-impl<T: Element, const D: usize> ArrayOperand<T, D> for T {}
-
-impl<T: Element> ScalarOperand<T> for Scalar<T> {}
-impl<T: Element> ScalarOperand<T> for &Scalar<T> {}
-impl<T: Element> ScalarOperand<T> for T {}
 
 /// Issues an elementwise operation and returns the store of its result, which has elements of type
 /// `output`. `operation` is what to do with its operands, three at most, on elements of type
@@ -202,7 +126,7 @@ pub(crate) fn elementwise(
     dtype: DType,
     operands: &[Source<'_>],
     output: DType,
-) -> Result<Counted<Store>, Error> {
+) -> Result<StoreHandle, Error> {
     let body = bodies::body(operation, dtype);
     let shape = common_shape(op, operands)?;
     let mut views: [Option<Arc<View>>; 3] = [const { None }; 3];
@@ -300,37 +224,3 @@ pub(crate) fn expect<T>(result: Result<T, Error>) -> T {
         Err(error) => panic!("{error}"),
     }
 }
-
-/// Methods without operands that may not fit, each with its twin `try_` that returns the error.
-macro_rules! twins {
-    (
-        [$($generic:tt)*] $type:ty;
-        $(
-            $(#[$doc:meta])*
-            $name:ident $try:ident(&$this:ident) -> $output:ty $body:block
-        )*
-    ) => {
-        impl<$($generic)*> $type {
-            $(
-                $(#[$doc])*
-                ///
-                /// # Panics
-                ///
-                #[doc = concat!("With the error that [`Self::", stringify!($try), "`] returns.")]
-                #[must_use]
-                #[track_caller]
-                pub fn $name(&$this) -> $output {
-                    $crate::operand::expect($this.$try())
-                }
-
-                #[doc = concat!("As [`Self::", stringify!($name), "`].")]
-                ///
-                /// # Errors
-                ///
-                /// As all functions of one value: see the [rules](crate#rules).
-                pub fn $try(&$this) -> Result<$output, Error> $body
-            )*
-        }
-    };
-}
-pub(crate) use twins;

@@ -2,13 +2,14 @@
 
 use crate::array::Array;
 use crate::bodies::{self, Operation, Term};
-use crate::operand::{expect, twins};
+use crate::operand::expect;
 use crate::scalar::Scalar;
+use crate::twins::twins;
 use sparsefuse_kernels::{Element, Field, Numeric, ReduceOp};
 use sparsefuse_runtime::{Error, Shape, TaskArg};
 
 twins! {
-    [T: Numeric, const D: usize] Array<T, D>;
+    methods [T: Numeric, const D: usize] Array<T, D>;
     /// The sum of all elements. One task, which reads each element once.
     sum try_sum(&self) -> Scalar<T> { self.reduce(Operation::Reduce(ReduceOp::Sum)) }
     /// The product of all elements. One task, which reads each element once.
@@ -33,13 +34,13 @@ twins! {
 }
 
 twins! {
-    [T: Field, const D: usize] Array<T, D>;
+    methods [T: Field, const D: usize] Array<T, D>;
     /// The mean of all elements; NaN if there are none. One task and one on a scalar.
     mean try_mean(&self) -> Scalar<T> { self.try_sum()?.try_div(T::from_f64(self.len() as f64)) }
 }
 
 twins! {
-    [const D: usize] Array<bool, D>;
+    methods [const D: usize] Array<bool, D>;
     /// Whether any element is true. One task.
     any try_any(&self) -> Scalar<bool> { self.reduce(Operation::Reduce(ReduceOp::Any)) }
     /// Whether all elements are true. One task.

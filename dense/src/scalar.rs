@@ -1,10 +1,13 @@
 //! Scalars: single elements that have perhaps not been computed yet.
 
 use crate::array::check_dtype;
-use crate::bodies::{self, Operation, Target};
-use crate::operand::{self, Operand, Origin, elementwise};
+use crate::bodies::{self, Operation, Origin, Target};
+use crate::operand::sealed::Sealed;
+use crate::operand::{
+    self, ArrayOperand, Handle, Kind, Operand, ScalarOperand, Source, elementwise,
+};
 use sparsefuse_kernels::{Element, Numeric};
-use sparsefuse_runtime::{Counted, Error, Runtime, Shape, Store, TaskArg};
+use sparsefuse_runtime::{Error, Runtime, Shape, StoreHandle, TaskArg};
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -24,7 +27,7 @@ use std::marker::PhantomData;
 /// ```
 #[derive(Clone)]
 pub struct Scalar<T> {
-    store: Counted<Store>,
+    store: StoreHandle,
     element: PhantomData<T>,
 }
 
@@ -41,7 +44,7 @@ impl<T: Element> Scalar<T> {
         Self::wrap(store)
     }
 
-    pub(crate) fn wrap(store: Counted<Store>) -> Self {
+    pub(crate) fn wrap(store: StoreHandle) -> Self {
         Self {
             store,
             element: PhantomData,
@@ -53,7 +56,7 @@ impl<T: Element> Scalar<T> {
     /// # Errors
     ///
     /// If the store's element has another type, or the store has dimensions.
-    pub fn from_store(store: Counted<Store>) -> Result<Self, Error> {
+    pub fn from_store(store: StoreHandle) -> Result<Self, Error> {
         check_dtype::<T>("from_store", &store)?;
         if store.shape() != Shape::SCALAR {
             return Err(Error::shape("from_store", Shape::SCALAR, store.shape()));
@@ -69,7 +72,7 @@ impl<T: Element> Scalar<T> {
 
     /// The store that holds the element.
     #[must_use]
-    pub fn store(&self) -> &Counted<Store> {
+    pub fn store(&self) -> &StoreHandle {
         &self.store
     }
 
@@ -123,6 +126,46 @@ impl<T: Element> From<T> for Scalar<T> {
         Self::new(value)
     }
 }
+
+impl<T: Element> Handle for Scalar<T> {
+    fn of(store: StoreHandle) -> Self {
+        Self::wrap(store)
+    }
+}
+
+impl<T: Element> Sealed for Scalar<T> {}
+impl<T: Element> Sealed for &Scalar<T> {}
+impl<T: Element> Sealed for T {}
+
+impl<T: Element> Operand<T> for Scalar<T> {
+    type With<U: Element> = Scalar<U>;
+    fn source(&self) -> Source<'_> {
+        Source(Kind::Scalar(self.store()))
+    }
+}
+
+impl<T: Element> Operand<T> for &Scalar<T> {
+    type With<U: Element> = Scalar<U>;
+    fn source(&self) -> Source<'_> {
+        Source(Kind::Scalar(self.store()))
+    }
+}
+
+/// A plain number, which with scalars makes scalars.
+impl<T: Element> Operand<T> for T {
+    type With<U: Element> = Scalar<U>;
+    fn source(&self) -> Source<'_> {
+        Source(Kind::Number(self.to_value()))
+    }
+}
+
+impl<T: Element, const D: usize> ArrayOperand<T, D> for Scalar<T> {}
+impl<T: Element, const D: usize> ArrayOperand<T, D> for &Scalar<T> {}
+impl<T: Element, const D: usize> ArrayOperand<T, D> for T {}
+
+impl<T: Element> ScalarOperand<T> for Scalar<T> {}
+impl<T: Element> ScalarOperand<T> for &Scalar<T> {}
+impl<T: Element> ScalarOperand<T> for T {}
 
 impl<T> fmt::Debug for Scalar<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -2,11 +2,12 @@
 //!
 //! A view is an array like any other, and a value: it keeps what it sees now, whatever is done to
 //! other handles later. The one operation that writes in place, [`Array::assign_slice`], copies
-//! first if anybody else could notice.
+//! first if another handle could notice.
 
 use crate::array::{Array, Vector};
+use crate::bodies::Origin;
 use crate::bodies::{self, Operation, Target};
-use crate::operand::{ArrayOperand, Kind, Origin, Source, check_len, expect};
+use crate::operand::{ArrayOperand, Kind, Source, check_len, expect};
 use crate::slices::{Slice, Slices};
 use sparsefuse_kernels::Element;
 use sparsefuse_runtime::{Error, Shape, TaskArg, View};

@@ -4,7 +4,6 @@
 //! [`Value`] is one element whose type is known only at run time.
 //! [`Numeric`], [`Field`] and [`Real`] say what generic code may do with an element type.
 
-use crate::ops;
 use num_complex::Complex;
 use std::fmt;
 use std::ops::{Add, Div, Mul, Neg, Sub};
@@ -247,36 +246,6 @@ pub trait Numeric: Element {
     fn magnitude(self) -> Self::Magnitude;
 }
 
-/// The arithmetic of [`Numeric`]: that of [`ops`].
-macro_rules! arithmetic {
-    () => {
-        #[inline(always)]
-        fn plus(self, other: Self) -> Self {
-            ops::NumericOps::add(self, other)
-        }
-        #[inline(always)]
-        fn minus(self, other: Self) -> Self {
-            ops::NumericOps::sub(self, other)
-        }
-        #[inline(always)]
-        fn times(self, other: Self) -> Self {
-            ops::NumericOps::mul(self, other)
-        }
-        #[inline(always)]
-        fn times_plus(self, factor: Self, addend: Self) -> Self {
-            ops::NumericOps::mul_add(self, factor, addend)
-        }
-        #[inline(always)]
-        fn conjugate(self) -> Self {
-            ops::NumericOps::conj(self)
-        }
-        #[inline(always)]
-        fn magnitude(self) -> Self::Magnitude {
-            ops::NumericOps::abs(self)
-        }
-    };
-}
-
 /// An element type with division and square roots: `f32`, `f64` and the complex numbers over them.
 ///
 /// The operators compute on single elements, for algorithms that go through rows one by one.
@@ -338,73 +307,6 @@ element!(i64, I64, self => [self as u64, 0], bits => bits[0] as i64);
 element!(u32, U32, self => [u64::from(self), 0], bits => bits[0] as u32);
 element!(u64, U64, self => [self, 0], bits => bits[0]);
 element!(bool, Bool, self => [u64::from(self), 0], bits => bits[0] != 0);
-
-macro_rules! numeric {
-    ($($type:ty: $real:ty),*) => {$(
-        impl Numeric for $type {
-            type Real = $real;
-            type Magnitude = Self;
-            const ZERO: Self = 0 as $type;
-            const ONE: Self = 1 as $type;
-            #[inline(always)]
-            fn from_f64(x: f64) -> Self {
-                x as $type
-            }
-            arithmetic!();
-        }
-    )*};
-}
-
-numeric!(f32: f32, f64: f64, i32: f64, i64: f64, u32: f64, u64: f64);
-
-macro_rules! field {
-    ($($float:ident),*) => {$(
-        impl Field for $float {
-            const IS_COMPLEX: bool = false;
-            #[inline(always)]
-            fn from_parts(re: f64, _im: f64) -> Self {
-                re as $float
-            }
-            #[inline(always)]
-            fn parts(self) -> (f64, f64) {
-                (f64::from(self), 0.0)
-            }
-        }
-
-        impl Real for $float {
-            const EPSILON: Self = $float::EPSILON;
-            fn to_f64(self) -> f64 {
-                f64::from(self)
-            }
-        }
-
-        impl Numeric for Complex<$float> {
-            type Real = $float;
-            type Magnitude = $float;
-            const ZERO: Self = Complex { re: 0.0, im: 0.0 };
-            const ONE: Self = Complex { re: 1.0, im: 0.0 };
-            #[inline(always)]
-            fn from_f64(x: f64) -> Self {
-                Complex { re: x as $float, im: 0.0 }
-            }
-            arithmetic!();
-        }
-
-        impl Field for Complex<$float> {
-            const IS_COMPLEX: bool = true;
-            #[inline(always)]
-            fn from_parts(re: f64, im: f64) -> Self {
-                Complex { re: re as $float, im: im as $float }
-            }
-            #[inline(always)]
-            fn parts(self) -> (f64, f64) {
-                (f64::from(self.re), f64::from(self.im))
-            }
-        }
-    )*};
-}
-
-field!(f32, f64);
 
 #[cfg(test)]
 mod tests {

@@ -184,10 +184,10 @@ macro_rules! per_isa {
     };
     ($(#[$doc:meta])* $vis:vis fn $name:ident<$G:ident: $bound:path>(
         $($arg:ident: $type:ty),* $(,)?
-    ) = $body:ident, up to avx2) => {
+    ) = $body:ident $(, baseline $simple:ident)?, up to avx2) => {
         $(#[$doc])*
         $vis fn $name<$G: $bound>() -> crate::isa::PerIsa<unsafe fn($($type),*)> {
-            crate::isa::per_isa!(@baseline $G $bound, ($($arg: $type),*), $body);
+            crate::isa::per_isa!(@baseline $G $bound, ($($arg: $type),*), $body $(, $simple)?);
             crate::isa::per_isa!(@avx2 $G $bound, ($($arg: $type),*), $body);
             #[cfg(target_arch = "x86_64")]
             return crate::isa::PerIsa::new([baseline::<$G>, avx2::<$G>, avx2::<$G>]);
@@ -234,6 +234,35 @@ macro_rules! per_isa {
     };
 }
 pub(crate) use per_isa;
+
+/// The bytes of a cache line.
+pub(crate) const LINE: usize = 64;
+
+/// Asks for a cache line ahead of its use.
+#[inline(always)]
+pub(crate) fn prefetch<T>(data: *const T) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a prefetch of any address does no harm.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(data.cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = data;
+}
+
+/// Asks for a cache line long before its use: into the L2 cache.
+#[inline(always)]
+pub(crate) fn prefetch_far<T>(data: *const T) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+        // SAFETY: as above.
+        unsafe { _mm_prefetch::<_MM_HINT_T1>(data.cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = data;
+}
 
 #[cfg(test)]
 mod tests {

@@ -4,6 +4,7 @@
 //! its text form, verifier and passes, the reference interpreter that is the oracle for everything
 //! else, and the block executor that runs kernels fast.
 
+mod abi;
 pub mod blocks;
 pub mod element;
 #[cfg(test)]
@@ -13,6 +14,8 @@ pub mod isa;
 pub mod launch;
 mod math;
 pub mod native;
+mod numeric;
+mod operations;
 mod ops;
 pub mod packed;
 pub mod passes;

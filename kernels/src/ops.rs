@@ -7,6 +7,7 @@
 
 use crate::element::{Element, Numeric};
 use crate::math;
+use crate::unary_operations;
 use num_complex::Complex;
 
 /// Arithmetic of every type but `bool`.
@@ -65,9 +66,36 @@ pub(crate) trait FloatOps: NumericOps {
     fn tanh(self) -> Self;
 }
 
-/// Functions of reals alone.
-pub(crate) trait RealOps: FloatOps + OrderedOps {
-    fn erf(self) -> Self;
+/// Functions of reals alone: the trait, and what they are on a type.
+macro_rules! real_ops {
+    ($($types:ident: $trait:ident {$(#[$doc:meta] $op:ident $function:ident $row:tt)*})*) => {
+        $(real_ops!(@$types $trait $($function)*);)*
+    };
+    (@Reals $trait:ident $($function:ident)*) => {
+        /// Functions of reals alone.
+        pub(crate) trait $trait: FloatOps + OrderedOps {$(
+            fn $function(self) -> Self;
+        )*}
+
+        real_ops!(@of f32 single $trait $($function)*);
+        real_ops!(@of f64 double $trait $($function)*);
+    };
+    (@of $float:ident $math:ident $trait:ident $($function:ident)*) => {
+        impl $trait for $float {$(
+            #[inline(always)]
+            fn $function(self) -> Self {
+                math::$math::$function(self)
+            }
+        )*}
+    };
+    (@$types:ident $trait:ident $($function:ident)*) => {};
+}
+
+unary_operations!(real_ops);
+
+/// Logic of `bool` alone.
+pub(crate) trait LogicOps: Element {
+    fn not(self) -> Self;
 }
 
 /// Logic: `bool`, and integers bit by bit.
@@ -186,13 +214,6 @@ macro_rules! float_ops {
             #[inline(always)]
             fn tanh(self) -> Self {
                 math::$math::tanh(self)
-            }
-        }
-
-        impl RealOps for $float {
-            #[inline(always)]
-            fn erf(self) -> Self {
-                math::$math::erf(self)
             }
         }
 
@@ -440,6 +461,13 @@ signed_ops!(i32);
 signed_ops!(i64);
 unsigned_ops!(u32);
 unsigned_ops!(u64);
+
+impl LogicOps for bool {
+    #[inline(always)]
+    fn not(self) -> Self {
+        !self
+    }
+}
 
 impl BitOps for bool {
     #[inline(always)]

@@ -5,46 +5,53 @@
 
 use crate::element::{DType, Element, Numeric, Value};
 use crate::ir::{BinaryOp, UnaryOp};
-use crate::ops::{BitOps, FloatOps, NumericOps, OrderedOps, RealOps};
+use crate::ops::{BitOps, FloatOps, LogicOps, NumericOps, OrderedOps, RealOps};
+use crate::{binary_operations, unary_operations};
 use num_complex::Complex;
 
-/// Calls a generic expression with `$T` bound to the type that `$dtype` names.
-macro_rules! with_numeric {
-    ($dtype:expr, $T:ident => $call:expr, bool => $bool:expr) => {
+/// Calls a generic expression with `$T` bound to the type that `$dtype` names, one of some
+/// [`Types`](crate::operations::Types).
+macro_rules! with_type {
+    (All $dtype:expr, $T:ident => $call:expr, else $else:expr) => {
+        with_type!(Numeric $dtype, $T => $call, else {
+            type $T = bool;
+            $call
+        })
+    };
+    (Numeric $dtype:expr, $T:ident => $call:expr, else $else:expr) => {
+        with_type!(@ $dtype, $T => $call, else $else,
+            F32 f32, F64 f64, ComplexF32 Complex<f32>, ComplexF64 Complex<f64>,
+            I32 i32, I64 i64, U32 u32, U64 u64)
+    };
+    (Ordered $dtype:expr, $T:ident => $call:expr, else $else:expr) => {
+        with_type!(@ $dtype, $T => $call, else $else,
+            F32 f32, F64 f64, I32 i32, I64 i64, U32 u32, U64 u64)
+    };
+    (NotComplex $dtype:expr, $T:ident => $call:expr, else $else:expr) => {
+        with_type!(@ $dtype, $T => $call, else $else,
+            F32 f32, F64 f64, I32 i32, I64 i64, U32 u32, U64 u64, Bool bool)
+    };
+    (Floats $dtype:expr, $T:ident => $call:expr, else $else:expr) => {
+        with_type!(@ $dtype, $T => $call, else $else,
+            F32 f32, F64 f64, ComplexF32 Complex<f32>, ComplexF64 Complex<f64>)
+    };
+    (Reals $dtype:expr, $T:ident => $call:expr, else $else:expr) => {
+        with_type!(@ $dtype, $T => $call, else $else, F32 f32, F64 f64)
+    };
+    (Bits $dtype:expr, $T:ident => $call:expr, else $else:expr) => {
+        with_type!(@ $dtype, $T => $call, else $else,
+            I32 i32, I64 i64, U32 u32, U64 u64, Bool bool)
+    };
+    (Logical $dtype:expr, $T:ident => $call:expr, else $else:expr) => {
+        with_type!(@ $dtype, $T => $call, else $else, Bool bool)
+    };
+    (@ $dtype:expr, $T:ident => $call:expr, else $else:expr, $($D:ident $type:ty),*) => {
         match $dtype {
-            DType::F32 => {
-                type $T = f32;
+            $(DType::$D => {
+                type $T = $type;
                 $call
-            }
-            DType::F64 => {
-                type $T = f64;
-                $call
-            }
-            DType::ComplexF32 => {
-                type $T = Complex<f32>;
-                $call
-            }
-            DType::ComplexF64 => {
-                type $T = Complex<f64>;
-                $call
-            }
-            DType::I32 => {
-                type $T = i32;
-                $call
-            }
-            DType::I64 => {
-                type $T = i64;
-                $call
-            }
-            DType::U32 => {
-                type $T = u32;
-                $call
-            }
-            DType::U64 => {
-                type $T = u64;
-                $call
-            }
-            DType::Bool => $bool,
+            })*
+            _ => $else,
         }
     };
 }
@@ -60,7 +67,7 @@ fn undefined(op: &str, dtype: DType) -> ! {
 /// The nearest element of type `dtype` to `x`.
 #[must_use]
 pub fn from_f64(dtype: DType, x: f64) -> Value {
-    with_numeric!(dtype, T => T::from_f64(x).to_value(), bool => (x != 0.0).to_value())
+    with_type!(Numeric dtype, T => T::from_f64(x).to_value(), else (x != 0.0).to_value())
 }
 
 /// Whether a value is NaN, or has a part that is.
@@ -84,178 +91,75 @@ pub fn less(a: Value, b: Value) -> bool {
 /// `a * factor + addend`, as [`crate::ops`] fuses it.
 #[must_use]
 pub fn mul_add(a: Value, factor: Value, addend: Value) -> Value {
-    with_numeric!(
-        a.dtype(),
+    with_type!(
+        Numeric a.dtype(),
         T => NumericOps::mul_add(get::<T>(a), get(factor), get(addend)).to_value(),
-        bool => undefined("mul_add", DType::Bool)
+        else undefined("mul_add", a.dtype())
     )
 }
 
-/// An operation on one value.
-#[must_use]
-pub fn unary(op: UnaryOp, a: Value) -> Value {
-    let dtype = a.dtype();
-    match op {
-        UnaryOp::Not => (!get::<bool>(a)).to_value(),
-        UnaryOp::Neg | UnaryOp::Sign | UnaryOp::Conj | UnaryOp::Abs | UnaryOp::Re | UnaryOp::Im => {
-            with_numeric!(
-                dtype,
-                T => numeric_unary(op, get::<T>(a)),
-                bool => undefined(op.name(), dtype)
-            )
+macro_rules! define_unary {
+    ($($types:ident: $trait:ident {$(#[$doc:meta] $op:ident $function:ident $row:tt)*})*) => {
+        /// An operation on one value.
+        ///
+        /// # Panics
+        ///
+        /// Panics if the operation is not defined on the type of the value.
+        #[must_use]
+        pub fn unary(op: UnaryOp, a: Value) -> Value {
+            let dtype = a.dtype();
+            match op {$($(
+                UnaryOp::$op => with_type!(
+                    $types dtype,
+                    T => $trait::$function(get::<T>(a)).to_value(),
+                    else undefined(op.name(), dtype)
+                ),
+            )*)*}
         }
-        UnaryOp::Floor | UnaryOp::Ceil => match dtype {
-            DType::F32 => round(op, get::<f32>(a)),
-            DType::F64 => round(op, get::<f64>(a)),
-            DType::I32 | DType::I64 | DType::U32 | DType::U64 => a,
-            DType::ComplexF32 | DType::ComplexF64 | DType::Bool => undefined(op.name(), dtype),
-        },
-        UnaryOp::Erf => match dtype {
-            DType::F32 => RealOps::erf(get::<f32>(a)).to_value(),
-            DType::F64 => RealOps::erf(get::<f64>(a)).to_value(),
-            _ => undefined(op.name(), dtype),
-        },
-        UnaryOp::Sqrt
-        | UnaryOp::Exp
-        | UnaryOp::Log
-        | UnaryOp::Sin
-        | UnaryOp::Cos
-        | UnaryOp::Tanh => match dtype {
-            DType::F32 => float_unary(op, get::<f32>(a)),
-            DType::F64 => float_unary(op, get::<f64>(a)),
-            DType::ComplexF32 => float_unary(op, get::<Complex<f32>>(a)),
-            DType::ComplexF64 => float_unary(op, get::<Complex<f64>>(a)),
-            _ => undefined(op.name(), dtype),
-        },
-    }
+    };
 }
 
-fn numeric_unary<T: NumericOps>(op: UnaryOp, a: T) -> Value {
-    match op {
-        UnaryOp::Neg => a.neg().to_value(),
-        UnaryOp::Sign => a.sign().to_value(),
-        UnaryOp::Conj => a.conj().to_value(),
-        UnaryOp::Abs => a.abs().to_value(),
-        UnaryOp::Re => a.re().to_value(),
-        UnaryOp::Im => a.im().to_value(),
-        _ => undefined(op.name(), T::DTYPE),
-    }
-}
-
-fn round<T: OrderedOps>(op: UnaryOp, a: T) -> Value {
-    match op {
-        UnaryOp::Floor => a.floor().to_value(),
-        _ => a.ceil().to_value(),
-    }
-}
-
-fn float_unary<T: FloatOps>(op: UnaryOp, a: T) -> Value {
-    match op {
-        UnaryOp::Sqrt => a.sqrt().to_value(),
-        UnaryOp::Exp => a.exp().to_value(),
-        UnaryOp::Log => a.log().to_value(),
-        UnaryOp::Sin => a.sin().to_value(),
-        UnaryOp::Cos => a.cos().to_value(),
-        UnaryOp::Tanh => a.tanh().to_value(),
-        _ => undefined(op.name(), T::DTYPE),
-    }
-}
-
-/// An operation on two values of the same type.
-///
-/// # Panics
-///
-/// Panics if the types differ, or the operation is not defined on them.
-#[must_use]
-pub fn binary(op: BinaryOp, a: Value, b: Value) -> Value {
-    let dtype = a.dtype();
-    assert_eq!(
-        dtype,
-        b.dtype(),
-        "the verifier admits operands of one type only"
-    );
-    match op {
-        BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div | BinaryOp::Pow => {
-            with_numeric!(
+macro_rules! define_binary {
+    ($($types:ident: $trait:ident {$(#[$doc:meta] $op:ident $function:ident $row:tt)*})*) => {
+        /// An operation on two values of the same type.
+        ///
+        /// # Panics
+        ///
+        /// Panics if the types differ, or the operation is not defined on them.
+        #[must_use]
+        pub fn binary(op: BinaryOp, a: Value, b: Value) -> Value {
+            let dtype = a.dtype();
+            assert_eq!(
                 dtype,
-                T => numeric_binary(op, get::<T>(a), get(b)),
-                bool => undefined(op.name(), dtype)
-            )
-        }
-        BinaryOp::Rem | BinaryOp::Min | BinaryOp::Max => match dtype {
-            DType::F32 => ordered_binary(op, get::<f32>(a), get(b)),
-            DType::F64 => ordered_binary(op, get::<f64>(a), get(b)),
-            DType::I32 => ordered_binary(op, get::<i32>(a), get(b)),
-            DType::I64 => ordered_binary(op, get::<i64>(a), get(b)),
-            DType::U32 => ordered_binary(op, get::<u32>(a), get(b)),
-            DType::U64 => ordered_binary(op, get::<u64>(a), get(b)),
-            DType::ComplexF32 | DType::ComplexF64 | DType::Bool => undefined(op.name(), dtype),
-        },
-        BinaryOp::Eq | BinaryOp::Ne => {
-            let equal = with_numeric!(
-                dtype,
-                T => get::<T>(a) == get::<T>(b),
-                bool => get::<bool>(a) == get::<bool>(b)
+                b.dtype(),
+                "the verifier admits operands of one type only"
             );
-            (equal == (op == BinaryOp::Eq)).to_value()
+            match op {$($(
+                BinaryOp::$op => with_type!(
+                    $types dtype,
+                    T => apply!($trait $function, get::<T>(a), get::<T>(b)).to_value(),
+                    else undefined(op.name(), dtype)
+                ),
+            )*)*}
         }
-        BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge => match dtype {
-            DType::F32 => compare(op, get::<f32>(a), get(b)),
-            DType::F64 => compare(op, get::<f64>(a), get(b)),
-            DType::I32 => compare(op, get::<i32>(a), get(b)),
-            DType::I64 => compare(op, get::<i64>(a), get(b)),
-            DType::U32 => compare(op, get::<u32>(a), get(b)),
-            DType::U64 => compare(op, get::<u64>(a), get(b)),
-            DType::Bool => compare(op, get::<bool>(a), get(b)),
-            DType::ComplexF32 | DType::ComplexF64 => undefined(op.name(), dtype),
-        },
-        BinaryOp::And | BinaryOp::Or | BinaryOp::Xor => match dtype {
-            DType::Bool => logic(op, get::<bool>(a), get(b)),
-            DType::I32 => logic(op, get::<i32>(a), get(b)),
-            DType::I64 => logic(op, get::<i64>(a), get(b)),
-            DType::U32 => logic(op, get::<u32>(a), get(b)),
-            DType::U64 => logic(op, get::<u64>(a), get(b)),
-            _ => undefined(op.name(), dtype),
-        },
-    }
+    };
 }
 
-fn numeric_binary<T: NumericOps>(op: BinaryOp, a: T, b: T) -> Value {
-    match op {
-        BinaryOp::Add => a.add(b).to_value(),
-        BinaryOp::Sub => a.sub(b).to_value(),
-        BinaryOp::Mul => a.mul(b).to_value(),
-        BinaryOp::Div => a.div(b).to_value(),
-        BinaryOp::Pow => a.pow(b).to_value(),
-        _ => undefined(op.name(), T::DTYPE),
-    }
+/// Calls a function of two elements; the comparisons take them by reference.
+macro_rules! apply {
+    (PartialEq $function:ident, $a:expr, $b:expr) => {
+        PartialEq::$function(&$a, &$b)
+    };
+    (PartialOrd $function:ident, $a:expr, $b:expr) => {
+        PartialOrd::$function(&$a, &$b)
+    };
+    ($trait:ident $function:ident, $a:expr, $b:expr) => {
+        $trait::$function($a, $b)
+    };
 }
 
-fn ordered_binary<T: OrderedOps>(op: BinaryOp, a: T, b: T) -> Value {
-    match op {
-        BinaryOp::Rem => a.rem(b).to_value(),
-        BinaryOp::Min => OrderedOps::min(a, b).to_value(),
-        _ => OrderedOps::max(a, b).to_value(),
-    }
-}
-
-fn compare<T: PartialOrd>(op: BinaryOp, a: T, b: T) -> Value {
-    match op {
-        BinaryOp::Lt => a < b,
-        BinaryOp::Le => a <= b,
-        BinaryOp::Gt => a > b,
-        _ => a >= b,
-    }
-    .to_value()
-}
-
-fn logic<T: BitOps>(op: BinaryOp, a: T, b: T) -> Value {
-    match op {
-        BinaryOp::And => a.and(b).to_value(),
-        BinaryOp::Or => a.or(b).to_value(),
-        _ => a.xor(b).to_value(),
-    }
-}
+unary_operations!(define_unary);
+binary_operations!(define_binary);
 
 /// Conversion to another type, as [`crate::ir::Inst::Cast`] says.
 #[must_use]

@@ -3,13 +3,13 @@
 //! Settings that are part of the meaning of a program are marked; all others change speed and
 //! memory, never a bit of a result.
 
-use crate::comm;
 use crate::error::Error;
 use sparsefuse_kernels::Toolchain;
 use sparsefuse_kernels::isa::Isa;
 use std::env::VarError;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The settings of a runtime. `Config::default()` suits most programs; tests force small tiles and
 /// many pieces.
@@ -147,7 +147,7 @@ impl Config {
     pub fn from_env() -> Result<Self, Error> {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let mut config = Self {
-            threads: (threads / comm::mpi::sharers()).max(1),
+            threads: (threads / sharers()).max(1),
             ..Self::default()
         };
         if let Some(threads) = read("SPARSEFUSE_THREADS", "a number above 0", positive)? {
@@ -245,6 +245,15 @@ pub(crate) fn launched() -> Result<Option<usize>, Error> {
         }
     }
     Ok(None)
+}
+
+/// Processes with the cores of this one, this one among them; 0 where MPI has not been started,
+/// which says so here.
+pub(crate) static SHARERS: AtomicUsize = AtomicUsize::new(0);
+
+/// How many processes share the cores of this one, as far as it is known.
+pub(crate) fn sharers() -> usize {
+    SHARERS.load(Ordering::Relaxed).max(1)
 }
 
 fn switch(text: &str) -> Option<bool> {

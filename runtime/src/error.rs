@@ -69,7 +69,7 @@ pub enum ErrorKind {
     /// Memory for a store could not be had.
     #[error("expected {wanted} bytes of memory, found {available} left under the limit of {limit}")]
     OutOfMemory {
-        /// The bytes that were asked for.
+        /// The bytes that were asked for, as the pool counts them.
         wanted: usize,
         /// The bytes that are left.
         available: usize,

@@ -2,68 +2,53 @@
 //!
 //! A program issues tasks on whole stores; the runtime solves how they are cut, fuses neighbours,
 //! removes temporaries, remembers what it has analysed, and runs the result on threads and ranks.
-//! It never names a matrix. The way of a task: [`task`] → [`window`] → (remembered in [`trace`],
-//! or [`solve`] → [`fuse`] → [`compose`] → [`schedule`]) → [`execute`]. What finds the sizes of its
+//! It never names a matrix. The folders are the way of the data, and each knows only those below
+//! it in this list: [`program`] → [`machine`] → [`observe`] → [`analysis`] → [`tasks`] →
+//! [`stores`] → [`images`] → [`comm`] → [`memory`] → [`geometry`]. What finds the sizes of its
 //! outputs runs at once, as a task by name: [`Runtime::task_at_once`].
 
-pub mod config;
-mod local;
-mod room;
-mod runtime;
+mod hash;
+mod shape;
 
-pub mod shape;
-pub mod view;
+mod error;
 
-pub mod packed;
-mod partition;
-pub mod store;
+mod config;
 
-pub mod task;
+mod geometry;
 
-mod length;
-mod window;
-
-mod lockstep;
-
-mod compose;
-pub mod fuse;
-mod reorder;
-mod reuse;
-mod schedule;
-mod solve;
-mod trace;
-
-mod block;
-mod bytes;
-mod counted;
-mod exchange;
-mod execute;
-mod image;
-mod instance;
+mod memory;
 
 mod comm;
-mod plan;
-mod processes;
-mod ranks;
 
-pub mod error;
-mod explain;
-pub mod profile;
+mod images;
 
+mod stores;
+
+mod tasks;
+
+mod analysis;
+
+mod observe;
+
+mod machine;
+
+mod program;
+
+pub use analysis::fuse::Refusal;
 pub use config::{Config, Executor};
-pub use counted::{Counted, Recycled};
 pub use error::{Error, ErrorKind};
-pub use execute::Counters;
-pub use fuse::Refusal;
-pub use local::Local;
-pub use partition::Partition;
-pub use plan::{Arrival, PlannedTask, Sent, plan_rank};
-pub use processes::Processes;
-pub use profile::Profile;
-pub use ranks::run_ranks;
-pub use room::{Room, reserve};
-pub use runtime::Runtime;
+pub use geometry::partition::Partition;
+pub use geometry::view::View;
+pub use memory::room::{Room, reserve, try_collect};
+pub use observe::counters::Counters;
+pub use observe::plan::{Arrival, PlannedTask, Sent};
+pub use observe::profile::{KernelProfile, Profile};
+pub use program::planned_rank::plan_rank;
+pub use program::processes::Processes;
+pub use program::ranks::run_ranks;
+pub use program::runtime::Runtime;
+pub use program::runtime::handle::{StoreHandle, TaskArg};
 pub use shape::{MAX_RANK, Shape};
-pub use store::Store;
-pub use task::{Access, Body, BodyArg, Privilege, TaskArg};
-pub use view::View;
+pub use stores::local::Local;
+pub use stores::store::Store;
+pub use tasks::body::{Access, Body, BodyArg, Privilege};

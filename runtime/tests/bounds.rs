@@ -3,9 +3,11 @@
 
 use sparsefuse_kernels::{ArgKind, DType, Element, Inst, KernelBuilder, ReduceOp};
 use sparsefuse_runtime::{
-    Access, Body, BodyArg, Config, Counted, Error, Partition, Privilege, Runtime, Shape, Store,
-    TaskArg, View, run_ranks,
+    Access, Body, BodyArg, Config, Error, Partition, Runtime, Shape, StoreHandle, TaskArg, View,
+    run_ranks,
 };
+use sparsefuse_testing::bodies::{spmv, sum};
+use sparsefuse_testing::small;
 use std::panic::catch_unwind;
 use std::sync::Arc;
 
@@ -20,52 +22,14 @@ fn copy(n: usize) -> Arc<Body> {
     Body::new("copy", build.finish())
 }
 
-/// y = A x
-fn spmv() -> Arc<Body> {
-    let mut build = KernelBuilder::new();
-    let y = build.arg(DType::F64, ArgKind::Array);
-    let structure = build.arg(DType::U32, ArgKind::Structure);
-    let entries = build.arg(DType::F64, ArgKind::Entries);
-    let x = build.arg(DType::F64, ArgKind::Gather);
-    let sum = build.push(Inst::RowSum {
-        structure,
-        entries,
-        x,
-    });
-    build.store(y, sum);
-    Body::with_args(
-        "spmv",
-        build.finish(),
-        spmv_args([y, structure, entries, x]),
-    )
-}
-
-fn spmv_args([y, structure, entries, x]: [u32; 4]) -> Vec<BodyArg> {
-    let read = |access, kernel_arg| BodyArg {
-        privilege: Privilege::Read,
-        access,
-        kernel_arg,
-    };
-    vec![
-        BodyArg {
-            privilege: Privilege::Write,
-            ..read(Access::Rows, Some(y))
-        },
-        read(Access::Pos, None),
-        read(Access::Entries, Some(structure)),
-        read(Access::Entries, Some(entries)),
-        read(Access::Columns, Some(x)),
-    ]
-}
-
-fn store<T: Element>(runtime: &Runtime, elements: Vec<T>) -> Counted<Store> {
+fn store<T: Element>(runtime: &Runtime, elements: Vec<T>) -> StoreHandle {
     let shape = Shape::new(&[elements.len()]);
     runtime
         .store_from_vec(shape, elements)
         .expect("memory suffices")
 }
 
-fn through<'a>(store: &'a Counted<Store>, view: &'a Arc<View>) -> TaskArg<'a> {
+fn through<'a>(store: &'a StoreHandle, view: &'a Arc<View>) -> TaskArg<'a> {
     let view = Some(view);
     TaskArg { store, view }
 }
@@ -206,7 +170,7 @@ fn arguments_of_one_task_that_share_elements() {
     let args = [&x, &pos, &crd, &vals, &x].map(TaskArg::from);
     let refused = "submit: expected arguments that share no element, found one that reads what \
                    another writes";
-    check(runtime.submit(&spmv(), &args, &[]), refused);
+    check(runtime.submit(spmv(), &args, &[]), refused);
     let mut build = KernelBuilder::new();
     let (y, s, t) = (
         build.arg(DType::F64, ArgKind::Array),
@@ -253,7 +217,7 @@ fn product(
         store(runtime, vec![1.0; x]),
     ];
     let [pos, crd, vals, x] = &stores;
-    runtime.submit(&spmv(), &[&y, pos, crd, vals, x].map(TaskArg::from), &[])?;
+    runtime.submit(spmv(), &[&y, pos, crd, vals, x].map(TaskArg::from), &[])?;
     runtime.read::<f64>(&y, None)
 }
 
@@ -315,8 +279,7 @@ fn products_of_arrays_that_are_too_short() {
 fn products_of_values_that_end_before_the_columns_of_a_rank() {
     let config = Config {
         tile_len: 1,
-        cut_threshold: 1,
-        ..Config::default()
+        ..small()
     };
     let outcomes = run_ranks(2, &config, |runtime| {
         let first = runtime.rank() == 0;
@@ -340,7 +303,7 @@ fn products_of_values_that_end_before_the_columns_of_a_rank() {
             .unwrap();
         let y = runtime.new_store(shape, DType::F64);
         let args = [&y, &pos, &crd, &vals, &x].map(TaskArg::from);
-        runtime.submit(&spmv(), &args, &[]).unwrap();
+        runtime.submit(spmv(), &args, &[]).unwrap();
         runtime.read::<f64>(&y, None).unwrap_err().to_string()
     });
     for text in outcomes.unwrap() {
@@ -422,7 +385,7 @@ fn stores_of_another_runtime_are_not_read() {
 #[test]
 fn declarations_that_do_not_fit_the_kernel() {
     let kernel = || spmv().kernel().clone();
-    let args = || spmv_args([0, 1, 2, 3]);
+    let args = || spmv().args().to_vec();
     let refused = |args: Vec<BodyArg>| catch_unwind(|| Body::with_args("bad", kernel(), args));
     assert!(refused(args()).is_ok());
     for number in 0..args().len() {
@@ -477,17 +440,9 @@ fn ranks_that_ask_for_different_things() {
     build.reduce(ReduceOp::Sum, sums[0], x);
     build.reduce(ReduceOp::Max, sums[1], x);
     let both = Body::new("both", build.finish());
-    let mut build = KernelBuilder::new();
-    let x = build.arg(DType::F64, ArgKind::Array);
-    let sum = build.arg(DType::F64, ArgKind::Reduction);
-    let x = build.load(x);
-    build.reduce(ReduceOp::Sum, sum, x);
-    let one = Body::new("one", build.finish());
     let config = Config {
-        tile_len: 4,
-        cut_threshold: 1,
         check_ranks: false,
-        ..Config::default()
+        ..small()
     };
     for other in 0..3 {
         let outcomes = run_ranks(3, &config, |runtime| {
@@ -497,7 +452,7 @@ fn ranks_that_ask_for_different_things() {
                 runtime.new_store(Shape::SCALAR, DType::F64),
             );
             let submitted = match runtime.rank() == other {
-                true => runtime.submit(&one, &[(&x).into(), (&s).into()], &[]),
+                true => runtime.submit(sum(), &[(&x).into(), (&s).into()], &[]),
                 false => runtime.submit(&both, &[&x, &s, &t].map(TaskArg::from), &[]),
             };
             submitted.unwrap();
@@ -532,7 +487,7 @@ fn a_task_that_does_not_fit_is_refused_in_a_window_that_was_seen_before() {
     let short = store(&runtime, vec![9.0; 3]);
     for round in 0..12 {
         let [y, z, unwritten] = [(); 3].map(|()| runtime.new_store(x.shape(), DType::F64));
-        let submit = |args: [&Counted<Store>; 2]| {
+        let submit = |args: [&StoreHandle; 2]| {
             let args = args.map(TaskArg::from);
             runtime.submit(&copy, &args, &[])
         };

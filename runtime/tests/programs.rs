@@ -1,115 +1,14 @@
 //! Small programs on the runtime alone: what fuses, why not, what the memory does, what fails.
 
-use sparsefuse_kernels::{
-    ArgKind, BinaryOp, DType, Element, Inst, KernelBuilder, ReduceOp, UnaryOp, Value,
-};
+use sparsefuse_kernels::{ArgKind, DType, Element, KernelBuilder, UnaryOp, Value};
 use sparsefuse_runtime::{
-    Access, Body, BodyArg, Config, Counted, Error, Privilege, Refusal, Runtime, Shape, Store,
-    TaskArg, View, run_ranks,
+    Body, Config, Error, Refusal, Runtime, Shape, StoreHandle, TaskArg, View, run_ranks,
 };
+use sparsefuse_testing::bodies::{axpy, copy, dot, ratio, scale, spmv};
+use sparsefuse_testing::small;
 use std::sync::Arc;
 
-/// The bodies that the programs use.
-struct Bodies {
-    /// y = a x + y, with a a parameter
-    axpy: Arc<Body>,
-    /// s = sum(x y)
-    dot: Arc<Body>,
-    /// c = a / b on scalars
-    ratio: Arc<Body>,
-    /// y = s x with a scalar store s
-    scale: Arc<Body>,
-    /// y = x
-    copy: Arc<Body>,
-    /// y = A x
-    spmv: Arc<Body>,
-}
-
-fn bodies() -> Bodies {
-    let f64s = |build: &mut KernelBuilder, kinds: &[ArgKind]| -> Vec<u32> {
-        kinds
-            .iter()
-            .map(|&kind| build.arg(DType::F64, kind))
-            .collect()
-    };
-    use ArgKind::{Array, Reduction, Scalar};
-
-    let mut build = KernelBuilder::new();
-    let args = f64s(&mut build, &[Array, Array, Array]);
-    let a = build.param(DType::F64);
-    let x = build.load(args[0]);
-    let y = build.load(args[1]);
-    let ax = build.binary(BinaryOp::Mul, a, x);
-    let sum = build.binary(BinaryOp::Add, ax, y);
-    build.store(args[2], sum);
-    let axpy = Body::new("axpy", build.finish());
-
-    let mut build = KernelBuilder::new();
-    let args = f64s(&mut build, &[Array, Array, Reduction]);
-    let (x, y) = (build.load(args[0]), build.load(args[1]));
-    let xy = build.binary(BinaryOp::Mul, x, y);
-    build.reduce(ReduceOp::Sum, args[2], xy);
-    let dot = Body::new("dot", build.finish());
-
-    let mut build = KernelBuilder::new();
-    let args = f64s(&mut build, &[Scalar, Scalar, Scalar]);
-    let (a, b) = (build.load_scalar(args[0]), build.load_scalar(args[1]));
-    let c = build.binary(BinaryOp::Div, a, b);
-    build.store_scalar(args[2], c);
-    let ratio = Body::new("ratio", build.finish());
-
-    let mut build = KernelBuilder::new();
-    let args = f64s(&mut build, &[Scalar, Array, Array]);
-    let (s, x) = (build.load_scalar(args[0]), build.load(args[1]));
-    let sx = build.binary(BinaryOp::Mul, s, x);
-    build.store(args[2], sx);
-    let scale = Body::new("scale", build.finish());
-
-    let mut build = KernelBuilder::new();
-    let args = f64s(&mut build, &[Array, Array]);
-    let x = build.load(args[0]);
-    build.store(args[1], x);
-    let copy = Body::new("copy", build.finish());
-
-    let mut build = KernelBuilder::new();
-    let y = build.arg(DType::F64, Array);
-    let structure = build.arg(DType::U32, ArgKind::Structure);
-    let entries = build.arg(DType::F64, ArgKind::Entries);
-    let x = build.arg(DType::F64, ArgKind::Gather);
-    let sum = build.push(Inst::RowSum {
-        structure,
-        entries,
-        x,
-    });
-    build.store(y, sum);
-    let read = |access, kernel_arg| BodyArg {
-        privilege: Privilege::Read,
-        access,
-        kernel_arg,
-    };
-    let args = vec![
-        BodyArg {
-            privilege: Privilege::Write,
-            access: Access::Rows,
-            kernel_arg: Some(y),
-        },
-        read(Access::Pos, None),
-        read(Access::Entries, Some(structure)),
-        read(Access::Entries, Some(entries)),
-        read(Access::Columns, Some(x)),
-    ];
-    let spmv = Body::with_args("spmv", build.finish(), args);
-    Bodies {
-        axpy,
-        dot,
-        ratio,
-        scale,
-        copy,
-        spmv,
-    }
-}
-
-fn vector(runtime: &Runtime, elements: Vec<f64>) -> Counted<Store> {
+fn vector(runtime: &Runtime, elements: Vec<f64>) -> StoreHandle {
     runtime
         .store_from_vec(Shape::new(&[elements.len()]), elements)
         .expect("the shape is that of the elements")
@@ -120,12 +19,7 @@ fn ramp(n: usize, seed: f64) -> Vec<f64> {
 }
 
 /// Issues a task that writes one new store of the given shape.
-fn issue(
-    body: &Arc<Body>,
-    shape: Shape,
-    args: &[&Counted<Store>],
-    params: &[Value],
-) -> Counted<Store> {
+fn issue(body: &Arc<Body>, shape: Shape, args: &[&StoreHandle], params: &[Value]) -> StoreHandle {
     let runtime = args[0].runtime();
     let out = runtime.new_store(shape, DType::F64);
     let mut all: Vec<TaskArg<'_>> = args.iter().map(|&store| store.into()).collect();
@@ -134,15 +28,6 @@ fn issue(
         .submit(body, &all, params)
         .expect("the arguments fit the body");
     out
-}
-
-/// The small sizes that force many pieces and tiles.
-fn small() -> Config {
-    Config {
-        tile_len: 4,
-        cut_threshold: 1,
-        ..Config::default()
-    }
 }
 
 #[test]
@@ -155,12 +40,11 @@ fn a_chain_of_vectors_is_one_task_without_temporaries() {
         .collect();
     for ranks in [1, 2, 3, 5] {
         let results = run_ranks(ranks, &small(), |runtime| {
-            let bodies = bodies();
             let (x, y) = (vector(runtime, ramp(n, 0.3)), vector(runtime, ramp(n, 0.7)));
             let before = runtime.memory_in_use();
             let shape = x.shape();
-            let t = issue(&bodies.axpy, shape, &[&x, &y], &[2.0f64.to_value()]);
-            let z = issue(&bodies.axpy, shape, &[&x, &t], &[2.0f64.to_value()]);
+            let t = issue(axpy(), shape, &[&x, &y], &[2.0f64.to_value()]);
+            let z = issue(axpy(), shape, &[&x, &t], &[2.0f64.to_value()]);
             drop(t);
             runtime.flush();
             let counters = runtime.counters();
@@ -184,12 +68,11 @@ fn a_reduction_ends_its_group_and_scalars_never_wait() {
     let n = 50;
     for ranks in [1, 2, 3, 8] {
         let results = run_ranks(ranks, &small(), |runtime| {
-            let bodies = bodies();
             let (x, y) = (vector(runtime, ramp(n, 0.3)), vector(runtime, ramp(n, 0.7)));
-            let xy = issue(&bodies.dot, Shape::SCALAR, &[&x, &y], &[]);
-            let xx = issue(&bodies.dot, Shape::SCALAR, &[&x, &x], &[]);
-            let ratio = issue(&bodies.ratio, Shape::SCALAR, &[&xy, &xx], &[]);
-            let z = issue(&bodies.scale, x.shape(), &[&ratio, &x], &[]);
+            let xy = issue(dot(), Shape::SCALAR, &[&x, &y], &[]);
+            let xx = issue(dot(), Shape::SCALAR, &[&x, &x], &[]);
+            let ratio = issue(ratio(), Shape::SCALAR, &[&xy, &xx], &[]);
+            let z = issue(scale(), x.shape(), &[&ratio, &x], &[]);
             runtime.flush();
             let ends = runtime.group_ends();
             assert_eq!(ends.len(), 2, "{}", runtime.explain());
@@ -203,13 +86,12 @@ fn a_reduction_ends_its_group_and_scalars_never_wait() {
         let whole = &results[0];
         let bits = |x: &[f64]| x.iter().map(|x| f64::to_bits(*x)).collect::<Vec<_>>();
         let alone = run_ranks(1, &small(), |runtime| {
-            let bodies = bodies();
             let (x, y) = (vector(runtime, ramp(n, 0.3)), vector(runtime, ramp(n, 0.7)));
-            let xy = issue(&bodies.dot, Shape::SCALAR, &[&x, &y], &[]);
-            let xx = issue(&bodies.dot, Shape::SCALAR, &[&x, &x], &[]);
-            let ratio = issue(&bodies.ratio, Shape::SCALAR, &[&xy, &xx], &[]);
+            let xy = issue(dot(), Shape::SCALAR, &[&x, &y], &[]);
+            let xx = issue(dot(), Shape::SCALAR, &[&x, &x], &[]);
+            let ratio = issue(ratio(), Shape::SCALAR, &[&xy, &xx], &[]);
             runtime
-                .read::<f64>(&issue(&bodies.scale, x.shape(), &[&ratio, &x], &[]), None)
+                .read::<f64>(&issue(scale(), x.shape(), &[&ratio, &x], &[]), None)
                 .unwrap()
         });
         assert_eq!(bits(whole), bits(&alone.unwrap()[0]), "{ranks} ranks");
@@ -219,11 +101,10 @@ fn a_reduction_ends_its_group_and_scalars_never_wait() {
 #[test]
 fn windows_are_remembered_and_parameters_are_not_part_of_the_key() {
     let runtime = Runtime::new(Config::default()).unwrap();
-    let bodies = bodies();
     let x = vector(&runtime, ramp(10, 0.1));
     for step in 0..5 {
         let factor = f64::from(step);
-        let y = issue(&bodies.axpy, x.shape(), &[&x, &x], &[factor.to_value()]);
+        let y = issue(axpy(), x.shape(), &[&x, &x], &[factor.to_value()]);
         let y = runtime.read::<f64>(&y, None).unwrap();
         assert_eq!(y[3], factor * ramp(10, 0.1)[3] + ramp(10, 0.1)[3]);
     }
@@ -234,11 +115,10 @@ fn windows_are_remembered_and_parameters_are_not_part_of_the_key() {
 #[test]
 fn a_dying_vector_gives_its_memory_to_its_successor() {
     let runtime = Runtime::new(Config::default()).unwrap();
-    let bodies = bodies();
     let x = vector(&runtime, ramp(1 << 16, 0.1));
-    let mut y = issue(&bodies.copy, x.shape(), &[&x], &[]);
+    let mut y = issue(copy(), x.shape(), &[&x], &[]);
     for _ in 0..4 {
-        y = issue(&bodies.axpy, x.shape(), &[&x, &y], &[1.0f64.to_value()]);
+        y = issue(axpy(), x.shape(), &[&x, &y], &[1.0f64.to_value()]);
         runtime.flush();
     }
     assert_eq!(
@@ -270,7 +150,6 @@ fn shifted_views_are_fetched_from_their_owners_and_written_where_they_are() {
         for fusion in [true, false] {
             let config = Config { fusion, ..small() };
             let results = run_ranks(ranks, &config, |runtime| {
-                let bodies = bodies();
                 let x = vector(runtime, ramp(n, 0.3));
                 let whole = View::identity(x.shape());
                 let view = |range| Arc::new(whole.slice(0, range, 1).unwrap());
@@ -287,15 +166,13 @@ fn shifted_views_are_fetched_from_their_owners_and_written_where_they_are() {
                     },
                     (&sum).into(),
                 ];
-                runtime
-                    .submit(&bodies.axpy, &args, &[2.0f64.to_value()])
-                    .unwrap();
+                runtime.submit(axpy(), &args, &[2.0f64.to_value()]).unwrap();
                 let target = TaskArg {
                     store: &x,
                     view: Some(&middle),
                 };
                 runtime
-                    .submit(&bodies.copy, &[(&sum).into(), target], &[])
+                    .submit(copy(), &[(&sum).into(), target], &[])
                     .unwrap();
                 drop(sum);
                 runtime.read::<f64>(&x, None).unwrap()
@@ -331,7 +208,6 @@ fn products_exchange_ghosts_and_keep_their_bits() {
         .collect();
     for ranks in [1, 2, 3, 5] {
         let results = run_ranks(ranks, &small(), |runtime| -> Result<Vec<f64>, Error> {
-            let bodies = bodies();
             let mut pos = vec![0u64];
             let (mut crd, mut vals) = (Vec::new(), Vec::new());
             for i in 0..n {
@@ -380,15 +256,15 @@ fn products_exchange_ghosts_and_keep_their_bits() {
                 .into_iter()
                 .map(TaskArg::from)
                 .collect();
-            runtime.submit(&bodies.spmv, &args, &[])?;
+            runtime.submit(spmv(), &args, &[])?;
             // Once more, with what the first product has inspected, and values that have moved.
-            let doubled = issue(&bodies.axpy, shape, &[&vals, &vals], &[0.0f64.to_value()]);
+            let doubled = issue(axpy(), shape, &[&vals, &vals], &[0.0f64.to_value()]);
             let again = runtime.new_store(Shape::new(&[n]), DType::F64);
             let args: Vec<TaskArg<'_>> = [&again, &pos, &crd, &doubled, &x]
                 .into_iter()
                 .map(TaskArg::from)
                 .collect();
-            runtime.submit(&bodies.spmv, &args, &[])?;
+            runtime.submit(spmv(), &args, &[])?;
             let first = runtime.read::<f64>(&y, None)?;
             let second = runtime.read::<f64>(&again, None)?;
             assert_eq!(first, second);
@@ -411,15 +287,14 @@ fn a_failure_poisons_what_depends_on_it_and_names_the_first_task() {
         ..Config::default()
     };
     let runtime = Runtime::new(config).unwrap();
-    let bodies = bodies();
     let x = vector(&runtime, ramp(200, 0.1));
-    let y = issue(&bodies.axpy, x.shape(), &[&x, &x], &[1.0f64.to_value()]);
-    let z = issue(&bodies.axpy, x.shape(), &[&x, &y], &[1.0f64.to_value()]);
-    let sum = issue(&bodies.dot, Shape::SCALAR, &[&z, &z], &[]);
+    let y = issue(axpy(), x.shape(), &[&x, &x], &[1.0f64.to_value()]);
+    let z = issue(axpy(), x.shape(), &[&x, &y], &[1.0f64.to_value()]);
+    let sum = issue(dot(), Shape::SCALAR, &[&z, &z], &[]);
     let error = runtime.read_scalar::<f64>(&sum).unwrap_err();
     let text = error.to_string();
     assert!(
-        text.starts_with("`axpy` failed: expected 1600 bytes of memory"),
+        text.starts_with("`axpy` failed: expected 1792 bytes of memory"),
         "{text}"
     );
     assert_eq!(
@@ -432,16 +307,15 @@ fn a_failure_poisons_what_depends_on_it_and_names_the_first_task() {
 #[test]
 fn arguments_that_do_not_fit_are_refused_at_the_call() {
     let runtime = Runtime::new(Config::default()).unwrap();
-    let bodies = bodies();
     let (x, y) = (
         vector(&runtime, ramp(3, 1.0)),
         vector(&runtime, ramp(4, 1.0)),
     );
     let out = runtime.new_store(x.shape(), DType::F64);
-    let refused = |args: &[&Counted<Store>], params: &[Value]| {
+    let refused = |args: &[&StoreHandle], params: &[Value]| {
         let args: Vec<TaskArg<'_>> = args.iter().map(|&store| store.into()).collect();
         runtime
-            .submit(&bodies.axpy, &args, params)
+            .submit(axpy(), &args, params)
             .unwrap_err()
             .to_string()
     };
@@ -480,9 +354,8 @@ fn arguments_that_do_not_fit_are_refused_at_the_call() {
 #[test]
 fn a_rank_that_panics_is_named_and_nobody_waits_for_it() {
     let error = run_ranks(3, &small(), |runtime| {
-        let bodies = bodies();
         let x = vector(runtime, ramp(40, 0.3));
-        let y = issue(&bodies.axpy, x.shape(), &[&x, &x], &[1.0f64.to_value()]);
+        let y = issue(axpy(), x.shape(), &[&x, &x], &[1.0f64.to_value()]);
         assert!(runtime.rank() != 1, "rank one has had enough");
         let text = runtime.read::<f64>(&y, None).unwrap_err().to_string();
         assert_eq!(text, "rank 1: expected a message, but the rank has ended");
@@ -536,11 +409,10 @@ group 1: t2..t2 on replicated
 #[test]
 fn explain_tells_tasks_partitions_groups_kernels_and_schedule() {
     let texts = run_ranks(2, &small(), |runtime| {
-        let bodies = bodies();
         let x = vector(runtime, ramp(10, 0.3));
-        let y = issue(&bodies.axpy, x.shape(), &[&x, &x], &[2.0f64.to_value()]);
-        let yy = issue(&bodies.dot, Shape::SCALAR, &[&y, &y], &[]);
-        let ratio = issue(&bodies.ratio, Shape::SCALAR, &[&yy, &yy], &[]);
+        let y = issue(axpy(), x.shape(), &[&x, &x], &[2.0f64.to_value()]);
+        let yy = issue(dot(), Shape::SCALAR, &[&y, &y], &[]);
+        let ratio = issue(ratio(), Shape::SCALAR, &[&yy, &yy], &[]);
         drop((y, yy));
         runtime.flush();
         drop(ratio);
@@ -553,16 +425,15 @@ fn explain_tells_tasks_partitions_groups_kernels_and_schedule() {
 #[test]
 fn threads_that_share_a_runtime_do_not_disturb_each_other() {
     let runtime = Runtime::new(Config::default()).unwrap();
-    let bodies = bodies();
     std::thread::scope(|scope| {
         for thread in 0..4 {
-            let (runtime, bodies) = (&runtime, &bodies);
+            let runtime = &runtime;
             scope.spawn(move || {
                 let x = vector(runtime, ramp(20, f64::from(thread)));
                 let one = [1.0f64.to_value()];
                 for _ in 0..500 {
-                    let y = issue(&bodies.axpy, x.shape(), &[&x, &x], &one);
-                    let z = issue(&bodies.axpy, x.shape(), &[&y, &x], &one);
+                    let y = issue(axpy(), x.shape(), &[&x, &x], &one);
+                    let z = issue(axpy(), x.shape(), &[&y, &x], &one);
                     drop(y);
                     let z = runtime.read::<f64>(&z, None).unwrap();
                     assert_eq!(z[3], 3.0 * ramp(20, f64::from(thread))[3]);
@@ -580,12 +451,11 @@ fn like_steps_of_two_computations_fuse() {
     for ranks in [1, 3] {
         let normalized = |side_by_side: bool| {
             let results = run_ranks(ranks, &small(), |runtime| {
-                let bodies = bodies();
-                let step = |x: &Counted<Store>| {
-                    let xx = issue(&bodies.dot, Shape::SCALAR, &[x, x], &[]);
-                    let xs = issue(&bodies.dot, Shape::SCALAR, &[x, x], &[]);
-                    let ratio = issue(&bodies.ratio, Shape::SCALAR, &[&xx, &xs], &[]);
-                    let y = issue(&bodies.scale, x.shape(), &[&ratio, x], &[]);
+                let step = |x: &StoreHandle| {
+                    let xx = issue(dot(), Shape::SCALAR, &[x, x], &[]);
+                    let xs = issue(dot(), Shape::SCALAR, &[x, x], &[]);
+                    let ratio = issue(ratio(), Shape::SCALAR, &[&xx, &xs], &[]);
+                    let y = issue(scale(), x.shape(), &[&ratio, x], &[]);
                     if !side_by_side {
                         runtime.flush();
                     }
@@ -604,4 +474,27 @@ fn like_steps_of_two_computations_fuse() {
         assert_eq!((together.0, alone.0), (2, 6), "{ranks} ranks");
         assert_eq!(together.1, alone.1, "{ranks} ranks");
     }
+}
+
+/// A value of a thread that ends after those of the library may still ask for the current runtime.
+#[test]
+fn a_thread_that_ends_has_a_current_runtime() {
+    struct Last(std::sync::mpsc::Sender<usize>);
+    impl Drop for Last {
+        fn drop(&mut self) {
+            let _ = self.0.send(Runtime::current().ranks());
+        }
+    }
+    thread_local! {
+        static LAST: std::cell::RefCell<Option<Last>> = const { std::cell::RefCell::new(None) };
+    }
+    let (sender, ranks) = std::sync::mpsc::channel();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            // The values of a thread end in the reverse order of their first use.
+            LAST.set(Some(Last(sender)));
+            Runtime::new(Config::default()).unwrap().enter(|| ());
+        });
+    });
+    assert!(ranks.recv().is_ok_and(|ranks| ranks > 0));
 }

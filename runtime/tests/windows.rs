@@ -2,7 +2,7 @@
 
 use sparsefuse_kernels::{ArgKind, BinaryOp, DType, Element, KernelBuilder};
 use sparsefuse_runtime::{
-    Body, Config, Counted, Counters, Runtime, Shape, Store, TaskArg, View, run_ranks,
+    Body, Config, Counters, Runtime, Shape, StoreHandle, TaskArg, View, run_ranks,
 };
 use std::sync::Arc;
 
@@ -22,8 +22,8 @@ fn axpb(name: &str) -> Arc<Body> {
 struct Program {
     runtime: Runtime,
     bodies: [Arc<Body>; 2],
-    b: Counted<Store>,
-    x: Counted<Store>,
+    b: StoreHandle,
+    x: StoreHandle,
     issued: u32,
 }
 

@@ -5,13 +5,14 @@
 //! rank knows that there are ranks: multigrid, preconditioners that go through rows in order or
 //! gather a matrix, and the choice of how many right-hand sides are solved side by side.
 
-mod admission;
+mod local;
+
 mod checkpoint;
 mod nullspace;
 mod operator;
-mod scaling;
 mod solution;
-mod stopping;
+mod turns;
+mod with_nullspace;
 
 mod krylov;
 
@@ -26,8 +27,9 @@ pub use krylov::{
     pipelined_cg, pipelined_cg_with, richardson, richardson_with, single_reduction_cg,
     single_reduction_cg_with, tfqmr, tfqmr_with,
 };
-pub use nullspace::{Nullspace, WithNullspace};
+pub use nullspace::Nullspace;
 pub use operator::{LinearOperator, MatrixFree};
 pub use preconditioners::{Jacobi, Preconditioner};
 pub use solution::{Breakdown, Monitor, Options, Side, Solution, StopReason};
 pub use sparsefuse_runtime::Error;
+pub use with_nullspace::WithNullspace;

@@ -1,16 +1,11 @@
 //! Nullspaces of singular operators, such as the constants of a pure Neumann problem.
 //!
-//! An orthonormal basis, and the projections with it. An operator that is given one says so by
-//! [`LinearOperator::nullspace`]; then every solver solves with the part of b that is orthogonal to
-//! it, keeps preconditioned vectors orthogonal to it, and so finds the solution that is.
+//! An orthonormal basis, and the projections with it.
 
-use crate::krylov::turns::{alone, norm_of};
-use crate::operator::LinearOperator;
+use crate::turns::{alone, norm_of};
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::{Field, Real};
 use sparsefuse_runtime::{Error, Runtime, Shape};
-use sparsefuse_sparse::Asymmetry;
-use std::fmt;
 
 /// A space of vectors that an operator maps to 0, by an orthonormal basis.
 ///
@@ -110,90 +105,7 @@ impl<T: Field> Nullspace<T> {
     }
 }
 
-/// An operator with its nullspace, which must be that of its adjoint too, as it is for symmetric
-/// and Hermitian operators. It stands for the operator wherever a solver takes one.
-///
-/// A right-hand side with a part in the nullspace has no solution; that part is left out, and its
-/// norm is [`Solution::nullspace_part`](crate::Solution::nullspace_part).
-pub struct WithNullspace<'a, T> {
-    a: &'a dyn LinearOperator<T>,
-    nullspace: Nullspace<T>,
-}
-
-impl<'a, T: Field> WithNullspace<'a, T> {
-    /// The operator with this nullspace; asks the operator whether it maps the basis to 0, up to
-    /// the square root of rounding.
-    ///
-    /// # Errors
-    ///
-    /// If it does not, or the shapes do not fit.
-    pub fn new(a: &'a dyn LinearOperator<T>, nullspace: Nullspace<T>) -> Result<Self, Error> {
-        let n = nullspace.basis[0].len();
-        if a.shape() != (n, n) {
-            let (n_rows, n_cols) = a.shape();
-            let found = Shape::new(&[n_rows, n_cols]);
-            return Err(Error::shape("nullspace", Shape::new(&[n, n]), found));
-        }
-        // How large images of vectors of length 1 are.
-        let probe = nullspace.basis[0]
-            .runtime()
-            .enter(|| Vector::random_normal([n], 1));
-        let size = norm(&a.apply(&probe)?)? / norm(&probe)?;
-        for (number, q) in nullspace.basis.iter().enumerate() {
-            let norm = norm(&a.apply(q)?)?;
-            if norm > T::Real::EPSILON.to_f64().sqrt() * size {
-                let found = format!("vector {number}, whose image has the norm {norm:.1e}");
-                let expected = format!("vectors with images of 0 (others': {size:.1e})");
-                return Err(Error::argument("nullspace", expected, found));
-            }
-        }
-        Ok(Self { a, nullspace })
-    }
-}
-
-impl<T: Field> LinearOperator<T> for WithNullspace<'_, T> {
-    fn shape(&self) -> (usize, usize) {
-        self.a.shape()
-    }
-
-    fn apply(&self, x: &Vector<T>) -> Result<Vector<T>, Error> {
-        self.a.apply(x)
-    }
-
-    fn apply_adjoint(&self, x: &Vector<T>) -> Result<Vector<T>, Error> {
-        self.a.apply_adjoint(x)
-    }
-
-    fn bytes(&self) -> Option<usize> {
-        self.a.bytes()
-    }
-
-    fn largest_entry(&self) -> Result<Option<f64>, Error> {
-        self.a.largest_entry()
-    }
-
-    fn asymmetry(&self) -> Result<Option<Asymmetry>, Error> {
-        self.a.asymmetry()
-    }
-
-    fn runtime(&self) -> Option<&Runtime> {
-        self.a.runtime()
-    }
-
-    fn nullspace(&self) -> Option<&Nullspace<T>> {
-        Some(&self.nullspace)
-    }
-}
-
-impl<T: Field> fmt::Debug for WithNullspace<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (n_rows, n_cols) = self.a.shape();
-        let vectors = self.nullspace.basis.len();
-        write!(f, "WithNullspace({n_rows} by {n_cols}, {vectors} vectors)")
-    }
-}
-
 /// The Euclidean norm.
-fn norm<T: Field>(x: &Vector<T>) -> Result<f64, Error> {
+pub(crate) fn norm<T: Field>(x: &Vector<T>) -> Result<f64, Error> {
     alone(norm_of(x))
 }

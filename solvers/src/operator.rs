@@ -4,12 +4,13 @@ use crate::nullspace::Nullspace;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::{Element, Field, Numeric};
 use sparsefuse_runtime::{Error, Runtime, Shape};
-use sparsefuse_sparse::{Asymmetry, Csc, Csr};
+use sparsefuse_sparse::{Asymmetry, Coo, Csc, Csr};
 use std::fmt;
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// Something that maps vectors to vectors: a matrix, a matrix-free operator, a preconditioner; or a
-/// reference to one, a `Box` or an `Arc` of one.
+/// reference to one, a `Box`, an `Rc` or an `Arc` of one.
 ///
 /// ```
 /// use sparsefuse_dense::Vector;
@@ -42,8 +43,8 @@ pub trait LinearOperator<T> {
     ///
     /// # Errors
     ///
-    /// If the vector's length is not the number of rows, or the operator fails; always, if nobody
-    /// has said what the adjoint is.
+    /// If the vector's length is not the number of rows, or the operator fails; always, if the
+    /// adjoint was not given.
     fn apply_adjoint(&self, x: &Vector<T>) -> Result<Vector<T>, Error> {
         let _ = x;
         let (n_rows, n_cols) = self.shape();
@@ -89,7 +90,7 @@ pub trait LinearOperator<T> {
         None
     }
 
-    /// What this operator and its adjoint map to 0, if somebody has said so: solvers look for the
+    /// What this operator and its adjoint map to 0, if that was given: solvers look for the
     /// solution orthogonal to it. See [`WithNullspace`](crate::WithNullspace).
     fn nullspace(&self) -> Option<&Nullspace<T>> {
         None
@@ -102,11 +103,11 @@ impl<T: Field> LinearOperator<T> for Csr<T> {
     }
 
     fn apply(&self, x: &Vector<T>) -> Result<Vector<T>, Error> {
-        self.try_dot(x)
+        self.try_matvec(x)
     }
 
     fn apply_adjoint(&self, x: &Vector<T>) -> Result<Vector<T>, Error> {
-        self.kept_adjoint()?.try_dot(x)
+        self.kept_adjoint()?.try_matvec(x)
     }
 
     fn bytes(&self) -> Option<usize> {
@@ -126,8 +127,7 @@ impl<T: Field> LinearOperator<T> for Csr<T> {
     }
 }
 
-/// A matrix in column format, by way of its rows, which the first product makes and keeps. (A
-/// [`Coo`](sparsefuse_sparse::Coo) would make them for each product: take its `to_csr`.)
+/// A matrix in column format, by way of its rows, which the first product makes and keeps.
 ///
 /// ```
 /// use sparsefuse_dense::Vector;
@@ -144,12 +144,12 @@ impl<T: Field> LinearOperator<T> for Csc<T> {
     }
 
     fn apply(&self, x: &Vector<T>) -> Result<Vector<T>, Error> {
-        self.try_dot(x)
+        self.try_matvec(x)
     }
 
     fn apply_adjoint(&self, x: &Vector<T>) -> Result<Vector<T>, Error> {
         // `A^H x` is the conjugate of `A^T conj(x)`, and the columns are the rows of `A^T`.
-        Ok(self.transpose_dot(&x.conj())?.conj())
+        Ok(self.transpose().try_matvec(&x.try_conj()?)?.conj())
     }
 
     fn largest_entry(&self) -> Result<Option<f64>, Error> {
@@ -165,7 +165,34 @@ impl<T: Field> LinearOperator<T> for Csc<T> {
     }
 }
 
-/// A reference to an operator, a `Box` and an `Arc` of one are operators.
+/// A matrix in coordinates, by way of its rows, which the first product makes and keeps.
+impl<T: Field> LinearOperator<T> for Coo<T> {
+    fn shape(&self) -> (usize, usize) {
+        Self::shape(self)
+    }
+
+    fn apply(&self, x: &Vector<T>) -> Result<Vector<T>, Error> {
+        self.try_matvec(x)
+    }
+
+    fn apply_adjoint(&self, x: &Vector<T>) -> Result<Vector<T>, Error> {
+        self.to_csr()?.apply_adjoint(x)
+    }
+
+    fn largest_entry(&self) -> Result<Option<f64>, Error> {
+        self.to_csr()?.largest_entry()
+    }
+
+    fn asymmetry(&self) -> Result<Option<Asymmetry>, Error> {
+        self.to_csr()?.asymmetry()
+    }
+
+    fn runtime(&self) -> Option<&Runtime> {
+        Some(self.values().runtime())
+    }
+}
+
+/// A reference to an operator, a `Box`, an `Rc` and an `Arc` of one are operators.
 macro_rules! pointers {
     ($($pointer:ty)*) => {$(
         impl<T, L: LinearOperator<T> + ?Sized> LinearOperator<T> for $pointer {
@@ -204,7 +231,7 @@ macro_rules! pointers {
     )*};
 }
 
-pointers!(&L Box<L> Arc<L>);
+pointers!(&L Box<L> Rc<L> Arc<L>);
 
 /// An operator that is a function, not a matrix.
 ///
@@ -273,6 +300,16 @@ pub(crate) fn check_same_runtime(
     Err(Error::argument(op, expected, "one of another runtime"))
 }
 
+/// Whether the operator maps vectors to vectors of the same length.
+pub(crate) fn check_square<T>(op: &'static str, a: &dyn LinearOperator<T>) -> Result<(), Error> {
+    let (n_rows, n_cols) = a.shape();
+    if n_rows == n_cols {
+        return Ok(());
+    }
+    let expected = Shape::new(&[n_rows, n_rows]);
+    Err(Error::shape(op, expected, Shape::new(&[n_rows, n_cols])))
+}
+
 /// Whether an image belongs to the runtime of its vector, without which nothing can be computed of
 /// the two.
 pub(crate) fn check_runtime<T: Element>(
@@ -285,4 +322,40 @@ pub(crate) fn check_runtime<T: Element>(
     }
     let expected = "an operator whose images belong to the runtime of its vectors";
     Err(Error::argument(op, expected, "an image of another runtime"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sparsefuse_sparse::gallery;
+
+    #[test]
+    fn every_format_and_pointer_is_the_same_operator() -> Result<(), Error> {
+        let a = gallery::banded_varying::<f64>(50, 3)?;
+        let x = Vector::random_uniform([50], 1);
+        let expected = [a.apply(&x)?.to_vec()?, a.apply_adjoint(&x)?.to_vec()?];
+        let operators: [Box<dyn LinearOperator<f64> + '_>; 6] = [
+            Box::new(a.to_csc()?),
+            Box::new(a.to_coo()?),
+            Box::new(&a),
+            Box::new(Box::new(a.clone())),
+            Box::new(Rc::new(a.clone())),
+            Box::new(Arc::new(a.clone())),
+        ];
+        for operator in &operators {
+            let images = [
+                operator.apply(&x)?.to_vec()?,
+                operator.apply_adjoint(&x)?.to_vec()?,
+            ];
+            assert_eq!(images, expected);
+            assert_eq!(operator.shape(), (50, 50));
+            assert_eq!(operator.largest_entry()?, a.largest_entry()?);
+            assert!(
+                operator
+                    .runtime()
+                    .is_some_and(|runtime| runtime.is(a.runtime()))
+            );
+        }
+        Ok(())
+    }
 }

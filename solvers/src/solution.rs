@@ -187,6 +187,10 @@ pub enum StopReason {
     /// tolerance that it is too inexact for, less than half of the precision of the type times b:
     /// the tolerance is below what rounding allows.
     Stagnation,
+    /// The method has solved the system at another scale, but at its own x has elements that are
+    /// too small for their type, and without them, or without their last digits, the residual is
+    /// above the tolerance. Another scale of b or of the matrix helps, or a type with a wider range.
+    Underflow,
     /// The monitor asked to stop.
     Stopped,
 }
@@ -219,9 +223,17 @@ impl fmt::Display for StopReason {
             Self::IndefiniteMatrix => "indefinite matrix",
             Self::IndefinitePreconditioner => "indefinite preconditioner",
             Self::Diverged => "diverged",
-            Self::NotFinite => "not a number",
+            Self::NotFinite => "infinite or not a number",
             Self::Stagnation => "stagnation",
+            Self::Underflow => "underflow: x has elements that are too small for their type",
             Self::Stopped => "stopped by the monitor",
         })
     }
+}
+
+/// A right-hand side whose norm is known.
+#[derive(Debug)]
+pub(crate) struct Rhs<'b, T> {
+    pub(crate) vector: &'b Vector<T>,
+    pub(crate) norm: f64,
 }

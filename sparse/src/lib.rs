@@ -3,61 +3,52 @@
 //! A matrix is a collection of stores ([`Csr`]: `pos`, `crd`, `vals`); an operation issues tasks
 //! on them that state constraints and nothing about ranks. Operations that make a structure are
 //! tasks that run at once ([`at_once()`]).
+//!
+//! # Rules
+//!
+//! - What arrays have too, operators, products, sums along an axis, norms, panics with the message of
+//!   an [`Error`]; the `try_` method of the same name returns it. Names are those of arrays:
+//!   [`Csr::matvec`], [`Csr::matmul`], [`Csr::sum_axis`], [`Csr::norm1`].
+//! - What makes another matrix, solves, or reads a file runs at once and returns a `Result`.
+//!
+//! # Folders
+//!
+//! The folders are the way of the data, and each knows only those before it: `local`, algorithms on
+//! the rows of one rank; `exchange`, what comes from other ranks; `assembly`, from rows to stores;
+//! `formats`, handles of stores; `operations`; and where matrices come from, `matrix_market` and
+//! `gallery`.
 
-mod at_once;
-mod csr;
-mod operators;
-mod product;
+mod local;
 
-mod ghosts;
-pub mod parallel;
-mod rows;
+mod exchange;
 
-mod extract;
-mod inspect;
-mod kron;
-mod multiply;
-mod norms;
-mod scale;
-mod sum;
-mod transpose;
+mod assembly;
 
-mod coo;
-mod csc;
+mod formats;
 
-mod chain;
-mod layout;
-mod triangular;
+mod operations;
 
-mod assemble;
-mod balance;
-mod convert;
-mod dealing;
-mod distribute;
 pub mod gallery;
-#[cfg(feature = "interop")]
-mod interop;
-mod sorting;
-mod triplets;
-
-mod files;
 pub mod matrix_market;
-mod stale;
 
-pub use assemble::LocalRows;
-pub use at_once::at_once;
-pub use chain::{Chain, Sweep};
-pub use coo::Coo;
-pub use csc::Csc;
-pub use csr::Csr;
-pub use files::{read_columns, read_vector, write_vector};
-pub use ghosts::Ghosts;
-pub use inspect::{Asymmetry, rounding_of_entries};
-pub use layout::RowLayout;
-pub use multiply::Multiplication;
-pub use rows::{OwnRows, Rows};
-pub use sparsefuse_runtime::Error;
+pub use exchange::chain::Chain;
+pub use exchange::ghosts::Ghosts;
+pub use exchange::layout::RowLayout;
+pub use exchange::own_rows::OwnRows;
+pub use formats::at_once::at_once;
+pub use formats::coo::Coo;
+pub use formats::csc::Csc;
+pub use formats::csr::Csr;
+pub use formats::inspected::Asymmetry;
+pub use local::parallel::{self, Threads};
+pub use local::rows::{LocalRows, Rows};
+pub use local::triangular::{Diagonal, Sweep, Triangle};
+pub use local::triplets::{Triplets, TripletsError, TripletsErrorKind};
+pub use matrix_market::files::{read_columns, read_vector, write_vector};
 #[doc(hidden)]
-pub use stale::remove_stale;
-pub use triangular::{Diagonal, Triangle, TriangularSolve};
-pub use triplets::{Triplets, TripletsError, TripletsErrorKind};
+pub use matrix_market::stale::remove_stale;
+pub use operations::inspect::rounding_of_entries;
+pub use operations::matmul::Multiplication;
+pub use operations::product::RightFactor;
+pub use operations::triangular::TriangularSolve;
+pub use sparsefuse_runtime::Error;

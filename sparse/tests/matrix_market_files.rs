@@ -10,6 +10,7 @@ use sparsefuse_sparse::matrix_market::{
     Content, FieldKind, ReadErrorKind, Symmetry, WriteError, read, read_header, write_dense,
     write_sparse,
 };
+use sparsefuse_testing::matrices;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,13 +19,6 @@ fn workspace() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .parent()
         .expect("the crate lies in the workspace")
-}
-
-/// The folder of real matrices beside the checkout, or beside a folder that holds it.
-fn real_matrices() -> Option<PathBuf> {
-    let above = workspace().ancestors().skip(1);
-    let mut folders = above.map(|folder| folder.join("shared/matrices"));
-    folders.find(|folder| folder.join("manifest.csv").is_file())
 }
 
 fn read_sparse<T: Field>(path: &Path) -> Triplets<T> {
@@ -199,8 +193,7 @@ fn reads_quoted_fields() {
 
 #[test]
 fn reads_real_matrices() {
-    let Some(folder) = real_matrices() else {
-        println!("skipped: there is no folder ../shared/matrices");
+    let Some(folder) = matrices() else {
         return;
     };
     let manifest = fs::read_to_string(folder.join("manifest.csv")).unwrap();

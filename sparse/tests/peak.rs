@@ -71,7 +71,7 @@ fn entry(k: usize) -> (usize, usize, f64) {
     (place(2 * k as u64), place(2 * k as u64 + 1), k as f64 / 8.0)
 }
 
-/// The most bytes that a program takes on so many ranks, beyond those in use before.
+/// The most bytes that a program takes on `ranks` ranks, beyond those in use before.
 fn peak(ranks: usize, program: impl Fn(usize) + Sync) -> usize {
     let before = IN_USE.load(Ordering::Relaxed);
     PEAK.store(before, Ordering::Relaxed);

@@ -169,6 +169,7 @@ impl Report<'_> {
             "converged": self.reason == StopReason::Converged,
             "converged_values": self.converged,
             "reason": self.reason.to_string(),
+            "hint": self.hint(),
             "restarts": self.restarts,
             "products": self.products,
             "setup_s": self.setup_s,
@@ -203,16 +204,7 @@ impl Report<'_> {
             ("wanted", wanted),
             ("outcome", outcome),
         ];
-        let is_slow = self.arguments.sigma.is_none() && self.arguments.which == Wanted::Smallest;
-        if self.reason == StopReason::IterationLimit && is_slow {
-            // Of a positive definite matrix the smallest are those nearest to 0.
-            let hint =
-                "small eigenvalues that lie close together take many restarts; try --sigma 0";
-            lines.push(("hint", hint.to_owned()));
-        }
-        if self.reason == StopReason::Stagnation {
-            let hint =
-                "rounding hides other eigenvalues so near to one; try a --sigma between them";
+        if let Some(hint) = self.hint() {
             lines.push(("hint", hint.to_owned()));
         }
         lines.extend([
@@ -234,6 +226,21 @@ impl Report<'_> {
             (name, text)
         }));
         aligned(&lines)
+    }
+
+    /// What may help where not all have converged.
+    fn hint(&self) -> Option<&'static str> {
+        let is_slow = self.arguments.sigma.is_none() && self.arguments.which == Wanted::Smallest;
+        match self.reason {
+            // Of a positive definite matrix the smallest are those nearest to 0.
+            StopReason::IterationLimit if is_slow => {
+                Some("small eigenvalues that lie close together take many restarts; try --sigma 0")
+            }
+            StopReason::Stagnation => {
+                Some("rounding hides other eigenvalues so near to one; try a --sigma between them")
+            }
+            _ => None,
+        }
     }
 }
 

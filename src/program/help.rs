@@ -125,6 +125,7 @@ Fields of the JSON object (null stands for a number that is infinite or not a nu
   imbalance_of_equal_rows    the same with equally many rows for each rank
   converged, reason          whether the solver converged, and why it stopped; of several
                              right-hand sides the reason of the first that did not converge
+  hint                       what may help if it did not converge, or null
   iterations                 of the method, those before a restart included; the sum of all
                              right-hand sides
   columns                    of each right-hand side: converged, reason, iterations, true_residual
@@ -228,6 +229,7 @@ Fields of the JSON object (null stands for a number that is infinite or not a nu
   sigma                      as given, or null
   values, residuals          in ascending order of the values, converged or not
   converged, reason          whether all have converged, and why the method stopped
+  hint                       what may help if they have not, or null
   converged_values           how many have converged
   restarts, products         of the method; products are with A, or with the inverse
   setup_s, solve_s           seconds for reading and assembly; for factors and the method

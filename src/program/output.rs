@@ -23,7 +23,7 @@ pub(super) fn print(text: &str) -> Result<(), Failure> {
 
 /// Prints to standard error, as far as there is one.
 pub(super) fn complain(text: &str) {
-    // Nobody is left to be told.
+    // There is no way to report it.
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 

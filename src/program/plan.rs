@@ -90,7 +90,7 @@ fn on_rank<T: Field + Add<Output = T>>(
     let (rows, local) = a.local_rows()?;
     let (n_rows, nonzeros) = (rows.len(), local.crd.len());
     drop(local);
-    let b = a.try_dot(&Vector::ones([a.n_cols()]))?;
+    let b = a.try_matvec(&Vector::ones([a.n_cols()]))?;
     let jacobi = match arguments.pc {
         PlannedPc::None => None,
         PlannedPc::Jacobi => Some(Jacobi::new(&a)?),

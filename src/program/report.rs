@@ -213,6 +213,7 @@ impl Report<'_> {
             "imbalance_of_equal_rows": totals.balance.before,
             "converged": totals.converged(),
             "reason": totals.reason().to_string(),
+            "hint": self.hint(),
             "iterations": totals.iterations,
             "columns": columns,
             "restarted_at": totals.restarted_at,
@@ -443,6 +444,10 @@ impl Report<'_> {
                     self.dtype
                 )
             }
+            StopReason::Underflow if self.dtype.real() == DType::F32 => {
+                "scale b or the matrix, or try --dtype f64".to_owned()
+            }
+            StopReason::Underflow => "scale b or the matrix".to_owned(),
             StopReason::Stagnation if !(self.totals.true_residual < ROUNDING) => {
                 format!("try {auto}another --pc; if the matrix is singular, {SMALLEST}")
             }

@@ -80,7 +80,7 @@ impl Rhs {
         a: &Csr<T>,
     ) -> Result<Vec<Vector<T>>, Failure> {
         Ok(match self {
-            Self::Ones => vec![a.try_dot(&Vector::ones([a.n_cols()]))?],
+            Self::Ones => vec![a.try_matvec(&Vector::ones([a.n_cols()]))?],
             Self::Random(seed) => vec![from_rows(a.runtime(), a.n_rows(), |row| {
                 let part = |index| 2.0 * random::uniform(*seed, index) - 1.0;
                 T::from_parts(part(2 * row as u64), part(2 * row as u64 + 1))

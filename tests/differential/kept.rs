@@ -189,9 +189,9 @@ fn ranks_agree_on_what_is_fetched_once() {
     );
 }
 
-/// Nobody reads the product, but where its ghosts are still divided the rows of the other loop.
+/// The product is not read, but the place of its ghosts once divided the rows of the other loop.
 #[test]
-fn a_product_that_nobody_reads_decides_nothing() {
+fn a_product_that_is_not_read_decides_nothing() {
     keep(
         3,
         vec![

@@ -506,7 +506,7 @@ impl World {
                 }
                 self.make(*out, dtype, &[n], diagonal);
                 if let Some(Entry::Array(array)) = self.vars.get_mut(out) {
-                    // It may be a view; nobody writes through it here.
+                    // It may be a view; no program writes through it here.
                     (array.is_whole, array.is_slice) = (false, false);
                 }
             }

@@ -7,7 +7,7 @@ use num_complex::Complex;
 use sparsefuse::dense::{Array, Scalar, Vector};
 use sparsefuse::kernels::{BinaryOp, DType, Element, Numeric, ReduceOp, Value};
 use sparsefuse::runtime::{
-    Config, Counted, Counters, Error, Local, Processes, Runtime, Shape, Store, TaskArg, View,
+    Config, Counters, Error, Local, Processes, Runtime, Shape, StoreHandle, TaskArg, View,
 };
 use sparsefuse::sparse::{Csr, LocalRows};
 use std::collections::BTreeMap;
@@ -97,7 +97,7 @@ enum Entry {
 
 #[derive(Clone)]
 struct Handle {
-    store: Counted<Store>,
+    store: StoreHandle,
     view: Option<Arc<View>>,
 }
 
@@ -429,7 +429,7 @@ impl Rank {
                 let (matrix, x) = (self.matrix(*matrix), self.array(*x));
                 let is_vector = x.shape().rank() == 1;
                 let y = with_matrix!(matrix, a => match is_vector {
-                    true => Handle::of(&a.try_dot(&x.vector()?)?),
+                    true => Handle::of(&a.try_matvec(&x.vector()?)?),
                     false => Handle::of(&a.try_matmul(&x.array()?)?),
                 });
                 self.set(*out, y);
@@ -821,7 +821,7 @@ fn csr<T: Numeric>(
 
 fn scale<T: Numeric>(matrix: &Csr<T>, factor: &Source) -> Result<Csr<T>, Error> {
     Ok(match factor {
-        Source::Number(value) => matrix.scale(value.get().expect(ADMITTED)),
+        Source::Number(value) => matrix.scale(value.get::<T>().expect(ADMITTED)),
         Source::Array(handle) | Source::Scalar(handle) => matrix * &handle.scalar::<T>()?,
     })
 }

@@ -18,7 +18,7 @@ pub(crate) fn check_within(
 ) -> Result<Vec<Seen>, String> {
     let (tell, outcome) = channel();
     let (program, setup) = (program.clone(), setup.clone());
-    // Nobody listens any more to an outcome that comes too late.
+    // The receiver is gone if the outcome comes too late.
     let run = move || drop(tell.send(check(&program, &setup)));
     let spawned = std::thread::Builder::new().spawn(run);
     spawned.map_err(|error| error.to_string())?;

@@ -4,7 +4,7 @@
 //! to run it come out, and are those of one thread. The invariant: no way differs in a single bit.
 
 use super::{json, run, text};
-use std::path::Path;
+use sparsefuse_testing::matrices;
 
 /// Solves on threads, on ranks and without fusion, and compares the bits of the solutions.
 pub(super) fn check_same_bits(line: &str) {
@@ -78,10 +78,7 @@ fn rows_are_spread_by_their_entries_where_that_pays() {
 
 #[test]
 fn the_bits_are_the_same_for_real_matrices() {
-    let above = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().skip(1);
-    let mut folders = above.map(|folder| folder.join("shared/matrices"));
-    let Some(folder) = folders.find(|folder| folder.join("manifest.csv").is_file()) else {
-        println!("no folder shared/matrices beside the checkout: nothing to compare");
+    let Some(folder) = matrices() else {
         return;
     };
     for (name, arguments) in [

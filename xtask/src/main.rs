@@ -15,6 +15,7 @@ mod peers;
 
 mod differential;
 mod fuzz;
+mod map;
 mod table;
 
 mod cargo;
@@ -66,6 +67,8 @@ enum Command {
     },
     /// Solve with the matrices of the test collection in many ways, and write `docs/solvers.md`
     Table,
+    /// Write `docs/map.md`: every source file with the first sentence of its header
+    Map,
     /// Feed random files to the Matrix Market reader (needs a nightly compiler and cargo-fuzz)
     Fuzz {
         /// How long
@@ -113,6 +116,7 @@ fn main() -> ExitCode {
             ..
         } => peers::run(&arguments),
         Command::Table => table::run(),
+        Command::Map => map::run(),
         Command::Bench { peers: None, name } => bench::run(name.as_deref()),
         Command::Fuzz { seconds } => fuzz::run(seconds),
         Command::Differential { seconds } => differential::run(seconds),

@@ -162,10 +162,10 @@ fn solve(matrix: &Matrix, (solver, pc): (&str, &str)) -> Result<Outcome, String>
     let mut child = command.spawn().map_err(failed)?;
     let pipes = (child.stdout.take(), child.stderr.take());
     let (sender, receiver) = mpsc::channel();
-    // Both end when the program does; what it prints is little, so the second waits for nobody.
+    // Both end when the program does; what it prints is little, so the second does not wait.
     let reader = std::thread::spawn(move || {
         let read = [text_of(pipes.0), text_of(pipes.1)];
-        // Nobody listens any more where the limit has passed.
+        // The receiver is gone where the limit has passed.
         let _ = sender.send(read);
     });
     let read = receiver.recv_timeout(LIMIT);

@@ -331,6 +331,14 @@ fn functions<T: Real>() {
         std::f64::consts::FRAC_2_SQRT_PI * (-x * x).exp() * sum
     };
     check_close::<T>("erf", |x| x.erf(), |x| x.erf(), series);
+    check_close::<T>("cbrt", |x| x.cbrt(), |x| x.cbrt(), f64::cbrt);
+    // Gamma(x + 1) = x Gamma(x).
+    check_close::<T>(
+        "lgamma",
+        |x| (x + T::ONE).lgamma() - x.lgamma(),
+        |x| (x + T::ONE).lgamma() - x.lgamma(),
+        |x| x.abs().ln(),
+    );
 }
 
 #[test]

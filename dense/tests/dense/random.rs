@@ -5,6 +5,7 @@ use ndarray::{Array1, Array2, ArrayView2, Axis, Zip, s};
 use proptest::prelude::*;
 use sparsefuse_dense::{Array, step};
 use sparsefuse_runtime::{Config, run_ranks};
+use sparsefuse_testing::small;
 
 /// Rows and columns of each of the program's arrays.
 const N: usize = 7;
@@ -216,7 +217,7 @@ proptest! {
         fusion in any::<bool>(),
         window in 1..40usize,
     ) {
-        let config = Config { tile_len, fusion, window, cut_threshold: 1, ..Config::default() };
+        let config = Config { tile_len, fusion, window, ..small() };
         let expected = run_plain(&program);
         for found in run_ranks(ranks, &config, |_| run(&program)).expect("every rank succeeds") {
             prop_assert_eq!(&found, &expected);
@@ -239,8 +240,7 @@ fn ranks_agree_on_what_is_one_fetch() {
     ];
     let config = Config {
         tile_len: 1,
-        cut_threshold: 1,
-        ..Config::default()
+        ..small()
     };
     for found in run_ranks(2, &config, |_| run(&program)).expect("every rank succeeds") {
         assert_eq!(found, run_plain(&program));

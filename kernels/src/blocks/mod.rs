@@ -15,87 +15,32 @@
 //!
 //! # How a loop comes to be
 //!
-//! An operation is a type that implements [`loops::Map`] with the functions of [`crate::ops`];
-//! a reduction one that implements [`lanes::Fold`]. The generic bodies (`map`, `fold_rows`,
+//! An operation is a type that implements [`loops::map::Map`] with the functions of [`crate::ops`];
+//! a reduction one that implements [`loops::lanes::Fold`]. The generic bodies (`map`, `fold_rows`,
 //! `sum_rows`, …) are `#[inline(always)]`, and [`crate::isa::per_isa`] inlines each of them into
-//! one function per instruction set, which the compiler turns into SIMD code. [`table`] lists which
+//! one function per instruction set, which the compiler turns into SIMD code. [`loops::table`] lists which
 //! operations exist for which element types; types whose bits behave alike share them. In all there
 //! are a few hundred loops, each for three instruction sets on x86-64 and for one elsewhere.
 #![expect(unsafe_code, reason = "passes on the promises about a launch")]
 
-mod absorb;
-mod ahead;
-mod bundle;
-mod chunks;
 mod compile;
-mod fetch;
-mod lanes;
 mod loops;
-mod lower;
-mod paced;
-mod packed;
-mod rows;
 mod run;
-mod slots;
-mod steps;
-mod stream;
-mod streams;
-mod strided;
-mod table;
+mod settings;
 #[cfg(test)]
 mod tests;
-mod uniform;
-mod wide;
+
+pub use self::settings::{Part, Settings};
 
 use crate::ir::{ArgId, Inst, Kernel, Loop};
 use crate::isa::Isa;
 use crate::launch::Launch;
 use crate::native::{Toolchain, Twin};
 use crate::workers::Workers;
-use ahead::Ahead;
 use compile::LoopProgram;
-pub(crate) use lanes::LANES_BYTES;
-pub(crate) use loops::CHUNK;
+use compile::ahead::Ahead;
 use std::ops::Range;
 use std::sync::Arc;
-pub(crate) use uniform::{SPLAT_BYTES, Splat};
-
-/// How to run a program; none of this changes what it computes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Settings {
-    /// The instruction set; it must be available on this machine.
-    pub isa: Isa,
-    /// Rows of a block; 0 chooses a length with which the values of a block fit the L1 cache.
-    pub block_len: usize,
-    /// Loops with fewer element operations than this (rows times instructions, plus the entries of
-    /// sparse matrices; but 16 for each row at least) run on the calling thread.
-    pub parallel_threshold: usize,
-    /// Loops whose arrays have more bytes than this store past the caches what they do not read.
-    pub stream_threshold: usize,
-}
-
-impl Default for Settings {
-    /// The widest instruction set, blocks that fit the cache, threads where they pay.
-    fn default() -> Self {
-        Self {
-            isa: Isa::detect(),
-            block_len: 0,
-            parallel_threshold: 1 << 16,
-            stream_threshold: stream::LARGE,
-        }
-    }
-}
-
-/// Which rows of its domain a program runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part<'a> {
-    /// All rows.
-    All,
-    /// The rows of some tiles, numbered from the first tile that the extent touches. Only for
-    /// programs that [`Program::is_divisible`]; a loop must run every tile once, in any order and in
-    /// any number of runs, each of which also runs its uniform instructions.
-    Tiles(&'a [Range<u64>]),
-}
 
 /// A kernel, ready to run on any launch.
 #[derive(Clone, Debug)]

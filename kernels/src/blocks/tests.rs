@@ -2,6 +2,7 @@
 
 #![expect(unsafe_code, reason = "runs programs on memory of the tests")]
 
+use super::run::uniform;
 use super::*;
 use crate::element::{DType, Element, Value};
 use crate::generate::{Case, Data, case, one_nan};

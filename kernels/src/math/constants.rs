@@ -1,11 +1,11 @@
 //! The polynomials and constants of the real functions by name, so that their text in another
 //! language has the very same numbers.
 
-use super::{arithmetic, erf, exp, log, trig};
-use std::f64::consts::{FRAC_2_PI, FRAC_PI_2, LN_2, LOG2_E};
+use super::{arithmetic, cbrt, erf, exp, lgamma, log, trig};
+use std::f64::consts::{FRAC_2_PI, FRAC_PI_2, LN_2, LOG2_E, PI};
 
 /// The coefficients of each polynomial, that of x^0 first.
-pub(crate) const POLYNOMIALS: [(&str, &[f64]); 7] = [
+pub(crate) const POLYNOMIALS: [(&str, &[f64]); 10] = [
     ("exp", &exp::EXP),
     ("log", &log::LOG),
     ("log2_tail", &log::LOG2_TAIL),
@@ -13,10 +13,13 @@ pub(crate) const POLYNOMIALS: [(&str, &[f64]); 7] = [
     ("ln_erfc", &erf::LN_ERFC),
     ("sin", &trig::SIN),
     ("cos", &trig::COS),
+    ("cbrt", &cbrt::CBRT),
+    ("near_two", &lgamma::NEAR_TWO),
+    ("stirling", &lgamma::STIRLING),
 ];
 
 /// The other numbers.
-pub(crate) const NUMBERS: [(&str, f64); 18] = [
+pub(crate) const NUMBERS: [(&str, f64); 35] = [
     ("ROUND", arithmetic::ROUND),
     ("EXPONENT", arithmetic::EXPONENT),
     ("LOG2_E", LOG2_E),
@@ -35,4 +38,21 @@ pub(crate) const NUMBERS: [(&str, f64); 18] = [
     ("FRAC_PI_2", FRAC_PI_2),
     ("FRAC_PI_2_LOW", trig::FRAC_PI_2_LOW),
     ("FRAC_PI_2_LOWEST", trig::FRAC_PI_2_LOWEST),
+    ("THIRD", cbrt::THIRD),
+    ("ROOT_2", cbrt::ROOT_2),
+    ("ROOT_HALF", cbrt::ROOT_HALF),
+    ("FAR", lgamma::FAR),
+    ("TINY", lgamma::TINY),
+    ("HUGE_Z", lgamma::HUGE),
+    ("SMALLER", lgamma::SMALLER),
+    ("LARGER", lgamma::LARGER),
+    ("LGAMMA_FIRST", lgamma::FIRST),
+    ("LGAMMA_FIRST_LOW", lgamma::FIRST_LOW),
+    ("LGAMMA_SECOND", lgamma::SECOND),
+    ("LGAMMA_SECOND_LOW", lgamma::SECOND_LOW),
+    ("HALF_LN_2_PI", lgamma::HALF_LN_2_PI),
+    ("LN_PI", lgamma::LN_PI),
+    ("LN_PI_LOW", lgamma::LN_PI_LOW),
+    ("PI", PI),
+    ("PI_LOW", lgamma::PI_LOW),
 ];

@@ -1,12 +1,14 @@
 //! The elementary functions of `f64` and of complex numbers over it, under the names that
 //! [`crate::ops`] uses.
 
+pub(crate) use super::cbrt::cbrt;
 pub(crate) use super::complex::{
     complex_cos, complex_div, complex_exp, complex_log, complex_pow, complex_sin, complex_sqrt,
     complex_tanh,
 };
 pub(crate) use super::erf::erf;
 pub(crate) use super::exp::{exp, tanh};
+pub(crate) use super::lgamma::lgamma;
 pub(crate) use super::log::log;
 pub(crate) use super::polar::hypot;
 pub(crate) use super::pow::pow;

@@ -85,7 +85,7 @@ pub(super) fn log2_extended(x: f64) -> (f64, f64) {
 
 /// `(k, m)` with `x = 2^k m`, for a positive finite `x`.
 #[inline(always)]
-fn split(x: f64) -> (f64, f64) {
+pub(super) fn split(x: f64) -> (f64, f64) {
     const TWO_54: f64 = 18_014_398_509_481_984.0;
     // 2^52 in front of the biased exponent makes a float of it.
     const WHOLE: u64 = 0x4330_0000_0000_0000;

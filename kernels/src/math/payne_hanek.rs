@@ -5,8 +5,15 @@
 //! below the point do not matter. What remains is a product of 53 with 192 bits, exact in integers.
 
 use super::arithmetic::multiply;
-use super::trig::Reduced;
 use std::f64::consts::FRAC_PI_2;
+
+/// An argument after reduction: `x = quadrant pi/2 + high + low`, up to multiples of 2 pi.
+pub(super) struct Reduced {
+    /// From 0 to 3.
+    pub(super) quadrant: u64,
+    pub(super) high: f64,
+    pub(super) low: f64,
+}
 
 /// `pi/2 - FRAC_PI_2`.
 const FRAC_PI_2_LOW: f64 = 6.123233995736766e-17;

@@ -58,7 +58,7 @@ fn positive_pow(x: f64, y: f64) -> f64 {
 
 /// Whether there is no fraction; infinities are whole, and even.
 #[inline(always)]
-fn is_whole(x: f64) -> bool {
+pub(super) fn is_whole(x: f64) -> bool {
     const TWO_52: f64 = 4_503_599_627_370_496.0;
     let size = x.abs();
     size >= TWO_52 || (size + TWO_52) - TWO_52 == size

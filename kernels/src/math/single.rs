@@ -4,6 +4,7 @@
 //! overflow and underflow need no care of their own.
 
 use super::{double, trig};
+use crate::unary_operations;
 use num_complex::Complex;
 
 /// The number in double precision.
@@ -18,29 +19,30 @@ fn narrow(z: Complex<f64>) -> Complex<f32> {
     Complex::new(z.re as f32, z.im as f32)
 }
 
-/// e^x.
-#[inline(always)]
-pub(crate) fn exp(x: f32) -> f32 {
-    double::exp(f64::from(x)) as f32
+/// The function of `f64`, rounded.
+macro_rules! through_f64 {
+    ($($function:ident)*) => {$(
+        #[inline(always)]
+        pub(crate) fn $function(x: f32) -> f32 {
+            double::$function(f64::from(x)) as f32
+        }
+    )*};
 }
 
-/// The natural logarithm.
-#[inline(always)]
-pub(crate) fn log(x: f32) -> f32 {
-    double::log(f64::from(x)) as f32
+through_f64!(exp log sin cos tanh);
+
+/// The same for the functions of reals.
+macro_rules! of_reals {
+    ($($types:ident: $trait:ident {$(#[$doc:meta] $op:ident $function:ident $row:tt)*})*) => {
+        $(of_reals!(@$types $($function)*);)*
+    };
+    (@Reals $($function:ident)*) => {
+        through_f64!($($function)*);
+    };
+    (@$types:ident $($function:ident)*) => {};
 }
 
-/// The sine.
-#[inline(always)]
-pub(crate) fn sin(x: f32) -> f32 {
-    double::sin(f64::from(x)) as f32
-}
-
-/// The cosine.
-#[inline(always)]
-pub(crate) fn cos(x: f32) -> f32 {
-    double::cos(f64::from(x)) as f32
-}
+unary_operations!(of_reals);
 
 /// `y[i] = sin(x[i])`; the slices have the same length.
 #[inline(always)]
@@ -52,18 +54,6 @@ pub(crate) fn sin_block(x: &[f32], y: &mut [f32]) {
 #[inline(always)]
 pub(crate) fn cos_block(x: &[f32], y: &mut [f32]) {
     trig::block(x, y, trig::cos_small, trig::cos_large, |y| y as f32);
-}
-
-/// The hyperbolic tangent.
-#[inline(always)]
-pub(crate) fn tanh(x: f32) -> f32 {
-    double::tanh(f64::from(x)) as f32
-}
-
-/// The error function.
-#[inline(always)]
-pub(crate) fn erf(x: f32) -> f32 {
-    double::erf(f64::from(x)) as f32
 }
 
 /// `x` to the power `y`.

@@ -7,7 +7,7 @@
 //! bits as [`sin`] and [`cos`].
 
 use super::arithmetic::{fast_two_sum, low_bits, polynomial, round, two_product, two_sum};
-use super::payne_hanek;
+use super::payne_hanek::{self, Reduced};
 use std::f64::consts::{FRAC_2_PI, FRAC_PI_2};
 
 /// Up to here the fast reduction holds.
@@ -36,14 +36,6 @@ pub(super) const COS: [f64; 6] = [
     2.0875896367138317e-09,
     -1.1367900016246307e-11,
 ];
-
-/// An argument after reduction: `x = quadrant pi/2 + high + low`, up to multiples of 2 pi.
-pub(super) struct Reduced {
-    /// From 0 to 3.
-    pub(super) quadrant: u64,
-    pub(super) high: f64,
-    pub(super) low: f64,
-}
 
 /// The sine, exact argument reduction for every finite `x`.
 #[inline(always)]
@@ -185,7 +177,7 @@ fn with_quadrant_sign(x: f64, quadrant: u64) -> f64 {
 
 /// Sine and cosine of the reduced argument.
 #[inline(always)]
-fn kernels(r: &Reduced) -> (f64, f64) {
+pub(super) fn kernels(r: &Reduced) -> (f64, f64) {
     let (z, z_low) = two_product(r.high, r.high);
     let low = (-0.5 * z).mul_add(r.low, r.low);
     let sin = r.high + (z * r.high).mul_add(polynomial(z, SIN), low);

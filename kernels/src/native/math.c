@@ -191,6 +191,27 @@ FN f64 pow_f64(f64 x, f64 y) {
     return (x == 1.0) | (y == 0.0) ? 1.0 : defined;
 }
 
+/* cbrt.rs */
+
+FN f64 cbrt_f64(f64 x) {
+    f64 size = fabs(x);
+    _Bool inside = (size > 0.0) & (size < INFINITE);
+    parts p = split(inside ? size : 1.0);
+    f64 q = round_even(p.k * THIRD);
+    f64 rest = p.k - 3.0 * q;
+    f64 u = p.m * power_of_two(rest);
+    f64 factor = rest > 0.0 ? ROOT_2 : 1.0;
+    factor = rest < 0.0 ? ROOT_HALF : factor;
+    f64 root = poly_cbrt(p.m) * factor;
+    f64 square = root * root;
+    f64 error = mul_add(root, root, -square);
+    f64 residual = mul_add(-square, root, u) - error * root;
+    f64 step = root * residual / mul_add(2.0 * square, root, u);
+    root = copysign((root + step) * power_of_two(q), x);
+    f64 defined = inside ? root : x;
+    return x != x ? NOT_A_NUMBER : defined;
+}
+
 /* trig.rs, for arguments up to LARGE; beyond, the loop leaves the rows to the caller */
 
 typedef struct { f64 quadrant, high, low; } reduced_angle;
@@ -235,6 +256,88 @@ FN f64 cos_f64(f64 x) {
     return with_quadrant_sign((quadrant & 1) == 0 ? s.cos : s.sin, quadrant + 1);
 }
 
+/* lgamma.rs */
+
+FN sum log_extended(sum x) {
+    sum log = multiply(log2_extended(x.high), (sum){LN_2, LN_2_LOW});
+    return fast_two_sum(log.high, log.low + x.low / x.high);
+}
+
+FN sum lgamma_factors(f64 z, f64 whole) {
+    sum square = two_product(z, z);
+    sum shifted = fast_two_sum(z, square.high);
+    f64 high = whole < 0.5 ? shifted.high : z;
+    f64 low = whole < 0.5 ? shifted.low + square.low : 0.0;
+    high = whole < 1.5 ? high : 1.0;
+    low = whole < 1.5 ? low : 0.0;
+#define LGAMMA_FACTOR(K)                                                                  \
+    {                                                                                     \
+        f64 factor = whole > K + 1.5 ? z - K : 1.0;                                       \
+        sum product = two_product(high, factor);                                          \
+        high = product.high;                                                              \
+        low = mul_add(low, factor, product.low);                                          \
+    }
+    LGAMMA_FACTOR(1.0)
+    LGAMMA_FACTOR(2.0)
+    LGAMMA_FACTOR(3.0)
+    LGAMMA_FACTOR(4.0)
+    LGAMMA_FACTOR(5.0)
+    LGAMMA_FACTOR(6.0)
+    return (sum){high, low};
+}
+
+FN sum positive_lgamma(f64 z) {
+    _Bool is_far = z >= FAR;
+    f64 whole = round_even(z);
+    f64 t = is_far ? 0.0 : z - whole;
+    sum first = two_product(t, LGAMMA_FIRST);
+    sum square = two_product(t, t);
+    sum second = multiply(square, (sum){LGAMMA_SECOND, LGAMMA_SECOND_LOW});
+    sum near = fast_two_sum(first.high, second.high);
+    f64 rest = mul_add(t * square.high, poly_near_two(t), t * LGAMMA_FIRST_LOW);
+    f64 near_low = rest + (first.low + second.low + near.low);
+    f64 scale = z > HUGE_Z ? SMALLER : 1.0;
+    f64 inverse = 1.0 / z;
+    f64 series = mul_add(poly_stirling(inverse * inverse), inverse, HALF_LN_2_PI);
+    sum half_less = two_sum(z * scale, -0.5 * scale);
+    sum of = lgamma_factors(z, whole);
+    sum log = log_extended((sum){is_far ? z : of.high, is_far ? 0.0 : of.low});
+    f64 sign = whole < 1.5 ? -1.0 : 1.0;
+    sum times = {is_far ? half_less.high : sign, is_far ? half_less.low : 0.0};
+    sum product = multiply(times, log);
+    f64 other = is_far ? -z * scale : near.high;
+    f64 other_low = is_far ? series * scale : near_low;
+    sum s = two_sum(product.high, other);
+    s = two_sum(s.high, s.low + (product.low + other_low));
+    f64 back = z > HUGE_Z ? LARGER : 1.0;
+    return (sum){s.high * back, s.low * back};
+}
+
+FN f64 reflected_lgamma(f64 z, sum positive) {
+    f64 distance = fabs(z - round_even(z));
+    _Bool is_near = distance <= 0.25;
+    f64 turn = is_near ? distance : 0.5 - distance;
+    sum angle = two_product(turn, PI);
+    sin_cos s = trig_kernels((reduced_angle){0.0, angle.high, mul_add(turn, PI_LOW, angle.low)});
+    f64 sin = is_near ? s.sin : s.cos;
+    sum log = log_extended(two_product(z, sin > 0.0 ? sin : 1.0));
+    sum first = two_sum(LN_PI, -log.high);
+    sum second = two_sum(first.high, -positive.high);
+    return second.high + (first.low + second.low + (LN_PI_LOW - log.low - positive.low));
+}
+
+FN f64 lgamma_f64(f64 x) {
+    f64 size = fabs(x);
+    _Bool inside = (size > 0.0) & (size < INFINITE);
+    f64 z = inside ? size : 1.0;
+    sum positive = positive_lgamma(z);
+    _Bool is_reflected = (x < 0.0) & (size >= TINY);
+    f64 finite = is_reflected ? reflected_lgamma(z, positive) : positive.high + positive.low;
+    _Bool is_pole = (x < 0.0) & is_whole(size);
+    f64 defined = !inside | is_pole ? INFINITE : finite;
+    return x != x ? NOT_A_NUMBER : defined;
+}
+
 /* ops.rs */
 
 #define OPERATIONS_ON_REALS(T)                                                            \
@@ -268,7 +371,6 @@ FN f32 log_f32(f32 a) { return (f32)log_f64(a); }
 FN f32 sin_f32(f32 a) { return (f32)sin_f64(a); }
 FN f32 cos_f32(f32 a) { return (f32)cos_f64(a); }
 FN f32 tanh_f32(f32 a) { return (f32)tanh_f64(a); }
-FN f32 erf_f32(f32 a) { return (f32)erf_f64(a); }
 FN f32 pow_f32(f32 a, f32 b) { return (f32)pow_f64(a, b); }
 
 /* As Rust's `as`: towards zero, the nearest where there is none, 0 for NaN. Both bounds are exact

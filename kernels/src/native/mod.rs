@@ -42,7 +42,7 @@ mod print;
 mod tests;
 mod worth;
 
-use crate::blocks::Splat;
+use crate::abi::Splat;
 use crate::ir::{ArgId, Kernel, Loop};
 use crate::isa::Isa;
 use load::Loaded;

@@ -1,7 +1,9 @@
 //! What stands in front of printed loops: C types, the polynomials and constants of the Rust
-//! functions, and `math.c`.
+//! functions, and `math.c`; behind it the functions of reals for `f32`, through `f64`.
 
+use crate::ir::UnaryOp;
 use crate::math::constants::{NUMBERS, POLYNOMIALS};
+use crate::operations::Types;
 use std::fmt::Write as _;
 
 /// The types, in the names that Rust has for them, and how functions and loops are marked: the
@@ -64,6 +66,15 @@ pub(super) fn prelude() -> String {
         polynomial(&mut text, name, coefficients);
     }
     text.push_str(include_str!("math.c"));
+    let functions = UnaryOp::ALL
+        .into_iter()
+        .filter(|op| op.types() == Types::Reals);
+    for name in functions.map(UnaryOp::name) {
+        let _ = writeln!(
+            text,
+            "FN f32 {name}_f32(f32 a) {{ return (f32){name}_f64(a); }}"
+        );
+    }
     text
 }
 

@@ -16,12 +16,13 @@
 //! the caller runs that chunk in blocks.
 
 use super::Refusal;
-use crate::blocks::{CHUNK, LANES_BYTES, SPLAT_BYTES};
+use crate::abi::{CHUNK, LANES_BYTES, SPLAT_BYTES};
 use crate::element::DType;
 use crate::ir::{
     ArgId, BinaryOp, Inst, Kernel, Loop, ReduceOp, UnaryOp, ValueId, uniform_values, value_types,
 };
 use crate::isa::Isa;
+use crate::operations::{BinaryForm, UnaryForm};
 use std::fmt::Write as _;
 
 /// A loop in C.
@@ -88,7 +89,8 @@ struct Printer<'a> {
 
 /// Whether a body has real sines or cosines.
 fn has_angles(body: &[Inst]) -> bool {
-    let is_angle = |inst: &Inst| matches!(inst, Inst::Unary(UnaryOp::Sin | UnaryOp::Cos, _));
+    let is_angle =
+        |inst: &Inst| matches!(inst, Inst::Unary(op, _) if op.form() == UnaryForm::Angle);
     body.iter().any(is_angle)
 }
 
@@ -309,25 +311,18 @@ impl Printer<'_> {
         let dtype = self.dtype(a);
         let operand = self.operand(a)?;
         let type_ = memory_type(dtype)?;
-        Ok(match op {
-            UnaryOp::Neg => format!("-{operand}"),
-            UnaryOp::Not => format!("!{operand}"),
-            UnaryOp::Conj | UnaryOp::Re => operand,
-            UnaryOp::Im => "0".to_owned(),
-            UnaryOp::Floor | UnaryOp::Ceil if dtype.is_integer() => operand,
-            UnaryOp::Sin | UnaryOp::Cos => {
+        if op.is_identity_on(dtype) {
+            return Ok(operand);
+        }
+        Ok(match op.form() {
+            UnaryForm::Prefix(sign) => format!("{sign}{operand}"),
+            UnaryForm::Operand => operand,
+            UnaryForm::Zero => "0".to_owned(),
+            UnaryForm::Angle => {
                 let _ = writeln!(self.values, "            large |= is_large({operand});");
                 format!("{}_{type_}({operand})", op.name())
             }
-            UnaryOp::Abs
-            | UnaryOp::Sqrt
-            | UnaryOp::Exp
-            | UnaryOp::Log
-            | UnaryOp::Tanh
-            | UnaryOp::Erf
-            | UnaryOp::Floor
-            | UnaryOp::Ceil
-            | UnaryOp::Sign => format!("{}_{type_}({operand})", op.name()),
+            UnaryForm::Call => format!("{}_{type_}({operand})", op.name()),
         })
     }
 
@@ -396,23 +391,14 @@ fn memory_type(dtype: DType) -> Result<&'static str, Refusal> {
 
 fn binary(op: BinaryOp, dtype: DType, a: &str, b: &str) -> Result<String, Refusal> {
     let type_ = memory_type(dtype)?;
-    let infix = |symbol: &str| Ok(format!("{a} {symbol} {b}"));
-    match op {
-        BinaryOp::Add => infix("+"),
-        BinaryOp::Sub => infix("-"),
-        BinaryOp::Mul => infix("*"),
-        BinaryOp::Div if dtype.is_real_float() => infix("/"),
-        BinaryOp::Pow if dtype.is_real_float() => Ok(format!("pow_{type_}({a}, {b})")),
-        BinaryOp::Min | BinaryOp::Max => Ok(format!("{}_{type_}({a}, {b})", op.name())),
-        BinaryOp::Eq => infix("=="),
-        BinaryOp::Ne => infix("!="),
-        BinaryOp::Lt => infix("<"),
-        BinaryOp::Le => infix("<="),
-        BinaryOp::Gt => infix(">"),
-        BinaryOp::Ge => infix(">="),
-        BinaryOp::And => infix("&"),
-        BinaryOp::Or => infix("|"),
-        BinaryOp::Xor => infix("^"),
-        BinaryOp::Div | BinaryOp::Rem | BinaryOp::Pow => Err(Refusal::new(op.name(), Some(dtype))),
+    let is_float = dtype.is_real_float();
+    match op.form() {
+        BinaryForm::Sign(sign) => Ok(format!("{a} {sign} {b}")),
+        BinaryForm::FloatSign(sign) if is_float => Ok(format!("{a} {sign} {b}")),
+        BinaryForm::Call => Ok(format!("{}_{type_}({a}, {b})", op.name())),
+        BinaryForm::FloatCall if is_float => Ok(format!("{}_{type_}({a}, {b})", op.name())),
+        BinaryForm::FloatSign(_) | BinaryForm::FloatCall | BinaryForm::Missing => {
+            Err(Refusal::new(op.name(), Some(dtype)))
+        }
     }
 }

@@ -6,7 +6,7 @@
 //! from there; but while the steps after the first work in the cache, memory does less than it
 //! could. So a loop of several steps is worth it too, for arrays beyond the caches only.
 
-use crate::ir::{ArgKind, BinaryOp, Inst, Kernel, Loop, UnaryOp, uniform_values};
+use crate::ir::{ArgKind, Inst, Kernel, Loop, uniform_values};
 use crate::isa::Isa;
 use std::collections::BTreeMap;
 
@@ -64,43 +64,12 @@ pub(super) fn worth(kernel: &Kernel, loop_: &Loop, isa: Isa) -> Option<Worth> {
     }
 }
 
-/// What a step costs a row, in quarters of a cycle of AVX-512; from the table of [`crate::math`].
+/// What a step costs a row, in quarters of a cycle of AVX-512.
 fn cost(inst: &Inst) -> u64 {
     match *inst {
         Inst::Load(_) | Inst::Store(..) => 0,
-        Inst::Unary(op, _) => match op {
-            UnaryOp::Sqrt => 8,
-            UnaryOp::Exp => 10,
-            UnaryOp::Log | UnaryOp::Sin | UnaryOp::Cos => 14,
-            UnaryOp::Tanh | UnaryOp::Erf => 24,
-            UnaryOp::Neg
-            | UnaryOp::Abs
-            | UnaryOp::Floor
-            | UnaryOp::Ceil
-            | UnaryOp::Sign
-            | UnaryOp::Not
-            | UnaryOp::Conj
-            | UnaryOp::Re
-            | UnaryOp::Im => 1,
-        },
-        Inst::Binary(op, ..) => match op {
-            BinaryOp::Div | BinaryOp::Rem => 8,
-            BinaryOp::Pow => 60,
-            BinaryOp::Add
-            | BinaryOp::Sub
-            | BinaryOp::Mul
-            | BinaryOp::Min
-            | BinaryOp::Max
-            | BinaryOp::Eq
-            | BinaryOp::Ne
-            | BinaryOp::Lt
-            | BinaryOp::Le
-            | BinaryOp::Gt
-            | BinaryOp::Ge
-            | BinaryOp::And
-            | BinaryOp::Or
-            | BinaryOp::Xor => 1,
-        },
+        Inst::Unary(op, _) => op.cost(),
+        Inst::Binary(op, ..) => op.cost(),
         Inst::Random { .. } => 40,
         Inst::Const(_)
         | Inst::Param(_)

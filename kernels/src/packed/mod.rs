@@ -25,18 +25,25 @@
 //! as nothing is padded, no element of `x` has an effect but those that the row's entries name.
 
 mod advance;
+mod forms;
 mod paced;
+mod plan;
+mod rows;
 mod structure;
 #[cfg(test)]
 mod tests;
 mod values;
+mod words;
 
 pub(crate) use self::advance::end_of_advance;
-pub(crate) use self::paced::{Pace, Paced};
-pub(crate) use self::structure::{COLUMN_SLACK, Pattern, Width, Window, common_length};
-pub use self::structure::{PackedStructure, PlainRows};
+pub use self::rows::PlainRows;
+pub use self::structure::PackedStructure;
+pub(crate) use self::structure::{
+    COLUMN_SLACK, Pace, Paced, Pattern, Width, Window, common_length,
+};
+pub use self::values::PackedValues;
 pub(crate) use self::values::{Form, ValuesPart};
-pub use self::values::{PackedValues, Words};
+pub use self::words::Words;
 
 use crate::element::{DType, Element};
 use crate::workers::Workers;

@@ -3,71 +3,14 @@
 //! Transfers between a grid and one of half as many points have such rows: those of a restriction
 //! lie two columns further each row, those of an interpolation one column further every second row.
 
-use super::structure::{Pattern, PlainRows, StructurePart};
+use super::rows::PlainRows;
+use super::structure::{Pace, Paced, Pattern, StructurePart};
 use std::ops::Range;
 
 /// The rows from which on a paced run is worth a descriptor.
 const LONG: usize = 16;
 /// The most rows beside a paced run that are runs of their own.
 const GAP: usize = 4;
-
-/// How the columns of a run advance.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Pace {
-    /// By two each row.
-    Double,
-    /// By one every second row.
-    Half,
-}
-
-impl Pace {
-    /// After how many rows the offsets are the same again.
-    pub(crate) const fn period(self) -> usize {
-        match self {
-            Self::Double => 1,
-            Self::Half => 2,
-        }
-    }
-
-    /// By how much the columns have advanced then.
-    pub(crate) const fn advance(self) -> usize {
-        match self {
-            Self::Double => 2,
-            Self::Half => 1,
-        }
-    }
-}
-
-/// Neighbouring rows of one pace.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Paced {
-    pub(crate) pace: Pace,
-    /// The column that the offsets of the first rows are counted from.
-    pub(crate) base: u32,
-    /// The offsets of the first row, and of the second one where the period is two rows.
-    pub(crate) patterns: [Pattern; 2],
-}
-
-impl Paced {
-    /// The offsets of the row with this distance from the first, and the column they are counted
-    /// from.
-    #[inline(always)]
-    pub(crate) fn row(&self, distance: usize) -> (Pattern, usize) {
-        let period = self.pace.period();
-        let column = self.base as usize + distance / period * self.pace.advance();
-        (self.patterns[distance % period], column)
-    }
-
-    /// The entries of the rows before the one with this distance from the first.
-    #[inline(always)]
-    pub(crate) fn entries_before(&self, distance: usize) -> usize {
-        let lens = self.patterns.map(|pattern| pattern.len as usize);
-        match self.pace {
-            Pace::Double => distance * lens[0],
-            Pace::Half => distance / 2 * (lens[0] + lens[1]) + distance % 2 * lens[0],
-        }
-    }
-}
 
 impl StructurePart {
     /// Adds rows that are in no run: paced ones where there are such, windows of the others.

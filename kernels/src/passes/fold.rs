@@ -7,6 +7,7 @@
 
 use crate::element::{DType, Element, Value};
 use crate::ir::{self, BinaryOp, Inst, Kernel, UnaryOp, ValueId};
+use crate::operations::{Neutral, Number};
 use crate::scalar;
 
 pub(super) fn fold(kernel: &mut Kernel) {
@@ -77,71 +78,35 @@ fn simplify(types: &[Option<DType>], body: &[Inst], inst: Inst) -> Option<Simple
 
 /// Operations that undo themselves, and those that are the identity on some types.
 fn simplify_unary(op: UnaryOp, a: ValueId, dtype: DType, definition: Inst) -> Option<Simpler> {
-    match (op, definition) {
-        (UnaryOp::Neg | UnaryOp::Not | UnaryOp::Conj, Inst::Unary(inner, x)) if inner == op => {
-            return Some(Simpler::Same(x));
-        }
-        _ => {}
+    match definition {
+        Inst::Unary(inner, x) if inner == op && op.undoes_itself() => Some(Simpler::Same(x)),
+        _ => op.is_identity_on(dtype).then_some(Simpler::Same(a)),
     }
-    let is_identity = match op {
-        UnaryOp::Conj | UnaryOp::Re => !dtype.is_complex(),
-        UnaryOp::Floor | UnaryOp::Ceil => dtype.is_integer(),
-        UnaryOp::Abs => matches!(dtype, DType::U32 | DType::U64),
-        UnaryOp::Neg
-        | UnaryOp::Sqrt
-        | UnaryOp::Exp
-        | UnaryOp::Log
-        | UnaryOp::Sin
-        | UnaryOp::Cos
-        | UnaryOp::Tanh
-        | UnaryOp::Erf
-        | UnaryOp::Sign
-        | UnaryOp::Not
-        | UnaryOp::Im => false,
-    };
-    is_identity.then_some(Simpler::Same(a))
 }
 
 /// Whether `x op constant` is `x` for every `x`.
 fn is_right_neutral(op: BinaryOp, constant: Value) -> bool {
-    let dtype = constant.dtype();
-    let zero = || constant == scalar::from_f64(dtype, 0.0);
-    let one = || constant == scalar::from_f64(dtype, 1.0) && !dtype.is_complex();
-    match op {
-        // x + -0 and x - 0 are x even for zeros; for integers both are +0.
-        BinaryOp::Add => constant == scalar::unary(UnaryOp::Neg, scalar::from_f64(dtype, 0.0)),
-        BinaryOp::Sub | BinaryOp::Or | BinaryOp::Xor => zero(),
-        BinaryOp::Mul | BinaryOp::Div => one(),
-        BinaryOp::And => constant == true.to_value(),
-        BinaryOp::Rem
-        | BinaryOp::Pow
-        | BinaryOp::Min
-        | BinaryOp::Max
-        | BinaryOp::Eq
-        | BinaryOp::Ne
-        | BinaryOp::Lt
-        | BinaryOp::Le
-        | BinaryOp::Gt
-        | BinaryOp::Ge => false,
+    match op.neutral() {
+        Neutral::Right(number) | Neutral::Both(number) => is_number(number, constant),
+        Neutral::Nothing => false,
     }
 }
 
 /// Whether `constant op x` is `x` for every `x`.
 fn is_left_neutral(op: BinaryOp, constant: Value) -> bool {
-    let commutes = match op {
-        BinaryOp::Add | BinaryOp::Mul | BinaryOp::And | BinaryOp::Or | BinaryOp::Xor => true,
-        BinaryOp::Sub
-        | BinaryOp::Div
-        | BinaryOp::Rem
-        | BinaryOp::Pow
-        | BinaryOp::Min
-        | BinaryOp::Max
-        | BinaryOp::Eq
-        | BinaryOp::Ne
-        | BinaryOp::Lt
-        | BinaryOp::Le
-        | BinaryOp::Gt
-        | BinaryOp::Ge => false,
-    };
-    commutes && is_right_neutral(op, constant)
+    match op.neutral() {
+        Neutral::Both(number) => is_number(number, constant),
+        Neutral::Nothing | Neutral::Right(_) => false,
+    }
+}
+
+fn is_number(number: Number, constant: Value) -> bool {
+    let dtype = constant.dtype();
+    let zero = || scalar::from_f64(dtype, 0.0);
+    match number {
+        Number::Zero => constant == zero(),
+        Number::MinusZero => constant == scalar::unary(UnaryOp::Neg, zero()),
+        Number::One => constant == scalar::from_f64(dtype, 1.0) && !dtype.is_complex(),
+        Number::True => constant == true.to_value(),
+    }
 }

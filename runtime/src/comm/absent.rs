@@ -26,7 +26,7 @@ impl Comm for Absent {
     }
 
     fn send(&self, _to: usize, _message: Message) {
-        // Nobody is there to receive it.
+        // There is no rank to receive it.
     }
 
     fn receive(&self, from: usize) -> Message {

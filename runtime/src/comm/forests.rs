@@ -30,7 +30,7 @@ pub(crate) struct Subject {
     pub(crate) most_trees: usize,
 }
 
-/// The most maximal aligned subtrees that any range of so many tiles has: two for each level.
+/// The most maximal aligned subtrees that any range of this many tiles has: two for each level.
 pub(crate) fn most_trees(tiles: usize) -> usize {
     2 * (usize::BITS - tiles.leading_zeros()) as usize
 }

@@ -11,7 +11,8 @@
 
 use super::{Comm, Message, apart, receive_data};
 use crate::error::Error;
-use crate::instance::{Instance, Memory, Pool};
+use crate::memory::instance::Instance;
+use crate::memory::pool::{Memory, Pool};
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -175,7 +176,7 @@ impl Messages {
 
 /// Copies the elements at some places, or the rows where `x` has columns.
 pub(super) fn pick(x: &Instance, places: &[u32], bytes: &mut [u8]) {
-    // Rows without columns are sent as if they had one; nobody reads it.
+    // Rows without columns are sent as if they had one; it is not read.
     if x.len() == 0 && !x.rows.is_empty() {
         return;
     }

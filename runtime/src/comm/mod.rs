@@ -4,9 +4,10 @@
 //! in which they were sent. Since every rank runs the same schedule, no message needs a tag.
 //!
 //! A rank whose computation failed sends [`Message::Failed`] in place of data, so that no other
-//! rank waits for ever.
+//! rank waits forever.
 
 mod absent;
+pub(crate) mod exchange;
 pub(crate) mod forests;
 pub(crate) mod halo;
 pub(crate) mod reduce;
@@ -22,9 +23,28 @@ pub(crate) use self::threads::connect;
 use self::halo::{Links, Messages, Neighbours};
 use self::reduce::{Later, Pending};
 use crate::error::{Error, ErrorKind};
-use crate::instance::Memory;
+use crate::memory::pool::Memory;
+use std::cell::Cell;
 use std::fmt;
 use std::sync::Arc;
+
+thread_local! {
+    /// The rank whose program this thread runs.
+    static RANK: Cell<Option<usize>> = const { Cell::new(None) };
+}
+
+/// The rank whose program this thread runs, if it is known; also of a thread that is about to end.
+#[cfg(feature = "mpi")]
+pub(crate) fn rank_of_thread() -> Option<usize> {
+    RANK.try_with(Cell::get).ok().flatten()
+}
+
+/// Says whose program this thread runs from now on, and gives whose it has run before.
+pub(crate) fn set_rank_of_thread(rank: Option<usize>) -> Option<usize> {
+    RANK.try_with(|of_thread| of_thread.replace(rank))
+        .ok()
+        .flatten()
+}
 
 /// What one rank sends to another.
 #[derive(Clone, Debug)]

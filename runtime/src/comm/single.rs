@@ -16,7 +16,7 @@ impl Comm for Single {
     }
 
     fn send(&self, _to: usize, _message: Message) {
-        unreachable!("a single rank has nobody to send to");
+        unreachable!("a single rank has no other to send to");
     }
 
     fn receive(&self, from: usize) -> Message {

@@ -62,7 +62,7 @@ impl Fingerprint {
 }
 
 impl Header {
-    /// The bytes that it takes in front of so many vectors.
+    /// The bytes that it takes in front of `n_vectors` vectors.
     pub(super) fn bytes(&self, n_vectors: usize) -> u64 {
         ((FIXED + n_vectors + self.state.history.len() + 1) * size_of::<u64>()) as u64
     }
@@ -96,7 +96,7 @@ impl Header {
         words.into_iter().flat_map(u64::to_le_bytes).collect()
     }
 
-    /// The header at the beginning of a file of so many bytes, or what is wrong with it.
+    /// The header at the beginning of a file of `len` bytes, or what is wrong with it.
     pub(super) fn read(reader: &mut impl Read, len: u64) -> io::Result<Result<Self, Refusal>> {
         let refuse = |expected: &str, found: String| Ok(Err((expected.to_owned(), found)));
         if len < 24 {

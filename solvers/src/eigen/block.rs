@@ -1,12 +1,12 @@
 //! Several vectors at once: inner products of pairs, sums of multiples, true residuals.
 //!
-//! All inner products that somebody reads together are issued before the first is read, so they
+//! All inner products that are read together are issued before the first is read, so they
 //! fuse into one task with one reduction, which reads each vector once.
 
 use super::hermitian::Hermitian;
 use crate::krylov::scalars::{element, read};
-use crate::krylov::turns::{alone, root};
 use crate::operator::LinearOperator;
+use crate::turns::{alone, root};
 use num_complex::Complex;
 use sparsefuse_dense::{Scalar, Vector};
 use sparsefuse_kernels::Field;

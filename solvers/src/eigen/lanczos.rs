@@ -16,7 +16,7 @@ use super::block::{
     sums_of_multiples, without,
 };
 use super::hermitian::{Eigenpairs, Hermitian, orthonormalise, unit};
-use crate::admission::check_square;
+use crate::operator::check_square;
 use crate::operator::{LinearOperator, check_same_runtime};
 use crate::preconditioners::{is_singular, splu};
 use crate::solution::StopReason;
@@ -422,7 +422,7 @@ impl<'a, T: Field> Lanczos<'a, T> {
         self.couplings.iter().all(|&coupling| coupling == 0.0)
     }
 
-    /// Grows to so many basis vectors; gives false where a product is not finite, and leaves it out.
+    /// Grows to `len` basis vectors; gives false where a product is not finite, and leaves it out.
     fn grow(&mut self, len: usize) -> Result<bool, Error> {
         let before = self.len();
         let mut projected = Hermitian::zeros(len);

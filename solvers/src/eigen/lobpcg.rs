@@ -21,7 +21,7 @@ use super::block::{
     Products, check_len, check_tolerance, images, norms, residuals, sums_of_multiples, without,
 };
 use super::hermitian::{Coefficients, combination, orthonormalise, unit};
-use crate::admission::check_square;
+use crate::operator::check_square;
 use crate::operator::{LinearOperator, check_same_runtime};
 use crate::solution::StopReason;
 use num_complex::Complex;

@@ -2,7 +2,7 @@
 //! a second pass where it is needed.
 //!
 //! A step holds a candidate u for the next basis vector and takes w = A u. Where u is orthogonal
-//! enough ([`Orthogonality`] tells), it is the basis vector, q = u, and a step finds at once
+//! enough ([`Orthogonality`] tells), it is the basis vector, q = u, and one reduction gives
 //!
 //! ```text
 //! h = [Q q]'w       the next column of H
@@ -19,8 +19,8 @@
 //! Q'w, u'w          from which h = [Q q]'w follows
 //! ```
 //!
-//! Where next to nothing remains of w, the second pass follows at once: only then it is known whether
-//! anything does.
+//! Where next to nothing remains of w, the second pass follows immediately, since only its result
+//! tells whether anything does.
 //!
 //! Invariants: `A Z = Q H` with Z what the products were made of (`z_k = u_k` or a preconditioned
 //! `u_k`), up to the last column, whose lowest element eta may be corrected in the next step; `U = Q
@@ -30,7 +30,7 @@
 use super::orthogonality::Orthogonality;
 use super::projected::Projected;
 use super::scalars::{element, read};
-use super::turns::value;
+use crate::turns::value;
 use num_complex::Complex;
 use sparsefuse_dense::{Scalar, Vector};
 use sparsefuse_kernels::{Field, Real};
@@ -249,7 +249,7 @@ fn without<T: Field>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::krylov::turns::alone;
+    use crate::turns::alone;
     use sparsefuse_sparse::{Csr, gallery};
 
     /// The largest inner product of two different vectors of a basis, and the largest distance of a
@@ -265,7 +265,7 @@ mod tests {
         (products, norms)
     }
 
-    /// Builds a basis of at most so many vectors.
+    /// Builds a basis of at most `most` vectors.
     fn check<T: Field>(name: &str, a: &Csr<T>, most: usize) {
         let b = Vector::<T>::from_fn([a.n_rows()], |i| {
             T::from_f64((i[0] as f64 * 0.7).sin() + 0.1)
@@ -275,7 +275,7 @@ mod tests {
         let mut again = 0;
         while space.len() < most && !space.is_exhausted() {
             again += usize::from(space.orthogonality.is_rough());
-            let w = a.dot(space.candidate());
+            let w = a.matvec(space.candidate());
             alone(space.step(w)).unwrap();
         }
         let (products, norms) = loss(&space.basis);

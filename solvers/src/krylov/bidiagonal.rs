@@ -1,7 +1,7 @@
 //! Golub and Kahan's bidiagonalisation (1965), which `lsqr` and `lsmr` have in common.
 
 use super::least_squares::LeastSquares;
-use super::turns::norm_of;
+use super::scaling::norm_of_tiny;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Error;
@@ -21,27 +21,24 @@ impl<T: Field> Bidiagonal<T> {
         problem: &LeastSquares<'_, '_, T>,
         r: &Vector<T>,
     ) -> Result<Self, Error> {
-        let beta = norm_of(r).await?;
-        let u = normalized(r, beta);
-        let v = problem.apply_adjoint(&u)?;
-        let alpha = norm_of(&v).await?;
-        let v = normalized(&v, alpha);
+        let (u, beta) = normalized(r).await?;
+        let (v, alpha) = normalized(&problem.apply_adjoint(&u)?).await?;
         Ok(Self { u, v, alpha, beta })
     }
 
     /// The next u, v, alpha, beta: one product, one with the adjoint, two reductions.
     pub(super) async fn step(&mut self, problem: &LeastSquares<'_, '_, T>) -> Result<(), Error> {
         let u = problem.apply(&self.v)? - &self.u * T::from_f64(self.alpha);
-        self.beta = norm_of(&u).await?;
-        self.u = normalized(&u, self.beta);
+        (self.u, self.beta) = normalized(&u).await?;
         let v = problem.apply_adjoint(&self.u)? - &self.v * T::from_f64(self.beta);
-        self.alpha = norm_of(&v).await?;
-        self.v = normalized(&v, self.alpha);
+        (self.v, self.alpha) = normalized(&v).await?;
         Ok(())
     }
 }
 
-fn normalized<T: Field>(x: &Vector<T>, norm: f64) -> Vector<T> {
+/// A vector divided by its norm, and the norm.
+async fn normalized<T: Field>(x: &Vector<T>) -> Result<(Vector<T>, f64), Error> {
+    let norm = norm_of_tiny(x).await?;
     let factor = if norm == 0.0 { 1.0 } else { 1.0 / norm };
-    x * T::from_f64(factor)
+    Ok((x * T::from_f64(factor), norm))
 }

@@ -1,12 +1,10 @@
 //! The method of conjugate gradients.
 
 use super::Method;
-use super::scalars::real;
-use super::turns::{norm_of, value};
+use super::iterations::{Iterations, expect_positive};
+use super::stopping::Stopping;
 use crate::operator::LinearOperator;
-use crate::scaling::Rhs;
 use crate::solution::{Options, Solution, StopReason};
-use crate::stopping::{Next, Start, Stopping};
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Error;
@@ -55,63 +53,34 @@ pub fn cg_with<T: Field>(
     Method::Cg.solve(a, b, options)
 }
 
-pub(super) async fn steps<T: Field>(
-    a: &dyn LinearOperator<T>,
-    b: Rhs<'_, T>,
-    options: Options<'_, T>,
-) -> Result<Solution<T>, Error> {
-    let (mut stopping, start) = Stopping::start("cg", a, b, options).await?;
-    let Start {
-        mut x,
-        mut r,
-        mut saved,
-    } = start;
-    if let Some(reason) = stopping.first() {
-        return stopping.finish(x, reason).await;
-    }
-    loop {
-        let (mut rho, [mut p]) = match saved.take() {
-            Some(saved) => saved,
-            None => {
-                let z = stopping.precondition(&r)?;
-                (r.dot(&z), [z])
-            }
-        };
-        loop {
-            let q = a.apply(&p)?;
-            let sigma = p.dot(&q);
-            let alpha = rho.ratio(&sigma);
-            x += &alpha * &p;
-            r -= &alpha * &q;
+pub(super) async fn iterate<T: Field>(
+    stopping: &mut Stopping<'_, '_, T>,
+    x: &mut Vector<T>,
+    mut r: Vector<T>,
+) -> Iterations<T> {
+    let a = stopping.operator();
+    let (mut rho, [mut p]) = match stopping.saved() {
+        Some(saved) => saved,
+        None => {
             let z = stopping.precondition(&r)?;
-            let rho_next = r.dot(&z);
-            let norm = if stopping.has_preconditioner() {
-                norm_of(&r).await?
-            } else {
-                real(value(&rho_next).await?).sqrt()
-            };
-            match stopping.next(&x, norm).await? {
-                Next::Iterate => {}
-                Next::Restart(residual) => {
-                    r = residual;
-                    break;
-                }
-                Next::Stop(reason) => return stopping.finish(x, reason).await,
-            }
-            if real(sigma.get()?) <= 0.0 {
-                return stopping.finish(x, StopReason::IndefiniteMatrix).await;
-            }
-            if real(rho_next.get()?) <= 0.0 {
-                return stopping
-                    .finish(x, StopReason::IndefinitePreconditioner)
-                    .await;
-            }
-            let beta = &rho_next / &rho;
-            p = z + &beta * &p;
-            rho = rho_next;
-            if let Some(reason) = stopping.save((&x, &r), &rho, [&p])? {
-                return stopping.finish(x, reason).await;
-            }
+            (r.dot(&z), [z])
         }
+    };
+    loop {
+        let q = a.apply(&p)?;
+        let sigma = p.dot(&q);
+        let alpha = rho.ratio(&sigma);
+        *x += &alpha * &p;
+        r -= &alpha * &q;
+        let z = stopping.precondition(&r)?;
+        let rho_next = r.dot(&z);
+        let norm = stopping.norm(&r, &rho_next).await?;
+        stopping.check(x, norm).await?;
+        expect_positive(&sigma, StopReason::IndefiniteMatrix)?;
+        expect_positive(&rho_next, StopReason::IndefinitePreconditioner)?;
+        let beta = &rho_next / &rho;
+        p = z + &beta * &p;
+        rho = rho_next;
+        stopping.save((x, &r), &rho, [&p])?;
     }
 }

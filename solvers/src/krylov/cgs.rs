@@ -1,11 +1,11 @@
 //! The conjugate gradient squared method.
 
 use super::Method;
-use super::turns::norm_of;
+use super::iterations::{Iterations, expect_nonzero};
+use super::stopping::Stopping;
 use crate::operator::LinearOperator;
-use crate::scaling::Rhs;
-use crate::solution::{Breakdown, Options, Solution, StopReason};
-use crate::stopping::{Next, Start, Stopping};
+use crate::solution::{Breakdown, Options, Solution};
+use crate::turns::norm_of;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Error;
@@ -28,7 +28,7 @@ pub fn cgs<T: Field>(a: &dyn LinearOperator<T>, b: &Vector<T>) -> Result<Solutio
 /// # Errors
 ///
 /// If the shapes do not fit, or an operator fails; not converging is no error but a
-/// [`StopReason`].
+/// [`StopReason`](crate::StopReason).
 pub fn cgs_with<T: Field>(
     a: &dyn LinearOperator<T>,
     b: &Vector<T>,
@@ -37,64 +37,35 @@ pub fn cgs_with<T: Field>(
     Method::Cgs.solve(a, b, options)
 }
 
-pub(super) async fn steps<T: Field>(
-    a: &dyn LinearOperator<T>,
-    b: Rhs<'_, T>,
-    options: Options<'_, T>,
-) -> Result<Solution<T>, Error> {
-    let (mut stopping, start) = Stopping::start("cgs", a, b, options).await?;
-    let Start {
-        mut x,
-        mut r,
-        mut saved,
-    } = start;
-    stopping.expect_squared_peaks();
-    if let Some(reason) = stopping.first() {
-        return stopping.finish(x, reason).await;
-    }
+pub(super) async fn iterate<T: Field>(
+    stopping: &mut Stopping<'_, '_, T>,
+    x: &mut Vector<T>,
+    mut r: Vector<T>,
+) -> Iterations<T> {
+    let a = stopping.operator();
+    let (mut rho, [shadow, mut u, mut p]) = match stopping.saved() {
+        Some(saved) => saved,
+        None => (r.dot(&r), [r.clone(), r.clone(), r.clone()]),
+    };
     loop {
-        let (mut rho, [shadow, mut u, mut p]) = match saved.take() {
-            Some(saved) => saved,
-            None => (r.dot(&r), [r.clone(), r.clone(), r.clone()]),
-        };
-        loop {
-            let p_hat = stopping.precondition(&p)?;
-            let v = a.apply(&p_hat)?;
-            let sigma = shadow.dot(&v);
-            let alpha = rho.ratio(&sigma);
-            // What is not read again is let go of, and its memory taken over.
-            let q = &u - &alpha * v;
-            let u_hat = stopping.precondition(&(u + &q))?;
-            x += &alpha * &u_hat;
-            r -= &alpha * a.apply(&u_hat)?;
-            drop(u_hat);
-            let rho_next = shadow.dot(&r);
-            let norm = norm_of(&r).await?;
-            match stopping.next(&x, norm).await? {
-                Next::Iterate => {}
-                Next::Restart(residual) => {
-                    r = residual;
-                    break;
-                }
-                Next::Stop(reason) => return stopping.finish(x, reason).await,
-            }
-            if sigma.get()? == T::ZERO {
-                return stopping
-                    .finish(x, StopReason::Breakdown(Breakdown::Sigma))
-                    .await;
-            }
-            if rho_next.get()? == T::ZERO {
-                return stopping
-                    .finish(x, StopReason::Breakdown(Breakdown::Rho))
-                    .await;
-            }
-            let beta = &rho_next / &rho;
-            u = &r + &beta * &q;
-            p = &u + &beta * (&q + &beta * &p);
-            rho = rho_next;
-            if let Some(reason) = stopping.save((&x, &r), &rho, [&shadow, &u, &p])? {
-                return stopping.finish(x, reason).await;
-            }
-        }
+        let p_hat = stopping.precondition(&p)?;
+        let v = a.apply(&p_hat)?;
+        let sigma = shadow.dot(&v);
+        let alpha = rho.ratio(&sigma);
+        // What is not read again is let go of, and its memory taken over.
+        let q = &u - &alpha * v;
+        let u_hat = stopping.precondition(&(u + &q))?;
+        *x += &alpha * &u_hat;
+        r -= &alpha * a.apply(&u_hat)?;
+        drop(u_hat);
+        let rho_next = shadow.dot(&r);
+        stopping.check(x, norm_of(&r).await?).await?;
+        expect_nonzero(&sigma, Breakdown::Sigma)?;
+        expect_nonzero(&rho_next, Breakdown::Rho)?;
+        let beta = &rho_next / &rho;
+        u = &r + &beta * &q;
+        p = &u + &beta * (&q + &beta * &p);
+        rho = rho_next;
+        stopping.save((x, &r), &rho, [&shadow, &u, &p])?;
     }
 }

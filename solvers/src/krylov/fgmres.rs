@@ -2,15 +2,14 @@
 
 use super::Method;
 use super::arnoldi::Arnoldi;
-use super::gmres::restart;
+use super::gmres::next_cycle;
+use super::iterations::Iterations;
+use super::stopping::{Judgement, Stopping};
 use crate::operator::LinearOperator;
-use crate::scaling::Rhs;
 use crate::solution::{Options, Solution};
-use crate::stopping::{Judgement, Stopping};
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Error;
-use std::ops::ControlFlow;
 
 /// Solves A x = b by flexible GMRES with the default [`Options`].
 ///
@@ -57,15 +56,12 @@ pub fn fgmres_with<T: Field>(
     Method::Fgmres.solve(a, b, options)
 }
 
-pub(super) async fn steps<T: Field>(
-    a: &dyn LinearOperator<T>,
-    b: Rhs<'_, T>,
-    options: Options<'_, T>,
-) -> Result<Solution<T>, Error> {
-    let (mut stopping, mut x, mut r) = Stopping::begin("fgmres", a, b, options).await?;
-    if let Some(reason) = stopping.first() {
-        return stopping.finish(x, reason).await;
-    }
+pub(super) async fn iterate<T: Field>(
+    stopping: &mut Stopping<'_, '_, T>,
+    x: &mut Vector<T>,
+    mut r: Vector<T>,
+) -> Iterations<T> {
+    let a = stopping.operator();
     let mut norm = stopping.first_norm();
     loop {
         let mut space = Arnoldi::new(&r, norm);
@@ -82,11 +78,7 @@ pub(super) async fn steps<T: Field>(
             }
         };
         let before = x.clone();
-        x += space.combination_of(&preconditioned);
-        let xs = (&mut x, before);
-        match restart(&mut stopping, judgement, xs, space.is_singular(), norm).await? {
-            ControlFlow::Continue(next) => (r, norm) = next,
-            ControlFlow::Break(reason) => return stopping.finish(x, reason).await,
-        }
+        *x += space.combination_of(&preconditioned);
+        (r, norm) = next_cycle(stopping, judgement, (x, before), &space, norm).await?;
     }
 }

@@ -2,15 +2,14 @@
 
 use super::Method;
 use super::arnoldi::Arnoldi;
-use super::turns::norm_of;
+use super::iterations::{End, Iterations};
+use super::stopping::{Judgement, Stopping};
 use crate::operator::LinearOperator;
-use crate::scaling::Rhs;
 use crate::solution::{Breakdown, Options, Solution, StopReason};
-use crate::stopping::{Judgement, Next, Stopping};
+use crate::turns::norm_of;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Error;
-use std::ops::ControlFlow;
 
 /// Solves A x = b by GMRES with the default [`Options`].
 ///
@@ -57,15 +56,12 @@ pub fn gmres_with<T: Field>(
     Method::Gmres.solve(a, b, options)
 }
 
-pub(super) async fn steps<T: Field>(
-    a: &dyn LinearOperator<T>,
-    b: Rhs<'_, T>,
-    options: Options<'_, T>,
-) -> Result<Solution<T>, Error> {
-    let (mut stopping, mut x, mut r) = Stopping::begin_on_any_side("gmres", a, b, options).await?;
-    if let Some(reason) = stopping.first() {
-        return stopping.finish(x, reason).await;
-    }
+pub(super) async fn iterate<T: Field>(
+    stopping: &mut Stopping<'_, '_, T>,
+    x: &mut Vector<T>,
+    mut r: Vector<T>,
+) -> Iterations<T> {
+    let a = stopping.operator();
     let is_left = stopping.is_left();
     if is_left {
         stopping.expect_near_claims();
@@ -84,10 +80,9 @@ pub(super) async fn steps<T: Field>(
         drop(r);
         let judgement = loop {
             let u = space.candidate();
-            let w = if is_left {
-                stopping.precondition(&a.apply(u)?)?
-            } else {
-                a.apply(&stopping.precondition(u)?)?
+            let w = match is_left {
+                true => stopping.precondition(&a.apply(u)?)?,
+                false => a.apply(&stopping.precondition(u)?)?,
             };
             space.step(w).await?;
             let is_full = space.len() == stopping.restart_length() || space.is_exhausted();
@@ -98,52 +93,45 @@ pub(super) async fn steps<T: Field>(
         };
         let correction = space.combination();
         let before = x.clone();
-        x += if is_left {
-            correction
-        } else {
-            stopping.precondition(&correction)?
+        *x += match is_left {
+            true => correction,
+            false => stopping.precondition(&correction)?,
         };
-        let xs = (&mut x, before);
-        match restart(&mut stopping, judgement, xs, space.is_singular(), norm).await? {
-            ControlFlow::Continue(next) => (r, norm) = next,
-            ControlFlow::Break(reason) => return stopping.finish(x, reason).await,
-        }
+        (r, norm) = next_cycle(stopping, judgement, (x, before), &space, norm).await?;
     }
 }
 
-/// The residual to start again from and its norm, or why not. Given are x after the cycle and
-/// before it, which comes back where the cycle has made the residual larger and is the last.
-pub(super) async fn restart<T: Field>(
+/// The residual that the next cycle begins with and its norm, unless this cycle, at whose end x was
+/// judged, is the last. Where that has made the residual larger, x is again what it was before.
+pub(super) async fn next_cycle<T: Field>(
     stopping: &mut Stopping<'_, '_, T>,
     judgement: Judgement,
     (x, before): (&mut Vector<T>, Vector<T>),
-    is_singular: bool,
+    space: &Arnoldi<T>,
     last_norm: f64,
-) -> Result<ControlFlow<StopReason, (Vector<T>, f64)>, Error> {
+) -> Result<(Vector<T>, f64), End<T>> {
     let (r, is_claimed) = match judgement {
-        Judgement::Stop(reason) => return Ok(ControlFlow::Break(reason)),
-        Judgement::Claim => match stopping.verify(x).await? {
-            Next::Stop(reason) => return Ok(ControlFlow::Break(reason)),
-            Next::Restart(residual) => (residual, true),
-            Next::Iterate => (stopping.residual(x)?, true),
+        Judgement::Stop(reason) => return Err(reason.into()),
+        Judgement::Claim => match stopping.verify(x).await {
+            Err(End::Restart(residual)) => (residual, true),
+            verified => {
+                verified?;
+                (stopping.residual(x)?, true)
+            }
         },
-        Judgement::Iterate if is_singular => {
-            let reason = StopReason::Breakdown(Breakdown::Projection);
-            return Ok(ControlFlow::Break(reason));
-        }
+        Judgement::Iterate if space.is_singular() => return Err(Breakdown::Projection.into()),
         Judgement::Iterate => (stopping.residual(x)?, false),
     };
     let norm = norm_of(&r).await?;
     // A cycle that changes next to nothing is followed by its like.
-    let has_progress = norm < last_norm * (1.0 - 1e-8);
-    Ok(if has_progress || is_claimed {
-        ControlFlow::Continue((r, norm))
-    } else if norm.is_finite() {
-        if norm > last_norm {
-            *x = before;
-        }
-        ControlFlow::Break(StopReason::Stagnation)
-    } else {
-        ControlFlow::Break(StopReason::NotFinite)
-    })
+    if is_claimed || norm < last_norm * (1.0 - 1e-8) {
+        return Ok((r, norm));
+    }
+    if !norm.is_finite() {
+        return Err(StopReason::NotFinite.into());
+    }
+    if norm > last_norm {
+        *x = before;
+    }
+    Err(StopReason::Stagnation.into())
 }

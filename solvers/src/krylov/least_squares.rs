@@ -1,17 +1,19 @@
 //! When `lsqr` and `lsmr` stop: least-squares problems min ‖b - A x‖² + damping² ‖x‖² with a
 //! matrix of any shape.
 //!
-//! The twin of [`Stopping`](crate::stopping::Stopping) for a residual that need not become small:
+//! The twin of [`Stopping`](super::stopping::Stopping) for a residual that need not become small:
 //! the methods claim either that it is, or that its gradient is; both are checked with the true
 //! residual. The preconditioner M stands on the right: the methods work on A M^-1 and y with
 //! x = x0 + M^-1 y.
 
-use super::turns::norm_of;
-use crate::admission::{check, check_no_checkpoint, check_side};
+use super::Method;
+use super::admission::check;
+use super::iterations::{End, Iterations, until_stopped};
+use super::scaling::norm_of_tiny;
+use super::stopping::{certified, max_iter};
 use crate::operator::LinearOperator;
-use crate::scaling::Rhs;
-use crate::solution::{Options, Solution, StopReason};
-use crate::stopping::{certified, max_iter};
+use crate::solution::{Options, Rhs, Solution, StopReason};
+use crate::turns::norm_of;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Error;
@@ -21,8 +23,8 @@ pub(super) struct LeastSquares<'p, 'o, T> {
     a: &'p dyn LinearOperator<T>,
     b: &'p Vector<T>,
     options: Options<'o, T>,
-    /// Where the method began last.
-    x0: Vector<T>,
+    /// Where the method began last; in the end the solution.
+    x: Vector<T>,
     rhs_norm: f64,
     tolerance: f64,
     max_iter: usize,
@@ -44,20 +46,24 @@ pub(super) struct Estimates {
     pub(super) a_norm: f64,
 }
 
-/// What a method does next.
-pub(super) enum Next<T> {
-    /// Goes on with its recurrence.
-    Iterate,
-    /// Starts again from this true residual.
-    Restart(Vector<T>),
-    /// Stops with this x.
-    Stop(Vector<T>, StopReason),
-}
-
 impl<'p, 'o, T: Field> LeastSquares<'p, 'o, T> {
-    /// Checks the shapes; gives the decision and the initial residual.
-    pub(super) async fn begin(
-        op: &'static str,
+    /// Solves a problem by a method: checks the shapes, starts it, starts it again where it asks for
+    /// that, and finishes.
+    pub(super) async fn solve(
+        method: Method,
+        a: &'p dyn LinearOperator<T>,
+        b: Rhs<'p, T>,
+        options: Options<'o, T>,
+        iterate: impl AsyncFn(&mut Self, Vector<T>) -> Iterations<T>,
+    ) -> Result<Solution<T>, Error> {
+        let (mut problem, r) = Self::start(method, a, b, options).await?;
+        let reason = until_stopped(r, async |r| iterate(&mut problem, r).await).await?;
+        problem.finish(reason).await
+    }
+
+    /// The decision and the initial residual.
+    async fn start(
+        method: Method,
         a: &'p dyn LinearOperator<T>,
         b: Rhs<'p, T>,
         options: Options<'o, T>,
@@ -66,19 +72,16 @@ impl<'p, 'o, T: Field> LeastSquares<'p, 'o, T> {
             vector: b,
             norm: rhs_norm,
         } = b;
-        check(op, a, b, &options)?;
-        check_no_checkpoint(op, &options)?;
-        check_damping(op, &options)?;
-        check_side(op, &options)?;
+        check(method, a, b, &options)?;
         let (_, n_cols) = a.shape();
-        let (x0, r) = match options.x0 {
+        let (x, r) = match options.x0 {
             Some(x0) => (x0.clone(), b.try_sub(&a.apply(x0)?)?),
             None => (b.runtime().enter(|| Vector::zeros([n_cols])), b.clone()),
         };
         let problem = Self {
             a,
             b,
-            x0,
+            x,
             rhs_norm,
             tolerance: (options.rtol * rhs_norm).max(options.atol),
             max_iter: max_iter(&options, n_cols),
@@ -110,8 +113,8 @@ impl<'p, 'o, T: Field> LeastSquares<'p, 'o, T> {
     /// x, of y.
     fn solution(&self, y: &Vector<T>) -> Result<Vector<T>, Error> {
         match self.options.preconditioner {
-            Some(preconditioner) => self.x0.try_add(&preconditioner.apply(y)?),
-            None => self.x0.try_add(y),
+            Some(preconditioner) => self.x.try_add(&preconditioner.apply(y)?),
+            None => self.x.try_add(y),
         }
     }
 
@@ -122,32 +125,34 @@ impl<'p, 'o, T: Field> LeastSquares<'p, 'o, T> {
 
     /// y = 0, as long as the space of the unknowns asks for.
     pub(super) fn zeros(&self) -> Vector<T> {
-        let n = self.x0.len();
+        let n = self.x.len();
         self.b.runtime().enter(|| Vector::zeros([n]))
     }
 
-    /// Why not to begin, if there is a reason; `alpha` is 0 if the gradient is.
-    pub(super) fn first(&mut self, alpha: f64) -> Option<StopReason> {
-        let norm = self.history[0];
-        if self.is_stopped_by_monitor(norm) {
-            Some(StopReason::Stopped)
-        } else if !norm.is_finite() {
-            Some(StopReason::NotFinite)
-        } else if norm <= self.tolerance {
-            Some(StopReason::Converged)
-        } else if alpha == 0.0 {
-            Some(StopReason::LeastSquares)
-        } else {
-            (self.max_iter == 0).then_some(StopReason::IterationLimit)
+    /// Stops before the first iteration, if there is a reason; `alpha` is 0 if the gradient is.
+    pub(super) fn begin(&mut self, alpha: f64) -> Result<(), End<T>> {
+        if self.iterations > 0 {
+            return Ok(());
         }
+        let norm = self.history[0];
+        let reason = if self.is_stopped_by_monitor(norm) {
+            StopReason::Stopped
+        } else if !norm.is_finite() {
+            StopReason::NotFinite
+        } else if norm <= self.tolerance {
+            StopReason::Converged
+        } else if alpha == 0.0 {
+            StopReason::LeastSquares
+        } else if self.max_iter == 0 {
+            StopReason::IterationLimit
+        } else {
+            return Ok(());
+        };
+        Err(reason.into())
     }
 
-    /// What to do after an iteration that left this y.
-    pub(super) async fn next(
-        &mut self,
-        y: &Vector<T>,
-        found: &Estimates,
-    ) -> Result<Next<T>, Error> {
+    /// Ends the iterations, if one that left this y is a reason to.
+    pub(super) async fn check(&mut self, y: &Vector<T>, found: &Estimates) -> Result<(), End<T>> {
         self.iterations += 1;
         self.history.push(found.residual);
         let reason = if self.is_stopped_by_monitor(found.residual) {
@@ -155,13 +160,14 @@ impl<'p, 'o, T: Field> LeastSquares<'p, 'o, T> {
         } else if !found.residual.is_finite() {
             StopReason::NotFinite
         } else if found.residual <= self.tolerance || self.is_minimal(found) {
-            return self.verify(y, found.a_norm).await;
+            return Err(self.verify(y, found.a_norm).await?);
         } else if self.iterations >= self.max_iter {
             StopReason::IterationLimit
         } else {
-            return Ok(Next::Iterate);
+            return Ok(());
         };
-        Ok(Next::Stop(self.solution(y)?, reason))
+        self.x = self.solution(y)?;
+        Err(reason.into())
     }
 
     /// Paige and Saunders' second rule.
@@ -169,43 +175,46 @@ impl<'p, 'o, T: Field> LeastSquares<'p, 'o, T> {
         found.gradient <= self.options.rtol * found.a_norm * found.damped_residual
     }
 
-    /// What to do with a y that is claimed to be a solution.
-    async fn verify(&mut self, y: &Vector<T>, a_norm: f64) -> Result<Next<T>, Error> {
-        let x = self.solution(y)?;
-        let r = self.b.try_sub(&self.a.apply(&x)?)?;
+    /// How the iterations end with a y that is claimed to be a solution.
+    async fn verify(&mut self, y: &Vector<T>, a_norm: f64) -> Result<End<T>, Error> {
+        self.x = self.solution(y)?;
+        let r = self.b.try_sub(&self.a.apply(&self.x)?)?;
         let residual = norm_of(&r).await?;
         if residual <= self.tolerance {
-            return Ok(Next::Stop(x, certified::<T>(self.tolerance, self.rhs_norm)));
+            return Ok(certified::<T>(self.tolerance, self.rhs_norm).into());
+        }
+        if !residual.is_finite() {
+            // Any gradient is small beside it.
+            return Ok(StopReason::NotFinite.into());
         }
         let damping = self.damping();
         let mut gradient = self.apply_adjoint(&r)?;
         let mut damped_residual = residual;
         if damping > 0.0 {
-            gradient -= &x * T::from_f64(damping * damping);
-            let size = norm_of(&x).await?;
+            gradient -= &self.x * T::from_f64(damping * damping);
+            let size = norm_of(&self.x).await?;
             damped_residual = (residual * residual + (damping * size).powi(2)).sqrt();
         }
         let true_estimates = Estimates {
             residual,
             damped_residual,
-            gradient: norm_of(&gradient).await?,
+            gradient: norm_of_tiny(&gradient).await?,
             a_norm,
         };
         if self.is_minimal(&true_estimates) {
-            return Ok(Next::Stop(x, StopReason::LeastSquares));
+            return Ok(StopReason::LeastSquares.into());
         }
         // A restart that does not halve the true gradient is the last one. A damped problem would
         // begin elsewhere.
         let gradient = true_estimates.gradient;
         if gradient.is_nan() || gradient > 0.5 * self.last_gradient || damping > 0.0 {
-            return Ok(Next::Stop(x, StopReason::Stagnation));
+            return Ok(StopReason::Stagnation.into());
         }
         self.last_gradient = gradient;
         if self.iterations >= self.max_iter {
-            return Ok(Next::Stop(x, StopReason::IterationLimit));
+            return Ok(StopReason::IterationLimit.into());
         }
-        self.x0 = x;
-        Ok(Next::Restart(r))
+        Ok(End::Restart(r))
     }
 
     fn is_stopped_by_monitor(&mut self, norm: f64) -> bool {
@@ -216,22 +225,12 @@ impl<'p, 'o, T: Field> LeastSquares<'p, 'o, T> {
             .is_some_and(|monitor| monitor(iterations, norm).is_break())
     }
 
-    /// Stops before the first iteration.
-    pub(super) async fn finish_first(self, reason: StopReason) -> Result<Solution<T>, Error> {
-        let x = self.x0.clone();
-        self.finish(x, reason).await
-    }
-
     /// The solution, with its true residual.
-    pub(super) async fn finish(
-        self,
-        x: Vector<T>,
-        reason: StopReason,
-    ) -> Result<Solution<T>, Error> {
-        let residual = self.b.try_sub(&self.a.apply(&x)?)?;
+    async fn finish(self, reason: StopReason) -> Result<Solution<T>, Error> {
+        let residual = self.b.try_sub(&self.a.apply(&self.x)?)?;
         let residual_norm = norm_of(&residual).await?;
         Ok(Solution {
-            x,
+            x: self.x,
             reason,
             iterations: self.iterations,
             restarted_at: 0,
@@ -241,18 +240,4 @@ impl<'p, 'o, T: Field> LeastSquares<'p, 'o, T> {
             history: self.history,
         })
     }
-}
-
-/// Damping counts from x = 0 and in the norm of x.
-fn check_damping<T>(op: &'static str, options: &Options<'_, T>) -> Result<(), Error> {
-    if options.damping > 0.0 && (options.x0.is_some() || options.preconditioner.is_some()) {
-        let expected = "neither x0 nor a preconditioner where there is damping";
-        let found = if options.x0.is_some() {
-            "x0"
-        } else {
-            "a preconditioner"
-        };
-        return Err(Error::argument(op, expected, found));
-    }
-    Ok(())
 }

@@ -2,12 +2,12 @@
 
 use super::Method;
 use super::bidiagonal::Bidiagonal;
-use super::least_squares::{Estimates, LeastSquares, Next};
+use super::iterations::Iterations;
+use super::least_squares::{Estimates, LeastSquares};
 use super::scalars::real_rotation;
-use super::turns::norm_of;
 use crate::operator::LinearOperator;
-use crate::scaling::Rhs;
 use crate::solution::{Options, Solution};
+use crate::turns::norm_of;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Error;
@@ -57,39 +57,22 @@ pub fn lsqr_with<T: Field>(
     Method::Lsqr.solve(a, b, options)
 }
 
-pub(super) async fn steps<T: Field>(
-    a: &dyn LinearOperator<T>,
-    b: Rhs<'_, T>,
-    options: Options<'_, T>,
-) -> Result<Solution<T>, Error> {
-    let (mut problem, mut r) = LeastSquares::begin("lsqr", a, b, options).await?;
-    let mut is_first = true;
+pub(super) async fn iterate<T: Field>(
+    problem: &mut LeastSquares<'_, '_, T>,
+    r: Vector<T>,
+) -> Iterations<T> {
+    let mut bidiagonal = Bidiagonal::new(problem, &r).await?;
+    problem.begin(bidiagonal.alpha)?;
+    let mut w = bidiagonal.v.clone();
+    let mut x = problem.zeros();
+    let mut factors = Factors::new(&bidiagonal, problem.damping());
     loop {
-        let mut bidiagonal = Bidiagonal::new(&problem, &r).await?;
-        if is_first && let Some(reason) = problem.first(bidiagonal.alpha) {
-            return problem.finish_first(reason).await;
-        }
-        is_first = false;
-        let mut w = bidiagonal.v.clone();
-        let mut x = problem.zeros();
-        let mut factors = Factors::new(&bidiagonal, problem.damping());
-        loop {
-            bidiagonal.step(&problem).await?;
-            let step = factors.step(bidiagonal.alpha, bidiagonal.beta);
-            x += &w * T::from_f64(step.along);
-            w = &bidiagonal.v - &w * T::from_f64(step.behind);
-            match problem
-                .next(&x, &factors.estimates(&x, bidiagonal.alpha).await?)
-                .await?
-            {
-                Next::Iterate => {}
-                Next::Restart(residual) => {
-                    r = residual;
-                    break;
-                }
-                Next::Stop(x, reason) => return problem.finish(x, reason).await,
-            }
-        }
+        bidiagonal.step(problem).await?;
+        let step = factors.step(bidiagonal.alpha, bidiagonal.beta);
+        x += &w * T::from_f64(step.along);
+        w = &bidiagonal.v - &w * T::from_f64(step.behind);
+        let estimates = factors.estimates(&x, bidiagonal.alpha).await?;
+        problem.check(&x, &estimates).await?;
     }
 }
 

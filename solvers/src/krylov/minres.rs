@@ -1,12 +1,12 @@
 //! The minimal residual method.
 
 use super::Method;
+use super::iterations::{End, Iterations};
 use super::scalars::{length, real};
-use super::turns::{norm_of, value};
+use super::stopping::Stopping;
 use crate::operator::LinearOperator;
-use crate::scaling::Rhs;
 use crate::solution::{Breakdown, Options, Solution, StopReason};
-use crate::stopping::{Next, Stopping};
+use crate::turns::{norm_of, value};
 use sparsefuse_dense::{Scalar, Vector};
 use sparsefuse_kernels::{Field, Real};
 use sparsefuse_runtime::Error;
@@ -63,15 +63,12 @@ pub fn minres_with<T: Field>(
     Method::Minres.solve(a, b, options)
 }
 
-pub(super) async fn steps<T: Field>(
-    a: &dyn LinearOperator<T>,
-    b: Rhs<'_, T>,
-    options: Options<'_, T>,
-) -> Result<Solution<T>, Error> {
-    let (mut stopping, mut x, mut r) = Stopping::begin("minres", a, b, options).await?;
-    if let Some(reason) = stopping.first() {
-        return stopping.finish(x, reason).await;
-    }
+pub(super) async fn iterate<T: Field>(
+    stopping: &mut Stopping<'_, '_, T>,
+    x: &mut Vector<T>,
+    r: Vector<T>,
+) -> Iterations<T> {
+    let a = stopping.operator();
     let is_preconditioned = stopping.has_preconditioner();
     // Where no x makes r'M^-1 r any smaller, it is no least-squares solution.
     let nearest_reason = match is_preconditioned {
@@ -81,89 +78,74 @@ pub(super) async fn steps<T: Field>(
     if is_preconditioned {
         stopping.expect_near_claims();
     }
+    let zeros = || r.runtime().enter(|| Vector::zeros([r.len()]));
+    let mut v = [zeros(), r.clone()];
+    let mut w = [zeros(), zeros()];
+    let mut z = stopping.precondition(&r)?;
+    let norm = r.sum_of_squares();
+    let squares = r.dot(&z);
+    let gamma = positive_root(&squares).await?;
+    let mut scale = norm.get()?.to_f64().sqrt() / gamma;
+    let mut lanczos = Rotations::new(gamma);
+    let mut nearest: Option<Nearest<T>> = None;
     loop {
-        let zeros = || r.runtime().enter(|| Vector::zeros([r.len()]));
-        let mut v = [zeros(), r.clone()];
-        let mut w = [zeros(), zeros()];
-        let mut z = stopping.precondition(&r)?;
-        let norm = r.sum_of_squares();
-        let squares = r.dot(&z);
-        let Some(gamma) = positive_root(&squares).await? else {
-            return stopping
-                .finish(x, StopReason::IndefinitePreconditioner)
-                .await;
-        };
-        let mut scale = norm.get()?.to_f64().sqrt() / gamma;
-        let mut lanczos = Rotations::new(gamma);
-        let mut nearest: Option<Nearest<T>> = None;
-        loop {
-            z *= T::from_f64(1.0 / lanczos.gamma[1]);
-            let az = a.apply(&z)?;
-            let delta = z.dot(&az);
-            let [last_v, this_v] = &v;
-            let v_next = az
-                - (&delta * T::from_f64(1.0 / lanczos.gamma[1])) * this_v
-                - last_v * T::from_f64(lanczos.gamma[1] / lanczos.gamma[0]);
-            let z_next = stopping.precondition(&v_next)?;
-            let Some(gamma_next) = positive_root(&v_next.dot(&z_next)).await? else {
-                return stopping
-                    .finish(x, StopReason::IndefinitePreconditioner)
-                    .await;
-            };
-            let delta = real(delta.get()?);
-            let gradient = lanczos.gradient(delta, gamma_next);
-            if gradient <= least_gradient::<T>() {
-                return stopping.finish(x, nearest_reason).await;
-            }
-            let most = nearest
-                .as_ref()
-                .map_or(small_gradient::<T>(), |it| it.gradient);
-            if gradient < most {
-                let (x, eta) = (x.clone(), lanczos.eta.abs());
-                nearest = Some(Nearest { x, gradient, eta });
-            }
-            let Some(step) = lanczos.step::<T>(delta, gamma_next) else {
-                return stopping
-                    .finish(x, StopReason::Breakdown(Breakdown::Projection))
-                    .await;
-            };
-            let [last_w, this_w] = &w;
-            let w_next = &z - last_w * T::from_f64(step.last) - this_w * T::from_f64(step.this);
-            let w_next = w_next * T::from_f64(1.0 / step.diagonal);
-            x += &w_next * T::from_f64(step.length);
-            if let Some(nearest) = nearest.take_if(|it| lanczos.eta.abs() < 0.9 * it.eta)
-                && nearest.is_all_there_is(&stopping, &x).await?
-            {
-                return stopping.finish(nearest.x, nearest_reason).await;
-            }
-            let norm = scale * lanczos.eta.abs();
-            match stopping.next(&x, norm).await? {
-                Next::Iterate => {}
-                // A claim in the norm of the preconditioner: it goes on, with a better scale.
-                Next::Restart(residual) if is_preconditioned && norm > 0.0 => {
-                    scale *= norm_of(&residual).await? / norm;
-                }
-                Next::Restart(residual) => {
-                    r = residual;
-                    break;
-                }
-                Next::Stop(reason) => return stopping.finish(x, reason).await,
-            }
-            z = z_next;
-            let [_, this_v] = v;
-            v = [this_v, v_next];
-            let [_, this_w] = w;
-            w = [this_w, w_next];
+        z *= T::from_f64(1.0 / lanczos.gamma[1]);
+        let az = a.apply(&z)?;
+        let delta = z.dot(&az);
+        let [last_v, this_v] = &v;
+        let v_next = az
+            - (&delta * T::from_f64(1.0 / lanczos.gamma[1])) * this_v
+            - last_v * T::from_f64(lanczos.gamma[1] / lanczos.gamma[0]);
+        let z_next = stopping.precondition(&v_next)?;
+        let gamma_next = positive_root(&v_next.dot(&z_next)).await?;
+        let delta = real(delta.get()?);
+        let gradient = lanczos.gradient(delta, gamma_next);
+        if gradient <= least_gradient::<T>() {
+            return Err(nearest_reason.into());
         }
+        let most = nearest
+            .as_ref()
+            .map_or(small_gradient::<T>(), |it| it.gradient);
+        if gradient < most {
+            let (x, eta) = (x.clone(), lanczos.eta.abs());
+            nearest = Some(Nearest { x, gradient, eta });
+        }
+        let step = lanczos.step::<T>(delta, gamma_next);
+        let step = step.ok_or(Breakdown::Projection)?;
+        let [last_w, this_w] = &w;
+        let w_next = &z - last_w * T::from_f64(step.last) - this_w * T::from_f64(step.this);
+        let w_next = w_next * T::from_f64(1.0 / step.diagonal);
+        *x += &w_next * T::from_f64(step.length);
+        if let Some(nearest) = nearest.take_if(|it| lanczos.eta.abs() < 0.9 * it.eta)
+            && nearest.is_all_there_is(stopping, x).await?
+        {
+            *x = nearest.x;
+            return Err(nearest_reason.into());
+        }
+        let norm = scale * lanczos.eta.abs();
+        match stopping.check(x, norm).await {
+            // A claim in the norm of the preconditioner: it goes on, with a better scale.
+            Err(End::Restart(residual)) if is_preconditioned && norm > 0.0 => {
+                scale *= norm_of(&residual).await? / norm;
+            }
+            judged => judged?,
+        }
+        z = z_next;
+        let [_, this_v] = v;
+        v = [this_v, v_next];
+        let [_, this_w] = w;
+        w = [this_w, w_next];
     }
 }
 
-/// The square root of an inner product that is not negative if the preconditioner is positive
-/// definite.
-async fn positive_root<T: Field>(squares: &Scalar<T>) -> Result<Option<f64>, Error> {
+/// The square root of an inner product; stops where it is negative, which it is not if the
+/// preconditioner is positive definite.
+async fn positive_root<T: Field>(squares: &Scalar<T>) -> Result<f64, End<T>> {
     let squares = real(value(squares).await?);
-    let is_negative = squares < 0.0;
-    Ok((!is_negative).then(|| squares.sqrt()))
+    match squares < 0.0 {
+        true => Err(StopReason::IndefinitePreconditioner.into()),
+        false => Ok(squares.sqrt()),
+    }
 }
 
 /// What rounding may leave of ‖A r‖ / (‖A‖ ‖r‖) at a least-squares solution: eps^(3/4).

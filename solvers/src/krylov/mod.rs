@@ -1,4 +1,5 @@
-//! Krylov methods, written as they stand in the textbook: one operation a line.
+//! Krylov methods, written as they stand in the textbook: one operation a line; and [`Method`], which
+//! of them, as a value with a name.
 
 mod bicg;
 mod bicgstab;
@@ -14,15 +15,18 @@ mod richardson;
 mod single_reduction_cg;
 mod tfqmr;
 
+pub(crate) mod scaling;
 mod solver;
 
+mod admission;
 mod arnoldi;
 mod bidiagonal;
+mod iterations;
 mod least_squares;
 mod orthogonality;
 mod projected;
 pub(crate) mod scalars;
-pub(crate) mod turns;
+mod stopping;
 
 pub use bicg::{bicg, bicg_with};
 pub use bicgstab::{bicgstab, bicgstab_with};
@@ -36,5 +40,194 @@ pub use minres::{minres, minres_with};
 pub use pipelined_cg::{pipelined_cg, pipelined_cg_with};
 pub use richardson::{richardson, richardson_with};
 pub use single_reduction_cg::{single_reduction_cg, single_reduction_cg_with};
-pub use solver::{KrylovSolver, Method};
+pub use solver::KrylovSolver;
 pub use tfqmr::{tfqmr, tfqmr_with};
+
+use self::least_squares::LeastSquares;
+use self::stopping::Stopping;
+use crate::operator::LinearOperator;
+use crate::solution::{Options, Rhs, Solution};
+use crate::turns::{Steps, alone};
+use sparsefuse_dense::Vector;
+use sparsefuse_kernels::Field;
+use sparsefuse_runtime::Error;
+use std::fmt;
+
+/// A Krylov method.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Method {
+    /// [`cg()`](crate::cg()): positive definite matrices.
+    Cg,
+    /// [`single_reduction_cg()`](crate::single_reduction_cg()): the same with one reduction.
+    SingleReductionCg,
+    /// [`pipelined_cg()`](crate::pipelined_cg()): the same, and the reduction overlaps.
+    PipelinedCg,
+    /// [`minres()`](crate::minres()): symmetric and Hermitian matrices.
+    Minres,
+    /// [`gmres()`](crate::gmres()): square matrices.
+    Gmres,
+    /// [`fgmres()`](crate::fgmres()): the same, with a preconditioner that may change.
+    Fgmres,
+    /// [`bicg()`](crate::bicg()): square matrices with an adjoint.
+    Bicg,
+    /// [`cgs()`](crate::cgs()): square matrices.
+    Cgs,
+    /// [`bicgstab()`](crate::bicgstab()): square matrices.
+    Bicgstab,
+    /// [`tfqmr()`](crate::tfqmr()): square matrices.
+    Tfqmr,
+    /// [`richardson()`](crate::richardson()): whatever the preconditioner nearly solves.
+    Richardson,
+    /// [`lsqr()`](crate::lsqr()): matrices of any shape, with an adjoint.
+    Lsqr,
+    /// [`lsmr()`](crate::lsmr()): the same.
+    Lsmr,
+}
+
+impl Method {
+    /// All of them.
+    pub const ALL: [Self; 13] = [
+        Self::Cg,
+        Self::SingleReductionCg,
+        Self::PipelinedCg,
+        Self::Minres,
+        Self::Gmres,
+        Self::Fgmres,
+        Self::Bicg,
+        Self::Cgs,
+        Self::Bicgstab,
+        Self::Tfqmr,
+        Self::Richardson,
+        Self::Lsqr,
+        Self::Lsmr,
+    ];
+
+    /// The name of its function, and in messages.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Cg => "cg",
+            Self::SingleReductionCg => "single_reduction_cg",
+            Self::PipelinedCg => "pipelined_cg",
+            Self::Minres => "minres",
+            Self::Gmres => "gmres",
+            Self::Fgmres => "fgmres",
+            Self::Bicg => "bicg",
+            Self::Cgs => "cgs",
+            Self::Bicgstab => "bicgstab",
+            Self::Tfqmr => "tfqmr",
+            Self::Richardson => "richardson",
+            Self::Lsqr => "lsqr",
+            Self::Lsmr => "lsmr",
+        }
+    }
+
+    /// The inverse of [`Method::name`].
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|method| method.name() == name)
+    }
+
+    /// Whether the matrix must be positive definite.
+    #[must_use]
+    pub const fn is_for_definite(self) -> bool {
+        matches!(self, Self::Cg | Self::SingleReductionCg | Self::PipelinedCg)
+    }
+
+    /// Whether the matrix must be symmetric (Hermitian).
+    #[must_use]
+    pub const fn needs_hermitian(self) -> bool {
+        self.is_for_definite() || matches!(self, Self::Minres)
+    }
+
+    /// Whether it solves least-squares problems, with matrices of any shape.
+    #[must_use]
+    pub const fn is_least_squares(self) -> bool {
+        matches!(self, Self::Lsqr | Self::Lsmr)
+    }
+
+    /// Whether it can save its state, and go on from one: [`Options::checkpoint`].
+    #[must_use]
+    pub const fn has_checkpoints(self) -> bool {
+        self.saved_vectors() > 0
+    }
+
+    /// How many vectors its checkpoints hold beside x and its residual.
+    const fn saved_vectors(self) -> usize {
+        match self {
+            Self::Cg => 1,
+            Self::Bicgstab => 2,
+            Self::Cgs => 3,
+            _ => 0,
+        }
+    }
+
+    /// Whether it takes its preconditioner on either side.
+    const fn has_sides(self) -> bool {
+        matches!(self, Self::Gmres)
+    }
+
+    /// Whether its residual is made by the square of a polynomial, whose peaks are squared too.
+    const fn squares_its_polynomial(self) -> bool {
+        matches!(self, Self::Cgs)
+    }
+
+    /// Whether it applies the adjoints of the operator and of the preconditioner too.
+    #[must_use]
+    pub const fn needs_adjoint(self) -> bool {
+        matches!(self, Self::Bicg | Self::Lsqr | Self::Lsmr)
+    }
+
+    /// Solves A x = b by this method.
+    ///
+    /// # Errors
+    ///
+    /// As its function.
+    pub fn solve<T: Field>(
+        self,
+        a: &dyn LinearOperator<T>,
+        b: &Vector<T>,
+        options: Options<'_, T>,
+    ) -> Result<Solution<T>, Error> {
+        alone(scaling::solve(self, a, b, options))
+    }
+
+    /// The method itself, at the scale of the system, as something that has its turns.
+    pub(crate) fn steps<'s, 'o: 's, T: Field>(
+        self,
+        a: &'s dyn LinearOperator<T>,
+        b: Rhs<'s, T>,
+        options: Options<'o, T>,
+    ) -> Steps<'s, Solution<T>> {
+        match self {
+            Self::Cg => Box::pin(Stopping::solve(self, a, b, options, cg::iterate)),
+            Self::SingleReductionCg => Box::pin(Stopping::solve(
+                self,
+                a,
+                b,
+                options,
+                single_reduction_cg::iterate,
+            )),
+            Self::PipelinedCg => {
+                Box::pin(Stopping::solve(self, a, b, options, pipelined_cg::iterate))
+            }
+            Self::Minres => Box::pin(Stopping::solve(self, a, b, options, minres::iterate)),
+            Self::Gmres => Box::pin(Stopping::solve(self, a, b, options, gmres::iterate)),
+            Self::Fgmres => Box::pin(Stopping::solve(self, a, b, options, fgmres::iterate)),
+            Self::Bicg => Box::pin(Stopping::solve(self, a, b, options, bicg::iterate)),
+            Self::Cgs => Box::pin(Stopping::solve(self, a, b, options, cgs::iterate)),
+            Self::Bicgstab => Box::pin(Stopping::solve(self, a, b, options, bicgstab::iterate)),
+            Self::Tfqmr => Box::pin(Stopping::solve(self, a, b, options, tfqmr::iterate)),
+            Self::Richardson => Box::pin(Stopping::solve(self, a, b, options, richardson::iterate)),
+            Self::Lsqr => Box::pin(LeastSquares::solve(self, a, b, options, lsqr::iterate)),
+            Self::Lsmr => Box::pin(LeastSquares::solve(self, a, b, options, lsmr::iterate)),
+        }
+    }
+}
+
+impl fmt::Display for Method {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}

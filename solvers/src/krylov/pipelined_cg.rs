@@ -1,13 +1,13 @@
 //! The pipelined method of conjugate gradients.
 
 use super::Method;
+use super::iterations::Iterations;
 use super::scalars::real;
 use super::single_reduction_cg::doubt;
-use super::turns::{root, value};
+use super::stopping::Stopping;
 use crate::operator::LinearOperator;
-use crate::scaling::Rhs;
 use crate::solution::{Options, Solution};
-use crate::stopping::{Next, Stopping};
+use crate::turns::{root, value};
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Error;
@@ -45,74 +45,55 @@ pub fn pipelined_cg_with<T: Field>(
     Method::PipelinedCg.solve(a, b, options)
 }
 
-pub(super) async fn steps<T: Field>(
-    a: &dyn LinearOperator<T>,
-    b: Rhs<'_, T>,
-    options: Options<'_, T>,
-) -> Result<Solution<T>, Error> {
-    let (mut stopping, mut x, mut r) = Stopping::begin("pipelined_cg", a, b, options).await?;
-    if let Some(reason) = stopping.first() {
-        return stopping.finish(x, reason).await;
-    }
+pub(super) async fn iterate<T: Field>(
+    stopping: &mut Stopping<'_, '_, T>,
+    x: &mut Vector<T>,
+    mut r: Vector<T>,
+) -> Iterations<T> {
+    let a = stopping.operator();
     let is_preconditioned = stopping.has_preconditioner();
+    let mut u = stopping.precondition(&r)?;
+    let mut w = a.apply(&u)?;
+    let mut gamma = r.dot(&u);
+    let mut sigma = u.dot(&w);
+    let mut alpha = gamma.ratio(&sigma);
+    let mut p = u.clone();
+    let mut s = w.clone();
+    let mut q = stopping.precondition(&w)?;
+    let mut z = a.apply(&q)?;
     loop {
-        let mut u = stopping.precondition(&r)?;
-        let mut w = a.apply(&u)?;
-        let mut gamma = r.dot(&u);
-        let mut sigma = u.dot(&w);
-        let mut alpha = gamma.ratio(&sigma);
-        let mut p = u.clone();
-        let mut s = w.clone();
-        let mut q = stopping.precondition(&w)?;
-        let mut z = a.apply(&q)?;
-        loop {
-            x += &alpha * &p;
-            r -= &alpha * &s;
-            u = match is_preconditioned {
-                true => u - &alpha * &q,
-                false => r.clone(),
-            };
-            w -= &alpha * &z;
-            let gamma_next = r.dot(&u);
-            let delta = u.dot(&w);
-            let squares = is_preconditioned.then(|| r.sum_of_squares());
-            // What follows needs none of the inner products.
-            let m = stopping.precondition(&w)?;
-            let n = a.apply(&m)?;
-            let norm = match squares {
-                Some(squares) => root(&squares).await?,
-                None => real(value(&gamma_next).await?).sqrt(),
-            };
-            match stopping.next(&x, norm).await? {
-                Next::Iterate => {}
-                Next::Restart(residual) => {
-                    r = residual;
-                    break;
-                }
-                Next::Stop(reason) => return stopping.finish(x, reason).await,
-            }
-            if real(sigma.get()?) <= 0.0 || real(gamma_next.get()?) <= 0.0 {
-                match doubt(&mut stopping, a, &x, &p, &r).await? {
-                    Next::Iterate => {}
-                    Next::Restart(residual) => {
-                        r = residual;
-                        break;
-                    }
-                    Next::Stop(reason) => return stopping.finish(x, reason).await,
-                }
-            }
-            let beta = &gamma_next / &gamma;
-            // p'A p of the next p, by recurrence.
-            sigma = delta - &beta * &gamma_next / &alpha;
-            alpha = gamma_next.ratio(&sigma);
-            p = &u + &beta * &p;
-            s = &w + &beta * &s;
-            q = match is_preconditioned {
-                true => m + &beta * &q,
-                false => s.clone(),
-            };
-            z = n + &beta * &z;
-            gamma = gamma_next;
+        *x += &alpha * &p;
+        r -= &alpha * &s;
+        u = match is_preconditioned {
+            true => u - &alpha * &q,
+            false => r.clone(),
+        };
+        w -= &alpha * &z;
+        let gamma_next = r.dot(&u);
+        let delta = u.dot(&w);
+        let squares = is_preconditioned.then(|| r.sum_of_squares());
+        // What follows needs none of the inner products.
+        let m = stopping.precondition(&w)?;
+        let n = a.apply(&m)?;
+        let norm = match squares {
+            Some(squares) => root(&squares).await?,
+            None => real(value(&gamma_next).await?).sqrt(),
+        };
+        stopping.check(x, norm).await?;
+        if real(sigma.get()?) <= 0.0 || real(gamma_next.get()?) <= 0.0 {
+            doubt(stopping, x, &p, &r).await?;
         }
+        let beta = &gamma_next / &gamma;
+        // p'A p of the next p, by recurrence.
+        sigma = delta - &beta * &gamma_next / &alpha;
+        alpha = gamma_next.ratio(&sigma);
+        p = &u + &beta * &p;
+        s = &w + &beta * &s;
+        q = match is_preconditioned {
+            true => m + &beta * &q,
+            false => s.clone(),
+        };
+        z = n + &beta * &z;
+        gamma = gamma_next;
     }
 }

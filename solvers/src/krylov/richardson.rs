@@ -1,11 +1,11 @@
 //! Richardson's iteration: the preconditioner alone, again and again.
 
 use super::Method;
-use super::turns::norm_of;
+use super::iterations::Iterations;
+use super::stopping::Stopping;
 use crate::operator::LinearOperator;
-use crate::scaling::Rhs;
 use crate::solution::{Options, Solution};
-use crate::stopping::{Next, Stopping};
+use crate::turns::norm_of;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Error;
@@ -54,23 +54,14 @@ pub fn richardson_with<T: Field>(
     Method::Richardson.solve(a, b, options)
 }
 
-pub(super) async fn steps<T: Field>(
-    a: &dyn LinearOperator<T>,
-    b: Rhs<'_, T>,
-    options: Options<'_, T>,
-) -> Result<Solution<T>, Error> {
-    let (mut stopping, mut x, mut r) = Stopping::begin("richardson", a, b, options).await?;
-    if let Some(reason) = stopping.first() {
-        return stopping.finish(x, reason).await;
-    }
+pub(super) async fn iterate<T: Field>(
+    stopping: &mut Stopping<'_, '_, T>,
+    x: &mut Vector<T>,
+    mut r: Vector<T>,
+) -> Iterations<T> {
     loop {
-        x += stopping.precondition(&r)?;
-        r = stopping.residual(&x)?;
-        let norm = norm_of(&r).await?;
-        match stopping.next(&x, norm).await? {
-            Next::Iterate => {}
-            Next::Restart(residual) => r = residual,
-            Next::Stop(reason) => return stopping.finish(x, reason).await,
-        }
+        *x += stopping.precondition(&r)?;
+        r = stopping.residual(x)?;
+        stopping.check(x, norm_of(&r).await?).await?;
     }
 }

@@ -1,12 +1,12 @@
 //! The method of conjugate gradients with one reduction an iteration.
 
 use super::Method;
+use super::iterations::{End, Iterations, expect_positive};
 use super::scalars::real;
-use super::turns::{norm_of, value};
+use super::stopping::Stopping;
 use crate::operator::LinearOperator;
-use crate::scaling::Rhs;
 use crate::solution::{Options, Solution, StopReason};
-use crate::stopping::{Next, Stopping};
+use crate::turns::value;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Error;
@@ -43,62 +43,38 @@ pub fn single_reduction_cg_with<T: Field>(
     Method::SingleReductionCg.solve(a, b, options)
 }
 
-pub(super) async fn steps<T: Field>(
-    a: &dyn LinearOperator<T>,
-    b: Rhs<'_, T>,
-    options: Options<'_, T>,
-) -> Result<Solution<T>, Error> {
-    let (mut stopping, mut x, mut r) =
-        Stopping::begin("single_reduction_cg", a, b, options).await?;
-    if let Some(reason) = stopping.first() {
-        return stopping.finish(x, reason).await;
-    }
+pub(super) async fn iterate<T: Field>(
+    stopping: &mut Stopping<'_, '_, T>,
+    x: &mut Vector<T>,
+    mut r: Vector<T>,
+) -> Iterations<T> {
+    let a = stopping.operator();
+    let u = stopping.precondition(&r)?;
+    let w = a.apply(&u)?;
+    let mut gamma = r.dot(&u);
+    let mut sigma = u.dot(&w);
+    let mut alpha = gamma.ratio(&sigma);
+    let mut p = u;
+    let mut s = w;
     loop {
+        *x += &alpha * &p;
+        r -= &alpha * &s;
         let u = stopping.precondition(&r)?;
         let w = a.apply(&u)?;
-        let mut gamma = r.dot(&u);
-        let mut sigma = u.dot(&w);
-        let mut alpha = gamma.ratio(&sigma);
-        let mut p = u;
-        let mut s = w;
-        loop {
-            x += &alpha * &p;
-            r -= &alpha * &s;
-            let u = stopping.precondition(&r)?;
-            let w = a.apply(&u)?;
-            let gamma_next = r.dot(&u);
-            let delta = u.dot(&w);
-            let norm = if stopping.has_preconditioner() {
-                norm_of(&r).await?
-            } else {
-                real(value(&gamma_next).await?).sqrt()
-            };
-            match stopping.next(&x, norm).await? {
-                Next::Iterate => {}
-                Next::Restart(residual) => {
-                    r = residual;
-                    break;
-                }
-                Next::Stop(reason) => return stopping.finish(x, reason).await,
-            }
-            if real(sigma.get()?) <= 0.0 || real(gamma_next.get()?) <= 0.0 {
-                match doubt(&mut stopping, a, &x, &p, &r).await? {
-                    Next::Iterate => {}
-                    Next::Restart(residual) => {
-                        r = residual;
-                        break;
-                    }
-                    Next::Stop(reason) => return stopping.finish(x, reason).await,
-                }
-            }
-            let beta = &gamma_next / &gamma;
-            // p'A p of the next p, by recurrence.
-            sigma = delta - &beta * &gamma_next / &alpha;
-            alpha = gamma_next.ratio(&sigma);
-            p = u + &beta * &p;
-            s = w + &beta * &s;
-            gamma = gamma_next;
+        let gamma_next = r.dot(&u);
+        let delta = u.dot(&w);
+        let norm = stopping.norm(&r, &gamma_next).await?;
+        stopping.check(x, norm).await?;
+        if real(sigma.get()?) <= 0.0 || real(gamma_next.get()?) <= 0.0 {
+            doubt(stopping, x, &p, &r).await?;
         }
+        let beta = &gamma_next / &gamma;
+        // p'A p of the next p, by recurrence.
+        sigma = delta - &beta * &gamma_next / &alpha;
+        alpha = gamma_next.ratio(&sigma);
+        p = u + &beta * &p;
+        s = w + &beta * &s;
+        gamma = gamma_next;
     }
 }
 
@@ -107,18 +83,14 @@ pub(super) async fn steps<T: Field>(
 /// as long as that helps.
 pub(super) async fn doubt<T: Field>(
     stopping: &mut Stopping<'_, '_, T>,
-    a: &dyn LinearOperator<T>,
     x: &Vector<T>,
     p: &Vector<T>,
     r: &Vector<T>,
-) -> Result<Next<T>, Error> {
-    let sigma = p.dot(&a.apply(p)?);
+) -> Result<(), End<T>> {
+    let sigma = p.dot(&stopping.operator().apply(p)?);
     let gamma = r.dot(&stopping.precondition(r)?);
-    if real(value(&sigma).await?) <= 0.0 {
-        Ok(Next::Stop(StopReason::IndefiniteMatrix))
-    } else if real(gamma.get()?) <= 0.0 {
-        Ok(Next::Stop(StopReason::IndefinitePreconditioner))
-    } else {
-        stopping.verify(x).await
-    }
+    value(&sigma).await?;
+    expect_positive(&sigma, StopReason::IndefiniteMatrix)?;
+    expect_positive(&gamma, StopReason::IndefinitePreconditioner)?;
+    stopping.verify(x).await
 }

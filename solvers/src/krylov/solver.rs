@@ -1,168 +1,13 @@
-//! Which method: as a value with a name, and as a solver that is called again and again.
+//! A method as a solver that is called again and again.
 
-use super::turns::{Steps, alone, together};
-use super::{
-    bicg, bicgstab, cg, cgs, fgmres, gmres, lsmr, lsqr, minres, pipelined_cg, richardson,
-    single_reduction_cg, tfqmr,
-};
+use super::{Method, scaling};
 use crate::operator::LinearOperator;
-use crate::scaling::{self, Rhs};
 use crate::solution::{Monitor, Options, Solution};
+use crate::turns::{Steps, together};
 use sparsefuse_dense::{Array, Vector};
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Error;
 use std::fmt;
-
-/// A Krylov method.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
-pub enum Method {
-    /// [`cg()`](crate::cg()): positive definite matrices.
-    Cg,
-    /// [`single_reduction_cg()`](crate::single_reduction_cg()): the same with one reduction.
-    SingleReductionCg,
-    /// [`pipelined_cg()`](crate::pipelined_cg()): the same, and the reduction overlaps.
-    PipelinedCg,
-    /// [`minres()`](crate::minres()): symmetric and Hermitian matrices.
-    Minres,
-    /// [`gmres()`](crate::gmres()): square matrices.
-    Gmres,
-    /// [`fgmres()`](crate::fgmres()): the same, with a preconditioner that may change.
-    Fgmres,
-    /// [`bicg()`](crate::bicg()): square matrices with an adjoint.
-    Bicg,
-    /// [`cgs()`](crate::cgs()): square matrices.
-    Cgs,
-    /// [`bicgstab()`](crate::bicgstab()): square matrices.
-    Bicgstab,
-    /// [`tfqmr()`](crate::tfqmr()): square matrices.
-    Tfqmr,
-    /// [`richardson()`](crate::richardson()): whatever the preconditioner nearly solves.
-    Richardson,
-    /// [`lsqr()`](crate::lsqr()): matrices of any shape, with an adjoint.
-    Lsqr,
-    /// [`lsmr()`](crate::lsmr()): the same.
-    Lsmr,
-}
-
-impl Method {
-    /// All of them.
-    pub const ALL: [Self; 13] = [
-        Self::Cg,
-        Self::SingleReductionCg,
-        Self::PipelinedCg,
-        Self::Minres,
-        Self::Gmres,
-        Self::Fgmres,
-        Self::Bicg,
-        Self::Cgs,
-        Self::Bicgstab,
-        Self::Tfqmr,
-        Self::Richardson,
-        Self::Lsqr,
-        Self::Lsmr,
-    ];
-
-    /// The name of its function, and in messages.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Cg => "cg",
-            Self::SingleReductionCg => "single_reduction_cg",
-            Self::PipelinedCg => "pipelined_cg",
-            Self::Minres => "minres",
-            Self::Gmres => "gmres",
-            Self::Fgmres => "fgmres",
-            Self::Bicg => "bicg",
-            Self::Cgs => "cgs",
-            Self::Bicgstab => "bicgstab",
-            Self::Tfqmr => "tfqmr",
-            Self::Richardson => "richardson",
-            Self::Lsqr => "lsqr",
-            Self::Lsmr => "lsmr",
-        }
-    }
-
-    /// The inverse of [`Method::name`].
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|method| method.name() == name)
-    }
-
-    /// Whether the matrix must be positive definite.
-    #[must_use]
-    pub const fn is_for_definite(self) -> bool {
-        matches!(self, Self::Cg | Self::SingleReductionCg | Self::PipelinedCg)
-    }
-
-    /// Whether the matrix must be symmetric (Hermitian).
-    #[must_use]
-    pub const fn needs_hermitian(self) -> bool {
-        self.is_for_definite() || matches!(self, Self::Minres)
-    }
-
-    /// Whether it solves least-squares problems, with matrices of any shape.
-    #[must_use]
-    pub const fn is_least_squares(self) -> bool {
-        matches!(self, Self::Lsqr | Self::Lsmr)
-    }
-
-    /// Whether it can save its state, and go on from one: [`Options::checkpoint`].
-    #[must_use]
-    pub const fn has_checkpoints(self) -> bool {
-        matches!(self, Self::Cg | Self::Cgs | Self::Bicgstab)
-    }
-
-    /// Whether it applies the adjoints of the operator and of the preconditioner too.
-    #[must_use]
-    pub const fn needs_adjoint(self) -> bool {
-        matches!(self, Self::Bicg | Self::Lsqr | Self::Lsmr)
-    }
-
-    /// Solves A x = b by this method.
-    ///
-    /// # Errors
-    ///
-    /// As its function.
-    pub fn solve<T: Field>(
-        self,
-        a: &dyn LinearOperator<T>,
-        b: &Vector<T>,
-        options: Options<'_, T>,
-    ) -> Result<Solution<T>, Error> {
-        alone(scaling::solve(self, a, b, options))
-    }
-
-    /// The method itself, at the scale of the system, as something that has its turns.
-    pub(crate) fn steps<'s, 'o: 's, T: Field>(
-        self,
-        a: &'s dyn LinearOperator<T>,
-        b: Rhs<'s, T>,
-        options: Options<'o, T>,
-    ) -> Steps<'s, Solution<T>> {
-        match self {
-            Self::Cg => Box::pin(cg::steps(a, b, options)),
-            Self::SingleReductionCg => Box::pin(single_reduction_cg::steps(a, b, options)),
-            Self::PipelinedCg => Box::pin(pipelined_cg::steps(a, b, options)),
-            Self::Minres => Box::pin(minres::steps(a, b, options)),
-            Self::Gmres => Box::pin(gmres::steps(a, b, options)),
-            Self::Fgmres => Box::pin(fgmres::steps(a, b, options)),
-            Self::Bicg => Box::pin(bicg::steps(a, b, options)),
-            Self::Cgs => Box::pin(cgs::steps(a, b, options)),
-            Self::Bicgstab => Box::pin(bicgstab::steps(a, b, options)),
-            Self::Tfqmr => Box::pin(tfqmr::steps(a, b, options)),
-            Self::Richardson => Box::pin(richardson::steps(a, b, options)),
-            Self::Lsqr => Box::pin(lsqr::steps(a, b, options)),
-            Self::Lsmr => Box::pin(lsmr::steps(a, b, options)),
-        }
-    }
-}
-
-impl fmt::Display for Method {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
 
 /// A method with its operator and options, for many right-hand sides.
 ///
@@ -278,7 +123,7 @@ impl<'a, T: Field> KrylovSolver<'a, T> {
         let mut solutions = Vec::with_capacity(rhs.len());
         while let Some(b) = rhs.get(solutions.len()) {
             let left = &rhs[solutions.len()..];
-            // The first solve packs the matrix, if nobody has.
+            // The first solve packs the matrix, if it is not packed yet.
             let count = self.side_by_side(b)?.min(left.len());
             solutions.extend(together(left[..count].iter().map(steps).collect())?);
         }
@@ -309,7 +154,7 @@ impl<'a, T: Field> KrylovSolver<'a, T> {
     }
 }
 
-/// The same options for another solve, which nobody watches.
+/// The same options for another solve, without the monitor.
 fn unmonitored<'s, T>(options: &Options<'s, T>) -> Options<'s, T> {
     Options {
         rtol: options.rtol,

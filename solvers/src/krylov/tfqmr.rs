@@ -1,12 +1,12 @@
 //! The transpose-free quasi-minimal residual method.
 
 use super::Method;
+use super::iterations::{Iterations, expect_nonzero};
 use super::scalars::{element, read, real_rotation};
-use super::turns::{norm_of, root};
+use super::stopping::Stopping;
 use crate::operator::LinearOperator;
-use crate::scaling::Rhs;
-use crate::solution::{Breakdown, Options, Solution, StopReason};
-use crate::stopping::{Next, Stopping};
+use crate::solution::{Breakdown, Options, Solution};
+use crate::turns::{norm_of, root};
 use num_complex::Complex;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
@@ -35,7 +35,7 @@ pub fn tfqmr<T: Field>(a: &dyn LinearOperator<T>, b: &Vector<T>) -> Result<Solut
 /// # Errors
 ///
 /// If the shapes do not fit, an operator fails, or a checkpoint is asked for; not converging is no
-/// error but a [`StopReason`].
+/// error but a [`StopReason`](crate::StopReason).
 pub fn tfqmr_with<T: Field>(
     a: &dyn LinearOperator<T>,
     b: &Vector<T>,
@@ -44,70 +44,55 @@ pub fn tfqmr_with<T: Field>(
     Method::Tfqmr.solve(a, b, options)
 }
 
-pub(super) async fn steps<T: Field>(
-    a: &dyn LinearOperator<T>,
-    b: Rhs<'_, T>,
-    options: Options<'_, T>,
-) -> Result<Solution<T>, Error> {
-    let (mut stopping, mut x, mut r) = Stopping::begin("tfqmr", a, b, options).await?;
-    if let Some(reason) = stopping.first() {
-        return stopping.finish(x, reason).await;
-    }
+pub(super) async fn iterate<T: Field>(
+    stopping: &mut Stopping<'_, '_, T>,
+    x: &mut Vector<T>,
+    r: Vector<T>,
+) -> Iterations<T> {
+    let a = stopping.operator();
+    let shadow = r.clone();
+    let mut w = r.clone();
+    let mut u = r.clone();
+    let mut u_hat = stopping.precondition(&u)?;
+    let mut image = a.apply(&u_hat)?;
+    let mut v = image.clone();
+    let mut rho = shadow.dot(&r);
+    let mut d = r.runtime().enter(|| Vector::zeros([r.len()]));
+    let mut quasi = QuasiResidual::new(norm_of(&r).await?);
     loop {
-        let shadow = r.clone();
-        let mut w = r.clone();
-        let mut u = r.clone();
-        let mut u_hat = stopping.precondition(&u)?;
-        let mut image = a.apply(&u_hat)?;
-        let mut v = image.clone();
-        let mut rho = shadow.dot(&r);
-        let mut d = r.runtime().enter(|| Vector::zeros([r.len()]));
-        let mut quasi = QuasiResidual::new(norm_of(&r).await?);
-        loop {
-            let sigma = shadow.dot(&v);
-            let alpha = rho.ratio(&sigma);
-            let second_u = &u - &alpha * &v;
-            let second_u_hat = stopping.precondition(&second_u)?;
-            let second_image = a.apply(&second_u_hat)?;
-            let middle_w = &w - &alpha * &image;
-            w = &middle_w - &alpha * &second_image;
-            let middle_squares = middle_w.sum_of_squares();
-            let squares = w.sum_of_squares();
-            let rho_next = shadow.dot(&w);
-            drop(middle_w);
+        let sigma = shadow.dot(&v);
+        let alpha = rho.ratio(&sigma);
+        let second_u = &u - &alpha * &v;
+        let second_u_hat = stopping.precondition(&second_u)?;
+        let second_image = a.apply(&second_u_hat)?;
+        let middle_w = &w - &alpha * &image;
+        w = &middle_w - &alpha * &second_image;
+        let middle_squares = middle_w.sum_of_squares();
+        let squares = w.sum_of_squares();
+        let rho_next = shadow.dot(&w);
+        drop(middle_w);
 
-            // All is read before anything more is issued, which then joins the next iteration.
-            let half_steps = [
-                (root(&middle_squares).await?, u_hat),
-                (root(&squares).await?, second_u_hat),
-            ];
-            let step_length = read(&alpha)?;
-            let is_zero = [sigma.get()? == T::ZERO, rho_next.get()? == T::ZERO];
-            for (norm, u_hat) in half_steps {
-                let (behind, eta) = quasi.step(norm, step_length);
-                d = u_hat + &d * element::<T>(behind);
-                x += &d * element::<T>(eta);
-            }
-            match stopping.next(&x, quasi.bound()).await? {
-                Next::Iterate => {}
-                Next::Restart(residual) => {
-                    r = residual;
-                    break;
-                }
-                Next::Stop(reason) => return stopping.finish(x, reason).await,
-            }
-            for (is_zero, name) in is_zero.into_iter().zip([Breakdown::Sigma, Breakdown::Rho]) {
-                if is_zero {
-                    return stopping.finish(x, StopReason::Breakdown(name)).await;
-                }
-            }
-            let beta = &rho_next / &rho;
-            u = &w + &beta * &second_u;
-            u_hat = stopping.precondition(&u)?;
-            image = a.apply(&u_hat)?;
-            v = &image + &beta * (&second_image + &beta * &v);
-            rho = rho_next;
+        // All is read before anything more is issued, which then joins the next iteration.
+        let half_steps = [
+            (root(&middle_squares).await?, u_hat),
+            (root(&squares).await?, second_u_hat),
+        ];
+        let step_length = read(&alpha)?;
+        let breakdown = expect_nonzero(&sigma, Breakdown::Sigma)
+            .and_then(|()| expect_nonzero(&rho_next, Breakdown::Rho));
+        for (norm, u_hat) in half_steps {
+            let (behind, eta) = quasi.step(norm, step_length);
+            d = u_hat + &d * element::<T>(behind);
+            *x += &d * element::<T>(eta);
         }
+        stopping.check(x, quasi.bound()).await?;
+        breakdown?;
+        let beta = &rho_next / &rho;
+        u = &w + &beta * &second_u;
+        u_hat = stopping.precondition(&u)?;
+        image = a.apply(&u_hat)?;
+        v = &image + &beta * (&second_image + &beta * &v);
+        rho = rho_next;
     }
 }
 

@@ -64,21 +64,21 @@ impl<T: Field> Hierarchy<T> {
         // Where x = w b with a number w, b is enough for the residual, and x is computed later,
         // where it is read.
         let (x, r) = match here.relaxation.as_number(self.options.pre) {
-            Some(number) => (None, b.try_sub(&(a.try_dot(b)? * number))?),
+            Some(number) => (None, b.try_sub(&(a.try_matvec(b)? * number))?),
             None => {
                 let x = here.relaxation.before(a, b, self.options.pre)?;
-                let r = b.try_sub(&a.try_dot(&x)?)?;
+                let r = b.try_sub(&a.try_matvec(&x)?)?;
                 (Some(x), r)
             }
         };
-        let coarse_b = here.restriction.try_dot(&r)?;
+        let coarse_b = here.restriction.try_matvec(&r)?;
         drop(r);
         let e = self.correction(level + 1, coarse_b, cycle)?;
         let mut x = match x {
             Some(x) => x,
             None => here.relaxation.before(a, b, self.options.pre)?,
         };
-        x += here.prolongation.try_dot(&e)?;
+        x += here.prolongation.try_matvec(&e)?;
         drop(e);
         here.relaxation.after(a, b, x, self.options.post)
     }
@@ -96,7 +96,7 @@ impl<T: Field> Hierarchy<T> {
             Cycle::W | Cycle::VW => cycle,
             Cycle::F => Cycle::V,
         };
-        let r = b.try_sub(&here.a.try_dot(&e)?)?;
+        let r = b.try_sub(&here.a.try_matvec(&e)?)?;
         Ok(e + self.visit(level, &r, again)?)
     }
 

@@ -5,7 +5,7 @@
 //! c / e where the boundary is e steps away, and to 0 with a Neumann condition.
 
 use super::grid::{Ends, Grid};
-use super::square;
+use super::square::square;
 use super::stencil::{offset, steps};
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Error;

@@ -11,7 +11,7 @@
 //!
 //! Each line of the coarse grid is made from up to nine lines of the fine one, which are coarsened
 //! along x first. Where these are the lines before them, a line further, so is what they make, and
-//! it is copied. A row is the same sum in the same order whoever makes it.
+//! it is copied. A row is the same sum in the same order on any rank and thread.
 
 use super::grid::{AxisTransfer, Grid};
 use super::stencil::{self, Stencil};
@@ -19,7 +19,7 @@ use super::transfers::{GridTransfer, repeat};
 use sparsefuse_kernels::Field;
 use sparsefuse_kernels::packed::Words;
 use sparsefuse_runtime::{Error, Runtime, Shape};
-use sparsefuse_sparse::{Csr, Ghosts, LocalRows, Rows, parallel};
+use sparsefuse_sparse::{Csr, Ghosts, LocalRows, Rows, Threads, parallel};
 use std::ops::Range;
 
 /// Points that one thread makes at a time, at least.
@@ -66,7 +66,7 @@ pub(super) fn galerkin<T: Field>(
                     .into_iter()
                     .zip(parallel::split(vals, lens));
                 let work = parts.into_iter().zip(targets);
-                parallel::each(runtime, work, |(part, (crd, vals))| {
+                parallel::each(&Threads::of(runtime), work, |(part, (crd, vals))| {
                     Lines::new(&stages, &fine).make(part, crd, vals);
                 });
             },
@@ -95,7 +95,7 @@ impl<'a, T: Field> FineRows<'a, T> {
                 && stencil::repeats_line(rows, row, nx)
         };
         let parts = parallel::chunks(rows.len() / nx, PART.div_ceil(nx));
-        let found = parallel::map(runtime, parts, |part| {
+        let found = parallel::map(&Threads::of(runtime), parts, |part| {
             part.map(goes_on).collect::<Vec<bool>>()
         });
         Self {
@@ -684,7 +684,7 @@ mod tests {
                     let (found, made) = galerkin(&a, stencil, &transfer).unwrap();
                     let r = transfer.restriction().unwrap();
                     let p = transfer.prolongation().unwrap();
-                    let expected = r.multiply(&a).unwrap().multiply(&p).unwrap();
+                    let expected = r.matmul(&a).matmul(&p);
                     let [found_dense, expected_dense] =
                         [&found, &expected].map(|matrix| matrix.to_ndarray().unwrap());
                     let distance = (&found_dense - &expected_dense)

@@ -262,7 +262,7 @@ impl<T: Field> GridSetup<T> {
                 Ok((coarse, Some(stencil)))
             }
             (CoarseOperator::Galerkin, None) => {
-                let coarse = restriction.multiply(a)?.multiply(prolongation)?;
+                let coarse = restriction.try_matmul(a)?.try_matmul(prolongation)?;
                 let stencil = Stencil::of(&coarse, grid)?;
                 Ok((coarse, stencil))
             }

@@ -80,7 +80,7 @@ impl Grid {
         Ok(grid)
     }
 
-    /// The number of points, if there are so many.
+    /// The number of points, if it does not overflow.
     pub(super) fn len(&self) -> Option<usize> {
         let [nz, ny, nx] = self.sides;
         nz.checked_mul(ny)?.checked_mul(nx)

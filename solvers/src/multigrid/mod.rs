@@ -33,6 +33,7 @@ mod colours;
 mod cycle;
 mod pseudo_inverse;
 mod smoother;
+mod square;
 
 pub use aggregation::AggregationOptions;
 pub use geometric::{CoarseOperator, Coarsening, Discretisation, GridOptions};
@@ -44,9 +45,9 @@ use self::aggregation::AggregationSetup;
 use self::cycle::Hierarchy;
 use self::geometric::GridSetup;
 use crate::krylov::richardson_with;
+use crate::krylov::scaling::{near_one, times_power};
 use crate::operator::LinearOperator;
 use crate::preconditioners::{Preconditioner, check_update};
-use crate::scaling::{near_one, times_power};
 use crate::solution::{Options, Solution};
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
@@ -277,12 +278,6 @@ impl<T: Field> Preconditioner<T> for Multigrid<T> {
         (self.setup, self.a, self.power) = (setup, a.clone(), power);
         Ok(())
     }
-}
-
-/// The square of the absolute value.
-fn square<T: Field>(value: T) -> f64 {
-    let (re, im) = value.parts();
-    re * re + im * im
 }
 
 fn check(options: &CycleOptions) -> Result<(), Error> {

@@ -77,7 +77,7 @@ pub struct CycleOptions {
     pub pre: usize,
     /// Steps after the coarse correction.
     pub post: usize,
-    /// A level with at most so many rows is the last one.
+    /// A level with at most this many rows is the last one.
     pub coarsest: usize,
     /// How the last level is solved.
     pub coarse_solver: CoarseSolver,

@@ -5,7 +5,7 @@
 //! is `(A + s Y N')^-1 - N Y' / s` for any s other than 0 (Ben-Israel and Greville, *Generalized
 //! Inverses*, 2003, chapter 2.7).
 
-use super::square;
+use super::square::square;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Error;
 

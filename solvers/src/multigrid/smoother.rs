@@ -143,7 +143,7 @@ impl<T: Field> Relaxation<T> {
                 self.after(a, b, x, steps - 1)
             }
             Self::Chebyshev { inverse, interval } => {
-                let (divide, product) = (|r: &_| inverse.times(r), |x: &_| a.try_dot(x));
+                let (divide, product) = (|r: &_| inverse.times(r), |x: &_| a.try_matvec(x));
                 interval.iterate(divide, product, b, None, steps)
             }
             Self::GaussSeidel(colours) => {
@@ -190,7 +190,7 @@ impl<T: Field> Relaxation<T> {
                 }
             }
             Self::Chebyshev { inverse, interval } => {
-                let (divide, product) = (|r: &_| inverse.times(r), |x: &_| a.try_dot(x));
+                let (divide, product) = (|r: &_| inverse.times(r), |x: &_| a.try_matvec(x));
                 x = interval.iterate(divide, product, b, Some(x), steps)?;
             }
             Self::GaussSeidel(colours) => {
@@ -206,7 +206,7 @@ impl<T: Field> Relaxation<T> {
 }
 
 fn residual<T: Field>(a: &Csr<T>, b: &Vector<T>, x: &Vector<T>) -> Result<Vector<T>, Error> {
-    b.try_sub(&a.try_dot(x)?)
+    b.try_sub(&a.try_matvec(x)?)
 }
 
 /// D^-1 with zeros but at the rows of one colour, for each colour.
@@ -261,10 +261,10 @@ fn eigenvalue<T: Field>(a: &Csr<T>, inverse: &Diagonal<T>) -> Result<f64, Error>
     let random = || Vector::random_uniform([a.n_rows()], SEED) - half;
     let mut x: Vector<T> = a.runtime().enter(random);
     for _ in 1..STEPS {
-        x = inverse.times(&a.try_dot(&x)?)?;
+        x = inverse.times(&a.try_matvec(&x)?)?;
     }
     let before = x.sum_of_squares();
-    x = inverse.times(&a.try_dot(&x)?)?;
+    x = inverse.times(&a.try_matvec(&x)?)?;
     let after = x.sum_of_squares();
     let ratio = after.get()?.to_f64() / before.get()?.to_f64();
     Ok(ratio.sqrt())

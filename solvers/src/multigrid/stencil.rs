@@ -1,10 +1,10 @@
 //! Compact stencils: which of the 27 neighbours of a point (itself among them) its row may name.
 
 use super::grid::Grid;
-use super::square;
+use super::square::square;
 use sparsefuse_kernels::{Field, Numeric};
 use sparsefuse_runtime::Error;
-use sparsefuse_sparse::{Csr, Rows, at_once, parallel};
+use sparsefuse_sparse::{Csr, Rows, Threads, at_once, parallel};
 use std::ops::Range;
 
 /// Rows that one thread looks at in a row.
@@ -25,7 +25,7 @@ impl Stencil {
         let own = a.own_rows()?;
         let parts = parallel::chunks(own.rows().len(), PART);
         let rows = own.as_rows();
-        let found = parallel::map(runtime, parts, |part| {
+        let found = parallel::map(&Threads::of(runtime), parts, |part| {
             of_rows(grid, own.rows().start, rows, part)
         });
         let mine = found.into_iter().try_fold(Self::default(), |all, part| {

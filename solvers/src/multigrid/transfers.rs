@@ -5,7 +5,7 @@
 use super::grid::{AxisTransfer, Grid, Prolongation, Restriction, Weights};
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::{Error, Runtime};
-use sparsefuse_sparse::{Csr, parallel};
+use sparsefuse_sparse::{Csr, Threads, parallel};
 use std::ops::Range;
 
 /// Rows that one thread makes at a time.
@@ -75,7 +75,7 @@ impl GridTransfer {
                 .into_iter()
                 .zip(parallel::split(vals, lens));
             let work = parts.into_iter().zip(targets);
-            parallel::each(&runtime, work, |(part, (crd, vals))| {
+            parallel::each(&Threads::of(&runtime), work, |(part, (crd, vals))| {
                 rows.fill(own.start + part.start..own.start + part.end, crd, vals);
             });
         };
@@ -85,7 +85,7 @@ impl GridTransfer {
     }
 }
 
-/// The points of a grid that has been found to have so many.
+/// The number of points of a grid, for which [`Grid::len`] has been checked before.
 fn number_of(grid: &Grid) -> usize {
     grid.sides.iter().product()
 }

@@ -5,7 +5,7 @@ use crate::operator::LinearOperator;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::{Field, Numeric};
 use sparsefuse_runtime::{Error, Runtime};
-use sparsefuse_sparse::{Csr, Ghosts, LocalRows, RowLayout, Rows, at_once, parallel};
+use sparsefuse_sparse::{Csr, Ghosts, LocalRows, RowLayout, Rows, Threads, at_once, parallel};
 use std::ops::Range;
 
 const OP: &str = "block jacobi";
@@ -70,14 +70,14 @@ impl<T: Field> BlockJacobi<T> {
             return Err(Error::argument(OP, "blocks of at least one row", "0"));
         }
         let size = size.min(a.n_rows().max(1));
-        let blocks = Blocks::new(RowLayout::of(a)?, size)?;
+        let blocks = Blocks::new(a.row_layout()?, size)?;
         let vals = blocks.of_span(a, |rows| {
             let entries = blocks.check_memory::<T>()?;
             let mut vals = vec![T::ZERO; entries];
             blocks.invert(rows, &mut vals)?;
             Ok(vals)
         })?;
-        let inverse = blocks.layout.matrix(a.n_cols(), blocks.rows(vals))?;
+        let inverse = Csr::from_layout(&blocks.layout, a.n_cols(), blocks.rows(vals))?;
         Ok(Self { blocks, inverse })
     }
 }
@@ -171,7 +171,7 @@ impl Blocks {
         let targets = parallel::split(vals, parts.clone().map(len));
         let work = parts.zip(targets);
         let invert = |(part, target)| self.invert_part(rows, part, target);
-        let singular = parallel::map(self.layout.runtime(), work, invert);
+        let singular = parallel::map(&Threads::of(self.layout.runtime()), work, invert);
         match singular.into_iter().flatten().min() {
             None => Ok(()),
             Some(row) => {
@@ -290,7 +290,7 @@ impl<T: Field> LinearOperator<T> for BlockJacobi<T> {
     }
 
     fn apply(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
-        self.inverse.try_dot(r)
+        self.inverse.try_matvec(r)
     }
 
     fn apply_adjoint(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {

@@ -105,7 +105,7 @@ impl<T: Field> Chebyshev<T> {
     ///
     /// If the lengths do not fit.
     pub fn smooth(&self, b: &Vector<T>, x: Vector<T>) -> Result<Vector<T>, Error> {
-        let (divide, product) = (|r: &_| self.jacobi.apply(r), |x: &_| self.a.try_dot(x));
+        let (divide, product) = (|r: &_| self.jacobi.apply(r), |x: &_| self.a.try_matvec(x));
         self.interval()
             .iterate(divide, product, b, Some(x), self.options.degree)
     }
@@ -178,7 +178,7 @@ impl<T: Field> LinearOperator<T> for Chebyshev<T> {
     }
 
     fn apply(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
-        let (divide, product) = (|r: &_| self.jacobi.apply(r), |x: &_| self.a.try_dot(x));
+        let (divide, product) = (|r: &_| self.jacobi.apply(r), |x: &_| self.a.try_matvec(x));
         self.interval()
             .iterate(divide, product, r, None, self.options.degree)
     }

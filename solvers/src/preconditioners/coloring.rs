@@ -26,7 +26,7 @@ impl Coloring {
         // The transpose has its rows where new matrices have them; the matrix may have been
         // balanced.
         let transposed = a.transpose()?;
-        let layout = RowLayout::of(&transposed)?;
+        let layout = transposed.row_layout()?;
         let (_, columns) = transposed.local_rows()?;
         let (_, rows) = arrange(a, &layout)?.local_rows()?;
         let mut both = rows.crd.clone();
@@ -66,7 +66,7 @@ impl Coloring {
 
 /// The matrix with its rows spread as those of new matrices are.
 fn arrange<T: Field>(a: &Csr<T>, layout: &RowLayout) -> Result<Csr<T>, Error> {
-    if RowLayout::of(a)?.partition() == layout.partition() {
+    if a.row_layout()?.partition() == layout.partition() {
         return Ok(a.clone());
     }
     a.transpose()?.transpose()

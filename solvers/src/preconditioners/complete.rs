@@ -5,7 +5,7 @@
 //! depend on their number; on the instruction set of the machine they do. Rows are given to faer as
 //! columns, so what it factors is the transpose.
 
-use super::direct::{Method, System};
+use super::system::{Method, System};
 use faer::dyn_stack::{MemBuffer, MemStack, StackReq};
 use faer::linalg::solvers::LltError;
 use faer::sparse::linalg::LuError;
@@ -16,8 +16,9 @@ use faer::traits::ComplexField;
 use faer::{Conj, Mat, Par, Side};
 use num_complex::Complex;
 use sparsefuse_kernels::Field;
-use sparsefuse_runtime::{Error, ErrorKind, reserve};
+use sparsefuse_runtime::{Error, ErrorKind, reserve, try_collect};
 use sparsefuse_sparse::LocalRows;
+use std::iter::repeat_n;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -40,8 +41,8 @@ impl<T: Field> Complete<T> {
     pub(super) fn new(method: Method, rows: &LocalRows<T>) -> Result<Self, Error> {
         let (pos, crd) = (&rows.pos[..], &rows.crd[..]);
         let factors = match T::IS_COMPLEX {
-            true => Precision::Complex(complex_factors(method, pos, crd, &complex(&rows.vals))?),
-            false => Precision::Real(real_factors(method, pos, crd, &real(&rows.vals))?),
+            true => Precision::Complex(complex_factors(method, pos, crd, &complex(&rows.vals)?)?),
+            false => Precision::Real(real_factors(method, pos, crd, &real(&rows.vals)?)?),
         };
         Ok(Self::of(factors))
     }
@@ -57,9 +58,9 @@ impl<T: Field> Complete<T> {
     /// and the symbolic factorisation stay.
     pub(super) fn with_values(&self, vals: &[T]) -> Result<Self, Error> {
         Ok(Self::of(match &self.factors {
-            Precision::Real(factors) => Precision::Real(real_update(factors, &real(vals))?),
+            Precision::Real(factors) => Precision::Real(real_update(factors, &real(vals)?)?),
             Precision::Complex(factors) => {
-                Precision::Complex(complex_update(factors, &complex(vals))?)
+                Precision::Complex(complex_update(factors, &complex(vals)?)?)
             }
         }))
     }
@@ -86,27 +87,27 @@ impl<T: Field> Complete<T> {
     pub(super) fn solve(&self, b: &[T], system: System) -> Result<Vec<T>, Error> {
         match &self.factors {
             Precision::Real(factors) => {
-                let x = real_solve(factors, &real(b), system)?;
-                Ok(x.into_iter().map(T::from_f64).collect())
+                let x = real_solve(factors, &real(b)?, system)?;
+                try_collect(x.into_iter().map(T::from_f64))
             }
             Precision::Complex(factors) => {
-                let x = complex_solve(factors, &complex(b), system)?;
-                Ok(x.into_iter().map(|x| T::from_parts(x.re, x.im)).collect())
+                let x = complex_solve(factors, &complex(b)?, system)?;
+                try_collect(x.into_iter().map(|x| T::from_parts(x.re, x.im)))
             }
         }
     }
 }
 
-fn real<T: Field>(values: &[T]) -> Vec<f64> {
-    values.iter().map(|value| value.parts().0).collect()
+fn real<T: Field>(values: &[T]) -> Result<Vec<f64>, Error> {
+    try_collect(values.iter().map(|value| value.parts().0))
 }
 
-fn complex<T: Field>(values: &[T]) -> Vec<Complex<f64>> {
+fn complex<T: Field>(values: &[T]) -> Result<Vec<Complex<f64>>, Error> {
     let wide = |value: &T| {
         let (re, im) = value.parts();
         Complex::new(re, im)
     };
-    values.iter().map(wide).collect()
+    try_collect(values.iter().map(wide))
 }
 
 /// The ways into faer's code, which is long, for one type of numbers: none of them is generic, so it
@@ -185,8 +186,8 @@ impl<E: Number> Factors<E> {
             let expected = format!("an entry in row {row}");
             return Err(Error::argument(OP, expected, "none"));
         }
-        let pos = pos.iter().map(|&pos| pos as usize).collect();
-        let crd = crd.iter().map(|&column| column as usize).collect();
+        let pos = try_collect(pos.iter().map(|&pos| pos as usize))?;
+        let crd = try_collect(crd.iter().map(|&column| column as usize))?;
         let structure = SymbolicSparseColMat::new_checked(n, n, pos, None, crd);
         let matrix = SparseColMatRef::new(structure.as_ref(), entries);
         let values = match method {
@@ -219,7 +220,7 @@ impl<E: Number> Factors<E> {
         values: Values<E>,
     ) -> Result<Self, Error> {
         let factors = Self { structure, values };
-        let ones = vec![E::one(); factors.structure.nrows()];
+        let ones = try_collect(repeat_n(E::one(), factors.structure.nrows()))?;
         let x = factors.solve(&ones, System::Plain)?;
         if x.iter().all(|x| x.is_finite()) {
             return Ok(factors);
@@ -229,7 +230,10 @@ impl<E: Number> Factors<E> {
 
     fn solve(&self, b: &[E], system: System) -> Result<Vec<E>, Error> {
         let n = b.len();
-        let mut x = Mat::from_fn(n, 1, |row, _| b[row]);
+        let mut x = Mat::new();
+        x.try_reserve(n, 1)
+            .map_err(|_| refused(FaerError::OutOfMemory))?;
+        x.resize_with(n, 1, |row, _| b[row]);
         match &self.values {
             Values::Lu(symbolic, numeric) => {
                 let scratch = symbolic.solve_transpose_in_place_scratch::<E>(1, Par::Seq);
@@ -255,7 +259,7 @@ impl<E: Number> Factors<E> {
                 factors.solve_in_place_with_conj(Conj::Yes, x.as_mut(), Par::Seq, stack);
             }
         }
-        Ok((0..n).map(|row| x[(row, 0)]).collect())
+        try_collect((0..n).map(|row| x[(row, 0)]))
     }
 }
 

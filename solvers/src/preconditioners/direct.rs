@@ -5,11 +5,12 @@
 //! what no iteration solves. Without the feature `direct` they fail and say so.
 
 use super::complete::Complete;
+use super::system::{Method, System};
 use super::{Preconditioner, check_square, check_update};
 use crate::operator::LinearOperator;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
-use sparsefuse_runtime::{Error, Runtime, Shape};
+use sparsefuse_runtime::{Error, Runtime, Shape, try_collect};
 use sparsefuse_sparse::{Csr, LocalRows, RowLayout, at_once};
 use std::fmt;
 
@@ -86,7 +87,7 @@ pub struct Direct<T> {
 impl<T: Field> Direct<T> {
     fn new(a: &Csr<T>, method: Method) -> Result<Self, Error> {
         check_square(OP, a)?;
-        let layout = RowLayout::of(a)?;
+        let layout = a.row_layout()?;
         let factors = at_once(method.factorisation(), &[a], || {
             let rows = gather(a, &layout)?;
             let factors = check_finite(&rows).and_then(|()| Complete::new(method, &rows));
@@ -117,8 +118,8 @@ impl<T: Field> Direct<T> {
         let runtime = self.layout.runtime();
         runtime.task_at_once(self.method.solve(), &[b.store()], || {
             let x = b.with_slice(|b| self.factors.solve(b, system))?;
-            let x = runtime.agree(x)?;
-            self.layout.vector(x[self.layout.rows()].to_vec())
+            let own = x.and_then(|x| try_collect(x[self.layout.rows()].iter().copied()));
+            self.layout.vector(runtime.agree(own)?)
         })
     }
 }
@@ -174,42 +175,6 @@ fn check_finite<T: Field>(rows: &LocalRows<T>) -> Result<(), Error> {
     let value = if re.is_finite() { im } else { re };
     let found = format!("{value} in row {row}, column {}", rows.crd[entry]);
     Err(Error::argument(OP, "entries that are finite", found))
-}
-
-/// How a matrix is factored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Method {
-    /// L U with partial pivoting.
-    Lu,
-    /// L L^H of a Hermitian matrix.
-    Cholesky,
-}
-
-impl Method {
-    /// What profiles call the factorisation.
-    pub(super) fn factorisation(self) -> &'static str {
-        match self {
-            Self::Lu => "lu",
-            Self::Cholesky => "cholesky",
-        }
-    }
-
-    /// What profiles call a solve.
-    pub(super) fn solve(self) -> &'static str {
-        match self {
-            Self::Lu => "lu_solve",
-            Self::Cholesky => "cholesky_solve",
-        }
-    }
-}
-
-/// Which system is solved.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum System {
-    /// With the matrix.
-    Plain,
-    /// With its conjugate transpose.
-    Adjoint,
 }
 
 /// All rows of a matrix, on every rank.

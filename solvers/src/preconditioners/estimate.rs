@@ -112,7 +112,7 @@ impl<T: Field> Steps<T> {
         let mut p = z.clone();
         let mut rho = r.dot(&z);
         for step in 1.. {
-            let q = a.try_dot(&p)?;
+            let q = a.try_matvec(&p)?;
             let alpha = rho.ratio(&p.dot(&q));
             residuals.push(r.clone());
             if step >= steps.min(a.n_rows()) {
@@ -261,7 +261,7 @@ mod tests {
         for _ in 0..3 {
             let vector = jacobi.apply(&estimate.vector)?;
             let length = vector.dot(&estimate.vector).get()?;
-            let quotient = vector.dot(&a.try_dot(&vector)?).get()? / length;
+            let quotient = vector.dot(&a.try_matvec(&vector)?).get()? / length;
             assert!(
                 (quotient - estimate.largest).abs() < 1e-12,
                 "{quotient} {estimate:?}"

@@ -1,8 +1,9 @@
 //! Incomplete Cholesky factorisation without fill.
 
-use super::elimination::{Elimination, Rule, rows_in};
+use super::elimination::{Elimination, rows_in};
 use super::factors::Factors;
 use super::{Preconditioner, check_square, check_update};
+use crate::local::elimination::Rule;
 use crate::operator::LinearOperator;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
@@ -69,7 +70,7 @@ impl<T: Field> Ic0<T> {
     }
 
     fn factored(a: &Csr<T>) -> Result<Self, Error> {
-        let layout = RowLayout::of(a)?;
+        let layout = a.row_layout()?;
         let (_, rows) = a.local_rows()?;
         let elimination = Elimination::new(OP, &layout, &rows, Rule::Hermitian)?;
         let (rows, shift) = factor(&elimination, &layout, &rows)?;

@@ -1,13 +1,14 @@
 //! Incomplete LU factorisation without fill.
 
-use super::elimination::{Elimination, Rule, rows_in};
+use super::elimination::{Elimination, rows_in};
 use super::factors::Factors;
 use super::{Preconditioner, check_square, check_update};
+use crate::local::elimination::Rule;
 use crate::operator::LinearOperator;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::{Error, Runtime};
-use sparsefuse_sparse::{Csr, RowLayout, at_once};
+use sparsefuse_sparse::{Csr, at_once};
 
 const OP: &str = "ilu(0)";
 /// What profiles call the factorisation.
@@ -59,7 +60,7 @@ impl<T: Field> Ilu0<T> {
     }
 
     fn factored(a: &Csr<T>) -> Result<Self, Error> {
-        let layout = RowLayout::of(a)?;
+        let layout = a.row_layout()?;
         let (_, mut rows) = a.local_rows()?;
         let elimination = Elimination::new(OP, &layout, &rows, Rule::General)?;
         elimination.run_to_end(&mut rows)?;

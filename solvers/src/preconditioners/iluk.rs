@@ -1,9 +1,10 @@
 //! Incomplete LU factorisation with levels of fill.
 
-use super::elimination::{Elimination, Rule, other_structure, rows_in, spread};
+use super::elimination::{Elimination, rows_in};
 use super::factors::Factors;
 use super::upper_rows::UpperRows;
 use super::{Preconditioner, check_square, check_update};
+use crate::local::elimination::{Rule, other_structure, spread};
 use crate::operator::LinearOperator;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
@@ -61,7 +62,7 @@ impl<T: Field> Iluk<T> {
     }
 
     fn factored(a: &Csr<T>, k: usize) -> Result<Self, Error> {
-        let layout = RowLayout::of(a)?;
+        let layout = a.row_layout()?;
         let own = a.own_rows()?;
         let rows = own.as_rows();
         let structure = filled(&layout, rows, u32::try_from(k).unwrap_or(u32::MAX))?;

@@ -1,16 +1,18 @@
 //! Incomplete LU factorisation with a threshold.
 
-use super::elimination::{Elimination, Pivot, Rule, first_pivot, hash, rows_in, spread};
+use super::elimination::{Elimination, first_pivot, rows_in};
 use super::factors::Factors;
 use super::upper_rows::UpperRows;
 use super::{Preconditioner, check_square, check_update};
+use crate::local::elimination::{Pivot, Rule, hash, spread};
 use crate::operator::LinearOperator;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::{Field, Real};
-use sparsefuse_runtime::{Error, Runtime};
+use sparsefuse_runtime::{Error, Runtime, try_collect};
 use sparsefuse_sparse::{Csr, LocalRows, RowLayout, Rows, at_once};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::iter::repeat_n;
 
 const OP: &str = "ilut";
 
@@ -19,7 +21,7 @@ const OP: &str = "ilut";
 pub struct IlutOptions {
     /// Entries below this multiple of the Euclidean norm of their row of the matrix.
     pub drop_tolerance: f64,
-    /// Of what is left of a row of L, and of U, all but so many of the largest; the diagonal is
+    /// Of what is left of a row of L, and of U, all but this many of the largest; the diagonal is
     /// always kept.
     pub fill: usize,
 }
@@ -98,19 +100,20 @@ impl<T: Field> Ilut<T> {
     }
 
     fn factored(a: &Csr<T>, options: IlutOptions) -> Result<Self, Error> {
-        let layout = RowLayout::of(a)?;
+        let layout = a.row_layout()?;
         let own = a.own_rows()?;
         let (factored, pivot) = factor(&layout, own.as_rows(), options)?;
         if let Some(pivot) = first_pivot(&layout, pivot)? {
             return Err(pivot.error(OP));
         }
+        let kept = try_collect(repeat_n(true, factored.crd.len()));
         Ok(Self {
             options,
             matrix: hash(own.as_rows()),
             elimination: Elimination::new(OP, &layout, &factored, Rule::General)?,
             factors: Factors::of_rows(&layout, &factored)?,
             kept: LocalRows {
-                vals: vec![true; factored.crd.len()],
+                vals: layout.runtime().agree(kept)?,
                 pos: factored.pos,
                 crd: factored.crd,
             },
@@ -175,24 +178,36 @@ fn factor<T: Field>(
     rows: Rows<'_, T>,
     options: IlutOptions,
 ) -> Result<(LocalRows<T>, Option<Pivot<T>>), Error> {
-    let factored = LocalRows::try_with_capacity(rows.len(), rows.crd().len());
-    let mut factored = layout.runtime().agree(factored)?;
     let mut upper = UpperRows::receive(layout)?;
-    let mut work = Row::new(layout.n_rows());
+    let factored = factor_after(&mut upper, layout, rows, options);
+    // Ranks behind one that has no memory continue with rows that are empty, and then fail too.
+    upper.end_rows(layout.rows().end);
+    upper.hand_on(layout)?;
+    layout.runtime().agree(factored)
+}
+
+/// The rows of this rank behind those that are finished.
+fn factor_after<T: Field>(
+    upper: &mut UpperRows<T>,
+    layout: &RowLayout,
+    rows: Rows<'_, T>,
+    options: IlutOptions,
+) -> Result<(LocalRows<T>, Option<Pivot<T>>), Error> {
+    let mut factored = LocalRows::try_with_capacity(rows.len(), rows.crd().len())?;
+    let mut work = Row::new(layout.n_rows())?;
     let mut failed = None;
     for (number, row) in layout.rows().enumerate() {
         let squares = rows.values(number).iter();
         let squares = squares.map(|value| value.magnitude().to_f64().powi(2));
         let limit = options.drop_tolerance * squares.sum::<f64>().sqrt();
         work.fill(row, rows.row(number));
-        work.eliminate(&upper, limit);
+        work.eliminate(upper, limit);
         let pivot = work.values[row];
         if failed.is_none() && !is_pivot(pivot) {
             failed = Some(Pivot { row, value: pivot });
         }
-        work.finish(row, (limit, options.fill), &mut factored, &mut upper);
+        work.finish(row, (limit, options.fill), &mut factored, upper)?;
     }
-    upper.hand_on(layout)?;
     Ok((factored, failed))
 }
 
@@ -217,15 +232,15 @@ struct Row<T> {
 }
 
 impl<T: Field> Row<T> {
-    fn new(n_cols: usize) -> Self {
-        Self {
-            values: vec![T::ZERO; n_cols],
-            is_entry: vec![false; n_cols],
+    fn new(n_cols: usize) -> Result<Self, Error> {
+        Ok(Self {
+            values: try_collect(repeat_n(T::ZERO, n_cols))?,
+            is_entry: try_collect(repeat_n(false, n_cols))?,
             ahead: BinaryHeap::new(),
             lower: Vec::new(),
             upper: Vec::new(),
             row: 0,
-        }
+        })
     }
 
     fn fill(&mut self, row: usize, entries: impl Iterator<Item = (u32, T)>) {
@@ -252,7 +267,12 @@ impl<T: Field> Row<T> {
         while let Some(Reverse(column)) = self.ahead.pop() {
             let place = column as usize;
             let (columns, values) = finished.row(place);
-            let factor = self.values[place] / values[0];
+            // A rank that has no memory ends its rows without entries.
+            let Some(&pivot) = values.first() else {
+                self.clear(column);
+                continue;
+            };
+            let factor = self.values[place] / pivot;
             if !(factor.magnitude().to_f64() >= limit) || factor == T::ZERO {
                 self.clear(column);
                 continue;
@@ -272,7 +292,9 @@ impl<T: Field> Row<T> {
         (limit, fill): (f64, usize),
         factored: &mut LocalRows<T>,
         finished: &mut UpperRows<T>,
-    ) {
+    ) -> Result<(), Error> {
+        factored.try_reserve(self.lower.len() + 1 + self.upper.len())?;
+        finished.try_reserve(1 + self.upper.len())?;
         let lower = std::mem::take(&mut self.lower);
         for column in self.largest(lower, 0.0, fill) {
             factored.push(column, self.values[column as usize]);
@@ -289,6 +311,7 @@ impl<T: Field> Row<T> {
         }
         factored.end_row();
         finished.end_row();
+        Ok(())
     }
 
     /// Of some columns those with the `most` largest values of at least `limit`, ascending; the

@@ -30,6 +30,7 @@ mod complete;
 mod elimination;
 mod estimate;
 mod factors;
+mod system;
 mod upper_rows;
 
 pub(crate) use chebyshev::Interval;

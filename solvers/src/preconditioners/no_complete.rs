@@ -1,13 +1,13 @@
 //! In the place of complete factorisations without the feature `direct`: none can be made.
 
-use super::direct::{Method, System};
+use super::system::{Method, System};
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Error;
 use sparsefuse_sparse::LocalRows;
 use std::convert::Infallible;
 use std::marker::PhantomData;
 
-/// The factors of a square matrix, which nobody has.
+/// The factors of a square matrix: a type without values.
 pub(super) struct Complete<T> {
     none: Infallible,
     element: PhantomData<T>,

@@ -116,7 +116,7 @@ impl<T: Field> LinearOperator<T> for Polynomial<T> {
         let omega = T::from_f64(self.omega());
         let mut z = self.jacobi.apply(r)? * omega;
         for _ in 0..self.options.degree {
-            let residual = r - self.a.try_dot(&z)?;
+            let residual = r - self.a.try_matvec(&z)?;
             z += self.jacobi.apply(&residual)? * omega;
         }
         Ok(z)

@@ -1,14 +1,14 @@
 //! The additive Schwarz method: overlapping blocks of rows, solved at the same time.
 
 use super::complete::Complete;
-use super::direct::{Method, System};
-use super::elimination::{LocalFactors, Pivot};
+use super::system::{Method, System};
 use super::{Preconditioner, check_square, check_update, is_like};
+use crate::local::elimination::{LocalFactors, Pivot};
 use crate::operator::LinearOperator;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::{Error, Runtime};
-use sparsefuse_sparse::{Csr, Ghosts, LocalRows, RowLayout, at_once, parallel};
+use sparsefuse_sparse::{Csr, Ghosts, LocalRows, RowLayout, Threads, at_once, parallel};
 use std::fmt;
 use std::ops::Range;
 
@@ -134,7 +134,7 @@ impl<T: Field> AdditiveSchwarz<T> {
     }
 
     fn of_blocks(a: &Csr<T>, options: SchwarzOptions) -> Result<Self, Error> {
-        let layout = RowLayout::of(a)?;
+        let layout = a.row_layout()?;
         let (_, own) = a.local_rows()?;
         let ranges = ranges(&layout, options.blocks);
         let sets = extended(&layout, &own, &ranges, options.overlap)?;
@@ -162,7 +162,7 @@ fn of_each<I: Send, R: Send>(
     blocks: impl IntoIterator<Item = I>,
     make: impl Fn(I) -> Result<R, Error> + Sync + Send,
 ) -> Result<Vec<R>, Error> {
-    let made = parallel::map(runtime, blocks, make);
+    let made = parallel::map(&Threads::of(runtime), blocks, make);
     runtime.agree(made.into_iter().collect())
 }
 

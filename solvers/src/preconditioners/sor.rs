@@ -173,7 +173,7 @@ impl<T: Field> Sor<T> {
             Relaxation::Sequential(triangles) => match x {
                 None => triangles.solve(b),
                 Some(x) => {
-                    let residual = b.try_sub(&self.a.try_dot(&x)?)?;
+                    let residual = b.try_sub(&self.a.try_matvec(&x)?)?;
                     Ok(x + triangles.solve(&residual)?)
                 }
             },
@@ -205,7 +205,7 @@ fn relax<'a, T: Field>(
         x = Some(match x {
             None => b,
             Some(x) => {
-                let known = color.rows.try_dot(&x)?;
+                let known = color.rows.try_matvec(&x)?;
                 x + b - known
             }
         });
@@ -245,7 +245,7 @@ impl<T: Field> Relaxation<T> {
 
 impl<T: Field> Sequential<T> {
     fn new(a: &Csr<T>, options: SorOptions) -> Result<Self, Error> {
-        let layout = RowLayout::of(a)?;
+        let layout = a.row_layout()?;
         let (rows, diagonal) = divided(a, &layout, options.omega)?;
         let make = |triangle| TriangularSolve::of_rows(&layout, &rows, triangle, Diagonal::Stored);
         let has_lower = options.sweep != SorSweep::Backward;
@@ -261,7 +261,7 @@ impl<T: Field> Sequential<T> {
 
     /// Takes the values of a matrix that is like the one these are of.
     fn update(&mut self, a: &Csr<T>, omega: f64) -> Result<(), Error> {
-        let (rows, diagonal) = divided(a, &RowLayout::of(a)?, omega)?;
+        let (rows, diagonal) = divided(a, &a.row_layout()?, omega)?;
         // Both refuse the same diagonal entries, so it is the first that does.
         for triangle in [&mut self.lower, &mut self.upper].into_iter().flatten() {
             triangle.update_rows(&rows)?;
@@ -321,7 +321,7 @@ fn divided<T: Field>(
 impl<T: Field> Color<T> {
     fn new(layout: &RowLayout, relaxed: Relaxed<T>) -> Result<Self, Error> {
         Ok(Self {
-            rows: layout.matrix(layout.n_rows(), relaxed.rows)?,
+            rows: Csr::from_layout(layout, layout.n_rows(), relaxed.rows)?,
             scale: layout.vector(relaxed.scale)?,
         })
     }

@@ -14,11 +14,14 @@ pub(super) struct UpperRows<E> {
 }
 
 impl<E: Element> UpperRows<E> {
-    /// The rows of all ranks before this one. Every rank that receives must hand on.
+    /// The rows of all ranks before this one. Every rank that receives must hand on; where the
+    /// first has no memory, all fail.
     pub(super) fn receive(layout: &RowLayout) -> Result<Self, Error> {
         let (runtime, rank) = (layout.runtime(), layout.runtime().rank());
-        if layout.is_replicated() || rank == 0 {
-            let rows = LocalRows::with_capacity(layout.rows().len(), 0);
+        let is_first = layout.is_replicated() || rank == 0;
+        let n_rows = if is_first { layout.rows().len() } else { 0 };
+        let rows = runtime.agree(LocalRows::try_with_capacity(n_rows, 0))?;
+        if is_first {
             return Ok(Self { rows });
         }
         let rows = LocalRows {
@@ -54,7 +57,7 @@ impl<E: Element> UpperRows<E> {
         self.rows.end_row();
     }
 
-    /// Ends rows without more entries until there are so many.
+    /// Ends rows without more entries until there are `rows`.
     pub(super) fn end_rows(&mut self, rows: usize) {
         while self.rows.pos.len() <= rows {
             self.end_row();

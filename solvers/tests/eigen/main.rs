@@ -68,7 +68,7 @@ fn check<T: Field>(what: &str, a: &Csr<T>, eigen: &Eigen<T>, expected: &[f64], t
     assert!(eigen.converged(), "{what}: {}", eigen.reason);
     assert_eq!(eigen.converged, expected.len(), "{what}");
     assert_eq!(eigen.values.len(), expected.len(), "{what}");
-    let norm = a.norm_inf().unwrap().get().unwrap().to_f64();
+    let norm = a.norm_inf().get().unwrap().to_f64();
     for (found, expected) in eigen.values.iter().zip(expected) {
         let difference = (found - expected).abs();
         assert!(

@@ -10,26 +10,14 @@ use sparsefuse_kernels::Field;
 use sparsefuse_solvers::eigen::{EigshOptions, LobpcgOptions, Which, eigsh, eigsh_near, lobpcg};
 use sparsefuse_solvers::preconditioners::spcholesky;
 use sparsefuse_sparse::Csr;
-use std::path::Path;
-
-fn real_matrix<T: Field>(name: &str, read: fn(&Path) -> Csr<T>) -> Option<Csr<T>> {
-    let above = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().skip(1);
-    let file = format!("shared/matrices/{name}.mtx");
-    let found = above
-        .map(|folder| folder.join(&file))
-        .find(|path| path.is_file());
-    if found.is_none() {
-        println!("skipped: no {file} beside the checkout");
-    }
-    found.map(|path| read(&path))
-}
+use sparsefuse_testing::matrix;
 
 fn real(name: &str) -> Option<Csr<f64>> {
-    real_matrix(name, |path| Csr::read(path).unwrap())
+    matrix(name).map(|path| Csr::read(path).unwrap())
 }
 
 fn complex(name: &str) -> Option<Csr<Complex<f64>>> {
-    real_matrix(name, |path| Csr::read(path).unwrap())
+    matrix(name).map(|path| Csr::read(path).unwrap())
 }
 
 #[track_caller]

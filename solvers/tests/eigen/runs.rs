@@ -9,16 +9,14 @@ use sparsefuse_solvers::eigen::{
     Eigen, EigshOptions, LobpcgOptions, Which, eigsh, eigsh_near, lobpcg,
 };
 use sparsefuse_sparse::{Csr, gallery};
+use sparsefuse_testing::{everywhere_with, small};
 
 /// Settings under which a small vector is cut among ranks and threads.
-fn small(threads: usize, fusion: bool) -> Config {
+fn base() -> Config {
     Config {
-        threads,
-        fusion,
         tile_len: 16,
         cut_threshold: 40,
-        parallel_threshold: 0,
-        ..Config::default()
+        ..small()
     }
 }
 
@@ -37,27 +35,11 @@ fn bits<T: Field>(eigen: &Eigen<T>) -> (Vec<u64>, Vec<[u64; 2]>, [usize; 3]) {
 
 #[track_caller]
 fn check<T: Field>(make: impl Fn() -> Csr<T> + Sync, method: impl Fn(&Csr<T>) -> Found<T> + Sync) {
-    let run = |_: &_| {
-        let eigen = method(&make()).unwrap();
+    everywhere_with(&base(), || {
+        let eigen = method(&make())?;
         assert!(eigen.converged(), "{}", eigen.reason);
-        bits(&eigen)
-    };
-    let expected = run_ranks(1, &small(1, true), run).unwrap().remove(0);
-    for (ranks, threads, fusion) in [
-        (1, 3, true),
-        (1, 1, false),
-        (2, 1, true),
-        (3, 2, true),
-        (4, 1, true),
-        (3, 1, false),
-    ] {
-        for found in run_ranks(ranks, &small(threads, fusion), run).unwrap() {
-            assert!(
-                found == expected,
-                "{ranks} ranks, {threads} threads, fusion {fusion}"
-            );
-        }
-    }
+        Ok(bits(&eigen))
+    });
 }
 
 fn ends<T: Field>(a: &Csr<T>) -> Found<T> {
@@ -108,7 +90,7 @@ fn lobpcg_blocks() {
 fn counted(run: impl Fn(&Csr<f64>) -> Found<f64> + Sync) -> (u64, u64) {
     let config = Config {
         window: 1024,
-        ..small(1, true)
+        ..base()
     };
     let count = |runtime: &Runtime| {
         let a = gallery::poisson2d::<f64>(24).unwrap();

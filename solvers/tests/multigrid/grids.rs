@@ -193,7 +193,7 @@ fn coarse_operators_may_be_discretised() {
 /// The matrix of some differences whose rows reach two steps.
 fn wide(n: usize) -> Csr<f64> {
     let a = gallery::poisson2d(n).unwrap();
-    a.multiply(&a).unwrap()
+    a.matmul(&a)
 }
 
 #[test]

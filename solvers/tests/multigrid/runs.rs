@@ -9,38 +9,16 @@ use sparsefuse_solvers::multigrid::{
 };
 use sparsefuse_solvers::{LinearOperator, Options, cg_with};
 use sparsefuse_sparse::gallery;
+use sparsefuse_testing::{bits, everywhere_with, small};
 use std::ops::ControlFlow;
 
 /// Settings under which a small grid is cut among ranks and threads.
-fn small(threads: usize, fusion: bool) -> Config {
+fn base() -> Config {
     Config {
-        threads,
-        fusion,
         tile_len: 16,
         cut_threshold: 40,
-        parallel_threshold: 0,
-        ..Config::default()
+        ..small()
     }
-}
-
-/// What a solve leaves, as bits.
-fn solved(ranks: usize, config: &Config, sides: &[usize], smoother: Smoother) -> Vec<Vec<u64>> {
-    let run = |_: &_| {
-        let a = laplacian::<f64>(sides, &[1.0, 0.9, 0.8][..sides.len()]);
-        let options = with_cycle(CycleOptions {
-            smoother,
-            pre: 2,
-            post: 2,
-            coarsest: 6,
-            ..CycleOptions::default()
-        });
-        let multigrid = Multigrid::on_grid_with(&a, sides, &options).unwrap();
-        let solution = preconditioned(&a, &rhs(&a), 1e-8, &multigrid).unwrap();
-        assert!(solution.converged());
-        let x = solution.x.to_vec().unwrap();
-        x.into_iter().map(f64::to_bits).collect()
-    };
-    run_ranks(ranks, config, run).unwrap()
 }
 
 #[test]
@@ -55,71 +33,48 @@ fn bits_do_not_depend_on_ranks_threads_or_fusion() {
         .into_iter()
         .flat_map(|s| shapes.map(|sides| (s, sides)))
     {
-        let expected = solved(1, &small(1, true), sides, smoother).remove(0);
-        for (ranks, threads, fusion) in [
-            (1, 3, true),
-            (1, 1, false),
-            (2, 1, true),
-            (3, 2, true),
-            (4, 1, true),
-            (3, 1, false),
-        ] {
-            for found in solved(ranks, &small(threads, fusion), sides, smoother) {
-                assert!(
-                    found == expected,
-                    "{smoother:?} on {sides:?}: {ranks} ranks, {threads} threads, fusion {fusion}"
-                );
-            }
-        }
-    }
-}
-
-/// What a solve with smoothed aggregation leaves, as bits.
-fn solved_by_aggregation(ranks: usize, config: &Config, block: usize) -> Vec<Vec<u64>> {
-    let run = |_: &_| {
-        let a = laplacian::<f64>(&[17, 14, 3], &[1.0, 0.9, 0.05]);
-        let options = AggregationOptions {
-            block,
-            cycle: CycleOptions {
+        everywhere_with(&base(), || {
+            let a = laplacian::<f64>(sides, &[1.0, 0.9, 0.8][..sides.len()]);
+            let options = with_cycle(CycleOptions {
+                smoother,
+                pre: 2,
+                post: 2,
                 coarsest: 6,
                 ..CycleOptions::default()
-            },
-            ..AggregationOptions::default()
-        };
-        let multigrid = Multigrid::aggregated_with(&a, &[], &options).unwrap();
-        assert!(multigrid.levels().count() > 2);
-        let solution = preconditioned(&a, &rhs(&a), 1e-8, &multigrid).unwrap();
-        assert!(solution.converged());
-        let x = solution.x.to_vec().unwrap();
-        x.into_iter().map(f64::to_bits).collect()
-    };
-    run_ranks(ranks, config, run).unwrap()
+            });
+            let multigrid = Multigrid::on_grid_with(&a, sides, &options)?;
+            let solution = preconditioned(&a, &rhs(&a), 1e-8, &multigrid)?;
+            assert!(solution.converged(), "{smoother:?} on {sides:?}");
+            Ok(bits(&solution.x.to_vec()?))
+        });
+    }
 }
 
 #[test]
 fn aggregates_do_not_depend_on_ranks_threads_or_fusion() {
     for block in [1, 3] {
-        let expected = solved_by_aggregation(1, &small(1, true), block).remove(0);
-        for (ranks, threads, fusion) in [
-            (1, 3, true),
-            (1, 1, false),
-            (2, 1, true),
-            (3, 2, true),
-            (4, 1, true),
-        ] {
-            for found in solved_by_aggregation(ranks, &small(threads, fusion), block) {
-                assert!(
-                    found == expected,
-                    "blocks of {block}: {ranks} ranks, {threads} threads, fusion {fusion}"
-                );
-            }
-        }
+        everywhere_with(&base(), || {
+            let a = laplacian::<f64>(&[17, 14, 3], &[1.0, 0.9, 0.05]);
+            let options = AggregationOptions {
+                block,
+                cycle: CycleOptions {
+                    coarsest: 6,
+                    ..CycleOptions::default()
+                },
+                ..AggregationOptions::default()
+            };
+            let multigrid = Multigrid::aggregated_with(&a, &[], &options)?;
+            assert!(multigrid.levels().count() > 2);
+            let solution = preconditioned(&a, &rhs(&a), 1e-8, &multigrid)?;
+            assert!(solution.converged(), "blocks of {block}");
+            Ok(bits(&solution.x.to_vec()?))
+        });
     }
 }
 
 /// Fused tasks of one more iteration of conjugate gradients with this preconditioner.
 fn fused_tasks_per_iteration(ranks: usize, options: &GridOptions<f64>) -> u64 {
-    let counts = run_ranks(ranks, &small(1, true), |runtime| {
+    let counts = run_ranks(ranks, &base(), |runtime| {
         let a = gallery::poisson2d::<f64>(32).unwrap();
         let b = Vector::ones([1024]);
         let multigrid = Multigrid::on_grid_with(&a, &[32, 32], options).unwrap();
@@ -155,9 +110,9 @@ fn two_level_iterations_are_few_fused_tasks() {
     }
 }
 
-/// Fused tasks of a cycle with so many levels.
+/// Fused tasks of a cycle with at most `max_levels` levels.
 fn fused_tasks_per_cycle(ranks: usize, max_levels: usize) -> u64 {
-    let counts = run_ranks(ranks, &small(1, true), |runtime| {
+    let counts = run_ranks(ranks, &base(), |runtime| {
         let a = gallery::poisson2d::<f64>(64).unwrap();
         let b = Vector::<f64>::ones([4096]);
         let options = with_cycle(CycleOptions {

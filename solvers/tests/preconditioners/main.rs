@@ -19,7 +19,7 @@ use sparsefuse_solvers::preconditioners::{
     SorSweep, spcholesky, splu,
 };
 use sparsefuse_sparse::{Csr, LocalRows};
-use std::path::Path;
+use sparsefuse_testing::{matrix, small};
 
 type Boxed<T> = Box<dyn Preconditioner<T>>;
 
@@ -117,14 +117,12 @@ fn estimating<T: Field>() -> Vec<Maker<T>> {
     ]
 }
 
-/// Settings with which matrices of these tests are cut among ranks and computed on threads.
-fn config(threads: usize) -> Config {
+/// Settings with which matrices of these tests are cut among ranks and threads.
+fn config() -> Config {
     Config {
-        threads,
         tile_len: 16,
-        cut_threshold: 1,
         check_ranks: true,
-        ..Config::default()
+        ..small()
     }
 }
 
@@ -177,16 +175,9 @@ fn random_matrix<T: Field>(n: usize, is_hermitian: bool, seed: u64) -> Csr<T> {
     .unwrap()
 }
 
-/// A real matrix of `shared/matrices` above the checkout; `None`, and a line, where it is not there.
+/// A real matrix of `shared/matrices`; `None`, and a line, where it is not there.
 fn real_matrix(name: &str) -> Option<Csr<f64>> {
-    let above = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().skip(1);
-    let file = format!("shared/matrices/{name}.mtx");
-    let found = above.map(|folder| folder.join(&file)).find(|p| p.is_file());
-    let Some(path) = found else {
-        println!("skipped: no {file} beside the checkout");
-        return None;
-    };
-    Some(Csr::read(path).unwrap())
+    matrix(name).map(|path| Csr::read(path).unwrap())
 }
 
 fn ones(n: usize) -> Vector<f64> {

@@ -6,7 +6,8 @@ use super::{
 use num_complex::Complex;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
-use sparsefuse_runtime::{Error, run_ranks};
+use sparsefuse_runtime::Error;
+use sparsefuse_testing::everywhere_with;
 
 /// What the preconditioner makes of a vector, and after each of two updates.
 fn applied<T: Field>(n: usize, is_hermitian: bool, make: Maker<T>) -> Result<Vec<T>, Error> {
@@ -24,16 +25,7 @@ fn applied<T: Field>(n: usize, is_hermitian: bool, make: Maker<T>) -> Result<Vec
 #[track_caller]
 fn check<T: Field>(is_hermitian: bool, make: Maker<T>) {
     const N: usize = 150;
-    let on = |ranks, threads| -> Vec<Vec<T>> {
-        let program = |_: &_| applied(N, is_hermitian, make).unwrap();
-        run_ranks(ranks, &config(threads), program).unwrap()
-    };
-    let expected = on(1, 1).remove(0);
-    for (ranks, threads) in [(1, 2), (1, 4), (2, 1), (3, 1), (4, 2)] {
-        for found in on(ranks, threads) {
-            assert!(found == expected, "{}, {ranks} ranks", make.0);
-        }
-    }
+    everywhere_with(&config(), || applied(N, is_hermitian, make));
 }
 
 #[test]

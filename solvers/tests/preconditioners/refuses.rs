@@ -44,7 +44,7 @@ fn check<R>(
                 .err()
                 .map(|e| e.to_string())
         };
-        for found in run_ranks(ranks, &config(1), program).unwrap() {
+        for found in run_ranks(ranks, &config(), program).unwrap() {
             let found = found.unwrap_or_else(|| "a preconditioner".to_owned());
             assert!(found.contains(expected), "{ranks} ranks: {found}");
         }
@@ -88,7 +88,7 @@ fn rows_are_named() {
 
 #[test]
 fn direct_solves_do_not_mix_runtimes() {
-    let [mine, other] = [(); 2].map(|()| Runtime::new(config(1)).unwrap());
+    let [mine, other] = [(); 2].map(|()| Runtime::new(config()).unwrap());
     let a = mine.enter(|| gallery::poisson1d::<f64>(9).unwrap());
     let b = other.enter(|| Vector::<f64>::ones([9]));
     let error = spsolve(&a, &b).unwrap_err().to_string();
@@ -101,7 +101,7 @@ fn direct_solves_do_not_mix_runtimes() {
 /// Two runtimes never mix: not in an update, which leaves everything as it was, and not in a solve.
 #[test]
 fn operands_of_another_runtime() {
-    let [mine, other] = [(); 2].map(|()| Runtime::new(config(1)).unwrap());
+    let [mine, other] = [(); 2].map(|()| Runtime::new(config()).unwrap());
     let make = || gallery::poisson2d::<f64>(6).unwrap();
     let (a, foreign) = (mine.enter(make), other.enter(make));
     let [b, of_other] = [&mine, &other].map(|runtime| runtime.enter(|| ones(36)));

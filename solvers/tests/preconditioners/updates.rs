@@ -155,7 +155,7 @@ fn a_pivot_of_0_on_the_kept_structure_is_a_fresh_start() {
         assert_eq!(found, [1.0, 0.0].repeat(30));
     };
     for ranks in 1..=3 {
-        run_ranks(ranks, &config(1), program).unwrap();
+        run_ranks(ranks, &config(), program).unwrap();
     }
 }
 
@@ -213,9 +213,9 @@ fn other_cuts_keep_the_structure() {
         }
         kept
     };
-    let one = run_ranks(1, &config(1), program).unwrap();
+    let one = run_ranks(1, &config(), program).unwrap();
     for ranks in 2..=3 {
-        for kept in run_ranks(ranks, &config(1), program).unwrap() {
+        for kept in run_ranks(ranks, &config(), program).unwrap() {
             assert_eq!(kept, one[0]);
         }
     }

@@ -3,8 +3,9 @@
 //! No value repeats but the two of a symmetric pair, so what is stored for these matrices is what a
 //! program with measured coefficients stores. All are symmetric to the bit and positive definite.
 
-use crate::assemble::{self, LocalRows};
-use crate::csr::Csr;
+use crate::assembly;
+use crate::formats::csr::Csr;
+use crate::local::rows::LocalRows;
 use sparsefuse_kernels::{Field, random};
 use sparsefuse_runtime::Error;
 use std::ops::Range;
@@ -64,7 +65,7 @@ fn diffusion<T: Field>(sides: &[usize]) -> Result<Csr<T>, Error> {
         }
         Ok(local)
     };
-    assemble::from_made(n, n, Box::new(make))
+    assembly::from_made(n, n, Box::new(make)).map(Csr::of_stores)
 }
 
 /// k in a cell: 1, a hill of height 1 in the middle of the grid, noise of [0, 1).
@@ -83,7 +84,7 @@ fn coefficient(grid: &super::Grid<'_>, cell: usize) -> f64 {
 ///
 /// If the number of diagonals is even, or the matrix too large for 32-bit indices.
 pub fn banded_varying<T: Field>(n: usize, diagonals: usize) -> Result<Csr<T>, Error> {
-    assemble::check_shape("banded_varying", n, n)?;
+    assembly::check_shape("banded_varying", n, n)?;
     if diagonals.is_multiple_of(2) {
         let expected = "an odd number of diagonals";
         return Err(Error::argument(
@@ -112,5 +113,5 @@ pub fn banded_varying<T: Field>(n: usize, diagonals: usize) -> Result<Csr<T>, Er
         }
         Ok(local)
     };
-    assemble::from_made(n, n, Box::new(make))
+    assembly::from_made(n, n, Box::new(make)).map(Csr::of_stores)
 }

@@ -1,10 +1,10 @@
 //! Graphs with a power law: the recursive matrix of Chakrabarti, Zhan and Faloutsos, "R-MAT: a
 //! recursive model for graph mining" (SDM 2004).
 
-use crate::csr::Csr;
-use crate::triplets::Triplets;
+use crate::formats::csr::Csr;
+use crate::local::triplets::Triplets;
 use sparsefuse_kernels::{Field, random};
-use sparsefuse_runtime::{Error, Runtime};
+use sparsefuse_runtime::{Error, Runtime, reserve};
 use std::ops::{Add, Range};
 
 /// The largest scale: columns have 32 bits.
@@ -22,7 +22,7 @@ const LEVELS: usize = 4;
 ///
 /// # Errors
 ///
-/// If the scale is above 31, or there are more edges than 64 bits can count.
+/// If the scale is above 31, there are more edges than 64 bits can count, or memory runs out.
 pub fn rmat<T: Field + Add<Output = T>>(
     scale: usize,
     per_row: usize,
@@ -39,26 +39,31 @@ pub fn rmat<T: Field + Add<Output = T>>(
     };
     let runtime = Runtime::current();
     if runtime.is_planned() {
-        // Nobody is there to send what others draw.
-        return Csr::from_triplets(&drawn(n, scale, seed, 0..edges as u64));
+        // There are no other ranks to draw their share.
+        return Csr::from_triplets(&drawn(n, scale, seed, 0..edges as u64)?);
     }
     let begin = |rank: usize| (edges as u128 * rank as u128 / runtime.ranks() as u128) as u64;
     let mine = begin(runtime.rank())..begin(runtime.rank() + 1);
-    Csr::from_distributed_triplets(drawn(n, scale, seed, mine))
+    Csr::from_distributed_triplets(runtime.agree(drawn(n, scale, seed, mine))?)
 }
 
 /// Some edges, in the order of their numbers.
-fn drawn<T: Field>(n: usize, scale: usize, seed: u64, numbers: Range<u64>) -> Triplets<T> {
+fn drawn<T: Field>(
+    n: usize,
+    scale: usize,
+    seed: u64,
+    numbers: Range<u64>,
+) -> Result<Triplets<T>, Error> {
     let count = (numbers.end - numbers.start) as usize;
-    let (mut rows, mut cols) = (Vec::with_capacity(count), Vec::with_capacity(count));
-    let mut vals = Vec::with_capacity(count);
+    let (mut rows, mut cols) = (reserve(count)?, reserve(count)?);
+    let mut vals = reserve(count)?;
     for number in numbers {
         let (row, column) = edge(scale, seed, number);
         rows.push(row as u32);
         cols.push(column as u32);
         vals.push(T::from_f64(weight(scale, seed, number)));
     }
-    Triplets::from_checked_parts(n, n, rows, cols, vals)
+    Ok(Triplets::from_checked_parts(n, n, rows, cols, vals))
 }
 
 /// Random numbers that an edge draws: for its levels, and one for its weight.

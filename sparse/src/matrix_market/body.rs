@@ -3,24 +3,15 @@
 //! Every index that comes out lies inside the matrix, and there are as many entries as the header
 //! announced. The first error of the file is the one reported, however it was cut.
 
+use super::entries::Entries;
 use super::error::{Located, ReadErrorKind};
 use super::expand::mirror;
-use super::header::{FieldKind, Format, Header, Symmetry};
+use super::header::Header;
+use super::kinds::{FieldKind, Format, Symmetry};
 use super::number::Cursor;
 use super::source::{Block, Blocks, Cuts, chunks};
-use crate::parallel;
+use crate::local::parallel::{self, Threads};
 use sparsefuse_kernels::{DType, Element, Field, Numeric};
-
-/// Entries in the order of the file, mirrored ones behind their originals; for an array values
-/// only.
-#[derive(Debug)]
-pub(super) struct Entries<T> {
-    pub(super) rows: Vec<u32>,
-    pub(super) cols: Vec<u32>,
-    pub(super) vals: Vec<T>,
-    /// How many lines they came from.
-    pub(super) n_stored: usize,
-}
 
 /// Reads all entries: those in `block`, which followed the header, and those in all blocks behind.
 pub(super) fn read<T: Field>(
@@ -29,11 +20,12 @@ pub(super) fn read<T: Field>(
     blocks: &mut Blocks<'_>,
 ) -> Result<Entries<T>, Located> {
     let cuts = blocks.cuts();
+    let threads = &cuts.threads();
     let mut entries = Entries::new();
     loop {
         let (parsed, next) = parallel::join(
-            cuts.threads,
-            || parse_block(header, &block, cuts, &mut entries),
+            threads,
+            || parse_block(header, &block, (cuts, threads), &mut entries),
             || blocks.next(),
         );
         parsed?;
@@ -56,7 +48,7 @@ pub(super) fn read<T: Field>(
 fn parse_block<T: Field>(
     header: &Header,
     block: &Block,
-    cuts: Cuts,
+    cuts: (Cuts, &Threads),
     entries: &mut Entries<T>,
 ) -> Result<(), Located> {
     let text = block.rest();
@@ -81,11 +73,11 @@ fn parse_block<T: Field>(
 pub(super) fn parse_lines<T: Field>(
     header: &Header,
     text: &[u8],
-    cuts: Cuts,
+    (cuts, threads): (Cuts, &Threads),
     entries: &mut Entries<T>,
 ) -> Option<(usize, ReadErrorKind)> {
     let chunks = chunks(text, cuts.chunk_len);
-    let parsed: Vec<Chunk<T>> = parallel::map_on(cuts.threads, chunks.iter().cloned(), |range| {
+    let parsed: Vec<Chunk<T>> = parallel::map(threads, chunks.iter().cloned(), |range| {
         parse_chunk(header, &text[range])
     });
     for (range, chunk) in chunks.iter().zip(parsed) {
@@ -233,29 +225,4 @@ pub(super) fn offset_of_entry(text: &[u8], k: usize) -> usize {
     }
     cursor.seek_content();
     cursor.offset()
-}
-
-impl<T> Entries<T> {
-    pub(super) fn new() -> Self {
-        Self {
-            rows: Vec::new(),
-            cols: Vec::new(),
-            vals: Vec::new(),
-            n_stored: 0,
-        }
-    }
-
-    #[inline]
-    pub(super) fn push(&mut self, row: u32, col: u32, val: T) {
-        self.rows.push(row);
-        self.cols.push(col);
-        self.vals.push(val);
-    }
-
-    fn append(&mut self, mut other: Self) {
-        self.rows.append(&mut other.rows);
-        self.cols.append(&mut other.cols);
-        self.vals.append(&mut other.vals);
-        self.n_stored += other.n_stored;
-    }
 }

@@ -1,6 +1,6 @@
 //! Errors of reading and writing: which file, which line, what was expected, what was found.
 
-use super::header::{FieldKind, Symmetry};
+use super::kinds::{FieldKind, Symmetry};
 use sparsefuse_runtime::{Error, ErrorKind};
 use std::borrow::Cow;
 use std::fmt;

@@ -1,7 +1,8 @@
 //! The half of a symmetric matrix that a file leaves out.
 
-use super::body::Entries;
-use super::header::{Header, Symmetry};
+use super::entries::Entries;
+use super::header::Header;
+use super::kinds::Symmetry;
 use sparsefuse_kernels::Field;
 
 /// The element opposite to `val` across the diagonal.

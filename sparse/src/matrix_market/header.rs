@@ -4,10 +4,10 @@
 //! kinds are square, dimensions fit 32-bit indices, and the number of stored values fits a `usize`.
 
 use super::error::{Located, ReadErrorKind};
+use super::kinds::{FieldKind, Format, Symmetry};
 use super::number::Cursor;
 use super::source::{Block, Blocks};
 use sparsefuse_kernels::Field;
-use std::fmt;
 
 /// What a file says of itself before its entries.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,41 +24,6 @@ pub struct Header {
     pub n_cols: usize,
     /// The number of entries in the file, before mirrored ones are added.
     pub n_stored: usize,
-}
-
-/// How a matrix is stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    /// Sparse: lines of row, column, value.
-    Coordinate,
-    /// Dense: values column by column.
-    Array,
-}
-
-/// What the values of a file are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FieldKind {
-    /// Decimal numbers.
-    Real,
-    /// Whole numbers.
-    Integer,
-    /// Pairs of decimal numbers.
-    Complex,
-    /// No values are stored: all are 1.
-    Pattern,
-}
-
-/// Which part of a matrix is stored, and what follows for the rest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Symmetry {
-    /// All of it.
-    General,
-    /// The lower triangle; the upper is its mirror image.
-    Symmetric,
-    /// The strictly lower triangle; the upper is its negated mirror image.
-    SkewSymmetric,
-    /// The lower triangle; the upper is its conjugated mirror image.
-    Hermitian,
 }
 
 /// Reads the header; the block that comes with it holds what follows.
@@ -220,26 +185,4 @@ fn at_most(limit: u64, what: &'static str, found: u64) -> Result<(), ReadErrorKi
         return Err(ReadErrorKind::TooLarge { what, limit, found });
     }
     Ok(())
-}
-
-impl fmt::Display for FieldKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Real => "real",
-            Self::Integer => "integer",
-            Self::Complex => "complex",
-            Self::Pattern => "pattern",
-        })
-    }
-}
-
-impl fmt::Display for Symmetry {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::General => "general",
-            Self::Symmetric => "symmetric",
-            Self::SkewSymmetric => "skew-symmetric",
-            Self::Hermitian => "hermitian",
-        })
-    }
 }

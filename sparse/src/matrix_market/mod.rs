@@ -18,22 +18,27 @@
 
 mod body;
 mod deal;
+mod entries;
 mod error;
 mod expand;
+pub(crate) mod files;
 mod header;
+mod kinds;
 mod number;
 mod ranks;
 mod source;
+pub(crate) mod stale;
 #[cfg(test)]
 mod tests;
 mod write;
 
 pub use error::{ReadError, ReadErrorKind, WriteError, WriteErrorKind};
-pub use header::{FieldKind, Format, Header, Symmetry};
+pub use header::Header;
+pub use kinds::{FieldKind, Format, Symmetry};
 pub(crate) use write::{Text, replace_file};
 pub use write::{write_dense, write_dense_to, write_sparse, write_sparse_to};
 
-use crate::triplets::Triplets;
+use crate::local::triplets::Triplets;
 use error::Located;
 use source::{Blocks, Cuts};
 use sparsefuse_kernels::Field;

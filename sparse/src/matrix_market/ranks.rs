@@ -7,14 +7,16 @@
 //! which every rank then reads itself. What comes out are the entries of this rank's rows in the
 //! order of the file. A rank holds those, one block, and what it sends and receives for one block.
 
-use super::body::{self, Entries};
+use super::body;
 use super::deal::Dealt;
+use super::entries::Entries;
 use super::error::{Located, ReadError, ReadErrorKind};
 use super::expand;
-use super::header::{self, Format, Header, Symmetry};
+use super::header::{self, Header};
+use super::kinds::{Format, Symmetry};
 use super::source::{Block, Blocks, Cuts};
-use crate::distribute::Owners;
-use crate::triplets::Triplets;
+use crate::exchange::owners::Owners;
+use crate::local::triplets::Triplets;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::{Error, Runtime};
 use std::fs::{self, File};
@@ -236,7 +238,8 @@ impl<'a, T: Field> Reader<'a, T> {
             Ok(None) => (None, 0, None),
             Ok(Some(block)) => {
                 let text = block.rest();
-                let error = body::parse_lines(&self.header, text, self.cuts, &mut entries);
+                let cuts = (self.cuts, &self.cuts.threads());
+                let error = body::parse_lines(&self.header, text, cuts, &mut entries);
                 // What is wrong is said again by every rank that reads the line.
                 let error = error.map(|(offset, _)| offset);
                 let n_lines = block.lines_before(error.unwrap_or(text.len()));
@@ -397,7 +400,8 @@ fn located<T: Field>(header: &Header, described: &[u8], line: u64, rank: usize) 
     let message = String::from_utf8_lossy(text).into_owned();
     match head[0] {
         LINE => {
-            let error = body::parse_lines(header, text, Cuts::DEFAULT, &mut Entries::<T>::new());
+            let cuts = (Cuts::DEFAULT, &Cuts::DEFAULT.threads());
+            let error = body::parse_lines(header, text, cuts, &mut Entries::<T>::new());
             let (_, kind) = error.expect("what one rank cannot read no other can");
             kind.at(line)
         }

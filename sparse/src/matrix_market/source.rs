@@ -5,6 +5,7 @@
 //! beginning of the next.
 
 use super::error::{Located, ReadErrorKind};
+use crate::local::parallel::Threads;
 use flate2::bufread::MultiGzDecoder;
 use sparsefuse_runtime::Runtime;
 use std::fs::File;
@@ -24,7 +25,7 @@ pub(super) struct Cuts {
     pub(super) block_len: usize,
     /// What one thread parses at once.
     pub(super) chunk_len: usize,
-    /// The threads that parse.
+    /// How many threads parse.
     pub(super) threads: usize,
 }
 
@@ -35,6 +36,11 @@ impl Cuts {
         chunk_len: 128 << 10,
         threads: 1,
     };
+
+    /// The threads that parse.
+    pub(super) fn threads(self) -> Threads {
+        Threads::own(self.threads)
+    }
 
     /// The default on the threads of a rank of the current runtime.
     pub(super) fn of_current() -> Self {

@@ -4,7 +4,7 @@
 //! and renamed. What was there before survives every error.
 
 use super::error::{WriteError, WriteErrorKind};
-use crate::stale::remove_stale;
+use crate::matrix_market::stale::remove_stale;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use sparsefuse_kernels::{DType, Element, Field};

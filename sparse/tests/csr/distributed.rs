@@ -1,7 +1,7 @@
 //! What no rank holds as a whole: entries given by all ranks, files read and written by parts,
 //! rows gathered on one rank, rows balanced.
 
-use crate::{Entries, Exact, bits, entries, for_each_type, rows, small};
+use crate::{Entries, Exact, bits, entries, everywhere, for_each_type, rows, small};
 use num_complex::Complex;
 use proptest::prelude::{ProptestConfig, any, proptest};
 use sparsefuse_dense::Vector;
@@ -9,23 +9,8 @@ use sparsefuse_kernels::random;
 use sparsefuse_runtime::{Config, Error, Runtime, run_ranks};
 use sparsefuse_sparse::matrix_market::WriteErrorKind;
 use sparsefuse_sparse::{Csr, Triplets, gallery, read_vector, write_vector};
-use std::fmt::Debug;
+use sparsefuse_testing::matrices;
 use std::path::{Path, PathBuf};
-
-/// Runs a program on one rank to five, and returns what it returned on all of them.
-#[track_caller]
-fn on_all_ranks<R: PartialEq + Debug + Send>(
-    program: impl Fn(&Runtime) -> Result<R, Error> + Sync,
-) -> R {
-    let run = |ranks| run_ranks(ranks, &small(), |runtime| program(runtime).unwrap()).unwrap();
-    let expected = run(1).remove(0);
-    for ranks in [2, 3, 5] {
-        for (rank, found) in run(ranks).into_iter().enumerate() {
-            assert_eq!(found, expected, "rank {rank} of {ranks}");
-        }
-    }
-    expected
-}
 
 /// A file that disappears with this value.
 struct Temporary(PathBuf);
@@ -47,7 +32,8 @@ impl Drop for Temporary {
 /// Each rank gives a stretch of the entries, empty ones among them; values whose sums depend on
 /// their order.
 fn check_triplets<T: Exact>(all: &Entries, seed: u64) {
-    on_all_ranks(|runtime| {
+    everywhere(|| {
+        let runtime = Runtime::current();
         let n = all.entries.len();
         let cut = |rank: usize| match rank {
             0 => 0,
@@ -149,10 +135,7 @@ fn one_rank_gathers_the_others_do_not() {
 
 /// The files of a folder that one rank can read into complex elements.
 fn files_in(folder: &Path) -> Vec<PathBuf> {
-    let Ok(folder) = std::fs::read_dir(folder) else {
-        println!("skipped: no folder {}", folder.display());
-        return Vec::new();
-    };
+    let folder = std::fs::read_dir(folder).unwrap();
     let mut files: Vec<PathBuf> = folder.map(|entry| entry.unwrap().path()).collect();
     files.retain(|path| path.to_string_lossy().contains(".mtx"));
     files.sort();
@@ -161,20 +144,14 @@ fn files_in(folder: &Path) -> Vec<PathBuf> {
 
 #[test]
 fn files_read_by_parts_are_those_read_whole() {
-    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    let shared = workspace
-        .ancestors()
-        .map(|above| above.join("shared/matrices"));
-    let real = shared
-        .map(|folder| files_in(&folder))
-        .find(|files| !files.is_empty());
-    let mut files = files_in(&workspace.join("tests/data"));
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data");
+    let mut files = files_in(&data);
     assert!(!files.is_empty());
-    files.extend(real.unwrap_or_default());
+    files.extend(matrices().iter().flat_map(|folder| files_in(folder)));
     // There is memory for its rows on one rank, perhaps, but not on all at a time.
     files.retain(|path| !path.ends_with("announces_too_much.mtx"));
     for path in files {
-        on_all_ranks(|_| rows(&Csr::<Complex<f64>>::read(&path).unwrap()));
+        everywhere(|| rows(&Csr::<Complex<f64>>::read(&path).unwrap()));
     }
 }
 
@@ -182,10 +159,10 @@ fn files_read_by_parts_are_those_read_whole() {
 fn vectors_read_by_parts_are_those_read_whole() {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data");
     for name in ["rhs.mtx", "rhs_sparse.mtx"] {
-        let found = on_all_ranks(|_| read_vector::<f64>(data.join(name)).unwrap().to_vec());
+        let found = everywhere(|| read_vector::<f64>(data.join(name)).unwrap().to_vec());
         assert!(!found.is_empty());
     }
-    let message = on_all_ranks(|_| {
+    let message = everywhere(|| {
         Ok(read_vector::<f64>(data.join("array.mtx"))
             .unwrap_err()
             .to_string())
@@ -202,7 +179,8 @@ fn files_are_written_by_parts() {
     for name in ["matrix.mtx", "matrix.mtx.gz"] {
         let file = Temporary::new(name);
         let vector = Temporary::new(&format!("vector_{name}"));
-        on_all_ranks(|runtime| {
+        everywhere(|| {
+            let runtime = Runtime::current();
             let a = gallery::random::<f64>(70, 5, 3)?.scale(0.1);
             let x = Vector::<f64>::random_uniform([90], 5);
             let part = x.slice(10..);
@@ -226,7 +204,7 @@ fn files_are_written_by_parts() {
 #[test]
 fn what_cannot_be_written_is_the_same_error_everywhere() {
     let file = Temporary::new("not_finite.mtx");
-    let message = on_all_ranks(|_| {
+    let message = everywhere(|| {
         let mut triplets = Triplets::new(20, 20).unwrap();
         triplets.push(19, 0, f64::INFINITY).unwrap();
         triplets.push(18, 7, f64::NAN).unwrap();
@@ -236,7 +214,7 @@ fn what_cannot_be_written_is_the_same_error_everywhere() {
     });
     assert_eq!(message, "expected finite values, found NaN at (18, 7)");
     assert!(!file.0.exists());
-    let message = on_all_ranks(|_| {
+    let message = everywhere(|| {
         let x = Vector::<f64>::ones([40]);
         Ok(write_vector("no/such/folder/x.mtx", &x, "")
             .unwrap_err()

@@ -36,16 +36,16 @@ fn products_of_what_one_rank_lacks() {
         let outcomes = run_ranks(3, &config, |runtime| {
             let a = gallery::poisson1d::<f64>(N).unwrap();
             let x = Vector::<f64>::ones([N]);
-            a.dot(&x).to_vec().unwrap();
+            a.matvec(&x).to_vec().unwrap();
             let full = fill(runtime, runtime.rank() == 1);
             let y = &x * 3.0;
             let lost = (Array::<f64, 2>::random_uniform([N, 64], 1) + 1.0)
                 .column(0)
                 .contiguous();
             let lost = lost.unwrap();
-            let product = a.dot(&lost);
+            let product = a.matvec(&lost);
             let (dot, good) = (product.dot(&product), y.sum());
-            let beside = a.dot(&y);
+            let beside = a.matvec(&y);
             runtime.flush();
             drop(full);
             assert!(product.to_vec().is_err() && dot.get().is_err() && lost.to_vec().is_err());
@@ -76,11 +76,11 @@ fn program(ranks: usize, fusion: bool, failing: Option<usize>) -> Vec<(Vec<f64>,
     let outcomes = run_ranks(ranks, &config, |runtime| {
         let a: Csr<f64> = gallery::poisson1d(N).unwrap();
         let x = Vector::<f64>::random_uniform([N], 7);
-        a.dot(&x).to_vec().unwrap();
+        a.matvec(&x).to_vec().unwrap();
         let full = fill(runtime, failing == Some(runtime.rank()));
         let bad = failing.map(|_| Array::<f64, 2>::random_uniform([N, 64], 1) + 1.0);
         let p = &x * 0.7;
-        let q = a.dot(&p);
+        let q = a.matvec(&p);
         let pq = p.dot(&q);
         let lost = bad.as_ref().map(|bad| bad.sum());
         let r = &x - &q * 0.5;
@@ -112,12 +112,12 @@ fn matrices_of_two_runtimes() {
         let expected = format!("{op}: expected stores of one runtime, found stores of two");
         assert_eq!(text, expected);
     };
-    refused("spgemm", a.multiply(b).unwrap_err().to_string());
+    refused("spgemm", a.try_matmul(b).unwrap_err().to_string());
     refused("add", a.try_add(b).unwrap_err().to_string());
     refused("kron", a.kron(b).unwrap_err().to_string());
     refused("scale_rows", a.scale_rows(x).unwrap_err().to_string());
     refused("scale_columns", a.scale_columns(x).unwrap_err().to_string());
-    refused("submit", a.try_dot(x).unwrap_err().to_string());
+    refused("submit", a.try_matvec(x).unwrap_err().to_string());
     let values = b.values().clone();
     refused(
         "with_values",

@@ -37,7 +37,7 @@ fn check_formats<T: Exact>(entries: &Entries) {
         assert_eq!(bits(&(&csc * &x).to_vec()?), product);
         assert_eq!(bits(&(&coo * &x).to_vec()?), product);
         let transposed = (&a.transpose()? * &y).to_vec()?;
-        assert_eq!(csc.transpose_dot(&y)?.to_vec()?, transposed);
+        assert_eq!(csc.transpose().matvec(&y).to_vec()?, transposed);
         Ok((all, product))
     });
 }

@@ -39,7 +39,7 @@ fn elements_and_rows_are_those_of_the_owners() {
         assert_eq!(ghosts.fetch_rows(&a.local_rows()?.1)?, expected);
 
         // A product by hand, of local numbers.
-        let ghosts = Ghosts::of_columns(&a, own.partition())?;
+        let ghosts = a.ghosts_of_columns(own.partition())?;
         let columns = ghosts.fetch(&own)?;
         let (_, rows) = a.local_rows()?;
         for (k, number) in ghosts.numbers(&rows.crd).into_iter().enumerate() {

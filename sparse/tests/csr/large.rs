@@ -67,7 +67,7 @@ fn threads_and_ranks_do_not_show() {
                 let entries: Vec<_> = transposed.to_triplets().unwrap().iter().collect();
                 assert_eq!(entries, turned);
 
-                let product = rows(&a.multiply(&transposed).unwrap()).unwrap();
+                let product = rows(&a.matmul(&transposed)).unwrap();
                 let sum = rows(&(&a + &a.filter(|_, col, _| col % 3 == 0).unwrap())).unwrap();
                 let scaled = a
                     .scale_columns(&Vector::linspace(1.0, 2.0, N_COLS))

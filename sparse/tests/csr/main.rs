@@ -1,5 +1,5 @@
-//! Tests of the compressed row format against dense loops and `sprs`: every program runs fused and
-//! not, on one to five ranks with tiles of four elements, and must give the same bits everywhere.
+//! Tests of the compressed row format against dense loops and `sprs`: every program runs in all
+//! settings of `everywhere`, and must give the same bits.
 
 #![expect(clippy::unwrap_used, reason = "a test fails where it panics")]
 
@@ -23,39 +23,13 @@ use ndarray::Array2;
 use num_complex::Complex;
 use proptest::collection::vec;
 use proptest::prelude::Strategy;
-use sparsefuse_dense::{Element, Numeric};
+use sparsefuse_dense::Numeric;
 use sparsefuse_kernels::Value;
-use sparsefuse_runtime::{Config, Error, run_ranks};
+use sparsefuse_runtime::Error;
 use sparsefuse_sparse::{Csr, LocalRows, Triplets};
+use sparsefuse_testing::{bits, everywhere, small};
 use std::fmt::Debug;
 use std::ops::{Add, Mul};
-
-/// Settings under which a few rows are enough for several pieces.
-fn small() -> Config {
-    Config {
-        tile_len: 4,
-        cut_threshold: 1,
-        ..Config::default()
-    }
-}
-
-/// Runs a program in all ways that must not matter, and returns what it returned.
-#[track_caller]
-fn everywhere<R: PartialEq + Debug + Send>(program: impl Fn() -> Result<R, Error> + Sync) -> R {
-    let run = |ranks, fusion| {
-        let config = Config { fusion, ..small() };
-        run_ranks(ranks, &config, |_| program().unwrap()).unwrap()
-    };
-    let expected = run(1, false).remove(0);
-    for fusion in [true, false] {
-        for ranks in [1, 2, 3, 5] {
-            for (rank, found) in run(ranks, fusion).into_iter().enumerate() {
-                assert_eq!(found, expected, "rank {rank} of {ranks}, fusion {fusion}");
-            }
-        }
-    }
-    expected
-}
 
 /// An element type, with values on which all arithmetic of the tests is exact in any order.
 trait Exact: Numeric + Add<Output = Self> + Mul<Output = Self> {
@@ -157,11 +131,6 @@ impl Entries {
         places.dedup();
         places
     }
-}
-
-/// The elements, to be compared by their bits.
-fn bits<T: Element>(elements: &[T]) -> Vec<Value> {
-    elements.iter().map(|element| element.to_value()).collect()
 }
 
 /// Positions, columns and values of a matrix.

@@ -1,4 +1,4 @@
-//! Programs under limits of memory that one rank may exceed alone: nobody panics, nobody waits for
+//! Programs under limits of memory that one rank may exceed alone: no rank panics or waits for
 //! ever, and all ranks learn of it or none does.
 
 use crate::small;
@@ -102,26 +102,60 @@ fn program(seed: u64) -> Result<Vec<f64>, Error> {
     Ok(values)
 }
 
-/// Runs on threads of its own, so that waiting for ever is a failure.
+/// Runs a program, which gets this seed, on threads of its own, so that a deadlock is a failure.
 #[track_caller]
-fn run(ranks: usize, config: &Config, seed: u64) -> Vec<Result<Vec<f64>, Error>> {
+fn run<R: Send + 'static>(
+    ranks: usize,
+    config: &Config,
+    seed: u64,
+    program: fn(u64) -> Result<R, Error>,
+) -> Vec<Result<R, Error>> {
     let (send, receive) = channel();
     let config = config.clone();
     let work = move || {
         let outcome = run_ranks(ranks, &config, |runtime: &Runtime| {
             let outcome = program(seed);
-            // The last word of all: whoever is out of step is found here.
+            // The last call: a rank that is out of step is found here.
             let marks = runtime.all_gather(&[seed]).unwrap();
             assert!(marks.iter().all(|mark| *mark == [seed]));
             outcome
         });
-        // Nobody listens to one that is late.
+        // The receiver is gone if this is late.
         let _ = send.send(outcome);
     };
     std::thread::Builder::new().spawn(work).unwrap();
     let outcome = receive.recv_timeout(Duration::from_secs(60));
-    let outcome = outcome.unwrap_or_else(|_| panic!("seed {seed} on {ranks} ranks waits for ever"));
+    let outcome = outcome.unwrap_or_else(|_| panic!("seed {seed} on {ranks} ranks: a deadlock"));
     outcome.unwrap_or_else(|error| panic!("seed {seed} on {ranks} ranks: {error}"))
+}
+
+/// Rows whose maker talks to the other rank; rank 0 has 8 of the 10 rows, and needs more memory.
+fn rows_of_both_ranks(_seed: u64) -> Result<Csr<f64>, Error> {
+    Csr::from_rows(10, 10, |rows| {
+        let lens = Runtime::current().all_gather(&[rows.len() as u64]);
+        let lens = lens.expect("no rank makes rows if one has no memory for them");
+        let mut local = LocalRows::with_capacity(rows.len(), rows.len());
+        for row in rows {
+            local.push(row as u32, lens[0][0] as f64);
+            local.end_row();
+        }
+        local
+    })
+}
+
+#[test]
+fn a_rank_without_memory_for_its_rows_keeps_none_waiting() {
+    let mut n_made = 0;
+    for memory_limit in (0..1_000).step_by(8) {
+        let config = Config {
+            memory_limit,
+            ..small()
+        };
+        let made = run(2, &config, 0, rows_of_both_ranks);
+        assert_eq!(made[0].is_ok(), made[1].is_ok(), "{memory_limit}");
+        n_made += usize::from(made[0].is_ok());
+    }
+    assert!((1..124).contains(&n_made), "{n_made}");
 }
 
 #[test]
@@ -138,7 +172,7 @@ fn all_ranks_run_out_of_memory_or_none() {
                     native: None,
                     ..small()
                 };
-                let outcomes = run(ranks, &config, seed);
+                let outcomes = run(ranks, &config, seed, program);
                 let is_ok = outcomes[0].is_ok();
                 for outcome in &outcomes {
                     assert_eq!(

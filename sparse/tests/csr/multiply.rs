@@ -34,7 +34,7 @@ fn check_product<T: Exact>(left: &Entries, right: &Entries) {
     let (dense, places) = dense_product::<T>(left, right);
     let (pos, crd, vals) = everywhere(|| {
         let (a, b) = (left.csr::<T>()?, right.csr::<T>()?);
-        let product = a.multiply(&b)?;
+        let product = a.try_matmul(&b)?;
         assert_eq!(product.shape(), (left.n_rows, right.n_cols));
         assert_eq!(rows(&(&a * &b))?, rows(&product)?);
 
@@ -73,7 +73,7 @@ fn products_are_summed_in_order() {
             .map(|k| (k as f64 * 0.37).sin())
             .collect::<Vec<_>>();
         let a = a.with_values(sparsefuse_dense::Vector::from_vec(numbers))?;
-        rows(&a.multiply(&a)?)
+        rows(&a.try_matmul(&a)?)
     });
     let a = gallery::poisson2d::<f64>(7).unwrap();
     let LocalRows {
@@ -103,7 +103,7 @@ fn products_are_summed_in_order() {
 fn what_does_not_fit_is_refused() {
     let a = gallery::poisson1d::<f64>(3).unwrap();
     let b = gallery::poisson1d::<f64>(4).unwrap();
-    let error = a.multiply(&b).unwrap_err().to_string();
+    let error = a.try_matmul(&b).unwrap_err().to_string();
     assert_eq!(
         error,
         "spgemm: expected a right factor with 3 rows, found one with 4"

@@ -44,13 +44,13 @@ fn check_sums<T: Exact>(left: &Entries, right: &Entries) {
         assert_eq!(rows(&(&a - &shared))?, rows(&(&a - &apart))?);
         let combine = |other| a.linear_combination(two, other, three);
         assert_eq!(rows(&combine(&shared)?)?, rows(&combine(&apart)?)?);
-        let product = a.elementwise_product(&shared)?;
-        assert_eq!(rows(&product)?, rows(&a.elementwise_product(&apart)?)?);
+        let product = a.multiply(&shared)?;
+        assert_eq!(rows(&product)?, rows(&a.multiply(&apart)?)?);
         Ok([
             found(&(&a + &b))?,
             found(&(&a - &b))?,
             found(&a.linear_combination(two, &b, three)?)?,
-            found(&a.elementwise_product(&b)?)?,
+            found(&a.multiply(&b)?)?,
         ])
     });
     let (a, b) = (left.dense::<T>(), right.dense::<T>());
@@ -170,7 +170,7 @@ fn check_scaling<T: Exact>(entries: &Entries) {
 fn check_row_and_column_sums<T: Exact>(entries: &Entries) {
     let (rows, columns) = everywhere(|| {
         let a = entries.csr::<T>()?;
-        Ok((a.row_sums()?.to_vec()?, a.column_sums()?.to_vec()?))
+        Ok((a.sum_axis(1).to_vec()?, a.sum_axis(0).to_vec()?))
     });
     let dense = entries.dense::<T>();
     let sum = |elements: ndarray::ArrayView1<'_, T>| elements.iter().fold(T::ZERO, |s, &x| s + x);
@@ -222,7 +222,7 @@ proptest! {
     fn norms(entries in entries()) {
         let norms = everywhere(|| {
             let a = entries.csr::<f64>()?;
-            let norms = [a.norm_one()?, a.norm_inf()?, a.norm_frobenius(), a.norm_max()];
+            let norms = [a.norm1(), a.norm_inf(), a.norm_frobenius(), a.norm_max()];
             norms.into_iter().map(|norm| norm.get()).collect::<Result<Vec<_>, _>>()
         });
         let dense = entries.dense::<f64>();

@@ -1,7 +1,7 @@
 //! Matrices that are multiplied again and again: packed, their plain arrays given up and brought
 //! back.
 
-use crate::{bits, everywhere};
+use crate::{bits, everywhere, small};
 use sparsefuse_dense::{Array, Vector};
 use sparsefuse_kernels::random;
 use sparsefuse_runtime::{Config, Error, Runtime};
@@ -69,9 +69,7 @@ fn packed_and_plain_products_have_the_same_bits() {
     for pack_after in [0, 2, usize::MAX] {
         let config = Config {
             pack_after,
-            tile_len: 4,
-            cut_threshold: 1,
-            ..Config::default()
+            ..small()
         };
         let runtime = Runtime::new(config).unwrap();
         assert_eq!(runtime.enter(|| observations(500)).unwrap(), seen);

@@ -25,9 +25,9 @@ fn check_product<T: Exact>(entries: &Entries) {
         let y = &a * &whole;
         assert_eq!(y.len(), entries.n_rows);
         // The product of what was computed just before, and computed with just after.
-        let difference = a.try_dot(&(&whole + &whole))? - &y;
+        let difference = a.try_matvec(&(&whole + &whole))? - &y;
         let every_second = Vector::from_slice(&spread).slice(step(.., 2));
-        let of_view = a.dot(&every_second);
+        let of_view = a.matvec(&every_second);
         let products = [y.to_vec()?, difference.to_vec()?, of_view.to_vec()?];
         assert_eq!(products[0], products[1]);
         Ok(products)
@@ -109,7 +109,7 @@ fn a_vector_of_another_length_is_refused() {
         pos: vec![0, 0, 0],
         ..Default::default()
     });
-    let error = a.unwrap().try_dot(&Vector::ones([2])).unwrap_err();
+    let error = a.unwrap().try_matvec(&Vector::ones([2])).unwrap_err();
     assert_eq!(
         error.to_string(),
         "spmv: expected a shape of (3), found (2)"

@@ -40,7 +40,7 @@ fn run(points: &[f64]) -> Vec<u64> {
             }
         )*};
     }
-    unary!(exp log sin cos tanh erf);
+    unary!(exp log sin cos tanh erf cbrt lgamma);
     for (&x, &y) in points.iter().zip(points.iter().rev()) {
         out.extend([double::pow(x, y).to_bits(), double::hypot(x, y).to_bits()]);
         let (x, y) = (x as f32, y as f32);

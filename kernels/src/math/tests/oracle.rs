@@ -66,6 +66,69 @@ impl Oracle {
         sum.mul(&factor, BITS, ROUNDING)
     }
 
+    pub(super) fn cbrt(&mut self, x: &BigFloat) -> BigFloat {
+        if x.is_zero() {
+            return x.clone();
+        }
+        let third = big(1.0).div(&big(3.0), BITS, ROUNDING);
+        let log = self.log(&x.abs()).mul(&third, BITS, ROUNDING);
+        let mut root = self.exp(&log);
+        root.set_sign(x.sign().expect("a number has a sign"));
+        root
+    }
+
+    /// Stirling's series for numbers above 400, to which others are moved by their recurrence;
+    /// negative ones are reflected.
+    pub(super) fn lgamma(&mut self, x: &BigFloat) -> BigFloat {
+        if x.is_negative() {
+            let z = x.abs();
+            let pi = self.constants.pi(BITS + 64, ROUNDING);
+            let sin = self.sin(&z.mul(&pi, BITS + 64, ROUNDING)).abs();
+            let quotient = pi.div(&z.mul(&sin, BITS, ROUNDING), BITS, ROUNDING);
+            let log = self.log(&quotient);
+            return log.sub(&self.lgamma(&z), BITS, ROUNDING);
+        }
+        // The Bernoulli numbers B_2, B_4, ...
+        const BERNOULLI: [(f64, f64); 13] = [
+            (1.0, 6.0),
+            (-1.0, 30.0),
+            (1.0, 42.0),
+            (-1.0, 30.0),
+            (5.0, 66.0),
+            (-691.0, 2730.0),
+            (7.0, 6.0),
+            (-3617.0, 510.0),
+            (43_867.0, 798.0),
+            (-174_611.0, 330.0),
+            (854_513.0, 138.0),
+            (-236_364_091.0, 2730.0),
+            (8_553_103.0, 6.0),
+        ];
+        let (mut z, mut factors) = (x.clone(), big(1.0));
+        while z.sub(&big(400.0), BITS, ROUNDING).is_negative() {
+            factors = factors.mul(&z, BITS, ROUNDING);
+            z = z.add(&big(1.0), BITS, ROUNDING);
+        }
+        let log = self.log(&z);
+        let less = z.sub(&big(0.5), BITS, ROUNDING);
+        let mut sum = less.mul(&log, BITS, ROUNDING).sub(&z, BITS, ROUNDING);
+        let two_pi = self
+            .constants
+            .pi(BITS, ROUNDING)
+            .mul(&big(2.0), BITS, ROUNDING);
+        let half = self.log(&two_pi).mul(&big(0.5), BITS, ROUNDING);
+        sum = sum.add(&half, BITS, ROUNDING);
+        let square = z.mul(&z, BITS, ROUNDING);
+        let mut power = z;
+        for (k, (above, below)) in (1u32..).zip(BERNOULLI) {
+            let k = f64::from(2 * k);
+            let below = big(below * k * (k - 1.0)).mul(&power, BITS, ROUNDING);
+            sum = sum.add(&big(above).div(&below, BITS, ROUNDING), BITS, ROUNDING);
+            power = power.mul(&square, BITS, ROUNDING);
+        }
+        sum.sub(&self.log(&factors), BITS, ROUNDING)
+    }
+
     pub(super) fn hypot(&mut self, x: &BigFloat, y: &BigFloat) -> BigFloat {
         let square = |x: &BigFloat| x.mul(x, BITS, ROUNDING);
         let squares = square(x).add(&square(y), BITS, ROUNDING);

@@ -1,7 +1,7 @@
 //! Accuracy of the real functions. The bounds are the measured errors, rounded up; the table in
 //! [`crate::math`] lists them.
 
-use super::oracle::{Bits, DOUBLE, Oracle, SINGLE, big, points, ulps};
+use super::oracle::{BITS, Bits, DOUBLE, Oracle, ROUNDING, SINGLE, approximate, big, points, ulps};
 use crate::math::{double, single};
 use astro_float_num::BigFloat;
 
@@ -159,6 +159,47 @@ fn erf_is_accurate() {
     let ranges = [(-1.0, 1.0), (0.9, 1.2), (-6.5, 6.5)];
     let points = points(1500, &ranges, (-80, 2), &[0.0, 1.0, 5.92, 5.95, 1e-300]);
     check_unary!(erf, 1.5, points);
+}
+
+#[test]
+fn cbrt_is_accurate() {
+    let ranges = [(-2.0, 2.0), (0.3, 3.0), (-1e3, 1e3)];
+    let anchors = [1.0, 2.0, 8.0, 0.125, 5e-324, f64::MIN_POSITIVE, f64::MAX];
+    let mut points = points(1500, &ranges, (-1074, 1023), &anchors);
+    points.retain(|x| x.is_finite());
+    check_unary!(cbrt, 0.55, points);
+}
+
+#[test]
+fn lgamma_is_accurate() {
+    let ranges = [(0.0, 3.0), (0.9, 1.1), (1.9, 2.1), (0.0, 20.0), (0.0, 1e3)];
+    let anchors = [0.5, 1.0, 1.5, 2.0, 2.5, 8.5, 1e300, 5e-324, 2.5e305];
+    let mut points = points(400, &ranges, (-1074, 1012), &anchors);
+    // At its zeros the oracle is only near 0; they are special cases.
+    points.retain(|x| *x > 0.0 && x.is_finite() && ![1.0, 2.0].contains(x));
+    check_unary!(lgamma, 0.7, points);
+}
+
+/// Of negative numbers the errors are those of results of at least size 1.
+#[test]
+fn lgamma_of_negative_numbers_is_accurate() {
+    let zeros = [-2.457024738220801, -2.7476826467274127, -3.955294284858598];
+    let mut points = points(
+        600,
+        &[(-3.0, 0.0), (-20.0, 0.0), (-300.0, 0.0)],
+        (-80, 9),
+        &zeros,
+    );
+    points.retain(|x| *x < 0.0 && x.fract() != 0.0);
+    let (mut oracle, mut worst) = (Oracle::new(), 0.0);
+    for x in points {
+        let (got, want) = (double::lgamma(x), oracle.lgamma(&big(x)));
+        let size = approximate(&want).abs().max(1.0) * f64::EPSILON;
+        let error = approximate(&want.sub(&big(got), BITS, ROUNDING)).abs() / size;
+        assert!(error <= 1.0, "lgamma({x:e}): {got:e}, off by {error} eps");
+        worst = error.max(worst);
+    }
+    println!("lgamma of negative numbers: {worst} eps");
 }
 
 #[test]

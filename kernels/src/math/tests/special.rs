@@ -82,6 +82,31 @@ fn functions_of_one_argument() {
         single::erf,
         &[(TINY, TINY), (-TINY, -TINY)],
     );
+    let cbrt = [
+        (0.0, 0.0),
+        (-0.0, -0.0),
+        (1.0, 1.0),
+        (-27.0, -3.0),
+        (1e-300, 1e-100),
+        (INF, INF),
+        (-INF, -INF),
+        (NAN, NAN),
+    ];
+    check("cbrt", double::cbrt, single::cbrt, &cbrt);
+    let lgamma = [
+        (1.0, 0.0),
+        (2.0, 0.0),
+        (0.0, INF),
+        (-0.0, INF),
+        (-1.0, INF),
+        (-4_503_599_627_370_497.0, INF),
+        (INF, INF),
+        (-INF, INF),
+        (NAN, NAN),
+        (-NAN, NAN),
+        (2.6e305, INF),
+    ];
+    check("lgamma", double::lgamma, single::lgamma, &lgamma);
     let cos = [
         (0.0, 1.0),
         (-0.0, 1.0),
@@ -110,6 +135,10 @@ fn published_values() {
     close(double::log(10.0), std::f64::consts::LN_10);
     close(double::tanh(0.5), 0.46211715726000975);
     close(double::erf(0.5), 0.5204998778130465);
+    close(double::cbrt(2.0), 1.2599210498948732);
+    close(double::lgamma(0.5), 0.5723649429247001);
+    close(double::lgamma(10.0), 12.801827480081469);
+    close(double::lgamma(-0.5), 1.2655121234846454);
     close(double::pow(2.0, 0.5), std::f64::consts::SQRT_2);
 }
 

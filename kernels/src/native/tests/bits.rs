@@ -107,9 +107,7 @@ fn checks() -> Vec<Check> {
     let is_long = |dtype: DType, cost| dtype.is_real_float() && cost;
     for dtype in DType::ALL {
         for op in UnaryOp::ALL {
-            use UnaryOp::{Cos, Erf, Exp, Log, Sin, Sqrt, Tanh};
-            let is_function = matches!(op, Cos | Erf | Exp | Log | Sin | Sqrt | Tanh);
-            let points = if is_long(dtype, is_function) {
+            let points = if is_long(dtype, op.cost() > 1) {
                 MANY
             } else {
                 FEW

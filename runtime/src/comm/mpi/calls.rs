@@ -92,7 +92,7 @@ pub(super) fn at_exit(at_exit: extern "C" fn()) {
         fn atexit(function: extern "C" fn()) -> c_int;
     }
     // SAFETY: the function of the C library, which every Unix program is linked with; it keeps a
-    // pointer to a function, which lives for ever. It fails only without memory, and then MPI is
+    // pointer to a function, which lives forever. It fails only without memory, and then MPI is
     // not ended, of which the launcher complains.
     let _ = unsafe { atexit(at_exit) };
 }

@@ -2,7 +2,7 @@
 //! MPI carries, and exchanges whose requests are made once.
 //!
 //! They travel on a communicator of the group's own, so the inbox never sees them. While it waits
-//! for one, a rank looks into the inbox all the same: whoever has left will not take part.
+//! for one, a rank looks into the inbox all the same: a rank that has left will not take part.
 
 use super::calls::Communicator;
 use super::job::Job;
@@ -11,7 +11,8 @@ use crate::comm::halo::{Links, Neighbours, pick};
 use crate::comm::reduce::Pending;
 use crate::comm::{Comm, Message, receive_data};
 use crate::error::Error;
-use crate::instance::{Instance, Memory};
+use crate::memory::instance::Instance;
+use crate::memory::pool::Memory;
 use std::sync::Arc;
 
 /// The communicator of a group.

@@ -18,11 +18,6 @@ pub(crate) fn place() -> Result<Option<(usize, usize)>, Error> {
     }
 }
 
-/// Nobody is known to share the cores of this process.
-pub(crate) fn sharers() -> usize {
-    1
-}
-
 /// `None`: there are no ranks but those of this process.
 pub(crate) fn connect(_local: usize) -> Result<Option<Vec<Box<dyn Comm>>>, Error> {
     Ok(None)

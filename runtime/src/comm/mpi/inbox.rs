@@ -1,4 +1,4 @@
-//! What has arrived and nobody has asked for yet, sorted by receiver and sender.
+//! What has arrived and has not been asked for yet, sorted by receiver and sender.
 //!
 //! In: messages with their tags, in the order in which MPI delivers them, which for two processes
 //! is that in which they were sent. Out: for each pair of ranks its messages in the same order;
@@ -66,7 +66,7 @@ impl Inbox {
         self.groups
     }
 
-    /// One rank of this process has left the group; after the last one, nobody asks for what
+    /// One rank of this process has left the group; after the last one, no rank asks for what
     /// arrives.
     pub(super) fn leave(&mut self, group: u32) {
         let Some(local) = self.living.get_mut(&group) else {

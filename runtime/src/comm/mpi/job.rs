@@ -1,117 +1,59 @@
-//! This process among those of the job: MPI started and ended, messages sent and received, groups
-//! of ranks.
+//! This process among those of the job: MPI started and ended, messages sent and received.
 //!
 //! MPI is started when the first group of ranks of all processes is made, and ended when the
 //! program ends by returning from `main` or by `exit`. A panic of any thread ends the whole job at
 //! once, and says who panicked.
 //!
 //! Every process makes the same groups in the same order, so groups have the same numbers
-//! everywhere. Whoever waits for a message takes what MPI has for this process and sorts it into
-//! the inbox, whether it is for him or for another rank; so no message has to wait for a certain
+//! everywhere. A thread that waits for a message takes what MPI has for this process and sorts it
+//! into the inbox, also where it is for another rank; so no message has to wait for a certain
 //! thread, and what a process has sent leaves it while it waits.
 
 use super::calls::{self, Communicator, MOST_BYTES, Sending};
-use super::collective::Collective;
-use super::inbox::{self, Inbox, Pair, Taken};
-use super::tag::{self, Kind, MOST_LOCAL, NO_GROUP, Tag};
-use crate::comm::halo::{Links, Messages, Neighbours};
-use crate::comm::reduce::{Later, Pending};
-use crate::comm::{Comm, Message, left};
+use super::inbox::{Inbox, Pair, Taken};
+use super::tag::{Kind, NO_GROUP, Tag};
+use crate::comm::{Message, left, rank_of_thread};
 use crate::config;
 use crate::error::Error;
-use crate::instance::Memory;
-use crate::runtime::Runtime;
 use std::collections::VecDeque;
 use std::io::Write as _;
 use std::panic::PanicHookInfo;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 /// This process among those of the job.
 #[derive(Debug)]
 pub(super) struct Job {
-    world: Communicator,
-    process: usize,
-    processes: usize,
+    pub(super) world: Communicator,
+    pub(super) process: usize,
+    pub(super) processes: usize,
     /// Processes on this machine.
-    on_machine: usize,
-    most_tag: u32,
+    pub(super) on_machine: usize,
+    pub(super) most_tag: u32,
     /// Cores that this process and those that share them may run on.
     cores: usize,
-    inbox: Mutex<Inbox>,
+    pub(super) inbox: Mutex<Inbox>,
     /// Messages on their way, the oldest first.
     sent: Mutex<VecDeque<Sending>>,
 }
 
 static JOB: OnceLock<Result<Option<Job>, Error>> = OnceLock::new();
-/// Processes with the cores of this one, this one among them; 0 before MPI has been started.
-static SHARERS: AtomicUsize = AtomicUsize::new(0);
 /// The most ranks of a group in this process so far.
-static MOST_RANKS: AtomicUsize = AtomicUsize::new(1);
+pub(super) static MOST_RANKS: AtomicUsize = AtomicUsize::new(1);
 
-/// Groups with a communicator of their own: the first ones. MPI has a limit, which is beyond what
-/// programs make, but not tests.
-const MOST_COMMUNICATORS: u32 = 256;
 /// How long what a rank has sent may take to arrive after the news that it has left.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// The status of a job that a panic has ended, that of a Rust program.
 const PANICKED: i32 = 101;
-/// The status of a job whose messages cannot be sent.
-const FAILED: i32 = 1;
-
 /// The number of this process, and how many there are; `None` without a launcher.
 pub(crate) fn place() -> Result<Option<(usize, usize)>, Error> {
     Ok(job()?.map(|job| (job.process, job.processes)))
 }
 
-/// How many processes share the cores of this one, as far as it is known.
-pub(crate) fn sharers() -> usize {
-    SHARERS.load(Ordering::Relaxed).max(1)
-}
-
-/// A new group of ranks, `local` of each process: those of this process. `None` without a
-/// launcher. Every process must ask, with the same number.
-pub(crate) fn connect(local: usize) -> Result<Option<Vec<Box<dyn Comm>>>, Error> {
-    let Some(job) = job()? else {
-        return Ok(None);
-    };
-    if local > MOST_LOCAL {
-        return Err(Error::argument(
-            "ranks",
-            format!("at most {MOST_LOCAL} in each process"),
-            local.to_string(),
-        ));
-    }
-    let mut inbox = lock(&job.inbox);
-    tag::check_group(inbox.next_group(), job.most_tag)?;
-    let group = inbox.open(local);
-    drop(inbox);
-    MOST_RANKS.fetch_max(local, Ordering::Relaxed);
-    let mut ranks: Vec<Box<dyn Comm>> = Vec::with_capacity(local);
-    for number in 0..local {
-        let collective = match local == 1 && group <= MOST_COMMUNICATORS {
-            true => Some(Collective {
-                job,
-                group,
-                communicator: job.world.duplicate()?,
-            }),
-            false => None,
-        };
-        ranks.push(Box::new(Rank {
-            job,
-            group,
-            number,
-            local,
-            collective,
-        }));
-    }
-    Ok(Some(ranks))
-}
-
 /// The job, if a launcher has started this process; MPI is started by the first call.
-fn job() -> Result<Option<&'static Job>, Error> {
+pub(super) fn job() -> Result<Option<&'static Job>, Error> {
     let job = JOB.get_or_init(|| match config::launched()? {
         Some(processes) => Job::start(processes).map(Some),
         None => Ok(None),
@@ -120,7 +62,7 @@ fn job() -> Result<Option<&'static Job>, Error> {
 }
 
 /// A lock that holds nothing which a panic could leave half done: a panic ends the job.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -145,7 +87,7 @@ impl Job {
         };
         let machine = calls::machine()?;
         let sharers = alike(&format!("{machine} {}", cores_allowed()))?;
-        SHARERS.store(sharers, Ordering::Relaxed);
+        config::SHARERS.store(sharers, Ordering::Relaxed);
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         std::panic::set_hook(Box::new(abort_on_panic));
         Ok(Self {
@@ -161,7 +103,7 @@ impl Job {
     }
 
     /// Begins to send a message to another process, in pieces where it is long.
-    fn send(&self, process: usize, tag: Tag, mut bytes: Vec<u8>) -> Result<(), Error> {
+    pub(super) fn send(&self, process: usize, tag: Tag, mut bytes: Vec<u8>) -> Result<(), Error> {
         let mut sent = lock(&self.sent);
         if bytes.len() > MOST_BYTES {
             let kind = Kind::Piece;
@@ -187,7 +129,7 @@ impl Job {
     }
 
     /// Waits for the next message from one rank to another; `None` if the sender has left.
-    fn receive(&self, pair: Pair) -> Result<Option<Message>, Error> {
+    pub(super) fn receive(&self, pair: Pair) -> Result<Option<Message>, Error> {
         let mut looks = 0;
         loop {
             let mut inbox = lock(&self.inbox);
@@ -235,7 +177,7 @@ impl Job {
     /// What a thread does between two looks for a message: where each rank has a core of its own
     /// it looks again at once for a while, some milliseconds in all, else it lets others run.
     fn pause(&self, looks: usize) {
-        let ranks = sharers() * MOST_RANKS.load(Ordering::Relaxed);
+        let ranks = config::sharers() * MOST_RANKS.load(Ordering::Relaxed);
         let patience = if ranks > self.cores { 16 } else { 20_000 };
         if looks < patience {
             std::hint::spin_loop();
@@ -245,7 +187,7 @@ impl Job {
     }
 
     /// Tells all others that this process leaves, and takes what they send until all have left:
-    /// so every message arrives, and nobody waits for one that will not come.
+    /// so every message arrives, and no process waits for one that will not come.
     fn leave(&self) -> Result<(), Error> {
         let tag = Tag {
             group: NO_GROUP,
@@ -317,8 +259,8 @@ fn abort_on_panic(panic: &PanicHookInfo<'_>) {
         complain(&what);
         return;
     };
-    let who = match Runtime::entered() {
-        Some(runtime) => format!("rank {}", runtime.rank()),
+    let who = match rank_of_thread() {
+        Some(rank) => format!("rank {rank}"),
         None if MOST_RANKS.load(Ordering::Relaxed) == 1 => format!("rank {}", job.process),
         None => format!("a thread of process {}", job.process),
     };
@@ -327,8 +269,8 @@ fn abort_on_panic(panic: &PanicHookInfo<'_>) {
 }
 
 /// Says something past the capture of test harnesses.
-fn complain(what: &str) {
-    // Nobody is left to be told if this fails.
+pub(super) fn complain(what: &str) {
+    // There is no way to report it if this fails.
     let line = format!("sparsefuse: {}\n", what.trim_end());
     let _ = std::io::stderr().lock().write_all(line.as_bytes());
 }
@@ -346,133 +288,4 @@ fn hash(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     })
-}
-
-/// One of the ranks of a group that are in this process.
-#[derive(Debug)]
-struct Rank {
-    job: &'static Job,
-    group: u32,
-    /// The number within this process.
-    number: usize,
-    /// Ranks of each process.
-    local: usize,
-    /// What ranks that are processes do without messages of their own.
-    collective: Option<Collective>,
-}
-
-impl Rank {
-    /// The process of a rank, and its number within it.
-    fn place(&self, rank: usize) -> (usize, u32) {
-        (rank / self.local, (rank % self.local) as u32)
-    }
-
-    /// Ends the job, since MPI refuses to send: whoever waits for it would wait for ever.
-    fn give_up(&self, error: &Error) -> ! {
-        complain(&format!("rank {}: {error}", self.rank()));
-        self.job.world.abort(FAILED)
-    }
-
-    /// The way of messages from here to a rank of this process.
-    fn pair_to(&self, to: u32) -> Pair {
-        Pair {
-            group: self.group,
-            to,
-            from: (self.job.process, self.number as u32),
-        }
-    }
-
-    fn tag(&self, to: u32, kind: Kind) -> Tag {
-        Tag {
-            group: self.group,
-            from: self.number as u32,
-            to,
-            kind,
-        }
-    }
-}
-
-impl Comm for Rank {
-    fn rank(&self) -> usize {
-        self.job.process * self.local + self.number
-    }
-
-    fn size(&self) -> usize {
-        self.job.processes * self.local
-    }
-
-    fn on_machine(&self) -> usize {
-        self.job.on_machine * self.local
-    }
-
-    fn send(&self, to: usize, message: Message) {
-        let (process, to) = self.place(to);
-        if process == self.job.process {
-            lock(&self.job.inbox).put_local(self.pair_to(to), message);
-            return;
-        }
-        let (kind, bytes) = match message {
-            Message::Data(bytes) => (Kind::Data, bytes),
-            Message::Failed(failure) => (Kind::Failed, inbox::encode(&failure, self.rank())),
-        };
-        if let Err(error) = self.job.send(process, self.tag(to, kind), bytes) {
-            self.give_up(&error);
-        }
-    }
-
-    fn receive(&self, from: usize) -> Message {
-        let pair = Pair {
-            group: self.group,
-            to: self.number as u32,
-            from: self.place(from),
-        };
-        match self.job.receive(pair) {
-            Ok(Some(message)) => message,
-            Ok(None) => Message::Failed(left(from)),
-            Err(error) => Message::Failed(error),
-        }
-    }
-
-    fn start_reduce(&self, words: Result<Vec<u64>, Error>, len: usize) -> Box<dyn Pending> {
-        let Some(collective) = &self.collective else {
-            return Box::new(Later(words));
-        };
-        match collective.start_reduce(self.rank(), words, len) {
-            Ok(reducing) => Box::new(reducing),
-            Err(error) => self.give_up(&error),
-        }
-    }
-
-    fn link(
-        &self,
-        neighbours: &Neighbours,
-        size: usize,
-        ghosts: &Arc<Memory>,
-    ) -> Result<Box<dyn Links>, Error> {
-        let ghosts = Arc::clone(ghosts);
-        match &self.collective {
-            Some(collective) => Ok(Box::new(collective.link(neighbours, size, ghosts)?)),
-            None => Ok(Box::new(Messages { size, ghosts })),
-        }
-    }
-}
-
-impl Drop for Rank {
-    /// Tells the others of the group, in case they wait for a message.
-    fn drop(&mut self) {
-        for other in (0..self.size()).filter(|&other| other != self.rank()) {
-            let (process, to) = self.place(other);
-            if process == self.job.process {
-                lock(&self.job.inbox).put_left(self.pair_to(to));
-            } else if self
-                .job
-                .send(process, self.tag(to, Kind::Left), Vec::new())
-                .is_err()
-            {
-                // The others are told by the error of their own calls.
-                break;
-            }
-        }
-        lock(&self.job.inbox).leave(self.group);
-    }
 }

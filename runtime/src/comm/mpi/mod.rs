@@ -4,14 +4,16 @@
 //! From the outside: [`connect`] makes groups of ranks, [`place`] says which process this is.
 
 #[cfg(feature = "mpi")]
+mod collective;
+#[cfg(feature = "mpi")]
 mod job;
+#[cfg(feature = "mpi")]
+mod rank;
 #[cfg(feature = "mpi")]
 mod requests;
 // Tested without MPI too.
 #[cfg(feature = "mpi")]
 mod calls;
-#[cfg(feature = "mpi")]
-mod collective;
 #[cfg(any(test, feature = "mpi"))]
 mod inbox;
 #[cfg(any(test, feature = "mpi"))]
@@ -21,6 +23,6 @@ mod tag;
 mod disabled;
 
 #[cfg(not(feature = "mpi"))]
-pub(crate) use self::disabled::{connect, place, sharers};
+pub(crate) use self::disabled::{connect, place};
 #[cfg(feature = "mpi")]
-pub(crate) use self::job::{connect, place, sharers};
+pub(crate) use self::{job::place, rank::connect};

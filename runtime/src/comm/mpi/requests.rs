@@ -9,7 +9,7 @@
 use super::calls::{Communicator, check, count, is_complete, turn};
 use crate::comm::forests;
 use crate::error::Error;
-use crate::instance::Memory;
+use crate::memory::pool::Memory;
 use mpi::ffi;
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
@@ -203,7 +203,7 @@ impl Communicator {
         })
     }
 
-    /// Channels to the processes of `sends`, so many elements of `size` bytes to each, and from
+    /// Channels to the processes of `sends`, which get the given numbers of elements of `size` bytes, and from
     /// those of `receives`, whose elements go to the given ones of `ghosts`.
     pub(super) fn channels(
         &self,
@@ -378,7 +378,7 @@ impl Drop for Channels {
         }
         for request in self.receives.iter_mut().chain(&mut self.sends) {
             // SAFETY: a request of `Communicator::channels`, freed once, here, and not under way.
-            // A failure leaves a request that nobody starts.
+            // A failure leaves a request that is never started.
             let _ = unsafe { ffi::MPI_Request_free(request) };
         }
         // SAFETY: once, here; no request uses them any more.

@@ -12,14 +12,10 @@
 //! knows of the earlier ones, and then tells the others; so the roots are a function of the graph
 //! alone, and are found in as many rounds as there are ranks that have to wait for each other.
 
-use super::halo::Halo;
 use super::strength::{Graph, NodeRows};
 use sparsefuse_kernels::Field;
-use sparsefuse_runtime::Error;
-use sparsefuse_sparse::parallel;
-
-/// Nodes that one thread looks at at a time.
-const PART: usize = 1 << 14;
+use sparsefuse_runtime::{Error, try_collect};
+use std::iter::repeat_n;
 
 /// The aggregate of a node that has none, since it is strongly connected to no other: the smoother
 /// solves for it.
@@ -51,13 +47,13 @@ impl Aggregates {
         let own = (0..n_own).filter(|&number| is_root(number)).count();
         let (count, first) = halo.sum(own)?;
         // Roots, then the nodes beside them.
-        let mut of_roots = vec![NONE; n_own];
+        let mut of_roots = halo.runtime().agree(try_collect(repeat_n(NONE, n_own)))?;
         let roots = (0..n_own).filter(|&number| is_root(number));
         for (number, aggregate) in roots.zip(first as u32..) {
             of_roots[number] = aggregate;
         }
         let of_roots = halo.spread(of_roots)?;
-        let beside = map_nodes(halo, |number| {
+        let beside = halo.map_own(|number| {
             let own = of_roots[places.start + number];
             let others = graph.neighbours(number).iter();
             let mut others = others.map(|&place| of_roots[place as usize]);
@@ -65,9 +61,9 @@ impl Aggregates {
                 NONE => others.find(|&other| other != NONE).unwrap_or(NONE),
                 own => own,
             }
-        });
+        })?;
         let beside = halo.spread(beside)?;
-        let of_nodes = map_nodes(halo, |number| {
+        let of_nodes = halo.map_own(|number| {
             let own = beside[places.start + number];
             if own != NONE {
                 return own;
@@ -86,7 +82,7 @@ impl Aggregates {
                 }
             });
             best.1
-        });
+        })?;
         Ok(Self {
             count,
             first,
@@ -94,15 +90,6 @@ impl Aggregates {
             of_nodes,
         })
     }
-}
-
-/// What `of` makes of each of this rank's nodes.
-fn map_nodes<R: Copy + Send>(halo: &Halo, of: impl Fn(usize) -> R + Sync) -> Vec<R> {
-    let parts = parallel::chunks(halo.own().len(), PART);
-    let parts = parallel::map(halo.runtime(), parts, |part| {
-        part.map(&of).collect::<Vec<R>>()
-    });
-    parts.concat()
 }
 
 /// The states of all places, of which none is open any more.
@@ -114,12 +101,12 @@ fn roots(graph: &Graph) -> Result<Vec<u64>, Error> {
         [] => OUT,
         _ => open(own.start + number),
     };
-    let mut states = halo.spread(map_nodes(halo, begin))?;
+    let mut states = halo.spread(halo.map_own(begin)?)?;
     loop {
         // For nodes of other ranks, whose neighbours are known there alone.
         let firsts = match halo.is_replicated() {
             true => Vec::new(),
-            false => halo.spread(map_nodes(halo, |number| first(graph, number, &states)))?,
+            false => halo.spread(halo.map_own(|number| first(graph, number, &states))?)?,
         };
         let mut n_open = 0;
         for number in 0..own.len() {

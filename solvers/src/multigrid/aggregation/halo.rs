@@ -1,9 +1,12 @@
 //! The nodes that a rank works on, and those of other ranks that it has to know of.
 
 use sparsefuse_kernels::Element;
-use sparsefuse_runtime::{Error, Partition, Runtime};
-use sparsefuse_sparse::Ghosts;
+use sparsefuse_runtime::{Error, Partition, Runtime, reserve, try_collect};
+use sparsefuse_sparse::{Ghosts, Threads, parallel};
 use std::ops::Range;
+
+/// Nodes that one thread looks at at a time.
+const PART: usize = 1 << 14;
 
 /// Places for the values of nodes: those of this rank, side by side, and others around them.
 #[derive(Clone, Debug)]
@@ -13,7 +16,6 @@ pub(super) struct Halo {
     own: Range<usize>,
     /// Where they stand.
     places: Range<usize>,
-    len: usize,
     /// `None` where every rank holds all nodes; then a node's place is its number.
     ghosts: Option<Ghosts>,
 }
@@ -32,7 +34,6 @@ impl Halo {
                 runtime: runtime.clone(),
                 own: 0..n_nodes,
                 places: 0..n_nodes,
-                len: n_nodes,
                 ghosts: None,
             });
         };
@@ -47,7 +48,6 @@ impl Halo {
             runtime: runtime.clone(),
             places: before..before + own.len(),
             own,
-            len: indices.len(),
             ghosts: Some(Ghosts::new(runtime, partition, indices)?),
         })
     }
@@ -71,11 +71,6 @@ impl Halo {
         self.places.clone()
     }
 
-    /// The number of places.
-    pub(super) fn len(&self) -> usize {
-        self.len
-    }
-
     /// Where a node stands, which is one of those needed.
     #[inline]
     pub(super) fn place(&self, node: usize) -> usize {
@@ -86,6 +81,26 @@ impl Halo {
                 .number(node as u32)
                 .expect("the node is one of those needed"),
         }
+    }
+
+    /// What `of` makes of each of this rank's nodes. Every rank must ask; where one has no memory,
+    /// all fail.
+    pub(super) fn map_own<R: Copy + Send>(
+        &self,
+        of: impl Fn(usize) -> R + Sync,
+    ) -> Result<Vec<R>, Error> {
+        let parts = parallel::chunks(self.own.len(), PART);
+        let made = parallel::map(&Threads::of(&self.runtime), parts, |part| {
+            try_collect(part.map(&of))
+        });
+        let joined = || {
+            let mut all = reserve(self.own.len())?;
+            for part in made {
+                all.extend_from_slice(&part?);
+            }
+            Ok(all)
+        };
+        self.runtime.agree(joined())
     }
 
     /// The values of all places, from those of this rank's nodes.

@@ -16,8 +16,10 @@ use super::options::{CoarseSolver, Cycle, CycleOptions, Smoother};
 use super::smoother::{Relaxation, largest_eigenvalue};
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
-use sparsefuse_runtime::{Error, Shape};
+use sparsefuse_runtime::{Error, Shape, try_collect};
 use sparsefuse_sparse::{Csr, Ghosts, at_once};
+use std::iter::repeat_n;
+use std::sync::Arc;
 
 /// What a hierarchy by smoothed aggregation is asked for.
 #[derive(Clone, Debug, PartialEq)]
@@ -200,14 +202,15 @@ fn basis<T: Field>(a: &Csr<T>, vectors: &[Vector<T>], block: usize) -> Result<Ba
     let own = a.own_rows()?;
     let rows = own.rows();
     if vectors.is_empty() {
-        let mut units = vec![T::ZERO; rows.len() * block];
+        let units = try_collect(repeat_n(T::ZERO, rows.len() * block));
+        let mut units = a.runtime().agree(units)?;
         for (row, unit) in rows.zip(units.chunks_exact_mut(block)) {
             unit[row % block] = T::ONE;
         }
         return Ok(Basis {
             len: block,
             partition: own.partition(),
-            own: units,
+            own: Arc::new(units),
         });
     }
     let part = |vector: &Vector<T>| -> Result<Vec<T>, Error> {
@@ -223,7 +226,7 @@ fn basis<T: Field>(a: &Csr<T>, vectors: &[Vector<T>], block: usize) -> Result<Ba
     Ok(Basis {
         len: vectors.len(),
         partition: own.partition(),
-        own: (0..rows.len()).flat_map(row).collect(),
+        own: Arc::new((0..rows.len()).flat_map(row).collect()),
     })
 }
 

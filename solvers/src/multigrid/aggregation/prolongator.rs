@@ -14,11 +14,13 @@
 
 use super::aggregates::{Aggregates, NONE};
 use super::strength::{Graph, NodeRows};
-use crate::multigrid::square;
+use crate::multigrid::square::square;
 use sparsefuse_kernels::Field;
-use sparsefuse_runtime::{Error, Partition, Runtime, Shape};
-use sparsefuse_sparse::{Csr, Ghosts, LocalRows, parallel};
+use sparsefuse_runtime::{Error, ErrorKind, Partition, Runtime, Shape, reserve, try_collect};
+use sparsefuse_sparse::{Csr, Ghosts, LocalRows, Threads, parallel};
+use std::iter::repeat_n;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Rows that one thread makes at a time.
 const PART: usize = 1 << 14;
@@ -31,26 +33,33 @@ pub(super) struct Basis<T> {
     /// How the rows are spread.
     pub(super) partition: Partition,
     /// This rank's rows.
-    pub(super) own: Vec<T>,
+    pub(super) own: Arc<Vec<T>>,
 }
 
 impl<T: Field> Basis<T> {
-    /// The rows `rows`, whoever has them.
+    /// The rows `rows`, from the ranks that have them.
     fn rows(&self, runtime: &Runtime, rows: Range<usize>) -> Result<Vec<T>, Error> {
         if runtime.cuts(self.partition).is_none() {
-            return Ok(self.own[rows.start * self.len..rows.end * self.len].to_vec());
+            let own = &self.own[rows.start * self.len..rows.end * self.len];
+            return runtime.agree(try_collect(own.iter().copied()));
         }
         let indices = rows.map(|row| row as u32).collect();
         let ghosts = Ghosts::new(runtime, self.partition, indices)?;
         let column = |k: usize| {
-            let own: Vec<T> = self.own.iter().skip(k).step_by(self.len).copied().collect();
-            ghosts.fetch(&own)
+            let own = try_collect(self.own.iter().skip(k).step_by(self.len).copied());
+            ghosts.fetch(&runtime.agree(own)?)
         };
         let columns = (0..self.len).map(column).collect::<Result<Vec<_>, _>>()?;
-        let n_rows = columns.first().map_or(0, Vec::len);
-        let elements = (0..n_rows).flat_map(|row| columns.iter().map(move |column| column[row]));
-        Ok(elements.collect())
+        runtime.agree(by_row(&columns))
     }
+}
+
+/// The elements of columns of the same length, row by row.
+fn by_row<T: Copy>(columns: &[Vec<T>]) -> Result<Vec<T>, Error> {
+    let n_rows = columns.first().map_or(0, Vec::len);
+    let mut elements = reserve(n_rows * columns.len())?;
+    elements.extend((0..n_rows).flat_map(|row| columns.iter().map(move |column| column[row])));
+    Ok(elements)
 }
 
 /// The rows of the tentative prolongator of this rank's nodes: `block * len` elements each, and the
@@ -77,7 +86,8 @@ impl<T: Field> Tentative<T> {
         let cuts = owners(runtime, aggregates, graph)?;
         let members =
             Members::collect(runtime, cuts.as_deref(), aggregates, &basis_rows, node_len)?;
-        let (columns, coarse) = members.orthonormal(aggregates.own, basis.len, node_len);
+        let orthonormal = members.orthonormal(aggregates.own, basis.len, node_len);
+        let (columns, coarse) = runtime.agree(orthonormal)?;
         let rows = members.give_back(runtime, &aggregates.of_nodes, columns, node_len)?;
         let partition = match &cuts {
             None => Partition::Replicated,
@@ -92,7 +102,7 @@ impl<T: Field> Tentative<T> {
             coarse: Basis {
                 len: basis.len,
                 partition,
-                own: coarse,
+                own: Arc::new(coarse),
             },
         })
     }
@@ -110,27 +120,19 @@ impl<T: Field> Tentative<T> {
         let halo = &graph.halo;
         let len = self.coarse.len;
         let node_len = rows.block * len;
-        let own: Vec<u32> = aggregates.of_nodes.clone();
-        let of_places = halo.spread(own)?;
+        let own = try_collect(aggregates.of_nodes.iter().copied());
+        let of_places = halo.spread(a.runtime().agree(own)?)?;
         let mut modes = Vec::new();
         let tentative = if node_len == 1 {
             modes = halo.spread(self.basis)?;
             halo.spread(self.rows)?
         } else {
             let column = |k: usize| {
-                halo.spread(
-                    self.rows
-                        .iter()
-                        .skip(k)
-                        .step_by(node_len)
-                        .copied()
-                        .collect(),
-                )
+                let own = try_collect(self.rows.iter().skip(k).step_by(node_len).copied());
+                halo.spread(a.runtime().agree(own)?)
             };
             let columns = (0..node_len).map(column).collect::<Result<Vec<_>, _>>()?;
-            (0..halo.len())
-                .flat_map(|place| columns.iter().map(move |column: &Vec<T>| column[place]))
-                .collect()
+            a.runtime().agree(by_row(&columns))?
         };
         let smoothing = Smoothing {
             rows,
@@ -186,17 +188,26 @@ impl<T: Field> Members<T> {
             Some(cuts) => cuts[1..].partition_point(|&cut| cut <= aggregate as usize),
         };
         let n_owners = if cuts.is_some() { runtime.ranks() } else { 1 };
-        let mut sent_to = Vec::with_capacity(aggregates.of_nodes.len());
-        let mut numbers = vec![Vec::new(); n_owners];
-        let mut rows = vec![Vec::new(); n_owners];
-        for (&aggregate, row) in aggregates.of_nodes.iter().zip(basis.chunks_exact(node_len)) {
-            if aggregate != NONE {
-                let to = owner(aggregate);
-                sent_to.push(to);
-                numbers[to].push(aggregate);
-                rows[to].extend_from_slice(row);
+        let sent = || {
+            let mut sent_to = reserve(aggregates.of_nodes.len())?;
+            let members = aggregates.of_nodes.iter().filter(|&&to| to != NONE);
+            sent_to.extend(members.map(|&aggregate| owner(aggregate)));
+            let mut counts = vec![0; n_owners];
+            sent_to.iter().for_each(|&to: &usize| counts[to] += 1);
+            let numbers = counts.iter().map(|&count| reserve(count));
+            let mut numbers = numbers.collect::<Result<Vec<Vec<u32>>, Error>>()?;
+            let rows = counts.iter().map(|&count| reserve(count * node_len));
+            let mut rows = rows.collect::<Result<Vec<Vec<T>>, Error>>()?;
+            for (&aggregate, row) in aggregates.of_nodes.iter().zip(basis.chunks_exact(node_len)) {
+                if aggregate != NONE {
+                    let to = owner(aggregate);
+                    numbers[to].push(aggregate);
+                    rows[to].extend_from_slice(row);
+                }
             }
-        }
+            Ok((sent_to, numbers, rows))
+        };
+        let (sent_to, mut numbers, mut rows) = runtime.agree(sent())?;
         let mut arrived = None;
         if cuts.is_some() {
             numbers = runtime.all_to_all(&numbers)?;
@@ -204,42 +215,52 @@ impl<T: Field> Members<T> {
             arrived = Some(numbers.iter().map(Vec::len).collect());
         }
         let first = aggregates.first as u32;
+        let joined = || {
+            let n_members = numbers.iter().map(Vec::len).sum();
+            let mut aggregates = reserve(n_members)?;
+            aggregates.extend(numbers.iter().flatten().map(|number| number - first));
+            let mut all = reserve(n_members * node_len)?;
+            rows.iter().for_each(|rows| all.extend_from_slice(rows));
+            Ok((aggregates, all))
+        };
+        let (aggregates, rows) = runtime.agree(joined())?;
         Ok(Self {
-            aggregates: numbers
-                .into_iter()
-                .flatten()
-                .map(|number| number - first)
-                .collect(),
-            rows: rows.concat(),
+            aggregates,
+            rows,
             arrived,
             sent_to,
         })
     }
 
     /// The members of each aggregate, one aggregate after the other, and where each begins.
-    fn by_aggregate(&self, n_aggregates: usize) -> (Vec<u32>, Vec<usize>) {
-        let mut starts = vec![0; n_aggregates + 1];
+    fn by_aggregate(&self, n_aggregates: usize) -> Result<(Vec<u32>, Vec<usize>), Error> {
+        let mut starts = try_collect(repeat_n(0, n_aggregates + 1))?;
         for &aggregate in &self.aggregates {
             starts[aggregate as usize + 1] += 1;
         }
         for aggregate in 0..n_aggregates {
             starts[aggregate + 1] += starts[aggregate];
         }
-        let mut next = starts.clone();
-        let mut members = vec![0; self.aggregates.len()];
+        let mut next = try_collect(starts.iter().copied())?;
+        let mut members = try_collect(repeat_n(0, self.aggregates.len()))?;
         for (member, &aggregate) in self.aggregates.iter().enumerate() {
             members[next[aggregate as usize]] = member as u32;
             next[aggregate as usize] += 1;
         }
-        (members, starts)
+        Ok((members, starts))
     }
 
     /// Orthonormal columns on each aggregate, by member, and the triangular factors of all
     /// aggregates of this rank, row by row.
-    fn orthonormal(&self, n_aggregates: usize, len: usize, node_len: usize) -> (Vec<T>, Vec<T>) {
-        let (members, starts) = self.by_aggregate(n_aggregates);
-        let mut columns = vec![T::ZERO; self.rows.len()];
-        let mut coarse = vec![T::ZERO; n_aggregates * len * len];
+    fn orthonormal(
+        &self,
+        n_aggregates: usize,
+        len: usize,
+        node_len: usize,
+    ) -> Result<(Vec<T>, Vec<T>), Error> {
+        let (members, starts) = self.by_aggregate(n_aggregates)?;
+        let mut columns = try_collect(repeat_n(T::ZERO, self.rows.len()))?;
+        let mut coarse = try_collect(repeat_n(T::ZERO, n_aggregates * len * len))?;
         let mut local = Vec::new();
         for (bounds, factor) in starts.windows(2).zip(coarse.chunks_exact_mut(len * len)) {
             let members = &members[bounds[0]..bounds[1]];
@@ -252,7 +273,7 @@ impl<T: Field> Members<T> {
                 columns[member as usize * node_len..][..node_len].copy_from_slice(row);
             }
         }
-        (columns, coarse)
+        Ok((columns, coarse))
     }
 
     /// The rows of this rank's nodes, back from the ranks of their aggregates; zeros for nodes
@@ -270,16 +291,17 @@ impl<T: Field> Members<T> {
                 let mut start = 0;
                 let mine = arrived.iter().map(|count| {
                     let end = start + count * node_len;
-                    let part = columns[start..end].to_vec();
+                    let part = try_collect(columns[start..end].iter().copied());
                     start = end;
                     part
                 });
-                runtime.all_to_all(&mine.collect::<Vec<_>>())?
+                runtime.all_to_all(&runtime.agree(mine.collect::<Result<Vec<_>, _>>())?)?
             }
         };
         let mut next = vec![0; back.len()];
         let mut sent_to = self.sent_to.into_iter();
-        let mut rows = vec![T::ZERO; of_nodes.len() * node_len];
+        let rows = try_collect(repeat_n(T::ZERO, of_nodes.len() * node_len));
+        let mut rows = runtime.agree(rows)?;
         for (row, &aggregate) in rows.chunks_exact_mut(node_len).zip(of_nodes) {
             if aggregate == NONE {
                 continue;
@@ -346,25 +368,25 @@ impl<T: Field> Smoothing<'_, T> {
         let runtime = a.runtime();
         let (_, own) = runtime.default_rows(Shape::new(&[a.n_rows()]));
         let parts = parallel::chunks(own.len(), PART);
-        let parts = parallel::map(runtime, parts, |part| {
+        let parts = parallel::map(&Threads::of(runtime), parts, |part| {
             self.part(own.start + part.start..own.start + part.end)
         });
-        let made = joined(parts);
+        let made = runtime.agree(joined(parts))?;
         runtime.enter(|| Csr::from_rows(a.n_rows(), n_cols, |_| made))
     }
 
     /// Some rows.
-    fn part(&self, part: Range<usize>) -> Part<T> {
+    fn part(&self, part: Range<usize>) -> Result<Part<T>, Error> {
         let (block, len) = (self.rows.block, self.len);
         let rows = self.rows.as_rows();
-        let mut made = Part::with_capacity(part.len());
+        let mut made = Part::try_with_capacity(part.len())?;
         // The aggregates of the row, ascending, and their columns.
         let mut found: Vec<u32> = Vec::new();
         let mut sums: Vec<T> = Vec::new();
         let mut weights: Vec<(usize, T)> = Vec::new();
         if len == 1 && block == 1 {
-            self.scalar_part(part, &mut made);
-            return made;
+            self.scalar_part(part, &mut made)?;
+            return Ok(made);
         }
         for row in part {
             let number = row - self.rows.first_row;
@@ -381,7 +403,7 @@ impl<T: Field> Smoothing<'_, T> {
                 let at = found.partition_point(|&other| other < aggregate);
                 if found.get(at) != Some(&aggregate) {
                     found.insert(at, aggregate);
-                    sums.splice(at * len..at * len, std::iter::repeat_n(T::ZERO, len));
+                    sums.splice(at * len..at * len, repeat_n(T::ZERO, len));
                 }
                 let tentative = &self.tentative[(place * block + within) * len..][..len];
                 let sums = &mut sums[at * len..(at + 1) * len];
@@ -389,6 +411,7 @@ impl<T: Field> Smoothing<'_, T> {
                     *sum = *sum + weight * value;
                 }
             }
+            made.try_reserve(found.len() * len)?;
             made.counts.push((found.len() * len) as u32);
             for &aggregate in &found {
                 let start = aggregate as usize * len;
@@ -397,11 +420,11 @@ impl<T: Field> Smoothing<'_, T> {
             }
             made.vals.extend_from_slice(&sums);
         }
-        made
+        Ok(made)
     }
 
     /// The same for one unknown and one vector: sums of few numbers in few columns.
-    fn scalar_part(&self, part: Range<usize>, made: &mut Part<T>) {
+    fn scalar_part(&self, part: Range<usize>, made: &mut Part<T>) -> Result<(), Error> {
         let halo = &self.graph.halo;
         let rows = self.rows.as_rows();
         let omega = T::from_f64(-self.omega);
@@ -410,6 +433,7 @@ impl<T: Field> Smoothing<'_, T> {
             let (columns, values) = (rows.columns(number), rows.values(number));
             let mut strong: &[u32] = self.graph.neighbours(row - self.rows.nodes.start);
             let start = made.crd.len();
+            made.try_reserve(strong.len() + 1)?;
             let own = halo.place(row);
             let mut diagonal = T::ZERO;
             for (&column, &value) in columns.iter().zip(values) {
@@ -441,6 +465,7 @@ impl<T: Field> Smoothing<'_, T> {
             made.add(start, self.of_places[own], rest * self.tentative[own]);
             made.counts.push((made.crd.len() - start) as u32);
         }
+        Ok(())
     }
 
     /// The entries of a row of I - omega D^-1 A_F.
@@ -503,20 +528,31 @@ pub(super) struct Part<T> {
 }
 
 impl<T: Field> Part<T> {
-    /// No rows, with room for as many.
-    pub(super) fn with_capacity(n_rows: usize) -> Self {
-        Self {
-            counts: Vec::with_capacity(n_rows),
-            crd: Vec::with_capacity(3 * n_rows),
-            vals: Vec::with_capacity(3 * n_rows),
-        }
+    /// No rows, with capacity for this many.
+    pub(super) fn try_with_capacity(n_rows: usize) -> Result<Self, Error> {
+        Ok(Self {
+            counts: reserve(n_rows)?,
+            crd: reserve(3 * n_rows)?,
+            vals: reserve(3 * n_rows)?,
+        })
+    }
+
+    /// Makes sure that this many entries can be appended.
+    fn try_reserve(&mut self, entries: usize) -> Result<(), Error> {
+        let reserved = self.crd.try_reserve(entries);
+        let wanted = (self.crd.len() + entries).saturating_mul(size_of::<u32>() + size_of::<T>());
+        reserved
+            .and_then(|()| self.vals.try_reserve(entries))
+            .map_err(|_| ErrorKind::Refused { wanted }.into())
     }
 
     /// Appends a row.
-    pub(super) fn push_row(&mut self, entries: &[(u32, T)]) {
+    pub(super) fn push_row(&mut self, entries: &[(u32, T)]) -> Result<(), Error> {
+        self.try_reserve(entries.len())?;
         self.counts.push(entries.len() as u32);
         self.crd.extend(entries.iter().map(|entry| entry.0));
         self.vals.extend(entries.iter().map(|entry| entry.1));
+        Ok(())
     }
 
     /// Adds to the entry of an aggregate in the row that begins at `start`, if there is one.
@@ -538,10 +574,12 @@ impl<T: Field> Part<T> {
     }
 }
 
-pub(super) fn joined<T: Field>(parts: Vec<Part<T>>) -> LocalRows<T> {
+/// The rows of all parts, if all could be made.
+pub(super) fn joined<T: Field>(parts: Vec<Result<Part<T>, Error>>) -> Result<LocalRows<T>, Error> {
+    let parts = parts.into_iter().collect::<Result<Vec<_>, _>>()?;
     let n_rows = parts.iter().map(|part| part.counts.len()).sum();
     let n_entries = parts.iter().map(|part| part.crd.len()).sum();
-    let mut rows = LocalRows::with_capacity(n_rows, n_entries);
+    let mut rows = LocalRows::try_with_capacity(n_rows, n_entries)?;
     let mut end = 0;
     for part in parts {
         rows.pos.extend(part.counts.iter().map(|&count| {
@@ -551,5 +589,5 @@ pub(super) fn joined<T: Field>(parts: Vec<Part<T>>) -> LocalRows<T> {
         rows.crd.extend(part.crd);
         rows.vals.extend(part.vals);
     }
-    rows
+    Ok(rows)
 }

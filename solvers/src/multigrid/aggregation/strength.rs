@@ -12,10 +12,10 @@
 //! order elliptic problems* (1996).
 
 use super::halo::Halo;
-use crate::multigrid::square;
+use crate::multigrid::square::square;
 use sparsefuse_kernels::Field;
-use sparsefuse_runtime::{Error, Shape};
-use sparsefuse_sparse::{Csr, Ghosts, LocalRows, OwnRows, Rows, parallel};
+use sparsefuse_runtime::{Error, Shape, reserve};
+use sparsefuse_sparse::{Csr, Ghosts, LocalRows, OwnRows, Rows, Threads, parallel};
 use std::ops::Range;
 
 /// Nodes that one thread looks at at a time.
@@ -87,6 +87,15 @@ impl<T: Field> NodeRows<T> {
         }
     }
 
+    /// The entries of some nodes of this rank, by their numbers among them.
+    fn entries(&self, nodes: Range<usize>) -> usize {
+        let rows = self.as_rows();
+        let before = |node: usize| {
+            rows.entries_before((self.nodes.start + node) * self.block - self.first_row)
+        };
+        before(nodes.end) - before(nodes.start)
+    }
+
     /// Places for the nodes that these rows name.
     fn halo(&self, a: &Csr<T>) -> Result<Halo, Error> {
         let runtime = a.runtime();
@@ -135,20 +144,15 @@ impl<T: Field> NodeRows<T> {
     /// The squares of the norms of the
     /// diagonal blocks of all places.
     fn diagonal(&self, halo: &Halo) -> Result<Vec<f64>, Error> {
-        let parts = parallel::chunks(self.nodes.len(), PART);
-        let squares = parallel::map(halo.runtime(), parts, |part| {
-            let of_node = |number: usize| {
-                let mut diagonal = 0.0;
-                self.for_each_block(number, |node, square| {
-                    if node == self.nodes.start + number {
-                        diagonal = square;
-                    }
-                });
-                diagonal
-            };
-            part.map(of_node).collect::<Vec<f64>>()
-        });
-        halo.spread(squares.concat())
+        halo.spread(halo.map_own(|number| {
+            let mut diagonal = 0.0;
+            self.for_each_block(number, |node, square| {
+                if node == self.nodes.start + number {
+                    diagonal = square;
+                }
+            });
+            diagonal
+        })?)
     }
 }
 
@@ -166,11 +170,28 @@ pub(super) fn graph<T: Field>(a: &Csr<T>, rows: &NodeRows<T>, theta: f64) -> Res
         true => rows.diagonal(&halo)?,
         false => Vec::new(),
     };
+    let runtime = halo.runtime().clone();
+    let (pos, neighbours) = runtime.agree(strong(rows, &halo, theta, &diagonal))?;
+    Ok(Graph {
+        halo,
+        pos,
+        neighbours,
+    })
+}
+
+/// The positions and the places of the neighbours of a graph.
+fn strong<T: Field>(
+    rows: &NodeRows<T>,
+    halo: &Halo,
+    theta: f64,
+    diagonal: &[f64],
+) -> Result<(Vec<usize>, Vec<u32>), Error> {
     let places = halo.places();
     let parts = parallel::chunks(rows.nodes.len(), PART);
-    let made = parallel::map(halo.runtime(), parts, |part| {
-        let mut counts = Vec::with_capacity(part.len());
-        let mut neighbours = Vec::with_capacity(8 * part.len());
+    let made = parallel::map(&Threads::of(halo.runtime()), parts, |part| {
+        let mut counts = reserve(part.len())?;
+        // No more than entries.
+        let mut neighbours = reserve(rows.entries(part.clone()))?;
         for number in part {
             let before = neighbours.len();
             let own = rows.nodes.start + number;
@@ -187,23 +208,20 @@ pub(super) fn graph<T: Field>(a: &Csr<T>, rows: &NodeRows<T>, theta: f64) -> Res
             });
             counts.push(neighbours.len() - before);
         }
-        (counts, neighbours)
+        Ok((counts, neighbours))
     });
-    let mut pos = Vec::with_capacity(rows.nodes.len() + 1);
+    let made = made.into_iter().collect::<Result<Vec<_>, Error>>()?;
+    let mut pos = reserve(rows.nodes.len() + 1)?;
     pos.push(0);
     let mut end = 0;
     for count in made.iter().flat_map(|(counts, _)| counts) {
         end += count;
         pos.push(end);
     }
-    let mut neighbours = Vec::with_capacity(end);
+    let mut neighbours = reserve(end)?;
     made.iter()
         .for_each(|(_, part)| neighbours.extend_from_slice(part));
-    Ok(Graph {
-        halo,
-        pos,
-        neighbours,
-    })
+    Ok((pos, neighbours))
 }
 
 /// What the square of the norm of a strong block is at least, from those of the diagonal blocks.

@@ -7,12 +7,13 @@
 
 use super::prolongator::{Part, joined};
 use sparsefuse_kernels::Field;
-use sparsefuse_runtime::Error;
-use sparsefuse_sparse::{Csr, Ghosts, LocalRows, OwnRows, Rows, at_once, parallel};
+use sparsefuse_runtime::{Error, try_collect};
+use sparsefuse_sparse::{Csr, Ghosts, LocalRows, OwnRows, Rows, Threads, at_once, parallel};
+use std::iter::repeat_n;
 use std::ops::Range;
 
-/// Rows that one thread makes at a time: as many at least, and so many parts at most, each of which
-/// may have to clear places for all columns.
+/// The fewest rows that one thread makes at a time, and the most parts, each of which may have to
+/// clear places for all columns.
 const PART: usize = 1 << 12;
 const MOST_PARTS: usize = 64;
 
@@ -42,7 +43,10 @@ fn product<T: Field>(r: &Csr<T>, a: &Csr<T>, p: &Csr<T>) -> Result<Csr<T>, Error
     let runtime = a.runtime();
     let len = factors.r.len();
     let parts = parallel::chunks(len, PART.max(len.div_ceil(MOST_PARTS)));
-    let made = joined(parallel::map(runtime, parts, |part| factors.part(part)));
+    let made = joined(parallel::map(&Threads::of(runtime), parts, |part| {
+        factors.part(part)
+    }));
+    let made = runtime.agree(made)?;
     let take = |own: Range<usize>| {
         debug_assert_eq!(own, first..first + len, "the rows of R by default");
         made
@@ -64,7 +68,8 @@ impl<T: Field> Factor<T> {
         if own.is_replicated() {
             return Ok(Self::Own(own));
         }
-        let mut needed = columns.to_vec();
+        let needed = try_collect(columns.iter().copied());
+        let mut needed = right.runtime().agree(needed)?;
         needed.sort_unstable();
         needed.dedup();
         let ghosts = Ghosts::new(right.runtime(), own.partition(), needed)?;
@@ -100,11 +105,11 @@ struct Factors<'a, T> {
 
 impl<T: Field> Factors<'_, T> {
     /// Some rows of the product.
-    fn part(&self, part: Range<usize>) -> Part<T> {
-        let mut made = Part::with_capacity(part.len());
+    fn part(&self, part: Range<usize>) -> Result<Part<T>, Error> {
+        let mut made = Part::try_with_capacity(part.len())?;
         // Row I of R A, by numbers of rows of P, and of R A P.
-        let mut half = SparseSum::new(self.reach(part.clone()));
-        let mut whole = SparseSum::new(0..self.n_cols as u32);
+        let mut half = SparseSum::new(self.reach(part.clone()))?;
+        let mut whole = SparseSum::new(0..self.n_cols as u32)?;
         for row in part {
             for k in self.r.entries(row) {
                 let (a_row, factor) = (self.a_numbers[k] as usize, self.r.vals()[k]);
@@ -118,10 +123,10 @@ impl<T: Field> Factors<'_, T> {
             }
             half.clear();
             whole.entries.sort_unstable_by_key(|&(column, _)| column);
-            made.push_row(&whole.entries);
+            made.push_row(&whole.entries)?;
             whole.clear();
         }
-        made
+        Ok(made)
     }
 
     /// The numbers of rows of P between which those lie that some rows of R A name.
@@ -150,12 +155,12 @@ struct SparseSum<T> {
 
 impl<T: Field> SparseSum<T> {
     /// Zero, with room for these columns.
-    fn new(columns: Range<u32>) -> Self {
-        Self {
+    fn new(columns: Range<u32>) -> Result<Self, Error> {
+        Ok(Self {
             entries: Vec::new(),
             first_column: columns.start,
-            places: vec![0; columns.len()],
-        }
+            places: try_collect(repeat_n(0, columns.len()))?,
+        })
     }
 
     #[inline(always)]

@@ -31,7 +31,7 @@ pub(super) fn set_up(order: &Order) -> Result<Once, String> {
     match order.work.as_str() {
         "multiply" => {
             let (a, _) = matrix(order)?;
-            Ok(sparse(move || a.multiply(&a)))
+            Ok(sparse(move || a.try_matmul(&a)))
         }
         "transpose" => {
             let (a, _) = matrix(order)?;

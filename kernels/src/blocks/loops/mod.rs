@@ -1,0 +1,11 @@
+//! The loops that are compiled beforehand, one for each operation and type of elements, and the
+//! lists of them.
+
+pub(crate) mod lanes;
+pub(crate) mod map;
+pub(crate) mod paced;
+pub(crate) mod packed;
+pub(crate) mod rows;
+pub(crate) mod streams;
+pub(crate) mod table;
+pub(crate) mod wide;

@@ -1,0 +1,556 @@
+//! Products with packed pieces: the loops for stencils, diagonals and windows.
+//!
+//! All of them sum a row in the order of its entries, one fused multiply-add each, starting from
+//! zero, and compute several rows side by side.
+#![expect(
+    unsafe_code,
+    reason = "reads the matrix and x through pointers of the launch"
+)]
+
+use crate::element::DType;
+use crate::isa::{Isa, PerIsa, per_isa, prefetch};
+use crate::ops::NumericOps;
+use crate::packed::{
+    COLUMN_SLACK, Form, GROUP, PART, PackedStructure, PackedValues, Pattern, ValuesPart, WINDOW,
+    Width, Window, common_length,
+};
+use num_complex::Complex;
+use std::ops::Range;
+
+/// Rows of a stencil that are computed side by side, where there are as many.
+const WIDE: usize = 32;
+
+/// The rows of a packed piece that one call multiplies.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PackedRows<'a> {
+    pub(crate) structure: &'a PackedStructure,
+    pub(crate) values: &'a PackedValues,
+    pub(crate) columns: *const u8,
+    pub(crate) data: *const u8,
+    /// The first row of the piece, and the number of rows.
+    pub(crate) first: usize,
+    pub(crate) n: usize,
+    /// The elements of `x` with indices below `own_len`.
+    pub(crate) own: *const u8,
+    pub(crate) own_len: usize,
+    /// The others; null if there are none.
+    pub(crate) ghosts: *const u8,
+}
+
+impl PackedRows<'_> {
+    /// The instruction set for these rows where this one is there. In windows `x` is read here and
+    /// there: with AVX-512 the compiler uses gather instructions for it, which take up to 1.4 times
+    /// as long as many loads (AMD Zen 5; on Intel machines microcode has made them slower still).
+    /// Runs of rows gain from the wider registers.
+    pub(crate) fn isa(&self, available: Isa) -> Isa {
+        match self.structure.is_mostly_windows() {
+            true => available.min(Isa::Avx2),
+            false => available,
+        }
+    }
+}
+
+/// Writes the row sums of a packed matrix to `out`.
+///
+/// # Safety
+/// The pieces' arrays must be those that the plans of structure and values have filled, `own` and
+/// `ghosts` readable at every column of these rows, `out` writable as `n` elements, and the
+/// instruction set available.
+pub(crate) type PackedLoop = unsafe fn(rows: &PackedRows<'_>, out: *mut u8);
+
+/// The loop of [`crate::Inst::RowSum`] for packed pieces, where there are such.
+pub(crate) fn packed_sum(dtype: DType) -> Option<PerIsa<PackedLoop>> {
+    match dtype {
+        DType::F32 => Some(packed_loop::<f32>()),
+        DType::F64 => Some(packed_loop::<f64>()),
+        DType::ComplexF32 => Some(packed_loop::<Complex<f32>>()),
+        DType::ComplexF64 => Some(packed_loop::<Complex<f64>>()),
+        DType::I32 | DType::I64 | DType::U32 | DType::U64 | DType::Bool => None,
+    }
+}
+
+per_isa!(
+    fn packed_loop<T: NumericOps>(rows: &PackedRows<'_>, out: *mut u8) = sum_side_by_side,
+    baseline sum_one_by_one
+);
+
+#[inline(always)]
+unsafe fn sum_side_by_side<T: NumericOps>(rows: &PackedRows<'_>, out: *mut u8) {
+    // SAFETY: forwarded.
+    unsafe { sum_packed::<T, true>(rows, out) }
+}
+
+/// Without fused multiply-adds each of them is a call, and rows side by side gain nothing.
+#[inline(always)]
+unsafe fn sum_one_by_one<T: NumericOps>(rows: &PackedRows<'_>, out: *mut u8) {
+    // SAFETY: forwarded.
+    unsafe { sum_packed::<T, false>(rows, out) }
+}
+
+#[inline(always)]
+unsafe fn sum_packed<T: NumericOps, const SIDE_BY_SIDE: bool>(rows: &PackedRows<'_>, out: *mut u8) {
+    let end = rows.first + rows.n;
+    let mut row = rows.first;
+    while row < end {
+        let number = row / PART;
+        let part_end = ((number + 1) * PART).min(end);
+        let part = PackedPart::<T, SIDE_BY_SIDE> {
+            rows,
+            number,
+            values: &rows.values.parts[number],
+            out: out.cast::<T>().wrapping_add(row - rows.first),
+        };
+        let range = row - number * PART..part_end - number * PART;
+        // SAFETY: forwarded; the rows are some of this part.
+        unsafe { part.sum(range) };
+        row = part_end;
+    }
+}
+
+/// The rows of one part; `out` belongs to the first of them. With equal offsets they are computed
+/// side by side, or one by one.
+pub(crate) struct PackedPart<'a, T, const SIDE_BY_SIDE: bool> {
+    pub(crate) rows: &'a PackedRows<'a>,
+    pub(crate) number: usize,
+    pub(crate) values: &'a ValuesPart,
+    out: *mut T,
+}
+
+impl<T: NumericOps, const SIDE_BY_SIDE: bool> PackedPart<'_, T, SIDE_BY_SIDE> {
+    #[inline(always)]
+    unsafe fn sum(&self, range: Range<usize>) {
+        let data = self.rows.data.wrapping_add(self.values.start);
+        let dictionary = &self.rows.values.dictionary;
+        // SAFETY: forwarded; the values are stored so.
+        unsafe {
+            if dictionary.is_empty() {
+                self.sum_stored(range, Elements(data.cast::<T>()));
+            } else {
+                let dictionary = dictionary.as_ptr().cast::<T>();
+                self.sum_stored(
+                    range,
+                    Codes {
+                        codes: data,
+                        dictionary,
+                    },
+                );
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn sum_stored<S: Stored<T>>(&self, range: Range<usize>, stored: S) {
+        let mut number = self.values.index[range.start / WINDOW] as usize;
+        let mut row = range.start;
+        while row < range.end {
+            let segment = self.values.segments[number];
+            let (first, end) = (
+                segment.first as usize,
+                (segment.first + segment.len) as usize,
+            );
+            number += 1;
+            if end <= row {
+                continue;
+            }
+            let last = end.min(range.end);
+            let out = self.out.wrapping_add(row - range.start);
+            // SAFETY: forwarded; rows `row..last` are of this segment.
+            unsafe {
+                match segment.form {
+                    Form::Stencil { pattern, values } => {
+                        self.stencil(pattern, values, row..last, out);
+                    }
+                    Form::Diagonals { pattern, values } => {
+                        self.diagonals(stored, pattern, values, (first, end), row..last, out);
+                    }
+                    Form::PacedStencil { number, values } => {
+                        self.paced_stencil(number, values, row - first..last - first, out);
+                    }
+                    Form::Paced { number, values } => {
+                        self.paced(stored, number, values, row - first..last - first, out);
+                    }
+                    Form::Window { number, values } => {
+                        self.window(stored, number, values, first, row..last, out);
+                    }
+                }
+            }
+            row = last;
+        }
+    }
+
+    /// `x` of the diagonal at a row of the part.
+    #[inline(always)]
+    fn x_at(&self, row: usize) -> *const T {
+        self.rows
+            .own
+            .cast::<T>()
+            .wrapping_add(self.number * PART + row)
+    }
+
+    #[inline(always)]
+    pub(crate) fn offsets(&self, pattern: Pattern) -> &[i32] {
+        self.rows.structure.offsets(self.number, pattern)
+    }
+
+    #[inline(always)]
+    unsafe fn stencil(&self, pattern: Pattern, values: u32, rows: Range<usize>, out: *mut T) {
+        let stencil = Stencil {
+            offsets: self.offsets(pattern),
+            values: self
+                .values
+                .stencils
+                .as_ptr()
+                .cast::<T>()
+                .wrapping_add(values as usize),
+        };
+        let (n, x) = (rows.len(), self.x_at(rows.start));
+        // SAFETY: the rows `i..i + W` are before `n`; overlapping chunks write the same twice.
+        unsafe {
+            let mut i = 0;
+            while SIDE_BY_SIDE && i + WIDE <= n {
+                stencil.chunk::<WIDE>(x.wrapping_add(i), out.add(i));
+                i += WIDE;
+            }
+            while SIDE_BY_SIDE && i + GROUP <= n {
+                stencil.chunk::<GROUP>(x.wrapping_add(i), out.add(i));
+                i += GROUP;
+            }
+            if SIDE_BY_SIDE && i < n && n >= GROUP {
+                i = n - GROUP;
+                stencil.chunk::<GROUP>(x.wrapping_add(i), out.add(i));
+            } else {
+                while i < n {
+                    stencil.chunk::<1>(x.wrapping_add(i), out.add(i));
+                    i += 1;
+                }
+            }
+        }
+    }
+
+    /// Rows of the diagonals of the rows `(first, end)`.
+    #[inline(always)]
+    unsafe fn diagonals<S: Stored<T>>(
+        &self,
+        stored: S,
+        pattern: Pattern,
+        values: usize,
+        (first, end): (usize, usize),
+        rows: Range<usize>,
+        out: *mut T,
+    ) {
+        let offsets = self.offsets(pattern);
+        let values_at = |row: usize| values + (row - first) * offsets.len();
+        let (mut row, mut out) = (rows.start, out);
+        while row < rows.end {
+            // SAFETY: the rows of a group lie within `first..end`, and so do their values; rows
+            // `row..row + n` are those asked for.
+            unsafe {
+                while SIDE_BY_SIDE && row % GROUP == 0 && row + 2 * GROUP <= rows.end {
+                    let x = [self.x_at(row), self.x_at(row + GROUP)];
+                    let at = [values_at(row), values_at(row + GROUP)];
+                    let sums = full_groups(stored, offsets, at, x);
+                    out.cast::<[[T; GROUP]; 2]>().write_unaligned(sums);
+                    (row, out) = (row + 2 * GROUP, out.add(2 * GROUP));
+                }
+                if row == rows.end {
+                    return;
+                }
+                let group = row - row % GROUP;
+                let (from, to) = (group.max(first), (group + GROUP).min(end));
+                let n = to.min(rows.end) - row;
+                let sums = self.group(stored, offsets, values_at(from), from, to - from);
+                for (i, sum) in sums[row - from..row - from + n].iter().enumerate() {
+                    out.add(i).write_unaligned(*sum);
+                }
+                (row, out) = (row + n, out.add(n));
+            }
+        }
+    }
+
+    /// The sums of the `width` rows of one group, the first of which is `row`. Eight rows are
+    /// computed wherever `x` has as many elements; what the others would give is not used.
+    #[inline(always)]
+    unsafe fn group<S: Stored<T>>(
+        &self,
+        stored: S,
+        offsets: &[i32],
+        at: usize,
+        row: usize,
+        width: usize,
+    ) -> [T; GROUP] {
+        let mut sums = [T::ZERO; GROUP];
+        let (x, first) = (self.x_at(row), (self.number * PART + row) as isize);
+        for (k, &offset) in offsets.iter().enumerate() {
+            let column = first + offset as isize;
+            let n_columns = self.rows.own_len - column as usize;
+            let x = x.wrapping_offset(offset as isize);
+            // SAFETY: the caller promises `width` rows, their values and their columns; the
+            // values are followed by room for eight more.
+            unsafe {
+                let values = stored.eight(at + k * width);
+                let xs = if n_columns >= GROUP {
+                    x.cast::<[T; GROUP]>().read_unaligned()
+                } else {
+                    let mut xs = [T::ZERO; GROUP];
+                    xs[..width].copy_from_slice(std::slice::from_raw_parts(x, width));
+                    xs
+                };
+                sums = std::array::from_fn(|l| values[l].mul_add(xs[l], sums[l]));
+            }
+        }
+        sums
+    }
+
+    /// Rows of a window, all of it at once if possible.
+    #[inline(always)]
+    unsafe fn window<S: Stored<T>>(
+        &self,
+        stored: S,
+        number: u32,
+        values: usize,
+        first: usize,
+        rows: Range<usize>,
+        out: *mut T,
+    ) {
+        let (window, order, lengths) = self.rows.structure.window(self.number, number);
+        let rest = WindowRows {
+            window,
+            order,
+            lengths,
+            stored,
+            values,
+            columns: self.rows.columns.wrapping_add(window.columns),
+            is_far: self.rows.own_len * size_of::<T>() > NEAR,
+        };
+        // SAFETY: forwarded; `sums` has room for every row of a window.
+        unsafe {
+            if rows.len() == window.len as usize {
+                return self.window_of_width(&rest, out);
+            }
+            let mut sums = [T::ZERO; WINDOW];
+            self.window_of_width(&rest, sums.as_mut_ptr());
+            let wanted = &sums[rows.start - first..rows.end - first];
+            out.copy_from_nonoverlapping(wanted.as_ptr(), wanted.len());
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn window_of_width<S: Stored<T>>(&self, rows: &WindowRows<'_, S>, out: *mut T) {
+        let own = self.rows.own.cast::<T>();
+        let (own_len, ghosts) = (self.rows.own_len, self.rows.ghosts.cast::<T>());
+        let from_base = own.wrapping_add(rows.window.base as usize);
+        // SAFETY: columns are distances from the base, all of them of own elements; with ghosts,
+        // indices of both.
+        unsafe {
+            match rows.window.width {
+                Width::U8 => rows.sum::<T, u8>(out, |j| from_base.wrapping_add(j as usize)),
+                Width::U16 => rows.sum::<T, u16>(out, |j| from_base.wrapping_add(j as usize)),
+                Width::U32 => rows.sum::<T, u32>(out, |j| from_base.wrapping_add(j as usize)),
+                Width::Ghosts => rows.sum::<T, u32>(out, |j| {
+                    let j = j as usize;
+                    if j < own_len {
+                        own.wrapping_add(j)
+                    } else {
+                        ghosts.wrapping_add(j - own_len)
+                    }
+                }),
+            }
+        }
+    }
+}
+
+/// A stencil, whose offsets and values are the same for all of its rows.
+struct Stencil<'a, T> {
+    offsets: &'a [i32],
+    values: *const T,
+}
+
+impl<T: NumericOps> Stencil<'_, T> {
+    /// `W` rows; `x` and `out` belong to the first.
+    #[inline(always)]
+    unsafe fn chunk<const W: usize>(&self, x: *const T, out: *mut T) {
+        let mut sums = [T::ZERO; W];
+        for (k, &offset) in self.offsets.iter().enumerate() {
+            // SAFETY: the stencil has a value for each offset, and the caller promises the
+            // columns of `W` rows.
+            let (value, xs) = unsafe {
+                (
+                    self.values.add(k).read_unaligned(),
+                    x.offset(offset as isize).cast::<[T; W]>().read_unaligned(),
+                )
+            };
+            sums = std::array::from_fn(|l| value.mul_add(xs[l], sums[l]));
+        }
+        // SAFETY: the caller promises room for `W` elements.
+        unsafe { out.cast::<[T; W]>().write_unaligned(sums) };
+    }
+}
+
+/// The stored values of a part.
+pub(crate) trait Stored<T>: Copy {
+    /// The value with this number.
+    ///
+    /// # Safety
+    /// The part has it.
+    unsafe fn one(self, at: usize) -> T;
+
+    /// Eight values from this number on.
+    ///
+    /// # Safety
+    /// The part has the first of them; behind the last one there is room to read seven more, which
+    /// mean nothing ([`PackedValues::fill`]).
+    unsafe fn eight(self, at: usize) -> [T; GROUP];
+}
+
+/// Values as they are.
+struct Elements<T>(*const T);
+
+/// The numbers of the values in a dictionary.
+struct Codes<T> {
+    codes: *const u8,
+    dictionary: *const T,
+}
+
+impl<T> Clone for Elements<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T> Copy for Elements<T> {}
+impl<T> Clone for Codes<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T> Copy for Codes<T> {}
+
+impl<T: Copy> Stored<T> for Elements<T> {
+    #[inline(always)]
+    unsafe fn one(self, at: usize) -> T {
+        // SAFETY: the caller promises the value.
+        unsafe { self.0.add(at).read_unaligned() }
+    }
+
+    #[inline(always)]
+    unsafe fn eight(self, at: usize) -> [T; GROUP] {
+        prefetch(self.0.wrapping_add(at + AHEAD));
+        // SAFETY: the caller promises the values.
+        unsafe { self.0.add(at).cast::<[T; GROUP]>().read_unaligned() }
+    }
+}
+
+impl<T: Copy> Stored<T> for Codes<T> {
+    #[inline(always)]
+    unsafe fn one(self, at: usize) -> T {
+        // SAFETY: the caller promises the number, which the dictionary has.
+        unsafe {
+            self.dictionary
+                .add(*self.codes.add(at) as usize)
+                .read_unaligned()
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn eight(self, at: usize) -> [T; GROUP] {
+        // SAFETY: as above, eight times.
+        unsafe {
+            let codes = self.codes.add(at).cast::<[u8; GROUP]>().read_unaligned();
+            codes.map(|code| self.dictionary.add(code as usize).read_unaligned())
+        }
+    }
+}
+
+/// How many values ahead of their use memory is asked for.
+const AHEAD: usize = 256;
+/// How many entries ahead of their use the elements of `x` are asked for.
+const FAR_AHEAD: usize = COLUMN_SLACK - GROUP;
+/// The bytes of `x` up to which it is taken to lie in the L2 cache.
+pub(crate) const NEAR: usize = 1 << 20;
+
+/// The sums of two groups of eight rows of diagonals; `x` belongs to the first row of each.
+///
+/// # Safety
+/// `stored` has the values from `at` on, `x` the columns of the rows.
+#[inline(always)]
+unsafe fn full_groups<T: NumericOps, S: Stored<T>>(
+    stored: S,
+    offsets: &[i32],
+    at: [usize; 2],
+    x: [*const T; 2],
+) -> [[T; GROUP]; 2] {
+    let mut sums = [[T::ZERO; GROUP]; 2];
+    for (k, &offset) in offsets.iter().enumerate() {
+        for group in 0..2 {
+            // SAFETY: the caller promises eight rows, their values and their columns.
+            let (values, xs) = unsafe {
+                let xs = x[group].offset(offset as isize).cast::<[T; GROUP]>();
+                (stored.eight(at[group] + k * GROUP), xs.read_unaligned())
+            };
+            sums[group] = std::array::from_fn(|l| values[l].mul_add(xs[l], sums[group][l]));
+        }
+    }
+    sums
+}
+
+/// A window and where its entries lie.
+struct WindowRows<'a, S> {
+    window: &'a Window,
+    order: &'a [u8],
+    lengths: &'a [u32],
+    stored: S,
+    values: usize,
+    columns: *const u8,
+    /// Whether `x` is too large for the L2 cache.
+    is_far: bool,
+}
+
+impl<S> WindowRows<'_, S> {
+    #[inline(always)]
+    unsafe fn sum<T: NumericOps, C: Copy>(&self, out: *mut T, x: impl Fn(C) -> *const T)
+    where
+        S: Stored<T>,
+    {
+        let columns = self.columns.cast::<C>();
+        let mut at = 0;
+        for (order, lengths) in self.order.chunks(GROUP).zip(self.lengths.chunks(GROUP)) {
+            let mut sums = [T::ZERO; GROUP];
+            let common = common_length(lengths);
+            // SAFETY: the window has these entries in this order: those that all rows of the group
+            // have, side by side, then the rest of each row.
+            unsafe {
+                for _ in 0..common {
+                    let values = self.stored.eight(self.values + at);
+                    prefetch(columns.wrapping_add(at + AHEAD));
+                    if self.is_far {
+                        let later = columns.add(at + FAR_AHEAD).cast::<[C; GROUP]>();
+                        later
+                            .read_unaligned()
+                            .into_iter()
+                            .for_each(|column| prefetch(x(column)));
+                    }
+                    let cols = columns.add(at).cast::<[C; GROUP]>().read_unaligned();
+                    sums = std::array::from_fn(|l| {
+                        values[l].mul_add(x(cols[l]).read_unaligned(), sums[l])
+                    });
+                    at += GROUP;
+                }
+                for ((&row, &length), sum) in order.iter().zip(lengths).zip(sums) {
+                    let mut sum = sum;
+                    for k in common..length {
+                        if self.is_far && k % GROUP as u32 == 0 {
+                            let later = columns.add(at + FAR_AHEAD).cast::<[C; GROUP]>();
+                            later
+                                .read_unaligned()
+                                .into_iter()
+                                .for_each(|column| prefetch(x(column)));
+                        }
+                        let x = x(columns.add(at).read_unaligned()).read_unaligned();
+                        sum = self.stored.one(self.values + at).mul_add(x, sum);
+                        at += 1;
+                    }
+                    out.add(row as usize).write_unaligned(sum);
+                }
+            }
+        }
+    }
+}

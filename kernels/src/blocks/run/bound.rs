@@ -1,0 +1,100 @@
+//! What a launch binds to the arguments of a loop, for all threads: uniform values and arrays.
+#![expect(unsafe_code, reason = "reads and writes scalars of the launch")]
+
+use super::length::is_large;
+use super::uniform::{splat, uniform};
+use crate::abi::Splat;
+use crate::blocks::Settings;
+use crate::blocks::compile::LoopProgram;
+use crate::element::Value;
+use crate::launch::{Launch, Operand};
+
+/// What the threads of a run share; made by the caller.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    /// The uniform values, by number.
+    pub(crate) values: Vec<Value>,
+    /// A chunk of copies of each of those that steps read.
+    pub(crate) splats: Vec<Splat>,
+    /// The `Array` operands, by argument; others have a null pointer.
+    pub(crate) arrays: Vec<Array>,
+}
+
+/// An array operand.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Array {
+    pub(crate) data: *mut u8,
+    pub(crate) is_contiguous: bool,
+    /// Whether blocks are stored past the caches.
+    pub(crate) is_streamed: bool,
+    /// Whether a loop that runs ahead has reached the same rows before.
+    pub(crate) is_near: bool,
+}
+
+impl Default for Shared {
+    fn default() -> Self {
+        Self::EMPTY
+    }
+}
+
+impl Shared {
+    pub(crate) const EMPTY: Self = Self {
+        values: Vec::new(),
+        splats: Vec::new(),
+        arrays: Vec::new(),
+    };
+
+    /// # Safety
+    /// As [`super::run_loop`].
+    pub(crate) unsafe fn prepare(&mut self, program: &LoopProgram, launch: &Launch<'_>) {
+        self.values.clear();
+        self.splats.clear();
+        for &(inst, dtype) in &program.uniforms {
+            // SAFETY: the caller's promises about scalars and parameters.
+            let value = unsafe { uniform(inst, dtype, &self.values, launch) };
+            self.values.push(value);
+        }
+        let values = &self.values;
+        let splats = program.splats.iter();
+        self.splats
+            .extend(splats.map(|&number| splat(values[number as usize])));
+        self.arrays.clear();
+        self.arrays.extend(launch.operands.iter().map(Array::new));
+    }
+
+    /// Decides which arrays are stored past the caches.
+    pub(crate) fn stream(
+        &mut self,
+        program: &LoopProgram,
+        launch: &Launch<'_>,
+        settings: &Settings,
+    ) {
+        if is_large(program, launch, settings) {
+            for &arg in &program.write_only {
+                let array = &mut self.arrays[arg as usize];
+                array.is_streamed = array.is_contiguous;
+            }
+        }
+    }
+}
+
+impl Array {
+    fn new(operand: &Operand) -> Self {
+        let (data, is_contiguous) = match operand {
+            Operand::Array { data, layout } => (*data, layout.is_contiguous()),
+            Operand::Scalar { .. }
+            | Operand::Reduction { .. }
+            | Operand::Gather { .. }
+            | Operand::Entries { .. }
+            | Operand::Packed(_)
+            | Operand::Structure(_)
+            | Operand::DenseRows { .. } => (std::ptr::null_mut(), false),
+        };
+        Self {
+            data,
+            is_contiguous,
+            is_streamed: false,
+            is_near: false,
+        }
+    }
+}

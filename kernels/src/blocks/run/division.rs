@@ -1,0 +1,160 @@
+//! The rows of a run and their division among threads.
+#![expect(unsafe_code, reason = "reads the positions of a matrix")]
+
+use crate::abi::CHUNK;
+use crate::blocks::Part;
+use crate::blocks::compile::{LoopProgram, Step};
+use crate::launch::{Extent, Launch, Operand, Structure};
+use crate::packed::WINDOW;
+use std::ops::Range;
+
+/// The entries of a sparse matrix that take as long as what else happens to a row.
+const ROW_WEIGHT: u64 = 4;
+
+/// The rows of a run, in units that one thread owns as a whole.
+#[derive(Debug)]
+pub(crate) struct Rows<'a> {
+    /// Rows of a unit.
+    pub(crate) unit: u64,
+    /// The place of the extent's first row within unit 0.
+    pub(crate) offset: u64,
+    /// Rows of the extent.
+    pub(crate) len: u64,
+    /// Which units; all of them where this is `None`.
+    ranges: Option<&'a [Range<u64>]>,
+    pub(crate) n_units: usize,
+    /// The sparse matrix that is multiplied, if there is one.
+    pub(crate) matrix: Option<(Structure, usize)>,
+}
+
+impl<'a> Rows<'a> {
+    pub(crate) fn new(
+        program: &LoopProgram,
+        launch: &Launch<'_>,
+        extent: Extent,
+        part: Part<'a>,
+    ) -> Self {
+        let tile = launch.tile_len as u64;
+        let Extent { start, len } = extent;
+        let all = |unit: u64| {
+            let offset = start % unit;
+            (unit, offset, (offset + len).div_ceil(unit))
+        };
+        let ((unit, offset, n_units), ranges) = match part {
+            Part::Tiles(ranges) => {
+                let n_tiles = ranges.iter().map(|range| range.end - range.start).sum();
+                ((tile, start % tile, n_tiles), Some(ranges))
+            }
+            // Rows that are reduced may be few and long.
+            Part::All if program.reductions.is_empty() && program.reduces_rows() => {
+                (all(CHUNK as u64), None)
+            }
+            Part::All if program.reductions.is_empty() => (all(WINDOW as u64), None),
+            Part::All => (all(tile), None),
+        };
+        Self {
+            unit,
+            offset,
+            len,
+            ranges,
+            n_units: n_units as usize,
+            matrix: program.steps.iter().find_map(|step| match *step {
+                Step::RowSum { structure, x, .. } => {
+                    match (
+                        launch.operands[structure as usize],
+                        launch.operands[x as usize],
+                    ) {
+                        (Operand::Structure(structure), Operand::Gather { width, .. }) => {
+                            Some((structure, width))
+                        }
+                        _ => None,
+                    }
+                }
+                _ => None,
+            }),
+        }
+    }
+
+    /// The first row of a unit.
+    fn local(&self, unit: u64) -> usize {
+        (unit * self.unit).saturating_sub(self.offset).min(self.len) as usize
+    }
+
+    /// The unit with which part `i` of `n` begins: parts have equally many units, unless a sparse
+    /// matrix has its entries in few of them.
+    fn cut(&self, i: usize, n: usize) -> u64 {
+        let even = (self.n_units * i / n) as u64;
+        let Some((matrix, width)) = self
+            .matrix
+            .filter(|_| 0 < i && i < n && self.ranges.is_none())
+        else {
+            return even;
+        };
+        let weight = |unit: u64| {
+            let row = (self.local(unit) / width).min(matrix.rows);
+            // SAFETY: `Program::run` asks for `rows + 1` positions.
+            let entries = unsafe { *matrix.pos.add(row) - *matrix.pos };
+            entries + ROW_WEIGHT * row as u64
+        };
+        let total = weight(self.n_units as u64);
+        let target = total / n as u64 * i as u64;
+        if weight(even).abs_diff(target) <= total / (16 * n as u64) {
+            return even;
+        }
+        let (mut low, mut high) = (0, self.n_units as u64);
+        while low < high {
+            let middle = low.midpoint(high);
+            if weight(middle) < target {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low
+    }
+
+    /// At least the number of rows.
+    pub(crate) fn count(&self) -> usize {
+        (self.n_units * self.unit as usize).min(self.len as usize)
+    }
+
+    /// The rows of part `i` of `n` of all rows.
+    pub(crate) fn range(&self, i: usize, n: usize) -> Range<usize> {
+        let mut range = 0..0;
+        self.of_part(i, n, |rows| range = rows);
+        range
+    }
+
+    /// Visits the rows of part `i` of `n`, as ranges of local rows.
+    pub(crate) fn of_part(&self, i: usize, n: usize, mut visit: impl FnMut(Range<usize>)) {
+        let (first, end) = match n {
+            1 => (0, self.n_units as u64),
+            _ => (self.cut(i, n), self.cut(i + 1, n)),
+        };
+        let local = |unit: u64| self.local(unit);
+        let Some(ranges) = self.ranges else {
+            return visit(local(first)..local(end));
+        };
+        let mut before = 0;
+        for range in ranges {
+            let skip = |units: u64| {
+                range.start + units.clamp(before, before + range.end - range.start) - before
+            };
+            visit(local(skip(first))..local(skip(end)));
+            before += range.end - range.start;
+        }
+    }
+}
+
+impl LoopProgram {
+    /// Whether a step reduces the rows of a dense matrix, and none multiplies a sparse one.
+    fn reduces_rows(&self) -> bool {
+        let mut steps = self.steps.iter();
+        let is_dense = |step: &Step| matches!(step, Step::RowReduce { .. });
+        steps.any(is_dense)
+            && !self
+                .steps
+                .iter()
+                .any(|step| matches!(step, Step::RowSum { .. }))
+    }
+}

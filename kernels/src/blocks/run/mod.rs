@@ -1,0 +1,159 @@
+//! One run of a loop, or of two at the same time, on all threads.
+//!
+//! Buffers are kept per thread ([`Scratch`]), so a run allocates nothing once they have grown.
+#![expect(
+    unsafe_code,
+    reason = "follows the pointers of a launch, block by block"
+)]
+
+mod bound;
+mod chunks;
+mod division;
+mod fetch;
+mod length;
+mod steps;
+mod stream;
+mod strided;
+mod tiles;
+pub(super) mod uniform;
+mod worker;
+
+use self::bound::Shared;
+use self::length::{NEAR, UNIT, is_far};
+use self::worker::{Run, Scratch, Worker};
+use super::compile::LoopProgram;
+use super::compile::ahead::{Ahead, Reach};
+use super::{Part, Settings};
+use crate::launch::Launch;
+use crate::native::Twin;
+use crate::packed::WINDOW;
+use crate::workers::Workers;
+use std::cell::{Cell, RefCell};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Runs a loop.
+///
+/// # Safety
+/// As [`crate::blocks::Program::run`].
+pub(crate) unsafe fn run_loop(
+    program: &LoopProgram,
+    twin: Option<&Arc<Twin>>,
+    launch: &Launch<'_>,
+    part: Part<'_>,
+    settings: &Settings,
+    workers: &Workers,
+) {
+    let mut shared = SHARED.take();
+    // SAFETY: the caller's promises.
+    unsafe { shared[0].prepare(program, launch) };
+    shared[0].stream(program, launch, settings);
+    let mut run = Run::new(program, launch, &shared[0], settings, part);
+    if run.has_work() {
+        run.native = twin.and_then(|twin| run.native(twin));
+        let n_parts = run.n_parts(run.work(), settings, workers);
+        let run = &run;
+        workers.run(n_parts, |i| {
+            SCRATCH.with_borrow_mut(|scratch| {
+                let mut worker = Worker::new(run, &mut scratch[0]);
+                let rows = &run.rows;
+                // SAFETY: the caller's promises; parts have no row in common.
+                rows.of_part(i, n_parts, |range| unsafe { worker.run(range, |_| ()) });
+                run.fence();
+            });
+        });
+    }
+    SHARED.set(shared);
+}
+
+/// Runs two loops at the same time, the first ahead of the second by its reach.
+///
+/// With several threads, each first runs the rows of the first loop that others will read: those
+/// within reach of the ends of its part.
+///
+/// # Safety
+/// As [`crate::blocks::Program::run`]; and [`crate::blocks::compile::ahead::Ahead`] admits it.
+pub(crate) unsafe fn run_ahead(
+    (programs, ahead, reach): ([&LoopProgram; 2], &Ahead, Reach),
+    launch: &Launch<'_>,
+    part: Part<'_>,
+    settings: &Settings,
+    workers: &Workers,
+) {
+    let mut shared = SHARED.take();
+    for (shared, program) in shared.iter_mut().zip(programs) {
+        // SAFETY: the caller's promises.
+        unsafe { shared.prepare(program, launch) };
+    }
+    shared[1].stream(programs[1], launch, settings);
+    for arg in ahead.met_by_second() {
+        let array = &mut shared[1].arrays[arg as usize];
+        (array.is_streamed, array.is_near) = (false, true);
+    }
+    let mut first = Run::new(programs[0], launch, &shared[0], settings, part);
+    let mut second = Run::new(programs[1], launch, &shared[1], settings, part);
+    first.block_len = second.block_len;
+    let is_far = is_far(&programs, launch, settings);
+    (first.is_far, second.is_far) = (is_far, is_far);
+    let is_near = second.rows.len as usize * programs[1].array_bytes <= NEAR;
+    second.rows_ahead = (!is_near).then_some(second.block_len + reach.above);
+    if second.has_work() {
+        let wanted = second.n_parts(first.work() + second.work(), settings, workers);
+        let n_parts = if second.can_be_cut(wanted, reach) {
+            wanted
+        } else {
+            1
+        };
+        let (first, second) = (&first, &second);
+        let seams = |i: usize| {
+            let Range { start, end } = second.rows.range(i, n_parts);
+            let above = if i == 0 {
+                0
+            } else {
+                reach.above.next_multiple_of(WINDOW)
+            };
+            let below = if i + 1 == n_parts {
+                0
+            } else {
+                reach.below.next_multiple_of(WINDOW)
+            };
+            (start, start + above, end - below, end)
+        };
+        workers.run_phases(2, n_parts, |phase, i| {
+            let (start, head, tail, end) = seams(i);
+            SCRATCH.with_borrow_mut(|scratch| {
+                let [ahead, behind] = scratch;
+                let mut ahead = Worker::new(first, ahead);
+                if phase == 0 {
+                    // SAFETY: the caller's promises; parts have no row in common.
+                    unsafe {
+                        ahead.run(start..head, |_| ());
+                        ahead.run(tail..end, |_| ());
+                    }
+                    return;
+                }
+                let mut behind = Worker::new(second, behind);
+                let mut done = head;
+                let advance = |row: usize| {
+                    let goal = (row + reach.above).next_multiple_of(UNIT).min(tail);
+                    if done < goal {
+                        // SAFETY: the caller's promises; the rows up to `done` have been run, and
+                        // no other thread runs those of `head..tail`.
+                        unsafe { ahead.run(done..goal, |_| ()) };
+                        done = goal;
+                    }
+                };
+                // SAFETY: as above; before each block, all rows that it reads have been run: by
+                // `advance`, as seams, or by other threads as their seams.
+                unsafe { behind.run(start..end, advance) };
+                second.fence();
+            });
+        });
+    }
+    SHARED.set(shared);
+}
+
+thread_local! {
+    static SHARED: Cell<[Shared; 2]> = const { Cell::new([Shared::EMPTY; 2]) };
+    static SCRATCH: RefCell<[Scratch; 2]> = const { RefCell::new([Scratch::EMPTY; 2]) };
+}

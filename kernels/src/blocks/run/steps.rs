@@ -1,0 +1,355 @@
+//! One block through all steps of a loop.
+#![expect(
+    unsafe_code,
+    reason = "follows the pointers of a launch, block by block"
+)]
+
+use super::stream;
+use super::strided::{copy_run, gather, scatter};
+use super::uniform::misbound;
+use super::worker::{Address, Run, Worker, buffer};
+use crate::abi::CHUNK;
+use crate::blocks::compile::Step;
+use crate::blocks::compile::lower::Terms;
+use crate::blocks::compile::slots::SlotId;
+use crate::blocks::loops::map::Input;
+use crate::blocks::loops::packed::PackedRows;
+use crate::blocks::loops::rows::{DenseRows, RowReduction, SparseRows};
+use crate::blocks::loops::streams::Term;
+use crate::ir::ArgId;
+use crate::launch::{Operand, Structure};
+
+/// The entries of a matrix from which on it is taken to come from beyond the L2 cache.
+const LARGE: usize = 150_000;
+
+impl Worker<'_> {
+    /// Takes the rows `first..first + n` through all steps.
+    ///
+    /// # Safety
+    /// As [`Worker::run`].
+    pub(crate) unsafe fn run_steps(&mut self, addresses: &[Address], first: usize, n: usize) {
+        let run = self.run;
+        let chunks = n.div_ceil(CHUNK);
+        let of = |slot: SlotId| addresses[slot as usize];
+        let (later, n_steps) = (first + n..first + 2 * n, run.program.steps.len());
+        for (number, step) in run.program.steps.iter().enumerate() {
+            for array in self.fetched {
+                array.share(&later, number, n_steps);
+            }
+            // SAFETY: slots hold their rows as `compile` has planned it: `chunks` whole chunks in
+            // registers, and in arrays where `n` is a multiple of `CHUNK`. The caller promises the
+            // rows of all operands.
+            unsafe {
+                match *step {
+                    Step::Map {
+                        run: map,
+                        out,
+                        inputs,
+                    } => {
+                        let inputs = inputs.map(|slot| Input {
+                            data: of(slot).at(first),
+                            step: of(slot).step,
+                        });
+                        map.get(run.isa)(chunks, of(out).at(first), &inputs);
+                    }
+                    Step::Index { out } => {
+                        let row = run.extent.start + first as u64;
+                        write_index(row as i64, n, of(out).at(first));
+                    }
+                    Step::Load { arg, size, out } => run.load(arg, size, of(out), first, n),
+                    Step::Store {
+                        arg,
+                        size,
+                        value,
+                        is_direct,
+                    } => {
+                        if !(is_direct && of(value).row_bytes > 0) {
+                            run.store(arg, size, of(value).at(first), first, n);
+                        }
+                    }
+                    Step::RowSum {
+                        run: row_sum,
+                        wide,
+                        packed,
+                        structure,
+                        entries,
+                        x,
+                        out,
+                    } => {
+                        let out = of(out).at(first);
+                        match run.packed_rows([entries, x], first, n).zip(packed) {
+                            Some((rows, packed)) => packed.get(rows.isa(run.isa))(&rows, out),
+                            None => {
+                                let rows = run.sparse_rows([structure, entries, x], first, n);
+                                let row_sum = if rows.width == 1 { row_sum } else { wide };
+                                row_sum.get(run.isa)(&rows, out);
+                            }
+                        }
+                    }
+                    Step::RowReduce {
+                        reduce,
+                        matrix,
+                        x,
+                        out,
+                    } => self.reduce_rows(&reduce, (matrix, x), first, n, of(out).at(first)),
+                    Step::ReduceProduct {
+                        run: add,
+                        reduction,
+                        factors,
+                    } => {
+                        let row = run.extent.start + first as u64;
+                        let factors = factors.map(|slot| Input {
+                            data: of(slot).at(first),
+                            step: of(slot).step,
+                        });
+                        add.get(run.isa)(&mut self.lanes[reduction], row, n, &factors);
+                    }
+                    Step::Update {
+                        run: update,
+                        target,
+                        terms,
+                        out,
+                    } => {
+                        let terms = self.factors(terms, addresses, first);
+                        let (out, target) = (of(out).at(first), of(target).at(first));
+                        update.get(run.isa)(chunks, out, target, terms);
+                    }
+                    Step::ReduceProducts { run: add, terms } => {
+                        let row = run.extent.start + first as u64;
+                        let sums = &run.program.sums[terms.first..terms.end];
+                        self.factors(terms, addresses, first);
+                        let ahead = run.rows_ahead.unwrap_or(0);
+                        add.get(run.isa)(self.lanes, (row, n), self.terms, sums, ahead);
+                    }
+                    Step::Reduce { reduction, value } => {
+                        let row = run.extent.start + first as u64;
+                        let add = run.program.reductions[reduction].1.add().get(run.isa);
+                        add(&mut self.lanes[reduction], row, n, of(value).at(first));
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Worker<'_> {
+    /// The factors of some terms, from a row on.
+    fn factors(&mut self, terms: Terms, addresses: &[Address], first: usize) -> &[Term] {
+        let slots = &self.run.program.terms[terms.first..terms.end];
+        self.terms.clear();
+        self.terms.extend(slots.iter().map(|factors| Term {
+            factors: factors.map(|slot| addresses[slot as usize].at(first).cast_const()),
+        }));
+        self.terms
+    }
+}
+
+unsafe fn write_index(first: i64, n: usize, out: *mut u8) {
+    for i in 0..n {
+        // SAFETY: the caller promises room for `n` elements.
+        unsafe { out.cast::<i64>().add(i).write_unaligned(first + i as i64) };
+    }
+}
+
+impl Worker<'_> {
+    /// Writes the reductions of the rows of a dense matrix to `out`.
+    unsafe fn reduce_rows(
+        &mut self,
+        reduce: &RowReduction,
+        (matrix, x): (ArgId, Option<ArgId>),
+        first: usize,
+        n: usize,
+        out: *mut u8,
+    ) {
+        let Operand::DenseRows {
+            data,
+            columns,
+            row_stride,
+            column_stride,
+        } = self.run.launch.operands[matrix as usize]
+        else {
+            misbound(matrix, "dense rows")
+        };
+        let size = reduce.size;
+        let row_len = columns * size;
+        let spare = buffer(self.dense, 2 * row_len);
+        let row_bytes = row_stride * size as isize;
+        let x = match x {
+            None => std::ptr::null(),
+            // SAFETY: `x` has an element for each column, and the buffer room for them.
+            Some(x) => unsafe { self.run.contiguous_x(x, size, columns, spare.add(row_len)) },
+        };
+        let is_contiguous = column_stride == 1 || columns <= 1;
+        let rows = DenseRows {
+            n,
+            data: data.wrapping_offset(first as isize * row_bytes),
+            row_bytes,
+            column_bytes: match is_contiguous {
+                true => size as isize,
+                false => column_stride * size as isize,
+            },
+            columns,
+            x,
+            tile_len: self.run.launch.tile_len,
+            identity: reduce.identity,
+        };
+        let run = reduce.run.get(self.run.isa);
+        // SAFETY: the caller promises the rows of the matrix.
+        unsafe {
+            if is_contiguous || row_stride == 1 && n > 1 {
+                return run(&rows, out);
+            }
+            for row in 0..n {
+                let data = rows.data.wrapping_offset(row as isize * row_bytes);
+                copy_run(size, columns, (data, column_stride), (spare, 1));
+                let one = DenseRows {
+                    n: 1,
+                    data: spare,
+                    column_bytes: size as isize,
+                    ..rows
+                };
+                run(&one, out.add(row * size));
+            }
+        }
+    }
+}
+
+impl Run<'_> {
+    /// Fills a slot with rows of an array, if it is not the array itself.
+    unsafe fn load(&self, arg: ArgId, size: usize, to: Address, first: usize, n: usize) {
+        if to.row_bytes > 0 {
+            return;
+        }
+        let array = &self.arrays[arg as usize];
+        // SAFETY: the caller promises the rows of the array; `to` has room for a block.
+        unsafe {
+            if array.is_contiguous {
+                array
+                    .data
+                    .add(first * size)
+                    .copy_to_nonoverlapping(to.data, n * size);
+            } else {
+                gather(size, array.data, &self.layout(arg), first, n, to.data);
+            }
+        }
+    }
+
+    unsafe fn store(&self, arg: ArgId, size: usize, values: *const u8, first: usize, n: usize) {
+        let array = &self.arrays[arg as usize];
+        // SAFETY: the caller promises the rows of the array; values may lie in the same place.
+        unsafe {
+            if array.is_streamed {
+                stream::copy(self.isa, values, array.data.add(first * size), n * size);
+            } else if array.is_contiguous {
+                values.copy_to(array.data.add(first * size), n * size);
+            } else {
+                scatter(size, values, array.data, &self.layout(arg), first, n);
+            }
+        }
+    }
+
+    /// The rows of a matrix in packed form; `None` if it is in plain form.
+    unsafe fn packed_rows(
+        &self,
+        args: [ArgId; 2],
+        first: usize,
+        n: usize,
+    ) -> Option<PackedRows<'_>> {
+        let [entries, x] = args.map(|arg| self.launch.operands[arg as usize]);
+        let (
+            Operand::Packed(packed),
+            Operand::Gather {
+                own,
+                own_len,
+                ghosts,
+                width: 1,
+            },
+        ) = (entries, x)
+        else {
+            return None;
+        };
+        // SAFETY: the caller promises what the operand points to.
+        let (structure, values) = unsafe { (&*packed.structure, &*packed.values) };
+        Some(PackedRows {
+            structure,
+            values,
+            columns: packed.columns,
+            data: packed.data,
+            first,
+            n,
+            own,
+            own_len,
+            ghosts,
+        })
+    }
+
+    unsafe fn sparse_rows(&self, args: [ArgId; 3], first: usize, n: usize) -> SparseRows {
+        let [structure, entries, x] = args;
+        let operand = |arg: ArgId| self.launch.operands[arg as usize];
+        let Operand::Structure(Structure {
+            pos,
+            crd,
+            entries: n_entries,
+            ..
+        }) = operand(structure)
+        else {
+            misbound(structure, "structure")
+        };
+        let Operand::Entries { data } = operand(entries) else {
+            misbound(entries, "entries")
+        };
+        let Operand::Gather {
+            own,
+            own_len,
+            ghosts,
+            width,
+        } = operand(x)
+        else {
+            misbound(x, "gather")
+        };
+        // SAFETY: the structure has `rows + 1` positions.
+        let (base, pos) = unsafe { (*pos, pos.add(first / width)) };
+        SparseRows {
+            n,
+            width,
+            skip: first % width,
+            pos,
+            base,
+            crd,
+            entries: data,
+            own,
+            own_len,
+            ghosts,
+            is_large: n_entries > LARGE,
+        }
+    }
+
+    /// The first `columns` elements of a `Gather` operand side by side: in place, or in `spare`.
+    unsafe fn contiguous_x(
+        &self,
+        x: ArgId,
+        size: usize,
+        columns: usize,
+        spare: *mut u8,
+    ) -> *const u8 {
+        let Operand::Gather {
+            own,
+            own_len,
+            ghosts,
+            ..
+        } = self.launch.operands[x as usize]
+        else {
+            misbound(x, "gather")
+        };
+        if columns <= own_len || ghosts.is_null() {
+            return own;
+        }
+        // SAFETY: the operand has `columns` elements, the first `own_len` of them in `own`.
+        unsafe {
+            copy_run(size, own_len, (own, 1), (spare, 1));
+            let rest = spare.add(own_len * size);
+            copy_run(size, columns - own_len, (ghosts, 1), (rest, 1));
+        }
+        spare
+    }
+}

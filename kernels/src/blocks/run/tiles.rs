@@ -1,0 +1,73 @@
+//! The rows of one thread, tile by tile and block by block.
+#![expect(unsafe_code, reason = "writes the partial results of tiles")]
+
+use super::uniform::misbound;
+use super::worker::Worker;
+use crate::abi::CHUNK;
+use crate::launch::Operand;
+use std::ops::Range;
+
+impl Worker<'_> {
+    /// Runs a range of local rows, whole tiles if the loop reduces; calls `before_rows` with the
+    /// end of each block before it is run.
+    ///
+    /// # Safety
+    /// As [`super::run_loop`]; the rows must be there, and no other thread may run them.
+    pub(crate) unsafe fn run(&mut self, rows: Range<usize>, mut before_rows: impl FnMut(usize)) {
+        let reductions = &self.run.program.reductions;
+        if reductions.is_empty() {
+            // SAFETY: forwarded.
+            return unsafe { self.run_blocks(rows, &mut before_rows) };
+        }
+        let tile_len = self.run.launch.tile_len;
+        let offset = (self.run.extent.start % tile_len as u64) as usize;
+        let mut first = rows.start;
+        while first < rows.end {
+            let tile = (first + offset) / tile_len;
+            let end = ((tile + 1) * tile_len - offset).min(rows.end);
+            for (lanes, (_, reduction)) in self.lanes.iter_mut().zip(reductions) {
+                reduction.start(lanes);
+            }
+            // SAFETY: forwarded; each tile that the extent touches has a partial.
+            unsafe {
+                self.run_blocks(first..end, &mut before_rows);
+                self.finish_tile(tile);
+            }
+            first = end;
+        }
+    }
+
+    unsafe fn finish_tile(&mut self, tile: usize) {
+        for (lanes, &(arg, reduction)) in self.lanes.iter_mut().zip(&self.run.program.reductions) {
+            let Operand::Reduction { partials } = self.run.launch.operands[arg as usize] else {
+                misbound(arg, "reduction")
+            };
+            // SAFETY: the caller's promise.
+            unsafe { partials.add(tile).write(reduction.finish(lanes)) };
+        }
+    }
+
+    unsafe fn run_blocks(&mut self, rows: Range<usize>, before_rows: &mut impl FnMut(usize)) {
+        let mut first = rows.start;
+        if let Some(native) = &self.run.native {
+            before_rows(rows.end);
+            // SAFETY: forwarded.
+            first = unsafe { self.run_chunks(native, rows.clone()) };
+        }
+        while first < rows.end {
+            let n = self.run.block_len.min(rows.end - first);
+            before_rows(first + n);
+            let whole = n - n % CHUNK;
+            // SAFETY: forwarded.
+            unsafe {
+                if whole > 0 {
+                    self.run_steps(self.whole, first, whole);
+                }
+                if whole < n {
+                    self.run_steps(self.ragged, first + whole, n - whole);
+                }
+            }
+            first += n;
+        }
+    }
+}

@@ -1,0 +1,324 @@
+//! A run of a loop as its threads see it, and what each of them holds.
+#![expect(unsafe_code, reason = "threads share the pointers of a launch")]
+
+use super::bound::{Array, Shared};
+use super::division::Rows;
+use super::fetch::Fetched;
+use super::length::{UNIT, block_len, is_far, is_large};
+use super::stream;
+use super::strided::simplify;
+use super::uniform::misbound;
+use crate::abi::{CHUNK, Lanes, Splat};
+use crate::blocks::compile::ahead::Reach;
+use crate::blocks::compile::slots::{Slot, SlotId};
+use crate::blocks::compile::{LoopProgram, Step};
+use crate::blocks::loops::streams::Term;
+use crate::blocks::{Part, Settings};
+use crate::ir::ArgId;
+use crate::isa::Isa;
+use crate::launch::{Extent, Launch, Layout, Operand};
+use crate::native::Native;
+use crate::packed::WINDOW;
+use crate::workers::Workers;
+
+/// The operations that a row counts as, at least.
+const LEAST_PER_ROW: usize = 16;
+
+/// One run of a loop, as all its threads see it.
+#[derive(Debug)]
+pub(crate) struct Run<'a> {
+    pub(crate) program: &'a LoopProgram,
+    pub(crate) launch: &'a Launch<'a>,
+    pub(crate) extent: Extent,
+    pub(crate) arrays: &'a [Array],
+    pub(crate) splats: &'a [Splat],
+    pub(crate) isa: Isa,
+    pub(crate) block_len: usize,
+    /// Whether the arrays are larger than the caches.
+    pub(crate) is_large: bool,
+    /// Whether they come from memory, together with those of a loop at the same time.
+    pub(crate) is_far: bool,
+    /// How many rows further on a loop that runs ahead goes on next, where it reads arrays of this
+    /// one from beyond the L2 cache.
+    pub(crate) rows_ahead: Option<usize>,
+    pub(crate) rows: Rows<'a>,
+    /// The native form of the loop, if it takes this run.
+    pub(crate) native: Option<Native<'a>>,
+}
+
+// SAFETY: threads only read the run; they write through its pointers to rows and partials of their
+// own parts.
+unsafe impl Sync for Run<'_> {}
+
+impl<'a> Run<'a> {
+    pub(crate) fn new(
+        program: &'a LoopProgram,
+        launch: &'a Launch<'a>,
+        shared: &'a Shared,
+        settings: &Settings,
+        part: Part<'a>,
+    ) -> Self {
+        let extent = launch.domains[program.domain as usize];
+        let rows = Rows::new(program, launch, extent, part);
+        let is_large = is_large(program, launch, settings);
+        Self {
+            program,
+            launch,
+            extent,
+            arrays: &shared.arrays,
+            splats: &shared.splats,
+            isa: settings.isa,
+            block_len: block_len(program, launch.tile_len, (&rows, is_large), settings),
+            rows,
+            is_large,
+            is_far: is_far(&[program], launch, settings),
+            rows_ahead: None,
+            native: None,
+        }
+    }
+
+    /// At least the number of rows of the run.
+    pub(crate) fn n_rows(&self) -> usize {
+        self.rows.count()
+    }
+
+    /// Ends the stores past the caches, before others read what they have written.
+    pub(crate) fn fence(&self) {
+        if self.arrays.iter().any(|array| array.is_streamed) {
+            stream::fence();
+        }
+    }
+
+    pub(crate) fn has_work(&self) -> bool {
+        self.extent.len > 0 && !self.program.steps.is_empty()
+    }
+
+    /// Into how many parts the rows are divided.
+    pub(crate) fn n_parts(&self, work: usize, settings: &Settings, workers: &Workers) -> usize {
+        if work < settings.parallel_threshold {
+            1
+        } else {
+            workers.count().min(self.rows.n_units)
+        }
+    }
+
+    /// Whether the rows can be divided into `n` parts so that only neighbours read each other's
+    /// rows, and each part consists of whole windows of packed matrices.
+    pub(crate) fn can_be_cut(&self, n: usize, reach: Reach) -> bool {
+        let is_even = self.rows.offset == 0 && self.rows.unit.is_multiple_of(WINDOW as u64);
+        let needed = reach.below + reach.above + 2 * WINDOW;
+        n == 1 || (is_even && (0..n).all(|i| self.rows.range(i, n).len() >= needed))
+    }
+
+    /// The way through an array that is not contiguous, in as few dimensions as possible.
+    pub(crate) fn layout(&self, arg: ArgId) -> Layout {
+        match &self.launch.operands[arg as usize] {
+            Operand::Array { layout, .. } => simplify(layout),
+            _ => misbound(arg, "array"),
+        }
+    }
+
+    /// Whether there may be blocks that end within a chunk.
+    fn has_ragged_blocks(&self) -> bool {
+        let cuts = [
+            self.extent.start as usize,
+            self.extent.len as usize,
+            self.launch.tile_len,
+            self.block_len,
+        ];
+        cuts.iter().any(|cut| cut % CHUNK != 0)
+    }
+
+    /// An estimate of the work: element operations. Rows count by their number where they have few,
+    /// so that short loops over the same rows decide alike whether they are divided: else the data
+    /// would move from core to core between them, which costs more than the loops.
+    pub(crate) fn work(&self) -> usize {
+        let mut per_row = 0;
+        let mut entries = 0;
+        for step in &self.program.steps {
+            per_row += 1;
+            match *step {
+                Step::Update { terms, .. } | Step::ReduceProducts { terms, .. } => {
+                    per_row += terms.end - terms.first - 1;
+                }
+                Step::RowSum { structure, x, .. } => {
+                    if let (Operand::Structure(structure), Operand::Gather { width, .. }) = (
+                        &self.launch.operands[structure as usize],
+                        &self.launch.operands[x as usize],
+                    ) {
+                        entries += structure.entries * width;
+                    }
+                }
+                Step::RowReduce { matrix, .. } => {
+                    if let Operand::DenseRows { columns, .. } =
+                        self.launch.operands[matrix as usize]
+                    {
+                        per_row += columns;
+                    }
+                }
+                Step::Map { .. }
+                | Step::Index { .. }
+                | Step::Load { .. }
+                | Step::Store { .. }
+                | Step::Reduce { .. }
+                | Step::ReduceProduct { .. } => {}
+            }
+        }
+        let n_rows = self.rows.count();
+        (n_rows * per_row + entries).max(n_rows * LEAST_PER_ROW)
+    }
+}
+
+/// Where the rows of a slot lie.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Address {
+    /// Local row 0 of an array, or the first row of the block.
+    pub(crate) data: *mut u8,
+    /// Bytes from row to row of an array, 0 for what holds one block.
+    pub(crate) row_bytes: usize,
+    /// Bytes from chunk to chunk.
+    pub(crate) step: usize,
+}
+
+impl Address {
+    #[inline(always)]
+    pub(crate) fn at(self, row: usize) -> *mut u8 {
+        self.data.wrapping_add(row * self.row_bytes)
+    }
+}
+
+impl Run<'_> {
+    /// Where the rows of a slot lie, in arrays if `in_place`, else in registers for `capacity` rows.
+    pub(crate) fn address(
+        &self,
+        slot: SlotId,
+        in_place: bool,
+        registers: *mut u8,
+        capacity: usize,
+    ) -> Address {
+        match self.program.slots[slot as usize] {
+            Slot::Register { size, offset } => Address {
+                data: registers.wrapping_add(offset * capacity),
+                row_bytes: 0,
+                step: CHUNK * size,
+            },
+            Slot::Memory {
+                arg,
+                size,
+                register,
+            } => {
+                let array = self.arrays[arg as usize];
+                if in_place && array.is_contiguous && !array.is_streamed {
+                    Address {
+                        data: array.data,
+                        row_bytes: size,
+                        step: CHUNK * size,
+                    }
+                } else {
+                    self.address(register, in_place, registers, capacity)
+                }
+            }
+            Slot::Uniform { splat } => Address {
+                data: self.splats[splat].as_ptr().cast_mut().cast(),
+                row_bytes: 0,
+                step: 0,
+            },
+        }
+    }
+}
+
+/// The buffers of one thread.
+#[derive(Debug)]
+pub(crate) struct Scratch {
+    registers: Vec<Line>,
+    addresses: Vec<Address>,
+    fetched: Vec<Fetched>,
+    natives: Vec<*mut u8>,
+    lanes: Vec<Lanes>,
+    terms: Vec<Term>,
+    /// A row and the `x` of a dense matrix that do not lie side by side.
+    dense: Vec<Line>,
+}
+
+/// A cache line.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+pub(crate) struct Line(#[expect(dead_code, reason = "used through pointers")] [u8; 64]);
+
+impl Scratch {
+    pub(crate) const EMPTY: Self = Self {
+        registers: Vec::new(),
+        addresses: Vec::new(),
+        fetched: Vec::new(),
+        natives: Vec::new(),
+        lanes: Vec::new(),
+        terms: Vec::new(),
+        dense: Vec::new(),
+    };
+}
+
+/// At least `bytes` bytes of a buffer, which grows where it must.
+pub(crate) fn buffer(lines: &mut Vec<Line>, bytes: usize) -> *mut u8 {
+    let n = bytes.div_ceil(size_of::<Line>());
+    if lines.len() < n {
+        lines.resize(n, Line([0; 64]));
+    }
+    lines.as_mut_ptr().cast()
+}
+
+/// One thread of a run.
+pub(crate) struct Worker<'a> {
+    pub(crate) run: &'a Run<'a>,
+    /// The address of each slot in blocks of whole chunks; then in shorter ones, which must not
+    /// read or write an array beyond its last row and so use registers instead.
+    pub(crate) whole: &'a [Address],
+    pub(crate) ragged: &'a [Address],
+    /// The addresses of the arrays that the loop's native form expects.
+    pub(crate) natives: &'a [*mut u8],
+    /// What each block asks for, for the next one.
+    pub(crate) fetched: &'a [Fetched],
+    pub(crate) lanes: &'a mut [Lanes],
+    /// The factors of a step with several terms.
+    pub(crate) terms: &'a mut Vec<Term>,
+    pub(crate) dense: &'a mut Vec<Line>,
+}
+
+impl<'a> Worker<'a> {
+    pub(crate) fn new(run: &'a Run<'a>, scratch: &'a mut Scratch) -> Self {
+        let program = run.program;
+        let capacity = run.block_len.next_multiple_of(UNIT);
+        let registers = buffer(&mut scratch.registers, capacity * program.register_bytes);
+        scratch.addresses.clear();
+        let tables: &[bool] = match run.has_ragged_blocks() {
+            true => &[true, false],
+            false => &[true],
+        };
+        for &in_place in tables {
+            let addresses = (0..program.slots.len() as SlotId)
+                .map(|slot| run.address(slot, in_place, registers, capacity));
+            scratch.addresses.extend(addresses);
+        }
+        let natives = run.native.iter().flat_map(|native| native.arrays);
+        scratch.natives.clear();
+        scratch
+            .natives
+            .extend(natives.map(|&arg| run.arrays[arg as usize].data));
+        scratch.fetched.clear();
+        if run.is_far && !program.has_many_terms {
+            let fetched = Fetched::of_loop(program, run.launch, run.arrays);
+            scratch.fetched.extend(fetched);
+        }
+        scratch.lanes.resize(program.reductions.len(), Lanes::EMPTY);
+        let (whole, ragged) = scratch.addresses.split_at(program.slots.len());
+        Self {
+            run,
+            whole,
+            ragged,
+            natives: &scratch.natives,
+            fetched: &scratch.fetched,
+            lanes: &mut scratch.lanes,
+            terms: &mut scratch.terms,
+            dense: &mut scratch.dense,
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! Composition: from the bodies of a group's tasks to one kernel.
+//!
+//! The loops of the tasks follow each other; arguments that reach the same store in the same way
+//! become one argument. What the passes of `kernels` then make of it is [`Composed::optimize`].
+
+use crate::analysis::fuse::{Group, Solved};
+use crate::analysis::solve::{self, Slot};
+use crate::geometry::partition::Partition;
+use crate::geometry::view::View;
+use crate::shape::Shape;
+use crate::tasks::body::Access;
+use sparsefuse_kernels::passes;
+use sparsefuse_kernels::{Arg as KernelArg, ArgKind, Inst, Kernel, Loop};
+use std::sync::Arc;
+
+/// The kernel of a group, and what its arguments and parameters are in the window.
+#[derive(Debug)]
+pub(crate) struct Composed {
+    pub(crate) kernel: Kernel,
+    pub(crate) args: Vec<Source>,
+    /// The window's number of each parameter.
+    pub(crate) params: Vec<u32>,
+    /// The shape of each domain.
+    pub(crate) domains: Vec<Shape>,
+    pub(crate) pieces: Vec<PieceSpec>,
+}
+
+/// What an argument of the kernel is.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Source {
+    pub(crate) slot: u32,
+    pub(crate) kind: ArgKind,
+    pub(crate) access: Access,
+    pub(crate) view: Option<Arc<View>>,
+    /// For the parts of a sparse product, the number of the piece.
+    pub(crate) piece: Option<usize>,
+}
+
+/// The derived form of a sparse matrix that a product needs: its local columns depend on how `x`
+/// is spread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PieceSpec {
+    pub(crate) pos: u32,
+    pub(crate) crd: u32,
+    pub(crate) x: u32,
+    pub(crate) x_partition: Partition,
+    /// The elements of a row of `x`: 1 of a vector, and where there are none.
+    pub(crate) width: usize,
+}
+
+impl PieceSpec {
+    /// Whether another one is the same piece: of the same matrix, for an `x` that is like its own.
+    pub(crate) fn is_same(&self, other: &Self, slots: &[Slot]) -> bool {
+        let place = |spec: &Self| (spec.pos, spec.crd, spec.x_partition);
+        let shape = |spec: &Self| slots[spec.x as usize].shape;
+        place(self) == place(other) && shape(self) == shape(other)
+    }
+}
+
+/// The composed kernel of a group; stores for which `is_temporary` holds get no memory if the
+/// passes can do without.
+pub(crate) fn compose(
+    group: &Group,
+    tasks: &[Solved<'_>],
+    slots: &[Slot],
+    is_temporary: impl Fn(u32) -> bool,
+) -> Composed {
+    let mut composed = Composed {
+        kernel: Kernel::default(),
+        args: Vec::new(),
+        params: Vec::new(),
+        domains: Vec::new(),
+        pieces: Vec::new(),
+    };
+    let mut by_slot: Vec<Vec<u32>> = vec![Vec::new(); slots.len()];
+    for number in group.tasks.clone() {
+        composed.append(&tasks[number], (slots, group.launch), &mut by_slot);
+    }
+    for (arg, source) in composed.kernel.args.iter_mut().zip(&composed.args) {
+        arg.temporary = is_temporary(source.slot);
+    }
+    composed
+}
+
+impl Composed {
+    fn append(
+        &mut self,
+        task: &Solved<'_>,
+        (slots, launch): (&[Slot], Partition),
+        by_slot: &mut [Vec<u32>],
+    ) {
+        let kernel = task.body.kernel();
+        let piece = self.piece(task, slots, launch);
+        let mut renamed = vec![0; kernel.args.len()];
+        for (number, (declared, arg)) in task.body.args().iter().zip(task.args).enumerate() {
+            let Some(kernel_arg) = declared.kernel_arg else {
+                continue;
+            };
+            let is_sparse = matches!(declared.access, Access::Entries | Access::Columns);
+            let source = Source {
+                slot: arg.slot,
+                kind: task.body.kind(number),
+                access: declared.access,
+                view: arg.view.clone(),
+                piece: piece.filter(|_| is_sparse),
+            };
+            renamed[kernel_arg as usize] =
+                self.arg(source, kernel.args[kernel_arg as usize].dtype, by_slot);
+        }
+        let first_param = self.params.len() as u32;
+        self.params.extend(task.params.clone());
+        self.kernel.params.extend_from_slice(&kernel.params);
+        let shape = solve::domain(task.body, task.args, slots).unwrap_or(Shape::SCALAR);
+        let domain = self.domain(shape);
+        for kernel_loop in &kernel.loops {
+            let rename = |inst: &Inst| match *inst {
+                Inst::Param(param) => Inst::Param(first_param + param),
+                inst => inst.map_args(|arg| renamed[arg as usize]),
+            };
+            let body = kernel_loop.body.iter().map(rename).collect();
+            self.kernel.loops.push(Loop { domain, body });
+        }
+    }
+
+    /// The argument for a source: the one that is there already, or a new one.
+    fn arg(
+        &mut self,
+        source: Source,
+        dtype: sparsefuse_kernels::DType,
+        by_slot: &mut [Vec<u32>],
+    ) -> u32 {
+        let known = &mut by_slot[source.slot as usize];
+        if let Some(&arg) = known.iter().find(|&&arg| self.args[arg as usize] == source) {
+            return arg;
+        }
+        let arg = self.args.len() as u32;
+        known.push(arg);
+        let (kind, memory) = (source.kind, source.slot);
+        self.kernel.args.push(KernelArg {
+            dtype,
+            kind,
+            memory,
+            temporary: false,
+        });
+        self.args.push(source);
+        arg
+    }
+
+    fn domain(&mut self, shape: Shape) -> u32 {
+        let known = self.domains.iter().position(|&domain| domain == shape);
+        known.unwrap_or_else(|| {
+            self.domains.push(shape);
+            self.domains.len() - 1
+        }) as u32
+    }
+
+    /// The piece that a sparse product of this task needs. An `x` that the group has written is
+    /// spread as the group is launched.
+    fn piece(&mut self, task: &Solved<'_>, slots: &[Slot], launch: Partition) -> Option<usize> {
+        let find = |test: &dyn Fn(usize) -> bool| {
+            (0..task.args.len())
+                .find(|&arg| test(arg))
+                .map(|arg| task.args[arg].slot)
+        };
+        let declared = task.body.args();
+        let pos = find(&|arg| declared[arg].access == Access::Pos)?;
+        let x = find(&|arg| declared[arg].access == Access::Columns)?;
+        let crd = find(&|arg| {
+            declared[arg].kernel_arg.is_some() && task.body.kind(arg) == ArgKind::Structure
+        })?;
+        let x_partition = slots[x as usize].partition.unwrap_or(launch);
+        let spec = PieceSpec {
+            pos,
+            crd,
+            x,
+            x_partition,
+            width: slots[x as usize].shape.row_len().max(1),
+        };
+        let known = self
+            .pieces
+            .iter()
+            .position(|known| known.is_same(&spec, slots));
+        Some(known.unwrap_or_else(|| {
+            self.pieces.push(spec);
+            self.pieces.len() - 1
+        }))
+    }
+
+    /// Runs the passes of the kernel IR, and forgets arguments, parameters and pieces that nothing
+    /// needs: a product whose result dies must not decide which rows run before its ghosts arrive.
+    pub(crate) fn optimize(self) -> Self {
+        let optimized = passes::optimize(self.kernel);
+        let mut args: Vec<Source> = optimized
+            .args
+            .iter()
+            .map(|&arg| self.args[arg as usize].clone())
+            .collect();
+        let mut pieces: Vec<PieceSpec> = Vec::new();
+        let mut renumbered = vec![None; self.pieces.len()];
+        for piece in args.iter_mut().filter_map(|arg| arg.piece.as_mut()) {
+            let number = *renumbered[*piece].get_or_insert(pieces.len());
+            if number == pieces.len() {
+                pieces.push(self.pieces[*piece]);
+            }
+            *piece = number;
+        }
+        Self {
+            args,
+            params: optimized
+                .params
+                .iter()
+                .map(|&param| self.params[param as usize])
+                .collect(),
+            kernel: optimized.kernel,
+            domains: self.domains,
+            pieces,
+        }
+    }
+}

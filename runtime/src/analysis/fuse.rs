@@ -1,0 +1,571 @@
+//! Fusion: which neighbouring tasks become one.
+//!
+//! [`groups`] takes the longest fusible prefix, again and again. Each of the four rules is one
+//! function that answers yes, or no with a [`Refusal`]. A partition is compared by how a task
+//! reaches a store (`Rows` through which view, or an image or the whole of it); no rule looks at
+//! pieces, so the cost does not grow with rows, and without views not with ranks.
+//!
+//! On several ranks a group may exchange ghosts once, when it is under way: a product may gather
+//! what the group has written before its first product (`p = r + beta p; q = A p`). The rows that
+//! other ranks need are computed and sent first. Not after a reduction, which travels beside the
+//! product if that is the next group.
+
+use crate::analysis::solve::Launch;
+use crate::analysis::window::Arg;
+use crate::geometry::partition::Partition;
+use crate::geometry::view::View;
+use crate::tasks::body::{Access, Body, Privilege};
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Why a task does not join the group before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// Rule 1: the group runs over other pieces.
+    LaunchDomain,
+    /// Rule 2: the group wrote this store through another partition than the task reads or writes
+    /// it through.
+    TrueDependence {
+        /// The store's number in the window.
+        slot: u32,
+    },
+    /// Rule 3: the group read this store through another partition than the task writes it through.
+    AntiDependence {
+        /// The store's number in the window.
+        slot: u32,
+    },
+    /// Rule 4: the store is reduced into and also read or written.
+    Reduction {
+        /// The store's number in the window.
+        slot: u32,
+    },
+    /// Fusion is switched off.
+    SwitchedOff,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::LaunchDomain => f.write_str("launch domain: the next task has other pieces"),
+            Self::TrueDependence { slot } => {
+                write!(
+                    f,
+                    "true dependence: s{slot} was written through another partition"
+                )
+            }
+            Self::AntiDependence { slot } => {
+                write!(
+                    f,
+                    "anti-dependence: s{slot} was read through another partition"
+                )
+            }
+            Self::Reduction { slot } => {
+                write!(
+                    f,
+                    "reduction: s{slot} is complete only when the group has ended"
+                )
+            }
+            Self::SwitchedOff => f.write_str("fusion is switched off"),
+        }
+    }
+}
+
+/// Neighbouring tasks that run as one.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Group {
+    /// The tasks, by their numbers in the window.
+    pub(crate) tasks: Range<usize>,
+    /// The pieces they run over.
+    pub(crate) launch: Partition,
+    /// Why the next task did not join; `None` at the end of the window.
+    pub(crate) end: Option<Refusal>,
+}
+
+/// A task with its launch solved.
+#[derive(Clone, Debug)]
+pub(crate) struct Solved<'a> {
+    /// Its number in the window.
+    pub(crate) number: usize,
+    pub(crate) body: &'a Body,
+    pub(crate) args: &'a [Arg],
+    /// The window's numbers of its parameters.
+    pub(crate) params: Range<u32>,
+    pub(crate) launch: Launch,
+}
+
+/// Cuts a window into groups; without fusion, each task is its own.
+pub(crate) fn groups(tasks: &[Solved<'_>], n_slots: usize, fusion: bool) -> Vec<Group> {
+    let mut groups = Vec::new();
+    let mut open = Open::new(n_slots);
+    for (number, task) in tasks.iter().enumerate() {
+        let verdict = if fusion || open.start == number {
+            open.admits(task)
+        } else {
+            Err(Refusal::SwitchedOff)
+        };
+        if let Err(refusal) = verdict {
+            groups.push(open.close(number, Some(refusal)));
+        }
+        open.add(task);
+    }
+    if !tasks.is_empty() {
+        groups.push(open.close(tasks.len(), None));
+    }
+    groups
+}
+
+/// The group that tasks are being added to.
+#[derive(Debug)]
+pub(crate) struct Open {
+    start: usize,
+    launch: Launch,
+    /// How the group uses each store.
+    uses: Vec<Use>,
+    /// What the products of the group so far have gathered.
+    gathers: Gathers,
+    /// Whether the group reduces.
+    reduces: bool,
+    /// The slots with an entry in `uses`.
+    used: Vec<u32>,
+}
+
+/// How a group uses one store.
+#[derive(Clone, Debug, Default)]
+struct Use {
+    read: Vec<Through>,
+    written: Option<Through>,
+    /// Whether that was before the group's first product.
+    is_early: bool,
+    is_reduced: bool,
+}
+
+/// What the products of a group gather.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Gathers {
+    Nothing,
+    /// Stores that the group has written.
+    Written,
+    /// Stores that were there before.
+    Found,
+}
+
+/// The partition through which a task reaches a store, as far as the rules compare it.
+#[derive(Clone, Debug, PartialEq)]
+struct Through {
+    access: Access,
+    view: Option<Arc<View>>,
+}
+
+impl Open {
+    pub(crate) fn new(n_slots: usize) -> Self {
+        let uses = vec![Use::default(); n_slots];
+        Self {
+            start: 0,
+            launch: Launch::Any,
+            uses,
+            used: Vec::new(),
+            gathers: Gathers::Nothing,
+            reduces: false,
+        }
+    }
+
+    pub(crate) fn admits(&self, task: &Solved<'_>) -> Result<(), Refusal> {
+        same_launch_domain(self, task)?;
+        true_dependence(self, task)?;
+        anti_dependence(self, task)?;
+        reduction(self, task)
+    }
+
+    pub(crate) fn add(&mut self, task: &Solved<'_>) {
+        if self.launch == Launch::Any {
+            self.launch = task.launch;
+        }
+        // What a task gathers before what it writes, whatever the order of its arguments.
+        for (_, slot, through) in uses(task) {
+            if through.access == Access::Columns {
+                self.gathers = match self.uses[slot as usize].written {
+                    Some(_) => Gathers::Written,
+                    None => Gathers::Found,
+                };
+            }
+        }
+        for (privilege, slot, through) in uses(task) {
+            self.used.push(slot);
+            let entry = &mut self.uses[slot as usize];
+            match privilege {
+                Privilege::Read => {
+                    if !entry.read.contains(&through) {
+                        entry.read.push(through);
+                    }
+                }
+                Privilege::Write => {
+                    entry.written = Some(through);
+                    entry.is_early = self.gathers == Gathers::Nothing;
+                }
+                Privilege::Reduce(_) => {
+                    entry.is_reduced = true;
+                    self.reduces = true;
+                }
+            }
+        }
+    }
+
+    pub(crate) fn close(&mut self, end: usize, refusal: Option<Refusal>) -> Group {
+        for slot in self.used.drain(..) {
+            self.uses[slot as usize] = Use::default();
+        }
+        let launch = match self.launch {
+            Launch::Any => Partition::Replicated,
+            Launch::On(partition) => partition,
+        };
+        let group = Group {
+            tasks: self.start..end,
+            launch,
+            end: refusal,
+        };
+        self.start = end;
+        self.launch = Launch::Any;
+        self.gathers = Gathers::Nothing;
+        self.reduces = false;
+        group
+    }
+
+    /// With one piece every partition is the whole store.
+    fn has_one_piece(&self, task: &Solved<'_>) -> bool {
+        let one = |launch| matches!(launch, Launch::Any | Launch::On(Partition::Replicated));
+        one(self.launch) && one(task.launch)
+    }
+}
+
+fn uses(task: &Solved<'_>) -> impl Iterator<Item = (Privilege, u32, Through)> {
+    task.body
+        .args()
+        .iter()
+        .zip(task.args)
+        .map(|(declared, arg)| {
+            let through = Through {
+                access: declared.access,
+                view: arg.view.clone(),
+            };
+            (declared.privilege, arg.slot, through)
+        })
+}
+
+/// Rule 1: all tasks of a group have the same launch domain; scalar arithmetic fits any.
+fn same_launch_domain(open: &Open, task: &Solved<'_>) -> Result<(), Refusal> {
+    match (open.launch, task.launch) {
+        (Launch::Any, _) | (_, Launch::Any) => Ok(()),
+        (a, b) if a == b => Ok(()),
+        _ => Err(Refusal::LaunchDomain),
+    }
+}
+
+/// Rule 2: what was written through a partition is read or written later only through it, or
+/// gathered after the one exchange that a group has.
+fn true_dependence(open: &Open, task: &Solved<'_>) -> Result<(), Refusal> {
+    if open.has_one_piece(task) {
+        return Ok(());
+    }
+    for (_, slot, through) in uses(task) {
+        let is_gathered = through.access == Access::Columns;
+        let entry = &open.uses[slot as usize];
+        let is_admitted = match &entry.written {
+            None => !is_gathered || open.gathers != Gathers::Written,
+            Some(written) if is_gathered => {
+                let is_whole = written.access == Access::Rows && written.view.is_none();
+                let may_exchange = match open.gathers {
+                    Gathers::Nothing => !open.reduces,
+                    Gathers::Written => true,
+                    Gathers::Found => false,
+                };
+                is_whole && entry.is_early && may_exchange
+            }
+            Some(written) => *written == through,
+        };
+        if !is_admitted {
+            return Err(Refusal::TrueDependence { slot });
+        }
+    }
+    Ok(())
+}
+
+/// Rule 3: what was read through a partition is written later only through it.
+fn anti_dependence(open: &Open, task: &Solved<'_>) -> Result<(), Refusal> {
+    if open.has_one_piece(task) {
+        return Ok(());
+    }
+    for (privilege, slot, through) in uses(task) {
+        let is_write = privilege == Privilege::Write;
+        if is_write
+            && open.uses[slot as usize]
+                .read
+                .iter()
+                .any(|read| *read != through)
+        {
+            return Err(Refusal::AntiDependence { slot });
+        }
+    }
+    Ok(())
+}
+
+/// Rule 4: a store being reduced into is neither read nor written in the group.
+fn reduction(open: &Open, task: &Solved<'_>) -> Result<(), Refusal> {
+    for (privilege, slot, _) in uses(task) {
+        let earlier = &open.uses[slot as usize];
+        let is_used = earlier.written.is_some() || !earlier.read.is_empty();
+        let reduces = matches!(privilege, Privilege::Reduce(_));
+        if earlier.is_reduced || (reduces && is_used) {
+            return Err(Refusal::Reduction { slot });
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::geometry::partition::CutsId;
+    use crate::shape::Shape;
+    use crate::tasks::body::BodyArg;
+    use sparsefuse_kernels::{ArgKind, DType, KernelBuilder, ReduceOp, UnaryOp};
+
+    /// y = -x; with `sums`, also s = sum(x); with `whole`, x by broadcast.
+    fn body(sums: bool, whole: bool) -> Arc<Body> {
+        let mut build = KernelBuilder::new();
+        let (x, y) = if whole {
+            let matrix = build.arg(DType::F64, ArgKind::DenseRows);
+            let x = Some(build.arg(DType::F64, ArgKind::Gather));
+            let op = ReduceOp::Sum;
+            let product = sparsefuse_kernels::Inst::RowReduce { op, matrix, x };
+            (build.push(product), build.arg(DType::F64, ArgKind::Array))
+        } else {
+            let x = build.arg(DType::F64, ArgKind::Array);
+            (build.load(x), build.arg(DType::F64, ArgKind::Array))
+        };
+        if sums {
+            let s = build.arg(DType::F64, ArgKind::Reduction);
+            build.reduce(ReduceOp::Sum, s, x);
+        }
+        let negative = build.unary(UnaryOp::Neg, x);
+        build.store(y, negative);
+        Body::new("test", build.finish())
+    }
+
+    /// t = -s on scalars.
+    fn scalar_body() -> Arc<Body> {
+        let mut build = KernelBuilder::new();
+        let (s, t) = (
+            build.arg(DType::F64, ArgKind::Scalar),
+            build.arg(DType::F64, ArgKind::Scalar),
+        );
+        let loaded = build.load_scalar(s);
+        let negative = build.unary(UnaryOp::Neg, loaded);
+        build.store_scalar(t, negative);
+        Body::new("scalar", build.finish())
+    }
+
+    const TILE: Launch = Launch::On(Partition::Tile(CutsId(0)));
+    const OTHER_TILE: Launch = Launch::On(Partition::Tile(CutsId(1)));
+    const ONE_PIECE: Launch = Launch::On(Partition::Replicated);
+
+    /// A body, the slots of its arguments, each whole or through a slice of rows 1.., and a launch.
+    type Given<'a> = (&'a Arc<Body>, &'a [(u32, bool)], Launch);
+
+    /// Groups tasks and compares the groups' ends.
+    fn check(tasks: &[Given<'_>], expected: &[(usize, Option<Refusal>)]) {
+        let slice = Arc::new(View::identity(Shape::new(&[9])).slice(0, 1..9, 1).unwrap());
+        let args: Vec<Vec<Arg>> = tasks
+            .iter()
+            .map(|(_, slots, _)| {
+                let arg = |&(slot, is_slice): &(u32, bool)| Arg {
+                    slot,
+                    view: is_slice.then(|| Arc::clone(&slice)),
+                };
+                slots.iter().map(arg).collect()
+            })
+            .collect();
+        let solved: Vec<Solved<'_>> = tasks
+            .iter()
+            .zip(&args)
+            .map(|((body, _, launch), args)| Solved {
+                number: 0,
+                body,
+                args,
+                params: 0..0,
+                launch: *launch,
+            })
+            .collect();
+        let ends: Vec<_> = groups(&solved, 30, true)
+            .iter()
+            .map(|group| (group.tasks.end, group.end))
+            .collect();
+        assert_eq!(ends, expected);
+        let alone = groups(&solved, 30, false);
+        assert_eq!(
+            alone.len(),
+            tasks.len(),
+            "without fusion each task is its own group"
+        );
+    }
+
+    #[test]
+    fn neighbours_that_exchange_rows_are_one_group() {
+        let map = body(false, false);
+        check(
+            &[
+                (&map, &[(0, false), (1, false)], TILE),
+                (&map, &[(1, false), (2, false)], TILE),
+            ],
+            &[(2, None)],
+        );
+    }
+
+    #[test]
+    fn rule_1_the_launch_domain_is_one() {
+        let (map, scalar) = (body(false, false), scalar_body());
+        let tasks: [Given<'_>; 4] = [
+            (&map, &[(0, false), (1, false)], TILE),
+            (&scalar, &[(5, false), (6, false)], Launch::Any),
+            (&map, &[(2, false), (3, false)], OTHER_TILE),
+            (&map, &[(2, false), (4, false)], ONE_PIECE),
+        ];
+        let refused = Some(Refusal::LaunchDomain);
+        check(&tasks, &[(2, refused), (3, refused), (4, None)]);
+    }
+
+    #[test]
+    fn rule_2_what_was_written_is_used_through_the_same_partition() {
+        let (map, product) = (body(false, false), body(false, true));
+        let refused = Some(Refusal::TrueDependence { slot: 1 });
+        let sliced: [Given<'_>; 2] = [
+            (&map, &[(0, false), (1, false)], TILE),
+            (&map, &[(1, true), (2, false)], TILE),
+        ];
+        check(&sliced, &[(1, refused), (2, None)]);
+        let gathered: [Given<'_>; 2] = [
+            (&map, &[(0, false), (1, false)], TILE),
+            (&product, &[(3, false), (1, false), (2, false)], TILE),
+        ];
+        check(&gathered, &[(1, refused), (2, None)]);
+        let in_one_piece = gathered.map(|(body, args, _)| (body, args, ONE_PIECE));
+        check(&in_one_piece, &[(2, None)]);
+    }
+
+    /// y = A x, with the arguments y, pos, crd, vals, x.
+    fn product() -> Arc<Body> {
+        let mut build = KernelBuilder::new();
+        let y = build.arg(DType::F64, ArgKind::Array);
+        let structure = build.arg(DType::U32, ArgKind::Structure);
+        let entries = build.arg(DType::F64, ArgKind::Entries);
+        let x = build.arg(DType::F64, ArgKind::Gather);
+        let sum = build.push(sparsefuse_kernels::Inst::RowSum {
+            structure,
+            entries,
+            x,
+        });
+        build.store(y, sum);
+        let arg = |privilege, access, kernel_arg| BodyArg {
+            privilege,
+            access,
+            kernel_arg,
+        };
+        let args = vec![
+            arg(Privilege::Write, Access::Rows, Some(y)),
+            arg(Privilege::Read, Access::Pos, None),
+            arg(Privilege::Read, Access::Entries, Some(structure)),
+            arg(Privilege::Read, Access::Entries, Some(entries)),
+            arg(Privilege::Read, Access::Columns, Some(x)),
+        ];
+        Body::with_args("spmv", build.finish(), args)
+    }
+
+    #[test]
+    fn rule_2_what_was_written_before_all_products_is_gathered() {
+        let (map, product) = (body(false, false), product());
+        let of = |y, x| [y, 20, 21, 22, x].map(|slot| (slot, false));
+        let refused = |slot| Some(Refusal::TrueDependence { slot });
+        check(
+            &[
+                (&map, &[(0, false), (1, false)], TILE),
+                (&product, &of(2, 1), TILE),
+                (&product, &of(3, 1), TILE),
+                (&map, &[(3, false), (4, false)], TILE),
+                // A second exchange would be needed.
+                (&product, &of(5, 4), TILE),
+            ],
+            &[(4, refused(4)), (5, None)],
+        );
+        check(
+            &[
+                (&map, &[(0, false), (1, false)], TILE),
+                (&product, &of(2, 0), TILE),
+                // The first one has been there before.
+                (&product, &of(3, 1), TILE),
+            ],
+            &[(2, refused(1)), (3, None)],
+        );
+        check(
+            &[
+                (&map, &[(0, false), (1, false)], TILE),
+                (&product, &of(2, 1), TILE),
+                (&product, &of(3, 0), TILE),
+            ],
+            &[(2, refused(0)), (3, None)],
+        );
+        // What a product writes is not there before it.
+        check(
+            &[
+                (&map, &[(0, false), (1, false)], TILE),
+                (&product, &of(2, 1), TILE),
+                (&product, &of(3, 2), TILE),
+            ],
+            &[(2, refused(2)), (3, None)],
+        );
+        check(
+            &[(&product, &of(1, 0), TILE), (&product, &of(2, 1), TILE)],
+            &[(1, refused(1)), (2, None)],
+        );
+        let shifted: [Given<'_>; 2] = [
+            (&map, &[(0, false), (1, true)], TILE),
+            (&product, &of(2, 1), TILE),
+        ];
+        check(&shifted, &[(1, refused(1)), (2, None)]);
+        let sum = body(true, false);
+        check(
+            &[
+                (&sum, &[(0, false), (1, false), (5, false)], TILE),
+                // It runs while the sum travels.
+                (&product, &of(2, 1), TILE),
+                (&sum, &[(2, false), (3, false), (6, false)], TILE),
+            ],
+            &[(1, refused(1)), (3, None)],
+        );
+    }
+
+    #[test]
+    fn rule_3_what_was_read_is_written_through_the_same_partition() {
+        let map = body(false, false);
+        let tasks: [Given<'_>; 2] = [
+            (&map, &[(0, false), (1, false)], TILE),
+            (&map, &[(2, false), (0, true)], TILE),
+        ];
+        check(
+            &tasks,
+            &[(1, Some(Refusal::AntiDependence { slot: 0 })), (2, None)],
+        );
+    }
+
+    #[test]
+    fn rule_4_a_reduction_is_read_after_its_group() {
+        let (sum, scalar) = (body(true, false), scalar_body());
+        let tasks: [Given<'_>; 2] = [
+            (&sum, &[(0, false), (1, false), (5, false)], ONE_PIECE),
+            (&scalar, &[(5, false), (6, false)], Launch::Any),
+        ];
+        check(
+            &tasks,
+            &[(1, Some(Refusal::Reduction { slot: 5 })), (2, None)],
+        );
+    }
+}

@@ -1,0 +1,222 @@
+//! From the tasks of a window to a schedule, and the memory of both.
+//!
+//! Pure: it takes tasks, shapes, partitions and counts of handles, and gives a schedule; it runs,
+//! sends and allocates no array. [`analyse`] is the whole way: solve, reorder, fuse, compose and
+//! optimise each group, place its data. A window that was there before is not analysed again
+//! ([`traces`]).
+
+pub(crate) mod length;
+pub(crate) mod window;
+
+pub(crate) mod solve;
+
+pub(crate) mod fuse;
+pub(crate) mod reorder;
+
+pub(crate) mod compose;
+pub(crate) mod place;
+pub(crate) mod reuse;
+
+pub(crate) mod schedule;
+pub(crate) mod traces;
+
+use self::fuse::Solved;
+use self::place::Planner;
+use self::schedule::{Schedule, TaskNote};
+use self::solve::{Launch, Slot};
+use self::window::Window;
+use crate::geometry::partition::{CutsTable, Partition};
+use crate::hash::hash;
+use crate::tasks::body::Privilege;
+use std::ops::Range;
+
+/// From a window to the schedule of one rank.
+pub(crate) fn analyse(
+    window: &Window,
+    cuts: &mut CutsTable,
+    rank: usize,
+    fusion: bool,
+) -> Schedule {
+    let mut slots = slots(window);
+    let tasks = solve_all(window, &mut slots, cuts);
+    let (tasks, groups) = match fusion {
+        true => reorder::reordered(tasks, slots.len()),
+        false => {
+            let groups = fuse::groups(&tasks, slots.len(), false);
+            (tasks, groups)
+        }
+    };
+    let last_use = last_uses(&tasks, slots.len());
+
+    for (slot, &partition) in slots.iter_mut().zip(&window.initial) {
+        slot.partition = partition;
+    }
+    let mut fused = Vec::with_capacity(groups.len());
+    for group in groups {
+        let mut planner = Planner {
+            group: &group,
+            tasks: &tasks,
+            slots: &slots,
+            last_use: &last_use,
+            cuts,
+            rank,
+        };
+        let task = planner.plan_group();
+        for number in group.tasks.clone() {
+            settle(&tasks[number], group.launch, &mut slots);
+        }
+        fused.push(task);
+    }
+    let mut results: Vec<u32> = fused.iter().flat_map(|task| task.writes.clone()).collect();
+    results.retain(|&slot| slots[slot as usize].is_held);
+    results.sort_unstable();
+    results.dedup();
+    let passing = fused.iter().flat_map(|task| &task.outputs);
+    let passing = passing.filter(|output| !slots[output.slot as usize].is_held);
+    let passing = passing.map(|output| bytes(&slots[output.slot as usize], cuts.ranks()));
+    Schedule {
+        passing: passing.sum(),
+        alive: alive(window, &slots, cuts.ranks()),
+        groups: fused,
+        slots,
+        results,
+        tasks: tasks.iter().map(note).collect(),
+        steps: steps(window),
+    }
+}
+
+/// The bytes of one of equal parts of a store.
+fn bytes(slot: &Slot, ranks: usize) -> usize {
+    slot.shape.len() * slot.dtype.size() / ranks
+}
+
+/// See [`Schedule::alive`].
+fn alive(window: &Window, slots: &[Slot], ranks: usize) -> Vec<usize> {
+    let n_tasks = window.tasks.len();
+    let mut spans: Vec<Option<Range<usize>>> = vec![None; slots.len()];
+    for (number, task) in window.tasks.iter().enumerate() {
+        for arg in &window.args[task.args.start as usize..task.args.end as usize] {
+            let slot = arg.slot as usize;
+            let made = match window.initial[slot] {
+                Some(_) => 0,
+                None => number + 1,
+            };
+            let span = spans[slot].get_or_insert(made..0);
+            span.end = if slots[slot].is_held {
+                n_tasks + 1
+            } else {
+                number + 1
+            };
+        }
+    }
+    let mut changes = vec![0_isize; n_tasks + 2];
+    for (slot, span) in slots.iter().zip(spans) {
+        let span = span.unwrap_or_default();
+        if span.start < span.end {
+            changes[span.start] += bytes(slot, ranks) as isize;
+            changes[span.end] -= bytes(slot, ranks) as isize;
+        }
+    }
+    let sums = changes[..=n_tasks].iter().scan(0, |sum, change| {
+        *sum += change;
+        Some(*sum as usize)
+    });
+    sums.collect()
+}
+
+/// See [`Schedule::steps`].
+fn steps(window: &Window) -> Vec<u64> {
+    let mut words = Vec::new();
+    let tasks = window.tasks.iter().map(|task| {
+        words.clear();
+        words.push(window.body(task).id());
+        for arg in &window.args[task.args.start as usize..task.args.end as usize] {
+            let shape = window.stores[arg.slot as usize].shape();
+            words.push(shape.rank() as u64);
+            words.extend(shape.dims().iter().map(|&dim| dim as u64));
+            if let Some(view) = &arg.view {
+                view.push_words(&mut words);
+            }
+        }
+        hash(&words)
+    });
+    tasks.collect()
+}
+
+fn slots(window: &Window) -> Vec<Slot> {
+    let stores = window.stores.iter().zip(&window.initial).zip(window.held());
+    stores
+        .map(|((store, &partition), &is_held)| Slot {
+            shape: store.shape(),
+            dtype: store.dtype(),
+            is_held,
+            partition,
+        })
+        .collect()
+}
+
+fn solve_all<'a>(window: &'a Window, slots: &mut [Slot], cuts: &mut CutsTable) -> Vec<Solved<'a>> {
+    let mut solved = Vec::with_capacity(window.tasks.len());
+    for (number, task) in window.tasks.iter().enumerate() {
+        let args = window.args_of(task);
+        let body = window.body(task);
+        let launch = solve::solve(body, args, slots, cuts);
+        let task = Solved {
+            number,
+            body,
+            args,
+            params: task.params.clone(),
+            launch,
+        };
+        let partition = match launch {
+            Launch::Any => Partition::Replicated,
+            Launch::On(partition) => partition,
+        };
+        settle(&task, partition, slots);
+        solved.push(task);
+    }
+    solved
+}
+
+/// What a task has written has the partition of its launch; single elements are replicated, and
+/// a store of which a slice was written stays as it was.
+fn settle(task: &Solved<'_>, launch: Partition, slots: &mut [Slot]) {
+    for (declared, arg) in task.body.args().iter().zip(task.args) {
+        if declared.privilege == Privilege::Read || arg.view.is_some() {
+            continue;
+        }
+        let slot = &mut slots[arg.slot as usize];
+        let is_single = slot.shape.rank() == 0;
+        slot.partition = Some(if is_single {
+            Partition::Replicated
+        } else {
+            launch
+        });
+    }
+}
+
+/// For each slot, the last task that uses it.
+fn last_uses(tasks: &[Solved<'_>], n_slots: usize) -> Vec<usize> {
+    let mut last = vec![0; n_slots];
+    for (number, task) in tasks.iter().enumerate() {
+        for arg in task.args {
+            last[arg.slot as usize] = number;
+        }
+    }
+    last
+}
+
+fn note(task: &Solved<'_>) -> TaskNote {
+    let args = task.body.args().iter().zip(task.args);
+    TaskNote {
+        number: task.number,
+        name: task.body.name().to_owned(),
+        launch: task.launch,
+        args: args
+            .map(|(declared, arg)| {
+                let view = arg.view.as_ref().map(|view| view.shape());
+                (declared.privilege, declared.access, arg.slot, view)
+            })
+            .collect(),
+    }
+}

@@ -1,0 +1,411 @@
+//! From one group of tasks to the fused task that a rank runs for them.
+//!
+//! The group goes in, with the stores as they are before it, the cuts and the rank; out comes a
+//! [`FusedTask`]: the composed and optimised kernel, what is exchanged before it, where its
+//! arguments are (`bind.rs`), which stores it makes and in whose memory, what it reduces, and which
+//! stores are not needed afterwards.
+//!
+//! The invariant: what must have contents before is each store of the group that has a partition
+//! then; what dies with the group is held by no handle and used by no later task.
+
+mod bind;
+
+use crate::analysis::compose::{self, Composed, PieceSpec, Source};
+use crate::analysis::fuse::{Group, Solved};
+use crate::analysis::reuse;
+use crate::analysis::schedule::{Binding, From, FusedTask, Output, Reduction};
+use crate::analysis::solve::{self, Slot};
+use crate::comm::exchange::Fetch;
+use crate::comm::forests;
+use crate::geometry::partition::{CutsTable, Partition};
+use crate::geometry::view::Region;
+use crate::shape::Shape;
+use crate::tasks::body::{Access, Privilege};
+use sparsefuse_kernels::blocks::Program;
+use sparsefuse_kernels::{ArgKind, Extent, Inst, Kernel, Loop};
+use std::ops::Range;
+
+/// Places the data of one group.
+pub(super) struct Planner<'a> {
+    pub(super) group: &'a Group,
+    pub(super) tasks: &'a [Solved<'a>],
+    /// The stores as they are before the group.
+    pub(super) slots: &'a [Slot],
+    pub(super) last_use: &'a [usize],
+    pub(super) cuts: &'a CutsTable,
+    pub(super) rank: usize,
+}
+
+/// The fused task of some tasks of a group, in their order, as `slots` are before them. Slots in
+/// `frees` die with them; all others are needed afterwards.
+pub(crate) fn plan_some(
+    tasks: &[Solved<'_>],
+    launch: Partition,
+    slots: &[Slot],
+    frees: &[u32],
+    (cuts, rank): (&CutsTable, usize),
+) -> FusedTask {
+    let group = Group {
+        tasks: 0..tasks.len(),
+        launch,
+        end: None,
+    };
+    let mut last_use = vec![usize::MAX; slots.len()];
+    for &slot in frees {
+        last_use[slot as usize] = 0;
+    }
+    let mut planner = Planner {
+        group: &group,
+        tasks,
+        slots,
+        last_use: &last_use,
+        cuts,
+        rank,
+    };
+    planner.plan_group()
+}
+
+impl Planner<'_> {
+    /// The whole way from the tasks of the group to one.
+    pub(super) fn plan_group(&mut self) -> FusedTask {
+        let is_temporary = |slot| self.is_temporary(slot);
+        let composed = compose::compose(self.group, self.tasks, self.slots, is_temporary);
+        self.plan(composed.optimize())
+    }
+
+    /// The rows of a domain that this rank computes.
+    pub(super) fn rows(&self, shape: Shape) -> Range<usize> {
+        let launch = if shape.rank() == 0 {
+            Partition::Replicated
+        } else {
+            self.group.launch
+        };
+        solve::launch_rows(launch, shape, self.rank, self.cuts)
+    }
+
+    /// The partition of a store while the group runs.
+    pub(super) fn partition(&self, slot: u32) -> Partition {
+        let slot = &self.slots[slot as usize];
+        let written = if slot.shape.rank() == 0 {
+            Partition::Replicated
+        } else {
+            self.group.launch
+        };
+        slot.partition.unwrap_or(written)
+    }
+
+    pub(super) fn held(&self, slot: u32) -> Region {
+        let shape = self.slots[slot as usize].shape;
+        Region::of_rows(
+            shape,
+            &self.cuts.rows(self.partition(slot), shape, self.rank),
+        )
+    }
+
+    /// A store is temporary if the group makes all of it, no later task reads it, and the program
+    /// no longer holds it.
+    fn is_temporary(&self, slot: u32) -> bool {
+        self.slots[slot as usize].partition.is_none() && self.dies(slot)
+    }
+
+    /// Whether the store is not needed after this group.
+    fn dies(&self, slot: u32) -> bool {
+        !self.slots[slot as usize].is_held && self.last_use[slot as usize] < self.group.tasks.end
+    }
+
+    fn plan(&mut self, composed: Composed) -> FusedTask {
+        let (mut reads, mut writes, mut frees) = self.uses();
+        let mut fetches = Vec::new();
+        let mut reductions = Vec::new();
+        let mut bindings = Vec::with_capacity(composed.args.len());
+        for (arg, source) in composed.args.iter().enumerate() {
+            let binding = match source.kind {
+                ArgKind::Reduction => {
+                    reductions.push(self.reduction(&composed, arg as u32, source));
+                    Binding::Reduction {
+                        number: reductions.len() - 1,
+                    }
+                }
+                _ => self.bind(source, &composed.pieces, &mut fetches),
+            };
+            bindings.push(binding);
+        }
+        let mut kernel = composed.kernel;
+        let mut outputs = self.outputs(&kernel, &composed.args);
+        reuse::take_over(
+            &mut outputs,
+            &mut kernel,
+            &composed.args,
+            self.slots.len(),
+            |slot, to| self.fits(slot, to),
+        );
+        let has_work = kernel
+            .loops
+            .iter()
+            .any(|kernel_loop| !kernel_loop.body.is_empty());
+        let extents = composed
+            .domains
+            .iter()
+            .map(|&shape| self.extent(shape))
+            .collect();
+        let (bytes, entry_bytes) = self.traffic(&kernel, &composed.args, &bindings);
+        for list in [&mut reads, &mut writes, &mut frees] {
+            list.sort_unstable();
+            list.dedup();
+        }
+        let only_multiplied = only_multiplied(&composed.pieces, &bindings, &fetches, &writes);
+        let leading = leading(&kernel, &composed.args, &composed.pieces);
+        FusedTask {
+            name: self.name(),
+            group: self.group.clone(),
+            program: has_work.then(|| Program::compile(&kernel)),
+            kernel,
+            reads,
+            writes,
+            fetches,
+            pieces: composed.pieces,
+            outputs,
+            bindings,
+            params: composed.params,
+            extents,
+            tile_len: self.cuts.tile_len(),
+            reductions,
+            frees,
+            bytes,
+            only_multiplied,
+            entry_bytes,
+            leading,
+        }
+    }
+
+    /// What the group finds there, what it writes, and what dies with it.
+    fn uses(&self) -> (Vec<u32>, Vec<u32>, Vec<u32>) {
+        let (mut reads, mut writes, mut frees) = (Vec::new(), Vec::new(), Vec::new());
+        for task in &self.tasks[self.group.tasks.clone()] {
+            for (declared, arg) in task.body.args().iter().zip(task.args) {
+                // What is there already is needed even if it is only written: that is done in place.
+                if self.slots[arg.slot as usize].partition.is_some() {
+                    reads.push(arg.slot);
+                }
+                if declared.privilege != Privilege::Read {
+                    writes.push(arg.slot);
+                }
+                if self.dies(arg.slot) {
+                    frees.push(arg.slot);
+                }
+            }
+        }
+        (reads, writes, frees)
+    }
+
+    /// Whether the memory of a dying input has the size and place of an output.
+    fn fits(&self, input: u32, output: &Output) -> bool {
+        let (from, to) = (
+            &self.slots[input as usize],
+            &self.slots[output.slot as usize],
+        );
+        self.dies(input)
+            && from.partition == Some(output.partition)
+            && from.shape == to.shape
+            && from.dtype.size() == to.dtype.size()
+            // Memory that was a vector of the program is aligned for its own elements only.
+            && from.dtype.alignment() >= to.dtype.alignment()
+    }
+
+    /// The names of the tasks, repetitions counted.
+    fn name(&self) -> String {
+        let mut runs: Vec<(&str, usize)> = Vec::new();
+        for task in &self.tasks[self.group.tasks.clone()] {
+            match runs.last_mut() {
+                Some((name, count)) if *name == task.body.name() => *count += 1,
+                _ => runs.push((task.body.name(), 1)),
+            }
+        }
+        let texts: Vec<String> = runs
+            .into_iter()
+            .map(|(name, count)| {
+                if count == 1 {
+                    name.to_owned()
+                } else {
+                    format!("{name}*{count}")
+                }
+            })
+            .collect();
+        texts.join("+")
+    }
+
+    fn extent(&self, shape: Shape) -> Extent {
+        let rows = self.rows(shape);
+        let row_len = shape.row_len();
+        Extent {
+            start: (rows.start * row_len) as u64,
+            len: (rows.len() * row_len) as u64,
+        }
+    }
+
+    fn reduction(&self, composed: &Composed, arg: u32, source: &Source) -> Reduction {
+        for kernel_loop in &composed.kernel.loops {
+            let types = sparsefuse_kernels::ir::value_types(&composed.kernel, &kernel_loop.body);
+            for inst in &kernel_loop.body {
+                let Inst::Reduce(op, target, value) = *inst else {
+                    continue;
+                };
+                if target == arg {
+                    let rows = composed.domains[kernel_loop.domain as usize];
+                    return Reduction {
+                        op,
+                        dtype: types[value as usize].expect("a verified kernel is well-typed"),
+                        slot: source.slot,
+                        domain: kernel_loop.domain,
+                        is_partial: self.group.launch != Partition::Replicated,
+                        most_trees: forests::most_trees(rows.len().div_ceil(self.cuts.tile_len())),
+                    };
+                }
+            }
+        }
+        unreachable!("an argument that is kept is used")
+    }
+
+    /// The stores that the kernel makes: those without an instance yet.
+    fn outputs(&self, kernel: &Kernel, args: &[Source]) -> Vec<Output> {
+        let mut outputs: Vec<Output> = Vec::new();
+        for inst in kernel
+            .loops
+            .iter()
+            .flat_map(|kernel_loop| &kernel_loop.body)
+        {
+            let (Inst::Store(arg, _) | Inst::StoreScalar(arg, _) | Inst::Reduce(_, arg, _)) = *inst
+            else {
+                continue;
+            };
+            let slot = args[arg as usize].slot;
+            let is_new = self.slots[slot as usize].partition.is_none();
+            if !is_new || outputs.iter().any(|output| output.slot == slot) {
+                continue;
+            }
+            let shape = self.slots[slot as usize].shape;
+            let rows = self.rows(shape);
+            let len = rows.len() * shape.row_len();
+            let partition = self.partition(slot);
+            outputs.push(Output {
+                slot,
+                partition,
+                rows,
+                len,
+                reuse: None,
+            });
+        }
+        outputs
+    }
+
+    /// The bytes that a kernel must move on this rank, ghosts apart: each argument once for reading
+    /// and once for writing; for the entries of sparse matrices, the size of an entry and the piece.
+    fn traffic(
+        &self,
+        kernel: &Kernel,
+        args: &[Source],
+        bindings: &[Binding],
+    ) -> (usize, Vec<(usize, usize)>) {
+        let mut bytes = 0;
+        let mut entries = Vec::new();
+        for (number, (source, binding)) in args.iter().zip(bindings).enumerate() {
+            let slot = &self.slots[source.slot as usize];
+            let size = slot.dtype.size();
+            match binding {
+                Binding::Array { layout, .. } => {
+                    let arg = number as u32;
+                    let insts = || {
+                        kernel
+                            .loops
+                            .iter()
+                            .flat_map(|kernel_loop| &kernel_loop.body)
+                    };
+                    let loads =
+                        insts().any(|inst| matches!(*inst, Inst::Load(used) if used == arg));
+                    let stores =
+                        insts().any(|inst| matches!(*inst, Inst::Store(used, _) if used == arg));
+                    bytes += (usize::from(loads) + usize::from(stores)) * layout.len() * size;
+                }
+                Binding::DenseRows { columns, .. } => {
+                    bytes += self.rows(self.view(source).shape()).len() * columns * size;
+                }
+                Binding::Whole { len, .. } => bytes += len * size,
+                Binding::Columns { slot, .. } => bytes += self.held(*slot).len() * size,
+                Binding::Entries { piece, .. } => entries.push((*piece, size)),
+                Binding::Scalar { .. } | Binding::Reduction { .. } | Binding::Structure { .. } => {}
+            }
+        }
+        (bytes, entries)
+    }
+}
+
+/// How many loops write what is sent as ghosts, or come before such a loop.
+fn leading(kernel: &Kernel, args: &[Source], pieces: &[PieceSpec]) -> usize {
+    let travels = |source: &&Source| {
+        let piece = source.piece.map(|piece| pieces[piece]);
+        source.access == Access::Columns
+            && piece.is_some_and(|piece| piece.x_partition != Partition::Replicated)
+    };
+    let sent: Vec<u32> = args.iter().filter(travels).map(|of| of.slot).collect();
+    let writes = |loop_: &Loop| {
+        let mut insts = loop_.body.iter();
+        insts.any(
+            |inst| matches!(*inst, Inst::Store(arg, _) if sent.contains(&args[arg as usize].slot)),
+        )
+    };
+    kernel
+        .loops
+        .iter()
+        .rposition(writes)
+        .map_or(0, |last| last + 1)
+}
+
+/// The slots of columns and values that nothing but products with their packed form reads.
+fn only_multiplied(
+    pieces: &[PieceSpec],
+    bindings: &[Binding],
+    fetches: &[Fetch],
+    writes: &[u32],
+) -> Vec<u32> {
+    let mut slots: Vec<u32> = pieces.iter().map(|piece| piece.crd).collect();
+    let mut others: Vec<u32> = writes.to_vec();
+    others.extend(fetches.iter().map(|fetch| fetch.slot));
+    // Products with matrices read the plain form.
+    let is_wide = |piece: usize| pieces[piece].width != 1;
+    let wide = pieces.iter().filter(|piece| piece.width != 1);
+    others.extend(wide.map(|piece| piece.crd));
+    for binding in bindings {
+        match *binding {
+            Binding::Entries {
+                from: From::Slot(slot),
+                piece,
+            } if is_wide(piece) => others.push(slot),
+            Binding::Entries {
+                from: From::Slot(slot),
+                ..
+            } => slots.push(slot),
+            Binding::Array {
+                from: From::Slot(slot),
+                ..
+            }
+            | Binding::DenseRows {
+                from: From::Slot(slot),
+                ..
+            }
+            | Binding::Whole {
+                from: From::Slot(slot),
+                ..
+            }
+            | Binding::Scalar { slot }
+            | Binding::Columns { slot, .. } => others.push(slot),
+            Binding::Array { .. }
+            | Binding::DenseRows { .. }
+            | Binding::Whole { .. }
+            | Binding::Entries { .. }
+            | Binding::Reduction { .. }
+            | Binding::Structure { .. } => {}
+        }
+    }
+    slots.retain(|slot| !others.contains(slot));
+    slots
+}

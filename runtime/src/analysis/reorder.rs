@@ -1,0 +1,206 @@
+//! The order in which the tasks of a window run: where a program does several things that have
+//! nothing to do with each other, such as solves side by side, their like steps come together.
+//!
+//! [`groups`] fuses neighbours. [`order`] puts tasks that could fuse next to each other, as long as
+//! each still finds what it read and wrote in the order of the program. Groups are built one after
+//! the other, each from the first task that is left and all later ones that it admits; tasks that
+//! gather or reduce wait until no other will join, since what products gather must be written
+//! before the first of them, and before anything is reduced.
+//!
+//! A schedule keeps this order only where it makes fewer fused tasks than that of the program. No
+//! result depends on it: what a task computes follows from what it reads.
+
+use crate::analysis::fuse::{Group, Open, Solved, groups};
+use crate::analysis::solve::Launch;
+use crate::tasks::body::{Access, Privilege};
+
+/// The tasks of a window in the order in which they run, cut into groups. For each group it looks at
+/// all tasks that are left; a window that is remembered is not looked at again.
+pub(crate) fn reordered<'a>(
+    tasks: Vec<Solved<'a>>,
+    n_slots: usize,
+) -> (Vec<Solved<'a>>, Vec<Group>) {
+    let as_issued = groups(&tasks, n_slots, true);
+    if as_issued.len() < 2 {
+        return (tasks, as_issued);
+    }
+    let order = order(&tasks, n_slots);
+    let moved: Vec<Solved<'_>> = order.iter().map(|&number| tasks[number].clone()).collect();
+    let regrouped = groups(&moved, n_slots, true);
+    match regrouped.len() < as_issued.len() {
+        true => (moved, regrouped),
+        false => (tasks, as_issued),
+    }
+}
+
+/// The tasks by their numbers, each after those that it depends on.
+fn order(tasks: &[Solved<'_>], n_slots: usize) -> Vec<usize> {
+    let mut order = Vec::with_capacity(tasks.len());
+    let mut left: Vec<usize> = (0..tasks.len()).collect();
+    let mut overtaken = Overtaken::new(n_slots);
+    let mut group = Open::new(n_slots);
+    while let Some(&first) = left.first() {
+        let launch = tasks[first].launch;
+        for only_maps in [true, false] {
+            left.retain(|&number| {
+                let task = &tasks[number];
+                let joins = (!only_maps || is_map(task))
+                    && (task.launch == launch || task.launch == Launch::Any)
+                    && overtaken.lets_pass(task)
+                    && group.admits(task).is_ok();
+                if joins {
+                    group.add(task);
+                    order.push(number);
+                } else {
+                    overtaken.add(task);
+                }
+                !joins
+            });
+            overtaken.clear();
+        }
+        group.close(order.len(), None);
+    }
+    order
+}
+
+/// Whether a task neither gathers nor reduces.
+fn is_map(task: &Solved<'_>) -> bool {
+    let mut args = task.body.args().iter();
+    args.all(|declared| {
+        declared.access != Access::Columns && !matches!(declared.privilege, Privilege::Reduce(_))
+    })
+}
+
+/// What the tasks that stay behind use.
+struct Overtaken {
+    uses: Vec<Uses>,
+    /// The slots with an entry in `uses`.
+    used: Vec<u32>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Uses {
+    None,
+    Read,
+    Written,
+}
+
+impl Overtaken {
+    fn new(n_slots: usize) -> Self {
+        Self {
+            uses: vec![Uses::None; n_slots],
+            used: Vec::new(),
+        }
+    }
+
+    fn add(&mut self, task: &Solved<'_>) {
+        for (slot, use_) in uses(task) {
+            let known = &mut self.uses[slot as usize];
+            *known = (*known).max(use_);
+            self.used.push(slot);
+        }
+    }
+
+    /// Whether a task depends on none of them, nor one of them on it.
+    fn lets_pass(&self, task: &Solved<'_>) -> bool {
+        uses(task).all(|(slot, use_)| match self.uses[slot as usize] {
+            Uses::None => true,
+            Uses::Read => use_ == Uses::Read,
+            Uses::Written => false,
+        })
+    }
+
+    fn clear(&mut self) {
+        for slot in self.used.drain(..) {
+            self.uses[slot as usize] = Uses::None;
+        }
+    }
+}
+
+fn uses(task: &Solved<'_>) -> impl Iterator<Item = (u32, Uses)> {
+    let args = task.body.args().iter().zip(task.args);
+    args.map(|(declared, arg)| match declared.privilege {
+        Privilege::Read => (arg.slot, Uses::Read),
+        Privilege::Write | Privilege::Reduce(_) => (arg.slot, Uses::Written),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::window::Arg;
+    use crate::geometry::partition::{CutsId, Partition};
+    use crate::tasks::body::Body;
+    use sparsefuse_kernels::{ArgKind, DType, KernelBuilder, ReduceOp, UnaryOp};
+    use std::sync::Arc;
+
+    /// y = -x, or s = sum(x).
+    fn body(sums: bool) -> Arc<Body> {
+        let mut build = KernelBuilder::new();
+        let x = build.arg(DType::F64, ArgKind::Array);
+        let loaded = build.load(x);
+        if sums {
+            let s = build.arg(DType::F64, ArgKind::Reduction);
+            build.reduce(ReduceOp::Sum, s, loaded);
+        } else {
+            let y = build.arg(DType::F64, ArgKind::Array);
+            let negative = build.unary(UnaryOp::Neg, loaded);
+            build.store(y, negative);
+        }
+        Body::new("test", build.finish())
+    }
+
+    /// The order of tasks with a body, a slot that is read, one that is written, and the cuts of
+    /// their launch.
+    fn order_of(tasks: &[(&Arc<Body>, u32, u32, u32)]) -> Vec<usize> {
+        let arg = |slot| Arg { slot, view: None };
+        let args: Vec<[Arg; 2]> = tasks
+            .iter()
+            .map(|&(_, from, to, _)| [arg(from), arg(to)])
+            .collect();
+        let solved = tasks.iter().zip(&args).map(|(task, args)| Solved {
+            number: 0,
+            body: task.0,
+            args,
+            params: 0..0,
+            launch: Launch::On(Partition::Tile(CutsId(task.3))),
+        });
+        let tasks: Vec<Solved<'_>> = solved.collect();
+        order(&tasks, 20)
+    }
+
+    #[test]
+    fn like_steps_of_independent_chains_come_together() {
+        let (map, sum) = (body(false), body(true));
+        let tasks = [
+            (&map, 0, 1, 0),
+            (&sum, 1, 2, 0),
+            (&map, 1, 3, 1),
+            (&map, 10, 11, 0),
+            (&sum, 11, 12, 0),
+            (&map, 11, 13, 1),
+        ];
+        assert_eq!(order_of(&tasks), [0, 3, 1, 4, 2, 5]);
+    }
+
+    #[test]
+    fn nothing_overtakes_what_it_depends_on() {
+        let map = body(false);
+        // Reads what the one before writes; writes what it reads; writes what it writes.
+        for (from, to) in [(2, 3), (4, 1), (4, 2)] {
+            let tasks = [(&map, 10, 11, 0), (&map, 1, 2, 1), (&map, from, to, 0)];
+            assert_eq!(order_of(&tasks), [0, 1, 2], "{from} {to}");
+        }
+        let tasks = [(&map, 10, 11, 0), (&map, 1, 2, 1), (&map, 1, 3, 0)];
+        assert_eq!(order_of(&tasks), [0, 2, 1], "both only read");
+    }
+
+    #[test]
+    fn every_task_runs_once_however_many_it_might_overtake() {
+        let map = body(false);
+        let tasks: Vec<_> = (0..700).map(|i| (&map, i % 7, 7 + i % 5, i % 2)).collect();
+        let mut order = order_of(&tasks);
+        order.sort_unstable();
+        assert!(order.into_iter().eq(0..700));
+    }
+}

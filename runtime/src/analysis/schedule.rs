@@ -1,0 +1,242 @@
+//! Schedules: what one rank does for a window.
+//!
+//! A schedule names stores by slot and parameters by number, so it can be replayed for every window
+//! with the same key.
+
+use super::compose::PieceSpec;
+use super::fuse::Group;
+use super::solve::{Launch, Slot};
+use crate::comm::exchange::Fetch;
+use crate::geometry::partition::Partition;
+use crate::shape::Shape;
+use crate::tasks::body::{Access, Privilege};
+use sparsefuse_kernels::blocks::Program;
+use sparsefuse_kernels::{DType, Extent, Isa, Kernel, Layout, ReduceOp, Toolchain};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// What one rank does for a window, and why.
+#[derive(Debug)]
+pub(crate) struct Schedule {
+    /// The fused tasks, in order.
+    pub(crate) groups: Vec<FusedTask>,
+    /// The stores of the window as the analysis saw them.
+    pub(crate) slots: Vec<Slot>,
+    /// Slots that the window has written and the program holds: what it leaves behind.
+    pub(crate) results: Vec<u32>,
+    /// One line per task for `explain`.
+    pub(crate) tasks: Vec<TaskNote>,
+    /// One hash per task of the window, as they were issued: what it does, up to the names of its
+    /// stores.
+    pub(crate) steps: Vec<u64>,
+    /// For each place before, between and after these tasks, the bytes that a rank holds there and
+    /// needs later; counted as `passing`.
+    pub(crate) alive: Vec<usize>,
+    /// Bytes of what a rank makes within the window and drops again, results that no task stores
+    /// apart. Every rank counts alike, as if stores were cut into equal parts.
+    pub(crate) passing: usize,
+}
+
+impl Schedule {
+    /// Lets kernels that are bound by arithmetic become native code.
+    pub(crate) fn with_native(mut self, isa: Isa, toolchain: &Arc<Toolchain>) -> Self {
+        for task in &mut self.groups {
+            let program = task.program.take();
+            task.program = program.map(|program| program.with_native(&task.kernel, isa, toolchain));
+        }
+        self
+    }
+}
+
+/// A task of the window, for `explain`.
+#[derive(Debug)]
+pub(crate) struct TaskNote {
+    /// Its number in the window, from which the order of the schedule may differ.
+    pub(crate) number: usize,
+    pub(crate) name: String,
+    pub(crate) launch: Launch,
+    pub(crate) args: Vec<(Privilege, Access, u32, Option<Shape>)>,
+}
+
+/// One fused task on this rank: exchange, compute, reduce, free.
+#[derive(Debug)]
+pub(crate) struct FusedTask {
+    pub(crate) name: String,
+    pub(crate) group: Group,
+    pub(crate) kernel: Kernel,
+    /// `None` if the passes found nothing to do.
+    pub(crate) program: Option<Program>,
+    /// Slots that must have contents before: what is read, and what is written in place.
+    pub(crate) reads: Vec<u32>,
+    /// Slots that are poisoned if this fails.
+    pub(crate) writes: Vec<u32>,
+    pub(crate) fetches: Vec<Fetch>,
+    pub(crate) pieces: Vec<PieceSpec>,
+    pub(crate) outputs: Vec<Output>,
+    pub(crate) bindings: Vec<Binding>,
+    pub(crate) params: Vec<u32>,
+    pub(crate) extents: Vec<Extent>,
+    /// Rows of a tile of the summation order.
+    pub(crate) tile_len: usize,
+    pub(crate) reductions: Vec<Reduction>,
+    /// Slots that are not needed afterwards.
+    pub(crate) frees: Vec<u32>,
+    /// Bytes that the kernel reads and writes, entries of sparse matrices apart.
+    pub(crate) bytes: usize,
+    /// Columns and values of sparse matrices that the task uses for products alone, so that their
+    /// packed form is enough.
+    pub(crate) only_multiplied: Vec<u32>,
+    /// Bytes of one entry of each sparse product.
+    pub(crate) entry_bytes: Vec<(usize, usize)>,
+    /// How many of the kernel's loops come before ghosts are sent: they write elements that other
+    /// ranks gather in the loops after them.
+    pub(crate) leading: usize,
+}
+
+impl FusedTask {
+    /// Gives fetches and pieces the numbers that they have in another fused task, with whose ghosts
+    /// this one goes on. Whether they are all there.
+    pub(crate) fn exchange_as(&mut self, whole: &Self, slots: &[Slot]) -> bool {
+        let pieces: Option<Vec<usize>> = self
+            .pieces
+            .iter()
+            .map(|piece| {
+                whole
+                    .pieces
+                    .iter()
+                    .position(|known| known.is_same(piece, slots))
+            })
+            .collect();
+        let fetches: Option<Vec<usize>> = self
+            .fetches
+            .iter()
+            .map(|fetch| whole.fetches.iter().position(|known| known.is_same(fetch)))
+            .collect();
+        let (Some(pieces), Some(fetches)) = (pieces, fetches) else {
+            return false;
+        };
+        for binding in &mut self.bindings {
+            match binding {
+                Binding::Array { from, .. }
+                | Binding::DenseRows { from, .. }
+                | Binding::Whole { from, .. } => from.renumber(&fetches),
+                Binding::Entries { from, piece } => {
+                    from.renumber(&fetches);
+                    *piece = pieces[*piece];
+                }
+                Binding::Columns { piece, .. } | Binding::Structure { piece } => {
+                    *piece = pieces[*piece];
+                }
+                Binding::Scalar { .. } | Binding::Reduction { .. } => {}
+            }
+        }
+        self.pieces.clone_from(&whole.pieces);
+        self.fetches.clone_from(&whole.fetches);
+        self.entry_bytes.clone_from(&whole.entry_bytes);
+        let mut gathered = self.gathered();
+        gathered.all(|this| whole.gathered().any(|known| known == this))
+    }
+
+    /// The slot whose elements an argument reads.
+    pub(crate) fn slot(&self, from: From) -> u32 {
+        match from {
+            From::Slot(slot) => slot,
+            From::Fetched(number) => self.fetches[number].slot,
+        }
+    }
+
+    /// The vectors that the products gather, and for which piece.
+    pub(crate) fn gathered(&self) -> impl Iterator<Item = (u32, usize)> {
+        self.bindings.iter().filter_map(|binding| match *binding {
+            Binding::Columns { slot, piece } => Some((slot, piece)),
+            _ => None,
+        })
+    }
+
+    /// Bytes of one entry of a sparse product.
+    pub(crate) fn entry_size(&self, piece: usize) -> usize {
+        let mut sizes = self.entry_bytes.iter();
+        sizes
+            .find(|&&(of, _)| of == piece)
+            .map_or(0, |&(_, size)| size)
+    }
+}
+
+/// A store that gets an instance before the kernel runs.
+#[derive(Debug)]
+pub(crate) struct Output {
+    pub(crate) slot: u32,
+    pub(crate) partition: Partition,
+    pub(crate) rows: Range<usize>,
+    pub(crate) len: usize,
+    /// A dying input whose memory it takes over.
+    pub(crate) reuse: Option<u32>,
+}
+
+/// Where the data of a kernel's argument is.
+#[derive(Clone, Debug)]
+pub(crate) enum Binding {
+    Array {
+        from: From,
+        offset: isize,
+        layout: Layout,
+    },
+    DenseRows {
+        from: From,
+        offset: isize,
+        columns: usize,
+        row_stride: isize,
+        column_stride: isize,
+    },
+    Scalar {
+        slot: u32,
+    },
+    Reduction {
+        number: usize,
+    },
+    Whole {
+        from: From,
+        len: usize,
+    },
+    Columns {
+        slot: u32,
+        piece: usize,
+    },
+    Entries {
+        from: From,
+        piece: usize,
+    },
+    Structure {
+        piece: usize,
+    },
+}
+
+/// The instance that an argument's data is in.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum From {
+    Slot(u32),
+    Fetched(usize),
+}
+
+impl From {
+    pub(super) fn renumber(&mut self, fetches: &[usize]) {
+        match self {
+            Self::Slot(_) => {}
+            Self::Fetched(number) => *number = fetches[*number],
+        }
+    }
+}
+
+/// A reduction of a kernel.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reduction {
+    pub(crate) op: ReduceOp,
+    /// The type of the elements that are reduced.
+    pub(crate) dtype: DType,
+    pub(crate) slot: u32,
+    pub(crate) domain: u32,
+    /// Whether each rank reduces its own rows only.
+    pub(crate) is_partial: bool,
+    /// The most trees that the forest of any range of tiles has.
+    pub(crate) most_trees: usize,
+}

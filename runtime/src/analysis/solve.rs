@@ -1,0 +1,347 @@
+//! The solver: from the constraints of a task and the partitions of its stores to its launch.
+//!
+//! All `Rows` arguments of a task form one class (`equal`), so a task has one unknown: how its
+//! rows are cut. The rules, in order: a sparse matrix stays where it is; a task that writes a store
+//! in place, or a slice of it, runs where the store is; small domains are not cut; else the
+//! partition that some argument already has and that moves the fewest bytes, of equals one that is
+//! not the default, which vectors beside a balanced matrix take over for good; else a new tiling.
+//! Everything here is a function of shapes and partitions, the same on every rank.
+
+use crate::analysis::window::Arg;
+use crate::geometry::partition::{CutsTable, Partition};
+use crate::geometry::view::View;
+use crate::shape::Shape;
+use crate::tasks::body::{Access, Body, Privilege};
+use sparsefuse_kernels::{ArgKind, DType};
+use std::ops::Range;
+
+/// What the analysis of a window knows of a store.
+#[derive(Clone, Debug)]
+pub(crate) struct Slot {
+    pub(crate) shape: Shape,
+    pub(crate) dtype: DType,
+    /// Whether the program holds it after the window.
+    pub(crate) is_held: bool,
+    /// The partition at this point of the window; `None` while nothing has written it.
+    pub(crate) partition: Option<Partition>,
+}
+
+/// How the rows of a task are cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Launch {
+    /// The task has no rows: scalar arithmetic, done by every rank beside whatever else it does.
+    Any,
+    /// One piece per rank, or the whole on every rank.
+    On(Partition),
+}
+
+/// The shape of the rows of a task; `None` for scalar arithmetic.
+pub(crate) fn domain(body: &Body, args: &[Arg], slots: &[Slot]) -> Option<Shape> {
+    let array = (0..args.len()).find(|&arg| body.kind(arg) == ArgKind::Array)?;
+    Some(shape(&args[array], slots))
+}
+
+fn shape(arg: &Arg, slots: &[Slot]) -> Shape {
+    arg.view
+        .as_ref()
+        .map_or(slots[arg.slot as usize].shape, |view| view.shape())
+}
+
+/// The launch of a task; see the module's text.
+pub(crate) fn solve(body: &Body, args: &[Arg], slots: &[Slot], cuts: &mut CutsTable) -> Launch {
+    let Some(domain) = domain(body, args, slots) else {
+        return Launch::Any;
+    };
+    if cuts.ranks() == 1 {
+        return Launch::On(Partition::Replicated);
+    }
+    let fixed = fixed_by_matrix(body, args, slots, cuts)
+        .or_else(|| fixed_by_target(body, args, slots, cuts));
+    if let Some(partition) = fixed {
+        return Launch::On(partition);
+    }
+    let default = cuts.default_partition(domain);
+    if default == Partition::Replicated {
+        return Launch::On(default);
+    }
+    Launch::On(cheapest(body, args, slots, cuts, default).unwrap_or(default))
+}
+
+/// The rows of a sparse matrix are cut like its `pos`, which has one element more.
+fn fixed_by_matrix(
+    body: &Body,
+    args: &[Arg],
+    slots: &[Slot],
+    cuts: &mut CutsTable,
+) -> Option<Partition> {
+    let pos = body
+        .args()
+        .iter()
+        .position(|arg| arg.access == Access::Pos)?;
+    let slot = &slots[args[pos].slot as usize];
+    Some(match slot.partition? {
+        Partition::Replicated => Partition::Replicated,
+        Partition::Tile(id) => Partition::Tile(cuts.clipped(id, slot.shape.rows() - 1)),
+    })
+}
+
+/// A task that writes a store that is there already runs where the rows that it writes are.
+fn fixed_by_target(
+    body: &Body,
+    args: &[Arg],
+    slots: &[Slot],
+    cuts: &mut CutsTable,
+) -> Option<Partition> {
+    let (target, partition) = body.args().iter().zip(args).find_map(|(declared, arg)| {
+        let partition = slots[arg.slot as usize].partition?;
+        let is_written = declared.privilege == Privilege::Write;
+        let has_rows = arg.view.is_some() || slots[arg.slot as usize].shape.rank() > 0;
+        (is_written && has_rows).then_some((arg, partition))
+    })?;
+    seen_through(partition, target.view.as_deref(), cuts)
+}
+
+/// The cuts of a store as the rows of a view of it see them.
+fn seen_through(
+    partition: Partition,
+    view: Option<&View>,
+    cuts: &mut CutsTable,
+) -> Option<Partition> {
+    let (Partition::Tile(id), Some(view)) = (partition, view) else {
+        return Some(partition);
+    };
+    let list = cuts.get(id).clone();
+    let mut seen = Vec::with_capacity(list.len());
+    for &cut in list.iter() {
+        seen.push(view.rows_within(cut..cut)?.start);
+    }
+    *seen.last_mut()? = view.shape().rows();
+    seen[0] = 0;
+    Some(Partition::Tile(cuts.intern(&seen)))
+}
+
+/// Among the partitions that the arguments have, the one that moves the fewest bytes; of equals the
+/// first that cuts between tiles elsewhere than by default, since it was chosen explicitly; else the
+/// first.
+fn cheapest(
+    body: &Body,
+    args: &[Arg],
+    slots: &[Slot],
+    cuts: &mut CutsTable,
+    default: Partition,
+) -> Option<Partition> {
+    let reduces = body
+        .args()
+        .iter()
+        .any(|arg| matches!(arg.privilege, Privilege::Reduce(_)));
+    let mut best: Option<((usize, bool), Partition)> = None;
+    for arg in rows_read(body, args) {
+        let Some(partition) = slots[arg.slot as usize].partition else {
+            continue;
+        };
+        let seen = seen_through(partition, arg.view.as_deref(), cuts);
+        let Some(candidate @ Partition::Tile(id)) = seen else {
+            continue;
+        };
+        if reduces && !cuts.begins_at_tiles(id) {
+            continue;
+        }
+        let moved = rows_read(body, args)
+            .filter(|other| !is_local(other, slots, candidate, cuts))
+            .map(|other| shape(other, slots).len() * slots[other.slot as usize].dtype.size())
+            .sum();
+        let is_chosen = candidate != default && cuts.begins_at_tiles(id);
+        let cost = (moved, !is_chosen);
+        if best.is_none_or(|(least, _)| cost < least) {
+            best = Some((cost, candidate));
+        }
+    }
+    best.map(|(_, partition)| partition)
+}
+
+fn rows_read<'a>(body: &'a Body, args: &'a [Arg]) -> impl Iterator<Item = &'a Arg> {
+    let pairs = body.args().iter().zip(args);
+    pairs
+        .filter(|(declared, _)| {
+            declared.privilege == Privilege::Read && declared.access == Access::Rows
+        })
+        .map(|(_, arg)| arg)
+}
+
+/// Whether every rank holds what its rows of the launch read through this argument.
+pub(crate) fn is_local(arg: &Arg, slots: &[Slot], launch: Partition, cuts: &CutsTable) -> bool {
+    let slot = &slots[arg.slot as usize];
+    match slot.partition {
+        None | Some(Partition::Replicated) => true,
+        Some(partition) if arg.view.is_none() && partition == launch => true,
+        Some(partition) => (0..cuts.ranks()).all(|rank| {
+            let rows = launch_rows(launch, shape(arg, slots), rank, cuts);
+            let needed = match &arg.view {
+                None => crate::geometry::view::Region::of_rows(slot.shape, &rows),
+                Some(view) => view.region(&rows),
+            };
+            let held = cuts.rows(partition, slot.shape, rank);
+            crate::geometry::view::Region::of_rows(slot.shape, &held).contains(&needed)
+        }),
+    }
+}
+
+/// The rows of a task's domain that a rank computes.
+pub(crate) fn launch_rows(
+    launch: Partition,
+    domain: Shape,
+    rank: usize,
+    cuts: &CutsTable,
+) -> Range<usize> {
+    cuts.rows(launch, domain, rank)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sparsefuse_kernels::{BinaryOp, KernelBuilder, ReduceOp};
+    use std::sync::Arc;
+
+    /// z = x + y; with `sums`, s = sum(x + y) instead of z.
+    fn body(sums: bool) -> Arc<Body> {
+        let mut build = KernelBuilder::new();
+        let (x, y) = (
+            build.arg(DType::F64, ArgKind::Array),
+            build.arg(DType::F64, ArgKind::Array),
+        );
+        let (x, y) = (build.load(x), build.load(y));
+        let sum = build.binary(BinaryOp::Add, x, y);
+        if sums {
+            let s = build.arg(DType::F64, ArgKind::Reduction);
+            build.reduce(ReduceOp::Sum, s, sum);
+        } else {
+            let z = build.arg(DType::F64, ArgKind::Array);
+            build.store(z, sum);
+        }
+        Body::new("add", build.finish())
+    }
+
+    fn slot(rows: usize, partition: Option<Partition>) -> Slot {
+        let (shape, dtype) = (Shape::new(&[rows]), DType::F64);
+        Slot {
+            shape,
+            dtype,
+            is_held: true,
+            partition,
+        }
+    }
+
+    fn args(views: [Option<View>; 3]) -> Vec<Arg> {
+        let arg = |(slot, view): (usize, Option<View>)| Arg {
+            slot: slot as u32,
+            view: view.map(Arc::new),
+        };
+        views.into_iter().enumerate().map(arg).collect()
+    }
+
+    /// Two ranks, tiles of four rows, everything is cut.
+    fn cuts() -> CutsTable {
+        CutsTable::new(2, 4, 1)
+    }
+
+    #[test]
+    fn the_partition_that_moves_the_fewest_bytes_wins() {
+        let mut cuts = cuts();
+        let (early, late) = (cuts.intern(&[0, 4, 16]), cuts.intern(&[0, 12, 16]));
+        let (early, late) = (Partition::Tile(early), Partition::Tile(late));
+        let even = cuts.default_partition(Shape::new(&[16]));
+        let new = slot(16, None);
+        let mut launch = |x, y| {
+            let slots = [slot(16, x), slot(16, y), new.clone()];
+            solve(&body(false), &args([None; 3]), &slots, &mut cuts)
+        };
+        let replicated = Some(Partition::Replicated);
+        assert_eq!(launch(Some(late), replicated), Launch::On(late));
+        assert_eq!(launch(replicated, Some(early)), Launch::On(early));
+        assert_eq!(
+            launch(Some(late), Some(early)),
+            Launch::On(late),
+            "the first of equals"
+        );
+        assert_eq!(
+            launch(Some(even), Some(late)),
+            Launch::On(late),
+            "what was chosen wins over the default"
+        );
+    }
+
+    #[test]
+    fn reductions_begin_at_tiles() {
+        let mut cuts = cuts();
+        let odd = Partition::Tile(cuts.intern(&[0, 5, 16]));
+        let default = cuts.default_partition(Shape::new(&[16]));
+        let slots = [slot(16, Some(odd)), slot(16, Some(odd)), slot(16, None)];
+        assert_eq!(
+            solve(&body(false), &args([None; 3]), &slots, &mut cuts),
+            Launch::On(odd)
+        );
+        let slots = [
+            slots[0].clone(),
+            slots[1].clone(),
+            Slot {
+                shape: Shape::SCALAR,
+                ..slots[2].clone()
+            },
+        ];
+        assert_eq!(
+            solve(&body(true), &args([None; 3]), &slots, &mut cuts),
+            Launch::On(default)
+        );
+    }
+
+    #[test]
+    fn a_slice_is_written_where_its_store_is() {
+        let mut cuts = cuts();
+        let home = Partition::Tile(cuts.intern(&[0, 8, 16]));
+        let slice = View::identity(Shape::new(&[16]))
+            .slice(0, 3..15, 2)
+            .unwrap();
+        let slots = [
+            slot(6, Some(Partition::Replicated)),
+            slot(6, None),
+            slot(16, Some(home)),
+        ];
+        let slots = [
+            slots[0].clone(),
+            Slot {
+                partition: Some(Partition::Replicated),
+                ..slots[1].clone()
+            },
+            slots[2].clone(),
+        ];
+        let launch = solve(
+            &body(false),
+            &args([None, None, Some(slice)]),
+            &slots,
+            &mut cuts,
+        );
+        // Rows 3, 5 and 7 of the store are on rank 0.
+        let expected = Partition::Tile(cuts.intern(&[0, 3, 6]));
+        assert_eq!(launch, Launch::On(expected));
+    }
+
+    #[test]
+    fn small_domains_and_single_ranks_are_not_cut() {
+        let mut one = CutsTable::new(1, 4, 1);
+        let slots = [
+            slot(16, Some(Partition::Replicated)),
+            slot(16, Some(Partition::Replicated)),
+            slot(16, None),
+        ];
+        let whole = Launch::On(Partition::Replicated);
+        assert_eq!(
+            solve(&body(false), &args([None; 3]), &slots, &mut one),
+            whole
+        );
+        let mut coarse = CutsTable::new(2, 4, 1000);
+        assert_eq!(
+            solve(&body(false), &args([None; 3]), &slots, &mut coarse),
+            whole
+        );
+    }
+}

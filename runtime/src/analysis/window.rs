@@ -1,0 +1,286 @@
+//! The window: tasks that the program has issued and that have not run yet.
+//!
+//! Tasks, arguments and parameters lie in flat lists that are reused, and the key under which the
+//! window's schedule is remembered grows with every task, so issuing a task costs no allocation
+//! here. Stores are renamed by first use: the number of a store within the window is its *slot*.
+
+use crate::error::{Error, ErrorKind};
+use crate::geometry::partition::Partition;
+use crate::geometry::view::View;
+use crate::memory::counted::Counted;
+use crate::stores::store::Store;
+use crate::tasks::body::{Body, Seen};
+use crate::tasks::check;
+use sparsefuse_kernels::Value;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// See the module's text.
+#[derive(Debug)]
+pub(crate) struct Window {
+    /// Which window of the runtime this is; never 0.
+    serial: u64,
+    pub(crate) tasks: Vec<Task>,
+    pub(crate) args: Vec<Arg>,
+    pub(crate) params: Vec<Value>,
+    /// The bodies that any window had, by their numbers: a task costs no count of who holds its
+    /// body.
+    bodies: Vec<Option<Arc<Body>>>,
+    /// The stores, by slot.
+    pub(crate) stores: Vec<Counted<Store>>,
+    /// The partition that each store had when it entered; `None` if nothing had written it.
+    pub(crate) initial: Vec<Option<Partition>>,
+    /// Whether a task of the window writes the store of each slot, or reduces into it.
+    written: Vec<bool>,
+    /// What [`Window::held`] gives.
+    held: Vec<bool>,
+    key: Vec<u64>,
+    /// The key of the window that is expected, as long as this one begins like it.
+    expected: Option<Arc<[u64]>>,
+}
+
+/// A task in the window.
+#[derive(Debug)]
+pub(crate) struct Task {
+    /// Its body, in [`Window::bodies`].
+    body: usize,
+    /// Its arguments, in [`Window::args`].
+    pub(crate) args: Range<u32>,
+    /// Its parameters, in [`Window::params`].
+    pub(crate) params: Range<u32>,
+}
+
+/// An argument of a task in the window.
+#[derive(Clone, Debug)]
+pub(crate) struct Arg {
+    pub(crate) slot: u32,
+    pub(crate) view: Option<Arc<View>>,
+}
+
+impl Window {
+    pub(crate) fn new() -> Self {
+        Self {
+            serial: 1,
+            tasks: Vec::new(),
+            args: Vec::new(),
+            params: Vec::new(),
+            bodies: Vec::new(),
+            stores: Vec::new(),
+            initial: Vec::new(),
+            written: Vec::new(),
+            held: Vec::new(),
+            key: Vec::new(),
+            expected: None,
+        }
+    }
+
+    /// Expects the next window to be one that was there before.
+    pub(crate) fn expect(&mut self, key: Option<Arc<[u64]>>) {
+        self.expected = key;
+    }
+
+    /// Appends a task with as many arguments and parameters as its body has.
+    ///
+    /// Fails, and leaves the window as it was, if arguments do not fit the body, or the task reads
+    /// a store that nothing has written. That is not asked again while the window is like the
+    /// expected one: the key has all that tells.
+    pub(crate) fn push<'a>(
+        &mut self,
+        body: &Arc<Body>,
+        args: impl Iterator<Item = Seen<'a>>,
+        params: &[Value],
+    ) -> Result<(), Error> {
+        let (first_word, first_arg) = (self.key.len(), self.args.len());
+        let first_slot = self.stores.len();
+        self.key.push(body.id());
+        for arg in args {
+            let slot = self.slot(arg.store);
+            match arg.view {
+                None => self.key.push(u64::from(slot)),
+                Some(view) => {
+                    self.key.push(u64::from(slot) | 1 << 32);
+                    view.push_words(&mut self.key);
+                }
+            }
+            self.args.push(Arg {
+                slot,
+                view: arg.view.cloned(),
+            });
+        }
+        if !self.is_as_expected(first_word) {
+            self.expected = None;
+            let checked = self.check_args(body, first_arg);
+            let checked = checked.and_then(|()| self.check_written(body, first_arg, first_slot));
+            if let Err(error) = checked {
+                self.key.truncate(first_word);
+                self.args.truncate(first_arg);
+                self.forget_slots(first_slot);
+                return Err(error);
+            }
+        }
+        for (declared, arg) in body.args().iter().zip(&self.args[first_arg..]) {
+            self.written[arg.slot as usize] |= declared.is_written();
+        }
+        let first_param = self.params.len() as u32;
+        self.params.extend_from_slice(params);
+        let body = self.number(body);
+        self.tasks.push(Task {
+            body,
+            args: first_arg as u32..self.args.len() as u32,
+            params: first_param..self.params.len() as u32,
+        });
+        Ok(())
+    }
+
+    /// Whether the words of the key from this one on are those of the expected window, as all words
+    /// before them were.
+    fn is_as_expected(&self, first_word: usize) -> bool {
+        let words = first_word..self.key.len();
+        let expected = self.expected.as_deref();
+        expected.is_some_and(|expected| expected.get(words.clone()) == Some(&self.key[words]))
+    }
+
+    /// Takes stores out of the window from this slot on.
+    fn forget_slots(&mut self, first: usize) {
+        for store in self.stores.drain(first..) {
+            // No window has the serial 0.
+            store.window_slot.store(0, Ordering::Relaxed);
+        }
+        self.initial.truncate(first);
+        self.written.truncate(first);
+    }
+
+    /// The number of a body in [`Window::bodies`], where it is put if it is new.
+    fn number(&mut self, body: &Arc<Body>) -> usize {
+        let number = body.id() as usize;
+        if self.bodies.len() <= number {
+            self.bodies.resize(number + 1, None);
+        }
+        self.bodies[number].get_or_insert_with(|| Arc::clone(body));
+        number
+    }
+
+    /// The arguments of a task of the window.
+    pub(crate) fn args_of(&self, task: &Task) -> &[Arg] {
+        &self.args[task.args.start as usize..task.args.end as usize]
+    }
+
+    /// The body of a task of the window.
+    pub(crate) fn body(&self, task: &Task) -> &Arc<Body> {
+        let body = self.bodies[task.body].as_ref();
+        body.expect("the body of a task was put there with the task")
+    }
+
+    /// The arguments from this one on fit the body.
+    fn check_args(&self, body: &Body, first_arg: usize) -> Result<(), Error> {
+        let args = self.args[first_arg..].iter().map(|arg| Seen {
+            store: &self.stores[arg.slot as usize],
+            view: arg.view.as_ref(),
+        });
+        check::check(body, &args.collect::<Vec<_>>())
+    }
+
+    /// What a task reads is in the window already, and so is written by a task of the window or was
+    /// before, or was written when it entered with this task. The task's arguments, and the slots
+    /// that are new with it, are those from these on.
+    fn check_written(&self, body: &Body, first_arg: usize, first_slot: usize) -> Result<(), Error> {
+        for (number, arg) in self.args[first_arg..].iter().enumerate() {
+            let needs_contents = body.needs_contents(number) || arg.view.is_some();
+            let slot = arg.slot as usize;
+            if needs_contents && slot >= first_slot && self.initial[slot].is_none() {
+                return Err(ErrorKind::Unwritten { op: "submit" }.into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a task of the window uses the store.
+    pub(crate) fn has(&self, store: &Store) -> bool {
+        self.known_slot(store).is_some()
+    }
+
+    /// Whether a task of the window writes the store, or reduces into it.
+    pub(crate) fn writes(&self, store: &Store) -> bool {
+        self.known_slot(store)
+            .is_some_and(|slot| self.written[slot as usize])
+    }
+
+    pub(crate) fn known_slot(&self, store: &Store) -> Option<u32> {
+        // Relaxed: the window's lock orders all accesses.
+        let word = store.window_slot.load(Ordering::Relaxed);
+        (word >> 32 == self.serial).then_some(word as u32)
+    }
+
+    fn slot(&mut self, store: &Counted<Store>) -> u32 {
+        if let Some(slot) = self.known_slot(store) {
+            return slot;
+        }
+        let slot = self.stores.len() as u32;
+        store
+            .window_slot
+            .store(self.serial << 32 | u64::from(slot), Ordering::Relaxed);
+        let initial = store.partition();
+        let shape = store.shape_ref();
+        // Rank and type have 8 bits each, which leaves the word of a partition its 33. The bit above
+        // tells the words of a new store from the number of a known one, so that equal words are
+        // equal tasks.
+        let kind = 1 << 62 | shape.rank() as u64 | (store.dtype() as u64) << 8;
+        self.key
+            .push(kind | initial.map_or(0, Partition::word) << 16);
+        self.key.extend(shape.dims().iter().map(|&dim| dim as u64));
+        self.stores.push(store.clone());
+        self.initial.push(initial);
+        self.written.push(false);
+        slot
+    }
+
+    /// Completes the key, once for each window. This is the moment that decides which stores the
+    /// program holds; other threads may drop their handles at any time, so they are not counted a second
+    /// time.
+    pub(crate) fn complete(&mut self) {
+        let mut word = 1;
+        self.held.clear();
+        for store in &self.stores {
+            let is_held = store.count() > 1;
+            self.held.push(is_held);
+            word = word << 1 | u64::from(is_held);
+            if word >> 63 == 1 {
+                self.key.push(word);
+                word = 1;
+            }
+        }
+        self.key.push(word);
+    }
+
+    /// The completed key: what the window does, up to the names of its stores and the values of its
+    /// parameters.
+    pub(crate) fn key(&self) -> &[u64] {
+        &self.key
+    }
+
+    /// Whether the program held the store of each slot, and not only the window, when the key was
+    /// completed.
+    pub(crate) fn held(&self) -> &[bool] {
+        &self.held
+    }
+
+    /// Forgets all tasks; stores without another handle are dropped.
+    pub(crate) fn clear(&mut self) {
+        // 32 bits of it are kept beside the slot; skip 0, which marks stores in no window.
+        self.serial = (self.serial + 1) & 0xffff_ffff;
+        self.serial = self.serial.max(1);
+        self.tasks.clear();
+        self.args.clear();
+        self.params.clear();
+        self.stores.clear();
+        self.initial.clear();
+        self.written.clear();
+        self.held.clear();
+        self.key.clear();
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.tasks.is_empty()
+    }
+}

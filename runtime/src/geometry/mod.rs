@@ -1,0 +1,4 @@
+//! What is said about arrays without holding any: lengths, views, and how rows are cut.
+
+pub(crate) mod partition;
+pub(crate) mod view;

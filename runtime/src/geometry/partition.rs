@@ -1,0 +1,217 @@
+//! Partitions: how a store is cut into pieces, symbolically.
+//!
+//! A store is cut along dimension 0. The places of the cuts are interned in [`CutsTable`], so that
+//! comparing two partitions is comparing two numbers, however many ranks there are.
+
+use crate::shape::Shape;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// How the elements of a store are spread over the ranks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Partition {
+    /// Every rank holds every element.
+    Replicated,
+    /// Rank `r` holds the rows between cut `r` and cut `r + 1`.
+    Tile(CutsId),
+}
+
+/// The number of a list of cuts in the runtime's table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CutsId(pub(crate) u32);
+
+impl Partition {
+    /// The partition as one word of a window's key.
+    pub(crate) fn word(self) -> u64 {
+        match self {
+            Self::Replicated => 1,
+            Self::Tile(CutsId(id)) => 2 + u64::from(id),
+        }
+    }
+
+    /// The partition that has this word; none has 0.
+    pub(crate) fn from_word(word: u64) -> Option<Self> {
+        match word {
+            0 => None,
+            1 => Some(Self::Replicated),
+            _ => Some(Self::Tile(CutsId((word - 2) as u32))),
+        }
+    }
+}
+
+/// The lists of cuts in use; the same on every rank, since every rank takes the same decisions.
+///
+/// Lists are as long as there are ranks, so what is derived from one is remembered: the analysis of
+/// a window that is like earlier ones looks at the rows of its own rank alone.
+#[derive(Debug)]
+pub(crate) struct CutsTable {
+    lists: Vec<Cuts>,
+    /// The default partitions by the number of rows.
+    defaults: BTreeMap<usize, Partition>,
+    /// Lists that end earlier, by the list and the end.
+    clipped: BTreeMap<(CutsId, usize), CutsId>,
+    ranks: usize,
+    tile_len: usize,
+    threshold: usize,
+    /// Cuts that were looked at.
+    #[cfg(test)]
+    looked_at: std::cell::Cell<usize>,
+}
+
+#[derive(Debug)]
+struct Cuts {
+    list: Arc<[usize]>,
+    begins_at_tiles: bool,
+}
+
+impl CutsTable {
+    pub(crate) fn new(ranks: usize, tile_len: usize, threshold: usize) -> Self {
+        Self {
+            lists: Vec::new(),
+            defaults: BTreeMap::new(),
+            clipped: BTreeMap::new(),
+            ranks,
+            tile_len,
+            threshold,
+            #[cfg(test)]
+            looked_at: std::cell::Cell::new(0),
+        }
+    }
+
+    pub(crate) fn ranks(&self) -> usize {
+        self.ranks
+    }
+
+    pub(crate) fn tile_len(&self) -> usize {
+        self.tile_len
+    }
+
+    /// The cuts of a partition that is not replicated.
+    pub(crate) fn get(&self, id: CutsId) -> &Arc<[usize]> {
+        self.look_at(self.ranks + 1);
+        &self.lists[id.0 as usize].list
+    }
+
+    /// As [`CutsTable::get`]; `None` if the table does not have it.
+    pub(crate) fn known(&self, id: CutsId) -> Option<&Arc<[usize]>> {
+        Some(&self.lists.get(id.0 as usize)?.list)
+    }
+
+    /// The number of a list of `ranks + 1` ascending cuts.
+    pub(crate) fn intern(&mut self, cuts: &[usize]) -> CutsId {
+        debug_assert_eq!(cuts.len(), self.ranks + 1, "one more cut than ranks");
+        self.look_at(cuts.len());
+        let known = self.lists.iter().position(|known| *known.list == *cuts);
+        CutsId(known.unwrap_or_else(|| {
+            let last = cuts[cuts.len() - 1];
+            let mut all = cuts.iter();
+            let begins_at_tiles = all.all(|cut| cut % self.tile_len == 0 || *cut == last);
+            let list = cuts.into();
+            self.lists.push(Cuts {
+                list,
+                begins_at_tiles,
+            });
+            self.lists.len() - 1
+        }) as u32)
+    }
+
+    /// The list of which no cut lies behind `end`.
+    pub(crate) fn clipped(&mut self, id: CutsId, end: usize) -> CutsId {
+        if let Some(&known) = self.clipped.get(&(id, end)) {
+            return known;
+        }
+        let list: Vec<usize> = self.get(id).iter().map(|&cut| cut.min(end)).collect();
+        let clipped = self.intern(&list);
+        self.clipped.insert((id, end), clipped);
+        clipped
+    }
+
+    /// The rows of a store of this shape that a rank holds.
+    pub(crate) fn rows(&self, partition: Partition, shape: Shape, rank: usize) -> Range<usize> {
+        match partition {
+            Partition::Replicated => 0..shape.rows(),
+            Partition::Tile(id) => {
+                self.look_at(2);
+                let cuts = &self.lists[id.0 as usize].list;
+                cuts[rank]..cuts[rank + 1]
+            }
+        }
+    }
+
+    /// Whether a partition is one of this table, and cuts all of this many rows.
+    pub(crate) fn cuts_all(&self, partition: Partition, rows: usize) -> bool {
+        match partition {
+            Partition::Replicated => true,
+            Partition::Tile(id) => {
+                let cuts = self.lists.get(id.0 as usize);
+                cuts.is_some_and(|cuts| cuts.list.last() == Some(&rows))
+            }
+        }
+    }
+
+    /// The partition of a new store, where nothing else asks for another: whole tiles of rows,
+    /// as even as tiles allow; small stores are not cut.
+    pub(crate) fn default_partition(&mut self, shape: Shape) -> Partition {
+        let rows = shape.rows();
+        let is_small = shape.len() < self.threshold || rows <= self.tile_len;
+        if self.ranks == 1 || shape.rank() == 0 || is_small {
+            return Partition::Replicated;
+        }
+        if let Some(&known) = self.defaults.get(&rows) {
+            return known;
+        }
+        let tiles = rows.div_ceil(self.tile_len);
+        let cuts: Vec<usize> = (0..=self.ranks)
+            .map(|rank| (tiles * rank / self.ranks * self.tile_len).min(rows))
+            .collect();
+        let partition = Partition::Tile(self.intern(&cuts));
+        self.defaults.insert(rows, partition);
+        partition
+    }
+
+    /// Whether every piece begins at a tile, as reductions need.
+    pub(crate) fn begins_at_tiles(&self, id: CutsId) -> bool {
+        self.lists[id.0 as usize].begins_at_tiles
+    }
+
+    /// Counts cuts that are looked at, in tests.
+    fn look_at(&self, _cuts: usize) {
+        #[cfg(test)]
+        self.looked_at.set(self.looked_at.get() + _cuts);
+    }
+
+    /// The cuts that were looked at so far.
+    #[cfg(test)]
+    pub(crate) fn looked_at(&self) -> usize {
+        self.looked_at.get()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn default_cuts_are_whole_tiles_and_cover_all_rows() {
+        for (ranks, rows) in [(2, 5), (3, 100), (8, 9), (5, 33)] {
+            let mut table = CutsTable::new(ranks, 4, 1);
+            let Partition::Tile(id) = table.default_partition(Shape::new(&[rows])) else {
+                panic!("{rows} rows are cut");
+            };
+            let cuts = table.get(id);
+            assert_eq!((cuts[0], cuts[ranks]), (0, rows));
+            assert!(cuts.windows(2).all(|pair| pair[0] <= pair[1]));
+            assert!(table.begins_at_tiles(id));
+        }
+        let mut table = CutsTable::new(4, 1024, 4096);
+        assert_eq!(
+            table.default_partition(Shape::new(&[4095])),
+            Partition::Replicated
+        );
+        assert_eq!(
+            table.default_partition(Shape::SCALAR),
+            Partition::Replicated
+        );
+    }
+}

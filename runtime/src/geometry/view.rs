@@ -1,0 +1,493 @@
+//! Views: a store seen through slices, a permutation of its dimensions, and broadcasts.
+//!
+//! A view maps each of its own indices to one index of the base store, dimension by dimension:
+//! `base[axis[v]] = offset[axis[v]] + step[v] * index[v]`. A dimension of the view without an axis
+//! repeats (broadcast); a dimension of the base without one stays at its offset.
+
+use crate::error::Error;
+use crate::shape::{MAX_RANK, Shape};
+use std::ops::Range;
+
+/// A store seen through a transform; see the module's text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct View {
+    shape: Shape,
+    base: Shape,
+    /// For each dimension of the base, the index that view index 0 has.
+    offset: [usize; MAX_RANK],
+    /// For each dimension of the view, the dimension of the base it walks along.
+    axis: [Option<u8>; MAX_RANK],
+    /// For each dimension of the view, how far one step of it goes.
+    step: [isize; MAX_RANK],
+}
+
+/// A box of indices of a store: the half-open range of each dimension.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Region {
+    pub(crate) lo: [usize; MAX_RANK],
+    pub(crate) hi: [usize; MAX_RANK],
+}
+
+impl View {
+    /// The whole store as it is.
+    #[must_use]
+    pub fn identity(base: Shape) -> Self {
+        let mut view = Self {
+            shape: base,
+            base,
+            offset: [0; 4],
+            axis: [None; MAX_RANK],
+            step: [0; MAX_RANK],
+        };
+        for d in 0..base.rank() {
+            view.axis[d] = Some(d as u8);
+            view.step[d] = 1;
+        }
+        view
+    }
+
+    /// The shape of the view.
+    #[must_use]
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// The same without a copy.
+    pub(crate) fn shape_ref(&self) -> &Shape {
+        &self.shape
+    }
+
+    /// The shape of the stores that it is a view of.
+    #[must_use]
+    pub fn base(&self) -> Shape {
+        self.base
+    }
+
+    /// Refuses stores of another shape than the view is one of: it may reach beyond them.
+    ///
+    /// # Errors
+    ///
+    /// If the store has another shape.
+    pub fn check_base(&self, op: &'static str, store: Shape) -> Result<(), Error> {
+        if self.base == store {
+            return Ok(());
+        }
+        let expected = format!("a view of a store of shape {store}");
+        let found = format!("a view of one of shape {}", self.base);
+        Err(Error::argument(op, expected, found))
+    }
+
+    /// Whether the view is the whole store as it is.
+    #[must_use]
+    pub fn is_identity(&self) -> bool {
+        *self == Self::identity(self.base)
+    }
+
+    /// Every `step`-th index of `range` along dimension `dim`; a negative step walks `range`
+    /// backwards from its last index.
+    ///
+    /// # Errors
+    ///
+    /// If the dimension does not exist, the range leaves it, or the step is 0.
+    pub fn slice(&self, dim: usize, range: Range<usize>, step: isize) -> Result<Self, Error> {
+        if dim >= self.shape.rank() {
+            let expected = format!("a dimension below {}", self.shape.rank());
+            return Err(Error::argument("slice", expected, dim.to_string()));
+        }
+        let len = self.shape.dims()[dim];
+        if range.start > range.end || range.end > len {
+            let expected = format!("a range within 0..{len} for dimension {dim}");
+            return Err(Error::argument("slice", expected, format!("{range:?}")));
+        }
+        if step == 0 {
+            return Err(Error::argument("slice", "a step other than 0", "0"));
+        }
+        let count = range.len().div_ceil(step.unsigned_abs());
+        let mut view = *self;
+        view.shape = with_dim(self.shape, dim, count);
+        let first = if step > 0 || count == 0 {
+            range.start
+        } else {
+            range.end - 1
+        };
+        if let Some(axis) = self.axis[dim] {
+            let start = &mut view.offset[axis as usize];
+            *start = start.wrapping_add_signed((first as isize).wrapping_mul(self.step[dim]));
+        }
+        // Where it does not fit there is one index at most, from which no step is taken.
+        view.step[dim] = self.step[dim].wrapping_mul(step);
+        Ok(view)
+    }
+
+    /// The view with its dimensions in the opposite order.
+    #[must_use]
+    pub fn transpose(&self) -> Self {
+        let rank = self.shape.rank();
+        let mut view = *self;
+        let mut dims = self.shape.padded_dims();
+        dims[..rank].reverse();
+        view.axis[..rank].reverse();
+        view.step[..rank].reverse();
+        view.shape = Shape::new(&dims[..rank]);
+        view
+    }
+
+    /// The view without dimension `dim`, at `index` of it.
+    ///
+    /// # Errors
+    ///
+    /// If the dimension or the index does not exist.
+    pub fn index(&self, dim: usize, index: usize) -> Result<Self, Error> {
+        let mut view = self.slice(dim, index..index.saturating_add(1), 1)?;
+        let rank = self.shape.rank();
+        let mut dims = self.shape.padded_dims();
+        dims.copy_within(dim + 1..rank, dim);
+        view.axis.copy_within(dim + 1..rank, dim);
+        view.step.copy_within(dim + 1..rank, dim);
+        view.axis[rank - 1] = None;
+        view.step[rank - 1] = 0;
+        view.shape = Shape::new(&dims[..rank - 1]);
+        Ok(view)
+    }
+
+    /// The view repeated to a larger shape, by NumPy's rules: dimensions are matched from the
+    /// last, and those of length 1 or missing ones repeat.
+    ///
+    /// # Errors
+    ///
+    /// If a dimension has neither length 1 nor the length asked for, or there would be more elements
+    /// than can be counted.
+    pub fn broadcast_to(&self, shape: Shape) -> Result<Self, Error> {
+        let (from, to) = (self.shape.rank(), shape.rank());
+        let refuse = || Error::shape("broadcast", shape, self.shape);
+        let lead = to.checked_sub(from).ok_or_else(refuse)?;
+        if !shape.fits_memory(1) {
+            let expected = format!("at most {} elements", isize::MAX);
+            return Err(Error::argument("broadcast", expected, shape.to_string()));
+        }
+        let mut view = Self {
+            shape,
+            axis: [None; 4],
+            step: [0; 4],
+            ..*self
+        };
+        for d in 0..from {
+            let (have, want) = (self.shape.dims()[d], shape.dims()[lead + d]);
+            if have == want {
+                view.axis[lead + d] = self.axis[d];
+                view.step[lead + d] = self.step[d];
+            } else if have != 1 {
+                return Err(refuse());
+            }
+        }
+        Ok(view)
+    }
+
+    /// The view with a new dimension of length 1 before dimension `dim`.
+    ///
+    /// # Errors
+    ///
+    /// If there is no room for another dimension, or `dim` is beyond the rank.
+    pub fn insert_axis(&self, dim: usize) -> Result<Self, Error> {
+        let rank = self.shape.rank();
+        if rank == MAX_RANK || dim > rank {
+            let expected = format!("a position up to {rank} and at most {MAX_RANK} dimensions");
+            return Err(Error::argument("insert_axis", expected, dim.to_string()));
+        }
+        let mut view = *self;
+        let mut dims = self.shape.padded_dims();
+        dims.copy_within(dim..rank, dim + 1);
+        view.axis.copy_within(dim..rank, dim + 1);
+        view.step.copy_within(dim..rank, dim + 1);
+        dims[dim] = 1;
+        view.axis[dim] = None;
+        view.step[dim] = 0;
+        view.shape = Shape::new(&dims[..rank + 1]);
+        Ok(view)
+    }
+
+    /// Appends what tells this view from others of the same store, for a window's key.
+    pub(crate) fn push_words(&self, key: &mut Vec<u64>) {
+        // The word with the rank stands first: who reads the words in order knows how many follow.
+        let axes = self.axis[..self.shape.rank()].iter();
+        let axes = axes.fold(self.shape.rank() as u64, |axes, axis| {
+            axes << 4 | axis.map_or(15, u64::from)
+        });
+        key.push(axes);
+        for v in 0..self.shape.rank() {
+            key.push(self.shape.dims()[v] as u64);
+            key.push(self.step[v] as u64);
+        }
+        key.extend(
+            self.offset[..self.base.rank()]
+                .iter()
+                .map(|&offset| offset as u64),
+        );
+    }
+
+    /// Whether every element of the base is seen at most once, in ascending order, along the same
+    /// dimensions: what a task may write through.
+    pub(crate) fn is_slice(&self) -> bool {
+        let rank = self.shape.rank();
+        rank == self.base.rank()
+            && (0..rank).all(|d| self.axis[d] == Some(d as u8) && self.step[d] > 0)
+    }
+
+    /// Whether two views of one store may see the same element: `false` only where they see none in
+    /// common, by their ranges and steps along some dimension.
+    pub(crate) fn may_meet(&self, other: &Self) -> bool {
+        let walks = |view: &Self, d: usize| {
+            let v = (0..view.shape.rank()).find(|&v| view.axis[v] == Some(d as u8));
+            let step = v.map_or(0, |v| view.step[v].unsigned_abs());
+            let region = view.region(&(0..view.shape.rows()));
+            (region.lo[d]..region.hi[d], step)
+        };
+        if self.shape.is_empty() || other.shape.is_empty() {
+            return false;
+        }
+        (0..self.base.rank()).all(|d| {
+            let ((mine, step), (others, other_step)) = (walks(self, d), walks(other, d));
+            let is_apart = mine.end <= others.start || others.end <= mine.start;
+            let stride = gcd(step, other_step);
+            let is_between = stride > 0 && mine.start.abs_diff(others.start) % stride != 0;
+            !(is_apart || is_between)
+        })
+    }
+
+    /// The rows of the view whose elements lie in rows `rows` of the base, where dimension 0 of
+    /// the view walks upwards along dimension 0 of the base.
+    pub(crate) fn rows_within(&self, rows: Range<usize>) -> Option<Range<usize>> {
+        if self.axis[0] != Some(0) || self.step[0] <= 0 {
+            return None;
+        }
+        let step = self.step[0] as usize;
+        let first_at_or_after = |row: usize| {
+            row.saturating_sub(self.offset[0])
+                .div_ceil(step)
+                .min(self.shape.rows())
+        };
+        Some(first_at_or_after(rows.start)..first_at_or_after(rows.end))
+    }
+
+    /// The smallest box of the base that holds every element of rows `rows` of the view.
+    pub(crate) fn region(&self, rows: &Range<usize>) -> Region {
+        let mut dims = self.shape.padded_dims();
+        let mut first = [0; MAX_RANK];
+        if self.shape.rank() > 0 {
+            dims[0] = rows.len();
+            first[0] = rows.start;
+        }
+        let mut region = Region {
+            lo: [0; MAX_RANK],
+            hi: [1; MAX_RANK],
+        };
+        for d in 0..self.base.rank() {
+            region.lo[d] = self.offset[d];
+            region.hi[d] = self.offset[d] + 1;
+        }
+        if dims.contains(&0) {
+            region.hi = region.lo;
+            return region;
+        }
+        for v in 0..self.shape.rank() {
+            let Some(d) = self.axis[v].map(usize::from) else {
+                continue;
+            };
+            let at =
+                |index: usize| self.offset[d].wrapping_add_signed(self.step[v] * index as isize);
+            let (a, b) = (at(first[v]), at(first[v] + dims[v] - 1));
+            region.lo[d] = a.min(b);
+            region.hi[d] = a.max(b) + 1;
+        }
+        region
+    }
+
+    /// Where row `first_row` of the view lies in memory that holds `held` (row-major), and the
+    /// strides of the view's dimensions there; all in elements.
+    pub(crate) fn placement(&self, held: &Region, first_row: usize) -> (isize, [isize; MAX_RANK]) {
+        let memory = held.strides();
+        let mut start = 0;
+        for d in 0..self.base.rank() {
+            start += (self.offset[d] as isize - held.lo[d] as isize) * memory[d];
+        }
+        let mut strides = [0; MAX_RANK];
+        for v in 0..self.shape.rank() {
+            if let Some(d) = self.axis[v] {
+                strides[v] = self.step[v] * memory[d as usize];
+            }
+        }
+        (start + first_row as isize * strides[0], strides)
+    }
+}
+
+fn gcd(a: usize, b: usize) -> usize {
+    match b {
+        0 => a,
+        _ => gcd(b, a % b),
+    }
+}
+
+fn with_dim(shape: Shape, dim: usize, len: usize) -> Shape {
+    let mut dims = shape.padded_dims();
+    dims[dim] = len;
+    Shape::new(&dims[..shape.rank()])
+}
+
+impl Region {
+    /// Rows `rows` of a store, all of its other dimensions.
+    pub(crate) fn of_rows(shape: Shape, rows: &Range<usize>) -> Self {
+        let mut region = Self {
+            lo: [0; MAX_RANK],
+            hi: shape.padded_dims(),
+        };
+        if shape.rank() > 0 {
+            region.lo[0] = rows.start;
+            region.hi[0] = rows.end;
+        }
+        region
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        (0..MAX_RANK).map(|d| self.hi[d] - self.lo[d]).product()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    pub(crate) fn contains(&self, other: &Self) -> bool {
+        other.is_empty()
+            || (0..MAX_RANK).all(|d| self.lo[d] <= other.lo[d] && other.hi[d] <= self.hi[d])
+    }
+
+    pub(crate) fn intersect(&self, other: &Self) -> Self {
+        let mut both = *self;
+        for d in 0..MAX_RANK {
+            both.lo[d] = self.lo[d].max(other.lo[d]);
+            both.hi[d] = self.hi[d].min(other.hi[d]).max(both.lo[d]);
+        }
+        both
+    }
+
+    fn strides(&self) -> [isize; MAX_RANK] {
+        let mut strides = [1; MAX_RANK];
+        for d in (0..MAX_RANK - 1).rev() {
+            strides[d] = strides[d + 1] * (self.hi[d + 1] - self.lo[d + 1]) as isize;
+        }
+        strides
+    }
+
+    /// Calls `visit(offset in this region's memory, offset in the memory of part, run length)`, in
+    /// elements, for each run of neighbouring elements of `part`, which lies within this region.
+    pub(crate) fn for_each_run(&self, part: &Self, mut visit: impl FnMut(usize, usize, usize)) {
+        if part.is_empty() {
+            return;
+        }
+        let (outer, inner) = (self.strides(), part.strides());
+        let run = part.hi[3] - part.lo[3];
+        for i in part.lo[0]..part.hi[0] {
+            for j in part.lo[1]..part.hi[1] {
+                for k in part.lo[2]..part.hi[2] {
+                    let at = |lo: &[usize; MAX_RANK], strides: &[isize; MAX_RANK]| {
+                        (i - lo[0]) * strides[0] as usize
+                            + (j - lo[1]) * strides[1] as usize
+                            + (k - lo[2]) * strides[2] as usize
+                    };
+                    let from = at(&self.lo, &outer) + (part.lo[3] - self.lo[3]);
+                    visit(from, at(&part.lo, &inner), run);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The base index of each element of a view, by `placement` on the whole base.
+    fn flat(view: &View, base: Shape) -> Vec<isize> {
+        let whole = Region::of_rows(base, &(0..base.rows()));
+        let (start, strides) = view.placement(&whole, 0);
+        let dims = view.shape().padded_dims();
+        let mut out = Vec::new();
+        for i in 0..dims[0] {
+            for j in 0..dims[1] {
+                out.push(start + i as isize * strides[0] + j as isize * strides[1]);
+            }
+        }
+        out
+    }
+
+    #[test]
+    fn transforms_compose() {
+        let base = Shape::new(&[3, 4]);
+        let view = View::identity(base);
+        assert!(view.transpose().transpose().is_identity());
+        let inner = view.slice(0, 1..3, 1).unwrap().slice(1, 0..4, 2).unwrap();
+        assert_eq!(flat(&inner, base), [4, 6, 8, 10]);
+        assert_eq!(flat(&inner.transpose(), base), [4, 8, 6, 10]);
+        let back = view.slice(1, 0..4, -1).unwrap().slice(1, 1..3, 1).unwrap();
+        assert_eq!(flat(&back.index(0, 2).unwrap(), base), [10, 9]);
+        let row = View::identity(Shape::new(&[4]))
+            .broadcast_to(Shape::new(&[2, 4]))
+            .unwrap();
+        assert_eq!(flat(&row, Shape::new(&[4])), [0, 1, 2, 3, 0, 1, 2, 3]);
+        let column = View::identity(Shape::new(&[2])).insert_axis(1).unwrap();
+        let column = column.broadcast_to(Shape::new(&[2, 2])).unwrap();
+        assert_eq!(flat(&column, Shape::new(&[2])), [0, 0, 1, 1]);
+        assert!(view.slice(0, 1..4, 1).is_err());
+        assert!(view.broadcast_to(Shape::new(&[4])).is_err());
+    }
+
+    #[test]
+    fn views_that_see_no_element_in_common_do_not_meet() {
+        let whole = View::identity(Shape::new(&[10, 4]));
+        let rows = |range, step| whole.slice(0, range, step).unwrap();
+        let columns = |range| whole.slice(1, range, 1).unwrap();
+        for (a, b, meet) in [
+            (whole, whole, true),
+            (rows(0..5, 1), rows(5..10, 1), false),
+            (rows(0..6, 1), rows(5..10, 1), true),
+            (rows(0..10, 2), rows(1..10, 2), false),
+            (rows(0..10, 2), rows(1..10, 4), false),
+            (rows(0..10, 2), rows(1..10, 3), true),
+            (rows(0..10, -2), rows(0..10, 2), false),
+            (columns(0..2), columns(2..4), false),
+            (columns(0..2), rows(3..4, 1), true),
+            (whole.index(0, 3).unwrap(), rows(0..10, 2), false),
+            (whole.index(0, 4).unwrap(), rows(0..10, 2), true),
+            (rows(3..3, 1), whole, false),
+        ] {
+            assert_eq!(
+                (a.may_meet(&b), b.may_meet(&a)),
+                (meet, meet),
+                "{a:?} {b:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn regions_hold_what_a_view_reads() {
+        let base = Shape::new(&[8, 4]);
+        let odd = View::identity(base).slice(0, 1..8, 2).unwrap();
+        let region = odd.region(&(1..3));
+        assert_eq!((region.lo, region.hi), ([3, 0, 0, 0], [6, 4, 1, 1]));
+        assert_eq!(odd.rows_within(2..6), Some(1..3));
+        let columns = View::identity(base).transpose().region(&(1..2));
+        assert_eq!((columns.lo, columns.hi), ([0, 1, 0, 0], [8, 2, 1, 1]));
+        assert!(odd.region(&(2..2)).is_empty());
+    }
+
+    #[test]
+    fn runs_cover_a_part_once() {
+        let whole = Region::of_rows(Shape::new(&[4, 5]), &(1..4));
+        let part = Region {
+            lo: [2, 1, 0, 0],
+            hi: [4, 3, 1, 1],
+        };
+        let mut seen = Vec::new();
+        whole.for_each_run(&part, |from, to, run| seen.push((from, to, run)));
+        assert_eq!(seen, [(6, 0, 1), (7, 1, 1), (11, 2, 1), (12, 3, 1)]);
+    }
+}

@@ -1,0 +1,341 @@
+//! The computation of a task: its arguments bound to memory, its ghosts exchanged, its kernel run.
+#![expect(
+    unsafe_code,
+    reason = "kernels reach the memory of instances through raw pointers"
+)]
+
+use super::failures::Failure;
+use super::{Context, Inputs, Running};
+use crate::analysis::schedule::{Binding, From};
+use crate::comm::halo::Halo;
+use crate::config::{Config, Executor};
+use crate::error::{Error, ErrorKind};
+use crate::geometry::partition::Partition;
+use crate::images::piece::Piece;
+use crate::memory::instance::Instance;
+use crate::tasks::body::Access;
+use sparsefuse_kernels::blocks::{Part, Program, Settings};
+use sparsefuse_kernels::reduce::Partial;
+use sparsefuse_kernels::{Launch, Operand};
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+/// The ghosts of one `x` of one product.
+pub(super) struct Ghosts {
+    slot: u32,
+    piece: usize,
+    halo: Halo,
+}
+
+impl Running<'_, '_> {
+    /// Runs the kernel, if there is anything to run, as (a part of) the task whose ghosts are given.
+    /// The loops that write what others need as ghosts come first, on rows at the boundary; while
+    /// ghosts travel, all loops on rows of the interior; then the others at the boundary.
+    ///
+    /// Where ghosts do not arrive the kernel runs on with those of earlier times; what depends on
+    /// them is poisoned.
+    pub(super) fn compute(
+        &mut self,
+        runs: bool,
+        inputs: &Inputs,
+        mut ghosts: Vec<Ghosts>,
+        failures: &mut Vec<Failure>,
+    ) -> Result<(), Error> {
+        let program = self.task.program.as_ref().filter(|_| runs);
+        if program.is_some() {
+            self.bind(inputs, &ghosts);
+        }
+        let (leading, all) = (self.task.leading, program.map_or(0, Program::loops));
+        let halves = program.and_then(|program| self.halves(program, inputs));
+        let (interior, boundary) = match halves {
+            Some(piece) => (Part::Tiles(&piece.interior), Part::Tiles(&piece.boundary)),
+            None => (Part::Tiles(&[]), Part::All),
+        };
+        let mut outcome = Ok(());
+        if leading > 0 {
+            outcome = self.run_loops(program, (0..leading, boundary));
+        }
+        self.send_ghosts((&mut ghosts, inputs), (program, &outcome), failures);
+        let sent = self.now();
+        if halves.is_some() {
+            outcome = outcome.and_then(|()| self.run_loops(program, (0..all, interior)));
+        }
+        let computed = self.now();
+        self.receive_ghosts(&mut ghosts, inputs, failures);
+        if let (Some(sent), Some(computed), false) = (sent, computed, ghosts.is_empty()) {
+            self.travel.overlapped += computed - sent;
+            self.travel.waited += computed.elapsed();
+        }
+        let outcome = outcome.and_then(|()| self.run_loops(program, (leading..all, boundary)));
+        for Ghosts { piece, halo, .. } in ghosts {
+            inputs.piece(piece).put_back(halo);
+        }
+        outcome
+    }
+
+    /// The piece that says which rows concern this rank alone, if these can be run apart: one loop
+    /// needs ghosts, and at most one comes before it.
+    fn halves<'i>(&self, program: &Program, inputs: &'i Inputs) -> Option<&'i Piece> {
+        let (piece, others) = inputs.pieces.split_first()?;
+        let piece = piece.as_ref()?;
+        // Products with one matrix, of vectors that are spread alike.
+        let is_piece = |other: &Option<Arc<Piece>>| {
+            let other = other.as_ref();
+            other.is_some_and(|other| Arc::ptr_eq(other, piece))
+        };
+        let is_one = others.iter().all(is_piece);
+        let leading = self.task.leading;
+        let is_split = is_one
+            && leading <= 1
+            && program.loops() == leading + 1
+            && program.is_divisible()
+            && !piece.boundary.is_empty()
+            // The tiles of a piece are those of vectors.
+            && self.task.pieces.iter().all(|piece| piece.width == 1)
+            && self.context.config.executor == Executor::Blocks;
+        is_split.then_some(&**piece)
+    }
+
+    /// Runs some of the kernel's loops, on all rows or some.
+    fn run_loops(
+        &self,
+        program: Option<&Program>,
+        (loops, part): (Range<usize>, Part<'_>),
+    ) -> Result<(), Error> {
+        let Some(program) = program else {
+            return Ok(());
+        };
+        let Config {
+            isa,
+            block_len,
+            parallel_threshold,
+            stream_threshold,
+            tile_len,
+            ..
+        } = *self.context.config;
+        let settings = Settings {
+            isa,
+            block_len,
+            parallel_threshold,
+            stream_threshold: stream_threshold / self.context.comm.on_machine(),
+        };
+        let launch = Launch {
+            domains: &self.task.extents,
+            operands: &self.frame.operands,
+            params: &self.frame.params,
+            tile_len,
+        };
+        let workers = self.context.workers;
+        let run = || match self.context.config.executor {
+            // SAFETY: `bind` has bound every argument of the kernel to an instance that holds the
+            // rows, entries or columns its layout and piece name: `analysis::place` placed them
+            // by the same partitions that the instances have, `tasks::check` has compared views and
+            // shapes with the stores, `Piece::build` has checked columns and positions, and
+            // `check_entries` the values. Outputs are new, taken over as `Program::compile` was told
+            // through equal `memory` numbers, or made unique by `make_unique`. The frame keeps all
+            // of them alive.
+            Executor::Blocks => unsafe {
+                program.run_loops(&launch, (loops.clone(), part), &settings, workers);
+            },
+            // SAFETY: as above.
+            Executor::Reference => unsafe {
+                sparsefuse_kernels::reference::run_loops(&self.task.kernel, loops.clone(), &launch);
+            },
+        };
+        catch_unwind(AssertUnwindSafe(run)).map_err(|panic| {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+            let message = text.unwrap_or("no message").to_owned();
+            ErrorKind::Panic {
+                task: self.task.name.clone(),
+                message,
+            }
+            .into()
+        })
+    }
+
+    /// Sends this rank's elements that others need as ghosts; those of products that do not run
+    /// here fail on the other ranks too, since what they write is one store.
+    fn send_ghosts(
+        &mut self,
+        (ghosts, inputs): (&mut [Ghosts], &Inputs),
+        (program, outcome): (Option<&Program>, &Result<(), Error>),
+        failures: &mut Vec<Failure>,
+    ) {
+        for Ghosts { slot, piece, halo } in ghosts {
+            let runs = program.is_some() && self.task.gathered().any(|of| of == (*slot, *piece));
+            let x = match (failures.first(), outcome) {
+                (_, Err(cause)) => Err(cause.clone()),
+                (Some(failure), Ok(())) if !runs => Err(failure.cause.clone()),
+                _ => Ok(self.of_slot(*slot)),
+            };
+            let neighbours = &inputs.piece(*piece).neighbours;
+            if let Err(cause) = halo.start(self.context.comm, neighbours, &x) {
+                failures.push(Failure::of_product(*slot, Access::Columns, cause));
+            }
+            self.context.counters.messages += neighbours.sends.len() as u64;
+            self.context.counters.bytes_sent += (neighbours.sent() * halo.size()) as u64;
+        }
+    }
+
+    /// The halos of all products, before anything is sent: new ones need the consent of all ranks,
+    /// and messages keep their order.
+    pub(super) fn take_halos(&self, inputs: &Inputs, failures: &mut Vec<Failure>) -> Vec<Ghosts> {
+        let Context { comm, pool, .. } = *self.context;
+        let mut all = Vec::new();
+        for (slot, piece) in self.task.gathered() {
+            let Some(part) = &inputs.pieces[piece] else {
+                continue;
+            };
+            if part.key.x_partition == Partition::Replicated {
+                continue;
+            }
+            match part.take_halo(comm, pool, self.halo_size(slot, piece)) {
+                Ok(halo) => all.push(Ghosts { slot, piece, halo }),
+                Err(cause) => failures.push(Failure::of_product(slot, Access::Columns, cause)),
+            }
+        }
+        all
+    }
+
+    /// The bytes of an element, or of a row, of the `x` of a product.
+    pub(super) fn halo_size(&self, slot: u32, piece: usize) -> usize {
+        self.schedule.slots[slot as usize].dtype.size() * self.task.pieces[piece].width
+    }
+
+    fn receive_ghosts(&self, ghosts: &mut [Ghosts], inputs: &Inputs, failures: &mut Vec<Failure>) {
+        for Ghosts { slot, piece, halo } in ghosts {
+            let neighbours = &inputs.piece(*piece).neighbours;
+            if let Err(cause) = halo.finish(self.context.comm, neighbours) {
+                failures.push(Failure::of_product(*slot, Access::Columns, cause));
+            }
+        }
+    }
+
+    /// Fills the frame's operands, partial results and parameters for the task's kernel.
+    fn bind(&mut self, inputs: &Inputs, ghosts: &[Ghosts]) {
+        let frame = &mut *self.frame;
+        frame.params.clear();
+        let params = self
+            .task
+            .params
+            .iter()
+            .map(|&param| self.window.params[param as usize]);
+        frame.params.extend(params);
+        let tiles: usize = self
+            .task
+            .reductions
+            .iter()
+            .map(|reduction| reduction.tiles(self.task))
+            .sum();
+        if frame.partials.len() < tiles {
+            let unwritten = Partial {
+                bits: [0; 2],
+                index: 0,
+            };
+            frame.partials.resize(tiles, unwritten);
+        }
+        let mut operands = std::mem::take(&mut frame.operands);
+        operands.clear();
+        for (number, binding) in self.task.bindings.iter().enumerate() {
+            operands.push(match inputs.packed_at(number) {
+                Some(packed) => Operand::Packed(packed.operand()),
+                None => self.operand(binding, inputs, ghosts),
+            });
+        }
+        self.frame.operands = operands;
+    }
+
+    fn operand(&mut self, binding: &Binding, inputs: &Inputs, ghosts: &[Ghosts]) -> Operand {
+        match *binding {
+            Binding::Array {
+                from,
+                offset,
+                layout,
+            } => Operand::Array {
+                data: self.address(from, offset, inputs),
+                layout,
+            },
+            Binding::DenseRows {
+                from,
+                offset,
+                columns,
+                row_stride,
+                column_stride,
+            } => {
+                let data = self.address(from, offset, inputs).cast_const();
+                Operand::DenseRows {
+                    data,
+                    columns,
+                    row_stride,
+                    column_stride,
+                }
+            }
+            Binding::Scalar { slot } => Operand::Scalar {
+                data: self.of_slot(slot).data(),
+            },
+            Binding::Reduction { number } => {
+                let earlier = &self.task.reductions[..number];
+                let first: usize = earlier.iter().map(|earlier| earlier.tiles(self.task)).sum();
+                Operand::Reduction {
+                    partials: self.frame.partials[first..].as_mut_ptr(),
+                }
+            }
+            Binding::Whole { from, len } => {
+                let own = self.address(from, 0, inputs).cast_const();
+                Operand::Gather {
+                    own,
+                    own_len: len,
+                    ghosts: std::ptr::null(),
+                    width: 1,
+                }
+            }
+            Binding::Columns { slot, piece } => {
+                let of_x = |ghosts: &&Ghosts| (ghosts.slot, ghosts.piece) == (slot, piece);
+                let halo = ghosts.iter().find(of_x).map(|ghosts| &ghosts.halo);
+                Operand::Gather {
+                    own: self.of_slot(slot).data().cast_const(),
+                    own_len: inputs.piece(piece).own_len,
+                    ghosts: halo.map_or(std::ptr::null(), Halo::ghosts),
+                    width: self.task.pieces[piece].width,
+                }
+            }
+            Binding::Entries { from, piece } => {
+                let first = inputs.piece(piece).entries.start as isize;
+                let skip = first - self.locate(from, inputs).rows.start as isize;
+                Operand::Entries {
+                    data: self.address(from, skip, inputs).cast_const(),
+                }
+            }
+            Binding::Structure { piece } => Operand::Structure(inputs.piece(piece).structure()),
+        }
+    }
+
+    fn of_slot(&self, slot: u32) -> &Instance {
+        let instance = self.frame.instances[slot as usize].as_ref();
+        &instance
+            .expect("a task that reads all its stores has their instances")
+            .1
+    }
+
+    pub(super) fn locate<'i>(&'i self, from: From, inputs: &'i Inputs) -> &'i Instance {
+        match from {
+            From::Slot(slot) => self.of_slot(slot),
+            From::Fetched(number) => {
+                let fetched = inputs.fetched[number].as_ref();
+                fetched.expect("a failed fetch fails its task")
+            }
+        }
+    }
+
+    /// The address of an element of an instance. Addresses of empty pieces may lie outside their
+    /// memory; nothing is read through them.
+    fn address(&self, from: From, offset: isize, inputs: &Inputs) -> *mut u8 {
+        let slot = self.task.slot(from);
+        let size = self.schedule.slots[slot as usize].dtype.size() as isize;
+        self.locate(from, inputs)
+            .data()
+            .wrapping_offset(offset * size)
+    }
+}

@@ -1,0 +1,153 @@
+//! What a failure leaves of a fused task: the tasks that depend on it fail, all others run.
+//!
+//! Fusion decides no result, and so no failure either. What fails before the kernel runs (an input
+//! that has failed, memory, a sparse matrix that is none) is blamed on the tasks of the group that
+//! use it, and on those that use what these would have written. The others are composed to one
+//! fused task, which runs in place of the whole; if there is no memory for that either, its tasks
+//! are blamed in turn.
+//!
+//! A rank may fail alone. It takes part in every exchange of the whole fused task all the same, in
+//! the same order, and sends a failure in place of what it does not have; so the others, which know
+//! of nothing, find what they wait for. What they get of it is blamed in the same way.
+
+use super::{Inputs, Running};
+use crate::analysis::fuse::Solved;
+use crate::analysis::place;
+use crate::analysis::schedule::FusedTask;
+use crate::analysis::solve::{Launch, Slot};
+use crate::error::Error;
+use crate::tasks::body::Access;
+use std::collections::BTreeMap;
+
+/// Something that tasks of a group use, and that could not be had.
+#[derive(Debug)]
+pub(super) struct Failure {
+    pub(super) slot: u32,
+    /// Only for tasks that reach the slot in this way; for all of them without one.
+    pub(super) access: Option<Access>,
+    pub(super) cause: Error,
+}
+
+/// What depends on some failures, and what does not.
+struct Blame {
+    /// The tasks that have nothing to do with it, by their numbers in the schedule.
+    spared: Vec<usize>,
+    /// The slots that the other tasks write, and why they do not.
+    failed: BTreeMap<u32, Error>,
+}
+
+impl Failure {
+    pub(super) fn of(slot: u32, cause: Error) -> Self {
+        Self {
+            slot,
+            access: None,
+            cause,
+        }
+    }
+
+    /// Of products that reach the slot in this way.
+    pub(super) fn of_product(slot: u32, access: Access, cause: Error) -> Self {
+        Self {
+            slot,
+            access: Some(access),
+            cause,
+        }
+    }
+}
+
+impl Running<'_, '_> {
+    /// Poisons what depends on the failures, and prepares all else: a fused task that can run. None
+    /// if nothing is left.
+    pub(super) fn spare(
+        &mut self,
+        inputs: &mut Inputs,
+        failures: &mut Vec<Failure>,
+    ) -> Option<FusedTask> {
+        let mut left = usize::MAX;
+        loop {
+            let spared = self.poison_dependents(failures);
+            if spared.is_empty() {
+                return None;
+            }
+            // Each failure is one of a task that was left.
+            let is_less = spared.len() < left;
+            left = spared.len();
+            let Some(part) = self.plan(&spared).filter(|_| is_less) else {
+                let first = &failures[0];
+                self.frame.fail(self.task, &first.cause);
+                return None;
+            };
+            match self.instead(&part).prepare(inputs) {
+                Ok(()) => return Some(part),
+                Err(failure) => failures.push(failure),
+            }
+        }
+    }
+
+    /// Poisons what tasks would have written that depend on the failures; the other tasks.
+    pub(super) fn poison_dependents(&mut self, failures: &[Failure]) -> Vec<usize> {
+        let Blame { spared, failed } = self.blame(failures);
+        self.frame.poison.extend(failed);
+        spared
+    }
+
+    fn blame(&self, failures: &[Failure]) -> Blame {
+        let mut blame = Blame {
+            spared: Vec::new(),
+            failed: BTreeMap::new(),
+        };
+        for number in self.task.group.tasks.clone() {
+            let task = &self.window.tasks[self.schedule.tasks[number].number];
+            let body = self.window.body(task);
+            let args = || body.args().iter().zip(self.window.args_of(task));
+            let cause = args().find_map(|(declared, arg)| {
+                let is_of = |failure: &&Failure| {
+                    failure.slot == arg.slot
+                        && failure
+                            .access
+                            .is_none_or(|access| access == declared.access)
+                };
+                let failure = failures.iter().find(is_of);
+                let earlier = blame.failed.get(&arg.slot);
+                earlier.or(failure.map(|failure| &failure.cause)).cloned()
+            });
+            let Some(cause) = cause else {
+                blame.spared.push(number);
+                continue;
+            };
+            let cause = cause.poison(body.name());
+            for (_, arg) in args().filter(|(declared, _)| declared.is_written()) {
+                blame.failed.insert(arg.slot, cause.clone());
+            }
+        }
+        blame
+    }
+
+    /// Some tasks of this group as one fused task with its fetches and pieces; none if it would need
+    /// other ones.
+    fn plan(&self, numbers: &[usize]) -> Option<FusedTask> {
+        let launch = self.task.group.launch;
+        let solved = |&number: &usize| {
+            let number = self.schedule.tasks[number].number;
+            let task = &self.window.tasks[number];
+            Solved {
+                number,
+                body: self.window.body(task),
+                args: self.window.args_of(task),
+                params: task.params.clone(),
+                launch: Launch::On(launch),
+            }
+        };
+        let tasks: Vec<_> = numbers.iter().map(solved).collect();
+        let slots: Vec<Slot> = (0..)
+            .zip(&self.schedule.slots)
+            .map(|(number, slot)| Slot {
+                partition: self.frame.partition(number),
+                ..slot.clone()
+            })
+            .collect();
+        let place = (self.context.cuts, self.context.comm.rank());
+        let mut part = place::plan_some(&tasks, launch, &slots, &self.task.frees, place);
+        part.exchange_as(self.task, &slots).then_some(part)
+    }
+}

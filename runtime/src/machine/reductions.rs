@@ -1,0 +1,266 @@
+//! The end of a task's reductions: partial results of tiles, joined here and over the ranks.
+#![expect(unsafe_code, reason = "a result is written to the memory of its store")]
+
+use super::frame::{Awaited, Frame};
+use super::{Context, Running};
+use crate::analysis::schedule::{FusedTask, Reduction, Schedule};
+use crate::analysis::window::Window;
+use crate::comm::forests::{self, Share, Subject};
+use crate::comm::{self, Comm, Message};
+use crate::error::Error;
+use crate::memory::instance::Instance;
+use sparsefuse_kernels::reduce::{self, Forest};
+use sparsefuse_kernels::{DType, Value};
+use std::borrow::Borrow;
+use std::time::Instant;
+
+impl Reduction {
+    /// The tiles of this rank's rows.
+    pub(super) fn tiles(&self, task: &FusedTask) -> usize {
+        let extent = task.extents[self.domain as usize];
+        (extent.len as usize).div_ceil(task.tile_len)
+    }
+}
+
+impl FusedTask {
+    /// Whether a slot is the result of a reduction.
+    fn reduces_into(&self, slot: u32) -> bool {
+        let mut reductions = self.reductions.iter();
+        reductions.any(|reduction| reduction.slot == slot)
+    }
+
+    /// What its message to other ranks is about.
+    pub(super) fn subjects(&self) -> impl Iterator<Item = Subject> + Clone {
+        self.reductions.iter().map(|reduction| Subject {
+            op: reduction.op,
+            dtype: reduction.dtype,
+            most_trees: reduction.most_trees,
+        })
+    }
+}
+
+/// Waits for the started reductions with a result for which `is_wanted` holds, and writes them.
+///
+/// Every rank waits at the same places, since they all have the same schedule.
+pub(super) fn finish(
+    (schedule, window): (&Schedule, &Window),
+    frame: &mut Frame,
+    context: &mut Context<'_>,
+    is_wanted: impl Fn(&u32) -> bool,
+) {
+    let mut number = 0;
+    while let Some(Awaited { task, .. }) = frame.awaited.get(number) {
+        let task = &schedule.groups[*task];
+        let mut results = task.reductions.iter().map(|reduction| reduction.slot);
+        if !results.any(|slot| is_wanted(&slot)) {
+            number += 1;
+            continue;
+        }
+        let Awaited {
+            causes, pending, ..
+        } = frame.awaited.remove(number);
+        let begin = context.profile.is_some().then(Instant::now);
+        let joined = pending.finish(context.comm).and_then(|words| {
+            match forests::are_about(&words, task.subjects()) {
+                true => Ok(words),
+                false => Err(comm::apart(context.comm.rank())),
+            }
+        });
+        let is_agreed = joined
+            .as_ref()
+            .is_ok_and(|words| !forests::is_marked(words));
+        let shares = match joined {
+            Ok(words) => shares(context.comm, forests::from_words(&words), causes),
+            Err(cause) => vec![Err(cause); task.reductions.len()],
+        };
+        let outcome = write_results(task, frame, shares);
+        if let (Some(profile), Some(begin)) = (context.profile.as_deref_mut(), begin) {
+            profile.wait(&task.name, begin.elapsed());
+        }
+        if let Err(cause) = outcome {
+            frame.fail(task, &cause);
+        }
+        if !is_agreed {
+            // What else was fused with them may have failed on some ranks alone.
+            for &slot in task.writes.iter().filter(|slot| !task.reduces_into(**slot)) {
+                window.stores[slot as usize].set_agreed(false);
+            }
+        }
+    }
+}
+
+/// The forests of all ranks, or why a rank has none: it tells the others, reduction by reduction,
+/// as all of them know from what was joined.
+fn shares(
+    comm: &dyn Comm,
+    joined: Vec<Share<Forest>>,
+    mut causes: Vec<(usize, Error)>,
+) -> Vec<Result<Forest, Error>> {
+    let mut all = Vec::with_capacity(joined.len());
+    for (number, share) in joined.into_iter().enumerate() {
+        all.push(share.map_err(|rank| {
+            if rank != comm.rank() {
+                let told = comm::receive_data(comm, rank).err();
+                return told.unwrap_or_else(|| comm::left(rank));
+            }
+            let mine = causes.iter().position(|(of, _)| *of == number);
+            let (_, cause) = causes.swap_remove(mine.expect("a rank knows why it has nothing"));
+            for other in (0..comm.size()).filter(|&other| other != rank) {
+                comm.send(other, Message::Failed(cause.clone()));
+            }
+            cause
+        }));
+    }
+    all
+}
+
+impl Running<'_, '_> {
+    /// Joins the partial results of the tiles; `ran` is what was run of the task, if anything was.
+    /// Where each rank has its own rows, what it has is sent on its way to the others, all
+    /// reductions of a task in one message; else the results are written.
+    pub(super) fn reduce(&mut self, ran: &FusedTask) -> Result<(), Error> {
+        if self.task.reductions.is_empty() {
+            return Ok(());
+        }
+        let mut shares = std::mem::take(&mut self.frame.shares);
+        self.plant(ran, &mut shares);
+        if self
+            .task
+            .reductions
+            .iter()
+            .any(|reduction| reduction.is_partial)
+        {
+            self.start(shares);
+            return Ok(());
+        }
+        let forests = std::mem::take(&mut self.frame.forests);
+        let of = |share: Result<usize, Error>| share.map(|number| &forests[number]);
+        let outcome = write_results(self.task, self.frame, shares.drain(..).map(of));
+        (self.frame.forests, self.frame.shares) = (forests, shares);
+        outcome
+    }
+
+    /// Makes the frame's forests those of this rank's tiles, and adds to `shares` which of them is
+    /// that of each reduction of the task, or why there is none.
+    fn plant(&mut self, ran: &FusedTask, shares: &mut Vec<Result<usize, Error>>) {
+        let Frame {
+            partials,
+            forests,
+            poison,
+            ..
+        } = &mut *self.frame;
+        let n_reductions = ran.reductions.len();
+        if forests.len() < n_reductions {
+            forests.resize_with(n_reductions, Forest::default);
+        }
+        let mut rest = &mut partials[..];
+        for (reduction, forest) in ran.reductions.iter().zip(forests) {
+            let len = reduction.tiles(ran).min(rest.len());
+            let (tiles, later) = rest.split_at_mut(len);
+            let extent = ran.extents[reduction.domain as usize];
+            let first = extent.start / ran.tile_len as u64;
+            forest.set_tiles(reduction.op, reduction.dtype, first, tiles);
+            rest = later;
+        }
+        shares.extend(
+            self.task
+                .reductions
+                .iter()
+                .enumerate()
+                .map(|(place, reduction)| {
+                    if let Some(cause) = poison.get(&reduction.slot) {
+                        return Err(cause.clone());
+                    }
+                    let is_own = |known: &Reduction| known.slot == reduction.slot;
+                    // Where nothing has failed, the task itself was run.
+                    let number = match ran.reductions.get(place).is_some_and(is_own) {
+                        true => Some(place),
+                        false => ran.reductions.iter().position(is_own),
+                    };
+                    Ok(number.expect("what has not failed was run"))
+                }),
+        );
+    }
+
+    /// Sends this rank's forests on their way, or that there are none.
+    fn start(&mut self, shares: Vec<Result<usize, Error>>) {
+        let rank = self.context.comm.rank();
+        let len = forests::len(self.task.subjects());
+        let written = &self.task.writes;
+        let has_failed = written
+            .iter()
+            .any(|slot| self.frame.poison.contains_key(slot));
+        let words = match shares.iter().find_map(|share| share.as_ref().err()) {
+            Some(cause) if shares.iter().all(Result::is_err) => Err(cause.clone()),
+            _ => {
+                let forests = &self.frame.forests;
+                let shares = shares.iter().map(|share| match share {
+                    Ok(number) => Ok(&forests[*number]),
+                    Err(_) => Err(rank),
+                });
+                Ok(forests::to_words(
+                    self.task.subjects().zip(shares),
+                    has_failed,
+                ))
+            }
+        };
+        let causes = (0..).zip(shares);
+        let causes = causes.filter_map(|(number, share)| Some((number, share.err()?)));
+        let causes = causes.collect();
+        self.context.counters.reductions += 1;
+        let pending = self.context.comm.start_reduce(words, len);
+        self.frame.awaited.push(Awaited {
+            task: self.number,
+            causes,
+            pending,
+        });
+    }
+}
+
+/// Writes the results of a task's reductions, of forests that cover all tiles; those without are
+/// poisoned.
+fn write_results<F: Borrow<Forest>>(
+    task: &FusedTask,
+    frame: &mut Frame,
+    shares: impl IntoIterator<Item = Result<F, Error>>,
+) -> Result<(), Error> {
+    for (reduction, share) in task.reductions.iter().zip(shares) {
+        match share {
+            Ok(forest) => {
+                let partial = forest.borrow().finish(reduction.op, reduction.dtype);
+                let value = reduce::result(reduction.op, reduction.dtype, partial);
+                write_scalar(frame.instance(reduction.slot)?, value);
+            }
+            Err(cause) => {
+                frame
+                    .poison
+                    .insert(reduction.slot, cause.poison(&task.name));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Writes the single element of a store of rank 0.
+fn write_scalar(instance: &Instance, value: Value) {
+    assert_eq!(instance.len(), 1, "a store of rank 0 has one element");
+    let [low, high] = value.bits();
+    let mut bytes = [0u8; 16];
+    match value.dtype() {
+        DType::ComplexF32 => {
+            bytes[..4].copy_from_slice(&(low as u32).to_ne_bytes());
+            bytes[4..8].copy_from_slice(&(high as u32).to_ne_bytes());
+        }
+        dtype if dtype.size() == 1 => bytes[0] = low as u8,
+        dtype if dtype.size() == 4 => bytes[..4].copy_from_slice(&(low as u32).to_ne_bytes()),
+        _ => {
+            bytes[..8].copy_from_slice(&low.to_ne_bytes());
+            bytes[8..].copy_from_slice(&high.to_ne_bytes());
+        }
+    }
+    // SAFETY: the instance holds one element of this type, and the schedule that made it is the
+    // only one that knows it.
+    unsafe {
+        std::ptr::copy_nonoverlapping(bytes.as_ptr(), instance.data(), value.dtype().size());
+    }
+}

@@ -1,0 +1,64 @@
+//! Elements as bytes: what messages carry, and what instances hold.
+#![expect(unsafe_code, reason = "memory of one type is read as bytes, and back")]
+
+use crate::memory::instance::Instance;
+use sparsefuse_kernels::{DType, Element};
+
+/// The elements of an instance that is not being written: `machine/outputs.rs` writes an instance
+/// in place only where it has a single handle.
+pub(crate) fn elements<T: Element>(instance: &Instance) -> &[T] {
+    // SAFETY: the callers, `Runtime::local`, `Runtime::read` and `Runtime::read_scalar`, compare
+    // the element type with that of the store; kernels write elements of the store's type, and new
+    // memory is zero, which is an element of every type. Holding the `Arc` of the instance, or the
+    // runtime's lock, keeps writers away. `Room` has one type from the beginning, and its instance
+    // one owner.
+    unsafe { instance.as_slice::<T>() }
+}
+
+/// The elements of a new instance, whose memory still has what its last user left there.
+pub(crate) fn elements_to_fill<T: Element>(instance: &mut Instance) -> &mut [T] {
+    if T::DTYPE == DType::Bool {
+        // SAFETY: the memory has room for the elements (`Instance::new`), one byte each.
+        unsafe { std::ptr::write_bytes(instance.data(), 0, instance.len()) };
+    }
+    elements_mut(instance)
+}
+
+/// The elements of an instance that was made for this type, by `elements_to_fill`.
+pub(crate) fn elements_mut<T: Element>(instance: &mut Instance) -> &mut [T] {
+    // SAFETY: the memory holds `len` elements and comes from the pool, so it is aligned to 64 bytes
+    // and initialised (`block.rs`); any bytes are an element of a type other than bool, and bools
+    // have been made false first. The instance is borrowed mutably, so no other code reads or writes it.
+    unsafe { std::slice::from_raw_parts_mut(instance.data().cast::<T>(), instance.len()) }
+}
+
+/// A copy of the bytes of some elements.
+pub(crate) fn from_elements<T: Element>(elements: &[T]) -> Vec<u8> {
+    let len = size_of_val(elements);
+    let mut bytes = vec![0u8; len];
+    // SAFETY: both have `len` bytes, and no element type has padding.
+    unsafe {
+        std::ptr::copy_nonoverlapping(elements.as_ptr().cast(), bytes.as_mut_ptr(), len);
+    }
+    bytes
+}
+
+/// A copy of the elements that `from_elements::<T>` made bytes of.
+///
+/// # Panics
+///
+/// If the number of bytes is not a multiple of the element's size, which is a defect.
+pub(crate) fn to_elements<T: Element>(bytes: &[u8]) -> Vec<T> {
+    assert_eq!(
+        bytes.len() % size_of::<T>(),
+        0,
+        "a message holds whole elements"
+    );
+    let mut elements = vec![T::default(); bytes.len() / size_of::<T>()];
+    // SAFETY: both have as many bytes; the bytes were elements of type `T` when they were sent,
+    // so they are valid ones.
+    unsafe {
+        std::ptr::copy_nonoverlapping(bytes.as_ptr(), elements.as_mut_ptr().cast(), bytes.len());
+    }
+    elements
+}

@@ -1,0 +1,24 @@
+//! Counters of what a runtime has done.
+
+/// What a runtime has done since it began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Tasks that the program issued to the window.
+    pub tasks: u64,
+    /// Tasks that ran at once ([`crate::Runtime::task_at_once`]), those within others too.
+    pub at_once: u64,
+    /// Fused tasks that ran.
+    pub fused_tasks: u64,
+    /// Windows that were executed.
+    pub windows: u64,
+    /// Windows whose schedule was remembered.
+    pub trace_hits: u64,
+    /// Bytes that kernels read and wrote on this rank, counted from their arguments.
+    pub bytes: u64,
+    /// Messages that this rank sent, those of reductions apart.
+    pub messages: u64,
+    /// Bytes of these messages.
+    pub bytes_sent: u64,
+    /// Reductions over all ranks, those of one fused task together.
+    pub reductions: u64,
+}

@@ -1,0 +1,40 @@
+//! What a plan notes of a fused task: see [`crate::plan_rank`].
+
+/// What a fused task would do on the rank of the plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlannedTask {
+    /// The names of its tasks.
+    pub name: String,
+    /// Operations on elements; of a sparse product, two for each entry.
+    pub flops: u64,
+    /// Bytes that its kernel reads and writes.
+    pub bytes: u64,
+    /// Those of them that are read of sparse matrices.
+    pub matrix_bytes: u64,
+    /// What it waits for: ghosts, one message from each neighbour.
+    pub ghosts: Vec<Arrival>,
+    /// What the rank sends to ranks that need other rows than they hold.
+    pub fetches: Sent,
+    /// What the rank sends for its reductions over all ranks, along a tree.
+    pub reductions: Sent,
+}
+
+/// The ghosts that one neighbour sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// The rank that sends them.
+    pub from: usize,
+    /// Their number.
+    pub elements: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+/// Messages and their bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sent {
+    /// Messages.
+    pub messages: u64,
+    /// Bytes of all of them.
+    pub bytes: u64,
+}

@@ -1,0 +1,222 @@
+//! Plans: a program analysed as one rank of many, without the others, and without computing.
+//!
+//! [`plan_rank`] runs a program on one rank of many of which the others are not there. Tasks go
+//! the whole way to their schedules, matrices are assembled, inspected and packed, and memory is
+//! taken; kernels are not run and nothing is exchanged. Every scalar reads as 1, so that a method
+//! that looks at one goes on. What the fused tasks would have done is noted: [`crate::PlannedTask`].
+
+use super::runtime::Runtime;
+use crate::comm::Absent;
+use crate::config::Config;
+use crate::error::Error;
+
+/// Runs `program` as rank `rank` of `ranks` with a runtime that plans and does not compute; see
+/// [`Runtime::take_plan`]. Elements of arrays that tasks have written mean nothing.
+///
+/// # Errors
+///
+/// If there is no such rank, or the settings are out of range.
+pub fn plan_rank<R>(
+    rank: usize,
+    ranks: usize,
+    config: &Config,
+    program: impl FnOnce(&Runtime) -> R,
+) -> Result<R, Error> {
+    if rank >= ranks {
+        let expected = format!("a rank below {ranks}");
+        return Err(Error::argument("plan_rank", expected, rank.to_string()));
+    }
+    let absent = Absent { rank, size: ranks };
+    let runtime = Runtime::with_comm(config.clone(), Box::new(absent))?;
+    Ok(runtime.enter(|| program(&runtime)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        Access, Arrival, Body, BodyArg, PlannedTask, Privilege, Shape, StoreHandle, TaskArg,
+    };
+    use sparsefuse_kernels::{ArgKind, BinaryOp, DType, Inst, KernelBuilder, ReduceOp};
+    use std::sync::Arc;
+
+    /// y = A x.
+    fn spmv() -> Arc<Body> {
+        let mut build = KernelBuilder::new();
+        let y = build.arg(DType::F64, ArgKind::Array);
+        let structure = build.arg(DType::U32, ArgKind::Structure);
+        let entries = build.arg(DType::F64, ArgKind::Entries);
+        let x = build.arg(DType::F64, ArgKind::Gather);
+        let sum = build.push(Inst::RowSum {
+            structure,
+            entries,
+            x,
+        });
+        build.store(y, sum);
+        let arg = |privilege, access, kernel_arg| BodyArg {
+            privilege,
+            access,
+            kernel_arg,
+        };
+        let args = vec![
+            arg(Privilege::Write, Access::Rows, Some(y)),
+            arg(Privilege::Read, Access::Pos, None),
+            arg(Privilege::Read, Access::Entries, Some(structure)),
+            arg(Privilege::Read, Access::Entries, Some(entries)),
+            arg(Privilege::Read, Access::Columns, Some(x)),
+        ];
+        Body::with_args("spmv", build.finish(), args)
+    }
+
+    /// s = sum(x y).
+    fn dot() -> Arc<Body> {
+        let mut build = KernelBuilder::new();
+        let [x, y] = [(); 2].map(|()| build.arg(DType::F64, ArgKind::Array));
+        let sum = build.arg(DType::F64, ArgKind::Reduction);
+        let (x, y) = (build.load(x), build.load(y));
+        let product = build.binary(BinaryOp::Mul, x, y);
+        build.reduce(ReduceOp::Sum, sum, product);
+        Body::new("dot", build.finish())
+    }
+
+    /// z = s x + y.
+    fn axpy() -> Arc<Body> {
+        let mut build = KernelBuilder::new();
+        let s = build.arg(DType::F64, ArgKind::Scalar);
+        let [x, y, z] = [(); 3].map(|()| build.arg(DType::F64, ArgKind::Array));
+        let (s, x, y) = (build.load_scalar(s), build.load(x), build.load(y));
+        let sx = build.binary(BinaryOp::Mul, s, x);
+        let sum = build.binary(BinaryOp::Add, sx, y);
+        build.store(z, sum);
+        Body::new("axpy", build.finish())
+    }
+
+    /// The second difference on `n` points: what every rank has of its stores.
+    fn matrix(runtime: &Runtime, n: usize) -> [StoreHandle; 3] {
+        let (partition, rows) = runtime.default_rows(Shape::new(&[n]));
+        let first = |row: usize| (3 * row).saturating_sub(1).min(3 * n - 2);
+        let columns = |row: usize| row.saturating_sub(1)..(row + 2).min(n);
+        let crd: Vec<u32> = rows
+            .clone()
+            .flat_map(columns)
+            .map(|column| column as u32)
+            .collect();
+        let pos: Vec<u64> = (rows.start..=rows.end)
+            .map(|row| first(row) as u64)
+            .collect();
+        let cuts = runtime.cuts(partition).expect("this many rows are cut");
+        let mut pos_cuts = cuts.to_vec();
+        pos_cuts[cuts.len() - 1] += 1;
+        let entry_cuts: Vec<usize> = cuts.iter().map(|&cut| first(cut)).collect();
+        let pos_partition = runtime.partition_at(&pos_cuts).unwrap();
+        let crd_partition = runtime.partition_at(&entry_cuts).unwrap();
+        let (entries, shape) = (first(rows.start)..first(rows.end), Shape::new(&[3 * n - 2]));
+        let vals = vec![1.0f64; entries.len()];
+        let pos_rows = rows.start..rows.end + 1;
+        [
+            runtime.store_of_rows(Shape::new(&[n + 1]), pos_partition, pos_rows, pos),
+            runtime.store_of_rows(shape, crd_partition, entries.clone(), crd),
+            runtime.store_of_rows(shape, crd_partition, entries, vals),
+        ]
+        .map(Result::unwrap)
+    }
+
+    /// What the analysis of an iteration takes: words of its key, cuts that it looks at; and what
+    /// the iteration does.
+    fn analyse(rank: usize, ranks: usize) -> (usize, usize, Vec<PlannedTask>) {
+        const N: usize = 1 << 16;
+        let config = Config {
+            tile_len: 16,
+            native: None,
+            ..Config::default()
+        };
+        let planned = plan_rank(rank, ranks, &config, |runtime| {
+            let [spmv, dot, axpy] = [spmv(), dot(), axpy()];
+            let [pos, crd, vals] = matrix(runtime, N);
+            let vector = || runtime.new_store(Shape::new(&[N]), DType::F64);
+            let submit = |body: &Arc<Body>, stores: &[&StoreHandle]| {
+                let args: Vec<TaskArg<'_>> = stores.iter().map(|&store| store.into()).collect();
+                runtime.submit(body, &args, &[]).unwrap();
+            };
+            let mut p = vector();
+            submit(&spmv, &[&p, &pos, &crd, &vals, &any_vector(runtime, N)]);
+            runtime.flush();
+            let mut counts = (0, 0);
+            let mut kept = Vec::new();
+            // The first iteration is remembered; the last one keeps more, so it is analysed anew.
+            for iteration in 0..4 {
+                let hits = runtime.counters().trace_hits;
+                let _ = runtime.take_plan();
+                let (q, next) = (vector(), vector());
+                let sum = runtime.new_store(Shape::SCALAR, DType::F64);
+                submit(&spmv, &[&q, &pos, &crd, &vals, &p]);
+                submit(&dot, &[&p, &q, &sum]);
+                submit(&axpy, &[&sum, &q, &p, &next]);
+                p = next;
+                kept.extend((iteration == 3).then(|| q.clone()));
+                drop(q);
+                let (key, before) = runtime.size_of_analysis();
+                assert_eq!(runtime.read_scalar::<f64>(&sum).unwrap(), 1.0);
+                let is_new = runtime.counters().trace_hits == hits;
+                assert_eq!(is_new, [0, 3].contains(&iteration), "iteration {iteration}");
+                counts = (key, runtime.size_of_analysis().1 - before);
+            }
+            (counts.0, counts.1, runtime.take_plan())
+        });
+        planned.unwrap()
+    }
+
+    /// A vector cut as new ones are.
+    fn any_vector(runtime: &Runtime, n: usize) -> StoreHandle {
+        let shape = Shape::new(&[n]);
+        let (partition, rows) = runtime.default_rows(shape);
+        let elements = vec![1.0f64; rows.len()];
+        runtime
+            .store_of_rows(shape, partition, rows, elements)
+            .unwrap()
+    }
+
+    #[test]
+    fn the_analysis_of_a_window_does_not_grow_with_the_ranks() {
+        let (key, looked_at, tasks) = analyse(1, 4);
+        assert!(looked_at > 0, "the window was analysed anew");
+        for ranks in [64, 4096] {
+            let (key_of_many, looked_at_by_many, tasks_of_many) = analyse(1, ranks);
+            assert_eq!(key_of_many, key, "{ranks} ranks");
+            assert_eq!(looked_at_by_many, looked_at, "{ranks} ranks");
+            let names = |tasks: &[PlannedTask]| -> Vec<String> {
+                tasks.iter().map(|task| task.name.clone()).collect()
+            };
+            assert_eq!(names(&tasks_of_many), names(&tasks));
+        }
+    }
+
+    #[test]
+    fn a_rank_in_the_middle_waits_for_both_neighbours_and_one_at_the_end_for_one() {
+        let from = |rank: usize| {
+            let (_, _, tasks) = analyse(rank, 64);
+            let ghosts: Vec<Arrival> = tasks.iter().flat_map(|task| task.ghosts.clone()).collect();
+            let sent: u64 = tasks.iter().map(|task| task.reductions.messages).sum();
+            (
+                ghosts
+                    .iter()
+                    .map(|ghost| (ghost.from, ghost.bytes))
+                    .collect::<Vec<_>>(),
+                sent,
+            )
+        };
+        // The first rank is the root of the tree, of depth six, and the last rank a leaf.
+        assert_eq!(from(0), (vec![(1, 8)], 6));
+        assert_eq!(from(20), (vec![(19, 8), (21, 8)], 3));
+        assert_eq!(from(63), (vec![(62, 8)], 1));
+    }
+
+    #[test]
+    fn ranks_that_are_not_there_are_refused() {
+        let error = plan_rank(4, 4, &Config::default(), |_| ()).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "plan_rank: expected a rank below 4, found 4"
+        );
+    }
+}

@@ -1,0 +1,122 @@
+//! Tasks that run at once: what they write has a size that only their work finds.
+//!
+//! A task of the window writes stores whose shapes are known when it is issued. How many entries a
+//! product of sparse matrices has is known when it has been made, and a sweep through rows hands on
+//! from rank to rank as it goes; nothing behind such work can be planned before it has ended. So
+//! [`Runtime::task_at_once`] runs it where it is issued, after all tasks issued before, on every
+//! rank. The work takes what this rank holds of the stores, exchanges what it lacks, and makes
+//! stores; it may issue tasks of both kinds.
+//!
+//! The runtime knows the task by its name: ranks that part are told by it, [`Counters`] count it,
+//! and the profile has its time and its bytes, those of the tasks within it apart, so that the sums
+//! are those of the whole. What the work returns, also a failure, is returned as it is.
+//!
+//! [`Counters`]: crate::Counters
+
+use super::handle::StoreHandle;
+use super::{Inner, Runtime};
+use crate::comm::Comm;
+use crate::error::Error;
+use crate::observe::lockstep::Call;
+use crate::observe::profile::Begun;
+use crate::stores::store::Store;
+use std::time::Instant;
+
+impl Runtime {
+    /// Executes the window, then runs `work`, which reads the given stores, as a task of this name.
+    /// Every rank must issue it.
+    ///
+    /// Reading what another task should have written fails with that task's failure, as everywhere:
+    /// that is for `work` to find.
+    ///
+    /// # Errors
+    ///
+    /// Those of `work`; if a store is another runtime's; or if ranks have run different programs,
+    /// where that is checked.
+    pub fn task_at_once<R>(
+        &self,
+        name: &'static str,
+        reads: &[&StoreHandle],
+        work: impl FnOnce() -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        let begun = self.begin_at_once(name, reads)?;
+        let outcome = work();
+        if let Some(begun) = begun {
+            self.end_at_once(name, begun);
+        }
+        outcome
+    }
+
+    /// Says that the task at once that is running has read or written so many bytes besides the
+    /// stores that it reads and makes, such as those of factors that it keeps.
+    pub fn count_moved(&self, bytes: usize) {
+        if self.config().profile
+            && let Some(profile) = &mut self.inner().profile
+        {
+            profile.move_at_once(bytes as u64);
+        }
+    }
+
+    fn begin_at_once(
+        &self,
+        name: &'static str,
+        reads: &[&StoreHandle],
+    ) -> Result<Option<Begun>, Error> {
+        self.check_own(name, reads.iter().copied())?;
+        let mut inner = self.inner();
+        let stores: Vec<&Store> = reads.iter().map(|store| &***store).collect();
+        let call = Call::AtOnce(name, &stores);
+        if inner.window.is_empty() {
+            inner.check(call)?;
+        } else {
+            self.execute(&mut inner, call)?;
+        }
+        inner.counters.at_once += 1;
+        inner.note_at_once(name);
+        if inner.profile.is_none() {
+            return Ok(None);
+        }
+        let read = reads.iter().map(|store| inner.bytes_of(store, self.rank()));
+        let read = read.sum();
+        Ok(inner
+            .profile
+            .as_mut()
+            .map(|profile| profile.begin_at_once(read)))
+    }
+
+    fn end_at_once(&self, name: &'static str, begun: Begun) {
+        if let Some(profile) = &mut self.inner().profile {
+            profile.end_at_once(name, begun);
+        }
+    }
+}
+
+impl Inner {
+    /// Remembers the name of a task for `explain`.
+    fn note_at_once(&mut self, name: &'static str) {
+        match self.at_once.iter_mut().find(|(other, _)| *other == name) {
+            Some((_, times)) => *times += 1,
+            None => self.at_once.push((name, 1)),
+        }
+    }
+
+    /// The bytes that a rank holds of a store.
+    fn bytes_of(&self, store: &Store, rank: usize) -> u64 {
+        let shape = store.shape();
+        let rows = store
+            .partition()
+            .map(|partition| self.cuts.rows(partition, shape, rank));
+        let elements = rows.map_or(0, |rows| rows.len() * shape.row_len());
+        (elements * store.dtype().size()) as u64
+    }
+
+    /// What an exchange gives; the task at once that is running waits for it.
+    pub(super) fn waiting<R>(&mut self, exchange: impl FnOnce(&dyn Comm) -> R) -> R {
+        let begin = self.profile.is_some().then(Instant::now);
+        let exchanged = exchange(&*self.comm);
+        if let (Some(profile), Some(begin)) = (&mut self.profile, begin) {
+            profile.wait_at_once(begin.elapsed());
+        }
+        exchanged
+    }
+}

@@ -1,0 +1,80 @@
+//! The current runtime of a thread: the one that it has entered last, else one for the whole process.
+
+use super::{Runtime, workers};
+use crate::comm;
+use crate::config::Config;
+use crate::program::settings;
+use sparsefuse_kernels::workers::Workers;
+use std::cell::RefCell;
+use std::sync::OnceLock;
+
+/// The runtime of threads that have entered none.
+static DEFAULT: OnceLock<Runtime> = OnceLock::new();
+
+thread_local! {
+    /// The runtimes that this thread has entered, the current one last.
+    static ENTERED: RefCell<Vec<Runtime>> = const { RefCell::new(Vec::new()) };
+}
+
+impl Runtime {
+    /// The runtime that new stores of this thread belong to: the one entered last, else one for
+    /// the whole process with the settings of the environment, which is one of the ranks of all
+    /// processes that a launcher has started together ([`Runtime::of_processes`]).
+    #[must_use]
+    pub fn current() -> Self {
+        let entered = Self::entered();
+        entered.unwrap_or_else(|| DEFAULT.get_or_init(Self::from_env_or_default).clone())
+    }
+
+    /// The runtime that this thread has entered last; none of a thread whose values have ended.
+    fn entered() -> Option<Self> {
+        let last = ENTERED.try_with(|entered| entered.borrow().last().cloned());
+        last.ok().flatten()
+    }
+
+    /// Whether this is the current runtime. Unlike a look at [`Runtime::current`] it does not make
+    /// the one for the whole process, with its threads, for a thread that has entered another.
+    fn is_current(&self) -> bool {
+        ENTERED.with_borrow(|entered| match entered.last() {
+            Some(current) => self.is(current),
+            None => DEFAULT.get().is_some_and(|default| self.is(default)),
+        })
+    }
+
+    /// Settings of the environment that make no sense are reported and not used. Without its ranks
+    /// a process that could have them does not go on: it would compute something else.
+    fn from_env_or_default() -> Self {
+        let connected = comm::mpi::place().and_then(|_| comm::mpi::connect(1));
+        let comm = connected.unwrap_or_else(|error| panic!("{error}"));
+        let comm = comm.and_then(|mut comms| comms.pop());
+        let comm = comm.unwrap_or_else(|| Box::new(comm::Single));
+        let from_env = Config::from_env().and_then(|config| Ok((workers(&config)?, config)));
+        let (workers, config) = from_env.unwrap_or_else(|error| {
+            eprintln!("sparsefuse: {error}");
+            (Workers::alone(), Config::default())
+        });
+        let alike = settings::check_alike(&*comm, &config, 1);
+        alike.unwrap_or_else(|error| panic!("{error}"));
+        Self::assemble(config, workers, comm)
+    }
+
+    /// Runs `program` with this runtime as the current one of the thread. What the program has
+    /// issued has been executed when this returns, unless the runtime was the current one before.
+    pub fn enter<R>(&self, program: impl FnOnce() -> R) -> R {
+        struct Leave(Option<usize>);
+        impl Drop for Leave {
+            fn drop(&mut self) {
+                ENTERED.with_borrow_mut(Vec::pop);
+                comm::set_rank_of_thread(self.0);
+            }
+        }
+        let is_current = self.is_current();
+        ENTERED.with_borrow_mut(|entered| entered.push(self.clone()));
+        let _leave = Leave(comm::set_rank_of_thread(Some(self.rank())));
+        let result = program();
+        if !is_current {
+            self.flush();
+        }
+        result
+    }
+}

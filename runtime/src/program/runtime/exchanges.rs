@@ -1,0 +1,122 @@
+//! What ranks exchange outside of windows: tasks at once need it, and files.
+//!
+//! Every rank calls these at the same places, as it issues the same tasks. In the profile their time
+//! is time that the task at once around them waits.
+
+use super::Runtime;
+use crate::comm;
+use crate::error::Error;
+use crate::observe::lockstep::Call;
+use sparsefuse_kernels::{DType, Element};
+
+impl Runtime {
+    /// The outcome of this rank if all ranks have succeeded, else the failure of the lowest rank
+    /// that has not: so that none goes on alone. Every rank must ask.
+    ///
+    /// # Errors
+    ///
+    /// If a rank failed.
+    pub fn agree<R>(&self, mine: Result<R, Error>) -> Result<R, Error> {
+        if self.ranks() == 1 {
+            return mine;
+        }
+        self.agree_on_failure(mine.as_ref().err().cloned())?;
+        mine
+    }
+
+    /// As [`Runtime::agree`], without what a rank has that did not fail.
+    fn agree_on_failure(&self, failure: Option<Error>) -> Result<(), Error> {
+        let mut inner = self.inner();
+        inner.check(Call::Agree)?;
+        inner.waiting(|comm| comm::agree(comm, failure.map_or(Ok(()), Err)))
+    }
+
+    /// The given elements of every rank, on every rank.
+    ///
+    /// # Errors
+    ///
+    /// If another rank failed.
+    pub fn all_gather<T: Element>(&self, mine: &[T]) -> Result<Vec<Vec<T>>, Error> {
+        let mut inner = self.inner();
+        inner.check(Call::AllGather(T::DTYPE))?;
+        let mine = Ok(crate::memory::bytes::from_elements(mine));
+        let parts = inner.waiting(|comm| comm::all_gather(comm, mine))?;
+        received(&parts)
+    }
+
+    /// The bytes of every rank, on every rank.
+    ///
+    /// # Errors
+    ///
+    /// If another rank failed.
+    pub fn all_gather_bytes(&self, mine: Vec<u8>) -> Result<Vec<Vec<u8>>, Error> {
+        let mut inner = self.inner();
+        inner.check(Call::AllGather(DType::Bool))?;
+        inner.waiting(|comm| comm::all_gather(comm, Ok(mine)))
+    }
+
+    /// Moves bytes from one rank to another, where they are returned; the other ranks take no part
+    /// and get none.
+    ///
+    /// # Errors
+    ///
+    /// If the rank that sends has left.
+    pub fn pass_bytes(&self, from: usize, to: usize, bytes: Vec<u8>) -> Result<Vec<u8>, Error> {
+        let mut inner = self.inner();
+        match self.rank() {
+            rank if rank == from && rank == to => Ok(bytes),
+            rank if rank == from => {
+                inner.comm.send(to, comm::Message::Data(bytes));
+                Ok(Vec::new())
+            }
+            rank if rank == to => inner.waiting(|comm| comm::receive_data(comm, from)),
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    /// As [`Runtime::pass_bytes`], with elements.
+    ///
+    /// # Errors
+    ///
+    /// If the rank that sends has left.
+    pub fn pass<T: Element>(
+        &self,
+        from: usize,
+        to: usize,
+        elements: &[T],
+    ) -> Result<Vec<T>, Error> {
+        let bytes = crate::memory::bytes::from_elements(elements);
+        let passed = self.pass_bytes(from, to, bytes)?;
+        Ok(received(&[passed])?.remove(0))
+    }
+
+    /// Sends `mine[r]` to each rank `r`, and returns what each rank sent here.
+    ///
+    /// # Errors
+    ///
+    /// If another rank failed.
+    pub fn all_to_all<T: Element>(&self, mine: &[Vec<T>]) -> Result<Vec<Vec<T>>, Error> {
+        let mut inner = self.inner();
+        inner.check(Call::AllToAll(T::DTYPE))?;
+        let parts = mine
+            .iter()
+            .map(|part| crate::memory::bytes::from_elements(part))
+            .collect();
+        let parts = inner.waiting(|comm| comm::all_to_all(comm, Ok(parts)))?;
+        received(&parts)
+    }
+}
+
+/// The elements that ranks have sent, in the order of the ranks.
+fn received<T: Element>(parts: &[Vec<u8>]) -> Result<Vec<Vec<T>>, Error> {
+    let mut all = Vec::with_capacity(parts.len());
+    for (rank, bytes) in parts.iter().enumerate() {
+        // Only two bytes are a bool; those of another type may be any.
+        let is_bool = T::DTYPE != DType::Bool || bytes.iter().all(|&byte| byte <= 1);
+        if bytes.len() % size_of::<T>() != 0 || !is_bool {
+            return Err(comm::apart(rank));
+        }
+        all.push(crate::memory::bytes::to_elements(bytes));
+    }
+    Ok(all)
+}

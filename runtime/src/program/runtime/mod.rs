@@ -1,0 +1,479 @@
+//! The runtime: where tasks are issued, and where values are asked for.
+//!
+//! A [`Runtime`] is one rank's: its window, its memory of past windows, its threads, its messages.
+//! Issuing a task ([`Runtime::submit`]) appends to the window and returns; the window is executed
+//! when a value is needed, when it is full, or on [`Runtime::flush`].
+
+mod at_once;
+mod entering;
+mod exchanges;
+pub(crate) mod handle;
+mod looking;
+mod stores;
+mod values;
+
+use self::handle::{StoreHandle, TaskArg};
+use super::settings;
+use crate::analysis;
+use crate::analysis::length::Length;
+use crate::analysis::schedule::Schedule;
+use crate::analysis::traces::Traces;
+use crate::analysis::window::Window;
+use crate::comm::{self, Comm};
+use crate::config::Config;
+use crate::error::Error;
+use crate::geometry::partition::{CutsTable, Partition};
+use crate::machine::{self, Context, Frame};
+use crate::memory::pool::Pool;
+use crate::observe::counters::Counters;
+use crate::observe::lockstep::{Call, Lockstep};
+use crate::observe::plan::PlannedTask;
+use crate::observe::profile::Profile;
+use crate::shape::Shape;
+use crate::stores::store::{Contents, Store};
+use crate::tasks::body::Body;
+use crate::tasks::check;
+use sparsefuse_kernels::workers::Workers;
+use sparsefuse_kernels::{DType, Value};
+use std::fmt;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// One rank's runtime; a handle that is cheap to clone.
+#[derive(Clone)]
+pub struct Runtime {
+    pub(super) shared: Arc<Shared>,
+}
+
+pub(super) struct Shared {
+    /// A number that no other runtime of this process has.
+    number: u64,
+    config: Config,
+    pub(super) pool: Arc<Pool>,
+    rank: usize,
+    ranks: usize,
+    inner: Mutex<Inner>,
+}
+
+/// Everything that issuing and executing tasks changes.
+#[derive(Debug)]
+pub(super) struct Inner {
+    pub(super) window: Window,
+    pub(super) length: Length,
+    pub(super) traces: Traces,
+    pub(super) cuts: CutsTable,
+    pub(super) comm: Box<dyn Comm>,
+    pub(super) lockstep: Lockstep,
+    pub(super) workers: Workers,
+    pub(super) counters: Counters,
+    pub(super) profile: Option<Profile>,
+    /// What has been planned, where nothing is computed.
+    pub(super) plan: Option<Vec<PlannedTask>>,
+    pub(super) frame: Frame,
+    /// The schedule of the last window, for `explain`.
+    pub(super) last: Option<Arc<Schedule>>,
+    /// The tasks that have run at once since, and how often.
+    pub(super) at_once: Vec<(&'static str, u64)>,
+}
+
+impl Runtime {
+    /// A runtime of a single rank, also where a launcher has started several processes: for one
+    /// that spans them see [`Runtime::of_processes`].
+    ///
+    /// # Errors
+    ///
+    /// If a setting is out of range, or the system refuses the threads.
+    pub fn new(config: Config) -> Result<Self, Error> {
+        Self::with_comm(config, Box::new(comm::Single))
+    }
+
+    /// A runtime of one rank of each process that `mpiexec` or `srun` has started together; a
+    /// single rank without a launcher. Every process must make it, and in the same order as its
+    /// other runtimes of this kind.
+    ///
+    /// # Errors
+    ///
+    /// As [`Runtime::new`], or if MPI fails, or a launcher has started several processes of a
+    /// program that was built without the feature `mpi`.
+    pub fn of_processes(config: Config) -> Result<Self, Error> {
+        comm::mpi::place()?;
+        let comm = comm::mpi::connect(1)?.and_then(|mut comms| comms.pop());
+        let comm = comm.unwrap_or_else(|| Box::new(comm::Single));
+        for name in Config::unknown_variables()
+            .iter()
+            .filter(|_| comm.rank() == 0)
+        {
+            eprintln!("sparsefuse: there is no setting `{name}`");
+        }
+        settings::check_alike(&*comm, &config, 1)?;
+        Self::with_comm(config, comm)
+    }
+
+    pub(crate) fn with_comm(config: Config, comm: Box<dyn Comm>) -> Result<Self, Error> {
+        let workers = workers(&config)?;
+        Ok(Self::assemble(config, workers, comm))
+    }
+
+    pub(super) fn assemble(config: Config, workers: Workers, comm: Box<dyn Comm>) -> Self {
+        let (rank, ranks, is_planned) = (comm.rank(), comm.size(), comm.is_planned());
+        let inner = Inner {
+            window: Window::new(),
+            length: Length::new(config.window, config.max_window),
+            traces: Traces::default(),
+            cuts: CutsTable::new(ranks, config.tile_len, config.cut_threshold),
+            comm,
+            lockstep: Lockstep::new(config.check_ranks && ranks > 1 && !is_planned),
+            workers,
+            counters: Counters::default(),
+            profile: config.profile.then(Profile::new),
+            plan: is_planned.then(Vec::new),
+            frame: Frame::default(),
+            last: None,
+            at_once: Vec::new(),
+        };
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        // Relaxed: only uniqueness matters.
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let pool = Pool::new(config.memory_limit);
+        Self {
+            shared: Arc::new(Shared {
+                number,
+                config,
+                pool,
+                rank,
+                ranks,
+                inner: Mutex::new(inner),
+            }),
+        }
+    }
+
+    /// The settings.
+    #[must_use]
+    pub fn config(&self) -> &Config {
+        &self.shared.config
+    }
+
+    /// The number of this rank.
+    #[must_use]
+    pub fn rank(&self) -> usize {
+        self.shared.rank
+    }
+
+    /// The number of ranks.
+    #[must_use]
+    pub fn ranks(&self) -> usize {
+        self.shared.ranks
+    }
+
+    /// Whether two handles mean the same runtime.
+    #[must_use]
+    pub fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared)
+    }
+
+    pub(super) fn inner(&self) -> MutexGuard<'_, Inner> {
+        // A panic in here is a defect; what it leaves is checked again wherever it is used.
+        self.shared
+            .inner
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A store that a task is going to write.
+    #[must_use]
+    pub fn new_store(&self, shape: Shape, dtype: DType) -> StoreHandle {
+        self.store(shape, dtype, Contents::Unwritten)
+    }
+
+    pub(super) fn store(&self, shape: Shape, dtype: DType, contents: Contents) -> StoreHandle {
+        StoreHandle::new(
+            self.clone(),
+            Store::new(self.shared.number, shape, dtype, contents),
+        )
+    }
+
+    /// Whether the caller's handle of a store is the only one, that of the window apart.
+    #[must_use]
+    pub fn is_unique(&self, store: &StoreHandle) -> bool {
+        let of_window = usize::from(self.inner().window.has(store.store()));
+        store.store().count() == 1 + of_window
+    }
+
+    /// Issues a task: appends it to the window, which is executed before if it is full.
+    ///
+    /// `args` are the stores that the body declares, in its order, and `params` the values of its
+    /// kernel's parameters. Arrays have one shape, which is what the task runs over; scalars and
+    /// reductions are stores of shape `()`. The task does not run here: reading a store that it
+    /// writes ([`Runtime::read`], [`Runtime::read_scalar`]) runs it, fused with its neighbours. Every
+    /// rank issues the same tasks.
+    ///
+    /// ```
+    /// use sparsefuse_kernels::{ArgKind, BinaryOp, DType, Element, KernelBuilder};
+    /// use sparsefuse_runtime::{Body, Runtime, Shape, TaskArg};
+    ///
+    /// // y = 2 x + 1: the 2 is a parameter, which each task sets, the 1 a constant of the kernel.
+    /// let mut build = KernelBuilder::new();
+    /// let [x, y] = [(); 2].map(|()| build.arg(DType::F64, ArgKind::Array));
+    /// let (factor, one) = (build.param(DType::F64), build.constant(1.0.to_value()));
+    /// let element = build.load(x);
+    /// let product = build.binary(BinaryOp::Mul, factor, element);
+    /// let sum = build.binary(BinaryOp::Add, product, one);
+    /// build.store(y, sum);
+    /// let body = Body::new("twice_plus_one", build.finish());
+    ///
+    /// let runtime = Runtime::current();
+    /// let shape = Shape::new(&[3]);
+    /// let x = runtime.store_from_vec(shape, vec![1.0, 2.0, 3.0])?;
+    /// let y = runtime.new_store(shape, DType::F64);
+    /// runtime.submit(&body, &[(&x).into(), (&y).into()], &[2.0.to_value()])?;
+    /// assert_eq!(runtime.read::<f64>(&y, None)?, [3.0, 5.0, 7.0]);
+    ///
+    /// // Stores that do not fit are refused.
+    /// let short = runtime.new_store(Shape::new(&[2]), DType::F64);
+    /// let refused = runtime.submit(&body, &[TaskArg::from(&x), (&short).into()], &[2.0.to_value()]);
+    /// let message = "submit: expected a shape of (3), found (2)";
+    /// assert_eq!(refused.unwrap_err().to_string(), message);
+    /// # Ok::<(), sparsefuse_runtime::Error>(())
+    /// ```
+    ///
+    /// An array may be seen through a [`View`](crate::View) ([`TaskArg::view`]), whose shape then
+    /// counts; what is written may be a slice with ascending steps. An argument of the kind
+    /// [`ArgKind::Reduction`](sparsefuse_kernels::ArgKind) with
+    /// [`KernelBuilder::reduce`](sparsefuse_kernels::KernelBuilder::reduce) gives a sum or a maximum,
+    /// with the same bits on any number of threads and ranks. [`Body`] has an example.
+    ///
+    /// # Errors
+    ///
+    /// If the arguments do not fit the body in number, type or shape, share elements of which one is
+    /// written, belong to another runtime, or a store is read that nothing has written. A task that
+    /// fails when it runs makes the stores that it would write fail where they are read.
+    pub fn submit(
+        &self,
+        body: &Arc<Body>,
+        args: &[TaskArg<'_>],
+        params: &[Value],
+    ) -> Result<(), Error> {
+        let seen = args.iter().map(TaskArg::seen);
+        check::check_counts(body, seen.clone(), params)?;
+        self.check_own("submit", args.iter().map(|arg| arg.store))?;
+        let mut inner = self.inner();
+        // Not before there is a next task: meanwhile the program has dropped what it replaced.
+        if inner.window.tasks.len() >= inner.length.tasks() {
+            self.execute_full(&mut inner);
+        }
+        inner.window.push(body, seen, params)?;
+        inner.counters.tasks += 1;
+        Ok(())
+    }
+
+    /// Refuses stores of another runtime: two never mix, since each has its own cuts and window.
+    pub(super) fn check_own<'a>(
+        &self,
+        op: &'static str,
+        mut stores: impl Iterator<Item = &'a StoreHandle>,
+    ) -> Result<(), Error> {
+        match stores.all(|store| store.runtime_number() == self.shared.number) {
+            true => Ok(()),
+            false => Err(Error::argument(
+                op,
+                "stores of one runtime",
+                "stores of two",
+            )),
+        }
+    }
+
+    /// Executes a full window, and decides when the next one will be full.
+    fn execute_full(&self, inner: &mut Inner) {
+        let hits = inner.counters.trace_hits;
+        if self.execute(inner, Call::Full).is_err() {
+            return;
+        }
+        let was_remembered = inner.counters.trace_hits > hits;
+        if let Some(schedule) = &inner.last {
+            inner.length.filled(schedule, was_remembered);
+        }
+    }
+
+    /// Executes all tasks issued so far.
+    pub fn flush(&self) {
+        // A failure is told by the stores that should have been written.
+        let _ = self.execute(&mut self.inner(), Call::Flush);
+    }
+
+    /// Forgets all tasks that have not been executed; the stores they would write stay unwritten.
+    pub(crate) fn abandon(&self) {
+        self.inner().window.clear();
+    }
+
+    /// Ends the program on this rank.
+    ///
+    /// Fails if the ranks have run different programs, where that is checked.
+    pub(crate) fn end(&self) -> Result<(), Error> {
+        let mut inner = self.inner();
+        let same = inner.check(Call::End);
+        inner.lockstep.end();
+        same
+    }
+
+    /// Executes the window, for the sake of a call.
+    ///
+    /// Fails if the ranks have run different programs; what the tasks would have written is
+    /// poisoned then.
+    pub(super) fn execute(&self, inner: &mut Inner, call: Call<'_>) -> Result<(), Error> {
+        if inner.window.is_empty() {
+            return Ok(());
+        }
+        if !matches!(call, Call::Full) {
+            inner.length.begin();
+        }
+        inner.window.complete();
+        if let Err(cause) = inner.check(call) {
+            machine::poison(&inner.window, &cause);
+            inner.window.clear();
+            return Err(cause);
+        }
+        self.run_window(inner);
+        Ok(())
+    }
+
+    /// Runs the tasks of the window.
+    fn run_window(&self, inner: &mut Inner) {
+        let Shared {
+            config, pool, rank, ..
+        } = &*self.shared;
+        let Inner {
+            window,
+            traces,
+            cuts,
+            comm,
+            workers,
+            counters,
+            profile,
+            plan,
+            frame,
+            ..
+        } = inner;
+        counters.windows += 1;
+        let key = window.key();
+        let schedule = match traces.find(key) {
+            Some(schedule) => {
+                counters.trace_hits += 1;
+                schedule
+            }
+            None => {
+                let mut schedule = analysis::analyse(window, cuts, *rank, config.fusion);
+                if let Some(toolchain) = &config.native {
+                    schedule = schedule.with_native(config.isa, toolchain);
+                }
+                traces.remember(window.key(), schedule)
+            }
+        };
+        let mut context = Context {
+            config,
+            pool,
+            comm: &**comm,
+            cuts,
+            workers,
+            profile: profile.as_mut(),
+            counters,
+            plan: plan.as_mut(),
+        };
+        machine::run(&schedule, window, frame, &mut context);
+        window.clear();
+        window.expect(traces.expected());
+        inner.last = Some(schedule);
+        inner.at_once.clear();
+    }
+
+    /// How a new store of this shape is cut, and the rows of this rank.
+    #[must_use]
+    pub fn default_rows(&self, shape: Shape) -> (Partition, Range<usize>) {
+        let mut inner = self.inner();
+        let partition = inner.cuts.default_partition(shape);
+        (partition, inner.cuts.rows(partition, shape, self.rank()))
+    }
+
+    /// The partition with the given cuts: one more than ranks, from 0, never decreasing.
+    ///
+    /// # Errors
+    ///
+    /// If the list is not of this form.
+    pub fn partition_at(&self, cuts: &[usize]) -> Result<Partition, Error> {
+        let is_list = cuts.len() == self.ranks() + 1
+            && cuts[0] == 0
+            && cuts.windows(2).all(|pair| pair[0] <= pair[1]);
+        if !is_list {
+            let expected = format!("{} ascending cuts from 0", self.ranks() + 1);
+            return Err(Error::argument(
+                "partition_at",
+                expected,
+                format!("{cuts:?}"),
+            ));
+        }
+        Ok(Partition::Tile(self.inner().cuts.intern(cuts)))
+    }
+
+    /// The cuts of a partition; `None` if it is replicated, or one of another runtime.
+    #[must_use]
+    pub fn cuts(&self, partition: Partition) -> Option<Arc<[usize]>> {
+        match partition {
+            Partition::Replicated => None,
+            Partition::Tile(id) => self.inner().cuts.known(id).cloned(),
+        }
+    }
+}
+
+/// The threads of a rank with these settings, if the settings are in range.
+fn workers(config: &Config) -> Result<Workers, Error> {
+    for (name, value) in [
+        ("threads", config.threads),
+        ("tile_len", config.tile_len),
+        ("window", config.window),
+    ] {
+        if value == 0 {
+            return Err(Error::argument(name, "a number above 0", "0"));
+        }
+    }
+    if config.threads > Config::MOST_THREADS {
+        let expected = format!("at most {}", Config::MOST_THREADS);
+        return Err(Error::argument(
+            "threads",
+            expected,
+            config.threads.to_string(),
+        ));
+    }
+    if !config.isa.is_available() {
+        let found = config.isa.name();
+        return Err(Error::argument(
+            "isa",
+            "an instruction set of this machine",
+            found,
+        ));
+    }
+    Workers::new(config.threads).map_err(|error| {
+        Error::argument(
+            "threads",
+            "as many threads as the system grants",
+            error.to_string(),
+        )
+    })
+}
+
+impl Inner {
+    /// Fails, on every rank alike, unless all ranks make this call now, if that is checked.
+    pub(super) fn check(&mut self, call: Call<'_>) -> Result<(), Error> {
+        let issued = self.counters.tasks + self.counters.at_once;
+        self.lockstep.check(&*self.comm, call, &self.window, issued)
+    }
+}
+
+impl fmt::Debug for Runtime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "Runtime(rank {} of {})",
+            self.shared.rank, self.shared.ranks
+        )
+    }
+}

@@ -1,0 +1,164 @@
+//! Values to the program: what a rank holds of a store, and all of it on one rank or on every one.
+
+use super::handle::StoreHandle;
+use super::{Inner, Runtime};
+use crate::comm;
+use crate::comm::exchange;
+use crate::error::{Error, ErrorKind};
+use crate::geometry::partition::Partition;
+use crate::geometry::view::{Region, View};
+use crate::memory::counted::Counted;
+use crate::memory::room::reserve;
+use crate::observe::lockstep::Call;
+use crate::shape::Shape;
+use crate::stores::local::{Local, gather};
+use crate::stores::store::{Contents, Store};
+use sparsefuse_kernels::{Element, scalar};
+
+impl Runtime {
+    /// Executes the window if the store waits for it.
+    fn complete(&self, inner: &mut Inner, store: &StoreHandle) -> Result<(), Error> {
+        self.check_own("read", [store].into_iter())?;
+        match inner.window.writes(store.store()) {
+            true => self.execute(inner, Call::Read(store.store())),
+            false => Ok(()),
+        }
+    }
+
+    /// This rank's part of a store. Executes the window if that writes it; every rank must ask.
+    ///
+    /// # Errors
+    ///
+    /// If the elements have another type, nothing has written the store, or its task failed.
+    pub fn local<T: Element>(&self, store: &StoreHandle) -> Result<Local<T>, Error> {
+        check_dtype::<T>(store)?;
+        // Under the lock, so that no other thread's window has the contents just now.
+        let mut inner = self.inner();
+        self.complete(&mut inner, store)?;
+        store.with_instance("read", |partition, instance| {
+            Local::new(partition, instance.clone())
+        })
+    }
+
+    /// The elements that a view of a store sees, row-major, on every rank. Executes the window if
+    /// that writes the store; every rank must ask, and a failure of one is the failure of all.
+    ///
+    /// # Errors
+    ///
+    /// If the elements have another type, nothing has written the store, or its task failed.
+    pub fn read<T: Element>(
+        &self,
+        store: &StoreHandle,
+        view: Option<&View>,
+    ) -> Result<Vec<T>, Error> {
+        self.read_on(store, view, None)
+    }
+
+    /// As [`Runtime::read`], but on the rank `root` alone: the others get `None`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Runtime::read`].
+    pub fn gather<T: Element>(
+        &self,
+        store: &StoreHandle,
+        view: Option<&View>,
+        root: usize,
+    ) -> Result<Option<Vec<T>>, Error> {
+        let elements = self.read_on(store, view, Some(root))?;
+        Ok((self.rank() == root).then_some(elements))
+    }
+
+    /// The elements that a view sees, on every rank or on one; on others none, or what they hold
+    /// anyway.
+    fn read_on<T: Element>(
+        &self,
+        store: &StoreHandle,
+        view: Option<&View>,
+        root: Option<usize>,
+    ) -> Result<Vec<T>, Error> {
+        if let Some(view) = view {
+            view.check_base("read", store.shape())?;
+        }
+        let local = self.local::<T>(store);
+        let view = view
+            .copied()
+            .unwrap_or_else(|| View::identity(store.shape()));
+        let partition = match store.contents() {
+            Contents::Here(partition, _)
+            | Contents::Evicted(partition, _)
+            | Contents::Poisoned(partition, _) => partition,
+            Contents::Unwritten => return Err(ErrorKind::Unwritten { op: "read" }.into()),
+        };
+        let len = view.shape().len();
+        // On the rank that lacks memory the others do not wait for it.
+        let local = self.agree(local.and_then(|local| match partition {
+            Partition::Replicated => Ok((local, reserve(len)?)),
+            Partition::Tile(_) => Ok((local, Vec::new())),
+        }));
+        let (local, elements) = local?;
+        if partition == Partition::Replicated {
+            let held = Region::of_rows(store.shape(), &local.rows());
+            return Ok(gather(&view, &held, &local, elements));
+        }
+        let mut inner = self.inner();
+        inner.check(Call::Gather(store.store(), &view, root))?;
+        let is_wanted = |rank| root.is_none_or(|root| rank == root);
+        let region = view.region(&(0..view.shape().rows()));
+        let nothing = Region::of_rows(store.shape(), &(0..0));
+        let plan = exchange::plan(
+            (0, store.shape(), size_of::<T>()),
+            partition,
+            self.rank(),
+            &inner.cuts,
+            |rank| if is_wanted(rank) { region } else { nothing },
+        );
+        let fetched = plan.run(&*inner.comm, &self.shared.pool, Ok(local.instance()));
+        let len = if is_wanted(self.rank()) { len } else { 0 };
+        let fetched = fetched.and_then(|fetched| Ok((fetched, reserve(len)?)));
+        let (fetched, elements) = comm::agree(&*inner.comm, fetched)?;
+        if !is_wanted(self.rank()) {
+            return Ok(Vec::new());
+        }
+        let fetched = Local::<T>::new(Partition::Replicated, Counted::new(fetched));
+        Ok(gather(&view, &region, &fetched, elements))
+    }
+
+    /// The single element of a store of rank 0. Executes the window if that writes it; every rank
+    /// must ask, and a
+    /// failure of one is the failure of all.
+    ///
+    /// # Errors
+    ///
+    /// As [`Runtime::read`].
+    pub fn read_scalar<T: Element>(&self, store: &StoreHandle) -> Result<T, Error> {
+        check_dtype::<T>(store)?;
+        let mut inner = self.inner();
+        self.complete(&mut inner, store)?;
+        if inner.plan.is_some() {
+            let element = scalar::from_f64(T::DTYPE, 1.0).get();
+            return element.ok_or_else(|| Error::shape("get", Shape::SCALAR, store.shape()));
+        }
+        let mut element = store.with_instance("read", |_, instance| {
+            crate::memory::bytes::elements(instance).first().copied()
+        });
+        if self.ranks() > 1 && !store.is_agreed() {
+            inner.check(Call::Read(store.store()))?;
+            element = comm::agree(&*inner.comm, element);
+        }
+        element?.ok_or_else(|| Error::shape("get", Shape::SCALAR, store.shape()))
+    }
+}
+
+fn check_dtype<T: Element>(store: &Store) -> Result<(), Error> {
+    if store.dtype() == T::DTYPE {
+        return Ok(());
+    }
+    let (expected, found) = (T::DTYPE.to_string(), store.dtype());
+    Err(ErrorKind::DType {
+        op: "read",
+        expected,
+        found,
+    }
+    .into())
+}

@@ -1,0 +1,243 @@
+//! Stores: distributed arrays.
+//!
+//! A store has a shape and an element type from the beginning; its contents appear when a task
+//! that writes it is executed. Handles are [`Counted<Store>`](Counted): the count of handles is the
+//! count of who holds the store, the window (which holds each of its stores once) included. The
+//! contents belong to the store, and not to the runtime that computes them, because they end with
+//! its last handle, on whatever thread that is; so a store knows no runtime, only the number of
+//! its own.
+
+use crate::error::{Error, ErrorKind};
+use crate::geometry::partition::Partition;
+use crate::images::packed::{Evicted, Packing};
+use crate::images::piece::{Piece, PieceKey};
+use crate::memory::counted::{Counted, Recycled, Spare};
+use crate::memory::instance::Instance;
+use crate::shape::Shape;
+use sparsefuse_kernels::{DType, Workers};
+use std::cell::RefCell;
+use std::fmt;
+use std::mem::MaybeUninit;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A distributed array; see the module's text.
+pub struct Store {
+    /// The number of the runtime that it belongs to.
+    runtime: u64,
+    shape: Shape,
+    dtype: DType,
+    /// The window's serial number and this store's slot in it, while it is there; written and read
+    /// under the window's lock only.
+    pub(crate) window_slot: AtomicU64,
+    /// The word of the partition of the contents, 0 while there are none; written and read under
+    /// the window's lock only. So the window asks for it without locking the state.
+    partition: AtomicU64,
+    /// Whether its task has succeeded on all ranks or failed on all.
+    is_agreed: AtomicBool,
+    /// Whether anything has been derived from the contents: see [`State`]. So a task that writes
+    /// the store asks without locking the state.
+    is_derived_from: AtomicBool,
+    state: Mutex<State>,
+}
+
+/// What a rank holds of a store.
+#[derive(Debug)]
+struct State {
+    contents: Contents,
+    /// Local forms of the structure whose `crd` this store is, by what they depend on.
+    pieces: Vec<Arc<Piece>>,
+    /// The packed form, where these are the values of a matrix.
+    packing: Packing,
+}
+
+/// The contents of a store.
+#[derive(Clone, Debug)]
+pub(crate) enum Contents {
+    /// Nothing has written the store yet.
+    Unwritten,
+    /// This rank's part.
+    Here(Partition, Counted<Instance>),
+    /// What this rank's part can be made of.
+    Evicted(Partition, Evicted),
+    /// The task that should have written the store, with this partition, failed.
+    Poisoned(Partition, Error),
+}
+
+impl Store {
+    pub(crate) fn new(runtime: u64, shape: Shape, dtype: DType, contents: Contents) -> Self {
+        let partition = AtomicU64::new(contents.partition_word());
+        let state = Mutex::new(State {
+            contents,
+            pieces: Vec::new(),
+            packing: Packing::None,
+        });
+        Self {
+            runtime,
+            shape,
+            dtype,
+            window_slot: AtomicU64::new(0),
+            partition,
+            is_agreed: AtomicBool::new(false),
+            is_derived_from: AtomicBool::new(false),
+            state,
+        }
+    }
+
+    /// The lengths of the dimensions.
+    #[must_use]
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// The same without a copy.
+    pub(crate) fn shape_ref(&self) -> &Shape {
+        &self.shape
+    }
+
+    /// The element type.
+    #[must_use]
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// The number of the runtime that the store belongs to.
+    pub(crate) fn runtime_number(&self) -> u64 {
+        self.runtime
+    }
+
+    /// Says that these are the entries of a matrix that will be multiplied again and again: already
+    /// the first product packs them. It changes no result.
+    pub fn expect_products(&self) {
+        let is_here = matches!(self.state().contents, Contents::Here(..));
+        self.with_packing(|packing| {
+            if is_here && matches!(packing, Packing::None) {
+                *packing = Packing::Wanted;
+            }
+        });
+    }
+
+    /// If these are the values of a matrix, the bytes that a product reads of this rank's part of
+    /// it; `None` before products have decided whether to pack it.
+    #[must_use]
+    pub fn bytes_of_product(&self) -> Option<usize> {
+        match &self.state().packing {
+            Packing::Packed(packed) => Some(packed.summary.bytes),
+            Packing::Refused { bytes, .. } => Some(*bytes),
+            Packing::None | Packing::Wanted | Packing::Plain { .. } => None,
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Every change of a state is one assignment, so a panic leaves it whole.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The partition of the contents; `None` if there are none.
+    pub(crate) fn partition(&self) -> Option<Partition> {
+        Partition::from_word(self.partition.load(Ordering::Relaxed))
+    }
+
+    /// Whether the task that wrote the store last has succeeded on all ranks or failed on all, since
+    /// they have talked about it.
+    pub(crate) fn is_agreed(&self) -> bool {
+        self.is_agreed.load(Ordering::Relaxed)
+    }
+
+    /// Only under the window's lock.
+    pub(crate) fn set_agreed(&self, is_agreed: bool) {
+        self.is_agreed.store(is_agreed, Ordering::Relaxed);
+    }
+
+    /// What this rank holds.
+    pub(crate) fn contents(&self) -> Contents {
+        self.state().contents.clone()
+    }
+
+    /// Changes what this rank holds, and gives what it held before. Only under the window's lock.
+    pub(crate) fn replace(&self, contents: Contents) -> Contents {
+        self.partition
+            .store(contents.partition_word(), Ordering::Relaxed);
+        std::mem::replace(&mut self.state().contents, contents)
+    }
+
+    /// The piece that depends on just this.
+    pub(crate) fn piece(&self, key: &PieceKey) -> Option<Arc<Piece>> {
+        let state = self.state();
+        let found = state.pieces.iter().find(|piece| piece.key == *key);
+        found.cloned()
+    }
+
+    /// Keeps a piece until the store is written.
+    pub(crate) fn keep_piece(&self, piece: Arc<Piece>) {
+        self.is_derived_from.store(true, Ordering::Relaxed);
+        self.state().pieces.push(piece);
+    }
+
+    /// What `with` makes of the packed form, which is kept until the store is written.
+    pub(crate) fn with_packing<R>(&self, with: impl FnOnce(&mut Packing) -> R) -> R {
+        self.is_derived_from.store(true, Ordering::Relaxed);
+        with(&mut self.state().packing)
+    }
+
+    /// Forgets what has been derived from the contents: a task is going to write them. Only under
+    /// the window's lock, as keeping it.
+    pub(crate) fn forget_derived(&self) {
+        if self.is_derived_from.load(Ordering::Relaxed) {
+            self.is_derived_from.store(false, Ordering::Relaxed);
+            let mut state = self.state();
+            state.pieces.clear();
+            state.packing = Packing::None;
+        }
+    }
+
+    /// What `read` makes of the partition and this rank's instance.
+    ///
+    /// # Errors
+    ///
+    /// If nothing has written the store, or its computation failed.
+    pub(crate) fn with_instance<R>(
+        &self,
+        op: &'static str,
+        read: impl FnOnce(Partition, &Counted<Instance>) -> R,
+    ) -> Result<R, Error> {
+        let mut state = self.state();
+        if let Contents::Evicted(partition, evicted) = &state.contents {
+            let instance = evicted.materialise(&Workers::alone())?;
+            state.contents = Contents::Here(*partition, instance);
+        }
+        match &state.contents {
+            Contents::Here(partition, instance) => Ok(read(*partition, instance)),
+            Contents::Evicted(..) => unreachable!("it has just been materialised"),
+            Contents::Poisoned(_, cause) => Err(cause.clone()),
+            Contents::Unwritten => Err(ErrorKind::Unwritten { op }.into()),
+        }
+    }
+}
+
+impl Contents {
+    fn partition_word(&self) -> u64 {
+        match self {
+            Self::Unwritten => 0,
+            Self::Here(partition, _)
+            | Self::Evicted(partition, _)
+            | Self::Poisoned(partition, _) => partition.word(),
+        }
+    }
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Store{}:{}", self.shape, self.dtype)
+    }
+}
+
+thread_local! {
+    static SPARE: Spare<Store> = const { RefCell::new(Vec::new()) };
+}
+
+impl Recycled for Store {
+    fn spare<R>(with: impl FnOnce(&mut Vec<Arc<MaybeUninit<Self>>>) -> R) -> Option<R> {
+        SPARE.try_with(|spare| with(&mut spare.borrow_mut())).ok()
+    }
+}

@@ -1,0 +1,354 @@
+//! Tasks: one operation on whole stores, stated without ranks.
+//!
+//! A [`Body`] is the part that all tasks of a kind share: a kernel for one piece, and the
+//! constraints between the partitions of its arguments. A task is a body with stores (seen through
+//! views) as arguments and plain numbers as parameters.
+//!
+//! Constraints are one word per argument, [`Access`]: all `Rows` arguments of a task are cut alike
+//! (`equal`), a `Whole` argument is not cut (`broadcast`), and `image` relates the parts of a
+//! sparse matrix and the vector it is multiplied with.
+
+use crate::geometry::view::View;
+use crate::hash::hash;
+use crate::memory::counted::Counted;
+use crate::shape::Shape;
+use crate::stores::store::Store;
+use sparsefuse_kernels::{ArgKind, DType, Inst, Kernel, ReduceOp};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+/// What a task may do with an argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Privilege {
+    /// Read what earlier tasks wrote.
+    Read,
+    /// Write every element that the view sees.
+    Write,
+    /// Reduce into a store of rank 0.
+    Reduce(ReduceOp),
+}
+
+/// How the partition of an argument follows from those of the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// `equal`: cut along dimension 0 like all other `Rows` arguments.
+    Rows,
+    /// `equal`, as the first `n` of `n + 1` elements: the `pos` of a sparse matrix.
+    Pos,
+    /// `image(pos -> this)`: the entries that the positions of the piece's rows enclose.
+    /// `crd` and `vals` of a sparse matrix.
+    Entries,
+    /// `image(crd -> this)`: the elements that the columns of the piece name.
+    Columns,
+    /// `broadcast`: the whole store on every piece.
+    Whole,
+}
+
+/// The declaration of one argument of a body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BodyArg {
+    /// What the task may do with it.
+    pub privilege: Privilege,
+    /// How it is cut.
+    pub access: Access,
+    /// The argument of the kernel that it is; none for `pos`, which the kernel gets with `crd`.
+    pub kernel_arg: Option<u32>,
+}
+
+impl BodyArg {
+    /// Whether the task writes it, or reduces into it.
+    pub(crate) fn is_written(&self) -> bool {
+        self.privilege != Privilege::Read
+    }
+}
+
+/// What all tasks of a kind share.
+///
+/// A body is made once and kept, as in a `static` [`OnceLock`]: the runtime remembers what it has
+/// analysed by the bodies of a window. [`Body::new`] is enough for arithmetic and reductions;
+/// [`Body::with_args`] declares the arguments of products. A kernel comes from a
+/// [`KernelBuilder`](sparsefuse_kernels::KernelBuilder), as for [`Runtime::submit`], or from its
+/// text form ([`sparsefuse_kernels::text`]):
+///
+/// ```
+/// use sparsefuse_kernels::{ArgKind, BinaryOp, DType, KernelBuilder, ReduceOp};
+/// use sparsefuse_runtime::{Body, Runtime, Shape, TaskArg, View};
+/// use std::sync::Arc;
+///
+/// // The sum of the squares of the elements.
+/// let mut build = KernelBuilder::new();
+/// let x = build.arg(DType::F64, ArgKind::Array);
+/// let sum = build.arg(DType::F64, ArgKind::Reduction);
+/// let element = build.load(x);
+/// let square = build.binary(BinaryOp::Mul, element, element);
+/// build.reduce(ReduceOp::Sum, sum, square);
+/// let body = Body::new("sum_of_squares", build.finish());
+///
+/// // Of every second element, seen through a view.
+/// let runtime = Runtime::current();
+/// let x = runtime.store_from_vec(Shape::new(&[4]), vec![1.0, 2.0, 3.0, 4.0])?;
+/// let every_second = Arc::new(View::identity(x.shape()).slice(0, 0..4, 2)?);
+/// let sum = runtime.new_store(Shape::SCALAR, DType::F64);
+/// let seen = TaskArg { store: &x, view: Some(&every_second) };
+/// runtime.submit(&body, &[seen, (&sum).into()], &[])?;
+/// assert_eq!(runtime.read_scalar::<f64>(&sum)?, 10.0);
+/// # Ok::<(), sparsefuse_runtime::Error>(())
+/// ```
+///
+/// [`Runtime::submit`]: crate::Runtime::submit
+#[derive(Debug)]
+pub struct Body {
+    id: u64,
+    fingerprint: OnceLock<u64>,
+    name: String,
+    pub(super) kernel: Kernel,
+    pub(super) args: Vec<BodyArg>,
+    /// How the kernel reaches each argument, and the type of its elements.
+    pub(super) kinds: Vec<(ArgKind, DType)>,
+    /// The arguments that are dense matrices.
+    pub(super) dense_rows: Vec<usize>,
+    /// The dense matrices that are multiplied with something, and with what: numbers of arguments.
+    pub(super) products: Vec<(usize, usize)>,
+    /// For each argument, whether it is written after it has been read.
+    updated: Vec<bool>,
+}
+
+impl Body {
+    /// A body whose every argument is either cut along its rows or a single element: arithmetic.
+    /// The arguments of its tasks are those of the kernel.
+    ///
+    /// # Panics
+    ///
+    /// As [`Body::with_args`].
+    #[must_use]
+    pub fn new(name: &str, kernel: Kernel) -> Arc<Self> {
+        let args = (0..kernel.args.len() as u32)
+            .map(|arg| BodyArg {
+                privilege: privilege(&kernel, arg),
+                access: match kernel.args[arg as usize].kind {
+                    ArgKind::Array | ArgKind::DenseRows => Access::Rows,
+                    ArgKind::Scalar | ArgKind::Reduction | ArgKind::Gather => Access::Whole,
+                    ArgKind::Entries | ArgKind::Structure => Access::Entries,
+                },
+                kernel_arg: Some(arg),
+            })
+            .collect();
+        Self::with_args(name, kernel, args)
+    }
+
+    /// A body with its arguments declared one by one.
+    ///
+    /// # Panics
+    ///
+    /// If the kernel does not verify, has not exactly one loop, or an argument's declaration does
+    /// not fit the kernel: bodies are written by programmers, not by data.
+    #[must_use]
+    pub fn with_args(name: &str, kernel: Kernel, args: Vec<BodyArg>) -> Arc<Self> {
+        if let Err(error) = sparsefuse_kernels::verify::verify(&kernel) {
+            panic!("the kernel of `{name}` is ill-formed: {error}");
+        }
+        assert_eq!(kernel.loops.len(), 1, "the kernel of a body has one loop");
+        check_declarations(name, &kernel, &args);
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        // Relaxed: only uniqueness matters.
+        let id = NEXT.fetch_add(1, Ordering::Relaxed);
+        let products = products(&kernel, &args);
+        let updated = args
+            .iter()
+            .map(|arg| {
+                arg.kernel_arg
+                    .is_some_and(|number| is_updated(&kernel, number))
+            })
+            .collect();
+        let kinds: Vec<_> = args.iter().map(|arg| kind(&kernel, arg)).collect();
+        let numbers = 0..kinds.len();
+        let dense_rows = numbers
+            .filter(|&number| kinds[number].0 == ArgKind::DenseRows)
+            .collect();
+        Arc::new(Self {
+            id,
+            fingerprint: OnceLock::new(),
+            name: name.to_owned(),
+            kernel,
+            args,
+            kinds,
+            dense_rows,
+            products,
+            updated,
+        })
+    }
+
+    /// The name that profiles and explanations show.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What one piece computes.
+    #[must_use]
+    pub fn kernel(&self) -> &Kernel {
+        &self.kernel
+    }
+
+    /// The declarations of the arguments.
+    #[must_use]
+    pub fn args(&self) -> &[BodyArg] {
+        &self.args
+    }
+
+    /// A number that no other body has.
+    pub(crate) fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// A hash of the name, the kernel and the declarations: the same in every process.
+    pub(crate) fn fingerprint(&self) -> u64 {
+        *self.fingerprint.get_or_init(|| {
+            let text = format!("{} {:?} {}", self.name, self.args, self.kernel);
+            hash(&text.bytes().map(u64::from).collect::<Vec<u64>>())
+        })
+    }
+
+    /// Whether a task needs what its argument holds already.
+    pub(crate) fn needs_contents(&self, arg: usize) -> bool {
+        self.args[arg].privilege == Privilege::Read || self.updated[arg]
+    }
+
+    /// The kind by which the kernel reaches an argument; `Structure` for `pos`.
+    pub(crate) fn kind(&self, arg: usize) -> ArgKind {
+        self.kinds[arg].0
+    }
+}
+
+/// # Panics
+///
+/// If a declaration does not fit the kernel.
+fn check_declarations(name: &str, kernel: &Kernel, args: &[BodyArg]) {
+    for number in 0..kernel.args.len() as u32 {
+        let declared = args.iter().filter(|arg| arg.kernel_arg == Some(number));
+        assert_eq!(declared.count(), 1, "declarations of a{number} of `{name}`");
+    }
+    let count = |access| args.iter().filter(|arg| arg.access == access).count();
+    for arg in args {
+        let (kind, _) = kind(kernel, arg);
+        let (privilege, accesses): (_, &[Access]) = match arg.kernel_arg {
+            None => (Privilege::Read, &[Access::Pos]),
+            Some(number) => (privilege(kernel, number), accesses(kind)),
+        };
+        assert_eq!(arg.privilege, privilege, "privilege of `{name}`");
+        let fits = accesses.contains(&arg.access);
+        assert!(fits, "access of `{name}`: {:?} for {kind:?}", arg.access);
+    }
+    let structures = args
+        .iter()
+        .filter(|arg| arg.kernel_arg.is_some() && kind(kernel, arg).0 == ArgKind::Structure);
+    let of_product = [
+        structures.count(),
+        count(Access::Pos),
+        count(Access::Columns),
+    ];
+    assert!(
+        of_product == [0; 3] || of_product == [1; 3],
+        "`{name}` has one sparse product, with structure, positions and columns, or none"
+    );
+    let access = |number: u32| {
+        let arg = args.iter().find(|arg| arg.kernel_arg == Some(number));
+        arg.map(|arg| arg.access)
+    };
+    for inst in kernel
+        .loops
+        .iter()
+        .flat_map(|kernel_loop| &kernel_loop.body)
+    {
+        let (x, expected) = match *inst {
+            Inst::RowSum { x, .. } => (x, Access::Columns),
+            Inst::RowReduce { x: Some(x), .. } => (x, Access::Whole),
+            _ => continue,
+        };
+        assert_eq!(access(x), Some(expected), "access of the x of `{name}`");
+    }
+}
+
+/// How arguments of a kind may be cut.
+fn accesses(kind: ArgKind) -> &'static [Access] {
+    match kind {
+        ArgKind::Array | ArgKind::DenseRows => &[Access::Rows],
+        ArgKind::Scalar | ArgKind::Reduction => &[Access::Whole],
+        ArgKind::Gather => &[Access::Columns, Access::Whole],
+        ArgKind::Entries | ArgKind::Structure => &[Access::Entries],
+    }
+}
+
+/// Whether the kernel reads an argument before it writes it.
+fn is_updated(kernel: &Kernel, arg: u32) -> bool {
+    let mut body = kernel
+        .loops
+        .iter()
+        .flat_map(|kernel_loop| &kernel_loop.body);
+    let first = body.find(|inst| {
+        matches!(**inst, Inst::Load(used) | Inst::LoadScalar(used)
+            | Inst::Store(used, _) | Inst::StoreScalar(used, _) if used == arg)
+    });
+    matches!(first, Some(Inst::Load(_) | Inst::LoadScalar(_)))
+}
+
+/// How the kernel reaches an argument, and the type of its elements.
+fn kind(kernel: &Kernel, arg: &BodyArg) -> (ArgKind, DType) {
+    match arg.kernel_arg {
+        Some(number) => {
+            let arg = &kernel.args[number as usize];
+            (arg.kind, arg.dtype)
+        }
+        None => (ArgKind::Structure, DType::U64),
+    }
+}
+
+/// What the kernel of a body does with one of its arguments.
+fn privilege(kernel: &Kernel, arg: u32) -> Privilege {
+    let body = kernel
+        .loops
+        .iter()
+        .flat_map(|kernel_loop| &kernel_loop.body);
+    for inst in body {
+        match *inst {
+            Inst::Store(written, _) | Inst::StoreScalar(written, _) if written == arg => {
+                return Privilege::Write;
+            }
+            Inst::Reduce(op, written, _) if written == arg => return Privilege::Reduce(op),
+            _ => {}
+        }
+    }
+    Privilege::Read
+}
+
+/// The arguments that the products of dense rows take.
+fn products(kernel: &Kernel, args: &[BodyArg]) -> Vec<(usize, usize)> {
+    let of_kernel = |number: u32| args.iter().position(|arg| arg.kernel_arg == Some(number));
+    let body = kernel
+        .loops
+        .iter()
+        .flat_map(|kernel_loop| &kernel_loop.body);
+    body.filter_map(|inst| match *inst {
+        Inst::RowReduce { matrix, x, .. } => Some((of_kernel(matrix)?, of_kernel(x?)?)),
+        _ => None,
+    })
+    .collect()
+}
+
+/// A store as a task sees it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seen<'a> {
+    pub(crate) store: &'a Counted<Store>,
+    /// `None` for the whole store as it is.
+    pub(crate) view: Option<&'a Arc<View>>,
+}
+
+impl<'a> Seen<'a> {
+    /// The shape that the task sees.
+    pub(crate) fn shape(&self) -> &'a Shape {
+        match self.view {
+            None => self.store.shape_ref(),
+            Some(view) => view.shape_ref(),
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! Whether the stores and numbers of a task fit its body: types, shapes, views, and who may share
+//! elements.
+//!
+//! Kernels trust what is placed from shapes and views, so this is where a task is refused that
+//! would reach beyond a store, or of which one row would write what another one reads. What only
+//! the contents tell (the columns of a sparse matrix, how many entries a rank holds) is checked
+//! when the task runs: `images`, `machine`.
+
+use super::body::{Access, Body, Seen};
+use crate::error::{Error, ErrorKind};
+use crate::geometry::view::View;
+use crate::shape::Shape;
+use sparsefuse_kernels::{ArgKind, DType, Value};
+
+const OP: &str = "submit";
+
+/// Whether stores fit a body, as far as a window's key tells: it has the types, shapes and views of
+/// all stores, and which of them are the same.
+pub(crate) fn check(body: &Body, args: &[Seen<'_>]) -> Result<(), Error> {
+    let mut rows: Option<&Shape> = None;
+    for (arg, &(kind, dtype)) in args.iter().zip(&body.kinds) {
+        if arg.store.dtype() != dtype {
+            return Err(wrong_type(dtype, arg.store.dtype()));
+        }
+        match kind {
+            ArgKind::Array => match rows {
+                None => rows = Some(arg.shape()),
+                Some(shape) if shape != arg.shape() => {
+                    return Err(Error::shape(OP, *shape, *arg.shape()));
+                }
+                Some(_) => {}
+            },
+            ArgKind::Scalar | ArgKind::Reduction => {
+                if arg.shape().rank() != 0 {
+                    return Err(Error::shape(OP, Shape::SCALAR, *arg.shape()));
+                }
+                check_whole(arg)?;
+            }
+            ArgKind::Gather | ArgKind::Entries | ArgKind::Structure => check_whole(arg)?,
+            ArgKind::DenseRows => {
+                if arg.shape().rank() != 2 {
+                    let found = arg.shape().to_string();
+                    return Err(Error::argument(OP, "a matrix of two dimensions", found));
+                }
+            }
+        }
+    }
+    check_all_written(body, args)?;
+    check_dense_rows(body, args, rows)?;
+    check_sparse_product(body, args, rows)
+}
+
+/// What a window's key does not tell: there are as many arguments and parameters as the body has,
+/// parameters are of its types, and views are those of their stores.
+pub(crate) fn check_counts<'a>(
+    body: &Body,
+    mut args: impl ExactSizeIterator<Item = Seen<'a>>,
+    params: &[Value],
+) -> Result<(), Error> {
+    let types = &body.kernel.params;
+    if args.len() != body.args.len() || params.len() != types.len() {
+        let text = |args, params| format!("{args} arguments and {params} parameters");
+        let expected = text(body.args.len(), types.len());
+        return Err(Error::argument(
+            OP,
+            expected,
+            text(args.len(), params.len()),
+        ));
+    }
+    match params
+        .iter()
+        .zip(types)
+        .find(|(param, dtype)| param.dtype() != **dtype)
+    {
+        Some((param, &dtype)) => Err(wrong_type(dtype, param.dtype())),
+        None => args.try_for_each(check_view),
+    }
+}
+
+fn wrong_type(expected: DType, found: DType) -> Error {
+    let expected = expected.to_string();
+    let op = OP;
+    ErrorKind::DType {
+        op,
+        expected,
+        found,
+    }
+    .into()
+}
+
+/// A view is one of stores of this shape.
+fn check_view(arg: Seen<'_>) -> Result<(), Error> {
+    match arg.view {
+        Some(view) => view.check_base(OP, arg.store.shape()),
+        None => Ok(()),
+    }
+}
+
+/// Only arguments that are reached row by row may be seen through a view.
+fn check_whole(arg: &Seen<'_>) -> Result<(), Error> {
+    match arg.view {
+        Some(view) if !view.is_identity() => {
+            Err(Error::argument(OP, "a whole store", "a view of one"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// How many arguments are compared with each other; more are sorted first.
+const FEW: usize = 16;
+
+/// [`check_written`] of all arguments that are written.
+fn check_all_written(body: &Body, args: &[Seen<'_>]) -> Result<(), Error> {
+    let is_written = |number: &usize| body.args[*number].is_written();
+    if args.len() <= FEW {
+        let mut written = (0..args.len()).filter(is_written);
+        return written.try_for_each(|number| check_written(body, args, number, 0..args.len()));
+    }
+    // Those of one store side by side.
+    let mut sorted: Vec<usize> = (0..args.len()).collect();
+    sorted.sort_by_key(|&number| args[number].store.address());
+    for group in sorted.chunk_by(|&a, &b| args[a].store.ptr_eq(args[b].store)) {
+        let mut written = group.iter().copied().filter(is_written);
+        written.try_for_each(|number| check_written(body, args, number, group.iter().copied()))?;
+    }
+    Ok(())
+}
+
+/// What is written is a slice of a store that memory can hold, and shares no element with another
+/// argument, of which `others` are those of the same store and perhaps more: the rows of a kernel
+/// run in any order. Only an argument of the same kind that sees the same in the same way may be
+/// read, since it meets what is written in the same row.
+fn check_written(
+    body: &Body,
+    args: &[Seen<'_>],
+    number: usize,
+    others: impl Iterator<Item = usize>,
+) -> Result<(), Error> {
+    let written = &args[number];
+    if written.view.is_some_and(|view| !view.is_slice()) {
+        let expected = "a slice with ascending steps to write through";
+        return Err(Error::argument(OP, expected, "another view"));
+    }
+    let shape = written.store.shape_ref();
+    if !shape.fits_memory(written.store.dtype().size()) {
+        let expected = "a store of fewer bytes than there are addresses";
+        return Err(Error::argument(OP, expected, format!("one of {shape}")));
+    }
+    for other in others {
+        let arg = &args[other];
+        if other == number || !arg.store.ptr_eq(written.store) {
+            continue;
+        }
+        let is_same = view_of(arg) == view_of(written) && body.kinds[other] == body.kinds[number];
+        let is_met = is_same && matches!(body.kinds[number].0, ArgKind::Array | ArgKind::Scalar);
+        let both_write = body.args[other].is_written();
+        if (both_write || !is_met) && view_of(arg).may_meet(&view_of(written)) {
+            let found = match both_write {
+                true => "two that write the same elements",
+                false => "one that reads what another writes",
+            };
+            return Err(Error::argument(
+                OP,
+                "arguments that share no element",
+                found,
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn view_of(arg: &Seen<'_>) -> View {
+    let whole = || View::identity(arg.store.shape());
+    arg.view.map_or_else(whole, |view| **view)
+}
+
+/// The rows of a sparse product are those of the domain, of which it has one position more; columns
+/// and values lie in vectors of one length. Where its `x` is a matrix, the domain is one with as
+/// many columns.
+fn check_sparse_product(body: &Body, args: &[Seen<'_>], rows: Option<&Shape>) -> Result<(), Error> {
+    let mut entries: Option<Shape> = None;
+    for (arg, declared) in args.iter().zip(&body.args) {
+        if matches!(declared.access, Access::Rows | Access::Whole) {
+            continue;
+        }
+        let domain = rows.copied().unwrap_or(Shape::SCALAR);
+        let found = *arg.shape();
+        match declared.access {
+            Access::Rows | Access::Whole => {}
+            Access::Pos => {
+                let expected = Shape::new(&[domain.rows().saturating_add(1)]);
+                if domain.rank() == 0 || found != expected {
+                    return Err(Error::shape(OP, expected, found));
+                }
+            }
+            Access::Entries => {
+                let expected = *entries.get_or_insert(Shape::new(&[found.rows()]));
+                if found != expected {
+                    return Err(Error::shape(OP, expected, found));
+                }
+            }
+            Access::Columns => {
+                let is_like = found.rank() == domain.rank() && found.row_len() == domain.row_len();
+                if !is_like || found.rank() > 2 {
+                    return Err(Error::shape(OP, found, domain));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A dense matrix has as many rows as the task, and as many columns as its factor has elements.
+fn check_dense_rows(body: &Body, args: &[Seen<'_>], rows: Option<&Shape>) -> Result<(), Error> {
+    for &number in &body.dense_rows {
+        let arg = &args[number];
+        let rows = rows.copied().unwrap_or(Shape::SCALAR);
+        if rows != Shape::new(&[arg.shape().rows()]) {
+            return Err(Error::shape(OP, rows, *arg.shape()));
+        }
+    }
+    for &(matrix, x) in &body.products {
+        let columns = Shape::new(&[args[matrix].shape().row_len()]);
+        if *args[x].shape() != columns {
+            return Err(Error::shape(OP, columns, *args[x].shape()));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,121 @@
+//! Which systems and options a method takes: what does not fit is refused before anything is
+//! computed, with a message that names the method.
+
+use super::Method;
+use crate::operator::{LinearOperator, check_square};
+use crate::solution::{Options, Side};
+use sparsefuse_dense::Vector;
+use sparsefuse_kernels::Field;
+use sparsefuse_runtime::{Error, Shape};
+
+/// Whether a method takes this system and these options.
+pub(super) fn check<T: Field>(
+    method: Method,
+    a: &dyn LinearOperator<T>,
+    b: &Vector<T>,
+    options: &Options<'_, T>,
+) -> Result<(), Error> {
+    let op = method.name();
+    if !method.is_least_squares() {
+        check_square(op, a)?;
+    }
+    check_system(op, a, b, options)?;
+    match method.is_least_squares() {
+        true => check_damping(op, options)?,
+        false => check_undamped(op, options)?,
+    }
+    if !method.has_sides() {
+        check_side(op, options)?;
+    }
+    if !method.has_checkpoints() {
+        check_no_checkpoint(op, options)?;
+    }
+    Ok(())
+}
+
+/// Whether all vectors and operators fit, and the tolerances are some.
+fn check_system<T: Field>(
+    op: &'static str,
+    a: &dyn LinearOperator<T>,
+    b: &Vector<T>,
+    options: &Options<'_, T>,
+) -> Result<(), Error> {
+    let (n_rows, n_cols) = a.shape();
+    if b.len() != n_rows {
+        let expected = Shape::new(&[n_rows]);
+        return Err(Error::shape(op, expected, Shape::new(&[b.len()])));
+    }
+    if let Some(x0) = options.x0.filter(|x0| x0.len() != n_cols) {
+        let expected = Shape::new(&[n_cols]);
+        return Err(Error::shape(op, expected, Shape::new(&[x0.len()])));
+    }
+    if let Some(preconditioner) = options.preconditioner {
+        let (rows, cols) = preconditioner.shape();
+        if (rows, cols) != (n_cols, n_cols) {
+            let expected = Shape::new(&[n_cols, n_cols]);
+            return Err(Error::shape(op, expected, Shape::new(&[rows, cols])));
+        }
+    }
+    let numbers = [
+        ("rtol", options.rtol),
+        ("atol", options.atol),
+        ("dtol", options.dtol),
+        ("damping", options.damping),
+    ];
+    if options.restart_length == 0 {
+        return Err(Error::argument(op, "restart_length to be 1 or more", "0"));
+    }
+    for (name, value) in numbers {
+        if value.is_nan() || value < 0.0 {
+            let expected = format!("{name} to be 0 or more");
+            return Err(Error::argument(op, expected, value.to_string()));
+        }
+    }
+    Ok(())
+}
+
+/// Methods that take no side are right-preconditioned, or do not tell the sides apart.
+fn check_side<T>(op: &'static str, options: &Options<'_, T>) -> Result<(), Error> {
+    match options.side {
+        Side::Right => Ok(()),
+        Side::Left => {
+            let expected = "the preconditioner on the right, where this method has it";
+            Err(Error::argument(op, expected, "the left"))
+        }
+    }
+}
+
+/// Damping that a method would ignore is refused.
+fn check_undamped<T>(op: &'static str, options: &Options<'_, T>) -> Result<(), Error> {
+    if options.damping == 0.0 {
+        return Ok(());
+    }
+    let expected = "no damping, which only lsqr and lsmr have";
+    Err(Error::argument(op, expected, options.damping.to_string()))
+}
+
+/// Damping counts from x = 0 and in the norm of x.
+fn check_damping<T>(op: &'static str, options: &Options<'_, T>) -> Result<(), Error> {
+    if options.damping > 0.0 && (options.x0.is_some() || options.preconditioner.is_some()) {
+        let expected = "neither x0 nor a preconditioner where there is damping";
+        let found = if options.x0.is_some() {
+            "x0"
+        } else {
+            "a preconditioner"
+        };
+        return Err(Error::argument(op, expected, found));
+    }
+    Ok(())
+}
+
+/// Checkpoints that a method does not write or read are refused.
+fn check_no_checkpoint<T>(op: &'static str, options: &Options<'_, T>) -> Result<(), Error> {
+    let (asked, path) = match (&options.checkpoint, options.restart) {
+        (Some(checkpoint), _) => ("one to be written to", checkpoint.file),
+        (None, Some(path)) => ("a restart from", path),
+        (None, None) => return Ok(()),
+    };
+    let expected = "no checkpoint, which only cg, cgs and bicgstab have";
+    let found = format!("{asked} {}", path.display());
+    Err(Error::argument(op, expected, found))
+}

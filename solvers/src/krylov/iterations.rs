@@ -1,0 +1,81 @@
+//! The loop around every Krylov method: its iterations, how they end, and the next start.
+//!
+//! A method is an async function of a residual, an endless loop that is left by `?` only, with an
+//! [`End`]: it is to start again from another residual, it stops, or something has failed. So an
+//! iteration reads as in the textbook, and what follows its end stands here, once.
+
+use super::scalars::real;
+use crate::solution::{Breakdown, StopReason};
+use sparsefuse_dense::{Scalar, Vector};
+use sparsefuse_kernels::Field;
+use sparsefuse_runtime::Error;
+use std::convert::Infallible;
+
+/// How the iterations of a method end.
+pub(super) enum End<T> {
+    /// They start again from this true residual.
+    Restart(Vector<T>),
+    /// They stop, and x is what the method has found.
+    Stop(StopReason),
+    /// Something failed.
+    Failure(Error),
+}
+
+/// What a method returns: never a value.
+pub(super) type Iterations<T> = Result<Infallible, End<T>>;
+
+impl<T> From<Error> for End<T> {
+    fn from(error: Error) -> Self {
+        Self::Failure(error)
+    }
+}
+
+impl<T> From<StopReason> for End<T> {
+    fn from(reason: StopReason) -> Self {
+        Self::Stop(reason)
+    }
+}
+
+impl<T> From<Breakdown> for End<T> {
+    fn from(number: Breakdown) -> Self {
+        Self::Stop(StopReason::Breakdown(number))
+    }
+}
+
+/// Runs the iterations of a method from a residual, and again from each that they ask for, until
+/// they stop; gives the reason.
+pub(super) async fn until_stopped<T>(
+    mut r: Vector<T>,
+    mut method: impl AsyncFnMut(Vector<T>) -> Iterations<T>,
+) -> Result<StopReason, Error> {
+    loop {
+        let Err(end) = method(r).await;
+        match end {
+            End::Restart(residual) => r = residual,
+            End::Stop(reason) => return Ok(reason),
+            End::Failure(error) => return Err(error),
+        }
+    }
+}
+
+/// Stops where a scalar that has been computed is 0 or less; its imaginary part is rounding.
+pub(super) fn expect_positive<T: Field>(
+    scalar: &Scalar<T>,
+    otherwise: StopReason,
+) -> Result<(), End<T>> {
+    match real(scalar.get()?) <= 0.0 {
+        true => Err(otherwise.into()),
+        false => Ok(()),
+    }
+}
+
+/// Stops where a scalar that has been computed, and that the method divides by, is 0.
+pub(super) fn expect_nonzero<T: Field>(
+    scalar: &Scalar<T>,
+    otherwise: Breakdown,
+) -> Result<(), End<T>> {
+    match scalar.get()? == T::ZERO {
+        true => Err(otherwise.into()),
+        false => Ok(()),
+    }
+}

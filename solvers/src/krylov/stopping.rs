@@ -1,0 +1,488 @@
+//! When to stop: what all Krylov methods here share.
+//!
+//! [`Stopping::solve`] is a solve from the check of its shapes to its true residual; the method in
+//! it is an async function of a residual (see [`iterations`](super::iterations)). After each
+//! iteration it hands the norm of its recurrence's residual to [`Stopping::check`]. If that is
+//! below the tolerance, the true residual is computed; only if it is below too, the method has
+//! converged. Else the method starts again from the true residual, as long as that falls.
+//!
+//! Methods that know the norm before they know x ask in two steps: [`Stopping::judge`] takes the
+//! norm, [`Stopping::verify`] the x that is claimed to be a solution.
+//!
+//! An operator with a nullspace has b, the initial guess and all preconditioned vectors projected
+//! here, so a method need not know of it.
+//!
+//! At the end of an iteration that goes on, [`Stopping::save`] writes a checkpoint if one is due;
+//! [`Stopping::saved`] gives a method what one holds.
+
+use super::Method;
+use super::admission::check;
+use super::iterations::{End, Iterations, until_stopped};
+use super::scalars::real;
+use crate::checkpoint::{self, Header, State};
+use crate::operator::{LinearOperator, check_runtime};
+use crate::solution::{Options, Rhs, Side, Solution, StopReason};
+use crate::turns::{norm_of, root, value};
+use sparsefuse_dense::{Scalar, Vector};
+use sparsefuse_kernels::{Field, Real, Value};
+use sparsefuse_runtime::Error;
+use std::path::Path;
+
+/// The state of the decision; see the module's text.
+pub(super) struct Stopping<'p, 'o, T> {
+    a: &'p dyn LinearOperator<T>,
+    /// The right-hand side, without the part that lies in the nullspace of the operator.
+    b: Vector<T>,
+    options: Options<'o, T>,
+    rhs_norm: f64,
+    /// The norm of that part.
+    nullspace_part: f64,
+    tolerance: f64,
+    /// A residual above this diverges.
+    limit: f64,
+    max_iter: usize,
+    iterations: usize,
+    /// The true residual's norm when it was last computed.
+    last_true: f64,
+    /// A claim that leaves more than this part of the true residual at the last one is the last.
+    most_left: f64,
+    history: Vec<f64>,
+    /// The iterations of the checkpoint that the method was restarted from.
+    restarted_at: usize,
+    /// The iterations of the last checkpoint.
+    saved_at: usize,
+    /// Whose checkpoints these are; `None` where none are asked for.
+    header: Option<Header>,
+    /// What the first iteration begins with beside x and its residual, if a checkpoint has it.
+    saved: Option<Saved<T>>,
+}
+
+/// What an iteration begins with beside x and its residual: rho and other vectors.
+type Saved<T> = (Scalar<T>, Vec<Vector<T>>);
+
+/// What a method does next, as far as the norm of its residual tells.
+pub(super) enum Judgement {
+    /// Goes on with its recurrence.
+    Iterate,
+    /// Claims convergence; [`Stopping::verify`] decides.
+    Claim,
+    /// Stops.
+    Stop(StopReason),
+}
+
+/// Where a method begins: x and its residual r, and after a restart what its iteration begins with
+/// beside them.
+struct Start<T> {
+    x: Vector<T>,
+    r: Vector<T>,
+    saved: Option<Saved<T>>,
+}
+
+impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
+    /// Solves A x = b by a method: checks the shapes, starts it from the initial guess or from a
+    /// checkpoint, starts it again where it asks for that, and finishes.
+    pub(super) async fn solve(
+        method: Method,
+        a: &'p dyn LinearOperator<T>,
+        b: Rhs<'_, T>,
+        options: Options<'o, T>,
+        iterate: impl AsyncFn(&mut Self, &mut Vector<T>, Vector<T>) -> Iterations<T>,
+    ) -> Result<Solution<T>, Error> {
+        let (mut stopping, mut x, r) = Self::start(method, a, b, options).await?;
+        let reason = match stopping.first() {
+            Some(reason) => reason,
+            None => until_stopped(r, async |r| iterate(&mut stopping, &mut x, r).await).await?,
+        };
+        stopping.finish(x, reason).await
+    }
+
+    /// The decision, x and its residual.
+    async fn start(
+        method: Method,
+        a: &'p dyn LinearOperator<T>,
+        b: Rhs<'_, T>,
+        options: Options<'o, T>,
+    ) -> Result<(Self, Vector<T>, Vector<T>), Error> {
+        check(method, a, b.vector, &options)?;
+        let Rhs {
+            vector: b,
+            norm: whole_norm,
+        } = b;
+        let (b, nullspace_part) = match a.nullspace() {
+            Some(nullspace) => nullspace.split(b)?,
+            None => (b.clone(), 0.0),
+        };
+        let is_kept = options.checkpoint.is_some() || options.restart.is_some();
+        let header = match is_kept {
+            true => Some(describe(method, a, &b, &options)?),
+            false => None,
+        };
+        let (start, state) = match (&header, options.restart) {
+            (Some(header), Some(path)) => {
+                let (header, start) = restart(path, header, &b, method.saved_vectors())?;
+                (start, Some(header.state))
+            }
+            _ => (begin(a, &b, &options)?, None),
+        };
+        let rhs_norm = match a.nullspace() {
+            Some(_) => norm_of(&b).await?,
+            None => whole_norm,
+        };
+        let state = match state {
+            Some(state) => state,
+            None => State {
+                iterations: 0,
+                last_true: f64::INFINITY,
+                rho: [0; 2],
+                history: vec![norm_of(&start.r).await?],
+            },
+        };
+        let mut limit = options.dtol * rhs_norm.max(state.history[0]);
+        if method.squares_its_polynomial() {
+            limit *= options.dtol.max(1.0);
+        }
+        let stopping = Self {
+            a,
+            rhs_norm,
+            nullspace_part,
+            tolerance: tolerance(a, (options.rtol, options.atol), (whole_norm, rhs_norm)),
+            limit,
+            max_iter: max_iter(&options, b.len()),
+            b,
+            iterations: state.iterations,
+            last_true: state.last_true,
+            most_left: 0.5,
+            history: state.history,
+            restarted_at: state.iterations,
+            saved_at: state.iterations,
+            header,
+            saved: start.saved,
+            options,
+        };
+        Ok((stopping, start.x, start.r))
+    }
+
+    /// Why not to begin, if there is a reason; the initial residual is a true one. What a
+    /// checkpoint holds was to be gone on with.
+    fn first(&mut self) -> Option<StopReason> {
+        if self.iterations > 0 {
+            let is_enough = self.iterations >= self.max_iter;
+            return is_enough.then_some(StopReason::IterationLimit);
+        }
+        let norm = self.history[0];
+        if self.is_stopped_by_monitor(norm) {
+            Some(StopReason::Stopped)
+        } else if !norm.is_finite() {
+            Some(StopReason::NotFinite)
+        } else if norm <= self.tolerance {
+            Some(StopReason::Converged)
+        } else {
+            (self.max_iter == 0).then_some(StopReason::IterationLimit)
+        }
+    }
+
+    /// A.
+    pub(super) fn operator(&self) -> &'p dyn LinearOperator<T> {
+        self.a
+    }
+
+    /// What the first iteration begins with beside x and its residual, if a checkpoint has it.
+    pub(super) fn saved<const N: usize>(&mut self) -> Option<(Scalar<T>, [Vector<T>; N])> {
+        let (rho, others) = self.saved.take()?;
+        let others = others.try_into().ok();
+        Some((rho, others.expect("as many vectors as were asked for")))
+    }
+
+    /// The norm of a residual with this r'M^-1 r, which without a preconditioner is its square.
+    pub(super) async fn norm(&self, r: &Vector<T>, rho: &Scalar<T>) -> Result<f64, Error> {
+        if self.has_preconditioner() {
+            return norm_of(r).await;
+        }
+        Ok(real(value(rho).await?).sqrt())
+    }
+
+    /// Ends the iterations, if an iteration that left a residual of this norm is a reason to.
+    pub(super) async fn check(&mut self, x: &Vector<T>, norm: f64) -> Result<(), End<T>> {
+        match self.judge(norm) {
+            Judgement::Iterate => Ok(()),
+            Judgement::Claim => self.verify(x).await,
+            Judgement::Stop(reason) => Err(reason.into()),
+        }
+    }
+
+    /// Takes the norm of the residual that an iteration left.
+    pub(super) fn judge(&mut self, norm: f64) -> Judgement {
+        self.iterations += 1;
+        self.history.push(norm);
+        if self.is_stopped_by_monitor(norm) {
+            Judgement::Stop(StopReason::Stopped)
+        } else if !norm.is_finite() {
+            Judgement::Stop(StopReason::NotFinite)
+        } else if norm <= self.tolerance {
+            Judgement::Claim
+        } else if norm > self.limit {
+            Judgement::Stop(StopReason::Diverged)
+        } else if self.is_at_limit() && self.options.checkpoint.is_none() {
+            // With checkpoints the method stops behind the last one.
+            Judgement::Stop(StopReason::IterationLimit)
+        } else {
+            Judgement::Iterate
+        }
+    }
+
+    /// Ends the iterations with an x whose residual the recurrence takes to be small enough: it is,
+    /// or they start again.
+    pub(super) async fn verify(&mut self, x: &Vector<T>) -> Result<(), End<T>> {
+        let true_norm = self.true_norm(x).await?;
+        if true_norm <= self.tolerance {
+            return Err(certified::<T>(self.tolerance, self.rhs_norm).into());
+        }
+        if !true_norm.is_finite() || true_norm > self.most_left * self.last_true {
+            return Err(StopReason::Stagnation.into());
+        }
+        self.last_true = true_norm;
+        if !self.is_at_limit() {
+            return Err(End::Restart(self.residual(x)?));
+        }
+        match self.options.checkpoint {
+            // The iteration goes on to its end, where it is saved.
+            Some(_) => Ok(()),
+            None => Err(StopReason::IterationLimit.into()),
+        }
+    }
+
+    fn is_stopped_by_monitor(&mut self, norm: f64) -> bool {
+        let iterations = self.iterations;
+        self.options
+            .monitor
+            .as_mut()
+            .is_some_and(|monitor| monitor(iterations, norm).is_break())
+    }
+
+    fn is_at_limit(&self) -> bool {
+        self.iterations >= self.max_iter
+    }
+
+    /// Writes a checkpoint, if one is due: what the next iteration of the method begins with. At the
+    /// limit of iterations one is due, and ends them.
+    pub(super) fn save<const N: usize>(
+        &mut self,
+        (x, r): (&Vector<T>, &Vector<T>),
+        rho: &Scalar<T>,
+        others: [&Vector<T>; N],
+    ) -> Result<(), End<T>> {
+        let (Some(checkpoint), Some(header)) = (self.options.checkpoint, &mut self.header) else {
+            return Ok(());
+        };
+        let is_last = self.iterations >= self.max_iter;
+        if self.iterations - self.saved_at < checkpoint.every && !is_last {
+            return Ok(());
+        }
+        self.saved_at = self.iterations;
+        header.state = State {
+            iterations: self.iterations,
+            last_true: self.last_true,
+            rho: rho.get()?.to_bits(),
+            history: self.history.clone(),
+        };
+        let mut vectors = vec![x, r];
+        vectors.extend(others);
+        checkpoint::write(checkpoint.file, header, &vectors)?;
+        match is_last {
+            true => Err(StopReason::IterationLimit.into()),
+            false => Ok(()),
+        }
+    }
+
+    /// Says that the method minimises another norm than the one that counts, so that a claim which
+    /// is not quite true means little: the next ones need not halve the residual.
+    pub(super) fn expect_near_claims(&mut self) {
+        self.most_left = 0.99;
+    }
+
+    /// The norm of the residual before the first iteration.
+    pub(super) fn first_norm(&self) -> f64 {
+        self.history[0]
+    }
+
+    /// The vectors that a method with restarts may hold.
+    pub(super) fn restart_length(&self) -> usize {
+        self.options.restart_length
+    }
+
+    /// Whether the preconditioner stands on the left.
+    pub(super) fn is_left(&self) -> bool {
+        self.has_preconditioner() && self.options.side == Side::Left
+    }
+
+    /// b - A x.
+    pub(super) fn residual(&self, x: &Vector<T>) -> Result<Vector<T>, Error> {
+        self.b.try_sub(&self.a.apply(x)?)
+    }
+
+    /// The norm of the true residual, which itself is never stored, since no handle holds it.
+    async fn true_norm(&self, x: &Vector<T>) -> Result<f64, Error> {
+        let squares = self.residual(x)?.sum_of_squares();
+        root(&squares).await
+    }
+
+    /// The preconditioned vector; the vector itself without a preconditioner.
+    pub(super) fn precondition(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
+        let Some(preconditioner) = self.options.preconditioner else {
+            return Ok(r.clone());
+        };
+        let z = preconditioner.apply(r)?;
+        check_runtime("preconditioner", r, &z)?;
+        self.without_nullspace(z)
+    }
+
+    /// The vector preconditioned by the adjoint; the vector itself without a preconditioner.
+    pub(super) fn precondition_adjoint(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
+        let Some(preconditioner) = self.options.preconditioner else {
+            return Ok(r.clone());
+        };
+        let z = preconditioner.apply_adjoint(r)?;
+        check_runtime("preconditioner", r, &z)?;
+        self.without_nullspace(z)
+    }
+
+    fn without_nullspace(&self, z: Vector<T>) -> Result<Vector<T>, Error> {
+        match self.a.nullspace() {
+            Some(nullspace) => nullspace.project(&z),
+            None => Ok(z),
+        }
+    }
+
+    /// Whether [`Stopping::precondition`] changes anything.
+    pub(super) fn has_preconditioner(&self) -> bool {
+        self.options.preconditioner.is_some()
+    }
+
+    /// The solution, with its true residual.
+    async fn finish(self, x: Vector<T>, reason: StopReason) -> Result<Solution<T>, Error> {
+        let x = self.without_nullspace(x)?;
+        let residual_norm = self.true_norm(&x).await?;
+        Ok(Solution {
+            x,
+            reason,
+            iterations: self.iterations,
+            restarted_at: self.restarted_at,
+            residual_norm,
+            rhs_norm: self.rhs_norm,
+            nullspace_part: self.nullspace_part,
+            history: self.history,
+        })
+    }
+}
+
+/// The largest residual of a solution by `rtol` and `atol`, where b has these norms: the whole, and
+/// what is left of it without the nullspace.
+pub(super) fn tolerance<T: Field>(
+    a: &dyn LinearOperator<T>,
+    (rtol, atol): (f64, f64),
+    (whole_norm, rhs_norm): (f64, f64),
+) -> f64 {
+    // What the projection leaves of the nullspace is rounding of b, and no residual is below.
+    let rounding = match a.nullspace() {
+        Some(_) => T::Real::EPSILON.to_f64() * whole_norm,
+        None => 0.0,
+    };
+    (rtol * rhs_norm).max(atol).max(rounding)
+}
+
+/// What a true residual below the tolerance means. In computing A x each element is rounded, to
+/// that of b in the end, so a residual below this rounding may be one of this size: a tolerance
+/// below it cannot be certified.
+pub(super) fn certified<T: Field>(tolerance: f64, rhs_norm: f64) -> StopReason {
+    let rounding = 0.5 * T::Real::EPSILON.to_f64() * rhs_norm;
+    match tolerance < rounding {
+        true => StopReason::Stagnation,
+        false => StopReason::Converged,
+    }
+}
+
+/// The initial guess and its residual.
+fn begin<T: Field>(
+    a: &dyn LinearOperator<T>,
+    b: &Vector<T>,
+    options: &Options<'_, T>,
+) -> Result<Start<T>, Error> {
+    let x = match options.x0 {
+        Some(x0) => match a.nullspace() {
+            Some(nullspace) => nullspace.project(x0)?,
+            None => x0.clone(),
+        },
+        None => b.runtime().enter(|| Vector::zeros([b.len()])),
+    };
+    let r = if options.x0.is_some() {
+        b.try_sub(&a.apply(&x)?)?
+    } else {
+        b.clone()
+    };
+    Ok(Start { x, r, saved: None })
+}
+
+/// What a checkpoint of this solve holds.
+fn restart<T: Field>(
+    path: &Path,
+    expected: &Header,
+    b: &Vector<T>,
+    n_others: usize,
+) -> Result<(Header, Start<T>), Error> {
+    let (header, vectors) = checkpoint::read::<T>(path, expected, b, 2 + n_others)?;
+    let mut vectors = vectors.into_iter();
+    let mut next = || vectors.next().expect("as many vectors as were asked for");
+    let (x, r) = (next(), next());
+    let rho = Value::from_bits(T::DTYPE, header.state.rho).get();
+    let rho: T = rho.expect("the value was made with this type");
+    let start = Start {
+        x,
+        r,
+        saved: Some((b.runtime().enter(|| Scalar::new(rho)), vectors.collect())),
+    };
+    Ok((header, start))
+}
+
+/// The header of the checkpoints of a solve, as far as it does not change.
+fn describe<T: Field>(
+    method: Method,
+    a: &dyn LinearOperator<T>,
+    b: &Vector<T>,
+    options: &Options<'_, T>,
+) -> Result<Header, Error> {
+    if options
+        .checkpoint
+        .is_some_and(|checkpoint| checkpoint.every == 0)
+    {
+        let expected = "checkpoints every iteration or less often";
+        return Err(Error::argument(
+            method.name(),
+            expected,
+            "every 0 iterations",
+        ));
+    }
+    let of_operator = |a| checkpoint::of_operator(b.runtime(), b.len(), a);
+    Ok(Header {
+        method: method.name().to_owned(),
+        dtype: T::DTYPE.name().to_owned(),
+        rows: b.len(),
+        tile_len: b.runtime().config().tile_len,
+        matrix: of_operator(a)?,
+        rhs: checkpoint::of_vector(b)?,
+        preconditioner: options.preconditioner.map(of_operator).transpose()?,
+        state: State {
+            iterations: 0,
+            last_true: f64::INFINITY,
+            rho: [0; 2],
+            history: Vec::new(),
+        },
+        sums: Vec::new(),
+    })
+}
+
+/// The most iterations on vectors of length `n`.
+pub(super) fn max_iter<T>(options: &Options<'_, T>, n: usize) -> usize {
+    options
+        .max_iter
+        .unwrap_or_else(|| n.saturating_mul(10).min(10_000))
+}

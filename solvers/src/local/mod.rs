@@ -1,0 +1,3 @@
+//! Algorithms on the rows of one rank: they know no runtime and no other ranks.
+
+pub(crate) mod elimination;

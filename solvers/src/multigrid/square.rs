@@ -1,0 +1,9 @@
+//! Sizes of entries.
+
+use sparsefuse_kernels::Field;
+
+/// The square of the absolute value.
+pub(super) fn square<T: Field>(value: T) -> f64 {
+    let (re, im) = value.parts();
+    re * re + im * im
+}

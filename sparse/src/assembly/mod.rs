@@ -1,0 +1,343 @@
+//! Assembly: from rows to the stores of a matrix.
+//!
+//! Every rank makes the rows that it is going to own; [`LocalRows`] is what it hands over. The
+//! positions become global by adding what the ranks before it have. What leaves this file is
+//! sorted: within a row, columns ascend strictly, which the order of summation relies on. It leaves
+//! as [`Stores`], of which [`Csr`](crate::Csr) is the handle.
+
+pub(crate) mod triplets;
+
+use crate::local::parallel::{self, Threads};
+use crate::local::rows::{LocalRows, Rows, add_up, check_local, check_order};
+use sparsefuse_dense::Vector;
+use sparsefuse_kernels::{Element, Numeric};
+use sparsefuse_runtime::{Error, ErrorKind, Partition, Room, Runtime, Shape, StoreHandle};
+use std::ops::{Deref, DerefMut, Range};
+
+/// The name of the tasks that make matrices of what is no matrix.
+pub(crate) const ASSEMBLE: &str = "assemble";
+
+/// The largest number of columns: column indices have 32 bits.
+pub(crate) const MAX_COLUMNS: usize = u32::MAX as usize;
+
+/// Refuses shapes whose indices do not fit.
+pub(crate) fn check_shape(op: &'static str, n_rows: usize, n_cols: usize) -> Result<(), Error> {
+    if n_rows <= MAX_COLUMNS && n_cols <= MAX_COLUMNS {
+        return Ok(());
+    }
+    let expected = format!("at most {MAX_COLUMNS} rows and columns");
+    Err(Error::argument(
+        op,
+        expected,
+        format!("{n_rows} by {n_cols}"),
+    ))
+}
+
+/// The stores of a matrix by rows.
+pub(crate) struct Stores<T> {
+    /// The numbers of rows and columns.
+    pub(crate) shape: (usize, usize),
+    pub(crate) pos: StoreHandle,
+    pub(crate) crd: StoreHandle,
+    pub(crate) vals: Vector<T>,
+}
+
+/// What makes the rows of a matrix that a rank is going to own.
+type Make<'m, T> = Box<dyn FnOnce(Range<usize>) -> Result<LocalRows<T>, Error> + 'm>;
+
+/// A matrix whose rows `make` makes on the rank that is going to own them; where it fails on one rank,
+/// all do. A task; compiled once for a type and not for every `make`.
+pub(crate) fn from_made<T: Numeric>(
+    n_rows: usize,
+    n_cols: usize,
+    make: Make<'_, T>,
+) -> Result<Stores<T>, Error> {
+    check_shape("csr", n_rows, n_cols)?;
+    let runtime = Runtime::current();
+    let (partition, rows) = runtime.default_rows(Shape::new(&[n_rows]));
+    runtime.task_at_once(ASSEMBLE, &[], || {
+        // Before `make`, which may ask other ranks: one that has no memory would not answer.
+        runtime.agree(check_memory(&runtime, &rows))?;
+        let local = runtime.agree(make(rows.clone()))?;
+        from_local(&runtime, (n_rows, n_cols), (partition, rows), local)
+    })
+}
+
+/// A matrix whose rows every rank has made itself: those that the partition gives it, which begin
+/// at a tile. Where one rank fails, all do.
+pub(crate) fn from_local<T: Numeric>(
+    runtime: &Runtime,
+    (n_rows, n_cols): (usize, usize),
+    (partition, rows): (Partition, Range<usize>),
+    local: LocalRows<T>,
+) -> Result<Stores<T>, Error> {
+    let checked =
+        check_local(&rows, n_cols, &local).and_then(|()| check_order(&rows, local.as_rows()));
+    runtime.agree(checked)?;
+    let LocalRows { pos, crd, vals } = local;
+    let spread = Spread::new(runtime, n_rows, (partition, rows), crd.len())?;
+    let make = || {
+        let vals = spread.store_of_entries(runtime, vals)?;
+        Ok((spread.store_of_entries(runtime, crd)?, vals))
+    };
+    let made = make();
+    spread.matrix(runtime, (n_rows, n_cols), Positions::Vector(pos), made)
+}
+
+/// The positions of the rows of a rank, from 0, one more than rows.
+#[derive(Debug)]
+pub(crate) enum Positions {
+    /// In a vector that becomes the store's memory.
+    Vector(Vec<u64>),
+    /// In memory of the pool, which costs less where there are many.
+    Room(Room<u64>),
+}
+
+impl Positions {
+    /// Memory for the positions of `n_rows` rows, the first of which is 0. Where one rank has none,
+    /// all fail.
+    pub(crate) fn room(runtime: &Runtime, n_rows: usize) -> Result<Self, Error> {
+        let mut room = runtime.agree(runtime.room(n_rows + 1))?;
+        room[0] = 0;
+        Ok(Self::Room(room))
+    }
+}
+
+impl Deref for Positions {
+    type Target = [u64];
+
+    fn deref(&self) -> &[u64] {
+        match self {
+            Self::Vector(pos) => pos,
+            Self::Room(pos) => pos,
+        }
+    }
+}
+
+impl DerefMut for Positions {
+    fn deref_mut(&mut self) -> &mut [u64] {
+        match self {
+            Self::Vector(pos) => pos,
+            Self::Room(pos) => pos,
+        }
+    }
+}
+
+/// A matrix whose rows every rank has counted, which are those that the partition gives it. `fill`
+/// gets their positions, and room for columns and values with whatever was there before, which it
+/// fills with rows that ascend strictly. Where one rank fails, all do.
+pub(crate) fn filled<T: Numeric>(
+    runtime: &Runtime,
+    shape: (usize, usize),
+    own: (Partition, Range<usize>),
+    pos: Positions,
+    fill: impl FnOnce(&[u64], &mut [u32], &mut [T]),
+) -> Result<Stores<T>, Error> {
+    let len = pos[own.1.len()] as usize;
+    filled_with(runtime, shape, own, (pos, len), |pos, crd, vals| {
+        fill(pos, crd, vals);
+    })
+}
+
+/// As [`filled`], of rows with a known number of entries; `fill` finds their positions too.
+pub(crate) fn filled_with<T: Numeric>(
+    runtime: &Runtime,
+    shape: (usize, usize),
+    own: (Partition, Range<usize>),
+    pos: (Positions, usize),
+    fill: impl FnOnce(&mut [u64], &mut [u32], &mut [T]),
+) -> Result<Stores<T>, Error> {
+    filled_by(runtime, shape, own, pos, Box::new(fill))
+}
+
+/// What fills positions, columns and values.
+type Fill<'f, T> = Box<dyn FnOnce(&mut [u64], &mut [u32], &mut [T]) + 'f>;
+
+/// As [`filled_with`], compiled once for a type and not for every `fill`.
+fn filled_by<T: Numeric>(
+    runtime: &Runtime,
+    shape: (usize, usize),
+    own: (Partition, Range<usize>),
+    (mut pos, len): (Positions, usize),
+    fill: Fill<'_, T>,
+) -> Result<Stores<T>, Error> {
+    let rows = own.1.clone();
+    let spread = Spread::new(runtime, shape.0, own, len)?;
+    let shape_of_entries = Shape::new(&[spread.nnz]);
+    let mut vals = None;
+    let crd = runtime.store_by_filling(shape_of_entries, spread.crd_partition, |crd| {
+        vals = Some(
+            runtime.store_by_filling(shape_of_entries, spread.crd_partition, |vals| {
+                fill(&mut pos, crd, vals);
+                let rows_made = Rows {
+                    pos: &pos,
+                    crd,
+                    vals,
+                };
+                debug_assert_eq!(
+                    check_order(&rows, rows_made),
+                    Ok(()),
+                    "rows are filled in order"
+                );
+                Ok(())
+            })?,
+        );
+        Ok(())
+    });
+    let made = crd.map(|crd| (crd, vals.expect("values are filled with the columns")));
+    spread.matrix(runtime, shape, pos, made)
+}
+
+/// A matrix whose rows `make` makes one by one: it appends the entries of a row, given by its number
+/// on this rank, to what it gets. It is called twice for each row, to count and to fill, by the
+/// parts into which the rows are divided.
+pub(crate) fn by_row<T: Numeric>(
+    runtime: &Runtime,
+    shape: (usize, usize),
+    own: (Partition, Range<usize>),
+    parts: &[Range<usize>],
+    make: impl Fn(usize, &mut LocalRows<T>) + Sync + Send,
+) -> Result<Stores<T>, Error> {
+    let threads = &Threads::of(runtime);
+    let mut pos = vec![0u64; own.1.len() + 1];
+    let counts = parallel::split(&mut pos[1..], parts.iter().map(Range::len));
+    let work = parts.iter().cloned().zip(counts);
+    parallel::each(threads, work, |(rows, counts)| {
+        let mut made = LocalRows::with_capacity(0, 0);
+        for (row, count) in rows.zip(counts) {
+            make(row, &mut made);
+            *count = made.crd.len() as u64;
+            made.crd.clear();
+            made.vals.clear();
+        }
+    });
+    add_up(&mut pos);
+    filled(
+        runtime,
+        shape,
+        own,
+        Positions::Vector(pos),
+        |pos, crd, vals| {
+            let len = |rows: &Range<usize>| (pos[rows.end] - pos[rows.start]) as usize;
+            let crds = parallel::split(crd, parts.iter().map(len));
+            let vals = parallel::split(vals, parts.iter().map(len));
+            let work = parts.iter().cloned().zip(crds).zip(vals);
+            parallel::each(threads, work, |((rows, crd), vals)| {
+                let mut made = LocalRows::with_capacity(0, crd.len());
+                rows.for_each(|row| make(row, &mut made));
+                crd.copy_from_slice(&made.crd);
+                vals.copy_from_slice(&made.vals);
+            });
+        },
+    )
+}
+
+/// How the stores of a matrix are spread over the ranks, and what of them is on this one.
+struct Spread {
+    pos_partition: Partition,
+    pos_rows: Range<usize>,
+    crd_partition: Partition,
+    entries: Range<usize>,
+    nnz: usize,
+}
+
+impl Spread {
+    /// From the rows of this rank and the number of their entries.
+    fn new(
+        runtime: &Runtime,
+        n_rows: usize,
+        (partition, rows): (Partition, Range<usize>),
+        len: usize,
+    ) -> Result<Self, Error> {
+        let mut spread = Self {
+            pos_partition: partition,
+            pos_rows: rows.start..rows.end + 1,
+            crd_partition: partition,
+            entries: 0..len,
+            nnz: len,
+        };
+        if let Some(cuts) = runtime.cuts(partition) {
+            let counts = runtime.all_gather(&[len as u64])?;
+            let mut entry_cuts = vec![0usize];
+            for count in counts {
+                spread.nnz = entry_cuts[entry_cuts.len() - 1] + count[0] as usize;
+                entry_cuts.push(spread.nnz);
+            }
+            let first = entry_cuts[runtime.rank()];
+            spread.entries = first..first + len;
+            let mut pos_cuts = cuts.to_vec();
+            if let Some(last) = pos_cuts.last_mut() {
+                *last = n_rows + 1;
+            }
+            spread.pos_partition = runtime.partition_at(&pos_cuts)?;
+            spread.crd_partition = runtime.partition_at(&entry_cuts)?;
+        }
+        Ok(spread)
+    }
+
+    /// The store of something that each entry has, of which this rank has made its part.
+    fn store_of_entries<E: Element>(
+        &self,
+        runtime: &Runtime,
+        own: Vec<E>,
+    ) -> Result<StoreHandle, Error> {
+        let shape = Shape::new(&[self.nnz]);
+        runtime.store_of_rows(shape, self.crd_partition, self.entries.clone(), own)
+    }
+
+    /// The matrix with these positions, from 0 on each rank, and stores of columns and values, if
+    /// every rank could make its part of them.
+    fn matrix<T: Numeric>(
+        &self,
+        runtime: &Runtime,
+        (n_rows, n_cols): (usize, usize),
+        mut pos: Positions,
+        made: Result<(StoreHandle, StoreHandle), Error>,
+    ) -> Result<Stores<T>, Error> {
+        let first = self.entries.start as u64;
+        if first > 0 {
+            pos.iter_mut().for_each(|position| *position += first);
+        }
+        let shape = Shape::new(&[n_rows + 1]);
+        let (partition, rows) = (self.pos_partition, self.pos_rows.clone());
+        let pos = match pos {
+            Positions::Vector(pos) => runtime.store_of_rows(shape, partition, rows, pos),
+            Positions::Room(pos) => runtime.store_of_room(shape, partition, rows, pos),
+        };
+        let (pos, (crd, vals)) = runtime.agree(pos.and_then(|pos| Ok((pos, made?))))?;
+        let vals = Vector::from_store(vals, None)?;
+        Ok(Stores {
+            shape: (n_rows, n_cols),
+            pos,
+            crd,
+            vals,
+        })
+    }
+}
+
+/// Refuses rows whose positions alone are beyond memory, before anything is allocated: an
+/// allocation that fails later ends the process.
+pub(crate) fn check_memory(runtime: &Runtime, rows: &Range<usize>) -> Result<(), Error> {
+    // Assembly holds the positions up to three times.
+    const COPIES: usize = 3;
+    let limit = runtime.config().memory_limit;
+    let available = limit.saturating_sub(runtime.memory_in_use());
+    let positions = rows.len() + 1;
+    let wanted = positions.saturating_mul(size_of::<u64>());
+    if wanted > available {
+        let kind = ErrorKind::OutOfMemory {
+            wanted,
+            available,
+            limit,
+        };
+        return Err(kind.into());
+    }
+    let is_granted = Vec::<u64>::new()
+        .try_reserve_exact(positions.saturating_mul(COPIES))
+        .is_ok();
+    if is_granted {
+        return Ok(());
+    }
+    let found = format!("{} rows", rows.len());
+    Err(Error::argument("csr", "rows that fit in memory", found))
+}

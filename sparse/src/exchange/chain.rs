@@ -1,0 +1,160 @@
+//! Ranks that follow one another.
+//!
+//! A sweep through all rows in order (a triangular solve, an incomplete factorisation) needs, in
+//! each row, results of rows before it. Rows lie on the ranks in order; so each rank waits for what
+//! it needs of the ranks before it, sweeps through its own rows, and hands on what later ranks
+//! need. The result is that of one rank, to the bit. Nothing is computed at the same time where the
+//! rows depend on each other: this is exact, not scalable.
+
+use super::layout::RowLayout;
+use crate::local::rows::LocalRows;
+use crate::local::triangular::Sweep;
+use sparsefuse_kernels::Element;
+use sparsefuse_runtime::Error;
+use std::ops::Range;
+
+/// What this rank needs of the rows of earlier ranks in a sweep, and what later ranks need of its
+/// own; "earlier" and "later" are those of the sweep.
+///
+/// After a `receive` every rank must hand on, even if it has failed, since others wait for it.
+#[derive(Clone, Debug)]
+pub struct Chain {
+    layout: RowLayout,
+    /// The rows of earlier ranks that are needed here, ascending.
+    needed: Vec<u32>,
+    /// Earlier ranks, and which of the needed rows are theirs.
+    sources: Vec<(usize, Range<usize>)>,
+    /// Later ranks, and which of this rank's rows (counted from its first) they need.
+    targets: Vec<(usize, Vec<u32>)>,
+}
+
+impl Chain {
+    /// The chain of a sweep in which this rank's rows depend on the rows `columns`, in any order
+    /// and as often as may be; those of this rank or of later ones do not count. Every rank must
+    /// ask.
+    ///
+    /// # Errors
+    ///
+    /// If another rank failed.
+    pub fn new(layout: &RowLayout, sweep: Sweep, columns: &[u32]) -> Result<Self, Error> {
+        let mut chain = Self {
+            layout: layout.clone(),
+            needed: Vec::new(),
+            sources: Vec::new(),
+            targets: Vec::new(),
+        };
+        let runtime = layout.runtime();
+        let Some(cuts) = runtime.cuts(layout.partition()) else {
+            return Ok(chain);
+        };
+        let rows = layout.rows();
+        let is_needed = |column: u32| match sweep {
+            Sweep::Forward => (column as usize) < rows.start,
+            Sweep::Backward => column as usize >= rows.end,
+        };
+        chain.needed = columns.iter().copied().filter(|&c| is_needed(c)).collect();
+        chain.needed.sort_unstable();
+        chain.needed.dedup();
+        let first_of = |cut: usize| chain.needed.partition_point(|&row| (row as usize) < cut);
+        let parts: Vec<Range<usize>> = cuts
+            .windows(2)
+            .map(|pair| first_of(pair[0])..first_of(pair[1]))
+            .collect();
+        let wanted: Vec<Vec<u32>> = parts
+            .iter()
+            .map(|part| chain.needed[part.clone()].to_vec())
+            .collect();
+        let asked = runtime.all_to_all(&wanted)?;
+        let is_used = |part: &(usize, Range<usize>)| !part.1.is_empty();
+        chain.sources = parts.into_iter().enumerate().filter(is_used).collect();
+        for (rank, mut asked) in asked.into_iter().enumerate() {
+            if !asked.is_empty() {
+                asked.iter_mut().for_each(|row| *row -= rows.start as u32);
+                chain.targets.push((rank, asked));
+            }
+        }
+        Ok(chain)
+    }
+
+    /// The rows of earlier ranks that are needed here, ascending.
+    #[must_use]
+    pub fn needed(&self) -> &[u32] {
+        &self.needed
+    }
+
+    /// Waits for one element for each needed row.
+    ///
+    /// # Errors
+    ///
+    /// If an earlier rank has left.
+    pub fn receive<T: Element>(&self) -> Result<Vec<T>, Error> {
+        let mut elements = Vec::with_capacity(self.needed.len());
+        for (source, _) in &self.sources {
+            elements.extend(self.pass::<T>(*source, self.rank(), &[])?);
+        }
+        Ok(elements)
+    }
+
+    /// Hands on the elements of this rank's rows that later ranks need.
+    ///
+    /// # Errors
+    ///
+    /// None of this rank's own.
+    pub fn hand_on<T: Element>(&self, own: &[T]) -> Result<(), Error> {
+        for (target, rows) in &self.targets {
+            let elements: Vec<T> = rows.iter().map(|&row| own[row as usize]).collect();
+            self.pass(self.rank(), *target, &elements)?;
+        }
+        Ok(())
+    }
+
+    /// Waits for the needed rows of a matrix.
+    ///
+    /// # Errors
+    ///
+    /// If an earlier rank has left.
+    pub fn receive_rows<T: Element>(&self) -> Result<LocalRows<T>, Error> {
+        let mut rows = LocalRows::with_capacity(self.needed.len(), 0);
+        for &(source, _) in &self.sources {
+            for count in self.pass::<u64>(source, self.rank(), &[])? {
+                rows.pos.push(rows.pos[rows.pos.len() - 1] + count);
+            }
+            rows.crd.extend(self.pass::<u32>(source, self.rank(), &[])?);
+            rows.vals.extend(self.pass::<T>(source, self.rank(), &[])?);
+        }
+        Ok(rows)
+    }
+
+    /// Hands on the rows of a matrix that later ranks need: `entries` gives the columns and values
+    /// of a row of this rank, counted from its first.
+    ///
+    /// # Errors
+    ///
+    /// None of this rank's own.
+    pub fn hand_on_rows<'a, T: Element>(
+        &self,
+        entries: impl Fn(usize) -> (&'a [u32], &'a [T]),
+    ) -> Result<(), Error> {
+        for (target, rows) in &self.targets {
+            let (mut counts, mut crd, mut vals) = (Vec::new(), Vec::new(), Vec::new());
+            for &row in rows {
+                let (columns, values) = entries(row as usize);
+                counts.push(columns.len() as u64);
+                crd.extend_from_slice(columns);
+                vals.extend_from_slice(values);
+            }
+            self.pass(self.rank(), *target, &counts)?;
+            self.pass(self.rank(), *target, &crd)?;
+            self.pass(self.rank(), *target, &vals)?;
+        }
+        Ok(())
+    }
+
+    fn rank(&self) -> usize {
+        self.layout.runtime().rank()
+    }
+
+    fn pass<T: Element>(&self, from: usize, to: usize, elements: &[T]) -> Result<Vec<T>, Error> {
+        self.layout.runtime().pass(from, to, elements)
+    }
+}

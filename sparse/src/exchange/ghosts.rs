@@ -1,0 +1,257 @@
+//! Ghosts: what a rank needs of something that is spread over the ranks, fetched from its owners.
+//!
+//! In go the partition of a vector, or of the rows of a matrix, and the indices that this rank
+//! needs, ascending; out come its elements or rows at these indices, in that order. Who has to send
+//! what is found out once, so that fetching again costs one message for each pair of ranks. Every
+//! rank takes part in every call, also one that needs nothing. Where every rank holds everything,
+//! no message is sent.
+//!
+//! Tasks fetch what they need by themselves; this is for work on structures and for sweeps, which
+//! are no tasks.
+
+use crate::local::rows::{LocalRows, Rows};
+use sparsefuse_kernels::Element;
+use sparsefuse_runtime::{Error, Partition, Runtime};
+use std::ops::Range;
+
+/// The elements that this rank needs of a vector that is spread over the ranks.
+///
+/// ```
+/// use sparsefuse_dense::Vector;
+/// use sparsefuse_sparse::Csr;
+///
+/// // [ 1 0 2 ]
+/// // [ 0 0 3 ]
+/// let a = Csr::new(2, 3, vec![0, 2, 3], vec![0, 2, 2], vec![1.0, 2.0, 3.0])?;
+/// let x = Vector::from_vec(vec![10.0, 20.0, 30.0]);
+///
+/// let own = x.local()?;
+/// let ghosts = a.ghosts_of_columns(own.partition())?;
+/// assert_eq!(ghosts.indices(), [0, 2]);
+/// assert_eq!(ghosts.fetch(&own)?, [10.0, 30.0]);
+/// # Ok::<(), sparsefuse_sparse::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Ghosts {
+    runtime: Runtime,
+    indices: Vec<u32>,
+    /// Where those of them that this rank holds itself lie in its part.
+    own_places: Vec<usize>,
+    /// The elements that each rank needs of this one's part; `None` where all hold everything.
+    wanted: Option<Vec<Vec<usize>>>,
+    /// How many elements this rank holds.
+    own_len: Option<usize>,
+}
+
+impl Ghosts {
+    /// Finds out who has to send what, so that this rank gets the elements `needed` of a vector
+    /// that is spread so. Indices that it holds itself may be among them.
+    ///
+    /// # Errors
+    ///
+    /// If the indices do not ascend strictly, or lie beyond the partition, on any rank.
+    pub fn new(runtime: &Runtime, partition: Partition, needed: Vec<u32>) -> Result<Self, Error> {
+        let cuts = runtime.cuts(partition).filter(|_| runtime.ranks() > 1);
+        let len = cuts.as_ref().map(|cuts| cuts[cuts.len() - 1]);
+        runtime.agree(check(&needed, len))?;
+        let Some(cuts) = cuts else {
+            return Ok(Self {
+                runtime: runtime.clone(),
+                own_places: needed.iter().map(|&index| index as usize).collect(),
+                indices: needed,
+                wanted: None,
+                own_len: None,
+            });
+        };
+        let rank = runtime.rank();
+        let numbers: Vec<Range<usize>> = cuts
+            .windows(2)
+            .map(|pair| {
+                let number = |cut| needed.partition_point(|&index| (index as usize) < cut);
+                number(pair[0])..number(pair[1])
+            })
+            .collect();
+        let own = cuts[rank]..cuts[rank + 1];
+        let asked = |owner: usize| match owner == rank {
+            true => Vec::new(),
+            false => needed[numbers[owner].clone()].to_vec(),
+        };
+        let asked: Vec<_> = (0..runtime.ranks()).map(asked).collect();
+        let place = |&index: &u32| index as usize - own.start;
+        let wanted = runtime.all_to_all(&asked)?;
+        let wanted = wanted.iter().map(|of| of.iter().map(place).collect());
+        Ok(Self {
+            runtime: runtime.clone(),
+            own_places: needed[numbers[rank].clone()].iter().map(place).collect(),
+            wanted: Some(wanted.collect()),
+            own_len: Some(own.len()),
+            indices: needed,
+        })
+    }
+
+    /// The indices of the elements that are fetched, ascending.
+    #[must_use]
+    pub fn indices(&self) -> &[u32] {
+        &self.indices
+    }
+
+    /// Where an index stands among [`Ghosts::indices`], if it does.
+    #[must_use]
+    pub fn number(&self, index: u32) -> Option<usize> {
+        self.indices.binary_search(&index).ok()
+    }
+
+    /// The numbers of some columns of a matrix, all of which are needed.
+    ///
+    /// # Panics
+    ///
+    /// If one of them is not.
+    #[must_use]
+    pub fn numbers(&self, columns: &[u32]) -> Vec<u32> {
+        let mut next = 0;
+        let number = |&column: &u32| {
+            // Columns of a row are often neighbours.
+            if self.indices.get(next) != Some(&column) {
+                next = self
+                    .number(column)
+                    .expect("the column is one of those needed");
+            }
+            next += 1;
+            next as u32 - 1
+        };
+        columns.iter().map(number).collect()
+    }
+
+    /// The elements at [`Ghosts::indices`] of a vector of which this rank holds `own`.
+    ///
+    /// # Errors
+    ///
+    /// If this rank holds another number of elements, or another rank failed.
+    pub fn fetch<E: Element>(&self, own: &[E]) -> Result<Vec<E>, Error> {
+        self.check_own(own.len())?;
+        let pick = |places: &Vec<usize>| places.iter().map(|&place| own[place]).collect();
+        let mine: Vec<E> = pick(&self.own_places);
+        let Some(wanted) = &self.wanted else {
+            return Ok(mine);
+        };
+        let sent: Vec<Vec<E>> = wanted.iter().map(pick).collect();
+        let mut arrived = self.runtime.all_to_all(&sent)?;
+        if self.runtime.is_planned() {
+            // In a plan there are no ranks that send.
+            return Ok(vec![E::default(); self.indices.len()]);
+        }
+        arrived[self.runtime.rank()] = mine;
+        Ok(arrived.concat())
+    }
+
+    /// The rows at [`Ghosts::indices`] of a matrix of which this rank holds `own`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Ghosts::fetch`].
+    pub fn fetch_rows<T: Element>(&self, own: &LocalRows<T>) -> Result<LocalRows<T>, Error> {
+        self.rows(own.as_rows())
+    }
+
+    pub(crate) fn rows<T: Element>(&self, own: Rows<'_, T>) -> Result<LocalRows<T>, Error> {
+        let (pos, crd) = self.structure(own)?;
+        let vals = self.fetch_entries(own.pos, own.vals)?;
+        Ok(LocalRows { pos, crd, vals })
+    }
+
+    /// Positions, from 0, and columns of the rows at [`Ghosts::indices`].
+    pub(crate) fn structure<T: Element>(
+        &self,
+        own: Rows<'_, T>,
+    ) -> Result<(Vec<u64>, Vec<u32>), Error> {
+        let counts: Vec<u64> = own.pos.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        let mut pos = vec![0];
+        for count in self.fetch(&counts)? {
+            pos.push(pos[pos.len() - 1] + count);
+        }
+        Ok((pos, self.fetch_entries(own.pos, own.crd)?))
+    }
+
+    /// What belongs to the entries of the rows at [`Ghosts::indices`], such as their values, from
+    /// what belongs to those of this rank's rows, which have these positions.
+    ///
+    /// # Errors
+    ///
+    /// As [`Ghosts::fetch`].
+    pub fn fetch_entries<E: Element>(&self, pos: &[u64], own: &[E]) -> Result<Vec<E>, Error> {
+        self.check_own(pos.len() - 1)?;
+        let pick = |places: &Vec<usize>| -> Vec<E> {
+            let of_row = |place: usize| {
+                let first = pos[0];
+                (pos[place] - first) as usize..(pos[place + 1] - first) as usize
+            };
+            let len = places.iter().map(|&place| of_row(place).len()).sum();
+            let mut picked = Vec::with_capacity(len);
+            for &place in places {
+                picked.extend_from_slice(&own[of_row(place)]);
+            }
+            picked
+        };
+        let mine = pick(&self.own_places);
+        let Some(wanted) = &self.wanted else {
+            return Ok(mine);
+        };
+        let sent: Vec<Vec<E>> = wanted.iter().map(pick).collect();
+        let mut arrived = self.runtime.all_to_all(&sent)?;
+        if self.runtime.is_planned() {
+            return Ok(Vec::new());
+        }
+        arrived[self.runtime.rank()] = mine;
+        Ok(arrived.concat())
+    }
+
+    fn check_own(&self, len: usize) -> Result<(), Error> {
+        let refused = match (self.own_len, self.indices.last()) {
+            (Some(own_len), _) => (own_len != len).then(|| format!("{own_len} elements")),
+            (None, Some(&last)) => {
+                (last as usize >= len).then(|| format!("more than {last} elements"))
+            }
+            (None, None) => None,
+        };
+        match refused {
+            None => Ok(()),
+            Some(expected) => Err(Error::argument("fetch", expected, len.to_string())),
+        }
+    }
+}
+
+/// Refuses indices that do not ascend, or lie outside of a vector of length `len`.
+fn check(needed: &[u32], len: Option<usize>) -> Result<(), Error> {
+    if let Some(pair) = needed.windows(2).find(|pair| pair[0] >= pair[1]) {
+        let found = format!("{} after {}", pair[1], pair[0]);
+        return Err(Error::argument(
+            "ghosts",
+            "indices that ascend strictly",
+            found,
+        ));
+    }
+    match (needed.last(), len) {
+        (Some(&last), Some(len)) if last as usize >= len => {
+            let expected = format!("indices below {len}");
+            Err(Error::argument("ghosts", expected, last.to_string()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The indices that occur, ascending; all are below `len`.
+pub(crate) fn distinct(indices: &[u32], len: usize) -> Vec<u32> {
+    let mut words = vec![0u64; len.div_ceil(64)];
+    for &index in indices {
+        words[index as usize / 64] |= 1 << (index % 64);
+    }
+    let mut found = Vec::with_capacity(words.iter().map(|word| word.count_ones() as usize).sum());
+    for (number, &word) in words.iter().enumerate() {
+        let mut rest = word;
+        while rest != 0 {
+            found.push(number as u32 * 64 + rest.trailing_zeros());
+            rest &= rest - 1;
+        }
+    }
+    found
+}

@@ -1,0 +1,144 @@
+//! The rows of a matrix that this rank holds, and rows that it needs and others hold.
+//!
+//! [`OwnRows`] keeps the memory of the stores alive, so rows are read where they lie.
+
+use super::ghosts::Ghosts;
+use crate::local::rows::{LocalRows, Rows};
+use sparsefuse_dense::Vector;
+use sparsefuse_kernels::Element;
+use sparsefuse_runtime::{Error, Local, Partition, Runtime, StoreHandle};
+use std::ops::Range;
+
+/// The rows of a matrix that this rank holds.
+#[derive(Debug)]
+pub struct OwnRows<T> {
+    /// Which they are.
+    pub(crate) rows: Range<usize>,
+    /// How the rows are spread over the ranks.
+    pub(crate) partition: Partition,
+    pos: Local<u64>,
+    crd: Local<u32>,
+    vals: Values<T>,
+}
+
+#[derive(Debug)]
+enum Values<T> {
+    /// As the store holds them.
+    Stored(Local<T>),
+    /// Elementwise work had cut them in another way.
+    BroughtBack(Vec<T>),
+}
+
+impl<T: Element> OwnRows<T> {
+    /// The rows of a matrix with these positions, columns and values, whose rows are spread so.
+    /// Executes the window; every rank must ask, and where one fails, all do.
+    pub(crate) fn of_stores(
+        runtime: &Runtime,
+        (pos, crd): (&StoreHandle, &StoreHandle),
+        values: &Vector<T>,
+        partition: impl FnOnce() -> Result<Partition, Error>,
+    ) -> Result<Self, Error> {
+        let pos = runtime.agree(runtime.local::<u64>(pos))?;
+        // Columns may have to be brought back, for which there may be no memory on some rank.
+        let crd = runtime.agree(runtime.local::<u32>(crd))?;
+        let entries = pos[0] as usize..pos[pos.len() - 1] as usize;
+        // Values that elementwise work has cut in another way are brought back, by all ranks
+        // together: so none goes on alone, nor stays behind, where values could not be computed.
+        let values = values.contiguous()?;
+        let vals = runtime.agree(runtime.local::<T>(values.store()))?;
+        let vals = if vals.partition() == crd.partition() {
+            Values::Stored(vals)
+        } else {
+            let all = runtime.agree(runtime.read::<T>(values.store(), None))?;
+            Values::BroughtBack(all[entries].to_vec())
+        };
+        let rows = pos.rows();
+        Ok(Self {
+            rows: rows.start..rows.end - 1,
+            partition: partition()?,
+            pos,
+            crd,
+            vals,
+        })
+    }
+
+    /// Which rows they are.
+    #[must_use]
+    pub fn rows(&self) -> Range<usize> {
+        self.rows.clone()
+    }
+
+    /// How the rows are spread over the ranks.
+    #[must_use]
+    pub fn partition(&self) -> Partition {
+        self.partition
+    }
+
+    /// Whether every rank holds all rows.
+    #[must_use]
+    pub fn is_replicated(&self) -> bool {
+        self.partition == Partition::Replicated
+    }
+
+    /// The rows, to be read.
+    #[must_use]
+    pub fn as_rows(&self) -> Rows<'_, T> {
+        Rows {
+            pos: &self.pos,
+            crd: &self.crd,
+            vals: match &self.vals {
+                Values::Stored(vals) => vals,
+                Values::BroughtBack(vals) => vals,
+            },
+        }
+    }
+}
+
+impl Ghosts {
+    /// As [`Ghosts::fetch_rows`], of rows that are read where they lie.
+    ///
+    /// # Errors
+    ///
+    /// As [`Ghosts::fetch`].
+    pub fn fetch_own_rows<T: Element>(&self, own: &OwnRows<T>) -> Result<LocalRows<T>, Error> {
+        self.rows(own.as_rows())
+    }
+}
+
+/// Some neighbouring rows of a matrix, on the rank that needs them.
+#[derive(Debug)]
+pub(crate) enum HeldRows<T> {
+    /// Among those that the rank has anyway, counted from its first one.
+    Own(OwnRows<T>, Range<usize>),
+    /// From other ranks.
+    Fetched(LocalRows<T>),
+}
+
+impl<T: Element> HeldRows<T> {
+    /// The rows `wanted` on this rank, which are those of a partition if one is given, of a matrix
+    /// of which every rank has some. Every rank must ask.
+    pub(crate) fn of(
+        runtime: &Runtime,
+        own: OwnRows<T>,
+        partition: Option<Partition>,
+        wanted: Range<usize>,
+    ) -> Result<Self, Error> {
+        // Every rank answers alike.
+        let is_own = own.partition == Partition::Replicated || partition == Some(own.partition);
+        if is_own {
+            let first = own.rows.start;
+            return Ok(Self::Own(own, wanted.start - first..wanted.end - first));
+        }
+        let needed = wanted.map(|row| row as u32).collect();
+        let ghosts = Ghosts::new(runtime, own.partition, needed)?;
+        Ok(Self::Fetched(ghosts.rows(own.as_rows())?))
+    }
+
+    /// The rows, to be read.
+    pub(crate) fn as_rows(&self) -> Rows<'_, T> {
+        match self {
+            Self::Own(own, range) => own.as_rows().range(range.clone()),
+            Self::Fetched(rows) => rows.as_rows(),
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! Coordinates: the matrix as three stores with one element for each entry, `rows`, `cols` and
+//! `vals`.
+//!
+//! Entries come in any order, and there may be several at the same place, which mean their sum. All
+//! three stores are spread in the same way. [`crate::Triplets`] are the same on one rank, before
+//! they become stores.
+
+use crate::formats::at_once::at_once;
+use crate::formats::csc::Csc;
+use crate::formats::csr::Csr;
+use crate::local::triplets::Triplets;
+use sparsefuse_dense::Vector;
+use sparsefuse_kernels::{Element, Numeric};
+use sparsefuse_runtime::{Error, Runtime, Shape};
+use std::fmt;
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+/// A sparse matrix as a list of entries; cheap to clone.
+///
+/// ```
+/// use sparsefuse_sparse::{Coo, Triplets};
+///
+/// let mut triplets = Triplets::new(2, 2)?;
+/// triplets.push(1, 0, 2.0)?;
+/// triplets.push(0, 1, 3.0)?;
+/// triplets.push(1, 0, 0.5)?;
+/// let a = Coo::from_triplets(triplets)?;
+/// assert_eq!(a.nnz(), 3);
+/// assert_eq!(a.to_csr()?.values().to_vec()?, [3.0, 2.5]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Coo<T> {
+    n_rows: usize,
+    n_cols: usize,
+    rows: Vector<u32>,
+    cols: Vector<u32>,
+    vals: Vector<T>,
+    /// The matrix in row format, once it has been asked for. Clones share it.
+    in_rows: Arc<OnceLock<Csr<T>>>,
+}
+
+impl<T: Numeric> Coo<T> {
+    /// A matrix with these entries. On several ranks every rank gives all entries and keeps a
+    /// share of them.
+    ///
+    /// # Errors
+    ///
+    /// If memory runs out.
+    pub fn from_triplets(triplets: Triplets<T>) -> Result<Self, Error> {
+        let runtime = Runtime::current();
+        let (n_rows, n_cols) = (triplets.n_rows(), triplets.n_cols());
+        let (rows, cols, vals) = triplets.into_parts();
+        let shape = Shape::new(&[vals.len()]);
+        let make = || {
+            let rows = runtime.store_from_vec(shape, rows)?;
+            Ok((
+                rows,
+                runtime.store_from_vec(shape, cols)?,
+                runtime.store_from_vec(shape, vals)?,
+            ))
+        };
+        let (rows, cols, vals) = runtime.agree(make())?;
+        Ok(Self {
+            n_rows,
+            n_cols,
+            rows: Vector::from_store(rows, None)?,
+            cols: Vector::from_store(cols, None)?,
+            vals: Vector::from_store(vals, None)?,
+            in_rows: Arc::default(),
+        })
+    }
+
+    /// The number of rows and of columns.
+    #[must_use]
+    pub fn shape(&self) -> (usize, usize) {
+        (self.n_rows, self.n_cols)
+    }
+
+    /// The number of stored entries, of all ranks; duplicates count each.
+    #[must_use]
+    pub fn nnz(&self) -> usize {
+        self.vals.len()
+    }
+
+    /// The row of each entry.
+    #[must_use]
+    pub fn rows(&self) -> &Vector<u32> {
+        &self.rows
+    }
+
+    /// The column of each entry.
+    #[must_use]
+    pub fn cols(&self) -> &Vector<u32> {
+        &self.cols
+    }
+
+    /// The value of each entry.
+    #[must_use]
+    pub fn values(&self) -> &Vector<T> {
+        &self.vals
+    }
+
+    /// All entries, on every rank; executes the window.
+    ///
+    /// # Errors
+    ///
+    /// If the computation of the values failed.
+    pub fn to_triplets(&self) -> Result<Triplets<T>, Error> {
+        let (rows, cols) = (self.rows.to_vec(), self.cols.to_vec());
+        let vals = self.vals.to_vec();
+        Ok(Triplets::from_checked_parts(
+            self.n_rows,
+            self.n_cols,
+            rows?,
+            cols?,
+            vals?,
+        ))
+    }
+
+    /// The matrix in row format, made when it is first asked for and kept with this one and its
+    /// clones: as much memory again. Entries at the same place are summed in their order. The first
+    /// call executes the window, and every rank must make it.
+    ///
+    /// # Errors
+    ///
+    /// If the computation of the values failed, or memory runs out.
+    pub fn to_csr(&self) -> Result<Csr<T>, Error> {
+        if let Some(rows) = self.in_rows.get() {
+            return Ok(rows.clone());
+        }
+        let reads = [&self.rows, &self.cols].map(Vector::store);
+        let reads = [reads[0], reads[1], self.vals.store()];
+        let runtime = self.vals.runtime();
+        let rows = runtime.task_at_once("coo_to_csr", &reads, || self.made_rows())?;
+        Ok(self.in_rows.get_or_init(|| rows).clone())
+    }
+
+    fn made_rows(&self) -> Result<Csr<T>, Error> {
+        let runtime = self.vals.runtime();
+        let rows = runtime.agree(self.rows.local())?;
+        let cols = runtime.agree(self.cols.local())?;
+        let vals = runtime.agree(self.vals.local())?;
+        let vals = match vals.partition() == rows.partition() {
+            true => vals.to_vec(),
+            // Elementwise work has cut them in another way.
+            false => self.vals.to_vec()?[rows.rows()].to_vec(),
+        };
+        let own = (rows.to_vec(), cols.to_vec());
+        let own = Triplets::from_checked_parts(self.n_rows, self.n_cols, own.0, own.1, vals);
+        runtime.enter(|| match rows.is_replicated() {
+            true => Csr::from_triplets(&own),
+            false => Csr::from_distributed_triplets(own),
+        })
+    }
+
+    /// The matrix in column format, as [`Coo::to_csr`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Coo::to_csr`].
+    pub fn to_csc(&self) -> Result<Csc<T>, Error> {
+        let transpose = Self {
+            n_rows: self.n_cols,
+            n_cols: self.n_rows,
+            rows: self.cols.clone(),
+            cols: self.rows.clone(),
+            vals: self.vals.clone(),
+            in_rows: Arc::default(),
+        };
+        transpose.to_csr().map(Csc::of_transpose)
+    }
+}
+
+impl<T: Numeric> Csc<T> {
+    /// The entries one by one, row by row.
+    ///
+    /// # Errors
+    ///
+    /// As [`Csc::to_csr`].
+    pub fn to_coo(&self) -> Result<Coo<T>, Error> {
+        self.to_csr()?.to_coo()
+    }
+}
+
+impl<T: Numeric> Csr<T> {
+    /// The entries one by one, row by row. Executes the window.
+    ///
+    /// # Errors
+    ///
+    /// If the computation of the values failed, or memory runs out.
+    pub fn to_coo(&self) -> Result<Coo<T>, Error> {
+        at_once("csr_to_coo", &[self], || self.in_coordinates())
+    }
+
+    fn in_coordinates(&self) -> Result<Coo<T>, Error> {
+        let own = self.own_rows()?;
+        let runtime = self.runtime();
+        let counts = own
+            .as_rows()
+            .pos
+            .windows(2)
+            .map(|pair| (pair[1] - pair[0]) as usize);
+        let rows: Vec<u32> = own
+            .rows
+            .clone()
+            .zip(counts)
+            .flat_map(|(row, count)| std::iter::repeat_n(row as u32, count))
+            .collect();
+        let crd = runtime.agree(runtime.local::<u32>(self.crd()))?;
+        let entries: Range<usize> = crd.rows();
+        let shape = Shape::new(&[self.nnz()]);
+        let rows = runtime.store_of_rows(shape, crd.partition(), entries, rows);
+        Ok(Coo {
+            n_rows: self.n_rows(),
+            n_cols: self.n_cols(),
+            rows: Vector::from_store(runtime.agree(rows)?, None)?,
+            cols: Vector::from_store(self.crd().clone(), None)?,
+            vals: self.values().clone(),
+            in_rows: Arc::new(OnceLock::from(self.clone())),
+        })
+    }
+}
+
+impl<T: Element> fmt::Debug for Coo<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (n_rows, n_cols) = (self.n_rows, self.n_cols);
+        write!(f, "Coo({n_rows} by {n_cols}, {} entries)", self.vals.len())
+    }
+}

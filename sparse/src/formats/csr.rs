@@ -1,0 +1,496 @@
+//! Compressed sparse rows: the matrix as three stores.
+//!
+//! `pos` has one element more than the matrix has rows, `crd` and `vals` one for each entry: row
+//! `i` has its entries at `pos[i]..pos[i + 1]`, columns strictly ascending. On several ranks `pos`
+//! is cut like the rows, `crd` and `vals` are cut where the rows are. The structure never changes;
+//! operations that change values share it.
+
+use crate::assembly::{self, ASSEMBLE, Positions, Stores, triplets};
+use crate::exchange::check_runtime;
+use crate::exchange::ghosts::{Ghosts, distinct};
+use crate::exchange::layout::RowLayout;
+use crate::exchange::own_rows::{HeldRows, OwnRows};
+use crate::exchange::owners::Owners;
+use crate::formats::inspected::Inspected;
+use crate::local::rows::{LocalRows, append_sorted, check_local};
+use crate::local::triplets::Triplets;
+use sparsefuse_dense::Vector;
+use sparsefuse_kernels::Numeric;
+use sparsefuse_runtime::{Error, Partition, Runtime, Shape, StoreHandle};
+use std::borrow::Cow;
+use std::fmt;
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+/// A sparse matrix in compressed row format; cheap to clone.
+///
+/// ```
+/// use sparsefuse_dense::Vector;
+/// use sparsefuse_sparse::Csr;
+///
+/// // [ 2 -1 ]
+/// // [ 0  3 ]
+/// let a = Csr::new(2, 2, vec![0, 2, 3], vec![0, 1, 1], vec![2.0, -1.0, 3.0])?;
+/// let x = Vector::from_vec(vec![1.0, 10.0]);
+/// assert_eq!((&a * &x).to_vec()?, [-8.0, 30.0]);
+/// # Ok::<(), sparsefuse_runtime::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Csr<T> {
+    n_rows: usize,
+    n_cols: usize,
+    pos: StoreHandle,
+    crd: StoreHandle,
+    vals: Vector<T>,
+    /// The adjoint, once it was asked for. Clones share it; other values have another.
+    adjoint: Arc<OnceLock<Self>>,
+    /// What was found out of the values; shared and dropped in the same way.
+    inspected: Arc<Inspected>,
+}
+
+impl<T: Numeric> Csr<T> {
+    /// A matrix from the three arrays of its format. Columns of a row may come in any order;
+    /// entries at the same place are summed. On several ranks every rank gives the whole.
+    ///
+    /// # Errors
+    ///
+    /// If the positions do not begin with 0, decrease, or do not end at the number of entries; if
+    /// the arrays have the wrong lengths; if a column is out of range, or there are more than
+    /// `u32::MAX` rows or columns.
+    pub fn new(
+        n_rows: usize,
+        n_cols: usize,
+        pos: Vec<u64>,
+        crd: Vec<u32>,
+        vals: Vec<T>,
+    ) -> Result<Self, Error> {
+        assembly::check_shape("csr", n_rows, n_cols)?;
+        let whole = LocalRows { pos, crd, vals };
+        check_local(&(0..n_rows), n_cols, &whole)?;
+        let is_sorted = (0..n_rows).all(|row| {
+            let entries = whole.pos[row] as usize..whole.pos[row + 1] as usize;
+            whole.crd[entries].is_sorted_by(|a, b| a < b)
+        });
+        let runtime = Runtime::current();
+        if is_sorted && runtime.ranks() == 1 {
+            let own = runtime.default_rows(Shape::new(&[n_rows]));
+            let stores = runtime.task_at_once(ASSEMBLE, &[], || {
+                assembly::from_local(&runtime, (n_rows, n_cols), own, whole)
+            });
+            return stores.map(Self::of_stores);
+        }
+        Self::from_rows(n_rows, n_cols, |rows| {
+            let mut local = LocalRows::with_capacity(rows.len(), 0);
+            for row in rows {
+                let entries = whole.pos[row] as usize..whole.pos[row + 1] as usize;
+                let mut entries: Vec<(u32, T)> =
+                    entries.map(|k| (whole.crd[k], whole.vals[k])).collect();
+                append_sorted(&mut local, &mut entries);
+            }
+            local
+        })
+    }
+
+    /// A matrix from its entries, in any order; entries at the same place are summed in the order
+    /// given. On several ranks every rank gives all entries and keeps those of its rows.
+    ///
+    /// Linear in the number of entries, plus sorting within each row; works on all threads.
+    ///
+    /// # Errors
+    ///
+    /// If memory runs out.
+    pub fn from_triplets(triplets: &Triplets<T>) -> Result<Self, Error> {
+        let runtime = Runtime::current();
+        let stores = || triplets::stores(Cow::Borrowed(triplets));
+        let stores = runtime.task_at_once(ASSEMBLE, &[], stores);
+        stores.map(Self::of_stores)
+    }
+
+    /// A matrix from entries that the ranks hold in any way: each gives its own, of any rows, and
+    /// they are sent where they belong. Entries at the same place are summed in the order of the
+    /// ranks, and of each rank in the order given; so on one rank this is [`Csr::from_triplets`].
+    /// No rank holds more than it gives and its rows.
+    ///
+    /// # Errors
+    ///
+    /// If the shapes of the ranks differ, or memory runs out.
+    pub fn from_distributed_triplets(triplets: Triplets<T>) -> Result<Self, Error> {
+        let runtime = Runtime::current();
+        let shape = (triplets.n_rows(), triplets.n_cols());
+        let shapes = runtime.all_gather(&[shape.0 as u64, shape.1 as u64])?;
+        if let Some(rank) = shapes.iter().position(|other| *other != shapes[0]) {
+            let by = |rank: usize| format!("{} by {}", shapes[rank][0], shapes[rank][1]);
+            return Err(Error::argument(
+                "from_distributed_triplets",
+                format!("entries of a matrix of {} on every rank", by(0)),
+                format!("{} on rank {rank}", by(rank)),
+            ));
+        }
+        let stores = runtime.task_at_once(ASSEMBLE, &[], || {
+            let own = Owners::of_rows(&runtime, shape.0).send(&runtime, triplets)?;
+            triplets::stores(Cow::Owned(own))
+        });
+        stores.map(Self::of_stores)
+    }
+
+    /// A matrix whose rows are made where they are going to be: `make` is called on every rank
+    /// with the rows of that rank. Columns must ascend strictly within each row.
+    ///
+    /// # Errors
+    ///
+    /// If `make` returns other rows than asked for, or a column is out of range or order.
+    pub fn from_rows(
+        n_rows: usize,
+        n_cols: usize,
+        make: impl FnOnce(Range<usize>) -> LocalRows<T>,
+    ) -> Result<Self, Error> {
+        let stores = assembly::from_made(n_rows, n_cols, Box::new(|rows| Ok(make(rows))));
+        stores.map(Self::of_stores)
+    }
+
+    /// A matrix whose rows are counted first and then made, in memory that is there: `count` is
+    /// called on every rank with its rows and returns their positions, one more than rows, from 0;
+    /// `fill` with rows, positions, and room for columns, which must ascend strictly within each
+    /// row, and values.
+    ///
+    /// For rows that are made in parallel, or many: nothing is moved, and the order of the columns
+    /// is looked at in debug builds only. This is part of the task around it, where there is one
+    /// ([`Runtime::task_at_once`]); other constructors are tasks of their own.
+    ///
+    /// # Errors
+    ///
+    /// If memory runs out.
+    ///
+    /// # Panics
+    ///
+    /// If `count` returns another number of positions.
+    pub fn from_counted_rows(
+        n_rows: usize,
+        n_cols: usize,
+        count: impl FnOnce(Range<usize>) -> Vec<u64>,
+        fill: impl FnOnce(Range<usize>, &[u64], &mut [u32], &mut [T]),
+    ) -> Result<Self, Error> {
+        assembly::check_shape("csr", n_rows, n_cols)?;
+        let runtime = Runtime::current();
+        let (partition, rows) = runtime.default_rows(Shape::new(&[n_rows]));
+        runtime.agree(assembly::check_memory(&runtime, &rows))?;
+        let pos = count(rows.clone());
+        assert_eq!(pos.len(), rows.len() + 1, "one position more than rows");
+        let own = (partition, rows.clone());
+        let pos = Positions::Vector(pos);
+        let shape = (n_rows, n_cols);
+        let stores = assembly::filled(&runtime, shape, own, pos, |pos, crd, vals| {
+            fill(rows, pos, crd, vals);
+        });
+        stores.map(Self::of_stores)
+    }
+
+    /// The matrix with ones on its diagonal.
+    ///
+    /// # Errors
+    ///
+    /// If memory runs out.
+    pub fn identity(n: usize) -> Result<Self, Error> {
+        Self::from_rows(n, n, |rows| LocalRows {
+            pos: (0..=rows.len() as u64).collect(),
+            crd: rows.clone().map(|row| row as u32).collect(),
+            vals: vec![T::ONE; rows.len()],
+        })
+    }
+
+    /// The matrix that these stores are; the caller has made them as the module's text says.
+    pub(crate) fn of_stores(stores: Stores<T>) -> Self {
+        let Stores {
+            shape: (n_rows, n_cols),
+            pos,
+            crd,
+            vals,
+        } = stores;
+        Self {
+            n_rows,
+            n_cols,
+            pos,
+            crd,
+            vals,
+            adjoint: Arc::default(),
+            inspected: Arc::default(),
+        }
+    }
+
+    /// The same structure with values of perhaps another type, one for each entry.
+    pub(crate) fn with_values_of<U: Numeric>(&self, vals: Vector<U>) -> Csr<U> {
+        Csr::of_stores(Stores {
+            shape: self.shape(),
+            pos: self.pos.clone(),
+            crd: self.crd.clone(),
+            vals,
+        })
+    }
+
+    /// The number of rows and of columns.
+    #[must_use]
+    pub fn shape(&self) -> (usize, usize) {
+        (self.n_rows, self.n_cols)
+    }
+
+    /// The number of rows.
+    #[must_use]
+    pub fn n_rows(&self) -> usize {
+        self.n_rows
+    }
+
+    /// The number of columns.
+    #[must_use]
+    pub fn n_cols(&self) -> usize {
+        self.n_cols
+    }
+
+    /// The number of stored entries, of all ranks.
+    #[must_use]
+    pub fn nnz(&self) -> usize {
+        self.crd.shape().len()
+    }
+
+    /// The values of the stored entries, row by row.
+    #[must_use]
+    pub fn values(&self) -> &Vector<T> {
+        &self.vals
+    }
+
+    /// Says that the matrix will be multiplied with many vectors: already the first product puts it
+    /// into the form that products are fastest with, where otherwise the second one does. No result
+    /// depends on it.
+    pub fn expect_products(&self) {
+        self.vals.store().expect_products();
+    }
+
+    /// The bytes that a product with a vector reads of this rank's part of the matrix, in the form
+    /// in which it is read; `None` before the first products have chosen that form.
+    #[must_use]
+    pub fn bytes_of_product(&self) -> Option<usize> {
+        self.vals.store().bytes_of_product()
+    }
+
+    /// The runtime that the matrix belongs to.
+    #[must_use]
+    pub fn runtime(&self) -> &Runtime {
+        self.pos.runtime()
+    }
+
+    pub(crate) fn pos(&self) -> &StoreHandle {
+        &self.pos
+    }
+
+    pub(crate) fn crd(&self) -> &StoreHandle {
+        &self.crd
+    }
+
+    pub(crate) fn inspected(&self) -> &Inspected {
+        &self.inspected
+    }
+
+    /// The three stores of the matrix.
+    pub(crate) fn stores(&self) -> [&StoreHandle; 3] {
+        [&self.pos, &self.crd, self.vals.store()]
+    }
+
+    /// The same structure with other values, one for each stored entry.
+    ///
+    /// # Errors
+    ///
+    /// If there are not as many values as entries, or they are another runtime's.
+    pub fn with_values(&self, vals: Vector<T>) -> Result<Self, Error> {
+        check_runtime("with_values", self.runtime(), vals.runtime())?;
+        if vals.len() != self.nnz() {
+            let expected = Shape::new(&[self.nnz()]);
+            return Err(Error::shape(
+                "with_values",
+                expected,
+                Shape::new(&[vals.len()]),
+            ));
+        }
+        Ok(Self {
+            vals: vals.contiguous()?,
+            adjoint: Arc::default(),
+            inspected: Arc::default(),
+            ..self.clone()
+        })
+    }
+
+    /// The conjugate transpose, made when it is first asked for and kept with this matrix and its
+    /// clones: as much memory again. The first call executes the window, and every rank must make
+    /// it.
+    ///
+    /// ```
+    /// use sparsefuse_dense::Vector;
+    /// use sparsefuse_sparse::Csr;
+    ///
+    /// let a = Csr::new(2, 2, vec![0, 2, 3], vec![0, 1, 1], vec![2.0, -1.0, 3.0])?;
+    /// let x = Vector::from_vec(vec![1.0, 10.0]);
+    /// assert_eq!((a.kept_adjoint()? * &x).to_vec()?, [2.0, 29.0]);
+    /// # Ok::<(), sparsefuse_runtime::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the computation of the values failed, or memory runs out.
+    pub fn kept_adjoint(&self) -> Result<&Self, Error> {
+        if let Some(adjoint) = self.adjoint.get() {
+            return Ok(adjoint);
+        }
+        let adjoint = self.adjoint()?;
+        Ok(self.adjoint.get_or_init(|| adjoint))
+    }
+
+    /// Whether another matrix has entries at the same places. Free where the two share their
+    /// structure, as matrices do that differ by [`Csr::with_values`] or [`Csr::scale`]; else it
+    /// executes the window, and every rank must ask.
+    ///
+    /// # Errors
+    ///
+    /// If a structure cannot be read.
+    pub fn has_structure_of(&self, other: &Self) -> Result<bool, Error> {
+        if self.shares_structure_of(other) {
+            return Ok(true);
+        }
+        if self.shape() != other.shape() || self.nnz() != other.nnz() {
+            return Ok(false);
+        }
+        let reads: Vec<_> = self.stores().into_iter().chain(other.stores()).collect();
+        let runtime = self.runtime();
+        runtime.task_at_once("compare_structures", &reads, || {
+            let mine = self.own_rows()?;
+            let others = other.rows_at(Some(mine.partition), mine.rows.clone())?;
+            let is_same = {
+                let (mine, others) = (mine.as_rows(), others.as_rows());
+                let (first, other) = (mine.pos[0], others.pos[0]);
+                let both = mine.pos.iter().zip(others.pos);
+                mine.crd == others.crd
+                    && both
+                        .map(|(a, b)| (a - first, b - other))
+                        .all(|(a, b)| a == b)
+            };
+            let everywhere = self.runtime().all_gather(&[is_same])?;
+            Ok(everywhere.iter().all(|is_same| is_same[0]))
+        })
+    }
+
+    /// Whether two matrices share the stores of their structure.
+    pub(crate) fn shares_structure_of(&self, other: &Self) -> bool {
+        self.pos.ptr_eq(&other.pos) && self.crd.ptr_eq(&other.crd)
+    }
+
+    /// The rows of this rank: which they are, and their entries with global columns. Executes the
+    /// window.
+    ///
+    /// # Errors
+    ///
+    /// If the computation of the values failed, or the system refuses the memory.
+    pub fn local_rows(&self) -> Result<(Range<usize>, LocalRows<T>), Error> {
+        let own = self.own_rows()?;
+        let copy = LocalRows::try_copy(own.as_rows());
+        Ok((own.rows(), self.runtime().agree(copy)?))
+    }
+
+    /// How the rows are spread over the ranks: with [`Ghosts`], the way to rows of
+    /// other ranks. Executes the window.
+    ///
+    /// # Errors
+    ///
+    /// If the structure cannot be read.
+    pub fn row_partition(&self) -> Result<Partition, Error> {
+        let runtime = self.runtime();
+        let partition = runtime.local::<u64>(&self.pos)?.partition();
+        match runtime.cuts(partition) {
+            None => Ok(Partition::Replicated),
+            Some(cuts) => {
+                // There is one position more than rows.
+                let cuts: Vec<usize> = cuts.iter().map(|&cut| cut.min(self.n_rows)).collect();
+                runtime.partition_at(&cuts)
+            }
+        }
+    }
+
+    /// How the rows are spread over the ranks, with which of them this rank has: what sweeps
+    /// through rows ask for. Executes the window.
+    ///
+    /// # Errors
+    ///
+    /// If the structure cannot be read.
+    pub fn row_layout(&self) -> Result<RowLayout, Error> {
+        let partition = self.row_partition()?;
+        Ok(RowLayout::new(self.runtime(), self.n_rows, partition))
+    }
+
+    /// The matrix of which every rank gives its rows, those of a layout. Where one rank fails, all
+    /// do.
+    ///
+    /// # Errors
+    ///
+    /// If a rank gives another number of rows, columns are out of range or order, or memory runs
+    /// out.
+    pub fn from_layout(
+        layout: &RowLayout,
+        n_cols: usize,
+        rows: LocalRows<T>,
+    ) -> Result<Self, Error> {
+        let (shape, own) = (
+            (layout.n_rows(), n_cols),
+            (layout.partition(), layout.rows()),
+        );
+        let stores = assembly::from_local(layout.runtime(), shape, own, rows);
+        stores.map(Self::of_stores)
+    }
+
+    /// The ghosts of the columns in which this rank's rows have entries, for a vector that is
+    /// spread so. Linear in the entries and columns; executes the window.
+    ///
+    /// # Errors
+    ///
+    /// If the computation of the matrix failed.
+    pub fn ghosts_of_columns(&self, partition: Partition) -> Result<Ghosts, Error> {
+        let own = self.own_rows()?;
+        let needed = distinct(own.as_rows().crd, self.n_cols);
+        Ghosts::new(self.runtime(), partition, needed)
+    }
+
+    /// The rows `wanted` on this rank, which are those of a partition if one is given; on other
+    /// ranks other ones. Executes the window; every rank must ask.
+    pub(crate) fn rows_at(
+        &self,
+        partition: Option<Partition>,
+        wanted: Range<usize>,
+    ) -> Result<HeldRows<T>, Error> {
+        HeldRows::of(self.runtime(), self.own_rows()?, partition, wanted)
+    }
+
+    /// The rows of this rank, read where they lie, without a copy; executes the window. Every rank
+    /// must ask, and where one fails, all do.
+    ///
+    /// # Errors
+    ///
+    /// If the computation of the values failed.
+    pub fn own_rows(&self) -> Result<OwnRows<T>, Error> {
+        let structure = (&self.pos, &self.crd);
+        OwnRows::of_stores(self.runtime(), structure, &self.vals, || {
+            self.row_partition()
+        })
+    }
+
+    /// The same structure with values that are a whole store, one for each entry.
+    pub(crate) fn with_own_values(&self, vals: Vector<T>) -> Self {
+        Self {
+            vals,
+            adjoint: Arc::default(),
+            inspected: Arc::default(),
+            ..self.clone()
+        }
+    }
+}
+
+impl<T> fmt::Debug for Csr<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let nnz = self.crd.shape().len();
+        write!(f, "Csr({} by {}, {nnz} entries)", self.n_rows, self.n_cols)
+    }
+}

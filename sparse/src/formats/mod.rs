@@ -1,0 +1,14 @@
+//! The formats: handles of the stores of a matrix, and conversions between them.
+
+pub(crate) mod csr;
+pub(crate) mod inspected;
+
+pub(crate) mod at_once;
+
+pub(crate) mod coo;
+pub(crate) mod csc;
+mod transpose;
+
+mod convert;
+#[cfg(feature = "interop")]
+mod interop;

@@ -1,0 +1,17 @@
+//! Algorithms on the rows of one rank.
+//!
+//! They take rows and threads and give back rows: they know no runtime, no stores and no other
+//! ranks, so each is tested alone. What is exchanged between ranks before and after them is for
+//! [`crate::exchange`] and the operations.
+
+pub(crate) mod rows;
+pub(crate) mod triplets;
+
+pub mod parallel;
+
+pub(crate) mod dealing;
+pub(crate) mod gustavson;
+pub(crate) mod merge;
+pub(crate) mod sorting;
+pub(crate) mod transpose;
+pub(crate) mod triangular;

@@ -1,0 +1,311 @@
+//! Some rows of a matrix on one rank: [`LocalRows`] owns them, [`Rows`] borrows them.
+//!
+//! [`Rows`] is what algorithms read, of a matrix or of rows that came from other ranks. Within a row
+//! columns ascend strictly, which the order of summation relies on; [`check_local`] and
+//! [`check_order`] refuse other rows.
+
+use super::triplets::Triplets;
+use sparsefuse_kernels::{Element, Numeric};
+use sparsefuse_runtime::{Error, ErrorKind, reserve};
+use std::ops::Range;
+
+/// Some neighbouring rows of a matrix, borrowed. Their positions need not begin with 0, but the
+/// entries are those of these rows alone.
+#[derive(Clone, Copy, Debug)]
+pub struct Rows<'a, T> {
+    pub(crate) pos: &'a [u64],
+    pub(crate) crd: &'a [u32],
+    pub(crate) vals: &'a [T],
+}
+
+impl<'a, T: Copy> Rows<'a, T> {
+    /// The number of rows.
+    #[must_use]
+    #[inline(always)]
+    pub fn len(&self) -> usize {
+        self.pos.len() - 1
+    }
+
+    /// Whether there are no rows.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The numbers of the entries of a row.
+    #[must_use]
+    #[inline(always)]
+    pub fn entries(&self, row: usize) -> Range<usize> {
+        let first = self.pos[0];
+        (self.pos[row] - first) as usize..(self.pos[row + 1] - first) as usize
+    }
+
+    /// The positions of the rows, one more than rows, which need not begin with 0.
+    #[must_use]
+    pub fn pos(&self) -> &'a [u64] {
+        self.pos
+    }
+
+    /// The columns of all entries.
+    #[must_use]
+    pub fn crd(&self) -> &'a [u32] {
+        self.crd
+    }
+
+    /// The values of all entries.
+    #[must_use]
+    #[inline(always)]
+    pub fn vals(&self) -> &'a [T] {
+        self.vals
+    }
+
+    /// The columns of a row.
+    #[must_use]
+    #[inline(always)]
+    pub fn columns(&self, row: usize) -> &'a [u32] {
+        &self.crd[self.entries(row)]
+    }
+
+    /// The values of a row.
+    #[must_use]
+    #[inline(always)]
+    pub fn values(&self, row: usize) -> &'a [T] {
+        &self.vals[self.entries(row)]
+    }
+
+    /// The columns and values of a row.
+    #[inline(always)]
+    pub fn row(&self, row: usize) -> impl DoubleEndedIterator<Item = (u32, T)> + use<'a, T> {
+        let columns = self.columns(row).iter().copied();
+        columns.zip(self.values(row).iter().copied())
+    }
+
+    /// Some of the rows.
+    #[must_use]
+    pub fn range(&self, rows: Range<usize>) -> Self {
+        let entries = self.entries_before(rows.start)..self.entries_before(rows.end);
+        Self {
+            pos: &self.pos[rows.start..=rows.end],
+            crd: &self.crd[entries.clone()],
+            vals: &self.vals[entries],
+        }
+    }
+
+    /// The number of entries of the rows before one, or before the end.
+    #[must_use]
+    pub fn entries_before(&self, row: usize) -> usize {
+        (self.pos[row] - self.pos[0]) as usize
+    }
+}
+
+/// Some neighbouring rows of a matrix.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LocalRows<T> {
+    /// The positions of the rows in `crd` and `vals`, one more than rows, from 0.
+    pub pos: Vec<u64>,
+    /// The column of each entry; ascending within a row.
+    pub crd: Vec<u32>,
+    /// The value of each entry.
+    pub vals: Vec<T>,
+}
+
+impl<T: Element> LocalRows<T> {
+    /// No rows, with room for as many.
+    #[must_use]
+    pub fn with_capacity(rows: usize, entries: usize) -> Self {
+        let mut pos = Vec::with_capacity(rows + 1);
+        pos.push(0);
+        Self {
+            pos,
+            crd: Vec::with_capacity(entries),
+            vals: Vec::with_capacity(entries),
+        }
+    }
+
+    /// As [`LocalRows::with_capacity`], for rows as large as a matrix: one that cannot be held is an
+    /// error and not the end of the process. Where ranks go on together, all must fail
+    /// ([`Runtime::agree`](sparsefuse_runtime::Runtime::agree)).
+    ///
+    /// # Errors
+    ///
+    /// If the system refuses the memory.
+    pub fn try_with_capacity(rows: usize, entries: usize) -> Result<Self, Error> {
+        let mut pos = reserve(rows + 1)?;
+        pos.push(0);
+        Ok(Self {
+            pos,
+            crd: reserve(entries)?,
+            vals: reserve(entries)?,
+        })
+    }
+
+    /// A copy of rows, with positions from 0.
+    pub(crate) fn try_copy(rows: Rows<'_, T>) -> Result<Self, Error> {
+        let mut copy = Self::try_with_capacity(rows.len(), rows.crd.len())?;
+        let first = rows.pos[0];
+        let ends = rows.pos[1..].iter().map(|position| position - first);
+        copy.pos.extend(ends);
+        copy.crd.extend_from_slice(rows.crd);
+        copy.vals.extend_from_slice(rows.vals);
+        Ok(copy)
+    }
+
+    /// Makes sure that this many entries can be appended. Capacity grows geometrically, so that few
+    /// calls allocate.
+    ///
+    /// # Errors
+    ///
+    /// As [`LocalRows::try_with_capacity`].
+    pub fn try_reserve(&mut self, entries: usize) -> Result<(), Error> {
+        let reserved = self.crd.try_reserve(entries);
+        let wanted = (self.crd.len() + entries).saturating_mul(size_of::<u32>() + size_of::<T>());
+        reserved
+            .and_then(|()| self.vals.try_reserve(entries))
+            .map_err(|_| ErrorKind::Refused { wanted }.into())
+    }
+
+    /// The bytes of positions, columns and values.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        size_of_val(&self.pos[..]) + size_of_val(&self.crd[..]) + size_of_val(&self.vals[..])
+    }
+
+    /// Appends an entry to the row that is being made.
+    pub fn push(&mut self, column: u32, value: T) {
+        self.crd.push(column);
+        self.vals.push(value);
+    }
+
+    /// Ends the row that is being made.
+    pub fn end_row(&mut self) {
+        self.pos.push(self.crd.len() as u64);
+    }
+
+    /// The same, borrowed.
+    #[must_use]
+    pub fn as_rows(&self) -> Rows<'_, T> {
+        Rows {
+            pos: &self.pos,
+            crd: &self.crd,
+            vals: &self.vals,
+        }
+    }
+}
+
+impl<T: Numeric> LocalRows<T> {
+    /// The entries, row by row; the rows are all rows of a matrix.
+    pub(crate) fn into_triplets(self, n_cols: usize) -> Result<Triplets<T>, Error> {
+        let n_rows = self.pos.len() - 1;
+        let counts = self.pos.windows(2).map(|pair| (pair[1] - pair[0]) as usize);
+        let rows = counts
+            .enumerate()
+            .flat_map(|(row, count)| std::iter::repeat_n(row as u32, count))
+            .collect();
+        Triplets::from_parts(n_rows, n_cols, rows, self.crd, self.vals).map_err(|error| {
+            Error::argument("to_triplets", "entries of a matrix", error.to_string())
+        })
+    }
+}
+
+/// Refuses rows that are not those of a matrix: positions, lengths, or columns out of range.
+pub(crate) fn check_local<T: Element>(
+    rows: &Range<usize>,
+    n_cols: usize,
+    local: &LocalRows<T>,
+) -> Result<(), Error> {
+    const OP: &str = "csr";
+    let LocalRows { pos, crd, vals } = local;
+    let refuse = |expected: String, found: String| Err(Error::argument(OP, expected, found));
+    if pos.len() != rows.len() + 1 || pos[0] != 0 {
+        let expected = format!("{} positions, beginning with 0", rows.len() + 1);
+        let first = pos.first().map_or("none".to_owned(), u64::to_string);
+        return refuse(expected, format!("{}, beginning with {first}", pos.len()));
+    }
+    if let Some(row) = (0..rows.len()).find(|&row| pos[row] > pos[row + 1]) {
+        let expected = "positions that never decrease".to_owned();
+        return refuse(
+            expected,
+            format!("{} after {} in row {row}", pos[row + 1], pos[row]),
+        );
+    }
+    let last = pos[rows.len()] as usize;
+    if last != crd.len() || last != vals.len() {
+        let expected = format!("{last} columns and values, as the last position says");
+        return refuse(expected, format!("{} and {}", crd.len(), vals.len()));
+    }
+    if let Some(column) = crd.iter().find(|&&column| column as usize >= n_cols) {
+        return refuse(format!("columns below {n_cols}"), column.to_string());
+    }
+    Ok(())
+}
+
+/// Refuses rows whose columns do not ascend strictly, of rows that are checked otherwise.
+pub(crate) fn check_order<T: Element>(
+    rows: &Range<usize>,
+    local: Rows<'_, T>,
+) -> Result<(), Error> {
+    for (number, row) in rows.clone().enumerate() {
+        let columns = local.columns(number);
+        if let Some(pair) = columns.windows(2).find(|pair| pair[0] >= pair[1]) {
+            let found = format!("{} after {} in row {row}", pair[1], pair[0]);
+            return Err(Error::argument(
+                "csr",
+                "columns that ascend strictly",
+                found,
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// From the counts of rows behind a 0 to their positions.
+pub(crate) fn add_up(counts: &mut [u64]) {
+    let mut sum = 0;
+    for count in counts {
+        sum += *count;
+        *count = sum;
+    }
+}
+
+/// Sorts the entries of a row by column, those of one column in their order. One function, because
+/// sorting is long, and would be compiled for every closure that it is given.
+pub(crate) fn sort_by_column<T>(entries: &mut [(u32, T)]) {
+    entries.sort_by_key(|&(column, _)| column);
+}
+
+/// Appends a row with its columns in ascending order and duplicates summed in their order.
+pub(crate) fn append_sorted<T: Numeric>(local: &mut LocalRows<T>, entries: &mut [(u32, T)]) {
+    if !entries.is_sorted_by(|a, b| a.0 < b.0) {
+        sort_by_column(entries);
+    }
+    let begin = local.crd.len();
+    for &(column, value) in entries.iter() {
+        match local.crd.last() {
+            Some(&last) if local.crd.len() > begin && last == column => {
+                let sum = local.vals.len() - 1;
+                local.vals[sum] = local.vals[sum].plus(value);
+            }
+            _ => local.push(column, value),
+        }
+    }
+    local.end_row();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Rows;
+
+    #[test]
+    fn ranges_without_rows() {
+        for (pos, crd) in [(&[0][..], &[][..]), (&[3, 4, 6], &[0, 1, 2])] {
+            let rows = Rows {
+                pos,
+                crd,
+                vals: crd,
+            };
+            let end = rows.len();
+            assert!(rows.range(end..end).is_empty());
+            assert_eq!(rows.range(0..end).crd(), crd);
+        }
+    }
+}

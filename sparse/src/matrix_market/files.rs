@@ -1,0 +1,403 @@
+//! A matrix or a vector from and to a Matrix Market file.
+//!
+//! On several ranks each reads and parses a part of the file and sends what it finds to its owners
+//! ([`crate::matrix_market`]); rank 0 writes for all, in the order of the rows, what the others
+//! send it piece by piece. No rank ever holds more than its rows and a piece.
+
+use crate::assembly::{self, ASSEMBLE, triplets};
+use crate::formats::at_once::at_once;
+use crate::formats::csr::Csr;
+use crate::local::triplets::Triplets;
+use crate::matrix_market::{
+    self, Content, Format, Header, ReadError, ReadErrorKind, Text, WriteError, WriteErrorKind,
+};
+use sparsefuse_dense::Vector;
+use sparsefuse_kernels::Field;
+use sparsefuse_runtime::{Error, ErrorKind, Partition, Runtime, Shape};
+use std::borrow::Cow;
+use std::io;
+use std::ops::{Add, Range};
+use std::path::Path;
+
+impl<T: Field + Add<Output = T>> Csr<T> {
+    /// The matrix of a Matrix Market file, plain or gzip, as [`matrix_market::read`] reads it:
+    /// symmetric kinds are made whole, entries at the same place are summed in the order of the
+    /// file, and of an `array` file the elements that are not 0 are kept.
+    ///
+    /// On several ranks every rank parses blocks of its own and sends the entries to the owners of
+    /// their rows; a compressed file is decompressed by each of them, block by block. All ranks
+    /// must ask and get the same error, that of the first line at fault.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be read, is malformed, or is complex where `T` is real; if only some
+    /// ranks can read it; if memory runs out.
+    pub fn read(path: impl AsRef<Path>) -> Result<Self, ReadError> {
+        let path = path.as_ref();
+        as_task("read_matrix_market", path, |runtime| {
+            if runtime.ranks() == 1 {
+                return Ok(assemble(matrix_market::read(path)?.1));
+            }
+            let (header, own) = matrix_market::read_own_rows(runtime, path)?;
+            let own = match header.format {
+                Format::Coordinate => own,
+                Format::Array => own.without_zeros(),
+            };
+            let stores = runtime.task_at_once(ASSEMBLE, &[], || triplets::stores(Cow::Owned(own)));
+            Ok(stores.map(Self::of_stores))
+        })
+    }
+}
+
+/// What `read` makes of a file, as a task at once.
+fn as_task<R>(
+    name: &'static str,
+    path: &Path,
+    read: impl FnOnce(&Runtime) -> Result<Result<R, Error>, ReadError>,
+) -> Result<R, ReadError> {
+    let refuse = |cause| refuse_read(path, ReadErrorKind::Assembly(cause));
+    let runtime = Runtime::current();
+    let read = runtime.task_at_once(name, &[], || Ok(read(&runtime)));
+    read.map_err(refuse)??.map_err(refuse)
+}
+
+fn assemble<T: Field + Add<Output = T>>(content: Content<T>) -> Result<Csr<T>, Error> {
+    match content {
+        Content::Sparse(triplets) => Csr::from_triplets(&triplets),
+        Content::Dense {
+            n_rows,
+            n_cols,
+            vals,
+        } => {
+            let row = |row: usize| vals[row * n_cols..(row + 1) * n_cols].iter().copied();
+            Csr::from_dense_rows(n_rows, n_cols, row)
+        }
+    }
+}
+
+/// The vector of a Matrix Market file with one column, read as [`Csr::read`] reads a matrix; what a
+/// `coordinate` file does not name is 0.
+///
+/// # Errors
+///
+/// As [`Csr::read`], or if the file has not one column.
+pub fn read_vector<T: Field + Add<Output = T>>(
+    path: impl AsRef<Path>,
+) -> Result<Vector<T>, ReadError> {
+    let path = path.as_ref();
+    let check = |header: &Header| match *header {
+        Header { n_cols: 1, .. } => Ok(()),
+        Header { n_rows, n_cols, .. } => Err(refuse_read(
+            path,
+            ReadErrorKind::NotVector { n_rows, n_cols },
+        )),
+    };
+    let mut columns = as_task("read_vector", path, |runtime| columns(runtime, path, check))?;
+    Ok(columns.swap_remove(0))
+}
+
+/// The columns of a Matrix Market file as vectors, each as [`read_vector`] reads a file with one
+/// column: several right-hand sides, say.
+///
+/// # Errors
+///
+/// As [`Csr::read`].
+pub fn read_columns<T: Field + Add<Output = T>>(
+    path: impl AsRef<Path>,
+) -> Result<Vec<Vector<T>>, ReadError> {
+    let path = path.as_ref();
+    as_task("read_columns", path, |runtime| {
+        columns(runtime, path, |_| Ok(()))
+    })
+}
+
+/// The columns of a file whose header passes the check.
+fn columns<T: Field + Add<Output = T>>(
+    runtime: &Runtime,
+    path: &Path,
+    check: impl Fn(&Header) -> Result<(), ReadError>,
+) -> Result<Result<Vec<Vector<T>>, Error>, ReadError> {
+    if runtime.ranks() > 1 {
+        let (header, own) = matrix_market::read_own_rows(runtime, path)?;
+        check(&header)?;
+        return Ok(columns_of_entries(runtime, header.format, &own));
+    }
+    let (header, content) = matrix_market::read::<T>(path)?;
+    check(&header)?;
+    Ok(match content {
+        Content::Dense {
+            n_cols: 1, vals, ..
+        } => Ok(vec![Vector::from_vec(vals)]),
+        Content::Dense { n_cols, vals, .. } => Ok((0..n_cols)
+            .map(|column| vals.iter().skip(column).step_by(n_cols).copied().collect())
+            .map(Vector::from_vec)
+            .collect()),
+        Content::Sparse(triplets) => columns_of_entries(runtime, header.format, &triplets),
+    })
+}
+
+/// The columns with these entries, of which a rank holds at least those of its rows. Those of a
+/// `coordinate` file are summed.
+fn columns_of_entries<T: Field + Add<Output = T>>(
+    runtime: &Runtime,
+    format: Format,
+    entries: &Triplets<T>,
+) -> Result<Vec<Vector<T>>, Error> {
+    let shape = Shape::new(&[entries.n_rows()]);
+    let (partition, rows) = runtime.default_rows(shape);
+    runtime.agree(assembly::check_memory(runtime, &rows))?;
+    let mut columns = vec![vec![T::ZERO; rows.len()]; entries.n_cols()];
+    for (row, column, value) in entries.iter() {
+        let element = &mut columns[column as usize][row as usize - rows.start];
+        *element = match format {
+            Format::Coordinate => *element + value,
+            Format::Array => value,
+        };
+    }
+    let make = |column| vector_of_rows(runtime, shape, (partition, rows.clone()), column);
+    columns.into_iter().map(make).collect()
+}
+
+fn vector_of_rows<T: Field>(
+    runtime: &Runtime,
+    shape: Shape,
+    (partition, rows): (Partition, Range<usize>),
+    elements: Vec<T>,
+) -> Result<Vector<T>, Error> {
+    let store = runtime.store_of_rows(shape, partition, rows, elements);
+    Vector::from_store(runtime.agree(store)?, None)
+}
+
+impl<T: Field> Csr<T> {
+    /// Writes all stored entries, zeros among them, as [`matrix_market::write_sparse`] does, with
+    /// the digits that read back to the same bits. Executes the window; every rank must ask.
+    ///
+    /// Rank 0 writes the file; the others send it their rows in turn, as text in pieces of a few
+    /// megabytes, so it never holds the matrix.
+    ///
+    /// # Errors
+    ///
+    /// If the computation of the values failed, a value is not finite, or the file cannot be
+    /// written. All ranks get the same error.
+    pub fn write(&self, path: impl AsRef<Path>) -> Result<(), WriteError> {
+        let path = path.as_ref();
+        let written = at_once("write_matrix_market", &[self], || Ok(self.write_to(path)));
+        written.map_err(|cause| refuse_write(path, WriteErrorKind::Values(cause)))?
+    }
+
+    fn write_to(&self, path: &Path) -> Result<(), WriteError> {
+        let refuse = |kind| refuse_write(path, kind);
+        let runtime = self.runtime();
+        let rows = self.local_rows();
+        let (rows, local) = rows.map_err(|cause| refuse(WriteErrorKind::Values(cause)))?;
+        let counts = local
+            .pos
+            .windows(2)
+            .map(|pair| (pair[1] - pair[0]) as usize);
+        let mut entries = rows
+            .zip(counts)
+            .flat_map(|(row, count)| std::iter::repeat_n(row, count))
+            .zip(local.crd.iter().zip(&local.vals))
+            .map(|(row, (&col, &val))| (row, col as usize, val));
+        check_finite(runtime, entries.clone()).map_err(refuse)?;
+        let is_whole = self
+            .row_partition()
+            .map_err(|cause| refuse(WriteErrorKind::Values(cause)))?
+            == Partition::Replicated;
+        let pieces = Pieces::new(runtime, is_whole, local.crd.len(), |text, count| {
+            entries
+                .by_ref()
+                .take(count)
+                .try_for_each(|(row, col, val)| text.entry(row, col, val))
+        });
+        Text::head_of_sparse::<T>(self.shape(), self.nnz())
+            .and_then(|head| pieces.write(runtime, path, &head))
+            .map_err(refuse)
+    }
+}
+
+/// Writes a vector as a Matrix Market file with one column, in the way of [`Csr::write`];
+/// `comment` becomes comment lines, none if it is empty.
+///
+/// # Errors
+///
+/// As [`Csr::write`].
+pub fn write_vector<T: Field>(
+    path: impl AsRef<Path>,
+    vector: &Vector<T>,
+    comment: &str,
+) -> Result<(), WriteError> {
+    let path = path.as_ref();
+    let write = || Ok(write_vector_to(path, vector, comment));
+    let reads = [vector.store()];
+    let written = vector.runtime().task_at_once("write_vector", &reads, write);
+    written.map_err(|cause| refuse_write(path, WriteErrorKind::Values(cause)))?
+}
+
+fn write_vector_to<T: Field>(
+    path: &Path,
+    vector: &Vector<T>,
+    comment: &str,
+) -> Result<(), WriteError> {
+    let refuse = |kind| refuse_write(path, kind);
+    let runtime = vector.runtime();
+    let local = vector
+        .contiguous()
+        .and_then(|vector| runtime.local::<T>(vector.store()));
+    let local = runtime.agree(local);
+    let local = local.map_err(|cause| refuse(WriteErrorKind::Values(cause)))?;
+    let mut elements = local.rows().zip(local.iter().copied());
+    let entries = elements.clone().map(|(row, val)| (row, 0, val));
+    check_finite(runtime, entries).map_err(refuse)?;
+    let is_whole = local.partition() == Partition::Replicated;
+    let pieces = Pieces::new(runtime, is_whole, local.len(), |text, count| {
+        elements
+            .by_ref()
+            .take(count)
+            .try_for_each(|(row, val)| text.element(row, val))
+    });
+    Text::head_of_vector::<T>(vector.len(), comment)
+        .and_then(|head| pieces.write(runtime, path, &head))
+        .map_err(refuse)
+}
+
+/// Refuses values that the format has no text for, before a file is touched: on all ranks the
+/// first one of the lowest rank that has such.
+fn check_finite<T: Field>(
+    runtime: &Runtime,
+    mut entries: impl Iterator<Item = (usize, usize, T)>,
+) -> Result<(), WriteErrorKind> {
+    let is_bad = |value: T| {
+        let (re, im) = value.parts();
+        !re.is_finite() || !im.is_finite()
+    };
+    let bad = entries.find(|&(_, _, value)| is_bad(value));
+    let text = bad.map(|(row, col, value)| format!("{row} {col} {value}"));
+    let all = runtime
+        .all_gather_bytes(text.unwrap_or_default().into_bytes())
+        .map_err(WriteErrorKind::Values)?;
+    let Some(first) = all.iter().find(|text| !text.is_empty()) else {
+        return Ok(());
+    };
+    let text = String::from_utf8_lossy(first);
+    let mut words = text.splitn(3, ' ');
+    let mut number = || words.next().and_then(|word| word.parse().ok()).unwrap_or(0);
+    let (row, col) = (number(), number());
+    let found = words.next().unwrap_or_default().to_owned();
+    Err(WriteErrorKind::NotFinite { found, row, col })
+}
+
+/// Lines in one piece of text: some megabytes.
+const PIECE_LINES: usize = 1 << 16;
+
+/// The text of a rank's rows, piece by piece.
+struct Pieces<P> {
+    /// The lines of this rank.
+    n_lines: usize,
+    /// Appends the next lines, as many as it is told.
+    put: P,
+}
+
+impl<P: FnMut(&mut Text, usize) -> Result<(), WriteErrorKind>> Pieces<P> {
+    /// `n_lines` lines; where every rank holds all of them, those of rank 0 count.
+    fn new(runtime: &Runtime, is_whole: bool, n_lines: usize, put: P) -> Self {
+        let is_idle = is_whole && runtime.rank() > 0;
+        Self {
+            n_lines: if is_idle { 0 } else { n_lines },
+            put,
+        }
+    }
+
+    /// Writes the head, then the lines of all ranks in their order.
+    fn write(mut self, runtime: &Runtime, path: &Path, head: &Text) -> Result<(), WriteErrorKind> {
+        let n_lines = runtime
+            .all_gather(&[self.n_lines as u64])
+            .map_err(WriteErrorKind::Values)?;
+        let turns: Vec<(usize, usize)> = n_lines
+            .iter()
+            .enumerate()
+            .flat_map(|(rank, lines)| {
+                let lines = lines[0] as usize;
+                let starts = (0..lines).step_by(PIECE_LINES);
+                starts.map(move |start| (rank, PIECE_LINES.min(lines - start)))
+            })
+            .collect();
+        if runtime.rank() == 0 {
+            return self.write_file(runtime, path, head, &turns);
+        }
+        for &(rank, lines) in &turns {
+            go_on(runtime, Ok(()))?;
+            let text = self.piece(runtime, rank, lines)?;
+            runtime
+                .pass_bytes(rank, 0, text.0)
+                .map_err(WriteErrorKind::Values)?;
+        }
+        go_on(runtime, Ok(()))
+    }
+
+    /// What rank 0 does.
+    fn write_file(
+        &mut self,
+        runtime: &Runtime,
+        path: &Path,
+        head: &Text,
+        turns: &[(usize, usize)],
+    ) -> Result<(), WriteErrorKind> {
+        let mut is_agreed = false;
+        let written = matrix_market::replace_file(path, |file| {
+            file.write_all(&head.0)?;
+            for &(rank, lines) in turns {
+                go_on(runtime, Ok(())).inspect_err(|_| is_agreed = true)?;
+                let text = self.piece(runtime, rank, lines)?;
+                let text = runtime
+                    .pass_bytes(rank, 0, text.0)
+                    .map_err(WriteErrorKind::Values)?;
+                file.write_all(&text)?;
+            }
+            Ok(())
+        });
+        let written = written.map_err(|error| error.kind().clone());
+        if is_agreed {
+            return written;
+        }
+        // The others wait to be told before the next piece, or behind the last one.
+        let told = written.clone().map_err(|kind| kind.to_string());
+        go_on(runtime, told).and(written)
+    }
+
+    /// The text of the next lines, if it is this rank's turn.
+    fn piece(
+        &mut self,
+        runtime: &Runtime,
+        rank: usize,
+        lines: usize,
+    ) -> Result<Text, WriteErrorKind> {
+        let mut text = Text::default();
+        if rank == runtime.rank() {
+            (self.put)(&mut text, lines)?;
+        }
+        Ok(text)
+    }
+}
+
+/// Tells all ranks whether rank 0 can still write; so no rank sends a piece before the
+/// previous one is written.
+fn go_on(runtime: &Runtime, written: Result<(), String>) -> Result<(), WriteErrorKind> {
+    let rank = runtime.rank();
+    let told = written.map_err(|message| ErrorKind::Rank { rank, message }.into());
+    runtime.agree(told).map_err(|cause| match cause.kind() {
+        ErrorKind::Rank { rank: 0, message } => {
+            let message = message.strip_prefix("cannot write: ").unwrap_or(message);
+            io::Error::other(message.to_owned()).into()
+        }
+        _ => WriteErrorKind::Values(cause),
+    })
+}
+
+fn refuse_read(path: &Path, kind: ReadErrorKind) -> ReadError {
+    ReadError::new(&path.to_string_lossy(), kind)
+}
+
+fn refuse_write(path: &Path, kind: WriteErrorKind) -> WriteError {
+    WriteError::new(&path.to_string_lossy(), kind)
+}

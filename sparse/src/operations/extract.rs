@@ -1,0 +1,342 @@
+//! Parts of a matrix: diagonals, triangles, rows, columns, blocks, and single entries.
+//!
+//! What keeps its rows keeps them where they are; rows that get other numbers are fetched by their
+//! new owners.
+
+use crate::assembly;
+use crate::exchange::ghosts::{self, Ghosts};
+use crate::formats::at_once::at_once;
+use crate::formats::csr::Csr;
+use crate::local::parallel::{self, Threads};
+use crate::local::rows::LocalRows;
+use crate::local::rows::Rows;
+use sparsefuse_dense::Vector;
+use sparsefuse_kernels::Numeric;
+use sparsefuse_runtime::{Error, Shape, View};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Rows whose elements of a diagonal one thread looks up at a time.
+const DIAGONAL_PART: usize = 1 << 16;
+
+impl<T: Numeric> Csr<T> {
+    /// The main diagonal, with 0 where nothing is stored: min(rows, columns) elements.
+    ///
+    /// # Errors
+    ///
+    /// If the computation of the values failed.
+    pub fn diagonal(&self) -> Result<Vector<T>, Error> {
+        self.diagonal_at(0)
+    }
+
+    /// The diagonal of the elements `a[i, i + offset]`, with 0 where nothing is stored: above the
+    /// main one for positive offsets, below for negative ones.
+    ///
+    /// ```
+    /// use sparsefuse_sparse::gallery;
+    ///
+    /// let a = gallery::poisson1d::<f64>(4)?;
+    /// assert_eq!(a.diagonal_at(1)?.to_vec()?, [-1.0; 3]);
+    /// assert_eq!(a.diagonal_at(-3)?.to_vec()?, [0.0]);
+    /// # Ok::<(), sparsefuse_sparse::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the computation of the values failed.
+    pub fn diagonal_at(&self, offset: isize) -> Result<Vector<T>, Error> {
+        at_once("diagonal", &[self], || self.extracted_diagonal(offset))
+    }
+
+    fn extracted_diagonal(&self, offset: isize) -> Result<Vector<T>, Error> {
+        let own = self.own_rows()?;
+        let rows = own.as_rows();
+        let runtime = self.runtime();
+        let shape = Shape::new(&[self.n_rows()]);
+        let threads = &Threads::of(runtime);
+        let first = own.rows.start;
+        let store = runtime.store_by_filling(shape, own.partition, |elements| {
+            let parts = parallel::chunks(elements.len(), DIAGONAL_PART);
+            let targets = parallel::split(elements, parts.iter().map(Range::len));
+            let work = parts.into_iter().zip(targets);
+            parallel::each(threads, work, |(part, target)| {
+                fill_diagonal(rows, part, (first, offset), target);
+            });
+            Ok(())
+        });
+        let store = runtime.agree(store)?;
+        let first = offset.min(0).unsigned_abs().min(self.n_rows());
+        let columns = self.n_cols().saturating_sub(offset.max(0).unsigned_abs());
+        let last = self.n_rows().min(first.saturating_add(columns));
+        if (first, last) == (0, self.n_rows()) {
+            return Vector::from_store(store, None);
+        }
+        let view = View::identity(shape).slice(0, first..last, 1)?;
+        Vector::from_store(store, Some(Arc::new(view)))
+    }
+
+    /// The entries `a[i, j]` with `j - i <= offset`: the lower triangle with the main diagonal for
+    /// 0, without it for -1, as NumPy's `tril`.
+    ///
+    /// # Errors
+    ///
+    /// If the computation of the values failed, or memory runs out.
+    pub fn lower_triangle(&self, offset: isize) -> Result<Self, Error> {
+        self.kept("triangle", |row, column, _| {
+            column as isize - row as isize <= offset
+        })
+    }
+
+    /// The entries `a[i, j]` with `j - i >= offset`: the upper triangle with the main diagonal for
+    /// 0, without it for 1, as NumPy's `triu`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Csr::lower_triangle`].
+    pub fn upper_triangle(&self, offset: isize) -> Result<Self, Error> {
+        self.kept("triangle", |row, column, _| {
+            column as isize - row as isize >= offset
+        })
+    }
+
+    /// The entries whose absolute value is above a tolerance; with 0 those that are not 0. A NaN
+    /// stays.
+    ///
+    /// # Errors
+    ///
+    /// As [`Csr::lower_triangle`].
+    pub fn drop_small(&self, tolerance: T::Magnitude) -> Result<Self, Error> {
+        self.kept("drop_small", |_, _, value| {
+            !(value.magnitude() <= tolerance)
+        })
+    }
+
+    /// The entries for which `keep` is true of row, column and value.
+    ///
+    /// ```
+    /// use sparsefuse_sparse::gallery;
+    ///
+    /// let a = gallery::poisson1d::<f64>(3)?;
+    /// let positive = a.filter(|_, _, value| value > 0.0)?;
+    /// assert_eq!(positive.to_triplets()?.cols(), [0, 1, 2]);
+    /// # Ok::<(), sparsefuse_sparse::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Csr::lower_triangle`].
+    pub fn filter(
+        &self,
+        keep: impl Fn(usize, usize, T) -> bool + Sync + Send,
+    ) -> Result<Self, Error> {
+        self.kept("filter", keep)
+    }
+
+    /// The entries for which `keep` is true, for the sake of an operation.
+    fn kept(
+        &self,
+        op: &'static str,
+        keep: impl Fn(usize, usize, T) -> bool + Sync + Send,
+    ) -> Result<Self, Error> {
+        self.picked(op, self.n_cols(), |row, column, value| {
+            keep(row, column as usize, value).then_some(column)
+        })
+    }
+
+    /// The columns of a range, numbered from 0.
+    ///
+    /// # Errors
+    ///
+    /// If the range does not lie within the columns, the computation of the values failed, or
+    /// memory runs out.
+    pub fn column_range(&self, columns: Range<usize>) -> Result<Self, Error> {
+        check_range("column_range", &columns, self.n_cols())?;
+        self.picked("column_range", columns.len(), |_, column, _| {
+            let column = column as usize;
+            columns
+                .contains(&column)
+                .then(|| (column - columns.start) as u32)
+        })
+    }
+
+    /// The rows of a range, numbered from 0.
+    ///
+    /// # Errors
+    ///
+    /// As [`Csr::column_range`].
+    pub fn row_range(&self, rows: Range<usize>) -> Result<Self, Error> {
+        check_range("row_range", &rows, self.n_rows())?;
+        at_once("row_range", &[self], || self.extracted_rows(rows))
+    }
+
+    fn extracted_rows(&self, rows: Range<usize>) -> Result<Self, Error> {
+        let runtime = self.runtime();
+        let own = runtime.default_rows(Shape::new(&[rows.len()]));
+        let wanted = rows.start + own.1.start..rows.start + own.1.end;
+        let held = self.rows_at(None, wanted)?;
+        let from = held.as_rows();
+        let parts = parallel::parts(from.pos);
+        let stores = assembly::by_row(
+            runtime,
+            (rows.len(), self.n_cols()),
+            own,
+            &parts,
+            |row, made| {
+                made.crd.extend_from_slice(from.columns(row));
+                made.vals.extend_from_slice(from.values(row));
+            },
+        );
+        stores.map(Self::of_stores)
+    }
+
+    /// Some rows and columns, both numbered from 0.
+    ///
+    /// ```
+    /// use sparsefuse_sparse::gallery;
+    ///
+    /// let a = gallery::poisson1d::<f64>(4)?;
+    /// assert_eq!(a.block(1..3, 0..2)?.to_ndarray()?, ndarray::array![[-1.0, 2.0], [0.0, -1.0]]);
+    /// # Ok::<(), sparsefuse_sparse::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Csr::column_range`].
+    pub fn block(&self, rows: Range<usize>, columns: Range<usize>) -> Result<Self, Error> {
+        self.row_range(rows)?.column_range(columns)
+    }
+
+    /// The rows with these numbers, in this order; a row may occur more than once. Every rank gives
+    /// the whole list.
+    ///
+    /// ```
+    /// use sparsefuse_sparse::gallery;
+    ///
+    /// let a = gallery::poisson1d::<f64>(3)?;
+    /// let reversed = a.select_rows(&[2, 1, 0])?;
+    /// assert_eq!(reversed.to_ndarray()?.row(0).to_vec(), [0.0, -1.0, 2.0]);
+    /// # Ok::<(), sparsefuse_sparse::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If there is no such row, the computation of the values failed, or memory runs out.
+    pub fn select_rows(&self, rows: &[usize]) -> Result<Self, Error> {
+        assembly::check_shape("select_rows", rows.len(), self.n_cols())?;
+        if let Some(row) = rows.iter().find(|&&row| row >= self.n_rows()) {
+            let expected = format!("rows below {}", self.n_rows());
+            return Err(Error::argument("select_rows", expected, row.to_string()));
+        }
+        at_once("select_rows", &[self], || self.selected_rows(rows))
+    }
+
+    fn selected_rows(&self, rows: &[usize]) -> Result<Self, Error> {
+        let runtime = self.runtime();
+        let own = runtime.default_rows(Shape::new(&[rows.len()]));
+        let wanted: Vec<u32> = rows[own.1.clone()].iter().map(|&row| row as u32).collect();
+        let source = self.own_rows()?;
+        let needed = ghosts::distinct(&wanted, self.n_rows());
+        let ghosts = Ghosts::new(runtime, source.partition, needed)?;
+        let fetched = ghosts.rows(source.as_rows())?;
+        let (from, numbers) = (fetched.as_rows(), ghosts.numbers(&wanted));
+        let parts = parallel::chunks(wanted.len(), 1 << 12);
+        let stores = assembly::by_row(
+            runtime,
+            (rows.len(), self.n_cols()),
+            own,
+            &parts,
+            |row, made| {
+                let row = numbers[row] as usize;
+                made.crd.extend_from_slice(from.columns(row));
+                made.vals.extend_from_slice(from.values(row));
+            },
+        );
+        stores.map(Self::of_stores)
+    }
+
+    /// The number of entries of each row, as SciPy's `getnnz(axis=1)`.
+    ///
+    /// # Errors
+    ///
+    /// If memory runs out.
+    pub fn nnz_per_row(&self) -> Result<Vector<u64>, Error> {
+        let count = || self.counted_rows();
+        self.runtime()
+            .task_at_once("nnz_per_row", &[self.pos()], count)
+    }
+
+    fn counted_rows(&self) -> Result<Vector<u64>, Error> {
+        let own = self.own_rows()?;
+        let counts = own
+            .as_rows()
+            .pos
+            .windows(2)
+            .map(|pair| pair[1] - pair[0])
+            .collect();
+        let runtime = self.runtime();
+        let shape = Shape::new(&[self.n_rows()]);
+        let store = runtime.store_of_rows(shape, own.partition, own.rows.clone(), counts);
+        Vector::from_store(runtime.agree(store)?, None)
+    }
+
+    /// The entries to which `pick` gives a new column, which must ascend as the old ones do.
+    fn picked(
+        &self,
+        op: &'static str,
+        n_cols: usize,
+        pick: impl Fn(usize, u32, T) -> Option<u32> + Sync + Send,
+    ) -> Result<Self, Error> {
+        let stores = at_once(op, &[self], || {
+            let own = self.own_rows()?;
+            let from = own.as_rows();
+            let first = own.rows.start;
+            let spread = (own.partition, own.rows.clone());
+            let parts = parallel::parts(from.pos);
+            let shape = (self.n_rows(), n_cols);
+            assembly::by_row(
+                self.runtime(),
+                shape,
+                spread,
+                &parts,
+                |row, made: &mut LocalRows<T>| {
+                    for (column, value) in from.row(row) {
+                        if let Some(column) = pick(first + row, column, value) {
+                            made.push(column, value);
+                        }
+                    }
+                },
+            )
+        });
+        stores.map(Self::of_stores)
+    }
+}
+
+/// The elements of a diagonal in some rows, of which row 0 has the number `first` in the matrix.
+fn fill_diagonal<T: Numeric>(
+    rows: Rows<'_, T>,
+    part: Range<usize>,
+    (first, offset): (usize, isize),
+    target: &mut [T],
+) {
+    // Mostly a row has it at the same place as the one before.
+    let mut place = 0;
+    for (number, target) in part.zip(target) {
+        let mut element = || {
+            let column = u32::try_from((first + number).checked_add_signed(offset)?).ok()?;
+            let columns = rows.columns(number);
+            if columns.get(place) != Some(&column) {
+                place = columns.binary_search(&column).ok()?;
+            }
+            Some(rows.values(number)[place])
+        };
+        *target = element().unwrap_or(T::ZERO);
+    }
+}
+
+fn check_range(op: &'static str, range: &Range<usize>, len: usize) -> Result<(), Error> {
+    if range.start <= range.end && range.end <= len {
+        return Ok(());
+    }
+    let expected = format!("a range within 0..{len}");
+    Err(Error::argument(op, expected, format!("{range:?}")))
+}

@@ -1,0 +1,202 @@
+//! The product of two sparse matrices: rows that other ranks own are fetched once, together, and
+//! each rank multiplies its rows of the left factor ([`gustavson`]).
+
+use crate::assembly;
+use crate::exchange::ghosts::{self, Ghosts};
+use crate::exchange::own_rows::OwnRows;
+use crate::formats::at_once::at_once;
+use crate::formats::csr::Csr;
+use crate::local::gustavson::{self, Factors};
+use crate::local::parallel::Threads;
+use crate::local::rows::Rows;
+use sparsefuse_dense::Vector;
+use sparsefuse_kernels::Numeric;
+use sparsefuse_runtime::{Error, Runtime, Shape};
+
+/// A product of two sparse matrices that keeps what depends on their structures alone, so that it
+/// is computed again quickly when only values change.
+///
+/// It holds the factors, the product, a byte for each row, and on several ranks the
+/// structure of the rows of the right factor that the others own.
+///
+/// ```
+/// use sparsefuse_sparse::{Csr, Multiplication, gallery};
+///
+/// let a = gallery::poisson1d::<f64>(4)?;
+/// let mut square = Multiplication::new(&a, &a)?;
+/// assert_eq!(square.product().to_ndarray()?.row(0).to_vec(), [5.0, -4.0, 1.0, 0.0]);
+///
+/// let twice = a.scale(2.0);
+/// square.update(&twice, &a)?;
+/// assert_eq!(square.product().to_ndarray()?.row(0).to_vec(), [10.0, -8.0, 2.0, 0.0]);
+/// # Ok::<(), sparsefuse_sparse::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Multiplication<T> {
+    left: Csr<T>,
+    right: Csr<T>,
+    foreign: Option<Foreign>,
+    /// Whether a row of the product is the one before, moved by one column.
+    repeats: Vec<bool>,
+    product: Csr<T>,
+}
+
+/// The rows of the right factor that this rank's rows of the left one meet, where some of them are
+/// on other ranks.
+#[derive(Clone, Debug)]
+struct Foreign {
+    ghosts: Ghosts,
+    /// The columns of the left factor, as numbers of these rows.
+    left_crd: Vec<u32>,
+    pos: Vec<u64>,
+    crd: Vec<u32>,
+}
+
+impl<T: Numeric> Multiplication<T> {
+    /// The product of two matrices, and what it takes to compute it again.
+    ///
+    /// # Errors
+    ///
+    /// As [`Csr::try_matmul`].
+    pub fn new(left: &Csr<T>, right: &Csr<T>) -> Result<Self, Error> {
+        if left.n_cols() != right.n_rows() {
+            let expected = format!("a right factor with {} rows", left.n_cols());
+            let found = format!("one with {}", right.n_rows());
+            return Err(Error::argument("spgemm", expected, found));
+        }
+        at_once("spgemm", &[left, right], || Self::made(left, right))
+    }
+
+    fn made(left: &Csr<T>, right: &Csr<T>) -> Result<Self, Error> {
+        let runtime = left.runtime();
+        let (a, b) = (left.own_rows()?, right.own_rows()?);
+        let foreign = Foreign::find(runtime, (&a, left.n_cols()), &b)?;
+        let foreign_vals = Foreign::vals(&foreign, &b)?;
+        let factors = factors(&a, &b, foreign.as_ref(), &foreign_vals);
+        let mut pos = assembly::Positions::room(runtime, factors.left.len())?;
+        let threads = (&Threads::of(runtime), runtime.config().isa);
+        let repeats = gustavson::count(threads.0, factors, &mut pos);
+        let shape = (left.n_rows(), right.n_cols());
+        let own = (a.partition, a.rows.clone());
+        let product = assembly::filled(runtime, shape, own, pos, |pos, crd, vals| {
+            gustavson::fill(threads, factors, &repeats, pos, (crd, vals));
+        })?;
+        Ok(Self {
+            left: left.clone(),
+            right: right.clone(),
+            foreign,
+            repeats,
+            product: Csr::of_stores(product),
+        })
+    }
+
+    /// The product.
+    #[must_use]
+    pub fn product(&self) -> &Csr<T> {
+        &self.product
+    }
+
+    /// The product alone.
+    #[must_use]
+    pub fn into_product(self) -> Csr<T> {
+        self.product
+    }
+
+    /// Computes the product again, for factors with the same structures and perhaps other values.
+    /// Every rank must ask.
+    ///
+    /// # Errors
+    ///
+    /// If a structure is another one, the computation of the values failed, or memory runs out.
+    pub fn update(&mut self, left: &Csr<T>, right: &Csr<T>) -> Result<&Csr<T>, Error> {
+        let is_same = left.has_structure_of(&self.left)? && right.has_structure_of(&self.right)?;
+        if !is_same {
+            let expected = "factors with the structures of the first ones";
+            return Err(Error::argument("spgemm", expected, "other structures"));
+        }
+        let values = || self.values(left, right);
+        let vals = at_once("spgemm_numeric", &[left, right, &self.product], values)?;
+        self.product = self.product.with_values(vals)?;
+        // The values of the old ones are not kept alive.
+        (self.left, self.right) = (left.clone(), right.clone());
+        Ok(&self.product)
+    }
+
+    /// The values of the product of such factors.
+    fn values(&self, left: &Csr<T>, right: &Csr<T>) -> Result<Vector<T>, Error> {
+        let runtime = left.runtime();
+        let (a, b) = (left.own_rows()?, right.own_rows()?);
+        let foreign_vals = Foreign::vals(&self.foreign, &b)?;
+        let factors = factors(&a, &b, self.foreign.as_ref(), &foreign_vals);
+        let old = self.product.own_rows()?;
+        let Rows { pos, crd, .. } = old.as_rows();
+        let partition = runtime.local::<u32>(self.product.crd())?.partition();
+        let shape = Shape::new(&[self.product.nnz()]);
+        let threads = (&Threads::of(runtime), runtime.config().isa);
+        let store = runtime.store_by_filling(shape, partition, |vals| {
+            gustavson::recompute(threads, factors, &self.repeats, (pos, crd), vals);
+            Ok(())
+        });
+        Vector::from_store(runtime.agree(store)?, None)
+    }
+}
+
+impl Foreign {
+    /// Finds and fetches the structure of the rows of the right factor; `None` if this rank and
+    /// all others hold what they need.
+    fn find<T: Numeric>(
+        runtime: &Runtime,
+        (left, n_cols): (&OwnRows<T>, usize),
+        right: &OwnRows<T>,
+    ) -> Result<Option<Self>, Error> {
+        if runtime.cuts(right.partition).is_none() || runtime.ranks() == 1 {
+            return Ok(None);
+        }
+        let columns = left.as_rows().crd;
+        let needed = ghosts::distinct(columns, n_cols);
+        let ghosts = Ghosts::new(runtime, right.partition, needed)?;
+        let (pos, crd) = ghosts.structure(right.as_rows())?;
+        Ok(Some(Self {
+            left_crd: ghosts.numbers(columns),
+            ghosts,
+            pos,
+            crd,
+        }))
+    }
+
+    /// The values of these rows.
+    fn vals<T: Numeric>(foreign: &Option<Self>, right: &OwnRows<T>) -> Result<Vec<T>, Error> {
+        let rows = right.as_rows();
+        match foreign {
+            Some(foreign) => foreign.ghosts.fetch_entries(rows.pos, rows.vals),
+            None => Ok(Vec::new()),
+        }
+    }
+}
+
+/// What this rank multiplies: its rows of the left factor, whose columns are numbers of the rows of
+/// the right one.
+fn factors<'a, T: Numeric>(
+    left: &'a OwnRows<T>,
+    right: &'a OwnRows<T>,
+    foreign: Option<&'a Foreign>,
+    foreign_vals: &'a [T],
+) -> Factors<'a, T> {
+    match foreign {
+        None => Factors {
+            left: left.as_rows(),
+            right: right.as_rows(),
+        },
+        Some(foreign) => Factors {
+            left: Rows {
+                crd: &foreign.left_crd,
+                ..left.as_rows()
+            },
+            right: Rows {
+                pos: &foreign.pos,
+                crd: &foreign.crd,
+                vals: foreign_vals,
+            },
+        },
+    }
+}

@@ -1,0 +1,30 @@
+//! What can be done with matrices: products, sums, parts, norms, triangular solves.
+//!
+//! Which of them panic and have a twin `try_`, and which return a `Result`, the crate's rules say.
+
+mod operators;
+pub(crate) mod product;
+
+mod extract;
+mod kron;
+mod norms;
+mod scale;
+mod sum;
+
+pub(crate) mod inspect;
+pub(crate) mod matmul;
+pub(crate) mod triangular;
+
+mod balance;
+
+use sparsefuse_runtime::Error;
+
+/// The value, or a panic with the error's message, as operators do.
+#[track_caller]
+pub(crate) fn expect<T>(result: Result<T, Error>) -> T {
+    // A closure would be the caller that the panic names.
+    match result {
+        Ok(value) => value,
+        Err(error) => panic!("{error}"),
+    }
+}

@@ -1,0 +1,115 @@
+//! Sums and norms: products with a vector of ones and reductions of the values, so lazy, fused and
+//! in the runtime's order of summation. What goes by columns goes through the transpose, which makes
+//! the order that of the rows.
+
+use super::expect;
+use crate::formats::csr::Csr;
+use sparsefuse_dense::{Scalar, Vector};
+use sparsefuse_kernels::{Field, Numeric};
+use sparsefuse_runtime::Error;
+
+/// Methods that panic, each with its twin `try_` that returns the error.
+macro_rules! twins {
+    (
+        $bound:ident;
+        $(
+            $(#[$doc:meta])*
+            $name:ident $try:ident(&$this:ident $(, $arg:ident: $of:ty)?) -> $output:ty;
+            $(#[$errors:meta])*
+            $body:block
+        )*
+    ) => {
+        impl<T: $bound> Csr<T> {
+            $(
+                $(#[$doc])*
+                ///
+                /// # Panics
+                ///
+                #[doc = concat!("With the error that [`Self::", stringify!($try), "`] returns.")]
+                #[must_use]
+                #[track_caller]
+                pub fn $name(&$this $(, $arg: $of)?) -> $output {
+                    expect($this.$try($($arg)?))
+                }
+
+                #[doc = concat!("As [`Self::", stringify!($name), "`].")]
+                ///
+                /// # Errors
+                ///
+                $(#[$errors])*
+                pub fn $try(&$this $(, $arg: $of)?) -> Result<$output, Error> $body
+            )*
+        }
+    };
+}
+
+twins! {
+    Numeric;
+    /// The sums along an axis, as [`Array::sum_axis`](sparsefuse_dense::Array::sum_axis): 1 for
+    /// those of the rows, by one product with a vector; 0 for those of the columns, over ascending
+    /// rows, by one transpose more.
+    ///
+    /// ```
+    /// use sparsefuse_sparse::gallery;
+    ///
+    /// let a = gallery::poisson1d::<f64>(4)?;
+    /// assert_eq!(a.sum_axis(1).to_vec()?, [1.0, 0.0, 0.0, 1.0]);
+    /// # Ok::<(), sparsefuse_sparse::Error>(())
+    /// ```
+    sum_axis try_sum_axis(&self, axis: usize) -> Vector<T>;
+    /// If there is no such axis; along axis 0 as [`Csr::transpose`].
+    {
+        match axis {
+            0 => self.transpose()?.try_sum_axis(1),
+            1 => {
+                let ones = self.runtime().enter(|| Vector::try_ones([self.n_cols()]));
+                self.try_matvec(&ones?)
+            }
+            _ => Err(Error::argument("sum_axis", "axis 0 or 1", axis.to_string())),
+        }
+    }
+
+    /// The absolute values of the entries. One task.
+    abs try_abs(&self) -> Csr<T::Magnitude>;
+    /// If nothing has written the values.
+    { Ok(self.with_values_of(self.values().try_abs()?)) }
+
+    /// The complex conjugate. One task; [`Csr::adjoint`] transposes too.
+    conj try_conj(&self) -> Self;
+    /// If nothing has written the values.
+    { Ok(self.with_values_of(self.values().try_conj()?)) }
+}
+
+twins! {
+    Field;
+    /// The 1-norm: the largest sum of absolute values of a column. One transpose, one product with a
+    /// vector and one reduction.
+    norm1 try_norm1(&self) -> Scalar<T::Real>;
+    /// As [`Csr::transpose`].
+    { self.try_abs()?.try_sum_axis(0)?.try_norm_inf() }
+
+    /// The infinity norm: the largest sum of absolute values of a row. One product with a vector
+    /// and one reduction.
+    norm_inf try_norm_inf(&self) -> Scalar<T::Real>;
+    /// As [`Csr::try_sum_axis`].
+    { self.try_abs()?.try_sum_axis(1)?.try_norm_inf() }
+
+    /// The Frobenius norm: the square root of the sum of the squares of all values. One reduction.
+    ///
+    /// ```
+    /// use sparsefuse_sparse::Csr;
+    ///
+    /// let a = Csr::<f64>::new(2, 2, vec![0, 1, 2], vec![0, 1], vec![3.0, -4.0])?;
+    /// assert_eq!(a.norm_frobenius().get()?, 5.0);
+    /// assert_eq!(a.norm_max().get()?, 4.0);
+    /// # Ok::<(), sparsefuse_sparse::Error>(())
+    /// ```
+    norm_frobenius try_norm_frobenius(&self) -> Scalar<T::Real>;
+    /// If nothing has written the values.
+    { self.values().try_norm2() }
+
+    /// The largest absolute value of an entry; 0 if there is none. One reduction.
+    norm_max try_norm_max(&self) -> Scalar<T::Real>;
+    /// If nothing has written the values.
+    { self.values().try_norm_inf() }
+}

@@ -1,0 +1,96 @@
+//! The operators `+ - *` and `-` between matrices, vectors, scalars and numbers, owned or borrowed.
+//!
+//! Each calls the method that returns an error, and panics with the error's message.
+
+use super::expect;
+use crate::formats::coo::Coo;
+use crate::formats::csc::Csc;
+use crate::formats::csr::Csr;
+use num_complex::Complex;
+use sparsefuse_dense::{Array, Scalar, Vector};
+use sparsefuse_kernels::Numeric;
+use std::ops::{Add, Mul, Neg, Sub};
+
+/// An operator of a matrix with something on its right, and the method that does it.
+macro_rules! operator {
+    ($($trait:ident $method:ident: $matrix:ident, $right:ty => $output:ty, $try:ident;)*) => {$(
+        operator!(@impl $trait $method: &$matrix<T>, &$right => $output, $matrix $try $right);
+        operator!(@impl $trait $method: &$matrix<T>, $right => $output, $matrix $try $right);
+        operator!(@impl $trait $method: $matrix<T>, &$right => $output, $matrix $try $right);
+        operator!(@impl $trait $method: $matrix<T>, $right => $output, $matrix $try $right);
+    )*};
+    (
+        @impl $trait:ident $method:ident:
+        $left:ty, $right:ty => $output:ty, $matrix:ident $try:ident $borrowed:ty
+    ) => {
+        #[doc = concat!("# Panics\n\nWhere [`", stringify!($matrix), "::", stringify!($try), "`] ")]
+        /// returns an error.
+        impl<T: Numeric> $trait<$right> for $left {
+            type Output = $output;
+
+            #[track_caller]
+            fn $method(self, right: $right) -> $output {
+                let right: &$borrowed = &right;
+                expect(self.$try(right))
+            }
+        }
+    };
+}
+
+operator! {
+    Mul mul: Csr, Vector<T> => Vector<T>, try_matvec;
+    Mul mul: Csr, Array<T, 2> => Array<T, 2>, try_matmul;
+    Mul mul: Csr, Csr<T> => Csr<T>, try_matmul;
+    Mul mul: Csr, Scalar<T> => Csr<T>, try_scale;
+    Mul mul: Csc, Vector<T> => Vector<T>, try_matvec;
+    Mul mul: Coo, Vector<T> => Vector<T>, try_matvec;
+    Add add: Csr, Csr<T> => Csr<T>, try_add;
+    Sub sub: Csr, Csr<T> => Csr<T>, try_sub;
+}
+
+/// Plain numbers on either side of a matrix: one line for each operator.
+macro_rules! numbers {
+    ($($type:ty)*) => {$(
+        numbers!(@impl $type, Csr<$type>);
+        numbers!(@impl $type, &Csr<$type>);
+    )*};
+    (@impl $type:ty, $matrix:ty) => {
+        impl Mul<$type> for $matrix {
+            type Output = Csr<$type>;
+
+            #[track_caller]
+            fn mul(self, factor: $type) -> Csr<$type> {
+                self.scale(factor)
+            }
+        }
+
+        impl Mul<$matrix> for $type {
+            type Output = Csr<$type>;
+
+            #[track_caller]
+            fn mul(self, matrix: $matrix) -> Csr<$type> {
+                matrix.scale(self)
+            }
+        }
+    };
+}
+
+numbers!(f32 f64 Complex<f32> Complex<f64> i32 i64 u32 u64);
+
+impl<T: Numeric> Neg for &Csr<T> {
+    type Output = Csr<T>;
+
+    #[track_caller]
+    fn neg(self) -> Csr<T> {
+        expect(self.try_neg())
+    }
+}
+
+impl<T: Numeric> Neg for Csr<T> {
+    type Output = Self;
+
+    #[track_caller]
+    fn neg(self) -> Self {
+        expect(self.try_neg())
+    }
+}

@@ -1,0 +1,213 @@
+//! Products with diagonal matrices, and other new values for the entries of a matrix.
+//!
+//! The structure is shared with the old matrix; what an entry becomes depends on its own value and
+//! place, so each rank makes its own, on all threads.
+
+use super::expect;
+use crate::exchange::check_runtime;
+use crate::exchange::ghosts::Ghosts;
+use crate::exchange::own_rows::OwnRows;
+use crate::formats::at_once::at_once;
+use crate::formats::csr::Csr;
+use crate::local::parallel::{self, Threads};
+use crate::local::rows::Rows;
+use sparsefuse_dense::{ArrayOperand, ScalarOperand, Vector};
+use sparsefuse_kernels::Numeric;
+use sparsefuse_runtime::{Error, Shape};
+use std::ops::Range;
+
+impl<T: Numeric> Csr<T> {
+    /// The matrix with every entry multiplied by a number, or by a scalar, which need not be known
+    /// yet.
+    ///
+    /// ```
+    /// use sparsefuse_dense::{ArrayOperand, ScalarOperand, Vector};
+    /// use sparsefuse_sparse::gallery;
+    ///
+    /// let a = gallery::poisson1d::<f64>(2)?;
+    /// let x = Vector::from_vec(vec![3.0, 4.0]);
+    /// let normalised = a.scale(x.norm2().recip());
+    /// assert_eq!(normalised.scale(5.0).to_ndarray()?, a.to_ndarray()?);
+    /// assert_eq!((2.0 * &a + -&a).to_ndarray()?, a.to_ndarray()?);
+    /// assert_eq!((&a * (&x * 2.0)).to_vec()?, [4.0, 10.0]);
+    /// # Ok::<(), sparsefuse_sparse::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// With the error that [`Csr::try_scale`] returns.
+    #[must_use]
+    #[track_caller]
+    pub fn scale(&self, factor: impl ScalarOperand<T> + ArrayOperand<T, 1>) -> Self {
+        expect(self.try_scale(factor))
+    }
+
+    /// As [`Csr::scale`].
+    ///
+    /// # Errors
+    ///
+    /// If the scalar belongs to another runtime.
+    pub fn try_scale(
+        &self,
+        factor: impl ScalarOperand<T> + ArrayOperand<T, 1>,
+    ) -> Result<Self, Error> {
+        Ok(self.with_own_values(self.values().try_mul(factor)?))
+    }
+
+    /// The matrix with the sign of every entry changed: what `-&a` does.
+    ///
+    /// # Errors
+    ///
+    /// If nothing has written the values.
+    pub fn try_neg(&self) -> Result<Self, Error> {
+        Ok(self.with_own_values(self.values().try_neg()?))
+    }
+
+    /// The matrix `D A`: row `i` times `factors[i]`.
+    ///
+    /// ```
+    /// use sparsefuse_dense::{ArrayOperand, ScalarOperand, Vector};
+    /// use sparsefuse_sparse::gallery;
+    ///
+    /// let a = gallery::poisson1d::<f64>(2)?;
+    /// let scaled = a.scale_rows(&Vector::from_vec(vec![1.0, 10.0]))?;
+    /// assert_eq!(scaled.to_ndarray()?, ndarray::array![[2.0, -1.0], [-10.0, 20.0]]);
+    /// # Ok::<(), sparsefuse_sparse::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If there are not as many factors as rows, they are another runtime's, a computation of values failed, or memory runs
+    /// out.
+    pub fn scale_rows(&self, factors: &Vector<T>) -> Result<Self, Error> {
+        check_len("scale_rows", factors, self.n_rows())?;
+        check_runtime("scale_rows", self.runtime(), factors.runtime())?;
+        at_once("scale_rows", &[self], || self.with_scaled_rows(factors))
+    }
+
+    fn with_scaled_rows(&self, factors: &Vector<T>) -> Result<Self, Error> {
+        let own = self.own_rows()?;
+        let local = factors.contiguous()?;
+        let local = self.runtime().agree(local.local())?;
+        let factors = if local.partition() == own.partition {
+            local.to_vec()
+        } else if local.is_replicated() {
+            local[own.rows.clone()].to_vec()
+        } else {
+            let needed = own.rows.clone().map(|row| row as u32).collect();
+            Ghosts::new(self.runtime(), local.partition(), needed)?.fetch(&local)?
+        };
+        self.with_entries(&own, |rows, part, vals| {
+            let mut vals = vals.iter_mut();
+            for row in part {
+                let scaled = rows
+                    .values(row)
+                    .iter()
+                    .map(|value| value.times(factors[row]));
+                vals.by_ref()
+                    .zip(scaled)
+                    .for_each(|(new, value)| *new = value);
+            }
+        })
+    }
+
+    /// The matrix `A D`: column `j` times `factors[j]`.
+    ///
+    /// # Errors
+    ///
+    /// If there are not as many factors as columns; else as [`Csr::scale_rows`].
+    pub fn scale_columns(&self, factors: &Vector<T>) -> Result<Self, Error> {
+        check_len("scale_columns", factors, self.n_cols())?;
+        check_runtime("scale_columns", self.runtime(), factors.runtime())?;
+        at_once("scale_columns", &[self], || {
+            self.with_scaled_columns(factors)
+        })
+    }
+
+    fn with_scaled_columns(&self, factors: &Vector<T>) -> Result<Self, Error> {
+        let own = self.own_rows()?;
+        let local = factors.contiguous()?;
+        let local = self.runtime().agree(local.local())?;
+        let crd = own.as_rows().crd;
+        let (fetched, numbers);
+        let (factors, columns): (&[T], &[u32]) = if local.is_replicated() {
+            (&local, crd)
+        } else {
+            let ghosts = self.ghosts_of_columns(local.partition())?;
+            (fetched, numbers) = (ghosts.fetch(&local)?, ghosts.numbers(crd));
+            (&fetched, &numbers)
+        };
+        self.with_entries(&own, |rows, part, vals| {
+            let entries = rows.entries(part.start).start..rows.entries(part.end - 1).end;
+            for (new, k) in vals.iter_mut().zip(entries) {
+                *new = rows.vals[k].times(factors[columns[k] as usize]);
+            }
+        })
+    }
+
+    /// The same structure with `map` of each value, perhaps of another type.
+    ///
+    /// ```
+    /// use num_complex::Complex;
+    /// use sparsefuse_sparse::gallery;
+    ///
+    /// let a = gallery::poisson1d::<f64>(3)?;
+    /// let rotated = a.map_values(|value| Complex::new(0.0, value))?;
+    /// assert_eq!(rotated.values().to_vec()?[0], Complex::new(0.0, 2.0));
+    /// # Ok::<(), sparsefuse_sparse::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Csr::scale_rows`].
+    pub fn map_values<U: Numeric>(
+        &self,
+        map: impl Fn(T) -> U + Sync + Send,
+    ) -> Result<Csr<U>, Error> {
+        at_once("map_values", &[self], || {
+            let own = self.own_rows()?;
+            self.with_entries(&own, |rows, part, vals| {
+                let old = &rows.range(part).vals;
+                vals.iter_mut()
+                    .zip(*old)
+                    .for_each(|(new, &value)| *new = map(value));
+            })
+        })
+    }
+
+    /// The same structure with the values that `fill` makes for some neighbouring rows of this
+    /// rank.
+    fn with_entries<U: Numeric>(
+        &self,
+        own: &OwnRows<T>,
+        fill: impl Fn(Rows<'_, T>, Range<usize>, &mut [U]) + Sync + Send,
+    ) -> Result<Csr<U>, Error> {
+        let runtime = self.runtime();
+        let rows = own.as_rows();
+        let threads = &Threads::of(runtime);
+        let parts = parallel::parts(rows.pos);
+        let partition = runtime.local::<u32>(self.crd())?.partition();
+        let shape = Shape::new(&[self.nnz()]);
+        let store = runtime.store_by_filling(shape, partition, |vals| {
+            let lens = parts
+                .iter()
+                .map(|rows_of| rows.range(rows_of.clone()).crd.len());
+            let work = parts.iter().cloned().zip(parallel::split(vals, lens));
+            parallel::each(threads, work, |(part, vals)| fill(rows, part, vals));
+            Ok(())
+        });
+        let vals = Vector::from_store(runtime.agree(store)?, None)?;
+        Ok(self.with_values_of(vals))
+    }
+}
+
+fn check_len<T: Numeric>(op: &'static str, factors: &Vector<T>, len: usize) -> Result<(), Error> {
+    if factors.len() == len {
+        return Ok(());
+    }
+    Err(Error::shape(
+        op,
+        Shape::new(&[len]),
+        Shape::new(&[factors.len()]),
+    ))
+}

@@ -1,0 +1,164 @@
+//! Sums, differences and element-wise products of two matrices of one shape.
+//!
+//! Where both share their structure, as matrices do that differ by [`Csr::with_values`] or
+//! [`Csr::scale`], these are array code on the values, and fuse. Else the rows of both are merged
+//! by their columns, once to count and once to fill; rows that other ranks own are fetched. Both
+//! ways give the same values.
+
+use crate::assembly;
+use crate::formats::at_once::at_once;
+use crate::formats::csr::Csr;
+use crate::local::merge::merge;
+use crate::local::parallel;
+use sparsefuse_dense::Vector;
+use sparsefuse_kernels::Numeric;
+use sparsefuse_runtime::{Error, Shape};
+
+impl<T: Numeric> Csr<T> {
+    /// The sum of two matrices. An entry that cancels is stored, as a 0.
+    ///
+    /// ```
+    /// use sparsefuse_sparse::Csr;
+    ///
+    /// let a = Csr::new(1, 3, vec![0, 2], vec![0, 1], vec![1.0, 2.0])?;
+    /// let b = Csr::new(1, 3, vec![0, 2], vec![1, 2], vec![10.0, 20.0])?;
+    /// assert_eq!((&a + &b).to_ndarray()?, ndarray::array![[1.0, 12.0, 20.0]]);
+    /// # Ok::<(), sparsefuse_sparse::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the shapes differ, the computation of the values failed, or memory runs out.
+    pub fn try_add(&self, other: &Self) -> Result<Self, Error> {
+        self.joined(
+            "add",
+            other,
+            |a, b| a + b,
+            Terms {
+                both: T::plus,
+                left: |a| a,
+                right: |b| b,
+            },
+        )
+    }
+
+    /// The difference of two matrices, as [`Csr::try_add`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Csr::try_add`].
+    pub fn try_sub(&self, other: &Self) -> Result<Self, Error> {
+        self.joined(
+            "sub",
+            other,
+            |a, b| a - b,
+            Terms {
+                both: T::minus,
+                left: |a| a,
+                right: |b| T::ZERO.minus(b),
+            },
+        )
+    }
+
+    /// The matrix `alpha A + beta B`, as [`Csr::try_add`].
+    ///
+    /// ```
+    /// use sparsefuse_sparse::{Csr, gallery};
+    ///
+    /// let a = gallery::poisson1d::<f64>(2)?;
+    /// let shifted = a.linear_combination(1.0, &Csr::identity(2)?, -0.5)?;
+    /// assert_eq!(shifted.to_ndarray()?, ndarray::array![[1.5, -1.0], [-1.0, 1.5]]);
+    /// # Ok::<(), sparsefuse_sparse::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Csr::try_add`].
+    pub fn linear_combination(&self, alpha: T, other: &Self, beta: T) -> Result<Self, Error> {
+        self.joined(
+            "linear_combination",
+            other,
+            |a, b| a * alpha + b * beta,
+            Terms {
+                both: |a: T, b: T| a.times(alpha).plus(b.times(beta)),
+                left: |a: T| a.times(alpha),
+                right: |b: T| b.times(beta),
+            },
+        )
+    }
+
+    /// The element-wise (Hadamard) product, with entries where both matrices have one. The product
+    /// of linear algebra is [`Csr::matmul`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Csr::try_add`].
+    pub fn multiply(&self, other: &Self) -> Result<Self, Error> {
+        check_shapes("multiply", self, other)?;
+        if self.shares_structure_of(other) {
+            return self.with_values(self.values() * other.values());
+        }
+        self.merged("multiply", other, |left, right| Some(left?.times(right?)))
+    }
+
+    /// The matrix with an entry wherever one of the two has one.
+    fn joined(
+        &self,
+        op: &'static str,
+        other: &Self,
+        values: impl Fn(&Vector<T>, &Vector<T>) -> Vector<T>,
+        terms: Terms<impl Fn(T, T) -> T + Sync, impl Fn(T) -> T + Sync, impl Fn(T) -> T + Sync>,
+    ) -> Result<Self, Error> {
+        check_shapes(op, self, other)?;
+        if self.shares_structure_of(other) {
+            return self.with_values(values(self.values(), other.values()));
+        }
+        self.merged(op, other, |left, right| match (left, right) {
+            (Some(left), Some(right)) => Some((terms.both)(left, right)),
+            (Some(left), None) => Some((terms.left)(left)),
+            (None, Some(right)) => Some((terms.right)(right)),
+            (None, None) => None,
+        })
+    }
+
+    /// The matrix of what `entry` makes of the values of two at each place where one of them has an
+    /// entry.
+    fn merged(
+        &self,
+        op: &'static str,
+        other: &Self,
+        entry: impl Fn(Option<T>, Option<T>) -> Option<T> + Sync,
+    ) -> Result<Self, Error> {
+        at_once(op, &[self, other], || {
+            let left = self.own_rows()?;
+            let right = other.rows_at(Some(left.partition), left.rows.clone())?;
+            let (a, b) = (left.as_rows(), right.as_rows());
+            let own = (left.partition, left.rows.clone());
+            let parts = parallel::parts(a.pos);
+            let stores =
+                assembly::by_row(self.runtime(), self.shape(), own, &parts, |row, made| {
+                    merge(a, b, row, |column, left, right| {
+                        if let Some(value) = entry(left, right) {
+                            made.push(column, value);
+                        }
+                    });
+                });
+            stores.map(Self::of_stores)
+        })
+    }
+}
+
+/// What becomes of the values of two matrices where both have an entry, and where one has.
+struct Terms<B, L, R> {
+    both: B,
+    left: L,
+    right: R,
+}
+
+fn check_shapes<T: Numeric>(op: &'static str, left: &Csr<T>, right: &Csr<T>) -> Result<(), Error> {
+    if left.shape() == right.shape() {
+        return Ok(());
+    }
+    let shape = |(n_rows, n_cols): (usize, usize)| Shape::new(&[n_rows, n_cols]);
+    Err(Error::shape(op, shape(left.shape()), shape(right.shape())))
+}

@@ -1,0 +1,227 @@
+//! The solution of sparse triangular systems.
+//!
+//! A sweep through the rows, each of which needs those that its columns name. Rows that depend on
+//! none of each other form a level (Anderson and Saad, *Solving sparse triangular linear systems on
+//! parallel computers*, 1989); levels that are wide are worked on by all threads, one after the
+//! other. The ranks follow one another, see [`Chain`]. The terms of a row are subtracted in one
+//! fixed order, that of the columns from afar towards the diagonal; so the bits of a solution
+//! depend neither on threads nor on ranks, nor on whether there are levels.
+
+use crate::exchange::chain::Chain;
+use crate::exchange::layout::RowLayout;
+use crate::formats::csr::Csr;
+use crate::local::parallel::Threads;
+use crate::local::rows::LocalRows;
+use crate::local::triangular::{Diagonal, LocalTriangle, OP, Sweep, Triangle};
+use sparsefuse_dense::Vector;
+use sparsefuse_kernels::Field;
+use sparsefuse_runtime::{Error, Shape};
+
+/// The solution of triangular systems with one matrix: its triangle, and the order of the work.
+///
+/// A solve reads the triangle once, 8 bytes of positions, 4 for each column and the values, and
+/// reads and writes the vector: about as much as a product with the same triangle. Holds a copy of
+/// the triangle and the inverse of the diagonal.
+///
+/// ```
+/// use sparsefuse_dense::Vector;
+/// use sparsefuse_sparse::{Csr, Diagonal, Triangle, TriangularSolve};
+///
+/// // [ 2 9 ]   The 9 is not read.
+/// // [ 1 4 ]
+/// let a = Csr::new(2, 2, vec![0, 2, 4], vec![0, 1, 0, 1], vec![2.0, 9.0, 1.0, 4.0])?;
+/// let lower = TriangularSolve::new(&a, Triangle::Lower, Diagonal::Stored)?;
+/// let x = lower.solve(&Vector::from_vec(vec![4.0, 10.0]))?;
+/// assert_eq!(x.to_vec()?, [2.0, 2.0]);
+/// # Ok::<(), sparsefuse_sparse::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct TriangularSolve<T> {
+    layout: RowLayout,
+    triangle: Triangle,
+    diagonal: Diagonal,
+    chain: Chain,
+    part: LocalTriangle<T>,
+}
+
+impl<T: Field> Csr<T> {
+    /// Solves L x = b with the lower triangle L of this matrix, diagonal included. A
+    /// [`TriangularSolve`] keeps what many solves share.
+    ///
+    /// # Errors
+    ///
+    /// As [`TriangularSolve::new`] and [`TriangularSolve::solve`].
+    pub fn solve_lower(&self, b: &Vector<T>) -> Result<Vector<T>, Error> {
+        TriangularSolve::new(self, Triangle::Lower, Diagonal::Stored)?.solve(b)
+    }
+
+    /// Solves U x = b with the upper triangle U of this matrix, diagonal included.
+    ///
+    /// # Errors
+    ///
+    /// As [`TriangularSolve::new`] and [`TriangularSolve::solve`].
+    pub fn solve_upper(&self, b: &Vector<T>) -> Result<Vector<T>, Error> {
+        TriangularSolve::new(self, Triangle::Upper, Diagonal::Stored)?.solve(b)
+    }
+}
+
+impl<T: Field> TriangularSolve<T> {
+    /// The solution of systems with a triangle of a square matrix. Executes the window; every rank
+    /// must ask.
+    ///
+    /// # Errors
+    ///
+    /// If the matrix is not square, a diagonal entry that is to be read is 0 or not stored, or the
+    /// computation of the values failed.
+    pub fn new(a: &Csr<T>, triangle: Triangle, diagonal: Diagonal) -> Result<Self, Error> {
+        let (n_rows, n_cols) = a.shape();
+        if n_rows != n_cols {
+            let found = Shape::new(&[n_rows, n_cols]);
+            return Err(Error::shape(OP, Shape::new(&[n_rows, n_rows]), found));
+        }
+        let (_, rows) = a.local_rows()?;
+        Self::of_rows(&a.row_layout()?, &rows, triangle, diagonal)
+    }
+
+    /// The same from rows that every rank gives itself: those of the layout, with global columns.
+    ///
+    /// # Errors
+    ///
+    /// If a diagonal entry that is to be read is 0 or not stored.
+    pub fn of_rows(
+        layout: &RowLayout,
+        rows: &LocalRows<T>,
+        triangle: Triangle,
+        diagonal: Diagonal,
+    ) -> Result<Self, Error> {
+        let runtime = layout.runtime();
+        let setup = || {
+            let setup = Self::set_up(layout, rows, triangle, diagonal)?;
+            runtime.count_moved(rows.bytes() + setup.part.bytes());
+            Ok(setup)
+        };
+        runtime.task_at_once("triangular_setup", &[], setup)
+    }
+
+    fn set_up(
+        layout: &RowLayout,
+        rows: &LocalRows<T>,
+        triangle: Triangle,
+        diagonal: Diagonal,
+    ) -> Result<Self, Error> {
+        let sweep = match triangle {
+            Triangle::Lower => Sweep::Forward,
+            Triangle::Upper => Sweep::Backward,
+        };
+        let chain = Chain::new(layout, sweep, &rows.crd)?;
+        let own = (layout.rows(), chain.needed());
+        let part = LocalTriangle::new(own, rows, (triangle, diagonal));
+        let part = layout.runtime().agree(part)?;
+        let part = match layout.runtime().config().threads {
+            1 => part,
+            _ => layout.runtime().agree(part.by_wide_levels())?,
+        };
+        Ok(Self {
+            layout: layout.clone(),
+            triangle,
+            diagonal,
+            chain,
+            part,
+        })
+    }
+
+    /// Takes new values of the same structure; the order of the work stays.
+    ///
+    /// # Errors
+    ///
+    /// If the structure differs, or a diagonal entry that is to be read is 0; then nothing has
+    /// changed.
+    pub fn update(&mut self, a: &Csr<T>) -> Result<(), Error> {
+        let (_, rows) = a.local_rows()?;
+        self.update_rows(&rows)
+    }
+
+    /// The same with rows that every rank gives itself.
+    ///
+    /// # Errors
+    ///
+    /// As [`TriangularSolve::update`].
+    pub fn update_rows(&mut self, rows: &LocalRows<T>) -> Result<(), Error> {
+        let runtime = self.layout.runtime();
+        let values = runtime.task_at_once("triangular_update", &[], || {
+            runtime.count_moved(rows.bytes() + self.part.bytes());
+            runtime.agree(self.part.values_of(self.chain.needed(), rows))
+        })?;
+        self.part.set_values(values);
+        Ok(())
+    }
+
+    /// How the rows are spread over the ranks.
+    #[must_use]
+    pub fn layout(&self) -> &RowLayout {
+        &self.layout
+    }
+
+    /// The solution for a right-hand side. Executes the window; every rank must ask.
+    ///
+    /// # Errors
+    ///
+    /// If the length differs from the number of rows, the computation of `b` failed, or memory runs
+    /// out.
+    pub fn solve(&self, b: &Vector<T>) -> Result<Vector<T>, Error> {
+        if b.len() != self.layout.n_rows() {
+            let expected = Shape::new(&[self.layout.n_rows()]);
+            return Err(Error::shape(OP, expected, Shape::new(&[b.len()])));
+        }
+        self.layout
+            .sweep("triangular_solve", b, |x| self.solve_part(x))
+    }
+
+    /// The solution of systems with the conjugate transpose. Copies the triangle column by column;
+    /// every rank must ask.
+    ///
+    /// ```
+    /// use sparsefuse_dense::Vector;
+    /// use sparsefuse_sparse::{Csr, Diagonal, Triangle, TriangularSolve};
+    ///
+    /// // [ 2 0 ]
+    /// // [ 1 4 ]
+    /// let a = Csr::new(2, 2, vec![0, 1, 3], vec![0, 0, 1], vec![2.0, 1.0, 4.0])?;
+    /// let lower = TriangularSolve::new(&a, Triangle::Lower, Diagonal::Stored)?;
+    /// let x = lower.adjoint()?.solve(&Vector::from_vec(vec![4.0, 4.0]))?;
+    /// assert_eq!(x.to_vec()?, [1.5, 1.0]);
+    /// # Ok::<(), sparsefuse_sparse::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If memory runs out, or another rank failed.
+    pub fn adjoint(&self) -> Result<Self, Error> {
+        let rows = self.part.rows(self.chain.needed());
+        let matrix = Csr::from_layout(&self.layout, self.layout.n_rows(), rows)?;
+        let adjoint = matrix.adjoint()?;
+        let triangle = match self.triangle {
+            Triangle::Lower => Triangle::Upper,
+            Triangle::Upper => Triangle::Lower,
+        };
+        Self::new(&adjoint, triangle, self.diagonal)
+    }
+
+    /// The same in place, on this rank's elements of the right-hand side. Every rank must ask.
+    ///
+    /// # Errors
+    ///
+    /// If an earlier rank has left.
+    ///
+    /// # Panics
+    ///
+    /// If `x` has not as many elements as this rank has rows.
+    pub fn solve_part(&self, x: &mut [T]) -> Result<(), Error> {
+        assert_eq!(x.len(), self.layout.rows().len(), "one element a row");
+        let runtime = self.layout.runtime();
+        runtime.count_moved(self.part.bytes());
+        let outer = self.chain.receive::<T>()?;
+        self.part.solve(&Threads::of(runtime), &outer, x);
+        self.chain.hand_on(x)
+    }
+}

@@ -1,0 +1,24 @@
+//! What the tests of the crates from `runtime` to `sparsefuse` share.
+//!
+//! [`everywhere()`] runs a program in the settings that must not change a bit of what it returns,
+//! [`bodies`] has the tasks of which small programs on the runtime are made, and [`matrices`] finds
+//! the real matrices beside the checkout.
+//!
+//! A development dependency only: what users build does not have this crate. Unit tests of `runtime`
+//! and `kernels` cannot use it, since it is linked with a second copy of these crates, whose types
+//! are others than theirs; their integration tests can.
+
+pub mod bodies;
+mod everywhere;
+mod folder;
+
+pub use everywhere::{everywhere, everywhere_with, small};
+pub use folder::{matrices, matrix};
+
+use sparsefuse_kernels::{Element, Value};
+
+/// The elements, to be compared by their bits: `0.0` is not `-0.0`, and a NaN is itself.
+#[must_use]
+pub fn bits<T: Element>(elements: &[T]) -> Vec<Value> {
+    elements.iter().map(|element| element.to_value()).collect()
+}
