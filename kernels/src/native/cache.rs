@@ -12,7 +12,7 @@
 //! compared before it is loaded, since code that a disk or a full file system has damaged is run
 //! all the same, or ends the process in the loader.
 
-use super::Failure;
+use super::{Failure, exit};
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
@@ -46,8 +46,7 @@ pub(super) struct Workplace {
 
 impl Drop for Workplace {
     fn drop(&mut self) {
-        // What cannot be removed now is stale later.
-        let _ = fs::remove_dir_all(&self.directory);
+        exit::remove_folder(&self.directory);
     }
 }
 
@@ -108,6 +107,7 @@ impl<'a> Cache<'a> {
     pub(super) fn workplace(&self, limit: Duration) -> Result<Workplace, Failure> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         self.sweep(2 * limit + Duration::from_secs(60));
+        let root = std::path::absolute(self.directory).map_err(|error| self.failure(error))?;
         let process = std::process::id();
         loop {
             // Another process may have the same number, in another container or on another host,
@@ -116,8 +116,8 @@ impl<'a> Cache<'a> {
             let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
             let now = since_epoch.map_or(0, |time| time.as_nanos());
             let name = format!("{WORKPLACE}{process}-{number}-{now:x}");
-            let directory = self.directory.join(name);
-            match DirBuilder::new().mode(0o700).create(&directory) {
+            let directory = root.join(name);
+            match exit::make_folder(&directory) {
                 Ok(()) => {
                     let lock = File::create_new(directory.join(LOCK)).ok();
                     let lock = lock.filter(|file| file.try_lock().is_ok());

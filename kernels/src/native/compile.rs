@@ -13,7 +13,6 @@ use crate::isa::Isa;
 use rustix::process::{Pid, Signal, kill_process_group, setpriority_pgrp};
 use std::collections::VecDeque;
 use std::fs::{self, File};
-use std::os::unix::process::CommandExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -166,7 +165,8 @@ fn compile(
     fs::write(&text, source).map_err(failure)?;
     for command in &toolchain.compilers {
         let (compiler, first) = command.split_first().ok_or(Failure::NoCompiler)?;
-        let child = Command::new(compiler)
+        let mut command = Command::new(compiler);
+        command
             .args(first)
             .args(OPTIONS)
             .args(isa_options(isa))
@@ -176,14 +176,11 @@ fn compile(
             .current_dir(directory)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
-            .stderr(File::create(&errors).map_err(failure)?)
-            .process_group(0)
-            .spawn();
-        let child = match child {
+            .stderr(File::create(&errors).map_err(failure)?);
+        let (child, _at_exit) = match exit::spawn(&mut command, directory) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
-            child => child.map_err(failure)?,
+            spawned => spawned.map_err(failure)?,
         };
-        let _at_exit = exit::Guard::new(Pid::from_child(&child), directory);
         if wait(child, toolchain.limit)?.success() {
             return Ok(());
         }
