@@ -47,6 +47,11 @@ pub mod prelude {
     pub use sparsefuse_sparse::{Coo, Csc, Csr, Triplets, gallery, matrix_market};
 }
 
+/// The examples of docs/scipy.md, which run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/scipy.md")]
+struct FromScipy;
+
 /// The examples of README.md, which run as tests.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

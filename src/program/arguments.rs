@@ -59,13 +59,13 @@ pub(super) struct SolveArguments {
     #[arg(long, default_value = "ones", value_parser = word(Rhs::parse), value_name = "RHS")]
     pub(super) rhs: Rhs,
     /// Converged when |b - A x| <= max(RTOL |b|, ATOL) [default: 1e-8; in single precision 1e-5]
-    #[arg(long, value_parser = tolerance, allow_negative_numbers = true)]
+    #[arg(long, value_parser = tolerance, allow_hyphen_values = true)]
     pub(super) rtol: Option<f64>,
     /// See --rtol
-    #[arg(long, default_value = "0", value_parser = tolerance, allow_negative_numbers = true)]
+    #[arg(long, default_value = "0", value_parser = tolerance, allow_hyphen_values = true)]
     pub(super) atol: f64,
     /// Diverged when |b - A x| > DTOL |b|, or DTOL times the initial residual where that is larger
-    #[arg(long, default_value = "1e5", value_parser = tolerance, allow_negative_numbers = true)]
+    #[arg(long, default_value = "1e5", value_parser = tolerance, allow_hyphen_values = true)]
     pub(super) dtol: f64,
     /// The limit of iterations [default: ten times the rows, at most 10000]
     #[arg(long, value_name = "N", value_parser = iterations, allow_negative_numbers = true)]
@@ -144,16 +144,16 @@ pub(super) struct PlanArguments {
     #[arg(long, value_enum, default_value_t = Precision::F64)]
     pub(super) dtype: Precision,
     /// Seconds of each message, for its sender
-    #[arg(long, value_name = "S", default_value = "2e-6", value_parser = tolerance, allow_negative_numbers = true)]
+    #[arg(long, value_name = "S", default_value = "2e-6", value_parser = tolerance, allow_hyphen_values = true)]
     pub(super) latency: f64,
     /// Bytes a second that a rank sends
-    #[arg(long, value_name = "B", default_value = "1e10", value_parser = rate, allow_negative_numbers = true)]
+    #[arg(long, value_name = "B", default_value = "1e10", value_parser = rate, allow_hyphen_values = true)]
     pub(super) bandwidth: f64,
     /// Operations a second of a rank
-    #[arg(long, value_name = "F", default_value = "1e10", value_parser = rate, allow_negative_numbers = true)]
+    #[arg(long, value_name = "F", default_value = "1e10", value_parser = rate, allow_hyphen_values = true)]
     pub(super) flops: f64,
     /// Bytes a second between a rank and its memory
-    #[arg(long, value_name = "M", default_value = "1e10", value_parser = rate, allow_negative_numbers = true)]
+    #[arg(long, value_name = "M", default_value = "1e10", value_parser = rate, allow_hyphen_values = true)]
     pub(super) memory_bandwidth: f64,
     /// Print one JSON object, with a row for every rank
     #[arg(long)]
@@ -172,10 +172,10 @@ pub(super) struct EigsArguments {
     #[arg(long, value_enum, default_value_t = Wanted::Magnitude)]
     pub(super) which: Wanted,
     /// Those nearest to S, by factors of A - S I, which every rank holds
-    #[arg(long, value_name = "S", value_parser = finite, allow_negative_numbers = true, conflicts_with = "which")]
+    #[arg(long, value_name = "S", value_parser = finite, allow_hyphen_values = true, conflicts_with = "which")]
     pub(super) sigma: Option<f64>,
     /// The relative tolerance of an eigenvalue's residual [default: the rounding error]
-    #[arg(long, default_value = "0", hide_default_value = true, value_parser = tolerance, allow_negative_numbers = true)]
+    #[arg(long, default_value = "0", hide_default_value = true, value_parser = tolerance, allow_hyphen_values = true)]
     pub(super) tol: f64,
     /// The most basis vectors, above K [default: 2 K + 1, at least 20]
     #[arg(long, value_name = "N", value_parser = every, allow_negative_numbers = true)]

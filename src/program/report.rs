@@ -452,7 +452,8 @@ impl Report<'_> {
                 format!("try {auto}another --pc; if the matrix is singular, {SMALLEST}")
             }
             StopReason::Stagnation => format!(
-                "rounding in {} allows no smaller residual; try a larger --rtol{}",
+                "rounding in {} allows no smaller residual this way; try {auto}another --pc or a \
+                 larger --rtol{}",
                 self.dtype,
                 if self.dtype.real() == DType::F32 {
                     ", or --dtype f64"

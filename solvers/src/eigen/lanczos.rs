@@ -10,14 +10,14 @@
 //! Invariants: V has orthonormal columns to rounding, since each new vector is orthogonalised
 //! against all of them as often as it takes; T is real, with the elements that the theory has.
 
-use super::Eigen;
 use super::block::{
     Products, check_len, check_tolerance, images, norms, residuals, sum_of_multiples,
     sums_of_multiples, without,
 };
 use super::hermitian::{Eigenpairs, Hermitian, orthonormalise, unit};
-use crate::operator::check_square;
-use crate::operator::{LinearOperator, check_same_runtime};
+use super::{Eigen, check_hermitian, scale};
+use crate::krylov::scaling::{times_power_of, times_power_of_entries};
+use crate::operator::{LinearOperator, check_same_runtime, check_square};
 use crate::preconditioners::{is_singular, splu};
 use crate::solution::StopReason;
 use num_complex::Complex;
@@ -136,7 +136,8 @@ impl<T> fmt::Debug for EigshOptions<'_, T> {
 /// eigenvalues are mostly found as often as they occur; but a tolerance that is met early leaves
 /// copies out. [`lobpcg`](super::lobpcg()) finds up to as many copies as it has vectors.
 ///
-/// That the operator is Hermitian is not checked.
+/// A matrix that some of its entries show not to be Hermitian is refused, as [`cg`](crate::cg())
+/// refuses it; of other operators nothing is known.
 ///
 /// # Errors
 ///
@@ -149,6 +150,12 @@ pub fn eigsh<T: Field>(
     options: &EigshOptions<'_, T>,
 ) -> Result<Eigen<T>, Error> {
     check_square(OP, a)?;
+    check_hermitian(OP, a)?;
+    let power = scale::power_of(a, 0.0)?;
+    if power != 0 {
+        let eigen = eigsh(&scale::divided(a, power), k, options)?;
+        return Ok(scale::multiplied(eigen, power, 0));
+    }
     let found = find(a, k, options)?;
     finish(a, found, |theta| theta)
 }
@@ -182,7 +189,14 @@ pub fn eigsh_near<T: Field>(
 ) -> Result<Eigen<T>, Error> {
     a.runtime().enter(|| {
         check_square(OP, a)?;
+        check_hermitian(OP, a)?;
         check_count(a.n_rows(), k, options)?;
+        let power = scale::power_of(a, sigma)?;
+        if power != 0 {
+            let near_one = times_power_of_entries(a, -power);
+            let eigen = eigsh_near(&near_one, times_power_of(sigma, -power), k, options)?;
+            return Ok(scale::multiplied(eigen, power, 0));
+        }
         let identity = Csr::identity(a.n_rows())?;
         let shifted = a.linear_combination(T::ONE, &identity, T::from_f64(-sigma))?;
         let inverse = splu(&shifted).map_err(|error| match is_singular(&error) {
@@ -211,6 +225,14 @@ pub fn eigsh_with_inverse<T: Field>(
         let found = format!("one of shape {:?}", inverse.shape());
         let expected = format!("an inverse of shape {:?}", a.shape());
         return Err(Error::argument(OP, expected, found));
+    }
+    check_hermitian(OP, a)?;
+    let power = scale::power_of(a, sigma)?;
+    if power != 0 {
+        let (a, inverse) = (scale::divided(a, power), scale::divided(inverse, -power));
+        let sigma = times_power_of(sigma, -power);
+        let eigen = eigsh_with_inverse(&a, &inverse, sigma, k, options)?;
+        return Ok(scale::multiplied(eigen, power, 0));
     }
     let found = find(inverse, k, options)?;
     let eigen = finish(a, found, |nu| sigma + 1.0 / nu)?;
@@ -317,7 +339,7 @@ fn finish<T: Field>(
     let units: Vec<_> = (0..vectors.len()).map(|i| unit(vectors.len(), i)).collect();
     let vectors = sums_of_multiples(&vectors, &orthonormalise(&gram, &[], &units, 0.0));
     let left = residuals(&values, &images(a, &vectors)?, &vectors);
-    Ok(Eigen {
+    Ok(scale::checked(Eigen {
         residuals: norms(&left)?,
         values,
         vectors,
@@ -325,7 +347,7 @@ fn finish<T: Field>(
         iterations: found.iterations,
         products: found.products,
         reason: found.reason,
-    })
+    }))
 }
 
 /// Counts what is an eigenpair of A too, not only of its shifted inverse: if sigma is an eigenvalue

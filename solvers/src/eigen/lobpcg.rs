@@ -16,11 +16,11 @@
 //! rounding; X consists of the best approximations in the space of the last iteration, the most
 //! wanted first.
 
-use super::Eigen;
 use super::block::{
     Products, check_len, check_tolerance, images, norms, residuals, sums_of_multiples, without,
 };
 use super::hermitian::{Coefficients, combination, orthonormalise, unit};
+use super::{Eigen, check_hermitian, scale};
 use crate::operator::check_square;
 use crate::operator::{LinearOperator, check_same_runtime};
 use crate::solution::StopReason;
@@ -101,7 +101,8 @@ impl<T> fmt::Debug for LobpcgOptions<'_, T> {
 /// and their images, 6 k vectors, with B 9 k. The last of the wanted eigenvalues converges the
 /// faster the further off the next one is: one or two vectors more than are needed help.
 ///
-/// That the operators are Hermitian is not checked.
+/// An A or B that some of its entries show not to be Hermitian is refused, as
+/// [`cg`](crate::cg()) refuses it; of other operators nothing is known.
 ///
 /// # Errors
 ///
@@ -113,10 +114,27 @@ pub fn lobpcg<T: Field>(
     options: &LobpcgOptions<'_, T>,
 ) -> Result<Eigen<T>, Error> {
     check(a, start, options)?;
+    let of_a = scale::power_of(a, 0.0)?;
+    // The vectors are multiplied by the root of B's.
+    let of_b = match options.mass {
+        Some(mass) => scale::power_of(mass, 0.0)? / 2 * 2,
+        None => 0,
+    };
+    if (of_a, of_b) != (0, 0) {
+        let mass = options.mass.map(|mass| scale::divided(mass, of_b));
+        let inverse = options.preconditioner.map(|m| scale::divided(m, -of_a));
+        let scaled = LobpcgOptions {
+            preconditioner: inverse.as_ref().map(|m| m as &dyn LinearOperator<T>),
+            mass: mass.as_ref().map(|mass| mass as &dyn LinearOperator<T>),
+            ..*options
+        };
+        let eigen = lobpcg(&scale::divided(a, of_a), start, &scaled)?;
+        return Ok(scale::multiplied(eigen, of_a, of_b));
+    }
     let mut search = Search::new(a, start, options)?;
     let limit = a.shape().0.saturating_mul(10).min(10_000);
     let reason = search.run(options.max_iter.unwrap_or(limit))?;
-    search.finish(reason)
+    search.finish(reason).map(scale::checked)
 }
 
 fn check<T: Field>(
@@ -125,6 +143,9 @@ fn check<T: Field>(
     options: &LobpcgOptions<'_, T>,
 ) -> Result<(), Error> {
     check_square(OP, a)?;
+    for operator in [Some(a), options.mass].into_iter().flatten() {
+        check_hermitian(OP, operator)?;
+    }
     let n = a.shape().0;
     let most = n.saturating_sub(options.constraints.len() + 1);
     if start.is_empty() || start.len() > most {

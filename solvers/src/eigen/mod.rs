@@ -16,12 +16,15 @@ mod lobpcg;
 
 mod block;
 mod hermitian;
+mod scale;
 
 pub use lanczos::{EigshOptions, Which, eigsh, eigsh_near, eigsh_with_inverse};
 pub use lobpcg::{LobpcgOptions, lobpcg};
 
+use crate::operator::LinearOperator;
 use crate::solution::StopReason;
 use sparsefuse_dense::Vector;
+use sparsefuse_runtime::Error;
 
 /// Eigenvalues and eigenvectors.
 #[derive(Clone, Debug)]
@@ -48,5 +51,17 @@ impl<T> Eigen<T> {
     #[must_use]
     pub fn converged(&self) -> bool {
         self.reason == StopReason::Converged
+    }
+}
+
+/// Refuses an operator that a look at some of its entries shows not to be Hermitian.
+fn check_hermitian<T>(op: &'static str, a: &dyn LinearOperator<T>) -> Result<(), Error> {
+    match a.asymmetry()? {
+        None => Ok(()),
+        Some(pair) => Err(Error::argument(
+            op,
+            "a symmetric (Hermitian) matrix",
+            pair.to_string(),
+        )),
     }
 }

@@ -77,10 +77,15 @@ pub(crate) async fn solve<T: Field>(
         true => None,
         false => Scale::of(method, a, b, &options, of_a).await?,
     };
-    match scale {
-        None => method.steps(a, Rhs { vector: b, norm }, options).await,
-        Some(scale) => scale.solve(method, a, b, options).await,
+    let mut solution = match scale {
+        None => method.steps(a, Rhs { vector: b, norm }, options).await?,
+        Some(scale) => scale.solve(method, a, b, options).await?,
+    };
+    // A residual does not see the elements of x that A has no entries for.
+    if !solution.converged() && !value(&solution.x.norm_inf()).await?.to_f64().is_finite() {
+        solution.reason = StopReason::NotFinite;
     }
+    Ok(solution)
 }
 
 /// Whether the squares and products that methods form of such a system stay well within the range
@@ -352,14 +357,14 @@ impl<T: Field> Claim<'_, T> {
 }
 
 /// An operator times a power of two, a part of which its vectors get before it.
-struct Scaled<'s, T> {
+pub(crate) struct Scaled<'s, T> {
     inner: &'s dyn LinearOperator<T>,
     before: i32,
     behind: i32,
 }
 
 impl<'s, T> Scaled<'s, T> {
-    fn new(inner: &'s dyn LinearOperator<T>, before: i32, behind: i32) -> Self {
+    pub(crate) fn new(inner: &'s dyn LinearOperator<T>, before: i32, behind: i32) -> Self {
         Self {
             inner,
             before,
@@ -450,9 +455,14 @@ pub(crate) fn near_one<T: Field>(a: &Csr<T>) -> Result<(Csr<T>, i32), Error> {
         return Ok((a.clone(), 0));
     }
     let power = exponent(largest);
-    let (first, second) = (-power / 2, -power - -power / 2);
+    Ok((times_power_of_entries(a, -power), power))
+}
+
+/// A matrix times a power of two, exactly as far as the entries can be held.
+pub(crate) fn times_power_of_entries<T: Field>(a: &Csr<T>, power: i32) -> Csr<T> {
+    let (first, second) = (power / 2, power - power / 2);
     let factor = |power| T::from_f64(times_power_of(1.0, power));
-    Ok((a.scale(factor(first)).scale(factor(second)), power))
+    a.scale(factor(first)).scale(factor(second))
 }
 
 /// A vector times a power of two, exactly as far as the elements can be held.

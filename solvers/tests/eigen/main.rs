@@ -8,6 +8,7 @@ mod lobpcg;
 mod real;
 mod refuses;
 mod runs;
+mod scale;
 
 use num_complex::Complex;
 use sparsefuse_dense::Vector;

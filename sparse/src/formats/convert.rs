@@ -91,6 +91,8 @@ impl<T: Numeric> Csr<T> {
     /// # Errors
     ///
     /// As [`Csr::to_rows`], or if memory runs out.
+    #[doc(alias = "toarray")]
+    #[doc(alias = "todense")]
     pub fn to_dense(&self) -> Result<Array<T, 2>, Error> {
         let (n_rows, n_cols) = self.shape();
         let elements = self.to_elements()?;

@@ -190,6 +190,7 @@ impl<T: Numeric> Csr<T> {
     /// # Errors
     ///
     /// If memory runs out.
+    #[doc(alias = "eye")]
     pub fn identity(n: usize) -> Result<Self, Error> {
         Self::from_rows(n, n, |rows| LocalRows {
             pos: (0..=rows.len() as u64).collect(),
@@ -235,12 +236,16 @@ impl<T: Numeric> Csr<T> {
 
     /// The number of rows.
     #[must_use]
+    #[doc(alias = "rows")]
+    #[doc(alias = "nrows")]
     pub fn n_rows(&self) -> usize {
         self.n_rows
     }
 
     /// The number of columns.
     #[must_use]
+    #[doc(alias = "cols")]
+    #[doc(alias = "ncols")]
     pub fn n_cols(&self) -> usize {
         self.n_cols
     }

@@ -8,11 +8,11 @@ use crate::exchange::ghosts::{self, Ghosts};
 use crate::formats::at_once::at_once;
 use crate::formats::csr::Csr;
 use crate::local::parallel::{self, Threads};
-use crate::local::rows::LocalRows;
-use crate::local::rows::Rows;
+use crate::local::rows::{LocalRows, Rows, add_up, sort_by_column};
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Numeric;
-use sparsefuse_runtime::{Error, Shape, View};
+use sparsefuse_runtime::{Error, Shape, View, try_collect};
+use std::iter::repeat_n;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -81,6 +81,7 @@ impl<T: Numeric> Csr<T> {
     /// # Errors
     ///
     /// If the computation of the values failed, or memory runs out.
+    #[doc(alias = "tril")]
     pub fn lower_triangle(&self, offset: isize) -> Result<Self, Error> {
         self.kept("triangle", |row, column, _| {
             column as isize - row as isize <= offset
@@ -93,6 +94,7 @@ impl<T: Numeric> Csr<T> {
     /// # Errors
     ///
     /// As [`Csr::lower_triangle`].
+    #[doc(alias = "triu")]
     pub fn upper_triangle(&self, offset: isize) -> Result<Self, Error> {
         self.kept("triangle", |row, column, _| {
             column as isize - row as isize >= offset
@@ -105,6 +107,7 @@ impl<T: Numeric> Csr<T> {
     /// # Errors
     ///
     /// As [`Csr::lower_triangle`].
+    #[doc(alias = "eliminate_zeros")]
     pub fn drop_small(&self, tolerance: T::Magnitude) -> Result<Self, Error> {
         self.kept("drop_small", |_, _, value| {
             !(value.magnitude() <= tolerance)
@@ -202,6 +205,8 @@ impl<T: Numeric> Csr<T> {
     /// # Errors
     ///
     /// As [`Csr::column_range`].
+    #[doc(alias = "submatrix")]
+    #[doc(alias = "slice")]
     pub fn block(&self, rows: Range<usize>, columns: Range<usize>) -> Result<Self, Error> {
         self.row_range(rows)?.column_range(columns)
     }
@@ -221,6 +226,7 @@ impl<T: Numeric> Csr<T> {
     /// # Errors
     ///
     /// If there is no such row, the computation of the values failed, or memory runs out.
+    #[doc(alias = "take")]
     pub fn select_rows(&self, rows: &[usize]) -> Result<Self, Error> {
         assembly::check_shape("select_rows", rows.len(), self.n_cols())?;
         if let Some(row) = rows.iter().find(|&&row| row >= self.n_rows()) {
@@ -254,11 +260,110 @@ impl<T: Numeric> Csr<T> {
         stores.map(Self::of_stores)
     }
 
+    /// The columns with these numbers, in this order; a column may occur more than once. Every rank
+    /// gives the whole list. Linear in columns and entries, plus sorting within each row.
+    ///
+    /// ```
+    /// use sparsefuse_sparse::gallery;
+    ///
+    /// let a = gallery::poisson1d::<f64>(3)?;
+    /// let picked = a.select_columns(&[2, 0, 2])?;
+    /// assert_eq!(picked.to_ndarray()?.row(1).to_vec(), [-1.0, -1.0, -1.0]);
+    /// # Ok::<(), sparsefuse_sparse::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If there is no such column, the computation of the values failed, or memory runs out.
+    pub fn select_columns(&self, columns: &[usize]) -> Result<Self, Error> {
+        const OP: &str = "select_columns";
+        assembly::check_shape(OP, self.n_rows(), columns.len())?;
+        if let Some(column) = columns.iter().find(|&&column| column >= self.n_cols()) {
+            let expected = format!("columns below {}", self.n_cols());
+            return Err(Error::argument(OP, expected, column.to_string()));
+        }
+        // The new numbers of each column, one column after the other.
+        let mut first = try_collect(repeat_n(0u64, self.n_cols() + 1))?;
+        for &column in columns {
+            first[column + 1] += 1;
+        }
+        add_up(&mut first);
+        let mut next = try_collect(first.iter().copied())?;
+        let mut numbers = try_collect(repeat_n(0u32, columns.len()))?;
+        for (number, &column) in (0..).zip(columns) {
+            numbers[next[column] as usize] = number;
+            next[column] += 1;
+        }
+        let of_column = |column: u32| {
+            let column = column as usize;
+            &numbers[first[column] as usize..first[column + 1] as usize]
+        };
+        let stores = at_once(OP, &[self], || {
+            let own = self.own_rows()?;
+            let from = own.as_rows();
+            let parts = parallel::parts(from.pos);
+            let (shape, spread) = (
+                (self.n_rows(), columns.len()),
+                (own.partition, own.rows.clone()),
+            );
+            assembly::by_row(self.runtime(), shape, spread, &parts, |row, made| {
+                let begin = made.crd.len();
+                for (column, value) in from.row(row) {
+                    of_column(column)
+                        .iter()
+                        .for_each(|&number| made.push(number, value));
+                }
+                if !made.crd[begin..].is_sorted() {
+                    let new = made.crd.drain(begin..).zip(made.vals.drain(begin..));
+                    let mut entries: Vec<_> = new.collect();
+                    sort_by_column(&mut entries);
+                    entries
+                        .into_iter()
+                        .for_each(|(column, value)| made.push(column, value));
+                }
+            })
+        });
+        stores.map(Self::of_stores)
+    }
+
+    /// The element in a row and a column: 0 where nothing is stored. Executes the window, and on
+    /// several ranks asks the one that has the row; for many elements, take the rows that they are
+    /// in with [`Csr::local_rows`] or [`Csr::to_triplets`].
+    ///
+    /// ```
+    /// use sparsefuse_sparse::gallery;
+    ///
+    /// let a = gallery::poisson1d::<f64>(3)?;
+    /// assert_eq!((a.get(1, 1)?, a.get(0, 2)?), (2.0, 0.0));
+    /// # Ok::<(), sparsefuse_sparse::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If there is no such row or column, or the computation of the values failed.
+    pub fn get(&self, row: usize, column: usize) -> Result<T, Error> {
+        if row >= self.n_rows() || column >= self.n_cols() {
+            let expected = format!("a place in {} by {}", self.n_rows(), self.n_cols());
+            return Err(Error::argument(
+                "get",
+                expected,
+                format!("({row}, {column})"),
+            ));
+        }
+        at_once("get", &[self], || {
+            let held = self.rows_at(None, row..row + 1)?;
+            let rows = held.as_rows();
+            let found = rows.columns(0).binary_search(&(column as u32));
+            Ok(found.map_or(T::ZERO, |place| rows.values(0)[place]))
+        })
+    }
+
     /// The number of entries of each row, as SciPy's `getnnz(axis=1)`.
     ///
     /// # Errors
     ///
     /// If memory runs out.
+    #[doc(alias = "getnnz")]
     pub fn nnz_per_row(&self) -> Result<Vector<u64>, Error> {
         let count = || self.counted_rows();
         self.runtime()

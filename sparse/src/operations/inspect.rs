@@ -86,6 +86,7 @@ impl<T: Field> Csr<T> {
     /// # Errors
     ///
     /// If the computation of the values failed, or memory runs out.
+    #[doc(alias = "is_symmetric")]
     pub fn is_hermitian(&self) -> Result<bool, Error> {
         if self.n_rows() != self.n_cols() {
             return Ok(false);

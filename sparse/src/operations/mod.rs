@@ -9,6 +9,7 @@ mod extract;
 mod kron;
 mod norms;
 mod scale;
+mod stack;
 mod sum;
 
 pub(crate) mod inspect;

@@ -1,4 +1,4 @@
-//! The operators `+ - *` and `-` between matrices, vectors, scalars and numbers, owned or borrowed.
+//! The operators `+ - * /` and `-` between matrices, vectors, scalars and numbers, owned or borrowed.
 //!
 //! Each calls the method that returns an error, and panics with the error's message.
 
@@ -9,7 +9,7 @@ use crate::formats::csr::Csr;
 use num_complex::Complex;
 use sparsefuse_dense::{Array, Scalar, Vector};
 use sparsefuse_kernels::Numeric;
-use std::ops::{Add, Mul, Neg, Sub};
+use std::ops::{Add, Div, Mul, Neg, Sub};
 
 /// An operator of a matrix with something on its right, and the method that does it.
 macro_rules! operator {
@@ -61,6 +61,15 @@ macro_rules! numbers {
             #[track_caller]
             fn mul(self, factor: $type) -> Csr<$type> {
                 self.scale(factor)
+            }
+        }
+
+        impl Div<$type> for $matrix {
+            type Output = Csr<$type>;
+
+            #[track_caller]
+            fn div(self, divisor: $type) -> Csr<$type> {
+                expect(self.try_divide(divisor))
             }
         }
 

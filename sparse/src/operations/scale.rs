@@ -28,7 +28,7 @@ impl<T: Numeric> Csr<T> {
     /// let x = Vector::from_vec(vec![3.0, 4.0]);
     /// let normalised = a.scale(x.norm2().recip());
     /// assert_eq!(normalised.scale(5.0).to_ndarray()?, a.to_ndarray()?);
-    /// assert_eq!((2.0 * &a + -&a).to_ndarray()?, a.to_ndarray()?);
+    /// assert_eq!((2.0 * &a + -&a).to_ndarray()?, (&a * 2.0 / 2.0).to_ndarray()?);
     /// assert_eq!((&a * (&x * 2.0)).to_vec()?, [4.0, 10.0]);
     /// # Ok::<(), sparsefuse_sparse::Error>(())
     /// ```
@@ -52,6 +52,19 @@ impl<T: Numeric> Csr<T> {
         factor: impl ScalarOperand<T> + ArrayOperand<T, 1>,
     ) -> Result<Self, Error> {
         Ok(self.with_own_values(self.values().try_mul(factor)?))
+    }
+
+    /// The matrix with every entry divided by a number, or by a scalar, which need not be known
+    /// yet: what `&a / 2.0` does.
+    ///
+    /// # Errors
+    ///
+    /// If the scalar belongs to another runtime.
+    pub fn try_divide(
+        &self,
+        divisor: impl ScalarOperand<T> + ArrayOperand<T, 1>,
+    ) -> Result<Self, Error> {
+        Ok(self.with_own_values(self.values().try_div(divisor)?))
     }
 
     /// The matrix with the sign of every entry changed: what `-&a` does.
@@ -160,6 +173,8 @@ impl<T: Numeric> Csr<T> {
     /// # Errors
     ///
     /// As [`Csr::scale_rows`].
+    #[doc(alias = "astype")]
+    #[doc(alias = "power")]
     pub fn map_values<U: Numeric>(
         &self,
         map: impl Fn(T) -> U + Sync + Send,

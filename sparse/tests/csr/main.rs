@@ -17,6 +17,7 @@ mod multiply;
 mod operations;
 mod packed;
 mod product;
+mod stack;
 mod structure;
 
 use ndarray::Array2;

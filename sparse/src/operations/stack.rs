@@ -1,0 +1,229 @@
+//! Matrices made of others, side by side and below each other.
+//!
+//! A rank fetches the rows of each part that its rows of the whole need, and puts them behind each
+//! other.
+
+use crate::assembly;
+use crate::formats::at_once::at_once;
+use crate::formats::csr::Csr;
+use crate::local::parallel;
+use sparsefuse_kernels::Numeric;
+use sparsefuse_runtime::{Error, Shape};
+
+/// Where the blocks lie: the first row or column of each, and the end.
+type Edges = Vec<usize>;
+
+impl<T: Numeric> Csr<T> {
+    /// The matrix that consists of blocks, given row by row; `None` is a block of zeros. The blocks
+    /// of a row of blocks have equally many rows, those of a column equally many columns. As
+    /// SciPy's `block_array`.
+    ///
+    /// Linear in rows and entries; works on all threads. On several ranks each gets the rows of
+    /// the blocks that its rows consist of.
+    ///
+    /// ```
+    /// use sparsefuse_sparse::{Csr, gallery};
+    ///
+    /// // A saddle point: K = [A B'; B 0].
+    /// let a = gallery::poisson1d::<f64>(3)?;
+    /// let b = gallery::poisson1d::<f64>(3)?.row_range(0..2)?;
+    /// let k = Csr::block_array(&[[Some(&a), Some(&b.transpose()?)], [Some(&b), None]])?;
+    /// assert_eq!((k.shape(), k.nnz()), ((5, 5), 7 + 5 + 5));
+    /// # Ok::<(), sparsefuse_sparse::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If there is no block, a row or column of blocks has none, rows of blocks differ in length, or
+    /// blocks do not fit together; if the matrix has too many rows or columns, the computation of
+    /// the values failed, or memory runs out.
+    #[doc(alias = "bmat")]
+    pub fn block_array<'a>(blocks: &[impl AsRef<[Option<&'a Self>]>]) -> Result<Self, Error>
+    where
+        T: 'a,
+    {
+        let blocks: Vec<&[Option<&Self>]> = blocks.iter().map(AsRef::as_ref).collect();
+        Self::of_blocks("block_array", &blocks)
+    }
+
+    /// The rows of these matrices below each other. As SciPy's `vstack`; cost as
+    /// [`Csr::block_array`].
+    ///
+    /// ```
+    /// use sparsefuse_sparse::{Csr, gallery};
+    ///
+    /// let a = gallery::poisson1d::<f64>(3)?;
+    /// let tall = Csr::vstack(&[&a, &a])?;
+    /// assert_eq!(tall.shape(), (6, 3));
+    /// assert_eq!(tall.get(4, 1)?, 2.0);
+    /// # Ok::<(), sparsefuse_sparse::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If there is no matrix or their numbers of columns differ; else as [`Csr::block_array`].
+    pub fn vstack(matrices: &[&Self]) -> Result<Self, Error> {
+        let blocks: Vec<_> = matrices.iter().map(|&matrix| [Some(matrix)]).collect();
+        let blocks: Vec<_> = blocks.iter().map(|row| &row[..]).collect();
+        Self::of_blocks("vstack", &blocks)
+    }
+
+    /// These matrices side by side. As SciPy's `hstack`; cost as [`Csr::block_array`].
+    ///
+    /// ```
+    /// use sparsefuse_sparse::{Csr, gallery};
+    ///
+    /// let a = gallery::poisson1d::<f64>(3)?;
+    /// assert_eq!(Csr::hstack(&[&a, &a])?.shape(), (3, 6));
+    /// # Ok::<(), sparsefuse_sparse::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If there is no matrix or their numbers of rows differ; else as [`Csr::block_array`].
+    pub fn hstack(matrices: &[&Self]) -> Result<Self, Error> {
+        let row: Vec<_> = matrices.iter().map(|&matrix| Some(matrix)).collect();
+        Self::of_blocks("hstack", &[&row])
+    }
+
+    /// The matrix with these along its diagonal, and zeros elsewhere. As SciPy's `block_diag`; cost
+    /// as [`Csr::block_array`].
+    ///
+    /// ```
+    /// use sparsefuse_sparse::{Csr, gallery};
+    ///
+    /// let a = gallery::poisson1d::<f64>(3)?;
+    /// let both = Csr::block_diag(&[&a, &a.row_range(0..1)?])?;
+    /// assert_eq!((both.shape(), both.nnz()), ((4, 6), 7 + 2));
+    /// # Ok::<(), sparsefuse_sparse::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If there is no matrix; else as [`Csr::block_array`].
+    pub fn block_diag(matrices: &[&Self]) -> Result<Self, Error> {
+        let n = matrices.len();
+        let mut blocks = vec![None; n * n];
+        for (number, &matrix) in matrices.iter().enumerate() {
+            blocks[number * n + number] = Some(matrix);
+        }
+        let blocks: Vec<_> = blocks.chunks(n.max(1)).collect();
+        Self::of_blocks("block_diag", &blocks)
+    }
+
+    fn of_blocks(op: &'static str, blocks: &[&[Option<&Self>]]) -> Result<Self, Error> {
+        let (rows, columns) = edges(op, blocks)?;
+        let all: Vec<&Self> = blocks
+            .iter()
+            .copied()
+            .flatten()
+            .flatten()
+            .copied()
+            .collect();
+        at_once(op, &all, || stacked(blocks, &rows, &columns))
+    }
+}
+
+/// The first row of each row of blocks and the first column of each column of blocks, and the ends.
+fn edges<T: Numeric>(
+    op: &'static str,
+    blocks: &[&[Option<&Csr<T>>]],
+) -> Result<(Edges, Edges), Error> {
+    let width = blocks.first().map_or(0, |row| row.len());
+    if width == 0 {
+        return Err(Error::argument(op, "at least one matrix", "none"));
+    }
+    if let Some(row) = blocks.iter().position(|row| row.len() != width) {
+        let found = format!("{} in row {row} of blocks", blocks[row].len());
+        return Err(Error::argument(
+            op,
+            format!("{width} blocks in each row"),
+            found,
+        ));
+    }
+    let heights = (0..blocks.len()).map(|row| {
+        let of_row = blocks[row].iter().flatten().map(|block| block.n_rows());
+        common(op, ("rows", "row", row), of_row)
+    });
+    let rows = ends(heights)?;
+    let widths = (0..width).map(|column| {
+        let of_column = blocks.iter().filter_map(|row| row[column]);
+        common(
+            op,
+            ("columns", "column", column),
+            of_column.map(Csr::n_cols),
+        )
+    });
+    let columns = ends(widths)?;
+    assembly::check_shape(op, rows[rows.len() - 1], columns[columns.len() - 1])?;
+    Ok((rows, columns))
+}
+
+/// The length that all blocks of a row or column of blocks have.
+fn common(
+    op: &'static str,
+    (lengths, line, number): (&str, &str, usize),
+    mut of_blocks: impl Iterator<Item = usize>,
+) -> Result<usize, Error> {
+    let Some(first) = of_blocks.next() else {
+        let expected =
+            format!("a matrix in {line} {number} of blocks, which says how many {lengths} it has");
+        return Err(Error::argument(op, expected, "none"));
+    };
+    match of_blocks.find(|&length| length != first) {
+        None => Ok(first),
+        Some(other) => {
+            let expected = format!("{first} {lengths} in all blocks of {line} {number}");
+            Err(Error::argument(op, expected, other.to_string()))
+        }
+    }
+}
+
+/// Where neighbouring stretches of these lengths begin, and where the last one ends.
+fn ends(lengths: impl Iterator<Item = Result<usize, Error>>) -> Result<Edges, Error> {
+    let mut edges = vec![0usize];
+    for length in lengths {
+        edges.push(edges[edges.len() - 1].saturating_add(length?));
+    }
+    Ok(edges)
+}
+
+/// The rows of this rank, of the rows of the blocks that they need.
+fn stacked<T: Numeric>(
+    blocks: &[&[Option<&Csr<T>>]],
+    row_edges: &[usize],
+    column_edges: &[usize],
+) -> Result<Csr<T>, Error> {
+    let some = blocks.iter().copied().flatten().flatten().next();
+    let runtime = some.expect("every row of blocks has a matrix").runtime();
+    let n_rows = row_edges[blocks.len()];
+    let own = runtime.default_rows(Shape::new(&[n_rows]));
+    let own_rows = own.1.clone();
+    let mut held = Vec::with_capacity(blocks.len());
+    for (row, edges) in blocks.iter().zip(row_edges.windows(2)) {
+        let clamp = |row: usize| row.clamp(edges[0], edges[1]) - edges[0];
+        let wanted = clamp(own_rows.start)..clamp(own_rows.end);
+        let mut of_row = Vec::with_capacity(row.len());
+        for (block, &first_column) in row.iter().zip(column_edges) {
+            if let Some(block) = block {
+                of_row.push((block.rows_at(None, wanted.clone())?, first_column as u32));
+            }
+        }
+        held.push((edges[0] + wanted.start, of_row));
+    }
+    let parts = parallel::chunks(own_rows.len(), 1 << 12);
+    let shape = (n_rows, column_edges[column_edges.len() - 1]);
+    let stores = assembly::by_row(runtime, shape, own, &parts, |row, made| {
+        let row = own_rows.start + row;
+        // Of rows of blocks without rows, the last one that begins here has this row.
+        let number = row_edges.partition_point(|&first| first <= row) - 1;
+        let (first_row, of_row) = &held[number];
+        for (block, first_column) in of_row {
+            let from = block.as_rows();
+            for (column, value) in from.row(row - first_row) {
+                made.push(first_column + column, value);
+            }
+        }
+    });
+    stores.map(Csr::of_stores)
+}
