@@ -311,7 +311,7 @@ fn blocks_across_ranks() {
     let seen = everywhere(|| {
         let a = gallery::banded_varying::<f64>(45, 4)?;
         let bsr = a.to_bsr((9, 5))?;
-        let balanced = a.balanced()?.to_bsr((9, 5))?;
+        let balanced = a.balance()?.to_bsr((9, 5))?;
         assert_eq!(balanced.to_parts()?, bsr.to_parts()?);
         let x = Vector::from_vec((0..45).map(|i| (i as f64).sin()).collect());
         let y = bits(&(&bsr * &x).to_vec()?);

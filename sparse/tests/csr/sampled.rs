@@ -63,7 +63,7 @@ fn check_masked<T: Exact>(left: &Entries, right: &Entries, mask: &Entries) {
         let product = a.matmul_masked(&b, &mask)?;
         assert_eq!(rows(&product)?.1, rows(&mask)?.1);
         // Rows of the mask that are cut in another way than those of the factor.
-        let balanced = a.matmul_masked(&b, &mask.balanced()?)?;
+        let balanced = a.matmul_masked(&b, &mask.balance()?)?;
         assert_eq!(rows(&balanced)?, rows(&product)?);
         // The whole product as its own mask.
         let whole = &a * &b;
