@@ -13,7 +13,8 @@
 //! - a **paced run**: neighbouring rows whose columns advance by two each row or by one every
 //!   second row, as those of restrictions and interpolations; stencils where their values are equal;
 //! - a **window** of up to 256 other rows, the longest first, eight side by side and without
-//!   padding; columns are distances from the window's first one, in 1, 2 or 4 bytes.
+//!   padding; columns are distances from the window's first one, in 1, 2 or 4 bytes, and stored
+//!   once for up to four neighbouring rows with equal columns (a *node*, `window.rs`).
 //!
 //! Where all values of a matrix outside its stencils are among 256, they are stored as one byte
 //! each, the number of the value in a dictionary.
@@ -33,16 +34,16 @@ mod structure;
 #[cfg(test)]
 mod tests;
 mod values;
+mod window;
 mod words;
 
 pub(crate) use self::advance::end_of_advance;
 pub use self::rows::PlainRows;
 pub use self::structure::PackedStructure;
-pub(crate) use self::structure::{
-    COLUMN_SLACK, Pace, Paced, Pattern, Width, Window, common_length,
-};
+pub(crate) use self::structure::{COLUMN_SLACK, Pace, Paced, Pattern};
 pub use self::values::PackedValues;
 pub(crate) use self::values::{Form, ValuesPart};
+pub(crate) use self::window::{Group, NodesOf, Width, Window, side_by_side};
 pub use self::words::Words;
 
 use crate::element::{DType, Element};
@@ -96,6 +97,8 @@ pub struct Summary {
     pub rows: [usize; 4],
     /// Their entries.
     pub entries: [usize; 4],
+    /// Rows of windows whose columns are stored once for several neighbouring rows.
+    pub in_nodes: usize,
     /// The number of values in the dictionary; 0 without one.
     pub dictionary: usize,
     /// The bytes that a product reads of the matrix.

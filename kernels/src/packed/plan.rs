@@ -7,9 +7,9 @@
 
 use super::rows::PlainRows;
 use super::structure::{
-    BlockKind, COLUMN_SLACK, Paced, PackedStructure, Pattern, RowBlock, StructurePart, Width,
-    Window,
+    BlockKind, COLUMN_SLACK, Paced, PackedStructure, Pattern, RowBlock, StructurePart,
 };
+use super::window::{HIGHEST, Width, Window};
 use super::{PART, WINDOW};
 use crate::workers::Workers;
 use std::ops::Range;
@@ -152,8 +152,6 @@ impl StructurePart {
     }
 
     fn add_window(&mut self, rows: PlainRows<'_>, start: usize, range: Range<usize>) {
-        let mut order: Vec<u8> = (0..range.len()).map(|row| row as u8).collect();
-        order.sort_by_key(|&row| usize::MAX - rows.entries(range.start + row as usize).len());
         let columns = || range.clone().flat_map(|row| rows.columns(row));
         let base = columns().min().copied().unwrap_or(0);
         let reach = columns().max().copied().unwrap_or(0) - base;
@@ -168,19 +166,37 @@ impl StructurePart {
             len: range.len() as u32,
             kind: BlockKind::Window(self.windows.len() as u32),
         });
-        self.windows.push(Window {
-            rows: self.order.len() as u32,
+        let first_node = self.nodes.len();
+        self.nodes.add(nodes(rows, range.clone()));
+        let window = Window {
+            first_node: first_node as u32,
+            n_nodes: (self.nodes.len() - first_node) as u32,
             len: range.len() as u32,
             width,
             base: if width == Width::Ghosts { 0 } else { base },
             columns: self.column_bytes,
-        });
-        let length = |&row: &u8| rows.entries(range.start + row as usize).len() as u32;
-        self.lengths.extend(order.iter().map(length));
-        self.order.extend(order);
-        let entries = rows.entries(range.end - 1).end - rows.entries(range.start).start;
-        self.column_bytes += (entries * width.bytes()).next_multiple_of(8);
+        };
+        let columns = self.nodes.of(&window).columns();
+        self.windows.push(window);
+        self.column_bytes += (columns * width.bytes()).next_multiple_of(8);
     }
+}
+
+/// The nodes of the rows of a window: first row, height and length of each. More neighbouring rows
+/// with equal columns than a node has are cut into nodes of nearly equal heights.
+fn nodes(rows: PlainRows<'_>, range: Range<usize>) -> Vec<(u8, u8, u32)> {
+    let mut nodes = Vec::new();
+    let mut row = range.start;
+    while row < range.end {
+        let end = rows.end_of_advance(row + 1..range.end, (1, 0));
+        let length = rows.entries(row).len() as u32;
+        for left in (1..=(end - row).div_ceil(HIGHEST)).rev() {
+            let height = (end - row).div_ceil(left);
+            nodes.push(((row - range.start) as u8, height as u8, length));
+            row += height;
+        }
+    }
+    nodes
 }
 
 /// Neighbouring rows with equal offsets.
