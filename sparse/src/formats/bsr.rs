@@ -49,7 +49,7 @@ type Parts<T> = (Vec<u64>, Vec<u32>, Vec<T>);
 /// // [ 3 4 0 0 ]
 /// // [ 0 0 5 6 ]
 /// // [ 0 0 7 8 ]
-/// let blocks = vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0];
+/// let blocks = vec![1.0_f64, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0];
 /// let a = Bsr::from_parts(4, 4, (2, 2), vec![0, 1, 2], vec![0, 1], blocks)?;
 /// assert_eq!((a.blocksize(), a.n_blocks(), a.nnz()), ((2, 2), 2, 8));
 /// let x = Vector::from_vec(vec![1.0, 10.0, 100.0, 1000.0]);

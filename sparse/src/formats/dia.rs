@@ -47,7 +47,8 @@ const SMALL: usize = 1 << 20;
 /// // [ 2 -1  0 ]
 /// // [ 5  2 -1 ]
 /// // [ 0  6  2 ]
-/// let a = Dia::from_diagonals(3, 3, &[(0, &[2.0][..]), (1, &[-1.0]), (-1, &[5.0, 6.0])])?;
+/// let main = &[2.0_f64][..];
+/// let a = Dia::from_diagonals(3, 3, &[(0, main), (1, &[-1.0]), (-1, &[5.0, 6.0])])?;
 /// assert_eq!(a.offsets(), [-1, 0, 1]);
 /// assert_eq!(a.nnz(), 7);
 /// let x = Vector::from_vec(vec![1.0, 10.0, 100.0]);
