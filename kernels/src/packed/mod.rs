@@ -48,6 +48,7 @@ pub use self::words::Words;
 
 use crate::element::{DType, Element};
 use crate::workers::Workers;
+use std::collections::TryReserveError;
 use std::sync::Mutex;
 
 /// Rows of a part: parts are packed independently of each other, by different threads.
@@ -66,7 +67,8 @@ pub const fn is_packable(dtype: DType) -> bool {
     }
 }
 
-/// How a matrix would be packed; `None` for elements that no packed product reads. The columns of
+/// How a matrix would be packed; `None` for elements that no packed product reads, and without
+/// memory to find out. The columns of
 /// `rows` are looked at once, and so are the values.
 #[must_use]
 pub fn summary<T: Element>(
@@ -75,8 +77,26 @@ pub fn summary<T: Element>(
     workers: &Workers,
 ) -> Option<Summary> {
     let words = Words::of_slice(values)?;
-    let structure = PackedStructure::plan(rows, workers);
-    Some(PackedValues::plan(&structure, rows, words, workers).summary(&structure))
+    let structure = PackedStructure::plan(rows, workers).ok()?;
+    let values = PackedValues::plan(&structure, rows, words, workers).ok()?;
+    Some(values.summary(&structure))
+}
+
+/// Adds an item where there is memory for it.
+fn push<T>(items: &mut Vec<T>, item: T) -> Result<(), TryReserveError> {
+    items.try_reserve(1)?;
+    items.push(item);
+    Ok(())
+}
+
+/// Adds items where there is memory for them.
+fn extend<T>(
+    items: &mut Vec<T>,
+    new: impl ExactSizeIterator<Item = T>,
+) -> Result<(), TryReserveError> {
+    items.try_reserve(new.len())?;
+    items.extend(new);
+    Ok(())
 }
 
 /// Neighbouring stretches of `target`, of these lengths, for the threads that fill them.

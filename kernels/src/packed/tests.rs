@@ -119,10 +119,10 @@ fn check<T: Sample>(matrix: &Matrix, expected_summary: impl Fn(&Summary) -> bool
     let plain = matrix.plain();
     // SAFETY: these are the elements of a vector.
     let words = unsafe { Words::of(T::DTYPE, vals.as_ptr().cast(), vals.len()) }.unwrap();
-    let structure = PackedStructure::plan(plain, &workers);
+    let structure = PackedStructure::plan(plain, &workers).unwrap();
     let mut columns = vec![0; structure.column_bytes()];
     structure.fill_columns(plain, &mut columns, &workers);
-    let values = PackedValues::plan(&structure, plain, words, &workers);
+    let values = PackedValues::plan(&structure, plain, words, &workers).unwrap();
     let mut data = vec![0; values.bytes()];
     values.fill(&structure, plain, words, &mut data, &workers);
     let summary = values.summary(&structure);
@@ -474,9 +474,10 @@ fn nothing_and_empty_rows() {
 fn other_values_need_no_other_structure() {
     let matrix = grid([20, 30], 1, |_, _| 1.0);
     let workers = Workers::new(1).unwrap();
-    let structure = PackedStructure::plan(matrix.plain(), &workers);
+    let structure = PackedStructure::plan(matrix.plain(), &workers).unwrap();
     let plan = |vals: &[u64]| {
-        let values = PackedValues::plan(&structure, matrix.plain(), Words::Eight(vals), &workers);
+        let values =
+            PackedValues::plan(&structure, matrix.plain(), Words::Eight(vals), &workers).unwrap();
         values.summary(&structure).rows
     };
     let equal = vec![1; matrix.crd.len()];

@@ -5,7 +5,8 @@
 //! nodes with identical patterns). Their columns are stored once, and each element of `x` that is
 //! read serves all of their rows.
 
-use super::GROUP;
+use super::{GROUP, extend};
+use std::collections::TryReserveError;
 use std::ops::Range;
 
 /// The most rows of a node.
@@ -104,13 +105,13 @@ impl Nodes {
     }
 
     /// Adds the nodes of a window: first row, height and length of each, in any order.
-    pub(super) fn add(&mut self, mut nodes: Vec<(u8, u8, u32)>) {
-        nodes.sort_by_key(|&(row, height, length)| (u8::MAX - height, u32::MAX - length, row));
-        for (row, height, length) in nodes {
-            self.rows.push(row);
-            self.heights.push(height);
-            self.lengths.push(length);
-        }
+    pub(super) fn add(&mut self, mut nodes: Vec<(u8, u8, u32)>) -> Result<(), TryReserveError> {
+        nodes.sort_unstable_by_key(|&(row, height, length)| {
+            (u8::MAX - height, u32::MAX - length, row)
+        });
+        extend(&mut self.rows, nodes.iter().map(|node| node.0))?;
+        extend(&mut self.heights, nodes.iter().map(|node| node.1))?;
+        extend(&mut self.lengths, nodes.iter().map(|node| node.2))
     }
 
     #[inline]
