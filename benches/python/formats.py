@@ -16,6 +16,7 @@ for name in ("OMP_NUM", "OPENBLAS_NUM", "MKL_NUM"):
     os.environ[f"{name}_THREADS"] = str(THREADS)
 
 import numpy as np
+import scipy
 from scipy import sparse
 
 
@@ -37,7 +38,9 @@ def diagonals():
     n = 4_000_000
     columns = np.arange(n, dtype=np.uint64)
     offsets = np.arange(-5, 6)
-    data = [of_numbers(12 * columns - np.uint64(11) * offset.astype(np.uint64)) - 0.5 for offset in offsets]
+    # Of row j - offset, column j; outside of the matrix it wraps, and is not read.
+    numbers = [12 * columns + np.uint64(11 * -offset % 2**64) for offset in range(-5, 6)]
+    data = [of_numbers(of_diagonal) - 0.5 for of_diagonal in numbers]
     return sparse.dia_array((np.array(data), offsets), shape=(n, n))
 
 
@@ -108,7 +111,7 @@ def mkl_product(mkl, a, x):
 
 
 def sampled(s, width):
-    """SciPy has no such product: by columns of the dense matrices, and by gathered rows."""
+    """SciPy has no such product: by gathered rows."""
     x = (uniform(s.shape[0] * width) - 0.5).reshape(-1, width)
     rows = np.repeat(np.arange(s.shape[0]), np.diff(s.indptr))
     return lambda: s.data * np.einsum("ij,ij->i", x[rows], x[s.indices])
@@ -127,7 +130,7 @@ def measure(name, work):
 
 def main():
     mkl = load_mkl()
-    print(f"SciPy {sparse.__name__ and __import__('scipy').__version__}, {THREADS} threads", flush=True)
+    print(f"SciPy {scipy.__version__}, {THREADS} threads", flush=True)
     a = diagonals()
     x = uniform(a.shape[1]) - 0.5
     measure("SciPy dia, 11 diagonals", lambda: a @ x)
