@@ -5,7 +5,6 @@
 
 use super::matmul::{Foreign, factors};
 use crate::exchange::check_runtime;
-use crate::formats::at_once::at_once;
 use crate::formats::csr::Csr;
 use crate::local::masked;
 use crate::local::parallel::Threads;
@@ -55,8 +54,12 @@ impl<T: Numeric> Csr<T> {
             return Err(Error::argument("matmul_masked", expected, found));
         }
         check_runtime("matmul_masked", self.runtime(), mask.runtime())?;
+        check_runtime("matmul_masked", self.runtime(), right.runtime())?;
+        let factors = self.stores().into_iter().chain(right.stores());
+        let reads: Vec<_> = factors.chain([mask.pos(), mask.crd()]).collect();
         let values = || self.values_at(right, mask);
-        let vals = at_once("matmul_masked", &[self, right], values)?;
+        let runtime = self.runtime();
+        let vals = runtime.task_at_once("matmul_masked", &reads, values)?;
         Ok(mask.with_values_of(vals))
     }
 

@@ -6,7 +6,6 @@
 
 use crate::exchange::check_runtime;
 use crate::exchange::ghosts::Ghosts;
-use crate::formats::at_once::at_once;
 use crate::formats::csr::Csr;
 use crate::local::sampled::Sampled;
 use sparsefuse_dense::Array;
@@ -61,7 +60,13 @@ impl<T: Numeric> Csr<T> {
         for array in [x, y] {
             check_runtime("sddmm", self.runtime(), array.runtime())?;
         }
-        at_once("sddmm", &[self], || self.sampled(x, y))
+        let reads: Vec<_> = self
+            .stores()
+            .into_iter()
+            .chain([x.store(), y.store()])
+            .collect();
+        self.runtime()
+            .task_at_once("sddmm", &reads, || self.sampled(x, y))
     }
 
     fn sampled(&self, x: &Array<T, 2>, y: &Array<T, 2>) -> Result<Self, Error> {
