@@ -44,7 +44,7 @@ pub mod prelude {
         lsmr, lsmr_with, lsqr, lsqr_with, minres, minres_with, pipelined_cg, pipelined_cg_with,
         preconditioners, single_reduction_cg, single_reduction_cg_with, tfqmr, tfqmr_with,
     };
-    pub use sparsefuse_sparse::{Coo, Csc, Csr, Triplets, gallery, matrix_market};
+    pub use sparsefuse_sparse::{Bsr, Coo, Csc, Csr, Dia, Triplets, gallery, matrix_market};
 }
 
 /// The examples of docs/scipy.md, which run as tests.

@@ -4,7 +4,7 @@ use crate::nullspace::Nullspace;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::{Element, Field, Numeric};
 use sparsefuse_runtime::{Error, Runtime, Shape};
-use sparsefuse_sparse::{Asymmetry, Coo, Csc, Csr};
+use sparsefuse_sparse::{Asymmetry, Bsr, Coo, Csc, Csr, Dia};
 use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -192,6 +192,44 @@ impl<T: Field> LinearOperator<T> for Coo<T> {
     }
 }
 
+/// Formats whose row format is made over the same values, at the first product, and kept.
+macro_rules! over_values {
+    ($($matrix:ident)*) => {$(
+        /// By way of the matrix's rows, which the first product makes and keeps.
+        impl<T: Field> LinearOperator<T> for $matrix<T> {
+            fn shape(&self) -> (usize, usize) {
+                Self::shape(self)
+            }
+
+            fn apply(&self, x: &Vector<T>) -> Result<Vector<T>, Error> {
+                self.try_matvec(x)
+            }
+
+            fn apply_adjoint(&self, x: &Vector<T>) -> Result<Vector<T>, Error> {
+                self.to_csr()?.apply_adjoint(x)
+            }
+
+            fn bytes(&self) -> Option<usize> {
+                self.bytes_of_product()
+            }
+
+            fn largest_entry(&self) -> Result<Option<f64>, Error> {
+                self.to_csr()?.largest_entry()
+            }
+
+            fn asymmetry(&self) -> Result<Option<Asymmetry>, Error> {
+                self.to_csr()?.asymmetry()
+            }
+
+            fn runtime(&self) -> Option<&Runtime> {
+                Some(Self::runtime(self))
+            }
+        }
+    )*};
+}
+
+over_values!(Dia Bsr);
+
 /// A reference to an operator, a `Box`, an `Rc` and an `Arc` of one are operators.
 macro_rules! pointers {
     ($($pointer:ty)*) => {$(
@@ -334,9 +372,11 @@ mod tests {
         let a = gallery::banded_varying::<f64>(50, 3)?;
         let x = Vector::random_uniform([50], 1);
         let expected = [a.apply(&x)?.to_vec()?, a.apply_adjoint(&x)?.to_vec()?];
-        let operators: [Box<dyn LinearOperator<f64> + '_>; 6] = [
+        let operators: [Box<dyn LinearOperator<f64> + '_>; 8] = [
             Box::new(a.to_csc()?),
             Box::new(a.to_coo()?),
+            Box::new(a.to_dia()?),
+            Box::new(a.to_bsr((5, 2))?),
             Box::new(&a),
             Box::new(Box::new(a.clone())),
             Box::new(Rc::new(a.clone())),

@@ -42,6 +42,13 @@ pub(crate) struct Stores<T> {
     pub(crate) vals: Vector<T>,
 }
 
+/// Where the entries of a matrix are, without their values.
+#[derive(Clone, Debug)]
+pub(crate) struct Structure {
+    pub(crate) pos: StoreHandle,
+    pub(crate) crd: StoreHandle,
+}
+
 /// What makes the rows of a matrix that a rank is going to own.
 type Make<'m, T> = Box<dyn FnOnce(Range<usize>) -> Result<LocalRows<T>, Error> + 'm>;
 
@@ -188,6 +195,47 @@ fn filled_by<T: Numeric>(
     spread.matrix(runtime, shape, pos, made)
 }
 
+/// The structure of a matrix whose rows every rank has counted, as [`filled`] without values.
+pub(crate) fn structure(
+    runtime: &Runtime,
+    n_rows: usize,
+    own: (Partition, Range<usize>),
+    pos: Positions,
+    fill: impl FnOnce(&[u64], &mut [u32]),
+) -> Result<Structure, Error> {
+    let len = pos[own.1.len()] as usize;
+    let spread = Spread::new(runtime, n_rows, own, len)?;
+    let shape = Shape::new(&[spread.nnz]);
+    let crd = runtime.store_by_filling(shape, spread.crd_partition, |crd| {
+        fill(&pos, crd);
+        Ok(())
+    });
+    let (pos, crd) = runtime.agree(
+        spread
+            .positions(runtime, n_rows, pos)
+            .and_then(|pos| Ok((pos, crd?))),
+    )?;
+    Ok(Structure { pos, crd })
+}
+
+/// The values of a matrix, of which this rank has this many: as those of [`filled`] without a
+/// structure.
+pub(crate) fn values<T: Numeric>(
+    runtime: &Runtime,
+    n_rows: usize,
+    own: (Partition, Range<usize>),
+    len: usize,
+    fill: impl FnOnce(&mut [T]),
+) -> Result<Vector<T>, Error> {
+    let spread = Spread::new(runtime, n_rows, own, len)?;
+    let shape = Shape::new(&[spread.nnz]);
+    let vals = runtime.store_by_filling(shape, spread.crd_partition, |vals| {
+        fill(vals);
+        Ok(())
+    });
+    Vector::from_store(runtime.agree(vals)?, None)
+}
+
 /// A matrix whose rows `make` makes one by one: it appends the entries of a row, given by its number
 /// on this rank, to what it gets. It is called twice for each row, to count and to fill, by the
 /// parts into which the rows are divided.
@@ -291,19 +339,10 @@ impl Spread {
         &self,
         runtime: &Runtime,
         (n_rows, n_cols): (usize, usize),
-        mut pos: Positions,
+        pos: Positions,
         made: Result<(StoreHandle, StoreHandle), Error>,
     ) -> Result<Stores<T>, Error> {
-        let first = self.entries.start as u64;
-        if first > 0 {
-            pos.iter_mut().for_each(|position| *position += first);
-        }
-        let shape = Shape::new(&[n_rows + 1]);
-        let (partition, rows) = (self.pos_partition, self.pos_rows.clone());
-        let pos = match pos {
-            Positions::Vector(pos) => runtime.store_of_rows(shape, partition, rows, pos),
-            Positions::Room(pos) => runtime.store_of_room(shape, partition, rows, pos),
-        };
+        let pos = self.positions(runtime, n_rows, pos);
         let (pos, (crd, vals)) = runtime.agree(pos.and_then(|pos| Ok((pos, made?))))?;
         let vals = Vector::from_store(vals, None)?;
         Ok(Stores {
@@ -312,6 +351,25 @@ impl Spread {
             crd,
             vals,
         })
+    }
+
+    /// The store of the positions, from those of this rank's rows, from 0.
+    fn positions(
+        &self,
+        runtime: &Runtime,
+        n_rows: usize,
+        mut pos: Positions,
+    ) -> Result<StoreHandle, Error> {
+        let first = self.entries.start as u64;
+        if first > 0 {
+            pos.iter_mut().for_each(|position| *position += first);
+        }
+        let shape = Shape::new(&[n_rows + 1]);
+        let (partition, rows) = (self.pos_partition, self.pos_rows.clone());
+        match pos {
+            Positions::Vector(pos) => runtime.store_of_rows(shape, partition, rows, pos),
+            Positions::Room(pos) => runtime.store_of_room(shape, partition, rows, pos),
+        }
     }
 }
 

@@ -105,6 +105,25 @@ impl Ghosts {
     }
 }
 
+/// Positions, from 0, and columns of the rows `wanted` on this rank, of a matrix whose rows are
+/// spread so. Every rank must ask, and where one fails, all do.
+pub(crate) fn structure_at(
+    runtime: &Runtime,
+    (pos, crd): (&StoreHandle, &StoreHandle),
+    partition: Partition,
+    wanted: Range<usize>,
+) -> Result<(Vec<u64>, Vec<u32>), Error> {
+    let pos = runtime.agree(runtime.local::<u64>(pos))?;
+    let crd = runtime.agree(runtime.local::<u32>(crd))?;
+    let own = Rows {
+        pos: &pos,
+        crd: &crd,
+        vals: &crd,
+    };
+    let needed = wanted.map(|row| row as u32).collect();
+    Ghosts::new(runtime, partition, needed)?.structure(own)
+}
+
 /// Some neighbouring rows of a matrix, on the rank that needs them.
 #[derive(Debug)]
 pub(crate) enum HeldRows<T> {

@@ -7,6 +7,12 @@ pub(crate) mod at_once;
 
 pub(crate) mod coo;
 pub(crate) mod csc;
+
+mod row_form;
+
+pub(crate) mod bsr;
+pub(crate) mod dia;
+
 mod transpose;
 
 mod convert;

@@ -11,6 +11,12 @@ pub mod parallel;
 
 pub(crate) mod dealing;
 pub(crate) mod gustavson;
+pub(crate) mod masked;
+pub(crate) mod sampled;
+
+pub(crate) mod blocks;
+pub(crate) mod diagonals;
+
 pub(crate) mod merge;
 pub(crate) mod sorting;
 pub(crate) mod transpose;

@@ -213,30 +213,45 @@ pub(crate) fn check_local<T: Element>(
     n_cols: usize,
     local: &LocalRows<T>,
 ) -> Result<(), Error> {
-    const OP: &str = "csr";
     let LocalRows { pos, crd, vals } = local;
-    let refuse = |expected: String, found: String| Err(Error::argument(OP, expected, found));
-    if pos.len() != rows.len() + 1 || pos[0] != 0 {
-        let expected = format!("{} positions, beginning with 0", rows.len() + 1);
+    check_positions("csr", rows.len(), pos)?;
+    let last = pos[rows.len()] as usize;
+    if last != crd.len() || last != vals.len() {
+        let expected = format!("{last} columns and values, as the last position says");
+        let found = format!("{} and {}", crd.len(), vals.len());
+        return Err(Error::argument("csr", expected, found));
+    }
+    check_columns("csr", n_cols, crd)
+}
+
+/// Refuses positions that are not those of so many rows: another number of them, not from 0, or
+/// decreasing.
+pub(crate) fn check_positions(op: &'static str, n_rows: usize, pos: &[u64]) -> Result<(), Error> {
+    let refuse = |expected: String, found: String| Err(Error::argument(op, expected, found));
+    if pos.len() != n_rows + 1 || pos[0] != 0 {
+        let expected = format!("{} positions, beginning with 0", n_rows + 1);
         let first = pos.first().map_or("none".to_owned(), u64::to_string);
         return refuse(expected, format!("{}, beginning with {first}", pos.len()));
     }
-    if let Some(row) = (0..rows.len()).find(|&row| pos[row] > pos[row + 1]) {
+    if let Some(row) = (0..n_rows).find(|&row| pos[row] > pos[row + 1]) {
         let expected = "positions that never decrease".to_owned();
         return refuse(
             expected,
             format!("{} after {} in row {row}", pos[row + 1], pos[row]),
         );
     }
-    let last = pos[rows.len()] as usize;
-    if last != crd.len() || last != vals.len() {
-        let expected = format!("{last} columns and values, as the last position says");
-        return refuse(expected, format!("{} and {}", crd.len(), vals.len()));
-    }
-    if let Some(column) = crd.iter().find(|&&column| column as usize >= n_cols) {
-        return refuse(format!("columns below {n_cols}"), column.to_string());
-    }
     Ok(())
+}
+
+/// Refuses columns out of range.
+pub(crate) fn check_columns(op: &'static str, n_cols: usize, crd: &[u32]) -> Result<(), Error> {
+    match crd.iter().find(|&&column| column as usize >= n_cols) {
+        None => Ok(()),
+        Some(column) => {
+            let expected = format!("columns below {n_cols}");
+            Err(Error::argument(op, expected, column.to_string()))
+        }
+    }
 }
 
 /// Refuses rows whose columns do not ascend strictly, of rows that are checked otherwise.

@@ -44,7 +44,7 @@ pub struct Multiplication<T> {
 /// The rows of the right factor that this rank's rows of the left one meet, where some of them are
 /// on other ranks.
 #[derive(Clone, Debug)]
-struct Foreign {
+pub(super) struct Foreign {
     ghosts: Ghosts,
     /// The columns of the left factor, as numbers of these rows.
     left_crd: Vec<u32>,
@@ -70,9 +70,9 @@ impl<T: Numeric> Multiplication<T> {
     fn made(left: &Csr<T>, right: &Csr<T>) -> Result<Self, Error> {
         let runtime = left.runtime();
         let (a, b) = (left.own_rows()?, right.own_rows()?);
-        let foreign = Foreign::find(runtime, (&a, left.n_cols()), &b)?;
+        let foreign = Foreign::find(runtime, (a.as_rows(), left.n_cols()), &b)?;
         let foreign_vals = Foreign::vals(&foreign, &b)?;
-        let factors = factors(&a, &b, foreign.as_ref(), &foreign_vals);
+        let factors = factors(a.as_rows(), &b, foreign.as_ref(), &foreign_vals);
         let mut pos = assembly::Positions::room(runtime, factors.left.len())?;
         let threads = (&Threads::of(runtime), runtime.config().isa);
         let repeats = gustavson::count(threads.0, factors, &mut pos);
@@ -127,7 +127,7 @@ impl<T: Numeric> Multiplication<T> {
         let runtime = left.runtime();
         let (a, b) = (left.own_rows()?, right.own_rows()?);
         let foreign_vals = Foreign::vals(&self.foreign, &b)?;
-        let factors = factors(&a, &b, self.foreign.as_ref(), &foreign_vals);
+        let factors = factors(a.as_rows(), &b, self.foreign.as_ref(), &foreign_vals);
         let old = self.product.own_rows()?;
         let Rows { pos, crd, .. } = old.as_rows();
         let partition = runtime.local::<u32>(self.product.crd())?.partition();
@@ -144,15 +144,15 @@ impl<T: Numeric> Multiplication<T> {
 impl Foreign {
     /// Finds and fetches the structure of the rows of the right factor; `None` if this rank and
     /// all others hold what they need.
-    fn find<T: Numeric>(
+    pub(super) fn find<T: Numeric>(
         runtime: &Runtime,
-        (left, n_cols): (&OwnRows<T>, usize),
+        (left, n_cols): (Rows<'_, T>, usize),
         right: &OwnRows<T>,
     ) -> Result<Option<Self>, Error> {
         if runtime.cuts(right.partition).is_none() || runtime.ranks() == 1 {
             return Ok(None);
         }
-        let columns = left.as_rows().crd;
+        let columns = left.crd;
         let needed = ghosts::distinct(columns, n_cols);
         let ghosts = Ghosts::new(runtime, right.partition, needed)?;
         let (pos, crd) = ghosts.structure(right.as_rows())?;
@@ -165,7 +165,10 @@ impl Foreign {
     }
 
     /// The values of these rows.
-    fn vals<T: Numeric>(foreign: &Option<Self>, right: &OwnRows<T>) -> Result<Vec<T>, Error> {
+    pub(super) fn vals<T: Numeric>(
+        foreign: &Option<Self>,
+        right: &OwnRows<T>,
+    ) -> Result<Vec<T>, Error> {
         let rows = right.as_rows();
         match foreign {
             Some(foreign) => foreign.ghosts.fetch_entries(rows.pos, rows.vals),
@@ -176,21 +179,21 @@ impl Foreign {
 
 /// What this rank multiplies: its rows of the left factor, whose columns are numbers of the rows of
 /// the right one.
-fn factors<'a, T: Numeric>(
-    left: &'a OwnRows<T>,
+pub(super) fn factors<'a, T: Numeric>(
+    left: Rows<'a, T>,
     right: &'a OwnRows<T>,
     foreign: Option<&'a Foreign>,
     foreign_vals: &'a [T],
 ) -> Factors<'a, T> {
     match foreign {
         None => Factors {
-            left: left.as_rows(),
+            left,
             right: right.as_rows(),
         },
         Some(foreign) => Factors {
             left: Rows {
                 crd: &foreign.left_crd,
-                ..left.as_rows()
+                ..left
             },
             right: Rows {
                 pos: &foreign.pos,

@@ -2,6 +2,7 @@
 //!
 //! Which of them panic and have a twin `try_`, and which return a `Result`, the crate's rules say.
 
+mod by_rows;
 mod operators;
 pub(crate) mod product;
 
@@ -13,7 +14,9 @@ mod stack;
 mod sum;
 
 pub(crate) mod inspect;
+mod masked;
 pub(crate) mod matmul;
+mod sddmm;
 pub(crate) mod triangular;
 
 mod balance;

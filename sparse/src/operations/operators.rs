@@ -3,9 +3,11 @@
 //! Each calls the method that returns an error, and panics with the error's message.
 
 use super::expect;
+use crate::formats::bsr::Bsr;
 use crate::formats::coo::Coo;
 use crate::formats::csc::Csc;
 use crate::formats::csr::Csr;
+use crate::formats::dia::Dia;
 use num_complex::Complex;
 use sparsefuse_dense::{Array, Scalar, Vector};
 use sparsefuse_kernels::Numeric;
@@ -43,23 +45,56 @@ operator! {
     Mul mul: Csr, Csr<T> => Csr<T>, try_matmul;
     Mul mul: Csr, Scalar<T> => Csr<T>, try_scale;
     Mul mul: Csc, Vector<T> => Vector<T>, try_matvec;
+    Mul mul: Csc, Array<T, 2> => Array<T, 2>, try_matmul;
     Mul mul: Coo, Vector<T> => Vector<T>, try_matvec;
+    Mul mul: Coo, Array<T, 2> => Array<T, 2>, try_matmul;
+    Mul mul: Dia, Vector<T> => Vector<T>, try_matvec;
+    Mul mul: Dia, Array<T, 2> => Array<T, 2>, try_matmul;
+    Mul mul: Dia, Scalar<T> => Dia<T>, try_scale;
+    Mul mul: Bsr, Vector<T> => Vector<T>, try_matvec;
+    Mul mul: Bsr, Array<T, 2> => Array<T, 2>, try_matmul;
+    Mul mul: Bsr, Scalar<T> => Bsr<T>, try_scale;
     Add add: Csr, Csr<T> => Csr<T>, try_add;
     Sub sub: Csr, Csr<T> => Csr<T>, try_sub;
+    Add add: Dia, Dia<T> => Dia<T>, try_add;
+    Sub sub: Dia, Dia<T> => Dia<T>, try_sub;
+    Add add: Bsr, Bsr<T> => Bsr<T>, try_add;
+    Sub sub: Bsr, Bsr<T> => Bsr<T>, try_sub;
 }
 
-/// Plain numbers on either side of a matrix: one line for each operator.
+/// Plain numbers on either side of a matrix, and the sign before it: one line for each format.
 macro_rules! numbers {
-    ($($type:ty)*) => {$(
-        numbers!(@impl $type, Csr<$type>);
-        numbers!(@impl $type, &Csr<$type>);
-    )*};
-    (@impl $type:ty, $matrix:ty) => {
-        impl Mul<$type> for $matrix {
-            type Output = Csr<$type>;
+    ($($matrix:ident)*) => {$(
+        numbers!(@types $matrix: f32 f64 Complex<f32> Complex<f64> i32 i64 u32 u64);
+
+        impl<T: Numeric> Neg for &$matrix<T> {
+            type Output = $matrix<T>;
 
             #[track_caller]
-            fn mul(self, factor: $type) -> Csr<$type> {
+            fn neg(self) -> $matrix<T> {
+                expect(self.try_neg())
+            }
+        }
+
+        impl<T: Numeric> Neg for $matrix<T> {
+            type Output = Self;
+
+            #[track_caller]
+            fn neg(self) -> Self {
+                expect(self.try_neg())
+            }
+        }
+    )*};
+    (@types $matrix:ident: $($type:ty)*) => {$(
+        numbers!(@impl $type, $matrix<$type>, $matrix<$type>);
+        numbers!(@impl $type, &$matrix<$type>, $matrix<$type>);
+    )*};
+    (@impl $type:ty, $matrix:ty, $output:ty) => {
+        impl Mul<$type> for $matrix {
+            type Output = $output;
+
+            #[track_caller]
+            fn mul(self, factor: $type) -> $output {
                 self.scale(factor)
             }
         }
@@ -74,32 +109,14 @@ macro_rules! numbers {
         }
 
         impl Mul<$matrix> for $type {
-            type Output = Csr<$type>;
+            type Output = $output;
 
             #[track_caller]
-            fn mul(self, matrix: $matrix) -> Csr<$type> {
+            fn mul(self, matrix: $matrix) -> $output {
                 matrix.scale(self)
             }
         }
     };
 }
 
-numbers!(f32 f64 Complex<f32> Complex<f64> i32 i64 u32 u64);
-
-impl<T: Numeric> Neg for &Csr<T> {
-    type Output = Csr<T>;
-
-    #[track_caller]
-    fn neg(self) -> Csr<T> {
-        expect(self.try_neg())
-    }
-}
-
-impl<T: Numeric> Neg for Csr<T> {
-    type Output = Self;
-
-    #[track_caller]
-    fn neg(self) -> Self {
-        expect(self.try_neg())
-    }
-}
+numbers!(Csr Dia Bsr);

@@ -8,8 +8,6 @@
 
 use super::expect;
 use super::matmul::Multiplication;
-use crate::formats::coo::Coo;
-use crate::formats::csc::Csc;
 use crate::formats::csr::Csr;
 use sparsefuse_dense::{Array, Vector};
 use sparsefuse_kernels::{ArgKind, DType, Inst, KernelBuilder, Numeric};
@@ -110,7 +108,7 @@ pub trait RightFactor<T: Numeric>: sealed::Sealed {
     fn product_after(&self, left: &Csr<T>) -> Result<Self::Product, Error>;
 }
 
-mod sealed {
+pub(super) mod sealed {
     pub trait Sealed {}
 }
 
@@ -172,49 +170,4 @@ fn body(dtype: DType) -> &'static Arc<Body> {
         ];
         Body::with_args("spmv", build.finish(), args)
     })
-}
-
-impl<T: Numeric> Csc<T> {
-    /// The product with a vector, with the bits of [`Csr::matvec`]: by rows, which the first
-    /// product makes. A sum that goes along columns would have to be carried from rank to rank.
-    ///
-    /// # Panics
-    ///
-    /// With the error that [`Csc::try_matvec`] returns.
-    #[must_use]
-    #[track_caller]
-    pub fn matvec(&self, x: &Vector<T>) -> Vector<T> {
-        expect(self.try_matvec(x))
-    }
-
-    /// As [`Csc::matvec`].
-    ///
-    /// # Errors
-    ///
-    /// If the vector has another length than the matrix has columns; else as [`Csc::to_csr`].
-    pub fn try_matvec(&self, x: &Vector<T>) -> Result<Vector<T>, Error> {
-        self.to_csr()?.try_matvec(x)
-    }
-}
-
-impl<T: Numeric> Coo<T> {
-    /// The product with a vector, by way of [`Coo::to_csr`], which the first product makes.
-    ///
-    /// # Panics
-    ///
-    /// With the error that [`Coo::try_matvec`] returns.
-    #[must_use]
-    #[track_caller]
-    pub fn matvec(&self, x: &Vector<T>) -> Vector<T> {
-        expect(self.try_matvec(x))
-    }
-
-    /// As [`Coo::matvec`].
-    ///
-    /// # Errors
-    ///
-    /// If the vector has another length than the matrix has columns; else as [`Coo::to_csr`].
-    pub fn try_matvec(&self, x: &Vector<T>) -> Result<Vector<T>, Error> {
-        self.to_csr()?.try_matvec(x)
-    }
 }

@@ -192,7 +192,7 @@ impl<T: Numeric> Csr<T> {
 
     /// The same structure with the values that `fill` makes for some neighbouring rows of this
     /// rank.
-    fn with_entries<U: Numeric>(
+    pub(super) fn with_entries<U: Numeric>(
         &self,
         own: &OwnRows<T>,
         fill: impl Fn(Rows<'_, T>, Range<usize>, &mut [U]) + Sync + Send,

@@ -3,8 +3,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails where it panics")]
 
+mod blocks;
 mod construct;
 mod convert;
+mod diagonals;
 mod distributed;
 mod failures;
 mod files;
@@ -17,6 +19,7 @@ mod multiply;
 mod operations;
 mod packed;
 mod product;
+mod sampled;
 mod stack;
 mod structure;
 

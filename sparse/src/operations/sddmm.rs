@@ -1,0 +1,140 @@
+//! Inner products of rows of dense matrices at the entries of a sparse one
+//! ([`crate::local::sampled`]).
+//!
+//! Each rank computes its entries, with the rows of the left matrix that are its own and those of
+//! the right one that its columns name, which it fetches where other ranks have them.
+
+use crate::exchange::check_runtime;
+use crate::exchange::ghosts::Ghosts;
+use crate::formats::csr::Csr;
+use crate::local::sampled::Sampled;
+use sparsefuse_dense::Array;
+use sparsefuse_kernels::Numeric;
+use sparsefuse_runtime::{Error, Local, Partition, Runtime, Shape};
+use std::ops::Range;
+
+impl<T: Numeric> Csr<T> {
+    /// The sampled product of two dense matrices (SDDMM): `s[i, j] * sum(x[i, k] * y[j, k])` at each
+    /// stored entry `s[i, j]`, a matrix with this one's structure. The product `X Yᵀ` is never
+    /// formed; nothing is conjugated.
+    ///
+    /// Each sum is that of 16 lanes by `k` modulo 16, over ascending `k` with one fused
+    /// multiply-add per term, which are then added in pairs; the same bits on any number of ranks
+    /// and threads. Moves, per entry, 4 bytes of columns, two elements, and a row of `y`, mostly
+    /// from the caches; on several ranks each fetches the rows of `y` that its columns name.
+    /// Executes the window, and works on all threads.
+    ///
+    /// The name is the field's: Nisa, Sukumaran-Rajam, Kurt, Hong, Sadayappan, "Sampled dense
+    /// matrix multiplication for high-performance machine learning", HiPC 2018.
+    ///
+    /// ```
+    /// use sparsefuse_dense::Array;
+    /// use sparsefuse_sparse::Csr;
+    ///
+    /// let s = Csr::new(2, 2, vec![0, 1, 3], vec![1, 0, 1], vec![1.0, 1.0, 0.5])?;
+    /// let x = Array::from_shape_vec([2, 3], vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0])?;
+    /// let y = Array::from_shape_vec([2, 3], vec![1.0, 0.0, 0.0, 1.0, 1.0, 1.0])?;
+    /// assert_eq!(s.sddmm(&x, &y)?.values().to_vec()?, [6.0, 4.0, 7.5]);
+    /// # Ok::<(), sparsefuse_sparse::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If `x` has another number of rows than this matrix, `y` another one than this matrix has
+    /// columns, or their rows differ in length; if they are another runtime's, the computation of
+    /// values failed, or memory runs out.
+    pub fn sddmm(&self, x: &Array<T, 2>, y: &Array<T, 2>) -> Result<Self, Error> {
+        let [n_rows, width] = x.shape();
+        if n_rows != self.n_rows() {
+            let expected = Shape::new(&[self.n_rows(), width]);
+            return Err(Error::shape(
+                "sddmm",
+                expected,
+                Shape::new(&[n_rows, width]),
+            ));
+        }
+        if y.shape() != [self.n_cols(), width] {
+            let expected = Shape::new(&[self.n_cols(), width]);
+            return Err(Error::shape("sddmm", expected, Shape::new(&y.shape())));
+        }
+        for array in [x, y] {
+            check_runtime("sddmm", self.runtime(), array.runtime())?;
+        }
+        let reads: Vec<_> = self
+            .stores()
+            .into_iter()
+            .chain([x.store(), y.store()])
+            .collect();
+        self.runtime()
+            .task_at_once("sddmm", &reads, || self.sampled(x, y))
+    }
+
+    fn sampled(&self, x: &Array<T, 2>, y: &Array<T, 2>) -> Result<Self, Error> {
+        let own = self.own_rows()?;
+        let (runtime, width) = (self.runtime(), x.shape()[1]);
+        let (x, y) = (x.contiguous()?, y.contiguous()?);
+        let (x, y) = (runtime.agree(x.local())?, runtime.agree(y.local())?);
+        let crd = own.as_rows().crd;
+        let fetched_x;
+        let left = match own_elements(&x, (own.partition, own.rows.clone()), width) {
+            Some(left) => left,
+            None => {
+                let needed = own.rows.clone().map(|row| row as u32).collect();
+                let ghosts = Ghosts::new(runtime, x.partition(), needed)?;
+                fetched_x = fetch(&ghosts, runtime, &x, width)?;
+                &fetched_x
+            }
+        };
+        let (fetched_y, numbers);
+        let (right, numbers): (&[T], &[u32]) = if y.is_replicated() {
+            (&y, crd)
+        } else {
+            let ghosts = self.ghosts_of_columns(y.partition())?;
+            (fetched_y, numbers) = (fetch(&ghosts, runtime, &y, width)?, ghosts.numbers(crd));
+            (&fetched_y, &numbers)
+        };
+        let isa = runtime.config().isa;
+        self.with_entries(&own, |rows, part, vals| {
+            isa.run(Sampled {
+                rows,
+                part,
+                numbers,
+                left,
+                right,
+                width,
+                vals,
+            });
+        })
+    }
+}
+
+/// The rows of a dense matrix that are this rank's rows of a sparse one, if it has them.
+fn own_elements<T: Numeric>(
+    local: &Local<T>,
+    (partition, rows): (Partition, Range<usize>),
+    width: usize,
+) -> Option<&[T]> {
+    if local.partition() == partition {
+        return Some(local);
+    }
+    let elements = rows.start * width..rows.end * width;
+    local.is_replicated().then(|| &local[elements])
+}
+
+/// The rows of a dense matrix that a rank needs, of which it has some.
+fn fetch<T: Numeric>(
+    ghosts: &Ghosts,
+    runtime: &Runtime,
+    local: &Local<T>,
+    width: usize,
+) -> Result<Vec<T>, Error> {
+    let pos: Vec<u64> = (0..=local.rows().len())
+        .map(|row| (row * width) as u64)
+        .collect();
+    let fetched = ghosts.fetch_entries(&pos, local)?;
+    if runtime.is_planned() {
+        // In a plan there are no ranks that send.
+        return Ok(vec![T::ZERO; ghosts.indices().len() * width]);
+    }
+    Ok(fetched)
+}
