@@ -256,6 +256,7 @@ impl Planner<'_> {
                         op,
                         dtype: types[value as usize].expect("a verified kernel is well-typed"),
                         slot: source.slot,
+                        element: source.element,
                         domain: kernel_loop.domain,
                         is_partial: self.group.launch != Partition::Replicated,
                         most_trees: forests::most_trees(rows.len().div_ceil(self.cuts.tile_len())),
@@ -284,9 +285,11 @@ impl Planner<'_> {
                 continue;
             }
             let shape = self.slots[slot as usize].shape;
-            let rows = self.rows(shape);
+            let (partition, rows) = match inst {
+                Inst::Reduce(..) => (Partition::Replicated, 0..shape.rows()),
+                _ => (self.partition(slot), self.rows(shape)),
+            };
             let len = rows.len() * shape.row_len();
-            let partition = self.partition(slot);
             outputs.push(Output {
                 slot,
                 partition,
