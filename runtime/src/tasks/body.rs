@@ -301,17 +301,14 @@ fn accesses(kind: ArgKind) -> &'static [Access] {
 
 /// Whether the kernel reduces into some arguments in one way, so that one store can hold them.
 fn are_elements(kernel: &Kernel, declared: &BodyArg) -> bool {
-    let numbers = declared.kernel_args();
-    let last = kernel.args.get(numbers.end as usize - 1);
+    let mut numbers = declared.kernel_args();
     let (kind, dtype) = kind(kernel, declared);
     let is_like = |number: u32| {
-        let arg = &kernel.args[number as usize];
-        (arg.kind, arg.dtype) == (kind, dtype) && privilege(kernel, number) == declared.privilege
+        let arg = kernel.args.get(number as usize);
+        arg.is_some_and(|arg| (arg.kind, arg.dtype) == (kind, dtype))
+            && privilege(kernel, number) == declared.privilege
     };
-    kind == ArgKind::Reduction
-        && !numbers.is_empty()
-        && last.is_some()
-        && numbers.clone().all(is_like)
+    kind == ArgKind::Reduction && !numbers.is_empty() && numbers.all(is_like)
 }
 
 /// Whether the kernel reads an argument before it writes it.

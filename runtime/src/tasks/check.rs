@@ -33,7 +33,11 @@ pub(crate) fn check(body: &Body, args: &[Seen<'_>]) -> Result<(), Error> {
             ArgKind::Scalar | ArgKind::Reduction => {
                 let expected = match declared.access {
                     Access::Elements(count) => Shape::new(&[count as usize]),
-                    _ => Shape::SCALAR,
+                    Access::Rows
+                    | Access::Pos
+                    | Access::Entries
+                    | Access::Columns
+                    | Access::Whole => Shape::SCALAR,
                 };
                 if *arg.shape() != expected {
                     return Err(Error::shape(OP, expected, *arg.shape()));
