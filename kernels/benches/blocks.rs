@@ -320,10 +320,11 @@ fn product(name: &str, matrix: &Matrix, fused: bool, form: Form, workers: &Worke
         own_len: n,
     };
     let words: Vec<u64> = vals.iter().map(|value| value.to_bits()).collect();
-    let structure = PackedStructure::plan(plain, workers);
+    let structure = PackedStructure::plan(plain, workers).expect("memory for a bench");
     let mut columns = vec![0; structure.column_bytes()];
     structure.fill_columns(plain, &mut columns, workers);
-    let values = PackedValues::plan(&structure, plain, Words::Eight(&words), workers);
+    let values = PackedValues::plan(&structure, plain, Words::Eight(&words), workers)
+        .expect("memory for a bench");
     let mut data = vec![0; values.bytes()];
     values.fill(&structure, plain, Words::Eight(&words), &mut data, workers);
     let entries = match form {

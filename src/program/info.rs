@@ -236,6 +236,10 @@ impl Info<'_> {
             .filter(|&(_, count)| count > 0)
             .map(|(name, count)| format!("{name} {:.1} %", share(count)))
             .collect();
+        if packed.in_nodes > 0 {
+            let share = share(packed.in_nodes);
+            forms.push(format!("columns shared by neighbours {share:.1} %"));
+        }
         if packed.dictionary > 0 {
             forms.push(format!(
                 "dictionary of {}",

@@ -89,6 +89,10 @@ unsafe extern "C" {
     fn atexit(function: extern "C" fn()) -> std::ffi::c_int;
 }
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "what waits is the end of the process"
+)]
 extern "C" fn end() {
     let mut running = running();
     running.has_ended = true;

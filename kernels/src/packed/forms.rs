@@ -3,13 +3,14 @@
 //! The rows of a run whose values repeat at least [`LONG`] times become a stencil, the others
 //! diagonals. A shorter run is a stencil if the part has that stencil already, or few others.
 
-use super::WINDOW;
 use super::advance::end_of_stretches;
 use super::rows::PlainRows;
 use super::structure::{BlockKind, PackedStructure, Pattern, RowBlock, StructurePart};
 use super::values::{Form, PackedValues, Segment, ValuesPart};
 use super::words::{Word, Words};
+use super::{WINDOW, extend, push};
 use crate::workers::Workers;
+use std::collections::TryReserveError;
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -29,13 +30,15 @@ const ALIGNMENT: usize = 64;
 impl PackedValues {
     /// Looks at the values of all entries once, on all threads. `rows` are those of the
     /// structure.
-    #[must_use]
+    ///
+    /// # Errors
+    /// Without memory for what describes the rows.
     pub fn plan(
         structure: &PackedStructure,
         rows: PlainRows<'_>,
         values: Words<'_>,
         workers: &Workers,
-    ) -> Self {
+    ) -> Result<Self, TryReserveError> {
         match values {
             Words::Four(values) => plan(structure, rows, values, workers),
             Words::Eight(values) => plan(structure, rows, values, workers),
@@ -49,8 +52,8 @@ fn plan<W: Word>(
     rows: PlainRows<'_>,
     values: &[W],
     workers: &Workers,
-) -> PackedValues {
-    let plans: Vec<OnceLock<PartPlan<W>>> =
+) -> Result<PackedValues, TryReserveError> {
+    let plans: Vec<OnceLock<Result<PartPlan<W>, _>>> =
         structure.parts.iter().map(|_| OnceLock::new()).collect();
     rows.for_each_part(workers, |number, range| {
         let of = &structure.parts[number];
@@ -62,6 +65,7 @@ fn plan<W: Word>(
     let mut dictionary = Some(Vec::new());
     let mut parts = Vec::with_capacity(structure.parts.len());
     for plan in plans {
+        let plan = plan?;
         dictionary = dictionary.zip(plan.distinct).and_then(|(a, b)| merge(a, b));
         parts.push(plan.part);
     }
@@ -75,21 +79,23 @@ fn plan<W: Word>(
         bytes = (bytes + part.n_stored * unit).next_multiple_of(ALIGNMENT);
     }
     bytes += if bytes > 0 { SLACK } else { 0 };
-    PackedValues {
+    Ok(PackedValues {
         parts,
-        dictionary: to_bytes(&dictionary.unwrap_or_default()),
+        dictionary: to_bytes(&dictionary.unwrap_or_default())?,
         size,
         bytes,
-    }
+    })
 }
 
-fn to_bytes<W: Word>(words: &[W]) -> Vec<u8> {
+fn to_bytes<W: Word>(words: &[W]) -> Result<Vec<u8>, TryReserveError> {
     let size = size_of::<W>();
-    let mut bytes = vec![0; size_of_val(words)];
+    let mut bytes = Vec::new();
+    bytes.try_reserve(size_of_val(words))?;
+    bytes.resize(size_of_val(words), 0);
     for (target, word) in bytes.chunks_exact_mut(size).zip(words) {
         word.write(target);
     }
-    bytes
+    Ok(bytes)
 }
 
 /// The values of two dictionaries, if they are not too many.
@@ -120,7 +126,12 @@ struct Planner<'a, W> {
 }
 
 impl<W: Word> PartPlan<W> {
-    fn new(of: &StructurePart, rows: PlainRows<'_>, range: Range<usize>, values: &[W]) -> Self {
+    fn new(
+        of: &StructurePart,
+        rows: PlainRows<'_>,
+        range: Range<usize>,
+        values: &[W],
+    ) -> Result<Self, TryReserveError> {
         let mut planner = Planner {
             of,
             rows,
@@ -132,16 +143,16 @@ impl<W: Word> PartPlan<W> {
         };
         for block in &of.blocks {
             match block.kind {
-                BlockKind::Run(pattern) => planner.add_run(block, pattern),
-                BlockKind::Paced(number) => planner.add_paced(block, number),
-                BlockKind::Window(number) => planner.add_window(block, number),
+                BlockKind::Run(pattern) => planner.add_run(block, pattern)?,
+                BlockKind::Paced(number) => planner.add_paced(block, number)?,
+                BlockKind::Window(number) => planner.add_window(block, number)?,
             }
         }
         let distinct = planner.distinct();
         let mut part = planner.part;
-        part.stencils = to_bytes(&planner.stencil_words);
-        part.index = index(&part.segments, of.n_rows);
-        Self { part, distinct }
+        part.stencils = to_bytes(&planner.stencil_words)?;
+        extend(&mut part.index, index(&part.segments, of.n_rows))?;
+        Ok(Self { part, distinct })
     }
 }
 
@@ -161,61 +172,78 @@ impl<W: Word> Planner<'_, W> {
     }
 
     /// Cuts a run where its rows begin or cease to be equal for long.
-    fn add_run(&mut self, block: &RowBlock, pattern: Pattern) {
+    fn add_run(&mut self, block: &RowBlock, pattern: Pattern) -> Result<(), TryReserveError> {
         let (first, end) = (block.first as usize, (block.first + block.len) as usize);
         let (mut diagonals, mut equal) = (first, first);
         while equal < end {
             let row = self.end_of_equal(equal + 1..end, 1);
             let is_whole = equal == first && row == end;
             let is_long = row - equal >= LONG;
-            let stencil = (is_long || is_whole).then(|| self.stencil(pattern, equal, is_long));
-            if let Some(values) = stencil.flatten() {
-                self.add_diagonals(pattern, diagonals..equal);
-                self.part.segments.push(Segment {
-                    first: equal as u32,
-                    len: (row - equal) as u32,
-                    form: Form::Stencil { pattern, values },
-                });
+            let stencil = match is_long || is_whole {
+                true => self.stencil(pattern, equal, is_long)?,
+                false => None,
+            };
+            if let Some(values) = stencil {
+                self.add_diagonals(pattern, diagonals..equal)?;
+                self.add(equal..row, Form::Stencil { pattern, values })?;
                 diagonals = row;
             }
             equal = row;
         }
-        self.add_diagonals(pattern, diagonals..end);
+        self.add_diagonals(pattern, diagonals..end)
+    }
+
+    /// Adds rows of one form.
+    fn add(&mut self, rows: Range<usize>, form: Form) -> Result<(), TryReserveError> {
+        let segment = Segment {
+            first: rows.start as u32,
+            len: rows.len() as u32,
+            form,
+        };
+        push(&mut self.part.segments, segment)
     }
 
     /// The values of the stencil that a row is: among the last ones, or new where that is worth it.
-    fn stencil(&mut self, pattern: Pattern, row: usize, is_worth_it: bool) -> Option<u32> {
+    fn stencil(
+        &mut self,
+        pattern: Pattern,
+        row: usize,
+        is_worth_it: bool,
+    ) -> Result<Option<u32>, TryReserveError> {
         let n = pattern.len as usize;
         let words = |start: u32| &self.stencil_words[start as usize..start as usize + n];
         let mut recent = self.stencils.iter().rev().take(RECENT);
         let found = recent.find(|&&(of, start)| of == pattern && words(start) == self.row(row));
         if let Some(&(_, start)) = found {
-            return Some(start);
+            return Ok(Some(start));
         }
         if !is_worth_it && self.stencils.len() >= FEW {
-            return None;
+            return Ok(None);
         }
         let start = self.stencil_words.len() as u32;
         let entries = self.rows.entries(self.start + row);
-        self.stencil_words.extend_from_slice(&self.values[entries]);
-        self.stencils.push((pattern, start));
-        Some(start)
+        extend(
+            &mut self.stencil_words,
+            self.values[entries].iter().copied(),
+        )?;
+        push(&mut self.stencils, (pattern, start))?;
+        Ok(Some(start))
     }
 
-    fn add_diagonals(&mut self, pattern: Pattern, rows: Range<usize>) {
+    fn add_diagonals(
+        &mut self,
+        pattern: Pattern,
+        rows: Range<usize>,
+    ) -> Result<(), TryReserveError> {
         if rows.is_empty() {
-            return;
+            return Ok(());
         }
         let values = self.part.n_stored;
         self.part.n_stored += rows.len() * pattern.len as usize;
-        self.part.segments.push(Segment {
-            first: rows.start as u32,
-            len: rows.len() as u32,
-            form: Form::Diagonals { pattern, values },
-        });
+        self.add(rows, Form::Diagonals { pattern, values })
     }
 
-    fn add_paced(&mut self, block: &RowBlock, number: u32) {
+    fn add_paced(&mut self, block: &RowBlock, number: u32) -> Result<(), TryReserveError> {
         let (first, end) = (block.first as usize, (block.first + block.len) as usize);
         let run = self.of.paced[number as usize];
         let period = run.pace.period();
@@ -223,7 +251,7 @@ impl<W: Word> Planner<'_, W> {
         let form = if self.end_of_equal(second..end, period) == end {
             let mut values = [0; 2];
             for (row, values) in (first..second).zip(&mut values) {
-                let stencil = self.stencil(run.patterns[row - first], row, true);
+                let stencil = self.stencil(run.patterns[row - first], row, true)?;
                 *values = stencil.expect("a stencil that is worth it is had");
             }
             Form::PacedStencil { number, values }
@@ -232,21 +260,14 @@ impl<W: Word> Planner<'_, W> {
             self.part.n_stored += run.entries_before(end - first);
             Form::Paced { number, values }
         };
-        self.part.segments.push(Segment {
-            first: block.first,
-            len: block.len,
-            form,
-        });
+        self.add(first..end, form)
     }
 
-    fn add_window(&mut self, block: &RowBlock, number: u32) {
+    fn add_window(&mut self, block: &RowBlock, number: u32) -> Result<(), TryReserveError> {
+        let (first, end) = (block.first as usize, (block.first + block.len) as usize);
         let values = self.part.n_stored;
         self.part.n_stored += self.of.window_entries(number);
-        self.part.segments.push(Segment {
-            first: block.first,
-            len: block.len,
-            form: Form::Window { number, values },
-        });
+        self.add(first..end, Form::Window { number, values })
     }
 
     /// The values that are stored, ascending, unless they are too many.
@@ -279,13 +300,13 @@ impl<W: Word> Planner<'_, W> {
 }
 
 /// The segment of each row that is a multiple of [`WINDOW`].
-fn index(segments: &[Segment], n_rows: usize) -> Vec<u32> {
+fn index(segments: &[Segment], n_rows: usize) -> impl ExactSizeIterator<Item = u32> {
     let mut number = 0;
-    let segment_of = |row: usize| {
+    let segment_of = move |row: usize| {
         while (segments[number].first + segments[number].len) as usize <= row {
             number += 1;
         }
         number as u32
     };
-    (0..n_rows).step_by(WINDOW).map(segment_of).collect()
+    (0..n_rows).step_by(WINDOW).map(segment_of)
 }

@@ -13,7 +13,8 @@
 //! - a **paced run**: neighbouring rows whose columns advance by two each row or by one every
 //!   second row, as those of restrictions and interpolations; stencils where their values are equal;
 //! - a **window** of up to 256 other rows, the longest first, eight side by side and without
-//!   padding; columns are distances from the window's first one, in 1, 2 or 4 bytes.
+//!   padding; columns are distances from the window's first one, in 1, 2 or 4 bytes, and stored
+//!   once for up to four neighbouring rows with equal columns (a *node*, `window.rs`).
 //!
 //! Where all values of a matrix outside its stencils are among 256, they are stored as one byte
 //! each, the number of the value in a dictionary.
@@ -33,20 +34,21 @@ mod structure;
 #[cfg(test)]
 mod tests;
 mod values;
+mod window;
 mod words;
 
 pub(crate) use self::advance::end_of_advance;
 pub use self::rows::PlainRows;
 pub use self::structure::PackedStructure;
-pub(crate) use self::structure::{
-    COLUMN_SLACK, Pace, Paced, Pattern, Width, Window, common_length,
-};
+pub(crate) use self::structure::{COLUMN_SLACK, Pace, Paced, Pattern};
 pub use self::values::PackedValues;
 pub(crate) use self::values::{Form, ValuesPart};
+pub(crate) use self::window::{Group, NodesOf, Width, Window, side_by_side};
 pub use self::words::Words;
 
 use crate::element::{DType, Element};
 use crate::workers::Workers;
+use std::collections::TryReserveError;
 use std::sync::Mutex;
 
 /// Rows of a part: parts are packed independently of each other, by different threads.
@@ -65,7 +67,8 @@ pub const fn is_packable(dtype: DType) -> bool {
     }
 }
 
-/// How a matrix would be packed; `None` for elements that no packed product reads. The columns of
+/// How a matrix would be packed; `None` for elements that no packed product reads, and without
+/// memory to find out. The columns of
 /// `rows` are looked at once, and so are the values.
 #[must_use]
 pub fn summary<T: Element>(
@@ -74,8 +77,26 @@ pub fn summary<T: Element>(
     workers: &Workers,
 ) -> Option<Summary> {
     let words = Words::of_slice(values)?;
-    let structure = PackedStructure::plan(rows, workers);
-    Some(PackedValues::plan(&structure, rows, words, workers).summary(&structure))
+    let structure = PackedStructure::plan(rows, workers).ok()?;
+    let values = PackedValues::plan(&structure, rows, words, workers).ok()?;
+    Some(values.summary(&structure))
+}
+
+/// Adds an item where there is memory for it.
+fn push<T>(items: &mut Vec<T>, item: T) -> Result<(), TryReserveError> {
+    items.try_reserve(1)?;
+    items.push(item);
+    Ok(())
+}
+
+/// Adds items where there is memory for them.
+fn extend<T>(
+    items: &mut Vec<T>,
+    new: impl ExactSizeIterator<Item = T>,
+) -> Result<(), TryReserveError> {
+    items.try_reserve(new.len())?;
+    items.extend(new);
+    Ok(())
 }
 
 /// Neighbouring stretches of `target`, of these lengths, for the threads that fill them.
@@ -96,6 +117,8 @@ pub struct Summary {
     pub rows: [usize; 4],
     /// Their entries.
     pub entries: [usize; 4],
+    /// Rows of windows whose columns are stored once for several neighbouring rows.
+    pub in_nodes: usize,
     /// The number of values in the dictionary; 0 without one.
     pub dictionary: usize,
     /// The bytes that a product reads of the matrix.

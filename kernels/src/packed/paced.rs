@@ -5,6 +5,7 @@
 
 use super::rows::PlainRows;
 use super::structure::{Pace, Paced, Pattern, StructurePart};
+use std::collections::TryReserveError;
 use std::ops::Range;
 
 /// The rows from which on a paced run is worth a descriptor.
@@ -14,33 +15,41 @@ const GAP: usize = 4;
 
 impl StructurePart {
     /// Adds rows that are in no run: paced ones where there are such, windows of the others.
-    pub(super) fn add_others(&mut self, rows: PlainRows<'_>, start: usize, range: Range<usize>) {
+    pub(super) fn add_others(
+        &mut self,
+        rows: PlainRows<'_>,
+        start: usize,
+        range: Range<usize>,
+    ) -> Result<(), TryReserveError> {
         let (mut first, mut row) = (range.start, range.start);
         while row < range.end {
             let Some((pace, end)) = paced(rows, row..range.end) else {
                 row += 1;
                 continue;
             };
-            self.add_beside(rows, start, first..row);
-            self.add_paced(rows, start, (pace, row..end));
+            self.add_beside(rows, start, first..row)?;
+            self.add_paced(rows, start, (pace, row..end))?;
             (first, row) = (end, end);
         }
         if first == range.start {
-            self.add_windows(rows, start, range);
+            self.add_windows(rows, start, range)
         } else {
-            self.add_beside(rows, start, first..range.end);
+            self.add_beside(rows, start, first..range.end)
         }
     }
 
     /// Rows beside a paced run: the ends of a grid's lines, or others.
-    fn add_beside(&mut self, rows: PlainRows<'_>, start: usize, range: Range<usize>) {
+    fn add_beside(
+        &mut self,
+        rows: PlainRows<'_>,
+        start: usize,
+        mut range: Range<usize>,
+    ) -> Result<(), TryReserveError> {
         let are_few = range.len() <= GAP;
         if are_few && range.clone().all(|row| is_regular(rows, row)) {
-            for row in range {
-                self.add_paced(rows, start, (Pace::Double, row..row + 1));
-            }
+            range.try_for_each(|row| self.add_paced(rows, start, (Pace::Double, row..row + 1)))
         } else {
-            self.add_windows(rows, start, range);
+            self.add_windows(rows, start, range)
         }
     }
 
@@ -49,22 +58,21 @@ impl StructurePart {
         rows: PlainRows<'_>,
         start: usize,
         (pace, range): (Pace, Range<usize>),
-    ) {
+    ) -> Result<(), TryReserveError> {
         let period = range.start..range.end.min(range.start + pace.period());
         let columns = period.clone().flat_map(|row| rows.columns(row));
         let base = columns.min().copied().unwrap_or(0);
         let mut patterns = [Pattern { start: 0, len: 0 }; 2];
         for (row, pattern) in period.zip(&mut patterns) {
             let offset = |&column: &u32| column.wrapping_sub(base).cast_signed();
-            let offsets: Vec<i32> = rows.columns(row).iter().map(offset).collect();
-            *pattern = self.pattern(&offsets);
+            *pattern = self.pattern(rows.columns(row).iter().map(offset))?;
         }
         let run = Paced {
             pace,
             base,
             patterns,
         };
-        self.add_paced_block(start, range, run);
+        self.add_paced_block(start, range, run)
     }
 }
 

@@ -7,11 +7,12 @@
 
 use super::rows::PlainRows;
 use super::structure::{
-    BlockKind, COLUMN_SLACK, Paced, PackedStructure, Pattern, RowBlock, StructurePart, Width,
-    Window,
+    BlockKind, COLUMN_SLACK, Paced, PackedStructure, Pattern, RowBlock, StructurePart,
 };
-use super::{PART, WINDOW};
+use super::window::{HIGHEST, Width, Window};
+use super::{PART, WINDOW, extend, push};
 use crate::workers::Workers;
+use std::collections::TryReserveError;
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -25,11 +26,13 @@ const RECENT: usize = 16;
 impl PackedStructure {
     /// Looks at the columns of all rows once, on all threads.
     ///
+    /// # Errors
+    /// Without memory for what describes the rows.
+    ///
     /// # Panics
     /// If the rows are not those of a structure: positions that decrease, or fewer columns.
-    #[must_use]
-    pub fn plan(rows: PlainRows<'_>, workers: &Workers) -> Self {
-        let parts: Vec<OnceLock<StructurePart>> = (0..rows.len().div_ceil(PART))
+    pub fn plan(rows: PlainRows<'_>, workers: &Workers) -> Result<Self, TryReserveError> {
+        let parts: Vec<OnceLock<Result<StructurePart, _>>> = (0..rows.len().div_ceil(PART))
             .map(|_| OnceLock::new())
             .collect();
         rows.for_each_part(workers, |number, range| {
@@ -42,7 +45,7 @@ impl PackedStructure {
         };
         let mut in_windows = 0;
         for part in parts {
-            let mut part = part.into_inner().expect("every part has been planned");
+            let mut part = part.into_inner().expect("every part has been planned")?;
             part.column_start = structure.column_bytes;
             structure.column_bytes += part.column_bytes;
             let is_window = |block: &&RowBlock| matches!(block.kind, BlockKind::Window(_));
@@ -57,12 +60,12 @@ impl PackedStructure {
         if structure.column_bytes > 0 {
             structure.column_bytes += COLUMN_SLACK * size_of::<u32>();
         }
-        structure
+        Ok(structure)
     }
 }
 
 impl StructurePart {
-    fn plan(rows: PlainRows<'_>, range: Range<usize>) -> Self {
+    fn plan(rows: PlainRows<'_>, range: Range<usize>) -> Result<Self, TryReserveError> {
         let mut part = Self {
             n_rows: range.len(),
             ..Self::default()
@@ -75,42 +78,65 @@ impl StructurePart {
             let run = Run::new(rows, row..range.end);
             row = run.rows.end;
             if run.rows.len() >= LONG && run.is_regular {
-                part.add_short(rows, range.start, &short, first_short..run.rows.start);
-                part.add_run(rows, range.start, &run);
+                part.add_short(rows, range.start, &short, first_short..run.rows.start)?;
+                part.add_run(rows, range.start, &run)?;
                 short.clear();
                 first_short = row;
             } else if short.len() <= GAP {
                 short.push(run);
             }
         }
-        part.add_short(rows, range.start, &short, first_short..range.end);
-        part
+        part.add_short(rows, range.start, &short, first_short..range.end)?;
+        Ok(part)
     }
 
     /// Adds the rows between two long runs, which `short` are the runs of if they are few.
-    fn add_short(&mut self, rows: PlainRows<'_>, start: usize, short: &[Run], range: Range<usize>) {
+    fn add_short(
+        &mut self,
+        rows: PlainRows<'_>,
+        start: usize,
+        short: &[Run],
+        range: Range<usize>,
+    ) -> Result<(), TryReserveError> {
         if range.len() <= GAP && short.iter().all(|run| run.is_regular) {
-            short.iter().for_each(|run| self.add_run(rows, start, run));
-        } else if !range.is_empty() {
-            self.add_others(rows, start, range);
+            short
+                .iter()
+                .try_for_each(|run| self.add_run(rows, start, run))
+        } else if range.is_empty() {
+            Ok(())
+        } else {
+            self.add_others(rows, start, range)
         }
     }
 
-    fn add_run(&mut self, rows: PlainRows<'_>, start: usize, run: &Run) {
+    fn add_run(
+        &mut self,
+        rows: PlainRows<'_>,
+        start: usize,
+        run: &Run,
+    ) -> Result<(), TryReserveError> {
         let row = run.rows.start;
         let offset = |&column: &u32| (i64::from(column) - row as i64) as i32;
-        let offsets: Vec<i32> = rows.columns(row).iter().map(offset).collect();
-        let pattern = self.pattern(&offsets);
-        self.blocks.push(RowBlock {
+        let pattern = self.pattern(rows.columns(row).iter().map(offset))?;
+        let block = RowBlock {
             first: (row - start) as u32,
             len: run.rows.len() as u32,
             kind: BlockKind::Run(pattern),
-        });
+        };
+        push(&mut self.blocks, block)
     }
 
     /// The place of these offsets: that of an equal pattern among the last ones, or a new one.
-    pub(super) fn pattern(&mut self, offsets: &[i32]) -> Pattern {
-        let is_same = |pattern: &Pattern| self.offsets_of(*pattern) == offsets;
+    pub(super) fn pattern(
+        &mut self,
+        offsets: impl ExactSizeIterator<Item = i32> + Clone,
+    ) -> Result<Pattern, TryReserveError> {
+        let is_same = |pattern: &Pattern| {
+            self.offsets_of(*pattern)
+                .iter()
+                .copied()
+                .eq(offsets.clone())
+        };
         for block in self.blocks.iter().rev().take(RECENT) {
             let found = match block.kind {
                 BlockKind::Run(pattern) => Some(pattern).filter(is_same),
@@ -121,39 +147,52 @@ impl StructurePart {
                 BlockKind::Window(_) => None,
             };
             if let Some(pattern) = found {
-                return pattern;
+                return Ok(pattern);
             }
         }
         let start = self.offsets.len() as u32;
-        self.offsets.extend_from_slice(offsets);
-        Pattern {
-            start,
-            len: offsets.len() as u32,
-        }
+        let len = offsets.len() as u32;
+        extend(&mut self.offsets, offsets)?;
+        Ok(Pattern { start, len })
     }
 
-    pub(super) fn add_paced_block(&mut self, start: usize, rows: Range<usize>, run: Paced) {
-        self.blocks.push(RowBlock {
+    pub(super) fn add_paced_block(
+        &mut self,
+        start: usize,
+        rows: Range<usize>,
+        run: Paced,
+    ) -> Result<(), TryReserveError> {
+        let block = RowBlock {
             first: (rows.start - start) as u32,
             len: rows.len() as u32,
             kind: BlockKind::Paced(self.paced.len() as u32),
-        });
-        self.paced.push(run);
+        };
+        push(&mut self.blocks, block)?;
+        push(&mut self.paced, run)
     }
 
-    pub(super) fn add_windows(&mut self, rows: PlainRows<'_>, start: usize, range: Range<usize>) {
+    pub(super) fn add_windows(
+        &mut self,
+        rows: PlainRows<'_>,
+        start: usize,
+        range: Range<usize>,
+    ) -> Result<(), TryReserveError> {
         let mut first = range.start;
         while first < range.end {
             let end = ((first - start) / WINDOW + 1) * WINDOW + start;
             let end = end.min(range.end);
-            self.add_window(rows, start, first..end);
+            self.add_window(rows, start, first..end)?;
             first = end;
         }
+        Ok(())
     }
 
-    fn add_window(&mut self, rows: PlainRows<'_>, start: usize, range: Range<usize>) {
-        let mut order: Vec<u8> = (0..range.len()).map(|row| row as u8).collect();
-        order.sort_by_key(|&row| usize::MAX - rows.entries(range.start + row as usize).len());
+    fn add_window(
+        &mut self,
+        rows: PlainRows<'_>,
+        start: usize,
+        range: Range<usize>,
+    ) -> Result<(), TryReserveError> {
         let columns = || range.clone().flat_map(|row| rows.columns(row));
         let base = columns().min().copied().unwrap_or(0);
         let reach = columns().max().copied().unwrap_or(0) - base;
@@ -163,24 +202,44 @@ impl StructurePart {
             0x100..=0xffff => Width::U16,
             _ => Width::U32,
         };
-        self.blocks.push(RowBlock {
+        let block = RowBlock {
             first: (range.start - start) as u32,
             len: range.len() as u32,
             kind: BlockKind::Window(self.windows.len() as u32),
-        });
-        self.windows.push(Window {
-            rows: self.order.len() as u32,
+        };
+        push(&mut self.blocks, block)?;
+        let first_node = self.nodes.len();
+        self.nodes.add(nodes(rows, range.clone()))?;
+        let window = Window {
+            first_node: first_node as u32,
+            n_nodes: (self.nodes.len() - first_node) as u32,
             len: range.len() as u32,
             width,
             base: if width == Width::Ghosts { 0 } else { base },
             columns: self.column_bytes,
-        });
-        let length = |&row: &u8| rows.entries(range.start + row as usize).len() as u32;
-        self.lengths.extend(order.iter().map(length));
-        self.order.extend(order);
-        let entries = rows.entries(range.end - 1).end - rows.entries(range.start).start;
-        self.column_bytes += (entries * width.bytes()).next_multiple_of(8);
+        };
+        let columns = self.nodes.of(&window).columns();
+        push(&mut self.windows, window)?;
+        self.column_bytes += (columns * width.bytes()).next_multiple_of(8);
+        Ok(())
     }
+}
+
+/// The nodes of the rows of a window: first row, height and length of each. More neighbouring rows
+/// with equal columns than a node has are cut into nodes of nearly equal heights.
+fn nodes(rows: PlainRows<'_>, range: Range<usize>) -> Vec<(u8, u8, u32)> {
+    let mut nodes = Vec::new();
+    let mut row = range.start;
+    while row < range.end {
+        let end = rows.end_of_advance(row + 1..range.end, (1, 0));
+        let length = rows.entries(row).len() as u32;
+        for left in (1..=(end - row).div_ceil(HIGHEST)).rev() {
+            let height = (end - row).div_ceil(left);
+            nodes.push(((row - range.start) as u8, height as u8, length));
+            row += height;
+        }
+    }
+    nodes
 }
 
 /// Neighbouring rows with equal offsets.

@@ -1,10 +1,11 @@
 //! The structure of a packed piece: runs of rows with equal offsets, paced runs, windows of other
-//! rows; reading them, and the columns of windows in memory that others provide.
+//! rows (`window.rs`); reading them, and the columns of windows in memory that others provide.
 //!
 //! Which rows are packed how is planned in `plan.rs` and `paced.rs`.
 
 use super::rows::{PlainRows, entries};
-use super::{GROUP, PART, split};
+use super::window::{Nodes, NodesOf, Window};
+use super::{PART, split};
 use crate::workers::Workers;
 use std::sync::{Mutex, PoisonError};
 
@@ -27,10 +28,8 @@ pub(super) struct StructurePart {
     pub(super) blocks: Vec<RowBlock>,
     /// The offsets of all patterns, one pattern after the other.
     pub(super) offsets: Vec<i32>,
-    /// The windows' rows from long to short, as distances from the window's first one.
-    pub(super) order: Vec<u8>,
-    /// The lengths of these rows.
-    pub(super) lengths: Vec<u32>,
+    /// The nodes of the windows, one window after the other.
+    pub(super) nodes: Nodes,
     pub(super) windows: Vec<Window>,
     pub(super) paced: Vec<Paced>,
     /// Bytes of the columns of all windows.
@@ -63,56 +62,6 @@ pub(super) enum BlockKind {
 pub(crate) struct Pattern {
     pub(crate) start: u32,
     pub(crate) len: u32,
-}
-
-/// Rows without a common pattern; their columns lie side by side in groups of eight rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Window {
-    /// The first of its rows in [`StructurePart::order`] and `lengths`.
-    pub(crate) rows: u32,
-    pub(crate) len: u32,
-    pub(crate) width: Width,
-    /// The column that distances are counted from.
-    pub(crate) base: u32,
-    /// Where its columns begin.
-    pub(crate) columns: usize,
-}
-
-/// How the columns of a window are stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Width {
-    U8,
-    U16,
-    U32,
-    /// Four bytes, some of them ghosts.
-    Ghosts,
-}
-
-impl Width {
-    pub(super) const fn bytes(self) -> usize {
-        match self {
-            Self::U8 => 1,
-            Self::U16 => 2,
-            Self::U32 | Self::Ghosts => 4,
-        }
-    }
-
-    fn read(self, bytes: &[u8]) -> u32 {
-        match *bytes {
-            [byte] => u32::from(byte),
-            [a, b] => u32::from(u16::from_ne_bytes([a, b])),
-            [a, b, c, d] => u32::from_ne_bytes([a, b, c, d]),
-            _ => unreachable!("columns are stored in 1, 2 or 4 bytes"),
-        }
-    }
-
-    fn write(self, distance: u32, target: &mut [u8]) {
-        match self {
-            Self::U8 => target.copy_from_slice(&(distance as u8).to_ne_bytes()),
-            Self::U16 => target.copy_from_slice(&(distance as u16).to_ne_bytes()),
-            Self::U32 | Self::Ghosts => target.copy_from_slice(&distance.to_ne_bytes()),
-        }
-    }
 }
 
 /// How the columns of a run advance.
@@ -197,21 +146,19 @@ impl PackedStructure {
         &self.parts[part].paced[number as usize]
     }
 
-    /// A window of a part, the order of its rows and their lengths.
+    /// A window of a part, and its nodes.
     #[inline]
-    pub(crate) fn window(&self, part: usize, number: u32) -> (&Window, &[u8], &[u32]) {
+    pub(crate) fn window(&self, part: usize, number: u32) -> (&Window, NodesOf<'_>) {
         let part = &self.parts[part];
         let window = &part.windows[number as usize];
-        let rows = window.rows as usize..(window.rows + window.len) as usize;
-        (window, &part.order[rows.clone()], &part.lengths[rows])
+        (window, part.nodes.of(window))
     }
 
     /// The bytes of everything but the columns.
     pub(super) fn descriptor_bytes(&self) -> usize {
         let of_part = |part: &StructurePart| {
             size_of_val(&*part.offsets)
-                + part.order.len()
-                + size_of_val(&*part.lengths)
+                + part.nodes.bytes()
                 + size_of_val(&*part.windows)
                 + size_of_val(&*part.paced)
         };
@@ -299,10 +246,12 @@ impl StructurePart {
                     let window = self.windows[number as usize];
                     let size = window.width.bytes();
                     let mut stored = columns[window.columns..].chunks_exact(size);
-                    self.for_each_entry(window, |row, k| {
+                    self.nodes.of(&window).for_each_column(|rows, k| {
                         let distance = stored.next().map_or(0, |bytes| window.width.read(bytes));
-                        let at = entries(pos, first + row).start - base + k;
-                        target[at] = window.base + distance;
+                        for row in rows {
+                            let at = entries(pos, first + row).start - base + k;
+                            target[at] = window.base + distance;
+                        }
                     });
                 }
             }
@@ -322,8 +271,8 @@ impl StructurePart {
             let mut at = window.columns - self.column_start;
             let size = window.width.bytes();
             let first = start + block.first as usize;
-            self.for_each_entry(window, |row, k| {
-                let entry = rows.entries(first + row).start + k;
+            self.nodes.of(&window).for_each_column(|of, k| {
+                let entry = rows.entries(first + of.start).start + k;
                 window
                     .width
                     .write(rows.crd[entry] - window.base, &mut target[at..at + size]);
@@ -334,36 +283,6 @@ impl StructurePart {
 
     /// The number of entries of a window.
     pub(super) fn window_entries(&self, number: u32) -> usize {
-        let window = self.windows[number as usize];
-        let lengths = &self.lengths[window.rows as usize..(window.rows + window.len) as usize];
-        lengths.iter().map(|&length| length as usize).sum()
-    }
-
-    /// Visits the entries of a window in the order in which they are stored: the row within the
-    /// window, and the number of the entry within the row. For each group, those that all of its
-    /// rows have, side by side; then the rest of each row.
-    pub(super) fn for_each_entry(&self, window: Window, mut visit: impl FnMut(usize, usize)) {
-        let range = window.rows as usize..(window.rows + window.len) as usize;
-        let groups = self.order[range.clone()].chunks(GROUP);
-        for (rows, lengths) in groups.zip(self.lengths[range].chunks(GROUP)) {
-            let common = common_length(lengths);
-            for k in 0..common {
-                rows.iter().for_each(|&row| visit(row as usize, k as usize));
-            }
-            for (&row, &length) in rows.iter().zip(lengths) {
-                (common..length).for_each(|k| visit(row as usize, k as usize));
-            }
-        }
-    }
-}
-
-/// The entries that lie side by side in a group of rows, the longest first: none in the last group
-/// of a window, if it has fewer rows.
-#[inline(always)]
-pub(crate) fn common_length(lengths: &[u32]) -> u32 {
-    if lengths.len() == GROUP {
-        lengths[GROUP - 1]
-    } else {
-        0
+        self.nodes.of(&self.windows[number as usize]).entries()
     }
 }

@@ -119,10 +119,10 @@ fn check<T: Sample>(matrix: &Matrix, expected_summary: impl Fn(&Summary) -> bool
     let plain = matrix.plain();
     // SAFETY: these are the elements of a vector.
     let words = unsafe { Words::of(T::DTYPE, vals.as_ptr().cast(), vals.len()) }.unwrap();
-    let structure = PackedStructure::plan(plain, &workers);
+    let structure = PackedStructure::plan(plain, &workers).unwrap();
     let mut columns = vec![0; structure.column_bytes()];
     structure.fill_columns(plain, &mut columns, &workers);
-    let values = PackedValues::plan(&structure, plain, words, &workers);
+    let values = PackedValues::plan(&structure, plain, words, &workers).unwrap();
     let mut data = vec![0; values.bytes()];
     values.fill(&structure, plain, words, &mut data, &workers);
     let summary = values.summary(&structure);
@@ -320,6 +320,48 @@ fn other_rows_are_windows() {
     }
 }
 
+/// Rows of which up to nine neighbours have the columns of one row of `scattered`.
+fn nodes(matrix: &Matrix, seed: u64) -> Matrix {
+    let height = |node: usize| 1 + (uniform(seed, node) * 9.0) as usize;
+    let row = |node: usize, of_node: usize| {
+        let columns = matrix.plain().columns(node).iter();
+        let value = |&column: &u32| uniform(seed + of_node as u64, node * 4001 + column as usize);
+        columns
+            .map(move |column| (*column as usize, value(column)))
+            .collect()
+    };
+    let nodes = 0..matrix.pos.len() - 1;
+    let rows = nodes.flat_map(|node| (0..height(node)).map(move |of_node| row(node, of_node)));
+    Matrix::new(matrix.columns, matrix.ghosts, rows)
+}
+
+#[test]
+fn rows_with_equal_columns_share_them() {
+    for (columns, longest) in [(100, 30), (3000, 50), (70_000, 400)] {
+        for ghosts in [0, columns / 3] {
+            let of_nodes = scattered(600, columns, ghosts, longest, 17);
+            let matrix = nodes(&of_nodes, 23);
+            check_all(&matrix, |summary| {
+                summary.rows[2] > 1000 && summary.in_nodes * 3 > summary.rows[2] * 2
+            });
+        }
+    }
+    // Blocks of a size that divides no window, whose values repeat.
+    let blocks = scattered(900, 2500, 0, 90, 29);
+    for height in [2, 3, 5] {
+        let rows = (0..900 * height).map(|row| {
+            let columns = blocks.plain().columns(row / height).iter();
+            columns
+                .map(|&column| (column as usize, ((row + column as usize) % 7) as f64))
+                .collect()
+        });
+        let matrix = Matrix::new(2500, 0, rows);
+        check_all(&matrix, |summary| {
+            summary.dictionary == 7 && summary.in_nodes > 0
+        });
+    }
+}
+
 /// The transfer from a grid with `n` points a line and as many lines to one of every second point
 /// of both, with a weight for each of up to nine points.
 fn restriction(n: usize, weight: impl Fn(usize, usize) -> f64) -> Matrix {
@@ -432,9 +474,10 @@ fn nothing_and_empty_rows() {
 fn other_values_need_no_other_structure() {
     let matrix = grid([20, 30], 1, |_, _| 1.0);
     let workers = Workers::new(1).unwrap();
-    let structure = PackedStructure::plan(matrix.plain(), &workers);
+    let structure = PackedStructure::plan(matrix.plain(), &workers).unwrap();
     let plan = |vals: &[u64]| {
-        let values = PackedValues::plan(&structure, matrix.plain(), Words::Eight(vals), &workers);
+        let values =
+            PackedValues::plan(&structure, matrix.plain(), Words::Eight(vals), &workers).unwrap();
         values.summary(&structure).rows
     };
     let equal = vec![1; matrix.crd.len()];

@@ -202,7 +202,11 @@ impl PackedValues {
                 let (form, entries) = match segment.form {
                     Form::Stencil { pattern, .. } => (0, pattern.len as usize * len),
                     Form::Diagonals { pattern, .. } => (1, pattern.len as usize * len),
-                    Form::Window { number, .. } => (2, of.window_entries(number)),
+                    Form::Window { number, .. } => {
+                        let nodes = of.nodes.of(&of.windows[number as usize]);
+                        summary.in_nodes += nodes.rows_of_several();
+                        (2, nodes.entries())
+                    }
                     Form::PacedStencil { number, .. } | Form::Paced { number, .. } => {
                         (3, of.paced[number as usize].entries_before(len))
                     }
@@ -262,8 +266,8 @@ impl ValuesPart {
                     }
                 }
                 Form::Window { number, .. } => {
-                    let window = of.windows[number as usize];
-                    of.for_each_entry(window, |row, k| visit(first + row, k));
+                    let nodes = of.nodes.of(&of.windows[number as usize]);
+                    nodes.for_each_entry(|row, k| visit(first + row, k));
                 }
             }
         }

@@ -14,7 +14,7 @@ use crate::geometry::partition::{CutsTable, Partition};
 use crate::geometry::view::Region;
 use crate::memory::instance::Instance;
 use crate::memory::pool::Pool;
-use crate::memory::room::reserve;
+use crate::memory::room::zeros;
 use crate::shape::Shape;
 use std::sync::Arc;
 
@@ -134,8 +134,7 @@ impl Fetch {
     /// The elements of a box of this rank's part, row-major, if there is memory for them.
     fn pack(&self, source: &Instance, region: &Region) -> Result<Vec<u8>, Error> {
         let len = region.len() * self.size;
-        let mut bytes = reserve(len)?;
-        bytes.resize(len, 0u8);
+        let mut bytes = zeros(len)?;
         self.held.for_each_run(region, |from, to, run| {
             let target = &mut bytes[to * self.size..(to + run) * self.size];
             assert!(

@@ -13,6 +13,7 @@ use super::{Comm, Message, apart, receive_data};
 use crate::error::Error;
 use crate::memory::instance::Instance;
 use crate::memory::pool::{Memory, Pool};
+use crate::memory::room::zeros;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -124,17 +125,12 @@ impl Links for Messages {
         x: &Result<&Instance, Error>,
     ) -> Result<(), Error> {
         for (to, places) in &neighbours.sends {
-            comm.send(
-                *to,
-                match x {
-                    Ok(x) => {
-                        let mut bytes = vec![0u8; places.len() * self.size];
-                        pick(x, places, &mut bytes);
-                        Message::Data(bytes)
-                    }
-                    Err(cause) => Message::Failed(cause.clone()),
-                },
-            );
+            let picked = x.as_ref().map_err(Clone::clone).and_then(|x| {
+                let mut bytes = zeros(places.len() * self.size)?;
+                pick(x, places, &mut bytes);
+                Ok(bytes)
+            });
+            comm.send(*to, picked.map_or_else(Message::Failed, Message::Data));
         }
         Ok(())
     }

@@ -85,12 +85,15 @@ impl Pack<'_> {
         // reads.
         let words = unsafe { Words::of(self.dtype, data, piece.entries.len()) }?;
         let kept = piece.packed_columns();
-        let new = kept.is_none().then(|| PackedStructure::plan(rows, workers));
+        let new = match kept {
+            None => Some(PackedStructure::plan(rows, workers).ok()?),
+            Some(_) => None,
+        };
         let structure = kept
             .as_ref()
             .map(|columns| &columns.structure)
             .or(new.as_ref())?;
-        let values = PackedValues::plan(structure, rows, words, workers);
+        let values = PackedValues::plan(structure, rows, words, workers).ok()?;
         let summary = values.summary(structure);
         if summary.bytes > self.plain_bytes() {
             return None;

@@ -17,6 +17,7 @@ use crate::images::packed::PackedColumns;
 use crate::memory::counted::Counted;
 use crate::memory::instance::Instance;
 use crate::memory::pool::Pool;
+use crate::memory::room::{reserve, try_collect};
 use sparsefuse_kernels::packed::PlainRows;
 use sparsefuse_kernels::{Structure, Workers};
 use std::ops::Range;
@@ -341,11 +342,9 @@ fn localize(inspect: &Inspect<'_>) -> Result<Option<LocalColumns>, Error> {
     }
     let own = own_columns(inspect);
     let global = |column: &u32| *column as usize;
-    let mut ghosts: Vec<usize> = crd
-        .iter()
-        .map(global)
-        .filter(|column| !own.contains(column))
-        .collect();
+    let is_ghost = |column: &usize| !own.contains(column);
+    let mut ghosts = reserve(crd.iter().map(global).filter(is_ghost).count())?;
+    ghosts.extend(crd.iter().map(global).filter(is_ghost));
     ghosts.sort_unstable();
     ghosts.dedup();
     let local = |column: &u32| {
@@ -358,7 +357,7 @@ fn localize(inspect: &Inspect<'_>) -> Result<Option<LocalColumns>, Error> {
             .expect("every ghost has been listed");
         (own.len() + ghost) as u32
     };
-    let crd = crd.iter().map(local).collect();
+    let crd = try_collect(crd.iter().map(local))?;
     Ok(Some(LocalColumns { crd, ghosts }))
 }
 
@@ -371,22 +370,23 @@ fn plan_ghosts(
     let comm = inspect.comm;
     let shape = crate::shape::Shape::new(&[inspect.key.x_len]);
     let mut receives = Vec::new();
-    let requests = local.as_ref().map_err(Clone::clone).map(|local| {
+    let requests = local.as_ref().map_err(Clone::clone).and_then(|local| {
         let ghosts = local.as_ref().map_or(&[][..], |local| &local.ghosts);
         let mut requests = Vec::with_capacity(comm.size());
         for owner in 0..comm.size() {
             let held = inspect.cuts.rows(inspect.key.x_partition, shape, owner);
             let start = ghosts.partition_point(|&ghost| ghost < held.start);
             let end = ghosts.partition_point(|&ghost| ghost < held.end);
-            let wanted = ghosts[start..end]
-                .iter()
-                .map(|&ghost| (ghost - held.start) as u32);
-            requests.push(wanted.flat_map(u32::to_le_bytes).collect::<Vec<u8>>());
+            let mut request = reserve((end - start) * size_of::<u32>())?;
+            for &ghost in &ghosts[start..end] {
+                request.extend(((ghost - held.start) as u32).to_le_bytes());
+            }
+            requests.push(request);
             if start < end {
                 receives.push((owner, start..end));
             }
         }
-        requests
+        Ok(requests)
     });
     let asked = comm::all_to_all(comm, requests)?;
     let own_len = own_columns(inspect).len();
@@ -396,7 +396,7 @@ fn plan_ghosts(
             continue;
         }
         let (words, rest) = bytes.as_chunks::<4>();
-        let places: Vec<u32> = words.iter().map(|&word| u32::from_le_bytes(word)).collect();
+        let places = try_collect(words.iter().map(|&word| u32::from_le_bytes(word)))?;
         // The ghosts of a rank ascend.
         let is_list = rest.is_empty() && places.windows(2).all(|pair| pair[0] < pair[1]);
         let is_held = places.last().is_none_or(|&last| (last as usize) < own_len);

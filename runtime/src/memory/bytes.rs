@@ -1,7 +1,9 @@
 //! Elements as bytes: what messages carry, and what instances hold.
 #![expect(unsafe_code, reason = "memory of one type is read as bytes, and back")]
 
+use crate::error::Error;
 use crate::memory::instance::Instance;
+use crate::memory::room::{reserve, zeros};
 use sparsefuse_kernels::{DType, Element};
 
 /// The elements of an instance that is not being written: `machine/outputs.rs` writes an instance
@@ -32,33 +34,35 @@ pub(crate) fn elements_mut<T: Element>(instance: &mut Instance) -> &mut [T] {
     unsafe { std::slice::from_raw_parts_mut(instance.data().cast::<T>(), instance.len()) }
 }
 
-/// A copy of the bytes of some elements.
-pub(crate) fn from_elements<T: Element>(elements: &[T]) -> Vec<u8> {
+/// A copy of the bytes of some elements, or the failure to get memory for them.
+pub(crate) fn from_elements<T: Element>(elements: &[T]) -> Result<Vec<u8>, Error> {
     let len = size_of_val(elements);
-    let mut bytes = vec![0u8; len];
+    let mut bytes = zeros(len)?;
     // SAFETY: both have `len` bytes, and no element type has padding.
     unsafe {
         std::ptr::copy_nonoverlapping(elements.as_ptr().cast(), bytes.as_mut_ptr(), len);
     }
-    bytes
+    Ok(bytes)
 }
 
-/// A copy of the elements that `from_elements::<T>` made bytes of.
+/// A copy of the elements that `from_elements::<T>` made bytes of, or the failure to get
+/// memory for them.
 ///
 /// # Panics
 ///
 /// If the number of bytes is not a multiple of the element's size, which is a defect.
-pub(crate) fn to_elements<T: Element>(bytes: &[u8]) -> Vec<T> {
+pub(crate) fn to_elements<T: Element>(bytes: &[u8]) -> Result<Vec<T>, Error> {
     assert_eq!(
         bytes.len() % size_of::<T>(),
         0,
         "a message holds whole elements"
     );
-    let mut elements = vec![T::default(); bytes.len() / size_of::<T>()];
+    let mut elements = reserve(bytes.len() / size_of::<T>())?;
+    elements.resize(bytes.len() / size_of::<T>(), T::default());
     // SAFETY: both have as many bytes; the bytes were elements of type `T` when they were sent,
     // so they are valid ones.
     unsafe {
         std::ptr::copy_nonoverlapping(bytes.as_ptr(), elements.as_mut_ptr().cast(), bytes.len());
     }
-    elements
+    Ok(elements)
 }

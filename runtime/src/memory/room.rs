@@ -25,6 +25,17 @@ pub fn reserve<T>(len: usize) -> Result<Vec<T>, Error> {
     Ok(vector)
 }
 
+/// As many bytes, all zero, in memory of the program.
+///
+/// # Errors
+///
+/// As [`reserve`].
+pub(crate) fn zeros(len: usize) -> Result<Vec<u8>, Error> {
+    let mut bytes = reserve(len)?;
+    bytes.resize(len, 0);
+    Ok(bytes)
+}
+
 /// A vector of these elements, in memory of the program.
 ///
 /// # Errors

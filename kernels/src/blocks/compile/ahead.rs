@@ -263,10 +263,10 @@ mod tests {
             crd: &crd,
             own_len: n,
         };
-        let structure = PackedStructure::plan(plain, &workers);
+        let structure = PackedStructure::plan(plain, &workers).unwrap();
         let mut columns = vec![0; structure.column_bytes()];
         structure.fill_columns(plain, &mut columns, &workers);
-        let values = PackedValues::plan(&structure, plain, Words::Eight(&words), &workers);
+        let values = PackedValues::plan(&structure, plain, Words::Eight(&words), &workers).unwrap();
         let mut data = vec![0; values.bytes()];
         values.fill(&structure, plain, Words::Eight(&words), &mut data, &workers);
 

@@ -9,3 +9,4 @@ pub(crate) mod rows;
 pub(crate) mod streams;
 pub(crate) mod table;
 pub(crate) mod wide;
+mod windows;

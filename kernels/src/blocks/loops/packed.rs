@@ -1,4 +1,5 @@
-//! Products with packed pieces: the loops for stencils, diagonals and windows.
+//! Products with packed pieces: the loops for stencils and diagonals; those for windows are in
+//! `windows.rs`.
 //!
 //! All of them sum a row in the order of its entries, one fused multiply-add each, starting from
 //! zero, and compute several rows side by side.
@@ -11,8 +12,7 @@ use crate::element::DType;
 use crate::isa::{Isa, PerIsa, per_isa, prefetch};
 use crate::ops::NumericOps;
 use crate::packed::{
-    COLUMN_SLACK, Form, GROUP, PART, PackedStructure, PackedValues, Pattern, ValuesPart, WINDOW,
-    Width, Window, common_length,
+    Form, GROUP, PART, PackedStructure, PackedValues, Pattern, ValuesPart, WINDOW,
 };
 use num_complex::Complex;
 use std::ops::Range;
@@ -300,63 +300,6 @@ impl<T: NumericOps, const SIDE_BY_SIDE: bool> PackedPart<'_, T, SIDE_BY_SIDE> {
         }
         sums
     }
-
-    /// Rows of a window, all of it at once if possible.
-    #[inline(always)]
-    unsafe fn window<S: Stored<T>>(
-        &self,
-        stored: S,
-        number: u32,
-        values: usize,
-        first: usize,
-        rows: Range<usize>,
-        out: *mut T,
-    ) {
-        let (window, order, lengths) = self.rows.structure.window(self.number, number);
-        let rest = WindowRows {
-            window,
-            order,
-            lengths,
-            stored,
-            values,
-            columns: self.rows.columns.wrapping_add(window.columns),
-            is_far: self.rows.own_len * size_of::<T>() > NEAR,
-        };
-        // SAFETY: forwarded; `sums` has room for every row of a window.
-        unsafe {
-            if rows.len() == window.len as usize {
-                return self.window_of_width(&rest, out);
-            }
-            let mut sums = [T::ZERO; WINDOW];
-            self.window_of_width(&rest, sums.as_mut_ptr());
-            let wanted = &sums[rows.start - first..rows.end - first];
-            out.copy_from_nonoverlapping(wanted.as_ptr(), wanted.len());
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn window_of_width<S: Stored<T>>(&self, rows: &WindowRows<'_, S>, out: *mut T) {
-        let own = self.rows.own.cast::<T>();
-        let (own_len, ghosts) = (self.rows.own_len, self.rows.ghosts.cast::<T>());
-        let from_base = own.wrapping_add(rows.window.base as usize);
-        // SAFETY: columns are distances from the base, all of them of own elements; with ghosts,
-        // indices of both.
-        unsafe {
-            match rows.window.width {
-                Width::U8 => rows.sum::<T, u8>(out, |j| from_base.wrapping_add(j as usize)),
-                Width::U16 => rows.sum::<T, u16>(out, |j| from_base.wrapping_add(j as usize)),
-                Width::U32 => rows.sum::<T, u32>(out, |j| from_base.wrapping_add(j as usize)),
-                Width::Ghosts => rows.sum::<T, u32>(out, |j| {
-                    let j = j as usize;
-                    if j < own_len {
-                        own.wrapping_add(j)
-                    } else {
-                        ghosts.wrapping_add(j - own_len)
-                    }
-                }),
-            }
-        }
-    }
 }
 
 /// A stencil, whose offsets and values are the same for all of its rows.
@@ -461,9 +404,7 @@ impl<T: Copy> Stored<T> for Codes<T> {
 }
 
 /// How many values ahead of their use memory is asked for.
-const AHEAD: usize = 256;
-/// How many entries ahead of their use the elements of `x` are asked for.
-const FAR_AHEAD: usize = COLUMN_SLACK - GROUP;
+pub(super) const AHEAD: usize = 256;
 /// The bytes of `x` up to which it is taken to lie in the L2 cache.
 pub(crate) const NEAR: usize = 1 << 20;
 
@@ -490,67 +431,4 @@ unsafe fn full_groups<T: NumericOps, S: Stored<T>>(
         }
     }
     sums
-}
-
-/// A window and where its entries lie.
-struct WindowRows<'a, S> {
-    window: &'a Window,
-    order: &'a [u8],
-    lengths: &'a [u32],
-    stored: S,
-    values: usize,
-    columns: *const u8,
-    /// Whether `x` is too large for the L2 cache.
-    is_far: bool,
-}
-
-impl<S> WindowRows<'_, S> {
-    #[inline(always)]
-    unsafe fn sum<T: NumericOps, C: Copy>(&self, out: *mut T, x: impl Fn(C) -> *const T)
-    where
-        S: Stored<T>,
-    {
-        let columns = self.columns.cast::<C>();
-        let mut at = 0;
-        for (order, lengths) in self.order.chunks(GROUP).zip(self.lengths.chunks(GROUP)) {
-            let mut sums = [T::ZERO; GROUP];
-            let common = common_length(lengths);
-            // SAFETY: the window has these entries in this order: those that all rows of the group
-            // have, side by side, then the rest of each row.
-            unsafe {
-                for _ in 0..common {
-                    let values = self.stored.eight(self.values + at);
-                    prefetch(columns.wrapping_add(at + AHEAD));
-                    if self.is_far {
-                        let later = columns.add(at + FAR_AHEAD).cast::<[C; GROUP]>();
-                        later
-                            .read_unaligned()
-                            .into_iter()
-                            .for_each(|column| prefetch(x(column)));
-                    }
-                    let cols = columns.add(at).cast::<[C; GROUP]>().read_unaligned();
-                    sums = std::array::from_fn(|l| {
-                        values[l].mul_add(x(cols[l]).read_unaligned(), sums[l])
-                    });
-                    at += GROUP;
-                }
-                for ((&row, &length), sum) in order.iter().zip(lengths).zip(sums) {
-                    let mut sum = sum;
-                    for k in common..length {
-                        if self.is_far && k % GROUP as u32 == 0 {
-                            let later = columns.add(at + FAR_AHEAD).cast::<[C; GROUP]>();
-                            later
-                                .read_unaligned()
-                                .into_iter()
-                                .for_each(|column| prefetch(x(column)));
-                        }
-                        let x = x(columns.add(at).read_unaligned()).read_unaligned();
-                        sum = self.stored.one(self.values + at).mul_add(x, sum);
-                        at += 1;
-                    }
-                    out.add(row as usize).write_unaligned(sum);
-                }
-            }
-        }
-    }
 }

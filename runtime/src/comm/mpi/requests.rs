@@ -10,6 +10,7 @@ use super::calls::{Communicator, check, count, is_complete, turn};
 use crate::comm::forests;
 use crate::error::Error;
 use crate::memory::pool::Memory;
+use crate::memory::room::zeros;
 use mpi::ffi;
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
@@ -253,7 +254,7 @@ impl Communicator {
             channels.expected.push(len);
         }
         for &(to, places) in sends {
-            let buffer = vec![0_u8; places * size];
+            let buffer = zeros(places * size)?;
             // SAFETY: a constant of the library.
             let mut request = unsafe { ffi::RSMPI_REQUEST_NULL };
             // SAFETY: as in `process`; the bytes of the buffer stay where they are as long as the

@@ -6,6 +6,7 @@
 use super::Runtime;
 use crate::comm;
 use crate::error::Error;
+use crate::memory::bytes;
 use crate::observe::lockstep::Call;
 use sparsefuse_kernels::{DType, Element};
 
@@ -39,7 +40,7 @@ impl Runtime {
     pub fn all_gather<T: Element>(&self, mine: &[T]) -> Result<Vec<Vec<T>>, Error> {
         let mut inner = self.inner();
         inner.check(Call::AllGather(T::DTYPE))?;
-        let mine = Ok(crate::memory::bytes::from_elements(mine));
+        let mine = bytes::from_elements(mine);
         let parts = inner.waiting(|comm| comm::all_gather(comm, mine))?;
         received(&parts)
     }
@@ -62,12 +63,24 @@ impl Runtime {
     ///
     /// If the rank that sends has left.
     pub fn pass_bytes(&self, from: usize, to: usize, bytes: Vec<u8>) -> Result<Vec<u8>, Error> {
+        self.pass_bytes_or_failure(from, to, Ok(bytes))
+    }
+
+    /// As [`Runtime::pass_bytes`], of a rank that may have failed to make them.
+    fn pass_bytes_or_failure(
+        &self,
+        from: usize,
+        to: usize,
+        bytes: Result<Vec<u8>, Error>,
+    ) -> Result<Vec<u8>, Error> {
         let mut inner = self.inner();
         match self.rank() {
-            rank if rank == from && rank == to => Ok(bytes),
+            rank if rank == from && rank == to => bytes,
             rank if rank == from => {
-                inner.comm.send(to, comm::Message::Data(bytes));
-                Ok(Vec::new())
+                let outcome = bytes.as_ref().map(|_| Vec::new()).map_err(Clone::clone);
+                let message = bytes.map_or_else(comm::Message::Failed, comm::Message::Data);
+                inner.comm.send(to, message);
+                outcome
             }
             rank if rank == to => inner.waiting(|comm| comm::receive_data(comm, from)),
             _ => Ok(Vec::new()),
@@ -85,8 +98,12 @@ impl Runtime {
         to: usize,
         elements: &[T],
     ) -> Result<Vec<T>, Error> {
-        let bytes = crate::memory::bytes::from_elements(elements);
-        let passed = self.pass_bytes(from, to, bytes)?;
+        let bytes = if self.rank() == from {
+            bytes::from_elements(elements)
+        } else {
+            Ok(Vec::new())
+        };
+        let passed = self.pass_bytes_or_failure(from, to, bytes)?;
         Ok(received(&[passed])?.remove(0))
     }
 
@@ -98,11 +115,8 @@ impl Runtime {
     pub fn all_to_all<T: Element>(&self, mine: &[Vec<T>]) -> Result<Vec<Vec<T>>, Error> {
         let mut inner = self.inner();
         inner.check(Call::AllToAll(T::DTYPE))?;
-        let parts = mine
-            .iter()
-            .map(|part| crate::memory::bytes::from_elements(part))
-            .collect();
-        let parts = inner.waiting(|comm| comm::all_to_all(comm, Ok(parts)))?;
+        let parts = mine.iter().map(|part| bytes::from_elements(part)).collect();
+        let parts = inner.waiting(|comm| comm::all_to_all(comm, parts))?;
         received(&parts)
     }
 }
@@ -110,13 +124,13 @@ impl Runtime {
 /// The elements that ranks have sent, in the order of the ranks.
 fn received<T: Element>(parts: &[Vec<u8>]) -> Result<Vec<Vec<T>>, Error> {
     let mut all = Vec::with_capacity(parts.len());
-    for (rank, bytes) in parts.iter().enumerate() {
+    for (rank, part) in parts.iter().enumerate() {
         // Only two bytes are a bool; those of another type may be any.
-        let is_bool = T::DTYPE != DType::Bool || bytes.iter().all(|&byte| byte <= 1);
-        if bytes.len() % size_of::<T>() != 0 || !is_bool {
+        let is_bool = T::DTYPE != DType::Bool || part.iter().all(|&byte| byte <= 1);
+        if part.len() % size_of::<T>() != 0 || !is_bool {
             return Err(comm::apart(rank));
         }
-        all.push(crate::memory::bytes::to_elements(bytes));
+        all.push(bytes::to_elements(part)?);
     }
     Ok(all)
 }
