@@ -131,7 +131,7 @@ impl Runtime {
     ///
     /// As [`Runtime::read`].
     pub fn read_scalar<T: Element>(&self, store: &StoreHandle) -> Result<T, Error> {
-        let element = self.read_results(store, |elements| elements.first().copied())?;
+        let element = self.read_results(store, |_, elements| elements.first().copied())?;
         element.ok_or_else(|| Error::shape("get", Shape::SCALAR, store.shape()))
     }
 
@@ -142,18 +142,12 @@ impl Runtime {
     ///
     /// As [`Runtime::read`], or if the store is cut.
     pub fn read_scalars<T: Element>(&self, store: &StoreHandle) -> Result<Vec<T>, Error> {
-        let elements = self.read_results(store, <[T]>::to_vec)?;
-        match store.partition() {
-            Some(Partition::Tile(_)) => {
-                let found = "one that is cut";
-                Err(Error::argument(
-                    "get",
-                    "a store that every rank holds",
-                    found,
-                ))
-            }
-            Some(Partition::Replicated) | None => Ok(elements),
-        }
+        let elements = self.read_results(store, |partition, elements| match partition {
+            Partition::Replicated => Some(elements.to_vec()),
+            Partition::Tile(_) => None,
+        })?;
+        let expected = "a store that every rank holds";
+        elements.ok_or_else(|| Error::argument("get", expected, "one that is cut"))
     }
 
     /// What `read` makes of the elements that this rank holds. Ranks ask each other whether all of
@@ -161,18 +155,21 @@ impl Runtime {
     fn read_results<T: Element, R>(
         &self,
         store: &StoreHandle,
-        read: impl FnOnce(&[T]) -> R,
+        read: impl FnOnce(Partition, &[T]) -> R,
     ) -> Result<R, Error> {
         check_dtype::<T>(store)?;
         let mut inner = self.inner();
         self.complete(&mut inner, store)?;
         if inner.plan.is_some() {
             let element = scalar::from_f64(T::DTYPE, 1.0).get();
-            let elements = vec![element; store.shape().len()];
-            return Ok(read(&elements.into_iter().flatten().collect::<Vec<T>>()));
+            let elements: Vec<T> = vec![element; store.shape().len()]
+                .into_iter()
+                .flatten()
+                .collect();
+            return Ok(read(Partition::Replicated, &elements));
         }
-        let mut results = store.with_instance("read", |_, instance| {
-            read(crate::memory::bytes::elements(instance))
+        let mut results = store.with_instance("read", |partition, instance| {
+            read(partition, crate::memory::bytes::elements(instance))
         });
         if self.ranks() > 1 && !store.is_agreed() {
             inner.check(Call::Read(store.store()))?;
