@@ -78,6 +78,7 @@ mod operand;
 mod twins;
 
 pub use array::{Array, Vector};
+pub use multiples::Scalars;
 pub use operand::{ArrayOperand, Handle, Operand, ScalarOperand, Source};
 pub use scalar::Scalar;
 pub use slices::{IntoSlice, Slice, Slices, step};

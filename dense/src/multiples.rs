@@ -6,11 +6,12 @@
 
 use crate::array::Array;
 use crate::operand::expect;
-use crate::scalar::Scalar;
 use sparsefuse_kernels::{
-    ArgKind, BinaryOp, DType, Field, Kernel, KernelBuilder, ReduceOp, UnaryOp, Value,
+    ArgKind, BinaryOp, DType, Element, Field, Kernel, KernelBuilder, ReduceOp, UnaryOp, Value,
 };
-use sparsefuse_runtime::{Body, Error, Shape, TaskArg};
+use sparsefuse_runtime::{Access, Body, BodyArg, Error, Privilege, Shape, StoreHandle, TaskArg};
+use std::fmt;
+use std::marker::PhantomData;
 use std::sync::{Arc, OnceLock};
 
 /// The most arrays that one task takes besides the first.
@@ -26,6 +27,36 @@ enum Operation {
 
 static BODIES: [OnceLock<Arc<Body>>; 3 * MOST * DType::ALL.len()] =
     [const { OnceLock::new() }; 3 * MOST * DType::ALL.len()];
+
+/// Several elements that have perhaps not been computed yet: what [`Array::dots`] gives.
+#[derive(Clone)]
+pub struct Scalars<T> {
+    /// Vectors, one after the other.
+    stores: Vec<StoreHandle>,
+    element: PhantomData<T>,
+}
+
+impl<T: Element> Scalars<T> {
+    /// The values; executes what has been issued. Every rank must ask.
+    ///
+    /// # Errors
+    ///
+    /// If the computation of the elements failed.
+    pub fn get(&self) -> Result<Vec<T>, Error> {
+        let mut values = Vec::new();
+        for store in &self.stores {
+            values.append(&mut store.runtime().read_scalars(store)?);
+        }
+        Ok(values)
+    }
+}
+
+impl<T> fmt::Debug for Scalars<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let count: usize = self.stores.iter().map(|store| store.shape().len()).sum();
+        write!(f, "Scalars({count})")
+    }
+}
 
 impl<T: Field, const D: usize> Array<T, D> {
     /// `self + c_0 x_0 + c_1 x_1 + ...`, added in this order; each product and each sum is rounded.
@@ -78,14 +109,13 @@ impl<T: Field, const D: usize> Array<T, D> {
     }
 
     /// The inner products `x_0.dot(self), x_1.dot(self), ...`. One task for up to 32 of them, which
-    /// reads each array once.
+    /// reads each array once and writes one store.
     ///
     /// ```
     /// use sparsefuse_dense::Vector;
     ///
     /// let [x, y, z] = [1.0, 2.0, 3.0].map(|value| Vector::full([2], value));
-    /// let products = z.dots(&[&x, &y]);
-    /// assert_eq!((products[0].get()?, products[1].get()?), (6.0, 12.0));
+    /// assert_eq!(z.dots(&[&x, &y]).get()?, [6.0, 12.0]);
     /// # Ok::<(), sparsefuse_dense::Error>(())
     /// ```
     ///
@@ -94,7 +124,7 @@ impl<T: Field, const D: usize> Array<T, D> {
     /// If shapes differ; [`Array::try_dots`] returns the error.
     #[must_use]
     #[track_caller]
-    pub fn dots(&self, others: &[&Self]) -> Vec<Scalar<T>> {
+    pub fn dots(&self, others: &[&Self]) -> Scalars<T> {
         expect(self.try_dots(others))
     }
 
@@ -103,24 +133,24 @@ impl<T: Field, const D: usize> Array<T, D> {
     /// # Errors
     ///
     /// If shapes differ.
-    pub fn try_dots(&self, others: &[&Self]) -> Result<Vec<Scalar<T>>, Error> {
+    pub fn try_dots(&self, others: &[&Self]) -> Result<Scalars<T>, Error> {
         self.check_shapes("dots", others.iter().copied())?;
         let runtime = self.runtime();
-        let mut products = Vec::with_capacity(others.len());
+        let mut stores = Vec::with_capacity(others.len().div_ceil(MOST));
         for others in others.chunks(MOST) {
-            let stores = others
-                .iter()
-                .map(|_| runtime.new_store(Shape::SCALAR, T::DTYPE));
-            let stores: Vec<_> = stores.collect();
-            let mut args = Vec::with_capacity(2 * others.len() + 1);
+            let store = runtime.new_store(Shape::new(&[others.len()]), T::DTYPE);
+            let mut args = Vec::with_capacity(others.len() + 2);
             args.push(self.arg());
             args.extend(others.iter().map(|other| other.arg()));
-            args.extend(stores.iter().map(TaskArg::from));
+            args.push(TaskArg::from(&store));
             let body = Operation::Dots.body(others.len(), T::DTYPE);
             runtime.submit(body, &args, &[])?;
-            products.extend(stores.into_iter().map(Scalar::wrap));
+            stores.push(store);
         }
-        Ok(products)
+        Ok(Scalars {
+            stores,
+            element: PhantomData,
+        })
     }
 
     fn combine(
@@ -169,7 +199,11 @@ impl Operation {
                 Self::Minus => "minus_multiples",
                 Self::Dots => "dots",
             };
-            Body::new(name, self.kernel(n, dtype))
+            let kernel = self.kernel(n, dtype);
+            match self {
+                Self::Plus | Self::Minus => Body::new(name, kernel),
+                Self::Dots => Body::with_args(name, kernel, dots_args(n as u32)),
+            }
         })
     }
 
@@ -204,4 +238,19 @@ impl Operation {
         b.store(out, sum);
         build.finish()
     }
+}
+
+/// The arguments of `dots`: the arrays, and a vector of the products.
+fn dots_args(n: u32) -> Vec<BodyArg> {
+    let arg = |privilege, access, number| BodyArg {
+        privilege,
+        access,
+        kernel_arg: Some(number),
+    };
+    let mut args: Vec<_> = (0..=n)
+        .map(|array| arg(Privilege::Read, Access::Rows, array))
+        .collect();
+    let sums = Privilege::Reduce(ReduceOp::Sum);
+    args.push(arg(sums, Access::Elements(n), n + 1));
+    args
 }

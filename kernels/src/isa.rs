@@ -155,8 +155,9 @@ impl<F: Copy> PerIsa<F> {
 ///
 /// `per_isa!(fn name<G: Bound>(argument: Type, ...) = body);`
 ///
-/// Each of these functions makes every first build longer, so there are three more forms.
-/// `= body, baseline simple` has another body for the baseline. `= body, up to avx2` lets a machine
+/// Each of these functions makes every first build longer, so there are more forms.
+/// `= body, baseline simple` has another body for the baseline, and `= body, avx512 wide` one for
+/// AVX-512, with its 32 registers in place of 16. `= body, up to avx2` lets a machine
 /// with AVX-512 run what is compiled for AVX2, and `= body, one for all` lets every machine run
 /// one function: where wide registers make no difference that shows.
 macro_rules! per_isa {
@@ -167,15 +168,7 @@ macro_rules! per_isa {
         $vis fn $name<$G: $bound>() -> crate::isa::PerIsa<unsafe fn($($type),*)> {
             crate::isa::per_isa!(@baseline $G $bound, ($($arg: $type),*), $body $(, $simple)?);
             crate::isa::per_isa!(@avx2 $G $bound, ($($arg: $type),*), $body);
-            #[cfg(target_arch = "x86_64")]
-            #[target_feature(
-                enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,fma,bmi1,bmi2"
-            )]
-            unsafe fn avx512<$G: $bound>($($arg: $type),*) {
-                // SAFETY: the caller keeps the contract of the body, and picks this
-                // function only where `Isa::is_available`.
-                unsafe { $body::<$G>($($arg),*) }
-            }
+            crate::isa::per_isa!(@avx512 $G $bound, ($($arg: $type),*), $body);
             #[cfg(target_arch = "x86_64")]
             return crate::isa::PerIsa::new([baseline::<$G>, avx2::<$G>, avx512::<$G>]);
             #[cfg(not(target_arch = "x86_64"))]
@@ -191,6 +184,20 @@ macro_rules! per_isa {
             crate::isa::per_isa!(@avx2 $G $bound, ($($arg: $type),*), $body);
             #[cfg(target_arch = "x86_64")]
             return crate::isa::PerIsa::new([baseline::<$G>, avx2::<$G>, avx2::<$G>]);
+            #[cfg(not(target_arch = "x86_64"))]
+            return crate::isa::PerIsa::new([baseline::<$G>; 3]);
+        }
+    };
+    ($(#[$doc:meta])* $vis:vis fn $name:ident<$G:ident: $bound:path>(
+        $($arg:ident: $type:ty),* $(,)?
+    ) = $body:ident, avx512 $wide:ident) => {
+        $(#[$doc])*
+        $vis fn $name<$G: $bound>() -> crate::isa::PerIsa<unsafe fn($($type),*)> {
+            crate::isa::per_isa!(@baseline $G $bound, ($($arg: $type),*), $body);
+            crate::isa::per_isa!(@avx2 $G $bound, ($($arg: $type),*), $body);
+            crate::isa::per_isa!(@avx512 $G $bound, ($($arg: $type),*), $wide);
+            #[cfg(target_arch = "x86_64")]
+            return crate::isa::PerIsa::new([baseline::<$G>, avx2::<$G>, avx512::<$G>]);
             #[cfg(not(target_arch = "x86_64"))]
             return crate::isa::PerIsa::new([baseline::<$G>; 3]);
         }
@@ -229,6 +236,15 @@ macro_rules! per_isa {
         unsafe fn avx2<$G: $bound>($($arg: $type),*) {
             // SAFETY: the caller keeps the contract of the body, and picks this function only
             // where `Isa::is_available`; a machine with AVX-512 has AVX2.
+            unsafe { $body::<$G>($($arg),*) }
+        }
+    };
+    (@avx512 $G:ident $bound:path, ($($arg:ident: $type:ty),*), $body:ident) => {
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,fma,bmi1,bmi2")]
+        unsafe fn avx512<$G: $bound>($($arg: $type),*) {
+            // SAFETY: the caller keeps the contract of the body, and picks this function only
+            // where `Isa::is_available`.
             unsafe { $body::<$G>($($arg),*) }
         }
     };

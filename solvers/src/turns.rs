@@ -5,8 +5,8 @@
 //! and one message of inner products serve all solves, and ghosts travel at the same time. Nothing
 //! of it shows in the bits, since those do not depend on fusion.
 //!
-//! So a method is a future that waits nowhere but in [`value`]. A method says `value` where an
-//! iteration reads its first value, and `get` for those that were computed with it.
+//! So a method is a future that waits nowhere but in [`turns_of_others`]. A method says [`value`] where
+//! an iteration reads its first value, and `get` for those that were computed with it.
 
 use sparsefuse_dense::{Scalar, Vector};
 use sparsefuse_kernels::{Element, Field, Real};
@@ -20,13 +20,18 @@ pub(crate) type Steps<'s, R> = Pin<Box<dyn Future<Output = Result<R, Error>> + '
 
 /// The value of a scalar, which is asked for when every other solve has had its turn.
 pub(crate) async fn value<T: Element>(scalar: &Scalar<T>) -> Result<T, Error> {
+    turns_of_others().await;
+    scalar.get()
+}
+
+/// Goes on when every other solve has had its turn.
+pub(crate) async fn turns_of_others() {
     let mut had_turn = false;
     poll_fn(|_| match std::mem::replace(&mut had_turn, true) {
         false => Poll::Pending,
         true => Poll::Ready(()),
     })
     .await;
-    scalar.get()
 }
 
 /// The square root of a sum of squares, in the same way. It is taken here and not by a task: a

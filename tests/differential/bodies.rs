@@ -3,7 +3,7 @@
 use sparsefuse::kernels::{
     ArgKind, BinaryOp, DType, Inst, KernelBuilder, RandomKind, ReduceOp, UnaryOp, ValueId,
 };
-use sparsefuse::runtime::Body;
+use sparsefuse::runtime::{Access, Body, BodyArg, Privilege};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -111,8 +111,9 @@ fn build(operation: &Operation, operands: &[(DType, Origin)]) -> Arc<Body> {
             let product = b.binary(BinaryOp::Mul, x, y);
             result(b, true, Some(dtype), product);
             reduction(b, ReduceOp::Sum, dtype, product);
+            reduction(b, ReduceOp::Sum, dtype, x);
             reduction(b, ReduceOp::Max, dtype, x);
-            "several"
+            return Body::with_args("several", builder.finish(), several_args());
         }
         Operation::RowReduce(op) => {
             let matrix = b.arg(dtype, ArgKind::DenseRows);
@@ -137,6 +138,23 @@ fn build(operation: &Operation, operands: &[(DType, Origin)]) -> Arc<Body> {
         }
     };
     Body::new(name, builder.finish())
+}
+
+/// Two arrays and their product, two sums that are the elements of one store, and a maximum.
+fn several_args() -> Vec<BodyArg> {
+    let args = [
+        (Privilege::Read, Access::Rows, 0),
+        (Privilege::Read, Access::Rows, 1),
+        (Privilege::Write, Access::Rows, 2),
+        (Privilege::Reduce(ReduceOp::Sum), Access::Elements(2), 3),
+        (Privilege::Reduce(ReduceOp::Max), Access::Whole, 5),
+    ];
+    let arg = |(privilege, access, number)| BodyArg {
+        privilege,
+        access,
+        kernel_arg: Some(number),
+    };
+    args.map(arg).to_vec()
 }
 
 fn operand(b: &mut KernelBuilder, (dtype, origin): (DType, Origin)) -> ValueId {

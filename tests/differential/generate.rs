@@ -507,7 +507,7 @@ impl Author {
                 let a = self.array();
                 Step::Several {
                     out,
-                    sum: self.out(),
+                    sums: self.out(),
                     largest: self.out(),
                     a,
                     b: self.array_like(Some(a)),

@@ -117,7 +117,7 @@ fn an_output_does_not_overwrite_what_its_row_reads_later() {
             },
             Several {
                 out: 7,
-                sum: 5,
+                sums: 5,
                 largest: 0,
                 a: 13,
                 b: 1,

@@ -137,10 +137,11 @@ pub(crate) enum Step {
         op: ReduceOp,
         a: Var,
     },
-    /// One task with two reductions and one array: `out = a * b`, `sums = sum(a * b), max(a)`.
+    /// One task with three reductions and one array: `out = a * b`, `largest = max(a)`, and the
+    /// two elements of `sums`, `sum(a * b)` and `sum(a)`.
     Several {
         out: Var,
-        sum: Var,
+        sums: Var,
         largest: Var,
         a: Var,
         b: Var,

@@ -254,7 +254,7 @@ impl World {
             }
             Step::Several {
                 out,
-                sum,
+                sums,
                 largest,
                 a,
                 b,
@@ -266,10 +266,12 @@ impl World {
                 let products: Vec<_> = pairs
                     .map(|(x, y)| scalar::binary(BinaryOp::Mul, x, y))
                     .collect();
-                let total = reduce(ReduceOp::Sum, a.dtype, &products, self.tile_len);
-                let most = reduce(ReduceOp::Max, a.dtype, &self.elements(&a), self.tile_len);
+                let elements = self.elements(&a);
+                let totals = [&products, &elements];
+                let totals = totals.map(|of| reduce(ReduceOp::Sum, a.dtype, of, self.tile_len));
+                let most = reduce(ReduceOp::Max, a.dtype, &elements, self.tile_len);
                 self.make(*out, output, &a.shape, products);
-                self.make(*sum, output, &[], vec![total]);
+                self.make(*sums, output, &[2], totals.to_vec());
                 self.make(*largest, output, &[], vec![most]);
             }
             Step::RowReduce { out, op, a } => {

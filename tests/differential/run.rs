@@ -288,7 +288,7 @@ impl Rank {
             }
             Step::Several {
                 out,
-                sum,
+                sums,
                 largest,
                 a,
                 b,
@@ -296,18 +296,18 @@ impl Rank {
                 let (a, b) = (self.array(*a), self.array(*b));
                 let dtype = a.dtype();
                 let target = self.runtime.new_store(a.shape(), dtype);
-                let total = self.runtime.new_store(Shape::SCALAR, dtype);
+                let totals = self.runtime.new_store(Shape::new(&[2]), dtype);
                 let most = self.runtime.new_store(Shape::SCALAR, dtype);
                 let body = bodies::body(&Operation::Several, &[(dtype, Origin::Array); 2]);
                 let args = [
                     a.arg(),
                     b.arg(),
                     (&target).into(),
-                    (&total).into(),
+                    (&totals).into(),
                     (&most).into(),
                 ];
                 self.runtime.submit(&body, &args, &[])?;
-                for (var, store) in [(*out, target), (*sum, total), (*largest, most)] {
+                for (var, store) in [(*out, target), (*sums, totals), (*largest, most)] {
                     self.set(var, Handle { store, view: None });
                 }
             }

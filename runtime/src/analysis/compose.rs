@@ -29,6 +29,9 @@ pub(crate) struct Composed {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Source {
     pub(crate) slot: u32,
+    /// Which element of the store the argument is, where it is one of several
+    /// ([`Access::Elements`]); 0 otherwise.
+    pub(crate) element: usize,
     pub(crate) kind: ArgKind,
     pub(crate) access: Access,
     pub(crate) view: Option<Arc<View>>,
@@ -93,19 +96,19 @@ impl Composed {
         let piece = self.piece(task, slots, launch);
         let mut renamed = vec![0; kernel.args.len()];
         for (number, (declared, arg)) in task.body.args().iter().zip(task.args).enumerate() {
-            let Some(kernel_arg) = declared.kernel_arg else {
-                continue;
-            };
             let is_sparse = matches!(declared.access, Access::Entries | Access::Columns);
-            let source = Source {
-                slot: arg.slot,
-                kind: task.body.kind(number),
-                access: declared.access,
-                view: arg.view.clone(),
-                piece: piece.filter(|_| is_sparse),
-            };
-            renamed[kernel_arg as usize] =
-                self.arg(source, kernel.args[kernel_arg as usize].dtype, by_slot);
+            for (element, kernel_arg) in declared.kernel_args().enumerate() {
+                let source = Source {
+                    slot: arg.slot,
+                    element,
+                    kind: task.body.kind(number),
+                    access: declared.access,
+                    view: arg.view.clone(),
+                    piece: piece.filter(|_| is_sparse),
+                };
+                renamed[kernel_arg as usize] =
+                    self.arg(source, kernel.args[kernel_arg as usize].dtype, by_slot);
+            }
         }
         let first_param = self.params.len() as u32;
         self.params.extend(task.params.clone());
@@ -135,7 +138,13 @@ impl Composed {
         }
         let arg = self.args.len() as u32;
         known.push(arg);
-        let (kind, memory) = (source.kind, source.slot);
+        let kind = source.kind;
+        // Elements of one store are apart from each other, and rule 4 of fusion keeps all else of
+        // the group away from them: each has a number that is no slot's.
+        let memory = match source.element {
+            0 => source.slot,
+            _ => by_slot.len() as u32 + arg,
+        };
         self.kernel.args.push(KernelArg {
             dtype,
             kind,

@@ -178,16 +178,16 @@ fn solve_all<'a>(window: &'a Window, slots: &mut [Slot], cuts: &mut CutsTable) -
     solved
 }
 
-/// What a task has written has the partition of its launch; single elements are replicated, and
-/// a store of which a slice was written stays as it was.
+/// What a task has written has the partition of its launch; single elements and results of
+/// reductions are replicated, and a store of which a slice was written stays as it was.
 fn settle(task: &Solved<'_>, launch: Partition, slots: &mut [Slot]) {
     for (declared, arg) in task.body.args().iter().zip(task.args) {
         if declared.privilege == Privilege::Read || arg.view.is_some() {
             continue;
         }
         let slot = &mut slots[arg.slot as usize];
-        let is_single = slot.shape.rank() == 0;
-        slot.partition = Some(if is_single {
+        let is_reduced = matches!(declared.privilege, Privilege::Reduce(_));
+        slot.partition = Some(if is_reduced || slot.shape.rank() == 0 {
             Partition::Replicated
         } else {
             launch

@@ -234,6 +234,8 @@ pub(crate) struct Reduction {
     /// The type of the elements that are reduced.
     pub(crate) dtype: DType,
     pub(crate) slot: u32,
+    /// The element of the slot's store that is the result.
+    pub(crate) element: usize,
     pub(crate) domain: u32,
     /// Whether each rank reduces its own rows only.
     pub(crate) is_partial: bool,

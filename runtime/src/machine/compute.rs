@@ -238,16 +238,24 @@ impl Running<'_, '_> {
         }
         let mut operands = std::mem::take(&mut frame.operands);
         operands.clear();
+        let mut taken = 0;
         for (number, binding) in self.task.bindings.iter().enumerate() {
             operands.push(match inputs.packed_at(number) {
                 Some(packed) => Operand::Packed(packed.operand()),
-                None => self.operand(binding, inputs, ghosts),
+                None => self.operand(binding, (inputs, ghosts), &mut taken),
             });
         }
         self.frame.operands = operands;
     }
 
-    fn operand(&mut self, binding: &Binding, inputs: &Inputs, ghosts: &[Ghosts]) -> Operand {
+    /// What a binding is in memory. Reductions take partial results of the frame one after the
+    /// other, of which this many are `taken`.
+    fn operand(
+        &mut self,
+        binding: &Binding,
+        (inputs, ghosts): (&Inputs, &[Ghosts]),
+        taken: &mut usize,
+    ) -> Operand {
         match *binding {
             Binding::Array {
                 from,
@@ -276,8 +284,8 @@ impl Running<'_, '_> {
                 data: self.of_slot(slot).data(),
             },
             Binding::Reduction { number } => {
-                let earlier = &self.task.reductions[..number];
-                let first: usize = earlier.iter().map(|earlier| earlier.tiles(self.task)).sum();
+                let first = *taken;
+                *taken += self.task.reductions[number].tiles(self.task);
                 Operand::Reduction {
                     partials: self.frame.partials[first..].as_mut_ptr(),
                 }

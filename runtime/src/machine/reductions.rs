@@ -171,7 +171,8 @@ impl Running<'_, '_> {
                     if let Some(cause) = poison.get(&reduction.slot) {
                         return Err(cause.clone());
                     }
-                    let is_own = |known: &Reduction| known.slot == reduction.slot;
+                    let place_of = |known: &Reduction| (known.slot, known.element);
+                    let is_own = |known: &Reduction| place_of(known) == place_of(reduction);
                     // Where nothing has failed, the task itself was run.
                     let number = match ran.reductions.get(place).is_some_and(is_own) {
                         true => Some(place),
@@ -229,7 +230,7 @@ fn write_results<F: Borrow<Forest>>(
             Ok(forest) => {
                 let partial = forest.borrow().finish(reduction.op, reduction.dtype);
                 let value = reduce::result(reduction.op, reduction.dtype, partial);
-                write_scalar(frame.instance(reduction.slot)?, value);
+                write_element(frame.instance(reduction.slot)?, reduction.element, value);
             }
             Err(cause) => {
                 frame
@@ -241,9 +242,9 @@ fn write_results<F: Borrow<Forest>>(
     Ok(())
 }
 
-/// Writes the single element of a store of rank 0.
-fn write_scalar(instance: &Instance, value: Value) {
-    assert_eq!(instance.len(), 1, "a store of rank 0 has one element");
+/// Writes an element of a store whose elements are results of reductions.
+fn write_element(instance: &Instance, element: usize, value: Value) {
+    assert!(element < instance.len(), "every rank holds all results");
     let [low, high] = value.bits();
     let mut bytes = [0u8; 16];
     match value.dtype() {
@@ -258,9 +259,11 @@ fn write_scalar(instance: &Instance, value: Value) {
             bytes[8..].copy_from_slice(&high.to_ne_bytes());
         }
     }
-    // SAFETY: the instance holds one element of this type, and the schedule that made it is the
-    // only one that knows it.
+    let size = value.dtype().size();
+    // SAFETY: the instance holds this element, by the line above, and elements of this type; and
+    // the schedule that made it is the only one that knows it.
     unsafe {
-        std::ptr::copy_nonoverlapping(bytes.as_ptr(), instance.data(), value.dtype().size());
+        let place = instance.data().add(element * size);
+        std::ptr::copy_nonoverlapping(bytes.as_ptr(), place, size);
     }
 }

@@ -77,7 +77,7 @@ fn task_line(task: &TaskNote, cuts: &CutsTable) -> String {
             Access::Pos => " equal",
             Access::Entries => " image(pos)",
             Access::Columns => " image(crd)",
-            Access::Whole => " broadcast",
+            Access::Whole | Access::Elements(_) => " broadcast",
         };
         let _ = write!(line, " {privilege} s{slot}");
         if let Some(shape) = view {

@@ -14,6 +14,7 @@ use crate::memory::counted::Counted;
 use crate::shape::Shape;
 use crate::stores::store::Store;
 use sparsefuse_kernels::{ArgKind, DType, Inst, Kernel, ReduceOp};
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -24,7 +25,7 @@ pub enum Privilege {
     Read,
     /// Write every element that the view sees.
     Write,
-    /// Reduce into a store of rank 0.
+    /// Reduce into a store of rank 0, or into each element of a vector ([`Access::Elements`]).
     Reduce(ReduceOp),
 }
 
@@ -42,6 +43,9 @@ pub enum Access {
     Columns,
     /// `broadcast`: the whole store on every piece.
     Whole,
+    /// `broadcast`, element by element: a vector of this many, each of which is an argument of the
+    /// kernel that it reduces into: the one that is named, and those after it.
+    Elements(u32),
 }
 
 /// The declaration of one argument of a body.
@@ -59,6 +63,17 @@ impl BodyArg {
     /// Whether the task writes it, or reduces into it.
     pub(crate) fn is_written(&self) -> bool {
         self.privilege != Privilege::Read
+    }
+
+    /// The arguments of the kernel that it is.
+    pub(crate) fn kernel_args(&self) -> Range<u32> {
+        let first = self.kernel_arg.unwrap_or_default();
+        let count = match (self.kernel_arg, self.access) {
+            (None, _) => 0,
+            (Some(_), Access::Elements(count)) => count,
+            (Some(_), _) => 1,
+        };
+        first..first + count
     }
 }
 
@@ -225,7 +240,9 @@ impl Body {
 /// If a declaration does not fit the kernel.
 fn check_declarations(name: &str, kernel: &Kernel, args: &[BodyArg]) {
     for number in 0..kernel.args.len() as u32 {
-        let declared = args.iter().filter(|arg| arg.kernel_arg == Some(number));
+        let declared = args
+            .iter()
+            .filter(|arg| arg.kernel_args().contains(&number));
         assert_eq!(declared.count(), 1, "declarations of a{number} of `{name}`");
     }
     let count = |access| args.iter().filter(|arg| arg.access == access).count();
@@ -236,7 +253,10 @@ fn check_declarations(name: &str, kernel: &Kernel, args: &[BodyArg]) {
             Some(number) => (privilege(kernel, number), accesses(kind)),
         };
         assert_eq!(arg.privilege, privilege, "privilege of `{name}`");
-        let fits = accesses.contains(&arg.access);
+        let fits = match arg.access {
+            Access::Elements(_) => are_elements(kernel, arg),
+            access => accesses.contains(&access),
+        };
         assert!(fits, "access of `{name}`: {:?} for {kind:?}", arg.access);
     }
     let structures = args
@@ -277,6 +297,18 @@ fn accesses(kind: ArgKind) -> &'static [Access] {
         ArgKind::Gather => &[Access::Columns, Access::Whole],
         ArgKind::Entries | ArgKind::Structure => &[Access::Entries],
     }
+}
+
+/// Whether the kernel reduces into some arguments in one way, so that one store can hold them.
+fn are_elements(kernel: &Kernel, declared: &BodyArg) -> bool {
+    let mut numbers = declared.kernel_args();
+    let (kind, dtype) = kind(kernel, declared);
+    let is_like = |number: u32| {
+        let arg = kernel.args.get(number as usize);
+        arg.is_some_and(|arg| (arg.kind, arg.dtype) == (kind, dtype))
+            && privilege(kernel, number) == declared.privilege
+    };
+    kind == ArgKind::Reduction && !numbers.is_empty() && numbers.all(is_like)
 }
 
 /// Whether the kernel reads an argument before it writes it.

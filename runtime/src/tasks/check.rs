@@ -18,7 +18,7 @@ const OP: &str = "submit";
 /// all stores, and which of them are the same.
 pub(crate) fn check(body: &Body, args: &[Seen<'_>]) -> Result<(), Error> {
     let mut rows: Option<&Shape> = None;
-    for (arg, &(kind, dtype)) in args.iter().zip(&body.kinds) {
+    for ((arg, declared), &(kind, dtype)) in args.iter().zip(&body.args).zip(&body.kinds) {
         if arg.store.dtype() != dtype {
             return Err(wrong_type(dtype, arg.store.dtype()));
         }
@@ -31,8 +31,16 @@ pub(crate) fn check(body: &Body, args: &[Seen<'_>]) -> Result<(), Error> {
                 Some(_) => {}
             },
             ArgKind::Scalar | ArgKind::Reduction => {
-                if arg.shape().rank() != 0 {
-                    return Err(Error::shape(OP, Shape::SCALAR, *arg.shape()));
+                let expected = match declared.access {
+                    Access::Elements(count) => Shape::new(&[count as usize]),
+                    Access::Rows
+                    | Access::Pos
+                    | Access::Entries
+                    | Access::Columns
+                    | Access::Whole => Shape::SCALAR,
+                };
+                if *arg.shape() != expected {
+                    return Err(Error::shape(OP, expected, *arg.shape()));
                 }
                 check_whole(arg)?;
             }
@@ -180,13 +188,17 @@ fn view_of(arg: &Seen<'_>) -> View {
 fn check_sparse_product(body: &Body, args: &[Seen<'_>], rows: Option<&Shape>) -> Result<(), Error> {
     let mut entries: Option<Shape> = None;
     for (arg, declared) in args.iter().zip(&body.args) {
-        if matches!(declared.access, Access::Rows | Access::Whole) {
+        let is_other = matches!(
+            declared.access,
+            Access::Rows | Access::Whole | Access::Elements(_)
+        );
+        if is_other {
             continue;
         }
         let domain = rows.copied().unwrap_or(Shape::SCALAR);
         let found = *arg.shape();
         match declared.access {
-            Access::Rows | Access::Whole => {}
+            Access::Rows | Access::Whole | Access::Elements(_) => {}
             Access::Pos => {
                 let expected = Shape::new(&[domain.rows().saturating_add(1)]);
                 if domain.rank() == 0 || found != expected {

@@ -4,16 +4,16 @@
 //! fuse into one task with one reduction, which reads each vector once.
 
 use super::hermitian::Hermitian;
-use crate::krylov::scalars::{element, read};
+use crate::krylov::scalars::{element, read_all};
 use crate::operator::LinearOperator;
 use crate::turns::{alone, root};
 use num_complex::Complex;
-use sparsefuse_dense::{Scalar, Vector};
+use sparsefuse_dense::{Scalars, Vector};
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::{Error, Shape};
 
 /// Inner products that have been issued: x'y of each of some x, for each of some y.
-pub(super) struct Products<T>(Vec<Vec<Scalar<T>>>);
+pub(super) struct Products<T>(Vec<Scalars<T>>);
 
 impl<T: Field> Products<T> {
     /// Of every x with every y.
@@ -32,8 +32,7 @@ impl<T: Field> Products<T> {
 
     /// For each y its products with the xs.
     pub(super) fn read(&self) -> Result<Vec<Vec<Complex<f64>>>, Error> {
-        let column = |column: &Vec<Scalar<T>>| column.iter().map(read).collect();
-        self.0.iter().map(column).collect()
+        self.0.iter().map(read_all).collect()
     }
 
     /// The matrix of [`Products::of_hermitian`].

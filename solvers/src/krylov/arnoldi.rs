@@ -29,10 +29,10 @@
 
 use super::orthogonality::Orthogonality;
 use super::projected::Projected;
-use super::scalars::{element, read};
-use crate::turns::value;
+use super::scalars::{element, read_all};
+use crate::turns::turns_of_others;
 use num_complex::Complex;
-use sparsefuse_dense::{Scalar, Vector};
+use sparsefuse_dense::Vector;
 use sparsefuse_kernels::{Field, Real};
 use sparsefuse_runtime::Error;
 
@@ -147,24 +147,25 @@ impl<T: Field> Arnoldi<T> {
     /// before the first is read.
     async fn products_again(&self, w: &Vector<T>) -> Result<Products, Error> {
         let u = &self.candidate;
-        let basis: Vec<&Vector<T>> = self.basis.iter().collect();
-        let t: Vec<Scalar<T>> = u.dots(&basis);
-        let h: Vec<Scalar<T>> = w.dots(&basis);
-        let u_squares = u.sum_of_squares();
-        let uw = u.dot(w);
-        let w_squares = w.sum_of_squares();
+        let mut others: Vec<&Vector<T>> = self.basis.iter().collect();
+        others.push(u);
+        let of_u = u.dots(&others);
+        others.push(w);
+        let of_w = w.dots(&others);
 
-        let u_squares = value(&u_squares).await?.to_f64();
-        let t = t.iter().map(read).collect::<Result<Vec<_>, _>>()?;
-        let mut h = h.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+        turns_of_others().await;
+        let (mut t, mut h) = (read_all(&of_u)?, read_all(&of_w)?);
+        let u_squares = t.pop().expect(ITSELF).re;
+        let w_squares = h.pop().expect(ITSELF).re;
+        let uw = h.pop().expect("the last but one is that with u");
         let alpha = (u_squares - sum_of_squares(&t)).sqrt();
         let within: Complex<f64> = t.iter().zip(&h).map(|(t, h)| t.conj() * h).sum();
-        h.push((read(&uw)? - within) / alpha);
+        h.push((uw - within) / alpha);
         Ok(Products {
             t,
             h,
             alpha,
-            w_squares: w_squares.get()?.to_f64(),
+            w_squares,
         })
     }
 
@@ -205,6 +206,9 @@ impl<T: Field> Arnoldi<T> {
     }
 }
 
+/// Why there is a last product.
+const ITSELF: &str = "the last product is that of a vector with itself";
+
 /// What a step reads.
 struct Products {
     t: Vec<Complex<f64>>,
@@ -218,9 +222,12 @@ async fn products<T: Field>(
     w: &Vector<T>,
     basis: &[&Vector<T>],
 ) -> Result<(Vec<Complex<f64>>, f64), Error> {
-    let h = w.dots(basis);
-    let squares = value(&w.sum_of_squares()).await?.to_f64();
-    Ok((h.iter().map(read).collect::<Result<_, _>>()?, squares))
+    let others: Vec<&Vector<T>> = basis.iter().copied().chain([w]).collect();
+    let products = w.dots(&others);
+    turns_of_others().await;
+    let mut h = read_all(&products)?;
+    let squares = h.pop().expect(ITSELF);
+    Ok((h, squares.re))
 }
 
 fn sum_of_squares(numbers: &[Complex<f64>]) -> f64 {
@@ -249,6 +256,7 @@ fn without<T: Field>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::krylov::scalars::read;
     use crate::turns::alone;
     use sparsefuse_sparse::{Csr, gallery};
 

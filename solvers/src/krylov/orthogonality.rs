@@ -16,7 +16,7 @@
 //! vector beyond that has to be orthogonalised twice.
 
 use super::scalars::size;
-use num_complex::Complex;
+use num_complex::{Complex, ComplexFloat};
 
 /// The rounding of an inner product and of an update, in units of the last place of what they are
 /// made of.
@@ -33,6 +33,8 @@ pub(super) struct Orthogonality {
     candidate: Vec<Complex<f64>>,
     /// Whether the candidate has to be orthogonalised once more.
     is_rough: bool,
+    /// Whether no product has had an imaginary part so far, so that no element of E has one.
+    is_real: bool,
 }
 
 impl Orthogonality {
@@ -43,6 +45,7 @@ impl Orthogonality {
             basis: Vec::new(),
             candidate: vec![Complex::new(ROUNDING * epsilon, 0.0)],
             is_rough: false,
+            is_real: true,
         }
     }
 
@@ -63,17 +66,15 @@ impl Orthogonality {
     /// The next candidate is what remains of w, of which `h` are the products with the basis,
     /// `squares` is the squared norm of the whole and `rest` the squared norm of the remainder.
     pub(super) fn next(&mut self, h: &[Complex<f64>], (squares, rest): (f64, f64)) {
-        // E h.
-        let mut sums = vec![Complex::ZERO; h.len()];
-        for (k, (column, &h_k)) in self.basis.iter().zip(h).enumerate() {
-            let (diagonal, above) = column.split_last().expect("a column ends on the diagonal");
-            let (before, from_k) = sums.split_at_mut(k);
-            from_k[0] += diagonal * h_k;
-            for ((sum, &product), &h_j) in before.iter_mut().zip(above).zip(h) {
-                *sum += product * h_k;
-                from_k[0] += product.conj() * h_j;
+        self.is_real &= h.iter().all(|h| h.im == 0.0);
+        let sums: Vec<Complex<f64>> = match self.is_real {
+            true => {
+                let h: Vec<f64> = h.iter().map(|h| h.re).collect();
+                let sums = times(&self.basis, &h, |element| element.re);
+                sums.into_iter().map(Complex::from).collect()
             }
-        }
+            false => times(&self.basis, h, |&element| element),
+        };
         let rounding = ROUNDING * self.epsilon;
         let norm: Complex<f64> = h.iter().zip(&sums).map(|(h, sum)| h.conj() * sum).sum();
         let norm = worse(norm, rounding * squares) / rest;
@@ -85,6 +86,27 @@ impl Orthogonality {
         let is_small = |&product: &Complex<f64>| size(product) <= limit;
         self.is_rough = !self.candidate.iter().all(is_small);
     }
+}
+
+/// E h, with the part of the elements of E that counts.
+fn times<N: ComplexFloat>(
+    columns: &[Vec<Complex<f64>>],
+    h: &[N],
+    part: impl Fn(&Complex<f64>) -> N,
+) -> Vec<N> {
+    let mut sums = vec![N::zero(); h.len()];
+    for (k, (column, &h_k)) in columns.iter().zip(h).enumerate() {
+        let (diagonal, above) = column.split_last().expect("a column ends on the diagonal");
+        let (before, from_k) = sums.split_at_mut(k);
+        let mut sum_k = from_k[0] + part(diagonal) * h_k;
+        for ((sum, product), &h_j) in before.iter_mut().zip(above).zip(h) {
+            let product = part(product);
+            *sum = *sum + product * h_k;
+            sum_k = sum_k + product.conj() * h_j;
+        }
+        from_k[0] = sum_k;
+    }
+    sums
 }
 
 /// A number, larger by an error.

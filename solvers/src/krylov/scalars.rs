@@ -6,14 +6,24 @@
 //! mathematical library is used but the square root, which is exact.
 
 use num_complex::Complex;
-use sparsefuse_dense::Scalar;
+use sparsefuse_dense::{Scalar, Scalars};
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Error;
 
 /// An inner product, once it is known.
 pub(crate) fn read<T: Field>(scalar: &Scalar<T>) -> Result<Complex<f64>, Error> {
-    let (re, im) = scalar.get()?.parts();
-    Ok(Complex::new(re, im))
+    Ok(number(scalar.get()?))
+}
+
+/// Inner products, once they are known.
+pub(crate) fn read_all<T: Field>(scalars: &Scalars<T>) -> Result<Vec<Complex<f64>>, Error> {
+    Ok(scalars.get()?.into_iter().map(number).collect())
+}
+
+/// An element as a number of the host.
+fn number<T: Field>(element: T) -> Complex<f64> {
+    let (re, im) = element.parts();
+    Complex::new(re, im)
 }
 
 /// The nearest element.

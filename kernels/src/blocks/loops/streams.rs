@@ -222,10 +222,37 @@ per_isa!(fn products_loop<F: Factors>(
     terms: &[Term],
     sums: &[usize],
     ahead: usize,
-) = sum_all);
+) = sum_in_16, avx512 sum_in_32);
+
+/// With the 16 registers of AVX2: three sums of 8-byte elements take 12, and their products the
+/// others. More sums than registers would be written to the stack and read again for each chunk.
+#[inline(always)]
+unsafe fn sum_in_16<F: Factors>(
+    lanes: &mut [Lanes],
+    rows: (u64, usize),
+    terms: &[Term],
+    sums: &[usize],
+    ahead: usize,
+) {
+    // SAFETY: forwarded.
+    unsafe { sum_all::<F, 16>(lanes, rows, terms, sums, ahead) };
+}
+
+/// With the 32 registers of AVX-512, twice as long: eight sums of 8-byte elements take 16.
+#[inline(always)]
+unsafe fn sum_in_32<F: Factors>(
+    lanes: &mut [Lanes],
+    rows: (u64, usize),
+    terms: &[Term],
+    sums: &[usize],
+    ahead: usize,
+) {
+    // SAFETY: forwarded.
+    unsafe { sum_all::<F, 32>(lanes, rows, terms, sums, ahead) };
+}
 
 #[inline(always)]
-unsafe fn sum_all<F: Factors>(
+unsafe fn sum_all<F: Factors, const REGISTERS: usize>(
     lanes: &mut [Lanes],
     (first, n): (u64, usize),
     terms: &[Term],
@@ -241,13 +268,21 @@ unsafe fn sum_all<F: Factors>(
         if whole > 0 {
             let mut left = (terms, sums);
             // As many sums as the registers hold.
-            if size_of::<F::T>() <= 8 {
+            let size = size_of::<F::T>();
+            if REGISTERS == 32 && size <= 8 {
                 while let Some((terms, sums)) = take(&mut left) {
                     sum_eight::<F>(lanes, whole, terms, sums, ahead);
                 }
             }
-            while let Some((terms, sums)) = take(&mut left) {
-                sum_four::<F>(lanes, whole, terms, sums, ahead);
+            if REGISTERS == 32 || size <= 4 {
+                while let Some((terms, sums)) = take(&mut left) {
+                    sum_four::<F>(lanes, whole, terms, sums, ahead);
+                }
+            }
+            if size <= 8 {
+                while let Some((terms, sums)) = take(&mut left) {
+                    sum_three::<F>(lanes, whole, terms, sums, ahead);
+                }
             }
             while let Some((terms, sums)) = take(&mut left) {
                 sum_one::<F>(lanes, whole, terms, sums, ahead);
@@ -328,5 +363,6 @@ macro_rules! side_by_side {
 side_by_side! {
     sum_eight 8: l0 0 l1 1 l2 2 l3 3 l4 4 l5 5 l6 6 l7 7;
     sum_four 4: l0 0 l1 1 l2 2 l3 3;
+    sum_three 3: l0 0 l1 1 l2 2;
     sum_one 1: l0 0;
 }

@@ -116,12 +116,13 @@ impl Planner<'_> {
     fn plan(&mut self, composed: Composed) -> FusedTask {
         let (mut reads, mut writes, mut frees) = self.uses();
         let mut fetches = Vec::new();
+        let of_args = self.reductions(&composed);
         let mut reductions = Vec::new();
         let mut bindings = Vec::with_capacity(composed.args.len());
         for (arg, source) in composed.args.iter().enumerate() {
             let binding = match source.kind {
                 ArgKind::Reduction => {
-                    reductions.push(self.reduction(&composed, arg as u32, source));
+                    reductions.push(of_args[arg].expect("an argument that is kept is used"));
                     Binding::Reduction {
                         number: reductions.len() - 1,
                     }
@@ -243,27 +244,29 @@ impl Planner<'_> {
         }
     }
 
-    fn reduction(&self, composed: &Composed, arg: u32, source: &Source) -> Reduction {
+    /// The reduction into each argument of the kernel; none into those of other kinds.
+    fn reductions(&self, composed: &Composed) -> Vec<Option<Reduction>> {
+        let mut reductions = vec![None; composed.args.len()];
         for kernel_loop in &composed.kernel.loops {
             let types = sparsefuse_kernels::ir::value_types(&composed.kernel, &kernel_loop.body);
             for inst in &kernel_loop.body {
                 let Inst::Reduce(op, target, value) = *inst else {
                     continue;
                 };
-                if target == arg {
-                    let rows = composed.domains[kernel_loop.domain as usize];
-                    return Reduction {
-                        op,
-                        dtype: types[value as usize].expect("a verified kernel is well-typed"),
-                        slot: source.slot,
-                        domain: kernel_loop.domain,
-                        is_partial: self.group.launch != Partition::Replicated,
-                        most_trees: forests::most_trees(rows.len().div_ceil(self.cuts.tile_len())),
-                    };
-                }
+                let rows = composed.domains[kernel_loop.domain as usize];
+                let Source { slot, element, .. } = composed.args[target as usize];
+                reductions[target as usize] = Some(Reduction {
+                    op,
+                    dtype: types[value as usize].expect("a verified kernel is well-typed"),
+                    slot,
+                    element,
+                    domain: kernel_loop.domain,
+                    is_partial: self.group.launch != Partition::Replicated,
+                    most_trees: forests::most_trees(rows.len().div_ceil(self.cuts.tile_len())),
+                });
             }
         }
-        unreachable!("an argument that is kept is used")
+        reductions
     }
 
     /// The stores that the kernel makes: those without an instance yet.
@@ -284,9 +287,11 @@ impl Planner<'_> {
                 continue;
             }
             let shape = self.slots[slot as usize].shape;
-            let rows = self.rows(shape);
+            let (partition, rows) = match inst {
+                Inst::Reduce(..) => (Partition::Replicated, 0..shape.rows()),
+                _ => (self.partition(slot), self.rows(shape)),
+            };
             let len = rows.len() * shape.row_len();
-            let partition = self.partition(slot);
             outputs.push(Output {
                 slot,
                 partition,

@@ -125,28 +125,57 @@ impl Runtime {
     }
 
     /// The single element of a store of rank 0. Executes the window if that writes it; every rank
-    /// must ask, and a
-    /// failure of one is the failure of all.
+    /// must ask, and a failure of one is the failure of all.
     ///
     /// # Errors
     ///
     /// As [`Runtime::read`].
     pub fn read_scalar<T: Element>(&self, store: &StoreHandle) -> Result<T, Error> {
+        let element = self.read_results(store, |_, elements| elements.first().copied())?;
+        element.ok_or_else(|| Error::shape("get", Shape::SCALAR, store.shape()))
+    }
+
+    /// The elements of a store that a task has reduced into, or of another one that is not cut; as
+    /// [`Runtime::read_scalar`] otherwise.
+    ///
+    /// # Errors
+    ///
+    /// As [`Runtime::read`], or if the store is cut.
+    pub fn read_scalars<T: Element>(&self, store: &StoreHandle) -> Result<Vec<T>, Error> {
+        let elements = self.read_results(store, |partition, elements| match partition {
+            Partition::Replicated => Some(elements.to_vec()),
+            Partition::Tile(_) => None,
+        })?;
+        let expected = "a store that every rank holds";
+        elements.ok_or_else(|| Error::argument("get", expected, "one that is cut"))
+    }
+
+    /// What `read` makes of the elements that this rank holds. Ranks ask each other whether all of
+    /// them have theirs, unless the task that wrote the store has reduced over the ranks.
+    fn read_results<T: Element, R>(
+        &self,
+        store: &StoreHandle,
+        read: impl FnOnce(Partition, &[T]) -> R,
+    ) -> Result<R, Error> {
         check_dtype::<T>(store)?;
         let mut inner = self.inner();
         self.complete(&mut inner, store)?;
         if inner.plan.is_some() {
             let element = scalar::from_f64(T::DTYPE, 1.0).get();
-            return element.ok_or_else(|| Error::shape("get", Shape::SCALAR, store.shape()));
+            let elements: Vec<T> = vec![element; store.shape().len()]
+                .into_iter()
+                .flatten()
+                .collect();
+            return Ok(read(Partition::Replicated, &elements));
         }
-        let mut element = store.with_instance("read", |_, instance| {
-            crate::memory::bytes::elements(instance).first().copied()
+        let mut results = store.with_instance("read", |partition, instance| {
+            read(partition, crate::memory::bytes::elements(instance))
         });
         if self.ranks() > 1 && !store.is_agreed() {
             inner.check(Call::Read(store.store()))?;
-            element = comm::agree(&*inner.comm, element);
+            results = comm::agree(&*inner.comm, results);
         }
-        element?.ok_or_else(|| Error::shape("get", Shape::SCALAR, store.shape()))
+        results
     }
 }
 
