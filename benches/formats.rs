@@ -65,9 +65,12 @@ fn scattered() -> Csr<f64> {
 /// What is measured: the norm of the result, after its work is done.
 type Work = Box<dyn Fn(&Runtime) -> f64>;
 
-/// The works of a runtime: name, bytes, and the work, made one after the other so that no two
-/// matrices are held at once.
-const WORKS: [(&str, fn() -> (f64, Work)); 8] = [
+/// What makes a work, with the bytes that it reads and writes.
+type Make = fn() -> (f64, Work);
+
+/// The works of a runtime by name, made one after the other so that no two matrices are held at
+/// once.
+const WORKS: [(&str, Make); 8] = [
     ("read alone", || {
         let x = Vector::from_vec(hashed(44_000_000));
         let bytes = 8.0 * x.len() as f64;

@@ -1,5 +1,7 @@
 //! Reductions into the elements of one vector: their bits, what reads them, and what is refused.
 
+#![expect(clippy::unwrap_used, reason = "a test fails where it panics")]
+
 use sparsefuse_kernels::{ArgKind, BinaryOp, DType, Kernel, KernelBuilder, ReduceOp};
 use sparsefuse_runtime::{
     Access, Body, BodyArg, Config, Privilege, Runtime, Shape, StoreHandle, TaskArg, run_ranks,

@@ -14,7 +14,7 @@ use crate::geometry::partition::{CutsTable, Partition};
 use crate::geometry::view::Region;
 use crate::memory::instance::Instance;
 use crate::memory::pool::Pool;
-use crate::memory::room::zeros;
+use crate::memory::reserve::zeros;
 use crate::shape::Shape;
 use std::sync::Arc;
 

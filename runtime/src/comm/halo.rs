@@ -13,7 +13,7 @@ use super::{Comm, Message, apart, receive_data};
 use crate::error::Error;
 use crate::memory::instance::Instance;
 use crate::memory::pool::{Memory, Pool};
-use crate::memory::room::zeros;
+use crate::memory::reserve::zeros;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;

@@ -17,7 +17,7 @@ use crate::images::packed::PackedColumns;
 use crate::memory::counted::Counted;
 use crate::memory::instance::Instance;
 use crate::memory::pool::Pool;
-use crate::memory::room::{reserve, try_collect};
+use crate::memory::reserve::{reserve, try_collect};
 use sparsefuse_kernels::packed::PlainRows;
 use sparsefuse_kernels::{Structure, Workers};
 use std::ops::Range;

@@ -3,7 +3,7 @@
 
 use crate::error::Error;
 use crate::memory::instance::Instance;
-use crate::memory::room::{reserve, zeros};
+use crate::memory::reserve::{reserve, zeros};
 use sparsefuse_kernels::{DType, Element};
 
 /// The elements of an instance that is not being written: `machine/outputs.rs` writes an instance

@@ -5,6 +5,8 @@ pub(crate) mod block;
 pub(crate) mod instance;
 pub(crate) mod pool;
 
+pub(crate) mod reserve;
+
 pub(crate) mod bytes;
 pub(crate) mod room;
 

@@ -110,6 +110,19 @@ macro_rules! values {
                 Ok(self.with_own_values(self.values().try_mul(factor)?))
             }
 
+            /// The matrix with every entry divided by a number, or by a scalar: what `&a / 2.0`
+            /// does.
+            ///
+            /// # Errors
+            ///
+            /// If the scalar belongs to another runtime.
+            pub fn try_divide(
+                &self,
+                divisor: impl ScalarOperand<T> + ArrayOperand<T, 1>,
+            ) -> Result<Self, Error> {
+                Ok(self.with_own_values(self.values().try_div(divisor)?))
+            }
+
             /// The matrix with the sign of every entry changed: what `-&a` does.
             ///
             /// # Errors

@@ -100,10 +100,10 @@ macro_rules! numbers {
         }
 
         impl Div<$type> for $matrix {
-            type Output = Csr<$type>;
+            type Output = $output;
 
             #[track_caller]
-            fn div(self, divisor: $type) -> Csr<$type> {
+            fn div(self, divisor: $type) -> $output {
                 expect(self.try_divide(divisor))
             }
         }

@@ -10,7 +10,7 @@ use super::calls::{Communicator, check, count, is_complete, turn};
 use crate::comm::forests;
 use crate::error::Error;
 use crate::memory::pool::Memory;
-use crate::memory::room::zeros;
+use crate::memory::reserve::zeros;
 use mpi::ffi;
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};

@@ -8,7 +8,7 @@ use crate::error::{Error, ErrorKind};
 use crate::geometry::partition::Partition;
 use crate::geometry::view::{Region, View};
 use crate::memory::counted::Counted;
-use crate::memory::room::reserve;
+use crate::memory::reserve::reserve;
 use crate::observe::lockstep::Call;
 use crate::shape::Shape;
 use crate::stores::local::{Local, gather};
