@@ -8,11 +8,14 @@ use serde_json::{Value, json};
 use sparsefuse::Error;
 use sparsefuse::kernels::{DType, Field};
 use sparsefuse::runtime::{Counters, Runtime};
-use sparsefuse::solvers::{Breakdown, Method, Solution, StopReason};
+use sparsefuse::solvers::{Breakdown, Solution, StopReason};
 use sparsefuse::sparse::Csr;
 
 /// What to try where no x solves the system.
 const SMALLEST: &str = "--solver lsqr finds the x of the smallest |b - A x|";
+
+/// How many times the precision of a type a relative residual is that no other way makes smaller.
+const NEAR: f64 = 1e3;
 
 /// The relative residual above which a solve has not ended by rounding, in single precision either.
 const ROUNDING: f64 = 1e-3;
@@ -402,13 +405,12 @@ impl Report<'_> {
             }
             StopReason::IterationLimit => {
                 let limit = format!("{auto}a larger --max-iter, {other}");
-                let needs = match solver.method() {
-                    method if method.is_for_definite() => " positive definite",
-                    Method::Minres => "",
-                    _ => return Some(format!("try {limit}")),
-                };
+                if !solver.method().is_for_definite() {
+                    return Some(format!("try {limit}"));
+                }
                 format!(
-                    "try {limit}; {} needs a symmetric{needs} matrix, see `sparsefuse info`",
+                    "try {limit}; {} needs a symmetric positive definite matrix, see `sparsefuse \
+                     info`",
                     solver.name()
                 )
             }
@@ -452,9 +454,12 @@ impl Report<'_> {
                 format!("try {auto}another --pc; if the matrix is singular, {SMALLEST}")
             }
             StopReason::Stagnation => format!(
-                "rounding in {} allows no smaller residual this way; try {auto}another --pc or a \
-                 larger --rtol{}",
+                "rounding in {} allows no smaller residual{} a larger --rtol{}",
                 self.dtype,
+                match self.totals.true_residual < NEAR * epsilon(self.dtype) {
+                    true => "; try",
+                    false => " this way; try another --pc,",
+                },
                 if self.dtype.real() == DType::F32 {
                     ", or --dtype f64"
                 } else {
@@ -463,5 +468,13 @@ impl Report<'_> {
             ),
             _ => return None,
         })
+    }
+}
+
+/// The precision of a type.
+fn epsilon(dtype: DType) -> f64 {
+    match dtype.real() {
+        DType::F32 => f32::EPSILON.into(),
+        _ => f64::EPSILON,
     }
 }
