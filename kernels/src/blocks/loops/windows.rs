@@ -175,6 +175,8 @@ impl<T: NumericOps, S: Stored<T>> WindowRows<'_, T, S> {
     }
 
     /// A group of `L` nodes of `H` rows: each element of `x` is read once for all rows of its node.
+    /// None is asked for ahead of its use: so few are read that the processor has enough of them
+    /// under way.
     #[inline(always)]
     unsafe fn higher<const H: usize, const L: usize>(
         &self,
@@ -189,11 +191,7 @@ impl<T: NumericOps, S: Stored<T>> WindowRows<'_, T, S> {
         // SAFETY: as in `rows`; each column is followed by values for `H` rows, and the values of
         // a group by room for eight.
         unsafe {
-            for k in 0..common {
-                if self.is_far && k % (GROUP / L) == 0 {
-                    let later = self.x::<GROUP>(column + FAR_AHEAD);
-                    later.into_iter().for_each(prefetch);
-                }
+            for _ in 0..common {
                 let xs = self.x::<L>(column).map(|x| x.read_unaligned());
                 for sums in &mut sums {
                     let values = self.stored.eight(value);
