@@ -152,12 +152,9 @@ pub fn eigsh<T: Field>(
     check_square(OP, a)?;
     check_hermitian(OP, a)?;
     let power = scale::power_of(a, 0.0)?;
-    if power != 0 {
-        let eigen = eigsh(&scale::divided(a, power), k, options)?;
-        return Ok(scale::multiplied(eigen, power, 0));
-    }
-    let found = find(a, k, options)?;
-    finish(a, found, |theta| theta)
+    let a = &scale::divided(a, power);
+    let eigen = finish(a, find(a, k, options)?, |theta| theta)?;
+    Ok(scale::multiplied(eigen, power, 0))
 }
 
 /// The `k` eigenvalues of a Hermitian matrix that are nearest to `sigma`, by [`eigsh`] for the
@@ -192,18 +189,18 @@ pub fn eigsh_near<T: Field>(
         check_hermitian(OP, a)?;
         check_count(a.n_rows(), k, options)?;
         let power = scale::power_of(a, sigma)?;
-        if power != 0 {
-            let near_one = times_power_of_entries(a, -power);
-            let eigen = eigsh_near(&near_one, times_power_of(sigma, -power), k, options)?;
-            return Ok(scale::multiplied(eigen, power, 0));
-        }
+        let (a, shift) = (
+            &times_power_of_entries(a, -power),
+            times_power_of(sigma, -power),
+        );
         let identity = Csr::identity(a.n_rows())?;
-        let shifted = a.linear_combination(T::ONE, &identity, T::from_f64(-sigma))?;
+        let shifted = a.linear_combination(T::ONE, &identity, T::from_f64(-shift))?;
         let inverse = splu(&shifted).map_err(|error| match is_singular(&error) {
             true => Error::argument(OP, "a sigma that is not an eigenvalue", sigma.to_string()),
             false => error,
         })?;
-        eigsh_with_inverse(a, &inverse, sigma, k, options)
+        let eigen = by_inverse(a, &inverse, shift, k, options)?;
+        Ok(scale::multiplied(eigen, power, 0))
     })
 }
 
@@ -228,12 +225,19 @@ pub fn eigsh_with_inverse<T: Field>(
     }
     check_hermitian(OP, a)?;
     let power = scale::power_of(a, sigma)?;
-    if power != 0 {
-        let (a, inverse) = (scale::divided(a, power), scale::divided(inverse, -power));
-        let sigma = times_power_of(sigma, -power);
-        let eigen = eigsh_with_inverse(&a, &inverse, sigma, k, options)?;
-        return Ok(scale::multiplied(eigen, power, 0));
-    }
+    let (a, inverse) = (scale::divided(a, power), scale::divided(inverse, -power));
+    let eigen = by_inverse(&a, &inverse, times_power_of(sigma, -power), k, options)?;
+    Ok(scale::multiplied(eigen, power, 0))
+}
+
+/// By the inverse of A - sigma I, at a scale that suits the method.
+fn by_inverse<T: Field>(
+    a: &dyn LinearOperator<T>,
+    inverse: &dyn LinearOperator<T>,
+    sigma: f64,
+    k: usize,
+    options: &EigshOptions<'_, T>,
+) -> Result<Eigen<T>, Error> {
     let found = find(inverse, k, options)?;
     let eigen = finish(a, found, |nu| sigma + 1.0 / nu)?;
     judged(a, eigen, options.tol)
@@ -339,7 +343,7 @@ fn finish<T: Field>(
     let units: Vec<_> = (0..vectors.len()).map(|i| unit(vectors.len(), i)).collect();
     let vectors = sums_of_multiples(&vectors, &orthonormalise(&gram, &[], &units, 0.0));
     let left = residuals(&values, &images(a, &vectors)?, &vectors);
-    Ok(scale::checked(Eigen {
+    Ok(Eigen {
         residuals: norms(&left)?,
         values,
         vectors,
@@ -347,7 +351,7 @@ fn finish<T: Field>(
         iterations: found.iterations,
         products: found.products,
         reason: found.reason,
-    }))
+    })
 }
 
 /// Counts what is an eigenpair of A too, not only of its shifted inverse: if sigma is an eigenvalue

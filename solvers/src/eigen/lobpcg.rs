@@ -120,21 +120,18 @@ pub fn lobpcg<T: Field>(
         Some(mass) => scale::power_of(mass, 0.0)? / 2 * 2,
         None => 0,
     };
-    if (of_a, of_b) != (0, 0) {
-        let mass = options.mass.map(|mass| scale::divided(mass, of_b));
-        let inverse = options.preconditioner.map(|m| scale::divided(m, -of_a));
-        let scaled = LobpcgOptions {
-            preconditioner: inverse.as_ref().map(|m| m as &dyn LinearOperator<T>),
-            mass: mass.as_ref().map(|mass| mass as &dyn LinearOperator<T>),
-            ..*options
-        };
-        let eigen = lobpcg(&scale::divided(a, of_a), start, &scaled)?;
-        return Ok(scale::multiplied(eigen, of_a, of_b));
-    }
+    let a = &scale::divided(a, of_a);
+    let mass = options.mass.map(|mass| scale::divided(mass, of_b));
+    let inverse = options.preconditioner.map(|m| scale::divided(m, -of_a));
+    let options = &LobpcgOptions {
+        preconditioner: inverse.as_ref().map(|m| m as &dyn LinearOperator<T>),
+        mass: mass.as_ref().map(|mass| mass as &dyn LinearOperator<T>),
+        ..*options
+    };
     let mut search = Search::new(a, start, options)?;
     let limit = a.shape().0.saturating_mul(10).min(10_000);
     let reason = search.run(options.max_iter.unwrap_or(limit))?;
-    search.finish(reason).map(scale::checked)
+    Ok(scale::multiplied(search.finish(reason)?, of_a, of_b))
 }
 
 fn check<T: Field>(

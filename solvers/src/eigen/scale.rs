@@ -5,31 +5,18 @@
 //! exact, and eigenvalues and residuals are multiplied back.
 
 use super::Eigen;
-use crate::krylov::scaling::{Scaled, exponent, times_power, times_power_of};
+use crate::krylov::scaling::{Scaled, power_near_one, times_power, times_power_of};
 use crate::operator::LinearOperator;
 use crate::solution::StopReason;
 use sparsefuse_dense::Vector;
-use sparsefuse_kernels::{DType, Field, Real};
+use sparsefuse_kernels::{Field, Real};
 use sparsefuse_runtime::Error;
 
 /// The seed of the vector that operators are tried with.
 const SEED: u64 = 0x5ca1e;
 
-/// The power of two that an operator with numbers about as large as these is divided by: 0 unless
-/// squares could become 0 or infinite.
-fn power<T: Field>(largest: f64) -> i32 {
-    let range = match T::DTYPE.real() {
-        DType::F32 => -30..=30,
-        _ => -250..=250,
-    };
-    match largest == 0.0 || !largest.is_finite() || range.contains(&exponent(largest)) {
-        true => 0,
-        false => exponent(largest),
-    }
-}
-
 /// About how large the entries of an operator are: from itself, or from one application.
-pub(super) fn size<T: Field>(a: &dyn LinearOperator<T>) -> Result<f64, Error> {
+fn size<T: Field>(a: &dyn LinearOperator<T>) -> Result<f64, Error> {
     if let Some(largest) = a.largest_entry()? {
         return Ok(largest);
     }
@@ -41,12 +28,12 @@ pub(super) fn size<T: Field>(a: &dyn LinearOperator<T>) -> Result<f64, Error> {
     Ok(a.apply(&probe)?.norm_inf().get()?.to_f64())
 }
 
-/// The power of two of an operator, and of numbers that are subtracted from its diagonal.
+/// The power of two that an operator is divided by, and what is subtracted from its diagonal.
 pub(super) fn power_of<T: Field>(a: &dyn LinearOperator<T>, shift: f64) -> Result<i32, Error> {
-    Ok(power::<T>(size(a)?.max(shift.abs())))
+    Ok(power_near_one::<T>(size(a)?.max(shift.abs())))
 }
 
-/// An operator divided by a power of two.
+/// An operator divided by a power of two; by 2^0 it has its own bits.
 pub(super) fn divided<T>(a: &dyn LinearOperator<T>, power: i32) -> Scaled<'_, T> {
     Scaled::new(a, -power / 2, -power - -power / 2)
 }
@@ -64,11 +51,7 @@ pub(super) fn multiplied<T: Field>(mut eigen: Eigen<T>, of_a: i32, of_b: i32) ->
         let scaled = |x: &Vector<T>| times_power(x, -of_b / 2);
         eigen.vectors = eigen.vectors.iter().map(scaled).collect();
     }
-    checked(eigen)
-}
-
-/// Claims nothing of numbers that overflow.
-pub(super) fn checked<T>(mut eigen: Eigen<T>) -> Eigen<T> {
+    // Nothing is claimed of numbers that overflow.
     let finite = |pair: &(&f64, &f64)| pair.0.is_finite() && pair.1.is_finite();
     let n_finite = eigen
         .values

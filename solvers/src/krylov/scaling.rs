@@ -446,20 +446,28 @@ fn decimal(x: f64, power: i32) -> String {
 /// A matrix divided by a power of two, and that power: the matrix itself and 0, unless squares and
 /// products of a few entries could become 0 or infinite.
 pub(crate) fn near_one<T: Field>(a: &Csr<T>) -> Result<(Csr<T>, i32), Error> {
-    let largest = a.kept_norm_max()?;
+    let power = power_near_one::<T>(a.kept_norm_max()?);
+    Ok((times_power_of_entries(a, -power), power))
+}
+
+/// The power of two that numbers up to this large are divided by: 0, unless squares and products of
+/// a few of them could become 0 or infinite.
+pub(crate) fn power_near_one<T: Field>(largest: f64) -> i32 {
     let range = match T::DTYPE.real() {
         DType::F32 => -30..=30,
         _ => -250..=250,
     };
-    if largest == 0.0 || !largest.is_finite() || range.contains(&exponent(largest)) {
-        return Ok((a.clone(), 0));
+    match largest == 0.0 || !largest.is_finite() || range.contains(&exponent(largest)) {
+        true => 0,
+        false => exponent(largest),
     }
-    let power = exponent(largest);
-    Ok((times_power_of_entries(a, -power), power))
 }
 
 /// A matrix times a power of two, exactly as far as the entries can be held.
 pub(crate) fn times_power_of_entries<T: Field>(a: &Csr<T>, power: i32) -> Csr<T> {
+    if power == 0 {
+        return a.clone();
+    }
     let (first, second) = (power / 2, power - power / 2);
     let factor = |power| T::from_f64(times_power_of(1.0, power));
     a.scale(factor(first)).scale(factor(second))

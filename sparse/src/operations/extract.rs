@@ -282,23 +282,13 @@ impl<T: Numeric> Csr<T> {
             let expected = format!("columns below {}", self.n_cols());
             return Err(Error::argument(OP, expected, column.to_string()));
         }
-        // The new numbers of each column, one column after the other.
-        let mut first = try_collect(repeat_n(0u64, self.n_cols() + 1))?;
-        for &column in columns {
-            first[column + 1] += 1;
-        }
-        add_up(&mut first);
-        let mut next = try_collect(first.iter().copied())?;
-        let mut numbers = try_collect(repeat_n(0u32, columns.len()))?;
-        for (number, &column) in (0..).zip(columns) {
-            numbers[next[column] as usize] = number;
-            next[column] += 1;
-        }
-        let of_column = |column: u32| {
-            let column = column as usize;
-            &numbers[first[column] as usize..first[column + 1] as usize]
-        };
         let stores = at_once(OP, &[self], || {
+            let numbers = new_numbers(columns, self.n_cols());
+            let (first, numbers) = self.runtime().agree(numbers)?;
+            let of_column = |column: u32| {
+                let column = column as usize;
+                &numbers[first[column] as usize..first[column + 1] as usize]
+            };
             let own = self.own_rows()?;
             let from = own.as_rows();
             let parts = parallel::parts(from.pos);
@@ -414,6 +404,23 @@ impl<T: Numeric> Csr<T> {
         });
         stores.map(Self::of_stores)
     }
+}
+
+/// The new numbers of each column, of `n_cols`, where the columns of a list become the first, the
+/// second and so on: where those of each begin, and the numbers, one column after the other.
+fn new_numbers(columns: &[usize], n_cols: usize) -> Result<(Vec<u64>, Vec<u32>), Error> {
+    let mut first = try_collect(repeat_n(0u64, n_cols + 1))?;
+    for &column in columns {
+        first[column + 1] += 1;
+    }
+    add_up(&mut first);
+    let mut next = try_collect(first.iter().copied())?;
+    let mut numbers = try_collect(repeat_n(0u32, columns.len()))?;
+    for (number, &column) in (0..).zip(columns) {
+        numbers[next[column] as usize] = number;
+        next[column] += 1;
+    }
+    Ok((first, numbers))
 }
 
 /// The elements of a diagonal in some rows, of which row 0 has the number `first` in the matrix.
