@@ -73,6 +73,18 @@ pub trait LinearOperator<T> {
         Ok(None)
     }
 
+    /// b - A x with its leading digits also where A x nearly cancels b, as if computed in twice the
+    /// precision; `None` where the operator cannot say. Solvers ask where a residual is so small
+    /// that it may be rounding, before they claim to have converged.
+    ///
+    /// # Errors
+    ///
+    /// If the lengths of the vectors are not the numbers of rows and columns, or the operator fails.
+    fn precise_residual(&self, b: &Vector<T>, x: &Vector<T>) -> Result<Option<Vector<T>>, Error> {
+        let _ = (b, x);
+        Ok(None)
+    }
+
     /// Two entries by which the operator is seen not to be symmetric (Hermitian), if a look at some
     /// of them finds such: methods for symmetric matrices refuse it then.
     ///
@@ -118,6 +130,10 @@ impl<T: Field> LinearOperator<T> for Csr<T> {
         self.kept_norm_max().map(Some)
     }
 
+    fn precise_residual(&self, b: &Vector<T>, x: &Vector<T>) -> Result<Option<Vector<T>>, Error> {
+        Self::precise_residual(self, b, x).map(Some)
+    }
+
     fn asymmetry(&self) -> Result<Option<Asymmetry>, Error> {
         self.sampled_asymmetry()
     }
@@ -156,6 +172,10 @@ impl<T: Field> LinearOperator<T> for Csc<T> {
         self.transpose().largest_entry()
     }
 
+    fn precise_residual(&self, b: &Vector<T>, x: &Vector<T>) -> Result<Option<Vector<T>>, Error> {
+        self.to_csr()?.precise_residual(b, x).map(Some)
+    }
+
     fn asymmetry(&self) -> Result<Option<Asymmetry>, Error> {
         self.transpose().asymmetry()
     }
@@ -181,6 +201,10 @@ impl<T: Field> LinearOperator<T> for Coo<T> {
 
     fn largest_entry(&self) -> Result<Option<f64>, Error> {
         self.to_csr()?.largest_entry()
+    }
+
+    fn precise_residual(&self, b: &Vector<T>, x: &Vector<T>) -> Result<Option<Vector<T>>, Error> {
+        self.to_csr()?.precise_residual(b, x).map(Some)
     }
 
     fn asymmetry(&self) -> Result<Option<Asymmetry>, Error> {
@@ -215,6 +239,14 @@ macro_rules! over_values {
 
             fn largest_entry(&self) -> Result<Option<f64>, Error> {
                 self.to_csr()?.largest_entry()
+            }
+
+            fn precise_residual(
+                &self,
+                b: &Vector<T>,
+                x: &Vector<T>,
+            ) -> Result<Option<Vector<T>>, Error> {
+                self.to_csr()?.precise_residual(b, x).map(Some)
             }
 
             fn asymmetry(&self) -> Result<Option<Asymmetry>, Error> {
@@ -252,6 +284,14 @@ macro_rules! pointers {
 
             fn largest_entry(&self) -> Result<Option<f64>, Error> {
                 (**self).largest_entry()
+            }
+
+            fn precise_residual(
+                &self,
+                b: &Vector<T>,
+                x: &Vector<T>,
+            ) -> Result<Option<Vector<T>>, Error> {
+                (**self).precise_residual(b, x)
             }
 
             fn asymmetry(&self) -> Result<Option<Asymmetry>, Error> {

@@ -74,6 +74,10 @@ impl<T: Field> LinearOperator<T> for WithNullspace<'_, T> {
         self.a.largest_entry()
     }
 
+    fn precise_residual(&self, b: &Vector<T>, x: &Vector<T>) -> Result<Option<Vector<T>>, Error> {
+        self.a.precise_residual(b, x)
+    }
+
     fn asymmetry(&self) -> Result<Option<Asymmetry>, Error> {
         self.a.asymmetry()
     }

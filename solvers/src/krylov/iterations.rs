@@ -43,15 +43,21 @@ impl<T> From<Breakdown> for End<T> {
 }
 
 /// Runs the iterations of a method from a residual, and again from each that they ask for, until
-/// they stop; gives the reason.
+/// they stop, or not at all where they end before the first one; gives the reason.
 pub(super) async fn until_stopped<T>(
-    mut r: Vector<T>,
+    mut first: Result<Vector<T>, End<T>>,
     mut method: impl AsyncFnMut(Vector<T>) -> Iterations<T>,
 ) -> Result<StopReason, Error> {
     loop {
-        let Err(end) = method(r).await;
+        let end = match first {
+            Ok(r) => {
+                let Err(end) = method(r).await;
+                end
+            }
+            Err(end) => end,
+        };
         match end {
-            End::Restart(residual) => r = residual,
+            End::Restart(r) => first = Ok(r),
             End::Stop(reason) => return Ok(reason),
             End::Failure(error) => return Err(error),
         }

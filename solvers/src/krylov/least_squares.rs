@@ -9,8 +9,9 @@
 use super::Method;
 use super::admission::check;
 use super::iterations::{End, Iterations, until_stopped};
+use super::residual::TrueResidual;
 use super::scaling::norm_of_tiny;
-use super::stopping::{certified, max_iter};
+use super::stopping::max_iter;
 use crate::operator::LinearOperator;
 use crate::solution::{Options, Rhs, Solution, StopReason};
 use crate::turns::norm_of;
@@ -57,7 +58,7 @@ impl<'p, 'o, T: Field> LeastSquares<'p, 'o, T> {
         iterate: impl AsyncFn(&mut Self, Vector<T>) -> Iterations<T>,
     ) -> Result<Solution<T>, Error> {
         let (mut problem, r) = Self::start(method, a, b, options).await?;
-        let reason = until_stopped(r, async |r| iterate(&mut problem, r).await).await?;
+        let reason = until_stopped(Ok(r), async |r| iterate(&mut problem, r).await).await?;
         problem.finish(reason).await
     }
 
@@ -74,20 +75,28 @@ impl<'p, 'o, T: Field> LeastSquares<'p, 'o, T> {
         } = b;
         check(method, a, b, &options)?;
         let (_, n_cols) = a.shape();
-        let (x, r) = match options.x0 {
-            Some(x0) => (x0.clone(), b.try_sub(&a.apply(x0)?)?),
-            None => (b.runtime().enter(|| Vector::zeros([n_cols])), b.clone()),
+        let tolerance = (options.rtol * rhs_norm).max(options.atol);
+        let (x, r, norm) = match options.x0 {
+            Some(x0) => {
+                let found = TrueResidual::of(a, (b, x0), tolerance).await?;
+                let norm = found.norm;
+                (x0.clone(), found.vector(a, (b, x0))?, norm)
+            }
+            None => {
+                let x = b.runtime().enter(|| Vector::zeros([n_cols]));
+                (x, b.clone(), norm_of(b).await?)
+            }
         };
         let problem = Self {
             a,
             b,
             x,
             rhs_norm,
-            tolerance: (options.rtol * rhs_norm).max(options.atol),
+            tolerance,
             max_iter: max_iter(&options, n_cols),
             iterations: 0,
             last_gradient: f64::INFINITY,
-            history: vec![norm_of(&r).await?],
+            history: vec![norm],
             options,
         };
         Ok((problem, r))
@@ -178,15 +187,16 @@ impl<'p, 'o, T: Field> LeastSquares<'p, 'o, T> {
     /// How the iterations end with a y that is claimed to be a solution.
     async fn verify(&mut self, y: &Vector<T>, a_norm: f64) -> Result<End<T>, Error> {
         self.x = self.solution(y)?;
-        let r = self.b.try_sub(&self.a.apply(&self.x)?)?;
-        let residual = norm_of(&r).await?;
+        let found = self.true_residual().await?;
+        let residual = found.norm;
         if residual <= self.tolerance {
-            return Ok(certified::<T>(self.tolerance, self.rhs_norm).into());
+            return Ok(found.certified(self.tolerance, self.rhs_norm).into());
         }
         if !residual.is_finite() {
             // Any gradient is small beside it.
             return Ok(StopReason::NotFinite.into());
         }
+        let r = found.vector(self.a, (self.b, &self.x))?;
         let damping = self.damping();
         let mut gradient = self.apply_adjoint(&r)?;
         let mut damped_residual = residual;
@@ -217,6 +227,10 @@ impl<'p, 'o, T: Field> LeastSquares<'p, 'o, T> {
         Ok(End::Restart(r))
     }
 
+    async fn true_residual(&self) -> Result<TrueResidual<T>, Error> {
+        TrueResidual::of(self.a, (self.b, &self.x), self.tolerance).await
+    }
+
     fn is_stopped_by_monitor(&mut self, norm: f64) -> bool {
         let iterations = self.iterations;
         self.options
@@ -227,8 +241,7 @@ impl<'p, 'o, T: Field> LeastSquares<'p, 'o, T> {
 
     /// The solution, with its true residual.
     async fn finish(self, reason: StopReason) -> Result<Solution<T>, Error> {
-        let residual = self.b.try_sub(&self.a.apply(&self.x)?)?;
-        let residual_norm = norm_of(&residual).await?;
+        let residual_norm = self.true_residual().await?.norm;
         Ok(Solution {
             x: self.x,
             reason,

@@ -11,6 +11,7 @@ mod lsmr;
 mod lsqr;
 mod minres;
 mod pipelined_cg;
+mod residual;
 mod richardson;
 mod single_reduction_cg;
 mod tfqmr;

@@ -392,6 +392,17 @@ impl<T: Field> LinearOperator<T> for Scaled<'_, T> {
         self.inner.bytes()
     }
 
+    fn largest_entry(&self) -> Result<Option<f64>, Error> {
+        let scaled = |largest| times_power_of(largest, self.before + self.behind);
+        Ok(self.inner.largest_entry()?.map(scaled))
+    }
+
+    fn precise_residual(&self, b: &Vector<T>, x: &Vector<T>) -> Result<Option<Vector<T>>, Error> {
+        let (b, x) = (times_power(b, -self.behind), times_power(x, self.before));
+        let residual = self.inner.precise_residual(&b, &x)?;
+        Ok(residual.map(|residual| times_power(&residual, self.behind)))
+    }
+
     fn runtime(&self) -> Option<&Runtime> {
         self.inner.runtime()
     }

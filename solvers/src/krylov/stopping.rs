@@ -18,11 +18,12 @@
 use super::Method;
 use super::admission::check;
 use super::iterations::{End, Iterations, until_stopped};
+use super::residual::TrueResidual;
 use super::scalars::real;
 use crate::checkpoint::{self, Header, State};
 use crate::operator::{LinearOperator, check_runtime};
 use crate::solution::{Options, Rhs, Side, Solution, StopReason};
-use crate::turns::{norm_of, root, value};
+use crate::turns::{norm_of, value};
 use sparsefuse_dense::{Scalar, Vector};
 use sparsefuse_kernels::{Field, Real, Value};
 use sparsefuse_runtime::Error;
@@ -44,6 +45,8 @@ pub(super) struct Stopping<'p, 'o, T> {
     iterations: usize,
     /// The true residual's norm when it was last computed.
     last_true: f64,
+    /// The residual's norm of the x that the method has stopped with, if that was a claim.
+    last_claimed: Option<f64>,
     /// A claim that leaves more than this part of the true residual at the last one is the last.
     most_left: f64,
     history: Vec<f64>,
@@ -89,10 +92,13 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
         iterate: impl AsyncFn(&mut Self, &mut Vector<T>, Vector<T>) -> Iterations<T>,
     ) -> Result<Solution<T>, Error> {
         let (mut stopping, mut x, r) = Self::start(method, a, b, options).await?;
-        let reason = match stopping.first() {
-            Some(reason) => reason,
-            None => until_stopped(r, async |r| iterate(&mut stopping, &mut x, r).await).await?,
+        let first = match stopping.first() {
+            Judgement::Iterate => Ok(r),
+            Judgement::Claim => stopping.verify(&x).await.map(|()| r),
+            Judgement::Stop(reason) => Err(reason.into()),
         };
+        let reason =
+            until_stopped(first, async |r| iterate(&mut stopping, &mut x, r).await).await?;
         stopping.finish(x, reason).await
     }
 
@@ -151,6 +157,7 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
             b,
             iterations: state.iterations,
             last_true: state.last_true,
+            last_claimed: None,
             most_left: 0.5,
             history: state.history,
             restarted_at: state.iterations,
@@ -162,22 +169,20 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
         Ok((stopping, start.x, start.r))
     }
 
-    /// Why not to begin, if there is a reason; the initial residual is a true one. What a
-    /// checkpoint holds was to be gone on with.
-    fn first(&mut self) -> Option<StopReason> {
-        if self.iterations > 0 {
-            let is_enough = self.iterations >= self.max_iter;
-            return is_enough.then_some(StopReason::IterationLimit);
-        }
+    /// Whether to begin. What a checkpoint holds was to be gone on with.
+    fn first(&mut self) -> Judgement {
         let norm = self.history[0];
-        if self.is_stopped_by_monitor(norm) {
-            Some(StopReason::Stopped)
-        } else if !norm.is_finite() {
-            Some(StopReason::NotFinite)
-        } else if norm <= self.tolerance {
-            Some(StopReason::Converged)
+        let is_new = self.iterations == 0;
+        if is_new && self.is_stopped_by_monitor(norm) {
+            Judgement::Stop(StopReason::Stopped)
+        } else if is_new && !norm.is_finite() {
+            Judgement::Stop(StopReason::NotFinite)
+        } else if is_new && norm <= self.tolerance {
+            Judgement::Claim
+        } else if self.is_at_limit() {
+            Judgement::Stop(StopReason::IterationLimit)
         } else {
-            (self.max_iter == 0).then_some(StopReason::IterationLimit)
+            Judgement::Iterate
         }
     }
 
@@ -233,16 +238,22 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
     /// Ends the iterations with an x whose residual the recurrence takes to be small enough: it is,
     /// or they start again.
     pub(super) async fn verify(&mut self, x: &Vector<T>) -> Result<(), End<T>> {
-        let true_norm = self.true_norm(x).await?;
-        if true_norm <= self.tolerance {
-            return Err(certified::<T>(self.tolerance, self.rhs_norm).into());
+        let found = self.true_residual(x).await?;
+        self.last_claimed = Some(found.norm);
+        if self.iterations == 0 {
+            // The initial guess is what is claimed.
+            self.history[0] = found.norm;
         }
-        if !true_norm.is_finite() || true_norm > self.most_left * self.last_true {
+        if found.norm <= self.tolerance {
+            return Err(found.certified(self.tolerance, self.rhs_norm).into());
+        }
+        if !found.norm.is_finite() || found.norm > self.most_left * self.last_true {
             return Err(StopReason::Stagnation.into());
         }
-        self.last_true = true_norm;
+        self.last_true = found.norm;
+        self.last_claimed = None;
         if !self.is_at_limit() {
-            return Err(End::Restart(self.residual(x)?));
+            return Err(End::Restart(found.vector(self.a, (&self.b, x))?));
         }
         match self.options.checkpoint {
             // The iteration goes on to its end, where it is saved.
@@ -320,10 +331,8 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
         self.b.try_sub(&self.a.apply(x)?)
     }
 
-    /// The norm of the true residual, which itself is never stored, since no handle holds it.
-    async fn true_norm(&self, x: &Vector<T>) -> Result<f64, Error> {
-        let squares = self.residual(x)?.sum_of_squares();
-        root(&squares).await
+    async fn true_residual(&self, x: &Vector<T>) -> Result<TrueResidual<T>, Error> {
+        TrueResidual::of(self.a, (&self.b, x), self.tolerance).await
     }
 
     /// The preconditioned vector; the vector itself without a preconditioner.
@@ -361,7 +370,10 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
     /// The solution, with its true residual.
     async fn finish(self, x: Vector<T>, reason: StopReason) -> Result<Solution<T>, Error> {
         let x = self.without_nullspace(x)?;
-        let residual_norm = self.true_norm(&x).await?;
+        let residual_norm = match self.last_claimed.filter(|_| self.a.nullspace().is_none()) {
+            Some(norm) => norm,
+            None => self.true_residual(&x).await?.norm,
+        };
         Ok(Solution {
             x,
             reason,
@@ -388,17 +400,6 @@ pub(super) fn tolerance<T: Field>(
         None => 0.0,
     };
     (rtol * rhs_norm).max(atol).max(rounding)
-}
-
-/// What a true residual below the tolerance means. In computing A x each element is rounded, to
-/// that of b in the end, so a residual below this rounding may be one of this size: a tolerance
-/// below it cannot be certified.
-pub(super) fn certified<T: Field>(tolerance: f64, rhs_norm: f64) -> StopReason {
-    let rounding = 0.5 * T::Real::EPSILON.to_f64() * rhs_norm;
-    match tolerance < rounding {
-        true => StopReason::Stagnation,
-        false => StopReason::Converged,
-    }
 }
 
 /// The initial guess and its residual.

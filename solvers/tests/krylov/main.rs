@@ -3,5 +3,6 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails where it panics")]
 
+mod claims;
 mod refuses;
 mod scale;

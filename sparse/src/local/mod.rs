@@ -12,6 +12,7 @@ pub mod parallel;
 pub(crate) mod dealing;
 pub(crate) mod gustavson;
 pub(crate) mod masked;
+pub(crate) mod residual;
 pub(crate) mod sampled;
 
 pub(crate) mod blocks;

@@ -5,6 +5,7 @@
 mod by_rows;
 mod operators;
 pub(crate) mod product;
+mod residual;
 
 mod extract;
 mod kron;

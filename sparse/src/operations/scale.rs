@@ -4,6 +4,7 @@
 //! place, so each rank makes its own, on all threads.
 
 use super::expect;
+use crate::exchange::beside::rows_at_columns;
 use crate::exchange::check_runtime;
 use crate::exchange::ghosts::Ghosts;
 use crate::exchange::own_rows::OwnRows;
@@ -141,15 +142,7 @@ impl<T: Numeric> Csr<T> {
         let own = self.own_rows()?;
         let local = factors.contiguous()?;
         let local = self.runtime().agree(local.local())?;
-        let crd = own.as_rows().crd;
-        let (fetched, numbers);
-        let (factors, columns): (&[T], &[u32]) = if local.is_replicated() {
-            (&local, crd)
-        } else {
-            let ghosts = self.ghosts_of_columns(local.partition())?;
-            (fetched, numbers) = (ghosts.fetch(&local)?, ghosts.numbers(crd));
-            (&fetched, &numbers)
-        };
+        let (factors, columns) = rows_at_columns(self, &own, &local, 1)?;
         self.with_entries(&own, |rows, part, vals| {
             let entries = rows.entries(part.start).start..rows.entries(part.end - 1).end;
             for (new, k) in vals.iter_mut().zip(entries) {

@@ -4,14 +4,13 @@
 //! Each rank computes its entries, with the rows of the left matrix that are its own and those of
 //! the right one that its columns name, which it fetches where other ranks have them.
 
+use crate::exchange::beside::{rows_at_columns, rows_of};
 use crate::exchange::check_runtime;
-use crate::exchange::ghosts::Ghosts;
 use crate::formats::csr::Csr;
 use crate::local::sampled::Sampled;
 use sparsefuse_dense::Array;
 use sparsefuse_kernels::Numeric;
-use sparsefuse_runtime::{Error, Local, Partition, Runtime, Shape};
-use std::ops::Range;
+use sparsefuse_runtime::{Error, Shape};
 
 impl<T: Numeric> Csr<T> {
     /// The sampled product of two dense matrices (SDDMM): `s[i, j] * sum(x[i, k] * y[j, k])` at each
@@ -74,67 +73,19 @@ impl<T: Numeric> Csr<T> {
         let (runtime, width) = (self.runtime(), x.shape()[1]);
         let (x, y) = (x.contiguous()?, y.contiguous()?);
         let (x, y) = (runtime.agree(x.local())?, runtime.agree(y.local())?);
-        let crd = own.as_rows().crd;
-        let fetched_x;
-        let left = match own_elements(&x, (own.partition, own.rows.clone()), width) {
-            Some(left) => left,
-            None => {
-                let needed = own.rows.clone().map(|row| row as u32).collect();
-                let ghosts = Ghosts::new(runtime, x.partition(), needed)?;
-                fetched_x = fetch(&ghosts, runtime, &x, width)?;
-                &fetched_x
-            }
-        };
-        let (fetched_y, numbers);
-        let (right, numbers): (&[T], &[u32]) = if y.is_replicated() {
-            (&y, crd)
-        } else {
-            let ghosts = self.ghosts_of_columns(y.partition())?;
-            (fetched_y, numbers) = (fetch(&ghosts, runtime, &y, width)?, ghosts.numbers(crd));
-            (&fetched_y, &numbers)
-        };
+        let left = rows_of(runtime, &own, &x, width)?;
+        let (right, numbers) = rows_at_columns(self, &own, &y, width)?;
         let isa = runtime.config().isa;
         self.with_entries(&own, |rows, part, vals| {
             isa.run(Sampled {
                 rows,
                 part,
-                numbers,
-                left,
-                right,
+                numbers: &numbers,
+                left: &left,
+                right: &right,
                 width,
                 vals,
             });
         })
     }
-}
-
-/// The rows of a dense matrix that are this rank's rows of a sparse one, if it has them.
-fn own_elements<T: Numeric>(
-    local: &Local<T>,
-    (partition, rows): (Partition, Range<usize>),
-    width: usize,
-) -> Option<&[T]> {
-    if local.partition() == partition {
-        return Some(local);
-    }
-    let elements = rows.start * width..rows.end * width;
-    local.is_replicated().then(|| &local[elements])
-}
-
-/// The rows of a dense matrix that a rank needs, of which it has some.
-fn fetch<T: Numeric>(
-    ghosts: &Ghosts,
-    runtime: &Runtime,
-    local: &Local<T>,
-    width: usize,
-) -> Result<Vec<T>, Error> {
-    let pos: Vec<u64> = (0..=local.rows().len())
-        .map(|row| (row * width) as u64)
-        .collect();
-    let fetched = ghosts.fetch_entries(&pos, local)?;
-    if runtime.is_planned() {
-        // In a plan there are no ranks that send.
-        return Ok(vec![T::ZERO; ghosts.indices().len() * width]);
-    }
-    Ok(fetched)
 }

@@ -19,6 +19,7 @@ mod multiply;
 mod operations;
 mod packed;
 mod product;
+mod residual;
 mod sampled;
 mod stack;
 mod structure;

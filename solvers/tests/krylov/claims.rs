@@ -1,0 +1,176 @@
+//! What converged is a solution, also of nearly singular systems, where rounding of A x is as large
+//! as the tolerance. Entries are whole numbers, so that residuals can be computed exactly.
+
+use num_complex::Complex;
+use sparsefuse_dense::Vector;
+use sparsefuse_kernels::{Field, Real};
+use sparsefuse_solvers::preconditioners::splu;
+use sparsefuse_solvers::{LinearOperator, Method, Options, StopReason};
+use sparsefuse_sparse::Csr;
+use sparsefuse_testing::everywhere;
+
+/// Numbers from 0 to `below`, from a seed.
+fn numbers(seed: u64) -> impl FnMut(i64) -> i64 {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    move |below| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 20) as i64 % below
+    }
+}
+
+/// u u' + I, which is nearly singular where u is long, and b; of whole numbers.
+struct System {
+    n: usize,
+    a: Vec<i64>,
+    b: Vec<i64>,
+}
+
+impl System {
+    fn new(n: usize, longest: i64, seed: u64) -> Self {
+        let mut next = numbers(seed);
+        let u: Vec<_> = (0..n).map(|_| next(longest) - longest / 2).collect();
+        let entry = |k: usize| u[k / n] * u[k % n] + i64::from(k / n == k % n);
+        Self {
+            n,
+            a: (0..n * n).map(entry).collect(),
+            b: (0..n).map(|_| next(19) - 9).collect(),
+        }
+    }
+
+    fn matrix<T: Field>(&self) -> Csr<T> {
+        let n = self.n as u32;
+        let pos = (0..=n).map(|row| u64::from(row * n)).collect();
+        let crd = (0..n).flat_map(|_| 0..n).collect();
+        let vals = self.a.iter().map(|&entry| T::from_f64(entry as f64));
+        Csr::new(self.n, self.n, pos, crd, vals.collect()).unwrap()
+    }
+
+    fn rhs<T: Field>(&self) -> Vector<T> {
+        Vector::from_vec(self.b.iter().map(|&b| T::from_f64(b as f64)).collect())
+    }
+
+    /// b - A x for parts of x, up to 2^-60 of what is multiplied.
+    fn residual(&self, x: &[f64], b: &[i64]) -> Vec<f64> {
+        const ONE: f64 = (1u64 << 60) as f64;
+        let fixed: Vec<_> = x.iter().map(|&x| (x * ONE) as i128).collect();
+        let row = |row: usize| {
+            let products = (0..self.n).map(|k| i128::from(self.a[row * self.n + k]) * fixed[k]);
+            (i128::from(b[row]) << 60) - products.sum::<i128>()
+        };
+        (0..self.n).map(|k| row(k) as f64 / ONE).collect()
+    }
+
+    /// The norm of b - A x.
+    fn norm<T: Field>(&self, x: &Vector<T>) -> f64 {
+        let (re, im): (Vec<_>, Vec<_>) = x.to_vec().unwrap().into_iter().map(T::parts).unzip();
+        let re = self.residual(&re, &self.b);
+        let im = self.residual(&im, &vec![0; self.n]);
+        let squares = re.iter().chain(&im).map(|r| r * r);
+        squares.sum::<f64>().sqrt()
+    }
+}
+
+/// Solves many such systems by all methods, and looks at what is claimed.
+fn check<T: Field>(longest: i64, rtols: [f64; 2]) {
+    let (mut claims, mut refusals) = (0, 0);
+    for seed in 1..40 {
+        let system = System::new(2 + seed as usize % 5, longest, seed);
+        let (a, b) = (system.matrix::<T>(), system.rhs::<T>());
+        let inverse = splu(&a).unwrap();
+        let inverse: &dyn LinearOperator<T> = &inverse;
+        for method in Method::ALL {
+            for preconditioner in [None, Some(inverse)] {
+                for rtol in rtols {
+                    let options = Options {
+                        rtol,
+                        preconditioner,
+                        ..Options::default()
+                    };
+                    let Ok(solution) = method.solve(&a, &b, options) else {
+                        continue;
+                    };
+                    let norm = system.norm(&solution.x);
+                    let tolerance = rtol * solution.rhs_norm;
+                    if solution.reason != StopReason::Converged {
+                        refusals += 1;
+                        continue;
+                    }
+                    claims += 1;
+                    // Rounding of the residual's own elements, and of their squares.
+                    let rounding = 1.0 + 4.0 * T::Real::EPSILON.to_f64();
+                    assert!(
+                        norm <= tolerance * rounding,
+                        "{} of {}, seed {seed}, rtol {rtol}: {norm:e} > {tolerance:e}",
+                        method.name(),
+                        T::DTYPE,
+                    );
+                    let reported = solution.residual_norm;
+                    assert!(
+                        (reported - norm).abs() <= 1e-6 * tolerance + 1e-3 * norm,
+                        "{}: {reported:e} reported, {norm:e} found",
+                        method.name(),
+                    );
+                }
+            }
+        }
+    }
+    // The test sees both.
+    assert!(claims > 100 && refusals > 100, "{claims} and {refusals}");
+}
+
+#[test]
+fn of_nearly_singular_systems_in_double_precision() {
+    check::<f64>(30_000, [1e-8, 1e-10]);
+    check::<Complex<f64>>(30_000, [1e-8, 1e-10]);
+}
+
+#[test]
+fn of_nearly_singular_systems_in_single_precision() {
+    check::<f32>(60, [1e-5, 1e-6]);
+    check::<Complex<f32>>(60, [1e-5, 1e-6]);
+}
+
+#[test]
+fn an_initial_guess_whose_residual_is_rounding() {
+    // fl(1/3): the residual seems to be 0, and is 2^-54.
+    let a = Csr::new(1, 1, vec![0, 1], vec![0], vec![3.0]).unwrap();
+    let (b, x0) = (
+        Vector::from_vec(vec![1.0]),
+        Vector::from_vec(vec![1.0 / 3.0]),
+    );
+    for method in [Method::Cg, Method::Gmres, Method::Lsqr] {
+        for (rtol, reason) in [
+            (6e-17, StopReason::Converged),
+            (5e-17, StopReason::Stagnation),
+        ] {
+            let options = Options {
+                rtol,
+                x0: Some(&x0),
+                ..Options::default()
+            };
+            let solution = method.solve(&a, &b, options).unwrap();
+            assert_eq!(solution.residual_norm, 2f64.powi(-54), "{}", method.name());
+            if method != Method::Lsqr {
+                assert_eq!(solution.reason, reason, "{}", method.name());
+            }
+        }
+    }
+}
+
+#[test]
+fn with_the_same_bits_everywhere() {
+    let system = System::new(23, 30_000, 5);
+    everywhere(|| {
+        let a = system.matrix::<f64>();
+        let options = Options {
+            rtol: 1e-7,
+            ..Options::default()
+        };
+        let solution = Method::Gmres.solve(&a, &system.rhs(), options)?;
+        let x = solution.x.to_vec()?;
+        let bits: Vec<_> = x.into_iter().map(f64::to_bits).collect();
+        Ok((bits, solution.residual_norm.to_bits(), solution.reason))
+    });
+}
