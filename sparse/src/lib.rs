@@ -48,7 +48,7 @@ pub use local::triangular::{Diagonal, Sweep, Triangle};
 pub use local::triplets::{Triplets, TripletsError, TripletsErrorKind};
 pub use matrix_market::files::{read_columns, read_vector, write_vector};
 #[doc(hidden)]
-pub use matrix_market::stale::remove_stale;
+pub use matrix_market::replace::{file_beside, remove_stale, replace_file};
 pub use operations::inspect::rounding_of_entries;
 pub use operations::matmul::Multiplication;
 pub use operations::product::RightFactor;

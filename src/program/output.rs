@@ -1,11 +1,11 @@
 //! Where text and files go, and how numbers look.
 
 use super::failure::Failure;
-use std::ffi::OsString;
+use sparsefuse::sparse::file_beside;
 use std::fmt::Write as _;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, ErrorKind, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Prints to standard output. A reader that has seen enough (`| head`) is no failure.
 pub(super) fn print(text: &str) -> Result<(), Failure> {
@@ -74,50 +74,22 @@ pub(super) fn check_writable(path: &Path) -> Result<(), Failure> {
 
 /// Makes a file beside the path, and removes it.
 fn probe(path: &Path) -> io::Result<()> {
-    let (_, beside) = beside(path)?;
-    File::create_new(&beside)?;
-    fs::remove_file(&beside)
+    file_beside(path)?.close()
 }
 
 /// Lets `put` write a file, which appears under its name only when it is complete; what was there
 /// before survives every error. A device is written to.
 pub(super) fn replace_file(
     path: &Path,
-    put: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
+    put: impl FnOnce(&mut BufWriter<&mut File>) -> io::Result<()>,
 ) -> Result<(), Failure> {
-    let fill = |file| {
+    let fill = |file: &mut File| {
         let mut writer = BufWriter::new(file);
         put(&mut writer)?;
-        Ok(writer.into_inner()?)
+        writer.flush()
     };
-    let replace = || {
-        if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
-            return fill(OpenOptions::new().write(true).open(path)?).map(drop);
-        }
-        let (path, beside) = beside(path)?;
-        let file = File::create_new(&beside)?;
-        let written = fill(file).and_then(|file| {
-            file.sync_all()?;
-            fs::rename(&beside, &path)
-        });
-        if written.is_err() {
-            // The first error is the one to report.
-            let _ = fs::remove_file(&beside);
-        }
-        written
-    };
-    replace().map_err(|error| Failure::system(path, "write", error))
-}
-
-/// The file that a path means, through all links, and a name beside it that no other process uses.
-fn beside(path: &Path) -> io::Result<(PathBuf, PathBuf)> {
-    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
-    let name = path.file_name().ok_or(ErrorKind::InvalidInput)?;
-    let mut hidden = OsString::from(".");
-    hidden.push(name);
-    hidden.push(format!(".{}.tmp", std::process::id()));
-    let beside = path.with_file_name(hidden);
-    Ok((path, beside))
+    sparsefuse::sparse::replace_file(path, fill)
+        .map_err(|error: io::Error| Failure::system(path, "write", error))
 }
 
 /// Lines of a label and a text, with the texts below each other; an empty label and text make an

@@ -344,7 +344,7 @@ impl<P: FnMut(&mut Text, usize) -> Result<(), WriteErrorKind>> Pieces<P> {
         turns: &[(usize, usize)],
     ) -> Result<(), WriteErrorKind> {
         let mut is_agreed = false;
-        let written = matrix_market::replace_file(path, |file| {
+        let written = matrix_market::replace_text(path, |file| {
             file.write_all(&head.0)?;
             for &(rank, lines) in turns {
                 go_on(runtime, Ok(())).inspect_err(|_| is_agreed = true)?;

@@ -26,8 +26,8 @@ mod header;
 mod kinds;
 mod number;
 mod ranks;
+pub(crate) mod replace;
 mod source;
-pub(crate) mod stale;
 #[cfg(test)]
 mod tests;
 mod write;
@@ -35,7 +35,7 @@ mod write;
 pub use error::{ReadError, ReadErrorKind, WriteError, WriteErrorKind};
 pub use header::Header;
 pub use kinds::{FieldKind, Format, Symmetry};
-pub(crate) use write::{Text, replace_file};
+pub(crate) use write::{Text, replace_text};
 pub use write::{write_dense, write_dense_to, write_sparse, write_sparse_to};
 
 use crate::local::triplets::Triplets;

@@ -1,18 +1,14 @@
 //! Writing: the shortest decimal text that reads back to the same bits, all entries, no symmetry.
-//!
-//! A file appears under its name only when it is complete: it is written beside its place, synced,
-//! and renamed. What was there before survives every error.
+//! A file appears under its name only when it is complete (`replace.rs`).
 
 use super::error::{WriteError, WriteErrorKind};
-use crate::matrix_market::stale::remove_stale;
+use super::replace::replace_file;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use sparsefuse_kernels::{DType, Element, Field};
-use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions};
+use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::path::Path;
 
 /// Writes a sparse matrix to a file, compressed if its name ends in `.gz`; an existing file is
 /// replaced at once, when the new one is complete.
@@ -39,7 +35,7 @@ pub fn write_sparse<T: Field>(
     entries: impl IntoIterator<Item = (usize, usize, T), IntoIter: ExactSizeIterator>,
     comment: &str,
 ) -> Result<(), WriteError> {
-    replace_file(path.as_ref(), |file| {
+    replace_text(path.as_ref(), |file| {
         put_sparse(file, n_rows, n_cols, entries.into_iter(), comment)
     })
 }
@@ -70,7 +66,7 @@ pub fn write_dense<T: Field>(
     vals: &[T],
     comment: &str,
 ) -> Result<(), WriteError> {
-    replace_file(path.as_ref(), |file| {
+    replace_text(path.as_ref(), |file| {
         put_dense(file, n_rows, n_cols, vals, comment)
     })
 }
@@ -238,52 +234,23 @@ fn put_real(mut writer: impl Write, dtype: DType, value: f64) -> io::Result<()> 
     }
 }
 
-/// Lets `put` write a file, which takes the place of the one at `path` only if all went well.
-pub(crate) fn replace_file(
+/// Lets `put` write a file, which takes the place of the one at `path` only if all went well;
+/// compressed if its name ends in `.gz`.
+pub(crate) fn replace_text(
     path: &Path,
     put: impl FnOnce(&mut dyn Write) -> Result<(), WriteErrorKind>,
 ) -> Result<(), WriteError> {
     let is_gzip = path.extension().is_some_and(|extension| extension == "gz");
-    let written = match fs::metadata(path) {
-        // A device or a pipe is written to, not replaced.
-        Ok(metadata) if !metadata.is_file() => {
-            let file = OpenOptions::new().write(true).open(path);
-            file.map_err(WriteErrorKind::from)
-                .and_then(|file| fill(file, is_gzip, put).map(drop))
-        }
-        Ok(_) | Err(_) => fill_and_rename(path, is_gzip, put),
-    };
+    let written = replace_file(path, |file| fill(file, is_gzip, put));
     written.map_err(|kind| WriteError::new(&path.to_string_lossy(), kind))
 }
 
-fn fill_and_rename(
-    path: &Path,
+/// Lets `put` write all of a file.
+fn fill(
+    file: &mut File,
     is_gzip: bool,
     put: impl FnOnce(&mut dyn Write) -> Result<(), WriteErrorKind>,
 ) -> Result<(), WriteErrorKind> {
-    // A link stays a link: the file behind it is replaced.
-    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
-    remove_stale(&path, |ending| ending.ends_with(".tmp"));
-    let beside = beside(&path)?;
-    let file = File::create_new(&beside)?;
-    let written = fill(file, is_gzip, put).and_then(|file| {
-        file.sync_all()?;
-        fs::rename(&beside, &path)?;
-        Ok(())
-    });
-    if written.is_err() {
-        // The first error is the one to report.
-        let _ = fs::remove_file(&beside);
-    }
-    written
-}
-
-/// Lets `put` write all of a file, and gives the file back for what remains to be done with it.
-fn fill(
-    file: File,
-    is_gzip: bool,
-    put: impl FnOnce(&mut dyn Write) -> Result<(), WriteErrorKind>,
-) -> Result<File, WriteErrorKind> {
     let mut writer = BufWriter::with_capacity(256 << 10, file);
     if is_gzip {
         let mut text = BufWriter::new(GzEncoder::new(&mut writer, Compression::default()));
@@ -293,19 +260,5 @@ fn fill(
     } else {
         put(&mut writer)?;
     }
-    Ok(writer
-        .into_inner()
-        .map_err(io::IntoInnerError::into_error)?)
-}
-
-/// A name in the folder of `path` that no other writer uses.
-fn beside(path: &Path) -> io::Result<PathBuf> {
-    static N_WRITTEN: AtomicU64 = AtomicU64::new(0);
-    let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
-    // Relaxed: the count need only differ from call to call.
-    let count = N_WRITTEN.fetch_add(1, Ordering::Relaxed);
-    let mut hidden = OsString::from(".");
-    hidden.push(name);
-    hidden.push(format!(".{}.{count}.tmp", std::process::id()));
-    Ok(path.with_file_name(hidden))
+    Ok(writer.flush()?)
 }
