@@ -194,35 +194,26 @@ impl<T: NumericOps, const SIDE_BY_SIDE: bool> PackedPart<'_, T, SIDE_BY_SIDE> {
 
     #[inline(always)]
     unsafe fn stencil(&self, pattern: Pattern, values: u32, rows: Range<usize>, out: *mut T) {
-        let stencil = Stencil {
-            offsets: self.offsets(pattern),
-            values: self
-                .values
-                .stencils
-                .as_ptr()
-                .cast::<T>()
-                .wrapping_add(values as usize),
-        };
+        let offsets = self.offsets(pattern);
+        let stencils = self.values.stencils.as_ptr().cast::<T>();
+        let values = stencils.wrapping_add(values as usize);
         let (n, x) = (rows.len(), self.x_at(rows.start));
-        // SAFETY: the rows `i..i + W` are before `n`; overlapping chunks write the same twice.
+        // SAFETY: forwarded; the stencil has a value for each offset.
         unsafe {
-            let mut i = 0;
-            while SIDE_BY_SIDE && i + WIDE <= n {
-                stencil.chunk::<WIDE>(x.wrapping_add(i), out.add(i));
-                i += WIDE;
-            }
-            while SIDE_BY_SIDE && i + GROUP <= n {
-                stencil.chunk::<GROUP>(x.wrapping_add(i), out.add(i));
-                i += GROUP;
-            }
-            if SIDE_BY_SIDE && i < n && n >= GROUP {
-                i = n - GROUP;
-                stencil.chunk::<GROUP>(x.wrapping_add(i), out.add(i));
-            } else {
-                while i < n {
+            let stencil = Stencil { offsets, values };
+            if !SIDE_BY_SIDE || n < GROUP {
+                for i in 0..n {
                     stencil.chunk::<1>(x.wrapping_add(i), out.add(i));
-                    i += 1;
                 }
+                return;
+            }
+            // Of the commonest stencils of grids the compiler knows the length, and keeps their
+            // values in registers.
+            match offsets.len() {
+                5 => stencil.run_known::<5>(n, x, out),
+                7 => stencil.run_known::<7>(n, x, out),
+                9 => stencil.run_known::<9>(n, x, out),
+                _ => stencil.run(n, x, out),
             }
         }
     }
@@ -309,6 +300,43 @@ struct Stencil<'a, T> {
 }
 
 impl<T: NumericOps> Stencil<'_, T> {
+    /// As [`Stencil::run`] for `K` entries, from copies of offsets and values, which no store to
+    /// `out` can change.
+    #[inline(always)]
+    unsafe fn run_known<const K: usize>(&self, n: usize, x: *const T, out: *mut T) {
+        let offsets: [i32; K] = std::array::from_fn(|k| self.offsets[k]);
+        // SAFETY: the stencil has a value for each offset, and the rest is forwarded.
+        unsafe {
+            let values = self.values.cast::<[T; K]>().read_unaligned();
+            let stencil = Stencil {
+                offsets: &offsets,
+                values: values.as_ptr(),
+            };
+            stencil.run(n, x, out);
+        }
+    }
+
+    /// `n` rows, as many as a group has at least; `x` and `out` belong to the first.
+    #[inline(always)]
+    unsafe fn run(&self, n: usize, x: *const T, out: *mut T) {
+        // SAFETY: the rows `i..i + W` are before `n`; overlapping chunks write the same twice.
+        unsafe {
+            let mut i = 0;
+            while i + WIDE <= n {
+                self.chunk::<WIDE>(x.wrapping_add(i), out.add(i));
+                i += WIDE;
+            }
+            while i + GROUP <= n {
+                self.chunk::<GROUP>(x.wrapping_add(i), out.add(i));
+                i += GROUP;
+            }
+            if i < n {
+                i = n - GROUP;
+                self.chunk::<GROUP>(x.wrapping_add(i), out.add(i));
+            }
+        }
+    }
+
     /// `W` rows; `x` and `out` belong to the first.
     #[inline(always)]
     unsafe fn chunk<const W: usize>(&self, x: *const T, out: *mut T) {
