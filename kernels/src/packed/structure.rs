@@ -134,10 +134,10 @@ impl PackedStructure {
         self.column_bytes
     }
 
-    /// The offsets of a pattern of a part.
+    /// The offsets of all patterns of a part.
     #[inline]
-    pub(crate) fn offsets(&self, part: usize, pattern: Pattern) -> &[i32] {
-        self.parts[part].offsets_of(pattern)
+    pub(crate) fn offsets(&self, part: usize) -> &[i32] {
+        &self.parts[part].offsets
     }
 
     /// A paced run of a part.

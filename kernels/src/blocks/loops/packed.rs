@@ -98,6 +98,7 @@ unsafe fn sum_packed<T: NumericOps, const SIDE_BY_SIDE: bool>(rows: &PackedRows<
             rows,
             number,
             values: &rows.values.parts[number],
+            offsets: rows.structure.offsets(number),
             out: out.cast::<T>().wrapping_add(row - rows.first),
         };
         let range = row - number * PART..part_end - number * PART;
@@ -113,6 +114,8 @@ pub(crate) struct PackedPart<'a, T, const SIDE_BY_SIDE: bool> {
     pub(crate) rows: &'a PackedRows<'a>,
     pub(crate) number: usize,
     pub(crate) values: &'a ValuesPart,
+    /// The offsets of all patterns.
+    offsets: &'a [i32],
     out: *mut T,
 }
 
@@ -140,15 +143,13 @@ impl<T: NumericOps, const SIDE_BY_SIDE: bool> PackedPart<'_, T, SIDE_BY_SIDE> {
 
     #[inline(always)]
     unsafe fn sum_stored<S: Stored<T>>(&self, range: Range<usize>, stored: S) {
-        let mut number = self.values.index[range.start / WINDOW] as usize;
+        let number = self.values.index[range.start / WINDOW] as usize;
         let mut row = range.start;
-        while row < range.end {
-            let segment = self.values.segments[number];
+        for segment in &self.values.segments[number..] {
             let (first, end) = (
                 segment.first as usize,
                 (segment.first + segment.len) as usize,
             );
-            number += 1;
             if end <= row {
                 continue;
             }
@@ -175,6 +176,9 @@ impl<T: NumericOps, const SIDE_BY_SIDE: bool> PackedPart<'_, T, SIDE_BY_SIDE> {
                 }
             }
             row = last;
+            if row == range.end {
+                return;
+            }
         }
     }
 
@@ -189,7 +193,7 @@ impl<T: NumericOps, const SIDE_BY_SIDE: bool> PackedPart<'_, T, SIDE_BY_SIDE> {
 
     #[inline(always)]
     pub(crate) fn offsets(&self, pattern: Pattern) -> &[i32] {
-        self.rows.structure.offsets(self.number, pattern)
+        &self.offsets[pattern.start as usize..][..pattern.len as usize]
     }
 
     #[inline(always)]
