@@ -397,9 +397,14 @@ fn declarations_that_do_not_fit_the_kernel() {
         assert!(refused(twice).is_err(), "{number} twice");
         for access in [
             Access::Rows,
-            Access::Pos,
-            Access::Entries,
-            Access::Columns,
+            Access::Ranges,
+            Access::Within { ranges: 0 },
+            Access::Within { ranges: 1 },
+            Access::Within { ranges: 9 },
+            Access::At { indices: 1 },
+            Access::At { indices: 2 },
+            Access::At { indices: 3 },
+            Access::At { indices: 9 },
             Access::Whole,
         ] {
             let mut other = args();

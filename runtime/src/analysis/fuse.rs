@@ -157,6 +157,13 @@ struct Through {
     view: Option<Arc<View>>,
 }
 
+impl Through {
+    /// Whether elements of other rows are reached, by the indices of a structure.
+    fn is_gathered(&self) -> bool {
+        matches!(self.access, Access::At { .. })
+    }
+}
+
 impl Open {
     pub(crate) fn new(n_slots: usize) -> Self {
         let uses = vec![Use::default(); n_slots];
@@ -183,10 +190,11 @@ impl Open {
         }
         // What a task gathers before what it writes, whatever the order of its arguments.
         for (_, slot, through) in uses(task) {
-            if through.access == Access::Columns {
-                self.gathers = match self.uses[slot as usize].written {
-                    Some(_) => Gathers::Written,
-                    None => Gathers::Found,
+            if through.is_gathered() {
+                let is_written = self.uses[slot as usize].written.is_some();
+                self.gathers = match self.gathers {
+                    Gathers::Nothing | Gathers::Found if !is_written => Gathers::Found,
+                    Gathers::Nothing | Gathers::Found | Gathers::Written => Gathers::Written,
                 };
             }
         }
@@ -268,7 +276,7 @@ fn true_dependence(open: &Open, task: &Solved<'_>) -> Result<(), Refusal> {
         return Ok(());
     }
     for (_, slot, through) in uses(task) {
-        let is_gathered = through.access == Access::Columns;
+        let is_gathered = through.is_gathered();
         let entry = &open.uses[slot as usize];
         let is_admitted = match &entry.written {
             None => !is_gathered || open.gathers != Gathers::Written,
@@ -472,10 +480,14 @@ mod tests {
         };
         let args = vec![
             arg(Privilege::Write, Access::Rows, Some(y)),
-            arg(Privilege::Read, Access::Pos, None),
-            arg(Privilege::Read, Access::Entries, Some(structure)),
-            arg(Privilege::Read, Access::Entries, Some(entries)),
-            arg(Privilege::Read, Access::Columns, Some(x)),
+            arg(Privilege::Read, Access::Ranges, None),
+            arg(
+                Privilege::Read,
+                Access::Within { ranges: 1 },
+                Some(structure),
+            ),
+            arg(Privilege::Read, Access::Within { ranges: 1 }, Some(entries)),
+            arg(Privilege::Read, Access::At { indices: 2 }, Some(x)),
         ];
         Body::with_args("spmv", build.finish(), args)
     }

@@ -13,7 +13,6 @@ use crate::error::{Error, ErrorKind};
 use crate::geometry::partition::Partition;
 use crate::images::piece::Piece;
 use crate::memory::instance::Instance;
-use crate::tasks::body::Access;
 use sparsefuse_kernels::blocks::{Part, Program, Settings};
 use sparsefuse_kernels::reduce::Partial;
 use sparsefuse_kernels::{Launch, Operand};
@@ -172,7 +171,7 @@ impl Running<'_, '_> {
             };
             let neighbours = &inputs.piece(*piece).neighbours;
             if let Err(cause) = halo.start(self.context.comm, neighbours, &x) {
-                failures.push(Failure::of_product(*slot, Access::Columns, cause));
+                failures.push(Failure::gathered(*slot, cause));
             }
             self.context.counters.messages += neighbours.sends.len() as u64;
             self.context.counters.bytes_sent += (neighbours.sent() * halo.size()) as u64;
@@ -193,7 +192,7 @@ impl Running<'_, '_> {
             }
             match part.take_halo(comm, pool, self.halo_size(slot, piece)) {
                 Ok(halo) => all.push(Ghosts { slot, piece, halo }),
-                Err(cause) => failures.push(Failure::of_product(slot, Access::Columns, cause)),
+                Err(cause) => failures.push(Failure::gathered(slot, cause)),
             }
         }
         all
@@ -208,7 +207,7 @@ impl Running<'_, '_> {
         for Ghosts { slot, piece, halo } in ghosts {
             let neighbours = &inputs.piece(*piece).neighbours;
             if let Err(cause) = halo.finish(self.context.comm, neighbours) {
-                failures.push(Failure::of_product(*slot, Access::Columns, cause));
+                failures.push(Failure::gathered(*slot, cause));
             }
         }
     }
@@ -299,7 +298,7 @@ impl Running<'_, '_> {
                     width: 1,
                 }
             }
-            Binding::Columns { slot, piece } => {
+            Binding::Gathered { slot, piece } => {
                 let of_x = |ghosts: &&Ghosts| (ghosts.slot, ghosts.piece) == (slot, piece);
                 let halo = ghosts.iter().find(of_x).map(|ghosts| &ghosts.halo);
                 Operand::Gather {

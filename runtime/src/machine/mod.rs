@@ -33,7 +33,6 @@ use crate::observe::plan::PlannedTask;
 use crate::observe::profile::{Profile, Run, Travel};
 use crate::shape::Shape;
 use crate::stores::store::Contents;
-use crate::tasks::body::Access;
 use sparsefuse_kernels::workers::Workers;
 use std::sync::Arc;
 use std::time::Instant;
@@ -217,7 +216,7 @@ impl<'c> Running<'_, 'c> {
     fn materialise(&mut self, failures: &mut Vec<Failure>) {
         for &slot in &self.task.reads {
             let is_enough =
-                self.frame.evicted(slot).is_some() && self.task.only_multiplied.contains(&slot);
+                self.frame.evicted(slot).is_some() && self.task.only_gathered.contains(&slot);
             if is_enough {
                 continue;
             }
@@ -246,8 +245,8 @@ impl<'c> Running<'_, 'c> {
     fn find_pieces(&mut self, inputs: &mut Inputs, failures: &mut Vec<Failure>) {
         for number in 0..self.task.pieces.len() {
             let piece = self.piece(number).map_err(|cause| {
-                let crd = self.task.pieces[number].crd;
-                failures.push(Failure::of_product(crd, Access::Entries, cause));
+                let crd = self.task.pieces[number].indices;
+                failures.push(Failure::within(crd, cause));
             });
             inputs.pieces.push(piece.ok());
         }
@@ -287,7 +286,7 @@ impl<'c> Running<'_, 'c> {
                 let expected = format!("values of the entries {needed:?}");
                 let cause = Error::argument("spmv", expected, format!("{held:?}"));
                 let slot = self.task.slot(from);
-                return Err(Failure::of_product(slot, Access::Entries, cause));
+                return Err(Failure::within(slot, cause));
             }
         }
         Ok(())
@@ -297,7 +296,7 @@ impl<'c> Running<'_, 'c> {
     /// the same ones, so all of them build one or none does; who lacks the columns takes part.
     fn piece(&mut self, number: usize) -> Result<Arc<Piece>, Error> {
         let spec = self.task.pieces[number];
-        let pos = self.frame.instance(spec.pos).cloned();
+        let pos = self.frame.instance(spec.ranges).cloned();
         let launch = self.task.group.launch;
         let key = PieceKey {
             pos: pos.as_ref().map_or(0, |pos| pos.data() as usize),
@@ -305,15 +304,16 @@ impl<'c> Running<'_, 'c> {
             x_partition: spec.x_partition,
             x_len: self.schedule.slots[spec.x as usize].shape.rows(),
         };
-        let store = &self.window.stores[spec.crd as usize];
+        let store = &self.window.stores[spec.indices as usize];
         if let Some(piece) = store.piece(&key) {
             return Ok(piece);
         }
+        self.check_cuts(spec.ranges)?;
         let crd = self
             .frame
-            .plain(spec.crd, self.window, self.context.workers)
+            .plain(spec.indices, self.window, self.context.workers)
             .cloned();
-        let n_rows = self.schedule.slots[spec.pos as usize].shape.rows() - 1;
+        let n_rows = self.schedule.slots[spec.ranges as usize].shape.rows() - 1;
         let Context {
             comm, cuts, pool, ..
         } = *self.context;
@@ -332,10 +332,33 @@ impl<'c> Running<'_, 'c> {
         Ok(piece)
     }
 
+    /// A structure is where the task runs, or on every rank: its rows are not moved, since how many
+    /// entries they have is not known where a schedule is made.
+    fn check_cuts(&self, ranges: u32) -> Result<(), Error> {
+        let found = self.frame.partition(ranges);
+        let (Some(Partition::Tile(found)), Partition::Tile(launch)) =
+            (found, self.task.group.launch)
+        else {
+            return Ok(());
+        };
+        let [launch, found] = [launch, found].map(|id| self.context.cuts.get(id));
+        let rows = self.schedule.slots[ranges as usize].shape.rows() - 1;
+        let differ = |rank: &usize| launch[*rank] != found[*rank].min(rows);
+        let Some(rank) = (0..launch.len()).find(differ) else {
+            return Ok(());
+        };
+        let (first, other) = (launch[rank], found[rank]);
+        Err(Error::argument(
+            "gather",
+            format!("structures of one task that are cut alike, rank {rank} from row {first}"),
+            format!("one that it has from row {other}"),
+        ))
+    }
+
     /// The packed forms of the entries that have such; the others get what they need of the plain
     /// ones.
     fn find_packed(&mut self, inputs: &mut Inputs) -> Result<(), Failure> {
-        let blame = |slot| move |cause| Failure::of_product(slot, Access::Entries, cause);
+        let blame = |slot| move |cause| Failure::within(slot, cause);
         for (number, binding) in self.task.bindings.iter().enumerate() {
             let Binding::Entries { from, piece } = *binding else {
                 continue;
@@ -364,7 +387,7 @@ impl<'c> Running<'_, 'c> {
                 let columns = inputs
                     .piece(piece)
                     .materialise_columns(self.context.workers);
-                columns.map_err(blame(self.task.pieces[piece].crd))?;
+                columns.map_err(blame(self.task.pieces[piece].indices))?;
                 if let From::Slot(slot) = from
                     && self.frame.evicted(slot).is_some()
                 {
@@ -414,10 +437,10 @@ impl<'c> Running<'_, 'c> {
             if is_new {
                 let columns = piece.evict_columns();
                 if is_alone {
-                    let crd = self.task.pieces[number].crd;
+                    let crd = self.task.pieces[number].indices;
                     self.evict_columns(crd, columns, &packed.columns);
                 }
-                if is_whole && self.task.only_multiplied.contains(&slot) {
+                if is_whole && self.task.only_gathered.contains(&slot) {
                     let for_it = Evicted::Values(Arc::clone(&packed));
                     self.frame.evict(slot, for_it, self.window);
                 }
@@ -439,7 +462,7 @@ impl<'c> Running<'_, 'c> {
             }
             (Ok(_) | Err(_), _) => false,
         };
-        if is_same && self.task.only_multiplied.contains(&slot) {
+        if is_same && self.task.only_gathered.contains(&slot) {
             let for_it = Evicted::Columns(Arc::clone(packed));
             self.frame.evict(slot, for_it, self.window);
         }
@@ -454,12 +477,14 @@ impl<'c> Running<'_, 'c> {
     fn matrix_bytes(&self, inputs: &Inputs) -> usize {
         let mut bytes = 0;
         for (number, binding) in self.task.bindings.iter().enumerate() {
-            let Binding::Entries { piece, .. } = *binding else {
+            let Binding::Entries { from, piece } = *binding else {
                 continue;
             };
             let packed = inputs.packed_at(number);
             let plain = || {
-                let size = self.task.entry_size(piece);
+                let size = self.schedule.slots[self.task.slot(from) as usize]
+                    .dtype
+                    .size();
                 let piece = inputs.pieces[piece].as_ref();
                 piece.map_or(0, |piece| piece.bytes() + piece.entries.len() * size)
             };

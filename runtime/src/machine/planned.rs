@@ -50,7 +50,7 @@ impl Running<'_, '_> {
     fn arrivals(&mut self, inputs: &Inputs) -> Result<Vec<Arrival>, Error> {
         let mut arrivals = Vec::new();
         for binding in &self.task.bindings {
-            let Binding::Columns { slot, piece } = *binding else {
+            let Binding::Gathered { slot, piece } = *binding else {
                 continue;
             };
             let part = inputs.piece(piece);

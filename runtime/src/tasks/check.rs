@@ -34,9 +34,9 @@ pub(crate) fn check(body: &Body, args: &[Seen<'_>]) -> Result<(), Error> {
                 let expected = match declared.access {
                     Access::Elements(count) => Shape::new(&[count as usize]),
                     Access::Rows
-                    | Access::Pos
-                    | Access::Entries
-                    | Access::Columns
+                    | Access::Ranges
+                    | Access::Within { .. }
+                    | Access::At { .. }
                     | Access::Whole => Shape::SCALAR,
                 };
                 if *arg.shape() != expected {
@@ -55,7 +55,7 @@ pub(crate) fn check(body: &Body, args: &[Seen<'_>]) -> Result<(), Error> {
     }
     check_all_written(body, args)?;
     check_dense_rows(body, args, rows)?;
-    check_sparse_product(body, args, rows)
+    check_images(body, args, rows)
 }
 
 /// What a window's key does not tell: there are as many arguments and parameters as the body has,
@@ -182,36 +182,31 @@ fn view_of(arg: &Seen<'_>) -> View {
     arg.view.map_or_else(whole, |view| **view)
 }
 
-/// The rows of a sparse product are those of the domain, of which it has one position more; columns
-/// and values lie in vectors of one length. Where its `x` is a matrix, the domain is one with as
-/// many columns.
-fn check_sparse_product(body: &Body, args: &[Seen<'_>], rows: Option<&Shape>) -> Result<(), Error> {
-    let mut entries: Option<Shape> = None;
+/// There is one range for each row of the domain, and so one element more; what lies within the same
+/// ranges lies in vectors of one length. Where an `x` that is gathered has two dimensions, the
+/// domain is one with as many columns.
+fn check_images(body: &Body, args: &[Seen<'_>], rows: Option<&Shape>) -> Result<(), Error> {
+    let domain = rows.copied().unwrap_or(Shape::SCALAR);
     for (arg, declared) in args.iter().zip(&body.args) {
-        let is_other = matches!(
-            declared.access,
-            Access::Rows | Access::Whole | Access::Elements(_)
-        );
-        if is_other {
-            continue;
-        }
-        let domain = rows.copied().unwrap_or(Shape::SCALAR);
         let found = *arg.shape();
         match declared.access {
             Access::Rows | Access::Whole | Access::Elements(_) => {}
-            Access::Pos => {
+            Access::Ranges => {
                 let expected = Shape::new(&[domain.rows().saturating_add(1)]);
                 if domain.rank() == 0 || found != expected {
                     return Err(Error::shape(OP, expected, found));
                 }
             }
-            Access::Entries => {
-                let expected = *entries.get_or_insert(Shape::new(&[found.rows()]));
+            access @ Access::Within { .. } => {
+                let mut all = args.iter().zip(&body.args);
+                let first = all.find(|(_, other)| other.access == access);
+                let rows = first.map_or(0, |(first, _)| first.shape().rows());
+                let expected = Shape::new(&[rows]);
                 if found != expected {
                     return Err(Error::shape(OP, expected, found));
                 }
             }
-            Access::Columns => {
+            Access::At { .. } => {
                 let is_like = found.rank() == domain.rank() && found.row_len() == domain.row_len();
                 if !is_like || found.rank() > 2 {
                     return Err(Error::shape(OP, found, domain));
