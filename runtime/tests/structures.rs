@@ -568,3 +568,56 @@ fn declarations_that_mix_structures() {
         );
     }
 }
+
+/// `s = sum(A x)`, and `y = A x`: where rows are cut within a tile there is no sum.
+#[test]
+fn sums_by_structures_that_are_cut_within_a_tile() {
+    let a = rows(N, N, 1, 2);
+    let mut build = KernelBuilder::new();
+    let y = build.arg(DType::F64, ArgKind::Array);
+    let of_rows = build.arg(DType::U32, ArgKind::Structure);
+    let entries = build.arg(DType::F64, ArgKind::Entries);
+    let x = build.arg(DType::F64, ArgKind::Gather);
+    let s = build.arg(DType::F64, ArgKind::Reduction);
+    let row = build.push(Inst::RowSum {
+        structure: of_rows,
+        entries,
+        x,
+    });
+    build.store(y, row);
+    build.reduce(ReduceOp::Sum, s, row);
+    let args = vec![
+        arg(Privilege::Write, Access::Rows, Some(y)),
+        arg(Privilege::Read, Access::Ranges, None),
+        read(Access::Within { ranges: 1 }, of_rows),
+        read(Access::Within { ranges: 1 }, entries),
+        read(Access::At { indices: 2 }, x),
+        arg(Privilege::Reduce(ReduceOp::Sum), Access::Whole, Some(s)),
+    ];
+    let body = Body::with_args("product_and_sum", build.finish(), args);
+    for (cut, fusion) in [(20, true), (18, true), (18, false)] {
+        let config = Config { fusion, ..small() };
+        let outcomes = run_ranks(2, &config, |runtime| {
+            let of_a = structure(runtime, &a, Some(&[0, cut, N]))?;
+            let Stores([ranges, indices, entries]) = &of_a;
+            let x = vector(runtime, &ramp(N, 0.3), None)?;
+            let s = runtime.new_store(Shape::SCALAR, DType::F64);
+            let alone = product(runtime, &of_a, &x)?;
+            let y = submit(runtime, &body, &[ranges, indices, entries, &x, &s])?;
+            let alone = runtime.read::<f64>(&alone, None)?;
+            assert_eq!(bits(&alone), bits(&gathered(&a, &ramp(N, 0.3))));
+            let outcomes = [
+                runtime.read_scalar::<f64>(&s).map(drop),
+                runtime.read::<f64>(&y, None).map(drop),
+            ];
+            Ok::<_, Error>(outcomes.map(|outcome| outcome.err().map(|error| error.to_string())))
+        });
+        let expected = (cut == 18).then(|| {
+            let facts = "rows to reduce that are cut at multiples of 4, found a cut at row 18";
+            format!("`product_and_sum` failed: reduce: expected {facts}")
+        });
+        for found in outcomes.unwrap() {
+            assert_eq!(found.unwrap(), [expected.clone(), expected.clone()]);
+        }
+    }
+}

@@ -162,6 +162,7 @@ impl<'c> Running<'_, 'c> {
         self.materialise(&mut failures);
         self.fetch(&mut inputs, &mut failures);
         self.find_pieces(&mut inputs, &mut failures);
+        self.check_tiles(&mut failures);
         let is_planned = self.context.plan.is_some();
         let ghosts = match self.task.program {
             Some(_) if !is_planned => self.take_halos(&inputs, &mut failures),
@@ -249,6 +250,26 @@ impl<'c> Running<'_, 'c> {
                 failures.push(Failure::within(crd, cause));
             });
             inputs.pieces.push(piece.ok());
+        }
+    }
+
+    /// A task that reduces runs where pieces begin at tiles, unless a structure, or a store that it
+    /// writes in place, is cut otherwise.
+    fn check_tiles(&self, failures: &mut Vec<Failure>) {
+        let Partition::Tile(launch) = self.task.group.launch else {
+            return;
+        };
+        if self.task.reductions.is_empty() || self.context.cuts.begins_at_tiles(launch) {
+            return;
+        }
+        let tile_len = self.context.cuts.tile_len();
+        let cuts = self.context.cuts.get(launch).iter();
+        let cut = cuts.copied().find(|cut| cut % tile_len != 0);
+        for reduction in &self.task.reductions {
+            let expected = format!("rows to reduce that are cut at multiples of {tile_len}");
+            let found = format!("a cut at row {}", cut.unwrap_or_default());
+            let cause = Error::argument("reduce", expected, found);
+            failures.push(Failure::of(reduction.slot, cause));
         }
     }
 
