@@ -496,6 +496,9 @@ impl<'c> Running<'_, 'c> {
 
     /// The bytes that the task reads of sparse matrices.
     fn matrix_bytes(&self, inputs: &Inputs) -> usize {
+        if self.task.pieces.is_empty() {
+            return 0;
+        }
         let mut bytes = 0;
         for (number, binding) in self.task.bindings.iter().enumerate() {
             let Binding::Entries { from, piece } = *binding else {

@@ -56,6 +56,16 @@ pub enum Access {
     Elements(u32),
 }
 
+impl Access {
+    /// Whether the argument is part of a structure, or follows from one.
+    fn is_structured(self) -> bool {
+        match self {
+            Self::Ranges | Self::Within { .. } | Self::At { .. } => true,
+            Self::Rows | Self::Whole | Self::Elements(_) => false,
+        }
+    }
+}
+
 /// The declaration of one argument of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BodyArg {
@@ -142,6 +152,8 @@ pub struct Body {
     pub(super) dense_rows: Vec<usize>,
     /// Those of them that are multiplied with something, and with what: numbers of arguments.
     pub(super) products: Vec<(usize, usize)>,
+    /// The arguments that are part of a structure, or follow from one.
+    pub(super) structured: Vec<usize>,
     /// What is gathered, by which structure.
     images: Vec<Image>,
     /// For each argument, whether it is written after it has been read.
@@ -191,6 +203,9 @@ impl Body {
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
         let products = products(&kernel, &args);
         let images = images(&args);
+        let structured = (0..args.len())
+            .filter(|&number| args[number].access.is_structured())
+            .collect();
         let updated = args
             .iter()
             .map(|arg| {
@@ -212,6 +227,7 @@ impl Body {
             kinds,
             dense_rows,
             products,
+            structured,
             images,
             updated,
         })

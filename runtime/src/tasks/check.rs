@@ -186,10 +186,10 @@ fn view_of(arg: &Seen<'_>) -> View {
 /// ranges lies in vectors of one length. Where an `x` that is gathered has two dimensions, the
 /// domain is one with as many columns.
 fn check_images(body: &Body, args: &[Seen<'_>], rows: Option<&Shape>) -> Result<(), Error> {
-    let domain = rows.copied().unwrap_or(Shape::SCALAR);
-    for (arg, declared) in args.iter().zip(&body.args) {
-        let found = *arg.shape();
-        match declared.access {
+    for &number in &body.structured {
+        let domain = rows.copied().unwrap_or(Shape::SCALAR);
+        let found = *args[number].shape();
+        match body.args[number].access {
             Access::Rows | Access::Whole | Access::Elements(_) => {}
             Access::Ranges => {
                 let expected = Shape::new(&[domain.rows().saturating_add(1)]);
@@ -198,10 +198,9 @@ fn check_images(body: &Body, args: &[Seen<'_>], rows: Option<&Shape>) -> Result<
                 }
             }
             access @ Access::Within { .. } => {
-                let mut all = args.iter().zip(&body.args);
-                let first = all.find(|(_, other)| other.access == access);
-                let rows = first.map_or(0, |(first, _)| first.shape().rows());
-                let expected = Shape::new(&[rows]);
+                let is_beside = |other: &&usize| body.args[**other].access == access;
+                let first = body.structured.iter().find(is_beside);
+                let expected = Shape::new(&[args[*first.unwrap_or(&number)].shape().rows()]);
                 if found != expected {
                     return Err(Error::shape(OP, expected, found));
                 }
