@@ -79,10 +79,10 @@ fn views_of_stores_of_another_shape() {
             build.arg(DType::F64, ArgKind::Gather),
             build.arg(DType::F64, ArgKind::Array),
         );
-        let (op, matrix) = (ReduceOp::Sum, m);
+        let (op, rows) = (ReduceOp::Sum, m);
         let sum = build.push(Inst::RowReduce {
             op,
-            matrix,
+            rows,
             x: Some(x),
         });
         build.store(y, sum);
@@ -243,28 +243,28 @@ fn products_of_arrays_that_are_too_short() {
                     vec![0, 1, 2, 3, 5],
                     crd(),
                     4,
-                    "expected columns of the entries",
+                    "expected indices of the entries",
                 ),
                 (
                     vec![0, 1, 2, 3, u64::MAX],
                     crd(),
                     4,
-                    "expected columns of the entries",
+                    "expected indices of the entries",
                 ),
                 (vec![0, 3, 2, 3, 4], crd(), 4, "never decreasing"),
                 (
                     pos(),
                     vec![0, 1, 2, 4],
                     4,
-                    "expected columns below 4, found 4",
+                    "expected indices below 4, found 4",
                 ),
                 (
                     pos(),
                     vec![0, 1, 2, u32::MAX],
                     4,
-                    "expected columns below 4",
+                    "expected indices below 4",
                 ),
-                (pos(), crd(), 3, "expected columns below 3, found 3"),
+                (pos(), crd(), 3, "expected indices below 3, found 3"),
             ] {
                 let error = product((pos, crd, 4, x)).unwrap_err().to_string();
                 assert!(error.contains(expected), "{error}");

@@ -44,6 +44,8 @@ pub(crate) struct Source {
 pub(crate) struct PieceSpec {
     pub(crate) ranges: u32,
     pub(crate) indices: u32,
+    /// How the rows are spread over the ranks.
+    pub(crate) partition: Partition,
     /// What is gathered.
     pub(crate) x: u32,
     pub(crate) x_partition: Partition,
@@ -203,6 +205,9 @@ impl Composed {
         let spec = PieceSpec {
             ranges: task.args[image.ranges].slot,
             indices: task.args[image.indices].slot,
+            partition: slots[task.args[image.ranges].slot as usize]
+                .partition
+                .unwrap_or(launch),
             x,
             x_partition: slots[x as usize].partition.unwrap_or(launch),
             width: slots[x as usize].shape.row_len().max(1),

@@ -1,10 +1,10 @@
 //! The solver: from the constraints of a task and the partitions of its stores to its launch.
 //!
 //! All `Rows` arguments of a task form one class (`equal`), so a task has one unknown: how its
-//! rows are cut. The rules, in order: a sparse matrix stays where it is; a task that writes a store
+//! rows are cut. The rules, in order: a structure stays where it is; a task that writes a store
 //! in place, or a slice of it, runs where the store is; small domains are not cut; else the
 //! partition that some argument already has and that moves the fewest bytes, of equals one that is
-//! not the default, which vectors beside a balanced matrix take over for good; else a new tiling.
+//! not the default, which vectors beside a balanced structure take over for good; else a new tiling.
 //! Everything here is a function of shapes and partitions, the same on every rank.
 
 use crate::analysis::window::Arg;

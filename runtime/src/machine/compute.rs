@@ -20,7 +20,7 @@ use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-/// The ghosts of one `x` of one product.
+/// The ghosts of one `x`, by one piece.
 pub(super) struct Ghosts {
     slot: u32,
     piece: usize,
@@ -78,7 +78,7 @@ impl Running<'_, '_> {
     fn halves<'i>(&self, program: &Program, inputs: &'i Inputs) -> Option<&'i Piece> {
         let (piece, others) = inputs.pieces.split_first()?;
         let piece = piece.as_ref()?;
-        // Products with one matrix, of vectors that are spread alike.
+        // Images by one structure, of vectors that are spread alike.
         let is_piece = |other: &Option<Arc<Piece>>| {
             let other = other.as_ref();
             other.is_some_and(|other| Arc::ptr_eq(other, piece))
@@ -130,8 +130,8 @@ impl Running<'_, '_> {
             // SAFETY: `bind` has bound every argument of the kernel to an instance that holds the
             // rows, entries or columns its layout and piece name: `analysis::place` placed them
             // by the same partitions that the instances have, `tasks::check` has compared views and
-            // shapes with the stores, `Piece::build` has checked columns and positions, and
-            // `check_entries` the values. Outputs are new, taken over as `Program::compile` was told
+            // shapes with the stores, `Piece::build` has checked indices and ranges, and
+            // `check_entries` the entries. Outputs are new, taken over as `Program::compile` was told
             // through equal `memory` numbers, or made unique by `make_unique`. The frame keeps all
             // of them alive.
             Executor::Blocks => unsafe {
@@ -154,7 +154,7 @@ impl Running<'_, '_> {
         })
     }
 
-    /// Sends this rank's elements that others need as ghosts; those of products that do not run
+    /// Sends this rank's elements that others need as ghosts; those of tasks that do not run
     /// here fail on the other ranks too, since what they write is one store.
     fn send_ghosts(
         &mut self,
@@ -178,7 +178,7 @@ impl Running<'_, '_> {
         }
     }
 
-    /// The halos of all products, before anything is sent: new ones need the consent of all ranks,
+    /// The halos of all that is gathered, before anything is sent: new ones need the consent of all ranks,
     /// and messages keep their order.
     pub(super) fn take_halos(&self, inputs: &Inputs, failures: &mut Vec<Failure>) -> Vec<Ghosts> {
         let Context { comm, pool, .. } = *self.context;
@@ -198,7 +198,7 @@ impl Running<'_, '_> {
         all
     }
 
-    /// The bytes of an element, or of a row, of the `x` of a product.
+    /// The bytes of an element, or of a row, of an `x`.
     pub(super) fn halo_size(&self, slot: u32, piece: usize) -> usize {
         self.schedule.slots[slot as usize].dtype.size() * self.task.pieces[piece].width
     }
@@ -320,10 +320,9 @@ impl Running<'_, '_> {
     }
 
     fn of_slot(&self, slot: u32) -> &Instance {
-        let instance = self.frame.instances[slot as usize].as_ref();
-        &instance
+        let held = self.frame.instances[slot as usize].as_ref();
+        held.and_then(|(_, held)| held.plain())
             .expect("a task that reads all its stores has their instances")
-            .1
     }
 
     pub(super) fn locate<'i>(&'i self, from: From, inputs: &'i Inputs) -> &'i Instance {

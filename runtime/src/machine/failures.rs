@@ -1,7 +1,7 @@
 //! What a failure leaves of a fused task: the tasks that depend on it fail, all others run.
 //!
 //! Fusion decides no result, and so no failure either. What fails before the kernel runs (an input
-//! that has failed, memory, a sparse matrix that is none) is blamed on the tasks of the group that
+//! that has failed, memory, a structure that is none) is blamed on the tasks of the group that
 //! use it, and on those that use what these would have written. The others are composed to one
 //! fused task, which runs in place of the whole; if there is no memory for that either, its tasks
 //! are blamed in turn.

@@ -150,8 +150,8 @@ pub struct Body {
     pub(super) kinds: Vec<(ArgKind, DType)>,
     /// The arguments that are arrays of two dimensions, reached by whole rows.
     pub(super) dense_rows: Vec<usize>,
-    /// Those of them that are multiplied with something, and with what: numbers of arguments.
-    pub(super) products: Vec<(usize, usize)>,
+    /// Those of them that have a factor, and it: numbers of arguments.
+    pub(super) factors: Vec<(usize, usize)>,
     /// The arguments that are part of a structure, or follow from one.
     pub(super) structured: Vec<usize>,
     /// What is gathered, by which structure.
@@ -201,7 +201,7 @@ impl Body {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         // Relaxed: only uniqueness matters.
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
-        let products = products(&kernel, &args);
+        let factors = factors(&kernel, &args);
         let images = images(&args);
         let structured = (0..args.len())
             .filter(|&number| args[number].access.is_structured())
@@ -226,7 +226,7 @@ impl Body {
             args,
             kinds,
             dense_rows,
-            products,
+            factors,
             structured,
             images,
             updated,
@@ -436,15 +436,15 @@ fn privilege(kernel: &Kernel, arg: u32) -> Privilege {
     Privilege::Read
 }
 
-/// The arguments that the products of dense rows take.
-fn products(kernel: &Kernel, args: &[BodyArg]) -> Vec<(usize, usize)> {
+/// The dense rows that have a factor, and it.
+fn factors(kernel: &Kernel, args: &[BodyArg]) -> Vec<(usize, usize)> {
     let of_kernel = |number: u32| args.iter().position(|arg| arg.kernel_arg == Some(number));
     let body = kernel
         .loops
         .iter()
         .flat_map(|kernel_loop| &kernel_loop.body);
     body.filter_map(|inst| match *inst {
-        Inst::RowReduce { matrix, x, .. } => Some((of_kernel(matrix)?, of_kernel(x?)?)),
+        Inst::RowReduce { rows, x, .. } => Some((of_kernel(rows)?, of_kernel(x?)?)),
         _ => None,
     })
     .collect()

@@ -3,7 +3,7 @@
 //!
 //! Kernels trust what is placed from shapes and views, so this is where a task is refused that
 //! would reach beyond a store, or of which one row would write what another one reads. What only
-//! the contents tell (the columns of a sparse matrix, how many entries a rank holds) is checked
+//! the contents tell (which elements indices name, how many entries a rank holds) is checked
 //! when the task runs: `images`, `machine`.
 
 use super::body::{Access, Body, Seen};
@@ -48,7 +48,7 @@ pub(crate) fn check(body: &Body, args: &[Seen<'_>]) -> Result<(), Error> {
             ArgKind::DenseRows => {
                 if arg.shape().rank() != 2 {
                     let found = arg.shape().to_string();
-                    return Err(Error::argument(OP, "a matrix of two dimensions", found));
+                    return Err(Error::argument(OP, "an array of two dimensions", found));
                 }
             }
         }
@@ -216,7 +216,7 @@ fn check_images(body: &Body, args: &[Seen<'_>], rows: Option<&Shape>) -> Result<
     Ok(())
 }
 
-/// A dense matrix has as many rows as the task, and as many columns as its factor has elements.
+/// Dense rows are as many as those of the task, and as long as their factor.
 fn check_dense_rows(body: &Body, args: &[Seen<'_>], rows: Option<&Shape>) -> Result<(), Error> {
     for &number in &body.dense_rows {
         let arg = &args[number];
@@ -225,8 +225,8 @@ fn check_dense_rows(body: &Body, args: &[Seen<'_>], rows: Option<&Shape>) -> Res
             return Err(Error::shape(OP, rows, *arg.shape()));
         }
     }
-    for &(matrix, x) in &body.products {
-        let columns = Shape::new(&[args[matrix].shape().row_len()]);
+    for &(rows, x) in &body.factors {
+        let columns = Shape::new(&[args[rows].shape().row_len()]);
         if *args[x].shape() != columns {
             return Err(Error::shape(OP, columns, *args[x].shape()));
         }
