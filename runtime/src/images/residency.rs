@@ -31,6 +31,7 @@ pub(crate) trait Unpack: Clone {
 }
 
 impl<P: Unpack> Residency<P> {
+    #[inline]
     pub(crate) fn plain(&self) -> Option<&Counted<Instance>> {
         match self {
             Self::Plain(instance) | Self::Both(instance, _) => Some(instance),
@@ -38,6 +39,7 @@ impl<P: Unpack> Residency<P> {
         }
     }
 
+    #[inline]
     pub(crate) fn plain_mut(&mut self) -> Option<&mut Counted<Instance>> {
         match self {
             Self::Plain(instance) | Self::Both(instance, _) => Some(instance),
@@ -45,6 +47,7 @@ impl<P: Unpack> Residency<P> {
         }
     }
 
+    #[inline]
     pub(crate) fn packed(&self) -> Option<&P> {
         match self {
             Self::Plain(_) => None,

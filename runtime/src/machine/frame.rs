@@ -108,15 +108,12 @@ impl Frame {
 
     /// The plain form of a slot.
     pub(super) fn instance(&self, slot: u32) -> Result<&Counted<Instance>, Error> {
-        let held = self.instances[slot as usize].as_ref();
-        match (
-            held.and_then(|(_, held)| held.plain()),
-            self.poison.get(&slot),
-        ) {
-            (_, Some(cause)) => Err(cause.clone()),
-            (Some(instance), None) => Ok(instance),
-            (None, None) => Err(ErrorKind::Unwritten { op: "execute" }.into()),
+        if let Some(cause) = self.poison.get(&slot) {
+            return Err(cause.clone());
         }
+        let held = self.instances[slot as usize].as_ref();
+        let plain = held.and_then(|(_, held)| held.plain());
+        plain.ok_or_else(|| ErrorKind::Unwritten { op: "execute" }.into())
     }
 
     /// How a slot is spread over the ranks, if it has contents.
@@ -131,6 +128,7 @@ impl Frame {
     }
 
     /// Whether a slot has a packed form alone.
+    #[inline]
     pub(super) fn is_evicted(&self, slot: u32) -> bool {
         let held = self.instances[slot as usize].as_ref();
         held.is_some_and(|(_, held)| held.plain().is_none())

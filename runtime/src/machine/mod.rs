@@ -251,10 +251,13 @@ impl<'c> Running<'_, 'c> {
     /// outputs have no memory either: a part of the task places them anew.
     fn prepare(&mut self, inputs: &mut Inputs) -> Result<(), Failure> {
         inputs.packed.clear();
-        let found = self.find_packed(inputs);
-        let prepared = found
-            .and_then(|()| self.allocate())
-            .and_then(|()| self.check_entries(inputs));
+        let prepared = match self.task.pieces.is_empty() {
+            true => self.allocate(),
+            false => self
+                .find_packed(inputs)
+                .and_then(|()| self.allocate())
+                .and_then(|()| self.check_entries(inputs)),
+        };
         if prepared.is_err() {
             for output in &self.task.outputs {
                 self.frame.instances[output.slot as usize] = None;

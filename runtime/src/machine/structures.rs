@@ -23,11 +23,11 @@ impl Running<'_, '_> {
     /// Makes sure that what the task reads is there, be it packed where that is enough.
     pub(super) fn materialise(&mut self, failures: &mut Vec<Failure>) {
         for &slot in &self.task.reads {
-            let is_enough = self.frame.is_evicted(slot) && self.task.only_gathered.contains(&slot);
-            if is_enough {
-                continue;
-            }
-            let plain = self.frame.plain(slot, self.window, self.context.workers);
+            let plain = match self.frame.is_evicted(slot) {
+                true if self.task.only_gathered.contains(&slot) => continue,
+                true => self.frame.plain(slot, self.window, self.context.workers),
+                false => self.frame.instance(slot),
+            };
             failures.extend(plain.err().map(|cause| Failure::of(slot, cause)));
         }
     }
@@ -214,6 +214,7 @@ impl Running<'_, '_> {
     }
 
     /// The bytes that the task reads of structures and their entries.
+    #[inline]
     pub(super) fn structure_bytes(&self, inputs: &Inputs) -> usize {
         if self.task.pieces.is_empty() {
             return 0;

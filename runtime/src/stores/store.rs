@@ -213,7 +213,7 @@ impl Store {
         read: impl FnOnce(Partition, &Counted<Instance>) -> R,
     ) -> Result<R, Error> {
         let mut state = self.state();
-        if let Contents::Here(_, held) = &mut state.contents {
+        if let Contents::Here(_, held @ Residency::Packed(_)) = &mut state.contents {
             held.materialise(&Workers::alone())?;
         }
         match &state.contents {
