@@ -4,7 +4,7 @@
 use sparsefuse_kernels::{ArgKind, BinaryOp, DType, Inst, KernelBuilder, ReduceOp};
 use sparsefuse_runtime::{
     Access, Body, BodyArg, Config, Error, Partition, Privilege, Runtime, Shape, StoreHandle,
-    TaskArg, run_ranks,
+    TaskArg, View, run_ranks,
 };
 use sparsefuse_testing::bodies::{copy, dot, spmv, sum};
 use sparsefuse_testing::{bits, everywhere, small};
@@ -618,6 +618,88 @@ fn sums_by_structures_that_are_cut_within_a_tile() {
         });
         for found in outcomes.unwrap() {
             assert_eq!(found.unwrap(), [expected.clone(), expected.clone()]);
+        }
+    }
+}
+
+/// Entries that a window writes, packs, reads plain and writes again, in every order of states:
+/// what is gathered is what was written last.
+#[test]
+fn entries_written_and_packed_in_one_window() {
+    let a = rows(N, N, 1, 3);
+    let values: Vec<f64> = a.concat().iter().map(|&(_, value)| value).collect();
+    let (len, x) = (values.len(), ramp(N, 0.3));
+    let with = |values: &[f64]| {
+        let mut values = values.iter();
+        let mut entry = |&(index, _): &(u32, f64)| (index, *values.next().expect("one for each"));
+        let rows: Rows = a
+            .iter()
+            .map(|row| row.iter().map(&mut entry).collect())
+            .collect();
+        bits(&gathered(&rows, &x))
+    };
+    let mut changed = values.clone();
+    let step = changed.iter_mut().step_by(2);
+    step.for_each(|value| *value = 0.5);
+    let every_second = View::identity(Shape::new(&[len])).slice(0, 0..len, 2);
+    let every_second = Arc::new(every_second.expect("a slice within the array"));
+    for (pack_after, fusion, ranks) in [
+        (0, false, 1),
+        (0, true, 1),
+        (1, false, 1),
+        (usize::MAX, false, 1),
+        (0, false, 3),
+        (1, true, 3),
+    ] {
+        let config = Config {
+            pack_after,
+            fusion,
+            ..small()
+        };
+        let outcomes = run_ranks(ranks, &config, |runtime| {
+            let cuts = default_cuts(runtime, N);
+            let Stores([ranges, indices, entries]) = structure(runtime, &a, cuts.as_deref())?;
+            let x = vector(runtime, &x, None)?;
+            let halves = vector(runtime, &vec![0.5; len.div_ceil(2)], None)?;
+            let gather =
+                |entries: &StoreHandle| submit(runtime, spmv(), &[&ranges, &indices, entries, &x]);
+            let mut all = Vec::new();
+            for flushes in [false, true] {
+                let flush = || flushes.then(|| runtime.flush());
+                let new = map(runtime, copy(), &[&entries])?;
+                flush();
+                let first = [gather(&new)?, gather(&new)?];
+                flush();
+                let plain = map(runtime, copy(), &[&new])?;
+                let again = gather(&new)?;
+                flush();
+                let slice = TaskArg {
+                    store: &new,
+                    view: Some(&every_second),
+                };
+                runtime.submit(copy(), &[(&halves).into(), slice], &[])?;
+                let after = [gather(&new)?, gather(&new)?];
+                let read =
+                    |store: &StoreHandle| runtime.read::<f64>(store, None).map(|all| bits(&all));
+                let [first, second] = [read(&first[0])?, read(&first[1])?];
+                all.push([first, second, read(&again)?]);
+                all.push([read(&after[0])?, read(&after[1])?, read(&after[0])?]);
+                assert_eq!(read(&plain)?, bits(&values));
+                assert_eq!(read(&new)?, bits(&changed));
+                // Two reads alike, and one of what the same task writes, may be one and plain.
+                let is_packed = pack_after < usize::MAX;
+                assert!(fusion || new.bytes_of_pass().is_some() == is_packed);
+            }
+            Ok::<_, Error>(all)
+        });
+        let (before, after) = (with(&values), with(&changed));
+        for found in outcomes.unwrap() {
+            for pair in found.unwrap().chunks(2) {
+                let setting = format!("packed after {pack_after}, fusion {fusion}, {ranks} ranks");
+                let [first, last] = [&pair[0], &pair[1]];
+                assert_eq!(*first, [(); 3].map(|()| before.clone()), "{setting}");
+                assert_eq!(*last, [(); 3].map(|()| after.clone()), "{setting}");
+            }
         }
     }
 }

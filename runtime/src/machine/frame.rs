@@ -87,10 +87,10 @@ impl Frame {
                 let partition = partition.unwrap_or(Partition::Replicated);
                 store.replace(Contents::Poisoned(partition, cause.clone()));
             } else if let Some((partition, held)) = self.instances[slot as usize].take() {
+                let first = cuts.rows(partition, store.shape(), rank).start;
                 debug_assert!(
-                    held.plain().is_some_and(|instance| instance.rows.start
-                        == cuts.rows(partition, store.shape(), rank).start),
-                    "what was written is plain, and begins where its partition says"
+                    held.plain().is_none_or(|plain| plain.rows.start == first),
+                    "an instance begins where its partition says"
                 );
                 store.replace(Contents::Here(partition, held));
             }
