@@ -270,6 +270,36 @@ fn a_body_with_two_structures_fuses_with_its_neighbours() {
     }
 }
 
+/// What gathers in the same group once more finds its ghosts too, though they were there before
+/// those that the group writes.
+#[test]
+fn another_gather_behind_one_of_two_structures() {
+    let (a, b) = (rows(N, N, 1, 2), rows(N, N, 3, 1));
+    let x = ramp(N, 0.3);
+    let found = everywhere(|| {
+        let runtime = Runtime::current();
+        let cuts = default_cuts(&runtime, N);
+        let of_a = structure(&runtime, &a, cuts.as_deref())?;
+        let of_b = structure(&runtime, &b, cuts.as_deref())?;
+        let x = vector(&runtime, &x, None)?;
+        let mut all = Vec::new();
+        for _ in 0..3 {
+            let same = map(&runtime, copy(), &[&x])?;
+            let both = products(&runtime, (&of_a, &same), (&of_b, &x))?;
+            let alone = product(&runtime, &of_b, &x)?;
+            for store in [&alone, &both] {
+                all.push(bits(&runtime.read::<f64>(store, None)?));
+            }
+        }
+        Ok(all)
+    });
+    let (of_a, of_b) = (gathered(&a, &x), gathered(&b, &x));
+    let both: Vec<f64> = of_a.iter().zip(&of_b).map(|(a, b)| a + b).collect();
+    for pair in found.chunks(2) {
+        assert_eq!(pair, [bits(&of_b), bits(&both)]);
+    }
+}
+
 /// `y = (A x) (A z)`, with one structure for both: a masked product. `x` and `z` may be spread in
 /// two ways, so that the structure has two pieces.
 fn both_by_one() -> Arc<Body> {

@@ -2,8 +2,8 @@
 //!
 //! [`run`] reads from top to bottom what happens to a fused task on one rank: fetch what other
 //! ranks hold, look up the pieces of structures ([`structures`]), allocate, compute (interior rows
-//! while ghosts travel, then the others), reduce, free. What is reduced over the ranks is waited for by the first
-//! task that uses it. A failure poisons what depends on it ([`failures`]); the rank goes on with
+//! while ghosts travel, then the others), reduce, free. What is reduced over the ranks is waited
+//! for by the first task that uses it. A failure poisons what depends on it ([`failures`]); the rank goes on with
 //! the schedule, so that no other rank waits for it.
 
 mod compute;

@@ -297,7 +297,7 @@ fn check_declarations(name: &str, kernel: &Kernel, args: &[BodyArg]) {
             Some(number) => privilege(kernel, number),
         };
         assert_eq!(arg.privilege, privilege, "privilege of `{name}`");
-        let fits = fits(kernel, arg, kind) && is_related(args, number);
+        let fits = fits(kernel, arg, kind) && is_related(kernel, args, number);
         assert!(fits, "access of `{name}`: {:?} for {kind:?}", arg.access);
         let is_indices = kind == ArgKind::Structure && arg.kernel_arg.is_some();
         assert!(
@@ -345,11 +345,14 @@ fn fits(kernel: &Kernel, arg: &BodyArg, kind: ArgKind) -> bool {
     }
 }
 
-/// Whether the argument that an access names is one of its kind, and whether ranges and indices
-/// are those of some other argument.
-fn is_related(args: &[BodyArg], number: usize) -> bool {
+/// Whether the argument that an access names is one of its kind, and whether ranges are those of
+/// some other argument.
+fn is_related(kernel: &Kernel, args: &[BodyArg], number: usize) -> bool {
     let is_named = |access: Access| args.iter().any(|arg| arg.access == access);
-    let is_indices = |arg: &BodyArg| matches!(arg.access, Access::Within { .. });
+    let is_indices = |arg: &BodyArg| {
+        let is_structure = kind(kernel, arg).0 == ArgKind::Structure;
+        is_structure && matches!(arg.access, Access::Within { .. })
+    };
     match args[number].access {
         Access::Rows | Access::Whole | Access::Elements(_) => true,
         Access::Ranges => is_named(Access::Within {
