@@ -206,16 +206,16 @@ impl Operation {
                 let matrix = b.arg(dtype, ArgKind::DenseRows);
                 let y = b.push(Inst::RowReduce {
                     op,
-                    matrix,
+                    rows: matrix,
                     x: None,
                 });
                 result(b, true, op.output(dtype), y);
             }
             Self::MatVec => {
-                let matrix = b.arg(dtype, ArgKind::DenseRows);
+                let rows = b.arg(dtype, ArgKind::DenseRows);
                 let x = Some(b.arg(dtype, ArgKind::Gather));
                 let op = ReduceOp::Sum;
-                let y = b.push(Inst::RowReduce { op, matrix, x });
+                let y = b.push(Inst::RowReduce { op, rows, x });
                 result(b, true, Some(dtype), y);
             }
             Self::Arange => {

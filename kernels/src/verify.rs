@@ -238,7 +238,7 @@ impl Body<'_> {
                 entries,
                 x,
             } => self.row_sum(structure, entries, x),
-            Inst::RowReduce { op, matrix, x } => self.row_reduce(op, matrix, x),
+            Inst::RowReduce { op, rows, x } => self.row_reduce(op, rows, x),
             Inst::Store(arg, value) => {
                 let dtype = self.arg(arg, ArgKind::Array)?;
                 self.value_of(value, dtype)
@@ -268,8 +268,8 @@ impl Body<'_> {
         self.arg_of(x, ArgKind::Gather, dtype)
     }
 
-    fn row_reduce(&self, op: ReduceOp, matrix: ArgId, x: Option<ArgId>) -> Check {
-        let dtype = self.arg(matrix, ArgKind::DenseRows)?;
+    fn row_reduce(&self, op: ReduceOp, rows: ArgId, x: Option<ArgId>) -> Check {
+        let dtype = self.arg(rows, ArgKind::DenseRows)?;
         let output = defined(op.name(), dtype, op.output(dtype))?;
         if output != dtype || matches!(op, ReduceOp::ArgMin | ReduceOp::ArgMax) {
             return Err(VerifyErrorKind::YieldsPosition { op });

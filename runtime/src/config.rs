@@ -38,8 +38,8 @@ pub struct Config {
     /// read, on all ranks of a machine together. The default, 48 MiB, is more than the last cache of
     /// most machines.
     pub stream_threshold: usize,
-    /// Products with the same sparse matrix that read its plain arrays before it is packed, which
-    /// takes about the time of three products. 0 packs at once, `usize::MAX` never.
+    /// How often entries are read in plain form by one structure before they are packed, which takes
+    /// about the time of three reads. 0 packs at once, `usize::MAX` never.
     pub pack_after: usize,
     /// The instruction set of the kernels.
     pub isa: Isa,

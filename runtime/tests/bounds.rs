@@ -79,10 +79,10 @@ fn views_of_stores_of_another_shape() {
             build.arg(DType::F64, ArgKind::Gather),
             build.arg(DType::F64, ArgKind::Array),
         );
-        let (op, matrix) = (ReduceOp::Sum, m);
+        let (op, rows) = (ReduceOp::Sum, m);
         let sum = build.push(Inst::RowReduce {
             op,
-            matrix,
+            rows,
             x: Some(x),
         });
         build.store(y, sum);
@@ -243,28 +243,28 @@ fn products_of_arrays_that_are_too_short() {
                     vec![0, 1, 2, 3, 5],
                     crd(),
                     4,
-                    "expected columns of the entries",
+                    "expected indices of the entries",
                 ),
                 (
                     vec![0, 1, 2, 3, u64::MAX],
                     crd(),
                     4,
-                    "expected columns of the entries",
+                    "expected indices of the entries",
                 ),
                 (vec![0, 3, 2, 3, 4], crd(), 4, "never decreasing"),
                 (
                     pos(),
                     vec![0, 1, 2, 4],
                     4,
-                    "expected columns below 4, found 4",
+                    "expected indices below 4, found 4",
                 ),
                 (
                     pos(),
                     vec![0, 1, 2, u32::MAX],
                     4,
-                    "expected columns below 4",
+                    "expected indices below 4",
                 ),
-                (pos(), crd(), 3, "expected columns below 3, found 3"),
+                (pos(), crd(), 3, "expected indices below 3, found 3"),
             ] {
                 let error = product((pos, crd, 4, x)).unwrap_err().to_string();
                 assert!(error.contains(expected), "{error}");
@@ -397,9 +397,14 @@ fn declarations_that_do_not_fit_the_kernel() {
         assert!(refused(twice).is_err(), "{number} twice");
         for access in [
             Access::Rows,
-            Access::Pos,
-            Access::Entries,
-            Access::Columns,
+            Access::Ranges,
+            Access::Within { ranges: 0 },
+            Access::Within { ranges: 1 },
+            Access::Within { ranges: 9 },
+            Access::At { indices: 1 },
+            Access::At { indices: 2 },
+            Access::At { indices: 3 },
+            Access::At { indices: 9 },
             Access::Whole,
         ] {
             let mut other = args();
@@ -515,4 +520,41 @@ fn a_task_that_does_not_fit_is_refused_in_a_window_that_was_seen_before() {
     }
     let counters = runtime.counters();
     assert_eq!((counters.windows, counters.trace_hits), (12, 11));
+}
+
+/// A task that writes a store in place runs where that is; what it reduces there must be cut at
+/// tiles. Found as partial results of one tile more than there was memory for.
+#[test]
+fn sums_where_a_store_is_that_is_cut_within_a_tile() {
+    let mut build = KernelBuilder::new();
+    let [x, y] = [(); 2].map(|()| build.arg(DType::F64, ArgKind::Array));
+    let s = build.arg(DType::F64, ArgKind::Reduction);
+    let x = build.load(x);
+    build.store(y, x);
+    build.reduce(ReduceOp::Sum, s, x);
+    let body = Body::new("copy_and_sum", build.finish());
+    let shape = Shape::new(&[61]);
+    for cut in [18, 20] {
+        let outcomes = run_ranks(2, &small(), |runtime| {
+            let partition = runtime.partition_at(&[0, cut, 61]).unwrap();
+            let rows = [0..cut, cut..61][runtime.rank()].clone();
+            let zeros = vec![0.0f64; rows.len()];
+            let y = runtime.store_of_rows(shape, partition, rows, zeros);
+            let (x, y) = (store(runtime, vec![1.0; 61]), y.unwrap());
+            let s = runtime.new_store(Shape::SCALAR, DType::F64);
+            let args = [&x, &y, &s].map(TaskArg::from);
+            runtime.submit(&body, &args, &[]).unwrap();
+            runtime.read_scalar::<f64>(&s)
+        });
+        for outcome in outcomes.unwrap() {
+            match cut {
+                20 => assert_eq!(outcome.unwrap(), 61.0),
+                _ => check(
+                    outcome,
+                    "`copy_and_sum` failed: reduce: expected rows to reduce that are cut at \
+                     multiples of 4, found a cut at row 18",
+                ),
+            }
+        }
+    }
 }

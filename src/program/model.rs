@@ -80,7 +80,7 @@ impl Row {
             matrix_bytes,
             product_bytes: tasks
                 .iter()
-                .map(|task| task.matrix_bytes)
+                .map(|task| task.structure_bytes)
                 .max()
                 .unwrap_or(0),
             peak_memory,

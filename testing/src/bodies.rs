@@ -113,10 +113,14 @@ pub fn spmv() -> &'static Arc<Body> {
         };
         let args = vec![
             arg(Privilege::Write, Access::Rows, Some(y)),
-            arg(Privilege::Read, Access::Pos, None),
-            arg(Privilege::Read, Access::Entries, Some(structure)),
-            arg(Privilege::Read, Access::Entries, Some(entries)),
-            arg(Privilege::Read, Access::Columns, Some(x)),
+            arg(Privilege::Read, Access::Ranges, None),
+            arg(
+                Privilege::Read,
+                Access::Within { ranges: 1 },
+                Some(structure),
+            ),
+            arg(Privilege::Read, Access::Within { ranges: 1 }, Some(entries)),
+            arg(Privilege::Read, Access::At { indices: 2 }, Some(x)),
         ];
         Body::with_args("spmv", build.finish(), args)
     });

@@ -119,7 +119,7 @@ fn build(operation: &Operation, operands: &[(DType, Origin)]) -> Arc<Body> {
             let matrix = b.arg(dtype, ArgKind::DenseRows);
             let y = b.push(Inst::RowReduce {
                 op: *op,
-                matrix,
+                rows: matrix,
                 x: None,
             });
             result(b, true, op.output(dtype), y);
@@ -130,7 +130,7 @@ fn build(operation: &Operation, operands: &[(DType, Origin)]) -> Arc<Body> {
             let x = Some(b.arg(dtype, ArgKind::Gather));
             let y = b.push(Inst::RowReduce {
                 op: ReduceOp::Sum,
-                matrix,
+                rows: matrix,
                 x,
             });
             result(b, true, Some(dtype), y);

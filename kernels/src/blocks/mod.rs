@@ -221,8 +221,8 @@ fn may_run_again(kernel: &Kernel, loop_: &Loop) -> bool {
             Inst::StoreScalar(arg, _) => written.push(memory(arg)),
             Inst::LoadScalar(arg) | Inst::Load(arg) => read.push(memory(arg)),
             Inst::RowSum { entries, x, .. } => read.extend([memory(entries), memory(x)]),
-            Inst::RowReduce { matrix, x, .. } => {
-                read.push(memory(matrix));
+            Inst::RowReduce { rows, x, .. } => {
+                read.push(memory(rows));
                 read.extend(x.map(memory));
             }
             Inst::Const(_)

@@ -516,7 +516,7 @@ fn check_row_reduction(op: ReduceOp, dtype: DType, rows: usize, columns: usize, 
     let y = build.arg(dtype, ArgKind::Array);
     let value = build.push(Inst::RowReduce {
         op,
-        matrix: m,
+        rows: m,
         x: with_x.then_some(g),
     });
     build.store(y, value);

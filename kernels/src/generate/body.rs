@@ -118,12 +118,12 @@ impl<'a> BodyBuilder<'a> {
     }
 
     fn row_reduce(&mut self) -> Option<()> {
-        let (matrix, dtype) = self.readable(ArgKind::DenseRows)?;
+        let (rows, dtype) = self.readable(ArgKind::DenseRows)?;
         let op = ReduceOp::ALL[self.choices.below(ReduceOp::ALL.len())];
         let yields_element = !matches!(op, ReduceOp::ArgMin | ReduceOp::ArgMax);
         (yields_element && op.output(dtype) == Some(dtype)).then_some(())?;
         let is_short = matches!(
-            self.case.bindings[matrix as usize],
+            self.case.bindings[rows as usize],
             Binding::DenseRows { columns, .. } if columns <= GATHERED
         );
         let x = if is_short && dtype != DType::Bool {
@@ -133,7 +133,7 @@ impl<'a> BodyBuilder<'a> {
         } else {
             None
         };
-        self.define(Inst::RowReduce { op, matrix, x }, dtype, false)
+        self.define(Inst::RowReduce { op, rows, x }, dtype, false)
     }
 
     fn operation(&mut self) -> Option<()> {

@@ -124,13 +124,13 @@ pub enum Inst {
         /// A `Gather` argument.
         x: ArgId,
     },
-    /// The reduction over the row of a dense matrix of `matrix[row, k]`, or of
-    /// `matrix[row, k] * x[k]`, in the order of [`crate::reduce`] with `k` as the index.
+    /// The reduction over the row of a dense matrix of `rows[row, k]`, or of
+    /// `rows[row, k] * x[k]`, in the order of [`crate::reduce`] with `k` as the index.
     RowReduce {
         /// Sum, Prod, Min, Max, Any or All.
         op: ReduceOp,
         /// A `DenseRows` argument.
-        matrix: ArgId,
+        rows: ArgId,
         /// A `Gather` argument.
         x: Option<ArgId>,
     },
@@ -368,9 +368,9 @@ impl Inst {
                 entries: rename(entries),
                 x: rename(x),
             },
-            Self::RowReduce { op, matrix, x } => Self::RowReduce {
+            Self::RowReduce { op, rows, x } => Self::RowReduce {
                 op,
-                matrix: rename(matrix),
+                rows: rename(rows),
                 x: x.map(rename),
             },
             Self::Const(_)
@@ -401,8 +401,8 @@ impl Inst {
                 visit(entries);
                 visit(x);
             }
-            Self::RowReduce { matrix, x, .. } => {
-                visit(matrix);
+            Self::RowReduce { rows, x, .. } => {
+                visit(rows);
                 x.into_iter().for_each(visit);
             }
             Self::Const(_)
@@ -445,7 +445,7 @@ pub fn value_types(kernel: &Kernel, body: &[Inst]) -> Vec<Option<DType>> {
             Inst::Cast(dtype, _) => Some(dtype),
             Inst::Random { kind, .. } => Some(kind.output()),
             Inst::RowSum { entries, .. } => arg(entries),
-            Inst::RowReduce { op, matrix, .. } => arg(matrix).and_then(|dtype| op.output(dtype)),
+            Inst::RowReduce { op, rows, .. } => arg(rows).and_then(|dtype| op.output(dtype)),
             Inst::Store(..) | Inst::StoreScalar(..) | Inst::Reduce(..) => None,
         });
     }

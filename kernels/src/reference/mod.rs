@@ -149,7 +149,7 @@ impl<'a> LoopRun<'a> {
                 // SAFETY: the caller promises a row of the structure for each row of the loop.
             } => unsafe { self.row_sum(structure, entries, x, row) },
             // SAFETY: the caller promises a row of the matrix for each row of the loop.
-            Inst::RowReduce { op, matrix, x } => unsafe { self.row_reduce(op, matrix, x, row) },
+            Inst::RowReduce { op, rows, x } => unsafe { self.row_reduce(op, rows, x, row) },
             Inst::Store(arg, a) => {
                 // SAFETY: the caller promises an element for each row.
                 unsafe { write(self.array(arg, row), value(a)) };

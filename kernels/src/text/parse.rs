@@ -181,7 +181,7 @@ impl<'a> Parser<'a> {
             },
             "row_reduce" => Inst::RowReduce {
                 op: self.reduce_op()?,
-                matrix: self.arg_id()?,
+                rows: self.arg_id()?,
                 x: match self.peek() {
                     Some(word) if word.starts_with('a') => Some(self.arg_id()?),
                     _ => None,

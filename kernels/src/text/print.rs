@@ -87,8 +87,8 @@ impl fmt::Display for Inst {
                 entries,
                 x,
             } => write!(f, "row_sum a{structure} a{entries} a{x}"),
-            Self::RowReduce { op, matrix, x } => {
-                write!(f, "row_reduce {} a{matrix}", op.name())?;
+            Self::RowReduce { op, rows, x } => {
+                write!(f, "row_reduce {} a{rows}", op.name())?;
                 x.map_or(Ok(()), |x| write!(f, " a{x}"))
             }
             Self::Store(arg, a) => write!(f, "store a{arg} %{a}"),

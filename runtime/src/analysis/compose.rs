@@ -8,7 +8,7 @@ use crate::analysis::solve::{self, Slot};
 use crate::geometry::partition::Partition;
 use crate::geometry::view::View;
 use crate::shape::Shape;
-use crate::tasks::body::Access;
+use crate::tasks::body::{Access, Body, Image};
 use sparsefuse_kernels::passes;
 use sparsefuse_kernels::{Arg as KernelArg, ArgKind, Inst, Kernel, Loop};
 use std::sync::Arc;
@@ -33,18 +33,20 @@ pub(crate) struct Source {
     /// ([`Access::Elements`]); 0 otherwise.
     pub(crate) element: usize,
     pub(crate) kind: ArgKind,
-    pub(crate) access: Access,
     pub(crate) view: Option<Arc<View>>,
-    /// For the parts of a sparse product, the number of the piece.
+    /// For a structure, its entries, and what is gathered by it, the number of the piece.
     pub(crate) piece: Option<usize>,
 }
 
-/// The derived form of a sparse matrix that a product needs: its local columns depend on how `x`
-/// is spread.
+/// The derived form of a structure by which something is gathered: its local indices depend on how
+/// that is spread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PieceSpec {
-    pub(crate) pos: u32,
-    pub(crate) crd: u32,
+    pub(crate) ranges: u32,
+    pub(crate) indices: u32,
+    /// How the rows are spread over the ranks.
+    pub(crate) partition: Partition,
+    /// What is gathered.
     pub(crate) x: u32,
     pub(crate) x_partition: Partition,
     /// The elements of a row of `x`: 1 of a vector, and where there are none.
@@ -52,9 +54,9 @@ pub(crate) struct PieceSpec {
 }
 
 impl PieceSpec {
-    /// Whether another one is the same piece: of the same matrix, for an `x` that is like its own.
+    /// Whether another one is the same piece: of the same structure, for an `x` that is like its own.
     pub(crate) fn is_same(&self, other: &Self, slots: &[Slot]) -> bool {
-        let place = |spec: &Self| (spec.pos, spec.crd, spec.x_partition);
+        let place = |spec: &Self| (spec.ranges, spec.indices, spec.x_partition);
         let shape = |spec: &Self| slots[spec.x as usize].shape;
         place(self) == place(other) && shape(self) == shape(other)
     }
@@ -93,18 +95,21 @@ impl Composed {
         by_slot: &mut [Vec<u32>],
     ) {
         let kernel = task.body.kernel();
-        let piece = self.piece(task, slots, launch);
+        let images = task.body.images();
+        let mut pieces = Vec::with_capacity(images.len());
+        for image in images {
+            pieces.push(self.piece(task, image, slots, launch));
+        }
         let mut renamed = vec![0; kernel.args.len()];
         for (number, (declared, arg)) in task.body.args().iter().zip(task.args).enumerate() {
-            let is_sparse = matches!(declared.access, Access::Entries | Access::Columns);
+            let piece = image_of(task.body, number).map(|image| pieces[image]);
             for (element, kernel_arg) in declared.kernel_args().enumerate() {
                 let source = Source {
                     slot: arg.slot,
                     element,
                     kind: task.body.kind(number),
-                    access: declared.access,
                     view: arg.view.clone(),
-                    piece: piece.filter(|_| is_sparse),
+                    piece,
                 };
                 renamed[kernel_arg as usize] =
                     self.arg(source, kernel.args[kernel_arg as usize].dtype, by_slot);
@@ -116,12 +121,36 @@ impl Composed {
         let shape = solve::domain(task.body, task.args, slots).unwrap_or(Shape::SCALAR);
         let domain = self.domain(shape);
         for kernel_loop in &kernel.loops {
-            let rename = |inst: &Inst| match *inst {
+            let mut rename = |inst: &Inst| match *inst {
                 Inst::Param(param) => Inst::Param(first_param + param),
-                inst => inst.map_args(|arg| renamed[arg as usize]),
+                inst => self.of_one_piece(inst.map_args(|arg| renamed[arg as usize]), by_slot),
             };
-            let body = kernel_loop.body.iter().map(rename).collect();
+            let body = kernel_loop.body.iter().map(&mut rename).collect();
             self.kernel.loops.push(Loop { domain, body });
+        }
+    }
+
+    /// The instruction with the structure and the entries of the piece of what it gathers: one
+    /// structure has several pieces where what is gathered by it is spread in several ways.
+    fn of_one_piece(&mut self, inst: Inst, by_slot: &mut [Vec<u32>]) -> Inst {
+        let Inst::RowSum {
+            structure,
+            entries,
+            x,
+        } = inst
+        else {
+            return inst;
+        };
+        let piece = self.args[x as usize].piece;
+        let mut of_piece = |arg: u32| {
+            let source = self.args[arg as usize].clone();
+            let dtype = self.kernel.args[arg as usize].dtype;
+            self.arg(Source { piece, ..source }, dtype, by_slot)
+        };
+        Inst::RowSum {
+            structure: of_piece(structure),
+            entries: of_piece(entries),
+            x,
         }
     }
 
@@ -163,40 +192,38 @@ impl Composed {
         }) as u32
     }
 
-    /// The piece that a sparse product of this task needs. An `x` that the group has written is
-    /// spread as the group is launched.
-    fn piece(&mut self, task: &Solved<'_>, slots: &[Slot], launch: Partition) -> Option<usize> {
-        let find = |test: &dyn Fn(usize) -> bool| {
-            (0..task.args.len())
-                .find(|&arg| test(arg))
-                .map(|arg| task.args[arg].slot)
-        };
-        let declared = task.body.args();
-        let pos = find(&|arg| declared[arg].access == Access::Pos)?;
-        let x = find(&|arg| declared[arg].access == Access::Columns)?;
-        let crd = find(&|arg| {
-            declared[arg].kernel_arg.is_some() && task.body.kind(arg) == ArgKind::Structure
-        })?;
-        let x_partition = slots[x as usize].partition.unwrap_or(launch);
+    /// The piece that an image of this task needs. An `x` that the group has written is spread as
+    /// the group is launched.
+    fn piece(
+        &mut self,
+        task: &Solved<'_>,
+        image: &Image,
+        slots: &[Slot],
+        launch: Partition,
+    ) -> usize {
+        let x = task.args[image.x].slot;
         let spec = PieceSpec {
-            pos,
-            crd,
+            ranges: task.args[image.ranges].slot,
+            indices: task.args[image.indices].slot,
+            partition: slots[task.args[image.ranges].slot as usize]
+                .partition
+                .unwrap_or(launch),
             x,
-            x_partition,
+            x_partition: slots[x as usize].partition.unwrap_or(launch),
             width: slots[x as usize].shape.row_len().max(1),
         };
         let known = self
             .pieces
             .iter()
             .position(|known| known.is_same(&spec, slots));
-        Some(known.unwrap_or_else(|| {
+        known.unwrap_or_else(|| {
             self.pieces.push(spec);
             self.pieces.len() - 1
-        }))
+        })
     }
 
     /// Runs the passes of the kernel IR, and forgets arguments, parameters and pieces that nothing
-    /// needs: a product whose result dies must not decide which rows run before its ghosts arrive.
+    /// needs: a gather whose result dies must not decide which rows run before its ghosts arrive.
     pub(crate) fn optimize(self) -> Self {
         let optimized = passes::optimize(self.kernel);
         let mut args: Vec<Source> = optimized
@@ -224,5 +251,19 @@ impl Composed {
             domains: self.domains,
             pieces,
         }
+    }
+}
+
+/// The image that an argument belongs to: what is gathered, the indices that say where, or what
+/// lies beside them.
+fn image_of(body: &Body, number: usize) -> Option<usize> {
+    let mut images = body.images().iter();
+    match body.args()[number].access {
+        Access::At { .. } => images.position(|image| image.x == number),
+        Access::Within { .. } if body.kind(number) == ArgKind::Structure => {
+            images.position(|image| image.indices == number)
+        }
+        Access::Within { ranges } => images.position(|image| image.ranges == ranges as usize),
+        Access::Rows | Access::Ranges | Access::Whole | Access::Elements(_) => None,
     }
 }

@@ -5,10 +5,10 @@
 //! reaches a store (`Rows` through which view, or an image or the whole of it); no rule looks at
 //! pieces, so the cost does not grow with rows, and without views not with ranks.
 //!
-//! On several ranks a group may exchange ghosts once, when it is under way: a product may gather
-//! what the group has written before its first product (`p = r + beta p; q = A p`). The rows that
-//! other ranks need are computed and sent first. Not after a reduction, which travels beside the
-//! product if that is the next group.
+//! On several ranks a group may exchange ghosts once, when it is under way: a task may gather
+//! what the group has written before it first gathered anything (`p = r + beta p; q = A p`). The
+//! rows that other ranks need are computed and sent first. Not after a reduction, which travels
+//! while the next group gathers.
 
 use crate::analysis::solve::Launch;
 use crate::analysis::window::Arg;
@@ -122,7 +122,7 @@ pub(crate) struct Open {
     launch: Launch,
     /// How the group uses each store.
     uses: Vec<Use>,
-    /// What the products of the group so far have gathered.
+    /// What the group so far has gathered.
     gathers: Gathers,
     /// Whether the group reduces.
     reduces: bool,
@@ -135,12 +135,12 @@ pub(crate) struct Open {
 struct Use {
     read: Vec<Through>,
     written: Option<Through>,
-    /// Whether that was before the group's first product.
+    /// Whether that was before the group first gathered anything.
     is_early: bool,
     is_reduced: bool,
 }
 
-/// What the products of a group gather.
+/// What a group gathers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Gathers {
     Nothing,
@@ -155,6 +155,13 @@ enum Gathers {
 struct Through {
     access: Access,
     view: Option<Arc<View>>,
+}
+
+impl Through {
+    /// Whether elements of other rows are reached, by the indices of a structure.
+    fn is_gathered(&self) -> bool {
+        matches!(self.access, Access::At { .. })
+    }
 }
 
 impl Open {
@@ -183,10 +190,11 @@ impl Open {
         }
         // What a task gathers before what it writes, whatever the order of its arguments.
         for (_, slot, through) in uses(task) {
-            if through.access == Access::Columns {
-                self.gathers = match self.uses[slot as usize].written {
-                    Some(_) => Gathers::Written,
-                    None => Gathers::Found,
+            if through.is_gathered() {
+                let is_written = self.uses[slot as usize].written.is_some();
+                self.gathers = match self.gathers {
+                    Gathers::Nothing | Gathers::Found if !is_written => Gathers::Found,
+                    Gathers::Nothing | Gathers::Found | Gathers::Written => Gathers::Written,
                 };
             }
         }
@@ -268,7 +276,7 @@ fn true_dependence(open: &Open, task: &Solved<'_>) -> Result<(), Refusal> {
         return Ok(());
     }
     for (_, slot, through) in uses(task) {
-        let is_gathered = through.access == Access::Columns;
+        let is_gathered = through.is_gathered();
         let entry = &open.uses[slot as usize];
         let is_admitted = match &entry.written {
             None => !is_gathered || open.gathers != Gathers::Written,
@@ -334,11 +342,11 @@ mod tests {
     fn body(sums: bool, whole: bool) -> Arc<Body> {
         let mut build = KernelBuilder::new();
         let (x, y) = if whole {
-            let matrix = build.arg(DType::F64, ArgKind::DenseRows);
+            let rows = build.arg(DType::F64, ArgKind::DenseRows);
             let x = Some(build.arg(DType::F64, ArgKind::Gather));
             let op = ReduceOp::Sum;
-            let product = sparsefuse_kernels::Inst::RowReduce { op, matrix, x };
-            (build.push(product), build.arg(DType::F64, ArgKind::Array))
+            let reduce = sparsefuse_kernels::Inst::RowReduce { op, rows, x };
+            (build.push(reduce), build.arg(DType::F64, ArgKind::Array))
         } else {
             let x = build.arg(DType::F64, ArgKind::Array);
             (build.load(x), build.arg(DType::F64, ArgKind::Array))
@@ -436,7 +444,7 @@ mod tests {
 
     #[test]
     fn rule_2_what_was_written_is_used_through_the_same_partition() {
-        let (map, product) = (body(false, false), body(false, true));
+        let (map, whole) = (body(false, false), body(false, true));
         let refused = Some(Refusal::TrueDependence { slot: 1 });
         let sliced: [Given<'_>; 2] = [
             (&map, &[(0, false), (1, false)], TILE),
@@ -445,15 +453,15 @@ mod tests {
         check(&sliced, &[(1, refused), (2, None)]);
         let gathered: [Given<'_>; 2] = [
             (&map, &[(0, false), (1, false)], TILE),
-            (&product, &[(3, false), (1, false), (2, false)], TILE),
+            (&whole, &[(3, false), (1, false), (2, false)], TILE),
         ];
         check(&gathered, &[(1, refused), (2, None)]);
         let in_one_piece = gathered.map(|(body, args, _)| (body, args, ONE_PIECE));
         check(&in_one_piece, &[(2, None)]);
     }
 
-    /// y = A x, with the arguments y, pos, crd, vals, x.
-    fn product() -> Arc<Body> {
+    /// y = A x, with the arguments y, ranges, indices, entries, x.
+    fn gather() -> Arc<Body> {
         let mut build = KernelBuilder::new();
         let y = build.arg(DType::F64, ArgKind::Array);
         let structure = build.arg(DType::U32, ArgKind::Structure);
@@ -472,63 +480,67 @@ mod tests {
         };
         let args = vec![
             arg(Privilege::Write, Access::Rows, Some(y)),
-            arg(Privilege::Read, Access::Pos, None),
-            arg(Privilege::Read, Access::Entries, Some(structure)),
-            arg(Privilege::Read, Access::Entries, Some(entries)),
-            arg(Privilege::Read, Access::Columns, Some(x)),
+            arg(Privilege::Read, Access::Ranges, None),
+            arg(
+                Privilege::Read,
+                Access::Within { ranges: 1 },
+                Some(structure),
+            ),
+            arg(Privilege::Read, Access::Within { ranges: 1 }, Some(entries)),
+            arg(Privilege::Read, Access::At { indices: 2 }, Some(x)),
         ];
-        Body::with_args("spmv", build.finish(), args)
+        Body::with_args("gather", build.finish(), args)
     }
 
     #[test]
-    fn rule_2_what_was_written_before_all_products_is_gathered() {
-        let (map, product) = (body(false, false), product());
+    fn rule_2_what_was_written_before_anything_was_gathered_is_gathered() {
+        let (map, gather) = (body(false, false), gather());
         let of = |y, x| [y, 20, 21, 22, x].map(|slot| (slot, false));
         let refused = |slot| Some(Refusal::TrueDependence { slot });
         check(
             &[
                 (&map, &[(0, false), (1, false)], TILE),
-                (&product, &of(2, 1), TILE),
-                (&product, &of(3, 1), TILE),
+                (&gather, &of(2, 1), TILE),
+                (&gather, &of(3, 1), TILE),
                 (&map, &[(3, false), (4, false)], TILE),
                 // A second exchange would be needed.
-                (&product, &of(5, 4), TILE),
+                (&gather, &of(5, 4), TILE),
             ],
             &[(4, refused(4)), (5, None)],
         );
         check(
             &[
                 (&map, &[(0, false), (1, false)], TILE),
-                (&product, &of(2, 0), TILE),
+                (&gather, &of(2, 0), TILE),
                 // The first one has been there before.
-                (&product, &of(3, 1), TILE),
+                (&gather, &of(3, 1), TILE),
             ],
             &[(2, refused(1)), (3, None)],
         );
         check(
             &[
                 (&map, &[(0, false), (1, false)], TILE),
-                (&product, &of(2, 1), TILE),
-                (&product, &of(3, 0), TILE),
+                (&gather, &of(2, 1), TILE),
+                (&gather, &of(3, 0), TILE),
             ],
             &[(2, refused(0)), (3, None)],
         );
-        // What a product writes is not there before it.
+        // What a gather writes is not there before it.
         check(
             &[
                 (&map, &[(0, false), (1, false)], TILE),
-                (&product, &of(2, 1), TILE),
-                (&product, &of(3, 2), TILE),
+                (&gather, &of(2, 1), TILE),
+                (&gather, &of(3, 2), TILE),
             ],
             &[(2, refused(2)), (3, None)],
         );
         check(
-            &[(&product, &of(1, 0), TILE), (&product, &of(2, 1), TILE)],
+            &[(&gather, &of(1, 0), TILE), (&gather, &of(2, 1), TILE)],
             &[(1, refused(1)), (2, None)],
         );
         let shifted: [Given<'_>; 2] = [
             (&map, &[(0, false), (1, true)], TILE),
-            (&product, &of(2, 1), TILE),
+            (&gather, &of(2, 1), TILE),
         ];
         check(&shifted, &[(1, refused(1)), (2, None)]);
         let sum = body(true, false);
@@ -536,7 +548,7 @@ mod tests {
             &[
                 (&sum, &[(0, false), (1, false), (5, false)], TILE),
                 // It runs while the sum travels.
-                (&product, &of(2, 1), TILE),
+                (&gather, &of(2, 1), TILE),
                 (&sum, &[(2, false), (3, false), (6, false)], TILE),
             ],
             &[(1, refused(1)), (3, None)],

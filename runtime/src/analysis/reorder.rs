@@ -4,8 +4,8 @@
 //! [`groups`] fuses neighbours. [`order`] puts tasks that could fuse next to each other, as long as
 //! each still finds what it read and wrote in the order of the program. Groups are built one after
 //! the other, each from the first task that is left and all later ones that it admits; tasks that
-//! gather or reduce wait until no other will join, since what products gather must be written
-//! before the first of them, and before anything is reduced.
+//! gather or reduce wait until no other will join, since what they gather must be written before the
+//! first of them, and before anything is reduced.
 //!
 //! A schedule keeps this order only where it makes fewer fused tasks than that of the program. No
 //! result depends on it: what a task computes follows from what it reads.
@@ -67,7 +67,8 @@ fn order(tasks: &[Solved<'_>], n_slots: usize) -> Vec<usize> {
 fn is_map(task: &Solved<'_>) -> bool {
     let mut args = task.body.args().iter();
     args.all(|declared| {
-        declared.access != Access::Columns && !matches!(declared.privilege, Privilege::Reduce(_))
+        !matches!(declared.access, Access::At { .. })
+            && !matches!(declared.privilege, Privilege::Reduce(_))
     })
 }
 

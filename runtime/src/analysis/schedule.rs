@@ -81,13 +81,10 @@ pub(crate) struct FusedTask {
     pub(crate) reductions: Vec<Reduction>,
     /// Slots that are not needed afterwards.
     pub(crate) frees: Vec<u32>,
-    /// Bytes that the kernel reads and writes, entries of sparse matrices apart.
+    /// Bytes that the kernel reads and writes, structures and their entries apart.
     pub(crate) bytes: usize,
-    /// Columns and values of sparse matrices that the task uses for products alone, so that their
-    /// packed form is enough.
-    pub(crate) only_multiplied: Vec<u32>,
-    /// Bytes of one entry of each sparse product.
-    pub(crate) entry_bytes: Vec<(usize, usize)>,
+    /// Indices and entries that the task uses to gather alone, so that their packed form is enough.
+    pub(crate) only_gathered: Vec<u32>,
     /// How many of the kernel's loops come before ghosts are sent: they write elements that other
     /// ranks gather in the loops after them.
     pub(crate) leading: usize,
@@ -124,7 +121,7 @@ impl FusedTask {
                     from.renumber(&fetches);
                     *piece = pieces[*piece];
                 }
-                Binding::Columns { piece, .. } | Binding::Structure { piece } => {
+                Binding::Gathered { piece, .. } | Binding::Structure { piece } => {
                     *piece = pieces[*piece];
                 }
                 Binding::Scalar { .. } | Binding::Reduction { .. } => {}
@@ -132,7 +129,6 @@ impl FusedTask {
         }
         self.pieces.clone_from(&whole.pieces);
         self.fetches.clone_from(&whole.fetches);
-        self.entry_bytes.clone_from(&whole.entry_bytes);
         let mut gathered = self.gathered();
         gathered.all(|this| whole.gathered().any(|known| known == this))
     }
@@ -145,20 +141,12 @@ impl FusedTask {
         }
     }
 
-    /// The vectors that the products gather, and for which piece.
+    /// The slots that are gathered from, and by which piece.
     pub(crate) fn gathered(&self) -> impl Iterator<Item = (u32, usize)> {
         self.bindings.iter().filter_map(|binding| match *binding {
-            Binding::Columns { slot, piece } => Some((slot, piece)),
+            Binding::Gathered { slot, piece } => Some((slot, piece)),
             _ => None,
         })
-    }
-
-    /// Bytes of one entry of a sparse product.
-    pub(crate) fn entry_size(&self, piece: usize) -> usize {
-        let mut sizes = self.entry_bytes.iter();
-        sizes
-            .find(|&&(of, _)| of == piece)
-            .map_or(0, |&(_, size)| size)
     }
 }
 
@@ -198,7 +186,8 @@ pub(crate) enum Binding {
         from: From,
         len: usize,
     },
-    Columns {
+    /// What the indices of a piece name.
+    Gathered {
         slot: u32,
         piece: usize,
     },

@@ -1,10 +1,10 @@
 //! The solver: from the constraints of a task and the partitions of its stores to its launch.
 //!
 //! All `Rows` arguments of a task form one class (`equal`), so a task has one unknown: how its
-//! rows are cut. The rules, in order: a sparse matrix stays where it is; a task that writes a store
+//! rows are cut. The rules, in order: a structure stays where it is; a task that writes a store
 //! in place, or a slice of it, runs where the store is; small domains are not cut; else the
 //! partition that some argument already has and that moves the fewest bytes, of equals one that is
-//! not the default, which vectors beside a balanced matrix take over for good; else a new tiling.
+//! not the default, which vectors beside a balanced structure take over for good; else a new tiling.
 //! Everything here is a function of shapes and partitions, the same on every rank.
 
 use crate::analysis::window::Arg;
@@ -55,7 +55,7 @@ pub(crate) fn solve(body: &Body, args: &[Arg], slots: &[Slot], cuts: &mut CutsTa
     if cuts.ranks() == 1 {
         return Launch::On(Partition::Replicated);
     }
-    let fixed = fixed_by_matrix(body, args, slots, cuts)
+    let fixed = fixed_by_structure(body, args, slots, cuts)
         .or_else(|| fixed_by_target(body, args, slots, cuts));
     if let Some(partition) = fixed {
         return Launch::On(partition);
@@ -67,22 +67,30 @@ pub(crate) fn solve(body: &Body, args: &[Arg], slots: &[Slot], cuts: &mut CutsTa
     Launch::On(cheapest(body, args, slots, cuts, default).unwrap_or(default))
 }
 
-/// The rows of a sparse matrix are cut like its `pos`, which has one element more.
-fn fixed_by_matrix(
+/// Rows are cut like the ranges of their entries, of which there is one element more. Of several
+/// structures the first one that is cut decides: those that every rank holds whole can be read by
+/// any cuts, and one that is cut otherwise is refused when its piece is asked for.
+fn fixed_by_structure(
     body: &Body,
     args: &[Arg],
     slots: &[Slot],
     cuts: &mut CutsTable,
 ) -> Option<Partition> {
-    let pos = body
-        .args()
-        .iter()
-        .position(|arg| arg.access == Access::Pos)?;
-    let slot = &slots[args[pos].slot as usize];
-    Some(match slot.partition? {
-        Partition::Replicated => Partition::Replicated,
-        Partition::Tile(id) => Partition::Tile(cuts.clipped(id, slot.shape.rows() - 1)),
-    })
+    let mut fixed = None;
+    for (declared, arg) in body.args().iter().zip(args) {
+        if declared.access != Access::Ranges {
+            continue;
+        }
+        let slot = &slots[arg.slot as usize];
+        match slot.partition {
+            None => {}
+            Some(Partition::Replicated) => fixed = Some(Partition::Replicated),
+            Some(Partition::Tile(id)) => {
+                return Some(Partition::Tile(cuts.clipped(id, slot.shape.rows() - 1)));
+            }
+        }
+    }
+    fixed
 }
 
 /// A task that writes a store that is there already runs where the rows that it writes are.

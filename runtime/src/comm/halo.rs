@@ -170,9 +170,9 @@ impl Messages {
     }
 }
 
-/// Copies the elements at some places, or the rows where `x` has columns.
+/// Copies the elements at some places, or the rows where `x` has two dimensions.
 pub(super) fn pick(x: &Instance, places: &[u32], bytes: &mut [u8]) {
-    // Rows without columns are sent as if they had one; it is not read.
+    // Rows without elements are sent as if they had one; it is not read.
     if x.len() == 0 && !x.rows.is_empty() {
         return;
     }

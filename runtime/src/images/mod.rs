@@ -1,6 +1,9 @@
-//! What is derived from the indices of a sparse matrix: the part of a piece with its ghosts, and its
-//! packed form.
+//! What is derived from a structure: the local form of a piece with its ghosts, its packed form,
+//! and where both reside.
+
+pub(crate) mod piece;
+
+pub(crate) mod packed;
+pub(crate) mod residency;
 
 pub(crate) mod pack;
-pub(crate) mod packed;
-pub(crate) mod piece;

@@ -1,7 +1,7 @@
-//! Packing: when a matrix is packed, and how.
-#![expect(unsafe_code, reason = "the elements of a matrix are packed as words")]
+//! Packing: when entries and their structure are packed, and how.
+#![expect(unsafe_code, reason = "entries of any type are packed as words")]
 
-use super::packed::{PackedColumns, PackedEntries, Packing, allocate};
+use super::packed::{PackedEntries, PackedIndices, allocate};
 use super::piece::Piece;
 use crate::memory::instance::Instance;
 use crate::memory::pool::Pool;
@@ -10,7 +10,22 @@ use sparsefuse_kernels::packed::{PackedStructure, PackedValues, PlainRows, Words
 use sparsefuse_kernels::workers::Workers;
 use std::sync::Arc;
 
-/// A matrix that may be packed.
+/// What a store of entries remembers of how they were read by their structure, for the decision
+/// whether to pack them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) enum Prospect {
+    /// Not at all, or packed since then.
+    #[default]
+    Unknown,
+    /// Not yet, but many times from now on.
+    Expected,
+    /// So often in plain form, by one structure, which is known by the address of its ranges.
+    Plain { structure: usize, reads: usize },
+    /// Often enough, but packing takes more bytes, or more memory than there is.
+    Refused { structure: usize, bytes: usize },
+}
+
+/// Entries that may be packed.
 #[derive(Debug)]
 pub(crate) struct Pack<'a> {
     pub(crate) piece: &'a Piece,
@@ -19,46 +34,52 @@ pub(crate) struct Pack<'a> {
     pub(crate) dtype: DType,
     pub(crate) pool: &'a Arc<Pool>,
     pub(crate) workers: &'a Workers,
-    /// Products that read the plain arrays before.
+    /// Reads of the plain form before.
     pub(crate) after: usize,
 }
 
+impl Prospect {
+    /// The packed form has been read: others that read the plain one have to begin anew, so that
+    /// two pieces in turn do not pack for each other.
+    pub(crate) fn is_read_packed(&mut self) {
+        if matches!(self, Self::Plain { .. }) {
+            *self = Self::Unknown;
+        }
+    }
+}
+
 impl Pack<'_> {
-    /// The packed form, once it has been asked for often enough, and whether it is new; `None`
-    /// before, for elements that no packed product reads, where it takes more bytes than the
-    /// plain one, and without memory for it.
-    pub(crate) fn entries(&self, packing: &mut Packing) -> Option<(Arc<PackedEntries>, bool)> {
-        let piece = self.piece.key.pos;
-        let products = match packing {
-            Packing::Packed(packed) if self.piece.has_packed(&packed.columns) => {
-                return Some((Arc::clone(packed), false));
-            }
-            Packing::Plain {
-                piece: of,
-                products,
-            } if *of == piece => *products,
-            Packing::Refused { piece: of, .. } if *of == piece => return None,
-            Packing::Wanted if self.after < usize::MAX => self.after,
-            Packing::None
-            | Packing::Wanted
-            | Packing::Plain { .. }
-            | Packing::Refused { .. }
-            | Packing::Packed(_) => 0,
+    /// The packed form, once the entries have been read often enough; `None` before, for elements
+    /// that are not read packed, where it takes more bytes than the plain one, and without memory
+    /// for it.
+    pub(crate) fn entries(&self, prospect: &mut Prospect) -> Option<Arc<PackedEntries>> {
+        let structure = self.piece.key.ranges;
+        let reads = match *prospect {
+            Prospect::Plain {
+                structure: of,
+                reads,
+            } if of == structure => reads,
+            Prospect::Refused { structure: of, .. } if of == structure => return None,
+            Prospect::Expected if self.after < usize::MAX => self.after,
+            Prospect::Unknown
+            | Prospect::Expected
+            | Prospect::Plain { .. }
+            | Prospect::Refused { .. } => 0,
         };
-        if products < self.after {
-            let products = products + 1;
-            *packing = Packing::Plain { piece, products };
+        if reads < self.after {
+            let reads = reads + 1;
+            *prospect = Prospect::Plain { structure, reads };
             return None;
         }
         let packed = self.pack().map(Arc::new);
-        *packing = match &packed {
-            Some(packed) => Packing::Packed(Arc::clone(packed)),
-            None => Packing::Refused {
-                piece,
+        *prospect = match &packed {
+            Some(_) => Prospect::Unknown,
+            None => Prospect::Refused {
+                structure,
                 bytes: self.plain_bytes(),
             },
         };
-        Some((packed?, true))
+        packed
     }
 
     /// The bytes of the plain form.
@@ -73,8 +94,8 @@ impl Pack<'_> {
             workers,
             ..
         } = *self;
-        let crd = piece.columns();
-        let rows = piece.plain_rows(crd.as_deref());
+        let indices = piece.indices();
+        let rows = piece.plain_rows(indices.as_deref());
         let skip = piece.entries.start.checked_sub(self.entries.rows.start)?;
         if self.entries.len() < skip + piece.entries.len() {
             return None;
@@ -84,14 +105,14 @@ impl Pack<'_> {
         // many from `skip` on as the piece has entries; nothing writes an instance that a task
         // reads.
         let words = unsafe { Words::of(self.dtype, data, piece.entries.len()) }?;
-        let kept = piece.packed_columns();
+        let kept = piece.packed_indices();
         let new = match kept {
             None => Some(PackedStructure::plan(rows, workers).ok()?),
             Some(_) => None,
         };
         let structure = kept
             .as_ref()
-            .map(|columns| &columns.structure)
+            .map(|indices| &indices.structure)
             .or(new.as_ref())?;
         let values = PackedValues::plan(structure, rows, words, workers).ok()?;
         let summary = values.summary(structure);
@@ -100,12 +121,12 @@ impl Pack<'_> {
         }
         let (data, target) = allocate(pool, values.bytes()).ok()?;
         values.fill(structure, rows, words, target, workers);
-        let columns = match (kept, new) {
-            (Some(columns), _) => columns,
-            (None, structure) => piece.keep_packed(self.pack_columns(structure?, rows)?),
+        let indices = match (kept, new) {
+            (Some(indices), _) => indices,
+            (None, structure) => piece.keep_packed(self.pack_indices(structure?, rows)?),
         };
         Some(PackedEntries {
-            columns,
+            indices,
             values,
             data,
             size: self.dtype.size(),
@@ -113,17 +134,17 @@ impl Pack<'_> {
         })
     }
 
-    fn pack_columns(
+    fn pack_indices(
         &self,
         structure: PackedStructure,
         rows: PlainRows<'_>,
-    ) -> Option<PackedColumns> {
-        let (columns, target) = allocate(self.pool, structure.column_bytes()).ok()?;
+    ) -> Option<PackedIndices> {
+        let (indices, target) = allocate(self.pool, structure.column_bytes()).ok()?;
         structure.fill_columns(rows, target, self.workers);
-        Some(PackedColumns {
+        Some(PackedIndices {
             structure,
-            columns,
-            positions: self.piece.positions().clone(),
+            indices,
+            ranges: self.piece.ranges().clone(),
             rows: self.piece.rows.clone(),
         })
     }

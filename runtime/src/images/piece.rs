@@ -1,19 +1,20 @@
-//! Images: what a piece of a sparse matrix needs of the vector it is multiplied with.
+//! Images: what a piece of a structure needs of the store, `x`, that its indices name elements of.
 //!
-//! The inspector [`Piece::build`] looks once at the columns of this rank's rows, for one partition
-//! of `x`, and derives the local form that the product kernels read: columns that this rank holds
+//! The inspector [`Piece::build`] looks once at the indices of this rank's rows, for one partition
+//! of `x`, and derives the local form that kernels read: indices of elements that this rank holds
 //! become distances from its first one, all others (the *ghosts*) are numbered behind them, in
-//! ascending order. It tells each owner what to send from now on. The structure of a matrix never
-//! changes, so pieces are kept with its `crd` store and never invalidated.
+//! ascending order. It tells each owner what to send from now on. A structure never changes, so
+//! pieces are kept with the store of its indices and never invalidated.
 //!
-//! A built piece is also the proof that every column of the structure is a valid index.
+//! A built piece is also the proof that every index of the structure is a valid one.
 #![expect(unsafe_code, reason = "structures are read through raw pointers")]
 
 use crate::comm::halo::{Halo, Neighbours};
 use crate::comm::{self, Comm};
 use crate::error::Error;
 use crate::geometry::partition::{CutsTable, Partition};
-use crate::images::packed::PackedColumns;
+use crate::images::packed::PackedIndices;
+use crate::images::residency::Residency;
 use crate::memory::counted::Counted;
 use crate::memory::instance::Instance;
 use crate::memory::pool::Pool;
@@ -23,18 +24,17 @@ use sparsefuse_kernels::{Structure, Workers};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The local form of the structure of a sparse matrix; see the module's text.
+/// The local form of a structure; see the module's text.
 #[derive(Debug)]
 pub(crate) struct Piece {
     pub(crate) key: PieceKey,
-    /// The rows of the matrix that it holds.
+    /// The rows of the structure that it holds.
     pub(crate) rows: Range<usize>,
-    /// The entries of the matrix that it holds, of all entries.
+    /// The entries that it holds, of all entries.
     pub(crate) entries: Range<usize>,
-    pos: Counted<Instance>,
-    /// The local columns: the plain `crd` where they are the same, else a copy; nothing while the
-    /// packed ones are enough.
-    crd: Mutex<Option<Counted<Instance>>>,
+    ranges: Counted<Instance>,
+    /// The local indices: those of the store where they are the same, else others.
+    indices: Mutex<Residency<Arc<PackedIndices>>>,
     /// Elements of `x` that this rank holds.
     pub(crate) own_len: usize,
     pub(crate) neighbours: Neighbours,
@@ -45,17 +45,15 @@ pub(crate) struct Piece {
     pub(crate) interior: Vec<Range<u64>>,
     /// The others.
     pub(crate) boundary: Vec<Range<u64>>,
-    /// How far before and behind a row of the interior its columns lie.
+    /// How far before and behind a row of the interior the elements lie that its indices name.
     reach: (usize, usize),
-    /// The packed form of the structure, once it has been asked for.
-    packed: Mutex<Option<Arc<PackedColumns>>>,
 }
 
-/// What a piece depends on besides the columns.
+/// What a piece depends on besides the indices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PieceKey {
-    /// The memory of `pos`, which lives as long as the piece.
-    pub(crate) pos: usize,
+    /// The memory of the ranges, which lives as long as the piece.
+    pub(crate) ranges: usize,
     pub(crate) launch: Partition,
     pub(crate) x_partition: Partition,
     pub(crate) x_len: usize,
@@ -68,9 +66,9 @@ pub(crate) struct Inspect<'a> {
     /// The rows of this rank.
     pub(crate) rows: Range<usize>,
     /// Or why there are none.
-    pub(crate) pos: &'a Result<Counted<Instance>, Error>,
+    pub(crate) ranges: &'a Result<Counted<Instance>, Error>,
     /// Or why they could not be materialised.
-    pub(crate) crd: &'a Result<Counted<Instance>, Error>,
+    pub(crate) indices: &'a Result<Counted<Instance>, Error>,
     pub(crate) comm: &'a dyn Comm,
     pub(crate) cuts: &'a CutsTable,
     pub(crate) pool: &'a Arc<Pool>,
@@ -86,15 +84,15 @@ impl Inspect<'_> {
     }
 }
 
-/// The columns of a piece, in local numbers.
-struct LocalColumns {
-    crd: Vec<u32>,
+/// The indices of a piece, in local numbers.
+struct LocalIndices {
+    indices: Vec<u32>,
     /// The global numbers of the ghosts, ascending.
     ghosts: Vec<usize>,
 }
 
 impl Piece {
-    /// Inspects this rank's part of a matrix. Every rank takes part, and a failure of one is the
+    /// Inspects this rank's part of a structure. Every rank takes part, and a failure of one is the
     /// failure of all.
     pub(crate) fn build(inspect: &Inspect<'_>) -> Result<Self, Error> {
         let piece = Self::inspect(inspect);
@@ -113,12 +111,12 @@ impl Piece {
             Partition::Tile(_) => plan_ghosts(inspect, local),
         };
         let (local, neighbours) = plan?;
-        let plain = inspect.crd.as_ref().map_err(Clone::clone)?;
-        let kept = inspect.pos.as_ref().map_err(Clone::clone)?;
-        let pos = unchecked_positions(inspect, kept).expect("`localize` has looked at them");
-        let entries = pos[0] as usize..pos[pos.len() - 1] as usize;
-        let own = own_columns(inspect);
-        let boundary = boundary(inspect, pos, local.as_ref(), &neighbours);
+        let plain = inspect.indices.as_ref().map_err(Clone::clone)?;
+        let kept = inspect.ranges.as_ref().map_err(Clone::clone)?;
+        let ranges = unchecked_ranges(inspect, kept).expect("`localize` has looked at them");
+        let entries = ranges[0] as usize..ranges[ranges.len() - 1] as usize;
+        let own = own_elements(inspect);
+        let boundary = boundary(inspect, ranges, local.as_ref(), &neighbours);
         let (interior, boundary) = split_tiles(&boundary);
         // Rows and `x` of different numbers are never written and read by one loop after another.
         let is_whole = x == Partition::Replicated && inspect.rows == own;
@@ -126,17 +124,17 @@ impl Piece {
             None if is_whole => {
                 let skip = entries.start - plain.rows.start;
                 // SAFETY: `localize` has checked that the instance has these entries.
-                let crd = unsafe { &plain.as_slice::<u32>()[skip..] };
-                reach(inspect, &interior, pos, crd)
+                let indices = unsafe { &plain.as_slice::<u32>()[skip..] };
+                reach(inspect, &interior, ranges, indices)
             }
             None => (usize::MAX, usize::MAX),
-            Some(local) => reach(inspect, &interior, pos, &local.crd),
+            Some(local) => reach(inspect, &interior, ranges, &local.indices),
         };
-        let crd = match local {
+        let indices = match local {
             None => plain.clone(),
             Some(local) => {
-                let len = local.crd.len();
-                let memory = inspect.pool.adopt(local.crd)?;
+                let len = local.indices.len();
+                let memory = inspect.pool.adopt(local.indices)?;
                 let instance = Instance::new(memory, entries.clone(), len, size_of::<u32>());
                 Counted::new(instance)
             }
@@ -145,25 +143,24 @@ impl Piece {
             key: inspect.key,
             rows: inspect.rows.clone(),
             entries,
-            pos: kept.clone(),
-            crd: Mutex::new(Some(crd)),
+            ranges: kept.clone(),
+            indices: Mutex::new(Residency::Plain(indices)),
             own_len: own.len(),
             neighbours,
             halos: Mutex::default(),
             interior,
             boundary,
             reach,
-            packed: Mutex::new(None),
         })
     }
 
-    /// The operand of the product kernels; without columns while they are evicted.
+    /// The operand of the kernels that gather; without indices while they are evicted.
     pub(crate) fn structure(&self) -> Structure {
-        let pos_skip = self.rows.start - self.pos.rows.start;
-        let pos = self.pos.data().cast::<u64>().wrapping_add(pos_skip);
+        let skip = self.rows.start - self.ranges.rows.start;
+        let pos = self.ranges.data().cast::<u64>().wrapping_add(skip);
         let crd = self
-            .columns()
-            .map_or(std::ptr::null(), |crd| self.first_column(&crd));
+            .indices()
+            .map_or(std::ptr::null(), |indices| self.first_index(&indices));
         Structure {
             pos,
             crd,
@@ -174,54 +171,46 @@ impl Piece {
         }
     }
 
-    /// The positions of the rows, and perhaps of others.
-    pub(crate) fn positions(&self) -> &Counted<Instance> {
-        &self.pos
+    /// The ranges of the rows, and perhaps of others.
+    pub(crate) fn ranges(&self) -> &Counted<Instance> {
+        &self.ranges
     }
 
-    /// The local columns, unless they are evicted.
-    pub(crate) fn columns(&self) -> Option<Counted<Instance>> {
-        self.kept_columns().clone()
+    /// The local indices, unless they are evicted.
+    pub(crate) fn indices(&self) -> Option<Counted<Instance>> {
+        self.residency().plain().cloned()
     }
 
-    /// Gives the local columns up, which the packed form has too.
-    pub(crate) fn evict_columns(&self) -> Option<Counted<Instance>> {
-        self.kept_columns().take()
+    /// Gives the local indices up where the packed form has them too.
+    pub(crate) fn evict_indices(&self) -> Option<Counted<Instance>> {
+        self.residency().evict()
     }
 
-    /// Makes sure that the local columns are there.
-    pub(crate) fn materialise_columns(&self, workers: &Workers) -> Result<(), Error> {
-        let mut kept = self.kept_columns();
-        if kept.is_none() {
-            let packed = self.packed.lock().unwrap_or_else(PoisonError::into_inner);
-            let packed = packed
-                .as_ref()
-                .expect("columns are evicted for packed ones");
-            *kept = Some(packed.unpack(workers)?);
-        }
-        Ok(())
+    /// Makes sure that the local indices are there.
+    pub(crate) fn materialise_indices(&self, workers: &Workers) -> Result<(), Error> {
+        self.residency().materialise(workers)
     }
 
-    fn kept_columns(&self) -> MutexGuard<'_, Option<Counted<Instance>>> {
+    fn residency(&self) -> MutexGuard<'_, Residency<Arc<PackedIndices>>> {
         // A panic while it is locked leaves it whole: it is only replaced.
-        self.crd.lock().unwrap_or_else(PoisonError::into_inner)
+        self.indices.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn first_column(&self, crd: &Instance) -> *const u32 {
-        let skip = self.entries.start - crd.rows.start;
-        crd.data().cast::<u32>().wrapping_add(skip)
+    fn first_index(&self, indices: &Instance) -> *const u32 {
+        let skip = self.entries.start - indices.rows.start;
+        indices.data().cast::<u32>().wrapping_add(skip)
     }
 
-    /// The rows in plain form, with local columns; with none if they are evicted.
-    pub(crate) fn plain_rows<'a>(&'a self, crd: Option<&'a Instance>) -> PlainRows<'a> {
+    /// The rows in plain form, with local indices; with none if they are evicted.
+    pub(crate) fn plain_rows<'a>(&'a self, indices: Option<&'a Instance>) -> PlainRows<'a> {
         let pos = self.structure().pos;
-        // SAFETY: `positions` and `localize` have checked that both instances hold the rows and
+        // SAFETY: `checked_ranges` and `localize` have checked that both instances hold the rows and
         // entries of the piece; nothing writes a structure once it is assembled.
         unsafe {
             PlainRows {
                 pos: std::slice::from_raw_parts(pos, self.rows.len() + 1),
-                crd: crd.map_or(&[], |crd| {
-                    std::slice::from_raw_parts(self.first_column(crd), self.entries.len())
+                crd: indices.map_or(&[], |indices| {
+                    std::slice::from_raw_parts(self.first_index(indices), self.entries.len())
                 }),
                 own_len: self.own_len,
             }
@@ -229,23 +218,22 @@ impl Piece {
     }
 
     /// The packed form of the structure, if there is one.
-    pub(crate) fn packed_columns(&self) -> Option<Arc<PackedColumns>> {
-        let kept = self.packed.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.clone()
+    pub(crate) fn packed_indices(&self) -> Option<Arc<PackedIndices>> {
+        self.residency().packed().cloned()
     }
 
     /// Keeps the packed form of the structure.
-    pub(crate) fn keep_packed(&self, columns: PackedColumns) -> Arc<PackedColumns> {
-        let columns = Arc::new(columns);
-        let mut kept = self.packed.lock().unwrap_or_else(PoisonError::into_inner);
-        *kept = Some(Arc::clone(&columns));
-        columns
+    pub(crate) fn keep_packed(&self, indices: PackedIndices) -> Arc<PackedIndices> {
+        let indices = Arc::new(indices);
+        self.residency().pack(Arc::clone(&indices));
+        indices
     }
 
-    /// Whether these are the packed columns of this piece.
-    pub(crate) fn has_packed(&self, columns: &Arc<PackedColumns>) -> bool {
-        let kept = self.packed.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.as_ref().is_some_and(|kept| Arc::ptr_eq(kept, columns))
+    /// Whether these are the packed indices of this piece.
+    pub(crate) fn has_packed(&self, indices: &Arc<PackedIndices>) -> bool {
+        let residency = self.residency();
+        let kept = residency.packed();
+        kept.is_some_and(|kept| Arc::ptr_eq(kept, indices))
     }
 
     /// The bytes that one pass over the structure reads.
@@ -278,95 +266,96 @@ impl Piece {
     }
 }
 
-/// The positions of this rank's rows, checked: they never decrease.
-fn positions<'a>(inspect: &Inspect<'a>) -> Result<&'a [u64], Error> {
-    let pos = unchecked_positions(inspect, inspect.pos.as_ref().map_err(Clone::clone)?);
+/// The ranges of this rank's rows, checked: they never decrease.
+fn checked_ranges<'a>(inspect: &Inspect<'a>) -> Result<&'a [u64], Error> {
+    let ranges = unchecked_ranges(inspect, inspect.ranges.as_ref().map_err(Clone::clone)?);
     // Without a branch for each of them.
     let ascend = |all: bool, pair: &[u64]| all & (pair[0] <= pair[1]);
-    let is_valid = pos.is_some_and(|pos| pos.windows(2).fold(true, ascend));
-    pos.filter(|_| is_valid)
-        .ok_or_else(|| Error::argument("spmv", "positions of all rows, never decreasing", "others"))
+    let is_valid = ranges.is_some_and(|ranges| ranges.windows(2).fold(true, ascend));
+    ranges
+        .filter(|_| is_valid)
+        .ok_or_else(|| Error::argument("gather", "ranges of all rows, never decreasing", "others"))
 }
 
-/// The positions of this rank's rows, if they are all there.
-fn unchecked_positions<'a>(inspect: &Inspect<'_>, pos: &'a Instance) -> Option<&'a [u64]> {
-    // SAFETY: `pos` stores have element type u64 (`Body` checks types), and nothing writes a
+/// The ranges of this rank's rows, if they are all there.
+fn unchecked_ranges<'a>(inspect: &Inspect<'_>, ranges: &'a Instance) -> Option<&'a [u64]> {
+    // SAFETY: stores of ranges have element type u64 (`Body` checks types), and nothing writes a
     // structure once it is assembled.
-    let all = unsafe { pos.as_slice::<u64>() };
-    let first = inspect.rows.start.checked_sub(pos.rows.start)?;
+    let all = unsafe { ranges.as_slice::<u64>() };
+    let first = inspect.rows.start.checked_sub(ranges.rows.start)?;
     all.get(first..first + inspect.rows.len() + 1)
 }
 
-/// The columns of `x` that this rank holds.
-fn own_columns(inspect: &Inspect<'_>) -> Range<usize> {
+/// The elements of `x` that this rank holds.
+fn own_elements(inspect: &Inspect<'_>) -> Range<usize> {
     let shape = crate::shape::Shape::new(&[inspect.key.x_len]);
     inspect
         .cuts
         .rows(inspect.key.x_partition, shape, inspect.comm.rank())
 }
 
-/// The columns in local numbers; `None` where the plain ones are valid as they are.
-fn localize(inspect: &Inspect<'_>) -> Result<Option<LocalColumns>, Error> {
-    let pos = positions(inspect)?;
-    let plain = inspect.crd.as_ref().map_err(Clone::clone)?;
-    // SAFETY: `crd` stores have element type u32, and nothing writes a structure once it is
-    // assembled.
+/// The indices in local numbers; `None` where the plain ones are valid as they are.
+fn localize(inspect: &Inspect<'_>) -> Result<Option<LocalIndices>, Error> {
+    let ranges = checked_ranges(inspect)?;
+    let plain = inspect.indices.as_ref().map_err(Clone::clone)?;
+    // SAFETY: stores of indices have element type u32 (`Body` checks types), and nothing writes a
+    // structure once it is assembled.
     let all = unsafe { plain.as_slice::<u32>() };
-    let (first, last) = (pos[0] as usize, pos[pos.len() - 1] as usize);
+    let (first, last) = (ranges[0] as usize, ranges[ranges.len() - 1] as usize);
     let skip = first.checked_sub(plain.rows.start);
-    let crd = skip
+    let indices = skip
         .and_then(|skip| all.get(skip..skip + (last - first)))
         .ok_or_else(|| {
             let found = format!("{:?}", plain.rows);
             Error::argument(
-                "spmv",
-                format!("columns of the entries {first}..{last}"),
+                "gather",
+                format!("indices of the entries {first}..{last}"),
                 found,
             )
         })?;
     let x_len = inspect.key.x_len;
     let limit = u32::try_from(x_len).unwrap_or(u32::MAX);
     // Without a branch for each of them.
-    let any_out = crd
+    let any_out = indices
         .iter()
-        .fold(false, |any, &column| any | (column >= limit));
-    if any_out && let Some(&column) = crd.iter().find(|&&column| column as usize >= x_len) {
+        .fold(false, |any, &index| any | (index >= limit));
+    if any_out && let Some(&index) = indices.iter().find(|&&index| index as usize >= x_len) {
         return Err(Error::argument(
-            "spmv",
-            format!("columns below {x_len}"),
-            column.to_string(),
+            "gather",
+            format!("indices below {x_len}"),
+            index.to_string(),
         ));
     }
     if inspect.key.x_partition == Partition::Replicated {
         return Ok(None);
     }
-    let own = own_columns(inspect);
-    let global = |column: &u32| *column as usize;
-    let is_ghost = |column: &usize| !own.contains(column);
-    let mut ghosts = reserve(crd.iter().map(global).filter(is_ghost).count())?;
-    ghosts.extend(crd.iter().map(global).filter(is_ghost));
+    let own = own_elements(inspect);
+    let global = |index: &u32| *index as usize;
+    let is_ghost = |index: &usize| !own.contains(index);
+    let mut ghosts = reserve(indices.iter().map(global).filter(is_ghost).count())?;
+    ghosts.extend(indices.iter().map(global).filter(is_ghost));
     ghosts.sort_unstable();
     ghosts.dedup();
-    let local = |column: &u32| {
-        let column = *column as usize;
-        if own.contains(&column) {
-            return (column - own.start) as u32;
+    let local = |index: &u32| {
+        let index = *index as usize;
+        if own.contains(&index) {
+            return (index - own.start) as u32;
         }
         let ghost = ghosts
-            .binary_search(&column)
+            .binary_search(&index)
             .expect("every ghost has been listed");
         (own.len() + ghost) as u32
     };
-    let crd = try_collect(crd.iter().map(local))?;
-    Ok(Some(LocalColumns { crd, ghosts }))
+    let indices = try_collect(indices.iter().map(local))?;
+    Ok(Some(LocalIndices { indices, ghosts }))
 }
 
 /// Asks the owners for this rank's ghosts, and learns what others ask of it. A rank that is asked
 /// for what it does not hold fails alone: [`Piece::build`] tells the others.
 fn plan_ghosts(
     inspect: &Inspect<'_>,
-    local: Result<Option<LocalColumns>, Error>,
-) -> Result<(Option<LocalColumns>, Neighbours), Error> {
+    local: Result<Option<LocalIndices>, Error>,
+) -> Result<(Option<LocalIndices>, Neighbours), Error> {
     let comm = inspect.comm;
     let shape = crate::shape::Shape::new(&[inspect.key.x_len]);
     let mut receives = Vec::new();
@@ -389,7 +378,7 @@ fn plan_ghosts(
         Ok(requests)
     });
     let asked = comm::all_to_all(comm, requests)?;
-    let own_len = own_columns(inspect).len();
+    let own_len = own_elements(inspect).len();
     let mut sends = Vec::new();
     for (rank, bytes) in asked.iter().enumerate() {
         if rank == comm.rank() || bytes.is_empty() {
@@ -412,11 +401,11 @@ fn plan_ghosts(
 /// are ghosts of others, where the rows are cut as the elements of `x` are.
 fn boundary(
     inspect: &Inspect<'_>,
-    pos: &[u64],
-    local: Option<&LocalColumns>,
+    ranges: &[u64],
+    local: Option<&LocalIndices>,
     neighbours: &Neighbours,
 ) -> Vec<bool> {
-    let own_len = own_columns(inspect).len();
+    let own_len = own_elements(inspect).len();
     let tile_len = inspect.cuts.tile_len();
     let (first, end) = (inspect.rows.start, inspect.rows.end);
     let n_tiles = end.div_ceil(tile_len) - first / tile_len;
@@ -424,9 +413,9 @@ fn boundary(
     if let Some(local) = local.filter(|local| !local.ghosts.is_empty()) {
         for (tile, is_boundary) in (0..).zip(&mut is_boundary) {
             let (row, next) = (inspect.first_row(tile), inspect.first_row(tile + 1));
-            let entries = (pos[row] - pos[0]) as usize..(pos[next] - pos[0]) as usize;
-            let mut columns = local.crd[entries].iter();
-            *is_boundary = columns.any(|&column| column as usize >= own_len);
+            let entries = (ranges[row] - ranges[0]) as usize..(ranges[next] - ranges[0]) as usize;
+            let mut indices = local.indices[entries].iter();
+            *is_boundary = indices.any(|&index| index as usize >= own_len);
         }
     }
     if inspect.key.launch == inspect.key.x_partition {
@@ -458,11 +447,16 @@ fn split_tiles(is_boundary: &[bool]) -> (Vec<Range<u64>>, Vec<Range<u64>>) {
     (interior, boundary)
 }
 
-/// How far before and behind a row of these tiles its columns lie.
-fn reach(inspect: &Inspect<'_>, tiles: &[Range<u64>], pos: &[u64], crd: &[u32]) -> (usize, usize) {
+/// How far before and behind a row of these tiles the elements lie that its indices name.
+fn reach(
+    inspect: &Inspect<'_>,
+    tiles: &[Range<u64>],
+    ranges: &[u64],
+    indices: &[u32],
+) -> (usize, usize) {
     let reaches = tiles.iter().map(|range| {
         let rows = inspect.first_row(range.start)..inspect.first_row(range.end);
-        Structure::reach(rows, pos, crd)
+        Structure::reach(rows, ranges, indices)
     });
     reaches.fold((0, 0), |a, b| (a.0.max(b.0), a.1.max(b.1)))
 }
@@ -474,26 +468,26 @@ mod tests {
     use crate::error::ErrorKind;
     use crate::shape::Shape;
 
-    /// A piece of a matrix of two rows on two ranks, one row on each, with these columns.
-    fn build(comm: &dyn Comm, x_len: usize, columns: [u32; 2]) -> Result<Piece, Error> {
+    /// A piece of a structure of two rows on two ranks, one row on each, with these indices.
+    fn build(comm: &dyn Comm, x_len: usize, indices: [u32; 2]) -> Result<Piece, Error> {
         let mut cuts = CutsTable::new(2, 1, 1);
         let pool = &Pool::new(usize::MAX);
         let row = comm.rank();
         let partition = |len| cuts.default_partition(Shape::new(&[len]));
         let [launch, x_partition] = [2, x_len].map(partition);
-        let (pos, crd) = (vec![row as u64, row as u64 + 1], vec![columns[row]]);
-        let pos = Instance::new(pool.adopt(pos)?, row..row + 2, 2, size_of::<u64>());
-        let crd = Instance::new(pool.adopt(crd)?, row..row + 1, 1, size_of::<u32>());
+        let (ranges, indices) = (vec![row as u64, row as u64 + 1], vec![indices[row]]);
+        let ranges = Instance::new(pool.adopt(ranges)?, row..row + 2, 2, size_of::<u64>());
+        let indices = Instance::new(pool.adopt(indices)?, row..row + 1, 1, size_of::<u32>());
         Piece::build(&Inspect {
             key: PieceKey {
-                pos: 0,
+                ranges: 0,
                 launch,
                 x_partition,
                 x_len,
             },
             rows: row..row + 1,
-            pos: &Ok(Counted::new(pos)),
-            crd: &Ok(Counted::new(crd)),
+            ranges: &Ok(Counted::new(ranges)),
+            indices: &Ok(Counted::new(indices)),
             comm,
             cuts: &cuts,
             pool,
@@ -501,10 +495,10 @@ mod tests {
     }
 
     /// What two ranks make of vectors of these lengths.
-    fn both(x_len: [usize; 2], columns: [u32; 2]) -> Vec<Result<Piece, Error>> {
+    fn both(x_len: [usize; 2], indices: [u32; 2]) -> Vec<Result<Piece, Error>> {
         let ranks = connect(2);
         std::thread::scope(|scope| {
-            let built = |(comm, x_len)| scope.spawn(move || build(&comm, x_len, columns));
+            let built = |(comm, x_len)| scope.spawn(move || build(&comm, x_len, indices));
             let threads: Vec<_> = ranks.into_iter().zip(x_len).map(built).collect();
             let join = |thread: std::thread::ScopedJoinHandle<'_, _>| thread.join().unwrap();
             threads.into_iter().map(join).collect()

@@ -13,7 +13,6 @@ use crate::error::{Error, ErrorKind};
 use crate::geometry::partition::Partition;
 use crate::images::piece::Piece;
 use crate::memory::instance::Instance;
-use crate::tasks::body::Access;
 use sparsefuse_kernels::blocks::{Part, Program, Settings};
 use sparsefuse_kernels::reduce::Partial;
 use sparsefuse_kernels::{Launch, Operand};
@@ -21,7 +20,7 @@ use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-/// The ghosts of one `x` of one product.
+/// The ghosts of one `x`, by one piece.
 pub(super) struct Ghosts {
     slot: u32,
     piece: usize,
@@ -79,7 +78,7 @@ impl Running<'_, '_> {
     fn halves<'i>(&self, program: &Program, inputs: &'i Inputs) -> Option<&'i Piece> {
         let (piece, others) = inputs.pieces.split_first()?;
         let piece = piece.as_ref()?;
-        // Products with one matrix, of vectors that are spread alike.
+        // Images by one structure, of vectors that are spread alike.
         let is_piece = |other: &Option<Arc<Piece>>| {
             let other = other.as_ref();
             other.is_some_and(|other| Arc::ptr_eq(other, piece))
@@ -131,8 +130,8 @@ impl Running<'_, '_> {
             // SAFETY: `bind` has bound every argument of the kernel to an instance that holds the
             // rows, entries or columns its layout and piece name: `analysis::place` placed them
             // by the same partitions that the instances have, `tasks::check` has compared views and
-            // shapes with the stores, `Piece::build` has checked columns and positions, and
-            // `check_entries` the values. Outputs are new, taken over as `Program::compile` was told
+            // shapes with the stores, `Piece::build` has checked indices and ranges, and
+            // `check_entries` the entries. Outputs are new, taken over as `Program::compile` was told
             // through equal `memory` numbers, or made unique by `make_unique`. The frame keeps all
             // of them alive.
             Executor::Blocks => unsafe {
@@ -155,7 +154,7 @@ impl Running<'_, '_> {
         })
     }
 
-    /// Sends this rank's elements that others need as ghosts; those of products that do not run
+    /// Sends this rank's elements that others need as ghosts; those of tasks that do not run
     /// here fail on the other ranks too, since what they write is one store.
     fn send_ghosts(
         &mut self,
@@ -172,14 +171,14 @@ impl Running<'_, '_> {
             };
             let neighbours = &inputs.piece(*piece).neighbours;
             if let Err(cause) = halo.start(self.context.comm, neighbours, &x) {
-                failures.push(Failure::of_product(*slot, Access::Columns, cause));
+                failures.push(Failure::gathered(*slot, cause));
             }
             self.context.counters.messages += neighbours.sends.len() as u64;
             self.context.counters.bytes_sent += (neighbours.sent() * halo.size()) as u64;
         }
     }
 
-    /// The halos of all products, before anything is sent: new ones need the consent of all ranks,
+    /// The halos of all that is gathered, before anything is sent: new ones need the consent of all ranks,
     /// and messages keep their order.
     pub(super) fn take_halos(&self, inputs: &Inputs, failures: &mut Vec<Failure>) -> Vec<Ghosts> {
         let Context { comm, pool, .. } = *self.context;
@@ -193,13 +192,13 @@ impl Running<'_, '_> {
             }
             match part.take_halo(comm, pool, self.halo_size(slot, piece)) {
                 Ok(halo) => all.push(Ghosts { slot, piece, halo }),
-                Err(cause) => failures.push(Failure::of_product(slot, Access::Columns, cause)),
+                Err(cause) => failures.push(Failure::gathered(slot, cause)),
             }
         }
         all
     }
 
-    /// The bytes of an element, or of a row, of the `x` of a product.
+    /// The bytes of an element, or of a row, of an `x`.
     pub(super) fn halo_size(&self, slot: u32, piece: usize) -> usize {
         self.schedule.slots[slot as usize].dtype.size() * self.task.pieces[piece].width
     }
@@ -208,7 +207,7 @@ impl Running<'_, '_> {
         for Ghosts { slot, piece, halo } in ghosts {
             let neighbours = &inputs.piece(*piece).neighbours;
             if let Err(cause) = halo.finish(self.context.comm, neighbours) {
-                failures.push(Failure::of_product(*slot, Access::Columns, cause));
+                failures.push(Failure::gathered(*slot, cause));
             }
         }
     }
@@ -299,7 +298,7 @@ impl Running<'_, '_> {
                     width: 1,
                 }
             }
-            Binding::Columns { slot, piece } => {
+            Binding::Gathered { slot, piece } => {
                 let of_x = |ghosts: &&Ghosts| (ghosts.slot, ghosts.piece) == (slot, piece);
                 let halo = ghosts.iter().find(of_x).map(|ghosts| &ghosts.halo);
                 Operand::Gather {
@@ -321,10 +320,9 @@ impl Running<'_, '_> {
     }
 
     fn of_slot(&self, slot: u32) -> &Instance {
-        let instance = self.frame.instances[slot as usize].as_ref();
-        &instance
+        let held = self.frame.instances[slot as usize].as_ref();
+        held.and_then(|(_, held)| held.plain())
             .expect("a task that reads all its stores has their instances")
-            .1
     }
 
     pub(super) fn locate<'i>(&'i self, from: From, inputs: &'i Inputs) -> &'i Instance {

@@ -1,7 +1,7 @@
 //! What a failure leaves of a fused task: the tasks that depend on it fail, all others run.
 //!
 //! Fusion decides no result, and so no failure either. What fails before the kernel runs (an input
-//! that has failed, memory, a sparse matrix that is none) is blamed on the tasks of the group that
+//! that has failed, memory, a structure that is none) is blamed on the tasks of the group that
 //! use it, and on those that use what these would have written. The others are composed to one
 //! fused task, which runs in place of the whole; if there is no memory for that either, its tasks
 //! are blamed in turn.
@@ -23,9 +23,28 @@ use std::collections::BTreeMap;
 #[derive(Debug)]
 pub(super) struct Failure {
     pub(super) slot: u32,
-    /// Only for tasks that reach the slot in this way; for all of them without one.
-    pub(super) access: Option<Access>,
+    pub(super) way: Way,
     pub(super) cause: Error,
+}
+
+/// Which of the tasks that use a slot a failure is of: those that reach it in this way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    Any,
+    /// As part of a structure, or as its entries.
+    Within,
+    /// By the indices of a structure.
+    Gathered,
+}
+
+impl Way {
+    fn is_that_of(self, access: Access) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Within => matches!(access, Access::Within { .. }),
+            Self::Gathered => matches!(access, Access::At { .. }),
+        }
+    }
 }
 
 /// What depends on some failures, and what does not.
@@ -40,16 +59,25 @@ impl Failure {
     pub(super) fn of(slot: u32, cause: Error) -> Self {
         Self {
             slot,
-            access: None,
+            way: Way::Any,
             cause,
         }
     }
 
-    /// Of products that reach the slot in this way.
-    pub(super) fn of_product(slot: u32, access: Access, cause: Error) -> Self {
+    /// Of tasks for which the slot is part of a structure, or its entries.
+    pub(super) fn within(slot: u32, cause: Error) -> Self {
         Self {
             slot,
-            access: Some(access),
+            way: Way::Within,
+            cause,
+        }
+    }
+
+    /// Of tasks that gather from the slot.
+    pub(super) fn gathered(slot: u32, cause: Error) -> Self {
+        Self {
+            slot,
+            way: Way::Gathered,
             cause,
         }
     }
@@ -102,10 +130,7 @@ impl Running<'_, '_> {
             let args = || body.args().iter().zip(self.window.args_of(task));
             let cause = args().find_map(|(declared, arg)| {
                 let is_of = |failure: &&Failure| {
-                    failure.slot == arg.slot
-                        && failure
-                            .access
-                            .is_none_or(|access| access == declared.access)
+                    failure.slot == arg.slot && failure.way.is_that_of(declared.access)
                 };
                 let failure = failures.iter().find(is_of);
                 let earlier = blame.failed.get(&arg.slot);

@@ -10,10 +10,10 @@ use crate::analysis::window::Window;
 use crate::comm::reduce::Pending;
 use crate::error::{Error, ErrorKind};
 use crate::geometry::partition::{CutsTable, Partition};
-use crate::images::packed::Evicted;
+use crate::images::packed::PackedElements;
 use crate::memory::counted::Counted;
 use crate::memory::instance::Instance;
-use crate::stores::store::Contents;
+use crate::stores::store::{Contents, Held};
 use sparsefuse_kernels::Workers;
 use sparsefuse_kernels::reduce::{Forest, Partial};
 use sparsefuse_kernels::{Operand, Value};
@@ -22,10 +22,8 @@ use std::collections::BTreeMap;
 /// See the module's text; kept between windows for the memory of its lists.
 #[derive(Debug, Default)]
 pub(crate) struct Frame {
-    pub(super) instances: Vec<Option<(Partition, Counted<Instance>)>>,
+    pub(super) instances: Vec<Option<(Partition, Held)>>,
     pub(super) poison: BTreeMap<u32, Error>,
-    /// What was evicted, and is not an instance of the frame: slot, partition, and for what.
-    evicted: Vec<(u32, Partition, Evicted)>,
     pub(super) operands: Vec<Operand>,
     /// Those of the tiles of a task's reductions, one reduction after the other, and more.
     pub(super) partials: Vec<Partial>,
@@ -57,7 +55,6 @@ impl Frame {
     /// Takes what the stores of the window hold, and leaves it to those that the program holds.
     pub(super) fn load(&mut self, window: &Window) {
         self.poison.clear();
-        self.evicted.clear();
         for (slot, store) in window.stores.iter().enumerate() {
             let contents = match (window.initial[slot], window.held()[slot]) {
                 (None, _) => Contents::Unwritten,
@@ -65,13 +62,9 @@ impl Frame {
                 (Some(_), false) => store.replace(Contents::Unwritten),
             };
             self.instances.push(match contents {
-                Contents::Here(partition, instance) => Some((partition, instance)),
+                Contents::Here(partition, held) => Some((partition, held)),
                 Contents::Poisoned(_, cause) => {
                     self.poison.insert(slot as u32, cause);
-                    None
-                }
-                Contents::Evicted(partition, evicted) => {
-                    self.evicted.push((slot as u32, partition, evicted));
                     None
                 }
                 Contents::Unwritten => None,
@@ -93,15 +86,15 @@ impl Frame {
                 let partition = schedule.slots[slot as usize].partition;
                 let partition = partition.unwrap_or(Partition::Replicated);
                 store.replace(Contents::Poisoned(partition, cause.clone()));
-            } else if let Some((partition, instance)) = self.instances[slot as usize].take() {
+            } else if let Some((partition, held)) = self.instances[slot as usize].take() {
+                let first = cuts.rows(partition, store.shape(), rank).start;
                 debug_assert!(
-                    instance.rows.start == cuts.rows(partition, store.shape(), rank).start,
+                    held.plain().is_none_or(|plain| plain.rows.start == first),
                     "an instance begins where its partition says"
                 );
-                store.replace(Contents::Here(partition, instance));
+                store.replace(Contents::Here(partition, held));
             }
         }
-        self.evicted.clear();
         self.instances.clear();
     }
 
@@ -113,68 +106,84 @@ impl Frame {
         }
     }
 
+    /// The plain form of a slot.
     pub(super) fn instance(&self, slot: u32) -> Result<&Counted<Instance>, Error> {
-        match (&self.instances[slot as usize], self.poison.get(&slot)) {
-            (_, Some(cause)) => Err(cause.clone()),
-            (Some((_, instance)), None) => Ok(instance),
-            (None, None) => Err(ErrorKind::Unwritten { op: "execute" }.into()),
+        if let Some(cause) = self.poison.get(&slot) {
+            return Err(cause.clone());
         }
+        let held = self.instances[slot as usize].as_ref();
+        let plain = held.and_then(|(_, held)| held.plain());
+        plain.ok_or_else(|| ErrorKind::Unwritten { op: "execute" }.into())
     }
 
     /// How a slot is spread over the ranks, if it has contents.
     pub(super) fn partition(&self, slot: u32) -> Option<Partition> {
-        let mut evicted = self.evicted.iter();
-        let here = self.instances[slot as usize].as_ref();
-        let here = here.map(|(partition, _)| *partition);
-        here.or_else(|| {
-            evicted
-                .find(|(of, ..)| *of == slot)
-                .map(|evicted| evicted.1)
-        })
+        let held = self.instances[slot as usize].as_ref();
+        held.map(|(partition, _)| *partition)
     }
 
-    /// What a slot was evicted for.
-    pub(super) fn evicted(&self, slot: u32) -> Option<&Evicted> {
-        let mut all = self.evicted.iter();
-        all.find(|(of, ..)| *of == slot)
-            .map(|(.., evicted)| evicted)
+    /// The packed form of a slot, if it has one.
+    pub(super) fn packed(&self, slot: u32) -> Option<&PackedElements> {
+        self.instances[slot as usize].as_ref()?.1.packed()
     }
 
-    /// The instance of a slot, materialised if it was evicted.
+    /// Whether a slot has a packed form alone.
+    #[inline]
+    pub(super) fn is_evicted(&self, slot: u32) -> bool {
+        let held = self.instances[slot as usize].as_ref();
+        held.is_some_and(|(_, held)| held.plain().is_none())
+    }
+
+    /// The plain form of a slot, materialised if it was evicted.
     pub(super) fn plain(
         &mut self,
         slot: u32,
         window: &Window,
         workers: &Workers,
     ) -> Result<&Counted<Instance>, Error> {
-        let place = self.evicted.iter().position(|(of, ..)| *of == slot);
-        if let Some(place) = place {
-            let (_, partition, evicted) = &self.evicted[place];
-            let (partition, instance) = (*partition, evicted.materialise(workers)?);
-            if window.held()[slot as usize] {
-                let contents = Contents::Here(partition, instance.clone());
-                window.stores[slot as usize].replace(contents);
-            }
-            self.instances[slot as usize] = Some((partition, instance));
-            self.evicted.swap_remove(place);
+        if self.is_evicted(slot) {
+            self.change(slot, window, |held| held.materialise(workers))?;
         }
         self.instance(slot)
     }
 
-    /// Gives the instance of a slot up for a packed form of it.
-    pub(super) fn evict(&mut self, slot: u32, for_it: Evicted, window: &Window) {
-        let Some((partition, _)) = self.instances[slot as usize].take() else {
-            return;
+    /// Adds a packed form of a slot to its plain one, which it may evict.
+    pub(super) fn keep_packed(
+        &mut self,
+        slot: u32,
+        packed: PackedElements,
+        evicts: bool,
+        window: &Window,
+    ) {
+        let kept = self.change(slot, window, |held| {
+            held.pack(packed);
+            if evicts {
+                held.evict();
+            }
+            Ok(())
+        });
+        kept.expect("packed forms are kept without fail");
+    }
+
+    /// Changes how a slot resides here, and in its store if the program holds that.
+    fn change(
+        &mut self,
+        slot: u32,
+        window: &Window,
+        change: impl FnOnce(&mut Held) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let Some((partition, held)) = &mut self.instances[slot as usize] else {
+            return Ok(());
         };
+        change(held)?;
         if window.held()[slot as usize] {
-            let contents = Contents::Evicted(partition, for_it.clone());
+            let contents = Contents::Here(*partition, held.clone());
             window.stores[slot as usize].replace(contents);
         }
-        self.evicted.push((slot, partition, for_it));
+        Ok(())
     }
 
     pub(super) fn free(&mut self, slot: u32) {
         self.instances[slot as usize] = None;
-        self.evicted.retain(|(of, ..)| *of != slot);
     }
 }

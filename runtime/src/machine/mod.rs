@@ -1,9 +1,9 @@
 //! Execution: a schedule replayed on the stores of a window.
 //!
 //! [`run`] reads from top to bottom what happens to a fused task on one rank: fetch what other
-//! ranks hold, look up the pieces of sparse matrices, allocate, compute (interior rows while ghosts
-//! travel, then the others), reduce, free. What is reduced over the ranks is waited for by the first
-//! task that uses it. A failure poisons what depends on it ([`failures`]); the rank goes on with
+//! ranks hold, look up the pieces of structures ([`structures`]), allocate, compute (interior rows
+//! while ghosts travel, then the others), reduce, free. What is reduced over the ranks is waited
+//! for by the first task that uses it. A failure poisons what depends on it ([`failures`]); the rank goes on with
 //! the schedule, so that no other rank waits for it.
 
 mod compute;
@@ -12,28 +12,25 @@ mod frame;
 mod outputs;
 mod planned;
 mod reductions;
+mod structures;
 
 pub(crate) use self::frame::Frame;
 
 use self::failures::Failure;
-use crate::analysis::schedule::{Binding, From, FusedTask, Schedule};
+use crate::analysis::schedule::{FusedTask, Schedule};
 use crate::analysis::window::Window;
 use crate::comm::Comm;
-use crate::config::{Config, Executor};
+use crate::config::Config;
 use crate::error::Error;
 use crate::geometry::partition::{CutsTable, Partition};
-use crate::images::pack::Pack;
-use crate::images::packed::{Evicted, PackedColumns, PackedEntries};
-use crate::images::piece::{Inspect, Piece, PieceKey};
-use crate::memory::counted::Counted;
+use crate::images::packed::PackedEntries;
+use crate::images::piece::Piece;
 use crate::memory::instance::Instance;
 use crate::memory::pool::Pool;
 use crate::observe::counters::Counters;
 use crate::observe::plan::PlannedTask;
 use crate::observe::profile::{Profile, Run, Travel};
-use crate::shape::Shape;
 use crate::stores::store::Contents;
-use crate::tasks::body::Access;
 use sparsefuse_kernels::workers::Workers;
 use std::sync::Arc;
 use std::time::Instant;
@@ -125,7 +122,7 @@ struct Running<'a, 'c> {
 struct Inputs {
     /// What other ranks have sent, by the task's number of the fetch.
     fetched: Vec<Option<Instance>>,
-    /// The pieces of its sparse products that could be had.
+    /// The pieces of its structures that could be had.
     pieces: Vec<Option<Arc<Piece>>>,
     /// The packed form of a piece's entries, by the number of the binding.
     packed: Vec<(usize, Arc<PackedEntries>)>,
@@ -163,6 +160,7 @@ impl<'c> Running<'_, 'c> {
         self.materialise(&mut failures);
         self.fetch(&mut inputs, &mut failures);
         self.find_pieces(&mut inputs, &mut failures);
+        self.check_tiles(&mut failures);
         let is_planned = self.context.plan.is_some();
         let ghosts = match self.task.program {
             Some(_) if !is_planned => self.take_halos(&inputs, &mut failures),
@@ -213,19 +211,6 @@ impl<'c> Running<'_, 'c> {
         }
     }
 
-    /// Makes sure that what the task reads is there, be it packed where that is enough.
-    fn materialise(&mut self, failures: &mut Vec<Failure>) {
-        for &slot in &self.task.reads {
-            let is_enough =
-                self.frame.evicted(slot).is_some() && self.task.only_multiplied.contains(&slot);
-            if is_enough {
-                continue;
-            }
-            let plain = self.frame.plain(slot, self.window, self.context.workers);
-            failures.extend(plain.err().map(|cause| Failure::of(slot, cause)));
-        }
-    }
-
     /// What the task needs of other ranks' parts.
     fn fetch(&mut self, inputs: &mut Inputs, failures: &mut Vec<Failure>) {
         for fetch in &self.task.fetches {
@@ -242,14 +227,23 @@ impl<'c> Running<'_, 'c> {
         }
     }
 
-    /// The pieces of the task's sparse products. One that could not be had is had on no rank.
-    fn find_pieces(&mut self, inputs: &mut Inputs, failures: &mut Vec<Failure>) {
-        for number in 0..self.task.pieces.len() {
-            let piece = self.piece(number).map_err(|cause| {
-                let crd = self.task.pieces[number].crd;
-                failures.push(Failure::of_product(crd, Access::Entries, cause));
-            });
-            inputs.pieces.push(piece.ok());
+    /// A task that reduces runs where pieces begin at tiles, unless a structure, or a store that it
+    /// writes in place, is cut otherwise.
+    fn check_tiles(&self, failures: &mut Vec<Failure>) {
+        let Partition::Tile(launch) = self.task.group.launch else {
+            return;
+        };
+        if self.task.reductions.is_empty() || self.context.cuts.begins_at_tiles(launch) {
+            return;
+        }
+        let tile_len = self.context.cuts.tile_len();
+        let cuts = self.context.cuts.get(launch).iter();
+        let cut = cuts.copied().find(|cut| cut % tile_len != 0);
+        for reduction in &self.task.reductions {
+            let expected = format!("rows to reduce that are cut at multiples of {tile_len}");
+            let found = format!("a cut at row {}", cut.unwrap_or_default());
+            let cause = Error::argument("reduce", expected, found);
+            failures.push(Failure::of(reduction.slot, cause));
         }
     }
 
@@ -257,10 +251,13 @@ impl<'c> Running<'_, 'c> {
     /// outputs have no memory either: a part of the task places them anew.
     fn prepare(&mut self, inputs: &mut Inputs) -> Result<(), Failure> {
         inputs.packed.clear();
-        let found = self.find_packed(inputs);
-        let prepared = found
-            .and_then(|()| self.allocate())
-            .and_then(|()| self.check_entries(inputs));
+        let prepared = match self.task.pieces.is_empty() {
+            true => self.allocate(),
+            false => self
+                .find_packed(inputs)
+                .and_then(|()| self.allocate())
+                .and_then(|()| self.check_entries(inputs)),
+        };
         if prepared.is_err() {
             for output in &self.task.outputs {
                 self.frame.instances[output.slot as usize] = None;
@@ -269,207 +266,13 @@ impl<'c> Running<'_, 'c> {
         prepared
     }
 
-    /// Every product has a value for each entry of its piece on this rank. That a store of values
-    /// is as long as that of the columns does not say so: a rank may hold more of its columns than
-    /// its part.
-    fn check_entries(&self, inputs: &Inputs) -> Result<(), Failure> {
-        for (number, binding) in self.task.bindings.iter().enumerate() {
-            let Binding::Entries { from, piece } = *binding else {
-                continue;
-            };
-            let needed = &inputs.piece(piece).entries;
-            if inputs.packed_at(number).is_some() || needed.is_empty() {
-                continue;
-            }
-            let values = self.locate(from, inputs);
-            let held = values.rows.start..values.rows.start + values.len();
-            if held.start > needed.start || held.end < needed.end {
-                let expected = format!("values of the entries {needed:?}");
-                let cause = Error::argument("spmv", expected, format!("{held:?}"));
-                let slot = self.task.slot(from);
-                return Err(Failure::of_product(slot, Access::Entries, cause));
-            }
-        }
-        Ok(())
-    }
-
-    /// The piece that a product needs: the one kept with its `crd`, or a new one. All ranks keep
-    /// the same ones, so all of them build one or none does; who lacks the columns takes part.
-    fn piece(&mut self, number: usize) -> Result<Arc<Piece>, Error> {
-        let spec = self.task.pieces[number];
-        let pos = self.frame.instance(spec.pos).cloned();
-        let launch = self.task.group.launch;
-        let key = PieceKey {
-            pos: pos.as_ref().map_or(0, |pos| pos.data() as usize),
-            launch,
-            x_partition: spec.x_partition,
-            x_len: self.schedule.slots[spec.x as usize].shape.rows(),
-        };
-        let store = &self.window.stores[spec.crd as usize];
-        if let Some(piece) = store.piece(&key) {
-            return Ok(piece);
-        }
-        let crd = self
-            .frame
-            .plain(spec.crd, self.window, self.context.workers)
-            .cloned();
-        let n_rows = self.schedule.slots[spec.pos as usize].shape.rows() - 1;
-        let Context {
-            comm, cuts, pool, ..
-        } = *self.context;
-        let rows = cuts.rows(launch, Shape::new(&[n_rows]), comm.rank());
-        let piece = Piece::build(&Inspect {
-            key,
-            rows,
-            pos: &pos,
-            crd: &crd,
-            comm,
-            cuts,
-            pool,
-        })?;
-        let piece = Arc::new(piece);
-        store.keep_piece(Arc::clone(&piece));
-        Ok(piece)
-    }
-
-    /// The packed forms of the entries that have such; the others get what they need of the plain
-    /// ones.
-    fn find_packed(&mut self, inputs: &mut Inputs) -> Result<(), Failure> {
-        let blame = |slot| move |cause| Failure::of_product(slot, Access::Entries, cause);
-        for (number, binding) in self.task.bindings.iter().enumerate() {
-            let Binding::Entries { from, piece } = *binding else {
-                continue;
-            };
-            let packed = match from {
-                // Products with matrices read the plain form.
-                _ if self.task.pieces[piece].width != 1 => None,
-                // Values that the task itself computes are not there yet.
-                From::Slot(slot) if !self.task.writes.contains(&slot) => {
-                    let packed = self.packed_entries(slot, (piece, inputs.piece(piece)));
-                    packed.map_err(blame(slot))?
-                }
-                From::Slot(_) | From::Fetched(_) => None,
-            };
-            if let Some(packed) = packed {
-                inputs.packed.push((number, packed));
-            }
-        }
-        // Only now, since another matrix of the same structure may have given columns up, and another
-        // product of this task the values.
-        for (number, binding) in self.task.bindings.iter().enumerate() {
-            let Binding::Entries { from, piece } = *binding else {
-                continue;
-            };
-            if inputs.packed_at(number).is_none() {
-                let columns = inputs
-                    .piece(piece)
-                    .materialise_columns(self.context.workers);
-                columns.map_err(blame(self.task.pieces[piece].crd))?;
-                if let From::Slot(slot) = from
-                    && self.frame.evicted(slot).is_some()
-                {
-                    let plain = self.frame.plain(slot, self.window, self.context.workers);
-                    plain.map_err(blame(slot))?;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn packed_entries(
-        &mut self,
-        slot: u32,
-        (number, piece): (usize, &Piece),
-    ) -> Result<Option<Arc<PackedEntries>>, Error> {
-        let Config {
-            executor,
-            pack_after,
-            ..
-        } = *self.context.config;
-        match self.frame.evicted(slot) {
-            Some(Evicted::Values(entries)) if piece.has_packed(&entries.columns) => {
-                return Ok(Some(Arc::clone(entries)));
-            }
-            Some(_) | None => {}
-        }
-        let entries = self.frame.plain(slot, self.window, self.context.workers)?;
-        if executor == Executor::Reference {
-            return Ok(None);
-        }
-        let pack = Pack {
-            piece,
-            entries,
-            dtype: self.schedule.slots[slot as usize].dtype,
-            pool: self.context.pool,
-            workers: self.context.workers,
-            after: pack_after,
-        };
-        // On several ranks the plain arrays stay: whether there is memory to materialise them may
-        // differ from rank to rank.
-        let is_alone = self.context.comm.size() == 1;
-        let is_whole = is_alone && entries.len() == piece.entries.len();
-        let store = &self.window.stores[slot as usize];
-        let packed = store.with_packing(|packing| pack.entries(packing));
-        Ok(packed.map(|(packed, is_new)| {
-            if is_new {
-                let columns = piece.evict_columns();
-                if is_alone {
-                    let crd = self.task.pieces[number].crd;
-                    self.evict_columns(crd, columns, &packed.columns);
-                }
-                if is_whole && self.task.only_multiplied.contains(&slot) {
-                    let for_it = Evicted::Values(Arc::clone(&packed));
-                    self.frame.evict(slot, for_it, self.window);
-                }
-            }
-            packed
-        }))
-    }
-
-    /// Gives the columns of a matrix up, if they are the local ones of the piece.
-    fn evict_columns(
-        &mut self,
-        slot: u32,
-        local: Option<Counted<Instance>>,
-        packed: &Arc<PackedColumns>,
-    ) {
-        let is_same = match (self.frame.instance(slot), local) {
-            (Ok(columns), Some(local)) => {
-                columns.ptr_eq(&local) && columns.len() == packed.entries().len()
-            }
-            (Ok(_) | Err(_), _) => false,
-        };
-        if is_same && self.task.only_multiplied.contains(&slot) {
-            let for_it = Evicted::Columns(Arc::clone(packed));
-            self.frame.evict(slot, for_it, self.window);
-        }
-    }
-
     /// The time now, if there is a profile.
     fn now(&self) -> Option<Instant> {
         self.context.profile.is_some().then(Instant::now)
     }
 
-    /// The bytes that the task reads of sparse matrices.
-    fn matrix_bytes(&self, inputs: &Inputs) -> usize {
-        let mut bytes = 0;
-        for (number, binding) in self.task.bindings.iter().enumerate() {
-            let Binding::Entries { piece, .. } = *binding else {
-                continue;
-            };
-            let packed = inputs.packed_at(number);
-            let plain = || {
-                let size = self.task.entry_size(piece);
-                let piece = inputs.pieces[piece].as_ref();
-                piece.map_or(0, |piece| piece.bytes() + piece.entries.len() * size)
-            };
-            bytes += packed.map_or_else(plain, |packed| packed.summary.bytes);
-        }
-        bytes
-    }
-
     fn count(&mut self, inputs: &Inputs, begin: Option<Instant>) {
-        let bytes = (self.task.bytes + self.matrix_bytes(inputs)) as u64;
+        let bytes = (self.task.bytes + self.structure_bytes(inputs)) as u64;
         self.context.counters.bytes += bytes;
         if let (Some(profile), Some(begin)) = (self.context.profile.as_deref_mut(), begin) {
             let travel = self.travel;

@@ -8,6 +8,7 @@ use super::Running;
 use super::failures::Failure;
 use crate::analysis::schedule::Output;
 use crate::error::Error;
+use crate::images::residency::Residency;
 use crate::memory::counted::Counted;
 use crate::memory::instance::Instance;
 use crate::stores::store::Contents;
@@ -19,7 +20,8 @@ impl Running<'_, '_> {
         for output in &self.task.outputs {
             let made = self.make(output);
             let instance = made.map_err(|cause| Failure::of(output.slot, cause))?;
-            self.frame.instances[output.slot as usize] = Some((output.partition, instance));
+            self.frame.instances[output.slot as usize] =
+                Some((output.partition, Residency::Plain(instance)));
         }
         let written = self.task.writes.iter();
         let mut in_place = written.filter(|&&slot| self.window.initial[slot as usize].is_some());
@@ -47,7 +49,8 @@ impl Running<'_, '_> {
     /// The memory of a dying input as the instance of an output, if it is not read elsewhere. From
     /// here on the input is read there too: same place, same rows.
     fn take_over(&mut self, input: u32, output: &Output) -> Option<Counted<Instance>> {
-        let (_, instance) = self.frame.instances[input as usize].as_mut()?;
+        let (_, held) = self.frame.instances[input as usize].as_mut()?;
+        let instance = held.plain_mut()?;
         let is_same_place = instance.rows == output.rows && instance.len() == output.len;
         if !is_same_place {
             return None;
@@ -59,7 +62,11 @@ impl Running<'_, '_> {
     /// Copies an instance that is about to be written in place while it is still read elsewhere.
     fn make_unique(&mut self, slot: u32) -> Result<(), Error> {
         let size = self.size(slot);
-        let Some((_, instance)) = &mut self.frame.instances[slot as usize] else {
+        let Some((_, held)) = &mut self.frame.instances[slot as usize] else {
+            return Ok(());
+        };
+        held.forget_packed();
+        let Some(instance) = held.plain_mut() else {
             return Ok(());
         };
         // The store itself gets back what is written here, or the reason why nothing was.

@@ -1,7 +1,7 @@
 //! A fused task that is planned and not run: what it would move, compute and send.
 //!
 //! Everything is done that does not need the other ranks or the numbers: pieces are built and
-//! matrices packed, memory is taken and freed. So what a plan counts is what a run does.
+//! entries packed, memory is taken and freed. So what a plan counts is what a run does.
 
 use super::{Inputs, Running};
 use crate::analysis::schedule::Binding;
@@ -21,8 +21,8 @@ impl Running<'_, '_> {
         let task = PlannedTask {
             name: self.task.name.clone(),
             flops: self.flops(inputs),
-            bytes: (self.task.bytes + self.matrix_bytes(inputs)) as u64,
-            matrix_bytes: self.matrix_bytes(inputs) as u64,
+            bytes: (self.task.bytes + self.structure_bytes(inputs)) as u64,
+            structure_bytes: self.structure_bytes(inputs) as u64,
             ghosts,
             fetches: Sent {
                 messages: self
@@ -50,7 +50,7 @@ impl Running<'_, '_> {
     fn arrivals(&mut self, inputs: &Inputs) -> Result<Vec<Arrival>, Error> {
         let mut arrivals = Vec::new();
         for binding in &self.task.bindings {
-            let Binding::Columns { slot, piece } = *binding else {
+            let Binding::Gathered { slot, piece } = *binding else {
                 continue;
             };
             let part = inputs.piece(piece);
@@ -85,7 +85,7 @@ impl Running<'_, '_> {
         }
     }
 
-    /// The operations on elements; of a sparse product, two for each entry.
+    /// The operations on elements; of a structure, two for each entry.
     fn flops(&self, inputs: &Inputs) -> u64 {
         let kernel = &self.task.kernel;
         let mut flops = 0;
@@ -109,9 +109,9 @@ impl Running<'_, '_> {
                             _ => unreachable!("a structure is bound to a piece"),
                         }
                     }
-                    Inst::RowReduce { matrix, .. } => match self.task.bindings[matrix as usize] {
+                    Inst::RowReduce { rows: of, .. } => match self.task.bindings[of as usize] {
                         Binding::DenseRows { columns, .. } => 2 * rows * columns as u64,
-                        _ => unreachable!("a dense matrix is bound to its rows"),
+                        _ => unreachable!("dense rows are bound to such"),
                     },
                     Inst::Unary(..)
                     | Inst::Binary(..)

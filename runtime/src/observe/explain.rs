@@ -73,11 +73,12 @@ fn task_line(task: &TaskNote, cuts: &CutsTable) -> String {
             Privilege::Reduce(op) => format!("reduce({})", op.name()),
         };
         let access = match access {
-            Access::Rows => "",
-            Access::Pos => " equal",
-            Access::Entries => " image(pos)",
-            Access::Columns => " image(crd)",
-            Access::Whole | Access::Elements(_) => " broadcast",
+            Access::Rows => String::new(),
+            Access::Ranges => " equal".to_owned(),
+            Access::Within { ranges: of } | Access::At { indices: of } => {
+                format!(" image(s{})", task.args[*of as usize].2)
+            }
+            Access::Whole | Access::Elements(_) => " broadcast".to_owned(),
         };
         let _ = write!(line, " {privilege} s{slot}");
         if let Some(shape) = view {
@@ -112,7 +113,7 @@ fn group(out: &mut String, number: usize, task: &FusedTask, cuts: &CutsTable) {
         );
     }
     for piece in &task.pieces {
-        let _ = writeln!(out, "  ghosts of s{} by image(s{})", piece.x, piece.crd);
+        let _ = writeln!(out, "  ghosts of s{} by image(s{})", piece.x, piece.indices);
     }
     for output in &task.outputs {
         let _ = match output.reuse {

@@ -5,12 +5,12 @@
 pub struct PlannedTask {
     /// The names of its tasks.
     pub name: String,
-    /// Operations on elements; of a sparse product, two for each entry.
+    /// Operations on elements; of a structure, two for each entry.
     pub flops: u64,
     /// Bytes that its kernel reads and writes.
     pub bytes: u64,
-    /// Those of them that are read of sparse matrices.
-    pub matrix_bytes: u64,
+    /// Those of them that are read of structures and their entries.
+    pub structure_bytes: u64,
     /// What it waits for: ghosts, one message from each neighbour.
     pub ghosts: Vec<Arrival>,
     /// What the rank sends to ranks that need other rows than they hold.

@@ -1,7 +1,7 @@
 //! Plans: a program analysed as one rank of many, without the others, and without computing.
 //!
 //! [`plan_rank`] runs a program on one rank of many of which the others are not there. Tasks go
-//! the whole way to their schedules, matrices are assembled, inspected and packed, and memory is
+//! the whole way to their schedules, structures are assembled, inspected and packed, and memory is
 //! taken; kernels are not run and nothing is exchanged. Every scalar reads as 1, so that a method
 //! that looks at one goes on. What the fused tasks would have done is noted: [`crate::PlannedTask`].
 
@@ -41,7 +41,7 @@ mod tests {
     use std::sync::Arc;
 
     /// y = A x.
-    fn spmv() -> Arc<Body> {
+    fn gather() -> Arc<Body> {
         let mut build = KernelBuilder::new();
         let y = build.arg(DType::F64, ArgKind::Array);
         let structure = build.arg(DType::U32, ArgKind::Structure);
@@ -60,12 +60,16 @@ mod tests {
         };
         let args = vec![
             arg(Privilege::Write, Access::Rows, Some(y)),
-            arg(Privilege::Read, Access::Pos, None),
-            arg(Privilege::Read, Access::Entries, Some(structure)),
-            arg(Privilege::Read, Access::Entries, Some(entries)),
-            arg(Privilege::Read, Access::Columns, Some(x)),
+            arg(Privilege::Read, Access::Ranges, None),
+            arg(
+                Privilege::Read,
+                Access::Within { ranges: 1 },
+                Some(structure),
+            ),
+            arg(Privilege::Read, Access::Within { ranges: 1 }, Some(entries)),
+            arg(Privilege::Read, Access::At { indices: 2 }, Some(x)),
         ];
-        Body::with_args("spmv", build.finish(), args)
+        Body::with_args("gather", build.finish(), args)
     }
 
     /// s = sum(x y).
@@ -92,31 +96,31 @@ mod tests {
     }
 
     /// The second difference on `n` points: what every rank has of its stores.
-    fn matrix(runtime: &Runtime, n: usize) -> [StoreHandle; 3] {
+    fn structure(runtime: &Runtime, n: usize) -> [StoreHandle; 3] {
         let (partition, rows) = runtime.default_rows(Shape::new(&[n]));
         let first = |row: usize| (3 * row).saturating_sub(1).min(3 * n - 2);
-        let columns = |row: usize| row.saturating_sub(1)..(row + 2).min(n);
-        let crd: Vec<u32> = rows
+        let indices = |row: usize| row.saturating_sub(1)..(row + 2).min(n);
+        let named: Vec<u32> = rows
             .clone()
-            .flat_map(columns)
-            .map(|column| column as u32)
+            .flat_map(indices)
+            .map(|index| index as u32)
             .collect();
-        let pos: Vec<u64> = (rows.start..=rows.end)
+        let ranges: Vec<u64> = (rows.start..=rows.end)
             .map(|row| first(row) as u64)
             .collect();
         let cuts = runtime.cuts(partition).expect("this many rows are cut");
-        let mut pos_cuts = cuts.to_vec();
-        pos_cuts[cuts.len() - 1] += 1;
+        let mut range_cuts = cuts.to_vec();
+        range_cuts[cuts.len() - 1] += 1;
         let entry_cuts: Vec<usize> = cuts.iter().map(|&cut| first(cut)).collect();
-        let pos_partition = runtime.partition_at(&pos_cuts).unwrap();
-        let crd_partition = runtime.partition_at(&entry_cuts).unwrap();
+        let of_ranges = runtime.partition_at(&range_cuts).unwrap();
+        let of_entries = runtime.partition_at(&entry_cuts).unwrap();
         let (entries, shape) = (first(rows.start)..first(rows.end), Shape::new(&[3 * n - 2]));
-        let vals = vec![1.0f64; entries.len()];
-        let pos_rows = rows.start..rows.end + 1;
+        let values = vec![1.0f64; entries.len()];
+        let range_rows = rows.start..rows.end + 1;
         [
-            runtime.store_of_rows(Shape::new(&[n + 1]), pos_partition, pos_rows, pos),
-            runtime.store_of_rows(shape, crd_partition, entries.clone(), crd),
-            runtime.store_of_rows(shape, crd_partition, entries, vals),
+            runtime.store_of_rows(Shape::new(&[n + 1]), of_ranges, range_rows, ranges),
+            runtime.store_of_rows(shape, of_entries, entries.clone(), named),
+            runtime.store_of_rows(shape, of_entries, entries, values),
         ]
         .map(Result::unwrap)
     }
@@ -131,15 +135,16 @@ mod tests {
             ..Config::default()
         };
         let planned = plan_rank(rank, ranks, &config, |runtime| {
-            let [spmv, dot, axpy] = [spmv(), dot(), axpy()];
-            let [pos, crd, vals] = matrix(runtime, N);
+            let [gather, dot, axpy] = [gather(), dot(), axpy()];
+            let [ranges, indices, entries] = structure(runtime, N);
             let vector = || runtime.new_store(Shape::new(&[N]), DType::F64);
             let submit = |body: &Arc<Body>, stores: &[&StoreHandle]| {
                 let args: Vec<TaskArg<'_>> = stores.iter().map(|&store| store.into()).collect();
                 runtime.submit(body, &args, &[]).unwrap();
             };
             let mut p = vector();
-            submit(&spmv, &[&p, &pos, &crd, &vals, &any_vector(runtime, N)]);
+            let x = any_vector(runtime, N);
+            submit(&gather, &[&p, &ranges, &indices, &entries, &x]);
             runtime.flush();
             let mut counts = (0, 0);
             let mut kept = Vec::new();
@@ -149,7 +154,7 @@ mod tests {
                 let _ = runtime.take_plan();
                 let (q, next) = (vector(), vector());
                 let sum = runtime.new_store(Shape::SCALAR, DType::F64);
-                submit(&spmv, &[&q, &pos, &crd, &vals, &p]);
+                submit(&gather, &[&q, &ranges, &indices, &entries, &p]);
                 submit(&dot, &[&p, &q, &sum]);
                 submit(&axpy, &[&sum, &q, &p, &next]);
                 p = next;

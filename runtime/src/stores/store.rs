@@ -9,8 +9,10 @@
 
 use crate::error::{Error, ErrorKind};
 use crate::geometry::partition::Partition;
-use crate::images::packed::{Evicted, Packing};
+use crate::images::pack::Prospect;
+use crate::images::packed::PackedElements;
 use crate::images::piece::{Piece, PieceKey};
+use crate::images::residency::Residency;
 use crate::memory::counted::{Counted, Recycled, Spare};
 use crate::memory::instance::Instance;
 use crate::shape::Shape;
@@ -45,11 +47,14 @@ pub struct Store {
 #[derive(Debug)]
 struct State {
     contents: Contents,
-    /// Local forms of the structure whose `crd` this store is, by what they depend on.
+    /// Local forms of the structure whose indices these are, by what they depend on.
     pieces: Vec<Arc<Piece>>,
-    /// The packed form, where these are the values of a matrix.
-    packing: Packing,
+    /// Where these are entries, what speaks for packing them.
+    prospect: Prospect,
 }
+
+/// This rank's part of a store, plain, packed or both.
+pub(crate) type Held = Residency<PackedElements>;
 
 /// The contents of a store.
 #[derive(Clone, Debug)]
@@ -57,9 +62,7 @@ pub(crate) enum Contents {
     /// Nothing has written the store yet.
     Unwritten,
     /// This rank's part.
-    Here(Partition, Counted<Instance>),
-    /// What this rank's part can be made of.
-    Evicted(Partition, Evicted),
+    Here(Partition, Held),
     /// The task that should have written the store, with this partition, failed.
     Poisoned(Partition, Error),
 }
@@ -70,7 +73,7 @@ impl Store {
         let state = Mutex::new(State {
             contents,
             pieces: Vec::new(),
-            packing: Packing::None,
+            prospect: Prospect::Unknown,
         });
         Self {
             runtime,
@@ -106,25 +109,33 @@ impl Store {
         self.runtime
     }
 
-    /// Says that these are the entries of a matrix that will be multiplied again and again: already
-    /// the first product packs them. It changes no result.
-    pub fn expect_products(&self) {
-        let is_here = matches!(self.state().contents, Contents::Here(..));
-        self.with_packing(|packing| {
-            if is_here && matches!(packing, Packing::None) {
-                *packing = Packing::Wanted;
+    /// Says that these are entries that will be read by their structure again and again: already the
+    /// first task that does so packs them. It changes no result.
+    pub fn pack_early(&self) {
+        let is_plain = matches!(
+            self.state().contents,
+            Contents::Here(_, Residency::Plain(_))
+        );
+        self.with_prospect(|prospect| {
+            if is_plain && matches!(prospect, Prospect::Unknown) {
+                *prospect = Prospect::Expected;
             }
         });
     }
 
-    /// If these are the values of a matrix, the bytes that a product reads of this rank's part of
-    /// it; `None` before products have decided whether to pack it.
+    /// If these are entries, the bytes that a task reads of this rank's part of them and of their
+    /// structure; `None` before tasks have decided whether to pack them.
     #[must_use]
-    pub fn bytes_of_product(&self) -> Option<usize> {
-        match &self.state().packing {
-            Packing::Packed(packed) => Some(packed.summary.bytes),
-            Packing::Refused { bytes, .. } => Some(*bytes),
-            Packing::None | Packing::Wanted | Packing::Plain { .. } => None,
+    pub fn bytes_of_pass(&self) -> Option<usize> {
+        let state = self.state();
+        if let Contents::Here(_, held) = &state.contents
+            && let Some(PackedElements::Entries(packed)) = held.packed()
+        {
+            return Some(packed.summary.bytes);
+        }
+        match state.prospect {
+            Prospect::Refused { bytes, .. } => Some(bytes),
+            Prospect::Unknown | Prospect::Expected | Prospect::Plain { .. } => None,
         }
     }
 
@@ -174,10 +185,10 @@ impl Store {
         self.state().pieces.push(piece);
     }
 
-    /// What `with` makes of the packed form, which is kept until the store is written.
-    pub(crate) fn with_packing<R>(&self, with: impl FnOnce(&mut Packing) -> R) -> R {
+    /// What `with` makes of the prospect of a packed form, which is kept until the store is written.
+    pub(crate) fn with_prospect<R>(&self, with: impl FnOnce(&mut Prospect) -> R) -> R {
         self.is_derived_from.store(true, Ordering::Relaxed);
-        with(&mut self.state().packing)
+        with(&mut self.state().prospect)
     }
 
     /// Forgets what has been derived from the contents: a task is going to write them. Only under
@@ -187,7 +198,7 @@ impl Store {
             self.is_derived_from.store(false, Ordering::Relaxed);
             let mut state = self.state();
             state.pieces.clear();
-            state.packing = Packing::None;
+            state.prospect = Prospect::Unknown;
         }
     }
 
@@ -202,13 +213,14 @@ impl Store {
         read: impl FnOnce(Partition, &Counted<Instance>) -> R,
     ) -> Result<R, Error> {
         let mut state = self.state();
-        if let Contents::Evicted(partition, evicted) = &state.contents {
-            let instance = evicted.materialise(&Workers::alone())?;
-            state.contents = Contents::Here(*partition, instance);
+        if let Contents::Here(_, held @ Residency::Packed(_)) = &mut state.contents {
+            held.materialise(&Workers::alone())?;
         }
         match &state.contents {
-            Contents::Here(partition, instance) => Ok(read(*partition, instance)),
-            Contents::Evicted(..) => unreachable!("it has just been materialised"),
+            Contents::Here(partition, held) => {
+                let instance = held.plain().expect("it has just been materialised");
+                Ok(read(*partition, instance))
+            }
             Contents::Poisoned(_, cause) => Err(cause.clone()),
             Contents::Unwritten => Err(ErrorKind::Unwritten { op }.into()),
         }
@@ -219,9 +231,7 @@ impl Contents {
     fn partition_word(&self) -> u64 {
         match self {
             Self::Unwritten => 0,
-            Self::Here(partition, _)
-            | Self::Evicted(partition, _)
-            | Self::Poisoned(partition, _) => partition.word(),
+            Self::Here(partition, _) | Self::Poisoned(partition, _) => partition.word(),
         }
     }
 }

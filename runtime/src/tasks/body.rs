@@ -4,9 +4,10 @@
 //! constraints between the partitions of its arguments. A task is a body with stores (seen through
 //! views) as arguments and plain numbers as parameters.
 //!
-//! Constraints are one word per argument, [`Access`]: all `Rows` arguments of a task are cut alike
-//! (`equal`), a `Whole` argument is not cut (`broadcast`), and `image` relates the parts of a
-//! sparse matrix and the vector it is multiplied with.
+//! Constraints are relations between arguments, one for each of them ([`Access`]): all `Rows`
+//! arguments of a task are cut alike (`equal`), a `Whole` argument is not cut (`broadcast`), and an
+//! `image` follows from what another argument holds: ranges of elements, or indices of elements.
+//! Ranges and the indices within them are a *structure*; a body may have several.
 
 use crate::geometry::view::View;
 use crate::hash::hash;
@@ -29,23 +30,40 @@ pub enum Privilege {
     Reduce(ReduceOp),
 }
 
-/// How the partition of an argument follows from those of the others.
+/// How the partition of an argument follows from those of the others: a relation to all `Rows`, or
+/// to the argument of the body with a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// `equal`: cut along dimension 0 like all other `Rows` arguments.
     Rows,
-    /// `equal`, as the first `n` of `n + 1` elements: the `pos` of a sparse matrix.
-    Pos,
-    /// `image(pos -> this)`: the entries that the positions of the piece's rows enclose.
-    /// `crd` and `vals` of a sparse matrix.
-    Entries,
-    /// `image(crd -> this)`: the elements that the columns of the piece name.
-    Columns,
+    /// `equal`, as the first `n` of `n + 1` elements: with its neighbour behind it, each encloses
+    /// the range of elements that belong to its row.
+    Ranges,
+    /// `image` by range: the elements that the ranges of the piece's rows enclose.
+    Within {
+        /// The argument that holds the ranges.
+        ranges: u32,
+    },
+    /// `image` by points: the elements that the indices of the piece's rows name.
+    At {
+        /// The argument that holds the indices.
+        indices: u32,
+    },
     /// `broadcast`: the whole store on every piece.
     Whole,
     /// `broadcast`, element by element: a vector of this many, each of which is an argument of the
     /// kernel that it reduces into: the one that is named, and those after it.
     Elements(u32),
+}
+
+impl Access {
+    /// Whether the argument is part of a structure, or follows from one.
+    fn is_structured(self) -> bool {
+        match self {
+            Self::Ranges | Self::Within { .. } | Self::At { .. } => true,
+            Self::Rows | Self::Whole | Self::Elements(_) => false,
+        }
+    }
 }
 
 /// The declaration of one argument of a body.
@@ -55,8 +73,18 @@ pub struct BodyArg {
     pub privilege: Privilege,
     /// How it is cut.
     pub access: Access,
-    /// The argument of the kernel that it is; none for `pos`, which the kernel gets with `crd`.
+    /// The argument of the kernel that it is; none for ranges, which the kernel gets with the
+    /// indices within them.
     pub kernel_arg: Option<u32>,
+}
+
+/// An image by points of a body, and the structure that it follows from: numbers of arguments.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Image {
+    pub(crate) ranges: usize,
+    pub(crate) indices: usize,
+    /// The argument whose elements the indices name.
+    pub(crate) x: usize,
 }
 
 impl BodyArg {
@@ -81,7 +109,7 @@ impl BodyArg {
 ///
 /// A body is made once and kept, as in a `static` [`OnceLock`]: the runtime remembers what it has
 /// analysed by the bodies of a window. [`Body::new`] is enough for arithmetic and reductions;
-/// [`Body::with_args`] declares the arguments of products. A kernel comes from a
+/// [`Body::with_args`] declares the arguments of structures. A kernel comes from a
 /// [`KernelBuilder`](sparsefuse_kernels::KernelBuilder), as for [`Runtime::submit`], or from its
 /// text form ([`sparsefuse_kernels::text`]):
 ///
@@ -120,10 +148,14 @@ pub struct Body {
     pub(super) args: Vec<BodyArg>,
     /// How the kernel reaches each argument, and the type of its elements.
     pub(super) kinds: Vec<(ArgKind, DType)>,
-    /// The arguments that are dense matrices.
+    /// The arguments that are arrays of two dimensions, reached by whole rows.
     pub(super) dense_rows: Vec<usize>,
-    /// The dense matrices that are multiplied with something, and with what: numbers of arguments.
-    pub(super) products: Vec<(usize, usize)>,
+    /// Those of them that have a factor, and it: numbers of arguments.
+    pub(super) factors: Vec<(usize, usize)>,
+    /// The arguments that are part of a structure, or follow from one.
+    pub(super) structured: Vec<usize>,
+    /// What is gathered, by which structure.
+    images: Vec<Image>,
     /// For each argument, whether it is written after it has been read.
     updated: Vec<bool>,
 }
@@ -134,7 +166,7 @@ impl Body {
     ///
     /// # Panics
     ///
-    /// As [`Body::with_args`].
+    /// As [`Body::with_args`], and if the kernel has a structure.
     #[must_use]
     pub fn new(name: &str, kernel: Kernel) -> Arc<Self> {
         let args = (0..kernel.args.len() as u32)
@@ -143,7 +175,9 @@ impl Body {
                 access: match kernel.args[arg as usize].kind {
                     ArgKind::Array | ArgKind::DenseRows => Access::Rows,
                     ArgKind::Scalar | ArgKind::Reduction | ArgKind::Gather => Access::Whole,
-                    ArgKind::Entries | ArgKind::Structure => Access::Entries,
+                    ArgKind::Entries | ArgKind::Structure => {
+                        panic!("the arguments of `{name}` have to be declared: `Body::with_args`")
+                    }
                 },
                 kernel_arg: Some(arg),
             })
@@ -167,7 +201,11 @@ impl Body {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         // Relaxed: only uniqueness matters.
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
-        let products = products(&kernel, &args);
+        let factors = factors(&kernel, &args);
+        let images = images(&args);
+        let structured = (0..args.len())
+            .filter(|&number| args[number].access.is_structured())
+            .collect();
         let updated = args
             .iter()
             .map(|arg| {
@@ -188,7 +226,9 @@ impl Body {
             args,
             kinds,
             dense_rows,
-            products,
+            factors,
+            structured,
+            images,
             updated,
         })
     }
@@ -229,9 +269,14 @@ impl Body {
         self.args[arg].privilege == Privilege::Read || self.updated[arg]
     }
 
-    /// The kind by which the kernel reaches an argument; `Structure` for `pos`.
+    /// The kind by which the kernel reaches an argument; `Structure` for ranges.
     pub(crate) fn kind(&self, arg: usize) -> ArgKind {
         self.kinds[arg].0
+    }
+
+    /// The images by points, in the order of their arguments.
+    pub(crate) fn images(&self) -> &[Image] {
+        &self.images
     }
 }
 
@@ -245,43 +290,39 @@ fn check_declarations(name: &str, kernel: &Kernel, args: &[BodyArg]) {
             .filter(|arg| arg.kernel_args().contains(&number));
         assert_eq!(declared.count(), 1, "declarations of a{number} of `{name}`");
     }
-    let count = |access| args.iter().filter(|arg| arg.access == access).count();
-    for arg in args {
-        let (kind, _) = kind(kernel, arg);
-        let (privilege, accesses): (_, &[Access]) = match arg.kernel_arg {
-            None => (Privilege::Read, &[Access::Pos]),
-            Some(number) => (privilege(kernel, number), accesses(kind)),
+    for (number, arg) in args.iter().enumerate() {
+        let (kind, dtype) = kind(kernel, arg);
+        let privilege = match arg.kernel_arg {
+            None => Privilege::Read,
+            Some(number) => privilege(kernel, number),
         };
         assert_eq!(arg.privilege, privilege, "privilege of `{name}`");
-        let fits = match arg.access {
-            Access::Elements(_) => are_elements(kernel, arg),
-            access => accesses.contains(&access),
-        };
+        let fits = fits(kernel, arg, kind) && is_related(kernel, args, number);
         assert!(fits, "access of `{name}`: {:?} for {kind:?}", arg.access);
+        let is_indices = kind == ArgKind::Structure && arg.kernel_arg.is_some();
+        assert!(
+            !is_indices || dtype == DType::U32,
+            "the indices of `{name}` are of type {dtype}, not u32"
+        );
     }
-    let structures = args
-        .iter()
-        .filter(|arg| arg.kernel_arg.is_some() && kind(kernel, arg).0 == ArgKind::Structure);
-    let of_product = [
-        structures.count(),
-        count(Access::Pos),
-        count(Access::Columns),
-    ];
-    assert!(
-        of_product == [0; 3] || of_product == [1; 3],
-        "`{name}` has one sparse product, with structure, positions and columns, or none"
-    );
-    let access = |number: u32| {
-        let arg = args.iter().find(|arg| arg.kernel_arg == Some(number));
-        arg.map(|arg| arg.access)
-    };
+    let arg = |number: u32| args.iter().position(|arg| arg.kernel_arg == Some(number));
+    let access = |number: u32| arg(number).map(|arg| args[arg].access);
     for inst in kernel
         .loops
         .iter()
         .flat_map(|kernel_loop| &kernel_loop.body)
     {
         let (x, expected) = match *inst {
-            Inst::RowSum { x, .. } => (x, Access::Columns),
+            Inst::RowSum {
+                structure,
+                entries,
+                x,
+            } => {
+                let (of_indices, of_entries) = (access(structure), access(entries));
+                assert_eq!(of_indices, of_entries, "ranges of the entries of `{name}`");
+                let indices = arg(structure).unwrap_or_default() as u32;
+                (x, Access::At { indices })
+            }
             Inst::RowReduce { x: Some(x), .. } => (x, Access::Whole),
             _ => continue,
         };
@@ -289,14 +330,59 @@ fn check_declarations(name: &str, kernel: &Kernel, args: &[BodyArg]) {
     }
 }
 
-/// How arguments of a kind may be cut.
-fn accesses(kind: ArgKind) -> &'static [Access] {
-    match kind {
-        ArgKind::Array | ArgKind::DenseRows => &[Access::Rows],
-        ArgKind::Scalar | ArgKind::Reduction => &[Access::Whole],
-        ArgKind::Gather => &[Access::Columns, Access::Whole],
-        ArgKind::Entries | ArgKind::Structure => &[Access::Entries],
+/// Whether an argument of this kind may be cut as it is declared.
+fn fits(kernel: &Kernel, arg: &BodyArg, kind: ArgKind) -> bool {
+    match (arg.access, kind) {
+        (Access::Ranges, _) => arg.kernel_arg.is_none(),
+        _ if arg.kernel_arg.is_none() => false,
+        (Access::Elements(_), _) => are_elements(kernel, arg),
+        (Access::Rows, kind) => matches!(kind, ArgKind::Array | ArgKind::DenseRows),
+        (Access::Within { .. }, kind) => matches!(kind, ArgKind::Entries | ArgKind::Structure),
+        (Access::At { .. }, kind) => kind == ArgKind::Gather,
+        (Access::Whole, kind) => {
+            matches!(kind, ArgKind::Scalar | ArgKind::Reduction | ArgKind::Gather)
+        }
     }
+}
+
+/// Whether the argument that an access names is one of its kind, and whether ranges are those of
+/// some other argument.
+fn is_related(kernel: &Kernel, args: &[BodyArg], number: usize) -> bool {
+    let is_named = |access: Access| args.iter().any(|arg| arg.access == access);
+    let is_indices = |arg: &BodyArg| {
+        let is_structure = kind(kernel, arg).0 == ArgKind::Structure;
+        is_structure && matches!(arg.access, Access::Within { .. })
+    };
+    match args[number].access {
+        Access::Rows | Access::Whole | Access::Elements(_) => true,
+        Access::Ranges => is_named(Access::Within {
+            ranges: number as u32,
+        }),
+        Access::Within { ranges } => {
+            let named = args.get(ranges as usize);
+            named.is_some_and(|named| named.access == Access::Ranges)
+        }
+        Access::At { indices } => args.get(indices as usize).is_some_and(is_indices),
+    }
+}
+
+/// The images by points, with their structures.
+fn images(args: &[BodyArg]) -> Vec<Image> {
+    let image = |(x, arg): (usize, &BodyArg)| {
+        let Access::At { indices } = arg.access else {
+            return None;
+        };
+        let indices = indices as usize;
+        let Access::Within { ranges } = args[indices].access else {
+            return None;
+        };
+        Some(Image {
+            ranges: ranges as usize,
+            indices,
+            x,
+        })
+    };
+    args.iter().enumerate().filter_map(image).collect()
 }
 
 /// Whether the kernel reduces into some arguments in one way, so that one store can hold them.
@@ -353,15 +439,15 @@ fn privilege(kernel: &Kernel, arg: u32) -> Privilege {
     Privilege::Read
 }
 
-/// The arguments that the products of dense rows take.
-fn products(kernel: &Kernel, args: &[BodyArg]) -> Vec<(usize, usize)> {
+/// The dense rows that have a factor, and it.
+fn factors(kernel: &Kernel, args: &[BodyArg]) -> Vec<(usize, usize)> {
     let of_kernel = |number: u32| args.iter().position(|arg| arg.kernel_arg == Some(number));
     let body = kernel
         .loops
         .iter()
         .flat_map(|kernel_loop| &kernel_loop.body);
     body.filter_map(|inst| match *inst {
-        Inst::RowReduce { matrix, x, .. } => Some((of_kernel(matrix)?, of_kernel(x?)?)),
+        Inst::RowReduce { rows, x, .. } => Some((of_kernel(rows)?, of_kernel(x?)?)),
         _ => None,
     })
     .collect()

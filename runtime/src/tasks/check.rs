@@ -3,7 +3,7 @@
 //!
 //! Kernels trust what is placed from shapes and views, so this is where a task is refused that
 //! would reach beyond a store, or of which one row would write what another one reads. What only
-//! the contents tell (the columns of a sparse matrix, how many entries a rank holds) is checked
+//! the contents tell (which elements indices name, how many entries a rank holds) is checked
 //! when the task runs: `images`, `machine`.
 
 use super::body::{Access, Body, Seen};
@@ -34,9 +34,9 @@ pub(crate) fn check(body: &Body, args: &[Seen<'_>]) -> Result<(), Error> {
                 let expected = match declared.access {
                     Access::Elements(count) => Shape::new(&[count as usize]),
                     Access::Rows
-                    | Access::Pos
-                    | Access::Entries
-                    | Access::Columns
+                    | Access::Ranges
+                    | Access::Within { .. }
+                    | Access::At { .. }
                     | Access::Whole => Shape::SCALAR,
                 };
                 if *arg.shape() != expected {
@@ -48,14 +48,14 @@ pub(crate) fn check(body: &Body, args: &[Seen<'_>]) -> Result<(), Error> {
             ArgKind::DenseRows => {
                 if arg.shape().rank() != 2 {
                     let found = arg.shape().to_string();
-                    return Err(Error::argument(OP, "a matrix of two dimensions", found));
+                    return Err(Error::argument(OP, "an array of two dimensions", found));
                 }
             }
         }
     }
     check_all_written(body, args)?;
     check_dense_rows(body, args, rows)?;
-    check_sparse_product(body, args, rows)
+    check_images(body, args, rows)
 }
 
 /// What a window's key does not tell: there are as many arguments and parameters as the body has,
@@ -182,36 +182,30 @@ fn view_of(arg: &Seen<'_>) -> View {
     arg.view.map_or_else(whole, |view| **view)
 }
 
-/// The rows of a sparse product are those of the domain, of which it has one position more; columns
-/// and values lie in vectors of one length. Where its `x` is a matrix, the domain is one with as
-/// many columns.
-fn check_sparse_product(body: &Body, args: &[Seen<'_>], rows: Option<&Shape>) -> Result<(), Error> {
-    let mut entries: Option<Shape> = None;
-    for (arg, declared) in args.iter().zip(&body.args) {
-        let is_other = matches!(
-            declared.access,
-            Access::Rows | Access::Whole | Access::Elements(_)
-        );
-        if is_other {
-            continue;
-        }
+/// There is one range for each row of the domain, and so one element more; what lies within the same
+/// ranges lies in vectors of one length. Where an `x` that is gathered has two dimensions, the
+/// domain is one with as many columns.
+fn check_images(body: &Body, args: &[Seen<'_>], rows: Option<&Shape>) -> Result<(), Error> {
+    for &number in &body.structured {
         let domain = rows.copied().unwrap_or(Shape::SCALAR);
-        let found = *arg.shape();
-        match declared.access {
+        let found = *args[number].shape();
+        match body.args[number].access {
             Access::Rows | Access::Whole | Access::Elements(_) => {}
-            Access::Pos => {
+            Access::Ranges => {
                 let expected = Shape::new(&[domain.rows().saturating_add(1)]);
                 if domain.rank() == 0 || found != expected {
                     return Err(Error::shape(OP, expected, found));
                 }
             }
-            Access::Entries => {
-                let expected = *entries.get_or_insert(Shape::new(&[found.rows()]));
+            access @ Access::Within { .. } => {
+                let is_beside = |other: &&usize| body.args[**other].access == access;
+                let first = body.structured.iter().find(is_beside);
+                let expected = Shape::new(&[args[*first.unwrap_or(&number)].shape().rows()]);
                 if found != expected {
                     return Err(Error::shape(OP, expected, found));
                 }
             }
-            Access::Columns => {
+            Access::At { .. } => {
                 let is_like = found.rank() == domain.rank() && found.row_len() == domain.row_len();
                 if !is_like || found.rank() > 2 {
                     return Err(Error::shape(OP, found, domain));
@@ -222,7 +216,7 @@ fn check_sparse_product(body: &Body, args: &[Seen<'_>], rows: Option<&Shape>) ->
     Ok(())
 }
 
-/// A dense matrix has as many rows as the task, and as many columns as its factor has elements.
+/// Dense rows are as many as those of the task, and as long as their factor.
 fn check_dense_rows(body: &Body, args: &[Seen<'_>], rows: Option<&Shape>) -> Result<(), Error> {
     for &number in &body.dense_rows {
         let arg = &args[number];
@@ -231,8 +225,8 @@ fn check_dense_rows(body: &Body, args: &[Seen<'_>], rows: Option<&Shape>) -> Res
             return Err(Error::shape(OP, rows, *arg.shape()));
         }
     }
-    for &(matrix, x) in &body.products {
-        let columns = Shape::new(&[args[matrix].shape().row_len()]);
+    for &(rows, x) in &body.factors {
+        let columns = Shape::new(&[args[rows].shape().row_len()]);
         if *args[x].shape() != columns {
             return Err(Error::shape(OP, columns, *args[x].shape()));
         }

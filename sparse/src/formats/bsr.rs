@@ -221,13 +221,13 @@ impl<T: Numeric> Bsr<T> {
 
     /// As [`Csr::expect_products`].
     pub fn expect_products(&self) {
-        self.vals.store().expect_products();
+        self.vals.store().pack_early();
     }
 
     /// As [`Csr::bytes_of_product`].
     #[must_use]
     pub fn bytes_of_product(&self) -> Option<usize> {
-        self.vals.store().bytes_of_product()
+        self.vals.store().bytes_of_pass()
     }
 
     /// The same blocks with other values, one for each entry, row by row of the matrix.

@@ -266,14 +266,14 @@ impl<T: Numeric> Csr<T> {
     /// into the form that products are fastest with, where otherwise the second one does. No result
     /// depends on it.
     pub fn expect_products(&self) {
-        self.vals.store().expect_products();
+        self.vals.store().pack_early();
     }
 
     /// The bytes that a product with a vector reads of this rank's part of the matrix, in the form
     /// in which it is read; `None` before the first products have chosen that form.
     #[must_use]
     pub fn bytes_of_product(&self) -> Option<usize> {
-        self.vals.store().bytes_of_product()
+        self.vals.store().bytes_of_pass()
     }
 
     /// The runtime that the matrix belongs to.

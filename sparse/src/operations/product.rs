@@ -163,10 +163,10 @@ fn body(dtype: DType) -> &'static Arc<Body> {
                 access: Access::Rows,
                 kernel_arg: Some(y),
             },
-            read(Access::Pos, None),
-            read(Access::Entries, Some(structure)),
-            read(Access::Entries, Some(entries)),
-            read(Access::Columns, Some(x)),
+            read(Access::Ranges, None),
+            read(Access::Within { ranges: 1 }, Some(structure)),
+            read(Access::Within { ranges: 1 }, Some(entries)),
+            read(Access::At { indices: 2 }, Some(x)),
         ];
         Body::with_args("spmv", build.finish(), args)
     })

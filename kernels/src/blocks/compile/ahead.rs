@@ -166,8 +166,8 @@ fn accesses(loop_: &Loop) -> Vec<Access> {
                 push(entries, Way::Other, false);
                 push(x, Way::Gather(structure), false);
             }
-            Inst::RowReduce { matrix, x, .. } => {
-                push(matrix, Way::Other, false);
+            Inst::RowReduce { rows, x, .. } => {
+                push(rows, Way::Other, false);
                 x.into_iter().for_each(|x| push(x, Way::Other, false));
             }
             Inst::Const(_)

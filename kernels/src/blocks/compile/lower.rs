@@ -176,10 +176,10 @@ impl Lowered {
                 let dtype = kernel.args[entries as usize].dtype;
                 self.define(Op::RowSum(dtype, [structure, entries, x]), size(entries))
             }
-            Inst::RowReduce { op, matrix, x } => {
-                let dtype = kernel.args[matrix as usize].dtype;
+            Inst::RowReduce { op, rows, x } => {
+                let dtype = kernel.args[rows as usize].dtype;
                 let reduce = RowReduction::new(op, dtype, x.is_some());
-                self.define(Op::RowReduce(reduce, matrix, x), dtype.size())
+                self.define(Op::RowReduce(reduce, rows, x), dtype.size())
             }
             Inst::Store(arg, a) => {
                 let value = self.vary(of(a), dtype(a));

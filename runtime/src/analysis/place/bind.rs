@@ -16,7 +16,6 @@ use crate::comm::exchange::{self, Fetch};
 use crate::geometry::partition::Partition;
 use crate::geometry::view::{Region, View};
 use crate::shape::Shape;
-use crate::tasks::body::Access;
 use sparsefuse_kernels::{ArgKind, Layout};
 use std::ops::Range;
 
@@ -28,10 +27,10 @@ impl Planner<'_> {
         fetches: &mut Vec<Fetch>,
     ) -> Binding {
         let slot = source.slot;
-        let piece = source.piece.unwrap_or_default();
+        let of_image = || source.piece.expect("what an image needs has a piece");
         match source.kind {
             ArgKind::Scalar | ArgKind::Reduction => Binding::Scalar { slot },
-            ArgKind::Structure => Binding::Structure { piece },
+            ArgKind::Structure => Binding::Structure { piece: of_image() },
             ArgKind::Array => {
                 let view = self.view(source);
                 let rows = self.rows(view.shape());
@@ -71,8 +70,10 @@ impl Planner<'_> {
                     column_stride,
                 }
             }
-            ArgKind::Gather if source.access == Access::Columns => Binding::Columns { slot, piece },
             ArgKind::Gather => {
+                if let Some(piece) = source.piece {
+                    return Binding::Gathered { slot, piece };
+                }
                 let shape = self.slots[slot as usize].shape;
                 let whole = Region::of_rows(shape, &(0..shape.rows()));
                 let (from, _) = self.locate((slot, false), fetches, |_, _| whole);
@@ -82,15 +83,15 @@ impl Planner<'_> {
                 }
             }
             ArgKind::Entries => {
-                // Entries lie where the columns of the matrix lie.
-                let crd = pieces[piece].crd;
-                let crd_partition = self.partition(crd);
+                // Entries lie where the indices lie.
+                let piece = of_image();
+                let partition = self.partition(pieces[piece].indices);
                 let shape = self.slots[slot as usize].shape;
-                let from = if self.partition(slot) == crd_partition {
+                let from = if self.partition(slot) == partition {
                     From::Slot(slot)
                 } else {
                     let (from, _) = self.locate((slot, false), fetches, |planner, rank| {
-                        Region::of_rows(shape, &planner.cuts.rows(crd_partition, shape, rank))
+                        Region::of_rows(shape, &planner.cuts.rows(partition, shape, rank))
                     });
                     from
                 };

@@ -20,7 +20,7 @@ use crate::comm::forests;
 use crate::geometry::partition::{CutsTable, Partition};
 use crate::geometry::view::Region;
 use crate::shape::Shape;
-use crate::tasks::body::{Access, Privilege};
+use crate::tasks::body::Privilege;
 use sparsefuse_kernels::blocks::Program;
 use sparsefuse_kernels::{ArgKind, Extent, Inst, Kernel, Loop};
 use std::ops::Range;
@@ -149,12 +149,12 @@ impl Planner<'_> {
             .iter()
             .map(|&shape| self.extent(shape))
             .collect();
-        let (bytes, entry_bytes) = self.traffic(&kernel, &composed.args, &bindings);
+        let bytes = self.traffic(&kernel, &composed.args, &bindings);
         for list in [&mut reads, &mut writes, &mut frees] {
             list.sort_unstable();
             list.dedup();
         }
-        let only_multiplied = only_multiplied(&composed.pieces, &bindings, &fetches, &writes);
+        let only_gathered = only_gathered(&composed.pieces, &bindings, &fetches, &writes);
         let leading = leading(&kernel, &composed.args, &composed.pieces);
         FusedTask {
             name: self.name(),
@@ -173,8 +173,7 @@ impl Planner<'_> {
             reductions,
             frees,
             bytes,
-            only_multiplied,
-            entry_bytes,
+            only_gathered,
             leading,
         }
     }
@@ -304,15 +303,10 @@ impl Planner<'_> {
     }
 
     /// The bytes that a kernel must move on this rank, ghosts apart: each argument once for reading
-    /// and once for writing; for the entries of sparse matrices, the size of an entry and the piece.
-    fn traffic(
-        &self,
-        kernel: &Kernel,
-        args: &[Source],
-        bindings: &[Binding],
-    ) -> (usize, Vec<(usize, usize)>) {
+    /// and once for writing. Structures and their entries are counted when the task runs, since
+    /// that depends on their form.
+    fn traffic(&self, kernel: &Kernel, args: &[Source], bindings: &[Binding]) -> usize {
         let mut bytes = 0;
-        let mut entries = Vec::new();
         for (number, (source, binding)) in args.iter().zip(bindings).enumerate() {
             let slot = &self.slots[source.slot as usize];
             let size = slot.dtype.size();
@@ -335,12 +329,14 @@ impl Planner<'_> {
                     bytes += self.rows(self.view(source).shape()).len() * columns * size;
                 }
                 Binding::Whole { len, .. } => bytes += len * size,
-                Binding::Columns { slot, .. } => bytes += self.held(*slot).len() * size,
-                Binding::Entries { piece, .. } => entries.push((*piece, size)),
-                Binding::Scalar { .. } | Binding::Reduction { .. } | Binding::Structure { .. } => {}
+                Binding::Gathered { slot, .. } => bytes += self.held(*slot).len() * size,
+                Binding::Scalar { .. }
+                | Binding::Reduction { .. }
+                | Binding::Entries { .. }
+                | Binding::Structure { .. } => {}
             }
         }
-        (bytes, entries)
+        bytes
     }
 }
 
@@ -348,7 +344,7 @@ impl Planner<'_> {
 fn leading(kernel: &Kernel, args: &[Source], pieces: &[PieceSpec]) -> usize {
     let travels = |source: &&Source| {
         let piece = source.piece.map(|piece| pieces[piece]);
-        source.access == Access::Columns
+        source.kind == ArgKind::Gather
             && piece.is_some_and(|piece| piece.x_partition != Partition::Replicated)
     };
     let sent: Vec<u32> = args.iter().filter(travels).map(|of| of.slot).collect();
@@ -365,20 +361,20 @@ fn leading(kernel: &Kernel, args: &[Source], pieces: &[PieceSpec]) -> usize {
         .map_or(0, |last| last + 1)
 }
 
-/// The slots of columns and values that nothing but products with their packed form reads.
-fn only_multiplied(
+/// The slots of indices and entries that are read in packed form alone.
+fn only_gathered(
     pieces: &[PieceSpec],
     bindings: &[Binding],
     fetches: &[Fetch],
     writes: &[u32],
 ) -> Vec<u32> {
-    let mut slots: Vec<u32> = pieces.iter().map(|piece| piece.crd).collect();
+    let mut slots: Vec<u32> = pieces.iter().map(|piece| piece.indices).collect();
     let mut others: Vec<u32> = writes.to_vec();
     others.extend(fetches.iter().map(|fetch| fetch.slot));
-    // Products with matrices read the plain form.
+    // Where rows are gathered, and not elements, the plain form is read.
     let is_wide = |piece: usize| pieces[piece].width != 1;
     let wide = pieces.iter().filter(|piece| piece.width != 1);
-    others.extend(wide.map(|piece| piece.crd));
+    others.extend(wide.map(|piece| piece.indices));
     for binding in bindings {
         match *binding {
             Binding::Entries {
@@ -402,7 +398,7 @@ fn only_multiplied(
                 ..
             }
             | Binding::Scalar { slot }
-            | Binding::Columns { slot, .. } => others.push(slot),
+            | Binding::Gathered { slot, .. } => others.push(slot),
             Binding::Array { .. }
             | Binding::DenseRows { .. }
             | Binding::Whole { .. }

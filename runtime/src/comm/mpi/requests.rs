@@ -426,6 +426,6 @@ fn are_complete(
 fn elements(len: usize) -> Result<c_int, Error> {
     c_int::try_from(len).map_err(|_| {
         let expected = format!("at most {} ghosts between two ranks", c_int::MAX);
-        Error::argument("spmv", expected, len.to_string())
+        Error::argument("gather", expected, len.to_string())
     })
 }

@@ -1,7 +1,7 @@
 //! Tasks that run at once: what they write has a size that only their work finds.
 //!
 //! A task of the window writes stores whose shapes are known when it is issued. How many entries a
-//! product of sparse matrices has is known when it has been made, and a sweep through rows hands on
+//! structure made of two others has is known when it has been made, and a sweep through rows hands on
 //! from rank to rank as it goes; nothing behind such work can be planned before it has ended. So
 //! [`Runtime::task_at_once`] runs it where it is issued, after all tasks issued before, on every
 //! rank. The work takes what this rank holds of the stores, exchanges what it lacks, and makes

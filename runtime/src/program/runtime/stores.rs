@@ -4,6 +4,7 @@ use super::Runtime;
 use super::handle::StoreHandle;
 use crate::error::Error;
 use crate::geometry::partition::Partition;
+use crate::images::residency::Residency;
 use crate::memory::counted::Counted;
 use crate::memory::instance::Instance;
 use crate::memory::room::Room;
@@ -63,7 +64,7 @@ impl Runtime {
         let memory = self.shared.pool.adopt(elements)?;
         self.count_moved(len * size_of::<T>());
         let instance = Counted::new(Instance::new(memory, rows, len, size_of::<T>()));
-        let contents = Contents::Here(partition, instance);
+        let contents = Contents::Here(partition, Residency::Plain(instance));
         Ok(self.store(shape, T::DTYPE, contents))
     }
 
@@ -111,7 +112,7 @@ impl Runtime {
         self.count_moved(room.len() * size_of::<T>());
         let mut instance = room.into_instance();
         instance.rows = rows;
-        let contents = Contents::Here(partition, Counted::new(instance));
+        let contents = Contents::Here(partition, Residency::Plain(Counted::new(instance)));
         Ok(self.store(shape, T::DTYPE, contents))
     }
 
