@@ -6,6 +6,7 @@ pub(crate) mod threads;
 pub(crate) mod chain;
 pub(crate) mod ghosts;
 pub(crate) mod layout;
+pub(crate) mod messages;
 pub(crate) mod owners;
 
 use sparsefuse_runtime::{Error, Runtime};
