@@ -405,6 +405,11 @@ fn arguments_that_do_not_fit_are_refused() {
              is taken of the number 1",
         ),
         (
+            task(|_| Ok(())),
+            "host task: expected a function that takes all arguments that it writes, found one that \
+             has left the number 1",
+        ),
+        (
             task(|args| args.send(1, &[1.0])),
             "host task: expected a host task that is cut, whose ranks talk to each other, found \
              one that is not",

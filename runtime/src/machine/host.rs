@@ -150,7 +150,8 @@ impl Running<'_, '_> {
         let before = RUNNING.replace(Some(self.context.runtime));
         let outcome = catch_unwind(AssertUnwindSafe(|| (host.function)(&mut args)));
         RUNNING.set(before);
-        outcome.unwrap_or_else(|panic| Err(panicked(&self.task.name, &*panic)))
+        let outcome = outcome.unwrap_or_else(|panic| Err(panicked(&self.task.name, &*panic)));
+        outcome.and_then(|()| args.check_written())
     }
 
     fn note_host(&mut self, host: &HostTask) {

@@ -145,7 +145,7 @@ impl<'a> HostArgs<'a> {
     }
 
     /// The elements of this rank's rows of an argument that is written, row-major: whatever was in
-    /// that memory before. Each can be taken once.
+    /// that memory before. Each is to be taken once.
     ///
     /// # Errors
     ///
@@ -210,6 +210,18 @@ impl<'a> HostArgs<'a> {
             false => self.receive(from),
         };
         (0..ranks).map(sent).collect()
+    }
+
+    /// Refuses a function that has left an output alone: what is there may not even be elements of
+    /// its type.
+    pub(crate) fn check_written(&self) -> Result<(), Error> {
+        let is_left = |arg: &HostArg<'_>| matches!(arg, HostArg::Write(_, Some(_)));
+        let Some(number) = self.args.iter().position(is_left) else {
+            return Ok(());
+        };
+        let expected = "a function that takes all arguments that it writes";
+        let found = format!("one that has left the number {number}");
+        Err(Error::argument("host task", expected, found))
     }
 
     fn conversation_with(&self, rank: usize) -> Result<&'a Conversation<'a>, Error> {
