@@ -197,7 +197,7 @@ pub(crate) fn all_to_all(
 pub(crate) fn elements<T: Element>(from: usize, sent: &[u8]) -> Result<Vec<T>, Error> {
     // Only two bytes are a bool; those of another type may be any.
     let is_bool = T::DTYPE != DType::Bool || sent.iter().all(|&byte| byte <= 1);
-    if sent.len() % size_of::<T>() != 0 || !is_bool {
+    if !sent.len().is_multiple_of(size_of::<T>()) || !is_bool {
         return Err(apart(from));
     }
     bytes::to_elements(sent)
