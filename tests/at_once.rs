@@ -5,7 +5,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails where it panics")]
 
 use sparsefuse::prelude::*;
-use sparsefuse::runtime::KernelProfile;
+use sparsefuse::runtime::{KernelProfile, TaskKind};
 use sparsefuse::solvers::preconditioners::Ilu0;
 use sparsefuse::solvers::{Options, cg_with};
 use sparsefuse::sparse::gallery;
@@ -23,9 +23,13 @@ fn config() -> Config {
 
 /// The sums of a task at once; of none if it has not run.
 fn sums_of(runtime: &Runtime, name: &str) -> Option<KernelProfile> {
+    sums_of_kind(runtime, name, TaskKind::AtOnce)
+}
+
+fn sums_of_kind(runtime: &Runtime, name: &str, kind: TaskKind) -> Option<KernelProfile> {
     let profile = runtime.profile().unwrap();
     let mut tasks = profile.kernels();
-    let task = tasks.find(|(other, task)| *other == name && task.is_at_once);
+    let task = tasks.find(|(other, task)| *other == name && task.kind == kind);
     task.map(|(_, task)| task.clone())
 }
 
@@ -43,23 +47,27 @@ fn a_profile_names_operations_with_their_calls_and_bytes() {
             };
             let solution = cg_with(&a, &Vector::ones([144]), options)?;
             assert!(solution.converged());
-            let calls = |name: &str| {
-                let sums = sums_of(runtime, name).unwrap_or_else(|| panic!("no {name}"));
+            let calls_of = |name: &str, kind| {
+                let sums = sums_of_kind(runtime, name, kind);
+                let sums = sums.unwrap_or_else(|| panic!("no {name}"));
                 assert!(sums.bytes > 0, "{name} on rank {}", runtime.rank());
                 assert!(sums.waited <= sums.seconds, "{name}: {sums:?}");
                 sums.calls
             };
+            let calls = |name| calls_of(name, TaskKind::AtOnce);
             assert_eq!(calls("assemble"), 1);
             assert_eq!(calls("transpose"), 2);
             assert_eq!(calls("spgemm"), 1);
             assert_eq!(calls("ilu0"), 1);
             assert_eq!(calls("triangular_setup"), 2);
-            let solves = calls("triangular_solve");
+            // Its application is a task of the window.
+            let solves = calls_of("triangular_solve", TaskKind::Host);
             let iterations = solution.iterations as u64;
             assert!((iterations..=iterations + 2).contains(&solves), "{solves}");
-            assert_eq!(runtime.counters().at_once, 7 + solves);
+            let counters = runtime.counters();
+            assert_eq!((counters.at_once, counters.host_tasks), (7, solves));
             let table = runtime.profile().unwrap().table();
-            for expected in ["spgemm (at once)", "triangular_solve (at once)", "spmv"] {
+            for expected in ["spgemm (at once)", "triangular_solve (host)", "spmv"] {
                 assert!(table.contains(expected), "{table}");
             }
             Ok::<_, Error>(())
@@ -127,7 +135,9 @@ fn no_second_is_counted_twice() {
         let profile = runtime.profile().unwrap();
         let all = profile.kernels().map(|(_, task)| task.seconds);
         assert!(all.sum::<f64>() <= elapsed, "{}", profile.table());
-        let fused = profile.kernels().filter(|(_, task)| !task.is_at_once);
+        let fused = profile
+            .kernels()
+            .filter(|(_, task)| task.kind == TaskKind::Fused);
         let calls: u64 = fused.map(|(_, task)| task.calls).sum();
         assert_eq!(calls, runtime.counters().fused_tasks);
         assert_eq!(sums_of(&runtime, "outer").unwrap().bytes, 800);

@@ -32,8 +32,9 @@ pub mod gallery;
 pub mod matrix_market;
 
 pub use exchange::chain::Chain;
-pub use exchange::ghosts::Ghosts;
+pub use exchange::ghosts::{GhostPlan, Ghosts};
 pub use exchange::layout::RowLayout;
+pub use exchange::messages::Messages;
 pub use exchange::own_rows::OwnRows;
 pub use formats::at_once::at_once;
 pub use formats::bsr::Bsr;
@@ -52,5 +53,5 @@ pub use matrix_market::replace::{file_beside, remove_stale, replace_file};
 pub use operations::inspect::rounding_of_entries;
 pub use operations::matmul::Multiplication;
 pub use operations::product::RightFactor;
-pub use operations::triangular::TriangularSolve;
+pub use operations::triangular::{TriangularSolve, TriangularSweep};
 pub use sparsefuse_runtime::Error;

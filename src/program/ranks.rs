@@ -14,21 +14,21 @@ struct Task {
     overlapped: f64,
 }
 
-/// The tasks of all ranks, fused and at once, those that took longest first.
+/// The tasks of all ranks, fused ones and others, those that took longest first.
 ///
 /// `busy` is the time without waiting for others; its imbalance is the largest of a rank over the
 /// mean. `overlap` is the part of the time between sending ghosts and having those of others in
 /// which a rank computed.
 pub(super) fn table(profiles: &[Value]) -> String {
-    let mut tasks: BTreeMap<(&str, bool), Task> = BTreeMap::new();
+    let mut tasks: BTreeMap<(&str, &str), Task> = BTreeMap::new();
     for kernel in profiles.iter().flat_map(|profile| {
         let kernels = profile["kernels"].as_array();
         kernels.into_iter().flatten()
     }) {
         let number = |name: &str| kernel[name].as_f64().unwrap_or_default();
         let name = kernel["name"].as_str().unwrap_or_default();
-        let is_at_once = kernel["at_once"].as_bool().unwrap_or_default();
-        let task = tasks.entry((name, is_at_once)).or_default();
+        let kind = kernel["kind"].as_str().unwrap_or_default();
+        let task = tasks.entry((name, kind)).or_default();
         task.calls = task.calls.max(number("calls"));
         task.seconds.push(number("seconds") - number("waited"));
         task.waited += number("waited");
@@ -40,8 +40,11 @@ pub(super) fn table(profiles: &[Value]) -> String {
         "{:>10} {:>11} {:>11} {:>11} {:>9} {:>11} {:>7}  task\n",
         "calls", "busy min s", "mean", "max", "imbalance", "waited mean", "overlap"
     );
-    for ((name, is_at_once), task) in rows {
-        let at_once = if is_at_once { " (at once)" } else { "" };
+    for ((name, kind), task) in rows {
+        let kind = match kind {
+            "" | "fused" => String::new(),
+            kind => format!(" ({kind})"),
+        };
         let n_ranks = task.seconds.len() as f64;
         let mean = task.seconds.iter().sum::<f64>() / n_ranks;
         let least = task.seconds.iter().copied().fold(f64::INFINITY, f64::min);
@@ -53,7 +56,7 @@ pub(super) fn table(profiles: &[Value]) -> String {
         let _ = writeln!(
             text,
             "{:>10} {least:>11.6} {mean:>11.6} {most:>11.6} {:>9.2} {:>11.6} {overlap:>7}  \
-             {name}{at_once}",
+             {name}{kind}",
             task.calls,
             most / mean.max(1e-12),
             task.waited / n_ranks,
@@ -77,7 +80,7 @@ mod tests {
             json!({ "kernels": [
                 { "name": "spmv", "calls": 2, "seconds": seconds, "waited": 1.0, "overlapped": 3.0 },
                 { "name": "add", "calls": 9, "seconds": 0.5, "waited": 0.0, "overlapped": 0.0 },
-                { "name": "add", "at_once": true, "calls": 1, "seconds": 0.25 },
+                { "name": "add", "kind": "at once", "calls": 1, "seconds": 0.25 },
             ]})
         };
         let text = table(&[rank(3.0), rank(5.0)]);

@@ -541,9 +541,14 @@ impl Author {
                     range: self.range(a),
                 }
             }
-            58..60 => Step::Transpose {
+            58 => Step::Transpose {
                 out,
                 a: self.array(),
+            },
+            59 => Step::Moved {
+                out,
+                a: self.array(),
+                whole: self.dice.below(2) == 0,
             },
             60 => Step::Pick {
                 out,

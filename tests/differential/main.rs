@@ -12,9 +12,11 @@
 mod program;
 
 mod generate;
+
 mod reference;
 
 mod bodies;
+mod host;
 mod run;
 
 mod check;

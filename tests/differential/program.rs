@@ -176,6 +176,12 @@ pub(crate) enum Step {
         a: Var,
         shape: Vec<usize>,
     },
+    /// Host tasks: the elements in the opposite order, or each row one further.
+    Moved {
+        out: Var,
+        a: Var,
+        whole: bool,
+    },
     Clone {
         out: Var,
         a: Var,
@@ -249,7 +255,7 @@ pub(crate) enum Step {
 
 impl Step {
     /// The names of all kinds of steps.
-    pub(crate) const KINDS: [&'static str; 35] = [
+    pub(crate) const KINDS: [&'static str; 36] = [
         "Data",
         "Fill",
         "Index",
@@ -269,6 +275,7 @@ impl Step {
         "Transpose",
         "Pick",
         "Broadcast",
+        "Moved",
         "Clone",
         "Drop",
         "Assign",

@@ -326,6 +326,21 @@ impl World {
                 let array = self.array(*a)?.broadcast(shape)?;
                 self.vars.insert(*out, Entry::Array(array));
             }
+            Step::Moved { out, a, whole } => {
+                let a = self.array(*a)?.clone();
+                let row_len = a.shape.iter().skip(1).product();
+                let mut elements = self.elements(&a);
+                match whole {
+                    _ if a.shape.is_empty() => return None,
+                    true => elements.reverse(),
+                    false => {
+                        let first = elements[..elements.len().min(row_len)].to_vec();
+                        elements.truncate(elements.len() - first.len());
+                        elements.splice(0..0, first);
+                    }
+                }
+                self.make(*out, a.dtype, &a.shape, elements);
+            }
             Step::Clone { out, a } => {
                 let entry = self.vars.get(a)?.clone();
                 self.vars.insert(*out, entry);

@@ -1,6 +1,7 @@
 //! A program on the library: what each rank sees of it.
 
 use crate::bodies::{self, Operation, Origin};
+use crate::host;
 use crate::program::{self, Operand, Step, Var};
 use crate::reference::Observation;
 use num_complex::Complex;
@@ -349,6 +350,19 @@ impl Rank {
             Step::Broadcast { out, a, shape } => {
                 let a = self.array(*a);
                 self.set(*out, a.through(a.seen().broadcast_to(Shape::new(shape))?));
+            }
+            Step::Moved { out, a, whole } => {
+                let a = self.contiguous(&self.array(*a))?;
+                let (runtime, store) = (&self.runtime, &a.store);
+                let moved =
+                    with_element!(a.dtype(), T => host::moved::<T>(runtime, store, *whole))?;
+                self.set(
+                    *out,
+                    Handle {
+                        store: moved,
+                        view: None,
+                    },
+                );
             }
             Step::Clone { out, a } => {
                 let entry = self.vars[a].clone();

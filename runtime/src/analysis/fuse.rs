@@ -1,6 +1,6 @@
 //! Fusion: which neighbouring tasks become one.
 //!
-//! [`groups`] takes the longest fusible prefix, again and again. Each of the four rules is one
+//! [`groups`] takes the longest fusible prefix, again and again. Each of the five rules is one
 //! function that answers yes, or no with a [`Refusal`]. A partition is compared by how a task
 //! reaches a store (`Rows` through which view, or an image or the whole of it); no rule looks at
 //! pieces, so the cost does not grow with rows, and without views not with ranks.
@@ -40,6 +40,8 @@ pub enum Refusal {
         /// The store's number in the window.
         slot: u32,
     },
+    /// Rule 5: a host task is a group of its own.
+    HostTask,
     /// Fusion is switched off.
     SwitchedOff,
 }
@@ -66,6 +68,7 @@ impl fmt::Display for Refusal {
                     "reduction: s{slot} is complete only when the group has ended"
                 )
             }
+            Self::HostTask => f.write_str("host task: it is a group of its own"),
             Self::SwitchedOff => f.write_str("fusion is switched off"),
         }
     }
@@ -120,6 +123,8 @@ pub(crate) fn groups(tasks: &[Solved<'_>], n_slots: usize, fusion: bool) -> Vec<
 pub(crate) struct Open {
     start: usize,
     launch: Launch,
+    /// What the group consists of.
+    kind: Kind,
     /// How the group uses each store.
     uses: Vec<Use>,
     /// What the group so far has gathered.
@@ -128,6 +133,14 @@ pub(crate) struct Open {
     reduces: bool,
     /// The slots with an entry in `uses`.
     used: Vec<u32>,
+}
+
+/// What a group consists of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Empty,
+    Kernels,
+    HostTask,
 }
 
 /// How a group uses one store.
@@ -170,6 +183,7 @@ impl Open {
         Self {
             start: 0,
             launch: Launch::Any,
+            kind: Kind::Empty,
             uses,
             used: Vec::new(),
             gathers: Gathers::Nothing,
@@ -178,6 +192,7 @@ impl Open {
     }
 
     pub(crate) fn admits(&self, task: &Solved<'_>) -> Result<(), Refusal> {
+        host_task(self, task)?;
         same_launch_domain(self, task)?;
         true_dependence(self, task)?;
         anti_dependence(self, task)?;
@@ -185,6 +200,10 @@ impl Open {
     }
 
     pub(crate) fn add(&mut self, task: &Solved<'_>) {
+        self.kind = match task.body.is_host() {
+            true => Kind::HostTask,
+            false => Kind::Kernels,
+        };
         if self.launch == Launch::Any {
             self.launch = task.launch;
         }
@@ -234,6 +253,7 @@ impl Open {
         };
         self.start = end;
         self.launch = Launch::Any;
+        self.kind = Kind::Empty;
         self.gathers = Gathers::Nothing;
         self.reduces = false;
         group
@@ -328,6 +348,14 @@ fn reduction(open: &Open, task: &Solved<'_>) -> Result<(), Refusal> {
         }
     }
     Ok(())
+}
+
+/// Rule 5: what a host task does is not known, so it is fused with nothing.
+fn host_task(open: &Open, task: &Solved<'_>) -> Result<(), Refusal> {
+    match (open.kind, task.body.is_host()) {
+        (Kind::Empty, _) | (Kind::Kernels, false) => Ok(()),
+        (Kind::HostTask, _) | (Kind::Kernels, true) => Err(Refusal::HostTask),
+    }
 }
 
 #[cfg(test)]

@@ -127,9 +127,11 @@ fn alive(window: &Window, slots: &[Slot], ranks: usize) -> Vec<usize> {
 /// See [`Schedule::steps`].
 fn steps(window: &Window) -> Vec<u64> {
     let mut words = Vec::new();
-    let tasks = window.tasks.iter().map(|task| {
+    let tasks = window.tasks.iter().enumerate().map(|(number, task)| {
         words.clear();
         words.push(window.body(task).id());
+        let fixed = window.host(number).and_then(|host| host.launch);
+        words.extend(fixed.map(Partition::word));
         for arg in &window.args[task.args.start as usize..task.args.end as usize] {
             let shape = window.stores[arg.slot as usize].shape();
             words.push(shape.rank() as u64);
@@ -160,7 +162,11 @@ fn solve_all<'a>(window: &'a Window, slots: &mut [Slot], cuts: &mut CutsTable) -
     for (number, task) in window.tasks.iter().enumerate() {
         let args = window.args_of(task);
         let body = window.body(task);
-        let launch = solve::solve(body, args, slots, cuts);
+        let fixed = window.host(number).and_then(|host| host.launch);
+        let launch = match fixed {
+            Some(partition) => Launch::On(partition),
+            None => solve::solve(body, args, slots, cuts),
+        };
         let task = Solved {
             number,
             body,

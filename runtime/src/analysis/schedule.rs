@@ -64,8 +64,11 @@ pub(crate) struct FusedTask {
     pub(crate) name: String,
     pub(crate) group: Group,
     pub(crate) kernel: Kernel,
-    /// `None` if the passes found nothing to do.
+    /// `None` if the passes found nothing to do, or it is a host task.
     pub(crate) program: Option<Program>,
+    /// Of a host task, the rows of this rank; its kernel is empty then, and its bindings are those
+    /// of the arguments that its body declares.
+    pub(crate) host: Option<Range<usize>>,
     /// Slots that must have contents before: what is read, and what is written in place.
     pub(crate) reads: Vec<u32>,
     /// Slots that are poisoned if this fails.
@@ -131,6 +134,11 @@ impl FusedTask {
         self.fetches.clone_from(&whole.fetches);
         let mut gathered = self.gathered();
         gathered.all(|this| whole.gathered().any(|known| known == this))
+    }
+
+    /// Whether it is a host task whose ranks have rows of their own: they agree on how it ends.
+    pub(crate) fn is_cut_host(&self) -> bool {
+        self.host.is_some() && self.group.launch != Partition::Replicated
     }
 
     /// The slot whose elements an argument reads.

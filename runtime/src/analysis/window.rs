@@ -11,6 +11,7 @@ use crate::memory::counted::Counted;
 use crate::stores::store::Store;
 use crate::tasks::body::{Body, Seen};
 use crate::tasks::check;
+use crate::tasks::host::HostTask;
 use sparsefuse_kernels::Value;
 use std::ops::Range;
 use std::sync::Arc;
@@ -24,6 +25,8 @@ pub(crate) struct Window {
     pub(crate) tasks: Vec<Task>,
     pub(crate) args: Vec<Arg>,
     pub(crate) params: Vec<Value>,
+    /// The numbers of its host tasks, ascending, and what they have besides body and stores.
+    host: Vec<(usize, HostTask)>,
     /// The bodies that any window had, by their numbers: a task costs no count of who holds its
     /// body.
     bodies: Vec<Option<Arc<Body>>>,
@@ -65,6 +68,7 @@ impl Window {
             tasks: Vec::new(),
             args: Vec::new(),
             params: Vec::new(),
+            host: Vec::new(),
             bodies: Vec::new(),
             stores: Vec::new(),
             initial: Vec::new(),
@@ -131,6 +135,30 @@ impl Window {
             params: first_param..self.params.len() as u32,
         });
         Ok(())
+    }
+
+    /// As [`Window::push`], of a host task, which writes stores that nothing has written. How it is
+    /// cut is part of the key, its function is not.
+    pub(crate) fn push_host<'a>(
+        &mut self,
+        body: &Arc<Body>,
+        args: impl Iterator<Item = Seen<'a>>,
+        task: HostTask,
+    ) -> Result<(), Error> {
+        self.push(body, args, &[])?;
+        let first_word = self.key.len();
+        self.key.push(task.launch.map_or(0, Partition::word));
+        if !self.is_as_expected(first_word) {
+            self.expected = None;
+        }
+        self.host.push((self.tasks.len() - 1, task));
+        Ok(())
+    }
+
+    /// What a host task has besides body and stores; nothing of another task.
+    pub(crate) fn host(&self, number: usize) -> Option<&HostTask> {
+        let place = self.host.binary_search_by_key(&number, |(of, _)| *of);
+        place.ok().map(|place| &self.host[place].1)
     }
 
     /// Whether the words of the key from this one on are those of the expected window, as all words
@@ -273,6 +301,7 @@ impl Window {
         self.tasks.clear();
         self.args.clear();
         self.params.clear();
+        self.host.clear();
         self.stores.clear();
         self.initial.clear();
         self.written.clear();

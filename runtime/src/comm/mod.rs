@@ -7,6 +7,7 @@
 //! rank waits forever.
 
 mod absent;
+pub(crate) mod conversation;
 pub(crate) mod exchange;
 pub(crate) mod forests;
 pub(crate) mod halo;
@@ -23,7 +24,9 @@ pub(crate) use self::threads::connect;
 use self::halo::{Links, Messages, Neighbours};
 use self::reduce::{Later, Pending};
 use crate::error::{Error, ErrorKind};
+use crate::memory::bytes;
 use crate::memory::pool::Memory;
+use sparsefuse_kernels::{DType, Element};
 use std::cell::Cell;
 use std::fmt;
 use std::sync::Arc;
@@ -188,6 +191,16 @@ pub(crate) fn all_to_all(
         }
     }
     result.map(|()| parts)
+}
+
+/// The elements that a rank has sent as these bytes.
+pub(crate) fn elements<T: Element>(from: usize, sent: &[u8]) -> Result<Vec<T>, Error> {
+    // Only two bytes are a bool; those of another type may be any.
+    let is_bool = T::DTYPE != DType::Bool || sent.iter().all(|&byte| byte <= 1);
+    if !sent.len().is_multiple_of(size_of::<T>()) || !is_bool {
+        return Err(apart(from));
+    }
+    bytes::to_elements(sent)
 }
 
 /// The failure of ranks whose messages do not fit: they run different programs.

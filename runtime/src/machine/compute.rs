@@ -5,11 +5,12 @@
 )]
 
 use super::failures::Failure;
+use super::host::panicked;
 use super::{Context, Inputs, Running};
 use crate::analysis::schedule::{Binding, From};
 use crate::comm::halo::Halo;
 use crate::config::{Config, Executor};
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 use crate::geometry::partition::Partition;
 use crate::images::piece::Piece;
 use crate::memory::instance::Instance;
@@ -142,16 +143,7 @@ impl Running<'_, '_> {
                 sparsefuse_kernels::reference::run_loops(&self.task.kernel, loops.clone(), &launch);
             },
         };
-        catch_unwind(AssertUnwindSafe(run)).map_err(|panic| {
-            let text = panic.downcast_ref::<String>().map(String::as_str);
-            let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-            let message = text.unwrap_or("no message").to_owned();
-            ErrorKind::Panic {
-                task: self.task.name.clone(),
-                message,
-            }
-            .into()
-        })
+        catch_unwind(AssertUnwindSafe(run)).map_err(|panic| panicked(&self.task.name, &*panic))
     }
 
     /// Sends this rank's elements that others need as ghosts; those of tasks that do not run

@@ -3,12 +3,14 @@
 //! [`run`] reads from top to bottom what happens to a fused task on one rank: fetch what other
 //! ranks hold, look up the pieces of structures ([`structures`]), allocate, compute (interior rows
 //! while ghosts travel, then the others), reduce, free. What is reduced over the ranks is waited
-//! for by the first task that uses it. A failure poisons what depends on it ([`failures`]); the rank goes on with
+//! for by the first task that uses it. A host task has no kernel, but a function that is called
+//! ([`host`]). A failure poisons what depends on it ([`failures`]); the rank goes on with
 //! the schedule, so that no other rank waits for it.
 
 mod compute;
 mod failures;
 mod frame;
+pub(crate) mod host;
 mod outputs;
 mod planned;
 mod reductions;
@@ -29,7 +31,7 @@ use crate::memory::instance::Instance;
 use crate::memory::pool::Pool;
 use crate::observe::counters::Counters;
 use crate::observe::plan::PlannedTask;
-use crate::observe::profile::{Profile, Run, Travel};
+use crate::observe::profile::{Profile, Run, TaskKind, Travel};
 use crate::stores::store::Contents;
 use sparsefuse_kernels::workers::Workers;
 use std::sync::Arc;
@@ -38,6 +40,8 @@ use std::time::Instant;
 /// What execution needs of the runtime.
 #[derive(Debug)]
 pub(crate) struct Context<'a> {
+    /// The number of the runtime.
+    pub(crate) runtime: u64,
     pub(crate) config: &'a Config,
     pub(crate) pool: &'a Arc<Pool>,
     pub(crate) comm: &'a dyn Comm,
@@ -74,9 +78,13 @@ pub(crate) fn run(
             context,
             travel: Travel::default(),
         };
-        running.run();
+        match task.host {
+            None => running.run(),
+            Some(_) => running.run_host(),
+        }
         // At the end of the window at the latest, when all reductions have been waited for.
-        let is_agreed = task.reductions.iter().any(|reduction| reduction.is_partial);
+        let is_reduced = task.reductions.iter().any(|reduction| reduction.is_partial);
+        let is_agreed = is_reduced || task.is_cut_host();
         for &slot in &task.writes {
             window.stores[slot as usize].set_agreed(is_agreed);
         }
@@ -193,7 +201,7 @@ impl<'c> Running<'_, 'c> {
                 self.frame.fail(whole, &cause);
             }
         }
-        self.count(&inputs, begin);
+        self.count(self.task.bytes + self.structure_bytes(&inputs), begin);
         inputs.clear();
         self.frame.inputs = inputs;
     }
@@ -271,12 +279,16 @@ impl<'c> Running<'_, 'c> {
         self.context.profile.is_some().then(Instant::now)
     }
 
-    fn count(&mut self, inputs: &Inputs, begin: Option<Instant>) {
-        let bytes = (self.task.bytes + self.structure_bytes(inputs)) as u64;
+    fn count(&mut self, bytes: usize, begin: Option<Instant>) {
+        let bytes = bytes as u64;
         self.context.counters.bytes += bytes;
         if let (Some(profile), Some(begin)) = (self.context.profile.as_deref_mut(), begin) {
             let travel = self.travel;
-            profile.record(&self.task.name, begin, Run { bytes, travel });
+            let kind = match self.task.host {
+                None => TaskKind::Fused,
+                Some(_) => TaskKind::Host,
+            };
+            profile.record((&self.task.name, kind), begin, Run { bytes, travel });
         }
     }
 }

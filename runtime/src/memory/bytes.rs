@@ -9,8 +9,8 @@ use sparsefuse_kernels::{DType, Element};
 /// The elements of an instance that is not being written: `machine/outputs.rs` writes an instance
 /// in place only where it has a single handle.
 pub(crate) fn elements<T: Element>(instance: &Instance) -> &[T] {
-    // SAFETY: the callers, `Runtime::local`, `Runtime::read` and `Runtime::read_scalar`, compare
-    // the element type with that of the store; kernels write elements of the store's type, and new
+    // SAFETY: the callers, `Runtime::local`, `Runtime::read`, `Runtime::read_scalar` and
+    // `HostArgs::read`, compare the element type with that of the store; kernels write elements of the store's type, and new
     // memory is zero, which is an element of every type. Holding the `Arc` of the instance, or the
     // runtime's lock, keeps writers away. `Room` has one type from the beginning, and its instance
     // one owner.

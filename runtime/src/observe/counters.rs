@@ -7,13 +7,16 @@ pub struct Counters {
     pub tasks: u64,
     /// Tasks that ran at once ([`crate::Runtime::task_at_once`]), those within others too.
     pub at_once: u64,
-    /// Fused tasks that ran.
+    /// Host tasks that ran: functions in the place of kernels ([`crate::HostTask`]).
+    pub host_tasks: u64,
+    /// Fused tasks that ran, host tasks apart.
     pub fused_tasks: u64,
     /// Windows that were executed.
     pub windows: u64,
     /// Windows whose schedule was remembered.
     pub trace_hits: u64,
-    /// Bytes that kernels read and wrote on this rank, counted from their arguments.
+    /// Bytes that kernels and host tasks read and wrote on this rank, counted from their arguments
+    /// and from what host tasks say besides.
     pub bytes: u64,
     /// Messages that this rank sent, those of reductions apart.
     pub messages: u64,

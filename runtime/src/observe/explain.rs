@@ -125,8 +125,12 @@ fn group(out: &mut String, number: usize, task: &FusedTask, cuts: &CutsTable) {
             ),
         };
     }
-    if task.program.is_none() {
-        out.push_str("  nothing to compute\n");
+    match (&task.program, &task.host) {
+        (Some(_), _) => {}
+        (None, Some(rows)) => {
+            let _ = writeln!(out, "  host task `{}` on rows {rows:?}", task.name);
+        }
+        (None, None) => out.push_str("  nothing to compute\n"),
     }
     for line in task.kernel.to_string().lines() {
         let _ = writeln!(out, "  | {line}");

@@ -171,6 +171,8 @@ fn hash_of_task(window: &Window, number: usize) -> u64 {
             None => words.push(u64::MAX),
         }
     }
+    let fixed = window.host(number).and_then(|host| host.launch);
+    words.extend(fixed.map(Partition::word));
     for param in &window.params[task.params.start as usize..task.params.end as usize] {
         words.push(param.dtype() as u64);
         words.extend(same_bits(*param));

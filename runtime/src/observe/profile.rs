@@ -1,4 +1,5 @@
-//! The profile: time, bytes and calls of every fused task, and of every task at once by its name.
+//! The profile: time, bytes and calls of every fused task, and of every host task and task at once
+//! by its name.
 //!
 //! The time of a task at once is its own: what it issues and waits for is listed by itself, be it
 //! fused tasks or other tasks at once. So no second is counted twice, and the sum is that of all.
@@ -18,26 +19,51 @@ const MOST_EVENTS: usize = 1 << 20;
 #[derive(Clone, Debug)]
 pub struct Profile {
     begin: Instant,
-    fused: BTreeMap<String, KernelProfile>,
-    at_once: BTreeMap<String, KernelProfile>,
+    /// By kind, in the order of [`TaskKind`], and name.
+    tasks: [BTreeMap<String, KernelProfile>; 3],
     /// The number of the task, start and length in microseconds.
     events: Vec<(u32, f64, f64)>,
     /// Of the innermost task at once that is running.
     within: Within,
 }
 
-/// The sums of one fused task, or of the tasks at once of one name, on one rank.
+/// What kind of task was recorded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum TaskKind {
+    /// Tasks with kernels, fused.
+    #[default]
+    Fused,
+    /// A function as a task of the window ([`crate::HostTask`]).
+    Host,
+    /// A function that ran when it was issued ([`crate::Runtime::task_at_once`]).
+    AtOnce,
+}
+
+impl TaskKind {
+    /// Its name, as reports have it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Fused => "fused",
+            Self::Host => "host",
+            Self::AtOnce => "at once",
+        }
+    }
+}
+
+/// The sums of one fused task, or of the other tasks of one kind and name, on one rank.
 #[derive(Clone, Debug, Default)]
 pub struct KernelProfile {
     number: u32,
-    /// Whether it ran when it was issued ([`crate::Runtime::task_at_once`]).
-    pub is_at_once: bool,
+    /// What kind of task it is.
+    pub kind: TaskKind,
     /// How often it ran.
     pub calls: u64,
     /// Seconds in all; without those of tasks within it.
     pub seconds: f64,
-    /// Bytes read and written in all, counted from its arguments; of a task at once, those of the
-    /// stores that it reads and makes and what it says besides.
+    /// Bytes read and written in all, counted from its arguments; of a host task also what it says
+    /// besides; of a task at once, those of the stores that it reads and makes and what it says
+    /// besides.
     pub bytes: u64,
     /// Of the seconds, those in which it waited for other ranks.
     pub waited: f64,
@@ -45,7 +71,7 @@ pub struct KernelProfile {
     pub overlapped: f64,
 }
 
-/// What one run of a fused task has taken.
+/// What one run of a task of a window has taken.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Run {
     pub(crate) bytes: u64,
@@ -80,18 +106,17 @@ impl Profile {
     pub(crate) fn new() -> Self {
         Self {
             begin: Instant::now(),
-            fused: BTreeMap::new(),
-            at_once: BTreeMap::new(),
+            tasks: Default::default(),
             events: Vec::new(),
             within: Within::default(),
         }
     }
 
-    /// Records one run of a fused task that began at `begin` and ends now.
-    pub(crate) fn record(&mut self, name: &str, begin: Instant, run: Run) {
+    /// Records one run of a task of a window that began at `begin` and ends now.
+    pub(crate) fn record(&mut self, task: (&str, TaskKind), begin: Instant, run: Run) {
         let lasted = begin.elapsed();
         self.within.others += lasted;
-        let task = self.task(name, false);
+        let task = self.task(task);
         task.add(lasted, run);
         let number = task.number;
         self.push_event(number, begin, lasted);
@@ -99,9 +124,9 @@ impl Profile {
 
     /// Records the wait for what a fused task reduces.
     pub(crate) fn wait(&mut self, name: &str, waited: Duration) {
-        if let Some(kernel) = self.fused.get_mut(name) {
-            kernel.seconds += waited.as_secs_f64();
-            kernel.waited += waited.as_secs_f64();
+        if let Some(task) = self.tasks[TaskKind::Fused as usize].get_mut(name) {
+            task.seconds += waited.as_secs_f64();
+            task.waited += waited.as_secs_f64();
             self.within.others += waited;
         }
     }
@@ -138,29 +163,30 @@ impl Profile {
             ..Travel::default()
         };
         let bytes = within.bytes;
-        let task = self.task(name, true);
+        let task = self.task((name, TaskKind::AtOnce));
         task.add(lasted.saturating_sub(within.others), Run { bytes, travel });
         let number = task.number;
         self.push_event(number, begun.begin, lasted);
     }
 
     /// The sums of a task, which may not have run before.
-    fn task(&mut self, name: &str, is_at_once: bool) -> &mut KernelProfile {
-        let number = (self.fused.len() + self.at_once.len()) as u32;
-        let tasks = match is_at_once {
-            true => &mut self.at_once,
-            false => &mut self.fused,
-        };
+    fn task(&mut self, (name, kind): (&str, TaskKind)) -> &mut KernelProfile {
+        let number = self.n_tasks() as u32;
+        let tasks = &mut self.tasks[kind as usize];
         if !tasks.contains_key(name) {
             let fresh = KernelProfile {
                 number,
-                is_at_once,
+                kind,
                 ..KernelProfile::default()
             };
             tasks.insert(name.to_owned(), fresh);
         }
         let task = tasks.get_mut(name);
         task.expect("a task that was not there has been put there")
+    }
+
+    fn n_tasks(&self) -> usize {
+        self.tasks.iter().map(BTreeMap::len).sum()
     }
 
     fn push_event(&mut self, number: u32, begin: Instant, lasted: Duration) {
@@ -171,12 +197,10 @@ impl Profile {
         }
     }
 
-    /// The tasks by name: the fused ones, then those at once.
+    /// The tasks by name: the fused ones, then host tasks, then those at once.
     pub fn kernels(&self) -> impl Iterator<Item = (&str, &KernelProfile)> {
-        self.fused
-            .iter()
-            .chain(&self.at_once)
-            .map(|(name, kernel)| (name.as_str(), kernel))
+        let all = self.tasks.iter().flatten();
+        all.map(|(name, task)| (name.as_str(), task))
     }
 
     /// The tasks, those that took longest first, and their share of the time.
@@ -199,12 +223,14 @@ impl Profile {
             let per_call = seconds / calls as f64 * 1e6;
             let rate = bytes as f64 / seconds.max(1e-12) / 1e9;
             let share = 100.0 * seconds / total.max(1e-12);
-            let at_once = if kernel.is_at_once { " (at once)" } else { "" };
-            let _ = writeln!(
+            let _ = write!(
                 text,
-                "{calls:>10} {seconds:>12.6} {per_call:>12.3} {rate:>8.2} {share:>5.1}%  \
-                 {name}{at_once}"
+                "{calls:>10} {seconds:>12.6} {per_call:>12.3} {rate:>8.2} {share:>5.1}%  {name}"
             );
+            let _ = match kernel.kind {
+                TaskKind::Fused => writeln!(text),
+                kind => writeln!(text, " ({})", kind.name()),
+            };
         }
         text
     }
@@ -215,7 +241,7 @@ impl Profile {
         let kernels = self.kernels().map(|(name, kernel)| {
             json!({
                 "name": name,
-                "at_once": kernel.is_at_once,
+                "kind": kernel.kind.name(),
                 "calls": kernel.calls,
                 "seconds": kernel.seconds,
                 "bytes": kernel.bytes,
@@ -229,14 +255,9 @@ impl Profile {
     /// The events in Chrome's trace format; `rank` becomes the process.
     #[must_use]
     pub fn chrome_events(&self, rank: usize) -> Vec<Value> {
-        let mut tasks = vec![("", ""); self.fused.len() + self.at_once.len()];
+        let mut tasks = vec![("", ""); self.n_tasks()];
         for (name, kernel) in self.kernels() {
-            let kind = if kernel.is_at_once {
-                "at once"
-            } else {
-                "fused"
-            };
-            tasks[kernel.number as usize] = (name, kind);
+            tasks[kernel.number as usize] = (name, kernel.kind.name());
         }
         let event = |&(number, start, length): &(u32, f64, f64)| {
             let (name, kind) = tasks[number as usize];

@@ -1,7 +1,8 @@
 //! Tasks: one operation on whole stores, stated without ranks.
 //!
-//! A [`Body`] is the part that all tasks of a kind share: a kernel for one piece, and the
-//! constraints between the partitions of its arguments. A task is a body with stores (seen through
+//! A [`Body`] is the part that all tasks of a kind share: a kernel for one piece (none, where the
+//! tasks bring functions: [`super::host`]), and the constraints between the partitions of its
+//! arguments. A task is a body with stores (seen through
 //! views) as arguments and plain numbers as parameters.
 //!
 //! Constraints are relations between arguments, one for each of them ([`Access`]): all `Rows`
@@ -74,7 +75,7 @@ pub struct BodyArg {
     /// How it is cut.
     pub access: Access,
     /// The argument of the kernel that it is; none for ranges, which the kernel gets with the
-    /// indices within them.
+    /// indices within them, and for arguments of host tasks.
     pub kernel_arg: Option<u32>,
 }
 
@@ -198,6 +199,47 @@ impl Body {
         }
         assert_eq!(kernel.loops.len(), 1, "the kernel of a body has one loop");
         check_declarations(name, &kernel, &args);
+        let kinds = args.iter().map(|arg| kind(&kernel, arg)).collect();
+        Self::of_kinds(name, kernel, args, kinds)
+    }
+
+    /// The body of host tasks: see [`crate::HostBody::new`].
+    ///
+    /// # Panics
+    ///
+    /// As there.
+    pub(crate) fn of_host(name: &str, declared: &[(Privilege, Access, DType)]) -> Arc<Self> {
+        let (mut args, mut kinds) = (Vec::new(), Vec::new());
+        for &(privilege, access, dtype) in declared {
+            kinds.push(match (privilege, access) {
+                (Privilege::Read | Privilege::Write, Access::Rows) => (ArgKind::Array, dtype),
+                (Privilege::Read, Access::Whole) => (ArgKind::Gather, dtype),
+                _ => panic!("the host body `{name}` reads Rows or Whole and writes Rows"),
+            });
+            args.push(BodyArg {
+                privilege,
+                access,
+                kernel_arg: None,
+            });
+        }
+        let is_written = args.iter().any(BodyArg::is_written);
+        assert!(is_written, "the host body `{name}` writes something");
+        Self::of_kinds(name, Kernel::default(), args, kinds)
+    }
+
+    /// Whether it is the body of host tasks with this name and these arguments.
+    pub(super) fn is_host_of(&self, name: &str, declared: &[(Privilege, Access, DType)]) -> bool {
+        let own = self.args.iter().zip(&self.kinds);
+        let own = own.map(|(arg, &(_, dtype))| (arg.privilege, arg.access, dtype));
+        self.name == name && own.eq(declared.iter().copied())
+    }
+
+    fn of_kinds(
+        name: &str,
+        kernel: Kernel,
+        args: Vec<BodyArg>,
+        kinds: Vec<(ArgKind, DType)>,
+    ) -> Arc<Self> {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         // Relaxed: only uniqueness matters.
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -213,7 +255,6 @@ impl Body {
                     .is_some_and(|number| is_updated(&kernel, number))
             })
             .collect();
-        let kinds: Vec<_> = args.iter().map(|arg| kind(&kernel, arg)).collect();
         let numbers = 0..kinds.len();
         let dense_rows = numbers
             .filter(|&number| kinds[number].0 == ArgKind::DenseRows)
@@ -237,6 +278,12 @@ impl Body {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Whether its tasks are host tasks, whose functions come with them: it has no kernel with a
+    /// loop, as all others have.
+    pub(crate) fn is_host(&self) -> bool {
+        self.kernel.loops.is_empty()
     }
 
     /// What one piece computes.
@@ -267,6 +314,11 @@ impl Body {
     /// Whether a task needs what its argument holds already.
     pub(crate) fn needs_contents(&self, arg: usize) -> bool {
         self.args[arg].privilege == Privilege::Read || self.updated[arg]
+    }
+
+    /// The type of the elements of an argument.
+    pub(crate) fn dtype(&self, arg: usize) -> DType {
+        self.kinds[arg].1
     }
 
     /// The kind by which the kernel reaches an argument; `Structure` for ranges.

@@ -1,4 +1,6 @@
-//! Tasks: a body that all tasks of a kind share, and the check of the stores that it is given.
+//! Tasks: a body that all tasks of a kind share, the function of a host task, and the check of the
+//! stores that a task is given.
 
 pub(crate) mod body;
 pub(crate) mod check;
+pub(crate) mod host;

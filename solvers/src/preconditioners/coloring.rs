@@ -32,9 +32,9 @@ impl Coloring {
         let mut both = rows.crd.clone();
         both.extend_from_slice(&columns.crd);
         let chain = Chain::new(&layout, Sweep::Forward, &both)?;
-        let before = chain.receive::<u32>()?;
+        let before = chain.receive::<u32>(layout.runtime())?;
         let of_rows = greedy(&layout, (chain.needed(), &before), [&rows, &columns]);
-        chain.hand_on(&of_rows)?;
+        chain.hand_on(layout.runtime(), &of_rows)?;
         let most = of_rows.iter().map(|&color| color + 1).max().unwrap_or(0);
         let most = layout.runtime().all_gather(&[most])?.concat();
         Ok(Self {

@@ -10,9 +10,10 @@ use super::{Preconditioner, check_square, check_update};
 use crate::operator::LinearOperator;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
-use sparsefuse_runtime::{Error, Runtime, Shape, try_collect};
+use sparsefuse_runtime::{Error, Runtime, Shape};
 use sparsefuse_sparse::{Csr, LocalRows, RowLayout, at_once};
 use std::fmt;
+use std::sync::Arc;
 
 const OP: &str = "direct";
 
@@ -81,7 +82,7 @@ pub fn spcholesky<T: Field>(a: &Csr<T>) -> Result<Direct<T>, Error> {
 pub struct Direct<T> {
     layout: RowLayout,
     method: Method,
-    factors: Complete<T>,
+    factors: Arc<Complete<T>>,
 }
 
 impl<T: Field> Direct<T> {
@@ -96,16 +97,16 @@ impl<T: Field> Direct<T> {
         Ok(Self {
             layout,
             method,
-            factors,
+            factors: Arc::new(factors),
         })
     }
 
-    /// The solution for a right-hand side. Executes the window; every rank must ask.
+    /// The solution for a right-hand side: a host task, whose failure is told where the solution is
+    /// read.
     ///
     /// # Errors
     ///
-    /// If the length differs from the number of rows, the computation of `b` failed, or memory runs
-    /// out.
+    /// If the length differs from the number of rows.
     pub fn solve(&self, b: &Vector<T>) -> Result<Vector<T>, Error> {
         self.solve_system(b, System::Plain)
     }
@@ -115,12 +116,12 @@ impl<T: Field> Direct<T> {
             let expected = Shape::new(&[self.layout.n_rows()]);
             return Err(Error::shape(OP, expected, Shape::new(&[b.len()])));
         }
-        let runtime = self.layout.runtime();
-        runtime.task_at_once(self.method.solve(), &[b.store()], || {
-            let x = b.with_slice(|b| self.factors.solve(b, system))?;
-            let own = x.and_then(|x| try_collect(x[self.layout.rows()].iter().copied()));
-            self.layout.vector(runtime.agree(own)?)
-        })
+        let factors = Arc::clone(&self.factors);
+        self.layout
+            .of_whole(self.method.solve(), b, 0, move |b, rows, x| {
+                x.copy_from_slice(&factors.solve(b, system)?[rows]);
+                Ok(())
+            })
     }
 }
 
@@ -145,11 +146,12 @@ impl<T: Field> LinearOperator<T> for Direct<T> {
 impl<T: Field> Preconditioner<T> for Direct<T> {
     fn update(&mut self, a: &Csr<T>) -> Result<(), Error> {
         check_update(OP, self, a)?;
-        self.factors = at_once(self.method.factorisation(), &[a], || {
+        let factors = at_once(self.method.factorisation(), &[a], || {
             let rows = gather(a, &self.layout)?;
             let factors = check_finite(&rows).and_then(|()| self.factors.with_rows(&rows));
             self.layout.runtime().agree(factors)
         })?;
+        self.factors = Arc::new(factors);
         Ok(())
     }
 }

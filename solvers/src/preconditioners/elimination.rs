@@ -53,7 +53,7 @@ impl Elimination {
         runtime.count_moved(2 * rows.bytes());
         runtime.agree(self.check(rows))?;
         let diagonal = &self.diagonal;
-        let outer = self.chain.receive_rows::<T>()?;
+        let outer = self.chain.receive_rows::<T>(runtime)?;
         let LocalRows { pos, crd, vals } = rows;
         let work = Work {
             first: self.layout.rows().start,
@@ -65,7 +65,7 @@ impl Elimination {
             rule: self.rule,
         };
         let found = work.eliminate(self.op, vals);
-        self.chain.hand_on_rows(|row| {
+        self.chain.hand_on_rows(runtime, |row| {
             let entries = diagonal[row]..pos[row + 1] as usize;
             (&crd[entries.clone()], &vals[entries])
         })?;

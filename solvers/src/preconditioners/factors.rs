@@ -40,9 +40,12 @@ impl<T: Field> Factors<T> {
 
     /// z = U^-1 L^-1 r.
     pub(super) fn solve(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
-        self.lower.layout().sweep("triangular_solve", r, |z| {
-            self.lower.solve_part(z)?;
-            self.upper.solve_part(z)
+        let (lower, upper) = (self.lower.sweep(), self.upper.sweep());
+        let bytes = lower.bytes() + upper.bytes();
+        let layout = self.lower.layout();
+        layout.sweep("triangular_solve", r, bytes, move |args, z| {
+            lower.solve(args, z)?;
+            upper.solve(args, z)
         })
     }
 

@@ -7,10 +7,11 @@ use crate::local::elimination::{LocalFactors, Pivot};
 use crate::operator::LinearOperator;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
-use sparsefuse_runtime::{Error, Runtime};
+use sparsefuse_runtime::{Error, HostArgs, Runtime};
 use sparsefuse_sparse::{Csr, Ghosts, LocalRows, RowLayout, Threads, at_once, parallel};
 use std::fmt;
 use std::ops::Range;
+use std::sync::Arc;
 
 const OP: &str = "additive schwarz";
 /// What profiles call the factorisation of the blocks.
@@ -86,11 +87,12 @@ pub struct AdditiveSchwarz<T> {
     options: SchwarzOptions,
     /// The rows of all blocks of this rank.
     outer: Ghosts,
-    blocks: Vec<Block<T>>,
-    exchange: Exchange,
+    blocks: Arc<Vec<Block<T>>>,
+    exchange: Arc<Exchange>,
 }
 
 /// A block with its overlap.
+#[derive(Clone)]
 struct Block<T> {
     /// Its rows, ascending, of all rows.
     rows: Vec<u32>,
@@ -100,7 +102,7 @@ struct Block<T> {
     given: Range<usize>,
     /// Which of the entries of the fetched rows are its own, row by row.
     entries: Vec<usize>,
-    factors: Factors<T>,
+    factors: Arc<Factors<T>>,
 }
 
 enum Factors<T> {
@@ -146,11 +148,11 @@ impl<T: Field> AdditiveSchwarz<T> {
         let blocks = of_each(layout.runtime(), sets.iter().zip(&ranges), make)?;
         Ok(Self {
             a: a.clone(),
-            exchange: Exchange::of(&layout, &blocks)?,
+            exchange: Arc::new(Exchange::of(&layout, &blocks)?),
             layout,
             options,
             outer,
-            blocks,
+            blocks: Arc::new(blocks),
         })
     }
 }
@@ -235,7 +237,7 @@ impl<T: Field> Block<T> {
         let places: Vec<u32> = set.iter().map(place).collect();
         let (block, entries) = submatrix(&set, &places, rows)?;
         Ok(Self {
-            factors: Factors::new(block, &set, options.solve)?,
+            factors: Arc::new(Factors::new(block, &set, options.solve)?),
             rows: set,
             places,
             given,
@@ -256,7 +258,7 @@ impl<T: Field> Block<T> {
             .iter()
             .map(|&place| fetched[place as usize])
             .collect();
-        match &self.factors {
+        match &*self.factors {
             Factors::Ilu0(factors) => factors.solve(&mut x),
             Factors::Direct(factors) => x = factors.solve(&x, System::Plain)?,
         }
@@ -347,7 +349,7 @@ impl Exchange {
     }
 
     /// Replaces this rank's elements by the sum of all blocks' values. Every rank must ask.
-    fn sum<T: Field>(&self, layout: &RowLayout, mine: &[T], sum: &mut [T]) -> Result<(), Error> {
+    fn sum<T: Field>(&self, args: &HostArgs<'_>, mine: &[T], sum: &mut [T]) -> Result<(), Error> {
         sum.fill(T::ZERO);
         let mut add = |values: &[T]| {
             for (&row, &value) in self.arriving.iter().zip(values) {
@@ -359,7 +361,7 @@ impl Exchange {
             Some(sent) => {
                 let pick = |numbers: &Vec<u32>| numbers.iter().map(|&k| mine[k as usize]).collect();
                 let sent: Vec<Vec<T>> = sent.iter().map(pick).collect();
-                add(&layout.runtime().all_to_all(&sent)?.concat());
+                add(&args.all_to_all(&sent)?.concat());
             }
         }
         Ok(())
@@ -376,11 +378,14 @@ impl<T: Field> LinearOperator<T> for AdditiveSchwarz<T> {
     }
 
     fn apply(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
-        self.layout.sweep("schwarz", r, |z| {
-            let fetched = self.outer.fetch(z)?;
+        let (blocks, exchange) = (Arc::clone(&self.blocks), Arc::clone(&self.exchange));
+        let outer = self.outer.plan();
+        self.layout.sweep("schwarz", r, 0, move |args, z| {
+            let fetched = outer.fetch(args, z)?;
             let solve = |block: &Block<T>| block.solve(&fetched);
-            let solved = of_each(self.layout.runtime(), &self.blocks, solve)?.concat();
-            self.exchange.sum(&self.layout, &solved, z)
+            let solved = parallel::map(&Threads::of_host(args), &*blocks, solve);
+            let solved = solved.into_iter().collect::<Result<Vec<_>, Error>>()?;
+            exchange.sum(args, &solved.concat(), z)
         })
     }
 }
@@ -397,10 +402,11 @@ impl<T: Field> Preconditioner<T> for AdditiveSchwarz<T> {
             let own = own.as_rows();
             let fetched = self.outer.fetch_entries(own.pos(), own.vals())?;
             let factor = |block: &Block<T>| block.factors_of(&fetched);
-            of_each(self.layout.runtime(), &self.blocks, factor)
+            of_each(self.layout.runtime(), &*self.blocks, factor)
         })?;
-        for (block, factors) in self.blocks.iter_mut().zip(factors) {
-            block.factors = factors;
+        // Whoever still solves with the factors of before keeps them.
+        for (block, factors) in Arc::make_mut(&mut self.blocks).iter_mut().zip(factors) {
+            block.factors = Arc::new(factors);
         }
         self.a = a.clone();
         Ok(())

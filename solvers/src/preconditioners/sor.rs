@@ -6,7 +6,10 @@ use crate::operator::LinearOperator;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::{Error, Runtime};
-use sparsefuse_sparse::{Csr, Diagonal, LocalRows, RowLayout, Triangle, TriangularSolve, at_once};
+use sparsefuse_sparse::{
+    Csr, Diagonal, LocalRows, RowLayout, Triangle, TriangularSolve, TriangularSweep, at_once,
+};
+use std::sync::Arc;
 
 const OP: &str = "sor";
 
@@ -108,7 +111,7 @@ struct Sequential<T> {
     lower: Option<TriangularSolve<T>>,
     upper: Option<TriangularSolve<T>>,
     /// (2 - omega) / omega times the diagonal of this rank's rows, between the two.
-    middle: Vec<T>,
+    middle: Arc<[T]>,
 }
 
 /// The rows of one colour.
@@ -253,7 +256,7 @@ impl<T: Field> Sequential<T> {
         let mut made = Self {
             lower: has_lower.then(|| make(Triangle::Lower)).transpose()?,
             upper: has_upper.then(|| make(Triangle::Upper)).transpose()?,
-            middle: Vec::new(),
+            middle: Arc::new([]),
         };
         made.set_middle(diagonal, options.omega);
         Ok(made)
@@ -283,14 +286,18 @@ impl<T: Field> Sequential<T> {
         let Some(layout) = lower.or(upper).map(TriangularSolve::layout) else {
             return Ok(r.clone());
         };
-        layout.sweep(OP, r, |z| {
-            if let Some(lower) = lower {
-                lower.solve_part(z)?;
+        let [lower, upper] = [lower, upper].map(|of| of.map(TriangularSolve::sweep));
+        let middle = Arc::clone(&self.middle);
+        let sweeps = lower.iter().chain(&upper);
+        let bytes = sweeps.map(TriangularSweep::bytes).sum::<usize>() + size_of_val(&*middle);
+        layout.sweep(OP, r, bytes, move |args, z| {
+            if let Some(lower) = &lower {
+                lower.solve(args, z)?;
             }
-            for (z, &middle) in z.iter_mut().zip(&self.middle) {
+            for (z, &middle) in z.iter_mut().zip(&*middle) {
                 *z = *z * middle;
             }
-            upper.map_or(Ok(()), |upper| upper.solve_part(z))
+            upper.as_ref().map_or(Ok(()), |upper| upper.solve(args, z))
         })
     }
 }

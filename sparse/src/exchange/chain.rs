@@ -7,6 +7,7 @@
 //! rows depend on each other: this is exact, not scalable.
 
 use super::layout::RowLayout;
+use super::messages::Messages;
 use crate::local::rows::LocalRows;
 use crate::local::triangular::Sweep;
 use sparsefuse_kernels::Element;
@@ -14,12 +15,12 @@ use sparsefuse_runtime::Error;
 use std::ops::Range;
 
 /// What this rank needs of the rows of earlier ranks in a sweep, and what later ranks need of its
-/// own; "earlier" and "later" are those of the sweep.
+/// own; "earlier" and "later" are those of the sweep. The messages are those of the runtime, or of
+/// the host task that sweeps.
 ///
-/// After a `receive` every rank must hand on, even if it has failed, since others wait for it.
+/// In eager work: after a `receive` every rank must hand on, even if it has failed, since others wait for it.
 #[derive(Clone, Debug)]
 pub struct Chain {
-    layout: RowLayout,
     /// The rows of earlier ranks that are needed here, ascending.
     needed: Vec<u32>,
     /// Earlier ranks, and which of the needed rows are theirs.
@@ -38,7 +39,6 @@ impl Chain {
     /// If another rank failed.
     pub fn new(layout: &RowLayout, sweep: Sweep, columns: &[u32]) -> Result<Self, Error> {
         let mut chain = Self {
-            layout: layout.clone(),
             needed: Vec::new(),
             sources: Vec::new(),
             targets: Vec::new(),
@@ -86,11 +86,11 @@ impl Chain {
     ///
     /// # Errors
     ///
-    /// If an earlier rank has left.
-    pub fn receive<T: Element>(&self) -> Result<Vec<T>, Error> {
+    /// If an earlier rank has left or failed.
+    pub fn receive<T: Element>(&self, messages: &impl Messages) -> Result<Vec<T>, Error> {
         let mut elements = Vec::with_capacity(self.needed.len());
         for (source, _) in &self.sources {
-            elements.extend(self.pass::<T>(*source, self.rank(), &[])?);
+            elements.extend(messages.receive::<T>(*source)?);
         }
         Ok(elements)
     }
@@ -99,11 +99,11 @@ impl Chain {
     ///
     /// # Errors
     ///
-    /// None of this rank's own.
-    pub fn hand_on<T: Element>(&self, own: &[T]) -> Result<(), Error> {
+    /// None of this rank's own, memory apart.
+    pub fn hand_on<T: Element>(&self, messages: &impl Messages, own: &[T]) -> Result<(), Error> {
         for (target, rows) in &self.targets {
             let elements: Vec<T> = rows.iter().map(|&row| own[row as usize]).collect();
-            self.pass(self.rank(), *target, &elements)?;
+            messages.send(*target, &elements)?;
         }
         Ok(())
     }
@@ -112,15 +112,18 @@ impl Chain {
     ///
     /// # Errors
     ///
-    /// If an earlier rank has left.
-    pub fn receive_rows<T: Element>(&self) -> Result<LocalRows<T>, Error> {
+    /// If an earlier rank has left or failed.
+    pub fn receive_rows<T: Element>(
+        &self,
+        messages: &impl Messages,
+    ) -> Result<LocalRows<T>, Error> {
         let mut rows = LocalRows::with_capacity(self.needed.len(), 0);
         for &(source, _) in &self.sources {
-            for count in self.pass::<u64>(source, self.rank(), &[])? {
+            for count in messages.receive::<u64>(source)? {
                 rows.pos.push(rows.pos[rows.pos.len() - 1] + count);
             }
-            rows.crd.extend(self.pass::<u32>(source, self.rank(), &[])?);
-            rows.vals.extend(self.pass::<T>(source, self.rank(), &[])?);
+            rows.crd.extend(messages.receive::<u32>(source)?);
+            rows.vals.extend(messages.receive::<T>(source)?);
         }
         Ok(rows)
     }
@@ -130,9 +133,10 @@ impl Chain {
     ///
     /// # Errors
     ///
-    /// None of this rank's own.
+    /// None of this rank's own, memory apart.
     pub fn hand_on_rows<'a, T: Element>(
         &self,
+        messages: &impl Messages,
         entries: impl Fn(usize) -> (&'a [u32], &'a [T]),
     ) -> Result<(), Error> {
         for (target, rows) in &self.targets {
@@ -143,18 +147,10 @@ impl Chain {
                 crd.extend_from_slice(columns);
                 vals.extend_from_slice(values);
             }
-            self.pass(self.rank(), *target, &counts)?;
-            self.pass(self.rank(), *target, &crd)?;
-            self.pass(self.rank(), *target, &vals)?;
+            messages.send(*target, &counts)?;
+            messages.send(*target, &crd)?;
+            messages.send(*target, &vals)?;
         }
         Ok(())
-    }
-
-    fn rank(&self) -> usize {
-        self.layout.runtime().rank()
-    }
-
-    fn pass<T: Element>(&self, from: usize, to: usize, elements: &[T]) -> Result<Vec<T>, Error> {
-        self.layout.runtime().pass(from, to, elements)
     }
 }

@@ -6,13 +6,15 @@
 //! rank takes part in every call, also one that needs nothing. Where every rank holds everything,
 //! no message is sent.
 //!
-//! Tasks fetch what they need by themselves; this is for work on structures and for sweeps, which
-//! are no tasks.
+//! Kernels get what they need from the runtime; this is for work on structures, and for host tasks,
+//! which bring a [`GhostPlan`].
 
+use super::messages::Messages;
 use crate::local::rows::{LocalRows, Rows};
 use sparsefuse_kernels::Element;
 use sparsefuse_runtime::{Error, Partition, Runtime};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// The elements that this rank needs of a vector that is spread over the ranks.
 ///
@@ -34,6 +36,12 @@ use std::ops::Range;
 #[derive(Clone, Debug)]
 pub struct Ghosts {
     runtime: Runtime,
+    plan: Arc<GhostPlan>,
+}
+
+/// Who has to send what, without a handle of the runtime: what a host task brings.
+#[derive(Debug)]
+pub struct GhostPlan {
     indices: Vec<u32>,
     /// Where those of them that this rank holds itself lie in its part.
     own_places: Vec<usize>,
@@ -55,13 +63,13 @@ impl Ghosts {
         let len = cuts.as_ref().map(|cuts| cuts[cuts.len() - 1]);
         runtime.agree(check(&needed, len))?;
         let Some(cuts) = cuts else {
-            return Ok(Self {
-                runtime: runtime.clone(),
+            let plan = GhostPlan {
                 own_places: needed.iter().map(|&index| index as usize).collect(),
                 indices: needed,
                 wanted: None,
                 own_len: None,
-            });
+            };
+            return Ok(Self::of(runtime, plan));
         };
         let rank = runtime.rank();
         let numbers: Vec<Range<usize>> = cuts
@@ -80,25 +88,38 @@ impl Ghosts {
         let place = |&index: &u32| index as usize - own.start;
         let wanted = runtime.all_to_all(&asked)?;
         let wanted = wanted.iter().map(|of| of.iter().map(place).collect());
-        Ok(Self {
-            runtime: runtime.clone(),
+        let plan = GhostPlan {
             own_places: needed[numbers[rank].clone()].iter().map(place).collect(),
             wanted: Some(wanted.collect()),
             own_len: Some(own.len()),
             indices: needed,
-        })
+        };
+        Ok(Self::of(runtime, plan))
+    }
+
+    fn of(runtime: &Runtime, plan: GhostPlan) -> Self {
+        Self {
+            runtime: runtime.clone(),
+            plan: Arc::new(plan),
+        }
+    }
+
+    /// Who has to send what, for host tasks.
+    #[must_use]
+    pub fn plan(&self) -> Arc<GhostPlan> {
+        Arc::clone(&self.plan)
     }
 
     /// The indices of the elements that are fetched, ascending.
     #[must_use]
     pub fn indices(&self) -> &[u32] {
-        &self.indices
+        &self.plan.indices
     }
 
     /// Where an index stands among [`Ghosts::indices`], if it does.
     #[must_use]
     pub fn number(&self, index: u32) -> Option<usize> {
-        self.indices.binary_search(&index).ok()
+        self.plan.indices.binary_search(&index).ok()
     }
 
     /// The numbers of some columns of a matrix, all of which are needed.
@@ -111,7 +132,7 @@ impl Ghosts {
         let mut next = 0;
         let number = |&column: &u32| {
             // Columns of a row are often neighbours.
-            if self.indices.get(next) != Some(&column) {
+            if self.plan.indices.get(next) != Some(&column) {
                 next = self
                     .number(column)
                     .expect("the column is one of those needed");
@@ -128,20 +149,12 @@ impl Ghosts {
     ///
     /// If this rank holds another number of elements, or another rank failed.
     pub fn fetch<E: Element>(&self, own: &[E]) -> Result<Vec<E>, Error> {
-        self.check_own(own.len())?;
-        let pick = |places: &Vec<usize>| places.iter().map(|&place| own[place]).collect();
-        let mine: Vec<E> = pick(&self.own_places);
-        let Some(wanted) = &self.wanted else {
-            return Ok(mine);
-        };
-        let sent: Vec<Vec<E>> = wanted.iter().map(pick).collect();
-        let mut arrived = self.runtime.all_to_all(&sent)?;
-        if self.runtime.is_planned() {
+        if self.runtime.is_planned() && self.plan.wanted.is_some() {
             // In a plan there are no ranks that send.
-            return Ok(vec![E::default(); self.indices.len()]);
+            self.plan.check_own(own.len())?;
+            return Ok(vec![E::default(); self.plan.indices.len()]);
         }
-        arrived[self.runtime.rank()] = mine;
-        Ok(arrived.concat())
+        self.plan.fetch(&self.runtime, own)
     }
 
     /// The rows at [`Ghosts::indices`] of a matrix of which this rank holds `own`.
@@ -179,7 +192,7 @@ impl Ghosts {
     ///
     /// As [`Ghosts::fetch`].
     pub fn fetch_entries<E: Element>(&self, pos: &[u64], own: &[E]) -> Result<Vec<E>, Error> {
-        self.check_own(pos.len() - 1)?;
+        self.plan.check_own(pos.len() - 1)?;
         let pick = |places: &Vec<usize>| -> Vec<E> {
             let of_row = |place: usize| {
                 let first = pos[0];
@@ -192,8 +205,8 @@ impl Ghosts {
             }
             picked
         };
-        let mine = pick(&self.own_places);
-        let Some(wanted) = &self.wanted else {
+        let mine = pick(&self.plan.own_places);
+        let Some(wanted) = &self.plan.wanted else {
             return Ok(mine);
         };
         let sent: Vec<Vec<E>> = wanted.iter().map(pick).collect();
@@ -202,6 +215,26 @@ impl Ghosts {
             return Ok(Vec::new());
         }
         arrived[self.runtime.rank()] = mine;
+        Ok(arrived.concat())
+    }
+}
+
+impl GhostPlan {
+    /// The elements at [`Ghosts::indices`] of a vector of which this rank holds `own`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Ghosts::fetch`].
+    pub fn fetch<E: Element>(&self, messages: &impl Messages, own: &[E]) -> Result<Vec<E>, Error> {
+        self.check_own(own.len())?;
+        let pick = |places: &Vec<usize>| places.iter().map(|&place| own[place]).collect();
+        let mine: Vec<E> = pick(&self.own_places);
+        let Some(wanted) = &self.wanted else {
+            return Ok(mine);
+        };
+        let sent: Vec<Vec<E>> = wanted.iter().map(pick).collect();
+        let mut arrived = messages.all_to_all(&sent)?;
+        arrived[messages.rank()] = mine;
         Ok(arrived.concat())
     }
 

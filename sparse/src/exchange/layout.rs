@@ -1,13 +1,15 @@
 //! How the rows of a matrix are spread over the ranks, and vectors that are spread like them.
 //!
-//! Algorithms that go through rows one by one get this rank's part of a vector from a
-//! [`RowLayout`] and leave the part of the result in its place; they ask nothing else of the
-//! runtime.
+//! Algorithms that go through rows one by one are host tasks, which a [`RowLayout`] issues: they get
+//! this rank's part of a vector and leave the part of the result in its place.
 
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Element;
-use sparsefuse_runtime::{Error, Partition, Runtime, Shape};
+use sparsefuse_runtime::{
+    Access, Error, HostArgs, HostBody, HostFunction, HostTask, Partition, Privilege, Runtime, Shape,
+};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// The rows of a matrix: which of them this rank has, and who has the others.
 ///
@@ -17,7 +19,8 @@ use std::ops::Range;
 ///
 /// let a = gallery::poisson2d::<f64>(4)?;
 /// let layout = a.row_layout()?;
-/// let doubled = layout.sweep("double", &Vector::<f64>::ones([16]), |part| {
+/// let ones = Vector::<f64>::ones([16]);
+/// let doubled = layout.sweep("double", &ones, 0, |_, part: &mut [f64]| {
 ///     part.iter_mut().for_each(|x| *x *= 2.0);
 ///     Ok(())
 /// })?;
@@ -31,9 +34,6 @@ pub struct RowLayout {
     partition: Partition,
     rows: Range<usize>,
 }
-
-/// What goes through the elements of a rank. Not generic: what surrounds it is compiled once.
-type Swept<'s, T> = Box<dyn FnOnce(&mut [T]) -> Result<(), Error> + 's>;
 
 impl RowLayout {
     /// The layout of so many rows that are spread so.
@@ -81,50 +81,73 @@ impl RowLayout {
         self.partition == Partition::Replicated
     }
 
-    /// The vector that a sweep makes of another, in place, as a task at once of this name: `sweep`
-    /// gets this rank's elements of `x`, however that is cut, and leaves those of the result.
-    /// Executes the window; every rank must ask, and where one rank fails, all do.
+    /// The vector that a sweep makes of another, in place, as a host task of this name: `sweep`
+    /// gets this rank's elements of `x`, however that is cut, and leaves those of the result. It
+    /// reads so many bytes besides. It runs later, on every rank, so it holds no handle of the
+    /// runtime; its failure is told where the result is read.
     ///
     /// # Errors
     ///
-    /// If the vector has another length, its computation or the sweep failed, or memory runs out.
+    /// If the vector has another length.
     pub fn sweep<T: Element>(
         &self,
         name: &'static str,
         x: &Vector<T>,
-        sweep: impl FnOnce(&mut [T]) -> Result<(), Error>,
+        bytes: usize,
+        sweep: impl Fn(&HostArgs<'_>, &mut [T]) -> Result<(), Error> + Send + Sync + 'static,
     ) -> Result<Vector<T>, Error> {
-        if x.len() != self.len {
-            let expected = Shape::new(&[self.len]);
-            return Err(Error::shape("sweep", expected, Shape::new(&[x.len()])));
-        }
-        let x = x.contiguous()?;
-        let reads = [x.store()];
-        self.runtime
-            .task_at_once(name, &reads, || self.swept(&x, Box::new(sweep)))
+        let function = move |args: &mut HostArgs<'_>| {
+            let elements = args.write::<T>(1)?;
+            elements.copy_from_slice(args.read::<T>(0)?);
+            sweep(args, elements)
+        };
+        self.issue((name, Access::Rows), x, bytes, Arc::new(function))
     }
 
-    fn swept<T: Element>(&self, x: &Vector<T>, sweep: Swept<'_, T>) -> Result<Vector<T>, Error> {
-        let local = self.runtime.agree(x.local())?;
-        let whole;
-        let part = if local.partition() == self.partition {
-            &local[..]
-        } else {
-            whole = x.to_vec()?;
-            &whole[self.rows()]
+    /// The vector that a host task of this name makes of all elements of another: `make` gets them
+    /// on every rank, and writes the elements of this rank's rows. As [`RowLayout::sweep`]
+    /// otherwise.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn of_whole<T: Element>(
+        &self,
+        name: &'static str,
+        x: &Vector<T>,
+        bytes: usize,
+        make: impl Fn(&[T], Range<usize>, &mut [T]) -> Result<(), Error> + Send + Sync + 'static,
+    ) -> Result<Vector<T>, Error> {
+        let function = move |args: &mut HostArgs<'_>| {
+            let elements = args.write::<T>(1)?;
+            make(args.read::<T>(0)?, args.rows(), elements)
         };
-        let mut sweep = Some(sweep);
-        let fill = |elements: &mut [T]| {
-            elements.copy_from_slice(part);
-            sweep.take().map_or(Ok(()), |sweep| sweep(elements))
-        };
+        self.issue((name, Access::Whole), x, bytes, Arc::new(function))
+    }
+
+    fn issue<T: Element>(
+        &self,
+        (name, access): (&'static str, Access),
+        x: &Vector<T>,
+        bytes: usize,
+        function: Arc<HostFunction>,
+    ) -> Result<Vector<T>, Error> {
         let shape = Shape::new(&[self.len]);
-        let store = self.runtime.store_by_filling(shape, self.partition, fill);
-        if let Some(sweep) = sweep {
-            // There was no memory for the result, but other ranks may wait for what this one sends.
-            sweep(&mut part.to_vec())?;
+        if x.len() != self.len {
+            return Err(Error::shape(name, shape, Shape::new(&[x.len()])));
         }
-        Vector::from_store(self.runtime.agree(store)?, None)
+        let (read, write) = (Privilege::Read, Privilege::Write);
+        let args = [(read, access, T::DTYPE), (write, Access::Rows, T::DTYPE)];
+        let task = HostTask {
+            launch: Some(self.partition),
+            bytes,
+            function,
+        };
+        let x = x.contiguous()?;
+        let made = self.runtime.new_store(shape, T::DTYPE);
+        let body = HostBody::new(name, &args);
+        self.runtime.submit_host(&body, &[x.store(), &made], task)?;
+        Vector::from_store(made, None)
     }
 
     /// The vector of which every rank gives its elements. Where one rank fails, all do.

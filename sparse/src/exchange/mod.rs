@@ -7,6 +7,7 @@ pub(crate) mod beside;
 pub(crate) mod chain;
 pub(crate) mod ghosts;
 pub(crate) mod layout;
+pub(crate) mod messages;
 pub(crate) mod owners;
 
 use sparsefuse_runtime::{Error, Runtime};

@@ -1,13 +1,13 @@
 //! The threads of a rank for algorithms on its rows.
 
 use crate::local::parallel::Threads;
-use sparsefuse_runtime::Runtime;
+use sparsefuse_runtime::{HostArgs, Runtime};
 use std::cell::RefCell;
 
 thread_local! {
     /// The threads of the rank whose program runs on this thread, and how many were asked for. A
-    /// rank is one thread of its process, and its tasks at once run on it; so there is one pool for
-    /// a rank, and it ends with the thread.
+    /// rank is one thread of its process, and its host tasks and tasks at once run on it; so
+    /// there is one pool for a rank, and it ends with the thread.
     static OWN: RefCell<Option<(usize, Threads)>> = const { RefCell::new(None) };
 }
 
@@ -18,6 +18,12 @@ impl Threads {
     #[must_use]
     pub fn of(runtime: &Runtime) -> Self {
         Self::own(runtime.config().threads)
+    }
+
+    /// Those of the rank that runs a host task. To be called by its function itself.
+    #[must_use]
+    pub fn of_host(args: &HostArgs<'_>) -> Self {
+        Self::own(args.threads())
     }
 
     /// Those of this rank, if they are this many.

@@ -275,6 +275,11 @@ impl<T: Field> LocalTriangle<T> {
         rows
     }
 
+    /// The number of rows of this rank.
+    pub(crate) fn n_rows(&self) -> usize {
+        self.parts.own.pos.len() - 1
+    }
+
     /// Solves in place, with the elements of the needed rows.
     pub(crate) fn solve(&self, threads: &Threads, outer: &[T], x: &mut [T]) {
         let parts = &self.parts;

@@ -15,7 +15,8 @@ use crate::local::rows::LocalRows;
 use crate::local::triangular::{Diagonal, LocalTriangle, OP, Sweep, Triangle};
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
-use sparsefuse_runtime::{Error, Shape};
+use sparsefuse_runtime::{Error, HostArgs, Shape};
+use std::sync::Arc;
 
 /// The solution of triangular systems with one matrix: its triangle, and the order of the work.
 ///
@@ -40,8 +41,15 @@ pub struct TriangularSolve<T> {
     layout: RowLayout,
     triangle: Triangle,
     diagonal: Diagonal,
-    chain: Chain,
-    part: LocalTriangle<T>,
+    sweep: TriangularSweep<T>,
+}
+
+/// The sweep of a [`TriangularSolve`] on this rank, without a handle of the runtime: what a host
+/// task brings. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct TriangularSweep<T> {
+    chain: Arc<Chain>,
+    part: Arc<LocalTriangle<T>>,
 }
 
 impl<T: Field> Csr<T> {
@@ -97,7 +105,7 @@ impl<T: Field> TriangularSolve<T> {
         let runtime = layout.runtime();
         let setup = || {
             let setup = Self::set_up(layout, rows, triangle, diagonal)?;
-            runtime.count_moved(rows.bytes() + setup.part.bytes());
+            runtime.count_moved(rows.bytes() + setup.sweep.bytes());
             Ok(setup)
         };
         runtime.task_at_once("triangular_setup", &[], setup)
@@ -125,8 +133,10 @@ impl<T: Field> TriangularSolve<T> {
             layout: layout.clone(),
             triangle,
             diagonal,
-            chain,
-            part,
+            sweep: TriangularSweep {
+                chain: Arc::new(chain),
+                part: Arc::new(part),
+            },
         })
     }
 
@@ -148,11 +158,13 @@ impl<T: Field> TriangularSolve<T> {
     /// As [`TriangularSolve::update`].
     pub fn update_rows(&mut self, rows: &LocalRows<T>) -> Result<(), Error> {
         let runtime = self.layout.runtime();
+        let TriangularSweep { chain, part } = &mut self.sweep;
         let values = runtime.task_at_once("triangular_update", &[], || {
-            runtime.count_moved(rows.bytes() + self.part.bytes());
-            runtime.agree(self.part.values_of(self.chain.needed(), rows))
+            runtime.count_moved(rows.bytes() + part.bytes());
+            runtime.agree(part.values_of(chain.needed(), rows))
         })?;
-        self.part.set_values(values);
+        // Whoever still sweeps with the values of before keeps them.
+        Arc::make_mut(part).set_values(values);
         Ok(())
     }
 
@@ -162,19 +174,28 @@ impl<T: Field> TriangularSolve<T> {
         &self.layout
     }
 
-    /// The solution for a right-hand side. Executes the window; every rank must ask.
+    /// The solution for a right-hand side: a host task, whose failure is told where the solution is
+    /// read.
     ///
     /// # Errors
     ///
-    /// If the length differs from the number of rows, the computation of `b` failed, or memory runs
-    /// out.
+    /// If the length differs from the number of rows.
     pub fn solve(&self, b: &Vector<T>) -> Result<Vector<T>, Error> {
         if b.len() != self.layout.n_rows() {
             let expected = Shape::new(&[self.layout.n_rows()]);
             return Err(Error::shape(OP, expected, Shape::new(&[b.len()])));
         }
+        let sweep = self.sweep();
         self.layout
-            .sweep("triangular_solve", b, |x| self.solve_part(x))
+            .sweep("triangular_solve", b, sweep.bytes(), move |args, x| {
+                sweep.solve(args, x)
+            })
+    }
+
+    /// The sweep on this rank, for host tasks that do more than one.
+    #[must_use]
+    pub fn sweep(&self) -> TriangularSweep<T> {
+        self.sweep.clone()
     }
 
     /// The solution of systems with the conjugate transpose. Copies the triangle column by column;
@@ -197,7 +218,7 @@ impl<T: Field> TriangularSolve<T> {
     ///
     /// If memory runs out, or another rank failed.
     pub fn adjoint(&self) -> Result<Self, Error> {
-        let rows = self.part.rows(self.chain.needed());
+        let rows = self.sweep.part.rows(self.sweep.chain.needed());
         let matrix = Csr::from_layout(&self.layout, self.layout.n_rows(), rows)?;
         let adjoint = matrix.adjoint()?;
         let triangle = match self.triangle {
@@ -206,22 +227,29 @@ impl<T: Field> TriangularSolve<T> {
         };
         Self::new(&adjoint, triangle, self.diagonal)
     }
+}
 
-    /// The same in place, on this rank's elements of the right-hand side. Every rank must ask.
+impl<T: Field> TriangularSweep<T> {
+    /// The bytes that it reads besides the right-hand side.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.part.bytes()
+    }
+
+    /// Puts the solution in the place of the right-hand side, of both this rank's elements. Every
+    /// rank of the host task must ask.
     ///
     /// # Errors
     ///
-    /// If an earlier rank has left.
-    ///
-    /// # Panics
-    ///
-    /// If `x` has not as many elements as this rank has rows.
-    pub fn solve_part(&self, x: &mut [T]) -> Result<(), Error> {
-        assert_eq!(x.len(), self.layout.rows().len(), "one element a row");
-        let runtime = self.layout.runtime();
-        runtime.count_moved(self.part.bytes());
-        let outer = self.chain.receive::<T>()?;
-        self.part.solve(&Threads::of(runtime), &outer, x);
-        self.chain.hand_on(x)
+    /// If there are not as many elements as this rank has rows, or an earlier rank has failed.
+    pub fn solve(&self, args: &HostArgs<'_>, x: &mut [T]) -> Result<(), Error> {
+        let expected = self.part.n_rows();
+        if x.len() != expected {
+            let found = Shape::new(&[x.len()]);
+            return Err(Error::shape(OP, Shape::new(&[expected]), found));
+        }
+        let outer = self.chain.receive::<T>(args)?;
+        self.part.solve(&Threads::of_host(args), &outer, x);
+        self.chain.hand_on(args, x)
     }
 }

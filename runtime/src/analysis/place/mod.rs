@@ -9,6 +9,7 @@
 //! then; what dies with the group is held by no handle and used by no later task.
 
 mod bind;
+mod host;
 
 use crate::analysis::compose::{self, Composed, PieceSpec, Source};
 use crate::analysis::fuse::{Group, Solved};
@@ -68,6 +69,9 @@ pub(crate) fn plan_some(
 impl Planner<'_> {
     /// The whole way from the tasks of the group to one.
     pub(super) fn plan_group(&mut self) -> FusedTask {
+        if self.tasks[self.group.tasks.start].body.is_host() {
+            return self.plan_host();
+        }
         let is_temporary = |slot| self.is_temporary(slot);
         let composed = compose::compose(self.group, self.tasks, self.slots, is_temporary);
         self.plan(composed.optimize())
@@ -160,6 +164,7 @@ impl Planner<'_> {
             name: self.name(),
             group: self.group.clone(),
             program: has_work.then(|| Program::compile(&kernel)),
+            host: None,
             kernel,
             reads,
             writes,

@@ -125,12 +125,7 @@ impl Runtime {
 fn received<T: Element>(parts: &[Vec<u8>]) -> Result<Vec<Vec<T>>, Error> {
     let mut all = Vec::with_capacity(parts.len());
     for (rank, part) in parts.iter().enumerate() {
-        // Only two bytes are a bool; those of another type may be any.
-        let is_bool = T::DTYPE != DType::Bool || part.iter().all(|&byte| byte <= 1);
-        if part.len() % size_of::<T>() != 0 || !is_bool {
-            return Err(comm::apart(rank));
-        }
-        all.push(bytes::to_elements(part)?);
+        all.push(comm::elements(rank, part)?);
     }
     Ok(all)
 }

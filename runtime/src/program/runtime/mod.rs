@@ -8,6 +8,7 @@ mod at_once;
 mod entering;
 mod exchanges;
 pub(crate) mod handle;
+mod host;
 mod looking;
 mod stores;
 mod values;
@@ -38,7 +39,7 @@ use sparsefuse_kernels::{DType, Value};
 use std::fmt;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 /// One rank's runtime; a handle that is cheap to clone.
 #[derive(Clone)]
@@ -174,10 +175,27 @@ impl Runtime {
 
     pub(super) fn inner(&self) -> MutexGuard<'_, Inner> {
         // A panic in here is a defect; what it leaves is checked again wherever it is used.
-        self.shared
-            .inner
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        match self.shared.inner.try_lock() {
+            Ok(inner) => inner,
+            Err(TryLockError::Poisoned(inner)) => inner.into_inner(),
+            Err(TryLockError::WouldBlock) => self.wait_for_inner(),
+        }
+    }
+
+    /// As [`Runtime::inner`], where somebody else has it.
+    ///
+    /// # Panics
+    ///
+    /// If that is a host task on this very thread, which would wait forever. The panic is the
+    /// failure of that task.
+    #[cold]
+    fn wait_for_inner(&self) -> MutexGuard<'_, Inner> {
+        assert!(
+            !machine::host::runs_here(self.shared.number),
+            "expected a host task that leaves its runtime alone, found one that calls it"
+        );
+        let inner = self.shared.inner.lock();
+        inner.unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A store that a task is going to write.
@@ -258,13 +276,18 @@ impl Runtime {
         check::check_counts(body, seen.clone(), params)?;
         self.check_own("submit", args.iter().map(|arg| arg.store))?;
         let mut inner = self.inner();
-        // Not before there is a next task: meanwhile the program has dropped what it replaced.
-        if inner.window.tasks.len() >= inner.length.tasks() {
-            self.execute_full(&mut inner);
-        }
+        self.make_room(&mut inner);
         inner.window.push(body, seen, params)?;
         inner.counters.tasks += 1;
         Ok(())
+    }
+
+    /// Executes the window if it is full. Not before there is a next task: meanwhile the program has
+    /// dropped what it replaced.
+    pub(super) fn make_room(&self, inner: &mut Inner) {
+        if inner.window.tasks.len() >= inner.length.tasks() {
+            self.execute_full(inner);
+        }
     }
 
     /// Refuses stores of another runtime: two never mix, since each has its own cuts and window.
@@ -340,7 +363,11 @@ impl Runtime {
     /// Runs the tasks of the window.
     fn run_window(&self, inner: &mut Inner) {
         let Shared {
-            config, pool, rank, ..
+            number,
+            config,
+            pool,
+            rank,
+            ..
         } = &*self.shared;
         let Inner {
             window,
@@ -370,6 +397,7 @@ impl Runtime {
             }
         };
         let mut context = Context {
+            runtime: *number,
             config,
             pool,
             comm: &**comm,

@@ -1,0 +1,73 @@
+//! The step of a host task: where its arguments are, and which stores it makes.
+
+use super::Planner;
+use crate::analysis::compose::Source;
+use crate::analysis::schedule::{Binding, FusedTask, Output};
+use crate::analysis::solve;
+use crate::shape::Shape;
+use crate::tasks::body::Privilege;
+use sparsefuse_kernels::Kernel;
+
+impl Planner<'_> {
+    /// The step of the one host task that the group is. Its arguments are bound as those of kernels
+    /// are: rows where they lie on this rank, or fetched, and whole stores.
+    pub(super) fn plan_host(&mut self) -> FusedTask {
+        let task = &self.tasks[self.group.tasks.start];
+        let (mut reads, mut writes, mut frees) = self.uses();
+        for list in [&mut reads, &mut writes, &mut frees] {
+            list.sort_unstable();
+            list.dedup();
+        }
+        let (mut fetches, mut bindings) = (Vec::new(), Vec::new());
+        let (mut outputs, mut bytes) = (Vec::new(), 0);
+        for (number, (declared, arg)) in task.body.args().iter().zip(task.args).enumerate() {
+            let source = Source {
+                slot: arg.slot,
+                element: 0,
+                kind: task.body.kind(number),
+                view: None,
+                piece: None,
+            };
+            let binding = self.bind(&source, &[], &mut fetches);
+            let slot = &self.slots[arg.slot as usize];
+            let len = match &binding {
+                Binding::Array { layout, .. } => layout.len(),
+                Binding::Whole { len, .. } => *len,
+                _ => unreachable!("arguments of host tasks are rows or whole stores"),
+            };
+            bytes += len * slot.dtype.size();
+            bindings.push(binding);
+            if declared.privilege != Privilege::Read {
+                outputs.push(Output {
+                    slot: arg.slot,
+                    partition: self.partition(arg.slot),
+                    rows: self.rows(slot.shape),
+                    len,
+                    reuse: None,
+                });
+            }
+        }
+        let domain = solve::domain(task.body, task.args, self.slots).unwrap_or(Shape::SCALAR);
+        FusedTask {
+            name: task.body.name().to_owned(),
+            group: self.group.clone(),
+            program: None,
+            host: Some(self.rows(domain)),
+            kernel: Kernel::default(),
+            reads,
+            writes,
+            fetches,
+            pieces: Vec::new(),
+            outputs,
+            bindings,
+            params: Vec::new(),
+            extents: Vec::new(),
+            tile_len: self.cuts.tile_len(),
+            reductions: Vec::new(),
+            frees,
+            bytes,
+            only_gathered: Vec::new(),
+            leading: 0,
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! The step of a host task: its arguments fetched, its outputs allocated, its function called.
+//!
+//! A function that fails, or panics, poisons what its task writes, as everything does. Where the
+//! task is cut, the ranks agree on that: one that cannot begin says so in the place of all that its
+//! function would have sent ([`Conversation`]).
+
+use super::{Inputs, Running};
+use crate::analysis::schedule::Binding;
+use crate::comm::conversation::Conversation;
+use crate::error::{Error, ErrorKind};
+use crate::geometry::partition::Partition;
+use crate::images::residency::Residency;
+use crate::memory::counted::Counted;
+use crate::memory::instance::Instance;
+use crate::observe::plan::{PlannedTask, Sent};
+use crate::tasks::body::{Body, Privilege};
+use crate::tasks::host::{HostArg, HostArgs, HostTask};
+use std::any::Any;
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+thread_local! {
+    /// The number of the runtime whose host task this thread runs.
+    static RUNNING: Cell<Option<u64>> = const { Cell::new(None) };
+}
+
+/// Whether this thread runs a host task of the runtime with this number, and so has its lock.
+pub(crate) fn runs_here(runtime: u64) -> bool {
+    RUNNING.get() == Some(runtime)
+}
+
+/// An output while the function writes it.
+type Taken = (u32, Partition, Counted<Instance>);
+
+impl Running<'_, '_> {
+    /// Every rank goes through all steps that talk to others, also when its own have failed.
+    pub(super) fn run_host(&mut self) {
+        self.context.counters.host_tasks += 1;
+        let begin = self.now();
+        let (window, schedule) = (self.window, self.schedule);
+        let number = schedule.tasks[self.task.group.tasks.start].number;
+        let body = window.body(&window.tasks[number]);
+        let host = window.host(number);
+        let host = host.expect("a host task is pushed with its function");
+        let mut failures = Vec::new();
+        let mut inputs = std::mem::take(&mut self.frame.inputs);
+        self.materialise(&mut failures);
+        self.fetch(&mut inputs, &mut failures);
+        if failures.is_empty() {
+            failures.extend(self.allocate().err());
+        }
+        let ready = failures.pop().map_or(Ok(()), |failure| Err(failure.cause));
+        let outcome = match self.context.plan {
+            Some(_) => ready.map(|()| self.note_host(host)),
+            None => self.talk_and_call(ready, (host, body), &inputs),
+        };
+        if let Err(cause) = outcome {
+            self.frame.fail(self.task, &cause);
+            for output in &self.task.outputs {
+                self.frame.instances[output.slot as usize] = None;
+            }
+        }
+        self.count(self.task.bytes + host.bytes, begin);
+        inputs.clear();
+        self.frame.inputs = inputs;
+    }
+
+    /// Calls the function, if this rank is ready, and agrees with the others on how it ends where
+    /// each has its own rows.
+    fn talk_and_call(
+        &mut self,
+        ready: Result<(), Error>,
+        task: (&HostTask, &Body),
+        inputs: &Inputs,
+    ) -> Result<(), Error> {
+        if !self.task.is_cut_host() {
+            return ready.and_then(|()| self.call(task, inputs, None));
+        }
+        let conversation = Conversation::new(self.context.comm);
+        let mine = ready.and_then(|()| self.call(task, inputs, Some(&conversation)));
+        let outcome = conversation.end(mine);
+        self.travel.waited += conversation.waited();
+        outcome
+    }
+
+    /// Calls the function with what this rank has of the arguments.
+    fn call(
+        &mut self,
+        (host, body): (&HostTask, &Body),
+        inputs: &Inputs,
+        conversation: Option<&Conversation<'_>>,
+    ) -> Result<(), Error> {
+        let mut taken = self.take_outputs();
+        let outcome = self.call_with(&mut taken, (host, body), inputs, conversation);
+        for (slot, partition, instance) in taken {
+            self.frame.instances[slot as usize] = Some((partition, Residency::Plain(instance)));
+        }
+        outcome
+    }
+
+    fn take_outputs(&mut self) -> Vec<Taken> {
+        let outputs = self.task.outputs.iter();
+        let taken = outputs.filter_map(|output| {
+            let (partition, held) = self.frame.instances[output.slot as usize].take()?;
+            // New memory has no packed form.
+            Some((output.slot, partition, held.plain()?.clone()))
+        });
+        taken.collect()
+    }
+
+    fn call_with(
+        &self,
+        taken: &mut [Taken],
+        (host, body): (&HostTask, &Body),
+        inputs: &Inputs,
+        conversation: Option<&Conversation<'_>>,
+    ) -> Result<(), Error> {
+        let mut outputs = taken.iter_mut();
+        let mut args = Vec::with_capacity(self.task.bindings.len());
+        for (number, binding) in self.task.bindings.iter().enumerate() {
+            let dtype = body.dtype(number);
+            if body.args()[number].privilege != Privilege::Read {
+                let instance = outputs.next().map(|(.., instance)| instance);
+                let instance = instance.and_then(Counted::get_mut);
+                let instance = instance.expect("new memory has one owner");
+                args.push(HostArg::Write(dtype, Some(instance)));
+                continue;
+            }
+            let (from, start, len) = match binding {
+                Binding::Array {
+                    from,
+                    offset,
+                    layout,
+                } => (*from, *offset, layout.len()),
+                Binding::Whole { from, len } => (*from, 0, *len),
+                _ => unreachable!("arguments of host tasks are rows or whole stores"),
+            };
+            // The rows of an empty piece may lie anywhere.
+            let start = if len == 0 { 0 } else { start as usize };
+            args.push(HostArg::Read(
+                dtype,
+                self.locate(from, inputs),
+                start..start + len,
+            ));
+        }
+        let mut args = HostArgs {
+            args,
+            rows: self.task.host.clone().unwrap_or_default(),
+            threads: self.context.config.threads,
+            conversation,
+        };
+        let before = RUNNING.replace(Some(self.context.runtime));
+        let outcome = catch_unwind(AssertUnwindSafe(|| (host.function)(&mut args)));
+        RUNNING.set(before);
+        let outcome = outcome.unwrap_or_else(|panic| Err(panicked(&self.task.name, &*panic)));
+        outcome.and_then(|()| args.check_written())
+    }
+
+    fn note_host(&mut self, host: &HostTask) {
+        let fetches = self.task.fetches.iter();
+        let task = PlannedTask {
+            name: self.task.name.clone(),
+            flops: 0,
+            bytes: (self.task.bytes + host.bytes) as u64,
+            structure_bytes: 0,
+            ghosts: Vec::new(),
+            fetches: Sent {
+                messages: fetches.clone().map(|fetch| fetch.messages() as u64).sum(),
+                bytes: fetches.map(|fetch| fetch.bytes_sent() as u64).sum(),
+            },
+            reductions: Sent::default(),
+        };
+        let plan = self.context.plan.as_deref_mut();
+        plan.expect("a task is planned where there is a plan")
+            .push(task);
+    }
+}
+
+/// The failure of a task whose function or kernel panicked.
+pub(super) fn panicked(task: &str, panic: &(dyn Any + Send)) -> Error {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+    ErrorKind::Panic {
+        task: task.to_owned(),
+        message: text.unwrap_or("no message").to_owned(),
+    }
+    .into()
+}

@@ -1,0 +1,109 @@
+//! Issuing host tasks: functions that are tasks of the window as kernels are.
+
+use super::handle::StoreHandle;
+use super::{Inner, Runtime};
+use crate::error::Error;
+use crate::geometry::partition::Partition;
+use crate::tasks::body::{Access, Seen};
+use crate::tasks::check;
+use crate::tasks::host::{HostBody, HostTask};
+
+const OP: &str = "submit_host";
+
+impl Runtime {
+    /// Issues a host task: appends it to the window, as [`Runtime::submit`] does with a kernel.
+    ///
+    /// It has its place among the tasks of the window, and never fuses. `args` are the stores that
+    /// the body declares, in its order; those that it writes are new. The function runs when the
+    /// window is executed, and gets them as slices: of the rows of this rank, or of the whole store.
+    /// A failure that it returns, or a panic, makes the stores that it would write fail where they
+    /// are read. It must not call the runtime, which is locked meanwhile: that is such a panic.
+    /// Every rank issues the same tasks.
+    ///
+    /// ```
+    /// use sparsefuse_kernels::DType;
+    /// use sparsefuse_runtime::{Access, HostBody, HostTask, Privilege, Runtime, Shape};
+    /// use std::sync::Arc;
+    ///
+    /// // Running sums, for which each element needs all before it.
+    /// let (read, write) = (Privilege::Read, Privilege::Write);
+    /// let args = [(read, Access::Rows, DType::F64), (write, Access::Rows, DType::F64)];
+    /// let running_sum = HostBody::new("running_sum", &args);
+    ///
+    /// let runtime = Runtime::current();
+    /// let x = runtime.store_from_vec(Shape::new(&[4]), vec![1.0, 2.0, 3.0, 4.0])?;
+    /// let y = runtime.new_store(x.shape(), DType::F64);
+    /// let task = HostTask {
+    ///     launch: None,
+    ///     bytes: 0,
+    ///     function: Arc::new(|args| {
+    ///         let mut sum = 0.0;
+    ///         for (x, y) in args.read::<f64>(0)?.iter().zip(args.write::<f64>(1)?) {
+    ///             sum += x;
+    ///             *y = sum;
+    ///         }
+    ///         Ok(())
+    ///     }),
+    /// };
+    /// runtime.submit_host(&running_sum, &[&x, &y], task)?;
+    /// assert_eq!(runtime.read::<f64>(&y, None)?, [1.0, 3.0, 6.0, 10.0]);
+    /// # Ok::<(), sparsefuse_runtime::Error>(())
+    /// ```
+    ///
+    /// (On several ranks each would sum its own rows; [`HostArgs`](crate::HostArgs) has the messages
+    /// with which they go on from one to the next.)
+    ///
+    /// # Errors
+    ///
+    /// If the arguments do not fit the body in number, type or shape, belong to another runtime, a
+    /// store is read that nothing has written, or one would be written that has contents; or if the
+    /// launch does not cut the rows of the task.
+    pub fn submit_host(
+        &self,
+        body: &HostBody,
+        args: &[&StoreHandle],
+        task: HostTask,
+    ) -> Result<(), Error> {
+        let body = body.body();
+        let seen = args.iter().map(|store| Seen {
+            store: store.store(),
+            view: None,
+        });
+        check::check_counts(body, seen.clone(), &[])?;
+        self.check_own(OP, args.iter().copied())?;
+        let mut inner = self.inner();
+        self.make_room(&mut inner);
+        for (declared, store) in body.args().iter().zip(args) {
+            if let (Access::Rows, Some(partition)) = (declared.access, task.launch) {
+                inner.check_launch(store, partition)?;
+            }
+            if declared.is_written() {
+                inner.check_new(store)?;
+            }
+        }
+        inner.window.push_host(body, seen, task)?;
+        inner.counters.tasks += 1;
+        Ok(())
+    }
+}
+
+impl Inner {
+    /// Refuses a launch that does not cut the rows of a store.
+    fn check_launch(&self, store: &StoreHandle, launch: Partition) -> Result<(), Error> {
+        let rows = store.shape().rows();
+        if self.cuts.cuts_all(launch, rows) {
+            return Ok(());
+        }
+        let expected = format!("a partition of {rows} rows by this runtime");
+        Err(Error::argument(OP, expected, "another"))
+    }
+
+    /// Refuses to write a store that has contents.
+    fn check_new(&self, store: &StoreHandle) -> Result<(), Error> {
+        if store.partition().is_none() && !self.window.writes(store.store()) {
+            return Ok(());
+        }
+        let expected = "a new store to write";
+        Err(Error::argument(OP, expected, "one that has contents"))
+    }
+}

@@ -1,0 +1,262 @@
+//! Host tasks: functions that work on whole pieces of stores, as tasks of the window.
+//!
+//! A kernel says what happens to each row, and fuses. A host task is opaque: a Rust function with
+//! declared reads and writes of known shapes, such as the sweep of a triangular solve. All tasks of
+//! a kind share a [`HostBody`]; the function comes with each task ([`HostTask`]), so that it can
+//! bring data of its own, which are no part of what is remembered of a window. It gets its
+//! arguments as slices, and the messages between ranks, from [`HostArgs`].
+
+use super::body::{Access, Body, Privilege};
+use crate::comm::{self, conversation::Conversation};
+use crate::error::{Error, ErrorKind};
+use crate::geometry::partition::Partition;
+use crate::memory::bytes;
+use crate::memory::instance::Instance;
+use sparsefuse_kernels::{DType, Element};
+use std::fmt;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What the host tasks of a kind share: a name, and privilege, access and element type of each
+/// argument. Bodies that have all of that in common are one body, however often they are made.
+#[derive(Clone, Debug)]
+pub struct HostBody(Arc<Body>);
+
+impl HostBody {
+    /// A body with these arguments. What is read is cut like the task (`Rows`), or whole on every
+    /// rank (`Whole`); what is written is cut like the task. All `Rows` arguments of a task have one
+    /// shape.
+    ///
+    /// # Panics
+    ///
+    /// If an argument has another privilege or access than these, or nothing is written: bodies are
+    /// written by programmers, not by data.
+    #[must_use]
+    pub fn new(name: &str, args: &[(Privilege, Access, DType)]) -> Self {
+        static KNOWN: Mutex<Vec<HostBody>> = Mutex::new(Vec::new());
+        // Nothing panics between two states of the list.
+        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_it = |body: &&Self| body.0.is_host_of(name, args);
+        if let Some(body) = known.iter().find(is_it) {
+            return body.clone();
+        }
+        let body = Self(Body::of_host(name, args));
+        known.push(body.clone());
+        body
+    }
+
+    /// The name that profiles and explanations show.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    pub(crate) fn body(&self) -> &Arc<Body> {
+        &self.0
+    }
+}
+
+/// The function of a host task.
+pub type HostFunction = dyn Fn(&mut HostArgs<'_>) -> Result<(), Error> + Send + Sync;
+
+/// What a host task has besides its body and its stores.
+#[derive(Clone)]
+pub struct HostTask {
+    /// How the task is cut, where the function has data that are cut so; otherwise the partitions
+    /// of its `Rows` arguments decide, as for kernels.
+    pub launch: Option<Partition>,
+    /// Bytes that this rank reads and writes besides the arguments, such as those of factors.
+    pub bytes: usize,
+    /// What is run. It runs later, on the rank's own thread, while the window is executed: it must
+    /// not call the runtime, and holds no handle of the runtime or of its stores. Its result is a
+    /// function of what it reads and of what it has brought.
+    pub function: Arc<HostFunction>,
+}
+
+impl fmt::Debug for HostTask {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "HostTask({:?}, {} bytes)", self.launch, self.bytes)
+    }
+}
+
+/// What the function of a host task gets: its stores on this rank, and the messages between ranks.
+///
+/// Where the task is cut, the ranks that run it may send to each other. A function that fails
+/// returns, whatever others wait for: they get its failure. The task fails on all ranks then.
+#[derive(Debug)]
+pub struct HostArgs<'a> {
+    pub(crate) args: Vec<HostArg<'a>>,
+    /// The rows of the launch on this rank.
+    pub(crate) rows: Range<usize>,
+    /// The threads of the rank.
+    pub(crate) threads: usize,
+    /// None where every rank does the same.
+    pub(crate) conversation: Option<&'a Conversation<'a>>,
+}
+
+/// An argument of a host task on this rank.
+#[derive(Debug)]
+pub(crate) enum HostArg<'a> {
+    /// Some elements of an instance.
+    Read(DType, &'a Instance, Range<usize>),
+    /// An instance for writing, until the function takes it.
+    Write(DType, Option<&'a mut Instance>),
+}
+
+impl<'a> HostArgs<'a> {
+    /// The rows of this rank: those of all `Rows` arguments.
+    #[must_use]
+    pub fn rows(&self) -> Range<usize> {
+        self.rows.clone()
+    }
+
+    /// How many threads the rank has for work on its rows.
+    #[must_use]
+    pub fn threads(&self) -> usize {
+        self.threads
+    }
+
+    /// The number of this rank among those that talk to each other; 0 where the task is not cut.
+    #[must_use]
+    pub fn rank(&self) -> usize {
+        self.conversation.map_or(0, Conversation::rank)
+    }
+
+    /// How many ranks talk to each other; 1 where the task is not cut.
+    #[must_use]
+    pub fn ranks(&self) -> usize {
+        self.conversation.map_or(1, Conversation::ranks)
+    }
+
+    /// The elements of an argument that is read, row-major: this rank's rows, or all.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such argument, or its elements have another type.
+    pub fn read<T: Element>(&self, number: usize) -> Result<&'a [T], Error> {
+        match self.args.get(number) {
+            Some(HostArg::Read(dtype, instance, elements)) => {
+                check_type::<T>(*dtype)?;
+                let held = bytes::elements::<T>(instance);
+                Ok(&held[elements.clone()])
+            }
+            other => Err(no_such("an argument that is read", number, other)),
+        }
+    }
+
+    /// The elements of this rank's rows of an argument that is written, row-major: whatever was in
+    /// that memory before. Each is to be taken once.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such argument, its elements have another type, or it was taken before.
+    pub fn write<T: Element>(&mut self, number: usize) -> Result<&'a mut [T], Error> {
+        match self.args.get_mut(number) {
+            Some(HostArg::Write(dtype, instance @ Some(_))) => {
+                check_type::<T>(*dtype)?;
+                let instance = instance.take();
+                Ok(instance.map_or(&mut [], bytes::elements_to_fill))
+            }
+            other => {
+                let expected = "an argument that is written, and is not taken yet";
+                Err(no_such(expected, number, other.as_deref()))
+            }
+        }
+    }
+
+    /// Sends elements to another rank, without waiting for them to arrive.
+    ///
+    /// # Errors
+    ///
+    /// If the task is not cut, there is no such rank, or memory for the message runs out.
+    pub fn send<T: Element>(&self, to: usize, elements: &[T]) -> Result<(), Error> {
+        let conversation = self.conversation_with(to)?;
+        conversation.send(to, bytes::from_elements(elements)?);
+        Ok(())
+    }
+
+    /// Waits for the next elements of another rank.
+    ///
+    /// # Errors
+    ///
+    /// If the task is not cut, there is no such rank, it has failed or ended, or it has sent
+    /// something else.
+    pub fn receive<T: Element>(&self, from: usize) -> Result<Vec<T>, Error> {
+        let sent = self.conversation_with(from)?.receive(from)?;
+        comm::elements(from, &sent)
+    }
+
+    /// Sends `mine[r]` to each rank `r`, and returns what each rank sent here.
+    ///
+    /// # Errors
+    ///
+    /// As [`HostArgs::send`] and [`HostArgs::receive`], or if the lists are not one for each rank.
+    pub fn all_to_all<T: Element>(&self, mine: &[Vec<T>]) -> Result<Vec<Vec<T>>, Error> {
+        let (rank, ranks) = (self.rank(), self.ranks());
+        if mine.len() != ranks {
+            let expected = format!("a list for each of {ranks} ranks");
+            return Err(Error::argument(
+                "all_to_all",
+                expected,
+                mine.len().to_string(),
+            ));
+        }
+        let others = (0..ranks).filter(|&other| other != rank);
+        for to in others {
+            self.send(to, &mine[to])?;
+        }
+        let sent = |from| match from == rank {
+            true => Ok(mine[rank].clone()),
+            false => self.receive(from),
+        };
+        (0..ranks).map(sent).collect()
+    }
+
+    /// Refuses a function that has left an output alone: what is there may not even be elements of
+    /// its type.
+    pub(crate) fn check_written(&self) -> Result<(), Error> {
+        let is_left = |arg: &HostArg<'_>| matches!(arg, HostArg::Write(_, Some(_)));
+        let Some(number) = self.args.iter().position(is_left) else {
+            return Ok(());
+        };
+        let expected = "a function that takes all arguments that it writes";
+        let found = format!("one that has left the number {number}");
+        Err(Error::argument("host task", expected, found))
+    }
+
+    fn conversation_with(&self, rank: usize) -> Result<&'a Conversation<'a>, Error> {
+        let Some(conversation) = self.conversation else {
+            let expected = "a host task that is cut, whose ranks talk to each other";
+            return Err(Error::argument("host task", expected, "one that is not"));
+        };
+        if rank < conversation.ranks() && rank != conversation.rank() {
+            return Ok(conversation);
+        }
+        let expected = format!("another one of {} ranks", conversation.ranks());
+        Err(Error::argument("host task", expected, rank.to_string()))
+    }
+}
+
+fn check_type<T: Element>(found: DType) -> Result<(), Error> {
+    if found == T::DTYPE {
+        return Ok(());
+    }
+    let (op, expected) = ("host task", T::DTYPE.to_string());
+    Err(ErrorKind::DType {
+        op,
+        expected,
+        found,
+    }
+    .into())
+}
+
+fn no_such(expected: &str, number: usize, found: Option<&HostArg<'_>>) -> Error {
+    let found = match found {
+        Some(HostArg::Read(..)) => "one that is read",
+        Some(HostArg::Write(_, Some(_))) => "one that is written",
+        Some(HostArg::Write(_, None)) => "one that is taken",
+        None => "none",
+    };
+    let found = format!("{found} of the number {number}");
+    Error::argument("host task", expected, found)
+}

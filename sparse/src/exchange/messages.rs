@@ -1,0 +1,71 @@
+//! Who carries messages between ranks: the runtime for eager work, and within a host task what its
+//! function is given.
+//!
+//! Algorithms on the rows of a rank ([`Chain`](super::chain::Chain), [`Ghosts`](super::ghosts::Ghosts))
+//! exchange the same in both.
+
+use sparsefuse_kernels::Element;
+use sparsefuse_runtime::{Error, HostArgs, Runtime};
+
+/// See the module's text.
+pub trait Messages {
+    /// The number of this rank.
+    fn rank(&self) -> usize;
+
+    /// Sends elements to another rank, without waiting for them to arrive.
+    ///
+    /// # Errors
+    ///
+    /// If memory for the message runs out.
+    fn send<T: Element>(&self, to: usize, elements: &[T]) -> Result<(), Error>;
+
+    /// Waits for the next elements of another rank.
+    ///
+    /// # Errors
+    ///
+    /// If that has left or failed.
+    fn receive<T: Element>(&self, from: usize) -> Result<Vec<T>, Error>;
+
+    /// Sends `mine[r]` to each rank `r`, and returns what each rank sent here.
+    ///
+    /// # Errors
+    ///
+    /// If another rank has left or failed.
+    fn all_to_all<T: Element>(&self, mine: &[Vec<T>]) -> Result<Vec<Vec<T>>, Error>;
+}
+
+impl Messages for Runtime {
+    fn rank(&self) -> usize {
+        self.rank()
+    }
+
+    fn send<T: Element>(&self, to: usize, elements: &[T]) -> Result<(), Error> {
+        self.pass(self.rank(), to, elements).map(drop)
+    }
+
+    fn receive<T: Element>(&self, from: usize) -> Result<Vec<T>, Error> {
+        self.pass(from, self.rank(), &[])
+    }
+
+    fn all_to_all<T: Element>(&self, mine: &[Vec<T>]) -> Result<Vec<Vec<T>>, Error> {
+        self.all_to_all(mine)
+    }
+}
+
+impl Messages for HostArgs<'_> {
+    fn rank(&self) -> usize {
+        self.rank()
+    }
+
+    fn send<T: Element>(&self, to: usize, elements: &[T]) -> Result<(), Error> {
+        self.send(to, elements)
+    }
+
+    fn receive<T: Element>(&self, from: usize) -> Result<Vec<T>, Error> {
+        self.receive(from)
+    }
+
+    fn all_to_all<T: Element>(&self, mine: &[Vec<T>]) -> Result<Vec<Vec<T>>, Error> {
+        self.all_to_all(mine)
+    }
+}
