@@ -7,7 +7,7 @@ use crate::local::elimination::{LocalFactors, Pivot};
 use crate::operator::LinearOperator;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
-use sparsefuse_runtime::{Error, Runtime};
+use sparsefuse_runtime::{Error, Runtime, reserve, try_collect, try_concat};
 use sparsefuse_sparse::{Csr, Ghosts, LocalRows, RowLayout, Threads, at_once, parallel};
 use std::fmt;
 use std::ops::Range;
@@ -138,12 +138,11 @@ impl<T: Field> AdditiveSchwarz<T> {
         let (_, own) = a.local_rows()?;
         let ranges = ranges(&layout, options.blocks);
         let sets = extended(&layout, &own, &ranges, options.overlap)?;
-        let outer = Ghosts::new(layout.runtime(), layout.partition(), union(&sets))?;
+        let runtime = layout.runtime();
+        let outer = Ghosts::new(runtime, layout.partition(), runtime.agree(union(&sets))?)?;
         let rows = outer.fetch_rows(&own)?;
-        let make = |(set, range): (&Vec<u32>, &Range<usize>)| {
-            Block::new(set.clone(), range, &outer, &rows, options)
-        };
-        let blocks = of_each(layout.runtime(), sets.iter().zip(&ranges), make)?;
+        let make = |(set, range)| Block::new(set, range, &outer, &rows, options);
+        let blocks = of_each(runtime, sets.into_iter().zip(&ranges), make)?;
         Ok(Self {
             a: a.clone(),
             exchange: Exchange::of(&layout, &blocks)?,
@@ -189,26 +188,32 @@ fn extended<T: Field>(
     ranges: &[Range<usize>],
     overlap: usize,
 ) -> Result<Vec<Vec<u32>>, Error> {
-    let all = |range: &Range<usize>| (range.start as u32..range.end as u32).collect();
-    let mut sets: Vec<Vec<u32>> = ranges.iter().map(all).collect();
+    let runtime = layout.runtime();
+    let all = |range: &Range<usize>| try_collect(range.clone().map(|row| row as u32));
+    let sets: Result<Vec<Vec<u32>>, Error> = ranges.iter().map(all).collect();
+    let mut sets = runtime.agree(sets)?;
     for _ in 0..overlap {
-        let outer = Ghosts::new(layout.runtime(), layout.partition(), union(&sets))?;
+        let outer = Ghosts::new(runtime, layout.partition(), runtime.agree(union(&sets))?)?;
         let rows = outer.fetch_rows(own)?;
-        for set in &mut sets {
-            let mut grown = set.clone();
-            for &row in set.iter() {
-                let number = outer.indices().partition_point(|&needed| needed < row);
-                let entries = rows.pos[number] as usize..rows.pos[number + 1] as usize;
-                grown.extend_from_slice(&rows.crd[entries]);
-            }
-            *set = sorted(grown);
-        }
+        let entries = |row: u32| {
+            let number = outer.indices().partition_point(|&needed| needed < row);
+            rows.pos[number] as usize..rows.pos[number + 1] as usize
+        };
+        let grow = |set: &Vec<u32>| {
+            let more: usize = set.iter().map(|&row| entries(row).len()).sum();
+            let mut grown = reserve(set.len() + more)?;
+            grown.extend_from_slice(set);
+            set.iter()
+                .for_each(|&row| grown.extend_from_slice(&rows.crd[entries(row)]));
+            Ok(sorted(grown))
+        };
+        sets = runtime.agree(sets.iter().map(grow).collect())?;
     }
     Ok(sets)
 }
 
-fn union(sets: &[Vec<u32>]) -> Vec<u32> {
-    sorted(sets.concat())
+fn union(sets: &[Vec<u32>]) -> Result<Vec<u32>, Error> {
+    try_concat(sets).map(sorted)
 }
 
 fn sorted(mut rows: Vec<u32>) -> Vec<u32> {
@@ -232,7 +237,7 @@ impl<T: Field> Block<T> {
         } else {
             0..set.len()
         };
-        let places: Vec<u32> = set.iter().map(place).collect();
+        let places = try_collect(set.iter().map(place))?;
         let (block, entries) = submatrix(&set, &places, rows)?;
         Ok(Self {
             factors: Factors::new(block, &set, options.solve)?,
@@ -245,22 +250,18 @@ impl<T: Field> Block<T> {
 
     /// The factors for other values of the entries of all fetched rows.
     fn factors_of(&self, fetched: &[T]) -> Result<Factors<T>, Error> {
-        let vals = self.entries.iter().map(|&k| fetched[k]).collect();
+        let vals = try_collect(self.entries.iter().map(|&k| fetched[k]))?;
         self.factors.with_values(vals, &self.rows)
     }
 
     /// The values of its rows, for the elements of all fetched rows.
     fn solve(&self, fetched: &[T]) -> Result<Vec<T>, Error> {
-        let mut x: Vec<T> = self
-            .places
-            .iter()
-            .map(|&place| fetched[place as usize])
-            .collect();
+        let mut x = try_collect(self.places.iter().map(|&place| fetched[place as usize]))?;
         match &self.factors {
             Factors::Ilu0(factors) => factors.solve(&mut x),
             Factors::Direct(factors) => x = factors.solve(&x, System::Plain)?,
         }
-        Ok(x[self.given.clone()].to_vec())
+        try_collect(x[self.given.clone()].iter().copied())
     }
 }
 
@@ -275,8 +276,8 @@ fn submatrix<T: Field>(
         rows.pos[place] as usize..rows.pos[place + 1] as usize
     };
     let most = places.iter().map(|place| of_place(place).len()).sum();
-    let mut block = LocalRows::with_capacity(set.len(), most);
-    let mut entries = Vec::with_capacity(most);
+    let mut block = LocalRows::try_with_capacity(set.len(), most)?;
+    let mut entries = reserve(most)?;
     for (&row, of_row) in set.iter().zip(places.iter().map(of_place)) {
         if rows.crd[of_row.clone()].binary_search(&row).is_err() {
             let expected = format!("a diagonal entry in row {row}");
@@ -321,12 +322,10 @@ impl<T: Field> Factors<T> {
 impl Exchange {
     /// Every rank must ask.
     fn of<T>(layout: &RowLayout, blocks: &[Block<T>]) -> Result<Self, Error> {
-        let rows: Vec<u32> = blocks
-            .iter()
-            .flat_map(|block| &block.rows[block.given.clone()])
-            .copied()
-            .collect();
         let runtime = layout.runtime();
+        let given = |block: &Block<T>| try_collect(block.rows[block.given.clone()].iter().copied());
+        let rows = blocks.iter().map(given).collect::<Result<Vec<_>, _>>();
+        let rows = runtime.agree(rows.and_then(|rows| try_concat(&rows)))?;
         let Some(cuts) = runtime.cuts(layout.partition()) else {
             return Ok(Self {
                 sent: None,
@@ -340,14 +339,21 @@ impl Exchange {
             sent[owner].push(number as u32);
             announced[owner].push(row - cuts[owner] as u32);
         }
+        let arriving = runtime.all_to_all(Ok(announced));
+        let arriving = arriving.and_then(|arriving| try_concat(&arriving));
         Ok(Self {
             sent: Some(sent),
-            arriving: runtime.all_to_all(&announced)?.concat(),
+            arriving: runtime.agree(arriving)?,
         })
     }
 
     /// Replaces this rank's elements by the sum of all blocks' values. Every rank must ask.
-    fn sum<T: Field>(&self, layout: &RowLayout, mine: &[T], sum: &mut [T]) -> Result<(), Error> {
+    fn sum<T: Field>(
+        &self,
+        layout: &RowLayout,
+        mine: Result<Vec<T>, Error>,
+        sum: &mut [T],
+    ) -> Result<(), Error> {
         sum.fill(T::ZERO);
         let mut add = |values: &[T]| {
             for (&row, &value) in self.arriving.iter().zip(values) {
@@ -355,11 +361,17 @@ impl Exchange {
             }
         };
         match &self.sent {
-            None => add(mine),
+            None => add(&mine?),
             Some(sent) => {
-                let pick = |numbers: &Vec<u32>| numbers.iter().map(|&k| mine[k as usize]).collect();
-                let sent: Vec<Vec<T>> = sent.iter().map(pick).collect();
-                add(&layout.runtime().all_to_all(&sent)?.concat());
+                let pick = |mine: Vec<T>| {
+                    let of = |&k: &u32| mine[k as usize];
+                    let parts = sent
+                        .iter()
+                        .map(|numbers| try_collect(numbers.iter().map(of)));
+                    parts.collect()
+                };
+                let sent = mine.and_then(pick);
+                add(&try_concat(&layout.runtime().all_to_all(sent)?)?);
             }
         }
         Ok(())
@@ -379,8 +391,11 @@ impl<T: Field> LinearOperator<T> for AdditiveSchwarz<T> {
         self.layout.sweep("schwarz", r, |z| {
             let fetched = self.outer.fetch(z)?;
             let solve = |block: &Block<T>| block.solve(&fetched);
-            let solved = of_each(self.layout.runtime(), &self.blocks, solve)?.concat();
-            self.exchange.sum(&self.layout, &solved, z)
+            let threads = Threads::of(self.layout.runtime());
+            let solved = parallel::map(&threads, &self.blocks, solve).into_iter();
+            let solved = solved.collect::<Result<Vec<_>, _>>();
+            let solved = solved.and_then(|solved| try_concat(&solved));
+            self.exchange.sum(&self.layout, solved, z)
         })
     }
 }

@@ -9,9 +9,10 @@
 //! Tasks fetch what they need by themselves; this is for work on structures and for sweeps, which
 //! are no tasks.
 
-use crate::local::rows::{LocalRows, Rows};
+use crate::local::rows::{LocalRows, Rows, positions};
 use sparsefuse_kernels::Element;
-use sparsefuse_runtime::{Error, Partition, Runtime};
+use sparsefuse_runtime::{Error, Partition, Runtime, reserve, try_collect, try_concat};
+use std::iter::repeat_n;
 use std::ops::Range;
 
 /// The elements that this rank needs of a vector that is spread over the ranks.
@@ -57,7 +58,7 @@ impl Ghosts {
         let Some(cuts) = cuts else {
             return Ok(Self {
                 runtime: runtime.clone(),
-                own_places: needed.iter().map(|&index| index as usize).collect(),
+                own_places: runtime.agree(try_collect(needed.iter().map(|&at| at as usize)))?,
                 indices: needed,
                 wanted: None,
                 own_len: None,
@@ -73,17 +74,18 @@ impl Ghosts {
             .collect();
         let own = cuts[rank]..cuts[rank + 1];
         let asked = |owner: usize| match owner == rank {
-            true => Vec::new(),
-            false => needed[numbers[owner].clone()].to_vec(),
+            true => Ok(Vec::new()),
+            false => try_collect(needed[numbers[owner].clone()].iter().copied()),
         };
-        let asked: Vec<_> = (0..runtime.ranks()).map(asked).collect();
-        let place = |&index: &u32| index as usize - own.start;
-        let wanted = runtime.all_to_all(&asked)?;
-        let wanted = wanted.iter().map(|of| of.iter().map(place).collect());
+        let wanted = runtime.all_to_all((0..runtime.ranks()).map(asked).collect());
+        let places = |of: &[u32]| try_collect(of.iter().map(|&at| at as usize - own.start));
+        let of_ranks = |wanted: Vec<Vec<u32>>| wanted.iter().map(|of| places(of)).collect();
+        let wanted: Vec<Vec<usize>> = runtime.agree(wanted.and_then(of_ranks))?;
+        let own_places = runtime.agree(places(&needed[numbers[rank].clone()]))?;
         Ok(Self {
             runtime: runtime.clone(),
-            own_places: needed[numbers[rank].clone()].iter().map(place).collect(),
-            wanted: Some(wanted.collect()),
+            own_places,
+            wanted: Some(wanted),
             own_len: Some(own.len()),
             indices: needed,
         })
@@ -103,11 +105,14 @@ impl Ghosts {
 
     /// The numbers of some columns of a matrix, all of which are needed.
     ///
+    /// # Errors
+    ///
+    /// If the system refuses the memory.
+    ///
     /// # Panics
     ///
     /// If one of them is not.
-    #[must_use]
-    pub fn numbers(&self, columns: &[u32]) -> Vec<u32> {
+    pub fn numbers(&self, columns: &[u32]) -> Result<Vec<u32>, Error> {
         let mut next = 0;
         let number = |&column: &u32| {
             // Columns of a row are often neighbours.
@@ -119,7 +124,7 @@ impl Ghosts {
             next += 1;
             next as u32 - 1
         };
-        columns.iter().map(number).collect()
+        try_collect(columns.iter().map(number))
     }
 
     /// The elements at [`Ghosts::indices`] of a vector of which this rank holds `own`.
@@ -129,19 +134,33 @@ impl Ghosts {
     /// If this rank holds another number of elements, or another rank failed.
     pub fn fetch<E: Element>(&self, own: &[E]) -> Result<Vec<E>, Error> {
         self.check_own(own.len())?;
-        let pick = |places: &Vec<usize>| places.iter().map(|&place| own[place]).collect();
-        let mine: Vec<E> = pick(&self.own_places);
-        let Some(wanted) = &self.wanted else {
-            return Ok(mine);
-        };
-        let sent: Vec<Vec<E>> = wanted.iter().map(pick).collect();
-        let mut arrived = self.runtime.all_to_all(&sent)?;
+        let fetched = self.picked(|places| try_collect(places.iter().map(|&place| own[place])))?;
         if self.runtime.is_planned() {
             // In a plan there are no ranks that send.
             return Ok(vec![E::default(); self.indices.len()]);
         }
-        arrived[self.runtime.rank()] = mine;
-        Ok(arrived.concat())
+        Ok(fetched)
+    }
+
+    /// What `pick` takes from the parts of all ranks at the places of [`Ghosts::indices`]. Where one
+    /// rank fails, all do.
+    fn picked<E: Element>(
+        &self,
+        pick: impl Fn(&[usize]) -> Result<Vec<E>, Error>,
+    ) -> Result<Vec<E>, Error> {
+        let (runtime, mine) = (&self.runtime, pick(&self.own_places));
+        let Some(wanted) = &self.wanted else {
+            return runtime.agree(mine);
+        };
+        let (mine, sent) = match mine {
+            Ok(mine) => (mine, wanted.iter().map(|places| pick(places)).collect()),
+            Err(failure) => (Vec::new(), Err(failure)),
+        };
+        let fetched = runtime.all_to_all(sent).and_then(|mut arrived| {
+            arrived[runtime.rank()] = mine;
+            try_concat(&arrived)
+        });
+        runtime.agree(fetched)
     }
 
     /// The rows at [`Ghosts::indices`] of a matrix of which this rank holds `own`.
@@ -164,12 +183,11 @@ impl Ghosts {
         &self,
         own: Rows<'_, T>,
     ) -> Result<(Vec<u64>, Vec<u32>), Error> {
-        let counts: Vec<u64> = own.pos.windows(2).map(|pair| pair[1] - pair[0]).collect();
-        let mut pos = vec![0];
-        for count in self.fetch(&counts)? {
-            pos.push(pos[pos.len() - 1] + count);
-        }
-        Ok((pos, self.fetch_entries(own.pos, own.crd)?))
+        let runtime = &self.runtime;
+        let counts = try_collect(own.pos.windows(2).map(|pair| pair[1] - pair[0]));
+        let counts = self.fetch(&runtime.agree(counts)?);
+        let pos = counts.and_then(|counts| positions(&counts));
+        Ok((runtime.agree(pos)?, self.fetch_entries(own.pos, own.crd)?))
     }
 
     /// What belongs to the entries of the rows at [`Ghosts::indices`], such as their values, from
@@ -180,29 +198,18 @@ impl Ghosts {
     /// As [`Ghosts::fetch`].
     pub fn fetch_entries<E: Element>(&self, pos: &[u64], own: &[E]) -> Result<Vec<E>, Error> {
         self.check_own(pos.len() - 1)?;
-        let pick = |places: &Vec<usize>| -> Vec<E> {
+        self.picked(|places| {
             let of_row = |place: usize| {
                 let first = pos[0];
                 (pos[place] - first) as usize..(pos[place + 1] - first) as usize
             };
             let len = places.iter().map(|&place| of_row(place).len()).sum();
-            let mut picked = Vec::with_capacity(len);
+            let mut picked = reserve(len)?;
             for &place in places {
                 picked.extend_from_slice(&own[of_row(place)]);
             }
-            picked
-        };
-        let mine = pick(&self.own_places);
-        let Some(wanted) = &self.wanted else {
-            return Ok(mine);
-        };
-        let sent: Vec<Vec<E>> = wanted.iter().map(pick).collect();
-        let mut arrived = self.runtime.all_to_all(&sent)?;
-        if self.runtime.is_planned() {
-            return Ok(Vec::new());
-        }
-        arrived[self.runtime.rank()] = mine;
-        Ok(arrived.concat())
+            Ok(picked)
+        })
     }
 
     fn check_own(&self, len: usize) -> Result<(), Error> {
@@ -240,12 +247,12 @@ fn check(needed: &[u32], len: Option<usize>) -> Result<(), Error> {
 }
 
 /// The indices that occur, ascending; all are below `len`.
-pub(crate) fn distinct(indices: &[u32], len: usize) -> Vec<u32> {
-    let mut words = vec![0u64; len.div_ceil(64)];
+pub(crate) fn distinct(indices: &[u32], len: usize) -> Result<Vec<u32>, Error> {
+    let mut words = try_collect(repeat_n(0u64, len.div_ceil(64)))?;
     for &index in indices {
         words[index as usize / 64] |= 1 << (index % 64);
     }
-    let mut found = Vec::with_capacity(words.iter().map(|word| word.count_ones() as usize).sum());
+    let mut found = reserve(words.iter().map(|word| word.count_ones() as usize).sum())?;
     for (number, &word) in words.iter().enumerate() {
         let mut rest = word;
         while rest != 0 {
@@ -253,5 +260,5 @@ pub(crate) fn distinct(indices: &[u32], len: usize) -> Vec<u32> {
             rest &= rest - 1;
         }
     }
-    found
+    Ok(found)
 }

@@ -10,7 +10,7 @@ use crate::formats::csr::Csr;
 use crate::local::sampled::Sampled;
 use sparsefuse_dense::Array;
 use sparsefuse_kernels::Numeric;
-use sparsefuse_runtime::{Error, Local, Partition, Runtime, Shape};
+use sparsefuse_runtime::{Error, Local, Partition, Runtime, Shape, try_collect};
 use std::ops::Range;
 
 impl<T: Numeric> Csr<T> {
@@ -79,8 +79,8 @@ impl<T: Numeric> Csr<T> {
         let left = match own_elements(&x, (own.partition, own.rows.clone()), width) {
             Some(left) => left,
             None => {
-                let needed = own.rows.clone().map(|row| row as u32).collect();
-                let ghosts = Ghosts::new(runtime, x.partition(), needed)?;
+                let needed = try_collect(own.rows.clone().map(|row| row as u32));
+                let ghosts = Ghosts::new(runtime, x.partition(), runtime.agree(needed)?)?;
                 fetched_x = fetch(&ghosts, runtime, &x, width)?;
                 &fetched_x
             }
@@ -90,7 +90,7 @@ impl<T: Numeric> Csr<T> {
             (&y, crd)
         } else {
             let ghosts = self.ghosts_of_columns(y.partition())?;
-            (fetched_y, numbers) = (fetch(&ghosts, runtime, &y, width)?, ghosts.numbers(crd));
+            (fetched_y, numbers) = (fetch(&ghosts, runtime, &y, width)?, ghosts.numbers(crd)?);
             (&fetched_y, &numbers)
         };
         let isa = runtime.config().isa;
@@ -128,10 +128,8 @@ fn fetch<T: Numeric>(
     local: &Local<T>,
     width: usize,
 ) -> Result<Vec<T>, Error> {
-    let pos: Vec<u64> = (0..=local.rows().len())
-        .map(|row| (row * width) as u64)
-        .collect();
-    let fetched = ghosts.fetch_entries(&pos, local)?;
+    let pos = (0..local.rows().len() + 1).map(|row| (row * width) as u64);
+    let fetched = ghosts.fetch_entries(&runtime.agree(try_collect(pos))?, local)?;
     if runtime.is_planned() {
         // In a plan there are no ranks that send.
         return Ok(vec![T::ZERO; ghosts.indices().len() * width]);
