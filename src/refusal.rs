@@ -25,15 +25,15 @@ static ALLOCATOR: Spared = Spared;
 static HAS_REFUSED: AtomicBool = AtomicBool::new(false);
 
 /// The largest block that comes out of the spare.
-const SMALL: usize = 128 << 10;
+const SMALL: usize = 256 << 10;
 /// The bytes of the spare, which cost nothing until they are used.
-const LEN: usize = 4 << 20;
+const LEN: usize = 8 << 20;
 
-/// Blocks one after the other. They are not given back: the program is about to end.
+/// Blocks one after the other, of which only the last one can be given back.
 #[repr(align(4096))]
 struct Spare(UnsafeCell<[u8; LEN]>);
 
-// SAFETY: each part of it is handed out once, by `of_spare`, to the one that asked.
+// SAFETY: each part of it is handed out by `of_spare` to one owner, until that gives it back.
 unsafe impl Sync for Spare {}
 
 static SPARE: Spare = Spare(UnsafeCell::new([0; LEN]));
@@ -41,15 +41,15 @@ static SPARE: Spare = Spare(UnsafeCell::new([0; LEN]));
 /// The bytes of the spare that are handed out.
 static USED: AtomicUsize = AtomicUsize::new(0);
 
-/// A block for which the system has no memory: of the spare, all zero, or null.
+/// A block for which the system has no memory: of the spare, or null.
 #[cold]
 fn of_spare(layout: Layout) -> *mut u8 {
     let begin = |used: usize| used.next_multiple_of(layout.align());
     let end = |used: usize| Some(begin(used) + layout.size()).filter(|&end| end <= LEN);
     let is_small = layout.size() <= SMALL && layout.align() <= 4096;
-    // Relaxed: who has moved the counter owns the bytes that it went over, and they say nothing else.
+    // Acquire: what the last owner of the bytes did with them comes before.
     let take = || {
-        USED.fetch_update(Ordering::Relaxed, Ordering::Relaxed, end)
+        USED.fetch_update(Ordering::Acquire, Ordering::Relaxed, end)
             .ok()
     };
     match is_small.then(take).flatten() {
@@ -60,6 +60,13 @@ fn of_spare(layout: Layout) -> *mut u8 {
             std::ptr::null_mut()
         }
     }
+}
+
+/// Gives a block of the spare back, if it is the last.
+fn give_back(data: *mut u8, len: usize) {
+    let begin = (data as usize).wrapping_sub(SPARE.0.get() as usize);
+    // Release: the next owner of the bytes comes after this one. A block that is not the last is lost.
+    let _ = USED.compare_exchange(begin + len, begin, Ordering::Release, Ordering::Relaxed);
 }
 
 fn is_of_spare(data: *mut u8) -> bool {
@@ -74,7 +81,7 @@ fn or_of_spare(data: *mut u8, layout: Layout) -> *mut u8 {
 }
 
 // SAFETY: a block is the system's allocator's, which keeps the contract, or a part of the spare that
-// is handed out once, aligned as asked; `is_of_spare` tells them apart. Nothing here allocates.
+// has one owner, aligned as asked; `is_of_spare` tells them apart. Nothing here allocates.
 unsafe impl GlobalAlloc for Spared {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller keeps the contract, which is that of the system's allocator.
@@ -82,8 +89,13 @@ unsafe impl GlobalAlloc for Spared {
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: as above; what is handed out of the spare was never written to.
-        or_of_spare(unsafe { System.alloc_zeroed(layout) }, layout)
+        // SAFETY: as above.
+        let data = or_of_spare(unsafe { System.alloc_zeroed(layout) }, layout);
+        if is_of_spare(data) {
+            // SAFETY: the block has this many bytes.
+            unsafe { data.write_bytes(0, layout.size()) };
+        }
+        data
     }
 
     unsafe fn realloc(&self, data: *mut u8, layout: Layout, size: usize) -> *mut u8 {
@@ -108,9 +120,10 @@ unsafe impl GlobalAlloc for Spared {
     }
 
     unsafe fn dealloc(&self, data: *mut u8, layout: Layout) {
-        if !is_of_spare(data) {
+        match is_of_spare(data) {
+            true => give_back(data, layout.size()),
             // SAFETY: as above; the block is the system's.
-            unsafe { System.dealloc(data, layout) };
+            false => unsafe { System.dealloc(data, layout) },
         }
     }
 }
