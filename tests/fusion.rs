@@ -9,9 +9,7 @@
 
 use sparsefuse::prelude::*;
 use sparsefuse::runtime::Counters;
-use sparsefuse::solvers::{
-    gmres_with, minres_with, pipelined_cg_with, single_reduction_cg_with, tfqmr_with,
-};
+use sparsefuse::solvers::{minres_with, pipelined_cg_with, single_reduction_cg_with, tfqmr_with};
 use sparsefuse_testing::small;
 use std::ops::ControlFlow;
 
@@ -177,12 +175,9 @@ fn generalised_minimal_residuals() {
     for is_preconditioned in [false, true] {
         check(5, 5, CYCLE + 1, |cycles| {
             let method: Method = |a, b, options| {
-                let restart_length = CYCLE as usize;
-                let options = Options {
-                    restart_length,
-                    ..options
-                };
-                gmres_with(a, b, options)
+                let restart = CYCLE as usize;
+                let side = Side::Right;
+                sparsefuse::solvers::Method::Gmres { restart, side }.solve(a, b, options)
             };
             iterate(method, is_preconditioned, CYCLE * cycles);
         });

@@ -7,11 +7,15 @@ use ndarray::{Array1, Array2};
 use num_complex::Complex;
 use sparsefuse::kernels::random;
 use sparsefuse::prelude::*;
-use sparsefuse::solvers::{Checkpoint, Method, Side};
+use sparsefuse::solvers::{Checkpoint, Method};
 use sparsefuse_testing::{bits, everywhere};
 use std::path::Path;
 
-const METHODS: [Method; 2] = [Method::Lsqr, Method::Lsmr];
+const METHODS: [Method; 2] = both(0.0);
+
+const fn both(damping: f64) -> [Method; 2] {
+    [Method::Lsqr { damping }, Method::Lsmr { damping }]
+}
 
 /// A random matrix, about a third of it full, whose columns are independent if it is tall.
 fn matrix<T: Field>(n_rows: usize, n_cols: usize, seed: u64) -> Array2<T> {
@@ -70,12 +74,11 @@ fn check<T: Field + std::ops::Add<Output = T>>(n_rows: usize, n_cols: usize, dam
         .collect();
     let expected = normal_equations(&a, &b, damping);
     let rtol = 100.0 * T::Real::EPSILON.to_f64();
-    for method in METHODS {
+    for method in both(damping) {
         let solve = || {
             let a = Csr::from_ndarray(a.view()).unwrap();
             let options = Options {
                 rtol,
-                damping,
                 ..Options::default()
             };
             let solution = method.solve(&a, &Vector::from_slice(&b), options).unwrap();
@@ -219,20 +222,16 @@ fn as_many_iterations_as_scipy() {
     }
     let a = Csr::from_triplets(&triplets).unwrap();
     let b = Vector::from_fn([n_rows], |[i]| 1.0 + (i % 11) as f64 / 3.0);
-    for (method, damping, scipy) in [
-        (Method::Lsqr, 0.0, 45usize),
-        (Method::Lsmr, 0.0, 44),
-        (Method::Lsqr, 2.0, 39),
-        (Method::Lsmr, 2.0, 39),
+    for (method, scipy) in [
+        (Method::LSQR, 45usize),
+        (Method::LSMR, 44),
+        (Method::Lsqr { damping: 2.0 }, 39),
+        (Method::Lsmr { damping: 2.0 }, 39),
     ] {
-        let options = Options {
-            damping,
-            ..Options::default()
-        };
-        let solution = method.solve(&a, &b, options).unwrap();
+        let solution = method.solve(&a, &b, Options::default()).unwrap();
         assert_eq!(solution.reason, StopReason::LeastSquares);
         let found = solution.iterations;
-        println!("{method}, damping {damping}: {found}, SciPy {scipy}");
+        println!("{method:?}: {found}, SciPy {scipy}");
         assert!(
             found.abs_diff(scipy) <= 2,
             "{method}: {found}, SciPy {scipy}"
@@ -256,18 +255,6 @@ fn what_does_not_fit_is_refused() {
             ..Options::default()
         };
         refused(&b, x0(&eight), "a shape of (3), found (8)");
-        let damped = Options {
-            damping: 1.0,
-            ..x0(&three)
-        };
-        let neither = "neither x0 nor a preconditioner where there is damping, found x0";
-        refused(&b, damped, neither);
-        let left = Options {
-            side: Side::Left,
-            ..Options::default()
-        };
-        let right = "the preconditioner on the right, where this method has it, found the left";
-        refused(&b, left, right);
         let saved = Options {
             checkpoint: Some(Checkpoint {
                 file: Path::new("state.ck"),
@@ -279,8 +266,24 @@ fn what_does_not_fit_is_refused() {
                     to state.ck";
         refused(&b, saved, none);
     }
+    let three = Vector::ones([3]);
+    let refused = |method: Method, x0: Option<&Vector<f64>>, message: &str| {
+        let options = Options {
+            x0,
+            ..Options::default()
+        };
+        let error = method.solve(&a, &b, options).unwrap_err().to_string();
+        assert_eq!(error, format!("{method}: expected {message}"));
+    };
+    for method in both(1.0) {
+        let neither = "neither x0 nor a preconditioner where there is damping, found x0";
+        refused(method, Some(&three), neither);
+    }
+    for method in both(f64::NAN) {
+        refused(method, None, "damping to be 0 or more, found NaN");
+    }
     let free = MatrixFree::new(8, |x: &Vector<f64>| Ok(x.clone()));
-    let error = Method::Lsqr
+    let error = Method::LSQR
         .solve(&free, &b, Options::default())
         .unwrap_err();
     assert!(

@@ -160,7 +160,7 @@ fn calls_that_differ_are_named() {
         if runtime.rank() == 0 {
             y.to_vec().map(drop)
         } else {
-            runtime.all_to_all(&[vec![1], vec![2]]).map(drop)
+            runtime.all_to_all(Ok(vec![vec![1], vec![2]])).map(drop)
         }
     });
 }

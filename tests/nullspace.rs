@@ -136,12 +136,15 @@ fn gmres_with_the_preconditioner_on_the_left() {
     let x0 = Vector::ones([n * n]);
     let options = Options {
         preconditioner: Some(&jacobi),
-        side: Side::Left,
         x0: Some(&x0),
         ..Options::default()
     };
     let b = &a * &Vector::random_normal([n * n], 3);
-    let solution = Method::Gmres.solve(&singular, &b, options).unwrap();
+    let gmres = Method::Gmres {
+        restart: 30,
+        side: Side::Left,
+    };
+    let solution = gmres.solve(&singular, &b, options).unwrap();
     assert!(solution.converged());
     assert!(solution.x.sum().get().unwrap().abs() < 1e-12);
 }

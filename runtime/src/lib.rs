@@ -41,7 +41,7 @@ pub use config::{Config, Executor};
 pub use error::{Error, ErrorKind};
 pub use geometry::partition::Partition;
 pub use geometry::view::View;
-pub use memory::reserve::{reserve, try_collect};
+pub use memory::reserve::{reserve, try_collect, try_concat};
 pub use memory::room::Room;
 pub use observe::counters::Counters;
 pub use observe::plan::{Arrival, PlannedTask, Sent};

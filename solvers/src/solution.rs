@@ -8,7 +8,8 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-/// When a solver stops, and where it starts. `Options::default()` suits most.
+/// When a solver stops, and where it starts; [`Method`](crate::Method) has what one method alone may
+/// be asked. `Options::default()` suits most.
 ///
 /// ```
 /// use sparsefuse_dense::Vector;
@@ -40,14 +41,6 @@ pub struct Options<'a, T> {
     pub x0: Option<&'a Vector<T>>,
     /// An approximate inverse of the matrix.
     pub preconditioner: Option<&'a dyn LinearOperator<T>>,
-    /// On which side of the matrix the preconditioner stands, where the method leaves the choice.
-    pub side: Side,
-    /// The vectors that `gmres` and `fgmres` orthogonalise against before they start again from
-    /// the residual, at least 1.
-    pub restart_length: usize,
-    /// lambda, where `lsqr` and `lsmr` minimise ‖b - A x‖² + lambda² ‖x‖²; the others know no
-    /// damping.
-    pub damping: f64,
     /// Called after each iteration with its number, from 1, and the norm of the residual as the
     /// method's recurrence has it (0: of the initial residual); may stop the solver. On several
     /// ranks all must stop at the same iteration: what only one knows, such as its clock, is no
@@ -69,7 +62,7 @@ pub enum Side {
     Right,
     /// M^-1 A x = M^-1 b: the method minimises M^-1 (b - A x). The norms that monitor and history
     /// get are scaled so that the first one after each start is that of b - A x; what counts in
-    /// the end is the true residual, as ever. `gmres` has this side.
+    /// the end is the true residual, as ever.
     Left,
 }
 
@@ -87,9 +80,6 @@ impl<T: Field> Default for Options<'_, T> {
             max_iter: None,
             x0: None,
             preconditioner: None,
-            side: Side::Right,
-            restart_length: 30,
-            damping: 0.0,
             monitor: None,
             checkpoint: None,
             restart: None,
@@ -106,9 +96,6 @@ impl<T> fmt::Debug for Options<'_, T> {
             .field("max_iter", &self.max_iter)
             .field("has_x0", &self.x0.is_some())
             .field("has_preconditioner", &self.preconditioner.is_some())
-            .field("side", &self.side)
-            .field("restart_length", &self.restart_length)
-            .field("damping", &self.damping)
             .field("has_monitor", &self.monitor.is_some())
             .field("checkpoint", &self.checkpoint)
             .field("restart", &self.restart)

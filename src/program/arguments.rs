@@ -311,15 +311,15 @@ impl Solver {
             Self::SingleReductionCg => Method::SingleReductionCg,
             Self::PipelinedCg => Method::PipelinedCg,
             Self::Minres => Method::Minres,
-            Self::Gmres => Method::Gmres,
-            Self::Fgmres => Method::Fgmres,
+            Self::Gmres => Method::GMRES,
+            Self::Fgmres => Method::FGMRES,
             Self::Bicg => Method::Bicg,
             Self::Cgs => Method::Cgs,
             Self::Bicgstab => Method::Bicgstab,
             Self::Tfqmr => Method::Tfqmr,
             Self::Richardson => Method::Richardson,
-            Self::Lsqr => Method::Lsqr,
-            Self::Lsmr => Method::Lsmr,
+            Self::Lsqr => Method::LSQR,
+            Self::Lsmr => Method::LSMR,
         }
     }
 }
@@ -380,11 +380,14 @@ impl SolveArguments {
         given.or_else(|| self.source.grid())
     }
 
-    /// The iterations after which the method starts again.
-    pub(super) fn restart_length(&self) -> Option<usize> {
-        match self.restart {
-            Some(Restart::Length(length)) => Some(length),
-            Some(Restart::File(_)) | None => None,
+    /// The method of a candidate, with the options that it alone has.
+    pub(super) fn method(&self, solver: Solver) -> Method {
+        match (solver.method(), &self.restart) {
+            (Method::Gmres { side, .. }, &Some(Restart::Length(restart))) => {
+                Method::Gmres { restart, side }
+            }
+            (Method::Fgmres { .. }, &Some(Restart::Length(restart))) => Method::Fgmres { restart },
+            (method, _) => method,
         }
     }
 
@@ -392,7 +395,7 @@ impl SolveArguments {
     pub(super) fn check_method(&self) -> Result<(), Failure> {
         let method = self.solver.method();
         let has_length = matches!(self.solver, Solver::Auto | Solver::Gmres | Solver::Fgmres);
-        if let Some(length) = self.restart_length().filter(|_| !has_length) {
+        if let (Some(Restart::Length(length)), false) = (&self.restart, has_length) {
             let expected = "a checkpoint, or --solver gmres, fgmres or auto";
             return Err(Failure::input("--restart", expected, length.to_string()));
         }

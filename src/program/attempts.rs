@@ -147,7 +147,6 @@ fn attempt<T: Field>(
 ) -> Result<Solved<T>, Failure> {
     let preconditioner = candidate.pc.make(a, arguments.grid().as_deref())?;
     runtime.flush();
-    let defaults = Options::<'_, T>::default();
     let options = Options {
         rtol: arguments.rtol(),
         atol: arguments.atol,
@@ -159,18 +158,15 @@ fn attempt<T: Field>(
             every: arguments.every,
         }),
         restart: arguments.restart_file(),
-        restart_length: arguments
-            .restart_length()
-            .unwrap_or(defaults.restart_length),
         monitor: match monitor {
             Some(monitor) => Some(&mut **monitor),
             None => None,
         },
-        ..defaults
+        ..Options::default()
     };
     let before = runtime.counters();
     let begin = Instant::now();
-    let method = candidate.solver.method();
+    let method = arguments.method(candidate.solver);
     let solutions = match b {
         [b] => vec![method.solve(a, b, options)?],
         columns => KrylovSolver::new(method, a, options).solve_many(columns)?,

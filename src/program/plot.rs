@@ -8,8 +8,11 @@ use embedded_graphics::pixelcolor::Rgb888;
 use embedded_graphics::prelude::*;
 use embedded_graphics::primitives::{Circle, Line, Polyline, PrimitiveStyle, Rectangle};
 use embedded_graphics::text::{Alignment, Baseline, Text, TextStyleBuilder};
+use sparsefuse::Error;
+use sparsefuse::runtime::try_collect;
 use std::convert::Infallible;
 use std::io::{self, Write};
+use std::iter::repeat_n;
 use std::path::Path;
 
 const WIDTH: u32 = 1000;
@@ -35,7 +38,7 @@ pub(super) struct Plot<'a> {
 impl Plot<'_> {
     /// Writes the picture as a PNG file.
     pub(super) fn write(&self, path: &Path) -> Result<(), Failure> {
-        let mut canvas = Canvas::new();
+        let mut canvas = Canvas::new()?;
         let Ok(()) = self.draw(&mut canvas);
         output::replace_file(path, |file| canvas.write(file))
     }
@@ -181,9 +184,9 @@ struct Canvas {
 }
 
 impl Canvas {
-    fn new() -> Self {
-        let pixels = vec![255; (WIDTH * HEIGHT * 3) as usize];
-        Self { pixels }
+    fn new() -> Result<Self, Error> {
+        let pixels = try_collect(repeat_n(255, (WIDTH * HEIGHT * 3) as usize))?;
+        Ok(Self { pixels })
     }
 
     fn write(&self, file: impl Write) -> io::Result<()> {
@@ -256,7 +259,7 @@ mod tests {
                 residuals,
                 tolerance: 0.0,
             };
-            let Ok(()) = plot.draw(&mut Canvas::new());
+            let Ok(()) = plot.draw(&mut Canvas::new().unwrap());
         }
     }
 

@@ -5,7 +5,7 @@ use super::source::{self, file_header};
 use sparsefuse::Error;
 use sparsefuse::kernels::{Field, random};
 use sparsefuse::prelude::Vector;
-use sparsefuse::runtime::{Runtime, Shape};
+use sparsefuse::runtime::{Runtime, Shape, try_collect};
 use sparsefuse::sparse::matrix_market::Header;
 use sparsefuse::sparse::{Csr, read_columns};
 use std::ffi::OsStr;
@@ -98,7 +98,8 @@ fn from_rows<T: Field>(
 ) -> Result<Vector<T>, Error> {
     let shape = Shape::new(&[n]);
     let (partition, rows) = runtime.default_rows(shape);
-    let elements = rows.clone().map(element).collect();
-    let store = runtime.agree(runtime.store_of_rows(shape, partition, rows, elements))?;
+    let elements = try_collect(rows.clone().map(element));
+    let store = elements.and_then(|all| runtime.store_of_rows(shape, partition, rows, all));
+    let store = runtime.agree(store)?;
     Vector::from_store(store, None)
 }

@@ -20,7 +20,7 @@ use num_complex::Complex;
 use serde_json::{Value, json};
 use sparsefuse::Error;
 use sparsefuse::kernels::Field;
-use sparsefuse::runtime::{Config, Profile, Runtime};
+use sparsefuse::runtime::{Config, Profile, Runtime, try_collect};
 use sparsefuse::solvers::{Monitor, Solution};
 use sparsefuse::sparse::{Csr, matrix_market};
 use std::cell::RefCell;
@@ -225,9 +225,8 @@ fn write_solution<T: Field>(
         return Ok(());
     }
     let (n_rows, n_cols) = (columns[0].len(), columns.len());
-    let by_rows: Vec<T> = (0..n_rows)
-        .flat_map(|row| columns.iter().map(move |column| column[row]))
-        .collect();
+    let element = |number: usize| columns[number % n_cols][number / n_cols];
+    let by_rows = try_collect((0..n_rows * n_cols).map(element))?;
     let comment = format!("x of A x = b, A from {}", arguments.source);
     Ok(matrix_market::write_dense(
         path, n_rows, n_cols, &by_rows, &comment,
@@ -377,10 +376,13 @@ fn read_solution<T: Field>(
     let mut columns = Vec::new();
     for Solution { x, .. } in solutions {
         if x.runtime().ranks() == 1 {
-            columns.extend(x.with_slice(|x| {
-                hash.add(x);
-                is_wanted.then(|| x.to_vec())
-            })?);
+            columns.extend(
+                x.with_slice(|x| {
+                    hash.add(x);
+                    is_wanted.then(|| try_collect(x.iter().copied()))
+                })?
+                .transpose()?,
+            );
         } else if let Some(x) = x.gather(0)? {
             hash.add(&x);
             columns.extend(is_wanted.then_some(x));

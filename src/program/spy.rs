@@ -5,8 +5,11 @@
 
 use super::failure::Failure;
 use super::output;
+use sparsefuse::Error;
+use sparsefuse::runtime::try_collect;
 use sparsefuse::sparse::LocalRows;
 use std::io::{self, Write};
+use std::iter::repeat_n;
 use std::path::Path;
 
 /// The longest side of the picture in pixels.
@@ -26,7 +29,7 @@ pub(super) fn draw<T>(
     shape: (usize, usize),
     entries: &LocalRows<T>,
 ) -> Result<(), Failure> {
-    let picture = Picture::of(shape, entries);
+    let picture = Picture::of(shape, entries)?;
     output::replace_file(path, |file| picture.write(file))
 }
 
@@ -68,9 +71,9 @@ impl Scale {
 }
 
 impl Picture {
-    fn of<T>((rows, cols): (usize, usize), entries: &LocalRows<T>) -> Self {
+    fn of<T>((rows, cols): (usize, usize), entries: &LocalRows<T>) -> Result<Self, Error> {
         let scale = Scale::of((rows, cols));
-        let mut picture = Self::framed(scale.len(cols), scale.len(rows));
+        let mut picture = Self::framed(scale.len(cols), scale.len(rows))?;
         match scale {
             Scale::Up(pixels) => {
                 // Large squares keep apart.
@@ -79,15 +82,15 @@ impl Picture {
                     picture.fill(column * pixels, row * pixels, side);
                 });
             }
-            Scale::Down(per_pixel) => picture.shade(rows, entries, per_pixel),
+            Scale::Down(per_pixel) => picture.shade(rows, entries, per_pixel)?,
         }
-        picture
+        Ok(picture)
     }
 
     /// A white picture with a frame around this many pixels.
-    fn framed(width: usize, height: usize) -> Self {
+    fn framed(width: usize, height: usize) -> Result<Self, Error> {
         let (width, height) = (width + 2 * MARGIN, height + 2 * MARGIN);
-        let mut pixels = vec![WHITE; width * height];
+        let mut pixels = try_collect(repeat_n(WHITE, width * height))?;
         for y in 0..height {
             for x in 0..width {
                 if x == 0 || y == 0 || x == width - 1 || y == height - 1 {
@@ -95,11 +98,11 @@ impl Picture {
                 }
             }
         }
-        Self {
+        Ok(Self {
             width,
             height,
             pixels,
-        }
+        })
     }
 
     fn pixel(&mut self, x: usize, y: usize) -> &mut u8 {
@@ -115,9 +118,14 @@ impl Picture {
     }
 
     /// Makes pixels the darker the more entries they hold, on a logarithmic scale.
-    fn shade<T>(&mut self, rows: usize, entries: &LocalRows<T>, per_pixel: usize) {
+    fn shade<T>(
+        &mut self,
+        rows: usize,
+        entries: &LocalRows<T>,
+        per_pixel: usize,
+    ) -> Result<(), Error> {
         let (width, height) = (self.width - 2 * MARGIN, self.height - 2 * MARGIN);
-        let mut counts = vec![0u64; width * height];
+        let mut counts = try_collect(repeat_n(0u64, width * height))?;
         for_each(rows, entries, |row, column| {
             counts[row / per_pixel * width + column / per_pixel] += 1;
         });
@@ -131,6 +139,7 @@ impl Picture {
                 }
             }
         }
+        Ok(())
     }
 
     fn write(&self, file: impl Write) -> io::Result<()> {
@@ -169,7 +178,7 @@ mod tests {
     #[test]
     fn no_side_is_too_long_and_no_entry_is_lost() {
         for n in [0, 1, 2, 31, 200, 1018, 1019, 1024, 5000, 100_000] {
-            let picture = Picture::of((n, n), &identity(n));
+            let picture = Picture::of((n, n), &identity(n)).unwrap();
             assert!(picture.width <= LONGEST && picture.width == picture.height);
             assert_eq!(picture.pixels.len(), picture.width * picture.height);
             let inner = picture.width - 2 * MARGIN;

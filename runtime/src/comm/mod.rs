@@ -26,6 +26,7 @@ use self::reduce::{Later, Pending};
 use crate::error::{Error, ErrorKind};
 use crate::memory::bytes;
 use crate::memory::pool::Memory;
+use crate::memory::reserve::try_collect;
 use sparsefuse_kernels::{DType, Element};
 use std::cell::Cell;
 use std::fmt;
@@ -122,21 +123,28 @@ pub(crate) fn all_gather(
     if comm.is_planned() {
         return mine.map(|bytes| vec![bytes; comm.size()]);
     }
-    let message = match mine {
-        Ok(bytes) => Message::Data(bytes),
-        Err(cause) => Message::Failed(cause),
-    };
-    let mut gathered = Vec::with_capacity(comm.size());
+    // A copy for each other rank, all of them before one is sent.
+    let mut copies = mine.and_then(|bytes| {
+        let copy = |_| try_collect(bytes.iter().copied());
+        let others = (1..comm.size()).map(copy).collect::<Result<Vec<_>, _>>()?;
+        Ok((bytes, others))
+    });
     for to in (0..comm.size()).filter(|&to| to != comm.rank()) {
-        comm.send(to, message.clone());
+        let message = match &mut copies {
+            Ok((_, others)) => Message::Data(others.pop().expect("one for each other rank")),
+            Err(cause) => Message::Failed(cause.clone()),
+        };
+        comm.send(to, message);
     }
-    for from in 0..comm.size() {
-        gathered.push(if from == comm.rank() {
-            message.clone()
-        } else {
-            comm.receive(from)
-        });
-    }
+    let mut mine = Some(match copies {
+        Ok((bytes, _)) => Message::Data(bytes),
+        Err(cause) => Message::Failed(cause),
+    });
+    let message = |from| match mine.take_if(|_| from == comm.rank()) {
+        Some(mine) => mine,
+        None => comm.receive(from),
+    };
+    let gathered: Vec<_> = (0..comm.size()).map(message).collect();
     gathered
         .into_iter()
         .map(|message| match message {

@@ -26,6 +26,17 @@ pub(crate) fn zeros(len: usize) -> Result<Vec<u8>, Error> {
     Ok(bytes)
 }
 
+/// The elements of all parts, one part after the other, in memory of the program.
+///
+/// # Errors
+///
+/// As [`reserve`].
+pub fn try_concat<T: Copy>(parts: &[Vec<T>]) -> Result<Vec<T>, Error> {
+    let mut all = reserve(parts.iter().map(Vec::len).sum())?;
+    parts.iter().for_each(|part| all.extend_from_slice(part));
+    Ok(all)
+}
+
 /// A vector of these elements, in memory of the program.
 ///
 /// # Errors

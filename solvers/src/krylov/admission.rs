@@ -3,7 +3,7 @@
 
 use super::Method;
 use crate::operator::{LinearOperator, check_square};
-use crate::solution::{Options, Side};
+use crate::solution::Options;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::{Error, Shape};
@@ -19,14 +19,11 @@ pub(super) fn check<T: Field>(
     if !method.is_least_squares() {
         check_square(op, a)?;
     }
-    check_system(op, a, b, options)?;
-    match method.is_least_squares() {
-        true => check_damping(op, options)?,
-        false => check_undamped(op, options)?,
+    check_system(op, a, b, (options, method.damping()))?;
+    if let Method::Gmres { restart: 0, .. } | Method::Fgmres { restart: 0 } = method {
+        return Err(Error::argument(op, "restart to be 1 or more", "0"));
     }
-    if !method.has_sides() {
-        check_side(op, options)?;
-    }
+    check_damping(op, method.damping(), options)?;
     if !method.has_checkpoints() {
         check_no_checkpoint(op, options)?;
     }
@@ -38,7 +35,7 @@ fn check_system<T: Field>(
     op: &'static str,
     a: &dyn LinearOperator<T>,
     b: &Vector<T>,
-    options: &Options<'_, T>,
+    (options, damping): (&Options<'_, T>, f64),
 ) -> Result<(), Error> {
     let (n_rows, n_cols) = a.shape();
     if b.len() != n_rows {
@@ -60,11 +57,8 @@ fn check_system<T: Field>(
         ("rtol", options.rtol),
         ("atol", options.atol),
         ("dtol", options.dtol),
-        ("damping", options.damping),
+        ("damping", damping),
     ];
-    if options.restart_length == 0 {
-        return Err(Error::argument(op, "restart_length to be 1 or more", "0"));
-    }
     for (name, value) in numbers {
         if value.is_nan() || value < 0.0 {
             let expected = format!("{name} to be 0 or more");
@@ -74,29 +68,9 @@ fn check_system<T: Field>(
     Ok(())
 }
 
-/// Methods that take no side are right-preconditioned, or do not tell the sides apart.
-fn check_side<T>(op: &'static str, options: &Options<'_, T>) -> Result<(), Error> {
-    match options.side {
-        Side::Right => Ok(()),
-        Side::Left => {
-            let expected = "the preconditioner on the right, where this method has it";
-            Err(Error::argument(op, expected, "the left"))
-        }
-    }
-}
-
-/// Damping that a method would ignore is refused.
-fn check_undamped<T>(op: &'static str, options: &Options<'_, T>) -> Result<(), Error> {
-    if options.damping == 0.0 {
-        return Ok(());
-    }
-    let expected = "no damping, which only lsqr and lsmr have";
-    Err(Error::argument(op, expected, options.damping.to_string()))
-}
-
 /// Damping counts from x = 0 and in the norm of x.
-fn check_damping<T>(op: &'static str, options: &Options<'_, T>) -> Result<(), Error> {
-    if options.damping > 0.0 && (options.x0.is_some() || options.preconditioner.is_some()) {
+fn check_damping<T>(op: &'static str, damping: f64, options: &Options<'_, T>) -> Result<(), Error> {
+    if damping > 0.0 && (options.x0.is_some() || options.preconditioner.is_some()) {
         let expected = "neither x0 nor a preconditioner where there is damping";
         let found = if options.x0.is_some() {
             "x0"

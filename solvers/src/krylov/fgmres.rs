@@ -21,7 +21,7 @@ pub fn fgmres<T: Field>(a: &dyn LinearOperator<T>, b: &Vector<T>) -> Result<Solu
 }
 
 /// Solves A x = b by GMRES with a preconditioner that may change from one iteration to the next,
-/// such as another solver; restarted after [`Options::restart_length`] iterations.
+/// such as another solver; restarted after 30 iterations, or as [`Method::Fgmres`] says.
 ///
 /// Saad (1993), as Algorithm 9.6 of Saad, *Iterative Methods for Sparse Linear Systems*, 2nd
 /// edition; preconditioned from the right. Products and reductions as
@@ -53,10 +53,11 @@ pub fn fgmres_with<T: Field>(
     b: &Vector<T>,
     options: Options<'_, T>,
 ) -> Result<Solution<T>, Error> {
-    Method::Fgmres.solve(a, b, options)
+    Method::FGMRES.solve(a, b, options)
 }
 
 pub(super) async fn iterate<T: Field>(
+    restart: usize,
     stopping: &mut Stopping<'_, '_, T>,
     x: &mut Vector<T>,
     mut r: Vector<T>,
@@ -71,7 +72,7 @@ pub(super) async fn iterate<T: Field>(
             let z = stopping.precondition(space.candidate())?;
             space.step(a.apply(&z)?).await?;
             preconditioned.push(z);
-            let is_full = space.len() == stopping.restart_length() || space.is_exhausted();
+            let is_full = space.len() == restart || space.is_exhausted();
             match stopping.judge(space.residual_norm()) {
                 Judgement::Iterate if !is_full => {}
                 judgement => break judgement,

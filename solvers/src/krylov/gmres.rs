@@ -5,7 +5,7 @@ use super::arnoldi::Arnoldi;
 use super::iterations::{End, Iterations};
 use super::stopping::{Judgement, Stopping};
 use crate::operator::LinearOperator;
-use crate::solution::{Breakdown, Options, Solution, StopReason};
+use crate::solution::{Breakdown, Options, Side, Solution, StopReason};
 use crate::turns::norm_of;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
@@ -33,8 +33,8 @@ pub fn gmres<T: Field>(a: &dyn LinearOperator<T>, b: &Vector<T>) -> Result<Solut
     gmres_with(a, b, Options::default())
 }
 
-/// Solves A x = b by preconditioned GMRES, restarted after [`Options::restart_length`] iterations;
-/// A may be unsymmetric.
+/// Solves A x = b by preconditioned GMRES, restarted after 30 iterations; A may be
+/// unsymmetric. [`Method::Gmres`] has another length, and the preconditioner on the left.
 ///
 /// Saad and Schultz (1986), as Algorithms 6.9, 9.4 (left) and 9.5 (right) of Saad, *Iterative
 /// Methods for Sparse Linear Systems*, 2nd edition; classical Gram-Schmidt, twice where the basis
@@ -53,16 +53,17 @@ pub fn gmres_with<T: Field>(
     b: &Vector<T>,
     options: Options<'_, T>,
 ) -> Result<Solution<T>, Error> {
-    Method::Gmres.solve(a, b, options)
+    Method::GMRES.solve(a, b, options)
 }
 
 pub(super) async fn iterate<T: Field>(
+    (restart, side): (usize, Side),
     stopping: &mut Stopping<'_, '_, T>,
     x: &mut Vector<T>,
     mut r: Vector<T>,
 ) -> Iterations<T> {
     let a = stopping.operator();
-    let is_left = stopping.is_left();
+    let is_left = side == Side::Left && stopping.has_preconditioner();
     if is_left {
         stopping.expect_near_claims();
     }
@@ -85,7 +86,7 @@ pub(super) async fn iterate<T: Field>(
                 false => a.apply(&stopping.precondition(u)?)?,
             };
             space.step(w).await?;
-            let is_full = space.len() == stopping.restart_length() || space.is_exhausted();
+            let is_full = space.len() == restart || space.is_exhausted();
             match stopping.judge(scale * space.residual_norm()) {
                 Judgement::Iterate if !is_full => {}
                 judgement => break judgement,

@@ -24,6 +24,7 @@ pub(super) struct LeastSquares<'p, 'o, T> {
     a: &'p dyn LinearOperator<T>,
     b: &'p Vector<T>,
     options: Options<'o, T>,
+    damping: f64,
     /// Where the method began last; in the end the solution.
     x: Vector<T>,
     rhs_norm: f64,
@@ -90,6 +91,7 @@ impl<'p, 'o, T: Field> LeastSquares<'p, 'o, T> {
         let problem = Self {
             a,
             b,
+            damping: method.damping(),
             x,
             rhs_norm,
             tolerance,
@@ -129,7 +131,7 @@ impl<'p, 'o, T: Field> LeastSquares<'p, 'o, T> {
 
     /// lambda.
     pub(super) fn damping(&self) -> f64 {
-        self.options.damping
+        self.damping
     }
 
     /// y = 0, as long as the space of the unknowns asks for.

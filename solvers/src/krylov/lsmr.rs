@@ -21,8 +21,8 @@ pub fn lsmr<T: Field>(a: &dyn LinearOperator<T>, b: &Vector<T>) -> Result<Soluti
     lsmr_with(a, b, Options::default())
 }
 
-/// Minimises ‖b - A x‖² + [`Options::damping`]² ‖x‖² by LSMR; A may have any shape and rank, and
-/// must have an adjoint. Of several solutions it finds the shortest.
+/// Minimises ‖b - A x‖ by LSMR; A may have any shape and rank, and must have an adjoint. Of several
+/// solutions it finds the shortest. [`Method::Lsmr`] has damping.
 ///
 /// Fong and Saunders (2011). In exact arithmetic the iterates are those of
 /// [`minres()`](crate::minres()) on the normal equations, so that the gradient falls in every
@@ -39,7 +39,7 @@ pub fn lsmr_with<T: Field>(
     b: &Vector<T>,
     options: Options<'_, T>,
 ) -> Result<Solution<T>, Error> {
-    Method::Lsmr.solve(a, b, options)
+    Method::LSMR.solve(a, b, options)
 }
 
 pub(super) async fn iterate<T: Field>(

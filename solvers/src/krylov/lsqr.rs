@@ -33,8 +33,8 @@ pub fn lsqr<T: Field>(a: &dyn LinearOperator<T>, b: &Vector<T>) -> Result<Soluti
     lsqr_with(a, b, Options::default())
 }
 
-/// Minimises ‖b - A x‖² + [`Options::damping`]² ‖x‖² by LSQR; A may have any shape and rank, and
-/// must have an adjoint. Of several solutions it finds the shortest.
+/// Minimises ‖b - A x‖ by LSQR; A may have any shape and rank, and must have an adjoint. Of several
+/// solutions it finds the shortest. [`Method::Lsqr`] has damping.
 ///
 /// Paige and Saunders (1982). In exact arithmetic the iterates are those of conjugate gradients on
 /// the normal equations. Two products, one of them with the adjoint, and two reductions an
@@ -54,7 +54,7 @@ pub fn lsqr_with<T: Field>(
     b: &Vector<T>,
     options: Options<'_, T>,
 ) -> Result<Solution<T>, Error> {
-    Method::Lsqr.solve(a, b, options)
+    Method::LSQR.solve(a, b, options)
 }
 
 pub(super) async fn iterate<T: Field>(

@@ -47,15 +47,27 @@ pub use tfqmr::{tfqmr, tfqmr_with};
 use self::least_squares::LeastSquares;
 use self::stopping::Stopping;
 use crate::operator::LinearOperator;
-use crate::solution::{Options, Rhs, Solution};
+use crate::solution::{Options, Rhs, Side, Solution};
 use crate::turns::{Steps, alone};
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Error;
 use std::fmt;
 
-/// A Krylov method.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// A Krylov method, with the options that it alone has.
+///
+/// ```
+/// use sparsefuse_dense::Vector;
+/// use sparsefuse_solvers::{Method, Options, Side};
+/// use sparsefuse_sparse::gallery;
+///
+/// let a = gallery::poisson2d::<f64>(10)?;
+/// let options = Options { rtol: 1e-10, ..Options::default() };
+/// let gmres = Method::Gmres { restart: 50, side: Side::Left };
+/// assert!(gmres.solve(&a, &Vector::ones([100]), options)?.converged());
+/// # Ok::<(), sparsefuse_runtime::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Method {
     /// [`cg()`](crate::cg()): positive definite matrices.
@@ -66,10 +78,19 @@ pub enum Method {
     PipelinedCg,
     /// [`minres()`](crate::minres()): symmetric and Hermitian matrices.
     Minres,
-    /// [`gmres()`](crate::gmres()): square matrices.
-    Gmres,
+    /// [`gmres()`](crate::gmres()): square matrices. See [`Method::GMRES`].
+    Gmres {
+        /// The vectors that it orthogonalises against before it starts again from the residual,
+        /// at least 1.
+        restart: usize,
+        /// On which side of the matrix the preconditioner stands.
+        side: Side,
+    },
     /// [`fgmres()`](crate::fgmres()): the same, with a preconditioner that may change.
-    Fgmres,
+    Fgmres {
+        /// As that of `Gmres`.
+        restart: usize,
+    },
     /// [`bicg()`](crate::bicg()): square matrices with an adjoint.
     Bicg,
     /// [`cgs()`](crate::cgs()): square matrices.
@@ -81,27 +102,45 @@ pub enum Method {
     /// [`richardson()`](crate::richardson()): whatever the preconditioner nearly solves.
     Richardson,
     /// [`lsqr()`](crate::lsqr()): matrices of any shape, with an adjoint.
-    Lsqr,
+    Lsqr {
+        /// lambda, where ‖b - A x‖² + lambda² ‖x‖² is minimised.
+        damping: f64,
+    },
     /// [`lsmr()`](crate::lsmr()): the same.
-    Lsmr,
+    Lsmr {
+        /// As that of `Lsqr`.
+        damping: f64,
+    },
 }
 
 impl Method {
-    /// All of them.
+    /// `Gmres` that restarts after 30 vectors, with the preconditioner on the right.
+    pub const GMRES: Self = Self::Gmres {
+        restart: 30,
+        side: Side::Right,
+    };
+    /// `Fgmres` that restarts after 30 vectors.
+    pub const FGMRES: Self = Self::Fgmres { restart: 30 };
+    /// `Lsqr` without damping.
+    pub const LSQR: Self = Self::Lsqr { damping: 0.0 };
+    /// `Lsmr` without damping.
+    pub const LSMR: Self = Self::Lsmr { damping: 0.0 };
+
+    /// All of them, with these options.
     pub const ALL: [Self; 13] = [
         Self::Cg,
         Self::SingleReductionCg,
         Self::PipelinedCg,
         Self::Minres,
-        Self::Gmres,
-        Self::Fgmres,
+        Self::GMRES,
+        Self::FGMRES,
         Self::Bicg,
         Self::Cgs,
         Self::Bicgstab,
         Self::Tfqmr,
         Self::Richardson,
-        Self::Lsqr,
-        Self::Lsmr,
+        Self::LSQR,
+        Self::LSMR,
     ];
 
     /// The name of its function, and in messages.
@@ -112,19 +151,19 @@ impl Method {
             Self::SingleReductionCg => "single_reduction_cg",
             Self::PipelinedCg => "pipelined_cg",
             Self::Minres => "minres",
-            Self::Gmres => "gmres",
-            Self::Fgmres => "fgmres",
+            Self::Gmres { .. } => "gmres",
+            Self::Fgmres { .. } => "fgmres",
             Self::Bicg => "bicg",
             Self::Cgs => "cgs",
             Self::Bicgstab => "bicgstab",
             Self::Tfqmr => "tfqmr",
             Self::Richardson => "richardson",
-            Self::Lsqr => "lsqr",
-            Self::Lsmr => "lsmr",
+            Self::Lsqr { .. } => "lsqr",
+            Self::Lsmr { .. } => "lsmr",
         }
     }
 
-    /// The inverse of [`Method::name`].
+    /// The one of [`Method::ALL`] that has this [`Method::name`].
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|method| method.name() == name)
@@ -145,7 +184,7 @@ impl Method {
     /// Whether it solves least-squares problems, with matrices of any shape.
     #[must_use]
     pub const fn is_least_squares(self) -> bool {
-        matches!(self, Self::Lsqr | Self::Lsmr)
+        matches!(self, Self::Lsqr { .. } | Self::Lsmr { .. })
     }
 
     /// Whether it can save its state, and go on from one: [`Options::checkpoint`].
@@ -164,9 +203,22 @@ impl Method {
         }
     }
 
-    /// Whether it takes its preconditioner on either side.
-    const fn has_sides(self) -> bool {
-        matches!(self, Self::Gmres)
+    /// lambda, where ‖b - A x‖² + lambda² ‖x‖² is minimised.
+    const fn damping(self) -> f64 {
+        match self {
+            Self::Lsqr { damping } | Self::Lsmr { damping } => damping,
+            _ => 0.0,
+        }
+    }
+
+    /// The same method for a system whose matrix is multiplied by 2^power.
+    fn scaled(self, power: i32) -> Self {
+        let damping = scaling::times_power_of(self.damping(), power);
+        match self {
+            Self::Lsqr { .. } => Self::Lsqr { damping },
+            Self::Lsmr { .. } => Self::Lsmr { damping },
+            undamped => undamped,
+        }
     }
 
     /// Whether its residual is made by the square of a polynomial, whose peaks are squared too.
@@ -177,7 +229,7 @@ impl Method {
     /// Whether it applies the adjoints of the operator and of the preconditioner too.
     #[must_use]
     pub const fn needs_adjoint(self) -> bool {
-        matches!(self, Self::Bicg | Self::Lsqr | Self::Lsmr)
+        matches!(self, Self::Bicg) || self.is_least_squares()
     }
 
     /// Solves A x = b by this method.
@@ -214,15 +266,25 @@ impl Method {
                 Box::pin(Stopping::solve(self, a, b, options, pipelined_cg::iterate))
             }
             Self::Minres => Box::pin(Stopping::solve(self, a, b, options, minres::iterate)),
-            Self::Gmres => Box::pin(Stopping::solve(self, a, b, options, gmres::iterate)),
-            Self::Fgmres => Box::pin(Stopping::solve(self, a, b, options, fgmres::iterate)),
+            Self::Gmres { restart, side } => {
+                let iterate = async move |stopping: &mut _, x: &mut _, r| {
+                    gmres::iterate((restart, side), stopping, x, r).await
+                };
+                Box::pin(Stopping::solve(self, a, b, options, iterate))
+            }
+            Self::Fgmres { restart } => {
+                let iterate = async move |stopping: &mut _, x: &mut _, r| {
+                    fgmres::iterate(restart, stopping, x, r).await
+                };
+                Box::pin(Stopping::solve(self, a, b, options, iterate))
+            }
             Self::Bicg => Box::pin(Stopping::solve(self, a, b, options, bicg::iterate)),
             Self::Cgs => Box::pin(Stopping::solve(self, a, b, options, cgs::iterate)),
             Self::Bicgstab => Box::pin(Stopping::solve(self, a, b, options, bicgstab::iterate)),
             Self::Tfqmr => Box::pin(Stopping::solve(self, a, b, options, tfqmr::iterate)),
             Self::Richardson => Box::pin(Stopping::solve(self, a, b, options, richardson::iterate)),
-            Self::Lsqr => Box::pin(LeastSquares::solve(self, a, b, options, lsqr::iterate)),
-            Self::Lsmr => Box::pin(LeastSquares::solve(self, a, b, options, lsmr::iterate)),
+            Self::Lsqr { .. } => Box::pin(LeastSquares::solve(self, a, b, options, lsqr::iterate)),
+            Self::Lsmr { .. } => Box::pin(LeastSquares::solve(self, a, b, options, lsmr::iterate)),
         }
     }
 }

@@ -72,7 +72,7 @@ pub(crate) async fn solve<T: Field>(
         None => largest_image(op, a, b, 0).await?,
     };
     let norm = root(&squares).await?;
-    let of_a = of_a.max(options.damping);
+    let of_a = of_a.max(method.damping());
     let scale = match is_safe::<T>(of_a, norm) {
         true => None,
         false => Scale::of(method, a, b, &options, of_a).await?,
@@ -181,19 +181,13 @@ impl Scale {
             true => Some(&mut watch),
             false => None,
         };
+        let method = method.scaled(-self.a);
         let options = Options {
-            rtol: options.rtol,
             atol: times_power_of(options.atol, -self.b),
-            dtol: options.dtol,
-            max_iter: options.max_iter,
             x0: x0.as_ref(),
             preconditioner: preconditioner.as_ref().map(|m| m as &dyn LinearOperator<T>),
-            side: options.side,
-            restart_length: options.restart_length,
-            damping: times_power_of(options.damping, -self.a),
             monitor,
-            checkpoint: options.checkpoint,
-            restart: options.restart,
+            ..options
         };
         let norm = root(&scaled_b.sum_of_squares()).await?;
         let rhs = Rhs {
@@ -203,7 +197,6 @@ impl Scale {
         let claim = Claim {
             rtol: options.rtol,
             atol: options.atol,
-            damping: options.damping,
             norm,
             b: &scaled_b,
             a: &scaled_a,
@@ -316,7 +309,6 @@ struct Claim<'c, T> {
     norm: f64,
     rtol: f64,
     atol: f64,
-    damping: f64,
 }
 
 impl<T: Field> Claim<'_, T> {
@@ -342,7 +334,7 @@ impl<T: Field> Claim<'_, T> {
             // (A; damping) lost changes the gradient by at most its norm times ‖A‖.
             StopReason::LeastSquares => {
                 let image = norm_of(&self.a.apply(lost)?).await?;
-                let image = image.hypot(self.damping * norm_of(lost).await?);
+                let image = image.hypot(self.method.damping() * norm_of(lost).await?);
                 let rtol = self.rtol.max(T::Real::EPSILON.to_f64());
                 image <= rtol * found.residual_norm
             }

@@ -23,7 +23,7 @@ use std::fmt;
 /// use sparsefuse_sparse::gallery;
 ///
 /// let a = gallery::poisson2d::<f64>(16)?;
-/// let mut solver = KrylovSolver::new(Method::Gmres, &a, Options::default());
+/// let mut solver = KrylovSolver::new(Method::GMRES, &a, Options::default());
 /// for seed in 0..3 {
 ///     let solution = solver.solve(&Vector::random_normal([256], seed))?;
 ///     assert!(solution.converged());
@@ -77,7 +77,7 @@ impl<'a, T: Field> KrylovSolver<'a, T> {
                 Some(monitor) => Some(&mut **monitor),
                 None => None,
             },
-            ..unmonitored(&self.options)
+            ..self.options
         };
         self.method.solve(self.a, b, options)
     }
@@ -117,7 +117,10 @@ impl<'a, T: Field> KrylovSolver<'a, T> {
             return rhs.iter().map(|b| self.solve(b)).collect();
         }
         let steps = |b| -> Steps<'_, _> {
-            let options = unmonitored(options);
+            let options = Options {
+                monitor: None,
+                ..*options
+            };
             Box::pin(scaling::solve(self.method, self.a, b, options))
         };
         let mut solutions = Vec::with_capacity(rhs.len());
@@ -151,24 +154,6 @@ impl<'a, T: Field> KrylovSolver<'a, T> {
         let column = |column| rhs.try_column(column)?.contiguous();
         let columns: Result<Vec<_>, Error> = (0..n_columns).map(column).collect();
         self.solve_many(&columns?)
-    }
-}
-
-/// The same options for another solve, without the monitor.
-fn unmonitored<'s, T>(options: &Options<'s, T>) -> Options<'s, T> {
-    Options {
-        rtol: options.rtol,
-        atol: options.atol,
-        dtol: options.dtol,
-        max_iter: options.max_iter,
-        x0: options.x0,
-        preconditioner: options.preconditioner,
-        side: options.side,
-        restart_length: options.restart_length,
-        damping: options.damping,
-        monitor: None,
-        checkpoint: options.checkpoint,
-        restart: options.restart,
     }
 }
 

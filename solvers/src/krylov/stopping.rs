@@ -22,7 +22,7 @@ use super::residual::TrueResidual;
 use super::scalars::real;
 use crate::checkpoint::{self, Header, State};
 use crate::operator::{LinearOperator, check_runtime};
-use crate::solution::{Options, Rhs, Side, Solution, StopReason};
+use crate::solution::{Options, Rhs, Solution, StopReason};
 use crate::turns::{norm_of, value};
 use sparsefuse_dense::{Scalar, Vector};
 use sparsefuse_kernels::{Field, Real, Value};
@@ -314,16 +314,6 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
     /// The norm of the residual before the first iteration.
     pub(super) fn first_norm(&self) -> f64 {
         self.history[0]
-    }
-
-    /// The vectors that a method with restarts may hold.
-    pub(super) fn restart_length(&self) -> usize {
-        self.options.restart_length
-    }
-
-    /// Whether the preconditioner stands on the left.
-    pub(super) fn is_left(&self) -> bool {
-        self.has_preconditioner() && self.options.side == Side::Left
     }
 
     /// b - A x.

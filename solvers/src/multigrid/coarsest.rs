@@ -7,8 +7,9 @@ use crate::preconditioners::{Direct, splu};
 use num_complex::Complex;
 use sparsefuse_dense::{Array, Vector};
 use sparsefuse_kernels::{Field, Real};
-use sparsefuse_runtime::Error;
+use sparsefuse_runtime::{Error, try_collect};
 use sparsefuse_sparse::{Csr, LocalRows, at_once};
+use std::iter::repeat_n;
 use std::sync::Arc;
 
 /// The most rows of which an inverse is made: 128 MB of 64-bit floats.
@@ -90,7 +91,7 @@ fn inverse_in<T: Field, W: Field>(
     rows: &LocalRows<T>,
     scale: impl FnOnce() -> Result<f64, Error>,
 ) -> Result<Vec<T>, Error> {
-    let mut dense = vec![W::ZERO; n * n];
+    let mut dense = try_collect(repeat_n(W::ZERO, n * n))?;
     for row in 0..n {
         let entries = rows.pos[row] as usize..rows.pos[row + 1] as usize;
         for k in entries.clone() {
@@ -106,5 +107,5 @@ fn inverse_in<T: Field, W: Field>(
         let (re, im) = value.parts();
         T::from_parts(re, im)
     };
-    Ok(inverse?.into_iter().map(narrow).collect())
+    try_collect(inverse?.into_iter().map(narrow))
 }

@@ -18,7 +18,7 @@ use super::stencil::{self, Stencil};
 use super::transfers::{GridTransfer, repeat};
 use sparsefuse_kernels::Field;
 use sparsefuse_kernels::packed::Words;
-use sparsefuse_runtime::{Error, Runtime, Shape};
+use sparsefuse_runtime::{Error, Runtime, Shape, reserve, try_collect};
 use sparsefuse_sparse::{Csr, Ghosts, LocalRows, Rows, Threads, parallel};
 use std::ops::Range;
 
@@ -43,8 +43,8 @@ pub(super) fn galerkin<T: Field>(
         (0, own_rows.as_rows())
     } else {
         let needed = stages.fine_rows(&own);
-        let indices = needed.clone().map(|row| row as u32).collect();
-        let ghosts = Ghosts::new(runtime, own_rows.partition(), indices)?;
+        let indices = try_collect(needed.clone().map(|row| row as u32));
+        let ghosts = Ghosts::new(runtime, own_rows.partition(), runtime.agree(indices)?)?;
         fetched = ghosts.fetch_own_rows(&own_rows)?;
         (needed.start, LocalRows::as_rows(&fetched))
     };
@@ -117,9 +117,9 @@ fn are_same<T: Field>(a: &[T], b: &[T]) -> bool {
 }
 
 /// The positions of some rows with this stencil, from 0.
-fn count(grid: &Grid, stencil: Stencil, rows: Range<usize>) -> Vec<u64> {
+fn count(grid: &Grid, stencil: Stencil, rows: Range<usize>) -> Result<Vec<u64>, Error> {
     let nx = grid.sides[2];
-    let mut pos = Vec::with_capacity(rows.len() + 1);
+    let mut pos = reserve(rows.len() + 1)?;
     pos.push(0);
     let mut end = 0;
     let (mut row, mut line_end) = (rows.start, rows.start);
@@ -143,7 +143,7 @@ fn count(grid: &Grid, stencil: Stencil, rows: Range<usize>) -> Vec<u64> {
         pos.push(end);
         row += 1;
     }
-    pos
+    Ok(pos)
 }
 
 /// Rows cut between lines, so that each part has some points.

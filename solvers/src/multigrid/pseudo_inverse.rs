@@ -7,7 +7,7 @@
 
 use super::square::square;
 use sparsefuse_kernels::Field;
-use sparsefuse_runtime::Error;
+use sparsefuse_runtime::{Error, try_collect};
 
 /// The pseudo-inverse of a row-major matrix: the inverse, if there is one. `precision` is that of its
 /// entries; `scale` says how large the numbers were that these are sums of, and is asked only where
@@ -22,13 +22,13 @@ pub(super) fn pseudo_inverse<W: Field>(
     precision: f64,
     scale: impl FnOnce() -> Result<f64, Error>,
 ) -> Result<Vec<W>, Error> {
-    let mut inverse = a.clone();
+    let mut inverse = try_collect(a.iter().copied())?;
     if invert(n, &mut inverse, &least_pivots(n, &a, precision.sqrt(), 0.0)) {
         return Ok(inverse);
     }
     let (relative, absolute) = (16.0 * n as f64 * precision, 1e2 * precision * scale()?);
     let least = |a: &[W]| least_pivots(n, a, relative, absolute);
-    let mut inverse = a.clone();
+    let mut inverse = try_collect(a.iter().copied())?;
     if invert(n, &mut inverse, &least(&a)) {
         return Ok(inverse);
     }

@@ -9,7 +9,7 @@ use super::options::Smoother;
 use crate::preconditioners::Interval;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::{Field, Real};
-use sparsefuse_runtime::{Error, Shape};
+use sparsefuse_runtime::{Error, Shape, try_collect};
 use sparsefuse_sparse::Csr;
 
 /// The smoother of one level.
@@ -226,8 +226,9 @@ fn by_colour<T: Field>(
             true => value,
             false => T::ZERO,
         };
-        let elements = rows.clone().zip(local.iter()).map(element).collect();
-        a.runtime().agree(inverse.with_local(elements))
+        let elements = try_collect(rows.clone().zip(local.iter()).map(element));
+        a.runtime()
+            .agree(elements.and_then(|elements| inverse.with_local(elements)))
     };
     (0..colours.count()).map(masked).collect()
 }

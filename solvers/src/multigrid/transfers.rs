@@ -4,7 +4,7 @@
 
 use super::grid::{AxisTransfer, Grid, Prolongation, Restriction, Weights};
 use sparsefuse_kernels::Field;
-use sparsefuse_runtime::{Error, Runtime};
+use sparsefuse_runtime::{Error, Runtime, reserve};
 use sparsefuse_sparse::{Csr, Threads, parallel};
 use std::ops::Range;
 
@@ -114,8 +114,8 @@ const KINDS: usize = 8;
 
 impl TensorRows<'_> {
     /// The positions of some rows, from 0.
-    fn count(&self, rows: Range<usize>) -> Vec<u64> {
-        let mut pos = Vec::with_capacity(rows.len() + 1);
+    fn count(&self, rows: Range<usize>) -> Result<Vec<u64>, Error> {
+        let mut pos = reserve(rows.len() + 1)?;
         pos.push(0);
         let mut end = 0;
         self.for_each_line(rows, |outer, points| {
@@ -125,7 +125,7 @@ impl TensorRows<'_> {
                 end
             }));
         });
-        pos
+        Ok(pos)
     }
 
     fn fill<T: Field>(&self, rows: Range<usize>, crd: &mut [u32], vals: &mut [T]) {

@@ -4,8 +4,9 @@ use super::{Preconditioner, check_square, check_update};
 use crate::operator::LinearOperator;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::{Field, Numeric};
-use sparsefuse_runtime::{Error, Runtime};
+use sparsefuse_runtime::{Error, Runtime, reserve, try_collect};
 use sparsefuse_sparse::{Csr, Ghosts, LocalRows, RowLayout, Rows, Threads, at_once, parallel};
+use std::iter::repeat_n;
 use std::ops::Range;
 
 const OP: &str = "block jacobi";
@@ -73,11 +74,11 @@ impl<T: Field> BlockJacobi<T> {
         let blocks = Blocks::new(a.row_layout()?, size)?;
         let vals = blocks.of_span(a, |rows| {
             let entries = blocks.check_memory::<T>()?;
-            let mut vals = vec![T::ZERO; entries];
+            let mut vals = try_collect(repeat_n(T::ZERO, entries))?;
             blocks.invert(rows, &mut vals)?;
             Ok(vals)
         })?;
-        let inverse = Csr::from_layout(&blocks.layout, a.n_cols(), blocks.rows(vals))?;
+        let inverse = Csr::from_layout(&blocks.layout, a.n_cols(), blocks.rows(vals)?)?;
         Ok(Self { blocks, inverse })
     }
 }
@@ -94,9 +95,9 @@ impl Blocks {
         let needed = if layout.is_replicated() || layout.runtime().ranks() == 1 {
             None
         } else {
-            let rows = (span.start as u32..span.end as u32).collect();
             let (runtime, partition) = (layout.runtime(), layout.partition());
-            Some(Ghosts::new(runtime, partition, rows)?)
+            let rows = try_collect(span.clone().map(|row| row as u32));
+            Some(Ghosts::new(runtime, partition, runtime.agree(rows)?)?)
         };
         Ok(Self {
             layout,
@@ -165,7 +166,8 @@ impl Blocks {
 
     /// Writes the values of this rank's rows of the inverse.
     fn invert<T: Field>(&self, rows: Rows<'_, T>, vals: &mut [T]) -> Result<(), Error> {
-        let blocks = self.ranges().collect::<Vec<_>>();
+        let mut blocks = reserve(self.ranges().count())?;
+        blocks.extend(self.ranges());
         let parts = blocks.chunks(PART.div_ceil(self.size.pow(2)));
         let len = |part: &[Range<usize>]| part.iter().map(|block| self.entries(block)).sum();
         let targets = parallel::split(vals, parts.clone().map(len));
@@ -214,15 +216,16 @@ impl Blocks {
     }
 
     /// This rank's rows of the inverse.
-    fn rows<T: Field>(&self, vals: Vec<T>) -> LocalRows<T> {
-        let mut rows = LocalRows::with_capacity(self.layout.rows().len(), vals.len());
+    fn rows<T: Field>(&self, vals: Vec<T>) -> Result<LocalRows<T>, Error> {
+        let rows = LocalRows::try_with_capacity(self.layout.rows().len(), vals.len());
+        let mut rows = self.layout.runtime().agree(rows)?;
         for block in self.ranges() {
             for _ in self.own_part(&block) {
                 rows.crd.extend(block.start as u32..block.end as u32);
                 rows.pos.push(rows.crd.len() as u64);
             }
         }
-        LocalRows { vals, ..rows }
+        Ok(LocalRows { vals, ..rows })
     }
 }
 

@@ -5,7 +5,7 @@
 //! depend on them. Red and black for five-point stencils.
 
 use sparsefuse_kernels::Field;
-use sparsefuse_runtime::Error;
+use sparsefuse_runtime::{Error, reserve};
 use sparsefuse_sparse::{Chain, Csr, LocalRows, RowLayout, Sweep, at_once};
 
 /// The colours of the rows of a square matrix.
@@ -29,11 +29,16 @@ impl Coloring {
         let layout = transposed.row_layout()?;
         let (_, columns) = transposed.local_rows()?;
         let (_, rows) = arrange(a, &layout)?.local_rows()?;
-        let mut both = rows.crd.clone();
-        both.extend_from_slice(&columns.crd);
+        let both = || {
+            let mut both = reserve(rows.crd.len() + columns.crd.len())?;
+            both.extend_from_slice(&rows.crd);
+            both.extend_from_slice(&columns.crd);
+            Ok(both)
+        };
+        let both = layout.runtime().agree(both())?;
         let chain = Chain::new(&layout, Sweep::Forward, &both)?;
         let before = chain.receive::<u32>(layout.runtime())?;
-        let of_rows = greedy(&layout, (chain.needed(), &before), [&rows, &columns]);
+        let of_rows = greedy(&layout, (chain.needed(), &before), [&rows, &columns])?;
         chain.hand_on(layout.runtime(), &of_rows)?;
         let most = of_rows.iter().map(|&color| color + 1).max().unwrap_or(0);
         let most = layout.runtime().all_gather(&[most])?.concat();
@@ -77,9 +82,9 @@ fn greedy<T>(
     layout: &RowLayout,
     (needed, colors): (&[u32], &[u32]),
     structures: [&LocalRows<T>; 2],
-) -> Vec<u32> {
+) -> Result<Vec<u32>, Error> {
     let first = layout.rows().start;
-    let mut of_rows: Vec<u32> = Vec::with_capacity(layout.rows().len());
+    let mut of_rows: Vec<u32> = reserve(layout.rows().len())?;
     // The last row that saw a colour at a neighbour.
     let mut seen: Vec<usize> = Vec::new();
     for (number, row) in layout.rows().enumerate() {
@@ -103,5 +108,5 @@ fn greedy<T>(
         });
         of_rows.push(color as u32);
     }
-    of_rows
+    Ok(of_rows)
 }

@@ -10,7 +10,7 @@ use super::{Preconditioner, check_square, check_update};
 use crate::operator::LinearOperator;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
-use sparsefuse_runtime::{Error, Runtime, Shape};
+use sparsefuse_runtime::{Error, Runtime, Shape, reserve, try_collect, try_concat};
 use sparsefuse_sparse::{Csr, LocalRows, RowLayout, at_once};
 use std::fmt;
 use std::sync::Arc;
@@ -186,14 +186,22 @@ fn gather<T: Field>(a: &Csr<T>, layout: &RowLayout) -> Result<LocalRows<T>, Erro
         return Ok(own);
     }
     let runtime = layout.runtime();
-    let counts: Vec<u64> = own.pos.windows(2).map(|pair| pair[1] - pair[0]).collect();
-    let mut pos = vec![0];
-    for count in runtime.all_gather(&counts)?.concat() {
-        pos.push(pos[pos.len() - 1] + count);
-    }
-    Ok(LocalRows {
-        pos,
-        crd: runtime.all_gather(&own.crd)?.concat(),
-        vals: runtime.all_gather(&own.vals)?.concat(),
-    })
+    let counts = try_collect(own.pos.windows(2).map(|pair| pair[1] - pair[0]));
+    let counts = runtime.all_gather(&runtime.agree(counts)?);
+    let crd = runtime.all_gather(&own.crd);
+    let vals = runtime.all_gather(&own.vals);
+    let all = || {
+        let counts = counts?;
+        let mut pos = reserve(layout.n_rows() + 1)?;
+        pos.push(0);
+        for count in counts.iter().flatten() {
+            pos.push(pos[pos.len() - 1] + count);
+        }
+        Ok(LocalRows {
+            pos,
+            crd: try_concat(&crd?)?,
+            vals: try_concat(&vals?)?,
+        })
+    };
+    runtime.agree(all())
 }

@@ -7,7 +7,7 @@
 
 use crate::local::elimination::{Pivot, Rule, Work, diagonals, hash, other_structure};
 use sparsefuse_kernels::Field;
-use sparsefuse_runtime::Error;
+use sparsefuse_runtime::{Error, try_collect};
 use sparsefuse_sparse::{Chain, Csr, Ghosts, LocalRows, RowLayout, Sweep};
 
 /// The structure of an elimination: where the diagonal of each row is, and who waits for whom.
@@ -97,7 +97,8 @@ pub(super) fn rows_in<T: Field>(layout: &RowLayout, a: &Csr<T>) -> Result<LocalR
     if own.partition() == layout.partition() {
         return Ok(a.local_rows()?.1);
     }
-    let needed = layout.rows().map(|row| row as u32).collect();
+    let needed = try_collect(layout.rows().map(|row| row as u32));
+    let needed = layout.runtime().agree(needed)?;
     Ghosts::new(layout.runtime(), own.partition(), needed)?.fetch_own_rows(&own)
 }
 

@@ -95,13 +95,14 @@ fn factor<T: Field>(
     layout: &RowLayout,
     rows: &LocalRows<T>,
 ) -> Result<(LocalRows<T>, f64), Error> {
-    let mut factored = rows.clone();
+    let copy = || layout.runtime().agree(LocalRows::try_copy(rows.as_rows()));
+    let mut factored = copy()?;
     let Some(first) = elimination.run(&mut factored)? else {
         return Ok((factored, 0.0));
     };
     layout.runtime().agree(check_diagonal(layout, rows))?;
     for shift in (0..SHIFTS).map(|k| FIRST_SHIFT * 2f64.powi(k)) {
-        factored = rows.clone();
+        factored = copy()?;
         scale_diagonal(layout, &mut factored, 1.0 + shift);
         if elimination.run(&mut factored)?.is_none() {
             return Ok((factored, shift));

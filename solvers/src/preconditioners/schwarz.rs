@@ -7,7 +7,7 @@ use crate::local::elimination::{LocalFactors, Pivot};
 use crate::operator::LinearOperator;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
-use sparsefuse_runtime::{Error, HostArgs, Runtime};
+use sparsefuse_runtime::{Error, HostArgs, Runtime, reserve, try_collect, try_concat};
 use sparsefuse_sparse::{Csr, Ghosts, LocalRows, RowLayout, Threads, at_once, parallel};
 use std::fmt;
 use std::ops::Range;
@@ -140,12 +140,11 @@ impl<T: Field> AdditiveSchwarz<T> {
         let (_, own) = a.local_rows()?;
         let ranges = ranges(&layout, options.blocks);
         let sets = extended(&layout, &own, &ranges, options.overlap)?;
-        let outer = Ghosts::new(layout.runtime(), layout.partition(), union(&sets))?;
+        let runtime = layout.runtime();
+        let outer = Ghosts::new(runtime, layout.partition(), runtime.agree(union(&sets))?)?;
         let rows = outer.fetch_rows(&own)?;
-        let make = |(set, range): (&Vec<u32>, &Range<usize>)| {
-            Block::new(set.clone(), range, &outer, &rows, options)
-        };
-        let blocks = of_each(layout.runtime(), sets.iter().zip(&ranges), make)?;
+        let make = |(set, range)| Block::new(set, range, &outer, &rows, options);
+        let blocks = of_each(runtime, sets.into_iter().zip(&ranges), make)?;
         Ok(Self {
             a: a.clone(),
             exchange: Arc::new(Exchange::of(&layout, &blocks)?),
@@ -191,26 +190,32 @@ fn extended<T: Field>(
     ranges: &[Range<usize>],
     overlap: usize,
 ) -> Result<Vec<Vec<u32>>, Error> {
-    let all = |range: &Range<usize>| (range.start as u32..range.end as u32).collect();
-    let mut sets: Vec<Vec<u32>> = ranges.iter().map(all).collect();
+    let runtime = layout.runtime();
+    let all = |range: &Range<usize>| try_collect(range.clone().map(|row| row as u32));
+    let sets: Result<Vec<Vec<u32>>, Error> = ranges.iter().map(all).collect();
+    let mut sets = runtime.agree(sets)?;
     for _ in 0..overlap {
-        let outer = Ghosts::new(layout.runtime(), layout.partition(), union(&sets))?;
+        let outer = Ghosts::new(runtime, layout.partition(), runtime.agree(union(&sets))?)?;
         let rows = outer.fetch_rows(own)?;
-        for set in &mut sets {
-            let mut grown = set.clone();
-            for &row in set.iter() {
-                let number = outer.indices().partition_point(|&needed| needed < row);
-                let entries = rows.pos[number] as usize..rows.pos[number + 1] as usize;
-                grown.extend_from_slice(&rows.crd[entries]);
-            }
-            *set = sorted(grown);
-        }
+        let entries = |row: u32| {
+            let number = outer.indices().partition_point(|&needed| needed < row);
+            rows.pos[number] as usize..rows.pos[number + 1] as usize
+        };
+        let grow = |set: &Vec<u32>| {
+            let more: usize = set.iter().map(|&row| entries(row).len()).sum();
+            let mut grown = reserve(set.len() + more)?;
+            grown.extend_from_slice(set);
+            set.iter()
+                .for_each(|&row| grown.extend_from_slice(&rows.crd[entries(row)]));
+            Ok(sorted(grown))
+        };
+        sets = runtime.agree(sets.iter().map(grow).collect())?;
     }
     Ok(sets)
 }
 
-fn union(sets: &[Vec<u32>]) -> Vec<u32> {
-    sorted(sets.concat())
+fn union(sets: &[Vec<u32>]) -> Result<Vec<u32>, Error> {
+    try_concat(sets).map(sorted)
 }
 
 fn sorted(mut rows: Vec<u32>) -> Vec<u32> {
@@ -234,7 +239,7 @@ impl<T: Field> Block<T> {
         } else {
             0..set.len()
         };
-        let places: Vec<u32> = set.iter().map(place).collect();
+        let places = try_collect(set.iter().map(place))?;
         let (block, entries) = submatrix(&set, &places, rows)?;
         Ok(Self {
             factors: Arc::new(Factors::new(block, &set, options.solve)?),
@@ -247,22 +252,18 @@ impl<T: Field> Block<T> {
 
     /// The factors for other values of the entries of all fetched rows.
     fn factors_of(&self, fetched: &[T]) -> Result<Factors<T>, Error> {
-        let vals = self.entries.iter().map(|&k| fetched[k]).collect();
+        let vals = try_collect(self.entries.iter().map(|&k| fetched[k]))?;
         self.factors.with_values(vals, &self.rows)
     }
 
     /// The values of its rows, for the elements of all fetched rows.
     fn solve(&self, fetched: &[T]) -> Result<Vec<T>, Error> {
-        let mut x: Vec<T> = self
-            .places
-            .iter()
-            .map(|&place| fetched[place as usize])
-            .collect();
+        let mut x = try_collect(self.places.iter().map(|&place| fetched[place as usize]))?;
         match &*self.factors {
             Factors::Ilu0(factors) => factors.solve(&mut x),
             Factors::Direct(factors) => x = factors.solve(&x, System::Plain)?,
         }
-        Ok(x[self.given.clone()].to_vec())
+        try_collect(x[self.given.clone()].iter().copied())
     }
 }
 
@@ -277,8 +278,8 @@ fn submatrix<T: Field>(
         rows.pos[place] as usize..rows.pos[place + 1] as usize
     };
     let most = places.iter().map(|place| of_place(place).len()).sum();
-    let mut block = LocalRows::with_capacity(set.len(), most);
-    let mut entries = Vec::with_capacity(most);
+    let mut block = LocalRows::try_with_capacity(set.len(), most)?;
+    let mut entries = reserve(most)?;
     for (&row, of_row) in set.iter().zip(places.iter().map(of_place)) {
         if rows.crd[of_row.clone()].binary_search(&row).is_err() {
             let expected = format!("a diagonal entry in row {row}");
@@ -323,12 +324,10 @@ impl<T: Field> Factors<T> {
 impl Exchange {
     /// Every rank must ask.
     fn of<T>(layout: &RowLayout, blocks: &[Block<T>]) -> Result<Self, Error> {
-        let rows: Vec<u32> = blocks
-            .iter()
-            .flat_map(|block| &block.rows[block.given.clone()])
-            .copied()
-            .collect();
         let runtime = layout.runtime();
+        let given = |block: &Block<T>| try_collect(block.rows[block.given.clone()].iter().copied());
+        let rows = blocks.iter().map(given).collect::<Result<Vec<_>, _>>();
+        let rows = runtime.agree(rows.and_then(|rows| try_concat(&rows)))?;
         let Some(cuts) = runtime.cuts(layout.partition()) else {
             return Ok(Self {
                 sent: None,
@@ -342,9 +341,11 @@ impl Exchange {
             sent[owner].push(number as u32);
             announced[owner].push(row - cuts[owner] as u32);
         }
+        let arriving = runtime.all_to_all(Ok(announced));
+        let arriving = arriving.and_then(|arriving| try_concat(&arriving));
         Ok(Self {
             sent: Some(sent),
-            arriving: runtime.all_to_all(&announced)?.concat(),
+            arriving: runtime.agree(arriving)?,
         })
     }
 
@@ -359,9 +360,10 @@ impl Exchange {
         match &self.sent {
             None => add(mine),
             Some(sent) => {
-                let pick = |numbers: &Vec<u32>| numbers.iter().map(|&k| mine[k as usize]).collect();
-                let sent: Vec<Vec<T>> = sent.iter().map(pick).collect();
-                add(&args.all_to_all(&sent)?.concat());
+                let of = |&number: &u32| mine[number as usize];
+                let pick = |numbers: &Vec<u32>| try_collect(numbers.iter().map(of));
+                let sent = sent.iter().map(pick).collect::<Result<Vec<Vec<T>>, _>>()?;
+                add(&try_concat(&args.all_to_all(&sent)?)?);
             }
         }
         Ok(())
@@ -385,7 +387,7 @@ impl<T: Field> LinearOperator<T> for AdditiveSchwarz<T> {
             let solve = |block: &Block<T>| block.solve(&fetched);
             let solved = parallel::map(&Threads::of_host(args), &*blocks, solve);
             let solved = solved.into_iter().collect::<Result<Vec<_>, Error>>()?;
-            exchange.sum(args, &solved.concat(), z)
+            exchange.sum(args, &try_concat(&solved)?, z)
         })
     }
 }

@@ -5,10 +5,12 @@ use super::{Preconditioner, check_square, check_update, is_like};
 use crate::operator::LinearOperator;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
-use sparsefuse_runtime::{Error, Runtime};
+use sparsefuse_runtime::{Error, Runtime, reserve, try_collect};
 use sparsefuse_sparse::{
     Csr, Diagonal, LocalRows, RowLayout, Triangle, TriangularSolve, TriangularSweep, at_once,
 };
+use std::iter::repeat_n;
+use std::ops::Range;
 use std::sync::Arc;
 
 const OP: &str = "sor";
@@ -224,7 +226,7 @@ impl<T: Field> Relaxation<T> {
             SorOrder::Multicolor => {
                 let coloring = Coloring::of(a)?;
                 let colors = relaxed(a, &coloring, options.omega)?
-                    .map(|relaxed| Color::new(coloring.layout(), relaxed))
+                    .map(|relaxed| Color::new(coloring.layout(), relaxed?))
                     .collect::<Result<_, Error>>()?;
                 Ok(Self::Multicolor { coloring, colors })
             }
@@ -238,7 +240,7 @@ impl<T: Field> Relaxation<T> {
             Self::Multicolor { coloring, colors } => {
                 let updated = relaxed(a, coloring, omega)?
                     .zip(&*colors)
-                    .map(|(relaxed, color)| color.with_values(relaxed));
+                    .map(|(relaxed, color)| color.with_values(relaxed?));
                 *colors = updated.collect::<Result<_, Error>>()?;
                 Ok(())
             }
@@ -273,10 +275,13 @@ impl<T: Field> Sequential<T> {
         Ok(())
     }
 
-    fn set_middle(&mut self, diagonal: Vec<T>, omega: f64) {
+    fn set_middle(&mut self, mut diagonal: Vec<T>, omega: f64) {
         if self.lower.is_some() && self.upper.is_some() {
             let factor = T::from_f64((2.0 - omega) / omega);
-            self.middle = diagonal.into_iter().map(|entry| factor * entry).collect();
+            diagonal
+                .iter_mut()
+                .for_each(|entry| *entry = factor * *entry);
+            self.middle = diagonal.into();
         }
     }
 
@@ -321,8 +326,8 @@ fn divided<T: Field>(
         *entry = before / T::from_f64(omega);
         before
     };
-    let diagonal = layout.rows().enumerate().map(divide).collect();
-    Ok((rows, diagonal))
+    let diagonal = try_collect(layout.rows().enumerate().map(divide));
+    Ok((rows, layout.runtime().agree(diagonal)?))
 }
 
 impl<T: Field> Color<T> {
@@ -355,17 +360,19 @@ fn relaxed<T: Field>(
     a: &Csr<T>,
     coloring: &Coloring,
     omega: f64,
-) -> Result<impl Iterator<Item = Relaxed<T>>, Error> {
+) -> Result<impl Iterator<Item = Result<Relaxed<T>, Error>>, Error> {
     let a = coloring.arrange(a)?;
     let (own, rows) = a.local_rows()?;
-    let scale = a
-        .runtime()
-        .agree(scales(&own.collect::<Vec<_>>(), &rows, omega))?;
+    let runtime = a.runtime();
+    let scale = runtime.agree(scales(own, &rows, omega))?;
     let color = move |color: u32| {
-        let mut relaxed = LocalRows::with_capacity(scale.len(), 0);
-        let mut mask = vec![T::ZERO; scale.len()];
+        let has_color = |number: &usize| coloring.of_rows()[*number] == color;
+        let entries = |number| (rows.pos[number + 1] - rows.pos[number]) as usize;
+        let entries = (0..scale.len()).filter(has_color).map(entries).sum();
+        let mut relaxed = LocalRows::try_with_capacity(scale.len(), entries)?;
+        let mut mask = try_collect(repeat_n(T::ZERO, scale.len()))?;
         for (number, &factor) in scale.iter().enumerate() {
-            if coloring.of_rows()[number] == color {
+            if has_color(&number) {
                 mask[number] = factor;
                 for k in rows.pos[number] as usize..rows.pos[number + 1] as usize {
                     relaxed.push(rows.crd[k], factor * rows.vals[k]);
@@ -373,17 +380,19 @@ fn relaxed<T: Field>(
             }
             relaxed.end_row();
         }
-        Relaxed {
+        Ok(Relaxed {
             rows: relaxed,
             scale: mask,
-        }
+        })
     };
+    let runtime = runtime.clone();
+    let color = move |number| runtime.agree(color(number));
     Ok((0..coloring.n_colors() as u32).map(color))
 }
 
 /// omega / a_ii of each row.
-fn scales<T: Field>(own: &[usize], rows: &LocalRows<T>, omega: f64) -> Result<Vec<T>, Error> {
-    let scale = |(number, &row): (usize, &usize)| {
+fn scales<T: Field>(own: Range<usize>, rows: &LocalRows<T>, omega: f64) -> Result<Vec<T>, Error> {
+    let scale = |(number, row): (usize, usize)| {
         let entries = rows.pos[number] as usize..rows.pos[number + 1] as usize;
         let found = rows.crd[entries.clone()].binary_search(&(row as u32));
         match found.map(|place| rows.vals[entries.start + place]) {
@@ -395,7 +404,11 @@ fn scales<T: Field>(own: &[usize], rows: &LocalRows<T>, omega: f64) -> Result<Ve
             }
         }
     };
-    own.iter().enumerate().map(scale).collect()
+    let mut scales = reserve(own.len())?;
+    for row in own.enumerate() {
+        scales.push(scale(row)?);
+    }
+    Ok(scales)
 }
 
 impl<T: Field> LinearOperator<T> for Sor<T> {

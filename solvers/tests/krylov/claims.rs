@@ -140,7 +140,7 @@ fn an_initial_guess_whose_residual_is_rounding() {
         Vector::from_vec(vec![1.0]),
         Vector::from_vec(vec![1.0 / 3.0]),
     );
-    for method in [Method::Cg, Method::Gmres, Method::Lsqr] {
+    for method in [Method::Cg, Method::GMRES, Method::LSQR] {
         for (rtol, reason) in [
             (6e-17, StopReason::Converged),
             (5e-17, StopReason::Stagnation),
@@ -152,7 +152,7 @@ fn an_initial_guess_whose_residual_is_rounding() {
             };
             let solution = method.solve(&a, &b, options).unwrap();
             assert_eq!(solution.residual_norm, 2f64.powi(-54), "{}", method.name());
-            if method != Method::Lsqr {
+            if method != Method::LSQR {
                 assert_eq!(solution.reason, reason, "{}", method.name());
             }
         }
@@ -168,7 +168,7 @@ fn with_the_same_bits_everywhere() {
             rtol: 1e-7,
             ..Options::default()
         };
-        let solution = Method::Gmres.solve(&a, &system.rhs(), options)?;
+        let solution = Method::GMRES.solve(&a, &system.rhs(), options)?;
         let x = solution.x.to_vec()?;
         let bits: Vec<_> = x.into_iter().map(f64::to_bits).collect();
         Ok((bits, solution.residual_norm.to_bits(), solution.reason))

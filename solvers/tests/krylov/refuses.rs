@@ -3,7 +3,7 @@
 use sparsefuse_dense::Vector;
 use sparsefuse_runtime::{Config, Runtime, run_ranks};
 use sparsefuse_solvers::preconditioners::BlockJacobi;
-use sparsefuse_solvers::{Jacobi, MatrixFree, Method, Options, StopReason, fgmres_with};
+use sparsefuse_solvers::{Jacobi, MatrixFree, Method, Options, StopReason};
 use sparsefuse_sparse::{Csr, LocalRows, gallery};
 
 /// Second differences with a wind: not symmetric.
@@ -49,7 +49,7 @@ fn a_matrix_that_is_not_symmetric_is_named_at_once() {
     let b = Vector::ones([50]);
     let rounded = Method::Cg.solve(&convection(50, 1e-15), &b, Options::default());
     assert!(rounded.unwrap().converged());
-    let gmres = Method::Gmres.solve(&convection(50, 0.25), &b, Options::default());
+    let gmres = Method::GMRES.solve(&convection(50, 0.25), &b, Options::default());
     assert!(gmres.unwrap().converged());
 }
 
@@ -80,16 +80,15 @@ fn an_image_of_another_runtime_is_an_error() {
 }
 
 #[test]
-fn fgmres_with_a_giant_restart_length() {
+fn fgmres_with_a_giant_restart_and_with_none() {
     let a = gallery::poisson1d::<f64>(30).unwrap();
-    for restart_length in [usize::MAX, usize::MAX / 2, 100_000_000_000] {
-        let options = Options {
-            restart_length,
-            ..Options::default()
-        };
-        let found = fgmres_with(&a, &Vector::ones([30]), options).unwrap();
-        assert!(found.converged());
+    let b = Vector::ones([30]);
+    let solve = |restart| Method::Fgmres { restart }.solve(&a, &b, Options::default());
+    for restart in [usize::MAX, usize::MAX / 2, 100_000_000_000] {
+        assert!(solve(restart).unwrap().converged());
     }
+    let error = solve(0).unwrap_err().to_string();
+    assert_eq!(error, "fgmres: expected restart to be 1 or more, found 0");
 }
 
 #[test]

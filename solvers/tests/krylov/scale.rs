@@ -301,7 +301,7 @@ fn elements_too_small_to_hold_are_no_part_of_other_results() {
     let column = [1.0, 1e75, 1.0];
     let a = Csr::<f64>::new(3, 2, vec![0, 1, 2, 3], vec![0, 1, 0], column.to_vec()).unwrap();
     let m = diagonal::<f64>(&[1.0, 1e-75]);
-    for method in [Method::Lsqr, Method::Lsmr] {
+    for method in [Method::LSQR, Method::LSMR] {
         let solve = |b: &Vector<f64>| {
             let preconditioner: Option<&dyn LinearOperator<f64>> = Some(&m);
             let options = Options {
@@ -346,7 +346,7 @@ fn elements_too_small_to_hold_are_no_part_of_other_results() {
 #[test]
 fn gradients_whose_squares_underflow_are_not_0() {
     let a = diagonal::<f32>(&[1.0, 1e30]);
-    for method in [Method::Lsqr, Method::Lsmr] {
+    for method in [Method::LSQR, Method::LSMR] {
         let found = solve(method, Pc::Jacobi, &a, &vector(&[1e-25, 1e-25])).unwrap();
         assert!(!found.converged(), "{method}: {}", found.reason);
     }
@@ -393,11 +393,9 @@ fn options_are_those_of_the_system() {
     };
     assert_eq!(run(POWER, tolerance), run(0, 1e-3));
     let damped = |power: i32| {
-        let options = Options {
-            damping: 0.5 * power_of_two(power),
-            ..Options::default()
-        };
-        let found = Method::Lsqr.solve(&matrix::<f64>(power), &rhs(power), options);
+        let damping = 0.5 * power_of_two(power);
+        let (a, b) = (matrix::<f64>(power), rhs(power));
+        let found = Method::Lsqr { damping }.solve(&a, &b, Options::default());
         let found = found.unwrap();
         assert_eq!(found.reason, StopReason::LeastSquares);
         (found.iterations, found.x.to_vec().unwrap())

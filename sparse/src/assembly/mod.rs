@@ -11,7 +11,10 @@ use crate::local::parallel::{self, Threads};
 use crate::local::rows::{LocalRows, Rows, add_up, check_local, check_order};
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::{Element, Numeric};
-use sparsefuse_runtime::{Error, ErrorKind, Partition, Room, Runtime, Shape, StoreHandle};
+use sparsefuse_runtime::{
+    Error, ErrorKind, Partition, Room, Runtime, Shape, StoreHandle, try_collect,
+};
+use std::iter::repeat_n;
 use std::ops::{Deref, DerefMut, Range};
 
 /// The name of the tasks that make matrices of what is no matrix.
@@ -247,7 +250,8 @@ pub(crate) fn by_row<T: Numeric>(
     make: impl Fn(usize, &mut LocalRows<T>) + Sync + Send,
 ) -> Result<Stores<T>, Error> {
     let threads = &Threads::of(runtime);
-    let mut pos = vec![0u64; own.1.len() + 1];
+    let pos = try_collect(repeat_n(0u64, own.1.len() + 1));
+    let mut pos = runtime.agree(pos)?;
     let counts = parallel::split(&mut pos[1..], parts.iter().map(Range::len));
     let work = parts.iter().cloned().zip(counts);
     parallel::each(threads, work, |(rows, counts)| {
@@ -271,10 +275,17 @@ pub(crate) fn by_row<T: Numeric>(
             let vals = parallel::split(vals, parts.iter().map(len));
             let work = parts.iter().cloned().zip(crds).zip(vals);
             parallel::each(threads, work, |((rows, crd), vals)| {
-                let mut made = LocalRows::with_capacity(0, crd.len());
-                rows.for_each(|row| make(row, &mut made));
-                crd.copy_from_slice(&made.crd);
-                vals.copy_from_slice(&made.vals);
+                let mut made = LocalRows::with_capacity(0, 0);
+                let mut begin = 0;
+                for row in rows {
+                    make(row, &mut made);
+                    let of_row = begin..begin + made.crd.len();
+                    begin = of_row.end;
+                    crd[of_row.clone()].copy_from_slice(&made.crd);
+                    vals[of_row].copy_from_slice(&made.vals);
+                    made.crd.clear();
+                    made.vals.clear();
+                }
             });
         },
     )

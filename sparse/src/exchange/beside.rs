@@ -5,7 +5,7 @@ use super::ghosts::Ghosts;
 use super::own_rows::OwnRows;
 use crate::formats::csr::Csr;
 use sparsefuse_kernels::Numeric;
-use sparsefuse_runtime::{Error, Local, Runtime};
+use sparsefuse_runtime::{Error, Local, Runtime, try_collect};
 use std::borrow::Cow;
 
 /// The rows of a dense array, of `width` elements each, at this rank's rows of a matrix. Every rank
@@ -23,8 +23,8 @@ pub(crate) fn rows_of<'x, T: Numeric>(
         let elements = own.rows.start * width..own.rows.end * width;
         return Ok(Cow::Borrowed(&x[elements]));
     }
-    let needed = own.rows.clone().map(|row| row as u32).collect();
-    let ghosts = Ghosts::new(runtime, x.partition(), needed)?;
+    let needed = try_collect(own.rows.clone().map(|row| row as u32));
+    let ghosts = Ghosts::new(runtime, x.partition(), runtime.agree(needed)?)?;
     fetch(&ghosts, runtime, x, width).map(Cow::Owned)
 }
 
@@ -46,7 +46,8 @@ pub(crate) fn rows_at_columns<'x, T: Numeric>(
     }
     let ghosts = a.ghosts_of_columns(x.partition())?;
     let fetched = fetch(&ghosts, a.runtime(), x, width)?;
-    Ok((Cow::Owned(fetched), Cow::Owned(ghosts.numbers(crd))))
+    let numbers = a.runtime().agree(ghosts.numbers(crd))?;
+    Ok((Cow::Owned(fetched), Cow::Owned(numbers)))
 }
 
 /// The rows of a dense array at some indices, of which each rank has some.
@@ -59,10 +60,8 @@ fn fetch<T: Numeric>(
     if width == 1 {
         return ghosts.fetch(x);
     }
-    let pos: Vec<u64> = (0..=x.rows().len())
-        .map(|row| (row * width) as u64)
-        .collect();
-    let fetched = ghosts.fetch_entries(&pos, x)?;
+    let pos = (0..x.rows().len() + 1).map(|row| (row * width) as u64);
+    let fetched = ghosts.fetch_entries(&runtime.agree(try_collect(pos))?, x)?;
     if runtime.is_planned() {
         // In a plan there are no ranks that send.
         return Ok(vec![T::ZERO; ghosts.indices().len() * width]);

@@ -11,7 +11,7 @@ use super::messages::Messages;
 use crate::local::rows::LocalRows;
 use crate::local::triangular::Sweep;
 use sparsefuse_kernels::Element;
-use sparsefuse_runtime::Error;
+use sparsefuse_runtime::{Error, reserve, try_collect};
 use std::ops::Range;
 
 /// What this rank needs of the rows of earlier ranks in a sweep, and what later ranks need of its
@@ -60,11 +60,10 @@ impl Chain {
             .windows(2)
             .map(|pair| first_of(pair[0])..first_of(pair[1]))
             .collect();
-        let wanted: Vec<Vec<u32>> = parts
+        let wanted = parts
             .iter()
-            .map(|part| chain.needed[part.clone()].to_vec())
-            .collect();
-        let asked = runtime.all_to_all(&wanted)?;
+            .map(|part| try_collect(chain.needed[part.clone()].iter().copied()));
+        let asked = runtime.agree(runtime.all_to_all(wanted.collect()))?;
         let is_used = |part: &(usize, Range<usize>)| !part.1.is_empty();
         chain.sources = parts.into_iter().enumerate().filter(is_used).collect();
         for (rank, mut asked) in asked.into_iter().enumerate() {
@@ -86,9 +85,9 @@ impl Chain {
     ///
     /// # Errors
     ///
-    /// If an earlier rank has left or failed.
+    /// If an earlier rank has left or failed, or memory runs out.
     pub fn receive<T: Element>(&self, messages: &impl Messages) -> Result<Vec<T>, Error> {
-        let mut elements = Vec::with_capacity(self.needed.len());
+        let mut elements = reserve(self.needed.len())?;
         for (source, _) in &self.sources {
             elements.extend(messages.receive::<T>(*source)?);
         }
@@ -102,7 +101,7 @@ impl Chain {
     /// None of this rank's own, memory apart.
     pub fn hand_on<T: Element>(&self, messages: &impl Messages, own: &[T]) -> Result<(), Error> {
         for (target, rows) in &self.targets {
-            let elements: Vec<T> = rows.iter().map(|&row| own[row as usize]).collect();
+            let elements = try_collect(rows.iter().map(|&row| own[row as usize]))?;
             messages.send(*target, &elements)?;
         }
         Ok(())

@@ -10,9 +10,10 @@
 //! which bring a [`GhostPlan`].
 
 use super::messages::Messages;
-use crate::local::rows::{LocalRows, Rows};
+use crate::local::rows::{LocalRows, Rows, positions};
 use sparsefuse_kernels::Element;
-use sparsefuse_runtime::{Error, Partition, Runtime};
+use sparsefuse_runtime::{Error, Partition, Runtime, reserve, try_collect, try_concat};
+use std::iter::repeat_n;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -64,7 +65,7 @@ impl Ghosts {
         runtime.agree(check(&needed, len))?;
         let Some(cuts) = cuts else {
             let plan = GhostPlan {
-                own_places: needed.iter().map(|&index| index as usize).collect(),
+                own_places: runtime.agree(try_collect(needed.iter().map(|&at| at as usize)))?,
                 indices: needed,
                 wanted: None,
                 own_len: None,
@@ -81,16 +82,17 @@ impl Ghosts {
             .collect();
         let own = cuts[rank]..cuts[rank + 1];
         let asked = |owner: usize| match owner == rank {
-            true => Vec::new(),
-            false => needed[numbers[owner].clone()].to_vec(),
+            true => Ok(Vec::new()),
+            false => try_collect(needed[numbers[owner].clone()].iter().copied()),
         };
-        let asked: Vec<_> = (0..runtime.ranks()).map(asked).collect();
-        let place = |&index: &u32| index as usize - own.start;
-        let wanted = runtime.all_to_all(&asked)?;
-        let wanted = wanted.iter().map(|of| of.iter().map(place).collect());
+        let wanted = runtime.all_to_all((0..runtime.ranks()).map(asked).collect());
+        let places = |of: &[u32]| try_collect(of.iter().map(|&at| at as usize - own.start));
+        let of_ranks = |wanted: Vec<Vec<u32>>| wanted.iter().map(|of| places(of)).collect();
+        let wanted: Vec<Vec<usize>> = runtime.agree(wanted.and_then(of_ranks))?;
+        let own_places = runtime.agree(places(&needed[numbers[rank].clone()]))?;
         let plan = GhostPlan {
-            own_places: needed[numbers[rank].clone()].iter().map(place).collect(),
-            wanted: Some(wanted.collect()),
+            own_places,
+            wanted: Some(wanted),
             own_len: Some(own.len()),
             indices: needed,
         };
@@ -124,11 +126,14 @@ impl Ghosts {
 
     /// The numbers of some columns of a matrix, all of which are needed.
     ///
+    /// # Errors
+    ///
+    /// If the system refuses the memory.
+    ///
     /// # Panics
     ///
     /// If one of them is not.
-    #[must_use]
-    pub fn numbers(&self, columns: &[u32]) -> Vec<u32> {
+    pub fn numbers(&self, columns: &[u32]) -> Result<Vec<u32>, Error> {
         let mut next = 0;
         let number = |&column: &u32| {
             // Columns of a row are often neighbours.
@@ -140,7 +145,7 @@ impl Ghosts {
             next += 1;
             next as u32 - 1
         };
-        columns.iter().map(number).collect()
+        try_collect(columns.iter().map(number))
     }
 
     /// The elements at [`Ghosts::indices`] of a vector of which this rank holds `own`.
@@ -177,12 +182,11 @@ impl Ghosts {
         &self,
         own: Rows<'_, T>,
     ) -> Result<(Vec<u64>, Vec<u32>), Error> {
-        let counts: Vec<u64> = own.pos.windows(2).map(|pair| pair[1] - pair[0]).collect();
-        let mut pos = vec![0];
-        for count in self.fetch(&counts)? {
-            pos.push(pos[pos.len() - 1] + count);
-        }
-        Ok((pos, self.fetch_entries(own.pos, own.crd)?))
+        let runtime = &self.runtime;
+        let counts = try_collect(own.pos.windows(2).map(|pair| pair[1] - pair[0]));
+        let counts = self.fetch(&runtime.agree(counts)?);
+        let pos = counts.and_then(|counts| positions(&counts));
+        Ok((runtime.agree(pos)?, self.fetch_entries(own.pos, own.crd)?))
     }
 
     /// What belongs to the entries of the rows at [`Ghosts::indices`], such as their values, from
@@ -193,29 +197,21 @@ impl Ghosts {
     /// As [`Ghosts::fetch`].
     pub fn fetch_entries<E: Element>(&self, pos: &[u64], own: &[E]) -> Result<Vec<E>, Error> {
         self.plan.check_own(pos.len() - 1)?;
-        let pick = |places: &Vec<usize>| -> Vec<E> {
+        if self.runtime.is_planned() && self.plan.wanted.is_some() {
+            return Ok(Vec::new());
+        }
+        self.plan.picked(&self.runtime, |places| {
             let of_row = |place: usize| {
                 let first = pos[0];
                 (pos[place] - first) as usize..(pos[place + 1] - first) as usize
             };
             let len = places.iter().map(|&place| of_row(place).len()).sum();
-            let mut picked = Vec::with_capacity(len);
+            let mut picked = reserve(len)?;
             for &place in places {
                 picked.extend_from_slice(&own[of_row(place)]);
             }
-            picked
-        };
-        let mine = pick(&self.plan.own_places);
-        let Some(wanted) = &self.plan.wanted else {
-            return Ok(mine);
-        };
-        let sent: Vec<Vec<E>> = wanted.iter().map(pick).collect();
-        let mut arrived = self.runtime.all_to_all(&sent)?;
-        if self.runtime.is_planned() {
-            return Ok(Vec::new());
-        }
-        arrived[self.runtime.rank()] = mine;
-        Ok(arrived.concat())
+            Ok(picked)
+        })
     }
 }
 
@@ -227,15 +223,30 @@ impl GhostPlan {
     /// As [`Ghosts::fetch`].
     pub fn fetch<E: Element>(&self, messages: &impl Messages, own: &[E]) -> Result<Vec<E>, Error> {
         self.check_own(own.len())?;
-        let pick = |places: &Vec<usize>| places.iter().map(|&place| own[place]).collect();
-        let mine: Vec<E> = pick(&self.own_places);
+        let pick = |places: &[usize]| try_collect(places.iter().map(|&place| own[place]));
+        self.picked(messages, pick)
+    }
+
+    /// What `pick` takes from the parts of all ranks at the places of [`Ghosts::indices`]. Where one
+    /// rank fails, all do.
+    fn picked<E: Element>(
+        &self,
+        messages: &impl Messages,
+        pick: impl Fn(&[usize]) -> Result<Vec<E>, Error>,
+    ) -> Result<Vec<E>, Error> {
+        let mine = pick(&self.own_places);
         let Some(wanted) = &self.wanted else {
-            return Ok(mine);
+            return messages.agree(mine);
         };
-        let sent: Vec<Vec<E>> = wanted.iter().map(pick).collect();
-        let mut arrived = messages.all_to_all(&sent)?;
-        arrived[messages.rank()] = mine;
-        Ok(arrived.concat())
+        let (mine, sent) = match mine {
+            Ok(mine) => (mine, wanted.iter().map(|places| pick(places)).collect()),
+            Err(failure) => (Vec::new(), Err(failure)),
+        };
+        let fetched = messages.all_to_all(sent).and_then(|mut arrived| {
+            arrived[messages.rank()] = mine;
+            try_concat(&arrived)
+        });
+        messages.agree(fetched)
     }
 
     fn check_own(&self, len: usize) -> Result<(), Error> {
@@ -273,12 +284,12 @@ fn check(needed: &[u32], len: Option<usize>) -> Result<(), Error> {
 }
 
 /// The indices that occur, ascending; all are below `len`.
-pub(crate) fn distinct(indices: &[u32], len: usize) -> Vec<u32> {
-    let mut words = vec![0u64; len.div_ceil(64)];
+pub(crate) fn distinct(indices: &[u32], len: usize) -> Result<Vec<u32>, Error> {
+    let mut words = try_collect(repeat_n(0u64, len.div_ceil(64)))?;
     for &index in indices {
         words[index as usize / 64] |= 1 << (index % 64);
     }
-    let mut found = Vec::with_capacity(words.iter().map(|word| word.count_ones() as usize).sum());
+    let mut found = reserve(words.iter().map(|word| word.count_ones() as usize).sum())?;
     for (number, &word) in words.iter().enumerate() {
         let mut rest = word;
         while rest != 0 {
@@ -286,5 +297,5 @@ pub(crate) fn distinct(indices: &[u32], len: usize) -> Vec<u32> {
             rest &= rest - 1;
         }
     }
-    found
+    Ok(found)
 }

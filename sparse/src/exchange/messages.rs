@@ -26,12 +26,25 @@ pub trait Messages {
     /// If that has left or failed.
     fn receive<T: Element>(&self, from: usize) -> Result<Vec<T>, Error>;
 
-    /// Sends `mine[r]` to each rank `r`, and returns what each rank sent here.
+    /// Sends `mine[r]` to each rank `r`, and returns what each rank sent here. A rank that could not
+    /// make what it has to send gives its failure, and all fail.
     ///
     /// # Errors
     ///
-    /// If another rank has left or failed.
-    fn all_to_all<T: Element>(&self, mine: &[Vec<T>]) -> Result<Vec<Vec<T>>, Error>;
+    /// If a rank has left or failed.
+    fn all_to_all<T: Element>(
+        &self,
+        mine: Result<Vec<Vec<T>>, Error>,
+    ) -> Result<Vec<Vec<T>>, Error>;
+
+    /// The outcome of this rank, where a failure of another one is heard of in time: at once by
+    /// eager work, which goes on to its next message, and at the end of a host task, which hears
+    /// of it where it waits.
+    ///
+    /// # Errors
+    ///
+    /// If a rank has failed.
+    fn agree<R>(&self, mine: Result<R, Error>) -> Result<R, Error>;
 }
 
 impl Messages for Runtime {
@@ -47,8 +60,15 @@ impl Messages for Runtime {
         self.pass(from, self.rank(), &[])
     }
 
-    fn all_to_all<T: Element>(&self, mine: &[Vec<T>]) -> Result<Vec<Vec<T>>, Error> {
+    fn all_to_all<T: Element>(
+        &self,
+        mine: Result<Vec<Vec<T>>, Error>,
+    ) -> Result<Vec<Vec<T>>, Error> {
         self.all_to_all(mine)
+    }
+
+    fn agree<R>(&self, mine: Result<R, Error>) -> Result<R, Error> {
+        self.agree(mine)
     }
 }
 
@@ -65,7 +85,14 @@ impl Messages for HostArgs<'_> {
         self.receive(from)
     }
 
-    fn all_to_all<T: Element>(&self, mine: &[Vec<T>]) -> Result<Vec<Vec<T>>, Error> {
-        self.all_to_all(mine)
+    fn all_to_all<T: Element>(
+        &self,
+        mine: Result<Vec<Vec<T>>, Error>,
+    ) -> Result<Vec<Vec<T>>, Error> {
+        self.all_to_all(&mine?)
+    }
+
+    fn agree<R>(&self, mine: Result<R, Error>) -> Result<R, Error> {
+        mine
     }
 }

@@ -6,7 +6,7 @@ use super::ghosts::Ghosts;
 use crate::local::rows::{LocalRows, Rows};
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Element;
-use sparsefuse_runtime::{Error, Local, Partition, Runtime, StoreHandle};
+use sparsefuse_runtime::{Error, Local, Partition, Runtime, StoreHandle, try_collect};
 use std::ops::Range;
 
 /// The rows of a matrix that this rank holds.
@@ -50,7 +50,7 @@ impl<T: Element> OwnRows<T> {
             Values::Stored(vals)
         } else {
             let all = runtime.agree(runtime.read::<T>(values.store(), None))?;
-            Values::BroughtBack(all[entries].to_vec())
+            Values::BroughtBack(runtime.agree(try_collect(all[entries].iter().copied()))?)
         };
         let rows = pos.rows();
         Ok(Self {
@@ -120,8 +120,8 @@ pub(crate) fn structure_at(
         crd: &crd,
         vals: &crd,
     };
-    let needed = wanted.map(|row| row as u32).collect();
-    Ghosts::new(runtime, partition, needed)?.structure(own)
+    let needed = try_collect(wanted.map(|row| row as u32));
+    Ghosts::new(runtime, partition, runtime.agree(needed)?)?.structure(own)
 }
 
 /// Some neighbouring rows of a matrix, on the rank that needs them.
@@ -148,7 +148,7 @@ impl<T: Element> HeldRows<T> {
             let first = own.rows.start;
             return Ok(Self::Own(own, wanted.start - first..wanted.end - first));
         }
-        let needed = wanted.map(|row| row as u32).collect();
+        let needed = runtime.agree(try_collect(wanted.map(|row| row as u32)))?;
         let ghosts = Ghosts::new(runtime, own.partition, needed)?;
         Ok(Self::Fetched(ghosts.rows(own.as_rows())?))
     }

@@ -5,7 +5,7 @@
 
 use crate::local::triplets::Triplets;
 use sparsefuse_kernels::Element;
-use sparsefuse_runtime::{Error, Partition, Runtime, Shape};
+use sparsefuse_runtime::{Error, Partition, Runtime, Shape, reserve, try_collect, try_concat};
 use std::ops::Range;
 
 /// Which rank owns which rows.
@@ -38,21 +38,23 @@ impl Owners {
             return Ok(entries);
         }
         let (n_rows, n_cols) = (entries.n_rows(), entries.n_cols());
-        let (places, vals) = match &self.rows {
-            None => {
-                let places: Vec<u64> = entries
-                    .iter()
-                    .map(|(row, col, _)| place(row, col))
-                    .collect();
-                let vals = entries.into_parts().2;
-                (vec![places; runtime.ranks()], vec![vals; runtime.ranks()])
-            }
+        let sent = match &self.rows {
+            None => for_all(runtime.ranks(), &entries),
             Some(owned) => by_owner(owned, &entries),
         };
-        let places = runtime.all_to_all(&places)?.concat();
-        let vals = runtime.all_to_all(&vals)?.concat();
-        let rows = places.iter().map(|place| (place >> 32) as u32).collect();
-        let cols = places.iter().map(|&place| place as u32).collect();
+        drop(entries);
+        let (places, vals) = runtime.agree(sent)?;
+        let places = runtime.all_to_all(Ok(places));
+        let vals = runtime.all_to_all(Ok(vals));
+        let joined = || {
+            let (places, vals) = (places?, vals?);
+            let places = || places.iter().flatten();
+            let (mut rows, mut cols) = (reserve(places().count())?, reserve(places().count())?);
+            rows.extend(places().map(|place| (place >> 32) as u32));
+            cols.extend(places().map(|&place| place as u32));
+            Ok((rows, cols, try_concat(&vals)?))
+        };
+        let (rows, cols, vals) = runtime.agree(joined())?;
         Ok(Triplets::from_checked_parts(
             n_rows, n_cols, rows, cols, vals,
         ))
@@ -64,28 +66,35 @@ fn place(row: u32, col: u32) -> u64 {
     u64::from(row) << 32 | u64::from(col)
 }
 
+/// Places and values for each rank.
+type Sent<T> = (Vec<Vec<u64>>, Vec<Vec<T>>);
+
+/// All places and values for every rank.
+fn for_all<T: Element>(ranks: usize, entries: &Triplets<T>) -> Result<Sent<T>, Error> {
+    let places = || try_collect(entries.iter().map(|(row, col, _)| place(row, col)));
+    let vals = || try_collect(entries.iter().map(|(_, _, val)| val));
+    let places = (0..ranks).map(|_| places()).collect::<Result<_, _>>()?;
+    Ok((
+        places,
+        (0..ranks).map(|_| vals()).collect::<Result<_, _>>()?,
+    ))
+}
+
 /// Places and values for each owner, in the order of the entries.
-fn by_owner<T: Element>(
-    owned: &[Range<usize>],
-    entries: &Triplets<T>,
-) -> (Vec<Vec<u64>>, Vec<Vec<T>>) {
+fn by_owner<T: Element>(owned: &[Range<usize>], entries: &Triplets<T>) -> Result<Sent<T>, Error> {
     let owner = |row: u32| owned.partition_point(|rows| rows.end <= row as usize);
     let mut counts = vec![0; owned.len()];
     for &row in entries.rows() {
         counts[owner(row)] += 1;
     }
-    let mut places: Vec<_> = counts
-        .iter()
-        .map(|&count| Vec::with_capacity(count))
-        .collect();
-    let mut vals: Vec<_> = counts
-        .iter()
-        .map(|&count| Vec::with_capacity(count))
-        .collect();
+    let places = counts.iter().map(|&count| reserve(count));
+    let mut places = places.collect::<Result<Vec<_>, _>>()?;
+    let vals = counts.iter().map(|&count| reserve(count));
+    let mut vals = vals.collect::<Result<Vec<_>, _>>()?;
     for (row, col, val) in entries.iter() {
         let owner = owner(row);
         places[owner].push(place(row, col));
         vals[owner].push(val);
     }
-    (places, vals)
+    Ok((places, vals))
 }

@@ -16,7 +16,7 @@ use crate::local::rows::{LocalRows, append_sorted, check_local};
 use crate::local::triplets::Triplets;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Numeric;
-use sparsefuse_runtime::{Error, Partition, Runtime, Shape, StoreHandle};
+use sparsefuse_runtime::{Error, Partition, Runtime, Shape, StoreHandle, try_collect};
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
@@ -167,14 +167,14 @@ impl<T: Numeric> Csr<T> {
     pub fn from_counted_rows(
         n_rows: usize,
         n_cols: usize,
-        count: impl FnOnce(Range<usize>) -> Vec<u64>,
+        count: impl FnOnce(Range<usize>) -> Result<Vec<u64>, Error>,
         fill: impl FnOnce(Range<usize>, &[u64], &mut [u32], &mut [T]),
     ) -> Result<Self, Error> {
         assembly::check_shape("csr", n_rows, n_cols)?;
         let runtime = Runtime::current();
         let (partition, rows) = runtime.default_rows(Shape::new(&[n_rows]));
         runtime.agree(assembly::check_memory(&runtime, &rows))?;
-        let pos = count(rows.clone());
+        let pos = runtime.agree(count(rows.clone()))?;
         assert_eq!(pos.len(), rows.len() + 1, "one position more than rows");
         let own = (partition, rows.clone());
         let pos = Positions::Vector(pos);
@@ -192,10 +192,12 @@ impl<T: Numeric> Csr<T> {
     /// If memory runs out.
     #[doc(alias = "eye")]
     pub fn identity(n: usize) -> Result<Self, Error> {
-        Self::from_rows(n, n, |rows| LocalRows {
-            pos: (0..=rows.len() as u64).collect(),
-            crd: rows.clone().map(|row| row as u32).collect(),
-            vals: vec![T::ONE; rows.len()],
+        let count = |rows: Range<usize>| try_collect((0..rows.len() + 1).map(|end| end as u64));
+        Self::from_counted_rows(n, n, count, |rows, _, crd, vals| {
+            crd.iter_mut()
+                .zip(rows)
+                .for_each(|(column, row)| *column = row as u32);
+            vals.fill(T::ONE);
         })
     }
 
@@ -456,6 +458,7 @@ impl<T: Numeric> Csr<T> {
     pub fn ghosts_of_columns(&self, partition: Partition) -> Result<Ghosts, Error> {
         let own = self.own_rows()?;
         let needed = distinct(own.as_rows().crd, self.n_cols);
+        let needed = self.runtime().agree(needed)?;
         Ghosts::new(self.runtime(), partition, needed)
     }
 

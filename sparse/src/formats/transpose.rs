@@ -12,8 +12,9 @@ use crate::local::rows::Rows;
 use crate::local::transpose::{Transposition, Turn};
 use crate::local::triplets::Triplets;
 use sparsefuse_kernels::Numeric;
-use sparsefuse_runtime::{Error, Partition, Shape};
+use sparsefuse_runtime::{Error, Partition, Shape, reserve, try_collect};
 use std::borrow::Cow;
+use std::iter::repeat_n;
 use std::ops::Range;
 
 impl<T: Numeric> Csr<T> {
@@ -65,6 +66,7 @@ impl<T: Numeric> Csr<T> {
         let shape = (self.n_cols(), self.n_rows());
         if own.partition != Partition::Replicated {
             let entries = turned_entries(shape, own.rows.clone(), own.as_rows(), map);
+            let entries = runtime.agree(entries)?;
             let entries = Owners::of_rows(runtime, shape.0).send(runtime, entries)?;
             let stores = runtime.enter(|| triplets::stores(Cow::Owned(entries)));
             return stores.map(Self::of_stores);
@@ -80,10 +82,12 @@ impl<T: Numeric> Csr<T> {
         let mut transposition = runtime.agree(Transposition::new(threads, turn))?;
         let mut pos = Positions::room(runtime, new_own.1.len())?;
         let len = transposition.count(threads, &mut pos);
+        let mut filled = Ok(());
         let stores =
             assembly::filled_with(runtime, shape, new_own, (pos, len), |pos, crd, vals| {
-                transposition.fill(threads, pos, (crd, vals), map);
+                filled = transposition.fill(threads, pos, (crd, vals), map);
             });
+        runtime.agree(filled)?;
         stores.map(Self::of_stores)
     }
 }
@@ -94,11 +98,14 @@ fn turned_entries<T: Numeric>(
     numbers: Range<usize>,
     rows: Rows<'_, T>,
     map: impl Fn(T) -> T,
-) -> Triplets<T> {
-    let row_of = numbers
-        .enumerate()
-        .flat_map(|(number, row)| std::iter::repeat_n(row as u32, rows.columns(number).len()))
-        .collect();
-    let vals = rows.vals.iter().map(|&value| map(value)).collect();
-    Triplets::from_checked_parts(n_cols, n_rows, rows.crd.to_vec(), row_of, vals)
+) -> Result<Triplets<T>, Error> {
+    let mut row_of = reserve(rows.crd.len())?;
+    for (number, row) in numbers.enumerate() {
+        row_of.extend(repeat_n(row as u32, rows.columns(number).len()));
+    }
+    let columns = try_collect(rows.crd.iter().copied())?;
+    let vals = try_collect(rows.vals.iter().map(|&value| map(value)))?;
+    Ok(Triplets::from_checked_parts(
+        n_cols, n_rows, columns, row_of, vals,
+    ))
 }

@@ -7,6 +7,7 @@
 
 use super::parallel::{self, Threads};
 use sparsefuse_kernels::Numeric;
+use sparsefuse_runtime::{Error, ErrorKind};
 use std::ops::Range;
 use std::slice::IterMut;
 
@@ -148,6 +149,16 @@ impl Counts {
     }
 }
 
+/// Entries behind those of a block for which there is memory too.
+pub(crate) const SPARE: usize = 16;
+
+/// Makes sure that a vector can have this many elements.
+fn try_grow<E>(vector: &mut Vec<E>, len: usize) -> Result<(), Error> {
+    let wanted = len * size_of::<E>();
+    let reserved = vector.try_reserve(len.saturating_sub(vector.len()));
+    reserved.map_err(|_| ErrorKind::Refused { wanted }.into())
+}
+
 /// Entries put to their rows, in memory that serves one block after the other.
 #[derive(Debug)]
 pub(crate) struct ByRow<T> {
@@ -173,10 +184,11 @@ impl<T: Numeric> ByRow<T> {
         n_rows: usize,
         rows: impl Iterator<Item = u16>,
         entries: impl Iterator<Item = (u16, u32, T)>,
-    ) {
+    ) -> Result<(), Error> {
         // The places of next entries, from where rows begin to where they end.
         let next = &mut self.ends;
         next.clear();
+        try_grow(next, n_rows)?;
         next.resize(n_rows, 0);
         rows.for_each(|row| next[usize::from(row)] += 1);
         let mut begin = 0;
@@ -184,6 +196,8 @@ impl<T: Numeric> ByRow<T> {
             begin += std::mem::replace(place, begin);
         }
         // What was there before is written over: every place is that of an entry.
+        try_grow(&mut self.crd, begin + SPARE)?;
+        try_grow(&mut self.vals, begin + SPARE)?;
         self.crd.resize(begin, 0);
         self.vals.resize(begin, T::ZERO);
         let (crd, vals) = (&mut self.crd[..begin], &mut self.vals[..begin]);
@@ -192,5 +206,6 @@ impl<T: Numeric> ByRow<T> {
             (crd[*to], vals[*to]) = (column, value);
             *to += 1;
         });
+        Ok(())
     }
 }

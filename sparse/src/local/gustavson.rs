@@ -19,7 +19,9 @@ use super::parallel::{self, Threads};
 use super::rows::{Rows, add_up};
 use sparsefuse_kernels::Numeric;
 use sparsefuse_kernels::isa::{Computation, Isa};
+use sparsefuse_runtime::{Error, try_collect, try_concat};
 use std::borrow::Cow;
+use std::iter::repeat_n;
 use std::ops::Range;
 
 /// What a rank multiplies: its rows of the left factor, whose columns are numbers of the rows of
@@ -51,15 +53,15 @@ pub(crate) fn count<T: Numeric>(
     threads: &Threads,
     factors: Factors<'_, T>,
     pos: &mut [u64],
-) -> Vec<bool> {
+) -> Result<Vec<bool>, Error> {
     let (left, right) = (factors.left, factors.right);
-    let of_left = repeats(threads, left);
+    let of_left = repeats(threads, left)?;
     let of_right = match std::ptr::eq(left.crd, right.crd) && std::ptr::eq(left.pos, right.pos) {
         true => Cow::Borrowed(&of_left),
-        false => Cow::Owned(repeats(threads, right)),
+        false => Cow::Owned(repeats(threads, right)?),
     };
     let parts = parallel::parts(left.pos);
-    let mut repeats = vec![false; left.len()];
+    let mut repeats = try_collect(repeat_n(false, left.len()))?;
     let lens = || parts.iter().map(Range::len);
     let counts_of = parallel::split(&mut pos[1..], lens());
     let repeats_of = parallel::split(&mut repeats, lens());
@@ -76,11 +78,11 @@ pub(crate) fn count<T: Numeric>(
         }
     });
     add_up(pos);
-    repeats
+    Ok(repeats)
 }
 
 /// Whether each row is the one before, moved by one column.
-fn repeats<T: Numeric>(threads: &Threads, rows: Rows<'_, T>) -> Vec<bool> {
+fn repeats<T: Numeric>(threads: &Threads, rows: Rows<'_, T>) -> Result<Vec<bool>, Error> {
     let repeats = |row: usize| {
         row > 0 && {
             let (before, now) = (rows.columns(row - 1), rows.columns(row));
@@ -88,7 +90,8 @@ fn repeats<T: Numeric>(threads: &Threads, rows: Rows<'_, T>) -> Vec<bool> {
         }
     };
     let parts = parallel::parts(rows.pos);
-    parallel::map(threads, parts, |part| part.map(repeats).collect::<Vec<_>>()).concat()
+    let found = parallel::map(threads, parts, |part| try_collect(part.map(repeats)));
+    try_concat(&found.into_iter().collect::<Result<Vec<_>, _>>()?)
 }
 
 /// The second phase: columns and values.
@@ -409,7 +412,7 @@ mod tests {
             for threads in [1, 3].map(Threads::new) {
                 for isa in Isa::available() {
                     let mut pos = vec![0; n_rows + 1];
-                    let repeats = count(&threads, factors, &mut pos);
+                    let repeats = count(&threads, factors, &mut pos).unwrap();
                     let len = pos[n_rows] as usize;
                     let (mut crd, mut vals) = (vec![0; len], vec![0.0; len]);
                     fill((&threads, isa), factors, &repeats, &pos, (&mut crd, &mut vals));

@@ -140,7 +140,11 @@ impl<T: Element> LocalRows<T> {
     }
 
     /// A copy of rows, with positions from 0.
-    pub(crate) fn try_copy(rows: Rows<'_, T>) -> Result<Self, Error> {
+    ///
+    /// # Errors
+    ///
+    /// As [`LocalRows::try_with_capacity`].
+    pub fn try_copy(rows: Rows<'_, T>) -> Result<Self, Error> {
         let mut copy = Self::try_with_capacity(rows.len(), rows.crd.len())?;
         let first = rows.pos[0];
         let ends = rows.pos[1..].iter().map(|position| position - first);
@@ -150,7 +154,7 @@ impl<T: Element> LocalRows<T> {
         Ok(copy)
     }
 
-    /// Makes sure that this many entries can be appended. Capacity grows geometrically, so that few
+    /// Makes sure that a row with this many entries can be appended. Capacity grows geometrically, so that few
     /// calls allocate.
     ///
     /// # Errors
@@ -161,6 +165,7 @@ impl<T: Element> LocalRows<T> {
         let wanted = (self.crd.len() + entries).saturating_mul(size_of::<u32>() + size_of::<T>());
         reserved
             .and_then(|()| self.vals.try_reserve(entries))
+            .and_then(|()| self.pos.try_reserve(1))
             .map_err(|_| ErrorKind::Refused { wanted }.into())
     }
 
@@ -271,6 +276,15 @@ pub(crate) fn check_order<T: Element>(
         }
     }
     Ok(())
+}
+
+/// The positions, from 0, of rows with these counts.
+pub(crate) fn positions(counts: &[u64]) -> Result<Vec<u64>, Error> {
+    let mut pos = reserve(counts.len() + 1)?;
+    pos.push(0);
+    pos.extend_from_slice(counts);
+    add_up(&mut pos);
+    Ok(pos)
 }
 
 /// From the counts of rows behind a 0 to their positions.

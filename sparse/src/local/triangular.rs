@@ -148,9 +148,9 @@ impl<T: Field> LocalTriangle<T> {
             return Err(Error::argument(OP, expected, found));
         }
         let mut values = Values {
-            own: Vec::with_capacity(self.parts.own.vals.len()),
-            outer: vec![T::ZERO; self.parts.outer.vals.len()],
-            inverse: Vec::with_capacity(self.parts.inverse.len()),
+            own: reserve(self.parts.own.vals.len())?,
+            outer: try_collect(repeat_n(T::ZERO, self.parts.outer.vals.len()))?,
+            inverse: reserve(self.parts.inverse.len())?,
         };
         // Of the rows that have no inverse the first is named, whatever the order of the work.
         let mut failed: Option<(usize, Error)> = None;

@@ -5,7 +5,7 @@
 //! assembly.
 
 use sparsefuse_kernels::Numeric;
-use sparsefuse_runtime::Error;
+use sparsefuse_runtime::{Error, ErrorKind};
 use std::fmt;
 
 /// The entries of a matrix in any order; entries at the same place are summed at assembly.
@@ -152,16 +152,23 @@ impl<T: Copy> Triplets<T> {
         Ok(())
     }
 
-    /// Adds all entries of other triplets of the same matrix.
-    pub(crate) fn append(&mut self, mut other: Self) {
+    /// Adds all entries of other triplets of the same matrix. Fails if the system refuses the memory.
+    pub(crate) fn append(&mut self, mut other: Self) -> Result<(), Error> {
         debug_assert_eq!(
             (self.n_rows, self.n_cols),
             (other.n_rows, other.n_cols),
             "both have entries of one matrix"
         );
+        let wanted = other.len() * (2 * size_of::<u32>() + size_of::<T>());
+        let places = self.rows.try_reserve(other.len());
+        places
+            .and_then(|()| self.cols.try_reserve(other.len()))
+            .and_then(|()| self.vals.try_reserve(other.len()))
+            .map_err(|_| ErrorKind::Refused { wanted })?;
         self.rows.append(&mut other.rows);
         self.cols.append(&mut other.cols);
         self.vals.append(&mut other.vals);
+        Ok(())
     }
 
     /// The entries whose values are not 0.

@@ -9,7 +9,7 @@ use super::expand::mirror;
 use super::header::Header;
 use super::kinds::{FieldKind, Format, Symmetry};
 use super::number::Cursor;
-use super::source::{Block, Blocks, Cuts, chunks};
+use super::source::{Block, Blocks, Cuts, chunks, count_lines};
 use crate::local::parallel::{self, Threads};
 use sparsefuse_kernels::{DType, Element, Field, Numeric};
 
@@ -81,7 +81,9 @@ pub(super) fn parse_lines<T: Field>(
         parse_chunk(header, &text[range])
     });
     for (range, chunk) in chunks.iter().zip(parsed) {
-        entries.append(chunk.entries);
+        if let Err(refused) = entries.append(chunk.entries) {
+            return Some((range.start, ReadErrorKind::Assembly(refused)));
+        }
         if let Some((offset, kind)) = chunk.error {
             return Some((range.start + offset, kind));
         }
@@ -97,7 +99,19 @@ struct Chunk<T> {
 }
 
 fn parse_chunk<T: Field>(header: &Header, text: &[u8]) -> Chunk<T> {
-    let mut entries = Entries::new();
+    let is_coordinate = header.format == Format::Coordinate;
+    let is_mirrored = is_coordinate && header.symmetry != Symmetry::General;
+    let mut entries =
+        match Entries::for_lines(count_lines(text) as usize + 1, is_coordinate, is_mirrored) {
+            Ok(entries) => entries,
+            Err(refused) => {
+                let error = Some((0, ReadErrorKind::Assembly(refused)));
+                return Chunk {
+                    entries: Entries::new(),
+                    error,
+                };
+            }
+        };
     let mut cursor = Cursor::new(text);
     while cursor.seek_content() {
         let offset = cursor.offset();

@@ -6,7 +6,7 @@
 //! more than one block.
 
 use super::error::{Located, ReadErrorKind};
-use super::source::{Block, Blocks, Cuts, LINE_LIMIT};
+use super::source::{Block, Blocks, Cuts, LINE_LIMIT, reserve_more};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::Arc;
@@ -113,7 +113,8 @@ impl Cut {
         let wanted = self.block_len.min(self.len - start) + 1;
         // There is a header in front of every block.
         self.file.seek(SeekFrom::Start(start - 1))?;
-        let mut bytes = Vec::with_capacity(wanted as usize + MORE);
+        let mut bytes = Vec::new();
+        reserve_more(&mut bytes, wanted as usize + MORE)?;
         (&mut self.file).take(wanted).read_to_end(&mut bytes)?;
         let mut searched = bytes.len().saturating_sub(1);
         loop {

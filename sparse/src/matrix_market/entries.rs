@@ -1,5 +1,7 @@
 //! Entries as they are parsed.
 
+use sparsefuse_runtime::{Error, ErrorKind, reserve};
+
 /// Entries in the order of the file, mirrored ones behind their originals; for an array values
 /// only.
 #[derive(Debug)]
@@ -21,6 +23,22 @@ impl<T> Entries<T> {
         }
     }
 
+    /// None yet, with room for those of this many lines, which may each have a mirror image.
+    pub(super) fn for_lines(
+        n_lines: usize,
+        has_places: bool,
+        is_mirrored: bool,
+    ) -> Result<Self, Error> {
+        let len = n_lines << u32::from(is_mirrored);
+        let n_places = if has_places { len } else { 0 };
+        Ok(Self {
+            rows: reserve(n_places)?,
+            cols: reserve(n_places)?,
+            vals: reserve(len)?,
+            n_stored: 0,
+        })
+    }
+
     #[inline]
     pub(super) fn push(&mut self, row: u32, col: u32, val: T) {
         self.rows.push(row);
@@ -28,10 +46,17 @@ impl<T> Entries<T> {
         self.vals.push(val);
     }
 
-    pub(super) fn append(&mut self, mut other: Self) {
+    pub(super) fn append(&mut self, mut other: Self) -> Result<(), Error> {
+        let wanted = other.vals.len() * size_of::<T>();
+        let places = self.rows.try_reserve(other.rows.len());
+        places
+            .and_then(|()| self.cols.try_reserve(other.cols.len()))
+            .and_then(|()| self.vals.try_reserve(other.vals.len()))
+            .map_err(|_| ErrorKind::Refused { wanted })?;
         self.rows.append(&mut other.rows);
         self.cols.append(&mut other.cols);
         self.vals.append(&mut other.vals);
         self.n_stored += other.n_stored;
+        Ok(())
     }
 }

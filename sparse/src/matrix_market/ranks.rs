@@ -211,7 +211,8 @@ impl<'a, T: Field> Reader<'a, T> {
             self.check(&share, &summaries)?;
             let entries = self.triplets(share.entries, first);
             let received = self.owners.send(self.runtime, entries).map_err(of_ranks)?;
-            self.kept.append(received);
+            let kept = self.kept.append(received);
+            self.runtime.agree(kept).map_err(of_ranks)?;
             for summary in &summaries {
                 self.n_stored += summary.n_stored;
                 self.line += summary.n_lines;
@@ -240,10 +241,14 @@ impl<'a, T: Field> Reader<'a, T> {
                 let text = block.rest();
                 let cuts = (self.cuts, &self.cuts.threads());
                 let error = body::parse_lines(&self.header, text, cuts, &mut entries);
-                // What is wrong is said again by every rank that reads the line.
-                let error = error.map(|(offset, _)| offset);
-                let n_lines = block.lines_before(error.unwrap_or(text.len()));
-                (Some(block), n_lines, error.map(ShareError::Line))
+                let offset = error.as_ref().map_or(text.len(), |(offset, _)| *offset);
+                let error = error.map(|(offset, kind)| match kind {
+                    ReadErrorKind::Assembly(_) => ShareError::File(kind),
+                    // What is wrong is said again by every rank that reads the line.
+                    _ => ShareError::Line(offset),
+                });
+                let n_lines = block.lines_before(offset);
+                (Some(block), n_lines, error)
             }
         };
         Share {

@@ -7,7 +7,7 @@
 use super::error::{Located, ReadErrorKind};
 use crate::local::parallel::Threads;
 use flate2::bufread::MultiGzDecoder;
-use sparsefuse_runtime::Runtime;
+use sparsefuse_runtime::{Error, ErrorKind, Runtime};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::ops::Range;
@@ -214,7 +214,7 @@ impl<'a> Blocks<'a> {
 
     /// Reads `block_len` bytes, or fewer at the end of the file.
     fn fill(&mut self, bytes: &mut Vec<u8>) -> io::Result<usize> {
-        bytes.reserve(self.cuts.block_len);
+        reserve_more(bytes, self.cuts.block_len)?;
         (&mut self.reader)
             .take(self.cuts.block_len as u64)
             .read_to_end(bytes)
@@ -232,6 +232,18 @@ impl<'a> Blocks<'a> {
     }
 }
 
+/// Makes room for more bytes.
+pub(super) fn reserve_more(bytes: &mut Vec<u8>, more: usize) -> io::Result<()> {
+    let wanted = bytes.len() + more;
+    let refused = |_| {
+        io::Error::new(
+            io::ErrorKind::OutOfMemory,
+            Error::from(ErrorKind::Refused { wanted }),
+        )
+    };
+    bytes.try_reserve_exact(more).map_err(refused)
+}
+
 /// Cuts text behind newlines into ranges of at least `chunk_len` bytes, but for the last.
 pub(super) fn chunks(text: &[u8], chunk_len: usize) -> Vec<Range<usize>> {
     let mut ranges = Vec::with_capacity(text.len() / chunk_len + 1);
@@ -246,6 +258,6 @@ pub(super) fn chunks(text: &[u8], chunk_len: usize) -> Vec<Range<usize>> {
     ranges
 }
 
-fn count_lines(bytes: &[u8]) -> u64 {
+pub(super) fn count_lines(bytes: &[u8]) -> u64 {
     bytes.iter().filter(|&&byte| byte == b'\n').count() as u64
 }

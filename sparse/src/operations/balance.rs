@@ -7,9 +7,9 @@
 use crate::assembly;
 use crate::formats::at_once::at_once;
 use crate::formats::csr::Csr;
-use crate::local::rows::LocalRows;
+use crate::local::rows::{LocalRows, positions};
 use sparsefuse_kernels::Numeric;
-use sparsefuse_runtime::{Error, Partition};
+use sparsefuse_runtime::{Error, Partition, try_collect, try_concat};
 use std::ops::Range;
 
 /// What a row costs beside its entries, in entries: an iteration of conjugate gradients moves 88
@@ -94,30 +94,24 @@ impl<T: Numeric> Csr<T> {
             .collect();
         let entries =
             |rows: &Range<usize>| local.pos[rows.start] as usize..local.pos[rows.end] as usize;
-        let counts = |rows: &Range<usize>| -> Vec<u64> {
-            rows.clone()
-                .map(|row| local.pos[row + 1] - local.pos[row])
-                .collect()
-        };
-        let counts: Vec<_> = parts.iter().map(counts).collect();
-        let crd: Vec<_> = parts
+        let count = |row| local.pos[row + 1] - local.pos[row];
+        let counts = parts
             .iter()
-            .map(|rows| local.crd[entries(rows)].to_vec())
-            .collect();
-        let vals: Vec<_> = parts
-            .iter()
-            .map(|rows| local.vals[entries(rows)].to_vec())
-            .collect();
+            .map(|rows| try_collect(rows.clone().map(count)));
+        let counts = runtime.all_to_all(counts.collect());
+        let crd = |rows| try_collect(local.crd[entries(rows)].iter().copied());
+        let crd = runtime.all_to_all(parts.iter().map(crd).collect());
+        let vals = |rows| try_collect(local.vals[entries(rows)].iter().copied());
+        let vals = runtime.all_to_all(parts.iter().map(vals).collect());
         drop(local);
-        let mut pos = vec![0];
-        for count in runtime.all_to_all(&counts)?.concat() {
-            pos.push(pos[pos.len() - 1] + count);
-        }
-        let moved = LocalRows {
-            pos,
-            crd: runtime.all_to_all(&crd)?.concat(),
-            vals: runtime.all_to_all(&vals)?.concat(),
+        let moved = || {
+            Ok(LocalRows {
+                pos: positions(&try_concat(&counts?)?)?,
+                crd: try_concat(&crd?)?,
+                vals: try_concat(&vals?)?,
+            })
         };
+        let moved = runtime.agree(moved())?;
         let own = cuts[runtime.rank()]..cuts[runtime.rank() + 1];
         let partition: Partition = runtime.partition_at(cuts)?;
         let stores = assembly::from_local(runtime, self.shape(), (partition, own), moved);

@@ -239,12 +239,13 @@ impl<T: Numeric> Csr<T> {
     fn selected_rows(&self, rows: &[usize]) -> Result<Self, Error> {
         let runtime = self.runtime();
         let own = runtime.default_rows(Shape::new(&[rows.len()]));
-        let wanted: Vec<u32> = rows[own.1.clone()].iter().map(|&row| row as u32).collect();
+        let wanted = try_collect(rows[own.1.clone()].iter().map(|&row| row as u32));
+        let wanted = runtime.agree(wanted)?;
         let source = self.own_rows()?;
-        let needed = ghosts::distinct(&wanted, self.n_rows());
+        let needed = runtime.agree(ghosts::distinct(&wanted, self.n_rows()))?;
         let ghosts = Ghosts::new(runtime, source.partition, needed)?;
         let fetched = ghosts.rows(source.as_rows())?;
-        let (from, numbers) = (fetched.as_rows(), ghosts.numbers(&wanted));
+        let (from, numbers) = (fetched.as_rows(), runtime.agree(ghosts.numbers(&wanted))?);
         let parts = parallel::chunks(wanted.len(), 1 << 12);
         let stores = assembly::by_row(
             runtime,

@@ -75,7 +75,7 @@ impl<T: Numeric> Multiplication<T> {
         let factors = factors(a.as_rows(), &b, foreign.as_ref(), &foreign_vals);
         let mut pos = assembly::Positions::room(runtime, factors.left.len())?;
         let threads = (&Threads::of(runtime), runtime.config().isa);
-        let repeats = gustavson::count(threads.0, factors, &mut pos);
+        let repeats = runtime.agree(gustavson::count(threads.0, factors, &mut pos))?;
         let shape = (left.n_rows(), right.n_cols());
         let own = (a.partition, a.rows.clone());
         let product = assembly::filled(runtime, shape, own, pos, |pos, crd, vals| {
@@ -153,11 +153,11 @@ impl Foreign {
             return Ok(None);
         }
         let columns = left.crd;
-        let needed = ghosts::distinct(columns, n_cols);
+        let needed = runtime.agree(ghosts::distinct(columns, n_cols))?;
         let ghosts = Ghosts::new(runtime, right.partition, needed)?;
         let (pos, crd) = ghosts.structure(right.as_rows())?;
         Ok(Some(Self {
-            left_crd: ghosts.numbers(columns),
+            left_crd: runtime.agree(ghosts.numbers(columns))?,
             ghosts,
             pos,
             crd,

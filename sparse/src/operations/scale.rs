@@ -14,7 +14,7 @@ use crate::local::parallel::{self, Threads};
 use crate::local::rows::Rows;
 use sparsefuse_dense::{ArrayOperand, ScalarOperand, Vector};
 use sparsefuse_kernels::Numeric;
-use sparsefuse_runtime::{Error, Shape};
+use sparsefuse_runtime::{Error, Shape, try_collect};
 use std::ops::Range;
 
 impl<T: Numeric> Csr<T> {
@@ -104,11 +104,13 @@ impl<T: Numeric> Csr<T> {
         let local = factors.contiguous()?;
         let local = self.runtime().agree(local.local())?;
         let factors = if local.partition() == own.partition {
-            local.to_vec()
+            self.runtime().agree(try_collect(local.iter().copied()))?
         } else if local.is_replicated() {
-            local[own.rows.clone()].to_vec()
+            let factors = try_collect(local[own.rows.clone()].iter().copied());
+            self.runtime().agree(factors)?
         } else {
-            let needed = own.rows.clone().map(|row| row as u32).collect();
+            let needed = try_collect(own.rows.clone().map(|row| row as u32));
+            let needed = self.runtime().agree(needed)?;
             Ghosts::new(self.runtime(), local.partition(), needed)?.fetch(&local)?
         };
         self.with_entries(&own, |rows, part, vals| {

@@ -26,7 +26,7 @@ fn elements_and_rows_are_those_of_the_owners() {
         let expected: Vec<f64> = needed.iter().map(|&i| x[i as usize]).collect();
         assert_eq!(ghosts.indices(), needed);
         assert_eq!(ghosts.fetch(&own)?, expected);
-        assert_eq!(ghosts.numbers(&needed[1..3]), [1, 2]);
+        assert_eq!(ghosts.numbers(&needed[1..3])?, [1, 2]);
         assert_eq!(ghosts.number(needed[4]), Some(4));
 
         let ghosts = Ghosts::new(&runtime, a.row_partition()?, needed.clone())?;
@@ -42,7 +42,7 @@ fn elements_and_rows_are_those_of_the_owners() {
         let ghosts = a.ghosts_of_columns(own.partition())?;
         let columns = ghosts.fetch(&own)?;
         let (_, rows) = a.local_rows()?;
-        for (k, number) in ghosts.numbers(&rows.crd).into_iter().enumerate() {
+        for (k, number) in ghosts.numbers(&rows.crd)?.into_iter().enumerate() {
             assert_eq!(columns[number as usize], x[rows.crd[k] as usize]);
         }
         Ok(())

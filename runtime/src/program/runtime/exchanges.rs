@@ -107,15 +107,22 @@ impl Runtime {
         Ok(received(&[passed])?.remove(0))
     }
 
-    /// Sends `mine[r]` to each rank `r`, and returns what each rank sent here.
+    /// Sends `mine[r]` to each rank `r`, and returns what each rank sent here. A rank that could not
+    /// make what it has to send gives its failure, and all fail.
     ///
     /// # Errors
     ///
-    /// If another rank failed.
-    pub fn all_to_all<T: Element>(&self, mine: &[Vec<T>]) -> Result<Vec<Vec<T>>, Error> {
+    /// If a rank failed.
+    pub fn all_to_all<T: Element>(
+        &self,
+        mine: Result<Vec<Vec<T>>, Error>,
+    ) -> Result<Vec<Vec<T>>, Error> {
         let mut inner = self.inner();
         inner.check(Call::AllToAll(T::DTYPE))?;
-        let parts = mine.iter().map(|part| bytes::from_elements(part)).collect();
+        let to_bytes = |mine: Vec<Vec<T>>| -> Result<Vec<_>, Error> {
+            mine.iter().map(|part| bytes::from_elements(part)).collect()
+        };
+        let parts = mine.and_then(to_bytes);
         let parts = inner.waiting(|comm| comm::all_to_all(comm, parts))?;
         received(&parts)
     }

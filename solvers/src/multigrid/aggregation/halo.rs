@@ -27,7 +27,7 @@ impl Halo {
         runtime: &Runtime,
         partition: Partition,
         n_nodes: usize,
-        needed: impl FnOnce() -> Vec<u32>,
+        needed: impl FnOnce() -> Result<Vec<u32>, Error>,
     ) -> Result<Self, Error> {
         let Some(cuts) = runtime.cuts(partition) else {
             return Ok(Self {
@@ -38,12 +38,17 @@ impl Halo {
             });
         };
         let own = cuts[runtime.rank()]..cuts[runtime.rank() + 1];
-        let others = needed();
-        let before = others.partition_point(|&node| (node as usize) < own.start);
-        let behind = others.partition_point(|&node| (node as usize) < own.end);
-        let mut indices = others[..before].to_vec();
-        indices.extend(own.clone().map(|node| node as u32));
-        indices.extend_from_slice(&others[behind..]);
+        let indices = || {
+            let others = needed()?;
+            let before = others.partition_point(|&node| (node as usize) < own.start);
+            let behind = others.partition_point(|&node| (node as usize) < own.end);
+            let mut indices = reserve(before + own.len() + others.len() - behind)?;
+            indices.extend_from_slice(&others[..before]);
+            indices.extend(own.clone().map(|node| node as u32));
+            indices.extend_from_slice(&others[behind..]);
+            Ok((before, indices))
+        };
+        let (before, indices) = runtime.agree(indices())?;
         Ok(Self {
             runtime: runtime.clone(),
             places: before..before + own.len(),

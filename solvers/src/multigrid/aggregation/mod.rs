@@ -7,7 +7,7 @@ mod strength;
 mod triple;
 
 use self::aggregates::Aggregates;
-use self::prolongator::{Basis, Tentative};
+use self::prolongator::{Basis, Tentative, by_row};
 use self::strength::{NodeRows, graph};
 use self::triple::triple_product;
 use super::coarsest::{Coarsest, MOST_ROWS};
@@ -191,7 +191,7 @@ fn on_default_rows<T: Field>(a: &Csr<T>) -> Result<Csr<T>, Error> {
     if default == own.partition() || own.is_replicated() {
         return Ok(a.clone());
     }
-    let indices = wanted.map(|row| row as u32).collect();
+    let indices = runtime.agree(try_collect(wanted.map(|row| row as u32)))?;
     let ghosts = Ghosts::new(runtime, own.partition(), indices)?;
     let rows = ghosts.fetch_own_rows(&own)?;
     runtime.enter(|| Csr::from_rows(a.n_rows(), a.n_cols(), |_| rows))
@@ -216,17 +216,17 @@ fn basis<T: Field>(a: &Csr<T>, vectors: &[Vector<T>], block: usize) -> Result<Ba
     let part = |vector: &Vector<T>| -> Result<Vec<T>, Error> {
         let vector = vector.contiguous()?;
         let local = a.runtime().agree(vector.local())?;
-        Ok(match local.partition() == own.partition() {
-            true => local.to_vec(),
-            false => vector.to_vec()?[rows.clone()].to_vec(),
-        })
+        let part = match local.partition() == own.partition() {
+            true => try_collect(local.iter().copied()),
+            false => try_collect(vector.to_vec()?[rows.clone()].iter().copied()),
+        };
+        a.runtime().agree(part)
     };
     let columns = vectors.iter().map(part).collect::<Result<Vec<_>, _>>()?;
-    let row = |row: usize| columns.iter().map(move |column| column[row]);
     Ok(Basis {
         len: vectors.len(),
         partition: own.partition(),
-        own: Arc::new((0..rows.len()).flat_map(row).collect()),
+        own: Arc::new(a.runtime().agree(by_row(&columns))?),
     })
 }
 

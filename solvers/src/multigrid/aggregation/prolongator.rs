@@ -43,8 +43,8 @@ impl<T: Field> Basis<T> {
             let own = &self.own[rows.start * self.len..rows.end * self.len];
             return runtime.agree(try_collect(own.iter().copied()));
         }
-        let indices = rows.map(|row| row as u32).collect();
-        let ghosts = Ghosts::new(runtime, self.partition, indices)?;
+        let indices = try_collect(rows.map(|row| row as u32));
+        let ghosts = Ghosts::new(runtime, self.partition, runtime.agree(indices)?)?;
         let column = |k: usize| {
             let own = try_collect(self.own.iter().skip(k).step_by(self.len).copied());
             ghosts.fetch(&runtime.agree(own)?)
@@ -55,7 +55,7 @@ impl<T: Field> Basis<T> {
 }
 
 /// The elements of columns of the same length, row by row.
-fn by_row<T: Copy>(columns: &[Vec<T>]) -> Result<Vec<T>, Error> {
+pub(super) fn by_row<T: Copy>(columns: &[Vec<T>]) -> Result<Vec<T>, Error> {
     let n_rows = columns.first().map_or(0, Vec::len);
     let mut elements = reserve(n_rows * columns.len())?;
     elements.extend((0..n_rows).flat_map(|row| columns.iter().map(move |column| column[row])));
@@ -210,8 +210,8 @@ impl<T: Field> Members<T> {
         let (sent_to, mut numbers, mut rows) = runtime.agree(sent())?;
         let mut arrived = None;
         if cuts.is_some() {
-            numbers = runtime.all_to_all(&numbers)?;
-            rows = runtime.all_to_all(&rows)?;
+            numbers = runtime.agree(runtime.all_to_all(Ok(numbers)))?;
+            rows = runtime.agree(runtime.all_to_all(Ok(rows)))?;
             arrived = Some(numbers.iter().map(Vec::len).collect());
         }
         let first = aggregates.first as u32;
@@ -295,7 +295,7 @@ impl<T: Field> Members<T> {
                     start = end;
                     part
                 });
-                runtime.all_to_all(&runtime.agree(mine.collect::<Result<Vec<_>, _>>())?)?
+                runtime.agree(runtime.all_to_all(mine.collect()))?
             }
         };
         let mut next = vec![0; back.len()];

@@ -14,7 +14,7 @@
 use super::halo::Halo;
 use crate::multigrid::square::square;
 use sparsefuse_kernels::Field;
-use sparsefuse_runtime::{Error, Shape, reserve};
+use sparsefuse_runtime::{Error, Shape, reserve, try_collect};
 use sparsefuse_sparse::{Csr, Ghosts, LocalRows, OwnRows, Rows, Threads, parallel};
 use std::ops::Range;
 
@@ -66,8 +66,8 @@ impl<T: Field> NodeRows<T> {
         } else {
             let start = wanted.start.min(nodes.start * block);
             let end = wanted.end.max(nodes.end * block);
-            let indices = (start..end).map(|row| row as u32).collect();
-            let ghosts = Ghosts::new(runtime, own.partition(), indices)?;
+            let indices = try_collect((start..end).map(|row| row as u32));
+            let ghosts = Ghosts::new(runtime, own.partition(), runtime.agree(indices)?)?;
             (start, Some(ghosts.fetch_own_rows(&own)?))
         };
         Ok(Self {
@@ -110,10 +110,10 @@ impl<T: Field> NodeRows<T> {
         };
         Halo::new(runtime, partition, n_nodes, || {
             let node = |&column: &u32| column / block as u32;
-            let mut nodes: Vec<u32> = self.as_rows().crd().iter().map(node).collect();
+            let mut nodes: Vec<u32> = try_collect(self.as_rows().crd().iter().map(node))?;
             nodes.sort_unstable();
             nodes.dedup();
-            nodes
+            Ok(nodes)
         })
     }
 

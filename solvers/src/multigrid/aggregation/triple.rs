@@ -74,7 +74,8 @@ impl<T: Field> Factor<T> {
         needed.dedup();
         let ghosts = Ghosts::new(right.runtime(), own.partition(), needed)?;
         let rows = ghosts.fetch_own_rows(&own)?;
-        Ok(Self::Fetched(rows, ghosts.numbers(columns)))
+        let numbers = right.runtime().agree(ghosts.numbers(columns))?;
+        Ok(Self::Fetched(rows, numbers))
     }
 
     fn as_rows(&self) -> Rows<'_, T> {

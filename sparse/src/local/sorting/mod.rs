@@ -148,11 +148,13 @@ impl<T: Numeric> Sorted<T> {
             .map(|ranges| ranges.iter().map(Range::len).sum());
         let mut parts = Parts::new(lens.collect(), buffers)?;
         let work = parts.work(*blocks, pos).into_iter().zip(among);
-        parallel::each_with(threads, work, ByRow::new, |by_row, (to, ranges)| {
+        let summed = parallel::map_with(threads, work, ByRow::new, |by_row, (to, ranges)| {
             let first = own.start + to.first;
-            put_nearby(by_row, triplets, ranges, first..first + to.counts.len());
+            put_nearby(by_row, triplets, ranges, first..first + to.counts.len())?;
             to.sum(isa, by_row);
+            Ok(())
         });
+        summed.into_iter().collect::<Result<(), Error>>()?;
         add_up(pos);
         let blocks = *blocks;
         Ok(Self { blocks, parts })
@@ -191,15 +193,17 @@ impl<T: Numeric> Sorted<T> {
         for to in parts.work(blocks, pos) {
             work.push((rows.split_off(..to.crd.len()).unwrap_or_default(), to));
         }
-        parallel::each_with(threads, work, ByRow::new, |by_row, (rows, to)| {
+        let summed = parallel::map_with(threads, work, ByRow::new, |by_row, (rows, to)| {
             let entries = rows.iter().zip(&*to.crd).zip(&*to.vals);
             by_row.put(
                 to.counts.len(),
                 rows.iter().copied(),
                 entries.map(|((&row, &col), &value)| (row, col, value)),
-            );
+            )?;
             to.sum(isa, by_row);
+            Ok(())
         });
+        summed.into_iter().collect::<Result<(), Error>>()?;
         add_up(pos);
         Ok(Self { blocks, parts })
     }
@@ -211,7 +215,7 @@ fn put_nearby<T: Numeric>(
     triplets: &Triplets<T>,
     ranges: &[Range<usize>],
     rows_of_block: Range<usize>,
-) {
+) -> Result<(), Error> {
     let (rows, cols, vals) = (triplets.rows(), triplets.cols(), triplets.vals());
     let number = |row: u32| {
         let number = (row as usize).wrapping_sub(rows_of_block.start);
@@ -226,7 +230,7 @@ fn put_nearby<T: Numeric>(
         rows_of_block.len(),
         all_rows.filter_map(|&row| number(row)),
         entries.filter_map(|((&row, &col), &value)| Some((number(row)?, col, value))),
-    );
+    )
 }
 
 /// Room for the entries of blocks.

@@ -3,7 +3,7 @@
 //! Rows of a few entries, as most matrices have, are sorted in vector registers: the code is
 //! compiled for the instruction set of the machine.
 
-use crate::local::dealing::ByRow;
+use crate::local::dealing::{ByRow, SPARE};
 use crate::local::rows::sort_by_column;
 use sparsefuse_kernels::Numeric;
 use sparsefuse_kernels::isa::Computation;
@@ -12,7 +12,7 @@ use sparsefuse_kernels::isa::Computation;
 /// rows in one register of the widest instruction set, of others in two.
 const SHORT: usize = 8;
 /// As [`SHORT`], for rows that are twice as long.
-const MEDIUM: usize = 16;
+const MEDIUM: usize = SPARE;
 
 /// Entries that are put to their rows, and where they go when they are sorted and summed.
 pub(super) struct Summation<'a, T> {

@@ -55,7 +55,7 @@ impl<'a, T: Numeric> Dealt<'a, T> {
         pos: &mut [u64],
         (crd, vals): (&mut [u32], &mut [T]),
         map: impl Fn(T) -> T + Copy + Sync + Send,
-    ) {
+    ) -> Result<(), Error> {
         let (rows, wanted) = (self.turn.rows, &self.turn.wanted);
         let entries = |chunk: Range<usize>| {
             chunk.flat_map(move |row| {
@@ -79,10 +79,11 @@ impl<'a, T: Numeric> Dealt<'a, T> {
             .zip(parallel::split(vals, lens()));
         let numbers = &self.numbers;
         let work = begins.zip(ends).zip(entries);
-        parallel::each_with(threads, work, ByRow::new, |by_row, ((begin, ends), to)| {
+        let put = parallel::map_with(threads, work, ByRow::new, |by_row, ((begin, ends), to)| {
             let rows = &numbers[begin..begin + to.0.len()];
-            put_to_rows(by_row, (begin, ends), rows, to);
+            put_to_rows(by_row, (begin, ends), rows, to)
         });
+        put.into_iter().collect()
     }
 }
 
@@ -100,16 +101,17 @@ fn put_to_rows<T: Numeric>(
     (begin, ends): (usize, &mut [u64]),
     rows: &[u16],
     (crd, vals): (&mut [u32], &mut [T]),
-) {
+) -> Result<(), Error> {
     let entries = rows.iter().zip(&*crd).zip(&*vals);
     by_row.put(
         ends.len(),
         rows.iter().copied(),
         entries.map(|((&row, &column), &value)| (row, column, value)),
-    );
+    )?;
     crd.copy_from_slice(&by_row.crd);
     vals.copy_from_slice(&by_row.vals);
     for (to, end) in ends.iter_mut().zip(&by_row.ends) {
         *to = (begin + end) as u64;
     }
+    Ok(())
 }

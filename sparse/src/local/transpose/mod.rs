@@ -57,9 +57,12 @@ impl<'a, T: Numeric> Transposition<'a, T> {
         pos: &mut [u64],
         to: (&mut [u32], &mut [T]),
         map: impl Fn(T) -> T + Copy + Sync + Send,
-    ) {
+    ) -> Result<(), Error> {
         match self {
-            Self::Direct(direct) => direct.fill(threads, pos, to, map),
+            Self::Direct(direct) => {
+                direct.fill(threads, pos, to, map);
+                Ok(())
+            }
             Self::Dealt(dealt) => dealt.fill(threads, pos, to, map),
         }
     }

@@ -79,7 +79,9 @@ fn transposed(
     let len = transposition.count(threads, &mut pos);
     let (mut crd, mut vals) = (vec![0; len], vec![0.0; len]);
     let to = (&mut crd[..], &mut vals[..]);
-    transposition.fill(threads, &mut pos, to, |value| -value);
+    transposition
+        .fill(threads, &mut pos, to, |value| -value)
+        .unwrap();
     let made = LocalRows { pos, crd, vals };
     made.into_triplets(usize::try_from(u32::MAX).unwrap())
         .unwrap()
