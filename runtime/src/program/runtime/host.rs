@@ -1,10 +1,10 @@
 //! Issuing host tasks: functions that are tasks of the window as kernels are.
 
-use super::handle::StoreHandle;
+use super::handle::{StoreHandle, TaskArg};
 use super::{Inner, Runtime};
 use crate::error::Error;
 use crate::geometry::partition::Partition;
-use crate::tasks::body::{Access, Seen};
+use crate::tasks::body::Access;
 use crate::tasks::check;
 use crate::tasks::host::{HostBody, HostTask};
 
@@ -65,10 +65,10 @@ impl Runtime {
         task: HostTask,
     ) -> Result<(), Error> {
         let body = body.body();
-        let seen = args.iter().map(|store| Seen {
-            store: store.store(),
-            view: None,
-        });
+        // The same iterator as that of `submit`, so that what is generic over it is compiled once,
+        // and inlined there.
+        let all: Vec<TaskArg<'_>> = args.iter().map(|&store| store.into()).collect();
+        let seen = all.iter().map(TaskArg::seen);
         check::check_counts(body, seen.clone(), &[])?;
         self.check_own(OP, args.iter().copied())?;
         let mut inner = self.inner();
