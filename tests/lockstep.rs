@@ -185,10 +185,10 @@ fn ranks_that_have_parted_are_told_again_and_do_not_wait() {
 }
 
 #[test]
-fn operations_that_run_at_once_are_named() {
+fn eager_operations_are_named() {
     let a = "(9) u64, (22) u32, (22) f64";
     let expected = format!(
-        "task 2: rank 0 runs `spgemm` at once of {a}, {a}, rank 1 runs `transpose` at once of {a}"
+        "task 2: rank 0 runs `spgemm` eagerly of {a}, {a}, rank 1 runs `transpose` eagerly of {a}"
     );
     check_parts(3, &expected, |runtime| {
         let a = gallery::poisson1d::<f64>(8)?;
@@ -199,7 +199,7 @@ fn operations_that_run_at_once_are_named() {
         }
     });
     // The window before it counts, too.
-    let expected = "task 2: rank 0 runs `assemble` at once, rank 1 issues `sum` of \
+    let expected = "task 2: rank 0 runs `assemble` eagerly, rank 1 issues `sum` of \
                     s1 (40) f64, s2 () f64";
     check_parts(2, expected, |runtime| {
         let y = &ramp() + 1.0;

@@ -6,8 +6,8 @@
 //! and no format such as CSR: that the indices are columns is for the crates above it to say. The
 //! folders are the way of the data, and each knows only those below it in this list: [`program`] →
 //! [`machine`] → [`observe`] → [`analysis`] → [`tasks`] → [`stores`] → [`images`] → [`comm`] →
-//! [`memory`] → [`geometry`]. What finds the sizes of its outputs runs at once, as a task by name:
-//! [`Runtime::task_at_once`].
+//! [`memory`] → [`geometry`]. What finds the sizes of its outputs is an eager task, which runs where
+//! it is issued: [`Runtime::eager_task`].
 
 mod hash;
 mod shape;

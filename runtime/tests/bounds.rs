@@ -377,7 +377,7 @@ fn stores_of_another_runtime_are_not_read() {
     check(mine.local::<f64>(&x), expected);
     check(mine.read_scalar::<f64>(&x), expected);
     let expected = "test: expected stores of one runtime, found stores of two";
-    check(mine.task_at_once("test", &[&x], || Ok(())), expected);
+    check(mine.eager_task("test", &[&x], || Ok(())), expected);
 }
 
 /// Bodies are written by programmers, so what does not fit their kernels panics; but it must not

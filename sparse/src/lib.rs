@@ -2,14 +2,14 @@
 //!
 //! A matrix is a collection of stores ([`Csr`]: `pos`, `crd`, `vals`); an operation issues tasks
 //! on them that state constraints and nothing about ranks. Operations that make a structure are
-//! tasks that run at once ([`at_once()`]).
+//! eager tasks ([`eager()`]).
 //!
 //! # Rules
 //!
 //! - What arrays have too, operators, products, sums along an axis, norms, panics with the message of
 //!   an [`Error`]; the `try_` method of the same name returns it. Names are those of arrays:
 //!   [`Csr::matvec`], [`Csr::matmul`], [`Csr::sum_axis`], [`Csr::norm1`].
-//! - What makes another matrix, solves, or reads a file runs at once and returns a `Result`.
+//! - What makes another matrix, solves, or reads a file is eager, runs where it is issued, and returns a `Result`.
 //!
 //! # Folders
 //!
@@ -36,12 +36,12 @@ pub use exchange::ghosts::{GhostPlan, Ghosts};
 pub use exchange::layout::RowLayout;
 pub use exchange::messages::Messages;
 pub use exchange::own_rows::OwnRows;
-pub use formats::at_once::at_once;
 pub use formats::bsr::Bsr;
 pub use formats::coo::Coo;
 pub use formats::csc::Csc;
 pub use formats::csr::Csr;
 pub use formats::dia::Dia;
+pub use formats::eager::eager;
 pub use formats::inspected::Asymmetry;
 pub use local::parallel::{self, Threads};
 pub use local::rows::{LocalRows, Rows};

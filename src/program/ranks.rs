@@ -80,7 +80,7 @@ mod tests {
             json!({ "kernels": [
                 { "name": "spmv", "calls": 2, "seconds": seconds, "waited": 1.0, "overlapped": 3.0 },
                 { "name": "add", "calls": 9, "seconds": 0.5, "waited": 0.0, "overlapped": 0.0 },
-                { "name": "add", "kind": "at once", "calls": 1, "seconds": 0.25 },
+                { "name": "add", "kind": "eager", "calls": 1, "seconds": 0.25 },
             ]})
         };
         let text = table(&[rank(3.0), rank(5.0)]);

@@ -110,7 +110,7 @@ fn profiles_of_all_ranks_are_written() {
         &[
             "Tasks of rank 0",
             "Tasks of 2 ranks",
-            "assemble (at once)",
+            "assemble (eager)",
             "imbalance",
             "spmv",
         ],

@@ -5,8 +5,8 @@
 pub struct Counters {
     /// Tasks that the program issued to the window.
     pub tasks: u64,
-    /// Tasks that ran at once ([`crate::Runtime::task_at_once`]), those within others too.
-    pub at_once: u64,
+    /// Eager tasks ([`crate::Runtime::eager_task`]), those within others too.
+    pub eager: u64,
     /// Host tasks that ran: functions in the place of kernels ([`crate::HostTask`]).
     pub host_tasks: u64,
     /// Fused tasks that ran, host tasks apart.

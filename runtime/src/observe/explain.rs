@@ -28,12 +28,12 @@ pub(crate) fn text(schedule: &Schedule, cuts: &CutsTable) -> String {
     out
 }
 
-/// The tasks that have run at once since the last window, and how often; nothing without any.
-pub(crate) fn at_once(tasks: &[(&str, u64)]) -> String {
+/// The eager tasks that have run since the last window, and how often; nothing without any.
+pub(crate) fn eager(tasks: &[(&str, u64)]) -> String {
     let mut out = String::new();
     for (number, (name, times)) in tasks.iter().enumerate() {
         let head = if number == 0 {
-            "at once since then\n"
+            "eager tasks since then\n"
         } else {
             ""
         };

@@ -35,7 +35,7 @@ pub(crate) enum Call<'a> {
     /// [`crate::Runtime::all_to_all`] of such elements.
     AllToAll(DType),
     /// The window is executed, and then a task of this name that reads these stores.
-    AtOnce(&'static str, &'a [&'a Store]),
+    Eager(&'static str, &'a [&'a Store]),
     /// The program ends.
     End,
 }
@@ -219,7 +219,7 @@ impl Call<'_> {
     /// Whether the window is executed with it.
     fn executes(self) -> bool {
         match self {
-            Self::Flush | Self::Full | Self::Read(_) | Self::AtOnce(..) => true,
+            Self::Flush | Self::Full | Self::Read(_) | Self::Eager(..) => true,
             Self::Gather(..) | Self::Agree | Self::AllGather(_) | Self::AllToAll(_) | Self::End => {
                 false
             }
@@ -247,7 +247,7 @@ impl Call<'_> {
             Self::Agree => vec![4],
             Self::AllGather(dtype) => vec![5, dtype as u64],
             Self::AllToAll(dtype) => vec![6, dtype as u64],
-            Self::AtOnce(name, reads) => {
+            Self::Eager(name, reads) => {
                 let mut words = vec![8, name.len() as u64];
                 words.extend(name.bytes().map(u64::from));
                 words.extend(reads.iter().flat_map(|store| store_words(store)));
@@ -275,11 +275,11 @@ impl Call<'_> {
             Self::Agree => "asks whether all ranks have succeeded".to_owned(),
             Self::AllGather(dtype) => format!("gathers elements {dtype} of all ranks"),
             Self::AllToAll(dtype) => format!("sends elements {dtype} to all ranks"),
-            Self::AtOnce(name, reads) => {
+            Self::Eager(name, reads) => {
                 let kind = |store: &&Store| format!("{} {}", store.shape(), store.dtype());
                 let kinds: Vec<String> = reads.iter().map(kind).collect();
                 let of = if kinds.is_empty() { "" } else { " of " };
-                format!("runs `{name}` at once{of}{}", kinds.join(", "))
+                format!("runs `{name}` eagerly{of}{}", kinds.join(", "))
             }
             Self::End => "has ended".to_owned(),
         }

@@ -1,8 +1,8 @@
-//! The profile: time, bytes and calls of every fused task, and of every host task and task at once
+//! The profile: time, bytes and calls of every fused task, and of every host task and eager task
 //! by its name.
 //!
-//! The time of a task at once is its own: what it issues and waits for is listed by itself, be it
-//! fused tasks or other tasks at once. So no second is counted twice, and the sum is that of all.
+//! The time of an eager task is its own: what it issues and waits for is listed by itself, be it
+//! fused tasks or other eager tasks. So no second is counted twice, and the sum is that of all.
 //!
 //! As a text table in the manner of PETSc's `-log_view`, as JSON, and as a trace file that Chrome's
 //! `about:tracing` and Perfetto open.
@@ -23,7 +23,7 @@ pub struct Profile {
     tasks: [BTreeMap<String, KernelProfile>; 3],
     /// The number of the task, start and length in microseconds.
     events: Vec<(u32, f64, f64)>,
-    /// Of the innermost task at once that is running.
+    /// Of the innermost eager task that is running.
     within: Within,
 }
 
@@ -35,8 +35,8 @@ pub enum TaskKind {
     Fused,
     /// A function as a task of the window ([`crate::HostTask`]).
     Host,
-    /// A function that ran when it was issued ([`crate::Runtime::task_at_once`]).
-    AtOnce,
+    /// A function that ran when it was issued ([`crate::Runtime::eager_task`]).
+    Eager,
 }
 
 impl TaskKind {
@@ -46,7 +46,7 @@ impl TaskKind {
         match self {
             Self::Fused => "fused",
             Self::Host => "host",
-            Self::AtOnce => "at once",
+            Self::Eager => "eager",
         }
     }
 }
@@ -62,7 +62,7 @@ pub struct KernelProfile {
     /// Seconds in all; without those of tasks within it.
     pub seconds: f64,
     /// Bytes read and written in all, counted from its arguments; of a host task also what it says
-    /// besides; of a task at once, those of the stores that it reads and makes and what it says
+    /// besides; of an eager task, those of the stores that it reads and makes and what it says
     /// besides.
     pub bytes: u64,
     /// Of the seconds, those in which it waited for other ranks.
@@ -85,7 +85,7 @@ pub(crate) struct Travel {
     pub(crate) overlapped: Duration,
 }
 
-/// What has happened since a task at once began.
+/// What has happened since an eager task began.
 #[derive(Clone, Copy, Debug, Default)]
 struct Within {
     /// In the tasks within it.
@@ -94,7 +94,7 @@ struct Within {
     bytes: u64,
 }
 
-/// A task at once that is running.
+/// An eager task that is running.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Begun {
     begin: Instant,
@@ -131,8 +131,8 @@ impl Profile {
         }
     }
 
-    /// A task at once begins, which reads so many bytes of stores.
-    pub(crate) fn begin_at_once(&mut self, bytes: u64) -> Begun {
+    /// An eager task begins, which reads so many bytes of stores.
+    pub(crate) fn begin_eager(&mut self, bytes: u64) -> Begun {
         let within = Within {
             bytes,
             ..Within::default()
@@ -143,18 +143,18 @@ impl Profile {
         }
     }
 
-    /// The task at once that is running moves so many bytes more.
-    pub(crate) fn move_at_once(&mut self, bytes: u64) {
+    /// The eager task that is running moves so many bytes more.
+    pub(crate) fn move_eager(&mut self, bytes: u64) {
         self.within.bytes += bytes;
     }
 
-    /// The task at once that is running has waited for other ranks.
-    pub(crate) fn wait_at_once(&mut self, waited: Duration) {
+    /// The eager task that is running has waited for other ranks.
+    pub(crate) fn wait_eager(&mut self, waited: Duration) {
         self.within.waited += waited;
     }
 
-    /// Records a task at once, which ends now.
-    pub(crate) fn end_at_once(&mut self, name: &str, begun: Begun) {
+    /// Records an eager task, which ends now.
+    pub(crate) fn end_eager(&mut self, name: &str, begun: Begun) {
         let lasted = begun.begin.elapsed();
         let within = std::mem::replace(&mut self.within, begun.around);
         self.within.others += lasted;
@@ -163,7 +163,7 @@ impl Profile {
             ..Travel::default()
         };
         let bytes = within.bytes;
-        let task = self.task((name, TaskKind::AtOnce));
+        let task = self.task((name, TaskKind::Eager));
         task.add(lasted.saturating_sub(within.others), Run { bytes, travel });
         let number = task.number;
         self.push_event(number, begun.begin, lasted);
@@ -197,7 +197,7 @@ impl Profile {
         }
     }
 
-    /// The tasks by name: the fused ones, then host tasks, then those at once.
+    /// The tasks by name: the fused ones, then host tasks, then eager ones.
     pub fn kernels(&self) -> impl Iterator<Item = (&str, &KernelProfile)> {
         let all = self.tasks.iter().flatten();
         all.map(|(name, task)| (name.as_str(), task))

@@ -8,7 +8,7 @@ use num_complex::Complex;
 use sparsefuse_dense::{Array, Vector};
 use sparsefuse_kernels::{Field, Real};
 use sparsefuse_runtime::{Error, try_collect};
-use sparsefuse_sparse::{Csr, LocalRows, at_once};
+use sparsefuse_sparse::{Csr, LocalRows, eager};
 use std::iter::repeat_n;
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ impl<T: Field> Coarsest<T> {
         match options.coarse_solver {
             CoarseSolver::Inverse => {
                 let inverse = || inverse(a, finest);
-                Ok(Self::Inverse(at_once("coarse_inverse", &[a], inverse)?))
+                Ok(Self::Inverse(eager("coarse_inverse", &[a], inverse)?))
             }
             CoarseSolver::Direct => Ok(Self::Direct(Arc::new(splu(a)?))),
             CoarseSolver::Smoother => Ok(Self::Smoother {

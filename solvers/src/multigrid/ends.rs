@@ -23,7 +23,7 @@ const BUCKETS: usize = 42;
 
 /// The distances for most points of each face. Whatever the ranks, all of them count alike.
 pub(super) fn ends<T: Field>(a: &Csr<T>, grid: &Grid) -> Result<[Ends; 3], Error> {
-    a.runtime().task_at_once("ends", &[], || find(a, grid))
+    a.runtime().eager_task("ends", &[], || find(a, grid))
 }
 
 fn find<T: Field>(a: &Csr<T>, grid: &Grid) -> Result<[Ends; 3], Error> {

@@ -12,7 +12,7 @@ use super::stencil::{Stencil, couplings};
 use super::transfers::GridTransfer;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::{Error, Shape};
-use sparsefuse_sparse::{Csr, at_once};
+use sparsefuse_sparse::{Csr, eager};
 use std::fmt;
 use std::sync::Arc;
 
@@ -258,7 +258,7 @@ impl<T: Field> GridSetup<T> {
             }
             (CoarseOperator::Galerkin, Some(stencil)) => {
                 let product = || galerkin(a, stencil, transfer);
-                let (coarse, stencil) = at_once("galerkin", &[a], product)?;
+                let (coarse, stencil) = eager("galerkin", &[a], product)?;
                 Ok((coarse, Some(stencil)))
             }
             (CoarseOperator::Galerkin, None) => {

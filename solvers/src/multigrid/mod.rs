@@ -10,7 +10,7 @@
 //! method; with weighted Jacobi or Chebyshev or Gauss-Seidel steps, as many after the coarse
 //! correction as before it, and V, W or VW cycles, it is symmetric, as conjugate gradients need.
 //!
-//! The cycle is array code and stays in the window; setup works on structures, in tasks at once.
+//! The cycle is array code and stays in the window; setup works on structures, in eager tasks.
 //! Small levels are small stores, which every rank holds and computes as a whole instead of sending
 //! messages about them. The bits of all results are the same on any number of threads and ranks.
 //!

@@ -4,7 +4,7 @@ use super::grid::Grid;
 use super::square::square;
 use sparsefuse_kernels::{Field, Numeric};
 use sparsefuse_runtime::Error;
-use sparsefuse_sparse::{Csr, Rows, Threads, at_once, parallel};
+use sparsefuse_sparse::{Csr, Rows, Threads, eager, parallel};
 use std::ops::Range;
 
 /// Rows that one thread looks at in a row.
@@ -17,7 +17,7 @@ pub(super) struct Stencil(u32);
 impl Stencil {
     /// The offsets of all rows of a matrix on a grid; `None` where a row reaches farther.
     pub(super) fn of<T: Numeric>(a: &Csr<T>, grid: &Grid) -> Result<Option<Self>, Error> {
-        at_once("stencil", &[a], || Self::found(a, grid))
+        eager("stencil", &[a], || Self::found(a, grid))
     }
 
     fn found<T: Numeric>(a: &Csr<T>, grid: &Grid) -> Result<Option<Self>, Error> {
@@ -192,7 +192,7 @@ const SAMPLE: usize = 1 << 12;
 /// axis alone: by the sums of its entries one step before and one behind.
 pub(super) fn couplings<T: Field>(a: &Csr<T>, grid: &Grid) -> Result<[u64; 3], Error> {
     let count = || count_couplings(a, grid);
-    a.runtime().task_at_once("couplings", &[], count)
+    a.runtime().eager_task("couplings", &[], count)
 }
 
 fn count_couplings<T: Field>(a: &Csr<T>, grid: &Grid) -> Result<[u64; 3], Error> {

@@ -79,7 +79,7 @@ impl GridTransfer {
                 rows.fill(own.start + part.start..own.start + part.end, crd, vals);
             });
         };
-        runtime.task_at_once("transfer", &[], || {
+        runtime.eager_task("transfer", &[], || {
             Csr::from_counted_rows(n_rows, n_cols, |own| rows.count(own), fill)
         })
     }

@@ -5,7 +5,7 @@ use crate::operator::LinearOperator;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::{Field, Numeric};
 use sparsefuse_runtime::{Error, Runtime, reserve, try_collect};
-use sparsefuse_sparse::{Csr, Ghosts, LocalRows, RowLayout, Rows, Threads, at_once, parallel};
+use sparsefuse_sparse::{Csr, Ghosts, LocalRows, RowLayout, Rows, Threads, eager, parallel};
 use std::iter::repeat_n;
 use std::ops::Range;
 
@@ -154,7 +154,7 @@ impl Blocks {
         a: &Csr<T>,
         make: impl FnOnce(Rows<'_, T>) -> Result<R, Error>,
     ) -> Result<R, Error> {
-        at_once("block_jacobi", &[a], || {
+        eager("block_jacobi", &[a], || {
             let own = a.own_rows()?;
             let made = match &self.needed {
                 None => make(own.as_rows()),

@@ -6,7 +6,7 @@
 
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::{Error, reserve};
-use sparsefuse_sparse::{Chain, Csr, LocalRows, RowLayout, Sweep, at_once};
+use sparsefuse_sparse::{Chain, Csr, LocalRows, RowLayout, Sweep, eager};
 
 /// The colours of the rows of a square matrix.
 #[derive(Clone, Debug)]
@@ -19,7 +19,7 @@ pub(super) struct Coloring {
 impl Coloring {
     /// Colours the rows of a matrix. Every rank must ask.
     pub(super) fn of<T: Field>(a: &Csr<T>) -> Result<Self, Error> {
-        at_once("coloring", &[a], || Self::found(a))
+        eager("coloring", &[a], || Self::found(a))
     }
 
     fn found<T: Field>(a: &Csr<T>) -> Result<Self, Error> {

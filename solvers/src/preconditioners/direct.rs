@@ -11,7 +11,7 @@ use crate::operator::LinearOperator;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::{Error, Runtime, Shape, reserve, try_collect, try_concat};
-use sparsefuse_sparse::{Csr, LocalRows, RowLayout, at_once};
+use sparsefuse_sparse::{Csr, LocalRows, RowLayout, eager};
 use std::fmt;
 use std::sync::Arc;
 
@@ -89,7 +89,7 @@ impl<T: Field> Direct<T> {
     fn new(a: &Csr<T>, method: Method) -> Result<Self, Error> {
         check_square(OP, a)?;
         let layout = a.row_layout()?;
-        let factors = at_once(method.factorisation(), &[a], || {
+        let factors = eager(method.factorisation(), &[a], || {
             let rows = gather(a, &layout)?;
             let factors = check_finite(&rows).and_then(|()| Complete::new(method, &rows));
             layout.runtime().agree(factors)
@@ -146,7 +146,7 @@ impl<T: Field> LinearOperator<T> for Direct<T> {
 impl<T: Field> Preconditioner<T> for Direct<T> {
     fn update(&mut self, a: &Csr<T>) -> Result<(), Error> {
         check_update(OP, self, a)?;
-        let factors = at_once(self.method.factorisation(), &[a], || {
+        let factors = eager(self.method.factorisation(), &[a], || {
             let rows = gather(a, &self.layout)?;
             let factors = check_finite(&rows).and_then(|()| self.factors.with_rows(&rows));
             self.layout.runtime().agree(factors)

@@ -8,7 +8,7 @@ use crate::operator::LinearOperator;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::{Error, Runtime};
-use sparsefuse_sparse::{Csr, LocalRows, RowLayout, at_once};
+use sparsefuse_sparse::{Csr, LocalRows, RowLayout, eager};
 
 const OP: &str = "ic(0)";
 /// What profiles call the factorisation.
@@ -66,7 +66,7 @@ impl<T: Field> Ic0<T> {
     /// not positive, or the computation of the values failed.
     pub fn new(a: &Csr<T>) -> Result<Self, Error> {
         check_square(OP, a)?;
-        at_once(TASK, &[a], || Self::factored(a))
+        eager(TASK, &[a], || Self::factored(a))
     }
 
     fn factored(a: &Csr<T>) -> Result<Self, Error> {
@@ -163,7 +163,7 @@ impl<T: Field> LinearOperator<T> for Ic0<T> {
 impl<T: Field> Preconditioner<T> for Ic0<T> {
     fn update(&mut self, a: &Csr<T>) -> Result<(), Error> {
         check_update(OP, self, a)?;
-        at_once(TASK, &[a], || {
+        eager(TASK, &[a], || {
             let rows = rows_in(&self.layout, a)?;
             let (rows, shift) = factor(&self.elimination, &self.layout, &rows)?;
             self.factors.update_rows(&rows)?;

@@ -8,7 +8,7 @@ use crate::operator::LinearOperator;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::{Error, Runtime};
-use sparsefuse_sparse::{Csr, at_once};
+use sparsefuse_sparse::{Csr, eager};
 
 const OP: &str = "ilu(0)";
 /// What profiles call the factorisation.
@@ -56,7 +56,7 @@ impl<T: Field> Ilu0<T> {
     /// the computation of the values failed.
     pub fn new(a: &Csr<T>) -> Result<Self, Error> {
         check_square(OP, a)?;
-        at_once(TASK, &[a], || Self::factored(a))
+        eager(TASK, &[a], || Self::factored(a))
     }
 
     fn factored(a: &Csr<T>) -> Result<Self, Error> {
@@ -92,7 +92,7 @@ impl<T: Field> LinearOperator<T> for Ilu0<T> {
 impl<T: Field> Preconditioner<T> for Ilu0<T> {
     fn update(&mut self, a: &Csr<T>) -> Result<(), Error> {
         check_update(OP, self, a)?;
-        at_once(TASK, &[a], || {
+        eager(TASK, &[a], || {
             let mut rows = rows_in(self.elimination.layout(), a)?;
             self.elimination.run_to_end(&mut rows)?;
             self.factors.update_rows(&rows)

@@ -9,7 +9,7 @@ use crate::operator::LinearOperator;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::{Error, Runtime};
-use sparsefuse_sparse::{Csr, LocalRows, RowLayout, Rows, at_once};
+use sparsefuse_sparse::{Csr, LocalRows, RowLayout, Rows, eager};
 
 const OP: &str = "ilu(k)";
 /// What profiles call the factorisation.
@@ -58,7 +58,7 @@ impl<T: Field> Iluk<T> {
     /// not finite, or the computation of the values failed.
     pub fn new(a: &Csr<T>, k: usize) -> Result<Self, Error> {
         check_square(OP, a)?;
-        at_once(TASK, &[a], || Self::factored(a, k))
+        eager(TASK, &[a], || Self::factored(a, k))
     }
 
     fn factored(a: &Csr<T>, k: usize) -> Result<Self, Error> {
@@ -116,7 +116,7 @@ impl<T: Field> LinearOperator<T> for Iluk<T> {
 impl<T: Field> Preconditioner<T> for Iluk<T> {
     fn update(&mut self, a: &Csr<T>) -> Result<(), Error> {
         check_update(OP, self, a)?;
-        at_once(TASK, &[a], || {
+        eager(TASK, &[a], || {
             let rows = rows_in(&self.layout, a)?;
             let mut rows = self
                 .layout

@@ -9,7 +9,7 @@ use crate::operator::LinearOperator;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::{Field, Real};
 use sparsefuse_runtime::{Error, Runtime, try_collect};
-use sparsefuse_sparse::{Csr, LocalRows, RowLayout, Rows, at_once};
+use sparsefuse_sparse::{Csr, LocalRows, RowLayout, Rows, eager};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::iter::repeat_n;
@@ -96,7 +96,7 @@ impl<T: Field> Ilut<T> {
             let found = options.drop_tolerance.to_string();
             return Err(Error::argument(OP, "a drop tolerance of at least 0", found));
         }
-        at_once(OP, &[a], || Self::factored(a, options))
+        eager(OP, &[a], || Self::factored(a, options))
     }
 
     fn factored(a: &Csr<T>, options: IlutOptions) -> Result<Self, Error> {
@@ -164,7 +164,7 @@ impl<T: Field> LinearOperator<T> for Ilut<T> {
 impl<T: Field> Preconditioner<T> for Ilut<T> {
     fn update(&mut self, a: &Csr<T>) -> Result<(), Error> {
         check_update(OP, self, a)?;
-        match at_once(OP, &[a], || self.on_kept_structure(a))? {
+        match eager(OP, &[a], || self.on_kept_structure(a))? {
             Some(rows) => self.factors.update_rows(&rows)?,
             None => *self = Self::new(a, self.options)?,
         }

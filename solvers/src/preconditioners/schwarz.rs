@@ -8,7 +8,7 @@ use crate::operator::LinearOperator;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::{Error, HostArgs, Runtime, reserve, try_collect, try_concat};
-use sparsefuse_sparse::{Csr, Ghosts, LocalRows, RowLayout, Threads, at_once, parallel};
+use sparsefuse_sparse::{Csr, Ghosts, LocalRows, RowLayout, Threads, eager, parallel};
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -132,7 +132,7 @@ impl<T: Field> AdditiveSchwarz<T> {
         if options.blocks == Some(0) {
             return Err(Error::argument(OP, "at least one block", "0"));
         }
-        at_once(SETUP, &[a], || Self::of_blocks(a, options))
+        eager(SETUP, &[a], || Self::of_blocks(a, options))
     }
 
     fn of_blocks(a: &Csr<T>, options: SchwarzOptions) -> Result<Self, Error> {
@@ -399,7 +399,7 @@ impl<T: Field> Preconditioner<T> for AdditiveSchwarz<T> {
             *self = Self::new(a, self.options)?;
             return Ok(());
         }
-        let factors = at_once(SETUP, &[a], || {
+        let factors = eager(SETUP, &[a], || {
             let own = a.own_rows()?;
             let own = own.as_rows();
             let fetched = self.outer.fetch_entries(own.pos(), own.vals())?;

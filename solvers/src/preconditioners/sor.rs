@@ -7,7 +7,7 @@ use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::{Error, Runtime, reserve, try_collect};
 use sparsefuse_sparse::{
-    Csr, Diagonal, LocalRows, RowLayout, Triangle, TriangularSolve, TriangularSweep, at_once,
+    Csr, Diagonal, LocalRows, RowLayout, Triangle, TriangularSolve, TriangularSweep, eager,
 };
 use std::iter::repeat_n;
 use std::ops::Range;
@@ -144,7 +144,7 @@ impl<T: Field> Sor<T> {
         Ok(Self {
             a: a.clone(),
             options,
-            relaxation: at_once("sor_setup", &[a], || Relaxation::new(a, options))?,
+            relaxation: eager("sor_setup", &[a], || Relaxation::new(a, options))?,
         })
     }
 
@@ -437,7 +437,7 @@ impl<T: Field> Preconditioner<T> for Sor<T> {
             return Ok(());
         }
         let omega = self.options.omega;
-        at_once("sor_setup", &[a], || self.relaxation.update(a, omega))?;
+        eager("sor_setup", &[a], || self.relaxation.update(a, omega))?;
         self.a = a.clone();
         Ok(())
     }

@@ -65,7 +65,7 @@ pub(crate) fn from_made<T: Numeric>(
     check_shape("csr", n_rows, n_cols)?;
     let runtime = Runtime::current();
     let (partition, rows) = runtime.default_rows(Shape::new(&[n_rows]));
-    runtime.task_at_once(ASSEMBLE, &[], || {
+    runtime.eager_task(ASSEMBLE, &[], || {
         // Before `make`, which may ask other ranks: one that has no memory would not answer.
         runtime.agree(check_memory(&runtime, &rows))?;
         let local = runtime.agree(make(rows.clone()))?;

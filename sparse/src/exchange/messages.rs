@@ -37,9 +37,8 @@ pub trait Messages {
         mine: Result<Vec<Vec<T>>, Error>,
     ) -> Result<Vec<Vec<T>>, Error>;
 
-    /// The outcome of this rank, where a failure of another one is heard of in time: at once by
-    /// eager work, which goes on to its next message, and at the end of a host task, which hears
-    /// of it where it waits.
+    /// The outcome of this rank, or the failure of another one, where that has to be known before
+    /// the next message: in eager work. A host task hears of a failure where it waits.
     ///
     /// # Errors
     ///

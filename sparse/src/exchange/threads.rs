@@ -6,7 +6,7 @@ use std::cell::RefCell;
 
 thread_local! {
     /// The threads of the rank whose program runs on this thread, and how many were asked for. A
-    /// rank is one thread of its process, and its host tasks and tasks at once run on it; so
+    /// rank is one thread of its process, and its host tasks and eager tasks run on it; so
     /// there is one pool for a rank, and it ends with the thread.
     static OWN: RefCell<Option<(usize, Threads)>> = const { RefCell::new(None) };
 }

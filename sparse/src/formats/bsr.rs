@@ -14,8 +14,8 @@ use crate::assembly::{self, ASSEMBLE, Positions, Structure};
 use crate::exchange::check_runtime;
 use crate::exchange::layout::RowLayout;
 use crate::exchange::own_rows::structure_at;
-use crate::formats::at_once::at_once;
 use crate::formats::csr::Csr;
+use crate::formats::eager::eager;
 use crate::formats::row_form::RowForm;
 use crate::local::blocks::{self, Blocks};
 use crate::local::parallel::Threads;
@@ -108,7 +108,7 @@ impl<T: Numeric> Bsr<T> {
         let runtime = Runtime::current();
         let (partition, rows) = runtime.default_rows(Shape::new(&[n_rows]));
         let layout = RowLayout::new(&runtime, n_rows, partition);
-        runtime.task_at_once(ASSEMBLE, &[], || {
+        runtime.eager_task(ASSEMBLE, &[], || {
             let structure = structure_of(&layout, blocksize.0, |own| {
                 let entries = pos[own.start] as usize..pos[own.end] as usize;
                 let first = pos[own.start];
@@ -265,7 +265,7 @@ impl<T: Numeric> Bsr<T> {
         let rows = self.rows.get(self.shape(), &self.vals, || {
             let reads = [&self.blocks.pos, &self.blocks.crd];
             let make = || self.structure();
-            self.runtime().task_at_once("bsr_to_csr", &reads, make)
+            self.runtime().eager_task("bsr_to_csr", &reads, make)
         });
         rows.cloned()
     }
@@ -417,7 +417,7 @@ impl<T: Numeric> Csr<T> {
     /// computation of the values failed, or memory runs out.
     pub fn to_bsr(&self, blocksize: (usize, usize)) -> Result<Bsr<T>, Error> {
         check_size("to_bsr", self.shape(), blocksize)?;
-        at_once("csr_to_bsr", &[self], || self.by_blocks(blocksize))
+        eager("csr_to_bsr", &[self], || self.by_blocks(blocksize))
     }
 
     fn by_blocks(&self, size: (usize, usize)) -> Result<Bsr<T>, Error> {

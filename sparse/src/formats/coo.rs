@@ -5,9 +5,9 @@
 //! three stores are spread in the same way. [`crate::Triplets`] are the same on one rank, before
 //! they become stores.
 
-use crate::formats::at_once::at_once;
 use crate::formats::csc::Csc;
 use crate::formats::csr::Csr;
+use crate::formats::eager::eager;
 use crate::local::triplets::Triplets;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::{Element, Numeric};
@@ -133,7 +133,7 @@ impl<T: Numeric> Coo<T> {
         let reads = [&self.rows, &self.cols].map(Vector::store);
         let reads = [reads[0], reads[1], self.vals.store()];
         let runtime = self.vals.runtime();
-        let rows = runtime.task_at_once("coo_to_csr", &reads, || self.made_rows())?;
+        let rows = runtime.eager_task("coo_to_csr", &reads, || self.made_rows())?;
         Ok(self.in_rows.get_or_init(|| rows).clone())
     }
 
@@ -191,7 +191,7 @@ impl<T: Numeric> Csr<T> {
     ///
     /// If the computation of the values failed, or memory runs out.
     pub fn to_coo(&self) -> Result<Coo<T>, Error> {
-        at_once("csr_to_coo", &[self], || self.in_coordinates())
+        eager("csr_to_coo", &[self], || self.in_coordinates())
     }
 
     fn in_coordinates(&self) -> Result<Coo<T>, Error> {

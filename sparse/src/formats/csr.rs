@@ -74,7 +74,7 @@ impl<T: Numeric> Csr<T> {
         let runtime = Runtime::current();
         if is_sorted && runtime.ranks() == 1 {
             let own = runtime.default_rows(Shape::new(&[n_rows]));
-            let stores = runtime.task_at_once(ASSEMBLE, &[], || {
+            let stores = runtime.eager_task(ASSEMBLE, &[], || {
                 assembly::from_local(&runtime, (n_rows, n_cols), own, whole)
             });
             return stores.map(Self::of_stores);
@@ -102,7 +102,7 @@ impl<T: Numeric> Csr<T> {
     pub fn from_triplets(triplets: &Triplets<T>) -> Result<Self, Error> {
         let runtime = Runtime::current();
         let stores = || triplets::stores(Cow::Borrowed(triplets));
-        let stores = runtime.task_at_once(ASSEMBLE, &[], stores);
+        let stores = runtime.eager_task(ASSEMBLE, &[], stores);
         stores.map(Self::of_stores)
     }
 
@@ -126,7 +126,7 @@ impl<T: Numeric> Csr<T> {
                 format!("{} on rank {rank}", by(rank)),
             ));
         }
-        let stores = runtime.task_at_once(ASSEMBLE, &[], || {
+        let stores = runtime.eager_task(ASSEMBLE, &[], || {
             let own = Owners::of_rows(&runtime, shape.0).send(&runtime, triplets)?;
             triplets::stores(Cow::Owned(own))
         });
@@ -155,7 +155,7 @@ impl<T: Numeric> Csr<T> {
     ///
     /// For rows that are made in parallel, or many: nothing is moved, and the order of the columns
     /// is looked at in debug builds only. This is part of the task around it, where there is one
-    /// ([`Runtime::task_at_once`]); other constructors are tasks of their own.
+    /// ([`Runtime::eager_task`]); other constructors are tasks of their own.
     ///
     /// # Errors
     ///
@@ -365,7 +365,7 @@ impl<T: Numeric> Csr<T> {
         }
         let reads: Vec<_> = self.stores().into_iter().chain(other.stores()).collect();
         let runtime = self.runtime();
-        runtime.task_at_once("compare_structures", &reads, || {
+        runtime.eager_task("compare_structures", &reads, || {
             let mine = self.own_rows()?;
             let others = other.rows_at(Some(mine.partition), mine.rows.clone())?;
             let is_same = {

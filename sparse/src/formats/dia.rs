@@ -10,8 +10,8 @@
 use crate::assembly::{self, ASSEMBLE, Positions, Structure};
 use crate::exchange::check_runtime;
 use crate::exchange::layout::RowLayout;
-use crate::formats::at_once::at_once;
 use crate::formats::csr::Csr;
+use crate::formats::eager::eager;
 use crate::formats::row_form::RowForm;
 use crate::local::diagonals::{self, Diagonals};
 use crate::local::parallel::Threads;
@@ -200,7 +200,7 @@ impl<T: Numeric> Dia<T> {
             n_cols,
             offsets: &offsets,
         };
-        let vals = runtime.task_at_once(ASSEMBLE, &[], || {
+        let vals = runtime.eager_task(ASSEMBLE, &[], || {
             let (own, len) = ((partition, rows.clone()), diagonals.elements_in(&rows));
             assembly::values(&runtime, n_rows, own, len, |vals| {
                 diagonals.fill(&Threads::of(&runtime), rows, vals, element);
@@ -290,7 +290,7 @@ impl<T: Numeric> Dia<T> {
     pub fn to_csr(&self) -> Result<Csr<T>, Error> {
         let rows = self.rows.get(self.shape(), &self.vals, || {
             let make = || self.structure();
-            self.runtime().task_at_once("dia_to_csr", &[], make)
+            self.runtime().eager_task("dia_to_csr", &[], make)
         });
         rows.cloned()
     }
@@ -468,7 +468,7 @@ impl<T: Numeric> Csr<T> {
     /// If the diagonals take more bytes; the error says how many they are. Else as
     /// [`Csr::to_dia`].
     pub fn to_dia_within(&self, bytes: usize) -> Result<Dia<T>, Error> {
-        at_once("csr_to_dia", &[self], || self.by_diagonals(bytes))
+        eager("csr_to_dia", &[self], || self.by_diagonals(bytes))
     }
 
     fn by_diagonals(&self, most: usize) -> Result<Dia<T>, Error> {

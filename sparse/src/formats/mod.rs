@@ -3,7 +3,7 @@
 pub(crate) mod csr;
 pub(crate) mod inspected;
 
-pub(crate) mod at_once;
+pub(crate) mod eager;
 
 pub(crate) mod coo;
 pub(crate) mod csc;

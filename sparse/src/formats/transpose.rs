@@ -5,8 +5,8 @@
 
 use crate::assembly::{self, Positions, triplets};
 use crate::exchange::owners::Owners;
-use crate::formats::at_once::at_once;
 use crate::formats::csr::Csr;
+use crate::formats::eager::eager;
 use crate::local::parallel::Threads;
 use crate::local::rows::Rows;
 use crate::local::transpose::{Transposition, Turn};
@@ -57,7 +57,7 @@ impl<T: Numeric> Csr<T> {
             true => value.conjugate(),
             false => value,
         };
-        at_once("transpose", &[self], || self.turned(map))
+        eager("transpose", &[self], || self.turned(map))
     }
 
     fn turned(&self, map: impl Fn(T) -> T + Copy + Send + Sync) -> Result<Self, Error> {

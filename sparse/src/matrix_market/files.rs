@@ -5,8 +5,8 @@
 //! send it piece by piece. No rank ever holds more than its rows and a piece.
 
 use crate::assembly::{self, ASSEMBLE, triplets};
-use crate::formats::at_once::at_once;
 use crate::formats::csr::Csr;
+use crate::formats::eager::eager;
 use crate::local::triplets::Triplets;
 use crate::matrix_market::{
     self, Content, Format, Header, ReadError, ReadErrorKind, Text, WriteError, WriteErrorKind,
@@ -43,13 +43,13 @@ impl<T: Field + Add<Output = T>> Csr<T> {
                 Format::Coordinate => own,
                 Format::Array => own.without_zeros(),
             };
-            let stores = runtime.task_at_once(ASSEMBLE, &[], || triplets::stores(Cow::Owned(own)));
+            let stores = runtime.eager_task(ASSEMBLE, &[], || triplets::stores(Cow::Owned(own)));
             Ok(stores.map(Self::of_stores))
         })
     }
 }
 
-/// What `read` makes of a file, as a task at once.
+/// What `read` makes of a file, as an eager task.
 fn as_task<R>(
     name: &'static str,
     path: &Path,
@@ -57,7 +57,7 @@ fn as_task<R>(
 ) -> Result<R, ReadError> {
     let refuse = |cause| refuse_read(path, ReadErrorKind::Assembly(cause));
     let runtime = Runtime::current();
-    let read = runtime.task_at_once(name, &[], || Ok(read(&runtime)));
+    let read = runtime.eager_task(name, &[], || Ok(read(&runtime)));
     read.map_err(refuse)??.map_err(refuse)
 }
 
@@ -181,7 +181,7 @@ impl<T: Field> Csr<T> {
     /// written. All ranks get the same error.
     pub fn write(&self, path: impl AsRef<Path>) -> Result<(), WriteError> {
         let path = path.as_ref();
-        let written = at_once("write_matrix_market", &[self], || Ok(self.write_to(path)));
+        let written = eager("write_matrix_market", &[self], || Ok(self.write_to(path)));
         written.map_err(|cause| refuse_write(path, WriteErrorKind::Values(cause)))?
     }
 
@@ -230,7 +230,7 @@ pub fn write_vector<T: Field>(
     let path = path.as_ref();
     let write = || Ok(write_vector_to(path, vector, comment));
     let reads = [vector.store()];
-    let written = vector.runtime().task_at_once("write_vector", &reads, write);
+    let written = vector.runtime().eager_task("write_vector", &reads, write);
     written.map_err(|cause| refuse_write(path, WriteErrorKind::Values(cause)))?
 }
 

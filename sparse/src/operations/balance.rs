@@ -5,8 +5,8 @@
 //! keep their bits. Vectors follow by themselves, since a task runs where most of what it reads is.
 
 use crate::assembly;
-use crate::formats::at_once::at_once;
 use crate::formats::csr::Csr;
+use crate::formats::eager::eager;
 use crate::local::rows::{LocalRows, positions};
 use sparsefuse_kernels::Numeric;
 use sparsefuse_runtime::{Error, Partition, try_collect, try_concat};
@@ -52,7 +52,7 @@ impl<T: Numeric> Csr<T> {
             .iter()
             .map(|&tile| (tile * tile_len).min(self.n_rows()))
             .collect();
-        at_once("balance", &[self], || self.with_cuts(&cuts))
+        eager("balance", &[self], || self.with_cuts(&cuts))
     }
 
     /// Where the rows are cut; `None` if every rank holds all of them.

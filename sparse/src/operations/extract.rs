@@ -5,8 +5,8 @@
 
 use crate::assembly;
 use crate::exchange::ghosts::{self, Ghosts};
-use crate::formats::at_once::at_once;
 use crate::formats::csr::Csr;
+use crate::formats::eager::eager;
 use crate::local::parallel::{self, Threads};
 use crate::local::rows::{LocalRows, Rows, add_up, sort_by_column};
 use sparsefuse_dense::Vector;
@@ -45,7 +45,7 @@ impl<T: Numeric> Csr<T> {
     ///
     /// If the computation of the values failed.
     pub fn diagonal_at(&self, offset: isize) -> Result<Vector<T>, Error> {
-        at_once("diagonal", &[self], || self.extracted_diagonal(offset))
+        eager("diagonal", &[self], || self.extracted_diagonal(offset))
     }
 
     fn extracted_diagonal(&self, offset: isize) -> Result<Vector<T>, Error> {
@@ -169,7 +169,7 @@ impl<T: Numeric> Csr<T> {
     /// As [`Csr::column_range`].
     pub fn row_range(&self, rows: Range<usize>) -> Result<Self, Error> {
         check_range("row_range", &rows, self.n_rows())?;
-        at_once("row_range", &[self], || self.extracted_rows(rows))
+        eager("row_range", &[self], || self.extracted_rows(rows))
     }
 
     fn extracted_rows(&self, rows: Range<usize>) -> Result<Self, Error> {
@@ -233,7 +233,7 @@ impl<T: Numeric> Csr<T> {
             let expected = format!("rows below {}", self.n_rows());
             return Err(Error::argument("select_rows", expected, row.to_string()));
         }
-        at_once("select_rows", &[self], || self.selected_rows(rows))
+        eager("select_rows", &[self], || self.selected_rows(rows))
     }
 
     fn selected_rows(&self, rows: &[usize]) -> Result<Self, Error> {
@@ -283,7 +283,7 @@ impl<T: Numeric> Csr<T> {
             let expected = format!("columns below {}", self.n_cols());
             return Err(Error::argument(OP, expected, column.to_string()));
         }
-        let stores = at_once(OP, &[self], || {
+        let stores = eager(OP, &[self], || {
             let numbers = new_numbers(columns, self.n_cols());
             let (first, numbers) = self.runtime().agree(numbers)?;
             let of_column = |column: u32| {
@@ -341,7 +341,7 @@ impl<T: Numeric> Csr<T> {
                 format!("({row}, {column})"),
             ));
         }
-        at_once("get", &[self], || {
+        eager("get", &[self], || {
             let held = self.rows_at(None, row..row + 1)?;
             let rows = held.as_rows();
             let found = rows.columns(0).binary_search(&(column as u32));
@@ -358,7 +358,7 @@ impl<T: Numeric> Csr<T> {
     pub fn nnz_per_row(&self) -> Result<Vector<u64>, Error> {
         let count = || self.counted_rows();
         self.runtime()
-            .task_at_once("nnz_per_row", &[self.pos()], count)
+            .eager_task("nnz_per_row", &[self.pos()], count)
     }
 
     fn counted_rows(&self) -> Result<Vector<u64>, Error> {
@@ -382,7 +382,7 @@ impl<T: Numeric> Csr<T> {
         n_cols: usize,
         pick: impl Fn(usize, u32, T) -> Option<u32> + Sync + Send,
     ) -> Result<Self, Error> {
-        let stores = at_once(op, &[self], || {
+        let stores = eager(op, &[self], || {
             let own = self.own_rows()?;
             let from = own.as_rows();
             let first = own.rows.start;

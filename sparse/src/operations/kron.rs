@@ -6,8 +6,8 @@
 
 use crate::assembly;
 use crate::exchange::ghosts::Ghosts;
-use crate::formats::at_once::at_once;
 use crate::formats::csr::Csr;
+use crate::formats::eager::eager;
 use crate::local::parallel;
 use sparsefuse_kernels::Numeric;
 use sparsefuse_runtime::{Error, Shape};
@@ -34,7 +34,7 @@ impl<T: Numeric> Csr<T> {
         let n_rows = self.n_rows().saturating_mul(other.n_rows());
         let n_cols = self.n_cols().saturating_mul(other.n_cols());
         assembly::check_shape("kron", n_rows, n_cols)?;
-        at_once("kron", &[self, other], || {
+        eager("kron", &[self, other], || {
             self.kron_of(other, (n_rows, n_cols))
         })
     }

@@ -59,7 +59,7 @@ impl<T: Numeric> Csr<T> {
         let reads: Vec<_> = factors.chain([mask.pos(), mask.crd()]).collect();
         let values = || self.values_at(right, mask);
         let runtime = self.runtime();
-        let vals = runtime.task_at_once("matmul_masked", &reads, values)?;
+        let vals = runtime.eager_task("matmul_masked", &reads, values)?;
         Ok(mask.with_values_of(vals))
     }
 

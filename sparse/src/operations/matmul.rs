@@ -4,8 +4,8 @@
 use crate::assembly;
 use crate::exchange::ghosts::{self, Ghosts};
 use crate::exchange::own_rows::OwnRows;
-use crate::formats::at_once::at_once;
 use crate::formats::csr::Csr;
+use crate::formats::eager::eager;
 use crate::local::gustavson::{self, Factors};
 use crate::local::parallel::Threads;
 use crate::local::rows::Rows;
@@ -64,7 +64,7 @@ impl<T: Numeric> Multiplication<T> {
             let found = format!("one with {}", right.n_rows());
             return Err(Error::argument("spgemm", expected, found));
         }
-        at_once("spgemm", &[left, right], || Self::made(left, right))
+        eager("spgemm", &[left, right], || Self::made(left, right))
     }
 
     fn made(left: &Csr<T>, right: &Csr<T>) -> Result<Self, Error> {
@@ -115,7 +115,7 @@ impl<T: Numeric> Multiplication<T> {
             return Err(Error::argument("spgemm", expected, "other structures"));
         }
         let values = || self.values(left, right);
-        let vals = at_once("spgemm_numeric", &[left, right, &self.product], values)?;
+        let vals = eager("spgemm_numeric", &[left, right, &self.product], values)?;
         self.product = self.product.with_values(vals)?;
         // The values of the old ones are not kept alive.
         (self.left, self.right) = (left.clone(), right.clone());

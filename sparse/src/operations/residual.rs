@@ -50,7 +50,7 @@ impl<T: Field> Csr<T> {
         let reads: Vec<_> = self.stores().into_iter().chain(vectors).collect();
         let store = self
             .runtime()
-            .task_at_once(OP, &reads, || self.residual_of(b, x))?;
+            .eager_task(OP, &reads, || self.residual_of(b, x))?;
         Vector::from_store(store, None)
     }
 

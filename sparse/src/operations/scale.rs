@@ -8,8 +8,8 @@ use crate::exchange::beside::rows_at_columns;
 use crate::exchange::check_runtime;
 use crate::exchange::ghosts::Ghosts;
 use crate::exchange::own_rows::OwnRows;
-use crate::formats::at_once::at_once;
 use crate::formats::csr::Csr;
+use crate::formats::eager::eager;
 use crate::local::parallel::{self, Threads};
 use crate::local::rows::Rows;
 use sparsefuse_dense::{ArrayOperand, ScalarOperand, Vector};
@@ -96,7 +96,7 @@ impl<T: Numeric> Csr<T> {
     pub fn scale_rows(&self, factors: &Vector<T>) -> Result<Self, Error> {
         check_len("scale_rows", factors, self.n_rows())?;
         check_runtime("scale_rows", self.runtime(), factors.runtime())?;
-        at_once("scale_rows", &[self], || self.with_scaled_rows(factors))
+        eager("scale_rows", &[self], || self.with_scaled_rows(factors))
     }
 
     fn with_scaled_rows(&self, factors: &Vector<T>) -> Result<Self, Error> {
@@ -135,7 +135,7 @@ impl<T: Numeric> Csr<T> {
     pub fn scale_columns(&self, factors: &Vector<T>) -> Result<Self, Error> {
         check_len("scale_columns", factors, self.n_cols())?;
         check_runtime("scale_columns", self.runtime(), factors.runtime())?;
-        at_once("scale_columns", &[self], || {
+        eager("scale_columns", &[self], || {
             self.with_scaled_columns(factors)
         })
     }
@@ -174,7 +174,7 @@ impl<T: Numeric> Csr<T> {
         &self,
         map: impl Fn(T) -> U + Sync + Send,
     ) -> Result<Csr<U>, Error> {
-        at_once("map_values", &[self], || {
+        eager("map_values", &[self], || {
             let own = self.own_rows()?;
             self.with_entries(&own, |rows, part, vals| {
                 let old = &rows.range(part).vals;

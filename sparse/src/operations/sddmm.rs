@@ -65,7 +65,7 @@ impl<T: Numeric> Csr<T> {
             .chain([x.store(), y.store()])
             .collect();
         self.runtime()
-            .task_at_once("sddmm", &reads, || self.sampled(x, y))
+            .eager_task("sddmm", &reads, || self.sampled(x, y))
     }
 
     fn sampled(&self, x: &Array<T, 2>, y: &Array<T, 2>) -> Result<Self, Error> {

@@ -4,8 +4,8 @@
 //! other.
 
 use crate::assembly;
-use crate::formats::at_once::at_once;
 use crate::formats::csr::Csr;
+use crate::formats::eager::eager;
 use crate::local::parallel;
 use sparsefuse_kernels::Numeric;
 use sparsefuse_runtime::{Error, Shape};
@@ -120,7 +120,7 @@ impl<T: Numeric> Csr<T> {
             .flatten()
             .copied()
             .collect();
-        at_once(op, &all, || stacked(blocks, &rows, &columns))
+        eager(op, &all, || stacked(blocks, &rows, &columns))
     }
 }
 

@@ -6,8 +6,8 @@
 //! ways give the same values.
 
 use crate::assembly;
-use crate::formats::at_once::at_once;
 use crate::formats::csr::Csr;
+use crate::formats::eager::eager;
 use crate::local::merge::merge;
 use crate::local::parallel;
 use sparsefuse_dense::Vector;
@@ -129,7 +129,7 @@ impl<T: Numeric> Csr<T> {
         other: &Self,
         entry: impl Fn(Option<T>, Option<T>) -> Option<T> + Sync,
     ) -> Result<Self, Error> {
-        at_once(op, &[self, other], || {
+        eager(op, &[self, other], || {
             let left = self.own_rows()?;
             let right = other.rows_at(Some(left.partition), left.rows.clone())?;
             let (a, b) = (left.as_rows(), right.as_rows());

@@ -108,7 +108,7 @@ impl<T: Field> TriangularSolve<T> {
             runtime.count_moved(rows.bytes() + setup.sweep.bytes());
             Ok(setup)
         };
-        runtime.task_at_once("triangular_setup", &[], setup)
+        runtime.eager_task("triangular_setup", &[], setup)
     }
 
     fn set_up(
@@ -159,7 +159,7 @@ impl<T: Field> TriangularSolve<T> {
     pub fn update_rows(&mut self, rows: &LocalRows<T>) -> Result<(), Error> {
         let runtime = self.layout.runtime();
         let TriangularSweep { chain, part } = &mut self.sweep;
-        let values = runtime.task_at_once("triangular_update", &[], || {
+        let values = runtime.eager_task("triangular_update", &[], || {
             runtime.count_moved(rows.bytes() + part.bytes());
             runtime.agree(part.values_of(chain.needed(), rows))
         })?;

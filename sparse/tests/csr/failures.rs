@@ -95,7 +95,7 @@ fn program(ranks: usize, fusion: bool, failing: Option<usize>) -> Vec<(Vec<f64>,
     outcomes.unwrap()
 }
 
-/// Two runtimes never mix, in what is lazy and in what runs at once.
+/// Two runtimes never mix, in what is lazy and in what is eager.
 #[test]
 fn matrices_of_two_runtimes() {
     let [mine, other] = [(); 2].map(|()| {

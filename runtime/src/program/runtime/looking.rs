@@ -27,8 +27,8 @@ impl Runtime {
     }
 
     /// The last executed window as text: its tasks with their partitions, its groups with the
-    /// reason why each ended, their kernels and what this rank does; then the tasks that have run
-    /// at once since.
+    /// reason why each ended, their kernels and what this rank does; then the eager tasks that have
+    /// run since.
     #[must_use]
     pub fn explain(&self) -> String {
         let inner = self.inner();
@@ -36,7 +36,7 @@ impl Runtime {
             Some(schedule) => explain::text(schedule, &inner.cuts),
             None => "no window has been executed\n".to_owned(),
         };
-        window + &explain::at_once(&inner.at_once)
+        window + &explain::eager(&inner.eager)
     }
 
     /// Why each group of the last executed window ended; `None` for the last one.

@@ -4,7 +4,7 @@
 //! Issuing a task ([`Runtime::submit`]) appends to the window and returns; the window is executed
 //! when a value is needed, when it is full, or on [`Runtime::flush`].
 
-mod at_once;
+mod eager;
 mod entering;
 mod exchanges;
 pub(crate) mod handle;
@@ -74,8 +74,8 @@ pub(super) struct Inner {
     pub(super) frame: Frame,
     /// The schedule of the last window, for `explain`.
     pub(super) last: Option<Arc<Schedule>>,
-    /// The tasks that have run at once since, and how often.
-    pub(super) at_once: Vec<(&'static str, u64)>,
+    /// The eager tasks that have run since, and how often.
+    pub(super) eager: Vec<(&'static str, u64)>,
 }
 
 impl Runtime {
@@ -131,7 +131,7 @@ impl Runtime {
             plan: is_planned.then(Vec::new),
             frame: Frame::default(),
             last: None,
-            at_once: Vec::new(),
+            eager: Vec::new(),
         };
         static NEXT: AtomicU64 = AtomicU64::new(0);
         // Relaxed: only uniqueness matters.
@@ -411,7 +411,7 @@ impl Runtime {
         window.clear();
         window.expect(traces.expected());
         inner.last = Some(schedule);
-        inner.at_once.clear();
+        inner.eager.clear();
     }
 
     /// How a new store of this shape is cut, and the rows of this rank.
@@ -491,7 +491,7 @@ fn workers(config: &Config) -> Result<Workers, Error> {
 impl Inner {
     /// Fails, on every rank alike, unless all ranks make this call now, if that is checked.
     pub(super) fn check(&mut self, call: Call<'_>) -> Result<(), Error> {
-        let issued = self.counters.tasks + self.counters.at_once;
+        let issued = self.counters.tasks + self.counters.eager;
         self.lockstep.check(&*self.comm, call, &self.window, issued)
     }
 }

@@ -17,7 +17,7 @@ use super::smoother::{Relaxation, largest_eigenvalue};
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::{Error, Shape, try_collect};
-use sparsefuse_sparse::{Csr, Ghosts, at_once};
+use sparsefuse_sparse::{Csr, Ghosts, eager};
 use std::iter::repeat_n;
 use std::sync::Arc;
 
@@ -157,22 +157,22 @@ fn step<T: Field>(
     theta: f64,
     lambda: f64,
 ) -> Result<Option<NextLevel<T>>, Error> {
-    let (rows, graph) = at_once("strength", &[a], || {
+    let (rows, graph) = eager("strength", &[a], || {
         let rows = NodeRows::new(a, block)?;
         let graph = graph(a, &rows, theta)?;
         Ok((rows, graph))
     })?;
-    let aggregates = at_once("aggregate", &[a], || Aggregates::new(&graph, &rows))?;
+    let aggregates = eager("aggregate", &[a], || Aggregates::new(&graph, &rows))?;
     let n_coarse = aggregates.count * basis.len;
     if n_coarse == 0 || 10 * n_coarse > 9 * a.n_rows() {
         return Ok(None);
     }
     let tentative = || Tentative::new(&graph, &aggregates, basis, block);
-    let tentative = at_once("tentative", &[a], tentative)?;
+    let tentative = eager("tentative", &[a], tentative)?;
     let coarse = tentative.coarse.clone();
     let omega = 4.0 / 3.0 / lambda;
     let smoothed = || tentative.smoothed(a, &rows, &graph, &aggregates, omega);
-    let prolongation = at_once("prolongator", &[a], smoothed)?;
+    let prolongation = eager("prolongator", &[a], smoothed)?;
     let restriction = prolongation.adjoint()?;
     let step = Step {
         coarse: triple_product(&restriction, a, &prolongation)?,

@@ -8,7 +8,7 @@
 use super::prolongator::{Part, joined};
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::{Error, try_collect};
-use sparsefuse_sparse::{Csr, Ghosts, LocalRows, OwnRows, Rows, Threads, at_once, parallel};
+use sparsefuse_sparse::{Csr, Ghosts, LocalRows, OwnRows, Rows, Threads, eager, parallel};
 use std::iter::repeat_n;
 use std::ops::Range;
 
@@ -23,7 +23,7 @@ pub(super) fn triple_product<T: Field>(
     a: &Csr<T>,
     p: &Csr<T>,
 ) -> Result<Csr<T>, Error> {
-    at_once("galerkin", &[r, a, p], || product(r, a, p))
+    eager("galerkin", &[r, a, p], || product(r, a, p))
 }
 
 fn product<T: Field>(r: &Csr<T>, a: &Csr<T>, p: &Csr<T>) -> Result<Csr<T>, Error> {

@@ -1,4 +1,4 @@
-//! Tasks at once: the runtime knows them by name, in its profile, its counters and `explain`; what
+//! Eager tasks: the runtime knows them by name, in its profile, its counters and `explain`; what
 //! fails in them fails as it did.
 
 #![forbid(unsafe_code)]
@@ -21,9 +21,9 @@ fn config() -> Config {
     }
 }
 
-/// The sums of a task at once; of none if it has not run.
+/// The sums of an eager task; of none if it has not run.
 fn sums_of(runtime: &Runtime, name: &str) -> Option<KernelProfile> {
-    sums_of_kind(runtime, name, TaskKind::AtOnce)
+    sums_of_kind(runtime, name, TaskKind::Eager)
 }
 
 fn sums_of_kind(runtime: &Runtime, name: &str, kind: TaskKind) -> Option<KernelProfile> {
@@ -54,7 +54,7 @@ fn a_profile_names_operations_with_their_calls_and_bytes() {
                 assert!(sums.waited <= sums.seconds, "{name}: {sums:?}");
                 sums.calls
             };
-            let calls = |name| calls_of(name, TaskKind::AtOnce);
+            let calls = |name| calls_of(name, TaskKind::Eager);
             assert_eq!(calls("assemble"), 1);
             assert_eq!(calls("transpose"), 2);
             assert_eq!(calls("spgemm"), 1);
@@ -65,9 +65,9 @@ fn a_profile_names_operations_with_their_calls_and_bytes() {
             let iterations = solution.iterations as u64;
             assert!((iterations..=iterations + 2).contains(&solves), "{solves}");
             let counters = runtime.counters();
-            assert_eq!((counters.at_once, counters.host_tasks), (7, solves));
+            assert_eq!((counters.eager, counters.host_tasks), (7, solves));
             let table = runtime.profile().unwrap().table();
-            for expected in ["spgemm (at once)", "triangular_solve (host)", "spmv"] {
+            for expected in ["spgemm (eager)", "triangular_solve (host)", "spmv"] {
                 assert!(table.contains(expected), "{table}");
             }
             Ok::<_, Error>(())
@@ -124,9 +124,9 @@ fn no_second_is_counted_twice() {
         };
         let outer = || {
             work_for(PAUSE);
-            runtime.task_at_once("inner", &[], inner)
+            runtime.eager_task("inner", &[], inner)
         };
-        let sum = runtime.task_at_once("outer", &[x.store()], outer).unwrap();
+        let sum = runtime.eager_task("outer", &[x.store()], outer).unwrap();
         assert_eq!(sum, 200.0);
         let elapsed = begin.elapsed().as_secs_f64();
         let seconds = |name| sums_of(&runtime, name).unwrap().seconds;
@@ -163,7 +163,7 @@ fn what_fails_in_a_task_fails_as_it_is() {
         assert_eq!(error, expected);
         assert_eq!(sums_of(&runtime, "ilu0").unwrap().calls, 1);
         let refused = Error::argument("work", "luck", "none");
-        let outcome = runtime.task_at_once("work", &[], || Err::<(), _>(refused.clone()));
+        let outcome = runtime.eager_task("work", &[], || Err::<(), _>(refused.clone()));
         assert_eq!(outcome, Err(refused));
     });
 }
@@ -194,10 +194,10 @@ fn explain_names_what_has_run_since_the_last_window() {
         b.transpose().unwrap();
         b.diagonal().unwrap();
         let text = runtime.explain();
-        let (window, since) = text.split_once("at once since then\n").unwrap();
+        let (window, since) = text.split_once("eager tasks since then\n").unwrap();
         assert!(window.contains("mul"), "{text}");
         assert_eq!(since, "  transpose, 2 times\n  diagonal\n");
         (b.values() * 3.0).to_vec().unwrap();
-        assert!(!runtime.explain().contains("at once"));
+        assert!(!runtime.explain().contains("eager"));
     });
 }

@@ -1,9 +1,9 @@
-//! Tasks that run at once: what they write has a size that only their work finds.
+//! Eager tasks: what they write has a size that only their work finds.
 //!
 //! A task of the window writes stores whose shapes are known when it is issued. How many entries a
-//! structure made of two others has is known when it has been made, and a sweep through rows hands on
-//! from rank to rank as it goes; nothing behind such work can be planned before it has ended. So
-//! [`Runtime::task_at_once`] runs it where it is issued, after all tasks issued before, on every
+//! structure made of two others has is known when it has been made, and nothing behind such
+//! work can be planned before it has ended. So
+//! [`Runtime::eager_task`] runs it where it is issued, after all tasks issued before, on every
 //! rank. The work takes what this rank holds of the stores, exchanges what it lacks, and makes
 //! stores; it may issue tasks of both kinds.
 //!
@@ -33,31 +33,31 @@ impl Runtime {
     ///
     /// Those of `work`; if a store is another runtime's; or if ranks have run different programs,
     /// where that is checked.
-    pub fn task_at_once<R>(
+    pub fn eager_task<R>(
         &self,
         name: &'static str,
         reads: &[&StoreHandle],
         work: impl FnOnce() -> Result<R, Error>,
     ) -> Result<R, Error> {
-        let begun = self.begin_at_once(name, reads)?;
+        let begun = self.begin_eager(name, reads)?;
         let outcome = work();
         if let Some(begun) = begun {
-            self.end_at_once(name, begun);
+            self.end_eager(name, begun);
         }
         outcome
     }
 
-    /// Says that the task at once that is running has read or written so many bytes besides the
+    /// Says that the eager task that is running has read or written so many bytes besides the
     /// stores that it reads and makes, such as those of factors that it keeps.
     pub fn count_moved(&self, bytes: usize) {
         if self.config().profile
             && let Some(profile) = &mut self.inner().profile
         {
-            profile.move_at_once(bytes as u64);
+            profile.move_eager(bytes as u64);
         }
     }
 
-    fn begin_at_once(
+    fn begin_eager(
         &self,
         name: &'static str,
         reads: &[&StoreHandle],
@@ -65,14 +65,14 @@ impl Runtime {
         self.check_own(name, reads.iter().copied())?;
         let mut inner = self.inner();
         let stores: Vec<&Store> = reads.iter().map(|store| &***store).collect();
-        let call = Call::AtOnce(name, &stores);
+        let call = Call::Eager(name, &stores);
         if inner.window.is_empty() {
             inner.check(call)?;
         } else {
             self.execute(&mut inner, call)?;
         }
-        inner.counters.at_once += 1;
-        inner.note_at_once(name);
+        inner.counters.eager += 1;
+        inner.note_eager(name);
         if inner.profile.is_none() {
             return Ok(None);
         }
@@ -81,22 +81,22 @@ impl Runtime {
         Ok(inner
             .profile
             .as_mut()
-            .map(|profile| profile.begin_at_once(read)))
+            .map(|profile| profile.begin_eager(read)))
     }
 
-    fn end_at_once(&self, name: &'static str, begun: Begun) {
+    fn end_eager(&self, name: &'static str, begun: Begun) {
         if let Some(profile) = &mut self.inner().profile {
-            profile.end_at_once(name, begun);
+            profile.end_eager(name, begun);
         }
     }
 }
 
 impl Inner {
     /// Remembers the name of a task for `explain`.
-    fn note_at_once(&mut self, name: &'static str) {
-        match self.at_once.iter_mut().find(|(other, _)| *other == name) {
+    fn note_eager(&mut self, name: &'static str) {
+        match self.eager.iter_mut().find(|(other, _)| *other == name) {
             Some((_, times)) => *times += 1,
-            None => self.at_once.push((name, 1)),
+            None => self.eager.push((name, 1)),
         }
     }
 
@@ -110,12 +110,12 @@ impl Inner {
         (elements * store.dtype().size()) as u64
     }
 
-    /// What an exchange gives; the task at once that is running waits for it.
+    /// What an exchange gives; the eager task that is running waits for it.
     pub(super) fn waiting<R>(&mut self, exchange: impl FnOnce(&dyn Comm) -> R) -> R {
         let begin = self.profile.is_some().then(Instant::now);
         let exchanged = exchange(&*self.comm);
         if let (Some(profile), Some(begin)) = (&mut self.profile, begin) {
-            profile.wait_at_once(begin.elapsed());
+            profile.wait_eager(begin.elapsed());
         }
         exchanged
     }
