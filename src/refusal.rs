@@ -25,7 +25,7 @@ static ALLOCATOR: Spared = Spared;
 static HAS_REFUSED: AtomicBool = AtomicBool::new(false);
 
 /// The largest block that comes out of the spare.
-const SMALL: usize = 1 << 20;
+const SMALL: usize = 256 << 10;
 /// The bytes of the spare, which cost nothing until they are used.
 const LEN: usize = 8 << 20;
 
