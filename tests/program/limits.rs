@@ -27,7 +27,8 @@ fn memory_that_runs_out_anywhere_is_an_error() {
     }
 }
 
-/// Commands, and whether libraries of others may end them, which cannot be asked for errors.
+/// Commands, and whether their last word may be the standard library's: other libraries, and what
+/// kernels work in, cannot be asked for errors.
 #[cfg(target_os = "linux")]
 const COMMANDS: [(&str, bool); 20] = [
     ("solve poisson2d:300 --max-iter 3", false),
@@ -60,7 +61,7 @@ const COMMANDS: [(&str, bool); 20] = [
     ("solve FILE --max-iter 3 --solver bicgstab", false),
     ("info FILE", false),
     ("info poisson2d:300 --spy SPY", false),
-    ("eigs poisson2d:100 --k 4", false),
+    ("eigs poisson2d:100 --k 4", true),
     ("solve poisson2d:150 --max-iter 3 --pc lu", true),
 ];
 
@@ -101,7 +102,7 @@ fn memory_that_the_system_refuses_is_an_error() {
             }
             let is_own = complaint.starts_with("sparsefuse: ") && complaint.lines().count() == 1;
             let is_of_memory = complaint.contains("memory") || complaint.contains("threads");
-            let is_foreign = is_of_others && complaint.contains("memory allocation of ");
+            let is_foreign = is_of_others && complaint.contains("memory");
             assert!(is_own && is_of_memory || is_foreign, "{what}");
         }
         assert!(refused > 0, "{line}");
