@@ -123,7 +123,7 @@ mod tests {
                         talk.end(function(&talk))
                     };
                     // What is said afterwards is what is heard next.
-                    let all = comm::all_gather(&comm, Ok(vec![comm.rank() as u8]));
+                    let all = comm.all_gather(Ok(vec![comm.rank() as u8]));
                     assert_eq!(all, Ok(vec![vec![0], vec![1], vec![2]]));
                     outcome
                 })

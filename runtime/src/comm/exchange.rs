@@ -108,7 +108,7 @@ impl Fetch {
         }
         let mut received = Vec::with_capacity(self.receives.len());
         for (from, region) in &self.receives {
-            received.push((comm::receive_data(comm, *from), region));
+            received.push((comm.receive(*from).data(), region));
         }
         let (source, instance) = room?;
         let own = self.held.intersect(&self.region);

@@ -9,7 +9,7 @@
     reason = "elements are copied as bytes from and to instances"
 )]
 
-use super::{Comm, Message, apart, receive_data};
+use super::{Comm, Message, apart};
 use crate::error::Error;
 use crate::memory::instance::Instance;
 use crate::memory::pool::{Memory, Pool};
@@ -138,7 +138,7 @@ impl Links for Messages {
     fn finish(&mut self, comm: &dyn Comm, neighbours: &Neighbours) -> Result<(), Error> {
         let mut outcome = Ok(());
         for (from, ghosts) in &neighbours.receives {
-            match receive_data(comm, *from) {
+            match comm.receive(*from).data() {
                 Err(cause) => outcome = outcome.and(Err(cause)),
                 Ok(bytes) if bytes.len() != ghosts.len() * self.size => {
                     outcome = outcome.and(Err(apart(*from)));

@@ -59,6 +59,15 @@ pub(crate) enum Message {
     Failed(Error),
 }
 
+impl Message {
+    pub(crate) fn data(self) -> Result<Vec<u8>, Error> {
+        match self {
+            Self::Data(bytes) => Ok(bytes),
+            Self::Failed(cause) => Err(cause),
+        }
+    }
+}
+
 /// The ranks of a program.
 pub(crate) trait Comm: Send + fmt::Debug {
     /// The number of this rank.
@@ -66,11 +75,6 @@ pub(crate) trait Comm: Send + fmt::Debug {
 
     /// The number of ranks.
     fn size(&self) -> usize;
-
-    /// Whether the other ranks are not there, and nothing is computed: see [`Absent`].
-    fn is_planned(&self) -> bool {
-        false
-    }
 
     /// The number of ranks on this machine, which share its last cache.
     fn on_machine(&self) -> usize {
@@ -82,6 +86,61 @@ pub(crate) trait Comm: Send + fmt::Debug {
 
     /// Waits for the next message of another rank; a rank that left is a failed message.
     fn receive(&self, from: usize) -> Message;
+
+    /// The data of every rank, on every rank, in the order of the ranks.
+    ///
+    /// A failure of one rank is the result of all of them: that of the lowest failed rank.
+    fn all_gather(&self, mine: Result<Vec<u8>, Error>) -> Result<Vec<Vec<u8>>, Error> {
+        let (rank, size) = (self.rank(), self.size());
+        // A copy for each other rank, all of them before one is sent.
+        let mut copies = mine.and_then(|bytes| {
+            let copy = |_| try_collect(bytes.iter().copied());
+            let others = (1..size).map(copy).collect::<Result<Vec<_>, _>>()?;
+            Ok((bytes, others))
+        });
+        for to in (0..size).filter(|&to| to != rank) {
+            let message = match &mut copies {
+                Ok((_, others)) => Message::Data(others.pop().expect("one for each other rank")),
+                Err(cause) => Message::Failed(cause.clone()),
+            };
+            self.send(to, message);
+        }
+        let mut mine = Some(match copies {
+            Ok((bytes, _)) => Message::Data(bytes),
+            Err(cause) => Message::Failed(cause),
+        });
+        let message = |from| match mine.take_if(|_| from == rank) {
+            Some(mine) => mine,
+            None => self.receive(from),
+        };
+        // All messages are received, whatever is in them.
+        let gathered: Vec<_> = (0..size).map(message).collect();
+        gathered.into_iter().map(Message::data).collect()
+    }
+
+    /// Sends `mine[r]` to each rank `r` and returns what each rank sent here.
+    fn all_to_all(&self, mine: Result<Vec<Vec<u8>>, Error>) -> Result<Vec<Vec<u8>>, Error> {
+        let size = self.size();
+        let (mut parts, mut result) = match mine {
+            Ok(parts) => (parts, Ok(())),
+            Err(cause) => (vec![Vec::new(); size], Err(cause)),
+        };
+        let others = (0..size).filter(|&other| other != self.rank());
+        for to in others.clone() {
+            let message = match &result {
+                Ok(()) => Message::Data(std::mem::take(&mut parts[to])),
+                Err(cause) => Message::Failed(cause.clone()),
+            };
+            self.send(to, message);
+        }
+        for from in others {
+            match self.receive(from).data() {
+                Ok(bytes) => parts[from] = bytes,
+                Err(cause) => result = result.and(Err(cause)),
+            }
+        }
+        result.map(|()| parts)
+    }
 
     /// Begins to join the forests of all ranks (see [`forests`]), `words` being those of this one or
     /// why there are none, `len` on every rank. Every rank begins and finishes the same reductions
@@ -105,100 +164,12 @@ pub(crate) trait Comm: Send + fmt::Debug {
     }
 }
 
-/// Waits for the next data of another rank.
-pub(crate) fn receive_data(comm: &dyn Comm, from: usize) -> Result<Vec<u8>, Error> {
-    match comm.receive(from) {
-        Message::Data(bytes) => Ok(bytes),
-        Message::Failed(cause) => Err(cause),
-    }
-}
-
-/// The data of every rank, on every rank, in the order of the ranks.
-///
-/// A failure of one rank is the result of all of them: that of the lowest failed rank.
-pub(crate) fn all_gather(
-    comm: &dyn Comm,
-    mine: Result<Vec<u8>, Error>,
-) -> Result<Vec<Vec<u8>>, Error> {
-    if comm.is_planned() {
-        return mine.map(|bytes| vec![bytes; comm.size()]);
-    }
-    // A copy for each other rank, all of them before one is sent.
-    let mut copies = mine.and_then(|bytes| {
-        let copy = |_| try_collect(bytes.iter().copied());
-        let others = (1..comm.size()).map(copy).collect::<Result<Vec<_>, _>>()?;
-        Ok((bytes, others))
-    });
-    for to in (0..comm.size()).filter(|&to| to != comm.rank()) {
-        let message = match &mut copies {
-            Ok((_, others)) => Message::Data(others.pop().expect("one for each other rank")),
-            Err(cause) => Message::Failed(cause.clone()),
-        };
-        comm.send(to, message);
-    }
-    let mut mine = Some(match copies {
-        Ok((bytes, _)) => Message::Data(bytes),
-        Err(cause) => Message::Failed(cause),
-    });
-    let message = |from| match mine.take_if(|_| from == comm.rank()) {
-        Some(mine) => mine,
-        None => comm.receive(from),
-    };
-    let gathered: Vec<_> = (0..comm.size()).map(message).collect();
-    gathered
-        .into_iter()
-        .map(|message| match message {
-            Message::Data(bytes) => Ok(bytes),
-            Message::Failed(cause) => Err(cause),
-        })
-        .collect()
-}
-
 /// The outcome of this rank if all ranks have succeeded, else the failure of the lowest rank that
 /// has not.
 pub(crate) fn agree<R>(comm: &dyn Comm, mine: Result<R, Error>) -> Result<R, Error> {
-    if !comm.is_planned() {
-        let message = mine.as_ref().map(|_| Vec::new()).map_err(Clone::clone);
-        all_gather(comm, message)?;
-    }
+    let message = mine.as_ref().map(|_| Vec::new()).map_err(Clone::clone);
+    comm.all_gather(message)?;
     mine
-}
-
-/// Sends `mine[r]` to each rank `r` and returns what each rank sent here; in a plan, nothing.
-pub(crate) fn all_to_all(
-    comm: &dyn Comm,
-    mine: Result<Vec<Vec<u8>>, Error>,
-) -> Result<Vec<Vec<u8>>, Error> {
-    if comm.is_planned() {
-        return mine.map(|_| vec![Vec::new(); comm.size()]);
-    }
-    let (mut parts, failure) = match mine {
-        Ok(parts) => (parts, None),
-        Err(cause) => (vec![Vec::new(); comm.size()], Some(cause)),
-    };
-    let others: Vec<usize> = (0..comm.size())
-        .filter(|&rank| rank != comm.rank())
-        .collect();
-    for &to in &others {
-        comm.send(
-            to,
-            match &failure {
-                Some(cause) => Message::Failed(cause.clone()),
-                None => Message::Data(std::mem::take(&mut parts[to])),
-            },
-        );
-    }
-    let mut result = match failure {
-        Some(cause) => Err(cause),
-        None => Ok(()),
-    };
-    for &from in &others {
-        match receive_data(comm, from) {
-            Ok(bytes) => parts[from] = bytes,
-            Err(cause) => result = result.and(Err(cause)),
-        }
-    }
-    result.map(|()| parts)
 }
 
 /// The elements that a rank has sent as these bytes.

@@ -4,7 +4,7 @@
 //! [`along_tree`] is the one for ranks that have only messages: a rank sends and receives
 //! logarithmically many, and all have the result in as many steps.
 
-use super::{Comm, Message, apart, forests, receive_data};
+use super::{Comm, Message, apart, forests};
 use crate::error::Error;
 use std::fmt;
 
@@ -49,7 +49,7 @@ fn along_tree(comm: &dyn Comm, words: Result<Vec<u64>, Error>) -> Result<Vec<u64
     let children = || steps(rank, size).filter(|step| rank + step < size);
     let mut joined = words;
     for step in children() {
-        let later = receive_data(comm, rank + step);
+        let later = comm.receive(rank + step).data();
         joined = match (joined, later) {
             (Ok(earlier), Ok(bytes)) => {
                 let mut later = to_words(&bytes);
@@ -64,7 +64,7 @@ fn along_tree(comm: &dyn Comm, words: Result<Vec<u64>, Error>) -> Result<Vec<u64
     if rank != 0 {
         let parent = rank & (rank - 1);
         comm.send(parent, to_message(&joined));
-        joined = receive_data(comm, parent).map(|bytes| to_words(&bytes));
+        joined = comm.receive(parent).data().map(|bytes| to_words(&bytes));
     }
     for step in children().rev() {
         comm.send(rank + step, to_message(&joined));

@@ -98,7 +98,7 @@ impl Piece {
         let piece = Self::inspect(inspect);
         if inspect.comm.size() > 1 {
             let agreement = piece.as_ref().map(|_| Vec::new()).map_err(Clone::clone);
-            comm::all_gather(inspect.comm, agreement)?;
+            inspect.comm.all_gather(agreement)?;
         }
         piece
     }
@@ -377,7 +377,7 @@ fn plan_ghosts(
         }
         Ok(requests)
     });
-    let asked = comm::all_to_all(comm, requests)?;
+    let asked = comm.all_to_all(requests)?;
     let own_len = own_elements(inspect).len();
     let mut sends = Vec::new();
     for (rank, bytes) in asked.iter().enumerate() {

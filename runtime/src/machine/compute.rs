@@ -6,14 +6,17 @@
 
 use super::failures::Failure;
 use super::host::panicked;
-use super::{Context, Inputs, Running};
-use crate::analysis::schedule::{Binding, From};
+use super::{Context, Inputs, Machine, Running};
+use crate::analysis::schedule::{Binding, From, FusedTask};
+use crate::comm::exchange::Fetch;
 use crate::comm::halo::Halo;
 use crate::config::{Config, Executor};
 use crate::error::Error;
 use crate::geometry::partition::Partition;
 use crate::images::piece::Piece;
 use crate::memory::instance::Instance;
+use crate::tasks::body::Body;
+use crate::tasks::host::HostTask;
 use sparsefuse_kernels::blocks::{Part, Program, Settings};
 use sparsefuse_kernels::reduce::Partial;
 use sparsefuse_kernels::{Launch, Operand};
@@ -22,10 +25,73 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// The ghosts of one `x`, by one piece.
-pub(super) struct Ghosts {
+pub(crate) struct Ghosts {
     slot: u32,
     piece: usize,
     halo: Halo,
+}
+
+/// The machine that runs tasks.
+#[derive(Debug)]
+pub(crate) struct Runs;
+
+impl Machine for Runs {
+    fn fetch(
+        &self,
+        fetch: &Fetch,
+        context: &Context<'_>,
+        source: Result<&Instance, Error>,
+    ) -> Result<Instance, Error> {
+        fetch.run(context.comm, context.pool, source)
+    }
+
+    fn take_halos(
+        &self,
+        running: &Running<'_, '_>,
+        inputs: &Inputs,
+        failures: &mut Vec<Failure>,
+    ) -> Vec<Ghosts> {
+        match running.task.program {
+            Some(_) => running.take_halos(inputs, failures),
+            None => Vec::new(),
+        }
+    }
+
+    fn compute(
+        &self,
+        running: &mut Running<'_, '_>,
+        can_run: bool,
+        inputs: &Inputs,
+        halos: Vec<Ghosts>,
+        failures: &mut Vec<Failure>,
+    ) -> Result<(), Error> {
+        // A part of a task that has a kernel takes part in its messages.
+        match running.schedule.groups[running.number].program {
+            Some(_) => running.compute(can_run, inputs, halos, failures),
+            None => Ok(()),
+        }
+    }
+
+    fn reduce(&self, running: &mut Running<'_, '_>, ran: &FusedTask) -> Result<(), Error> {
+        match running.task.program {
+            Some(_) => running.reduce(ran),
+            None => Ok(()),
+        }
+    }
+
+    fn call(
+        &self,
+        running: &mut Running<'_, '_>,
+        ready: Result<(), Error>,
+        task: (&HostTask, &Body),
+        inputs: &Inputs,
+    ) -> Result<(), Error> {
+        running.talk_and_call(ready, task, inputs)
+    }
+
+    fn computes(&self) -> bool {
+        true
+    }
 }
 
 impl Running<'_, '_> {

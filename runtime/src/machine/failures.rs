@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 
 /// Something that tasks of a group use, and that could not be had.
 #[derive(Debug)]
-pub(super) struct Failure {
+pub(crate) struct Failure {
     pub(super) slot: u32,
     pub(super) way: Way,
     pub(super) cause: Error,

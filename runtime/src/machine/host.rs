@@ -12,7 +12,6 @@ use crate::geometry::partition::Partition;
 use crate::images::residency::Residency;
 use crate::memory::counted::Counted;
 use crate::memory::instance::Instance;
-use crate::observe::plan::{PlannedTask, Sent};
 use crate::tasks::body::{Body, Privilege};
 use crate::tasks::host::{HostArg, HostArgs, HostTask};
 use std::any::Any;
@@ -50,10 +49,8 @@ impl Running<'_, '_> {
             failures.extend(self.allocate().err());
         }
         let ready = failures.pop().map_or(Ok(()), |failure| Err(failure.cause));
-        let outcome = match self.context.plan {
-            Some(_) => ready.map(|()| self.note_host(host)),
-            None => self.talk_and_call(ready, (host, body), &inputs),
-        };
+        let machine = self.context.machine;
+        let outcome = machine.call(self, ready, (host, body), &inputs);
         if let Err(cause) = outcome {
             self.frame.fail(self.task, &cause);
             for output in &self.task.outputs {
@@ -67,7 +64,7 @@ impl Running<'_, '_> {
 
     /// Calls the function, if this rank is ready, and agrees with the others on how it ends where
     /// each has its own rows.
-    fn talk_and_call(
+    pub(super) fn talk_and_call(
         &mut self,
         ready: Result<(), Error>,
         task: (&HostTask, &Body),
@@ -154,25 +151,6 @@ impl Running<'_, '_> {
         RUNNING.set(before);
         let outcome = outcome.unwrap_or_else(|panic| Err(panicked(&self.task.name, &*panic)));
         outcome.and_then(|()| args.check_written())
-    }
-
-    fn note_host(&mut self, host: &HostTask) {
-        let fetches = self.task.fetches.iter();
-        let task = PlannedTask {
-            name: self.task.name.clone(),
-            flops: 0,
-            bytes: (self.task.bytes + host.bytes) as u64,
-            structure_bytes: 0,
-            ghosts: Vec::new(),
-            fetches: Sent {
-                messages: fetches.clone().map(|fetch| fetch.messages() as u64).sum(),
-                bytes: fetches.map(|fetch| fetch.bytes_sent() as u64).sum(),
-            },
-            reductions: Sent::default(),
-        };
-        let plan = self.context.plan.as_deref_mut();
-        plan.expect("a task is planned where there is a plan")
-            .push(task);
     }
 }
 

@@ -7,21 +7,23 @@
 //! ([`host`]). A failure poisons what depends on it ([`failures`]); the rank goes on with
 //! the schedule, so that no other rank waits for it.
 
-mod compute;
+pub(crate) mod compute;
 mod failures;
 mod frame;
 pub(crate) mod host;
 mod outputs;
-mod planned;
+pub(crate) mod planned;
 mod reductions;
 mod structures;
 
 pub(crate) use self::frame::Frame;
 
+use self::compute::Ghosts;
 use self::failures::Failure;
 use crate::analysis::schedule::{FusedTask, Schedule};
 use crate::analysis::window::Window;
 use crate::comm::Comm;
+use crate::comm::exchange::Fetch;
 use crate::config::Config;
 use crate::error::Error;
 use crate::geometry::partition::{CutsTable, Partition};
@@ -33,9 +35,58 @@ use crate::observe::counters::Counters;
 use crate::observe::plan::PlannedTask;
 use crate::observe::profile::{Profile, Run, TaskKind, Travel};
 use crate::stores::store::Contents;
+use crate::tasks::body::Body;
+use crate::tasks::host::HostTask;
 use sparsefuse_kernels::workers::Workers;
+use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
+
+/// What is done with a task whose inputs are there. Everything before and after is the same whether
+/// tasks run ([`compute::Runs`]) or are planned, on a rank whose neighbours are not there
+/// ([`planned::Plans`]).
+pub(crate) trait Machine: fmt::Debug + Sync {
+    /// What the task needs of another rank's part, of which this one has `source`.
+    fn fetch(
+        &self,
+        fetch: &Fetch,
+        context: &Context<'_>,
+        source: Result<&Instance, Error>,
+    ) -> Result<Instance, Error>;
+
+    /// The ghosts that arrive while the task runs.
+    fn take_halos(
+        &self,
+        running: &Running<'_, '_>,
+        inputs: &Inputs,
+        failures: &mut Vec<Failure>,
+    ) -> Vec<Ghosts>;
+
+    /// The kernel, if the task can run, and the messages meanwhile.
+    fn compute(
+        &self,
+        running: &mut Running<'_, '_>,
+        can_run: bool,
+        inputs: &Inputs,
+        halos: Vec<Ghosts>,
+        failures: &mut Vec<Failure>,
+    ) -> Result<(), Error>;
+
+    /// What the task reduces, of which `ran` is the part that has run.
+    fn reduce(&self, running: &mut Running<'_, '_>, ran: &FusedTask) -> Result<(), Error>;
+
+    /// The function of a host task, if this rank is ready to call it.
+    fn call(
+        &self,
+        running: &mut Running<'_, '_>,
+        ready: Result<(), Error>,
+        task: (&HostTask, &Body),
+        inputs: &Inputs,
+    ) -> Result<(), Error>;
+
+    /// Whether results are numbers.
+    fn computes(&self) -> bool;
+}
 
 /// What execution needs of the runtime.
 #[derive(Debug)]
@@ -49,8 +100,9 @@ pub(crate) struct Context<'a> {
     pub(crate) workers: &'a Workers,
     pub(crate) profile: Option<&'a mut Profile>,
     pub(crate) counters: &'a mut Counters,
-    /// What is planned, where nothing is run.
-    pub(crate) plan: Option<&'a mut Vec<PlannedTask>>,
+    pub(crate) machine: &'static dyn Machine,
+    /// What a machine that plans has noted.
+    pub(crate) plan: &'a mut Vec<PlannedTask>,
 }
 
 /// Runs a schedule on the stores of a window.
@@ -112,7 +164,7 @@ pub(crate) fn poison(window: &Window, cause: &Error) {
 }
 
 /// One fused task that is being run.
-struct Running<'a, 'c> {
+pub(crate) struct Running<'a, 'c> {
     /// The number of the task in the schedule.
     number: usize,
     task: &'a FusedTask,
@@ -127,7 +179,7 @@ struct Running<'a, 'c> {
 /// What a task reads besides the instances of its stores; kept between tasks, empty, for the memory
 /// of its lists.
 #[derive(Debug, Default)]
-struct Inputs {
+pub(crate) struct Inputs {
     /// What other ranks have sent, by the task's number of the fetch.
     fetched: Vec<Option<Instance>>,
     /// The pieces of its structures that could be had.
@@ -169,11 +221,8 @@ impl<'c> Running<'_, 'c> {
         self.fetch(&mut inputs, &mut failures);
         self.find_pieces(&mut inputs, &mut failures);
         self.check_tiles(&mut failures);
-        let is_planned = self.context.plan.is_some();
-        let ghosts = match self.task.program {
-            Some(_) if !is_planned => self.take_halos(&inputs, &mut failures),
-            Some(_) | None => Vec::new(),
-        };
+        let machine = self.context.machine;
+        let halos = machine.take_halos(self, &inputs, &mut failures);
         if failures.is_empty() {
             failures.extend(self.prepare(&mut inputs).err());
         }
@@ -184,22 +233,16 @@ impl<'c> Running<'_, 'c> {
         let runs = part.is_some() || failures.is_empty();
         let (whole, known) = (self.task, failures.len());
         let mut running = self.instead(part.as_ref().unwrap_or(whole));
-        let outcome = match whole.program {
-            _ if is_planned && runs => running.note(&inputs),
-            Some(_) if !is_planned => running.compute(runs, &inputs, ghosts, &mut failures),
-            Some(_) | None => Ok(()),
-        };
+        let outcome = machine.compute(&mut running, runs, &inputs, halos, &mut failures);
         self.travel = running.travel;
         if let Err(cause) = outcome {
             self.frame.fail(whole, &cause);
         } else if failures.len() > known {
             self.poison_dependents(&failures);
         }
-        if whole.program.is_some() && !is_planned {
-            let reduced = self.reduce(part.as_ref().unwrap_or(whole));
-            if let Err(cause) = reduced {
-                self.frame.fail(whole, &cause);
-            }
+        let reduced = machine.reduce(self, part.as_ref().unwrap_or(whole));
+        if let Err(cause) = reduced {
+            self.frame.fail(whole, &cause);
         }
         self.count(self.task.bytes + self.structure_bytes(&inputs), begin);
         inputs.clear();
@@ -223,11 +266,7 @@ impl<'c> Running<'_, 'c> {
     fn fetch(&mut self, inputs: &mut Inputs, failures: &mut Vec<Failure>) {
         for fetch in &self.task.fetches {
             let source = self.frame.instance(fetch.slot).map(|instance| &**instance);
-            let Context { comm, pool, .. } = *self.context;
-            let instance = match self.context.plan {
-                Some(_) => fetch.make_room(pool),
-                None => fetch.run(comm, pool, source),
-            };
+            let instance = self.context.machine.fetch(fetch, self.context, source);
             self.context.counters.messages += fetch.messages() as u64;
             self.context.counters.bytes_sent += fetch.bytes_sent() as u64;
             let fetched = instance.map_err(|cause| failures.push(Failure::of(fetch.slot, cause)));

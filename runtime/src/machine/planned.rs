@@ -3,14 +3,76 @@
 //! Everything is done that does not need the other ranks or the numbers: pieces are built and
 //! entries packed, memory is taken and freed. So what a plan counts is what a run does.
 
-use super::{Inputs, Running};
-use crate::analysis::schedule::Binding;
+use super::compute::Ghosts;
+use super::failures::Failure;
+use super::{Context, Inputs, Machine, Running};
+use crate::analysis::schedule::{Binding, FusedTask};
+use crate::comm::exchange::Fetch;
 use crate::comm::{forests, reduce};
 use crate::error::Error;
 use crate::geometry::partition::Partition;
+use crate::memory::instance::Instance;
 use crate::observe::plan::{Arrival, PlannedTask, Sent};
+use crate::tasks::body::Body;
+use crate::tasks::host::HostTask;
 use sparsefuse_kernels::Inst;
 use sparsefuse_kernels::ir::uniform_values;
+
+/// The machine that plans tasks, on a rank whose neighbours are not there.
+#[derive(Debug)]
+pub(crate) struct Plans;
+
+impl Machine for Plans {
+    fn fetch(
+        &self,
+        fetch: &Fetch,
+        context: &Context<'_>,
+        _source: Result<&Instance, Error>,
+    ) -> Result<Instance, Error> {
+        fetch.make_room(context.pool)
+    }
+
+    fn take_halos(
+        &self,
+        _running: &Running<'_, '_>,
+        _inputs: &Inputs,
+        _failures: &mut Vec<Failure>,
+    ) -> Vec<Ghosts> {
+        Vec::new()
+    }
+
+    fn compute(
+        &self,
+        running: &mut Running<'_, '_>,
+        can_run: bool,
+        inputs: &Inputs,
+        _halos: Vec<Ghosts>,
+        _failures: &mut Vec<Failure>,
+    ) -> Result<(), Error> {
+        match can_run {
+            true => running.note(inputs),
+            false => Ok(()),
+        }
+    }
+
+    fn reduce(&self, _running: &mut Running<'_, '_>, _ran: &FusedTask) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn call(
+        &self,
+        running: &mut Running<'_, '_>,
+        ready: Result<(), Error>,
+        (host, _): (&HostTask, &Body),
+        _inputs: &Inputs,
+    ) -> Result<(), Error> {
+        ready.map(|()| running.note_host(host))
+    }
+
+    fn computes(&self) -> bool {
+        false
+    }
+}
 
 impl Running<'_, '_> {
     /// Plans the task, with memory for its outputs and ghosts, and notes it.
@@ -40,10 +102,26 @@ impl Running<'_, '_> {
             },
             reductions,
         };
-        let plan = self.context.plan.as_deref_mut();
-        plan.expect("a task is planned where there is a plan")
-            .push(task);
+        self.context.plan.push(task);
         Ok(())
+    }
+
+    /// Notes a host task.
+    fn note_host(&mut self, host: &HostTask) {
+        let fetches = self.task.fetches.iter();
+        let task = PlannedTask {
+            name: self.task.name.clone(),
+            flops: 0,
+            bytes: (self.task.bytes + host.bytes) as u64,
+            structure_bytes: 0,
+            ghosts: Vec::new(),
+            fetches: Sent {
+                messages: fetches.clone().map(|fetch| fetch.messages() as u64).sum(),
+                bytes: fetches.map(|fetch| fetch.bytes_sent() as u64).sum(),
+            },
+            reductions: Sent::default(),
+        };
+        self.context.plan.push(task);
     }
 
     /// The ghosts that the task waits for.

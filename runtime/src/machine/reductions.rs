@@ -100,7 +100,7 @@ fn shares(
     for (number, share) in joined.into_iter().enumerate() {
         all.push(share.map_err(|rank| {
             if rank != comm.rank() {
-                let told = comm::receive_data(comm, rank).err();
+                let told = comm.receive(rank).data().err();
                 return told.unwrap_or_else(|| comm::left(rank));
             }
             let mine = causes.iter().position(|(of, _)| *of == number);

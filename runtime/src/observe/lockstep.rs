@@ -8,7 +8,7 @@
 //! then on nothing is exchanged any more, and every such call gives that error.
 
 use crate::analysis::window::Window;
-use crate::comm::{self, Comm};
+use crate::comm::Comm;
 use crate::error::{Error, ErrorKind};
 use crate::geometry::partition::Partition;
 use crate::geometry::view::View;
@@ -91,14 +91,14 @@ impl Lockstep {
 
 fn compare(comm: &dyn Comm, call: Call<'_>, window: &Window, issued: u64) -> Result<(), Error> {
     let hashes = hashes(call, window);
-    let all = comm::all_gather(comm, Ok(hash(&hashes).to_le_bytes().to_vec()))?;
+    let all = comm.all_gather(Ok(hash(&hashes).to_le_bytes().to_vec()))?;
     if all.iter().all(|hash| *hash == all[0]) {
         return Ok(());
     }
     let texts = texts(call, window);
     let steps = hashes.into_iter().zip(texts);
     let steps: Vec<Step> = steps.map(|(hash, text)| Step { hash, text }).collect();
-    let all = comm::all_gather(comm, Ok(to_bytes(&steps)))?;
+    let all = comm.all_gather(Ok(to_bytes(&steps)))?;
     let lists: Vec<Vec<Step>> = all.iter().map(|bytes| from_bytes(bytes)).collect();
     let first = issued - window.tasks.len() as u64 + 1;
     Err(parting(first, &lists).into())

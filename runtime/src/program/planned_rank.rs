@@ -9,6 +9,7 @@ use super::runtime::Runtime;
 use crate::comm::Absent;
 use crate::config::Config;
 use crate::error::Error;
+use crate::machine::planned::Plans;
 
 /// Runs `program` as rank `rank` of `ranks` with a runtime that plans and does not compute; see
 /// [`Runtime::take_plan`]. Elements of arrays that tasks have written mean nothing.
@@ -27,7 +28,7 @@ pub fn plan_rank<R>(
         return Err(Error::argument("plan_rank", expected, rank.to_string()));
     }
     let absent = Absent { rank, size: ranks };
-    let runtime = Runtime::with_comm(config.clone(), Box::new(absent))?;
+    let runtime = Runtime::with_comm(config.clone(), Box::new(absent), &Plans)?;
     Ok(runtime.enter(|| program(&runtime)))
 }
 

@@ -82,6 +82,6 @@ impl Processes {
     ///
     /// If another process has left.
     pub fn all_gather(&self, mine: Vec<u8>) -> Result<Vec<Vec<u8>>, Error> {
-        comm::all_gather(&*self.comm, Ok(mine))
+        self.comm.all_gather(Ok(mine))
     }
 }

@@ -3,6 +3,7 @@
 use crate::comm::{self, Comm};
 use crate::config::Config;
 use crate::error::{Error, ErrorKind};
+use crate::machine::compute::Runs;
 use crate::program::runtime::Runtime;
 
 /// Forgets what a panicking rank has issued, so that its end of the messages closes and the ranks
@@ -56,7 +57,7 @@ pub(crate) fn run_on<R: Send>(
     let ranks = comms.len();
     let mut runtimes = Vec::with_capacity(ranks);
     for comm in comms {
-        runtimes.push(Runtime::with_comm(config.clone(), comm)?);
+        runtimes.push(Runtime::with_comm(config.clone(), comm, &Runs)?);
     }
     let program = &program;
     std::thread::scope(|scope| {

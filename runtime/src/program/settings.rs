@@ -1,6 +1,6 @@
 //! Settings that must be the same on all processes.
 
-use crate::comm::{self, Comm};
+use crate::comm::Comm;
 use crate::config::Config;
 use crate::error::Error;
 
@@ -23,7 +23,7 @@ pub(crate) fn check_alike(comm: &dyn Comm, config: &Config, ranks: usize) -> Res
         "ranks {ranks}, tile_len {tile_len}, cut_threshold {cut_threshold}, fusion {fusion}, \
          window {window}, max_window {max_window}, check_ranks {check_ranks}"
     );
-    let all = comm::all_gather(comm, Ok(mine.into_bytes()))?;
+    let all = comm.all_gather(Ok(mine.into_bytes()))?;
     let text = |settings: &[u8]| String::from_utf8_lossy(settings).into_owned();
     match all.iter().position(|settings| *settings != all[0]) {
         None => Ok(()),

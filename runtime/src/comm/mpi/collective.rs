@@ -9,7 +9,7 @@ use super::job::Job;
 use super::requests::{AllReduce, Channels};
 use crate::comm::halo::{Links, Neighbours, pick};
 use crate::comm::reduce::Pending;
-use crate::comm::{Comm, Message, receive_data};
+use crate::comm::{Comm, Message};
 use crate::error::Error;
 use crate::memory::instance::Instance;
 use crate::memory::pool::Memory;
@@ -107,7 +107,7 @@ impl Pending for Reducing {
                 }
                 Err(cause)
             }
-            (Some(rank), _) => receive_data(comm, rank).and(Err(crate::comm::left(rank))),
+            (Some(rank), _) => comm.receive(rank).data().and(Err(crate::comm::left(rank))),
         }
     }
 }
@@ -176,7 +176,7 @@ impl Links for Persistent {
         waited?;
         let mut outcome = Ok(());
         for &from in &*failures {
-            let failure = receive_data(comm, from).and(Err(crate::comm::left(from)));
+            let failure = comm.receive(from).data().and(Err(crate::comm::left(from)));
             outcome = outcome.and(failure);
         }
         outcome

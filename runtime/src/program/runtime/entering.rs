@@ -3,6 +3,7 @@
 use super::{Runtime, workers};
 use crate::comm;
 use crate::config::Config;
+use crate::machine::compute::Runs;
 use crate::program::settings;
 use sparsefuse_kernels::workers::Workers;
 use std::cell::RefCell;
@@ -55,7 +56,7 @@ impl Runtime {
         });
         let alike = settings::check_alike(&*comm, &config, 1);
         alike.unwrap_or_else(|error| panic!("{error}"));
-        Self::assemble(config, workers, comm)
+        Self::assemble(config, workers, comm, &Runs)
     }
 
     /// Runs `program` with this runtime as the current one of the thread. What the program has

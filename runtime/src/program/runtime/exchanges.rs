@@ -41,7 +41,7 @@ impl Runtime {
         let mut inner = self.inner();
         inner.check(Call::AllGather(T::DTYPE))?;
         let mine = bytes::from_elements(mine);
-        let parts = inner.waiting(|comm| comm::all_gather(comm, mine))?;
+        let parts = inner.waiting(|comm| comm.all_gather(mine))?;
         received(&parts)
     }
 
@@ -53,7 +53,7 @@ impl Runtime {
     pub fn all_gather_bytes(&self, mine: Vec<u8>) -> Result<Vec<Vec<u8>>, Error> {
         let mut inner = self.inner();
         inner.check(Call::AllGather(DType::Bool))?;
-        inner.waiting(|comm| comm::all_gather(comm, Ok(mine)))
+        inner.waiting(|comm| comm.all_gather(Ok(mine)))
     }
 
     /// Moves bytes from one rank to another, where they are returned; the other ranks take no part
@@ -82,7 +82,7 @@ impl Runtime {
                 inner.comm.send(to, message);
                 outcome
             }
-            rank if rank == to => inner.waiting(|comm| comm::receive_data(comm, from)),
+            rank if rank == to => inner.waiting(|comm| comm.receive(from).data()),
             _ => Ok(Vec::new()),
         }
     }
@@ -123,7 +123,7 @@ impl Runtime {
             mine.iter().map(|part| bytes::from_elements(part)).collect()
         };
         let parts = mine.and_then(to_bytes);
-        let parts = inner.waiting(|comm| comm::all_to_all(comm, parts))?;
+        let parts = inner.waiting(|comm| comm.all_to_all(parts))?;
         received(&parts)
     }
 }

@@ -51,17 +51,13 @@ impl Runtime {
     /// [`crate::plan_rank`].
     #[must_use]
     pub fn take_plan(&self) -> Vec<PlannedTask> {
-        self.inner()
-            .plan
-            .as_mut()
-            .map(std::mem::take)
-            .unwrap_or_default()
+        std::mem::take(&mut self.inner().plan)
     }
 
     /// Whether nothing is computed and the other ranks are not there: see [`crate::plan_rank`].
     #[must_use]
     pub fn is_planned(&self) -> bool {
-        self.inner().plan.is_some()
+        !self.inner().machine.computes()
     }
 
     /// Words of the key of the open window, and cuts that were looked at so far.

@@ -24,7 +24,8 @@ use crate::comm::{self, Comm};
 use crate::config::Config;
 use crate::error::Error;
 use crate::geometry::partition::{CutsTable, Partition};
-use crate::machine::{self, Context, Frame};
+use crate::machine::compute::Runs;
+use crate::machine::{self, Context, Frame, Machine};
 use crate::memory::pool::Pool;
 use crate::observe::counters::Counters;
 use crate::observe::lockstep::{Call, Lockstep};
@@ -69,8 +70,9 @@ pub(super) struct Inner {
     pub(super) workers: Workers,
     pub(super) counters: Counters,
     pub(super) profile: Option<Profile>,
-    /// What has been planned, where nothing is computed.
-    pub(super) plan: Option<Vec<PlannedTask>>,
+    pub(super) machine: &'static dyn Machine,
+    /// What the machine has planned, where it computes nothing.
+    pub(super) plan: Vec<PlannedTask>,
     pub(super) frame: Frame,
     /// The schedule of the last window, for `explain`.
     pub(super) last: Option<Arc<Schedule>>,
@@ -86,7 +88,7 @@ impl Runtime {
     ///
     /// If a setting is out of range, or the system refuses the threads.
     pub fn new(config: Config) -> Result<Self, Error> {
-        Self::with_comm(config, Box::new(comm::Single))
+        Self::with_comm(config, Box::new(comm::Single), &Runs)
     }
 
     /// A runtime of one rank of each process that `mpiexec` or `srun` has started together; a
@@ -108,27 +110,38 @@ impl Runtime {
             eprintln!("sparsefuse: there is no setting `{name}`");
         }
         settings::check_alike(&*comm, &config, 1)?;
-        Self::with_comm(config, comm)
+        Self::with_comm(config, comm, &Runs)
     }
 
-    pub(crate) fn with_comm(config: Config, comm: Box<dyn Comm>) -> Result<Self, Error> {
+    pub(crate) fn with_comm(
+        config: Config,
+        comm: Box<dyn Comm>,
+        machine: &'static dyn Machine,
+    ) -> Result<Self, Error> {
         let workers = workers(&config)?;
-        Ok(Self::assemble(config, workers, comm))
+        Ok(Self::assemble(config, workers, comm, machine))
     }
 
-    pub(super) fn assemble(config: Config, workers: Workers, comm: Box<dyn Comm>) -> Self {
-        let (rank, ranks, is_planned) = (comm.rank(), comm.size(), comm.is_planned());
+    pub(super) fn assemble(
+        config: Config,
+        workers: Workers,
+        comm: Box<dyn Comm>,
+        machine: &'static dyn Machine,
+    ) -> Self {
+        let (rank, ranks) = (comm.rank(), comm.size());
+        let checks = config.check_ranks && ranks > 1 && machine.computes();
         let inner = Inner {
             window: Window::new(),
             length: Length::new(config.window, config.max_window),
             traces: Traces::default(),
             cuts: CutsTable::new(ranks, config.tile_len, config.cut_threshold),
             comm,
-            lockstep: Lockstep::new(config.check_ranks && ranks > 1 && !is_planned),
+            lockstep: Lockstep::new(checks),
             workers,
             counters: Counters::default(),
             profile: config.profile.then(Profile::new),
-            plan: is_planned.then(Vec::new),
+            machine,
+            plan: Vec::new(),
             frame: Frame::default(),
             last: None,
             eager: Vec::new(),
@@ -377,6 +390,7 @@ impl Runtime {
             workers,
             counters,
             profile,
+            machine,
             plan,
             frame,
             ..
@@ -405,7 +419,8 @@ impl Runtime {
             workers,
             profile: profile.as_mut(),
             counters,
-            plan: plan.as_mut(),
+            machine: *machine,
+            plan,
         };
         machine::run(&schedule, window, frame, &mut context);
         window.clear();

@@ -158,7 +158,7 @@ impl Runtime {
         check_dtype::<T>(store)?;
         let mut inner = self.inner();
         self.complete(&mut inner, store)?;
-        if inner.plan.is_some() {
+        if !inner.machine.computes() {
             let element = scalar::from_f64(T::DTYPE, 1.0).get();
             let elements: Vec<T> = vec![element; store.shape().len()]
                 .into_iter()
