@@ -198,26 +198,35 @@ impl<T: NumericOps, const SIDE_BY_SIDE: bool> PackedPart<'_, T, SIDE_BY_SIDE> {
 
     #[inline(always)]
     unsafe fn stencil(&self, pattern: Pattern, values: u32, rows: Range<usize>, out: *mut T) {
-        let offsets = self.offsets(pattern);
-        let stencils = self.values.stencils.as_ptr().cast::<T>();
-        let values = stencils.wrapping_add(values as usize);
+        let stencil = Stencil {
+            offsets: self.offsets(pattern),
+            values: self
+                .values
+                .stencils
+                .as_ptr()
+                .cast::<T>()
+                .wrapping_add(values as usize),
+        };
         let (n, x) = (rows.len(), self.x_at(rows.start));
-        // SAFETY: forwarded; the stencil has a value for each offset.
+        // SAFETY: the rows `i..i + W` are before `n`; overlapping chunks write the same twice.
         unsafe {
-            let stencil = Stencil { offsets, values };
-            if !SIDE_BY_SIDE || n < GROUP {
-                for i in 0..n {
-                    stencil.chunk::<1>(x.wrapping_add(i), out.add(i));
-                }
-                return;
+            let mut i = 0;
+            while SIDE_BY_SIDE && i + WIDE <= n {
+                stencil.chunk::<WIDE>(x.wrapping_add(i), out.add(i));
+                i += WIDE;
             }
-            // Of the commonest stencils of grids the compiler knows the length, and keeps their
-            // values in registers.
-            match offsets.len() {
-                5 => stencil.run_known::<5>(n, x, out),
-                7 => stencil.run_known::<7>(n, x, out),
-                9 => stencil.run_known::<9>(n, x, out),
-                _ => stencil.run(n, x, out),
+            while SIDE_BY_SIDE && i + GROUP <= n {
+                stencil.chunk::<GROUP>(x.wrapping_add(i), out.add(i));
+                i += GROUP;
+            }
+            if SIDE_BY_SIDE && i < n && n >= GROUP {
+                i = n - GROUP;
+                stencil.chunk::<GROUP>(x.wrapping_add(i), out.add(i));
+            } else {
+                while i < n {
+                    stencil.chunk::<1>(x.wrapping_add(i), out.add(i));
+                    i += 1;
+                }
             }
         }
     }
@@ -298,49 +307,16 @@ impl<T: NumericOps, const SIDE_BY_SIDE: bool> PackedPart<'_, T, SIDE_BY_SIDE> {
 }
 
 /// A stencil, whose offsets and values are the same for all of its rows.
+///
+/// The compiler does not know how many entries it has, and that is well: where it does, AVX-512 code
+/// reads neighbouring elements of `x` by gather instructions, and a product out of the cache takes
+/// twice as long (AMD Zen 5, stencils of five).
 struct Stencil<'a, T> {
     offsets: &'a [i32],
     values: *const T,
 }
 
 impl<T: NumericOps> Stencil<'_, T> {
-    /// As [`Stencil::run`] for `K` entries, from copies of offsets and values, which no store to
-    /// `out` can change.
-    #[inline(always)]
-    unsafe fn run_known<const K: usize>(&self, n: usize, x: *const T, out: *mut T) {
-        let offsets: [i32; K] = std::array::from_fn(|k| self.offsets[k]);
-        // SAFETY: the stencil has a value for each offset, and the rest is forwarded.
-        unsafe {
-            let values = self.values.cast::<[T; K]>().read_unaligned();
-            let stencil = Stencil {
-                offsets: &offsets,
-                values: values.as_ptr(),
-            };
-            stencil.run(n, x, out);
-        }
-    }
-
-    /// `n` rows, as many as a group has at least; `x` and `out` belong to the first.
-    #[inline(always)]
-    unsafe fn run(&self, n: usize, x: *const T, out: *mut T) {
-        // SAFETY: the rows `i..i + W` are before `n`; overlapping chunks write the same twice.
-        unsafe {
-            let mut i = 0;
-            while i + WIDE <= n {
-                self.chunk::<WIDE>(x.wrapping_add(i), out.add(i));
-                i += WIDE;
-            }
-            while i + GROUP <= n {
-                self.chunk::<GROUP>(x.wrapping_add(i), out.add(i));
-                i += GROUP;
-            }
-            if i < n {
-                i = n - GROUP;
-                self.chunk::<GROUP>(x.wrapping_add(i), out.add(i));
-            }
-        }
-    }
-
     /// `W` rows; `x` and `out` belong to the first.
     #[inline(always)]
     unsafe fn chunk<const W: usize>(&self, x: *const T, out: *mut T) {
