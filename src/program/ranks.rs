@@ -97,6 +97,6 @@ mod tests {
         ];
         assert_eq!(rows[2], numbers);
         assert_eq!(rows[3][..2], ["1", "0.250000"]);
-        assert!(rows[3].ends_with(&["add", "(at", "once)"]), "{:?}", rows[3]);
+        assert!(rows[3].ends_with(&["add", "(eager)"]), "{:?}", rows[3]);
     }
 }

@@ -3,7 +3,6 @@
 pub(crate) mod own_rows;
 pub(crate) mod threads;
 
-pub(crate) mod beside;
 pub(crate) mod chain;
 pub(crate) mod ghosts;
 pub(crate) mod layout;

@@ -1,6 +1,6 @@
 //! Residuals in twice the precision ([`crate::local::residual`]).
 
-use crate::exchange::beside::{rows_at_columns, rows_of};
+use super::beside::{rows_at_columns, rows_of};
 use crate::exchange::check_runtime;
 use crate::formats::csr::Csr;
 use crate::local::parallel::{self, Threads};

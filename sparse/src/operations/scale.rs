@@ -3,8 +3,8 @@
 //! The structure is shared with the old matrix; what an entry becomes depends on its own value and
 //! place, so each rank makes its own, on all threads.
 
+use super::beside::rows_at_columns;
 use super::expect;
-use crate::exchange::beside::rows_at_columns;
 use crate::exchange::check_runtime;
 use crate::exchange::ghosts::Ghosts;
 use crate::exchange::own_rows::OwnRows;

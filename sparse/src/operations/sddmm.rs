@@ -4,7 +4,7 @@
 //! Each rank computes its entries, with the rows of the left matrix that are its own and those of
 //! the right one that its columns name, which it fetches where other ranks have them.
 
-use crate::exchange::beside::{rows_at_columns, rows_of};
+use super::beside::{rows_at_columns, rows_of};
 use crate::exchange::check_runtime;
 use crate::formats::csr::Csr;
 use crate::local::sampled::Sampled;

@@ -1,8 +1,8 @@
 //! What lies beside the rows and the columns of a matrix: elements of vectors, rows of dense
 //! matrices, read in place where this rank has them and else fetched from the ranks that do.
 
-use super::ghosts::Ghosts;
-use super::own_rows::OwnRows;
+use crate::exchange::ghosts::Ghosts;
+use crate::exchange::own_rows::OwnRows;
 use crate::formats::csr::Csr;
 use sparsefuse_kernels::Numeric;
 use sparsefuse_runtime::{Error, Local, Runtime, try_collect};
