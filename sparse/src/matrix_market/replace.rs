@@ -47,15 +47,11 @@ pub fn file_beside(path: &Path) -> io::Result<NamedTempFile> {
     let mut hidden = OsString::from(".");
     hidden.push(name);
     hidden.push(format!(".{}.", std::process::id()));
+    // Made as every other file, for all who may read those.
+    let make = |path: &Path| File::create_new(path);
     let mut builder = Builder::new();
-    builder.prefix(&hidden).suffix(ENDING);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        // As every file that is made, not the user's alone.
-        builder.permissions(fs::Permissions::from_mode(0o666));
-    }
-    builder.tempfile_in(folder_of(&path))
+    let builder = builder.prefix(&hidden).suffix(ENDING);
+    builder.make_in(folder_of(&path), make)
 }
 
 /// The file that a path means, through all links.
