@@ -25,9 +25,10 @@ use std::path::Path;
 /// ```
 pub struct Options<'a, T> {
     /// The solver has converged when ‖b - A x‖ <= max(rtol ‖b‖, atol), in the 2-norm; 1e-8 by
-    /// default, in single precision 1e-5. What is less than half of the precision of the type times ‖b‖, 6e-8 in single
-    /// precision, no residual in that type can certify: such a solve ends as
-    /// [`StopReason::Stagnation`] at best.
+    /// default, in single precision 1e-5. Matrices certify it by a residual in twice the precision
+    /// where rounding could hide it ([`LinearOperator::precise_residual`]). Of an operator that has
+    /// none, nothing certifies less than half of the precision of the type times ‖b‖, 6e-8 in
+    /// single precision: such a solve ends as [`StopReason::Stagnation`] at best.
     pub rtol: f64,
     /// See `rtol`; 0 by default.
     pub atol: f64,
