@@ -5,8 +5,9 @@
 //! set aside, and the program goes on until something large is refused, which it can name. For what
 //! remains (large blocks of other libraries, a spare that is used up) the standard library prints
 //! `memory allocation of N bytes failed` and aborts. This is a complaint too, of the user's
-//! machine, so the program turns that abort into its status for complaints; other aborts stay what
-//! they are. A program that uses the library keeps what its own language does.
+//! machine, so the program turns that abort into its status for complaints, and so every abort at a
+//! moment when the system refuses memory (its own library says then what it was about, as does the
+//! start of a thread); other aborts stay what they are. A program that uses the library keeps what its own language does.
 #![expect(
     unsafe_code,
     reason = "an allocator, and a handler of the signal of `abort`"
@@ -158,8 +159,43 @@ mod abort {
         let _ = unsafe { signal(SIGABRT, handler as usize) };
     }
 
+    /// Whether the system refuses a block of a size that the start of a thread asks for.
+    #[cfg(all(
+        target_os = "linux",
+        any(target_arch = "x86_64", target_arch = "aarch64")
+    ))]
+    fn is_refusing() -> bool {
+        const LEN: usize = 1 << 20;
+        /// `PROT_NONE`.
+        const NO_ACCESS: c_int = 0;
+        /// `MAP_PRIVATE` and `MAP_ANONYMOUS`.
+        const ANONYMOUS: c_int = 0x22;
+        unsafe extern "C" {
+            fn mmap(
+                at: *mut u8,
+                len: usize,
+                access: c_int,
+                flags: c_int,
+                file: c_int,
+                offset: i64,
+            ) -> *mut u8;
+        }
+        // SAFETY: a new map, of no file, which nothing reads; the call is one of the system, which
+        // may be made in a handler.
+        let at = unsafe { mmap(std::ptr::null_mut(), LEN, NO_ACCESS, ANONYMOUS, -1, 0) };
+        at.addr() == usize::MAX
+    }
+
+    #[cfg(not(all(
+        target_os = "linux",
+        any(target_arch = "x86_64", target_arch = "aarch64")
+    )))]
+    fn is_refusing() -> bool {
+        false
+    }
+
     extern "C" fn handle(number: c_int) {
-        if HAS_REFUSED.load(Ordering::Relaxed) {
+        if HAS_REFUSED.load(Ordering::Relaxed) || is_refusing() {
             // SAFETY: it may be called in a handler, and does not return.
             unsafe { _exit(COMPLAINT) };
         }

@@ -29,6 +29,10 @@ pub fn replace_file<E: From<io::Error>>(
     let path = behind_links(path);
     remove_stale(&path, |ending| ending.ends_with(ENDING));
     let mut file = file_beside(&path)?;
+    if let Ok(found) = fs::metadata(&path) {
+        // What others may not read they may not read either when it is replaced.
+        file.as_file().set_permissions(found.permissions())?;
+    }
     fill(file.as_file_mut())?;
     file.as_file().sync_all()?;
     file.persist(&path).map_err(|failed| failed.error)?;
@@ -165,5 +169,9 @@ mod tests {
         assert!(at("link").is_symlink());
         let mode = |name| fs::metadata(at(name)).unwrap().permissions().mode();
         assert_eq!(mode("replaced"), mode("made"));
+        fs::set_permissions(at("replaced"), fs::Permissions::from_mode(0o600)).unwrap();
+        let again: io::Result<()> = replace_file(&at("replaced"), |_| Ok(()));
+        again.unwrap();
+        assert_eq!(mode("replaced") & 0o777, 0o600);
     }
 }
