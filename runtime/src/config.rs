@@ -39,7 +39,7 @@ pub struct Config {
     /// most machines.
     pub stream_threshold: usize,
     /// How often entries are read in plain form by one structure before they are packed, which takes
-    /// about the time of three reads. 0 packs at once, `usize::MAX` never.
+    /// about the time of three reads. With 0 the first read packs them, with `usize::MAX` none does.
     pub pack_after: usize,
     /// The instruction set of the kernels.
     pub isa: Isa,

@@ -27,9 +27,9 @@ fn memory_that_runs_out_anywhere_is_an_error() {
     }
 }
 
-/// Commands, and whether their last word may always be another library's: those, and what kernels
+/// Commands, and whether the last message may always be another library's: those, and what kernels
 /// work in, cannot be asked for errors. Any command may meet a limit at which the system's own
-/// library has the last word, since it keeps lists that come from nowhere else.
+/// library prints the last message, since it keeps lists that come from nowhere else.
 #[cfg(target_os = "linux")]
 const COMMANDS: [(&str, bool); 20] = [
     ("solve poisson2d:300 --max-iter 3", false),

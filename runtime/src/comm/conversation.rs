@@ -1,27 +1,28 @@
 //! Messages within a host task: what its function sends and receives as it likes.
 //!
-//! Nobody but the function knows what it sends, so what a rank says to another ends with a last
-//! word: that its function has ended, or why it failed. A rank that fails says so at once and sends
-//! nothing more; who waits for it gets that failure. At the end every rank hears the last words of
-//! all others and drops what its function has not received. So all ranks agree on how the task has
-//! ended, none waits forever, and the next message is that of the next step.
+//! Only the function knows what it sends, so each rank ends its messages to another one with a
+//! status: that its function has ended, or its failure. A rank that fails sends its status and
+//! nothing more; a rank that waits for it gets that failure. At the end every rank receives the
+//! statuses of all others and drops the messages that its function has not received. So all ranks
+//! agree on how the task has ended, none waits forever, and the next message is that of the next
+//! step.
 
 use crate::comm::{self, Comm, Message};
 use crate::error::Error;
 use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
 
-/// The last byte of a message that is not the last word.
+/// The last byte of a message that is not the status.
 const GOES_ON: u8 = 0;
-/// The only byte of the last word of a rank that has succeeded.
+/// The only byte of the status of a rank that has succeeded.
 const HAS_ENDED: u8 = 1;
 
 /// See the module's text.
 #[derive(Debug)]
 pub(crate) struct Conversation<'a> {
     comm: &'a dyn Comm,
-    /// The last words that have come, by rank.
-    last_words: RefCell<Vec<Option<Result<(), Error>>>>,
+    /// The statuses that have come, by rank.
+    statuses: RefCell<Vec<Option<Result<(), Error>>>>,
     waited: Cell<Duration>,
 }
 
@@ -29,7 +30,7 @@ impl<'a> Conversation<'a> {
     pub(crate) fn new(comm: &'a dyn Comm) -> Self {
         Self {
             comm,
-            last_words: RefCell::new(vec![None; comm.size()]),
+            statuses: RefCell::new(vec![None; comm.size()]),
             waited: Cell::new(Duration::ZERO),
         }
     }
@@ -58,22 +59,22 @@ impl<'a> Conversation<'a> {
         if let Some(bytes) = self.next(from) {
             return Ok(bytes);
         }
-        let last_word = self.last_words.borrow()[from].clone();
-        Err(match last_word {
+        let status = self.statuses.borrow()[from].clone();
+        Err(match status {
             Some(Err(cause)) => cause,
             Some(Ok(())) | None => comm::apart(from),
         })
     }
 
-    /// The next message of another rank; none after its last word.
+    /// The next message of another rank; none after its status.
     fn next(&self, from: usize) -> Option<Vec<u8>> {
-        if self.last_words.borrow()[from].is_some() {
+        if self.statuses.borrow()[from].is_some() {
             return None;
         }
         let begin = Instant::now();
         let message = self.comm.receive(from);
         self.waited.set(self.waited.get() + begin.elapsed());
-        let last_word = match message {
+        let status = match message {
             Message::Data(mut bytes) => match (bytes.pop(), bytes.is_empty()) {
                 (Some(GOES_ON), _) => return Some(bytes),
                 (Some(HAS_ENDED), true) => Ok(()),
@@ -81,7 +82,7 @@ impl<'a> Conversation<'a> {
             },
             Message::Failed(cause) => Err(cause),
         };
-        self.last_words.borrow_mut()[from] = Some(last_word);
+        self.statuses.borrow_mut()[from] = Some(status);
         None
     }
 
@@ -90,18 +91,18 @@ impl<'a> Conversation<'a> {
     pub(crate) fn end(&self, mine: Result<(), Error>) -> Result<(), Error> {
         let (rank, ranks) = (self.rank(), self.ranks());
         for to in (0..ranks).filter(|&to| to != rank) {
-            let last_word = match &mine {
+            let status = match &mine {
                 Ok(()) => Message::Data(vec![HAS_ENDED]),
                 Err(cause) => Message::Failed(cause.clone()),
             };
-            self.comm.send(to, last_word);
+            self.comm.send(to, status);
         }
         for from in (0..ranks).filter(|&from| from != rank) {
             while self.next(from).is_some() {}
         }
-        let mut last_words = self.last_words.borrow_mut();
-        last_words[rank] = Some(mine);
-        last_words.drain(..).flatten().collect()
+        let mut statuses = self.statuses.borrow_mut();
+        statuses[rank] = Some(mine);
+        statuses.drain(..).flatten().collect()
     }
 }
 

@@ -131,7 +131,7 @@ impl Profile {
         }
     }
 
-    /// An eager task begins, which reads so many bytes of stores.
+    /// An eager task begins that reads `bytes` of stores.
     pub(crate) fn begin_eager(&mut self, bytes: u64) -> Begun {
         let within = Within {
             bytes,
@@ -143,7 +143,7 @@ impl Profile {
         }
     }
 
-    /// The eager task that is running moves so many bytes more.
+    /// Adds to the bytes that the running eager task reads and writes.
     pub(crate) fn move_eager(&mut self, bytes: u64) {
         self.within.bytes += bytes;
     }

@@ -79,9 +79,15 @@ impl<'p, 'o, T: Field> LeastSquares<'p, 'o, T> {
         let tolerance = (options.rtol * rhs_norm).max(options.atol);
         let (x, r, norm) = match options.x0 {
             Some(x0) => {
-                let found = TrueResidual::of(a, (b, x0), tolerance).await?;
-                let norm = found.norm;
-                (x0.clone(), found.vector(a, (b, x0))?, norm)
+                let r = b.try_sub(&a.apply(x0)?)?;
+                let norm = norm_of(&r).await?;
+                if norm <= tolerance {
+                    let found = TrueResidual::of(a, (b, x0), tolerance).await?;
+                    let norm = found.norm;
+                    (x0.clone(), found.vector(a, (b, x0))?, norm)
+                } else {
+                    (x0.clone(), r, norm)
+                }
             }
             None => {
                 let x = b.runtime().enter(|| Vector::zeros([n_cols]));

@@ -94,7 +94,11 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
         let (mut stopping, mut x, r) = Self::start(method, a, b, options).await?;
         let first = match stopping.first() {
             Judgement::Iterate => Ok(r),
-            Judgement::Claim => stopping.verify(&x).await.map(|()| r),
+            // What goes on to be saved has reached the limit.
+            Judgement::Claim => match stopping.verify(&x).await {
+                Ok(()) => Err(StopReason::IterationLimit.into()),
+                Err(end) => Err(end),
+            },
             Judgement::Stop(reason) => Err(reason.into()),
         };
         let reason =

@@ -5,7 +5,7 @@ use num_complex::Complex;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::{Field, Real};
 use sparsefuse_solvers::preconditioners::splu;
-use sparsefuse_solvers::{LinearOperator, Method, Options, StopReason};
+use sparsefuse_solvers::{Checkpoint, LinearOperator, Method, Options, StopReason};
 use sparsefuse_sparse::Csr;
 use sparsefuse_testing::everywhere;
 
@@ -157,6 +157,36 @@ fn an_initial_guess_whose_residual_is_rounding() {
             }
         }
     }
+}
+
+#[test]
+fn no_iteration_follows_a_claim_at_the_limit() {
+    let a = Csr::new(1, 1, vec![0, 1], vec![0], vec![3.0]).unwrap();
+    let (b, x0) = (
+        Vector::from_vec(vec![1.0]),
+        Vector::from_vec(vec![1.0 / 3.0]),
+    );
+    let file = std::env::temp_dir().join(format!("sparsefuse-claims-{}", std::process::id()));
+    let checkpoint = Checkpoint {
+        file: &file,
+        every: 1,
+    };
+    for checkpoint in [None, Some(checkpoint)] {
+        let options = Options {
+            rtol: 5e-17,
+            max_iter: Some(0),
+            x0: Some(&x0),
+            checkpoint,
+            ..Options::default()
+        };
+        let solution = Method::Cg.solve(&a, &b, options).unwrap();
+        assert_eq!(solution.reason, StopReason::IterationLimit);
+        assert_eq!(
+            (solution.iterations, solution.residual_norm),
+            (0, 2f64.powi(-54))
+        );
+    }
+    assert!(!file.exists());
 }
 
 #[test]
