@@ -58,6 +58,19 @@ const MINIMAL: Check = Check {
     variable: None,
     advice: "what needs an optional crate belongs in the file that its feature switches",
 };
+/// The workspace of the peers has a lock file of its own, which a new dependency of a crate changes.
+const PEERS: Check = Check {
+    heading: "lock of peers",
+    arguments: &[
+        "update",
+        "--workspace",
+        "--locked",
+        "--manifest-path",
+        "benches/peers/Cargo.toml",
+    ],
+    variable: None,
+    advice: "run `cargo update --workspace --manifest-path benches/peers/Cargo.toml`",
+};
 const DOCUMENTATION: Check = Check {
     heading: "documentation",
     arguments: &[
@@ -94,7 +107,7 @@ pub(crate) fn run(quick: bool) -> Result<ExitCode, String> {
     let (checks, tests) = if quick {
         (&[FORMAT, CLIPPY][..], UNIT_TESTS)
     } else {
-        (&[FORMAT, CLIPPY, MINIMAL, DOCUMENTATION][..], TESTS)
+        (&[FORMAT, PEERS, CLIPPY, MINIMAL, DOCUMENTATION][..], TESTS)
     };
     let mut times = Vec::new();
     for check in checks {

@@ -43,6 +43,14 @@ pub(crate) struct Segment {
     pub(crate) form: Form,
 }
 
+impl Segment {
+    /// The row behind the last one.
+    #[inline(always)]
+    pub(crate) fn end(&self) -> usize {
+        (self.first + self.len) as usize
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     /// Rows with equal offsets and values.

@@ -5,6 +5,7 @@ use crate::config::Config;
 use crate::error::{Error, ErrorKind};
 use crate::machine::compute::Runs;
 use crate::program::runtime::Runtime;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Forgets what a panicking rank has issued, so that its end of the messages closes and the ranks
 /// that wait for it learn that it has left.
@@ -18,8 +19,9 @@ impl Drop for AbandonOnPanic<'_> {
     }
 }
 
-/// Runs `program` on `ranks` ranks of this process, each a thread with a runtime of its own that is
-/// current while the program runs, and returns what each rank returned, in the order of the ranks.
+/// Runs `program` on `ranks` ranks of this process and returns what each rank returned, in the order
+/// of the ranks. Each is a thread, the first one the thread that calls, with a runtime of its own
+/// that is current while the program runs.
 ///
 /// # Errors
 ///
@@ -59,31 +61,35 @@ pub(crate) fn run_on<R: Send>(
     for comm in comms {
         runtimes.push(Runtime::with_comm(config.clone(), comm, &Runs)?);
     }
-    let program = &program;
+    let run = |runtime: Runtime| {
+        let _abandon = AbandonOnPanic(&runtime);
+        let value = runtime.enter(|| program(&runtime));
+        (value, runtime.end())
+    };
+    let run = &run;
+    let mut runtimes = runtimes.into_iter();
+    let first = runtimes.next();
     std::thread::scope(|scope| {
-        let threads: Vec<_> = runtimes
-            .into_iter()
-            .map(|runtime| {
-                let thread = std::thread::Builder::new();
-                thread.spawn_scoped(scope, move || {
-                    let _abandon = AbandonOnPanic(&runtime);
-                    let value = runtime.enter(|| program(&runtime));
-                    (value, runtime.end())
-                })
-            })
-            .collect();
+        let others = runtimes.map(|runtime| {
+            let thread = std::thread::Builder::new();
+            thread.spawn_scoped(scope, move || run(runtime))
+        });
+        let others: Vec<_> = others.collect();
+        // The first rank is this thread: a program of one rank starts none, and its memory comes
+        // from the allocator's own arena.
+        let first = first.map(|runtime| catch_unwind(AssertUnwindSafe(|| run(runtime))));
         // A rank whose thread could not be had has left, so the others end; then they are joined.
-        let threads: Result<Vec<_>, _> = threads.into_iter().collect();
-        let threads = threads.map_err(|error| {
+        let others: Result<Vec<_>, _> = others.into_iter().collect();
+        let others = others.map_err(|error| {
             Error::argument(
                 "ranks",
                 "as many threads as the system grants",
                 error.to_string(),
             )
         })?;
-        let results: Vec<_> = threads.into_iter().map(|thread| thread.join()).collect();
+        let others: Vec<_> = others.into_iter().map(|thread| thread.join()).collect();
         let mut ends = Vec::with_capacity(ranks);
-        for (rank, result) in results.into_iter().enumerate() {
+        for (rank, result) in first.into_iter().chain(others).enumerate() {
             ends.push(result.map_err(|panic| {
                 let text = panic.downcast_ref::<String>().map(String::as_str);
                 let text = text.or_else(|| panic.downcast_ref::<&str>().copied());

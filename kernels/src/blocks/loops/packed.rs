@@ -12,13 +12,15 @@ use crate::element::DType;
 use crate::isa::{Isa, PerIsa, per_isa, prefetch};
 use crate::ops::NumericOps;
 use crate::packed::{
-    Form, GROUP, PART, PackedStructure, PackedValues, Pattern, ValuesPart, WINDOW,
+    Form, GROUP, PART, PackedStructure, PackedValues, Pattern, Segment, ValuesPart, WINDOW,
 };
 use num_complex::Complex;
 use std::ops::Range;
 
 /// Rows of a stencil that are computed side by side, where there are as many.
 const WIDE: usize = 32;
+/// The rows of a stencil behind those, of which there are fewer.
+const HALF: usize = 16;
 
 /// The rows of a packed piece that one call multiplies.
 #[derive(Clone, Copy, Debug)]
@@ -144,23 +146,25 @@ impl<T: NumericOps, const SIDE_BY_SIDE: bool> PackedPart<'_, T, SIDE_BY_SIDE> {
     #[inline(always)]
     unsafe fn sum_stored<S: Stored<T>>(&self, range: Range<usize>, stored: S) {
         let number = self.values.index[range.start / WINDOW] as usize;
+        let mut segments = &self.values.segments[number..];
         let mut row = range.start;
-        for segment in &self.values.segments[number..] {
-            let (first, end) = (
-                segment.first as usize,
-                (segment.first + segment.len) as usize,
-            );
-            if end <= row {
+        while row < range.end {
+            // SAFETY: forwarded.
+            row = unsafe { self.stencils(&mut segments, row..range.end, range.start) };
+            let Some((segment, rest)) = segments.split_first() else {
+                return;
+            };
+            segments = rest;
+            let (first, end) = (segment.first as usize, segment.end());
+            let last = end.min(range.end);
+            if last <= row {
                 continue;
             }
-            let last = end.min(range.end);
             let out = self.out.wrapping_add(row - range.start);
             // SAFETY: forwarded; rows `row..last` are of this segment.
             unsafe {
                 match segment.form {
-                    Form::Stencil { pattern, values } => {
-                        self.stencil(pattern, values, row..last, out);
-                    }
+                    Form::Stencil { .. } => continue,
                     Form::Diagonals { pattern, values } => {
                         self.diagonals(stored, pattern, values, (first, end), row..last, out);
                     }
@@ -176,10 +180,39 @@ impl<T: NumericOps, const SIDE_BY_SIDE: bool> PackedPart<'_, T, SIDE_BY_SIDE> {
                 }
             }
             row = last;
-            if row == range.end {
-                return;
-            }
         }
+    }
+
+    /// The stencils among the rows that these segments begin with; returns the first row behind
+    /// them. `out` belongs to row `start`.
+    ///
+    /// The lines of a grid are short stencils, so a loop of their own keeps in registers what
+    /// they share.
+    #[inline(always)]
+    unsafe fn stencils(
+        &self,
+        segments: &mut &[Segment],
+        rows: Range<usize>,
+        start: usize,
+    ) -> usize {
+        let mut row = rows.start;
+        while let [segment, rest @ ..] = *segments {
+            let Form::Stencil { pattern, values } = segment.form else {
+                break;
+            };
+            let last = segment.end().min(rows.end);
+            if row < last {
+                let out = self.out.wrapping_add(row - start);
+                // SAFETY: forwarded; rows `row..last` are of this segment.
+                unsafe { self.stencil(pattern, values, row..last, out) };
+                row = last;
+            }
+            if row == rows.end {
+                break;
+            }
+            *segments = rest;
+        }
+        row
     }
 
     /// `x` of the diagonal at a row of the part.
@@ -215,11 +248,17 @@ impl<T: NumericOps, const SIDE_BY_SIDE: bool> PackedPart<'_, T, SIDE_BY_SIDE> {
                 stencil.chunk::<WIDE>(x.wrapping_add(i), out.add(i));
                 i += WIDE;
             }
-            while SIDE_BY_SIDE && i + GROUP <= n {
-                stencil.chunk::<GROUP>(x.wrapping_add(i), out.add(i));
-                i += GROUP;
+            if SIDE_BY_SIDE && i + HALF <= n {
+                stencil.chunk::<HALF>(x.wrapping_add(i), out.add(i));
+                i += HALF;
             }
-            if SIDE_BY_SIDE && i < n && n >= GROUP {
+            if SIDE_BY_SIDE && i + GROUP < n && n >= HALF {
+                i = n - HALF;
+                stencil.chunk::<HALF>(x.wrapping_add(i), out.add(i));
+            } else if SIDE_BY_SIDE && i < n && n >= GROUP {
+                if i + GROUP < n {
+                    stencil.chunk::<GROUP>(x, out);
+                }
                 i = n - GROUP;
                 stencil.chunk::<GROUP>(x.wrapping_add(i), out.add(i));
             } else {
