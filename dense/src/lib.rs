@@ -66,6 +66,7 @@ mod interop;
 mod methods;
 mod operators;
 
+mod axes;
 mod matrix;
 mod multiples;
 mod reductions;

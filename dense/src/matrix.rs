@@ -1,10 +1,10 @@
-//! Arrays of two dimensions as matrices: products with vectors, and reductions along an axis.
+//! Arrays of two dimensions as matrices: products with vectors.
 
 use crate::array::{Array, Vector};
 use crate::bodies::{self, Operation};
 use crate::operand::expect;
 use crate::operators::binary;
-use sparsefuse_kernels::{BinaryOp, Element, Field, Numeric, ReduceOp};
+use sparsefuse_kernels::{BinaryOp, Numeric};
 use sparsefuse_runtime::{Error, Shape, TaskArg};
 
 impl<T: Numeric> Array<T, 2> {
@@ -48,119 +48,6 @@ impl<T: Numeric> Array<T, 2> {
         let store = self.runtime().new_store(Shape::new(&[n_rows]), T::DTYPE);
         let body = bodies::body(Operation::MatVec, T::DTYPE);
         let args = [self.arg(), x.arg(), TaskArg::from(&store)];
-        self.runtime().submit(body, &args, &[])?;
-        Ok(Vector::wrap(store, None))
-    }
-
-    /// The sums along an axis: of each column for `axis` 0, of each row for `axis` 1. One task.
-    /// On several ranks, sums of columns fetch the columns they need, so all of the matrix travels.
-    ///
-    /// # Panics
-    ///
-    /// If `axis` is above 1; [`Array::try_sum_axis`] returns the error.
-    #[must_use]
-    #[track_caller]
-    pub fn sum_axis(&self, axis: usize) -> Vector<T> {
-        expect(self.try_sum_axis(axis))
-    }
-
-    /// As [`Array::sum_axis`].
-    ///
-    /// # Errors
-    ///
-    /// If `axis` is above 1.
-    pub fn try_sum_axis(&self, axis: usize) -> Result<Vector<T>, Error> {
-        self.reduce_axis("sum_axis", ReduceOp::Sum, axis)
-    }
-}
-
-impl<T: Field> Array<T, 2> {
-    /// The mean along an axis, as [`Array::sum_axis`]; NaN where there is nothing to take the
-    /// mean of.
-    ///
-    /// # Panics
-    ///
-    /// If `axis` is above 1; [`Array::try_mean_axis`] returns the error.
-    #[must_use]
-    #[track_caller]
-    pub fn mean_axis(&self, axis: usize) -> Vector<T> {
-        expect(self.try_mean_axis(axis))
-    }
-
-    /// As [`Array::mean_axis`].
-    ///
-    /// # Errors
-    ///
-    /// If `axis` is above 1.
-    pub fn try_mean_axis(&self, axis: usize) -> Result<Vector<T>, Error> {
-        let sum = self.reduce_axis("mean_axis", ReduceOp::Sum, axis)?;
-        sum.try_div(T::from_f64(self.shape()[axis] as f64))
-    }
-}
-
-impl<T: Numeric + PartialOrd> Array<T, 2> {
-    /// The largest along an axis, as [`Array::sum_axis`]; NaN where there is one.
-    ///
-    /// # Panics
-    ///
-    /// If `axis` is above 1 or has length 0; [`Array::try_max_axis`] returns the error.
-    #[must_use]
-    #[track_caller]
-    pub fn max_axis(&self, axis: usize) -> Vector<T> {
-        expect(self.try_max_axis(axis))
-    }
-
-    /// As [`Array::max_axis`].
-    ///
-    /// # Errors
-    ///
-    /// If `axis` is above 1 or has length 0.
-    pub fn try_max_axis(&self, axis: usize) -> Result<Vector<T>, Error> {
-        self.reduce_axis("max_axis", ReduceOp::Max, axis)
-    }
-
-    /// The smallest along an axis, as [`Array::sum_axis`]; NaN where there is one.
-    ///
-    /// # Panics
-    ///
-    /// If `axis` is above 1 or has length 0; [`Array::try_min_axis`] returns the error.
-    #[must_use]
-    #[track_caller]
-    pub fn min_axis(&self, axis: usize) -> Vector<T> {
-        expect(self.try_min_axis(axis))
-    }
-
-    /// As [`Array::min_axis`].
-    ///
-    /// # Errors
-    ///
-    /// If `axis` is above 1 or has length 0.
-    pub fn try_min_axis(&self, axis: usize) -> Result<Vector<T>, Error> {
-        self.reduce_axis("min_axis", ReduceOp::Min, axis)
-    }
-}
-
-impl<T: Element> Array<T, 2> {
-    fn reduce_axis(
-        &self,
-        op: &'static str,
-        reduction: ReduceOp,
-        axis: usize,
-    ) -> Result<Vector<T>, Error> {
-        // The rows of the matrix that is reduced row by row.
-        let matrix = match axis {
-            0 => self.transpose(),
-            1 => self.clone(),
-            _ => return Err(Error::argument(op, "an axis below 2", axis.to_string())),
-        };
-        let [n_rows, n_columns] = matrix.shape();
-        if n_columns == 0 && matches!(reduction, ReduceOp::Min | ReduceOp::Max) {
-            let expected = "an axis with elements to compare";
-            return Err(Error::argument(op, expected, "one of length 0"));
-        }
-        let store = self.runtime().new_store(Shape::new(&[n_rows]), T::DTYPE);
-        let body = bodies::body(Operation::RowReduce(reduction), T::DTYPE);
-        let args = [matrix.arg(), TaskArg::from(&store)];
         self.runtime().submit(body, &args, &[])?;
         Ok(Vector::wrap(store, None))
     }

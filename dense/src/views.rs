@@ -4,7 +4,7 @@
 //! other handles later. The one operation that writes in place, [`Array::assign_slice`], copies
 //! first if another handle could notice.
 
-use crate::array::{Array, Vector};
+use crate::array::Array;
 use crate::bodies::Origin;
 use crate::bodies::{self, Operation, Target};
 use crate::operand::{ArrayOperand, Kind, Source, check_len, expect};
@@ -59,6 +59,111 @@ impl<T: Element, const D: usize> Array<T, D> {
     #[must_use]
     pub fn t(&self) -> Self {
         self.transpose()
+    }
+
+    /// The array with its axes in another order: axis `d` is what axis `order[d]` was. A view.
+    ///
+    /// ```
+    /// use sparsefuse_dense::Array;
+    ///
+    /// let a = Array::<f64, 3>::zeros([2, 3, 4]);
+    /// assert_eq!(a.permute_axes([2, 0, 1]).shape(), [4, 2, 3]);
+    /// assert_eq!(a.swap_axes(0, 1).shape(), [3, 2, 4]);
+    /// assert_eq!(a.move_axis(0, 2).shape(), [3, 4, 2]);
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the order does not have each axis once; [`Array::try_permute_axes`] returns the error.
+    #[doc(alias("permute_dims", "permuted_axes"))]
+    #[must_use]
+    #[track_caller]
+    pub fn permute_axes(&self, order: [usize; D]) -> Self {
+        expect(self.try_permute_axes(order))
+    }
+
+    /// As [`Array::permute_axes`].
+    ///
+    /// # Errors
+    ///
+    /// If the order does not have each axis once.
+    pub fn try_permute_axes(&self, order: [usize; D]) -> Result<Self, Error> {
+        self.seen(|view| view.permute(&order))
+    }
+
+    /// The array with two axes exchanged. A view.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such axis; [`Array::try_swap_axes`] returns the error.
+    #[doc(alias = "swapaxes")]
+    #[must_use]
+    #[track_caller]
+    pub fn swap_axes(&self, a: usize, b: usize) -> Self {
+        expect(self.try_swap_axes(a, b))
+    }
+
+    /// As [`Array::swap_axes`].
+    ///
+    /// # Errors
+    ///
+    /// If there is no such axis.
+    pub fn try_swap_axes(&self, a: usize, b: usize) -> Result<Self, Error> {
+        check_axes::<D>("swap_axes", [a, b])?;
+        let mut order: [usize; D] = std::array::from_fn(|d| d);
+        order.swap(a, b);
+        self.try_permute_axes(order)
+    }
+
+    /// The array with axis `from` as axis `to`; the others keep their order. A view.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such axis; [`Array::try_move_axis`] returns the error.
+    #[doc(alias = "moveaxis")]
+    #[must_use]
+    #[track_caller]
+    pub fn move_axis(&self, from: usize, to: usize) -> Self {
+        expect(self.try_move_axis(from, to))
+    }
+
+    /// As [`Array::move_axis`].
+    ///
+    /// # Errors
+    ///
+    /// If there is no such axis.
+    pub fn try_move_axis(&self, from: usize, to: usize) -> Result<Self, Error> {
+        check_axes::<D>("move_axis", [from, to])?;
+        let mut order: [usize; D] = std::array::from_fn(|d| d);
+        if from < to {
+            order[from..=to].rotate_left(1);
+        } else {
+            order[to..=from].rotate_right(1);
+        }
+        self.try_permute_axes(order)
+    }
+
+    /// The array with the elements along an axis in the opposite order. A view.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such axis; [`Array::try_flip`] returns the error.
+    #[doc(alias("flipud", "fliplr", "invert_axis"))]
+    #[must_use]
+    #[track_caller]
+    pub fn flip(&self, axis: usize) -> Self {
+        expect(self.try_flip(axis))
+    }
+
+    /// As [`Array::flip`].
+    ///
+    /// # Errors
+    ///
+    /// If there is no such axis.
+    pub fn try_flip(&self, axis: usize) -> Result<Self, Error> {
+        check_axes::<D>("flip", [axis])?;
+        self.seen(|view| view.slice(axis, 0..view.shape().dims()[axis], -1))
     }
 
     /// The array repeated to a larger shape, by NumPy's rules: dimensions are matched from the
@@ -160,7 +265,7 @@ impl<T: Element, const D: usize> Array<T, D> {
     }
 
     /// The array through a change of its view.
-    fn seen<const E: usize>(
+    pub(crate) fn seen<const E: usize>(
         &self,
         change: impl FnOnce(&View) -> Result<View, Error>,
     ) -> Result<Array<T, E>, Error> {
@@ -173,67 +278,17 @@ impl<T: Element, const D: usize> Array<T, D> {
     }
 }
 
-impl<T: Element> Array<T, 2> {
-    /// Row `row` as a vector.
-    ///
-    /// # Panics
-    ///
-    /// If the row does not exist; [`Array::try_row`] returns the error.
-    #[must_use]
-    #[track_caller]
-    pub fn row(&self, row: usize) -> Vector<T> {
-        expect(self.try_row(row))
-    }
-
-    /// As [`Array::row`].
-    ///
-    /// # Errors
-    ///
-    /// If the row does not exist.
-    pub fn try_row(&self, row: usize) -> Result<Vector<T>, Error> {
-        self.seen(|view| view.index(0, row))
-    }
-
-    /// Column `column` as a vector.
-    ///
-    /// # Panics
-    ///
-    /// If the column does not exist; [`Array::try_column`] returns the error.
-    #[must_use]
-    #[track_caller]
-    pub fn column(&self, column: usize) -> Vector<T> {
-        expect(self.try_column(column))
-    }
-
-    /// As [`Array::column`].
-    ///
-    /// # Errors
-    ///
-    /// If the column does not exist.
-    pub fn try_column(&self, column: usize) -> Result<Vector<T>, Error> {
-        self.seen(|view| view.index(1, column))
-    }
-}
-
-impl<T: Element> Vector<T> {
-    /// The vector as a matrix: with one row for `axis` 0, with one column for `axis` 1.
-    ///
-    /// # Panics
-    ///
-    /// If `axis` is above 1; [`Vector::try_insert_axis`] returns the error.
-    #[must_use]
-    #[track_caller]
-    pub fn insert_axis(&self, axis: usize) -> Array<T, 2> {
-        expect(self.try_insert_axis(axis))
-    }
-
-    /// As [`Vector::insert_axis`].
-    ///
-    /// # Errors
-    ///
-    /// If `axis` is above 1.
-    pub fn try_insert_axis(&self, axis: usize) -> Result<Array<T, 2>, Error> {
-        self.seen(|view| view.insert_axis(axis))
+/// An array of `D` dimensions has these axes.
+pub(crate) fn check_axes<const D: usize>(
+    op: &'static str,
+    axes: impl IntoIterator<Item = usize>,
+) -> Result<(), Error> {
+    match axes.into_iter().find(|&axis| axis >= D) {
+        None => Ok(()),
+        Some(axis) => {
+            let expected = format!("an axis below {D}");
+            Err(Error::argument(op, expected, axis.to_string()))
+        }
     }
 }
 

@@ -124,10 +124,10 @@ pub enum Operand {
     DenseRows {
         /// Element 0 of local row 0.
         data: *const u8,
+        /// The way to element 0 of the other rows.
+        layout: Layout,
         /// Elements of a row.
         columns: usize,
-        /// The distance, in elements, between rows.
-        row_stride: isize,
         /// The distance, in elements, between columns.
         column_stride: isize,
     },

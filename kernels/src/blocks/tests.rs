@@ -521,16 +521,30 @@ fn check_row_reduction(op: ReduceOp, dtype: DType, rows: usize, columns: usize, 
     });
     build.store(y, value);
     let kernel = build.finish();
-    let by_rows = (columns as isize, 1);
-    let by_columns = (1, rows as isize);
-    for ((row_stride, column_stride), own_len) in [(by_rows, columns), (by_columns, columns / 2)] {
+    let run = |stride| Layout {
+        strides: [stride, 0, 0, 0],
+        ..Layout::contiguous(rows)
+    };
+    let by_rows = (run(columns as isize), 1);
+    let by_columns = (run(1), rows as isize);
+    // Rows of two dimensions, of which those with an even number come first.
+    let halves = Layout {
+        rank: 2,
+        dims: [2, rows / 2, 1, 1],
+        strides: [columns as isize, 2 * columns as isize, 0, 0],
+    };
+    let mut layouts = vec![(by_rows, columns), (by_columns, columns / 2)];
+    if rows % 2 == 0 {
+        layouts.push(((halves, 1), columns));
+    }
+    for ((layout, column_stride), own_len) in layouts {
         let x = Gathered::new(dtype, &x, own_len);
         check(op.name(), &kernel, rows, &outputs, |outputs, _| {
             vec![
                 Operand::DenseRows {
                     data: matrix.words.as_ptr().cast(),
+                    layout,
                     columns,
-                    row_stride,
                     column_stride,
                 },
                 x.operand(own_len, 1),

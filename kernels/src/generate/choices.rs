@@ -100,12 +100,21 @@ impl Choices {
             }
             2 => (ArgKind::Entries, Binding::Entries),
             3 => {
-                let shapes = [(COLUMNS, 1), (COLUMNS, 0), (3, 3), (0, 1)];
-                let (columns, row_stride) = shapes[self.below(shapes.len())];
-                let binding = Binding::DenseRows {
-                    columns,
-                    row_stride,
+                // The rows of any domain; those of pairs overlap.
+                let rows = |rank, strides| Layout {
+                    rank,
+                    dims: [len, if rank == 2 { 2 } else { 1 }, 1, 1],
+                    strides,
                 };
+                let shapes = [
+                    (COLUMNS, rows(1, [1, 0, 0, 0])),
+                    (COLUMNS, rows(1, [0; 4])),
+                    (COLUMNS, rows(2, [1, 1, 0, 0])),
+                    (3, rows(1, [3, 0, 0, 0])),
+                    (0, rows(1, [1, 0, 0, 0])),
+                ];
+                let (columns, layout) = shapes[self.below(shapes.len())];
+                let binding = Binding::DenseRows { columns, layout };
                 (ArgKind::DenseRows, binding)
             }
             _ => (ArgKind::Array, self.array(domains)),

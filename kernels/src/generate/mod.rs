@@ -61,7 +61,7 @@ enum Binding {
     },
     DenseRows {
         columns: usize,
-        row_stride: isize,
+        layout: Layout,
     },
 }
 
@@ -178,13 +178,10 @@ impl Case {
                         above,
                     })
                 }
-                Binding::DenseRows {
-                    columns,
-                    row_stride,
-                } => Operand::DenseRows {
+                Binding::DenseRows { columns, layout } => Operand::DenseRows {
                     data: buffer(0),
+                    layout,
                     columns,
-                    row_stride,
                     column_stride: 1,
                 },
             }

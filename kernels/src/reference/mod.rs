@@ -216,8 +216,8 @@ impl<'a> LoopRun<'a> {
     ) -> Value {
         let Operand::DenseRows {
             data,
+            layout,
             columns,
-            row_stride,
             column_stride,
         } = self.operand(matrix)
         else {
@@ -226,7 +226,7 @@ impl<'a> LoopRun<'a> {
         let dtype = self.dtype(matrix);
         let mut accumulator = Accumulator::new(op, dtype, self.launch.tile_len);
         for k in 0..columns {
-            let offset = row as isize * row_stride + k as isize * column_stride;
+            let offset = layout.offset(row) + k as isize * column_stride;
             let place = data.wrapping_offset(offset * dtype.size() as isize);
             // SAFETY: the element lies in row `row` and column `k` of the matrix.
             let mut element = unsafe { self.read(matrix, place) };

@@ -182,8 +182,8 @@ fn row_reduce_rounds_products_and_takes_the_order_of_tiles() {
         let operands = [
             Operand::DenseRows {
                 data: matrix.as_ptr().cast(),
+                layout: Layout::contiguous(2),
                 columns,
-                row_stride: 1,
                 column_stride: 2,
             },
             Operand::Gather {

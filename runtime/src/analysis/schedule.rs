@@ -180,8 +180,8 @@ pub(crate) enum Binding {
     DenseRows {
         from: From,
         offset: isize,
+        layout: Layout,
         columns: usize,
-        row_stride: isize,
         column_stride: isize,
     },
     Scalar {

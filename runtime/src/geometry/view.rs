@@ -123,12 +123,34 @@ impl View {
     #[must_use]
     pub fn transpose(&self) -> Self {
         let rank = self.shape.rank();
+        let order: [usize; MAX_RANK] = std::array::from_fn(|d| rank.saturating_sub(d + 1));
+        self.in_order(&order[..rank])
+    }
+
+    /// The view with its dimensions in another order: dimension `d` is what dimension `order[d]`
+    /// was.
+    ///
+    /// # Errors
+    ///
+    /// If the order does not have each dimension once.
+    pub fn permute(&self, order: &[usize]) -> Result<Self, Error> {
+        let rank = self.shape.rank();
+        if order.len() != rank || (0..rank).any(|dim| !order.contains(&dim)) {
+            let expected = format!("each of the dimensions 0..{rank} once");
+            return Err(Error::argument("permute", expected, format!("{order:?}")));
+        }
+        Ok(self.in_order(order))
+    }
+
+    fn in_order(&self, order: &[usize]) -> Self {
         let mut view = *self;
         let mut dims = self.shape.padded_dims();
-        dims[..rank].reverse();
-        view.axis[..rank].reverse();
-        view.step[..rank].reverse();
-        view.shape = Shape::new(&dims[..rank]);
+        for (d, &from) in order.iter().enumerate() {
+            dims[d] = self.shape.dims()[from];
+            view.axis[d] = self.axis[from];
+            view.step[d] = self.step[from];
+        }
+        view.shape = Shape::new(&dims[..order.len()]);
         view
     }
 

@@ -325,15 +325,15 @@ impl Running<'_, '_> {
             Binding::DenseRows {
                 from,
                 offset,
+                layout,
                 columns,
-                row_stride,
                 column_stride,
             } => {
                 let data = self.address(from, offset, inputs).cast_const();
                 Operand::DenseRows {
                     data,
+                    layout,
                     columns,
-                    row_stride,
                     column_stride,
                 }
             }

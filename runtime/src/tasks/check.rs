@@ -46,9 +46,10 @@ pub(crate) fn check(body: &Body, args: &[Seen<'_>]) -> Result<(), Error> {
             }
             ArgKind::Gather | ArgKind::Entries | ArgKind::Structure => check_whole(arg)?,
             ArgKind::DenseRows => {
-                if arg.shape().rank() != 2 {
+                if arg.shape().rank() < 2 {
                     let found = arg.shape().to_string();
-                    return Err(Error::argument(OP, "an array of two dimensions", found));
+                    let expected = "an array of two or more dimensions";
+                    return Err(Error::argument(OP, expected, found));
                 }
             }
         }
@@ -216,20 +217,28 @@ fn check_images(body: &Body, args: &[Seen<'_>], rows: Option<&Shape>) -> Result<
     Ok(())
 }
 
-/// Dense rows are as many as those of the task, and as long as their factor.
+/// Dense rows have the task's shape and one more dimension behind it, as long as their factor.
 fn check_dense_rows(body: &Body, args: &[Seen<'_>], rows: Option<&Shape>) -> Result<(), Error> {
     for &number in &body.dense_rows {
         let arg = &args[number];
         let rows = rows.copied().unwrap_or(Shape::SCALAR);
-        if rows != Shape::new(&[arg.shape().rows()]) {
+        let (_, outer) = split_last(arg.shape());
+        if rows != outer {
             return Err(Error::shape(OP, rows, *arg.shape()));
         }
     }
     for &(rows, x) in &body.factors {
-        let columns = Shape::new(&[args[rows].shape().row_len()]);
+        let (columns, _) = split_last(args[rows].shape());
+        let columns = Shape::new(&[columns]);
         if *args[x].shape() != columns {
             return Err(Error::shape(OP, columns, *args[x].shape()));
         }
     }
     Ok(())
+}
+
+/// The length of the last dimension, and the shape without it.
+fn split_last(shape: &Shape) -> (usize, Shape) {
+    let (last, outer) = shape.dims().split_last().unwrap_or((&1, &[]));
+    (*last, Shape::new(outer))
 }

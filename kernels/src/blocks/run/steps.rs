@@ -5,7 +5,7 @@
 )]
 
 use super::stream;
-use super::strided::{copy_run, gather, scatter};
+use super::strided::{copy_run, gather, scatter, walk};
 use super::uniform::misbound;
 use super::worker::{Address, Run, Worker, buffer};
 use crate::abi::CHUNK;
@@ -164,8 +164,8 @@ impl Worker<'_> {
         let Operand::DenseRows {
             data,
             columns,
-            row_stride,
             column_stride,
+            ..
         } = self.run.launch.operands[matrix as usize]
         else {
             misbound(matrix, "dense rows")
@@ -173,44 +173,56 @@ impl Worker<'_> {
         let size = reduce.size;
         let row_len = columns * size;
         let spare = buffer(self.dense, 2 * row_len);
-        let row_bytes = row_stride * size as isize;
         let x = match x {
             None => std::ptr::null(),
             // SAFETY: `x` has an element for each column, and the buffer room for them.
             Some(x) => unsafe { self.run.contiguous_x(x, size, columns, spare.add(row_len)) },
         };
         let is_contiguous = column_stride == 1 || columns <= 1;
-        let rows = DenseRows {
-            n,
-            data: data.wrapping_offset(first as isize * row_bytes),
-            row_bytes,
-            column_bytes: match is_contiguous {
-                true => size as isize,
-                false => column_stride * size as isize,
-            },
-            columns,
-            x,
-            tile_len: self.run.launch.tile_len,
-            identity: reduce.identity,
+        let column_bytes = match is_contiguous {
+            true => size as isize,
+            false => column_stride * size as isize,
         };
         let run = reduce.run.get(self.run.isa);
-        // SAFETY: the caller promises the rows of the matrix.
-        unsafe {
-            if is_contiguous || row_stride == 1 && n > 1 {
-                return run(&rows, out);
-            }
-            for row in 0..n {
-                let data = rows.data.wrapping_offset(row as isize * row_bytes);
-                copy_run(size, columns, (data, column_stride), (spare, 1));
-                let one = DenseRows {
-                    n: 1,
-                    data: spare,
-                    column_bytes: size as isize,
-                    ..rows
+        let mut out = out;
+        walk(
+            &self.run.layout(matrix),
+            first,
+            n,
+            |offset, n, row_stride| {
+                let row_bytes = row_stride * size as isize;
+                let rows = DenseRows {
+                    n,
+                    data: data.wrapping_offset(offset * size as isize),
+                    row_bytes,
+                    column_bytes,
+                    columns,
+                    x,
+                    tile_len: self.run.launch.tile_len,
+                    identity: reduce.identity,
                 };
-                run(&one, out.add(row * size));
-            }
-        }
+                // SAFETY: the caller promises the rows of the matrix, of which these are some, and room
+                // for their reductions.
+                unsafe {
+                    if is_contiguous || row_stride == 1 && n > 1 {
+                        run(&rows, out);
+                    } else {
+                        for row in 0..n {
+                            let data = rows.data.wrapping_offset(row as isize * row_bytes);
+                            copy_run(size, columns, (data, column_stride), (spare, 1));
+                            let one = DenseRows {
+                                n: 1,
+                                data: spare,
+                                column_bytes: size as isize,
+                                ..rows
+                            };
+                            run(&one, out.add(row * size));
+                        }
+                    }
+                    out = out.add(n * size);
+                }
+            },
+        );
     }
 }
 

@@ -99,7 +99,12 @@ unsafe fn copy_elements<T: Copy>(count: usize, from: (*const u8, isize), to: (*m
 
 /// Calls `visit(offset, count, stride)` for the runs of neighbours along the last dimension that
 /// make up the rows `first..first + n`; offset and stride in elements.
-fn walk(layout: &Layout, first: usize, n: usize, mut visit: impl FnMut(isize, usize, isize)) {
+pub(crate) fn walk(
+    layout: &Layout,
+    first: usize,
+    n: usize,
+    mut visit: impl FnMut(isize, usize, isize),
+) {
     let Some(last) = (layout.rank as usize).checked_sub(1) else {
         return (0..n).for_each(|_| visit(0, 1, 0));
     };

@@ -113,7 +113,7 @@ impl<'a> Run<'a> {
     /// The way through an array that is not contiguous, in as few dimensions as possible.
     pub(crate) fn layout(&self, arg: ArgId) -> Layout {
         match &self.launch.operands[arg as usize] {
-            Operand::Array { layout, .. } => simplify(layout),
+            Operand::Array { layout, .. } | Operand::DenseRows { layout, .. } => simplify(layout),
             _ => misbound(arg, "array"),
         }
     }

@@ -31,7 +31,7 @@ impl Planner<'_> {
         match source.kind {
             ArgKind::Scalar | ArgKind::Reduction => Binding::Scalar { slot },
             ArgKind::Structure => Binding::Structure { piece: of_image() },
-            ArgKind::Array => {
+            ArgKind::Array | ArgKind::DenseRows => {
                 let view = self.view(source);
                 let rows = self.rows(view.shape());
                 let place = (slot, source.view.is_none());
@@ -41,33 +41,30 @@ impl Planner<'_> {
                 let (offset, strides) = view.placement(&held, rows.start);
                 let mut dims = view.shape().padded_dims();
                 dims[0] = rows.len();
-                let rank = view.shape().rank().max(1) as u8;
-                Binding::Array {
-                    from,
-                    offset,
-                    layout: Layout {
-                        rank,
-                        dims,
-                        strides,
-                    },
+                let rank = view.shape().rank().max(1);
+                let layout = Layout {
+                    rank: rank as u8,
+                    dims,
+                    strides,
+                };
+                if source.kind == ArgKind::Array {
+                    return Binding::Array {
+                        from,
+                        offset,
+                        layout,
+                    };
                 }
-            }
-            ArgKind::DenseRows => {
-                let view = self.view(source);
-                let rows = self.rows(view.shape());
-                let place = (slot, source.view.is_none());
-                let (from, held) = self.locate(place, fetches, |planner, rank| {
-                    view.region(&planner.rows_of(view.shape(), rank))
-                });
-                let (offset, strides) = view.placement(&held, rows.start);
-                let (row_stride, column_stride) = (strides[0], strides[1]);
-                let columns = view.shape().dims()[1];
+                // The last dimension is what is reduced.
+                let last = rank - 1;
                 Binding::DenseRows {
                     from,
                     offset,
-                    columns,
-                    row_stride,
-                    column_stride,
+                    layout: Layout {
+                        rank: last as u8,
+                        ..layout
+                    },
+                    columns: dims[last],
+                    column_stride: strides[last],
                 }
             }
             ArgKind::Gather => {

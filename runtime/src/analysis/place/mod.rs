@@ -330,9 +330,9 @@ impl Planner<'_> {
                         insts().any(|inst| matches!(*inst, Inst::Store(used, _) if used == arg));
                     bytes += (usize::from(loads) + usize::from(stores)) * layout.len() * size;
                 }
-                Binding::DenseRows { columns, .. } => {
-                    bytes += self.rows(self.view(source).shape()).len() * columns * size;
-                }
+                Binding::DenseRows {
+                    layout, columns, ..
+                } => bytes += layout.len() * columns * size,
                 Binding::Whole { len, .. } => bytes += len * size,
                 Binding::Gathered { slot, .. } => bytes += self.held(*slot).len() * size,
                 Binding::Scalar { .. }

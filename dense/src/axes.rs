@@ -1,0 +1,295 @@
+//! Reductions along an axis, and arrays with one dimension less or more.
+//!
+//! The number of dimensions is part of an array's type, so the methods that change it are written
+//! once and made for each number.
+
+use crate::array::{Array, Vector};
+use crate::bodies::{self, Operation};
+use crate::operand::expect;
+use crate::views::check_axes;
+use sparsefuse_kernels::{Element, Field, Numeric, Real, ReduceOp};
+use sparsefuse_runtime::{Error, Shape, TaskArg};
+
+/// Methods of arrays with `$more` dimensions whose results have one less: name, its twin that
+/// returns the error, the bound of the elements, and how the twin computes it from `$array`, the
+/// name of the twin `$op` and the `$axis`.
+macro_rules! along_an_axis {
+    (
+        [$($more:literal -> $less:literal),*]
+        $(
+            $(#[$doc:meta])*
+            $name:ident $try:ident [$($bound:tt)*] |$array:ident, $axis:ident| $body:block
+        )*
+    ) => {
+        along_an_axis! { @ [$($more -> $less),*] {$(
+            $(#[$doc])*
+            $name $try [$($bound)*] |$array, $axis| $body
+        )*} }
+    };
+    (@ [] $methods:tt) => {};
+    (@ [$more:literal -> $less:literal $(, $($rest:tt)*)?] {$(
+        $(#[$doc:meta])*
+        $name:ident $try:ident [$($bound:tt)*] |$array:ident, $axis:ident| $body:block
+    )*}) => {
+        $(
+            impl<T: $($bound)*> Array<T, $more> {
+                $(#[$doc])*
+                ///
+                /// # Panics
+                ///
+                #[doc = concat!("With the error that [`Self::", stringify!($try), "`] returns.")]
+                #[must_use]
+                #[track_caller]
+                pub fn $name(&self, axis: usize) -> Array<T, $less> {
+                    expect(self.$try(axis))
+                }
+
+                #[doc = concat!("As [`Self::", stringify!($name), "`].")]
+                ///
+                /// # Errors
+                ///
+                /// If there is no such axis; of a smallest or largest element also if the axis has
+                /// length 0.
+                pub fn $try(&self, axis: usize) -> Result<Array<T, $less>, Error> {
+                    let ($array, $axis) = (self, axis);
+                    $body
+                }
+            }
+        )*
+        along_an_axis! { @ [$($($rest)*)?] {$(
+            $(#[$doc])*
+            $name $try [$($bound)*] |$array, $axis| $body
+        )*} }
+    };
+}
+
+along_an_axis! {
+    [2 -> 1, 3 -> 2, 4 -> 3]
+    /// The sums along an axis, which the result does not have: of a matrix those of its columns for
+    /// `axis` 0, of its rows for `axis` 1. One task, which reads each element once and adds in the
+    /// order of a sum of all elements, by the index along the axis. Where ranks hold rows, an axis
+    /// other than 0 moves nothing; sums along axis 0 fetch what they need, so all of the array
+    /// travels.
+    ///
+    /// The axis is kept, with length 1, by `insert_axis`:
+    ///
+    /// ```
+    /// use sparsefuse_dense::Array;
+    ///
+    /// let a = Array::from_shape_vec([2, 2, 2], vec![1, 2, 3, 4, 5, 6, 7, 8])?;
+    /// let sums = a.sum_axis(1);
+    /// assert_eq!((sums.shape(), sums.to_vec()?), ([2, 2], vec![4, 6, 12, 14]));
+    /// assert_eq!((&a - sums.insert_axis(1)).shape(), [2, 2, 2]);
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    #[doc(alias("sum", "keepdims", "row_sums"))]
+    sum_axis try_sum_axis [Numeric] |array, axis| {
+        array.reduce_axis("sum_axis", ReduceOp::Sum, axis)
+    }
+
+    /// The products along an axis, as [`Self::sum_axis`].
+    #[doc(alias = "prod")]
+    prod_axis try_prod_axis [Numeric] |array, axis| {
+        array.reduce_axis("prod_axis", ReduceOp::Prod, axis)
+    }
+
+    /// The mean along an axis, as [`Self::sum_axis`]; NaN where there is nothing to take the mean
+    /// of. One task, and one for the division, which fuses with it.
+    #[doc(alias = "mean")]
+    mean_axis try_mean_axis [Field] |array, axis| {
+        let sum = array.reduce_axis("mean_axis", ReduceOp::Sum, axis)?;
+        sum.try_div(T::from_f64(array.shape()[axis] as f64))
+    }
+
+    /// The variance along an axis: the mean of the squared distances from the mean (NumPy's `var`
+    /// with `ddof` 0). The array is read twice.
+    #[doc(alias = "var")]
+    var_axis try_var_axis [Real] |array, axis| {
+        let mean = array.try_mean_axis(axis)?.try_insert_axis(axis)?;
+        let distance = array.try_sub(&mean)?;
+        distance.try_mul(&distance)?.try_mean_axis(axis)
+    }
+
+    /// The standard deviation along an axis: the square root of [`Self::var_axis`].
+    #[doc(alias = "std")]
+    std_axis try_std_axis [Real] |array, axis| { array.try_var_axis(axis)?.try_sqrt() }
+
+    /// The largest along an axis, as [`Self::sum_axis`]; NaN where there is one.
+    #[doc(alias("max", "amax"))]
+    max_axis try_max_axis [Numeric + PartialOrd] |array, axis| {
+        array.reduce_axis("max_axis", ReduceOp::Max, axis)
+    }
+
+    /// The smallest along an axis, as [`Self::sum_axis`]; NaN where there is one.
+    #[doc(alias("min", "amin"))]
+    min_axis try_min_axis [Numeric + PartialOrd] |array, axis| {
+        array.reduce_axis("min_axis", ReduceOp::Min, axis)
+    }
+}
+
+/// The methods of arrays with `$more` dimensions that lead to one with `$less` and back, and what
+/// is counted along an axis.
+macro_rules! dimensions {
+    ($($more:literal -> $less:literal),*) => {$(
+        impl<T: Element> Array<T, $more> {
+            fn reduce_axis(
+                &self,
+                op: &'static str,
+                reduction: ReduceOp,
+                axis: usize,
+            ) -> Result<Array<T, $less>, Error> {
+                check_axes::<$more>(op, [axis])?;
+                let rows = self.try_move_axis(axis, $less)?;
+                let shape = rows.shape();
+                let is_order = matches!(reduction, ReduceOp::Min | ReduceOp::Max);
+                if is_order && shape[$less] == 0 {
+                    let expected = "an axis with elements to compare";
+                    return Err(Error::argument(op, expected, "one of length 0"));
+                }
+                let shape = Shape::new(&shape[..$less]);
+                let store = self.runtime().new_store(shape, T::DTYPE);
+                let body = bodies::body(Operation::RowReduce(reduction), T::DTYPE);
+                let args = [rows.arg(), TaskArg::from(&store)];
+                self.runtime().submit(body, &args, &[])?;
+                Ok(Array::wrap(store, None))
+            }
+
+            /// The elements at one index of an axis, which the result does not have. A view.
+            ///
+            /// # Panics
+            ///
+            /// If there is no such axis or index; `try_index_axis` returns the error.
+            #[doc(alias("squeeze", "select"))]
+            #[must_use]
+            #[track_caller]
+            pub fn index_axis(&self, axis: usize, index: usize) -> Array<T, $less> {
+                expect(self.try_index_axis(axis, index))
+            }
+
+            /// As [`Self::index_axis`].
+            ///
+            /// # Errors
+            ///
+            /// If there is no such axis or index.
+            pub fn try_index_axis(
+                &self,
+                axis: usize,
+                index: usize,
+            ) -> Result<Array<T, $less>, Error> {
+                self.seen(|view| view.index(axis, index))
+            }
+        }
+
+        impl Array<bool, $more> {
+            /// Whether any element along an axis is true, as `sum_axis`.
+            ///
+            /// # Panics
+            ///
+            /// If there is no such axis; `try_any_axis` returns the error.
+            #[doc(alias = "any")]
+            #[must_use]
+            #[track_caller]
+            pub fn any_axis(&self, axis: usize) -> Array<bool, $less> {
+                expect(self.try_any_axis(axis))
+            }
+
+            /// As [`Self::any_axis`].
+            ///
+            /// # Errors
+            ///
+            /// If there is no such axis.
+            pub fn try_any_axis(&self, axis: usize) -> Result<Array<bool, $less>, Error> {
+                self.reduce_axis("any_axis", ReduceOp::Any, axis)
+            }
+
+            /// Whether all elements along an axis are true, as `sum_axis`.
+            ///
+            /// # Panics
+            ///
+            /// If there is no such axis; `try_all_axis` returns the error.
+            #[doc(alias = "all")]
+            #[must_use]
+            #[track_caller]
+            pub fn all_axis(&self, axis: usize) -> Array<bool, $less> {
+                expect(self.try_all_axis(axis))
+            }
+
+            /// As [`Self::all_axis`].
+            ///
+            /// # Errors
+            ///
+            /// If there is no such axis.
+            pub fn try_all_axis(&self, axis: usize) -> Result<Array<bool, $less>, Error> {
+                self.reduce_axis("all_axis", ReduceOp::All, axis)
+            }
+        }
+
+        impl<T: Element> Array<T, $less> {
+            /// The array with a new axis of length 1 before axis `axis`, or behind all if there are
+            /// as many: a vector as a matrix with one row for 0, with one column for 1. A view.
+            ///
+            /// # Panics
+            ///
+            /// If `axis` is beyond the number of dimensions; `try_insert_axis` returns the error.
+            #[doc(alias("expand_dims", "newaxis"))]
+            #[must_use]
+            #[track_caller]
+            pub fn insert_axis(&self, axis: usize) -> Array<T, $more> {
+                expect(self.try_insert_axis(axis))
+            }
+
+            /// As [`Self::insert_axis`].
+            ///
+            /// # Errors
+            ///
+            /// If `axis` is beyond the number of dimensions.
+            pub fn try_insert_axis(&self, axis: usize) -> Result<Array<T, $more>, Error> {
+                self.seen(|view| view.insert_axis(axis))
+            }
+        }
+    )*};
+}
+
+dimensions!(2 -> 1, 3 -> 2, 4 -> 3);
+
+impl<T: Element> Array<T, 2> {
+    /// Row `row` as a vector.
+    ///
+    /// # Panics
+    ///
+    /// If the row does not exist; [`Array::try_row`] returns the error.
+    #[must_use]
+    #[track_caller]
+    pub fn row(&self, row: usize) -> Vector<T> {
+        expect(self.try_row(row))
+    }
+
+    /// As [`Array::row`].
+    ///
+    /// # Errors
+    ///
+    /// If the row does not exist.
+    pub fn try_row(&self, row: usize) -> Result<Vector<T>, Error> {
+        self.try_index_axis(0, row)
+    }
+
+    /// Column `column` as a vector.
+    ///
+    /// # Panics
+    ///
+    /// If the column does not exist; [`Array::try_column`] returns the error.
+    #[must_use]
+    #[track_caller]
+    pub fn column(&self, column: usize) -> Vector<T> {
+        expect(self.try_column(column))
+    }
+
+    /// As [`Array::column`].
+    ///
+    /// # Errors
+    ///
+    /// If the column does not exist.
+    pub fn try_column(&self, column: usize) -> Result<Vector<T>, Error> {
+        self.try_index_axis(1, column)
+    }
+}
