@@ -534,7 +534,7 @@ fn check_row_reduction(op: ReduceOp, dtype: DType, rows: usize, columns: usize, 
         strides: [columns as isize, 2 * columns as isize, 0, 0],
     };
     let mut layouts = vec![(by_rows, columns), (by_columns, columns / 2)];
-    if rows % 2 == 0 {
+    if rows.is_multiple_of(2) {
         layouts.push(((halves, 1), columns));
     }
     for ((layout, column_stride), own_len) in layouts {

@@ -26,6 +26,8 @@ const WORKPLACE: &str = "compile-";
 const LIBRARY: &str = "so";
 /// The file of a workplace that is locked while there is work.
 const LOCK: &str = "lock";
+/// Its name before it is locked.
+const UNLOCKED: &str = "unlocked";
 /// The bytes of a seal: a length and a hash.
 const SEAL: usize = size_of::<u64>() + size_of::<u128>();
 
@@ -119,11 +121,9 @@ impl<'a> Cache<'a> {
             let directory = root.join(name);
             match exit::make_folder(&directory) {
                 Ok(()) => {
-                    let lock = File::create_new(directory.join(LOCK)).ok();
-                    let lock = lock.filter(|file| file.try_lock().is_ok());
                     return Ok(Workplace {
+                        _lock: locked(&directory),
                         directory,
-                        _lock: lock,
                     });
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -218,6 +218,16 @@ pub(super) fn hash(bytes: impl Iterator<Item = u8>) -> u128 {
     bytes.fold(OFFSET, |hash, byte| {
         (hash ^ u128::from(byte)).wrapping_mul(PRIME)
     })
+}
+
+/// The lock of a new workplace, which gets its name when it is locked: until then it would look
+/// like one that was left behind.
+fn locked(workplace: &Path) -> Option<File> {
+    let unlocked = workplace.join(UNLOCKED);
+    let lock = File::create_new(&unlocked).ok()?;
+    lock.try_lock().ok()?;
+    fs::rename(unlocked, workplace.join(LOCK)).ok()?;
+    Some(lock)
 }
 
 /// Whether a workplace has a lock that nobody holds: its process has ended. One without is about

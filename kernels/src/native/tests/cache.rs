@@ -103,3 +103,23 @@ fn workplaces_are_removed_at_the_end_or_later() {
     drop(workplace);
     assert!(!path.exists());
 }
+
+#[test]
+fn workplaces_outlive_the_sweeps_of_others() {
+    let folder = Folder::new("sweeps");
+    let toolchain = folder.toolchain();
+    let cache = Cache::new(&toolchain.directory, toolchain.most_bytes);
+    cache.open().unwrap();
+    let work = || {
+        for _ in 0..200 {
+            let place = cache.workplace(Duration::from_secs(60)).unwrap();
+            fs::write(place.directory.join("loop.c"), "").unwrap();
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(work);
+        }
+    });
+    assert_eq!(fs::read_dir(&toolchain.directory).unwrap().count(), 0);
+}
