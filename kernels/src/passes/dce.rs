@@ -5,8 +5,7 @@ use super::memory::Memories;
 use super::retain;
 use crate::ir::{Inst, Kernel};
 
-pub(super) fn dce(kernel: &mut Kernel) {
-    let memories = Memories::new(&kernel.args);
+pub(super) fn dce(kernel: &mut Kernel, memories: &Memories) {
     // For each memory, whether an instruction further down reads it.
     let mut is_read = vec![false; memories.count()];
     for loop_ in kernel.loops.iter_mut().rev() {

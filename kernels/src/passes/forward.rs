@@ -5,12 +5,11 @@ use super::memory::Memories;
 use super::retain;
 use crate::ir::{ArgId, Inst, Kernel, ValueId};
 
-pub(super) fn forward(kernel: &mut Kernel) {
-    let memories = Memories::new(&kernel.args);
+pub(super) fn forward(kernel: &mut Kernel, memories: &Memories) {
     let mut last_stores = vec![None; memories.count()];
     for loop_ in &mut kernel.loops {
         last_stores.fill(None);
-        forward_body(&memories, &mut last_stores, &mut loop_.body);
+        forward_body(memories, &mut last_stores, &mut loop_.body);
     }
 }
 

@@ -20,8 +20,7 @@ use super::memory::Memories;
 use crate::ir::{self, ArgId, Inst, Kernel, Loop, ValueId};
 use std::collections::BTreeMap;
 
-pub(super) fn merge(kernel: &mut Kernel) {
-    let memories = Memories::new(&kernel.args);
+pub(super) fn merge(kernel: &mut Kernel, memories: &Memories) {
     let mut merger = Merger {
         merged: Vec::new(),
         last_of_domain: BTreeMap::new(),
@@ -36,8 +35,8 @@ pub(super) fn merge(kernel: &mut Kernel) {
     kernel.loops = merger.merged;
 }
 
-struct Merger {
-    memories: Memories,
+struct Merger<'a> {
+    memories: &'a Memories,
     /// The loops so far.
     merged: Vec<Loop>,
     /// The last of them that has rows, for each domain.
@@ -73,7 +72,7 @@ struct Access {
     writes: bool,
 }
 
-impl Merger {
+impl Merger<'_> {
     fn place(&mut self, loop_: Loop) {
         let has_rows = !ir::uniform_values(&loop_.body)
             .iter()

@@ -13,6 +13,7 @@ mod forward;
 mod memory;
 mod merge;
 
+use self::memory::Memories;
 use crate::ir::{ArgId, Inst, Kernel, ValueId};
 
 /// A kernel after the passes.
@@ -64,15 +65,17 @@ pub fn optimize_with(
     mut kernel: Kernel,
     watch: &mut dyn FnMut(&'static str, &Kernel),
 ) -> Optimized {
-    merge::merge(&mut kernel);
+    // The arguments stay what they are until the last pass.
+    let memories = Memories::new(&kernel.args);
+    merge::merge(&mut kernel, &memories);
     watch("merge", &kernel);
-    forward::forward(&mut kernel);
+    forward::forward(&mut kernel, &memories);
     watch("forward", &kernel);
     fold::fold(&mut kernel);
     watch("fold", &kernel);
-    cse::cse(&mut kernel);
+    cse::cse(&mut kernel, &memories);
     watch("cse", &kernel);
-    dce::dce(&mut kernel);
+    dce::dce(&mut kernel, &memories);
     watch("dce", &kernel);
     let (args, params) = compact::compact(&mut kernel);
     watch("compact", &kernel);

@@ -89,12 +89,13 @@ const HEADER: &str = "kernel(
     a12: reduction f64 @12 temporary, a13: array u32 @13; p0: f64, p1: u32)";
 
 /// Runs one pass on the loops before `=>`, which must become those after it.
-fn check(pass: fn(&mut Kernel), loops: &str) {
+fn check(pass: fn(&mut Kernel, &Memories), loops: &str) {
     let (before, after) = loops.split_once("=>").unwrap();
     let kernel = |loops: &str| parse(&format!("{HEADER} {{ {loops} }}")).unwrap();
     let mut found = kernel(before);
     assert_eq!(verify(&found), Ok(()), "{before}");
-    pass(&mut found);
+    let memories = Memories::new(&found.args);
+    pass(&mut found, &memories);
     assert_eq!(found.to_string(), kernel(after).to_string(), "{before}");
 }
 
@@ -228,7 +229,7 @@ fn forward_hands_stored_values_on() {
 
 #[test]
 fn fold_keeps_the_bits_of_every_input() {
-    let check = |loops: &str| check(fold::fold, loops);
+    let check = |loops: &str| check(|kernel, _| fold::fold(kernel), loops);
     check(
         "loop d0 {
            %0 = const f64 2.0 %1 = const f64 3.0 %2 = mul %0 %1 %3 = sqrt %0 %4 = lt %0 %1

@@ -62,6 +62,12 @@ impl PieceSpec {
     }
 }
 
+/// The arguments of each slot so far: the last one, and for each argument the one before it.
+struct BySlot {
+    last: Vec<Option<u32>>,
+    before: Vec<Option<u32>>,
+}
+
 /// The composed kernel of a group; stores for which `is_temporary` holds get no memory if the
 /// passes can do without.
 pub(crate) fn compose(
@@ -77,7 +83,10 @@ pub(crate) fn compose(
         domains: Vec::new(),
         pieces: Vec::new(),
     };
-    let mut by_slot: Vec<Vec<u32>> = vec![Vec::new(); slots.len()];
+    let mut by_slot = BySlot {
+        last: vec![None; slots.len()],
+        before: Vec::new(),
+    };
     for number in group.tasks.clone() {
         composed.append(&tasks[number], (slots, group.launch), &mut by_slot);
     }
@@ -92,7 +101,7 @@ impl Composed {
         &mut self,
         task: &Solved<'_>,
         (slots, launch): (&[Slot], Partition),
-        by_slot: &mut [Vec<u32>],
+        by_slot: &mut BySlot,
     ) {
         let kernel = task.body.kernel();
         let images = task.body.images();
@@ -132,7 +141,7 @@ impl Composed {
 
     /// The instruction with the structure and the entries of the piece of what it gathers: one
     /// structure has several pieces where what is gathered by it is spread in several ways.
-    fn of_one_piece(&mut self, inst: Inst, by_slot: &mut [Vec<u32>]) -> Inst {
+    fn of_one_piece(&mut self, inst: Inst, by_slot: &mut BySlot) -> Inst {
         let Inst::RowSum {
             structure,
             entries,
@@ -159,20 +168,24 @@ impl Composed {
         &mut self,
         source: Source,
         dtype: sparsefuse_kernels::DType,
-        by_slot: &mut [Vec<u32>],
+        by_slot: &mut BySlot,
     ) -> u32 {
-        let known = &mut by_slot[source.slot as usize];
-        if let Some(&arg) = known.iter().find(|&&arg| self.args[arg as usize] == source) {
-            return arg;
+        let slot = source.slot as usize;
+        let mut known = by_slot.last[slot];
+        while let Some(arg) = known {
+            if self.args[arg as usize] == source {
+                return arg;
+            }
+            known = by_slot.before[arg as usize];
         }
         let arg = self.args.len() as u32;
-        known.push(arg);
+        by_slot.before.push(by_slot.last[slot].replace(arg));
         let kind = source.kind;
         // Elements of one store are apart from each other, and rule 4 of fusion keeps all else of
         // the group away from them: each has a number that is no slot's.
         let memory = match source.element {
             0 => source.slot,
-            _ => by_slot.len() as u32 + arg,
+            _ => by_slot.last.len() as u32 + arg,
         };
         self.kernel.args.push(KernelArg {
             dtype,

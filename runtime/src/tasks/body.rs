@@ -170,9 +170,10 @@ impl Body {
     /// As [`Body::with_args`], and if the kernel has a structure.
     #[must_use]
     pub fn new(name: &str, kernel: Kernel) -> Arc<Self> {
+        let uses = uses(&kernel);
         let args = (0..kernel.args.len() as u32)
             .map(|arg| BodyArg {
-                privilege: privilege(&kernel, arg),
+                privilege: uses[arg as usize].privilege,
                 access: match kernel.args[arg as usize].kind {
                     ArgKind::Array | ArgKind::DenseRows => Access::Rows,
                     ArgKind::Scalar | ArgKind::Reduction | ArgKind::Gather => Access::Whole,
@@ -198,7 +199,7 @@ impl Body {
             panic!("the kernel of `{name}` is ill-formed: {error}");
         }
         assert_eq!(kernel.loops.len(), 1, "the kernel of a body has one loop");
-        check_declarations(name, &kernel, &args);
+        check_declarations(name, &kernel, &args, &uses(&kernel));
         let kinds = args.iter().map(|arg| kind(&kernel, arg)).collect();
         Self::of_kinds(name, kernel, args, kinds)
     }
@@ -245,6 +246,7 @@ impl Body {
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
         let factors = factors(&kernel, &args);
         let images = images(&args);
+        let uses = uses(&kernel);
         let structured = (0..args.len())
             .filter(|&number| args[number].access.is_structured())
             .collect();
@@ -252,7 +254,7 @@ impl Body {
             .iter()
             .map(|arg| {
                 arg.kernel_arg
-                    .is_some_and(|number| is_updated(&kernel, number))
+                    .is_some_and(|number| uses[number as usize].is_read_first)
             })
             .collect();
         let numbers = 0..kinds.len();
@@ -335,21 +337,24 @@ impl Body {
 /// # Panics
 ///
 /// If a declaration does not fit the kernel.
-fn check_declarations(name: &str, kernel: &Kernel, args: &[BodyArg]) {
-    for number in 0..kernel.args.len() as u32 {
-        let declared = args
-            .iter()
-            .filter(|arg| arg.kernel_args().contains(&number));
-        assert_eq!(declared.count(), 1, "declarations of a{number} of `{name}`");
+fn check_declarations(name: &str, kernel: &Kernel, args: &[BodyArg], uses: &[Use]) {
+    let mut declared = vec![0; kernel.args.len()];
+    for number in args.iter().flat_map(BodyArg::kernel_args) {
+        if let Some(declared) = declared.get_mut(number as usize) {
+            *declared += 1;
+        }
+    }
+    for (number, declared) in declared.into_iter().enumerate() {
+        assert_eq!(declared, 1, "declarations of a{number} of `{name}`");
     }
     for (number, arg) in args.iter().enumerate() {
         let (kind, dtype) = kind(kernel, arg);
         let privilege = match arg.kernel_arg {
             None => Privilege::Read,
-            Some(number) => privilege(kernel, number),
+            Some(number) => uses[number as usize].privilege,
         };
         assert_eq!(arg.privilege, privilege, "privilege of `{name}`");
-        let fits = fits(kernel, arg, kind) && is_related(kernel, args, number);
+        let fits = fits(kernel, uses, arg, kind) && is_related(kernel, args, number);
         assert!(fits, "access of `{name}`: {:?} for {kind:?}", arg.access);
         let is_indices = kind == ArgKind::Structure && arg.kernel_arg.is_some();
         assert!(
@@ -383,11 +388,11 @@ fn check_declarations(name: &str, kernel: &Kernel, args: &[BodyArg]) {
 }
 
 /// Whether an argument of this kind may be cut as it is declared.
-fn fits(kernel: &Kernel, arg: &BodyArg, kind: ArgKind) -> bool {
+fn fits(kernel: &Kernel, uses: &[Use], arg: &BodyArg, kind: ArgKind) -> bool {
     match (arg.access, kind) {
         (Access::Ranges, _) => arg.kernel_arg.is_none(),
         _ if arg.kernel_arg.is_none() => false,
-        (Access::Elements(_), _) => are_elements(kernel, arg),
+        (Access::Elements(_), _) => are_elements(kernel, uses, arg),
         (Access::Rows, kind) => matches!(kind, ArgKind::Array | ArgKind::DenseRows),
         (Access::Within { .. }, kind) => matches!(kind, ArgKind::Entries | ArgKind::Structure),
         (Access::At { .. }, kind) => kind == ArgKind::Gather,
@@ -438,28 +443,15 @@ fn images(args: &[BodyArg]) -> Vec<Image> {
 }
 
 /// Whether the kernel reduces into some arguments in one way, so that one store can hold them.
-fn are_elements(kernel: &Kernel, declared: &BodyArg) -> bool {
+fn are_elements(kernel: &Kernel, uses: &[Use], declared: &BodyArg) -> bool {
     let mut numbers = declared.kernel_args();
     let (kind, dtype) = kind(kernel, declared);
     let is_like = |number: u32| {
         let arg = kernel.args.get(number as usize);
         arg.is_some_and(|arg| (arg.kind, arg.dtype) == (kind, dtype))
-            && privilege(kernel, number) == declared.privilege
+            && uses[number as usize].privilege == declared.privilege
     };
     kind == ArgKind::Reduction && !numbers.is_empty() && numbers.all(is_like)
-}
-
-/// Whether the kernel reads an argument before it writes it.
-fn is_updated(kernel: &Kernel, arg: u32) -> bool {
-    let mut body = kernel
-        .loops
-        .iter()
-        .flat_map(|kernel_loop| &kernel_loop.body);
-    let first = body.find(|inst| {
-        matches!(**inst, Inst::Load(used) | Inst::LoadScalar(used)
-            | Inst::Store(used, _) | Inst::StoreScalar(used, _) if used == arg)
-    });
-    matches!(first, Some(Inst::Load(_) | Inst::LoadScalar(_)))
 }
 
 /// How the kernel reaches an argument, and the type of its elements.
@@ -473,22 +465,39 @@ fn kind(kernel: &Kernel, arg: &BodyArg) -> (ArgKind, DType) {
     }
 }
 
-/// What the kernel of a body does with one of its arguments.
-fn privilege(kernel: &Kernel, arg: u32) -> Privilege {
+/// What a kernel does with one of its arguments.
+#[derive(Clone, Copy)]
+struct Use {
+    privilege: Privilege,
+    /// Whether it is read, and not written before.
+    is_read_first: bool,
+}
+
+/// What a kernel does with each of its arguments.
+fn uses(kernel: &Kernel) -> Vec<Use> {
+    let unused = Use {
+        privilege: Privilege::Read,
+        is_read_first: false,
+    };
+    let mut uses = vec![unused; kernel.args.len()];
     let body = kernel
         .loops
         .iter()
         .flat_map(|kernel_loop| &kernel_loop.body);
     for inst in body {
-        match *inst {
-            Inst::Store(written, _) | Inst::StoreScalar(written, _) if written == arg => {
-                return Privilege::Write;
-            }
-            Inst::Reduce(op, written, _) if written == arg => return Privilege::Reduce(op),
-            _ => {}
+        let (number, privilege) = match *inst {
+            Inst::Load(number) | Inst::LoadScalar(number) => (number, Privilege::Read),
+            Inst::Store(number, _) | Inst::StoreScalar(number, _) => (number, Privilege::Write),
+            Inst::Reduce(op, number, _) => (number, Privilege::Reduce(op)),
+            _ => continue,
+        };
+        let of_arg = &mut uses[number as usize];
+        if of_arg.privilege == Privilege::Read {
+            of_arg.privilege = privilege;
+            of_arg.is_read_first |= privilege == Privilege::Read;
         }
     }
-    Privilege::Read
+    uses
 }
 
 /// The dense rows that have a factor, and it.

@@ -72,6 +72,9 @@ impl Ahead {
             shared: Vec::new(),
         };
         let later = accesses(second);
+        if !later.iter().any(|b| matches!(b.way, Way::Gather(_))) {
+            return None;
+        }
         for a in accesses(first) {
             let meets = |b: &&Access| memory(&a) == memory(b);
             for b in later.iter().filter(meets) {
@@ -147,7 +150,7 @@ impl Ahead {
 }
 
 fn accesses(loop_: &Loop) -> Vec<Access> {
-    let mut accesses = Vec::new();
+    let mut accesses = Vec::with_capacity(loop_.body.len());
     for inst in &loop_.body {
         let mut push = |arg: ArgId, way: Way, is_write: bool| {
             accesses.push(Access { arg, way, is_write });

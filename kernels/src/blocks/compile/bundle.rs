@@ -191,16 +191,7 @@ fn without(mut lowered: Lowered, is_bundled: &[bool]) -> Lowered {
     lowered.ops.retain_mut(|op| keep(op));
     let mut outs = is_bundled.iter();
     lowered.outs.retain(|_| outs.next() == Some(&false));
-    for at in 0..lowered.ops.len() {
-        if let Some(value) = lowered.outs[at] {
-            lowered.values[value].defined = at;
-            lowered.values[value].last_read = at;
-        }
-        let reads: Vec<usize> = lowered.reads(&lowered.ops[at]).collect();
-        for value in reads {
-            lowered.values[value].last_read = at;
-        }
-    }
+    lowered.count_lives();
     lowered
 }
 

@@ -93,8 +93,14 @@ pub(crate) fn lower(kernel: &Kernel, loop_: &Loop) -> Lowered {
     let types = value_types(kernel, &loop_.body);
     let uniform = uniform_values(&loop_.body);
     let absorbed = Absorbed::new(&loop_.body, &types, &uniform);
-    let mut lowered = Lowered::default();
-    let mut operands: Vec<Operand> = Vec::with_capacity(loop_.body.len());
+    let len = loop_.body.len();
+    let mut lowered = Lowered {
+        ops: Vec::with_capacity(len),
+        outs: Vec::with_capacity(len),
+        values: Vec::with_capacity(len),
+        ..Lowered::default()
+    };
+    let mut operands: Vec<Operand> = Vec::with_capacity(len);
     let dtype = |value: ValueId| types[value as usize].expect("the verifier admits typed operands");
     for (i, &inst) in loop_.body.iter().enumerate() {
         let operand = if uniform[i] {
@@ -114,12 +120,20 @@ pub(crate) fn lower(kernel: &Kernel, loop_: &Loop) -> Lowered {
 impl Lowered {
     /// The varying values that an op reads.
     pub(crate) fn reads(&self, op: &Op) -> impl Iterator<Item = usize> {
-        let factors = op.terms().flat_map(|number| self.terms[number].0);
-        let operands = op.reads().into_iter().chain(factors);
-        operands.filter_map(|operand| match operand {
-            Operand::Value(value) => Some(value),
-            Operand::None | Operand::Uniform(_) => None,
-        })
+        op.values(&self.terms)
+    }
+
+    /// Notes for each value where it is defined, and where it is read for the last time.
+    pub(crate) fn count_lives(&mut self) {
+        for (at, (op, out)) in self.ops.iter().zip(&self.outs).enumerate() {
+            if let Some(value) = *out {
+                self.values[value].defined = at;
+                self.values[value].last_read = at;
+            }
+            for value in op.values(&self.terms) {
+                self.values[value].last_read = at;
+            }
+        }
     }
 
     fn uniform(&mut self, inst: Inst, dtype: Option<DType>, operands: &[Operand]) -> Operand {
@@ -285,6 +299,16 @@ impl Op {
             | Self::Reduce(..)
             | Self::ReduceProduct(..) => 0..0,
         }
+    }
+
+    /// The varying values that it reads, its terms being among these.
+    fn values(&self, terms: &[([Operand; 2], usize)]) -> impl Iterator<Item = usize> {
+        let factors = terms[self.terms()].iter().flat_map(|&(factors, _)| factors);
+        let operands = self.reads().into_iter().chain(factors);
+        operands.filter_map(|operand| match operand {
+            Operand::Value(value) => Some(value),
+            Operand::None | Operand::Uniform(_) => None,
+        })
     }
 
     /// The operands but those of terms.

@@ -144,7 +144,7 @@ pub(crate) fn compile(kernel: &Kernel, loop_: &Loop) -> LoopProgram {
 
 /// Gives each value its slot and turns the ops into steps.
 fn assign(domain: u32, kernel: &Kernel, lowered: Lowered, plan: &Plan) -> LoopProgram {
-    let mut slots = Slots::default();
+    let mut slots = Slots::new(&lowered);
     let mut steps = Vec::with_capacity(lowered.ops.len());
     let mut terms = vec![[0; 2]; lowered.terms.len()];
     let sums = lowered.terms.iter().map(|&(_, reduction)| reduction);

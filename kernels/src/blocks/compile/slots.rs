@@ -14,7 +14,6 @@
 
 use super::lower::{Lowered, Op, Operand, VaryingValue};
 use crate::ir::{ArgId, Kernel};
-use std::collections::BTreeMap;
 
 /// The number of a slot of a loop.
 pub(crate) type SlotId = u32;
@@ -42,8 +41,8 @@ pub(crate) struct Slots {
     /// Free registers and their sizes.
     free: Vec<(usize, SlotId)>,
     /// The slot of each value that has one.
-    of_value: BTreeMap<usize, SlotId>,
-    of_uniform: BTreeMap<u32, SlotId>,
+    of_value: Vec<Option<SlotId>>,
+    of_uniform: Vec<Option<SlotId>>,
     /// The numbers of the uniform values that have a slot.
     pub(crate) splats: Vec<u32>,
 }
@@ -96,19 +95,27 @@ impl Plan {
 }
 
 impl Slots {
+    pub(crate) fn new(lowered: &Lowered) -> Self {
+        Self {
+            of_value: vec![None; lowered.values.len()],
+            of_uniform: vec![None; lowered.uniforms.len()],
+            ..Self::default()
+        }
+    }
+
     /// The slot of an operand; any slot for an operand that is not there, which no loop reads.
     pub(crate) fn of(&mut self, operand: Operand) -> SlotId {
         match operand {
             Operand::None => 0,
-            Operand::Value(value) => self.of_value[&value],
+            Operand::Value(value) => self.of_value[value].expect("a value is read while it lives"),
             Operand::Uniform(number) => {
-                if let Some(&slot) = self.of_uniform.get(&number) {
+                if let Some(slot) = self.of_uniform[number as usize] {
                     return slot;
                 }
                 let splat = self.splats.len();
                 self.splats.push(number);
                 let slot = self.add(Slot::Uniform { splat });
-                self.of_uniform.insert(number, slot);
+                self.of_uniform[number as usize] = Some(slot);
                 slot
             }
         }
@@ -124,7 +131,7 @@ impl Slots {
             if last_read != at {
                 continue;
             }
-            if let Some(slot) = self.of_value.remove(&value) {
+            if let Some(slot) = self.of_value[value].take() {
                 let register = match self.slots[slot as usize] {
                     Slot::Memory { register, .. } => register,
                     Slot::Register { .. } | Slot::Uniform { .. } => slot,
@@ -145,7 +152,7 @@ impl Slots {
                 register,
             }),
         };
-        self.of_value.insert(value, slot);
+        self.of_value[value] = Some(slot);
         slot
     }
 

@@ -311,24 +311,27 @@ impl Planner<'_> {
     /// and once for writing. Structures and their entries are counted when the task runs, since
     /// that depends on their form.
     fn traffic(&self, kernel: &Kernel, args: &[Source], bindings: &[Binding]) -> usize {
+        // How often each argument moves: once if it is loaded, and once if it is stored.
+        let mut moves = vec![[false; 2]; args.len()];
+        for inst in kernel
+            .loops
+            .iter()
+            .flat_map(|kernel_loop| &kernel_loop.body)
+        {
+            match *inst {
+                Inst::Load(arg) => moves[arg as usize][0] = true,
+                Inst::Store(arg, _) => moves[arg as usize][1] = true,
+                _ => {}
+            }
+        }
         let mut bytes = 0;
-        for (number, (source, binding)) in args.iter().zip(bindings).enumerate() {
+        for ((source, binding), moves) in args.iter().zip(bindings).zip(moves) {
             let slot = &self.slots[source.slot as usize];
             let size = slot.dtype.size();
             match binding {
                 Binding::Array { layout, .. } => {
-                    let arg = number as u32;
-                    let insts = || {
-                        kernel
-                            .loops
-                            .iter()
-                            .flat_map(|kernel_loop| &kernel_loop.body)
-                    };
-                    let loads =
-                        insts().any(|inst| matches!(*inst, Inst::Load(used) if used == arg));
-                    let stores =
-                        insts().any(|inst| matches!(*inst, Inst::Store(used, _) if used == arg));
-                    bytes += (usize::from(loads) + usize::from(stores)) * layout.len() * size;
+                    let moves: usize = moves.into_iter().map(usize::from).sum();
+                    bytes += moves * layout.len() * size;
                 }
                 Binding::DenseRows {
                     layout, columns, ..
