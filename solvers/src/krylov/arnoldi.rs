@@ -36,6 +36,35 @@ use sparsefuse_dense::Vector;
 use sparsefuse_kernels::{Field, Real};
 use sparsefuse_runtime::Error;
 
+/// How many vectors at a time the tasks of a step grow by where vectors are short.
+const GRAIN: usize = 8;
+/// Vectors of up to this length are short: a step takes less time than the analysis of its tasks.
+const SHORT: usize = 4096;
+
+/// Vectors of zeros that fill up the tasks of short vectors.
+///
+/// A task on k vectors is another one for each k, and is analysed for each. For short vectors that
+/// takes ten times as long as the step, so in the first cycle of a method it would be most of the
+/// time. So tasks of short vectors take a multiple of [`GRAIN`]: their inner products with zeros are
+/// not looked at, and zeros with coefficient 0 change no bit of what they are subtracted from.
+#[derive(Clone)]
+pub(super) struct Zeros<T>(Vec<Vector<T>>);
+
+impl<T: Field> Zeros<T> {
+    /// For bases of vectors like this one.
+    pub(super) fn like(vector: &Vector<T>) -> Self {
+        let count = if vector.len() <= SHORT { GRAIN - 1 } else { 0 };
+        Self((0..count).map(|_| Vector::zeros([vector.len()])).collect())
+    }
+
+    /// What the tasks on a basis of `k` vectors lack.
+    fn beside(&self, k: usize) -> &[Vector<T>] {
+        // They take the candidate and its image besides.
+        let count = k + 2;
+        &self.0[..(count.next_multiple_of(GRAIN) - count).min(self.0.len())]
+    }
+}
+
 /// The basis, and what is known of the operator on it; see the module's text.
 pub(super) struct Arnoldi<T> {
     /// Q.
@@ -50,11 +79,12 @@ pub(super) struct Arnoldi<T> {
     projected: Projected,
     orthogonality: Orthogonality,
     is_exhausted: bool,
+    zeros: Zeros<T>,
 }
 
 impl<T: Field> Arnoldi<T> {
     /// The space that begins with a residual of this norm.
-    pub(super) fn new(r: &Vector<T>, norm: f64) -> Self {
+    pub(super) fn new(r: &Vector<T>, norm: f64, zeros: &Zeros<T>) -> Self {
         Self {
             basis: Vec::new(),
             candidate: r * T::from_f64(1.0 / norm),
@@ -63,6 +93,7 @@ impl<T: Field> Arnoldi<T> {
             projected: Projected::new(norm, T::Real::EPSILON.to_f64()),
             orthogonality: Orthogonality::new(T::Real::EPSILON.to_f64()),
             is_exhausted: false,
+            zeros: zeros.clone(),
         }
     }
 
@@ -94,7 +125,7 @@ impl<T: Field> Arnoldi<T> {
             self.projected.set_column(number - 1, column);
         }
         self.basis.push(match self.orthogonality.is_rough() {
-            true => without(&self.candidate, &self.basis, &t) * T::from_f64(1.0 / alpha),
+            true => self.without_basis(&self.candidate, &t) * T::from_f64(1.0 / alpha),
             false => self.candidate.clone(),
         });
         self.orthogonality.accept();
@@ -104,9 +135,9 @@ impl<T: Field> Arnoldi<T> {
         let mut rest = squares - sum_of_squares(&of_w);
         if rest <= epsilon.sqrt() * squares {
             // So little that what the basis lacks in orthogonality shows.
-            w = without(&w, &self.basis, &of_w);
-            let basis: Vec<&Vector<T>> = self.basis.iter().collect();
-            (of_w, squares) = products(&w, &basis).await?;
+            w = self.without_basis(&w, &of_w);
+            of_w = products(&w, self.basis.iter()).await?;
+            squares = of_w.pop().expect(ITSELF).re;
             for (h, more) in h.iter_mut().zip(&of_w) {
                 *h += more;
             }
@@ -117,7 +148,7 @@ impl<T: Field> Arnoldi<T> {
         let mut eta = 0.0;
         if !self.is_exhausted {
             eta = rest.sqrt();
-            let u = without(&w, &self.basis, &of_w);
+            let u = self.without_basis(&w, &of_w);
             self.candidate = u * T::from_f64(1.0 / eta);
             self.orthogonality.next(&of_w, (squares, rest));
         }
@@ -132,11 +163,15 @@ impl<T: Field> Arnoldi<T> {
 
     /// The inner products of a step whose candidate is the basis vector.
     async fn products(&self, w: &Vector<T>) -> Result<Products, Error> {
-        let mut basis: Vec<&Vector<T>> = self.basis.iter().collect();
-        basis.push(&self.candidate);
-        let (h, w_squares) = products(w, &basis).await?;
+        let k = self.basis.len();
+        let others = self.basis.iter().chain(self.zeros.beside(k));
+        let mut h = products(w, others.chain([&self.candidate])).await?;
+        let w_squares = h.pop().expect(ITSELF).re;
+        let uw = h.pop().expect(BEFORE_ITSELF);
+        h.truncate(k);
+        h.push(uw);
         Ok(Products {
-            t: vec![Complex::ZERO; self.basis.len()],
+            t: vec![Complex::ZERO; k],
             h,
             alpha: 1.0,
             w_squares,
@@ -147,7 +182,8 @@ impl<T: Field> Arnoldi<T> {
     /// before the first is read.
     async fn products_again(&self, w: &Vector<T>) -> Result<Products, Error> {
         let u = &self.candidate;
-        let mut others: Vec<&Vector<T>> = self.basis.iter().collect();
+        let zeros = self.zeros.beside(self.basis.len());
+        let mut others: Vec<&Vector<T>> = self.basis.iter().chain(zeros).collect();
         others.push(u);
         let of_u = u.dots(&others);
         others.push(w);
@@ -157,7 +193,9 @@ impl<T: Field> Arnoldi<T> {
         let (mut t, mut h) = (read_all(&of_u)?, read_all(&of_w)?);
         let u_squares = t.pop().expect(ITSELF).re;
         let w_squares = h.pop().expect(ITSELF).re;
-        let uw = h.pop().expect("the last but one is that with u");
+        let uw = h.pop().expect(BEFORE_ITSELF);
+        t.truncate(self.basis.len());
+        h.truncate(self.basis.len());
         let alpha = (u_squares - sum_of_squares(&t)).sqrt();
         let within: Complex<f64> = t.iter().zip(&h).map(|(t, h)| t.conj() * h).sum();
         h.push((uw - within) / alpha);
@@ -167,6 +205,16 @@ impl<T: Field> Arnoldi<T> {
             alpha,
             w_squares,
         })
+    }
+
+    /// A vector without multiples of the basis vectors.
+    fn without_basis(&self, vector: &Vector<T>, coefficients: &[Complex<f64>]) -> Vector<T> {
+        let terms = self.basis.iter().zip(coefficients);
+        let terms = terms.map(|(other, &c)| (element::<T>(c), other));
+        let zeros = self.zeros.beside(self.basis.len()).iter();
+        let zeros = zeros.map(|zeros| (T::from_f64(0.0), zeros));
+        let terms: Vec<_> = terms.chain(zeros).collect();
+        vector.minus_multiples(&terms)
     }
 
     /// The number of basis vectors.
@@ -208,6 +256,8 @@ impl<T: Field> Arnoldi<T> {
 
 /// Why there is a last product.
 const ITSELF: &str = "the last product is that of a vector with itself";
+/// Why there is one before it.
+const BEFORE_ITSELF: &str = "the last but one is that with the candidate";
 
 /// What a step reads.
 struct Products {
@@ -217,17 +267,14 @@ struct Products {
     w_squares: f64,
 }
 
-/// The products of a vector with others, and the square of its norm.
-async fn products<T: Field>(
-    w: &Vector<T>,
-    basis: &[&Vector<T>],
-) -> Result<(Vec<Complex<f64>>, f64), Error> {
-    let others: Vec<&Vector<T>> = basis.iter().copied().chain([w]).collect();
-    let products = w.dots(&others);
+/// The products of a vector with others and with itself.
+async fn products<'a, T: Field>(
+    w: &'a Vector<T>,
+    others: impl Iterator<Item = &'a Vector<T>>,
+) -> Result<Vec<Complex<f64>>, Error> {
+    let products = w.dots(&others.chain([w]).collect::<Vec<_>>());
     turns_of_others().await;
-    let mut h = read_all(&products)?;
-    let squares = h.pop().expect(ITSELF);
-    Ok((h, squares.re))
+    read_all(&products)
 }
 
 fn sum_of_squares(numbers: &[Complex<f64>]) -> f64 {
@@ -240,17 +287,6 @@ fn sum_of_multiples<T: Field>(vectors: &[Vector<T>], coefficients: &[Complex<f64
     let rest = vectors.iter().zip(coefficients).skip(1);
     let rest: Vec<_> = rest.map(|(vector, &c)| (element::<T>(c), vector)).collect();
     first.plus_multiples(&rest)
-}
-
-/// A vector without multiples of others.
-fn without<T: Field>(
-    vector: &Vector<T>,
-    others: &[Vector<T>],
-    coefficients: &[Complex<f64>],
-) -> Vector<T> {
-    let terms = others.iter().zip(coefficients);
-    let terms: Vec<_> = terms.map(|(other, &c)| (element::<T>(c), other)).collect();
-    vector.minus_multiples(&terms)
 }
 
 #[cfg(test)]
@@ -279,7 +315,7 @@ mod tests {
             T::from_f64((i[0] as f64 * 0.7).sin() + 0.1)
         });
         let norm = b.norm2().get().unwrap().to_f64();
-        let mut space = Arnoldi::new(&b, norm);
+        let mut space = Arnoldi::new(&b, norm, &Zeros::like(&b));
         let mut again = 0;
         while space.len() < most && !space.is_exhausted() {
             again += usize::from(space.orthogonality.is_rough());
@@ -294,6 +330,26 @@ mod tests {
             2 * again < space.len(),
             "{name}: {again} orthogonalised again"
         );
+    }
+
+    #[test]
+    fn zeros_beside_a_basis_change_no_bit() {
+        let a = gallery::random::<f64>(500, 6, 3).unwrap();
+        let b = Vector::<f64>::from_fn([500], |i| (i[0] as f64 * 0.7).sin());
+        let norm = b.norm2().get().unwrap();
+        let basis = |zeros: &Zeros<f64>| {
+            let mut space = Arnoldi::new(&b, norm, zeros);
+            while space.len() < 70 {
+                let w = a.matvec(space.candidate());
+                alone(space.step(w)).unwrap();
+            }
+            let bits = |q: &Vector<f64>| q.to_vec().unwrap().into_iter().map(f64::to_bits);
+            space.basis.iter().flat_map(bits).collect::<Vec<u64>>()
+        };
+        let zeros = Zeros::like(&b);
+        assert_eq!(zeros.0.len(), GRAIN - 1);
+        assert!(basis(&zeros) == basis(&Zeros(Vec::new())));
+        assert!(Zeros::like(&Vector::<f64>::zeros([SHORT + 1])).0.is_empty());
     }
 
     #[test]

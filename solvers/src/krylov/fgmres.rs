@@ -1,7 +1,7 @@
 //! The flexible generalised minimal residual method.
 
 use super::Method;
-use super::arnoldi::Arnoldi;
+use super::arnoldi::{Arnoldi, Zeros};
 use super::gmres::next_cycle;
 use super::iterations::Iterations;
 use super::stopping::{Judgement, Stopping};
@@ -64,8 +64,9 @@ pub(super) async fn iterate<T: Field>(
 ) -> Iterations<T> {
     let a = stopping.operator();
     let mut norm = stopping.first_norm();
+    let zeros = Zeros::like(&r);
     loop {
-        let mut space = Arnoldi::new(&r, norm);
+        let mut space = Arnoldi::new(&r, norm, &zeros);
         let mut preconditioned = Vec::new();
         drop(r);
         let judgement = loop {

@@ -1,7 +1,7 @@
 //! The generalised minimal residual method, with restarts.
 
 use super::Method;
-use super::arnoldi::Arnoldi;
+use super::arnoldi::{Arnoldi, Zeros};
 use super::iterations::{End, Iterations};
 use super::stopping::{Judgement, Stopping};
 use crate::operator::LinearOperator;
@@ -68,6 +68,7 @@ pub(super) async fn iterate<T: Field>(
         stopping.expect_near_claims();
     }
     let mut norm = stopping.first_norm();
+    let zeros = Zeros::like(&r);
     loop {
         if is_left {
             r = stopping.precondition(&r)?;
@@ -77,7 +78,7 @@ pub(super) async fn iterate<T: Field>(
             true => norm / norm_of(&r).await?,
             false => 1.0,
         };
-        let mut space = Arnoldi::new(&r, norm / scale);
+        let mut space = Arnoldi::new(&r, norm / scale, &zeros);
         drop(r);
         let judgement = loop {
             let u = space.candidate();
