@@ -178,19 +178,52 @@ impl<T: Element, const D: usize> Array<T, D> {
         self.seen(|view| view.broadcast_to(shape))
     }
 
-    /// The same elements, row-major, in another shape. A copy on the host: executes what has been
-    /// issued, and every rank gets all elements.
+    /// The same elements, row-major, in another shape. A view, if steps through memory can say it,
+    /// as of arrays and slices of rows; else of a copy, which one task makes.
+    ///
+    /// ```
+    /// use sparsefuse_dense::{Array, Vector};
+    ///
+    /// // A vector as a grid, and its columns as one vector.
+    /// let grid: Array<i64, 2> = Vector::from_fn([6], |i| i[0] as i64).reshape([2, 3])?;
+    /// assert_eq!(grid.sum_axis(0).to_vec()?, [3, 5, 7]);
+    /// assert_eq!(grid.t().ravel().to_vec()?, [0, 3, 1, 4, 2, 5]);
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
-    /// If the shapes have different numbers of elements, or the computation of the array failed.
+    /// If the shapes have different numbers of elements.
     pub fn reshape<const E: usize>(&self, shape: [usize; E]) -> Result<Array<T, E>, Error> {
         let target = Shape::new(&shape);
         if target.checked_len() != Some(self.len()) {
             return Err(Error::shape("reshape", self.arg().shape(), target));
         }
-        let store = self.runtime().store_from_vec(target, self.to_vec()?)?;
-        Ok(Array::wrap(store, None))
+        let reshaped = |array: &Self| {
+            let whole = || View::identity(array.store().shape());
+            let view = array.view().map_or_else(whole, |view| **view);
+            let view = view.reshape(target)?;
+            let view = (!view.is_identity()).then(|| Arc::new(view));
+            Some(Array::wrap(array.store().clone(), view))
+        };
+        if let Some(array) = reshaped(self) {
+            return Ok(array);
+        }
+        // A copy has its elements one after the other.
+        let copy = reshaped(&self.try_copy()?);
+        copy.ok_or_else(|| Error::shape("reshape", self.arg().shape(), target))
+    }
+
+    /// The elements, row-major, as a vector: [`Array::reshape`] to one dimension.
+    ///
+    /// # Panics
+    ///
+    /// If repeated elements are too many for a copy; [`Array::reshape`] returns the error.
+    #[doc(alias = "flatten")]
+    #[must_use]
+    #[track_caller]
+    pub fn ravel(&self) -> Array<T, 1> {
+        expect(self.reshape([self.len()]))
     }
 
     /// Writes `value` to the elements within the given ranges. One task, and before it one that

@@ -111,6 +111,10 @@ impl Author {
             vec![2, m],
             vec![wide],
             vec![tall],
+            vec![wide.min(14), 3, tall.min(7)],
+            vec![wide.min(14), tall.min(7)],
+            vec![3, wide.min(14), tall.min(7)],
+            vec![tall.min(7), 2, 3, wide.min(14)],
         ];
         let dtypes = vec![
             dice.pick(&[
@@ -288,6 +292,31 @@ impl Author {
         }
     }
 
+    /// An array of two dimensions or more, if there is one.
+    fn rows_var(&mut self) -> Var {
+        let rows = self.arrays(|array| array.shape.len() >= 2);
+        if rows.is_empty() {
+            0
+        } else {
+            self.dice.pick(&rows)
+        }
+    }
+
+    /// Mostly an array that is as long as the rows of another, if there is one.
+    fn row_for(&mut self, rows: Var) -> Var {
+        let Some(array) = self.world.array(rows) else {
+            return 0;
+        };
+        let (dtype, last) = (array.dtype, array.shape.last().copied());
+        let fitting = self.arrays(|array| {
+            array.dtype == dtype && array.shape.len() == 1 && array.shape.first().copied() == last
+        });
+        match fitting.is_empty() || self.dice.chance(10) {
+            true => self.array(),
+            false => self.dice.pick(&fitting),
+        }
+    }
+
     /// Mostly an array that a matrix can be multiplied with, if there is one.
     fn factor_for(&mut self, matrix: Var) -> Var {
         let Some(Entry::Matrix(matrix)) = self.world.vars.get(&matrix) else {
@@ -425,7 +454,7 @@ impl Author {
                 shape: self.shape(),
                 seed: self.dice.below(9) as u64,
             },
-            9..15 => Step::Unary {
+            10..15 => Step::Unary {
                 out,
                 op: self.dice.pick(&UnaryOp::ALL),
                 a: self.array(),
@@ -528,11 +557,14 @@ impl Author {
                     a,
                 }
             }
-            52 => Step::MatVec {
-                out,
-                a: self.array(),
-                x: self.array(),
-            },
+            52 => {
+                let a = self.rows_var();
+                Step::MatVec {
+                    out,
+                    a,
+                    x: self.row_for(a),
+                }
+            }
             53..58 => {
                 let a = self.array();
                 Step::Slice {
@@ -541,9 +573,15 @@ impl Author {
                     range: self.range(a),
                 }
             }
-            58 => Step::Transpose {
+            58 => Step::Permute {
                 out,
                 a: self.array(),
+                swap: (self.dice.below(4), self.dice.below(4)),
+            },
+            9 => Step::Reshape {
+                out,
+                a: self.array(),
+                shape: self.dice.below(1000),
             },
             59 => Step::Moved {
                 out,
@@ -553,7 +591,7 @@ impl Author {
             60 => Step::Pick {
                 out,
                 a: self.array(),
-                dim: self.dice.below(2),
+                dim: self.dice.below(3),
                 index: self.dice.below(12),
             },
             61..63 => Step::Broadcast {

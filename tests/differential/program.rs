@@ -161,9 +161,17 @@ pub(crate) enum Step {
         a: Var,
         range: Range,
     },
-    Transpose {
+    /// Two dimensions exchanged: those with these numbers, counted round and round.
+    Permute {
         out: Var,
         a: Var,
+        swap: (usize, usize),
+    },
+    /// The same elements in another shape, where that is a view: one of those with this number.
+    Reshape {
+        out: Var,
+        a: Var,
+        shape: usize,
     },
     Pick {
         out: Var,
@@ -272,7 +280,8 @@ impl Step {
         "RowReduce",
         "MatVec",
         "Slice",
-        "Transpose",
+        "Permute",
+        "Reshape",
         "Pick",
         "Broadcast",
         "Moved",

@@ -279,16 +279,19 @@ impl World {
                 let is_position = matches!(op, ReduceOp::ArgMin | ReduceOp::ArgMax);
                 let dtype = op
                     .output(a.dtype)
-                    .filter(|_| a.shape.len() == 2 && !is_position)?;
+                    .filter(|_| a.shape.len() >= 2 && !is_position)?;
                 let elements = self.elements(&a);
-                let row = |i: usize| &elements[i * a.shape[1]..(i + 1) * a.shape[1]];
-                let rows = (0..a.shape[0]).map(|i| reduce(*op, a.dtype, row(i), self.tile_len));
+                let (last, outer) = a.shape.split_last()?;
+                let row = |i: usize| &elements[i * last..(i + 1) * last];
+                let n_rows = outer.iter().product();
+                let rows = (0..n_rows).map(|i| reduce(*op, a.dtype, row(i), self.tile_len));
                 let rows = rows.collect();
-                self.make(*out, dtype, &a.shape[..1], rows);
+                self.make(*out, dtype, outer, rows);
             }
             Step::MatVec { out, a, x } => {
                 let (a, x) = (self.array(*a)?.clone(), self.array(*x)?.clone());
-                let fits = a.shape.len() == 2 && x.shape.len() == 1 && a.shape[1] == x.shape[0];
+                let (last, outer) = a.shape.split_last()?;
+                let fits = !outer.is_empty() && x.shape == [*last];
                 let fits = fits && a.dtype == x.dtype && a.dtype != DType::Bool;
                 Some(()).filter(|()| fits)?;
                 let (elements, x) = (self.elements(&a), self.elements(&x));
@@ -298,16 +301,22 @@ impl World {
                         .collect();
                     reduce(ReduceOp::Sum, a.dtype, &products, self.tile_len)
                 };
-                let rows = (0..a.shape[0]).map(row).collect();
-                self.make(*out, a.dtype, &a.shape[..1], rows);
+                let n_rows = outer.iter().product();
+                let rows = (0..n_rows).map(row).collect();
+                self.make(*out, a.dtype, outer, rows);
             }
             Step::Slice { out, a, range } => {
                 let slice = self.array(*a)?.slice(range)?;
                 self.vars.insert(*out, Entry::Array(slice));
             }
-            Step::Transpose { out, a } => {
-                let transposed = self.array(*a)?.transpose();
-                self.vars.insert(*out, Entry::Array(transposed));
+            Step::Permute { out, a, swap } => {
+                let permuted = self.array(*a)?.swapped(*swap);
+                self.vars.insert(*out, Entry::Array(permuted));
+            }
+            Step::Reshape { out, a, shape } => {
+                let a = self.array(*a)?;
+                let reshaped = a.reshaped(&other_shape(a.index.len(), *shape))?;
+                self.vars.insert(*out, Entry::Array(reshaped));
             }
             Step::Pick { out, a, dim, index } => {
                 let range = Range {
@@ -633,6 +642,21 @@ impl World {
     }
 }
 
+/// One of the shapes of up to four dimensions with this many elements.
+pub(crate) fn other_shape(len: usize, choice: usize) -> Vec<usize> {
+    let mut dims = Vec::new();
+    let (mut rest, mut choice) = (len, choice);
+    for _ in 0..choice % 4 {
+        let divisors: Vec<usize> = (1..=rest).filter(|&n| rest.is_multiple_of(n)).collect();
+        choice /= 4;
+        let dim = divisors.get(choice % divisors.len().max(1)).copied();
+        dims.push(dim.unwrap_or(choice % 5));
+        rest /= dim.unwrap_or(1);
+    }
+    dims.push(rest);
+    dims
+}
+
 impl Array {
     fn whole(dtype: DType, shape: &[usize], store: usize) -> Self {
         let index = (0..shape.iter().product()).collect();
@@ -689,15 +713,29 @@ impl Array {
         })
     }
 
-    fn transpose(&self) -> Self {
-        let shape: Vec<usize> = self.shape.iter().rev().copied().collect();
-        let mut index = self.index.clone();
-        if let [rows, columns] = *self.shape {
-            for (at, target) in index.iter_mut().enumerate() {
-                *target = self.index[at % rows * columns + at / rows];
-            }
+    fn swapped(&self, swap: (usize, usize)) -> Self {
+        let rank = self.shape.len().max(1);
+        let (a, b) = (swap.0 % rank, swap.1 % rank);
+        let mut shape = self.shape.clone();
+        // How far neighbours along each dimension lie apart.
+        let mut strides: Vec<usize> = (0..self.shape.len())
+            .map(|d| self.shape[d + 1..].iter().product())
+            .collect();
+        if a != b {
+            shape.swap(a, b);
+            strides.swap(a, b);
         }
-        let is_plain = shape.len() < 2;
+        let place = |mut flat: usize| {
+            let mut place = 0;
+            for (dim, stride) in shape.iter().zip(&strides).rev() {
+                place += flat % dim * stride;
+                flat /= dim;
+            }
+            place
+        };
+        let index = (0..self.index.len()).map(|at| self.index[place(at)]);
+        let index = index.collect();
+        let is_plain = a == b;
         Self {
             shape,
             index,
@@ -705,6 +743,29 @@ impl Array {
             is_slice: self.is_slice && is_plain,
             ..*self
         }
+    }
+
+    /// In another shape, if it can be reached by steps of one length along each dimension.
+    fn reshaped(&self, shape: &[usize]) -> Option<Self> {
+        let mut is_reached = true;
+        let mut inner = 1;
+        for &len in shape.iter().rev().filter(|_| !self.index.is_empty()) {
+            // Neighbours along this dimension are `inner` places of the list apart.
+            let step = |at: usize| self.index[at + inner] as isize - self.index[at] as isize;
+            for block in (0..self.index.len()).step_by(len * inner) {
+                let places = block..block + (len - 1) * inner;
+                is_reached &= places.clone().all(|at| step(at) == step(0));
+            }
+            inner *= len;
+        }
+        let is_same = shape == self.shape;
+        is_reached.then(|| Self {
+            shape: shape.to_vec(),
+            index: self.index.clone(),
+            is_whole: self.is_whole && is_same,
+            is_slice: self.is_slice && is_same,
+            ..*self
+        })
     }
 
     fn broadcast(&self, shape: &[usize]) -> Option<Self> {

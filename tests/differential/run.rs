@@ -3,7 +3,7 @@
 use crate::bodies::{self, Operation, Origin};
 use crate::host;
 use crate::program::{self, Operand, Step, Var};
-use crate::reference::Observation;
+use crate::reference::{Observation, other_shape};
 use num_complex::Complex;
 use sparsefuse::dense::{Array, Scalar, Vector};
 use sparsefuse::kernels::{BinaryOp, DType, Element, Numeric, ReduceOp, Value};
@@ -315,7 +315,7 @@ impl Rank {
             Step::RowReduce { out, op, a } => {
                 let a = self.array(*a);
                 let output = op.output(a.dtype()).expect(ADMITTED);
-                let shape = Shape::new(&a.shape().dims()[..1]);
+                let shape = Shape::new(&a.shape().dims()[..a.shape().rank() - 1]);
                 self.issue(
                     *out,
                     &Operation::RowReduce(*op),
@@ -327,7 +327,7 @@ impl Rank {
             Step::MatVec { out, a, x } => {
                 let (a, x) = (self.array(*a), self.array(*x));
                 let x = self.contiguous(&x)?;
-                let shape = Shape::new(&a.shape().dims()[..1]);
+                let shape = Shape::new(&a.shape().dims()[..a.shape().rank() - 1]);
                 let sources = [Source::of(a), Source::Array(x)];
                 let dtype = sources[0].dtype();
                 self.issue(*out, &Operation::MatVec, dtype, shape, &sources)?;
@@ -339,9 +339,20 @@ impl Rank {
                     .slice(range.dim, range.start..range.end, range.step)?;
                 self.set(*out, a.through(view));
             }
-            Step::Transpose { out, a } => {
+            Step::Permute { out, a, swap } => {
                 let a = self.array(*a);
-                self.set(*out, a.through(a.seen().transpose()));
+                let rank = a.shape().rank();
+                let mut order: Vec<usize> = (0..rank).collect();
+                if rank > 0 {
+                    order.swap(swap.0 % rank, swap.1 % rank);
+                }
+                self.set(*out, a.through(a.seen().permute(&order)?));
+            }
+            Step::Reshape { out, a, shape } => {
+                let a = self.array(*a);
+                let shape = other_shape(a.shape().len(), *shape);
+                let view = a.seen().reshape(Shape::new(&shape)).expect(ADMITTED);
+                self.set(*out, a.through(view));
             }
             Step::Pick { out, a, dim, index } => {
                 let a = self.array(*a);

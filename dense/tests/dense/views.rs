@@ -83,6 +83,59 @@ fn transposes_and_broadcasts() {
 }
 
 #[test]
+fn other_shapes() {
+    let flat = |a: Array2<i64>| Array1::from_iter(a.iter().copied());
+    let shaped = |a: Array2<i64>, shape| flat(a).into_shape_with_order(shape).unwrap();
+    let a = counted();
+    check(|a| a.reshape([18, 3]).unwrap(), shaped(a.clone(), (18, 3)));
+    check(|a| a.ravel().reshape(SHAPE).unwrap(), a.clone());
+    check(
+        |a| a.ravel().reshape([2, 27]).unwrap(),
+        shaped(a.clone(), (2, 27)),
+    );
+    check(
+        |a| a.slice((2..7, ..)).reshape([10, 3]).unwrap(),
+        shaped(a.slice(s![2..7, ..]).to_owned(), (10, 3)),
+    );
+    check(
+        |a| a.slice((.., step(.., 2))).reshape([3, 9]).unwrap(),
+        shaped(a.slice(s![.., ..;2]).to_owned(), (3, 9)),
+    );
+    // Of copies, which the elements of these views do not follow each other without.
+    check(
+        |a| a.t().reshape([2, 27]).unwrap(),
+        shaped(a.t().to_owned(), (2, 27)),
+    );
+    check(
+        |a| a.slice((1..8, 2..5)).reshape([3, 7]).unwrap(),
+        shaped(a.slice(s![1..8, 2..5]).to_owned(), (3, 7)),
+    );
+    check(
+        |a| {
+            let cube = a.reshape([3, 3, 6]).unwrap().permute_axes([2, 0, 1]);
+            cube.index_axis(1, 1)
+        },
+        shaped(a.clone(), (9, 6)).slice(s![3..6, ..]).t().to_owned(),
+    );
+    let found = everywhere(|| {
+        let x = Vector::<i64>::arange(24);
+        let mut grid: Array<i64, 2> = (&x + 1).reshape([4, 6])?;
+        let before = grid.clone();
+        grid.assign_slice((1..3, ..), 0);
+        // Vectors are made of grids, and the other way round, as often as one likes.
+        let sums = grid.sum_axis(0) + grid.ravel().slice(..6);
+        let dot = grid.ravel().dot(&x).get()?;
+        let nothing = Array::<i64, 2>::zeros([0, 4]).reshape([7, 0, 3])?;
+        assert_eq!(nothing.to_vec()?, [0; 0]);
+        assert!(x.reshape([5, 5]).is_err());
+        Ok((before.ravel().to_vec()?, sums.to_vec()?, dot))
+    });
+    let kept: i64 = (0..6).chain(18..24).map(|i| i * (i + 1)).sum();
+    let sums = (0..6).map(|j| (j + 1) + (19 + j) + (j + 1)).collect();
+    assert_eq!(found, ((1..25).collect(), sums, kept));
+}
+
+#[test]
 fn slices_of_vectors() {
     let found = everywhere(|| {
         let x = Vector::<i64>::arange(23);

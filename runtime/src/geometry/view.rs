@@ -3,6 +3,9 @@
 //! A view maps each of its own indices to one index of the base store, dimension by dimension:
 //! `base[axis[v]] = offset[axis[v]] + step[v] * index[v]`. A dimension of the view without an axis
 //! repeats (broadcast); a dimension of the base without one stays at its offset.
+//!
+//! A view in another shape ([`View::reshape`]) sees the base as one dimension, that of its elements
+//! in row-major order, and all of its own dimensions walk along this one.
 
 use crate::error::Error;
 use crate::shape::{MAX_RANK, Shape};
@@ -19,6 +22,8 @@ pub struct View {
     axis: [Option<u8>; MAX_RANK],
     /// For each dimension of the view, how far one step of it goes.
     step: [isize; MAX_RANK],
+    /// Whether `offset` and `axis` mean the one dimension of all elements of the base.
+    is_flat: bool,
 }
 
 /// A box of indices of a store: the half-open range of each dimension.
@@ -38,6 +43,7 @@ impl View {
             offset: [0; 4],
             axis: [None; MAX_RANK],
             step: [0; MAX_RANK],
+            is_flat: false,
         };
         for d in 0..base.rank() {
             view.axis[d] = Some(d as u8);
@@ -228,20 +234,110 @@ impl View {
         Ok(view)
     }
 
+    /// The same elements, in row-major order, in another shape with as many elements; `None` where
+    /// steps through memory cannot say it, as of a transpose.
+    ///
+    /// ```
+    /// use sparsefuse_runtime::{Shape, View};
+    ///
+    /// let grid = View::identity(Shape::new(&[6])).reshape(Shape::new(&[2, 3])).unwrap();
+    /// assert_eq!(grid.shape(), Shape::new(&[2, 3]));
+    /// assert!(grid.transpose().reshape(Shape::new(&[6])).is_none());
+    /// ```
+    #[must_use]
+    pub fn reshape(&self, shape: Shape) -> Option<Self> {
+        if shape.checked_len() != Some(self.shape.len()) {
+            return None;
+        }
+        if shape == self.shape {
+            return Some(*self);
+        }
+        let whole = Self::identity(self.base);
+        let flat = self.flat();
+        let mut view = Self {
+            shape,
+            axis: [None; MAX_RANK],
+            step: [0; MAX_RANK],
+            ..flat
+        };
+        if shape.is_empty() {
+            return Some(view);
+        }
+        // Dimensions of length 1 are not walked along. The others are matched from the last, as few
+        // of both shapes at a time as have the same number of elements.
+        let walked = |dims: &[usize]| -> Vec<usize> {
+            (0..dims.len()).rev().filter(|&d| dims[d] != 1).collect()
+        };
+        let (from, to) = (self.shape.dims(), shape.dims());
+        let (mut olds, mut news) = (&walked(from)[..], &walked(to)[..]);
+        while let ([old, older @ ..], [new, newer @ ..]) = (olds, news) {
+            let (axis, step) = (flat.axis[*old], flat.step[*old]);
+            let (mut n_old, mut n_new) = (from[*old], to[*new]);
+            (view.axis[*new], view.step[*new]) = (axis, step);
+            (olds, news) = (older, newer);
+            while n_old != n_new {
+                if n_new < n_old {
+                    let (new, newer) = news.split_first()?;
+                    (view.axis[*new], view.step[*new]) = (axis, step * n_new as isize);
+                    (n_new, news) = (n_new * to[*new], newer);
+                } else {
+                    // The next old dimension has to go on where this one ends.
+                    let (old, older) = olds.split_first()?;
+                    if flat.step[*old] != step * n_old as isize {
+                        return None;
+                    }
+                    (n_old, olds) = (n_old * from[*old], older);
+                }
+            }
+        }
+        let strides = self.base.strides();
+        let is_whole = shape == self.base
+            && view.offset[0] == 0
+            && (0..shape.rank()).all(|d| to[d] == 1 || view.step[d] == strides[d]);
+        Some(if is_whole { whole } else { view })
+    }
+
+    /// The same view, with the base as one dimension.
+    fn flat(&self) -> Self {
+        if self.is_flat {
+            return *self;
+        }
+        let mut flat = Self {
+            offset: [0; MAX_RANK],
+            is_flat: true,
+            ..*self
+        };
+        let whole = Region::of_rows(self.base, &(0..self.base.rows()));
+        let (start, strides) = self.placement(&whole, 0);
+        flat.offset[0] = start as usize;
+        for v in 0..self.shape.rank() {
+            flat.axis[v] = self.axis[v].map(|_| 0);
+            flat.step[v] = strides[v];
+        }
+        flat
+    }
+
+    /// How many dimensions of the base `offset` and `axis` mean.
+    fn base_rank(&self) -> usize {
+        match self.is_flat {
+            true => 1,
+            false => self.base.rank(),
+        }
+    }
+
     /// Appends what tells this view from others of the same store, for a window's key.
     pub(crate) fn push_words(&self, key: &mut Vec<u64>) {
         // The word with the rank stands first: who reads the words in order knows how many follow.
         let axes = self.axis[..self.shape.rank()].iter();
-        let axes = axes.fold(self.shape.rank() as u64, |axes, axis| {
-            axes << 4 | axis.map_or(15, u64::from)
-        });
+        let first = self.shape.rank() as u64 | u64::from(self.is_flat) << 3;
+        let axes = axes.fold(first, |axes, axis| axes << 4 | axis.map_or(15, u64::from));
         key.push(axes);
         for v in 0..self.shape.rank() {
             key.push(self.shape.dims()[v] as u64);
             key.push(self.step[v] as u64);
         }
         key.extend(
-            self.offset[..self.base.rank()]
+            self.offset[..self.base_rank()]
                 .iter()
                 .map(|&offset| offset as u64),
         );
@@ -251,7 +347,8 @@ impl View {
     /// dimensions: what a task may write through.
     pub(crate) fn is_slice(&self) -> bool {
         let rank = self.shape.rank();
-        rank == self.base.rank()
+        !self.is_flat
+            && rank == self.base.rank()
             && (0..rank).all(|d| self.axis[d] == Some(d as u8) && self.step[d] > 0)
     }
 
@@ -259,9 +356,13 @@ impl View {
     /// common, by their ranges and steps along some dimension.
     pub(crate) fn may_meet(&self, other: &Self) -> bool {
         let walks = |view: &Self, d: usize| {
+            let region = view.region(&(0..view.shape.rows()));
+            if view.is_flat {
+                // Which of the rows that it reaches it steps over is not asked.
+                return (region.lo[d]..region.hi[d], 1);
+            }
             let v = (0..view.shape.rank()).find(|&v| view.axis[v] == Some(d as u8));
             let step = v.map_or(0, |v| view.step[v].unsigned_abs());
-            let region = view.region(&(0..view.shape.rows()));
             (region.lo[d]..region.hi[d], step)
         };
         if self.shape.is_empty() || other.shape.is_empty() {
@@ -276,15 +377,17 @@ impl View {
         })
     }
 
-    /// The rows of the view whose elements lie in rows `rows` of the base, where dimension 0 of
-    /// the view walks upwards along dimension 0 of the base.
+    /// The rows of the view whose elements (first elements, in another shape) lie in rows `rows` of
+    /// the base, where dimension 0 of the view walks upwards along dimension 0 of the base.
     pub(crate) fn rows_within(&self, rows: Range<usize>) -> Option<Range<usize>> {
         if self.axis[0] != Some(0) || self.step[0] <= 0 {
             return None;
         }
         let step = self.step[0] as usize;
+        let elements = if self.is_flat { self.base.row_len() } else { 1 };
         let first_at_or_after = |row: usize| {
-            row.saturating_sub(self.offset[0])
+            (row * elements)
+                .saturating_sub(self.offset[0])
                 .div_ceil(step)
                 .min(self.shape.rows())
         };
@@ -303,6 +406,9 @@ impl View {
             lo: [0; MAX_RANK],
             hi: [1; MAX_RANK],
         };
+        if self.is_flat {
+            return self.rows_around(&first, &dims);
+        }
         for d in 0..self.base.rank() {
             region.lo[d] = self.offset[d];
             region.hi[d] = self.offset[d] + 1;
@@ -324,9 +430,33 @@ impl View {
         region
     }
 
+    /// The rows of the base that hold what these dimensions of a view in another shape see from
+    /// their first indices on.
+    fn rows_around(&self, first: &[usize; MAX_RANK], dims: &[usize; MAX_RANK]) -> Region {
+        let (mut lo, mut hi) = (self.offset[0] as isize, self.offset[0] as isize);
+        for v in 0..self.shape.rank() {
+            let last = (first[v] + dims[v]).saturating_sub(1);
+            let ends = [first[v], last].map(|index| self.step[v] * index as isize);
+            lo += ends[0].min(ends[1]);
+            hi += ends[0].max(ends[1]);
+        }
+        let row_len = self.base.row_len().max(1);
+        let rows = match dims.contains(&0) {
+            true => 0..0,
+            false => lo as usize / row_len..hi as usize / row_len + 1,
+        };
+        Region::of_rows(self.base, &rows)
+    }
+
     /// Where row `first_row` of the view lies in memory that holds `held` (row-major), and the
     /// strides of the view's dimensions there; all in elements.
     pub(crate) fn placement(&self, held: &Region, first_row: usize) -> (isize, [isize; MAX_RANK]) {
+        if self.is_flat {
+            // The memory holds whole rows of the base.
+            let before = held.lo[0] * self.base.row_len();
+            let start = self.offset[0] as isize - before as isize;
+            return (start + first_row as isize * self.step[0], self.step);
+        }
         let memory = held.strides();
         let mut start = 0;
         for d in 0..self.base.rank() {
@@ -460,6 +590,88 @@ mod tests {
         assert_eq!(flat(&column, Shape::new(&[2])), [0, 0, 1, 1]);
         assert!(view.slice(0, 1..4, 1).is_err());
         assert!(view.broadcast_to(Shape::new(&[4])).is_err());
+    }
+
+    #[test]
+    fn views_in_another_shape_see_the_same_elements_in_order() {
+        let shape = |dims: &[usize]| Shape::new(dims);
+        let base = shape(&[4, 6]);
+        let whole = View::identity(base);
+        let rows = whole.slice(0, 1..3, 1).unwrap();
+        let columns = whole.slice(1, 2..5, 1).unwrap();
+        let every_second = whole.slice(1, 0..6, 2).unwrap();
+        for (view, dims, expected) in [
+            (whole, &[24][..], true),
+            (whole, &[2, 12], true),
+            (whole, &[2, 2, 3, 2], true),
+            (whole, &[4, 1, 6], true),
+            (whole, &[8, 3], true),
+            (rows, &[12], true),
+            (rows, &[3, 4], true),
+            (columns, &[2, 2, 3], true),
+            (columns, &[12], false),
+            (columns, &[2, 6], false),
+            (every_second, &[12], true),
+            (every_second, &[4, 3, 1], true),
+            (whole.transpose(), &[24], false),
+            (whole.transpose(), &[3, 2, 4], true),
+            (whole.transpose(), &[6, 2, 2], true),
+            (whole.slice(0, 0..4, -1).unwrap(), &[2, 2, 6], true),
+            (whole.index(1, 3).unwrap(), &[2, 2], true),
+        ] {
+            let reshaped = view.reshape(shape(dims));
+            assert_eq!(reshaped.is_some(), expected, "{view:?} {dims:?}");
+            let Some(reshaped) = reshaped else { continue };
+            let elements = |view: &View| {
+                let whole = Region::of_rows(base, &(0..4));
+                let (start, strides) = view.placement(&whole, 0);
+                let dims = view.shape().padded_dims();
+                let mut seen = Vec::new();
+                for i in 0..view.shape().len() {
+                    let (mut rest, mut at) = (i as isize, start);
+                    for d in (0..MAX_RANK).rev() {
+                        at += rest % dims[d] as isize * strides[d];
+                        rest /= dims[d] as isize;
+                    }
+                    seen.push(at);
+                }
+                seen
+            };
+            assert_eq!(elements(&reshaped), elements(&view), "{view:?} {dims:?}");
+            let again = reshaped.reshape(view.shape()).unwrap();
+            assert_eq!(elements(&again), elements(&view), "{view:?} {dims:?}");
+            // The box of some rows holds what they see.
+            let (start, strides) = reshaped.placement(&Region::of_rows(base, &(0..4)), 0);
+            let region = reshaped.region(&(1..2));
+            let first = start + strides[0];
+            assert!((region.lo[0]..region.hi[0]).contains(&(first as usize / 6)));
+            assert_eq!(
+                reshaped.placement(&region, 1).0,
+                first - region.lo[0] as isize * 6
+            );
+        }
+        let back = whole.reshape(shape(&[24])).unwrap().reshape(base).unwrap();
+        assert!(back.is_identity());
+        let column = View::identity(shape(&[5, 1]));
+        let back = column.reshape(shape(&[5])).unwrap().reshape(shape(&[5, 1]));
+        assert!(back.unwrap().is_identity());
+        let scalar = View::identity(Shape::SCALAR)
+            .reshape(shape(&[1, 1]))
+            .unwrap();
+        assert_eq!(scalar.region(&(0..1)).len(), 1);
+        let empty = View::identity(shape(&[0, 3]))
+            .reshape(shape(&[5, 0]))
+            .unwrap();
+        assert!(empty.region(&(0..5)).is_empty());
+        assert!(whole.reshape(shape(&[5, 5])).is_none());
+        // Repeated elements stay apart from those behind them.
+        let twice = whole.index(0, 1).unwrap().broadcast_to(base).unwrap();
+        assert!(twice.reshape(shape(&[24])).is_none());
+        assert!(twice.reshape(shape(&[2, 2, 6])).is_some());
+        assert_eq!(
+            whole.reshape(shape(&[8, 3])).unwrap().rows_within(1..3),
+            Some(2..6)
+        );
     }
 
     #[test]
