@@ -263,7 +263,7 @@ pub(crate) enum Step {
 
 impl Step {
     /// The names of all kinds of steps.
-    pub(crate) const KINDS: [&'static str; 36] = [
+    pub(crate) const KINDS: [&'static str; 37] = [
         "Data",
         "Fill",
         "Index",
