@@ -238,6 +238,95 @@ fn a_task_runs_where_it_says() {
     assert_eq!(seen.unwrap(), [sum, sum]);
 }
 
+/// Sums of what each rank holds of a store, also where every rank writes the whole result.
+#[test]
+fn what_a_rank_holds_may_be_cut_unlike_the_task() {
+    static SUMS: LazyLock<HostBody> = LazyLock::new(|| body("sums", Access::Held));
+    for (ranks, rows) in [(1, 3), (2, 3), (2, 20), (3, 20)] {
+        let sums = run_ranks(ranks, &small(), |runtime| {
+            let cuts = [vec![0, 50], vec![0, 7, 50], vec![0, 1, 1, 50]];
+            let cuts = cuts[ranks - 1].clone();
+            let partition = runtime.partition_at(&cuts).unwrap();
+            let own = cuts[runtime.rank()]..cuts[runtime.rank() + 1];
+            let part = ramp(50)[own.clone()].to_vec();
+            let x = runtime.store_of_rows(Shape::new(&[50]), partition, own.clone(), part);
+            let x = x.unwrap();
+            let out = runtime.new_store(Shape::new(&[rows]), DType::F64);
+            let is_cut = ranks > 1;
+            let sum = task(move |args| {
+                assert_eq!(args.cuts(0), is_cut.then_some(&cuts[..]));
+                assert_eq!(args.cuts(1).is_some(), is_cut && rows > 4);
+                assert_eq!(args.cuts(2), None);
+                let held = args.read::<f64>(0)?;
+                assert_eq!(held.len(), own.len());
+                let parts = vec![held.to_vec(); args.ranks()];
+                let all = args.all_to_all(&parts)?.concat();
+                let sum = all.iter().fold(0.0, |sum, x| sum + x);
+                args.write::<f64>(1)?.fill(sum);
+                Ok(())
+            });
+            runtime.submit_host(&SUMS, &[&x, &out], sum).unwrap();
+            runtime.read::<f64>(&out, None).unwrap()
+        });
+        let sum = ramp(50).iter().fold(0.0, |sum, x| sum + x);
+        assert_eq!(sums.unwrap(), vec![vec![sum; rows]; ranks]);
+    }
+}
+
+#[test]
+fn elements_are_divided_among_threads_in_whole_units() {
+    for (threads, threshold) in [(1, 0), (3, 0), (3, 1000)] {
+        let config = Config {
+            threads,
+            parallel_threshold: threshold,
+            ..small()
+        };
+        let runtime = Runtime::new(config).unwrap();
+        for (n, unit) in [(50, 1), (50, 7), (2, 1), (5, 9), (0, 3)] {
+            let x = vector(&runtime, ramp(n));
+            let numbered = task(move |args| {
+                let y = args.write::<f64>(1)?;
+                args.in_parts(y, unit, |first, part| {
+                    for (number, unit) in part.chunks_mut(unit).enumerate() {
+                        unit.fill((first + number) as f64);
+                    }
+                    Ok(())
+                })
+            });
+            let y = host(&REVERSE, &x, numbered);
+            let expected: Vec<f64> = (0..n).map(|i| (i / unit) as f64).collect();
+            assert_eq!(runtime.read::<f64>(&y, None).unwrap(), expected);
+        }
+        // Of several parts that fail, the first one tells.
+        let x = vector(&runtime, ramp(50));
+        let fails = task(|args| {
+            let y = args.write::<f64>(1)?;
+            args.in_parts(y, 1, |first, part| match first + part.len() {
+                50 => Err(Error::argument("test", "luck", first.to_string())),
+                _ if first > 0 => Err(Error::argument("test", "luck", "none")),
+                _ => Ok(()),
+            })
+        });
+        let y = host(&REVERSE, &x, fails);
+        let error = runtime.read::<f64>(&y, None).unwrap_err().to_string();
+        let found = match (threads, threshold) {
+            (3, 0) => "none",
+            _ => "0",
+        };
+        assert!(
+            error.ends_with(&format!("test: expected luck, found {found}")),
+            "{error}"
+        );
+        let panics = task(|args| {
+            let y = args.write::<f64>(1)?;
+            args.in_parts(y, 1, |_, _| panic!("no luck"))
+        });
+        let y = host(&REVERSE, &x, panics);
+        let error = runtime.read::<f64>(&y, None).unwrap_err().to_string();
+        assert!(error.ends_with("`reverse` panicked: no luck"), "{error}");
+    }
+}
+
 #[test]
 fn a_function_that_fails_poisons_what_depends_on_it_on_all_ranks() {
     let refused = "`running_sum` failed: test: expected luck, found none";

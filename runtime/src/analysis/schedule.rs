@@ -66,9 +66,9 @@ pub(crate) struct FusedTask {
     pub(crate) kernel: Kernel,
     /// `None` if the passes found nothing to do, or it is a host task.
     pub(crate) program: Option<Program>,
-    /// Of a host task, the rows of this rank; its kernel is empty then, and its bindings are those
-    /// of the arguments that its body declares.
-    pub(crate) host: Option<Range<usize>>,
+    /// Of a host task; its kernel is empty then, and its bindings are those of the arguments that
+    /// its body declares.
+    pub(crate) host: Option<HostPlace>,
     /// Slots that must have contents before: what is read, and what is written in place.
     pub(crate) reads: Vec<u32>,
     /// Slots that are poisoned if this fails.
@@ -136,9 +136,10 @@ impl FusedTask {
         gathered.all(|this| whole.gathered().any(|known| known == this))
     }
 
-    /// Whether it is a host task whose ranks have rows of their own: they agree on how it ends.
+    /// Whether it is a host task of which each rank does or knows something of its own: the ranks
+    /// talk to each other, and agree on how it ends.
     pub(crate) fn is_cut_host(&self) -> bool {
-        self.host.is_some() && self.group.launch != Partition::Replicated
+        self.host.as_ref().is_some_and(|host| host.is_cut)
     }
 
     /// The slot whose elements an argument reads.
@@ -156,6 +157,17 @@ impl FusedTask {
             _ => None,
         })
     }
+}
+
+/// Where a host task runs.
+#[derive(Debug)]
+pub(crate) struct HostPlace {
+    /// The rows of this rank.
+    pub(crate) rows: Range<usize>,
+    /// Whether its rows, or what it reads as ranks hold it, are cut.
+    pub(crate) is_cut: bool,
+    /// How each argument is spread over the ranks.
+    pub(crate) partitions: Vec<Partition>,
 }
 
 /// A store that gets an instance before the kernel runs.

@@ -17,6 +17,7 @@ use crate::tasks::host::{HostArg, HostArgs, HostTask};
 use std::any::Any;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 thread_local! {
     /// The number of the runtime whose host task this thread runs.
@@ -112,6 +113,15 @@ impl Running<'_, '_> {
         inputs: &Inputs,
         conversation: Option<&Conversation<'_>>,
     ) -> Result<(), Error> {
+        let host_place = self.task.host.as_ref();
+        let host_place = host_place.expect("the step of a host task says where it runs");
+        let cuts = host_place.partitions.iter().map(|&of| match of {
+            Partition::Tile(id) if self.context.comm.size() > 1 => {
+                Some(Arc::clone(self.context.cuts.get(id)))
+            }
+            Partition::Tile(_) | Partition::Replicated => None,
+        });
+        let cuts = cuts.collect();
         let mut outputs = taken.iter_mut();
         let mut args = Vec::with_capacity(self.task.bindings.len());
         for (number, binding) in self.task.bindings.iter().enumerate() {
@@ -142,8 +152,11 @@ impl Running<'_, '_> {
         }
         let mut args = HostArgs {
             args,
-            rows: self.task.host.clone().unwrap_or_default(),
+            cuts,
+            rows: host_place.rows.clone(),
             threads: self.context.config.threads,
+            parallel_threshold: self.context.config.parallel_threshold,
+            workers: self.context.workers,
             conversation,
         };
         let before = RUNNING.replace(Some(self.context.runtime));

@@ -79,6 +79,7 @@ fn task_line(task: &TaskNote, cuts: &CutsTable) -> String {
                 format!(" image(s{})", task.args[*of as usize].2)
             }
             Access::Whole | Access::Elements(_) => " broadcast".to_owned(),
+            Access::Held => " held".to_owned(),
         };
         let _ = write!(line, " {privilege} s{slot}");
         if let Some(shape) = view {
@@ -127,7 +128,8 @@ fn group(out: &mut String, number: usize, task: &FusedTask, cuts: &CutsTable) {
     }
     match (&task.program, &task.host) {
         (Some(_), _) => {}
-        (None, Some(rows)) => {
+        (None, Some(host)) => {
+            let rows = &host.rows;
             let _ = writeln!(out, "  host task `{}` on rows {rows:?}", task.name);
         }
         (None, None) => out.push_str("  nothing to compute\n"),

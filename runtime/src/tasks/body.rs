@@ -52,6 +52,9 @@ pub enum Access {
     },
     /// `broadcast`: the whole store on every piece.
     Whole,
+    /// No relation: what a rank holds of the store, however it is cut. Of host tasks alone, whose
+    /// functions exchange what they need of the rest.
+    Held,
     /// `broadcast`, element by element: a vector of this many, each of which is an argument of the
     /// kernel that it reduces into: the one that is named, and those after it.
     Elements(u32),
@@ -62,7 +65,7 @@ impl Access {
     fn is_structured(self) -> bool {
         match self {
             Self::Ranges | Self::Within { .. } | Self::At { .. } => true,
-            Self::Rows | Self::Whole | Self::Elements(_) => false,
+            Self::Rows | Self::Whole | Self::Held | Self::Elements(_) => false,
         }
     }
 }
@@ -214,8 +217,8 @@ impl Body {
         for &(privilege, access, dtype) in declared {
             kinds.push(match (privilege, access) {
                 (Privilege::Read | Privilege::Write, Access::Rows) => (ArgKind::Array, dtype),
-                (Privilege::Read, Access::Whole) => (ArgKind::Gather, dtype),
-                _ => panic!("the host body `{name}` reads Rows or Whole and writes Rows"),
+                (Privilege::Read, Access::Whole | Access::Held) => (ArgKind::Gather, dtype),
+                _ => panic!("the host body `{name}` reads Rows, Whole or Held and writes Rows"),
             });
             args.push(BodyArg {
                 privilege,
@@ -391,6 +394,7 @@ fn check_declarations(name: &str, kernel: &Kernel, args: &[BodyArg], uses: &[Use
 fn fits(kernel: &Kernel, uses: &[Use], arg: &BodyArg, kind: ArgKind) -> bool {
     match (arg.access, kind) {
         (Access::Ranges, _) => arg.kernel_arg.is_none(),
+        (Access::Held, _) => false,
         _ if arg.kernel_arg.is_none() => false,
         (Access::Elements(_), _) => are_elements(kernel, uses, arg),
         (Access::Rows, kind) => matches!(kind, ArgKind::Array | ArgKind::DenseRows),
@@ -411,7 +415,7 @@ fn is_related(kernel: &Kernel, args: &[BodyArg], number: usize) -> bool {
         is_structure && matches!(arg.access, Access::Within { .. })
     };
     match args[number].access {
-        Access::Rows | Access::Whole | Access::Elements(_) => true,
+        Access::Rows | Access::Whole | Access::Held | Access::Elements(_) => true,
         Access::Ranges => is_named(Access::Within {
             ranges: number as u32,
         }),

@@ -37,7 +37,8 @@ pub(crate) fn check(body: &Body, args: &[Seen<'_>]) -> Result<(), Error> {
                     | Access::Ranges
                     | Access::Within { .. }
                     | Access::At { .. }
-                    | Access::Whole => Shape::SCALAR,
+                    | Access::Whole
+                    | Access::Held => Shape::SCALAR,
                 };
                 if *arg.shape() != expected {
                     return Err(Error::shape(OP, expected, *arg.shape()));
@@ -191,7 +192,7 @@ fn check_images(body: &Body, args: &[Seen<'_>], rows: Option<&Shape>) -> Result<
         let domain = rows.copied().unwrap_or(Shape::SCALAR);
         let found = *args[number].shape();
         match body.args[number].access {
-            Access::Rows | Access::Whole | Access::Elements(_) => {}
+            Access::Rows | Access::Whole | Access::Held | Access::Elements(_) => {}
             Access::Ranges => {
                 let expected = Shape::new(&[domain.rows().saturating_add(1)]);
                 if domain.rank() == 0 || found != expected {

@@ -12,7 +12,7 @@ use crate::error::{Error, ErrorKind};
 use crate::geometry::partition::Partition;
 use crate::memory::bytes;
 use crate::memory::instance::Instance;
-use sparsefuse_kernels::{DType, Element};
+use sparsefuse_kernels::{DType, Element, Workers};
 use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,9 +23,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct HostBody(Arc<Body>);
 
 impl HostBody {
-    /// A body with these arguments. What is read is cut like the task (`Rows`), or whole on every
-    /// rank (`Whole`); what is written is cut like the task. All `Rows` arguments of a task have one
-    /// shape.
+    /// A body with these arguments. What is read is cut like the task (`Rows`), whole on every rank
+    /// (`Whole`), or what each rank holds of it (`Held`); what is written is cut like the task. All
+    /// `Rows` arguments of a task have one shape.
     ///
     /// # Panics
     ///
@@ -81,15 +81,21 @@ impl fmt::Debug for HostTask {
 
 /// What the function of a host task gets: its stores on this rank, and the messages between ranks.
 ///
-/// Where the task is cut, the ranks that run it may send to each other. A function that fails
+/// Where the task is cut, or something that it reads as ranks hold it, the ranks may send to each
+/// other. A function that fails
 /// returns, whatever others wait for: they get its failure. The task fails on all ranks then.
 #[derive(Debug)]
 pub struct HostArgs<'a> {
     pub(crate) args: Vec<HostArg<'a>>,
+    /// The cuts of each argument; none where every rank has all rows.
+    pub(crate) cuts: Vec<Option<Arc<[usize]>>>,
     /// The rows of the launch on this rank.
     pub(crate) rows: Range<usize>,
     /// The threads of the rank.
     pub(crate) threads: usize,
+    /// Elements below which work stays on the calling thread.
+    pub(crate) parallel_threshold: usize,
+    pub(crate) workers: &'a Workers,
     /// None where every rank does the same.
     pub(crate) conversation: Option<&'a Conversation<'a>>,
 }
@@ -126,6 +132,48 @@ impl<'a> HostArgs<'a> {
     #[must_use]
     pub fn ranks(&self) -> usize {
         self.conversation.map_or(1, Conversation::ranks)
+    }
+
+    /// The cuts of an argument: rank `r` has its rows from cut `r` to cut `r + 1`. `None` where every
+    /// rank has all rows, or there is no such argument.
+    #[must_use]
+    pub fn cuts(&self, number: usize) -> Option<&[usize]> {
+        self.cuts.get(number)?.as_deref()
+    }
+
+    /// Divides elements among the threads of the rank, evenly and in groups of `unit`, and calls
+    /// `work` with the number of the first group of each part, and the part; on the calling thread
+    /// alone where there are few elements. The failure is that of the first part that fails.
+    ///
+    /// # Errors
+    ///
+    /// What `work` returns.
+    ///
+    /// # Panics
+    ///
+    /// If a part panics.
+    pub fn in_parts<T: Send>(
+        &self,
+        elements: &mut [T],
+        unit: usize,
+        work: impl Fn(usize, &mut [T]) -> Result<(), Error> + Sync,
+    ) -> Result<(), Error> {
+        let parts = self.workers.count();
+        if parts == 1 || elements.is_empty() || elements.len() < self.parallel_threshold {
+            return work(0, elements);
+        }
+        let unit = unit.max(1);
+        let units = elements.len().div_ceil(unit).div_ceil(parts);
+        // Each part is taken once, by the thread that works on it.
+        let chunks = elements.chunks_mut(units * unit);
+        let jobs: Vec<_> = chunks.map(|chunk| Mutex::new((chunk, Ok(())))).collect();
+        self.workers.run(jobs.len(), |part| {
+            let mut job = jobs[part].lock().unwrap_or_else(PoisonError::into_inner);
+            let (chunk, outcome) = &mut *job;
+            *outcome = work(part * units, chunk);
+        });
+        let mut outcomes = jobs.into_iter().map(Mutex::into_inner);
+        outcomes.try_for_each(|job| job.unwrap_or_else(PoisonError::into_inner).1)
     }
 
     /// The elements of an argument that is read, row-major: this rank's rows, or all.

@@ -2,15 +2,16 @@
 
 use super::Planner;
 use crate::analysis::compose::Source;
-use crate::analysis::schedule::{Binding, FusedTask, Output};
+use crate::analysis::schedule::{Binding, From, FusedTask, HostPlace, Output};
 use crate::analysis::solve;
+use crate::geometry::partition::Partition;
 use crate::shape::Shape;
-use crate::tasks::body::Privilege;
+use crate::tasks::body::{Access, Privilege};
 use sparsefuse_kernels::Kernel;
 
 impl Planner<'_> {
     /// The step of the one host task that the group is. Its arguments are bound as those of kernels
-    /// are: rows where they lie on this rank, or fetched, and whole stores.
+    /// are: rows where they lie on this rank, or fetched, and whole stores; or what the rank holds.
     pub(super) fn plan_host(&mut self) -> FusedTask {
         let task = &self.tasks[self.group.tasks.start];
         let (mut reads, mut writes, mut frees) = self.uses();
@@ -20,6 +21,7 @@ impl Planner<'_> {
         }
         let (mut fetches, mut bindings) = (Vec::new(), Vec::new());
         let (mut outputs, mut bytes) = (Vec::new(), 0);
+        let mut partitions = Vec::new();
         for (number, (declared, arg)) in task.body.args().iter().zip(task.args).enumerate() {
             let source = Source {
                 slot: arg.slot,
@@ -28,7 +30,18 @@ impl Planner<'_> {
                 view: None,
                 piece: None,
             };
-            let binding = self.bind(&source, &[], &mut fetches);
+            let binding = match declared.access {
+                Access::Held => Binding::Whole {
+                    from: From::Slot(arg.slot),
+                    len: self.held(arg.slot).len(),
+                },
+                _ => self.bind(&source, &[], &mut fetches),
+            };
+            partitions.push(match declared.access {
+                Access::Whole => Partition::Replicated,
+                Access::Held => self.partition(arg.slot),
+                _ => self.group.launch,
+            });
             let slot = &self.slots[arg.slot as usize];
             let len = match &binding {
                 Binding::Array { layout, .. } => layout.len(),
@@ -52,7 +65,11 @@ impl Planner<'_> {
             name: task.body.name().to_owned(),
             group: self.group.clone(),
             program: None,
-            host: Some(self.rows(domain)),
+            host: Some(HostPlace {
+                rows: self.rows(domain),
+                is_cut: partitions.iter().any(|&of| of != Partition::Replicated),
+                partitions,
+            }),
             kernel: Kernel::default(),
             reads,
             writes,
