@@ -74,11 +74,16 @@ mod reductions;
 mod slices;
 mod views;
 
+mod indices;
+mod scatter;
+mod take;
+
 mod bodies;
 mod operand;
 mod twins;
 
 pub use array::{Array, Vector};
+pub use indices::Index;
 pub use multiples::Scalars;
 pub use operand::{ArrayOperand, Handle, Operand, ScalarOperand, Source};
 pub use scalar::Scalar;

@@ -5,6 +5,7 @@ mod axes;
 mod elementwise;
 mod errors;
 mod fusion;
+mod gathers;
 mod programs;
 mod random;
 mod reductions;

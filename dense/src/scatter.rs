@@ -1,0 +1,652 @@
+//! Scatters: values to elements of an array at indices that another array holds.
+//!
+//! A scatter is a host task. Its rows are those of the array that is changed, of which it makes a
+//! new one. Its items are the indices in their row-major order, and each element takes what its
+//! items bring in that order, one after the other, as if the items were gone through on one thread:
+//! so the order of a sum does not depend on threads or ranks.
+//!
+//! Each thread goes through all items and serves those that name its own elements. Over the ranks:
+//! where all have all items, each serves those of its rows; where items are cut, they are sent to
+//! the ranks that have their elements; and where only the items are cut, the array goes from rank to
+//! rank, each of which serves its own.
+
+use crate::array::{Array, Vector};
+use crate::bodies::{self, Operation, Origin, Target};
+use crate::indices::{Index, Lines, Segment, element_cuts, owner};
+use crate::operand::{ArrayOperand, Kind, Source, expect};
+use crate::views::check_axes;
+use sparsefuse_kernels::{Element, Numeric};
+use sparsefuse_runtime::{
+    Access, Error, HostArgs, HostBody, HostTask, Privilege, Runtime, Shape, StoreHandle, TaskArg,
+    View, reserve,
+};
+use std::borrow::Cow;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// The arguments of the task; the values are one where they are no number, and the result is last.
+const X: usize = 0;
+const INDICES: usize = 1;
+const VALUES: usize = 2;
+
+impl<T: Element, const D: usize> Array<T, D> {
+    /// Writes values to the elements at flat, row-major indices; of equal indices the last one
+    /// counts. Negative indices count from the end. Values are an array that broadcasts to the shape
+    /// of the indices, a scalar or a number. NumPy's `put`, and `x[indices] = values` of a vector.
+    /// One task, which copies the array and is not fused; views and scalars among the operands take
+    /// another one each.
+    ///
+    /// ```
+    /// use sparsefuse_dense::Vector;
+    ///
+    /// let mut x = Vector::from_vec(vec![1.0, 2.0, 3.0, 4.0]);
+    /// let indices = Vector::from_vec(vec![3, 0, 3]);
+    /// x.put(&indices, &Vector::from_vec(vec![7.0, 8.0, 9.0]));
+    /// assert_eq!(x.to_vec()?, [8.0, 2.0, 3.0, 9.0]);
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// With the error that [`Array::try_put`] returns.
+    #[doc(alias = "scatter")]
+    #[track_caller]
+    pub fn put<I: Index, const E: usize>(
+        &mut self,
+        indices: &Array<I, E>,
+        values: impl ArrayOperand<T, E>,
+    ) {
+        expect(self.try_put(indices, values));
+    }
+
+    /// As [`Array::put`].
+    ///
+    /// # Errors
+    ///
+    /// If the values do not broadcast to the shape of the indices, or the operands belong to two
+    /// runtimes; the array is then as it was. Indices that are out of range are found when the task
+    /// runs.
+    pub fn try_put<I: Index, const E: usize>(
+        &mut self,
+        indices: &Array<I, E>,
+        values: impl ArrayOperand<T, E>,
+    ) -> Result<(), Error> {
+        let lines = Lines::flat("put", self.len(), indices.len());
+        let places = (lines, indices, Access::Held);
+        *self = self.scattered(places, values.source(), indices.arg().shape(), replace)?;
+        Ok(())
+    }
+
+    /// Writes slices to the places along an axis that the indices say: slice `j` of the values, which
+    /// have as many along this axis as there are indices, to the slice `indices[j]` of the array; of
+    /// equal indices the last one counts. As [`Array::put`] otherwise.
+    ///
+    /// ```
+    /// use sparsefuse_dense::{Array, Vector};
+    ///
+    /// let mut a = Array::<f64, 2>::zeros([3, 2]);
+    /// let rows = Array::from_shape_vec([2, 2], vec![1.0, 2.0, 3.0, 4.0])?;
+    /// a.put_axis(0, &Vector::from_vec(vec![2, 0]), &rows);
+    /// assert_eq!(a.to_vec()?, [3.0, 4.0, 0.0, 0.0, 1.0, 2.0]);
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// With the error that [`Array::try_put_axis`] returns.
+    #[track_caller]
+    pub fn put_axis<I: Index>(
+        &mut self,
+        axis: usize,
+        indices: &Vector<I>,
+        values: impl ArrayOperand<T, D>,
+    ) {
+        expect(self.try_put_axis(axis, indices, values));
+    }
+
+    /// As [`Array::put_axis`].
+    ///
+    /// # Errors
+    ///
+    /// If there is no such axis, the values do not broadcast to the shape of the slices, or the
+    /// operands belong to two runtimes; the array is then as it was. Indices that are out of range
+    /// are found when the task runs.
+    pub fn try_put_axis<I: Index>(
+        &mut self,
+        axis: usize,
+        indices: &Vector<I>,
+        values: impl ArrayOperand<T, D>,
+    ) -> Result<(), Error> {
+        *self = self.scattered_along(("put_axis", axis), indices, values.source(), replace)?;
+        Ok(())
+    }
+
+    /// A scatter of slices.
+    fn scattered_along<I: Index>(
+        &self,
+        (op, axis): (&'static str, usize),
+        indices: &Vector<I>,
+        values: Source<'_>,
+        combine: impl Combine<T>,
+    ) -> Result<Self, Error> {
+        check_axes::<D>(op, [axis])?;
+        let mut shape = self.shape();
+        let lines = Lines::along(op, &shape, axis, indices.len());
+        shape[axis] = indices.len();
+        let places = (lines, indices, Access::Whole);
+        self.scattered(places, values, Shape::new(&shape), combine)
+    }
+
+    /// The task. The values have the given shape; `Held`, there is one for each index, and each rank
+    /// has some of them; `Whole`, every rank has all indices.
+    fn scattered<I: Index, const N: usize>(
+        &self,
+        (lines, indices, access): (Lines, &Array<I, N>, Access),
+        values: Source<'_>,
+        shape: Shape,
+        combine: impl Combine<T>,
+    ) -> Result<Self, Error> {
+        let runtime = self.runtime();
+        let (stored, number) = match values.0 {
+            Kind::Number(number) => (None, number.get::<T>()),
+            value => (Some(stored::<T>(lines.op, runtime, value, shape)?), None),
+        };
+        let (x, indices) = (self.contiguous()?, indices.contiguous()?);
+        let made = runtime.new_store(x.arg().shape(), T::DTYPE);
+        let (read, write) = (Privilege::Read, Privilege::Write);
+        let mut declared = vec![(read, Access::Rows, T::DTYPE), (read, access, I::DTYPE)];
+        let mut stores = vec![x.store(), indices.store()];
+        if let Some(stored) = &stored {
+            declared.push((read, Access::Held, T::DTYPE));
+            stores.push(stored);
+        }
+        declared.push((write, Access::Rows, T::DTYPE));
+        stores.push(&made);
+        let scatter = Scatter {
+            lines,
+            is_flat: access == Access::Held,
+            row_len: x.arg().shape().row_len(),
+            items_of_row: lines.items(shape.row_len()),
+            n_items: lines.items(shape.len()),
+            number,
+        };
+        let task = HostTask {
+            launch: None,
+            bytes: 0,
+            function: Arc::new(move |args| scatter.run::<I>(args, combine)),
+        };
+        let body = HostBody::new(lines.op, &declared);
+        runtime.submit_host(&body, &stores, task)?;
+        Ok(Self::wrap(made, None))
+    }
+}
+
+impl<T: Numeric, const D: usize> Array<T, D> {
+    /// Adds values to the elements at flat, row-major indices, for every index that names an element
+    /// once, in the row-major order of the indices: NumPy's `add.at`, with the same bits on any
+    /// threads and ranks. As [`Array::put`] otherwise.
+    ///
+    /// ```
+    /// use sparsefuse_dense::Vector;
+    ///
+    /// let mut x = Vector::<f64>::zeros([4]);
+    /// let indices = Vector::from_vec(vec![3, 0, 3, -3]);
+    /// x.add_at(&indices, &Vector::from_vec(vec![7.0, 8.0, 9.0, 1.0]));
+    /// assert_eq!(x.to_vec()?, [8.0, 1.0, 0.0, 16.0]);
+    /// x.add_at(&indices, 1.0);
+    /// assert_eq!(x.to_vec()?, [9.0, 2.0, 0.0, 18.0]);
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// With the error that [`Array::try_add_at`] returns.
+    #[doc(alias("scatter_add", "index_add"))]
+    #[track_caller]
+    pub fn add_at<I: Index, const E: usize>(
+        &mut self,
+        indices: &Array<I, E>,
+        values: impl ArrayOperand<T, E>,
+    ) {
+        expect(self.try_add_at(indices, values));
+    }
+
+    /// As [`Array::add_at`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Array::try_put`].
+    pub fn try_add_at<I: Index, const E: usize>(
+        &mut self,
+        indices: &Array<I, E>,
+        values: impl ArrayOperand<T, E>,
+    ) -> Result<(), Error> {
+        let lines = Lines::flat("add_at", self.len(), indices.len());
+        let places = (lines, indices, Access::Held);
+        *self = self.scattered(places, values.source(), indices.arg().shape(), T::plus)?;
+        Ok(())
+    }
+
+    /// Adds slices to the places along an axis that the indices say, in the order of the indices;
+    /// as [`Array::put_axis`] otherwise.
+    ///
+    /// ```
+    /// use sparsefuse_dense::{Array, Vector};
+    ///
+    /// let mut a = Array::<i64, 2>::zeros([2, 2]);
+    /// let rows = Array::from_shape_vec([3, 2], vec![1, 2, 3, 4, 5, 6])?;
+    /// a.add_at_axis(0, &Vector::from_vec(vec![1, 0, 1]), &rows);
+    /// assert_eq!(a.to_vec()?, [3, 4, 6, 8]);
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// With the error that [`Array::try_add_at_axis`] returns.
+    #[track_caller]
+    pub fn add_at_axis<I: Index>(
+        &mut self,
+        axis: usize,
+        indices: &Vector<I>,
+        values: impl ArrayOperand<T, D>,
+    ) {
+        expect(self.try_add_at_axis(axis, indices, values));
+    }
+
+    /// As [`Array::add_at_axis`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Array::try_put_axis`].
+    pub fn try_add_at_axis<I: Index>(
+        &mut self,
+        axis: usize,
+        indices: &Vector<I>,
+        values: impl ArrayOperand<T, D>,
+    ) -> Result<(), Error> {
+        *self = self.scattered_along(("add_at_axis", axis), indices, values.source(), T::plus)?;
+        Ok(())
+    }
+}
+
+impl<I: Index, const E: usize> Array<I, E> {
+    /// How often each of the numbers 0, 1, … `len - 1` stands in the array; any other number is an
+    /// error. NumPy's `bincount`, with a length that is given. Two tasks.
+    ///
+    /// ```
+    /// use sparsefuse_dense::Vector;
+    ///
+    /// let x = Vector::from_vec(vec![1, 3, 1, 0]);
+    /// assert_eq!(x.bincount(5).to_vec()?, [1, 2, 0, 1, 0]);
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If memory cannot hold the counts; [`Array::try_bincount`] returns the error.
+    #[doc(alias = "histogram")]
+    #[must_use]
+    #[track_caller]
+    pub fn bincount(&self, len: usize) -> Vector<i64> {
+        expect(self.try_bincount(len))
+    }
+
+    /// As [`Array::bincount`].
+    ///
+    /// # Errors
+    ///
+    /// If memory cannot hold the counts. Numbers that are out of range are found when the task runs.
+    pub fn try_bincount(&self, len: usize) -> Result<Vector<i64>, Error> {
+        self.counted("bincount", len, Source(Kind::Number(1i64.to_value())))
+    }
+
+    /// For each of the numbers 0, 1, … `len - 1`, the sum of the weights of where it stands in the
+    /// array, added in the row-major order of the array; any other number is an error. Weights are
+    /// an array that broadcasts to the shape of this one. NumPy's `bincount` with weights. Two
+    /// tasks.
+    ///
+    /// ```
+    /// use sparsefuse_dense::Vector;
+    ///
+    /// let x = Vector::from_vec(vec![1, 3, 1, 0]);
+    /// let weights = Vector::from_vec(vec![0.5, 1.0, 0.25, 2.0]);
+    /// assert_eq!(x.bincount_weighted(&weights, 4).to_vec()?, [2.0, 0.75, 0.0, 1.0]);
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// With the error that [`Array::try_bincount_weighted`] returns.
+    #[must_use]
+    #[track_caller]
+    pub fn bincount_weighted<T: Numeric>(&self, weights: &Array<T, E>, len: usize) -> Vector<T> {
+        expect(self.try_bincount_weighted(weights, len))
+    }
+
+    /// As [`Array::bincount_weighted`].
+    ///
+    /// # Errors
+    ///
+    /// If the weights do not broadcast to the shape of the array or belong to another runtime, or
+    /// memory cannot hold the sums. Numbers that are out of range are found when the task runs.
+    pub fn try_bincount_weighted<T: Numeric>(
+        &self,
+        weights: &Array<T, E>,
+        len: usize,
+    ) -> Result<Vector<T>, Error> {
+        self.counted("bincount_weighted", len, Source(Kind::Array(weights.arg())))
+    }
+
+    fn counted<T: Numeric>(
+        &self,
+        op: &'static str,
+        len: usize,
+        values: Source<'_>,
+    ) -> Result<Vector<T>, Error> {
+        let lines = Lines {
+            counts_from_end: false,
+            ..Lines::flat(op, len, self.len())
+        };
+        let none = self.runtime().enter(|| Vector::<T>::try_zeros([len]))?;
+        let places = (lines, self, Access::Held);
+        none.scattered(places, values, self.arg().shape(), T::plus)
+    }
+}
+
+/// The values of a scatter, of this shape, in a store of their own.
+fn stored<T: Element>(
+    op: &'static str,
+    runtime: &Runtime,
+    value: Kind<'_>,
+    shape: Shape,
+) -> Result<StoreHandle, Error> {
+    let fill = |origin| bodies::body(Operation::Fill(origin, Target::Array), T::DTYPE);
+    let made = || runtime.new_store(shape, T::DTYPE);
+    match value {
+        Kind::Array(arg) if arg.view.is_none() && arg.shape() == shape => Ok(arg.store.clone()),
+        Kind::Array(arg) => {
+            let seen = arg.view.map_or(View::identity(arg.shape()), |view| **view);
+            let seen = seen.broadcast_to(shape);
+            let view = Arc::new(seen.map_err(|_| Error::shape(op, shape, arg.shape()))?);
+            let view = Some(&view).filter(|view| !view.is_identity());
+            let made = made();
+            let args = [TaskArg { view, ..arg }, TaskArg::from(&made)];
+            runtime.submit(fill(Origin::Array), &args, &[])?;
+            Ok(made)
+        }
+        Kind::Scalar(scalar) => {
+            let made = made();
+            let args = [TaskArg::from(scalar), TaskArg::from(&made)];
+            runtime.submit(fill(Origin::Scalar), &args, &[])?;
+            Ok(made)
+        }
+        Kind::Number(number) => {
+            let made = made();
+            let args = [TaskArg::from(&made)];
+            runtime.submit(fill(Origin::Number), &args, &[number])?;
+            Ok(made)
+        }
+    }
+}
+
+/// What an element becomes by a value that is brought to it.
+trait Combine<T>: Fn(T, T) -> T + Copy + Send + Sync + 'static {}
+impl<T, F: Fn(T, T) -> T + Copy + Send + Sync + 'static> Combine<T> for F {}
+
+fn replace<T>(_old: T, new: T) -> T {
+    new
+}
+
+/// What the function of the task knows.
+#[derive(Clone, Copy)]
+struct Scatter<T> {
+    lines: Lines,
+    /// Whether there is an index for each item, which are cut like rows; else every rank has all.
+    is_flat: bool,
+    /// Elements of a row of the array.
+    row_len: usize,
+    /// Items of a row of the values.
+    items_of_row: usize,
+    /// Items of all ranks.
+    n_items: usize,
+    /// The value of all items, where that is a number.
+    number: Option<T>,
+}
+
+/// Items on this rank: their numbers, and the values of their units one after the other.
+struct Items<'a, T: Element> {
+    numbers: Range<usize>,
+    values: Cow<'a, [T]>,
+}
+
+impl<T: Element> Scatter<T> {
+    fn run<I: Index>(
+        &self,
+        args: &mut HostArgs<'_>,
+        combine: impl Combine<T>,
+    ) -> Result<(), Error> {
+        let result = if self.number.is_some() {
+            VALUES
+        } else {
+            VALUES + 1
+        };
+        let made = args.write::<T>(result)?;
+        let x = args.read::<T>(X)?;
+        args.in_parts(made, 1, |first, part| {
+            part.copy_from_slice(&x[first..][..part.len()]);
+            Ok(())
+        })?;
+        let (items, item_cuts, indices) = self.items::<I>(args)?;
+        let cuts = element_cuts(args.cuts(result), self.row_len);
+        let begin = args.rows().start * self.row_len;
+        let Some(_) = item_cuts else {
+            return self.serve(args, (made, begin), &items, indices, combine);
+        };
+        match cuts {
+            Some(cuts) => self.send(args, (made, &cuts), &items, indices, combine),
+            None => self.pass(args, made, &items, indices, combine),
+        }
+    }
+
+    /// The items of this rank, their cuts if they are cut, and indices, of which the first has the
+    /// number that is given.
+    #[expect(clippy::type_complexity, reason = "named where it is taken apart")]
+    fn items<'a, I: Index>(
+        &self,
+        args: &HostArgs<'a>,
+    ) -> Result<(Items<'a, T>, Option<Vec<usize>>, (&'a [I], usize)), Error> {
+        let of_indices = args.cuts(INDICES).filter(|_| self.is_flat);
+        let of_values = args.cuts(VALUES).filter(|_| self.number.is_none());
+        let cuts_of = |cuts| element_cuts(cuts, self.items_of_row);
+        let (of_indices, of_values) = (cuts_of(of_indices), cuts_of(of_values));
+        let cuts = of_indices.as_ref().or(of_values.as_ref());
+        let rank = args.rank();
+        let numbers = cuts.map_or(0..self.n_items, |cuts| cuts[rank]..cuts[rank + 1]);
+        let values = match self.number {
+            Some(_) => Cow::Borrowed(&[][..]),
+            None => self.values(
+                args,
+                &numbers,
+                of_values.as_deref(),
+                cuts.map(Vec::as_slice),
+            )?,
+        };
+        let first = of_indices.as_ref().map_or(0, |cuts| cuts[rank]);
+        let indices = (args.read::<I>(INDICES)?, first);
+        let cuts = cuts.cloned();
+        Ok((Items { numbers, values }, cuts, indices))
+    }
+
+    /// The values of these items, which the ranks hold between the cuts `held`, and want between
+    /// others.
+    fn values<'a>(
+        &self,
+        args: &HostArgs<'a>,
+        numbers: &Range<usize>,
+        held: Option<&[usize]>,
+        wanted: Option<&[usize]>,
+    ) -> Result<Cow<'a, [T]>, Error> {
+        let inner = self.lines.inner;
+        let values = args.read::<T>(VALUES)?;
+        let (Some(held), Some(wanted)) = (held, wanted) else {
+            // All of them are here.
+            let elements = numbers.start * inner..numbers.end * inner;
+            return Ok(Cow::Borrowed(&values[elements]));
+        };
+        if held == wanted {
+            return Ok(Cow::Borrowed(values));
+        }
+        let own = held[args.rank()]..held[args.rank() + 1];
+        let part = |to: usize| {
+            let begin = wanted[to].clamp(own.start, own.end);
+            let end = wanted[to + 1].clamp(begin, own.end.max(begin));
+            values[(begin - own.start) * inner..(end - own.start) * inner].to_vec()
+        };
+        let parts: Vec<Vec<T>> = (0..args.ranks()).map(part).collect();
+        Ok(Cow::Owned(args.all_to_all(&parts)?.concat()))
+    }
+
+    /// Brings the items that name elements of `made`, of which the first is `begin`, to them.
+    fn serve<I: Index>(
+        &self,
+        args: &HostArgs<'_>,
+        (made, begin): (&mut [T], usize),
+        items: &Items<'_, T>,
+        indices: (&[I], usize),
+        combine: impl Combine<T>,
+    ) -> Result<(), Error> {
+        let (lines, inner) = (self.lines, self.lines.inner);
+        let (values, first_item) = (&*items.values, items.numbers.start);
+        args.in_parts(made, inner, |first, part| {
+            let begin = begin + first * inner;
+            // Elements before the part are far behind it.
+            let place = |start: usize| start.wrapping_sub(begin);
+            match (self.number, inner) {
+                (Some(value), 1) => lines.segments(items.numbers.clone(), indices, |segment| {
+                    let brought = std::iter::repeat(value);
+                    bring_singles(&lines, &segment, (part, begin), brought, combine)
+                }),
+                (None, 1) => lines.segments(items.numbers.clone(), indices, |segment| {
+                    let brought = values[segment.item - first_item..].iter().copied();
+                    bring_singles(&lines, &segment, (part, begin), brought, combine)
+                }),
+                _ => lines.for_each(items.numbers.clone(), indices, |item, start| {
+                    let place = place(start);
+                    if place < part.len() {
+                        let unit = &mut part[place..place + inner];
+                        self.bring(unit, values, item - first_item, combine);
+                    }
+                }),
+            }
+        })
+    }
+
+    /// Brings unit `number` of the values to a unit of the array.
+    #[inline]
+    fn bring(&self, unit: &mut [T], values: &[T], number: usize, combine: impl Combine<T>) {
+        let inner = self.lines.inner;
+        match self.number {
+            Some(value) => unit.iter_mut().for_each(|x| *x = combine(*x, value)),
+            None => {
+                let values = &values[number * inner..(number + 1) * inner];
+                let pairs = unit.iter_mut().zip(values);
+                pairs.for_each(|(x, &value)| *x = combine(*x, value));
+            }
+        }
+    }
+
+    /// Sends the items to the ranks that have their elements, and brings what arrives to those of
+    /// this rank: that of the lowest rank first, which has the first items.
+    fn send<I: Index>(
+        &self,
+        args: &HostArgs<'_>,
+        (made, cuts): (&mut [T], &[usize]),
+        items: &Items<'_, T>,
+        indices: (&[I], usize),
+        combine: impl Combine<T>,
+    ) -> Result<(), Error> {
+        let (lines, inner) = (self.lines, self.lines.inner);
+        let mut counts = vec![0; args.ranks()];
+        let numbers = || items.numbers.clone();
+        lines.for_each(numbers(), indices, |_, start| {
+            counts[owner(cuts, start)] += 1
+        })?;
+        let is_number = self.number.is_some();
+        let mut starts = Vec::with_capacity(counts.len());
+        let mut values = Vec::with_capacity(counts.len());
+        for &count in &counts {
+            starts.push(reserve::<u64>(count)?);
+            values.push(reserve::<T>(if is_number { 0 } else { count * inner })?);
+        }
+        lines.for_each(numbers(), indices, |item, start| {
+            let owner = owner(cuts, start);
+            starts[owner].push((start - cuts[owner]) as u64);
+            if !is_number {
+                let number = item - items.numbers.start;
+                let unit = &items.values[number * inner..(number + 1) * inner];
+                values[owner].extend_from_slice(unit);
+            }
+        })?;
+        let starts = args.all_to_all(&starts)?;
+        let values = match is_number {
+            true => values,
+            false => args.all_to_all(&values)?,
+        };
+        args.in_parts(made, inner, |first, part| {
+            for (starts, values) in starts.iter().zip(&values) {
+                for (number, &start) in starts.iter().enumerate() {
+                    let place = (start as usize).wrapping_sub(first * inner);
+                    if place < part.len() {
+                        let unit = &mut part[place..place + inner];
+                        self.bring(unit, values, number, combine);
+                    }
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Serves the items of one rank after the other; in the end all ranks have the array.
+    fn pass<I: Index>(
+        &self,
+        args: &HostArgs<'_>,
+        made: &mut [T],
+        items: &Items<'_, T>,
+        indices: (&[I], usize),
+        combine: impl Combine<T>,
+    ) -> Result<(), Error> {
+        let (rank, last) = (args.rank(), args.ranks() - 1);
+        if rank > 0 {
+            made.copy_from_slice(&args.receive::<T>(rank - 1)?);
+        }
+        self.serve(args, (&mut *made, 0), items, indices, combine)?;
+        if rank < last {
+            args.send(rank + 1, made)?;
+            made.copy_from_slice(&args.receive::<T>(last)?);
+            return Ok(());
+        }
+        (0..last).try_for_each(|to| args.send(to, made))
+    }
+}
+
+/// Brings values to single elements, of which `part` are here, the first with the number `begin`: a
+/// loop as short as it can be.
+fn bring_singles<T: Element, I: Index>(
+    lines: &Lines,
+    segment: &Segment<'_, I>,
+    (part, begin): (&mut [T], usize),
+    values: impl Iterator<Item = T>,
+    combine: impl Combine<T>,
+) -> Result<(), Error> {
+    // Elements before the part are far behind it.
+    let offset = segment.base.wrapping_sub(begin);
+    for (number, (&index, value)) in segment.indices.iter().zip(values).enumerate() {
+        let Some(place) = lines.place(index) else {
+            return Err(lines.refused(index, segment.number + number));
+        };
+        if let Some(element) = part.get_mut(place.wrapping_add(offset)) {
+            *element = combine(*element, value);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,398 @@
+//! Gathers and scatters by index arrays, against plain loops: on several ranks with arrays, indices
+//! and values cut alike, otherwise, or not at all.
+
+use crate::{Bits, everywhere};
+use num_complex::Complex;
+use sparsefuse_dense::{Array, Element, Error, Index, Vector, step};
+use sparsefuse_runtime::{Config, Runtime, Shape};
+use sparsefuse_testing::{bits, everywhere_with};
+
+/// Numbers that round when they are added, so that the order shows.
+fn element(flat: usize) -> f64 {
+    ((flat * 2_654_435_761) % 1009) as f64 / 7.0 - 70.0
+}
+
+/// Indices below `n` in no order, some of them counted from the end.
+fn some_indices(len: usize, n: usize) -> Vec<i64> {
+    let index = |i: usize| {
+        let place = (i * 7919 + i * i * 31 + 5) % n;
+        place as i64 - if i.is_multiple_of(3) { n as i64 } else { 0 }
+    };
+    (0..len).map(index).collect()
+}
+
+/// The place of an index.
+fn place(index: i64, n: usize) -> usize {
+    (if index < 0 { index + n as i64 } else { index }) as usize
+}
+
+fn vector(n: usize) -> Vec<f64> {
+    (0..n).map(element).collect()
+}
+
+/// The same vector, with other cuts than by default: the first rank has almost all rows.
+fn cut_elsewhere<T: Element>(elements: &[T]) -> Result<Vector<T>, Error> {
+    let runtime = Runtime::current();
+    let (n, ranks) = (elements.len(), runtime.ranks());
+    let cuts: Vec<usize> = (0..=ranks)
+        .map(|rank| match rank {
+            0 => 0,
+            rank => n - (ranks - rank).min(n),
+        })
+        .collect();
+    let partition = runtime.partition_at(&cuts)?;
+    let rows = match ranks {
+        1 => 0..n,
+        _ => cuts[runtime.rank()]..cuts[runtime.rank() + 1],
+    };
+    let own = elements[rows.clone()].to_vec();
+    let store = runtime.store_of_rows(Shape::new(&[n]), partition, rows, own)?;
+    Vector::from_store(store, None)
+}
+
+#[test]
+fn elements_are_taken_as_by_a_loop() {
+    for (n, len) in [(50, 37), (3, 80), (60, 2), (1, 9), (40, 0)] {
+        let indices = some_indices(len, n);
+        let expected: Vec<f64> = indices.iter().map(|&i| element(place(i, n))).collect();
+        let found = everywhere(|| {
+            let (x, at) = (Vector::from_vec(vector(n)), Vector::from_slice(&indices));
+            let taken = x.take(&at).bits()?;
+            let elsewhere = cut_elsewhere(&vector(n))?;
+            assert_eq!(elsewhere.take(&at).bits()?, taken);
+            assert_eq!(x.take(&cut_elsewhere(&indices)?).bits()?, taken);
+            assert_eq!((&x * 1.0).take(&(&at + 0)).bits()?, taken);
+            Ok(taken)
+        });
+        assert_eq!(found, bits(&expected), "{len} of {n}");
+    }
+}
+
+#[test]
+fn every_type_of_elements_and_of_indices() {
+    fn taken<T: Element, I: Index>(x: &[T], at: &[I]) -> Result<Vec<T>, Error> {
+        Vector::from_slice(x).take(&Vector::from_slice(at)).to_vec()
+    }
+    everywhere(|| {
+        let x = [-0.0, f64::NAN, 1.5, f64::INFINITY, 7.0];
+        let expected = bits(&[f64::INFINITY, -0.0, f64::NAN, 7.0, -0.0]);
+        assert_eq!(bits(&taken(&x, &[3i32, 0, 1, -1, -5])?), expected);
+        assert_eq!(bits(&taken(&x, &[3i64, 0, 1, -1, -5])?), expected);
+        assert_eq!(bits(&taken(&x, &[3u32, 0, 1, 4, 0])?), expected);
+        assert_eq!(bits(&taken(&x, &[3u64, 0, 1, 4, 0])?), expected);
+        let flags = [true, false, false, true, true, false, true, false, true];
+        assert_eq!(
+            taken(&flags, &[8, 1, 0, -1, 5])?,
+            [true, false, true, true, false]
+        );
+        let z: Vec<_> = (0..9).map(|i| Complex::new(i as f32, 0.5)).collect();
+        assert_eq!(taken(&z, &[7, 7, 2])?, [z[7], z[7], z[2]]);
+        Ok(())
+    });
+}
+
+#[test]
+fn slices_are_taken_along_each_axis() {
+    for shape in [[13, 4, 3], [2, 9, 5], [1, 1, 21], [12, 3, 0]] {
+        let flat = |i: usize, j: usize, k: usize| (i * shape[1] + j) * shape[2] + k;
+        for axis in 0..3 {
+            if shape[axis] == 0 {
+                continue;
+            }
+            let at = some_indices(11, shape[axis]);
+            let found = everywhere(|| {
+                let a = Array::from_fn(shape, |[i, j, k]| element(flat(i, j, k)));
+                let taken = a.take_axis(axis, &Vector::from_slice(&at));
+                // Views, and results of tasks that have not run.
+                let turned = a.t().take_axis(2 - axis, &Vector::from_slice(&at)).t();
+                assert_eq!(turned.bits()?, taken.bits()?);
+                taken.bits()
+            });
+            let mut size = shape;
+            size[axis] = at.len();
+            let mut expected = Vec::new();
+            for i in 0..size[0] {
+                for j in 0..size[1] {
+                    for k in 0..size[2] {
+                        let mut from = [i, j, k];
+                        from[axis] = place(at[from[axis]], shape[axis]);
+                        expected.push(element(flat(from[0], from[1], from[2])));
+                    }
+                }
+            }
+            assert_eq!(found, bits(&expected), "{shape:?} {axis}");
+        }
+    }
+}
+
+#[test]
+fn points_of_several_dimensions() {
+    let shape = [9, 5];
+    let (rows, cols) = (some_indices(30, 9), some_indices(30, 5));
+    let expected: Vec<f64> = rows
+        .iter()
+        .zip(&cols)
+        .map(|(&i, &j)| element(place(i, 9) * 5 + place(j, 5)))
+        .collect();
+    let found = everywhere(|| {
+        let a = Array::from_fn(shape, |[i, j]| element(i * 5 + j));
+        // A matrix of points.
+        let rows = Array::from_shape_vec([6, 5], rows.clone())?;
+        let cols = Array::from_shape_vec([6, 5], cols.clone())?;
+        let taken = a.take_points([&rows, &cols]);
+        assert_eq!(taken.shape(), [6, 5]);
+        let flat = Array::ravel_multi_index(shape, [&rows, &cols]);
+        assert_eq!(a.take(&flat).bits()?, taken.bits()?);
+        taken.bits()
+    });
+    assert_eq!(found, bits(&expected));
+}
+
+/// Sums and last values by a loop over the items.
+fn by_loop(x: &mut [f64], at: &[i64], values: &[f64], sums: bool) {
+    for (&index, &value) in at.iter().zip(values) {
+        let element = &mut x[place(index, x.len())];
+        *element = if sums { *element + value } else { value };
+    }
+}
+
+#[test]
+fn values_are_scattered_as_by_a_loop() {
+    for (n, len) in [(50, 130), (3, 80), (60, 2), (1, 9), (40, 0)] {
+        let (at, values) = (some_indices(len, n), vector(len + 7).split_off(7));
+        let (mut sums, mut last, mut tenths) = (vector(n), vector(n), vector(n));
+        by_loop(&mut sums, &at, &values, true);
+        by_loop(&mut last, &at, &values, false);
+        by_loop(&mut tenths, &at, &vec![0.1; len], true);
+        let found = everywhere(|| {
+            let before = Vector::from_vec(vector(n));
+            // All ways in which array, indices and values may be cut.
+            let arrays = [before.clone(), cut_elsewhere(&vector(n))?];
+            let places = [Vector::from_slice(&at), cut_elsewhere(&at)?];
+            let brought = [Vector::from_slice(&values), cut_elsewhere(&values)?];
+            let mut found = Vec::new();
+            for array in &arrays {
+                for at in &places {
+                    for values in &brought {
+                        let (mut sums, mut last) = (array.clone(), array.clone());
+                        sums.add_at(at, values);
+                        last.put(at, values);
+                        let mut tenths = array.clone();
+                        tenths.add_at(at, 0.1);
+                        found.push([sums.bits()?, last.bits()?, tenths.bits()?]);
+                    }
+                }
+            }
+            assert!(found.iter().all(|other| *other == found[0]), "{n} {len}");
+            assert_eq!(
+                before.bits()?,
+                bits(&vector(n)),
+                "others keep what they had"
+            );
+            Ok(found.swap_remove(0))
+        });
+        let expected = [sums, last, tenths].map(|array| bits(&array));
+        assert_eq!(found, expected, "{len} to {n}");
+    }
+}
+
+/// Many items into few elements, which all ranks hold, and few into many.
+#[test]
+fn bins() {
+    let base = Config {
+        parallel_threshold: 0,
+        ..Config::default()
+    };
+    for (n, len) in [(7, 9000), (9000, 300), (5000, 20_000)] {
+        let at: Vec<i64> = some_indices(len, n)
+            .iter()
+            .map(|&index| place(index, n) as i64)
+            .collect();
+        let weights = vector(len);
+        let (counts, sums) = everywhere_with(&base, || {
+            let at = Vector::from_slice(&at);
+            let weights = Vector::from_slice(&weights);
+            let counts = at.bincount(n).to_vec()?;
+            Ok((counts, at.bincount_weighted(&weights, n).bits()?))
+        });
+        let (mut ones, mut expected) = (vec![0; n], vec![0.0; n]);
+        at.iter().for_each(|&index| ones[index as usize] += 1);
+        by_loop(&mut expected, &at, &weights, true);
+        assert_eq!(counts, ones);
+        assert_eq!(sums, bits(&expected));
+    }
+}
+
+#[test]
+fn slices_are_scattered_along_each_axis() {
+    for shape in [[13, 4, 3], [2, 9, 5], [1, 1, 21]] {
+        let flat = |i: usize, j: usize, k: usize| (i * shape[1] + j) * shape[2] + k;
+        for axis in 0..3 {
+            let at = some_indices(17, shape[axis]);
+            let mut size = shape;
+            size[axis] = at.len();
+            let value = |i: usize, j: usize, k: usize| element(7 * i + 91 * j + 1001 * k + 3);
+            let found = everywhere(|| {
+                let a = Array::from_fn(shape, |[i, j, k]| element(flat(i, j, k)));
+                let values = Array::from_fn(size, |[i, j, k]| value(i, j, k));
+                let at = Vector::from_slice(&at);
+                let (mut sums, mut last, mut filled) = (a.clone(), a.clone(), a.clone());
+                sums.add_at_axis(axis, &at, &values);
+                last.put_axis(axis, &at, &values);
+                filled.add_at_axis(axis, &at.slice(3..9), 0.1);
+                let mut turned = a.t();
+                turned.add_at_axis(2 - axis, &at, values.t());
+                assert_eq!(turned.t().bits()?, sums.bits()?);
+                Ok([sums.bits()?, last.bits()?, filled.bits()?])
+            });
+            let whole = vector(shape.iter().product());
+            let mut expected = [whole.clone(), whole.clone(), whole];
+            for i in 0..size[0] {
+                for j in 0..size[1] {
+                    for k in 0..size[2] {
+                        let mut to = [i, j, k];
+                        let number = to[axis];
+                        to[axis] = place(at[number], shape[axis]);
+                        let to = flat(to[0], to[1], to[2]);
+                        expected[0][to] += value(i, j, k);
+                        expected[1][to] = value(i, j, k);
+                        if (3..9).contains(&number) {
+                            expected[2][to] += 0.1;
+                        }
+                    }
+                }
+            }
+            assert_eq!(
+                found,
+                expected.map(|array| bits(&array)),
+                "{shape:?} {axis}"
+            );
+        }
+    }
+}
+
+#[test]
+fn values_are_scalars_views_and_rows_that_repeat() {
+    let found = everywhere(|| {
+        let at = Vector::from_vec(vec![4u32, 0, 4, 9, 2, 4]);
+        let mut x = Vector::<f64>::zeros([10]);
+        x.add_at(&at, Vector::from_vec(vector(3)).sum());
+        x.add_at(&at.slice(step(.., -1)), x.clone().slice(2..8));
+        let mut flags = Vector::full([10], true);
+        flags.put(&at, false);
+        assert_eq!(flags.cast::<i32>().sum().get()?, 6);
+        let mut a = Array::<f64, 2>::zeros([6, 2]);
+        a.put_axis(
+            0,
+            &at.slice(1..3),
+            &Array::from_shape_vec([1, 2], vec![1.0, 2.0])?,
+        );
+        assert_eq!(a.slice((4..5, ..)).to_vec()?, [1.0, 2.0]);
+        // A gather of a scatter of a gather, none of which is read between.
+        let y = x.take(&at);
+        x.add_at(&at, &y);
+        x.bits()
+    });
+    let at = [4, 0, 4, 9, 2, 4];
+    let sum = vector(3).iter().fold(0.0, |sum, value| sum + value);
+    let mut x = vec![0.0; 10];
+    by_loop(&mut x, &at, &[sum; 6], true);
+    let (back, values) = (at.into_iter().rev().collect::<Vec<_>>(), x[2..8].to_vec());
+    by_loop(&mut x, &back, &values, true);
+    let values: Vec<f64> = at.iter().map(|&index| x[index as usize]).collect();
+    by_loop(&mut x, &at, &values, true);
+    assert_eq!(found, bits(&x));
+}
+
+/// The complaint is that of the first index that is out of range, on all ranks.
+#[test]
+fn indices_out_of_range_are_errors() {
+    let ends = |result: Result<Vec<f64>, Error>, expected: &str| {
+        let message = result.unwrap_err().to_string();
+        assert!(message.ends_with(expected), "{message}");
+    };
+    everywhere(|| {
+        let x = Vector::from_vec(vector(30));
+        let mut at = vec![3i64; 40];
+        (at[17], at[31]) = (30, -31);
+        let at = Vector::from_vec(at);
+        ends(
+            x.take(&at).to_vec(),
+            "`take` failed: take: expected indices from -30 to 29, found 30 at position 17",
+        );
+        let early = at.slice(18..);
+        ends(
+            x.take(&early).to_vec(),
+            "take: expected indices from -30 to 29, found -31 at position 13",
+        );
+        let mut y = x.clone();
+        y.add_at(&at, 1.0);
+        ends(
+            y.to_vec(),
+            "add_at: expected indices from -30 to 29, found 30 at position 17",
+        );
+        let mut bins = Vector::from_vec(vec![0.0; 3]);
+        bins.put(&at, Vector::from_vec(vector(40)));
+        ends(
+            bins.to_vec(),
+            "put: expected indices from -3 to 2, found 3 at position 0",
+        );
+        let a = Array::from_shape_vec([6, 5], vector(30))?;
+        ends(
+            a.take_axis(0, &Vector::from_vec(vec![0, 1, -7])).to_vec(),
+            "take_axis: expected indices from -6 to 5, found -7 at position 2",
+        );
+        let mut b = a.clone();
+        b.add_at_axis(1, &Vector::from_vec(vec![5u64]), 1.0);
+        ends(
+            b.to_vec(),
+            "add_at_axis: expected indices from -5 to 4, found 5 at position 0",
+        );
+        let one = Vector::from_vec(vec![2]);
+        ends(
+            a.take_points([&one, &(&one * 3)]).to_vec(),
+            "ravel_multi_index: expected indices from -5 to 4, found 6 at position 0",
+        );
+        ends(
+            Vector::from_vec(vec![0, -1])
+                .bincount_weighted(&x.slice(..2), 4)
+                .to_vec(),
+            "bincount_weighted: expected indices from 0 to 3, found -1 at position 1",
+        );
+        ends(
+            Vector::<f64>::zeros([0]).take(&one).to_vec(),
+            "take: expected no index, since there are no elements, found 2 at position 0",
+        );
+        // The ranks go on in step.
+        x.take(&at.slice(..17)).bits()
+    });
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let a = Array::<f64, 2>::zeros([4, 3]);
+    let at = Vector::from_vec(vec![0, 1]);
+    let message = |result: Result<(), Error>| result.unwrap_err().to_string();
+    assert_eq!(
+        message(a.try_take_axis(2, &at).map(drop)),
+        "take_axis: expected an axis below 2, found 2"
+    );
+    let mut b = a.clone();
+    assert_eq!(
+        message(b.try_add_at_axis(0, &at, Array::zeros([3, 3]))),
+        "add_at_axis: expected a shape of (2, 3), found (3, 3)"
+    );
+    assert_eq!(
+        message(b.try_put(&at, Vector::zeros([3]))),
+        "put: expected a shape of (2), found (3)"
+    );
+    let other = Vector::from_vec(vec![0, 1, 2]);
+    assert_eq!(
+        message(a.try_take_points([&at, &other]).map(drop)),
+        "ravel_multi_index: expected a shape of (2), found (3)"
+    );
+    let runtime = Runtime::new(Config::default()).unwrap();
+    let far = runtime.enter(|| Vector::from_vec(vec![0]));
+    assert!(message(a.try_take(&far).map(drop)).contains("runtime"));
+    assert_eq!(b.to_vec().unwrap(), [0.0; 12]);
+}
