@@ -436,74 +436,39 @@ impl<T: Element> Scatter<T> {
             part.copy_from_slice(&x[first..][..part.len()]);
             Ok(())
         })?;
-        let (items, item_cuts, indices) = self.items::<I>(args)?;
-        let cuts = element_cuts(args.cuts(result), self.row_len);
+        let (items, are_cut, indices) = self.items::<I>(args)?;
         let begin = args.rows().start * self.row_len;
-        let Some(_) = item_cuts else {
-            return self.serve(args, (made, begin), &items, indices, combine);
-        };
-        match cuts {
+        match element_cuts(args.cuts(result), self.row_len) {
+            _ if !are_cut => self.serve(args, (made, begin), &items, indices, combine),
             Some(cuts) => self.send(args, (made, &cuts), &items, indices, combine),
             None => self.pass(args, made, &items, indices, combine),
         }
     }
 
-    /// The items of this rank, their cuts if they are cut, and indices, of which the first has the
-    /// number that is given.
-    #[expect(clippy::type_complexity, reason = "named where it is taken apart")]
+    /// The items of this rank, whether ranks have different ones, and indices, of which the first has
+    /// the number that is given. Where indices and values are cut otherwise, the indices decide.
     fn items<'a, I: Index>(
         &self,
         args: &HostArgs<'a>,
-    ) -> Result<(Items<'a, T>, Option<Vec<usize>>, (&'a [I], usize)), Error> {
+    ) -> Result<(Items<'a, T>, bool, (&'a [I], usize)), Error> {
         let of_indices = args.cuts(INDICES).filter(|_| self.is_flat);
         let of_values = args.cuts(VALUES).filter(|_| self.number.is_none());
-        let cuts_of = |cuts| element_cuts(cuts, self.items_of_row);
-        let (of_indices, of_values) = (cuts_of(of_indices), cuts_of(of_values));
-        let cuts = of_indices.as_ref().or(of_values.as_ref());
-        let rank = args.rank();
-        let numbers = cuts.map_or(0..self.n_items, |cuts| cuts[rank]..cuts[rank + 1]);
+        let cuts = of_indices.or(of_values);
         let values = match self.number {
             Some(_) => Cow::Borrowed(&[][..]),
-            None => self.values(
-                args,
-                &numbers,
-                of_values.as_deref(),
-                cuts.map(Vec::as_slice),
-            )?,
+            None => {
+                let row_len = self.items_of_row * self.lines.inner;
+                args.read_between(VALUES, row_len, cuts)?
+            }
         };
-        let first = of_indices.as_ref().map_or(0, |cuts| cuts[rank]);
+        let own = |cuts: &[usize]| {
+            let (begin, end) = (cuts[args.rank()], cuts[args.rank() + 1]);
+            begin * self.items_of_row..end * self.items_of_row
+        };
+        let numbers = cuts.map_or(0..self.n_items, own);
+        let first = of_indices.map_or(0, |cuts| own(cuts).start);
         let indices = (args.read::<I>(INDICES)?, first);
-        let cuts = cuts.cloned();
-        Ok((Items { numbers, values }, cuts, indices))
-    }
-
-    /// The values of these items, which the ranks hold between the cuts `held`, and want between
-    /// others.
-    fn values<'a>(
-        &self,
-        args: &HostArgs<'a>,
-        numbers: &Range<usize>,
-        held: Option<&[usize]>,
-        wanted: Option<&[usize]>,
-    ) -> Result<Cow<'a, [T]>, Error> {
-        let inner = self.lines.inner;
-        let values = args.read::<T>(VALUES)?;
-        let (Some(held), Some(wanted)) = (held, wanted) else {
-            // All of them are here.
-            let elements = numbers.start * inner..numbers.end * inner;
-            return Ok(Cow::Borrowed(&values[elements]));
-        };
-        if held == wanted {
-            return Ok(Cow::Borrowed(values));
-        }
-        let own = held[args.rank()]..held[args.rank() + 1];
-        let part = |to: usize| {
-            let begin = wanted[to].clamp(own.start, own.end);
-            let end = wanted[to + 1].clamp(begin, own.end.max(begin));
-            values[(begin - own.start) * inner..(end - own.start) * inner].to_vec()
-        };
-        let parts: Vec<Vec<T>> = (0..args.ranks()).map(part).collect();
-        Ok(Cow::Owned(args.all_to_all(&parts)?.concat()))
+        Ok((Items { numbers, values }, cuts.is_some(), indices))
     }
 
     /// Brings the items that name elements of `made`, of which the first is `begin`, to them.

@@ -12,7 +12,9 @@ use crate::error::{Error, ErrorKind};
 use crate::geometry::partition::Partition;
 use crate::memory::bytes;
 use crate::memory::instance::Instance;
+use crate::memory::reserve::{try_collect, try_concat};
 use sparsefuse_kernels::{DType, Element, Workers};
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -164,16 +166,100 @@ impl<'a> HostArgs<'a> {
         }
         let unit = unit.max(1);
         let units = elements.len().div_ceil(unit).div_ceil(parts);
+        let chunks = elements.chunks_mut(units * unit).enumerate();
+        let parts = chunks.map(|(part, chunk)| (part * units, chunk)).collect();
+        self.run_parts(parts, work)
+    }
+
+    /// As [`HostArgs::in_parts`], with parts that end at these elements, ascending, the last of which
+    /// is the end of all; `work` gets the number of each part.
+    ///
+    /// # Errors
+    ///
+    /// What `work` returns.
+    ///
+    /// # Panics
+    ///
+    /// If the ends are others, or a part panics.
+    pub fn in_parts_to<T: Send>(
+        &self,
+        mut elements: &mut [T],
+        ends: &[usize],
+        work: impl Fn(usize, &mut [T]) -> Result<(), Error> + Sync,
+    ) -> Result<(), Error> {
+        let (mut parts, mut begin) = (Vec::with_capacity(ends.len()), 0);
+        for (number, &end) in ends.iter().enumerate() {
+            let (part, rest) = elements.split_at_mut(end - begin);
+            parts.push((number, part));
+            (elements, begin) = (rest, end);
+        }
+        assert!(elements.is_empty(), "the parts are all elements");
+        self.run_parts(parts, work)
+    }
+
+    /// Calls `work` with each part and its number, on the threads of the rank.
+    fn run_parts<T: Send>(
+        &self,
+        parts: Vec<(usize, &mut [T])>,
+        work: impl Fn(usize, &mut [T]) -> Result<(), Error> + Sync,
+    ) -> Result<(), Error> {
         // Each part is taken once, by the thread that works on it.
-        let chunks = elements.chunks_mut(units * unit);
-        let jobs: Vec<_> = chunks.map(|chunk| Mutex::new((chunk, Ok(())))).collect();
-        self.workers.run(jobs.len(), |part| {
-            let mut job = jobs[part].lock().unwrap_or_else(PoisonError::into_inner);
-            let (chunk, outcome) = &mut *job;
-            *outcome = work(part * units, chunk);
+        let jobs = parts.into_iter().map(|part| Mutex::new((part, Ok(()))));
+        let jobs: Vec<_> = jobs.collect();
+        self.workers.run(jobs.len(), |job| {
+            let mut job = jobs[job].lock().unwrap_or_else(PoisonError::into_inner);
+            let ((number, part), outcome) = &mut *job;
+            *outcome = work(*number, part);
         });
         let mut outcomes = jobs.into_iter().map(Mutex::into_inner);
         outcomes.try_for_each(|job| job.unwrap_or_else(PoisonError::into_inner).1)
+    }
+
+    /// The rows of an argument that is read, of `row_len` elements, that this rank has by other cuts,
+    /// or all of them without cuts: where they are here on all ranks, else from the ranks that hold
+    /// them. Where an argument is cut, every rank must ask.
+    ///
+    /// # Errors
+    ///
+    /// As [`HostArgs::read`] and [`HostArgs::all_to_all`], or if the cuts are not those of an
+    /// argument of this length.
+    pub fn read_between<T: Element>(
+        &self,
+        number: usize,
+        row_len: usize,
+        wanted: Option<&[usize]>,
+    ) -> Result<Cow<'a, [T]>, Error> {
+        let held = self.read::<T>(number)?;
+        let wanted_of = |rank: usize, rows: usize| match wanted {
+            Some(cuts) => cuts[rank]..cuts[rank + 1],
+            None => 0..rows,
+        };
+        let cuts = match self.cuts(number) {
+            cuts if cuts == wanted => return Ok(Cow::Borrowed(held)),
+            None => {
+                let rows = wanted_of(self.rank(), 0);
+                let own = held.get(rows.start * row_len..rows.end * row_len);
+                return own
+                    .map(Cow::Borrowed)
+                    .ok_or_else(|| differ(wanted, held.len()));
+            }
+            Some(cuts) => cuts,
+        };
+        let rows = cuts[cuts.len() - 1];
+        if wanted.is_some_and(|wanted| wanted.last() != Some(&rows)) {
+            return Err(differ(wanted, rows * row_len));
+        }
+        let own = cuts[self.rank()]..cuts[self.rank() + 1];
+        let part = |rank: usize| {
+            let wanted = wanted_of(rank, rows);
+            let begin = wanted.start.clamp(own.start, own.end);
+            let end = wanted.end.clamp(begin, own.end);
+            let part = &held[(begin - own.start) * row_len..(end - own.start) * row_len];
+            try_collect(part.iter().copied())
+        };
+        let parts: Result<Vec<Vec<T>>, Error> = (0..self.ranks()).map(part).collect();
+        let arrived = self.all_to_all(&parts?)?;
+        Ok(Cow::Owned(try_concat(&arrived)?))
     }
 
     /// The elements of an argument that is read, row-major: this rank's rows, or all.
@@ -283,6 +369,11 @@ impl<'a> HostArgs<'a> {
         let expected = format!("another one of {} ranks", conversation.ranks());
         Err(Error::argument("host task", expected, rank.to_string()))
     }
+}
+
+fn differ(cuts: Option<&[usize]>, len: usize) -> Error {
+    let found = format!("{cuts:?} for {len} elements");
+    Error::argument("host task", "cuts of the argument's rows", found)
 }
 
 fn check_type<T: Element>(found: DType) -> Result<(), Error> {

@@ -14,6 +14,7 @@ use crate::exchange::owners::Owners;
 use crate::formats::inspected::Inspected;
 use crate::local::rows::{LocalRows, append_sorted, check_local};
 use crate::local::triplets::Triplets;
+use crate::operations::adjoint::AdjointProduct;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Numeric;
 use sparsefuse_runtime::{Error, Partition, Runtime, Shape, StoreHandle, try_collect};
@@ -44,6 +45,8 @@ pub struct Csr<T> {
     vals: Vector<T>,
     /// The adjoint, once it was asked for. Clones share it; other values have another.
     adjoint: Arc<OnceLock<Self>>,
+    /// How products with the adjoint go through the rows; shared and dropped in the same way.
+    adjoint_product: Arc<OnceLock<Arc<AdjointProduct<T>>>>,
     /// What was found out of the values; shared and dropped in the same way.
     inspected: Arc<Inspected>,
 }
@@ -216,6 +219,7 @@ impl<T: Numeric> Csr<T> {
             crd,
             vals,
             adjoint: Arc::default(),
+            adjoint_product: Arc::default(),
             inspected: Arc::default(),
         }
     }
@@ -292,6 +296,10 @@ impl<T: Numeric> Csr<T> {
         &self.crd
     }
 
+    pub(crate) fn adjoint_product(&self) -> &OnceLock<Arc<AdjointProduct<T>>> {
+        &self.adjoint_product
+    }
+
     pub(crate) fn inspected(&self) -> &Inspected {
         &self.inspected
     }
@@ -319,6 +327,7 @@ impl<T: Numeric> Csr<T> {
         Ok(Self {
             vals: vals.contiguous()?,
             adjoint: Arc::default(),
+            adjoint_product: Arc::default(),
             inspected: Arc::default(),
             ..self.clone()
         })
@@ -490,6 +499,7 @@ impl<T: Numeric> Csr<T> {
         Self {
             vals,
             adjoint: Arc::default(),
+            adjoint_product: Arc::default(),
             inspected: Arc::default(),
             ..self.clone()
         }

@@ -9,6 +9,7 @@ pub(crate) mod triplets;
 
 pub mod parallel;
 
+pub(crate) mod adjoint;
 pub(crate) mod dealing;
 pub(crate) mod gustavson;
 pub(crate) mod masked;

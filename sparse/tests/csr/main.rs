@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails where it panics")]
 
+mod adjoint;
 mod blocks;
 mod construct;
 mod convert;

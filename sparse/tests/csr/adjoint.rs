@@ -1,0 +1,207 @@
+//! Products with the conjugate transpose, against products with the transpose that is made: to the
+//! bit, since the order of the sums is that of the transpose's rows.
+
+use crate::{Entries, bits, entries, everywhere};
+use num_complex::Complex;
+use proptest::collection::vec;
+use proptest::prelude::{ProptestConfig, proptest};
+use sparsefuse_dense::{Element, Field, Vector, step};
+use sparsefuse_runtime::{Config, Runtime, plan_rank};
+use sparsefuse_sparse::{Csr, Error, Triplets, gallery};
+use sparsefuse_testing::everywhere_with;
+
+/// Products with vectors that are cut like the rows, otherwise, and not yet computed.
+fn check<T: Field>(make: impl Fn() -> Result<Csr<T>, Error> + Sync) {
+    let base = Config {
+        parallel_threshold: 0,
+        ..sparsefuse_testing::small()
+    };
+    everywhere_with(&base, || {
+        let a = make()?;
+        let adjoint = a.adjoint()?;
+        let x = Vector::<T>::random_normal([a.n_rows()], 1);
+        let expected = bits(&adjoint.matvec(&x).to_vec()?);
+        let y = a.rmatvec(&x);
+        assert_eq!(y.len(), a.n_cols());
+        assert_eq!(bits(&y.to_vec()?), expected);
+        // The second time, from what is kept; of a product just before, which has the rows of `a`.
+        let z = a.rmatvec(&a.matvec(&y));
+        assert_eq!(
+            bits(&z.to_vec()?),
+            bits(&adjoint.matvec(&a.matvec(&y)).to_vec()?)
+        );
+        // Other values on the same structure, of elementwise work that has its own cuts.
+        let values = a.values() * T::from_f64(0.3) + T::from_f64(1.0);
+        let b = a.with_values(values)?;
+        let spread = Vector::<T>::random_normal([2 * a.n_rows()], 2);
+        let every_second = spread.slice(step(.., 2));
+        let of_view = bits(&b.rmatvec(&every_second).to_vec()?);
+        assert_eq!(of_view, bits(&b.adjoint()?.matvec(&every_second).to_vec()?));
+        assert_eq!(bits(&a.rmatvec(&x).to_vec()?), expected);
+        Ok((expected, of_view))
+    });
+}
+
+#[test]
+fn stencils_runs_and_rows_of_any_kind() {
+    check(|| gallery::poisson1d::<f64>(150));
+    check(|| gallery::poisson2d::<f64>(40));
+    check(|| gallery::diffusion2d::<f32>(37));
+    check(|| gallery::poisson3d::<Complex<f64>>(9));
+    check(|| gallery::banded_varying::<Complex<f32>>(300, 9));
+    check(|| gallery::random::<f64>(200, 5, 3));
+    check(|| gallery::rmat::<f64>(7, 8, 1));
+}
+
+#[test]
+fn blocks_of_runs_that_are_longer_than_a_pass_takes_at_once() {
+    check(|| gallery::poisson1d::<f64>(2500));
+    check(|| gallery::banded_varying::<f64>(2500, 5));
+    check(|| gallery::banded::<f64>(1700, 601));
+}
+
+/// Rows that repeat for a while, in the middle of others; columns beyond those of the rows.
+#[test]
+fn wide_and_tall() {
+    let make = |n_rows: usize, n_cols: usize| {
+        let mut triplets = Triplets::new(n_rows, n_cols)?;
+        for row in 0..n_rows {
+            for term in 0..3 {
+                let col = match row % 90 < 60 {
+                    true => (row + term * 5) % n_cols,
+                    false => (row * row + term * 7) % n_cols,
+                };
+                let value = (row / 45 * 3 + term) as f64 * 0.1 - 0.7;
+                triplets.push(row, col, Complex::new(value, 0.3)).unwrap();
+            }
+        }
+        Csr::from_triplets(&triplets)
+    };
+    for (n_rows, n_cols) in [
+        (200, 3),
+        (200, 30),
+        (30, 200),
+        (3, 200),
+        (250, 250),
+        (300, 1),
+    ] {
+        check(|| make(n_rows, n_cols));
+        check(|| make(n_rows, n_cols)?.balance());
+    }
+}
+
+#[test]
+fn without_entries() {
+    for (n_rows, n_cols) in [(0, 0), (0, 9), (9, 0), (1, 1), (60, 9)] {
+        check(|| Csr::<f64>::from_triplets(&Triplets::new(n_rows, n_cols)?));
+    }
+}
+
+/// Ascending rows, one fused multiply-add each, starting from zero.
+fn by_loop(entries: &Entries, values: &[f64], x: &[f64]) -> Vec<f64> {
+    let mut y = vec![0.0; entries.n_cols];
+    for (&(row, col), &value) in entries.places().iter().zip(values) {
+        y[col] = f64::mul_add(value, x[row], y[col]);
+    }
+    y
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn the_order_of_summation(
+        entries in entries(),
+        numbers in vec(-1e3f64..1e3, 80),
+    ) {
+        let (values, x) = numbers.split_at(40);
+        let places = entries.places();
+        let x = &x[..entries.n_rows];
+        let expected = by_loop(&entries, values, x);
+        let found = everywhere(|| {
+            let mut triplets = Triplets::new(entries.n_rows, entries.n_cols).unwrap();
+            for (&(row, col), &value) in places.iter().zip(values) {
+                triplets.push(row, col, value).unwrap();
+            }
+            let a = Csr::from_triplets(&triplets)?;
+            Ok(bits(&a.rmatvec(&Vector::from_slice(x)).to_vec()?))
+        });
+        assert_eq!(found, bits(&expected));
+    }
+}
+
+/// A NaN reaches the columns of its row, and no others.
+#[test]
+fn what_a_nan_reaches() {
+    let found = everywhere(|| {
+        let a = gallery::poisson1d::<f64>(100)?;
+        let mut x = Vector::<f64>::ones([100]);
+        x.assign_slice(50..51, f64::NAN);
+        let y = a.rmatvec(&x).to_vec()?;
+        Ok((0..100).filter(|&col| y[col].is_nan()).collect::<Vec<_>>())
+    });
+    assert_eq!(found, [49, 50, 51]);
+}
+
+#[test]
+fn failures_come_with_the_product() {
+    everywhere(|| {
+        let a = gallery::poisson1d::<f64>(20)?;
+        let refused = a.try_rmatvec(&Vector::ones([19])).unwrap_err().to_string();
+        assert_eq!(refused, "rmatvec: expected a shape of (20), found (19)");
+        let failed = Vector::<f64>::ones([20]).take(&Vector::full([20], 99));
+        let error = a.rmatvec(&failed).to_vec().unwrap_err().to_string();
+        assert!(error.contains("found 99 at position 0"), "{error}");
+        let values = Vector::<f64>::ones([a.nnz()]).take(&Vector::full([a.nnz()], -99));
+        let b = a.with_values(values)?;
+        let error = b.try_rmatvec(&Vector::ones([20])).unwrap_err().to_string();
+        assert!(error.contains("found -99 at position 0"), "{error}");
+        Ok(bits(&a.rmatvec(&Vector::ones([20])).to_vec()?))
+    });
+}
+
+/// Of a stencil, nothing is kept but the stencil, and no entry is read.
+#[test]
+fn what_a_product_moves() {
+    fn moved<T: Element>(a: &Csr<f64>) -> u64 {
+        let runtime = Runtime::current();
+        let x = Vector::<f64>::ones([a.n_rows()]);
+        a.rmatvec(&x).to_vec().unwrap();
+        let before = runtime.counters();
+        let y = a.rmatvec(&x);
+        runtime.flush();
+        drop(y);
+        let after = runtime.counters();
+        assert_eq!(after.host_tasks, before.host_tasks + 1);
+        after.bytes - before.bytes
+    }
+    let n = 10_000;
+    let runtime = Runtime::new(Config {
+        threads: 1,
+        ..Config::default()
+    });
+    runtime.unwrap().enter(|| {
+        let vectors = 2 * 8 * n as u64;
+        let stencil = moved::<f64>(&gallery::poisson1d(n).unwrap());
+        assert!(stencil < vectors + 200, "{stencil}");
+        let varying = gallery::banded_varying::<f64>(n, 3).unwrap();
+        let entries = 12 * varying.nnz() as u64;
+        let found = moved::<f64>(&varying);
+        assert!(
+            (vectors..vectors + entries + 1000).contains(&found),
+            "{found}"
+        );
+    });
+}
+
+#[test]
+fn a_plan_counts_products() {
+    let planned = plan_rank(1, 3, &sparsefuse_testing::small(), |runtime| {
+        let a = gallery::diffusion2d::<f64>(20).unwrap();
+        let y = a.rmatvec(&Vector::ones([400]));
+        runtime.flush();
+        drop(y);
+        runtime.counters().host_tasks
+    });
+    assert_eq!(planned.unwrap(), 1);
+}
