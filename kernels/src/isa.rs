@@ -254,6 +254,14 @@ pub(crate) use per_isa;
 /// The bytes of a cache line.
 pub(crate) const LINE: usize = 64;
 
+/// Asks for elements ahead of their use.
+#[inline(always)]
+pub fn prefetch_all<T>(elements: &[T]) {
+    for line in elements.chunks((LINE / size_of::<T>().max(1)).max(1)) {
+        prefetch(line.as_ptr());
+    }
+}
+
 /// Asks for a cache line ahead of its use.
 #[inline(always)]
 pub(crate) fn prefetch<T>(data: *const T) {

@@ -17,7 +17,7 @@
 
 use super::rows::Rows;
 use sparsefuse_kernels::Numeric;
-use sparsefuse_kernels::isa::Computation;
+use sparsefuse_kernels::isa::{Computation, prefetch_all};
 use sparsefuse_runtime::{Error, reserve};
 use std::ops::Range;
 
@@ -26,6 +26,8 @@ const SHORTEST: usize = 32;
 /// Rows of a run that are gone through diagonal by diagonal: few enough that they and what they
 /// name stay in the L1 cache.
 const BLOCK: usize = 512;
+/// The same of a run whose values are put side by side.
+const SHORT_BLOCK: usize = 128;
 
 /// How some rows are gone through; see the module's text.
 #[derive(Debug)]
@@ -46,6 +48,8 @@ pub(crate) struct Pass<T> {
 #[derive(Debug)]
 struct Segment<T> {
     rows: Range<usize>,
+    /// No column of these rows, and of those before them, is as large.
+    reach: usize,
     kind: Kind<T>,
 }
 
@@ -137,14 +141,14 @@ impl<T: Numeric> Pass<T> {
         own * (4 + size_of::<T>()) + starts * 8
     }
 
-    /// The product for the columns of a thread, which are added to `y`. Columns and values are those
-    /// of the matrix, if the pass reads them.
+    /// The product for the columns of a thread, to which `y` belongs: it is added to that, or
+    /// written where `y` is new. Columns and values are those of the matrix, if the pass reads them.
     pub(crate) fn part<'a>(
         &'a self,
         thread: usize,
         entries: (&'a [u32], &'a [T]),
         x: &'a [T],
-        y: &'a mut [T],
+        (y, is_new): (&'a mut [T], bool),
     ) -> Part<'a, T> {
         let own = self.own.as_ref();
         let (crd, vals) = own.map_or(entries, |(crd, vals)| (crd, vals));
@@ -155,6 +159,7 @@ impl<T: Numeric> Pass<T> {
             vals,
             x,
             y,
+            is_new,
         }
     }
 }
@@ -162,7 +167,7 @@ impl<T: Numeric> Pass<T> {
 /// The rows as segments, which do not know yet where their entries are.
 fn segments<T: Numeric>(rows: Rows<'_, T>) -> Vec<Segment<T>> {
     let mut segments: Vec<Segment<T>> = Vec::new();
-    let mut begin = 0;
+    let (mut begin, mut reach) = (0, 0);
     while begin < rows.len() {
         let mut end = begin + 1;
         let mut is_stencil = true;
@@ -171,6 +176,8 @@ fn segments<T: Numeric>(rows: Rows<'_, T>) -> Vec<Segment<T>> {
             is_stencil &= bits(end).eq(bits(end - 1));
             end += 1;
         }
+        let last = rows.columns(end - 1).last();
+        reach = reach.max(last.map_or(0, |&col| col as usize + 1));
         let columns = rows.columns(begin).iter();
         let mut offsets = columns.map(|&col| col as isize - begin as isize);
         let is_run = end - begin >= SHORTEST;
@@ -185,10 +192,12 @@ fn segments<T: Numeric>(rows: Rows<'_, T>) -> Vec<Segment<T>> {
         match segments.last_mut() {
             Some(Segment {
                 rows,
+                reach: before,
                 kind: Kind::Rows(_),
-            }) if !is_run => rows.end = end,
+            }) if !is_run => (rows.end, *before) = (end, reach),
             _ => segments.push(Segment {
                 rows: begin..end,
+                reach,
                 kind,
             }),
         }
@@ -212,6 +221,7 @@ pub(crate) struct Part<'a, T> {
     vals: &'a [T],
     x: &'a [T],
     y: &'a mut [T],
+    is_new: bool,
 }
 
 impl<T: Numeric> Computation for Part<'_, T> {
@@ -226,14 +236,19 @@ impl<T: Numeric> Computation for Part<'_, T> {
             vals,
             x,
             y,
+            is_new,
         } = self;
         let cols = pass.cuts[thread]..pass.cuts[thread + 1];
-        if cols.is_empty() {
-            return;
-        }
+        // Elements of `y` that are none yet become 0 shortly before they are needed.
+        let mut begun = if is_new { 0 } else { y.len() };
         let (starts, ends) = (&pass.starts[thread], &pass.starts[thread + 1]);
         for segment in &pass.segments {
             let rows = segment.rows.clone();
+            let reach = segment.reach.clamp(cols.start, cols.end) - cols.start;
+            if reach > begun {
+                y[begun..reach].fill(T::ZERO);
+                begun = reach;
+            }
             match &segment.kind {
                 Kind::Stencil(terms) => stencil(rows, terms, &cols, x, y),
                 Kind::Run(offsets, first) => {
@@ -253,6 +268,7 @@ impl<T: Numeric> Computation for Part<'_, T> {
                 }
             }
         }
+        y[begun..].fill(T::ZERO);
     }
 }
 
@@ -301,31 +317,78 @@ fn run<T: Numeric>(
     x: &[T],
     y: &mut [T],
 ) {
-    let (Some(&least), Some(&most)) = (offsets.first(), offsets.last()) else {
-        return;
-    };
-    // Rows that have a column of the thread, and those that have no other.
-    let some = first_at(&rows, cols.start, most)..first_at(&rows, cols.end, least);
-    let all = first_at(&rows, cols.start, least)..first_at(&rows, cols.end, most);
-    let width = offsets.len();
-    let first = rows.start;
-    let mut row = some.start;
-    while row < some.end {
-        let is_inside = all.contains(&row);
-        let end = match is_inside {
-            true => all.end,
-            false if row < all.start => all.start.min(some.end),
-            false => some.end,
-        };
-        let vals = &vals[(row - first) * width..(end - first) * width];
-        for ((row, values), &x) in (row..).zip(vals.chunks_exact(width)).zip(&x[row..end]) {
-            for (&offset, &value) in offsets.iter().zip(values) {
-                let col = row.wrapping_add_signed(offset).wrapping_sub(cols.start);
-                if is_inside || col < cols.len() {
-                    y[col] = value.conjugate().times_plus(x, y[col]);
-                }
+    match offsets.len() {
+        0 => {}
+        2 => run_of::<T, 2>(rows, offsets, vals, cols, x, y),
+        3 => run_of::<T, 3>(rows, offsets, vals, cols, x, y),
+        4 => run_of::<T, 4>(rows, offsets, vals, cols, x, y),
+        5 => run_of::<T, 5>(rows, offsets, vals, cols, x, y),
+        7 => run_of::<T, 7>(rows, offsets, vals, cols, x, y),
+        9 => run_of::<T, 9>(rows, offsets, vals, cols, x, y),
+        _ => run_of_any(rows, offsets, vals, cols, x, y),
+    }
+}
+
+/// Rows of `W` entries, diagonal by diagonal: the values of a block of rows are put side by side
+/// first.
+#[inline(always)]
+fn run_of<T: Numeric, const W: usize>(
+    rows: Range<usize>,
+    offsets: &[isize],
+    vals: &[T],
+    cols: &Range<usize>,
+    x: &[T],
+    y: &mut [T],
+) {
+    let mut diagonals = [[T::ZERO; SHORT_BLOCK]; W];
+    let (values, _) = vals.as_chunks::<W>();
+    for (number, values) in values.chunks(SHORT_BLOCK).enumerate() {
+        let begin = rows.start + number * SHORT_BLOCK;
+        let block = begin..begin + values.len();
+        // The values of the block after the next one, in as many parts as there are diagonals.
+        let ahead = vals
+            .get((number + 2) * SHORT_BLOCK * W..)
+            .unwrap_or_default();
+        let mut ahead = ahead.chunks(SHORT_BLOCK).take(W);
+        for (place, values) in values.iter().enumerate() {
+            for (diagonal, value) in diagonals.iter_mut().zip(values) {
+                diagonal[place] = value.conjugate();
             }
         }
-        row = end;
+        for (diagonal, &offset) in diagonals.iter().zip(offsets).rev() {
+            prefetch_all(ahead.next().unwrap_or_default());
+            let rows = first_at(&block, cols.start, offset)..first_at(&block, cols.end, offset);
+            if rows.is_empty() {
+                continue;
+            }
+            let first = rows.start.wrapping_add_signed(offset) - cols.start;
+            let y = &mut y[first..first + rows.len()];
+            let values = &diagonal[rows.start - begin..rows.end - begin];
+            for ((y, &x), &value) in y.iter_mut().zip(&x[rows]).zip(values) {
+                *y = value.times_plus(x, *y);
+            }
+        }
+    }
+}
+
+/// Rows of any length, one after the other.
+#[inline(always)]
+fn run_of_any<T: Numeric>(
+    rows: Range<usize>,
+    offsets: &[isize],
+    vals: &[T],
+    cols: &Range<usize>,
+    x: &[T],
+    y: &mut [T],
+) {
+    let width = offsets.len();
+    for (row, values) in rows.zip(vals.chunks_exact(width)) {
+        let first = |cut: usize| offsets.partition_point(|&of| row as isize + of < cut as isize);
+        let terms = first(cols.start)..first(cols.end);
+        let x = x[row];
+        for (&offset, &value) in offsets[terms.clone()].iter().zip(&values[terms]) {
+            let y = &mut y[row.wrapping_add_signed(offset) - cols.start];
+            *y = value.conjugate().times_plus(x, *y);
+        }
     }
 }

@@ -14,7 +14,7 @@ use crate::exchange::ghosts::{GhostPlan, Ghosts};
 use crate::exchange::owners::Owners;
 use crate::formats::csr::Csr;
 use crate::formats::eager::eager;
-use crate::local::adjoint::Pass;
+use crate::local::adjoint::{Part, Pass};
 use crate::local::rows::{LocalRows, Rows};
 use crate::local::triplets::Triplets;
 use sparsefuse_dense::Vector;
@@ -144,8 +144,27 @@ pub(crate) struct AdjointProduct<T> {
 struct Others<T> {
     ghosts: Arc<GhostPlan>,
     /// Rows before this rank's, and behind them.
-    before: (LocalRows<T>, Pass<T>),
-    behind: (LocalRows<T>, Pass<T>),
+    before: Fetched<T>,
+    behind: Fetched<T>,
+}
+
+/// Some rows of other ranks.
+#[derive(Debug)]
+struct Fetched<T> {
+    rows: LocalRows<T>,
+    pass: Pass<T>,
+}
+
+impl<T: Numeric> Fetched<T> {
+    fn new(rows: LocalRows<T>, parts: &[usize]) -> Result<Self, Error> {
+        let pass = Pass::new(rows.as_rows(), parts.to_vec())?;
+        Ok(Self { rows, pass })
+    }
+
+    fn part<'a>(&'a self, part: usize, x: &'a [T], y: (&'a mut [T], bool)) -> Part<'a, T> {
+        let entries = (&self.rows.crd[..], &self.rows.vals[..]);
+        self.pass.part(part, entries, x, y)
+    }
 }
 
 impl<T: Numeric> AdjointProduct<T> {
@@ -212,21 +231,15 @@ impl<T: Numeric> AdjointProduct<T> {
             y.copy_from_slice(&args.receive::<T>(rank - 1)?);
         }
         args.in_parts_to(y, &self.ends, |part, y| {
-            if !is_begun {
-                y.fill(T::ZERO);
-            }
-            let mut behind = None;
-            if let Some(others) = &self.others {
-                let (before, pass) = &others.before;
-                let (mine, rest) = fetched.split_at(before.as_rows().len());
-                behind = Some((&others.behind, rest));
-                self.isa
-                    .run(pass.part(part, (&before.crd, &before.vals), mine, y));
-            }
-            self.isa.run(self.own.part(part, (crd, &vals), &x, y));
-            if let Some(((rows, pass), x)) = behind {
-                self.isa.run(pass.part(part, (&rows.crd, &rows.vals), x, y));
-            }
+            let own = |y| self.isa.run(self.own.part(part, (crd, &vals), &x, y));
+            let Some(Others { before, behind, .. }) = &self.others else {
+                own((y, !is_begun));
+                return Ok(());
+            };
+            let (x_before, x_behind) = fetched.split_at(before.rows.as_rows().len());
+            self.isa.run(before.part(part, x_before, (&mut *y, true)));
+            own((&mut *y, false));
+            self.isa.run(behind.part(part, x_behind, (y, false)));
             Ok(())
         })?;
         if !self.is_passed {
@@ -294,9 +307,8 @@ fn others<T: Numeric>(
             }
         }
         let [before, behind] = both;
-        let pass = |rows: &LocalRows<T>| Pass::new(rows.as_rows(), parts.to_vec());
-        let passes = (pass(&before)?, pass(&behind)?);
-        Ok((needed, (before, passes.0), (behind, passes.1)))
+        let (before, behind) = (Fetched::new(before, parts)?, Fetched::new(behind, parts)?);
+        Ok((needed, before, behind))
     };
     let (needed, before, behind) = runtime.agree(found())?;
     Ok(Others {

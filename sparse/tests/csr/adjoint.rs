@@ -5,18 +5,13 @@ use crate::{Entries, bits, entries, everywhere};
 use num_complex::Complex;
 use proptest::collection::vec;
 use proptest::prelude::{ProptestConfig, proptest};
-use sparsefuse_dense::{Element, Field, Vector, step};
+use sparsefuse_dense::{Field, Vector, step};
 use sparsefuse_runtime::{Config, Runtime, plan_rank};
 use sparsefuse_sparse::{Csr, Error, Triplets, gallery};
-use sparsefuse_testing::everywhere_with;
 
 /// Products with vectors that are cut like the rows, otherwise, and not yet computed.
 fn check<T: Field>(make: impl Fn() -> Result<Csr<T>, Error> + Sync) {
-    let base = Config {
-        parallel_threshold: 0,
-        ..sparsefuse_testing::small()
-    };
-    everywhere_with(&base, || {
+    everywhere(|| {
         let a = make()?;
         let adjoint = a.adjoint()?;
         let x = Vector::<T>::random_normal([a.n_rows()], 1);
@@ -163,7 +158,7 @@ fn failures_come_with_the_product() {
 /// Of a stencil, nothing is kept but the stencil, and no entry is read.
 #[test]
 fn what_a_product_moves() {
-    fn moved<T: Element>(a: &Csr<f64>) -> u64 {
+    fn moved(a: &Csr<f64>) -> u64 {
         let runtime = Runtime::current();
         let x = Vector::<f64>::ones([a.n_rows()]);
         a.rmatvec(&x).to_vec().unwrap();
@@ -182,11 +177,11 @@ fn what_a_product_moves() {
     });
     runtime.unwrap().enter(|| {
         let vectors = 2 * 8 * n as u64;
-        let stencil = moved::<f64>(&gallery::poisson1d(n).unwrap());
+        let stencil = moved(&gallery::poisson1d(n).unwrap());
         assert!(stencil < vectors + 200, "{stencil}");
         let varying = gallery::banded_varying::<f64>(n, 3).unwrap();
         let entries = 12 * varying.nnz() as u64;
-        let found = moved::<f64>(&varying);
+        let found = moved(&varying);
         assert!(
             (vectors..vectors + entries + 1000).contains(&found),
             "{found}"
