@@ -78,6 +78,9 @@ mod indices;
 mod scatter;
 mod take;
 
+mod positions;
+mod scans;
+
 mod bodies;
 mod operand;
 mod twins;

@@ -259,11 +259,13 @@ impl<T: Element, const D: usize> Array<T, D> {
         ranges: impl Slices<D>,
         value: impl ArrayOperand<T, D>,
     ) -> Result<(), Error> {
-        let slices = ranges.slices();
+        self.assign(&ranges.slices(), value.source())
+    }
+
+    fn assign(&mut self, slices: &[Slice; D], Source(value): Source<'_>) -> Result<(), Error> {
         let whole = View::identity(self.arg().shape());
-        let target = sliced(&whole, &slices, Slice::ascending_of)?;
-        let Source(value) = value.source();
-        let view = value_view(value, &slices, target.shape())?;
+        let target = sliced(&whole, slices, Slice::ascending_of)?;
+        let view = value_view(value, slices, target.shape())?;
         if target.shape().is_empty() {
             return Ok(());
         }
@@ -295,6 +297,47 @@ impl<T: Element, const D: usize> Array<T, D> {
                     .submit(fill(Origin::Number), &[target], &[number])
             }
         }
+    }
+
+    /// Changes the elements within the given ranges in place: `change` gets them as they are, and what
+    /// it returns is written to them. The tasks of the change and one more, which fuse; before them
+    /// one that copies the array, unless this is the only handle of it.
+    ///
+    /// ```
+    /// use sparsefuse_dense::Vector;
+    ///
+    /// let mut x = Vector::from_vec(vec![1.0, 2.0, 3.0, 4.0]);
+    /// let y = Vector::from_vec(vec![10.0, 20.0]);
+    /// x.update_slice(1..3, |slice| slice + &y); // NumPy's `x[1:3] += y`
+    /// assert_eq!(x.to_vec()?, [1.0, 12.0, 23.0, 4.0]);
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// With the error that [`Array::try_update_slice`] returns, and if `change` panics.
+    #[doc(alias = "slice_mut")]
+    #[track_caller]
+    pub fn update_slice(&mut self, ranges: impl Slices<D>, change: impl FnOnce(Self) -> Self) {
+        expect(self.try_update_slice(ranges, |slice| Ok(change(slice))));
+    }
+
+    /// As [`Array::update_slice`].
+    ///
+    /// # Errors
+    ///
+    /// If a range leaves the array, a step is 0, `change` fails, or what it returns does not
+    /// broadcast to the shape of the slice; the array is then as it was.
+    pub fn try_update_slice(
+        &mut self,
+        ranges: impl Slices<D>,
+        change: impl FnOnce(Self) -> Result<Self, Error>,
+    ) -> Result<(), Error> {
+        let slices = ranges.slices();
+        // The handle of the slice is gone when the array is written.
+        let slice = self.seen(|view| sliced(view, &slices, Slice::of))?;
+        let value = change(slice)?;
+        self.assign(&slices, Source(Kind::Array(value.arg())))
     }
 
     /// The array through a change of its view.

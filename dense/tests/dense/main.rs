@@ -9,6 +9,7 @@ mod gathers;
 mod programs;
 mod random;
 mod reductions;
+mod scans;
 mod views;
 
 use sparsefuse_dense::{Array, Element, Error, Scalar};

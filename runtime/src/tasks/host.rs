@@ -215,26 +215,40 @@ impl<'a> HostArgs<'a> {
         outcomes.try_for_each(|job| job.unwrap_or_else(PoisonError::into_inner).1)
     }
 
-    /// The rows of an argument that is read, of `row_len` elements, that this rank has by other cuts,
-    /// or all of them without cuts: where they are here on all ranks, else from the ranks that hold
-    /// them. Where an argument is cut, every rank must ask.
+    /// The rows of an argument that is read, of `row_len` elements, that this rank has by other cuts:
+    /// see [`HostArgs::recut`].
     ///
     /// # Errors
     ///
-    /// As [`HostArgs::read`] and [`HostArgs::all_to_all`], or if the cuts are not those of an
-    /// argument of this length.
+    /// As [`HostArgs::read`] and [`HostArgs::recut`].
     pub fn read_between<T: Element>(
         &self,
         number: usize,
         row_len: usize,
         wanted: Option<&[usize]>,
     ) -> Result<Cow<'a, [T]>, Error> {
-        let held = self.read::<T>(number)?;
+        self.recut(self.read(number)?, row_len, self.cuts(number), wanted)
+    }
+
+    /// Rows of `row_len` elements that this rank has by some cuts, of which `held` are those that it
+    /// has by others; without cuts, every rank has all rows. Where they are here on all ranks, that
+    /// is a part of `held`, else they come from the ranks that have them; so every rank must ask.
+    ///
+    /// # Errors
+    ///
+    /// As [`HostArgs::all_to_all`], or if the cuts are not those of so many rows.
+    pub fn recut<'h, T: Element>(
+        &self,
+        held: &'h [T],
+        row_len: usize,
+        cuts: Option<&[usize]>,
+        wanted: Option<&[usize]>,
+    ) -> Result<Cow<'h, [T]>, Error> {
         let wanted_of = |rank: usize, rows: usize| match wanted {
             Some(cuts) => cuts[rank]..cuts[rank + 1],
             None => 0..rows,
         };
-        let cuts = match self.cuts(number) {
+        let cuts = match cuts {
             cuts if cuts == wanted => return Ok(Cow::Borrowed(held)),
             None => {
                 let rows = wanted_of(self.rank(), 0);

@@ -1,0 +1,188 @@
+//! Running sums and products along an axis.
+//!
+//! A scan is a host task: each element is that before it joined with one more, from the first on, so
+//! its bits do not depend on threads or ranks. Where the axis is cut, each rank goes on from the last
+//! row of the rank before it, and waits for that.
+
+use crate::array::{Array, Vector};
+use crate::operand::expect;
+use crate::views::check_axes;
+use sparsefuse_kernels::Numeric;
+use sparsefuse_runtime::{Access, Error, HostArgs, HostBody, HostTask, Privilege};
+use std::sync::Arc;
+
+/// The arguments of the task.
+const X: usize = 0;
+const MADE: usize = 1;
+
+impl<T: Numeric, const D: usize> Array<T, D> {
+    /// The running sums along an axis: each element is the sum of all up to it, added one after the
+    /// other from the first on, in the type of the elements. NumPy's `cumsum`. One task, which is not
+    /// fused; along axis 0, ranks follow one another.
+    ///
+    /// ```
+    /// use sparsefuse_dense::Array;
+    ///
+    /// let a = Array::from_shape_vec([2, 3], vec![1, 2, 3, 4, 5, 6])?;
+    /// assert_eq!(a.cumsum_axis(0).to_vec()?, [1, 2, 3, 5, 7, 9]);
+    /// assert_eq!(a.cumsum_axis(1).to_vec()?, [1, 3, 6, 4, 9, 15]);
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If there is no such axis; [`Array::try_cumsum_axis`] returns the error.
+    #[doc(alias("cumsum", "cumulative_sum", "accumulate_axis_inplace"))]
+    #[must_use]
+    #[track_caller]
+    pub fn cumsum_axis(&self, axis: usize) -> Self {
+        expect(self.try_cumsum_axis(axis))
+    }
+
+    /// As [`Array::cumsum_axis`].
+    ///
+    /// # Errors
+    ///
+    /// If there is no such axis.
+    pub fn try_cumsum_axis(&self, axis: usize) -> Result<Self, Error> {
+        self.scan("cumsum_axis", axis, T::plus)
+    }
+
+    /// The running products along an axis, as [`Array::cumsum_axis`].
+    ///
+    /// # Panics
+    ///
+    /// If there is no such axis; [`Array::try_cumprod_axis`] returns the error.
+    #[doc(alias("cumprod", "cumulative_prod"))]
+    #[must_use]
+    #[track_caller]
+    pub fn cumprod_axis(&self, axis: usize) -> Self {
+        expect(self.try_cumprod_axis(axis))
+    }
+
+    /// As [`Array::cumprod_axis`].
+    ///
+    /// # Errors
+    ///
+    /// If there is no such axis.
+    pub fn try_cumprod_axis(&self, axis: usize) -> Result<Self, Error> {
+        self.scan("cumprod_axis", axis, T::times)
+    }
+
+    fn scan(
+        &self,
+        op: &'static str,
+        axis: usize,
+        join: impl Fn(T, T) -> T + Copy + Send + Sync + 'static,
+    ) -> Result<Self, Error> {
+        check_axes::<D>(op, [axis])?;
+        let shape = self.shape();
+        let (n, inner) = (shape[axis], shape[axis + 1..].iter().product());
+        let function = move |args: &mut HostArgs<'_>| {
+            let x = args.read::<T>(X)?;
+            let made = args.write::<T>(MADE)?;
+            if axis == 0 {
+                return along_rows(args, x, made, inner, join);
+            }
+            args.in_parts(made, n * inner, |first, part| {
+                let x = &x[first * n * inner..][..part.len()];
+                let slabs = part.chunks_mut((n * inner).max(1));
+                for (x, made) in x.chunks((n * inner).max(1)).zip(slabs) {
+                    slab(&[], x, made, inner, join);
+                }
+                Ok(())
+            })
+        };
+        let x = self.contiguous()?;
+        let runtime = self.runtime();
+        let made = runtime.new_store(x.arg().shape(), T::DTYPE);
+        let declared = [
+            (Privilege::Read, Access::Rows, T::DTYPE),
+            (Privilege::Write, Access::Rows, T::DTYPE),
+        ];
+        let task = HostTask {
+            launch: None,
+            bytes: 0,
+            function: Arc::new(function),
+        };
+        runtime.submit_host(&HostBody::new(op, &declared), &[x.store(), &made], task)?;
+        Ok(Self::wrap(made, None))
+    }
+}
+
+impl<T: Numeric> Vector<T> {
+    /// The running sums: [`Array::cumsum_axis`] along the one axis.
+    ///
+    /// ```
+    /// use sparsefuse_dense::Vector;
+    ///
+    /// let x = Vector::from_vec(vec![1.0, 2.0, 4.0]);
+    /// assert_eq!(x.cumsum().to_vec()?, [1.0, 3.0, 7.0]);
+    /// assert_eq!(x.cumprod().to_vec()?, [1.0, 2.0, 8.0]);
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub fn cumsum(&self) -> Self {
+        self.cumsum_axis(0)
+    }
+
+    /// The running products: [`Array::cumprod_axis`] along the one axis.
+    #[must_use]
+    #[track_caller]
+    pub fn cumprod(&self) -> Self {
+        self.cumprod_axis(0)
+    }
+}
+
+/// Rows of `inner` elements, each joined with the one before it, the first one with `before` if that
+/// is a row.
+fn slab<T: Numeric>(before: &[T], x: &[T], made: &mut [T], inner: usize, join: impl Fn(T, T) -> T) {
+    if x.is_empty() {
+        return;
+    }
+    made[..inner].copy_from_slice(&x[..inner]);
+    for (made, &before) in made.iter_mut().zip(before) {
+        *made = join(before, *made);
+    }
+    if inner == 1 {
+        let mut sum = made[0];
+        for (made, &x) in made.iter_mut().zip(x).skip(1) {
+            sum = join(sum, x);
+            *made = sum;
+        }
+        return;
+    }
+    for begin in (inner..x.len()).step_by(inner) {
+        let (before, made) = made.split_at_mut(begin);
+        let pairs = before[begin - inner..].iter().zip(&x[begin..]);
+        for (made, (&before, &x)) in made[..inner].iter_mut().zip(pairs) {
+            *made = join(before, x);
+        }
+    }
+}
+
+/// The scan along axis 0. A rank without rows hands on what it got; before the first row that is
+/// nothing.
+fn along_rows<T: Numeric>(
+    args: &HostArgs<'_>,
+    x: &[T],
+    made: &mut [T],
+    inner: usize,
+    join: impl Fn(T, T) -> T + Copy,
+) -> Result<(), Error> {
+    let is_cut = args.cuts(MADE).is_some();
+    let before = match is_cut && args.rank() > 0 {
+        true => args.receive::<T>(args.rank() - 1)?,
+        false => Vec::new(),
+    };
+    slab(&before, x, made, inner, join);
+    if is_cut && args.rank() + 1 < args.ranks() {
+        let last = match made.is_empty() {
+            true => &before[..],
+            false => &made[made.len() - inner..],
+        };
+        args.send(args.rank() + 1, last)?;
+    }
+    Ok(())
+}
