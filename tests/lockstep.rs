@@ -5,7 +5,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails where it panics")]
 
 use sparsefuse::prelude::*;
-use sparsefuse::runtime::{Config, Runtime, run_ranks};
+use sparsefuse::runtime::{Config, Exchange, Runtime, run_ranks};
 use sparsefuse::solvers::{Options, cg_with};
 use sparsefuse::sparse::gallery;
 use sparsefuse_testing::small;
@@ -154,13 +154,13 @@ fn calls_that_differ_are_named() {
         }
     });
     let expected = "task 2: rank 0 reads s1 (40) f64, written by `add`, \
-                    rank 1 sends elements i32 to all ranks";
+                    rank 1 exchanges elements u32 with other ranks";
     check_parts(2, expected, |runtime| {
         let y = &ramp() + 1.0;
         if runtime.rank() == 0 {
             y.to_vec().map(drop)
         } else {
-            runtime.all_to_all(Ok(vec![vec![1], vec![2]])).map(drop)
+            Exchange::gather(runtime, Some(&[0, 20, 40]), &[7]).map(drop)
         }
     });
 }

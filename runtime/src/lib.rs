@@ -37,6 +37,7 @@ mod machine;
 mod program;
 
 pub use analysis::fuse::Refusal;
+pub use comm::exchange::{Exchange, Messages, Sent};
 pub use config::{Config, Executor};
 pub use error::{Error, ErrorKind};
 pub use geometry::partition::Partition;
@@ -44,7 +45,7 @@ pub use geometry::view::View;
 pub use memory::reserve::{reserve, try_collect, try_concat};
 pub use memory::room::Room;
 pub use observe::counters::Counters;
-pub use observe::plan::{Arrival, PlannedTask, Sent};
+pub use observe::plan::{Arrival, PlannedTask};
 pub use observe::profile::{KernelProfile, Profile, TaskKind};
 pub use program::planned_rank::plan_rank;
 pub use program::processes::Processes;

@@ -32,9 +32,8 @@ pub mod gallery;
 pub mod matrix_market;
 
 pub use exchange::chain::Chain;
-pub use exchange::ghosts::{GhostPlan, Ghosts};
+pub use exchange::ghosts::Ghosts;
 pub use exchange::layout::RowLayout;
-pub use exchange::messages::Messages;
 pub use exchange::own_rows::OwnRows;
 pub use formats::bsr::Bsr;
 pub use formats::coo::Coo;

@@ -6,7 +6,7 @@
 use super::compose::PieceSpec;
 use super::fuse::Group;
 use super::solve::{Launch, Slot};
-use crate::comm::exchange::Fetch;
+use crate::comm::exchange::fetch::Fetch;
 use crate::geometry::partition::Partition;
 use crate::shape::Shape;
 use crate::tasks::body::{Access, Privilege};

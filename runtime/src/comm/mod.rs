@@ -21,7 +21,8 @@ pub(crate) use self::absent::Absent;
 pub(crate) use self::single::Single;
 pub(crate) use self::threads::connect;
 
-use self::halo::{Links, Messages, Neighbours};
+use self::exchange::{Exchange, Item};
+use self::halo::{Links, Mailed};
 use self::reduce::{Later, Pending};
 use crate::error::{Error, ErrorKind};
 use crate::memory::bytes;
@@ -150,17 +151,17 @@ pub(crate) trait Comm: Send + fmt::Debug {
         Box::new(Later(words))
     }
 
-    /// Connects this rank with its neighbours for an exchange of elements of `size` bytes, which
-    /// puts what it receives into `ghosts`.
+    /// Connects this rank with its neighbours for an exchange that puts what it receives into
+    /// `ghosts`.
     fn link(
         &self,
-        neighbours: &Neighbours,
-        size: usize,
+        exchange: &Exchange,
+        item: Item,
         ghosts: &Arc<Memory>,
     ) -> Result<Box<dyn Links>, Error> {
-        let _ = neighbours;
+        let _ = exchange;
         let ghosts = Arc::clone(ghosts);
-        Ok(Box::new(Messages { size, ghosts }))
+        Ok(Box::new(Mailed { item, ghosts }))
     }
 }
 

@@ -9,8 +9,9 @@
 //! A built piece is also the proof that every index of the structure is a valid one.
 #![expect(unsafe_code, reason = "structures are read through raw pointers")]
 
-use crate::comm::halo::{Halo, Neighbours};
-use crate::comm::{self, Comm};
+use crate::comm::Comm;
+use crate::comm::exchange::{Exchange, Item, requests};
+use crate::comm::halo::Halo;
 use crate::error::Error;
 use crate::geometry::partition::{CutsTable, Partition};
 use crate::images::packed::PackedIndices;
@@ -37,7 +38,8 @@ pub(crate) struct Piece {
     indices: Mutex<Residency<Arc<PackedIndices>>>,
     /// Elements of `x` that this rank holds.
     pub(crate) own_len: usize,
-    pub(crate) neighbours: Neighbours,
+    /// The way of the ghosts.
+    pub(crate) exchange: Exchange,
     /// Those that are not in use.
     halos: Mutex<Vec<Halo>>,
     /// The local tiles that concern this rank alone: their rows need no ghosts and, if rows and
@@ -88,7 +90,7 @@ impl Inspect<'_> {
 struct LocalIndices {
     indices: Vec<u32>,
     /// The global numbers of the ghosts, ascending.
-    ghosts: Vec<usize>,
+    ghosts: Vec<u32>,
 }
 
 impl Piece {
@@ -106,17 +108,21 @@ impl Piece {
     fn inspect(inspect: &Inspect<'_>) -> Result<Self, Error> {
         let local = localize(inspect);
         let x = inspect.key.x_partition;
-        let plan = match x {
-            Partition::Replicated => local.map(|local| (local, Neighbours::default())),
-            Partition::Tile(_) => plan_ghosts(inspect, local),
+        let exchange = match x {
+            Partition::Replicated => Exchange::default(),
+            Partition::Tile(id) => {
+                let ghosts = local.as_ref().map_err(Clone::clone);
+                let ghosts = ghosts.map(|local| local.as_ref().map_or(&[][..], |of| &of.ghosts));
+                requests::gather(inspect.comm, inspect.cuts.get(id), ghosts)?
+            }
         };
-        let (local, neighbours) = plan?;
+        let local = local?;
         let plain = inspect.indices.as_ref().map_err(Clone::clone)?;
         let kept = inspect.ranges.as_ref().map_err(Clone::clone)?;
         let ranges = unchecked_ranges(inspect, kept).expect("`localize` has looked at them");
         let entries = ranges[0] as usize..ranges[ranges.len() - 1] as usize;
         let own = own_elements(inspect);
-        let boundary = boundary(inspect, ranges, local.as_ref(), &neighbours);
+        let boundary = boundary(inspect, ranges, local.as_ref(), &exchange);
         let (interior, boundary) = split_tiles(&boundary);
         // Rows and `x` of different numbers are never written and read by one loop after another.
         let is_whole = x == Partition::Replicated && inspect.rows == own;
@@ -146,7 +152,7 @@ impl Piece {
             ranges: kept.clone(),
             indices: Mutex::new(Residency::Plain(indices)),
             own_len: own.len(),
-            neighbours,
+            exchange,
             halos: Mutex::default(),
             interior,
             boundary,
@@ -241,18 +247,18 @@ impl Piece {
         self.entries.len() * size_of::<u32>() + (self.rows.len() + 1) * size_of::<u64>()
     }
 
-    /// A halo for the ghosts of an `x` with elements of `size` bytes, to be put back: one that is
-    /// kept, or a new one. Every rank asks, and a failure of one is the failure of all.
+    /// A halo for the ghosts of an `x` with such elements, to be put back: one that is kept, or a new
+    /// one. Every rank asks, and a failure of one is the failure of all.
     pub(crate) fn take_halo(
         &self,
         comm: &dyn Comm,
         pool: &Arc<Pool>,
-        size: usize,
+        item: Item,
     ) -> Result<Halo, Error> {
         let mut kept = self.kept_halos();
-        match kept.iter().position(|halo| halo.size() == size) {
+        match kept.iter().position(|halo| halo.item() == item) {
             Some(number) => Ok(kept.swap_remove(number)),
-            None => Halo::new(comm, pool, &self.neighbours, size),
+            None => Halo::new(comm, pool, &self.exchange, item),
         }
     }
 
@@ -330,71 +336,23 @@ fn localize(inspect: &Inspect<'_>) -> Result<Option<LocalIndices>, Error> {
         return Ok(None);
     }
     let own = own_elements(inspect);
-    let global = |index: &u32| *index as usize;
-    let is_ghost = |index: &usize| !own.contains(index);
-    let mut ghosts = reserve(indices.iter().map(global).filter(is_ghost).count())?;
-    ghosts.extend(indices.iter().map(global).filter(is_ghost));
+    let is_ghost = |index: &u32| !own.contains(&(*index as usize));
+    let all = || indices.iter().copied().filter(is_ghost);
+    let mut ghosts = reserve(all().count())?;
+    ghosts.extend(all());
     ghosts.sort_unstable();
     ghosts.dedup();
     let local = |index: &u32| {
-        let index = *index as usize;
-        if own.contains(&index) {
-            return (index - own.start) as u32;
+        if !is_ghost(index) {
+            return index - own.start as u32;
         }
         let ghost = ghosts
-            .binary_search(&index)
+            .binary_search(index)
             .expect("every ghost has been listed");
         (own.len() + ghost) as u32
     };
     let indices = try_collect(indices.iter().map(local))?;
     Ok(Some(LocalIndices { indices, ghosts }))
-}
-
-/// Asks the owners for this rank's ghosts, and learns what others ask of it. A rank that is asked
-/// for what it does not hold fails alone: [`Piece::build`] tells the others.
-fn plan_ghosts(
-    inspect: &Inspect<'_>,
-    local: Result<Option<LocalIndices>, Error>,
-) -> Result<(Option<LocalIndices>, Neighbours), Error> {
-    let comm = inspect.comm;
-    let shape = crate::shape::Shape::new(&[inspect.key.x_len]);
-    let mut receives = Vec::new();
-    let requests = local.as_ref().map_err(Clone::clone).and_then(|local| {
-        let ghosts = local.as_ref().map_or(&[][..], |local| &local.ghosts);
-        let mut requests = Vec::with_capacity(comm.size());
-        for owner in 0..comm.size() {
-            let held = inspect.cuts.rows(inspect.key.x_partition, shape, owner);
-            let start = ghosts.partition_point(|&ghost| ghost < held.start);
-            let end = ghosts.partition_point(|&ghost| ghost < held.end);
-            let mut request = reserve((end - start) * size_of::<u32>())?;
-            for &ghost in &ghosts[start..end] {
-                request.extend(((ghost - held.start) as u32).to_le_bytes());
-            }
-            requests.push(request);
-            if start < end {
-                receives.push((owner, start..end));
-            }
-        }
-        Ok(requests)
-    });
-    let asked = comm.all_to_all(requests)?;
-    let own_len = own_elements(inspect).len();
-    let mut sends = Vec::new();
-    for (rank, bytes) in asked.iter().enumerate() {
-        if rank == comm.rank() || bytes.is_empty() {
-            continue;
-        }
-        let (words, rest) = bytes.as_chunks::<4>();
-        let places = try_collect(words.iter().map(|&word| u32::from_le_bytes(word)))?;
-        // The ghosts of a rank ascend.
-        let is_list = rest.is_empty() && places.windows(2).all(|pair| pair[0] < pair[1]);
-        let is_held = places.last().is_none_or(|&last| (last as usize) < own_len);
-        if !is_list || !is_held {
-            return Err(comm::apart(rank));
-        }
-        sends.push((rank, places));
-    }
-    Ok((local?, Neighbours { sends, receives }))
 }
 
 /// For each local tile, whether other ranks have to do with it: whether its rows need ghosts, or
@@ -403,7 +361,7 @@ fn boundary(
     inspect: &Inspect<'_>,
     ranges: &[u64],
     local: Option<&LocalIndices>,
-    neighbours: &Neighbours,
+    exchange: &Exchange,
 ) -> Vec<bool> {
     let own_len = own_elements(inspect).len();
     let tile_len = inspect.cuts.tile_len();
@@ -419,13 +377,15 @@ fn boundary(
         }
     }
     if inspect.key.launch == inspect.key.x_partition {
-        let sent = neighbours.sends.iter().flat_map(|(_, places)| places);
-        // An `x` may be longer than there are rows, with all its last elements here.
-        for &place in sent {
-            let tile = (first % tile_len + place as usize) / tile_len;
-            if let Some(is_boundary) = is_boundary.get_mut(tile) {
-                *is_boundary = true;
-            }
+        for part in exchange.sends() {
+            part.places.for_each_run(|place, _, len| {
+                let tile = |place: usize| (first % tile_len + place) / tile_len;
+                // An `x` may be longer than there are rows, with all its last elements here.
+                let tiles = tile(place)..(tile(place + len - 1) + 1).min(n_tiles);
+                if let Some(tiles) = is_boundary.get_mut(tiles) {
+                    tiles.fill(true);
+                }
+            });
         }
     }
     is_boundary
@@ -517,7 +477,7 @@ mod tests {
     #[test]
     fn ranks_that_ask_for_what_another_does_not_hold() {
         for piece in both([8, 8], [7, 0]) {
-            assert_eq!(piece.unwrap().neighbours.sent(), 1);
+            assert_eq!(piece.unwrap().exchange.sent(1).bytes, 1);
         }
         // Rank 1 believes in a longer `x`, of which rank 0 would hold element 40.
         for piece in both([8, 100], [7, 40]) {

@@ -8,18 +8,22 @@ use super::failures::Failure;
 use super::host::panicked;
 use super::{Context, Inputs, Machine, Running};
 use crate::analysis::schedule::{Binding, From, FusedTask};
-use crate::comm::exchange::Fetch;
+use crate::comm::exchange::Item;
+use crate::comm::exchange::fetch::Fetch;
 use crate::comm::halo::Halo;
 use crate::config::{Config, Executor};
 use crate::error::Error;
 use crate::geometry::partition::Partition;
 use crate::images::piece::Piece;
+use crate::memory::bytes;
 use crate::memory::instance::Instance;
+use crate::memory::reserve::zeros;
 use crate::tasks::body::Body;
 use crate::tasks::host::HostTask;
 use sparsefuse_kernels::blocks::{Part, Program, Settings};
 use sparsefuse_kernels::reduce::Partial;
 use sparsefuse_kernels::{Launch, Operand};
+use std::borrow::Cow;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -227,12 +231,19 @@ impl Running<'_, '_> {
                 (Some(failure), Ok(())) if !runs => Err(failure.cause.clone()),
                 _ => Ok(self.of_slot(*slot)),
             };
-            let neighbours = &inputs.piece(*piece).neighbours;
-            if let Err(cause) = halo.start(self.context.comm, neighbours, &x) {
+            let exchange = &inputs.piece(*piece).exchange;
+            let size = self.schedule.slots[*slot as usize].dtype.size();
+            let x = x.and_then(|x| match x.len() {
+                // Rows without elements are sent as if they had one; it is not read.
+                0 => zeros(x.rows.len() * halo.item().size).map(Cow::Owned),
+                _ => Ok(Cow::Borrowed(bytes::of_instance(x, size))),
+            });
+            let x = x.as_deref().map_err(Clone::clone);
+            if let Err(cause) = halo.start(self.context.comm, exchange, x) {
                 failures.push(Failure::gathered(*slot, cause));
             }
-            self.context.counters.messages += neighbours.sends.len() as u64;
-            self.context.counters.bytes_sent += (neighbours.sent() * halo.size()) as u64;
+            let sent = exchange.sent(halo.item().size);
+            self.context.counters.add_sent(sent);
         }
     }
 
@@ -248,7 +259,7 @@ impl Running<'_, '_> {
             if part.key.x_partition == Partition::Replicated {
                 continue;
             }
-            match part.take_halo(comm, pool, self.halo_size(slot, piece)) {
+            match part.take_halo(comm, pool, self.ghost(slot, piece)) {
                 Ok(halo) => all.push(Ghosts { slot, piece, halo }),
                 Err(cause) => failures.push(Failure::gathered(slot, cause)),
             }
@@ -256,15 +267,16 @@ impl Running<'_, '_> {
         all
     }
 
-    /// The bytes of an element, or of a row, of an `x`.
-    pub(super) fn halo_size(&self, slot: u32, piece: usize) -> usize {
-        self.schedule.slots[slot as usize].dtype.size() * self.task.pieces[piece].width
+    /// An element, or a row, of an `x`.
+    pub(super) fn ghost(&self, slot: u32, piece: usize) -> Item {
+        let dtype = self.schedule.slots[slot as usize].dtype;
+        Item::new(dtype, self.task.pieces[piece].width)
     }
 
     fn receive_ghosts(&self, ghosts: &mut [Ghosts], inputs: &Inputs, failures: &mut Vec<Failure>) {
         for Ghosts { slot, piece, halo } in ghosts {
-            let neighbours = &inputs.piece(*piece).neighbours;
-            if let Err(cause) = halo.finish(self.context.comm, neighbours) {
+            let exchange = &inputs.piece(*piece).exchange;
+            if let Err(cause) = halo.finish(self.context.comm, exchange) {
                 failures.push(Failure::gathered(*slot, cause));
             }
         }

@@ -23,7 +23,7 @@ use self::failures::Failure;
 use crate::analysis::schedule::{FusedTask, Schedule};
 use crate::analysis::window::Window;
 use crate::comm::Comm;
-use crate::comm::exchange::Fetch;
+use crate::comm::exchange::fetch::Fetch;
 use crate::config::Config;
 use crate::error::Error;
 use crate::geometry::partition::{CutsTable, Partition};
@@ -267,8 +267,7 @@ impl<'c> Running<'_, 'c> {
         for fetch in &self.task.fetches {
             let source = self.frame.instance(fetch.slot).map(|instance| &**instance);
             let instance = self.context.machine.fetch(fetch, self.context, source);
-            self.context.counters.messages += fetch.messages() as u64;
-            self.context.counters.bytes_sent += fetch.bytes_sent() as u64;
+            self.context.counters.add_sent(fetch.sent());
             let fetched = instance.map_err(|cause| failures.push(Failure::of(fetch.slot, cause)));
             inputs.fetched.push(fetched.ok());
         }

@@ -7,12 +7,13 @@ use super::compute::Ghosts;
 use super::failures::Failure;
 use super::{Context, Inputs, Machine, Running};
 use crate::analysis::schedule::{Binding, FusedTask};
-use crate::comm::exchange::Fetch;
+use crate::comm::exchange::Sent;
+use crate::comm::exchange::fetch::Fetch;
 use crate::comm::{forests, reduce};
 use crate::error::Error;
 use crate::geometry::partition::Partition;
 use crate::memory::instance::Instance;
-use crate::observe::plan::{Arrival, PlannedTask, Sent};
+use crate::observe::plan::{Arrival, PlannedTask};
 use crate::tasks::body::Body;
 use crate::tasks::host::HostTask;
 use sparsefuse_kernels::Inst;
@@ -86,20 +87,7 @@ impl Running<'_, '_> {
             bytes: (self.task.bytes + self.structure_bytes(inputs)) as u64,
             structure_bytes: self.structure_bytes(inputs) as u64,
             ghosts,
-            fetches: Sent {
-                messages: self
-                    .task
-                    .fetches
-                    .iter()
-                    .map(|fetch| fetch.messages() as u64)
-                    .sum(),
-                bytes: self
-                    .task
-                    .fetches
-                    .iter()
-                    .map(|fetch| fetch.bytes_sent() as u64)
-                    .sum(),
-            },
+            fetches: self.task.fetches.iter().map(Fetch::sent).sum(),
             reductions,
         };
         self.context.plan.push(task);
@@ -108,17 +96,13 @@ impl Running<'_, '_> {
 
     /// Notes a host task.
     fn note_host(&mut self, host: &HostTask) {
-        let fetches = self.task.fetches.iter();
         let task = PlannedTask {
             name: self.task.name.clone(),
             flops: 0,
             bytes: (self.task.bytes + host.bytes) as u64,
             structure_bytes: 0,
             ghosts: Vec::new(),
-            fetches: Sent {
-                messages: fetches.clone().map(|fetch| fetch.messages() as u64).sum(),
-                bytes: fetches.map(|fetch| fetch.bytes_sent() as u64).sum(),
-            },
+            fetches: self.task.fetches.iter().map(Fetch::sent).sum(),
             reductions: Sent::default(),
         };
         self.context.plan.push(task);
@@ -135,14 +119,14 @@ impl Running<'_, '_> {
             if part.key.x_partition == Partition::Replicated {
                 continue;
             }
-            let size = self.halo_size(slot, piece);
-            let halo = part.take_halo(self.context.comm, self.context.pool, size)?;
+            let ghost = self.ghost(slot, piece);
+            let halo = part.take_halo(self.context.comm, self.context.pool, ghost)?;
             part.put_back(halo);
-            let receives = part.neighbours.receives.iter();
-            arrivals.extend(receives.map(|(from, ghosts)| Arrival {
-                from: *from,
-                elements: ghosts.len() as u64,
-                bytes: (ghosts.len() * size) as u64,
+            let receives = part.exchange.receives().iter();
+            arrivals.extend(receives.map(|part| Arrival {
+                from: part.rank,
+                elements: part.places.len() as u64,
+                bytes: (part.places.len() * ghost.size) as u64,
             }));
         }
         Ok(arrivals)

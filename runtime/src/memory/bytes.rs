@@ -34,6 +34,69 @@ pub(crate) fn elements_mut<T: Element>(instance: &mut Instance) -> &mut [T] {
     unsafe { std::slice::from_raw_parts_mut(instance.data().cast::<T>(), instance.len()) }
 }
 
+/// The bytes of some elements.
+pub(crate) fn of<T: Element>(elements: &[T]) -> &[u8] {
+    // SAFETY: no element type has padding, so all bytes are initialised.
+    unsafe { std::slice::from_raw_parts(elements.as_ptr().cast(), size_of_val(elements)) }
+}
+
+/// The bytes of an instance that is not being written (see [`elements`]), whose elements have this
+/// size.
+pub(crate) fn of_instance(instance: &Instance, size: usize) -> &[u8] {
+    // SAFETY: memory of the pool is initialised (`block.rs`), that which it adopts has elements
+    // without padding, and as many bytes are there, as `bytes_of` has checked.
+    unsafe { std::slice::from_raw_parts(instance.data(), bytes_of(instance, size)) }
+}
+
+/// The bytes of a new instance, to be filled with elements of this size.
+pub(crate) fn of_instance_mut(instance: &mut Instance, size: usize) -> &mut [u8] {
+    let len = bytes_of(instance, size);
+    // SAFETY: as in `of_instance`; the instance is borrowed mutably, so no other code reads or
+    // writes it.
+    unsafe { std::slice::from_raw_parts_mut(instance.data(), len) }
+}
+
+fn bytes_of(instance: &Instance, size: usize) -> usize {
+    let len = instance.len() * size;
+    assert!(
+        len <= instance.capacity(),
+        "the size is that of the instance's elements"
+    );
+    len
+}
+
+/// Elements that arrive as bytes: zeros at first.
+pub(crate) struct Arriving<T> {
+    /// Without elements, but with memory for `len` of them, all of it initialised.
+    elements: Vec<T>,
+    len: usize,
+}
+
+impl<T: Element> Arriving<T> {
+    /// Memory for this many elements.
+    pub(crate) fn new(len: usize) -> Result<Self, Error> {
+        let mut elements = reserve::<T>(len)?;
+        // SAFETY: the vector has memory for `len` elements.
+        unsafe { elements.as_mut_ptr().write_bytes(0, len) };
+        Ok(Self { elements, len })
+    }
+
+    /// Where the bytes go; those of a bool are 0 or 1 (`Item::is_made_of` looks at what arrives).
+    pub(crate) fn bytes(&mut self) -> &mut [u8] {
+        let len = self.len * size_of::<T>();
+        // SAFETY: the vector has memory for `len` elements, which `new` has initialised.
+        unsafe { std::slice::from_raw_parts_mut(self.elements.as_mut_ptr().cast(), len) }
+    }
+
+    /// The elements.
+    pub(crate) fn elements(mut self) -> Vec<T> {
+        // SAFETY: there is memory for them, and its bytes are elements of the type: zeros, or what
+        // elements were made of.
+        unsafe { self.elements.set_len(self.len) };
+        self.elements
+    }
+}
+
 /// A copy of the bytes of some elements, or the failure to get memory for them.
 pub(crate) fn from_elements<T: Element>(elements: &[T]) -> Result<Vec<u8>, Error> {
     let len = size_of_val(elements);

@@ -44,6 +44,11 @@ impl Instance {
         self.len
     }
 
+    /// The bytes of its memory.
+    pub(super) fn capacity(&self) -> usize {
+        self.memory.len()
+    }
+
     /// The elements.
     ///
     /// # Safety

@@ -1,5 +1,7 @@
 //! Counters of what a runtime has done.
 
+use crate::comm::exchange::Sent;
+
 /// What a runtime has done since it began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
@@ -24,4 +26,12 @@ pub struct Counters {
     pub bytes_sent: u64,
     /// Reductions over all ranks, those of one fused task together.
     pub reductions: u64,
+}
+
+impl Counters {
+    /// Counts what an exchange sends.
+    pub(crate) fn add_sent(&mut self, sent: Sent) {
+        self.messages += sent.messages;
+        self.bytes_sent += sent.bytes;
+    }
 }

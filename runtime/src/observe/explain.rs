@@ -2,6 +2,7 @@
 
 use crate::analysis::schedule::{FusedTask, Schedule, TaskNote};
 use crate::analysis::solve::Launch;
+use crate::comm::exchange::Sent;
 use crate::geometry::partition::{CutsTable, Partition};
 use crate::tasks::body::{Access, Privilege};
 use sparsefuse_kernels::blocks::Program;
@@ -106,7 +107,7 @@ fn group(out: &mut String, number: usize, task: &FusedTask, cuts: &CutsTable) {
         .map_or("the window ended".to_owned(), |end| end.to_string());
     let _ = writeln!(out, "  ended: {reason}");
     for fetch in &task.fetches {
-        let (messages, bytes) = (fetch.messages(), fetch.bytes_sent());
+        let Sent { messages, bytes } = fetch.sent();
         let _ = writeln!(
             out,
             "  fetch s{}: sends {messages} messages, {bytes} bytes",

@@ -32,8 +32,8 @@ pub(crate) enum Call<'a> {
     Agree,
     /// [`crate::Runtime::all_gather`] of such elements.
     AllGather(DType),
-    /// [`crate::Runtime::all_to_all`] of such elements.
-    AllToAll(DType),
+    /// A [`crate::Exchange`] of such elements, or of the indices that it is made from.
+    Exchange(DType),
     /// The window is executed, and then a task of this name that reads these stores.
     Eager(&'static str, &'a [&'a Store]),
     /// The program ends.
@@ -220,7 +220,7 @@ impl Call<'_> {
     fn executes(self) -> bool {
         match self {
             Self::Flush | Self::Full | Self::Read(_) | Self::Eager(..) => true,
-            Self::Gather(..) | Self::Agree | Self::AllGather(_) | Self::AllToAll(_) | Self::End => {
+            Self::Gather(..) | Self::Agree | Self::AllGather(_) | Self::Exchange(_) | Self::End => {
                 false
             }
         }
@@ -246,7 +246,7 @@ impl Call<'_> {
             }
             Self::Agree => vec![4],
             Self::AllGather(dtype) => vec![5, dtype as u64],
-            Self::AllToAll(dtype) => vec![6, dtype as u64],
+            Self::Exchange(dtype) => vec![6, dtype as u64],
             Self::Eager(name, reads) => {
                 let mut words = vec![8, name.len() as u64];
                 words.extend(name.bytes().map(u64::from));
@@ -274,7 +274,7 @@ impl Call<'_> {
             }
             Self::Agree => "asks whether all ranks have succeeded".to_owned(),
             Self::AllGather(dtype) => format!("gathers elements {dtype} of all ranks"),
-            Self::AllToAll(dtype) => format!("sends elements {dtype} to all ranks"),
+            Self::Exchange(dtype) => format!("exchanges elements {dtype} with other ranks"),
             Self::Eager(name, reads) => {
                 let kind = |store: &&Store| format!("{} {}", store.shape(), store.dtype());
                 let kinds: Vec<String> = reads.iter().map(kind).collect();

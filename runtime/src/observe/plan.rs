@@ -1,5 +1,7 @@
 //! What a plan notes of a fused task: see [`crate::plan_rank`].
 
+use crate::comm::exchange::Sent;
+
 /// What a fused task would do on the rank of the plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlannedTask {
@@ -27,14 +29,5 @@ pub struct Arrival {
     /// Their number.
     pub elements: u64,
     /// Their bytes.
-    pub bytes: u64,
-}
-
-/// Messages and their bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Sent {
-    /// Messages.
-    pub messages: u64,
-    /// Bytes of all of them.
     pub bytes: u64,
 }

@@ -7,6 +7,7 @@
 //! arguments as slices, and the messages between ranks, from [`HostArgs`].
 
 use super::body::{Access, Body, Privilege};
+use crate::comm::exchange::Messages;
 use crate::comm::{self, conversation::Conversation};
 use crate::error::{Error, ErrorKind};
 use crate::geometry::partition::Partition;
@@ -334,32 +335,6 @@ impl<'a> HostArgs<'a> {
         comm::elements(from, &sent)
     }
 
-    /// Sends `mine[r]` to each rank `r`, and returns what each rank sent here.
-    ///
-    /// # Errors
-    ///
-    /// As [`HostArgs::send`] and [`HostArgs::receive`], or if the lists are not one for each rank.
-    pub fn all_to_all<T: Element>(&self, mine: &[Vec<T>]) -> Result<Vec<Vec<T>>, Error> {
-        let (rank, ranks) = (self.rank(), self.ranks());
-        if mine.len() != ranks {
-            let expected = format!("a list for each of {ranks} ranks");
-            return Err(Error::argument(
-                "all_to_all",
-                expected,
-                mine.len().to_string(),
-            ));
-        }
-        let others = (0..ranks).filter(|&other| other != rank);
-        for to in others {
-            self.send(to, &mine[to])?;
-        }
-        let sent = |from| match from == rank {
-            true => Ok(mine[rank].clone()),
-            false => self.receive(from),
-        };
-        (0..ranks).map(sent).collect()
-    }
-
     /// Refuses a function that has left an output alone: what is there may not even be elements of
     /// its type.
     pub(crate) fn check_written(&self) -> Result<(), Error> {
@@ -382,6 +357,26 @@ impl<'a> HostArgs<'a> {
         }
         let expected = format!("another one of {} ranks", conversation.ranks());
         Err(Error::argument("host task", expected, rank.to_string()))
+    }
+}
+
+impl Messages for HostArgs<'_> {
+    fn rank(&self) -> usize {
+        self.rank()
+    }
+
+    /// A function that fails says so when it returns.
+    fn send_bytes(&self, to: usize, bytes: Result<Vec<u8>, Error>) -> Result<(), Error> {
+        self.conversation_with(to)?.send(to, bytes?);
+        Ok(())
+    }
+
+    fn receive_bytes(&self, from: usize) -> Result<Vec<u8>, Error> {
+        self.conversation_with(from)?.receive(from)
+    }
+
+    fn agree<R>(&self, mine: Result<R, Error>) -> Result<R, Error> {
+        mine
     }
 }
 

@@ -45,7 +45,7 @@ pub(super) fn galerkin<T: Field>(
         let needed = stages.fine_rows(&own);
         let indices = try_collect(needed.clone().map(|row| row as u32));
         let ghosts = Ghosts::new(runtime, own_rows.partition(), runtime.agree(indices)?)?;
-        fetched = ghosts.fetch_own_rows(&own_rows)?;
+        fetched = ghosts.fetch_rows(own_rows.as_rows())?;
         (needed.start, LocalRows::as_rows(&fetched))
     };
     let fine = FineRows::new(runtime, &transfer.fine, first, rows);

@@ -158,7 +158,7 @@ impl Blocks {
             let own = a.own_rows()?;
             let made = match &self.needed {
                 None => make(own.as_rows()),
-                Some(needed) => make(needed.fetch_own_rows(&own)?.as_rows()),
+                Some(needed) => make(needed.fetch_rows(own.as_rows())?.as_rows()),
             };
             self.layout.runtime().agree(made)
         })

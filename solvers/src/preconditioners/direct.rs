@@ -10,7 +10,7 @@ use super::{Preconditioner, check_square, check_update};
 use crate::operator::LinearOperator;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
-use sparsefuse_runtime::{Error, Runtime, Shape, reserve, try_collect, try_concat};
+use sparsefuse_runtime::{Error, Exchange, Runtime, Shape};
 use sparsefuse_sparse::{Csr, LocalRows, RowLayout, eager};
 use std::fmt;
 use std::sync::Arc;
@@ -181,27 +181,10 @@ fn check_finite<T: Field>(rows: &LocalRows<T>) -> Result<(), Error> {
 
 /// All rows of a matrix, on every rank.
 fn gather<T: Field>(a: &Csr<T>, layout: &RowLayout) -> Result<LocalRows<T>, Error> {
-    let (_, own) = a.local_rows()?;
-    if layout.is_replicated() {
-        return Ok(own);
-    }
-    let runtime = layout.runtime();
-    let counts = try_collect(own.pos.windows(2).map(|pair| pair[1] - pair[0]));
-    let counts = runtime.all_gather(&runtime.agree(counts)?);
-    let crd = runtime.all_gather(&own.crd);
-    let vals = runtime.all_gather(&own.vals);
-    let all = || {
-        let counts = counts?;
-        let mut pos = reserve(layout.n_rows() + 1)?;
-        pos.push(0);
-        for count in counts.iter().flatten() {
-            pos.push(pos[pos.len() - 1] + count);
-        }
-        Ok(LocalRows {
-            pos,
-            crd: try_concat(&crd?)?,
-            vals: try_concat(&vals?)?,
-        })
+    let (runtime, n_rows) = (layout.runtime(), layout.n_rows());
+    let Some(cuts) = runtime.cuts(layout.partition()) else {
+        return Ok(a.local_rows()?.1);
     };
-    runtime.agree(all())
+    let rows = Exchange::to_ranges(runtime.rank(), &cuts, |_| 0..n_rows)?;
+    a.own_rows()?.exchanged(runtime, &rows)
 }

@@ -65,10 +65,8 @@ impl Elimination {
             rule: self.rule,
         };
         let found = work.eliminate(self.op, vals);
-        self.chain.hand_on_rows(runtime, |row| {
-            let entries = diagonal[row]..pos[row + 1] as usize;
-            (&crd[entries.clone()], &vals[entries])
-        })?;
+        let upper = |row: usize| diagonal[row]..rows.pos[row + 1] as usize;
+        self.chain.hand_on_rows(runtime, rows.as_rows(), upper)?;
         // Ranks after a failed one have gone on with what it left: the first failure counts.
         first_pivot(&self.layout, runtime.agree(found)?)
     }
@@ -99,7 +97,7 @@ pub(super) fn rows_in<T: Field>(layout: &RowLayout, a: &Csr<T>) -> Result<LocalR
     }
     let needed = try_collect(layout.rows().map(|row| row as u32));
     let needed = layout.runtime().agree(needed)?;
-    Ghosts::new(layout.runtime(), own.partition(), needed)?.fetch_own_rows(&own)
+    Ghosts::new(layout.runtime(), own.partition(), needed)?.fetch_rows(own.as_rows())
 }
 
 /// The first pivot that any rank has found.

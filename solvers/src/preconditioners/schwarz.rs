@@ -7,7 +7,7 @@ use crate::local::elimination::{LocalFactors, Pivot};
 use crate::operator::LinearOperator;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
-use sparsefuse_runtime::{Error, HostArgs, Runtime, reserve, try_collect, try_concat};
+use sparsefuse_runtime::{Error, Exchange, HostArgs, Runtime, reserve, try_collect, try_concat};
 use sparsefuse_sparse::{Csr, Ghosts, LocalRows, RowLayout, Threads, eager, parallel};
 use std::fmt;
 use std::ops::Range;
@@ -87,8 +87,10 @@ pub struct AdditiveSchwarz<T> {
     options: SchwarzOptions,
     /// The rows of all blocks of this rank.
     outer: Ghosts,
+    /// The way of what belongs to the entries of these rows.
+    entries: Exchange,
     blocks: Arc<Vec<Block<T>>>,
-    exchange: Arc<Exchange>,
+    back: Arc<Return>,
 }
 
 /// A block with its overlap.
@@ -112,10 +114,8 @@ enum Factors<T> {
 
 /// The way of the values of blocks to the owners of their rows, where they are added in the order
 /// of the blocks.
-struct Exchange {
-    /// Which of this rank's values, block after block, each rank gets; `None` where this rank has
-    /// all rows.
-    sent: Option<Vec<Vec<u32>>>,
+struct Return {
+    exchange: Exchange,
     /// The rows of the values that arrive, counted from this rank's first.
     arriving: Vec<u32>,
 }
@@ -142,15 +142,22 @@ impl<T: Field> AdditiveSchwarz<T> {
         let sets = extended(&layout, &own, &ranges, options.overlap)?;
         let runtime = layout.runtime();
         let outer = Ghosts::new(runtime, layout.partition(), runtime.agree(union(&sets))?)?;
-        let rows = outer.fetch_rows(&own)?;
+        let own = own.as_rows();
+        let (pos, entries) = outer.entries(own.pos())?;
+        let rows = LocalRows {
+            pos,
+            crd: entries.run(runtime, own.crd())?,
+            vals: entries.run(runtime, own.vals())?,
+        };
         let make = |(set, range)| Block::new(set, range, &outer, &rows, options);
         let blocks = of_each(runtime, sets.into_iter().zip(&ranges), make)?;
         Ok(Self {
             a: a.clone(),
-            exchange: Arc::new(Exchange::of(&layout, &blocks)?),
+            back: Arc::new(Return::of(&layout, &blocks)?),
             layout,
             options,
             outer,
+            entries,
             blocks: Arc::new(blocks),
         })
     }
@@ -196,7 +203,7 @@ fn extended<T: Field>(
     let mut sets = runtime.agree(sets)?;
     for _ in 0..overlap {
         let outer = Ghosts::new(runtime, layout.partition(), runtime.agree(union(&sets))?)?;
-        let rows = outer.fetch_rows(own)?;
+        let rows = outer.fetch_rows(own.as_rows())?;
         let entries = |row: u32| {
             let number = outer.indices().partition_point(|&needed| needed < row);
             rows.pos[number] as usize..rows.pos[number + 1] as usize
@@ -321,7 +328,7 @@ impl<T: Field> Factors<T> {
     }
 }
 
-impl Exchange {
+impl Return {
     /// Every rank must ask.
     fn of<T>(layout: &RowLayout, blocks: &[Block<T>]) -> Result<Self, Error> {
         let runtime = layout.runtime();
@@ -330,41 +337,22 @@ impl Exchange {
         let rows = runtime.agree(rows.and_then(|rows| try_concat(&rows)))?;
         let Some(cuts) = runtime.cuts(layout.partition()) else {
             return Ok(Self {
-                sent: None,
+                exchange: Exchange::to_ranges(0, &[0, rows.len()], |_| 0..rows.len())?,
                 arriving: rows,
             });
         };
-        let mut sent = vec![Vec::new(); runtime.ranks()];
-        let mut announced = vec![Vec::new(); runtime.ranks()];
-        for (number, &row) in rows.iter().enumerate() {
-            let owner = cuts[1..].partition_point(|&end| end <= row as usize);
-            sent[owner].push(number as u32);
-            announced[owner].push(row - cuts[owner] as u32);
-        }
-        let arriving = runtime.all_to_all(Ok(announced));
-        let arriving = arriving.and_then(|arriving| try_concat(&arriving));
-        Ok(Self {
-            sent: Some(sent),
-            arriving: runtime.agree(arriving)?,
-        })
+        let (exchange, mut arriving) = Exchange::scatter(runtime, Some(&cuts), &rows)?;
+        let first = layout.rows().start as u32;
+        arriving.iter_mut().for_each(|row| *row -= first);
+        Ok(Self { exchange, arriving })
     }
 
     /// Replaces this rank's elements by the sum of all blocks' values. Every rank must ask.
     fn sum<T: Field>(&self, args: &HostArgs<'_>, mine: &[T], sum: &mut [T]) -> Result<(), Error> {
         sum.fill(T::ZERO);
-        let mut add = |values: &[T]| {
-            for (&row, &value) in self.arriving.iter().zip(values) {
-                sum[row as usize] = sum[row as usize] + value;
-            }
-        };
-        match &self.sent {
-            None => add(mine),
-            Some(sent) => {
-                let of = |&number: &u32| mine[number as usize];
-                let pick = |numbers: &Vec<u32>| try_collect(numbers.iter().map(of));
-                let sent = sent.iter().map(pick).collect::<Result<Vec<Vec<T>>, _>>()?;
-                add(&try_concat(&args.all_to_all(&sent)?)?);
-            }
+        let arrived = self.exchange.run(args, mine)?;
+        for (&row, value) in self.arriving.iter().zip(arrived) {
+            sum[row as usize] = sum[row as usize] + value;
         }
         Ok(())
     }
@@ -380,14 +368,14 @@ impl<T: Field> LinearOperator<T> for AdditiveSchwarz<T> {
     }
 
     fn apply(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
-        let (blocks, exchange) = (Arc::clone(&self.blocks), Arc::clone(&self.exchange));
-        let outer = self.outer.plan();
+        let (blocks, back) = (Arc::clone(&self.blocks), Arc::clone(&self.back));
+        let outer = self.outer.exchange();
         self.layout.sweep("schwarz", r, 0, move |args, z| {
-            let fetched = outer.fetch(args, z)?;
+            let fetched = outer.run(args, z)?;
             let solve = |block: &Block<T>| block.solve(&fetched);
             let solved = parallel::map(&Threads::of_host(args), &*blocks, solve);
             let solved = solved.into_iter().collect::<Result<Vec<_>, Error>>()?;
-            exchange.sum(args, &try_concat(&solved)?, z)
+            back.sum(args, &try_concat(&solved)?, z)
         })
     }
 }
@@ -401,8 +389,8 @@ impl<T: Field> Preconditioner<T> for AdditiveSchwarz<T> {
         }
         let factors = eager(SETUP, &[a], || {
             let own = a.own_rows()?;
-            let own = own.as_rows();
-            let fetched = self.outer.fetch_entries(own.pos(), own.vals())?;
+            let vals = own.as_rows().vals();
+            let fetched = self.entries.run(self.layout.runtime(), vals)?;
             let factor = |block: &Block<T>| block.factors_of(&fetched);
             of_each(self.layout.runtime(), &*self.blocks, factor)
         })?;

@@ -7,11 +7,10 @@
 //! rows depend on each other: this is exact, not scalable.
 
 use super::layout::RowLayout;
-use super::messages::Messages;
-use crate::local::rows::LocalRows;
+use crate::local::rows::{LocalRows, Rows, positions};
 use crate::local::triangular::Sweep;
 use sparsefuse_kernels::Element;
-use sparsefuse_runtime::{Error, reserve, try_collect};
+use sparsefuse_runtime::{Error, Exchange, Messages, reserve, try_collect};
 use std::ops::Range;
 
 /// What this rank needs of the rows of earlier ranks in a sweep, and what later ranks need of its
@@ -23,10 +22,7 @@ use std::ops::Range;
 pub struct Chain {
     /// The rows of earlier ranks that are needed here, ascending.
     needed: Vec<u32>,
-    /// Earlier ranks, and which of the needed rows are theirs.
-    sources: Vec<(usize, Range<usize>)>,
-    /// Later ranks, and which of this rank's rows (counted from its first) they need.
-    targets: Vec<(usize, Vec<u32>)>,
+    exchange: Exchange,
 }
 
 impl Chain {
@@ -38,41 +34,19 @@ impl Chain {
     ///
     /// If another rank failed.
     pub fn new(layout: &RowLayout, sweep: Sweep, columns: &[u32]) -> Result<Self, Error> {
-        let mut chain = Self {
-            needed: Vec::new(),
-            sources: Vec::new(),
-            targets: Vec::new(),
+        let (runtime, rows) = (layout.runtime(), layout.rows());
+        let cuts = runtime.cuts(layout.partition());
+        let is_needed = |column: &u32| match sweep {
+            Sweep::Forward => (*column as usize) < rows.start,
+            Sweep::Backward => *column as usize >= rows.end,
         };
-        let runtime = layout.runtime();
-        let Some(cuts) = runtime.cuts(layout.partition()) else {
-            return Ok(chain);
-        };
-        let rows = layout.rows();
-        let is_needed = |column: u32| match sweep {
-            Sweep::Forward => (column as usize) < rows.start,
-            Sweep::Backward => column as usize >= rows.end,
-        };
-        chain.needed = columns.iter().copied().filter(|&c| is_needed(c)).collect();
-        chain.needed.sort_unstable();
-        chain.needed.dedup();
-        let first_of = |cut: usize| chain.needed.partition_point(|&row| (row as usize) < cut);
-        let parts: Vec<Range<usize>> = cuts
-            .windows(2)
-            .map(|pair| first_of(pair[0])..first_of(pair[1]))
-            .collect();
-        let wanted = parts
-            .iter()
-            .map(|part| try_collect(chain.needed[part.clone()].iter().copied()));
-        let asked = runtime.agree(runtime.all_to_all(wanted.collect()))?;
-        let is_used = |part: &(usize, Range<usize>)| !part.1.is_empty();
-        chain.sources = parts.into_iter().enumerate().filter(is_used).collect();
-        for (rank, mut asked) in asked.into_iter().enumerate() {
-            if !asked.is_empty() {
-                asked.iter_mut().for_each(|row| *row -= rows.start as u32);
-                chain.targets.push((rank, asked));
-            }
-        }
-        Ok(chain)
+        let all = || columns.iter().copied().filter(is_needed);
+        let mut needed = runtime.agree(reserve(all().count()))?;
+        needed.extend(all());
+        needed.sort_unstable();
+        needed.dedup();
+        let exchange = Exchange::gather(runtime, cuts.as_deref(), &needed)?;
+        Ok(Self { needed, exchange })
     }
 
     /// The rows of earlier ranks that are needed here, ascending.
@@ -87,69 +61,51 @@ impl Chain {
     ///
     /// If an earlier rank has left or failed, or memory runs out.
     pub fn receive<T: Element>(&self, messages: &impl Messages) -> Result<Vec<T>, Error> {
-        let mut elements = reserve(self.needed.len())?;
-        for (source, _) in &self.sources {
-            elements.extend(messages.receive::<T>(*source)?);
-        }
-        Ok(elements)
+        self.exchange.receive(messages)
     }
 
     /// Hands on the elements of this rank's rows that later ranks need.
     ///
     /// # Errors
     ///
-    /// None of this rank's own, memory apart.
+    /// If there are not as many as this rank has rows.
     pub fn hand_on<T: Element>(&self, messages: &impl Messages, own: &[T]) -> Result<(), Error> {
-        for (target, rows) in &self.targets {
-            let elements = try_collect(rows.iter().map(|&row| own[row as usize]))?;
-            messages.send(*target, &elements)?;
-        }
-        Ok(())
+        self.exchange.send(messages, Ok(own))
     }
 
     /// Waits for the needed rows of a matrix.
     ///
     /// # Errors
     ///
-    /// If an earlier rank has left or failed.
+    /// If an earlier rank has left or failed, or memory runs out.
     pub fn receive_rows<T: Element>(
         &self,
         messages: &impl Messages,
     ) -> Result<LocalRows<T>, Error> {
-        let mut rows = LocalRows::with_capacity(self.needed.len(), 0);
-        for &(source, _) in &self.sources {
-            for count in messages.receive::<u64>(source)? {
-                rows.pos.push(rows.pos[rows.pos.len() - 1] + count);
-            }
-            rows.crd.extend(messages.receive::<u32>(source)?);
-            rows.vals.extend(messages.receive::<T>(source)?);
-        }
-        Ok(rows)
+        let pos = positions(&self.exchange.receive::<u64>(messages)?)?;
+        let arrived = |row: usize| pos[row] as usize..pos[row + 1] as usize;
+        let entries = self.exchange.of_runs(|_| 0..0, arrived);
+        let (crd, vals) = (entries.receive(messages)?, entries.receive(messages)?);
+        Ok(LocalRows { pos, crd, vals })
     }
 
-    /// Hands on the rows of a matrix that later ranks need: `entries` gives the columns and values
-    /// of a row of this rank, counted from its first.
+    /// Hands on what later ranks need of the rows of this rank: of each row the entries `part`,
+    /// counted from the first of all.
     ///
     /// # Errors
     ///
-    /// None of this rank's own, memory apart.
-    pub fn hand_on_rows<'a, T: Element>(
+    /// If there are other rows than those of the layout, or memory runs out.
+    pub fn hand_on_rows<T: Element>(
         &self,
         messages: &impl Messages,
-        entries: impl Fn(usize) -> (&'a [u32], &'a [T]),
+        rows: Rows<'_, T>,
+        part: impl Fn(usize) -> Range<usize>,
     ) -> Result<(), Error> {
-        for (target, rows) in &self.targets {
-            let (mut counts, mut crd, mut vals) = (Vec::new(), Vec::new(), Vec::new());
-            for &row in rows {
-                let (columns, values) = entries(row as usize);
-                counts.push(columns.len() as u64);
-                crd.extend_from_slice(columns);
-                vals.extend_from_slice(values);
-            }
-            messages.send(*target, &counts)?;
-            messages.send(*target, &crd)?;
-            messages.send(*target, &vals)?;
-        }
-        Ok(())
+        let counts = try_collect((0..rows.len()).map(|row| part(row).len() as u64));
+        let counts = counts.as_deref().map_err(Clone::clone);
+        self.exchange.send(messages, counts)?;
+        let entries = self.exchange.of_runs(part, |_| 0..0);
+        entries.send(messages, Ok(rows.crd))?;
+        entries.send(messages, Ok(rows.vals))
     }
 }

@@ -6,8 +6,8 @@ pub(crate) mod threads;
 pub(crate) mod chain;
 pub(crate) mod ghosts;
 pub(crate) mod layout;
-pub(crate) mod messages;
 pub(crate) mod owners;
+pub(crate) mod rows;
 
 use sparsefuse_runtime::{Error, Runtime};
 

@@ -3,10 +3,11 @@
 //! [`OwnRows`] keeps the memory of the stores alive, so rows are read where they lie.
 
 use super::ghosts::Ghosts;
+use super::rows;
 use crate::local::rows::{LocalRows, Rows};
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Element;
-use sparsefuse_runtime::{Error, Local, Partition, Runtime, StoreHandle, try_collect};
+use sparsefuse_runtime::{Error, Exchange, Local, Partition, Runtime, StoreHandle, try_collect};
 use std::ops::Range;
 
 /// The rows of a matrix that this rank holds.
@@ -80,6 +81,16 @@ impl<T: Element> OwnRows<T> {
         self.partition == Partition::Replicated
     }
 
+    /// The rows that an exchange brings of a matrix of which each rank has these. Every rank takes
+    /// part.
+    ///
+    /// # Errors
+    ///
+    /// If the exchange is one of other rows, memory runs out, or another rank failed.
+    pub fn exchanged(&self, runtime: &Runtime, rows: &Exchange) -> Result<LocalRows<T>, Error> {
+        rows::fetch(runtime, rows, self.as_rows())
+    }
+
     /// The rows, to be read.
     #[must_use]
     pub fn as_rows(&self) -> Rows<'_, T> {
@@ -94,17 +105,6 @@ impl<T: Element> OwnRows<T> {
     }
 }
 
-impl Ghosts {
-    /// As [`Ghosts::fetch_rows`], of rows that are read where they lie.
-    ///
-    /// # Errors
-    ///
-    /// As [`Ghosts::fetch`].
-    pub fn fetch_own_rows<T: Element>(&self, own: &OwnRows<T>) -> Result<LocalRows<T>, Error> {
-        self.rows(own.as_rows())
-    }
-}
-
 /// Positions, from 0, and columns of the rows `wanted` on this rank, of a matrix whose rows are
 /// spread so. Every rank must ask, and where one fails, all do.
 pub(crate) fn structure_at(
@@ -115,13 +115,10 @@ pub(crate) fn structure_at(
 ) -> Result<(Vec<u64>, Vec<u32>), Error> {
     let pos = runtime.agree(runtime.local::<u64>(pos))?;
     let crd = runtime.agree(runtime.local::<u32>(crd))?;
-    let own = Rows {
-        pos: &pos,
-        crd: &crd,
-        vals: &crd,
-    };
     let needed = try_collect(wanted.map(|row| row as u32));
-    Ghosts::new(runtime, partition, runtime.agree(needed)?)?.structure(own)
+    let ghosts = Ghosts::new(runtime, partition, runtime.agree(needed)?)?;
+    let (pos, entries) = ghosts.entries(&pos)?;
+    Ok((pos, entries.run(runtime, &crd)?))
 }
 
 /// Some neighbouring rows of a matrix, on the rank that needs them.
@@ -150,7 +147,7 @@ impl<T: Element> HeldRows<T> {
         }
         let needed = runtime.agree(try_collect(wanted.map(|row| row as u32)))?;
         let ghosts = Ghosts::new(runtime, own.partition, needed)?;
-        Ok(Self::Fetched(ghosts.rows(own.as_rows())?))
+        Ok(Self::Fetched(ghosts.fetch_rows(own.as_rows())?))
     }
 
     /// The rows, to be read.

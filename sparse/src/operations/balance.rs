@@ -7,10 +7,8 @@
 use crate::assembly;
 use crate::formats::csr::Csr;
 use crate::formats::eager::eager;
-use crate::local::rows::{LocalRows, positions};
 use sparsefuse_kernels::Numeric;
-use sparsefuse_runtime::{Error, Partition, try_collect, try_concat};
-use std::ops::Range;
+use sparsefuse_runtime::{Error, Exchange, Partition};
 
 /// What a row costs beside its entries, in entries: an iteration of conjugate gradients moves 88
 /// bytes of vectors and 8 of positions for a row, and 12 for an entry.
@@ -24,11 +22,11 @@ impl<T: Numeric> Csr<T> {
     ///
     /// If a rank failed.
     pub fn imbalance(&self) -> Result<f64, Error> {
-        let Some(cuts) = self.row_cuts()? else {
+        let Some(old) = self.row_cuts()? else {
             return Ok(1.0);
         };
         let loads = self.tile_loads()?;
-        Ok(imbalance(&loads, &self.in_tiles(&cuts)))
+        Ok(imbalance(&loads, &self.in_tiles(&old)))
     }
 
     /// The same matrix with its rows spread over the ranks so that the largest share of the work,
@@ -39,12 +37,12 @@ impl<T: Numeric> Csr<T> {
     ///
     /// If the computation of the values failed, or memory runs out.
     pub fn balance(&self) -> Result<Self, Error> {
-        let Some(cuts) = self.row_cuts()? else {
+        let Some(old) = self.row_cuts()? else {
             return Ok(self.clone());
         };
         let loads = self.tile_loads()?;
         let in_tiles = even_cuts(&loads, self.runtime().ranks());
-        if imbalance(&loads, &in_tiles) >= imbalance(&loads, &self.in_tiles(&cuts)) {
+        if imbalance(&loads, &in_tiles) >= imbalance(&loads, &self.in_tiles(&old)) {
             return Ok(self.clone());
         }
         let tile_len = self.runtime().config().tile_len;
@@ -52,7 +50,7 @@ impl<T: Numeric> Csr<T> {
             .iter()
             .map(|&tile| (tile * tile_len).min(self.n_rows()))
             .collect();
-        eager("balance", &[self], || self.with_cuts(&cuts))
+        eager("balance", &[self], || self.with_cuts(&old, &cuts))
     }
 
     /// Where the rows are cut; `None` if every rank holds all of them.
@@ -82,37 +80,12 @@ impl<T: Numeric> Csr<T> {
     }
 
     /// The same matrix, cut elsewhere.
-    fn with_cuts(&self, cuts: &[usize]) -> Result<Self, Error> {
+    fn with_cuts(&self, old: &[usize], cuts: &[usize]) -> Result<Self, Error> {
         let runtime = self.runtime();
-        let (rows, local) = self.local_rows()?;
-        let parts: Vec<Range<usize>> = cuts
-            .windows(2)
-            .map(|pair| {
-                let start = pair[0].clamp(rows.start, rows.end);
-                start - rows.start..pair[1].clamp(start, rows.end) - rows.start
-            })
-            .collect();
-        let entries =
-            |rows: &Range<usize>| local.pos[rows.start] as usize..local.pos[rows.end] as usize;
-        let count = |row| local.pos[row + 1] - local.pos[row];
-        let counts = parts
-            .iter()
-            .map(|rows| try_collect(rows.clone().map(count)));
-        let counts = runtime.all_to_all(counts.collect());
-        let crd = |rows| try_collect(local.crd[entries(rows)].iter().copied());
-        let crd = runtime.all_to_all(parts.iter().map(crd).collect());
-        let vals = |rows| try_collect(local.vals[entries(rows)].iter().copied());
-        let vals = runtime.all_to_all(parts.iter().map(vals).collect());
-        drop(local);
-        let moved = || {
-            Ok(LocalRows {
-                pos: positions(&try_concat(&counts?)?)?,
-                crd: try_concat(&crd?)?,
-                vals: try_concat(&vals?)?,
-            })
-        };
-        let moved = runtime.agree(moved())?;
-        let own = cuts[runtime.rank()]..cuts[runtime.rank() + 1];
+        let rank = runtime.rank();
+        let rows = Exchange::to_ranges(rank, old, |rank| cuts[rank]..cuts[rank + 1])?;
+        let moved = self.own_rows()?.exchanged(runtime, &rows)?;
+        let own = cuts[rank]..cuts[rank + 1];
         let partition: Partition = runtime.partition_at(cuts)?;
         let stores = assembly::from_local(runtime, self.shape(), (partition, own), moved);
         stores.map(Self::of_stores)

@@ -25,7 +25,8 @@ pub(crate) fn rows_of<'x, T: Numeric>(
     }
     let needed = try_collect(own.rows.clone().map(|row| row as u32));
     let ghosts = Ghosts::new(runtime, x.partition(), runtime.agree(needed)?)?;
-    fetch(&ghosts, runtime, x, width).map(Cow::Owned)
+    let fetched = ghosts.exchange().run_rows(runtime, width, x)?;
+    Ok(Cow::Owned(fetched))
 }
 
 /// Rows of a dense array, one after the other, and for each entry of a matrix the number of one.
@@ -45,26 +46,7 @@ pub(crate) fn rows_at_columns<'x, T: Numeric>(
         return Ok((Cow::Borrowed(x), Cow::Borrowed(crd)));
     }
     let ghosts = a.ghosts_of_columns(x.partition())?;
-    let fetched = fetch(&ghosts, a.runtime(), x, width)?;
+    let fetched = ghosts.exchange().run_rows(a.runtime(), width, x)?;
     let numbers = a.runtime().agree(ghosts.numbers(crd))?;
     Ok((Cow::Owned(fetched), Cow::Owned(numbers)))
-}
-
-/// The rows of a dense array at some indices, of which each rank has some.
-fn fetch<T: Numeric>(
-    ghosts: &Ghosts,
-    runtime: &Runtime,
-    x: &Local<T>,
-    width: usize,
-) -> Result<Vec<T>, Error> {
-    if width == 1 {
-        return ghosts.fetch(x);
-    }
-    let pos = (0..x.rows().len() + 1).map(|row| (row * width) as u64);
-    let fetched = ghosts.fetch_entries(&runtime.agree(try_collect(pos))?, x)?;
-    if runtime.is_planned() {
-        // In a plan there are no ranks that send.
-        return Ok(vec![T::ZERO; ghosts.indices().len() * width]);
-    }
-    Ok(fetched)
 }

@@ -244,7 +244,7 @@ impl<T: Numeric> Csr<T> {
         let source = self.own_rows()?;
         let needed = runtime.agree(ghosts::distinct(&wanted, self.n_rows()))?;
         let ghosts = Ghosts::new(runtime, source.partition, needed)?;
-        let fetched = ghosts.rows(source.as_rows())?;
+        let fetched = ghosts.fetch_rows(source.as_rows())?;
         let (from, numbers) = (fetched.as_rows(), runtime.agree(ghosts.numbers(&wanted))?);
         let parts = parallel::chunks(wanted.len(), 1 << 12);
         let stores = assembly::by_row(

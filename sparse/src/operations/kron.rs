@@ -51,7 +51,7 @@ impl<T: Numeric> Csr<T> {
         let held = self.rows_at(None, outer.clone())?;
         let source = other.own_rows()?;
         let ghosts = Ghosts::new(runtime, source.partition, inner_rows(&rows, per_row))?;
-        let fetched = ghosts.rows(source.as_rows())?;
+        let fetched = ghosts.fetch_rows(source.as_rows())?;
         let numbers = ghosts.indices();
         let number_of = |row: usize| numbers.partition_point(|&other| (other as usize) < row);
         let (left, right) = (held.as_rows(), fetched.as_rows());

@@ -11,7 +11,7 @@ use crate::local::parallel::Threads;
 use crate::local::rows::Rows;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Numeric;
-use sparsefuse_runtime::{Error, Runtime, Shape};
+use sparsefuse_runtime::{Error, Exchange, Runtime, Shape};
 
 /// A product of two sparse matrices that keeps what depends on their structures alone, so that it
 /// is computed again quickly when only values change.
@@ -45,7 +45,8 @@ pub struct Multiplication<T> {
 /// on other ranks.
 #[derive(Clone, Debug)]
 pub(super) struct Foreign {
-    ghosts: Ghosts,
+    /// The way of what belongs to their entries.
+    entries: Exchange,
     /// The columns of the left factor, as numbers of these rows.
     left_crd: Vec<u32>,
     pos: Vec<u64>,
@@ -71,7 +72,7 @@ impl<T: Numeric> Multiplication<T> {
         let runtime = left.runtime();
         let (a, b) = (left.own_rows()?, right.own_rows()?);
         let foreign = Foreign::find(runtime, (a.as_rows(), left.n_cols()), &b)?;
-        let foreign_vals = Foreign::vals(&foreign, &b)?;
+        let foreign_vals = Foreign::vals(runtime, &foreign, &b)?;
         let factors = factors(a.as_rows(), &b, foreign.as_ref(), &foreign_vals);
         let mut pos = assembly::Positions::room(runtime, factors.left.len())?;
         let threads = (&Threads::of(runtime), runtime.config().isa);
@@ -126,7 +127,7 @@ impl<T: Numeric> Multiplication<T> {
     fn values(&self, left: &Csr<T>, right: &Csr<T>) -> Result<Vector<T>, Error> {
         let runtime = left.runtime();
         let (a, b) = (left.own_rows()?, right.own_rows()?);
-        let foreign_vals = Foreign::vals(&self.foreign, &b)?;
+        let foreign_vals = Foreign::vals(runtime, &self.foreign, &b)?;
         let factors = factors(a.as_rows(), &b, self.foreign.as_ref(), &foreign_vals);
         let old = self.product.own_rows()?;
         let Rows { pos, crd, .. } = old.as_rows();
@@ -155,23 +156,24 @@ impl Foreign {
         let columns = left.crd;
         let needed = runtime.agree(ghosts::distinct(columns, n_cols))?;
         let ghosts = Ghosts::new(runtime, right.partition, needed)?;
-        let (pos, crd) = ghosts.structure(right.as_rows())?;
+        let right = right.as_rows();
+        let (pos, entries) = ghosts.entries(right.pos)?;
         Ok(Some(Self {
             left_crd: runtime.agree(ghosts.numbers(columns))?,
-            ghosts,
+            crd: entries.run(runtime, right.crd)?,
             pos,
-            crd,
+            entries,
         }))
     }
 
     /// The values of these rows.
     pub(super) fn vals<T: Numeric>(
+        runtime: &Runtime,
         foreign: &Option<Self>,
         right: &OwnRows<T>,
     ) -> Result<Vec<T>, Error> {
-        let rows = right.as_rows();
         match foreign {
-            Some(foreign) => foreign.ghosts.fetch_entries(rows.pos, rows.vals),
+            Some(foreign) => foreign.entries.run(runtime, right.as_rows().vals),
             None => Ok(Vec::new()),
         }
     }

@@ -36,7 +36,7 @@ fn elements_and_rows_are_those_of_the_owners() {
             entries.for_each(|k| expected.push(whole.crd[k], whole.vals[k]));
             expected.end_row();
         }
-        assert_eq!(ghosts.fetch_rows(&a.local_rows()?.1)?, expected);
+        assert_eq!(ghosts.fetch_rows(a.local_rows()?.1.as_rows())?, expected);
 
         // A product by hand, of local numbers.
         let ghosts = a.ghosts_of_columns(own.partition())?;

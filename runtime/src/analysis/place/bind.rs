@@ -12,7 +12,7 @@ use super::Planner;
 use crate::analysis::compose::{PieceSpec, Source};
 use crate::analysis::schedule::{Binding, From};
 use crate::analysis::solve;
-use crate::comm::exchange::{self, Fetch};
+use crate::comm::exchange::fetch::Fetch;
 use crate::geometry::partition::Partition;
 use crate::geometry::view::{Region, View};
 use crate::shape::Shape;
@@ -131,9 +131,9 @@ impl Planner<'_> {
         if is_local {
             return (From::Slot(slot), self.held(slot));
         }
-        let size = self.slots[slot as usize].dtype.size();
-        let fetch = exchange::plan(
-            (slot, shape, size),
+        let dtype = self.slots[slot as usize].dtype;
+        let fetch = Fetch::new(
+            (slot, shape, dtype),
             partition,
             self.rank,
             self.cuts,

@@ -16,7 +16,7 @@ use crate::analysis::fuse::{Group, Solved};
 use crate::analysis::reuse;
 use crate::analysis::schedule::{Binding, From, FusedTask, Output, Reduction};
 use crate::analysis::solve::{self, Slot};
-use crate::comm::exchange::Fetch;
+use crate::comm::exchange::fetch::Fetch;
 use crate::comm::forests;
 use crate::geometry::partition::{CutsTable, Partition};
 use crate::geometry::view::Region;

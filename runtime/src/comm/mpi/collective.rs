@@ -7,12 +7,13 @@
 use super::calls::Communicator;
 use super::job::Job;
 use super::requests::{AllReduce, Channels};
-use crate::comm::halo::{Links, Neighbours, pick};
+use crate::comm::exchange::{Exchange, Item, Places};
+use crate::comm::halo::Links;
 use crate::comm::reduce::Pending;
 use crate::comm::{Comm, Message};
 use crate::error::Error;
-use crate::memory::instance::Instance;
 use crate::memory::pool::Memory;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// The communicator of a group.
@@ -62,21 +63,22 @@ impl Collective {
         })
     }
 
-    /// The connections of an exchange of elements of `size` bytes.
+    /// The connections of an exchange of such elements.
     pub(super) fn link(
         &self,
-        neighbours: &Neighbours,
-        size: usize,
+        exchange: &Exchange,
+        item: Item,
         ghosts: Arc<Memory>,
     ) -> Result<Persistent, Error> {
-        let sends = neighbours.sends.iter();
-        let sends: Vec<_> = sends.map(|(to, places)| (*to, places.len())).collect();
+        let sends = exchange.sends().iter();
+        let sends: Vec<_> = sends.map(|part| (part.rank, part.places.len())).collect();
         Ok(Persistent {
             job: self.job,
             group: self.group,
+            item,
             channels: self
                 .communicator
-                .channels(&sends, &neighbours.receives, size, ghosts)?,
+                .channels(&sends, &spans(exchange), item.size, ghosts)?,
             failures: Vec::new(),
             broken: None,
         })
@@ -117,6 +119,7 @@ impl Pending for Reducing {
 pub(super) struct Persistent {
     job: &'static Job,
     group: u32,
+    item: Item,
     channels: Channels,
     /// The ranks that could send nothing in the last exchange.
     failures: Vec<usize>,
@@ -128,18 +131,20 @@ impl Links for Persistent {
     fn start(
         &mut self,
         comm: &dyn Comm,
-        neighbours: &Neighbours,
-        x: &Result<&Instance, Error>,
+        exchange: &Exchange,
+        x: Result<&[u8], Error>,
     ) -> Result<(), Error> {
         if let Some(cause) = &self.broken {
             return Err(cause.clone());
         }
         self.channels.start_receives()?;
-        match x {
+        let has_failed = x.is_err();
+        let x = x.and_then(|x| exchange.check_source(self.item, x));
+        match &x {
             Ok(x) => {
                 let buffers = self.channels.buffers().iter_mut();
-                for (buffer, (_, places)) in buffers.zip(&neighbours.sends) {
-                    pick(x, places, buffer);
+                for (buffer, part) in buffers.zip(exchange.sends()) {
+                    part.places.take(self.item, x, buffer);
                 }
                 self.channels.start_sends()
             }
@@ -149,12 +154,13 @@ impl Links for Persistent {
                 for &to in self.channels.receivers() {
                     comm.send(to, Message::Failed(cause.clone()));
                 }
-                Ok(())
+                // The caller knows why there is nothing to send.
+                if has_failed { Ok(()) } else { x.map(drop) }
             }
         }
     }
 
-    fn finish(&mut self, comm: &dyn Comm, _neighbours: &Neighbours) -> Result<(), Error> {
+    fn finish(&mut self, comm: &dyn Comm, _exchange: &Exchange) -> Result<(), Error> {
         if let Some(cause) = &self.broken {
             return Err(cause.clone());
         }
@@ -162,6 +168,7 @@ impl Links for Persistent {
         let Self {
             job,
             group,
+            item: _,
             channels,
             failures,
             broken,
@@ -181,4 +188,16 @@ impl Links for Persistent {
         }
         outcome
     }
+}
+
+/// The ranks that send ghosts, and where those are: what was asked for ascends, so the ghosts of a
+/// rank lie side by side.
+fn spans(exchange: &Exchange) -> Vec<(usize, Range<usize>)> {
+    let spans = exchange.receives().iter().map(|part| match &part.places {
+        Places::Run(run) => (part.rank, run.clone()),
+        Places::Listed(_) | Places::Runs(_) | Places::Box { .. } => {
+            unreachable!("what is asked for arrives side by side")
+        }
+    });
+    spans.collect()
 }

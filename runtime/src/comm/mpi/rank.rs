@@ -4,7 +4,8 @@ use super::collective::Collective;
 use super::inbox::{self, Pair};
 use super::job::{Job, MOST_RANKS, complain, job, lock};
 use super::tag::{self, Kind, MOST_LOCAL, Tag};
-use crate::comm::halo::{Links, Messages, Neighbours};
+use crate::comm::exchange::{Exchange, Item};
+use crate::comm::halo::{Links, Mailed};
 use crate::comm::reduce::{Later, Pending};
 use crate::comm::{Comm, Message, left};
 use crate::error::Error;
@@ -154,14 +155,14 @@ impl Comm for Rank {
 
     fn link(
         &self,
-        neighbours: &Neighbours,
-        size: usize,
+        exchange: &Exchange,
+        item: Item,
         ghosts: &Arc<Memory>,
     ) -> Result<Box<dyn Links>, Error> {
         let ghosts = Arc::clone(ghosts);
         match &self.collective {
-            Some(collective) => Ok(Box::new(collective.link(neighbours, size, ghosts)?)),
-            None => Ok(Box::new(Messages { size, ghosts })),
+            Some(collective) => Ok(Box::new(collective.link(exchange, item, ghosts)?)),
+            None => Ok(Box::new(Mailed { item, ghosts })),
         }
     }
 }

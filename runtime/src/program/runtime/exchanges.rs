@@ -4,7 +4,8 @@
 //! is time that the eager task around them waits.
 
 use super::Runtime;
-use crate::comm;
+use crate::comm::exchange::{Exchange, Messages, requests};
+use crate::comm::{self, Comm};
 use crate::error::Error;
 use crate::memory::bytes;
 use crate::observe::lockstep::Call;
@@ -106,25 +107,89 @@ impl Runtime {
         let passed = self.pass_bytes_or_failure(from, to, bytes)?;
         Ok(received(&[passed])?.remove(0))
     }
+}
 
-    /// Sends `mine[r]` to each rank `r`, and returns what each rank sent here. A rank that could not
-    /// make what it has to send gives its failure, and all fail.
+impl Exchange {
+    /// The exchange that brings the items with these indices, which ascend strictly, where rank `r`
+    /// holds those between the cuts `r` and `r + 1`; without cuts every rank holds all, and none is
+    /// sent. Each rank gives its own indices, and every rank must ask.
     ///
     /// # Errors
     ///
-    /// If a rank failed.
-    pub fn all_to_all<T: Element>(
-        &self,
-        mine: Result<Vec<Vec<T>>, Error>,
-    ) -> Result<Vec<Vec<T>>, Error> {
-        let mut inner = self.inner();
-        inner.check(Call::AllToAll(T::DTYPE))?;
-        let to_bytes = |mine: Vec<Vec<T>>| -> Result<Vec<_>, Error> {
-            mine.iter().map(|part| bytes::from_elements(part)).collect()
+    /// If the cuts are not one more than there are ranks, ascending, or on any rank the indices do
+    /// not ascend, lie beyond the last cut, or memory runs out.
+    pub fn gather(
+        runtime: &Runtime,
+        cuts: Option<&[usize]>,
+        needed: &[u32],
+    ) -> Result<Self, Error> {
+        let Some(cuts) = cuts else {
+            return runtime.agree(requests::pick(needed));
         };
-        let parts = mine.and_then(to_bytes);
-        let parts = inner.waiting(|comm| comm.all_to_all(parts))?;
-        received(&parts)
+        runtime.asking(|comm| {
+            let needed = requests::check_cuts(cuts, comm.size()).map(|()| needed);
+            requests::gather(comm, cuts, needed)
+        })
+    }
+
+    /// The exchange that brings items to the ranks that own their indices, where rank `r` owns those
+    /// between the cuts `r` and `r + 1`; without cuts every rank owns all, and gets every item. Each
+    /// rank gives the indices of its items, in any order and as often as may be, and gets those of
+    /// the items that arrive: the items of the first rank first, of each in its order. Every rank
+    /// must ask.
+    ///
+    /// # Errors
+    ///
+    /// If the cuts are not one more than there are ranks, ascending, or on any rank an index lies
+    /// beyond the last cut, or memory runs out.
+    pub fn scatter(
+        runtime: &Runtime,
+        cuts: Option<&[usize]>,
+        indices: &[u32],
+    ) -> Result<(Self, Vec<u32>), Error> {
+        runtime.asking(|comm| {
+            let checked = cuts.map_or(Ok(()), |cuts| requests::check_cuts(cuts, comm.size()));
+            requests::scatter(comm, cuts, checked.map(|()| indices))
+        })
+    }
+}
+
+impl Runtime {
+    /// What all ranks make by asking each other, if all of them can.
+    fn asking<R>(&self, ask: impl FnOnce(&dyn Comm) -> Result<R, Error>) -> Result<R, Error> {
+        let mut inner = self.inner();
+        inner.check(Call::Exchange(DType::U32))?;
+        inner.waiting(|comm| {
+            let made = ask(comm);
+            comm::agree(comm, made)
+        })
+    }
+}
+
+impl Messages for Runtime {
+    fn rank(&self) -> usize {
+        self.rank()
+    }
+
+    fn send_bytes(&self, to: usize, bytes: Result<Vec<u8>, Error>) -> Result<(), Error> {
+        let inner = self.inner();
+        (*inner.comm).send_bytes(to, bytes)
+    }
+
+    fn receive_bytes(&self, from: usize) -> Result<Vec<u8>, Error> {
+        self.inner().waiting(|comm| comm.receive_bytes(from))
+    }
+
+    fn begin(&self, elements: DType) -> Result<(), Error> {
+        self.inner().check(Call::Exchange(elements))
+    }
+
+    fn agree<R>(&self, mine: Result<R, Error>) -> Result<R, Error> {
+        self.agree(mine)
+    }
+
+    fn has_others(&self) -> bool {
+        self.inner().machine.computes()
     }
 }
 

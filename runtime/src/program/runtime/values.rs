@@ -3,7 +3,7 @@
 use super::handle::StoreHandle;
 use super::{Inner, Runtime};
 use crate::comm;
-use crate::comm::exchange;
+use crate::comm::exchange::fetch::Fetch;
 use crate::error::{Error, ErrorKind};
 use crate::geometry::partition::Partition;
 use crate::geometry::view::{Region, View};
@@ -104,8 +104,8 @@ impl Runtime {
         let is_wanted = |rank| root.is_none_or(|root| rank == root);
         let region = view.region(&(0..view.shape().rows()));
         let nothing = Region::of_rows(store.shape(), &(0..0));
-        let plan = exchange::plan(
-            (0, store.shape(), size_of::<T>()),
+        let plan = Fetch::new(
+            (0, store.shape(), T::DTYPE),
             partition,
             self.rank(),
             &inner.cuts,

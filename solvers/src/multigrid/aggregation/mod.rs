@@ -193,7 +193,7 @@ fn on_default_rows<T: Field>(a: &Csr<T>) -> Result<Csr<T>, Error> {
     }
     let indices = runtime.agree(try_collect(wanted.map(|row| row as u32)))?;
     let ghosts = Ghosts::new(runtime, own.partition(), indices)?;
-    let rows = ghosts.fetch_own_rows(&own)?;
+    let rows = ghosts.fetch_rows(own.as_rows())?;
     runtime.enter(|| Csr::from_rows(a.n_rows(), a.n_cols(), |_| rows))
 }
 

@@ -16,7 +16,9 @@ use super::aggregates::{Aggregates, NONE};
 use super::strength::{Graph, NodeRows};
 use crate::multigrid::square::square;
 use sparsefuse_kernels::Field;
-use sparsefuse_runtime::{Error, ErrorKind, Partition, Runtime, Shape, reserve, try_collect};
+use sparsefuse_runtime::{
+    Error, ErrorKind, Exchange, Partition, Runtime, Shape, reserve, try_collect,
+};
 use sparsefuse_sparse::{Csr, Ghosts, LocalRows, Threads, parallel};
 use std::iter::repeat_n;
 use std::ops::Range;
@@ -167,10 +169,8 @@ struct Members<T> {
     aggregates: Vec<u32>,
     /// What the near-nullspace is at their rows.
     rows: Vec<T>,
-    /// How many came from each rank; `None` where all are this rank's nodes.
-    arrived: Option<Vec<usize>>,
-    /// To which rank each of this rank's nodes went, if it belongs to an aggregate.
-    sent_to: Vec<usize>,
+    /// The way of this rank's nodes to here; `None` where all are this rank's nodes.
+    exchange: Option<Exchange>,
 }
 
 impl<T: Field> Members<T> {
@@ -183,52 +183,33 @@ impl<T: Field> Members<T> {
         basis: &[T],
         node_len: usize,
     ) -> Result<Self, Error> {
-        let owner = |aggregate: u32| match cuts {
-            None => 0,
-            Some(cuts) => cuts[1..].partition_point(|&cut| cut <= aggregate as usize),
+        let own = || {
+            let of_nodes = aggregates.of_nodes.iter().zip(basis.chunks_exact(node_len));
+            let members = || {
+                of_nodes
+                    .clone()
+                    .filter(|(aggregate, _)| **aggregate != NONE)
+            };
+            let n_members = members().count();
+            let mut numbers = reserve(n_members)?;
+            numbers.extend(members().map(|(aggregate, _)| *aggregate));
+            let mut rows = reserve(n_members * node_len)?;
+            members().for_each(|(_, row)| rows.extend_from_slice(row));
+            Ok((numbers, rows))
         };
-        let n_owners = if cuts.is_some() { runtime.ranks() } else { 1 };
-        let sent = || {
-            let mut sent_to = reserve(aggregates.of_nodes.len())?;
-            let members = aggregates.of_nodes.iter().filter(|&&to| to != NONE);
-            sent_to.extend(members.map(|&aggregate| owner(aggregate)));
-            let mut counts = vec![0; n_owners];
-            sent_to.iter().for_each(|&to: &usize| counts[to] += 1);
-            let numbers = counts.iter().map(|&count| reserve(count));
-            let mut numbers = numbers.collect::<Result<Vec<Vec<u32>>, Error>>()?;
-            let rows = counts.iter().map(|&count| reserve(count * node_len));
-            let mut rows = rows.collect::<Result<Vec<Vec<T>>, Error>>()?;
-            for (&aggregate, row) in aggregates.of_nodes.iter().zip(basis.chunks_exact(node_len)) {
-                if aggregate != NONE {
-                    let to = owner(aggregate);
-                    numbers[to].push(aggregate);
-                    rows[to].extend_from_slice(row);
-                }
-            }
-            Ok((sent_to, numbers, rows))
-        };
-        let (sent_to, mut numbers, mut rows) = runtime.agree(sent())?;
-        let mut arrived = None;
-        if cuts.is_some() {
-            numbers = runtime.agree(runtime.all_to_all(Ok(numbers)))?;
-            rows = runtime.agree(runtime.all_to_all(Ok(rows)))?;
-            arrived = Some(numbers.iter().map(Vec::len).collect());
-        }
         let first = aggregates.first as u32;
-        let joined = || {
-            let n_members = numbers.iter().map(Vec::len).sum();
-            let mut aggregates = reserve(n_members)?;
-            aggregates.extend(numbers.iter().flatten().map(|number| number - first));
-            let mut all = reserve(n_members * node_len)?;
-            rows.iter().for_each(|rows| all.extend_from_slice(rows));
-            Ok((aggregates, all))
-        };
-        let (aggregates, rows) = runtime.agree(joined())?;
+        let (mut aggregates, mut rows) = runtime.agree(own())?;
+        let mut exchange = None;
+        if cuts.is_some() {
+            let (way, arrived) = Exchange::scatter(runtime, cuts, &aggregates)?;
+            rows = way.run_rows(runtime, node_len, &rows)?;
+            (aggregates, exchange) = (arrived, Some(way));
+        }
+        aggregates.iter_mut().for_each(|number| *number -= first);
         Ok(Self {
             aggregates,
             rows,
-            arrived,
-            sent_to,
+            exchange,
         })
     }
 
@@ -285,30 +266,18 @@ impl<T: Field> Members<T> {
         columns: Vec<T>,
         node_len: usize,
     ) -> Result<Vec<T>, Error> {
-        let back = match &self.arrived {
-            None => vec![columns],
-            Some(arrived) => {
-                let mut start = 0;
-                let mine = arrived.iter().map(|count| {
-                    let end = start + count * node_len;
-                    let part = try_collect(columns[start..end].iter().copied());
-                    start = end;
-                    part
-                });
-                runtime.agree(runtime.all_to_all(mine.collect()))?
-            }
+        let back = match &self.exchange {
+            None => columns,
+            Some(way) => way.reversed().run_rows(runtime, node_len, &columns)?,
         };
-        let mut next = vec![0; back.len()];
-        let mut sent_to = self.sent_to.into_iter();
+        let mut members = back.chunks_exact(node_len);
         let rows = try_collect(repeat_n(T::ZERO, of_nodes.len() * node_len));
         let mut rows = runtime.agree(rows)?;
         for (row, &aggregate) in rows.chunks_exact_mut(node_len).zip(of_nodes) {
-            if aggregate == NONE {
-                continue;
+            if aggregate != NONE {
+                let member = members.next();
+                row.copy_from_slice(member.expect("each node of an aggregate was sent"));
             }
-            let from = sent_to.next().expect("each node of an aggregate was sent");
-            row.copy_from_slice(&back[from][next[from]..next[from] + node_len]);
-            next[from] += node_len;
         }
         Ok(rows)
     }

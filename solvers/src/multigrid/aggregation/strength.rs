@@ -68,7 +68,7 @@ impl<T: Field> NodeRows<T> {
             let end = wanted.end.max(nodes.end * block);
             let indices = try_collect((start..end).map(|row| row as u32));
             let ghosts = Ghosts::new(runtime, own.partition(), runtime.agree(indices)?)?;
-            (start, Some(ghosts.fetch_own_rows(&own)?))
+            (start, Some(ghosts.fetch_rows(own.as_rows())?))
         };
         Ok(Self {
             own,

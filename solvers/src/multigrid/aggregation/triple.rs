@@ -73,7 +73,7 @@ impl<T: Field> Factor<T> {
         needed.sort_unstable();
         needed.dedup();
         let ghosts = Ghosts::new(right.runtime(), own.partition(), needed)?;
-        let rows = ghosts.fetch_own_rows(&own)?;
+        let rows = ghosts.fetch_rows(own.as_rows())?;
         let numbers = right.runtime().agree(ghosts.numbers(columns))?;
         Ok(Self::Fetched(rows, numbers))
     }

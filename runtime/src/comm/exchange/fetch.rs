@@ -1,0 +1,93 @@
+//! Fetches: the boxes of a store that the ranks need for a task, or that the program reads.
+
+use super::{Exchange, Item, Sent};
+use crate::comm::Comm;
+use crate::error::Error;
+use crate::geometry::partition::{CutsTable, Partition};
+use crate::geometry::view::Region;
+use crate::memory::bytes;
+use crate::memory::instance::Instance;
+use crate::memory::pool::Pool;
+use crate::shape::Shape;
+use sparsefuse_kernels::DType;
+use std::sync::Arc;
+
+/// The exchange of one store that gives every rank the box that it needs, in new memory.
+#[derive(Clone, Debug)]
+pub(crate) struct Fetch {
+    pub(crate) slot: u32,
+    /// What this rank needs, row-major in new memory.
+    pub(crate) region: Region,
+    /// What every rank needs: two fetches are the same only if they are on every rank.
+    needs: Vec<Region>,
+    exchange: Exchange,
+    item: Item,
+}
+
+impl Fetch {
+    /// The fetch that gives every rank the box of a store that it needs.
+    pub(crate) fn new(
+        (slot, shape, dtype): (u32, Shape, DType),
+        partition: Partition,
+        rank: usize,
+        cuts: &CutsTable,
+        needs: impl Fn(usize) -> Region,
+    ) -> Self {
+        let ranks = cuts.ranks();
+        let held = |rank| Region::of_rows(shape, &cuts.rows(partition, shape, rank));
+        let needs: Vec<Region> = (0..ranks).map(needs).collect();
+        let place = match partition {
+            // Every rank has everything; what others need is not sent to them.
+            Partition::Replicated => (0, 1),
+            Partition::Tile(_) => (rank, ranks),
+        };
+        let wanted = |other| match partition {
+            Partition::Replicated => needs[rank],
+            Partition::Tile(_) => needs[other],
+        };
+        Self {
+            slot,
+            region: needs[rank],
+            exchange: Exchange::of_boxes(place, held, wanted),
+            needs,
+            item: Item::new(dtype, 1),
+        }
+    }
+
+    /// Whether two fetches bring the same to every rank.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        self.slot == other.slot && self.needs == other.needs
+    }
+
+    /// What this rank sends.
+    pub(crate) fn sent(&self) -> Sent {
+        self.exchange.sent(self.item.size)
+    }
+
+    /// Sends and receives; `source` is this rank's instance of the store, or why there is none.
+    pub(crate) fn run(
+        &self,
+        comm: &dyn Comm,
+        pool: &Arc<Pool>,
+        source: Result<&Instance, Error>,
+    ) -> Result<Instance, Error> {
+        let size = self.item.size;
+        let both = source.and_then(|source| Ok((source, self.make_room(pool)?)));
+        let (source, mut target) = match both {
+            Ok((source, target)) => (Ok(bytes::of_instance(source, size)), Ok(target)),
+            Err(cause) => (Err(cause.clone()), Err(cause)),
+        };
+        let room = target.as_mut().map_err(|cause| cause.clone());
+        let room = room.map(|target| bytes::of_instance_mut(target, size));
+        let carried = self.exchange.carry(comm, self.item, source, room);
+        carried.and(target)
+    }
+
+    /// Memory for what this rank needs.
+    pub(crate) fn make_room(&self, pool: &Arc<Pool>) -> Result<Instance, Error> {
+        let len = self.region.len();
+        let memory = pool.allocate(len, self.item.size)?;
+        let rows = self.region.lo[0]..self.region.hi[0];
+        Ok(Instance::new(memory, rows, len, self.item.size))
+    }
+}
