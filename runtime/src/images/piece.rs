@@ -377,8 +377,8 @@ fn boundary(
         }
     }
     if inspect.key.launch == inspect.key.x_partition {
-        for part in exchange.sends() {
-            part.places.for_each_run(|place, _, len| {
+        for (_, places) in exchange.sends() {
+            places.for_each_run(|place, _, len| {
                 let tile = |place: usize| (first % tile_len + place) / tile_len;
                 // An `x` may be longer than there are rows, with all its last elements here.
                 let tiles = tile(place)..(tile(place + len - 1) + 1).min(n_tiles);

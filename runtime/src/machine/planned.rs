@@ -123,10 +123,10 @@ impl Running<'_, '_> {
             let halo = part.take_halo(self.context.comm, self.context.pool, ghost)?;
             part.put_back(halo);
             let receives = part.exchange.receives().iter();
-            arrivals.extend(receives.map(|part| Arrival {
-                from: part.rank,
-                elements: part.places.len() as u64,
-                bytes: (part.places.len() * ghost.size) as u64,
+            arrivals.extend(receives.map(|(from, places)| Arrival {
+                from: *from,
+                elements: places.len() as u64,
+                bytes: (places.len() * ghost.size) as u64,
             }));
         }
         Ok(arrivals)

@@ -65,36 +65,27 @@ fn bytes_of(instance: &Instance, size: usize) -> usize {
     len
 }
 
-/// Elements that arrive as bytes: zeros at first.
-pub(crate) struct Arriving<T> {
-    /// Without elements, but with memory for `len` of them, all of it initialised.
-    elements: Vec<T>,
+/// New elements whose bytes `fill` writes, in place of zeros: those of elements, of which those of a
+/// bool are 0 or 1. It is called also where there is no memory, with that failure.
+pub(crate) fn filled<T: Element>(
     len: usize,
-}
-
-impl<T: Element> Arriving<T> {
-    /// Memory for this many elements.
-    pub(crate) fn new(len: usize) -> Result<Self, Error> {
-        let mut elements = reserve::<T>(len)?;
-        // SAFETY: the vector has memory for `len` elements.
-        unsafe { elements.as_mut_ptr().write_bytes(0, len) };
-        Ok(Self { elements, len })
-    }
-
-    /// Where the bytes go; those of a bool are 0 or 1 (`Item::is_made_of` looks at what arrives).
-    pub(crate) fn bytes(&mut self) -> &mut [u8] {
-        let len = self.len * size_of::<T>();
-        // SAFETY: the vector has memory for `len` elements, which `new` has initialised.
-        unsafe { std::slice::from_raw_parts_mut(self.elements.as_mut_ptr().cast(), len) }
-    }
-
-    /// The elements.
-    pub(crate) fn elements(mut self) -> Vec<T> {
-        // SAFETY: there is memory for them, and its bytes are elements of the type: zeros, or what
-        // elements were made of.
-        unsafe { self.elements.set_len(self.len) };
-        self.elements
-    }
+    fill: impl FnOnce(Result<&mut [u8], Error>) -> Result<(), Error>,
+) -> Result<Vec<T>, Error> {
+    let mut elements = match reserve::<T>(len) {
+        Ok(elements) => elements,
+        Err(cause) => return fill(Err(cause.clone())).and(Err(cause)),
+    };
+    let data = elements.as_mut_ptr();
+    // SAFETY: the vector has memory for `len` elements, of which no other code knows.
+    let bytes = unsafe {
+        data.write_bytes(0, len);
+        std::slice::from_raw_parts_mut(data.cast::<u8>(), len * size_of::<T>())
+    };
+    fill(Ok(bytes))?;
+    // SAFETY: there is memory for them, and its bytes are those of elements, as callers promise:
+    // `comm/exchange` looks at what arrives as bools, and copies the rest from elements.
+    unsafe { elements.set_len(len) };
+    Ok(elements)
 }
 
 /// A copy of the bytes of some elements, or the failure to get memory for them.

@@ -18,7 +18,7 @@ use super::stencil::{self, Stencil};
 use super::transfers::{GridTransfer, repeat};
 use sparsefuse_kernels::Field;
 use sparsefuse_kernels::packed::Words;
-use sparsefuse_runtime::{Error, Runtime, Shape, reserve, try_collect};
+use sparsefuse_runtime::{Error, Runtime, Shape, reserve};
 use sparsefuse_sparse::{Csr, Ghosts, LocalRows, Rows, Threads, parallel};
 use std::ops::Range;
 
@@ -43,8 +43,7 @@ pub(super) fn galerkin<T: Field>(
         (0, own_rows.as_rows())
     } else {
         let needed = stages.fine_rows(&own);
-        let indices = try_collect(needed.clone().map(|row| row as u32));
-        let ghosts = Ghosts::new(runtime, own_rows.partition(), runtime.agree(indices)?)?;
+        let ghosts = Ghosts::of_range(runtime, own_rows.partition(), needed.clone())?;
         fetched = ghosts.fetch_rows(own_rows.as_rows())?;
         (needed.start, LocalRows::as_rows(&fetched))
     };

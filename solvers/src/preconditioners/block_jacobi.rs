@@ -96,8 +96,7 @@ impl Blocks {
             None
         } else {
             let (runtime, partition) = (layout.runtime(), layout.partition());
-            let rows = try_collect(span.clone().map(|row| row as u32));
-            Some(Ghosts::new(runtime, partition, runtime.agree(rows)?)?)
+            Some(Ghosts::of_range(runtime, partition, span.clone())?)
         };
         Ok(Self {
             layout,

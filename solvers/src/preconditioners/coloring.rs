@@ -37,9 +37,9 @@ impl Coloring {
         };
         let both = layout.runtime().agree(both())?;
         let chain = Chain::new(&layout, Sweep::Forward, &both)?;
-        let before = chain.receive::<u32>(layout.runtime())?;
+        let before = chain.exchange().receive(layout.runtime())?;
         let of_rows = greedy(&layout, (chain.needed(), &before), [&rows, &columns])?;
-        chain.hand_on(layout.runtime(), &of_rows)?;
+        chain.exchange().send(layout.runtime(), Ok(&of_rows[..]))?;
         let most = of_rows.iter().map(|&color| color + 1).max().unwrap_or(0);
         let most = layout.runtime().all_gather(&[most])?.concat();
         Ok(Self {

@@ -186,5 +186,5 @@ fn gather<T: Field>(a: &Csr<T>, layout: &RowLayout) -> Result<LocalRows<T>, Erro
         return Ok(a.local_rows()?.1);
     };
     let rows = Exchange::to_ranges(runtime.rank(), &cuts, |_| 0..n_rows)?;
-    a.own_rows()?.exchanged(runtime, &rows)
+    a.own_rows()?.as_rows().exchange(runtime, &rows)
 }

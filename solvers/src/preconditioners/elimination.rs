@@ -7,7 +7,7 @@
 
 use crate::local::elimination::{Pivot, Rule, Work, diagonals, hash, other_structure};
 use sparsefuse_kernels::Field;
-use sparsefuse_runtime::{Error, try_collect};
+use sparsefuse_runtime::Error;
 use sparsefuse_sparse::{Chain, Csr, Ghosts, LocalRows, RowLayout, Sweep};
 
 /// The structure of an elimination: where the diagonal of each row is, and who waits for whom.
@@ -53,7 +53,8 @@ impl Elimination {
         runtime.count_moved(2 * rows.bytes());
         runtime.agree(self.check(rows))?;
         let diagonal = &self.diagonal;
-        let outer = self.chain.receive_rows::<T>(runtime)?;
+        let chain = self.chain.exchange();
+        let outer = LocalRows::<T>::receive(runtime, chain)?;
         let LocalRows { pos, crd, vals } = rows;
         let work = Work {
             first: self.layout.rows().start,
@@ -66,7 +67,7 @@ impl Elimination {
         };
         let found = work.eliminate(self.op, vals);
         let upper = |row: usize| diagonal[row]..rows.pos[row + 1] as usize;
-        self.chain.hand_on_rows(runtime, rows.as_rows(), upper)?;
+        rows.as_rows().send(runtime, chain, upper)?;
         // Ranks after a failed one have gone on with what it left: the first failure counts.
         first_pivot(&self.layout, runtime.agree(found)?)
     }
@@ -95,9 +96,8 @@ pub(super) fn rows_in<T: Field>(layout: &RowLayout, a: &Csr<T>) -> Result<LocalR
     if own.partition() == layout.partition() {
         return Ok(a.local_rows()?.1);
     }
-    let needed = try_collect(layout.rows().map(|row| row as u32));
-    let needed = layout.runtime().agree(needed)?;
-    Ghosts::new(layout.runtime(), own.partition(), needed)?.fetch_rows(own.as_rows())
+    let ghosts = Ghosts::of_range(layout.runtime(), own.partition(), layout.rows())?;
+    ghosts.fetch_rows(own.as_rows())
 }
 
 /// The first pivot that any rank has found.

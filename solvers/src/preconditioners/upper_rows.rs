@@ -4,13 +4,14 @@
 //! of them from the one before, appends its own, and hands all on to the next.
 
 use sparsefuse_kernels::Element;
-use sparsefuse_runtime::Error;
+use sparsefuse_runtime::{Error, Exchange};
 use sparsefuse_sparse::{LocalRows, RowLayout};
 
 /// All finished rows from row 0 on, with something of each entry: its value or its level.
 #[derive(Debug)]
 pub(super) struct UpperRows<E> {
     rows: LocalRows<E>,
+    relay: Exchange,
 }
 
 impl<E: Element> UpperRows<E> {
@@ -20,27 +21,21 @@ impl<E: Element> UpperRows<E> {
         let (runtime, rank) = (layout.runtime(), layout.runtime().rank());
         let is_first = layout.is_replicated() || rank == 0;
         let n_rows = if is_first { layout.rows().len() } else { 0 };
-        let rows = runtime.agree(LocalRows::try_with_capacity(n_rows, 0))?;
-        if is_first {
-            return Ok(Self { rows });
-        }
-        let rows = LocalRows {
-            pos: runtime.pass(rank - 1, rank, &[])?,
-            crd: runtime.pass(rank - 1, rank, &[])?,
-            vals: runtime.pass(rank - 1, rank, &[])?,
+        let mut rows = runtime.agree(LocalRows::try_with_capacity(n_rows, 0))?;
+        let relay = match runtime.cuts(layout.partition()) {
+            None => Exchange::default(),
+            Some(cuts) => Exchange::relay(rank, &cuts)?,
         };
-        Ok(Self { rows })
+        if !is_first {
+            rows = LocalRows::receive(runtime, &relay)?;
+        }
+        Ok(Self { rows, relay })
     }
 
     /// Gives all rows to the next rank.
     pub(super) fn hand_on(&self, layout: &RowLayout) -> Result<(), Error> {
-        let (runtime, rank) = (layout.runtime(), layout.runtime().rank());
-        if !layout.is_replicated() && rank + 1 < runtime.ranks() {
-            runtime.pass(rank, rank + 1, &self.rows.pos)?;
-            runtime.pass(rank, rank + 1, &self.rows.crd)?;
-            runtime.pass(rank, rank + 1, &self.rows.vals)?;
-        }
-        Ok(())
+        let rows = self.rows.as_rows();
+        rows.send(layout.runtime(), &self.relay, |row| rows.entries(row))
     }
 
     /// The entries of a finished row.

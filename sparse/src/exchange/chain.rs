@@ -7,11 +7,8 @@
 //! rows depend on each other: this is exact, not scalable.
 
 use super::layout::RowLayout;
-use crate::local::rows::{LocalRows, Rows, positions};
 use crate::local::triangular::Sweep;
-use sparsefuse_kernels::Element;
-use sparsefuse_runtime::{Error, Exchange, Messages, reserve, try_collect};
-use std::ops::Range;
+use sparsefuse_runtime::{Error, Exchange, reserve};
 
 /// What this rank needs of the rows of earlier ranks in a sweep, and what later ranks need of its
 /// own; "earlier" and "later" are those of the sweep. The messages are those of the runtime, or of
@@ -55,57 +52,10 @@ impl Chain {
         &self.needed
     }
 
-    /// Waits for one element for each needed row.
-    ///
-    /// # Errors
-    ///
-    /// If an earlier rank has left or failed, or memory runs out.
-    pub fn receive<T: Element>(&self, messages: &impl Messages) -> Result<Vec<T>, Error> {
-        self.exchange.receive(messages)
-    }
-
-    /// Hands on the elements of this rank's rows that later ranks need.
-    ///
-    /// # Errors
-    ///
-    /// If there are not as many as this rank has rows.
-    pub fn hand_on<T: Element>(&self, messages: &impl Messages, own: &[T]) -> Result<(), Error> {
-        self.exchange.send(messages, Ok(own))
-    }
-
-    /// Waits for the needed rows of a matrix.
-    ///
-    /// # Errors
-    ///
-    /// If an earlier rank has left or failed, or memory runs out.
-    pub fn receive_rows<T: Element>(
-        &self,
-        messages: &impl Messages,
-    ) -> Result<LocalRows<T>, Error> {
-        let pos = positions(&self.exchange.receive::<u64>(messages)?)?;
-        let arrived = |row: usize| pos[row] as usize..pos[row + 1] as usize;
-        let entries = self.exchange.of_runs(|_| 0..0, arrived);
-        let (crd, vals) = (entries.receive(messages)?, entries.receive(messages)?);
-        Ok(LocalRows { pos, crd, vals })
-    }
-
-    /// Hands on what later ranks need of the rows of this rank: of each row the entries `part`,
-    /// counted from the first of all.
-    ///
-    /// # Errors
-    ///
-    /// If there are other rows than those of the layout, or memory runs out.
-    pub fn hand_on_rows<T: Element>(
-        &self,
-        messages: &impl Messages,
-        rows: Rows<'_, T>,
-        part: impl Fn(usize) -> Range<usize>,
-    ) -> Result<(), Error> {
-        let counts = try_collect((0..rows.len()).map(|row| part(row).len() as u64));
-        let counts = counts.as_deref().map_err(Clone::clone);
-        self.exchange.send(messages, counts)?;
-        let entries = self.exchange.of_runs(part, |_| 0..0);
-        entries.send(messages, Ok(rows.crd))?;
-        entries.send(messages, Ok(rows.vals))
+    /// The way of what this rank needs and what later ones need of it: elements, or rows of a matrix
+    /// ([`Rows::send`](crate::Rows::send), [`LocalRows::receive`](crate::LocalRows::receive)).
+    #[must_use]
+    pub fn exchange(&self) -> &Exchange {
+        &self.exchange
     }
 }

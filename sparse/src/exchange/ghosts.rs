@@ -12,6 +12,7 @@ use crate::local::rows::{LocalRows, Rows};
 use sparsefuse_kernels::Element;
 use sparsefuse_runtime::{Error, Exchange, Partition, Runtime, reserve, try_collect};
 use std::iter::repeat_n;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// The elements that this rank needs of a vector that is spread over the ranks.
@@ -52,6 +53,20 @@ impl Ghosts {
             indices: Arc::new(needed),
             exchange: Arc::new(exchange),
         })
+    }
+
+    /// As [`Ghosts::new`], of all elements of a range.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn of_range(
+        runtime: &Runtime,
+        partition: Partition,
+        needed: Range<usize>,
+    ) -> Result<Self, Error> {
+        let needed = runtime.agree(try_collect(needed.map(|index| index as u32)))?;
+        Self::new(runtime, partition, needed)
     }
 
     /// Who has to send what, for host tasks: it holds no handle of the runtime.
@@ -111,7 +126,7 @@ impl Ghosts {
     ///
     /// As [`Ghosts::fetch`].
     pub fn fetch_rows<T: Element>(&self, own: Rows<'_, T>) -> Result<LocalRows<T>, Error> {
-        rows::fetch(&self.runtime, &self.exchange, own)
+        own.exchange(&self.runtime, &self.exchange)
     }
 
     /// Positions, from 0, of the rows at [`Ghosts::indices`] of a matrix whose rows have the

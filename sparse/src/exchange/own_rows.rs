@@ -3,11 +3,10 @@
 //! [`OwnRows`] keeps the memory of the stores alive, so rows are read where they lie.
 
 use super::ghosts::Ghosts;
-use super::rows;
 use crate::local::rows::{LocalRows, Rows};
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Element;
-use sparsefuse_runtime::{Error, Exchange, Local, Partition, Runtime, StoreHandle, try_collect};
+use sparsefuse_runtime::{Error, Local, Partition, Runtime, StoreHandle, try_collect};
 use std::ops::Range;
 
 /// The rows of a matrix that this rank holds.
@@ -81,16 +80,6 @@ impl<T: Element> OwnRows<T> {
         self.partition == Partition::Replicated
     }
 
-    /// The rows that an exchange brings of a matrix of which each rank has these. Every rank takes
-    /// part.
-    ///
-    /// # Errors
-    ///
-    /// If the exchange is one of other rows, memory runs out, or another rank failed.
-    pub fn exchanged(&self, runtime: &Runtime, rows: &Exchange) -> Result<LocalRows<T>, Error> {
-        rows::fetch(runtime, rows, self.as_rows())
-    }
-
     /// The rows, to be read.
     #[must_use]
     pub fn as_rows(&self) -> Rows<'_, T> {
@@ -115,8 +104,7 @@ pub(crate) fn structure_at(
 ) -> Result<(Vec<u64>, Vec<u32>), Error> {
     let pos = runtime.agree(runtime.local::<u64>(pos))?;
     let crd = runtime.agree(runtime.local::<u32>(crd))?;
-    let needed = try_collect(wanted.map(|row| row as u32));
-    let ghosts = Ghosts::new(runtime, partition, runtime.agree(needed)?)?;
+    let ghosts = Ghosts::of_range(runtime, partition, wanted)?;
     let (pos, entries) = ghosts.entries(&pos)?;
     Ok((pos, entries.run(runtime, &crd)?))
 }
@@ -145,8 +133,7 @@ impl<T: Element> HeldRows<T> {
             let first = own.rows.start;
             return Ok(Self::Own(own, wanted.start - first..wanted.end - first));
         }
-        let needed = runtime.agree(try_collect(wanted.map(|row| row as u32)))?;
-        let ghosts = Ghosts::new(runtime, own.partition, needed)?;
+        let ghosts = Ghosts::of_range(runtime, own.partition, wanted)?;
         Ok(Self::Fetched(ghosts.fetch_rows(own.as_rows())?))
     }
 

@@ -2,7 +2,8 @@
 
 use crate::local::rows::{LocalRows, Rows, positions};
 use sparsefuse_kernels::Element;
-use sparsefuse_runtime::{Error, Exchange, Runtime, try_collect};
+use sparsefuse_runtime::{Error, Exchange, Messages, Runtime, try_collect};
+use std::ops::Range;
 
 /// Positions, from 0, of the rows that an exchange brings, of a matrix whose rows have these
 /// positions on this rank; and the exchange of what belongs to their entries. Every rank takes part.
@@ -22,16 +23,52 @@ pub(crate) fn entries(
     Ok((pos, entries))
 }
 
-/// The rows that an exchange brings, of a matrix of which this rank has these. Every rank takes part.
-pub(crate) fn fetch<T: Element>(
-    runtime: &Runtime,
-    rows: &Exchange,
-    own: Rows<'_, T>,
-) -> Result<LocalRows<T>, Error> {
-    let (pos, entries) = entries(runtime, rows, own.pos)?;
-    Ok(LocalRows {
-        pos,
-        crd: entries.run(runtime, own.crd)?,
-        vals: entries.run(runtime, own.vals)?,
-    })
+impl<T: Element> Rows<'_, T> {
+    /// The rows that an exchange brings, of a matrix of which this rank has these. Every rank takes
+    /// part.
+    ///
+    /// # Errors
+    ///
+    /// If the exchange is one of other rows, memory runs out, or another rank failed.
+    pub fn exchange(self, runtime: &Runtime, rows: &Exchange) -> Result<LocalRows<T>, Error> {
+        let (pos, entries) = entries(runtime, rows, self.pos)?;
+        Ok(LocalRows {
+            pos,
+            crd: entries.run(runtime, self.crd)?,
+            vals: entries.run(runtime, self.vals)?,
+        })
+    }
+
+    /// Sends what others get of these rows, and of each row the entries `part`, counted from the
+    /// first of all: [`Exchange::send`] of rows.
+    ///
+    /// # Errors
+    ///
+    /// If the exchange is one of other rows, or memory runs out.
+    pub fn send(
+        self,
+        messages: &impl Messages,
+        rows: &Exchange,
+        part: impl Fn(usize) -> Range<usize>,
+    ) -> Result<(), Error> {
+        let counts = try_collect((0..self.len()).map(|row| part(row).len() as u64));
+        rows.send(messages, counts.as_deref().map_err(Clone::clone))?;
+        let entries = rows.of_runs(part, |_| 0..0);
+        entries.send(messages, Ok(self.crd))?;
+        entries.send(messages, Ok(self.vals))
+    }
+}
+
+impl<T: Element> LocalRows<T> {
+    /// Waits for the rows that others send: [`Exchange::receive`] of rows.
+    ///
+    /// # Errors
+    ///
+    /// If one of the others has left or failed, or memory runs out.
+    pub fn receive(messages: &impl Messages, rows: &Exchange) -> Result<Self, Error> {
+        let pos = positions(&rows.receive::<u64>(messages)?)?;
+        let entries = rows.of_runs(|_| 0..0, |row| pos[row] as usize..pos[row + 1] as usize);
+        let (crd, vals) = (entries.receive(messages)?, entries.receive(messages)?);
+        Ok(Self { pos, crd, vals })
+    }
 }

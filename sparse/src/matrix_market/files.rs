@@ -13,7 +13,7 @@ use crate::matrix_market::{
 };
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
-use sparsefuse_runtime::{Error, ErrorKind, Partition, Runtime, Shape};
+use sparsefuse_runtime::{Error, ErrorKind, Messages, Partition, Runtime, Shape};
 use std::borrow::Cow;
 use std::io;
 use std::ops::{Add, Range};
@@ -328,9 +328,10 @@ impl<P: FnMut(&mut Text, usize) -> Result<(), WriteErrorKind>> Pieces<P> {
         for &(rank, lines) in &turns {
             go_on(runtime, Ok(()))?;
             let text = self.piece(runtime, rank, lines)?;
-            runtime
-                .pass_bytes(rank, 0, text.0)
-                .map_err(WriteErrorKind::Values)?;
+            if rank == runtime.rank() {
+                let sent = runtime.send_bytes(0, Ok(text.0));
+                sent.map_err(WriteErrorKind::Values)?;
+            }
         }
         go_on(runtime, Ok(()))
     }
@@ -349,10 +350,11 @@ impl<P: FnMut(&mut Text, usize) -> Result<(), WriteErrorKind>> Pieces<P> {
             for &(rank, lines) in turns {
                 go_on(runtime, Ok(())).inspect_err(|_| is_agreed = true)?;
                 let text = self.piece(runtime, rank, lines)?;
-                let text = runtime
-                    .pass_bytes(rank, 0, text.0)
-                    .map_err(WriteErrorKind::Values)?;
-                file.write_all(&text)?;
+                let text = match rank {
+                    0 => Ok(text.0),
+                    _ => runtime.receive_bytes(rank),
+                };
+                file.write_all(&text.map_err(WriteErrorKind::Values)?)?;
             }
             Ok(())
         });

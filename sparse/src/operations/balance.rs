@@ -84,7 +84,7 @@ impl<T: Numeric> Csr<T> {
         let runtime = self.runtime();
         let rank = runtime.rank();
         let rows = Exchange::to_ranges(rank, old, |rank| cuts[rank]..cuts[rank + 1])?;
-        let moved = self.own_rows()?.exchanged(runtime, &rows)?;
+        let moved = self.own_rows()?.as_rows().exchange(runtime, &rows)?;
         let own = cuts[rank]..cuts[rank + 1];
         let partition: Partition = runtime.partition_at(cuts)?;
         let stores = assembly::from_local(runtime, self.shape(), (partition, own), moved);

@@ -5,7 +5,7 @@ use crate::exchange::ghosts::Ghosts;
 use crate::exchange::own_rows::OwnRows;
 use crate::formats::csr::Csr;
 use sparsefuse_kernels::Numeric;
-use sparsefuse_runtime::{Error, Local, Runtime, try_collect};
+use sparsefuse_runtime::{Error, Local, Runtime};
 use std::borrow::Cow;
 
 /// The rows of a dense array, of `width` elements each, at this rank's rows of a matrix. Every rank
@@ -23,8 +23,7 @@ pub(crate) fn rows_of<'x, T: Numeric>(
         let elements = own.rows.start * width..own.rows.end * width;
         return Ok(Cow::Borrowed(&x[elements]));
     }
-    let needed = try_collect(own.rows.clone().map(|row| row as u32));
-    let ghosts = Ghosts::new(runtime, x.partition(), runtime.agree(needed)?)?;
+    let ghosts = Ghosts::of_range(runtime, x.partition(), own.rows.clone())?;
     let fetched = ghosts.exchange().run_rows(runtime, width, x)?;
     Ok(Cow::Owned(fetched))
 }

@@ -109,9 +109,8 @@ impl<T: Numeric> Csr<T> {
             let factors = try_collect(local[own.rows.clone()].iter().copied());
             self.runtime().agree(factors)?
         } else {
-            let needed = try_collect(own.rows.clone().map(|row| row as u32));
-            let needed = self.runtime().agree(needed)?;
-            Ghosts::new(self.runtime(), local.partition(), needed)?.fetch(&local)?
+            let rows = own.rows.clone();
+            Ghosts::of_range(self.runtime(), local.partition(), rows)?.fetch(&local)?
         };
         self.with_entries(&own, |rows, part, vals| {
             let mut vals = vals.iter_mut();

@@ -248,8 +248,8 @@ impl<T: Field> TriangularSweep<T> {
             let found = Shape::new(&[x.len()]);
             return Err(Error::shape(OP, Shape::new(&[expected]), found));
         }
-        let outer = self.chain.receive::<T>(args)?;
+        let outer = self.chain.exchange().receive::<T>(args)?;
         self.part.solve(&Threads::of_host(args), &outer, x);
-        self.chain.hand_on(args, x)
+        self.chain.exchange().send(args, Ok(x))
     }
 }

@@ -63,12 +63,12 @@ fn a_wrong_index_on_one_rank_is_an_error_on_all() {
             .to_string()
     });
     let errors = errors.unwrap();
-    assert_eq!(errors[0], "ghosts: expected indices below 8, found 8");
+    assert_eq!(errors[0], "exchange: expected indices below 8, found 8");
     assert!(errors[1].contains(&errors[0]), "{}", errors[1]);
     let unordered = Ghosts::new(&Runtime::current(), Partition::Replicated, vec![2, 2]);
     let error = unordered.unwrap_err().to_string();
     assert_eq!(
         error,
-        "ghosts: expected indices that ascend strictly, found 2 after 2"
+        "exchange: expected indices that ascend strictly, found 2 after 2"
     );
 }

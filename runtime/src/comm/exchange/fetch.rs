@@ -25,7 +25,7 @@ pub(crate) struct Fetch {
 }
 
 impl Fetch {
-    /// The fetch that gives every rank the box of a store that it needs.
+    /// The fetch that gives every rank the box that it needs of a store that is cut.
     pub(crate) fn new(
         (slot, shape, dtype): (u32, Shape, DType),
         partition: Partition,
@@ -36,19 +36,10 @@ impl Fetch {
         let ranks = cuts.ranks();
         let held = |rank| Region::of_rows(shape, &cuts.rows(partition, shape, rank));
         let needs: Vec<Region> = (0..ranks).map(needs).collect();
-        let place = match partition {
-            // Every rank has everything; what others need is not sent to them.
-            Partition::Replicated => (0, 1),
-            Partition::Tile(_) => (rank, ranks),
-        };
-        let wanted = |other| match partition {
-            Partition::Replicated => needs[rank],
-            Partition::Tile(_) => needs[other],
-        };
         Self {
             slot,
             region: needs[rank],
-            exchange: Exchange::of_boxes(place, held, wanted),
+            exchange: Exchange::of_boxes((rank, ranks), held, |rank| needs[rank]),
             needs,
             item: Item::new(dtype, 1),
         }
@@ -72,15 +63,12 @@ impl Fetch {
         source: Result<&Instance, Error>,
     ) -> Result<Instance, Error> {
         let size = self.item.size;
-        let both = source.and_then(|source| Ok((source, self.make_room(pool)?)));
-        let (source, mut target) = match both {
-            Ok((source, target)) => (Ok(bytes::of_instance(source, size)), Ok(target)),
-            Err(cause) => (Err(cause.clone()), Err(cause)),
-        };
-        let room = target.as_mut().map_err(|cause| cause.clone());
-        let room = room.map(|target| bytes::of_instance_mut(target, size));
-        let carried = self.exchange.carry(comm, self.item, source, room);
-        carried.and(target)
+        let source = source.map(|source| bytes::of_instance(source, size));
+        let mut room = self.make_room(pool);
+        let target = room.as_mut().map_err(|cause| cause.clone());
+        let target = target.map(|room| bytes::of_instance_mut(room, size));
+        let carried = self.exchange.carry(comm, self.item, source, target);
+        carried.and(room)
     }
 
     /// Memory for what this rank needs.

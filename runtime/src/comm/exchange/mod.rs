@@ -60,12 +60,8 @@ pub struct Exchange {
     target_len: usize,
 }
 
-/// What one other rank gets, or sends.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Part {
-    pub(crate) rank: usize,
-    pub(crate) places: Places,
-}
+/// Another rank, and the places of what it gets, or sends.
+pub(crate) type Part = (usize, Places);
 
 /// Messages and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -86,11 +82,15 @@ impl Sum for Sent {
 }
 
 impl Exchange {
-    fn new(sends: Vec<Part>, own: Option<(Places, Places)>, receives: Vec<Part>) -> Self {
+    fn new(mut sends: Vec<Part>, own: Option<(Places, Places)>, mut receives: Vec<Part>) -> Self {
+        sends.retain(|(_, places)| places.len() > 0);
+        receives.retain(|(_, places)| places.len() > 0);
+        let own = own.filter(|(from, _)| from.len() > 0);
         let end = |parts: &[Part], own: Option<&Places>| {
-            let ends = parts.iter().map(|part| part.places.end());
             let own = own.map_or(0, Places::end);
-            ends.fold(own, usize::max)
+            parts
+                .iter()
+                .fold(own, |end, (_, places)| end.max(places.end()))
         };
         Self {
             source: (end(&sends, own.as_ref().map(|own| &own.0)), None),
@@ -108,34 +108,17 @@ impl Exchange {
         needed: impl Fn(usize) -> Region,
     ) -> Self {
         let (here, wanted) = (held(rank), needed(rank));
-        let (mut sends, mut receives) = (Vec::new(), Vec::new());
-        for other in (0..ranks).filter(|&other| other != rank) {
-            let sent = here.intersect(&needed(other));
-            if !sent.is_empty() {
-                let places = Places::of_box(here, sent);
-                sends.push(Part {
-                    rank: other,
-                    places,
-                });
-            }
-            let received = held(other).intersect(&wanted);
-            if !received.is_empty() {
-                let places = Places::of_box(wanted, received);
-                receives.push(Part {
-                    rank: other,
-                    places,
-                });
-            }
-        }
-        let kept = here.intersect(&wanted);
-        let place = |within| Places::of_box(within, kept);
-        let own = (!kept.is_empty()).then(|| (place(here), place(wanted)));
-        Self::new(sends, own, receives)
+        let place = |within: Region, part: Region| Places::of_box(within, within.intersect(&part));
+        let others = || (0..ranks).filter(|&other| other != rank);
+        let sends = others().map(|other| (other, place(here, needed(other))));
+        let receives = others().map(|other| (other, place(wanted, held(other))));
+        let own = (place(here, wanted), place(wanted, here));
+        Self::new(sends.collect(), Some(own), receives.collect())
     }
 
     /// The exchange that gives every rank the items of a range, where rank `r` holds those between
-    /// the cuts `r` and `r + 1`: to cut something anew, or to have all of it everywhere. Sends no
-    /// message to be made, since every rank knows what all of them want.
+    /// the cuts `r` and `r + 1`: to cut something anew, or to have all of it everywhere. No
+    /// message is sent to make it, since every rank knows what all of them want.
     ///
     /// ```
     /// use sparsefuse_runtime::Exchange;
@@ -150,8 +133,8 @@ impl Exchange {
     ///
     /// # Errors
     ///
-    /// If the cuts do not begin at 0 and ascend, there are none for this rank, or a rank wants what
-    /// lies beyond the last one.
+    /// If the cuts do not ascend from 0, there are none for this rank, or a rank wants what lies beyond
+    /// the last one.
     pub fn to_ranges(
         rank: usize,
         held: &[usize],
@@ -159,15 +142,12 @@ impl Exchange {
     ) -> Result<Self, Error> {
         let ranks = held.len().saturating_sub(1);
         requests::check_cuts(held, ranks.max(rank + 1))?;
-        let refuse = |expected: String, found: String| Error::argument("exchange", expected, found);
-        let (first, len) = (held[0], held[ranks]);
-        if first != 0 {
-            return Err(refuse("cuts that begin at 0".to_owned(), first.to_string()));
-        }
+        let len = held[ranks];
         let is_within = |range: &Range<usize>| range.start <= range.end && range.end <= len;
         let wanted: Vec<_> = (0..ranks).map(wanted).collect();
         if let Some(range) = wanted.iter().find(|range| !is_within(range)) {
-            return Err(refuse(format!("ranges of 0..{len}"), format!("{range:?}")));
+            let expected = format!("ranges of 0..{len}");
+            return Err(Error::argument("exchange", expected, format!("{range:?}")));
         }
         let region = |range: &Range<usize>| Region::of_rows(Shape::new(&[len]), range);
         let holds = |rank: usize| region(&(held[rank]..held[rank + 1]));
@@ -197,15 +177,38 @@ impl Exchange {
         arrived: impl Fn(usize) -> Range<usize>,
     ) -> Self {
         fn each(parts: &[Part], run: impl Fn(usize) -> Range<usize>) -> Vec<Part> {
-            let parts = parts.iter().map(|Part { rank, places }| Part {
-                rank: *rank,
-                places: places.of_runs(&run),
-            });
-            parts.collect()
+            let of = |(rank, places): &Part| (*rank, places.of_runs(&run));
+            parts.iter().map(of).collect()
         }
         let own = self.own.as_ref();
         let own = own.map(|(from, to)| (from.of_runs(&here), to.of_runs(&arrived)));
         Self::new(each(&self.sends, here), own, each(&self.receives, arrived))
+    }
+
+    /// The exchange in which each rank gets all items before its own from the rank before it, and
+    /// gives those and its own to the next one, where rank `r` has made those between the cuts `r`
+    /// and `r + 1`.
+    ///
+    /// ```
+    /// use sparsefuse_runtime::Exchange;
+    ///
+    /// let relay = Exchange::relay(1, &[0, 4, 6, 9])?;
+    /// assert_eq!(relay.len(), 4); // from rank 0
+    /// assert_eq!(relay.sent(8).bytes, 6 * 8); // to rank 2
+    /// # Ok::<(), sparsefuse_runtime::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the cuts do not ascend from 0, or there are none for this rank.
+    pub fn relay(rank: usize, cuts: &[usize]) -> Result<Self, Error> {
+        let ranks = cuts.len().saturating_sub(1);
+        requests::check_cuts(cuts, ranks.max(rank + 1))?;
+        let (before, all) = (Places::Run(0..cuts[rank]), Places::Run(0..cuts[rank + 1]));
+        let next = (rank + 1 < ranks).then(|| (rank + 1, all));
+        let last = rank.checked_sub(1).map(|last| (last, before));
+        let (sends, receives) = (Vec::from_iter(next), Vec::from_iter(last));
+        Ok(Self::new(sends, None, receives))
     }
 
     /// The way back: what has arrived goes where it came from.
@@ -240,7 +243,7 @@ impl Exchange {
     /// What this rank sends, in items of `size` bytes: what counters, `explain` and plans say.
     #[must_use]
     pub fn sent(&self, size: usize) -> Sent {
-        let items = self.sends.iter().map(|part| part.places.len());
+        let items = self.sends.iter().map(|(_, places)| places.len());
         Sent {
             messages: self.sends.len() as u64,
             bytes: (items.sum::<usize>() * size) as u64,
@@ -272,20 +275,10 @@ impl Exchange {
     ) -> Result<Vec<E>, Error> {
         messages.begin(E::DTYPE)?;
         let item = Item::new(E::DTYPE, width);
-        let arrived = self.check_own(own.len(), width).and_then(|()| {
-            let len = self.target_len.saturating_mul(width);
-            bytes::Arriving::<E>::new(len)
+        let source = self.check_own(own.len(), width).map(|()| bytes::of(own));
+        let arrived = bytes::filled(self.target_len.saturating_mul(width), |target| {
+            self.carry(messages, item, source, target)
         });
-        let arrived = match arrived {
-            Ok(mut arrived) => {
-                let carried = self.carry(messages, item, Ok(bytes::of(own)), Ok(arrived.bytes()));
-                carried.map(|()| arrived.elements())
-            }
-            Err(cause) => {
-                let told = self.carry(messages, item, Err(cause.clone()), Err(cause.clone()));
-                told.and(Err(cause))
-            }
-        };
         messages.agree(arrived)
     }
 
@@ -313,14 +306,7 @@ impl Exchange {
     /// If memory runs out, another rank failed, or it sent something else.
     pub fn receive<E: Element>(&self, messages: &impl Messages) -> Result<Vec<E>, Error> {
         let item = Item::new(E::DTYPE, 1);
-        match bytes::Arriving::<E>::new(self.target_len) {
-            Ok(mut arrived) => self
-                .wait(messages, item, Ok(arrived.bytes()))
-                .map(|()| arrived.elements()),
-            Err(cause) => self
-                .wait(messages, item, Err(cause.clone()))
-                .and(Err(cause)),
-        }
+        bytes::filled(self.target_len, |target| self.wait(messages, item, target))
     }
 
     fn check_own(&self, len: usize, width: usize) -> Result<(), Error> {
@@ -343,6 +329,11 @@ impl Exchange {
         source: Result<&[u8], Error>,
         mut target: Result<&mut [u8], Error>,
     ) -> Result<(), Error> {
+        // Who has no memory for what arrives fails, and says so.
+        let source = match &target {
+            Ok(_) => source,
+            Err(cause) => source.and(Err(cause.clone())),
+        };
         let posted = self.post(messages, item, source.clone());
         let kept = match (source, &mut target) {
             (Ok(source), Ok(target)) if posted.is_ok() => self.keep(item, source, target),
@@ -360,7 +351,7 @@ impl Exchange {
         source: Result<&[u8], Error>,
     ) -> Result<(), Error> {
         let source = source.and_then(|source| self.check_source(item, source));
-        for Part { rank, places } in &self.sends {
+        for (rank, places) in &self.sends {
             let bytes = source.clone().and_then(|source| {
                 let mut bytes = zeros(places.len() * item.size)?;
                 places.take(item, source, &mut bytes);
@@ -407,7 +398,7 @@ impl Exchange {
         });
         let mut outcome = Ok(());
         let receives = self.receives.iter().filter(|_| messages.has_others());
-        for Part { rank, places } in receives {
+        for (rank, places) in receives {
             let arrived = messages.receive_bytes(*rank);
             let arrived = arrived.and_then(|bytes| match item.is_made_of(&bytes, places.len()) {
                 true => Ok(bytes),

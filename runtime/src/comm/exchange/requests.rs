@@ -1,19 +1,15 @@
 //! Exchanges that are made by asking: a rank alone knows which items it needs, or has for others.
 //!
-//! Each rank tells the owners the places of the items, counted from the owner's first one, in one
-//! message to each rank. [`gather`]: what a rank is asked for it sends, so that the items that it
-//! needs arrive in the order of their indices. [`scatter`]: what a rank announces it sends, and what
-//! is announced to it arrives, in the order of the ranks. A list that does not fit what this rank
-//! owns is an error, and never an access out of bounds.
+//! Each rank sorts its items by their owners and tells those the places of the items, counted from
+//! the owner's first one, in one message to each rank. [`gather`]: what a rank is asked for it
+//! sends. [`scatter`]: what a rank announces it sends, and what is announced to it arrives, in the
+//! order of the ranks. A list that does not fit what this rank owns is an error, and never an access
+//! out of bounds.
 
-use super::{Exchange, Part, Places};
+use super::{Exchange, Places};
 use crate::comm::{Comm, apart};
 use crate::error::Error;
 use crate::memory::reserve::{reserve, try_collect, zeros};
-use std::ops::Range;
-
-/// Lists of places for each rank, on their way as bytes.
-type Lists = Vec<Vec<u8>>;
 
 /// The exchange that brings the items of these indices, which ascend strictly, where rank `r` owns
 /// those between the cuts `r` and `r + 1`; or why there are no indices. Every rank takes part; one
@@ -23,19 +19,17 @@ pub(crate) fn gather(
     cuts: &[usize],
     needed: Result<&[u32], Error>,
 ) -> Result<Exchange, Error> {
-    let rank = comm.rank();
-    let asking = needed.and_then(|needed| Asking::new(rank, cuts, needed));
-    let (asking, requests) = match asking {
-        Ok((asking, requests)) => (Ok(asking), Ok(requests)),
-        Err(cause) => (Err(cause.clone()), Err(cause)),
-    };
-    let asked = comm.all_to_all(requests)?;
-    asking?.answered(cuts, &asked)
+    let checked = needed.and_then(|needed| {
+        check_ascending(needed)?;
+        Ok(needed)
+    });
+    let (items, lists) = sorted(comm, Some(cuts), checked)?;
+    items.asked(cuts, lists)
 }
 
 /// The exchange of items where every rank holds all: none is sent.
 pub(crate) fn pick(needed: &[u32]) -> Result<Exchange, Error> {
-    check(needed, usize::MAX)?;
+    check_ascending(needed)?;
     let own = Places::of_list(try_collect(needed.iter().copied())?);
     let own = (own, Places::Run(0..needed.len()));
     Ok(Exchange::new(Vec::new(), Some(own), Vec::new()))
@@ -50,202 +44,164 @@ pub(crate) fn scatter(
     cuts: Option<&[usize]>,
     indices: Result<&[u32], Error>,
 ) -> Result<(Exchange, Vec<u32>), Error> {
-    let giving = indices.and_then(|indices| Giving::new((comm.rank(), comm.size()), cuts, indices));
-    let (giving, announced) = match giving {
-        Ok((giving, announced)) => (Ok(giving), Ok(announced)),
+    let (items, lists) = sorted(comm, cuts, indices)?;
+    items.announced(cuts, lists)
+}
+
+/// The items of this rank by their owners, and the lists that other ranks have sent.
+fn sorted(
+    comm: &dyn Comm,
+    cuts: Option<&[usize]>,
+    indices: Result<&[u32], Error>,
+) -> Result<(ByOwner, Vec<Vec<u8>>), Error> {
+    let place = (comm.rank(), comm.size());
+    let sorted = indices.and_then(|indices| ByOwner::new(place, cuts, indices));
+    let (items, lists) = match sorted {
+        Ok((items, lists)) => (Ok(items), Ok(lists)),
         Err(cause) => (Err(cause.clone()), Err(cause)),
     };
-    let announced = comm.all_to_all(announced)?;
-    giving?.answered(cuts, announced)
+    let lists = comm.all_to_all(lists)?;
+    Ok((items?, lists))
 }
 
-/// Refuses cuts that do not say what each of the ranks owns.
-pub(crate) fn check_cuts(cuts: &[usize], ranks: usize) -> Result<(), Error> {
-    if cuts.len() == ranks + 1 && cuts.is_sorted() {
-        return Ok(());
-    }
-    let expected = format!("{} cuts that ascend", ranks + 1);
-    Err(Error::argument("exchange", expected, format!("{cuts:?}")))
-}
-
-/// What a rank that gathers has asked for.
-pub(super) struct Asking {
-    rank: usize,
-    /// Which of the items come from each rank.
-    spans: Vec<Range<usize>>,
-    /// Where those that this rank has itself are.
-    own: Places,
-}
-
-impl Asking {
-    /// What is asked of each rank; of this one nothing.
-    pub(super) fn new(rank: usize, cuts: &[usize], needed: &[u32]) -> Result<(Self, Lists), Error> {
-        check(needed, cuts[cuts.len() - 1])?;
-        let number = |cut: usize| needed.partition_point(|&index| (index as usize) < cut);
-        let spans: Vec<_> = cuts
-            .windows(2)
-            .map(|pair| number(pair[0])..number(pair[1]))
-            .collect();
-        let place = |owner: usize| move |&index: &u32| index - cuts[owner] as u32;
-        let own = try_collect(needed[spans[rank].clone()].iter().map(place(rank)))?;
-        let mut requests = Vec::with_capacity(spans.len());
-        for (owner, span) in spans.iter().enumerate() {
-            let span = if owner == rank { 0..0 } else { span.clone() };
-            requests.push(to_bytes(needed[span].iter().map(place(owner)))?);
-        }
-        let own = Places::of_list(own);
-        Ok((Self { rank, spans, own }, requests))
-    }
-
-    /// The exchange, from what each rank has asked of this one.
-    pub(super) fn answered(self, cuts: &[usize], asked: &Lists) -> Result<Exchange, Error> {
-        let Self { rank, spans, own } = self;
-        let own_len = cuts[rank + 1] - cuts[rank];
-        let mut sends = Vec::new();
-        for (other, list) in asked
-            .iter()
-            .enumerate()
-            .filter(|(other, list)| *other != rank && !list.is_empty())
-        {
-            let list = from_bytes(list, own_len).ok_or_else(|| apart(other))??;
-            // What a rank needs ascends.
-            if list.windows(2).any(|pair| pair[0] >= pair[1]) {
-                return Err(apart(other));
-            }
-            let places = Places::of_list(list);
-            sends.push(Part {
-                rank: other,
-                places,
-            });
-        }
-        let used = spans
-            .iter()
-            .enumerate()
-            .filter(|(_, span)| !span.is_empty());
-        let received = used.clone().filter(|(owner, _)| *owner != rank);
-        let receives = received.map(|(owner, span)| Part {
-            rank: owner,
-            places: Places::Run(span.clone()),
-        });
-        let receives = receives.collect();
-        let own = (!spans[rank].is_empty()).then(|| (own, Places::Run(spans[rank].clone())));
-        let mut exchange = Exchange::new(sends, own, receives);
-        exchange.source.1 = Some(own_len);
-        Ok(exchange)
-    }
-}
-
-/// What a rank that scatters has announced.
-pub(super) struct Giving {
+/// Items of this rank by the ranks that own their indices.
+pub(super) struct ByOwner {
     rank: usize,
     n_items: usize,
-    /// Which of the items go to each rank.
-    places: Vec<Places>,
+    /// Which of the items each rank owns.
+    items: Vec<Places>,
+    /// Where those are that this rank owns itself.
+    own: Vec<u32>,
 }
 
-impl Giving {
-    /// What is announced to each rank, also to this one.
+impl ByOwner {
+    /// The items, and the lists for other ranks: the places of their items.
     pub(super) fn new(
         (rank, ranks): (usize, usize),
         cuts: Option<&[usize]>,
         indices: &[u32],
-    ) -> Result<(Self, Lists), Error> {
+    ) -> Result<(Self, Vec<Vec<u8>>), Error> {
         let n_items = indices.len();
-        let Some(cuts) = cuts else {
-            let announced = (0..ranks).map(|_| to_bytes(indices.iter().copied()));
-            let places = vec![Places::Run(0..n_items); ranks];
-            let giving = Self {
-                rank,
-                n_items,
-                places,
-            };
-            return Ok((giving, announced.collect::<Result<_, _>>()?));
-        };
-        let refuse = |expected: String, found: String| Error::argument("scatter", expected, found);
-        let len = cuts[cuts.len() - 1];
+        let len = cuts.map_or(usize::MAX, |cuts| cuts[ranks]);
         if let Some(index) = indices.iter().find(|&&index| index as usize >= len) {
-            return Err(refuse(format!("indices below {len}"), index.to_string()));
+            let expected = format!("indices below {len}");
+            return Err(Error::argument("exchange", expected, index.to_string()));
         }
-        if u32::try_from(n_items).is_err() {
+        if n_items > u32::MAX as usize {
             let expected = format!("at most {} items of a rank", u32::MAX);
-            return Err(refuse(expected, n_items.to_string()));
+            return Err(Error::argument("exchange", expected, n_items.to_string()));
         }
-        let owner = |index: u32| cuts[1..].partition_point(|&end| end <= index as usize);
-        let mut counts = vec![0; ranks];
-        indices.iter().for_each(|&index| counts[owner(index)] += 1);
-        let lists = counts.iter().map(|&count| reserve(count));
-        let mut lists = lists.collect::<Result<Vec<Vec<u32>>, Error>>()?;
-        for (number, &index) in (0..).zip(indices) {
-            lists[owner(index)].push(number);
+        let mut items = Vec::with_capacity(ranks);
+        match cuts {
+            None => items.resize(ranks, Places::Run(0..n_items)),
+            Some(cuts) => {
+                let owner = |index: u32| cuts[1..].partition_point(|&end| end <= index as usize);
+                let mut counts = vec![0; ranks];
+                indices.iter().for_each(|&index| counts[owner(index)] += 1);
+                let lists = counts.iter().map(|&count| reserve(count));
+                let mut lists = lists.collect::<Result<Vec<Vec<u32>>, Error>>()?;
+                for (number, &index) in (0..).zip(indices) {
+                    lists[owner(index)].push(number);
+                }
+                items.extend(lists.into_iter().map(Places::of_list));
+            }
         }
-        let mut announced = Vec::with_capacity(ranks);
-        for (list, &first) in lists.iter().zip(cuts) {
-            let place = |&number: &u32| indices[number as usize] - first as u32;
-            announced.push(to_bytes(list.iter().map(place))?);
+        let mut lists = Vec::with_capacity(ranks);
+        let mut own = Vec::new();
+        for (owner, items) in items.iter().enumerate() {
+            let first = cuts.map_or(0, |cuts| cuts[owner] as u32);
+            let mut places = reserve(items.len())?;
+            items.for_each_run(|at, _, len| {
+                places.extend(indices[at..at + len].iter().map(|index| index - first));
+            });
+            lists.push(to_bytes(if owner == rank { &[] } else { &places })?);
+            if owner == rank {
+                own = places;
+            }
         }
-        let places = lists.into_iter().map(Places::of_list).collect();
-        Ok((
-            Self {
-                rank,
-                n_items,
-                places,
-            },
-            announced,
-        ))
+        let by_owner = Self {
+            rank,
+            n_items,
+            items,
+            own,
+        };
+        Ok((by_owner, lists))
     }
 
-    /// The exchange, and the indices of what arrives, from what each rank has announced to this one.
-    pub(super) fn answered(
-        self,
+    /// The exchange that brings the items, from what each other rank has asked for.
+    pub(super) fn asked(self, cuts: &[usize], lists: Vec<Vec<u8>>) -> Result<Exchange, Error> {
+        let own_len = cuts[self.rank + 1] - cuts[self.rank];
+        let mut sends = Vec::new();
+        for (other, list) in lists.into_iter().enumerate() {
+            let places = from_bytes(other, &list, own_len)?;
+            if check_ascending(&places).is_err() {
+                return Err(apart(other));
+            }
+            sends.push((other, Places::of_list(places)));
+        }
+        let mut items = self.items;
+        let here = std::mem::replace(&mut items[self.rank], Places::Run(0..0));
+        let own = Some((Places::of_list(self.own), here));
+        let mut exchange = Exchange::new(sends, own, items.into_iter().enumerate().collect());
+        exchange.source.1 = Some(own_len);
+        Ok(exchange)
+    }
+
+    /// The exchange that takes the items to their owners, and the indices of what arrives, from what
+    /// each other rank has announced.
+    pub(super) fn announced(
+        mut self,
         cuts: Option<&[usize]>,
-        announced: Lists,
+        lists: Vec<Vec<u8>>,
     ) -> Result<(Exchange, Vec<u32>), Error> {
         let (first, own_len) = match cuts {
             None => (0, usize::MAX),
             Some(cuts) => (cuts[self.rank], cuts[self.rank + 1] - cuts[self.rank]),
         };
-        let n_arriving = announced.iter().map(|list| list.len() / 4).sum();
-        let mut indices = reserve(n_arriving)?;
+        let arriving = lists.iter().map(|list| list.len() / size_of::<u32>());
+        let mut indices = reserve(arriving.sum::<usize>() + self.own.len())?;
         let (mut receives, mut own) = (Vec::new(), None);
-        for (other, list) in announced.into_iter().enumerate() {
-            let list = from_bytes(&list, own_len).ok_or_else(|| apart(other))??;
-            let run = Places::Run(indices.len()..indices.len() + list.len());
-            indices.extend(list.iter().map(|place| place + first as u32));
+        for (other, list) in lists.into_iter().enumerate() {
+            let places = match other == self.rank {
+                true => std::mem::take(&mut self.own),
+                false => from_bytes(other, &list, own_len)?,
+            };
+            let run = Places::Run(indices.len()..indices.len() + places.len());
+            indices.extend(places.iter().map(|&place| (place as usize + first) as u32));
             if other == self.rank {
-                own = Some((self.places[other].clone(), run));
-            } else if !list.is_empty() {
-                receives.push(Part {
-                    rank: other,
-                    places: run,
-                });
+                let here = std::mem::replace(&mut self.items[other], Places::Run(0..0));
+                own = Some((here, run));
+            } else {
+                receives.push((other, run));
             }
         }
-        let places = self.places.into_iter().enumerate();
-        let sent = places.filter(|(other, places)| *other != self.rank && places.len() > 0);
-        let sends = sent.map(|(rank, places)| Part { rank, places }).collect();
+        let sends = self.items.into_iter().enumerate().collect();
         let mut exchange = Exchange::new(sends, own, receives);
         exchange.source.1 = Some(self.n_items);
         Ok((exchange, indices))
     }
 }
 
-/// Refuses indices that do not ascend strictly, or are not below `len`.
-fn check(needed: &[u32], len: usize) -> Result<(), Error> {
-    let refuse = |expected: String, found: String| Err(Error::argument("ghosts", expected, found));
-    if let Some(pair) = needed.windows(2).find(|pair| pair[0] >= pair[1]) {
-        let found = format!("{} after {}", pair[1], pair[0]);
-        return refuse("indices that ascend strictly".to_owned(), found);
+/// Refuses cuts that do not say what each of the ranks owns.
+pub(crate) fn check_cuts(cuts: &[usize], ranks: usize) -> Result<(), Error> {
+    if cuts.len() == ranks + 1 && cuts[0] == 0 && cuts.is_sorted() {
+        return Ok(());
     }
-    match needed.last() {
-        Some(&last) if last as usize >= len => {
-            refuse(format!("indices below {len}"), last.to_string())
-        }
-        Some(_) | None => Ok(()),
-    }
+    let expected = format!("{} cuts that ascend from 0", ranks + 1);
+    Err(Error::argument("exchange", expected, format!("{cuts:?}")))
 }
 
-fn to_bytes(places: impl ExactSizeIterator<Item = u32>) -> Result<Vec<u8>, Error> {
-    let mut bytes = zeros(places.len() * size_of::<u32>())?;
+fn check_ascending(indices: &[u32]) -> Result<(), Error> {
+    let Some(pair) = indices.windows(2).find(|pair| pair[0] >= pair[1]) else {
+        return Ok(());
+    };
+    let found = format!("{} after {}", pair[1], pair[0]);
+    let expected = "indices that ascend strictly";
+    Err(Error::argument("exchange", expected, found))
+}
+
+fn to_bytes(places: &[u32]) -> Result<Vec<u8>, Error> {
+    let mut bytes = zeros(size_of_val(places))?;
     let (words, _) = bytes.as_chunks_mut();
     for (word, place) in words.iter_mut().zip(places) {
         *word = place.to_le_bytes();
@@ -253,10 +209,12 @@ fn to_bytes(places: impl ExactSizeIterator<Item = u32>) -> Result<Vec<u8>, Error
     Ok(bytes)
 }
 
-/// The places that a rank has sent; `None` if they are no list of places below `len`.
-fn from_bytes(bytes: &[u8], len: usize) -> Option<Result<Vec<u32>, Error>> {
+/// The places below `len` that a rank has sent.
+fn from_bytes(from: usize, bytes: &[u8], len: usize) -> Result<Vec<u32>, Error> {
     let (words, rest) = bytes.as_chunks();
     let places = || words.iter().map(|&word| u32::from_le_bytes(word));
-    let is_list = rest.is_empty() && places().all(|place| (place as usize) < len);
-    is_list.then(|| try_collect(places()))
+    if !rest.is_empty() || places().any(|place| place as usize >= len) {
+        return Err(apart(from));
+    }
+    try_collect(places())
 }

@@ -1,9 +1,10 @@
 //! Exchanges as plain values: all ranks of one on this thread, with letter boxes between them.
 
-use super::requests::{Asking, Giving};
-use super::{Exchange, Item, Messages, Part, Places, Sent};
+use super::requests::{self, ByOwner};
+use super::{Exchange, Item, Messages, Places, Sent};
 use crate::error::{Error, ErrorKind};
 use crate::geometry::view::Region;
+use crate::memory::bytes;
 use crate::shape::Shape;
 use sparsefuse_kernels::{DType, Element};
 use std::cell::RefCell;
@@ -41,50 +42,50 @@ impl Messages for Post<'_> {
 /// What each rank has when all of them have sent and then received.
 fn deliver<E: Element>(exchanges: &[Exchange], own: &[Vec<E>]) -> Vec<Vec<E>> {
     let letters = Letters::default();
-    for (rank, (exchange, own)) in exchanges.iter().zip(own).enumerate() {
+    let item = Item::new(E::DTYPE, 1);
+    let all = || (0..).zip(exchanges).zip(own);
+    for ((rank, exchange), own) in all() {
         exchange.send(&Post(rank, &letters), Ok(own)).unwrap();
     }
-    let mut all = Vec::new();
-    for (rank, (exchange, own)) in exchanges.iter().zip(own).enumerate() {
-        let item = Item::new(E::DTYPE, 1);
-        let mut arrived = crate::memory::bytes::Arriving::<E>::new(exchange.len()).unwrap();
-        let (from, to) = (crate::memory::bytes::of(own), arrived.bytes());
-        exchange.keep(item, from, to).unwrap();
-        exchange
-            .wait(&Post(rank, &letters), item, Ok(arrived.bytes()))
-            .unwrap();
-        all.push(arrived.elements());
-    }
+    let arrived = all().map(|((rank, exchange), own)| {
+        let arrived = bytes::filled(exchange.len(), |target| {
+            let target = target?;
+            exchange.keep(item, bytes::of(own), target)?;
+            exchange.wait(&Post(rank, &letters), item, Ok(target))
+        });
+        arrived.unwrap()
+    });
+    let arrived = arrived.collect();
     let left = letters.into_inner().into_values().flatten().count();
     assert_eq!(left, 0, "every message is received");
-    all
+    arrived
+}
+
+/// The items of all ranks by their owners, and the lists that each has got from all of them.
+fn sorted(cuts: Option<&[usize]>, indices: &[Vec<u32>]) -> Vec<(ByOwner, Vec<Vec<u8>>)> {
+    let ranks = indices.len();
+    let sorted = indices.iter().enumerate();
+    let sorted = sorted.map(|(rank, indices)| ByOwner::new((rank, ranks), cuts, indices).unwrap());
+    let (sorted, lists): (Vec<_>, Vec<Vec<Vec<u8>>>) = sorted.unzip();
+    let got = |rank: usize| lists.iter().map(|of| of[rank].clone()).collect();
+    let all = sorted.into_iter().enumerate();
+    all.map(|(rank, items)| (items, got(rank))).collect()
 }
 
 /// The exchanges of all ranks that need these indices.
 fn gathering(cuts: &[usize], needed: &[Vec<u32>]) -> Vec<Exchange> {
-    let asking = needed
-        .iter()
-        .enumerate()
-        .map(|(rank, needed)| Asking::new(rank, cuts, needed));
-    let (asking, requests): (Vec<_>, Vec<_>) = asking.map(Result::unwrap).unzip();
-    let answered = asking.into_iter().enumerate().map(|(rank, asking)| {
-        let asked = requests.iter().map(|of| of[rank].clone()).collect();
-        asking.answered(cuts, &asked).unwrap()
-    });
-    answered.collect()
+    let asked = sorted(Some(cuts), needed).into_iter();
+    asked
+        .map(|(items, lists)| items.asked(cuts, lists).unwrap())
+        .collect()
 }
 
 /// The exchanges of all ranks that have items of these indices, and what arrives where.
 fn scattering(cuts: Option<&[usize]>, indices: &[Vec<u32>]) -> (Vec<Exchange>, Vec<Vec<u32>>) {
-    let ranks = indices.len();
-    let giving = indices.iter().enumerate();
-    let giving = giving.map(|(rank, indices)| Giving::new((rank, ranks), cuts, indices).unwrap());
-    let (giving, announced): (Vec<_>, Vec<_>) = giving.unzip();
-    let answered = giving.into_iter().enumerate().map(|(rank, giving)| {
-        let announced = announced.iter().map(|of| of[rank].clone()).collect();
-        giving.answered(cuts, announced).unwrap()
-    });
-    answered.unzip()
+    let announced = sorted(cuts, indices).into_iter();
+    announced
+        .map(|(items, lists)| items.announced(cuts, lists).unwrap())
+        .unzip()
 }
 
 /// The elements 10, 11, ... cut like this.
@@ -113,7 +114,7 @@ fn indices_are_gathered_in_their_order() {
     let places: Vec<&Places> = exchanges[2]
         .sends()
         .iter()
-        .map(|part| &part.places)
+        .map(|(_, places)| places)
         .collect();
     assert_eq!(places, [&Places::Run(1..4), &Places::Run(4..5)]);
     // The way back brings each element to where it came from.
@@ -173,8 +174,8 @@ fn boxes_of_two_dimensions() {
     assert_eq!(found, [vec![5, 6, 9, 10], vec![0, 4, 8, 12]]);
     // Whole rows are a run.
     let rows = Exchange::of_boxes((0, 2), held, |_| Region::of_rows(shape, &(0..4)));
-    assert_eq!(rows.sends()[0].places, Places::Run(0..8));
-    assert_eq!(rows.receives()[0].places, Places::Run(8..16));
+    assert_eq!(rows.sends()[0].1, Places::Run(0..8));
+    assert_eq!(rows.receives()[0].1, Places::Run(8..16));
 }
 
 #[test]
@@ -192,7 +193,7 @@ fn entries_follow_their_rows() {
     let found = deliver(&entries, &[vec![1i64, 2, 3, 4], vec![5, 6]]);
     assert_eq!(found, [vec![1, 5, 6], vec![1, 2, 3, 4]]);
     // Neighbouring rows are one run.
-    assert_eq!(entries[0].sends()[0].places, Places::Run(0..4));
+    assert_eq!(entries[0].sends()[0].1, Places::Run(0..4));
 }
 
 #[test]
@@ -234,47 +235,48 @@ fn assert_is_of_rank<R: std::fmt::Debug>(outcome: Result<R, Error>, expected: us
 #[test]
 fn lists_that_do_not_fit_are_errors() {
     let cuts = [0, 4, 8];
-    let request = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect();
-    let mut lists: Vec<Vec<u8>> = [&[4][..], &[0, u32::MAX]].map(request).to_vec();
-    lists.push(vec![0; 3]);
-    for list in &lists {
-        let (asking, _) = Asking::new(0, &cuts, &[5]).unwrap();
-        assert_is_of_rank(asking.answered(&cuts, &vec![Vec::new(), list.clone()]), 1);
-        let (giving, own) = Giving::new((0, 2), Some(&cuts), &[1]).unwrap();
-        let announced = vec![own[0].clone(), list.clone()];
-        assert_is_of_rank(giving.answered(Some(&cuts), announced), 1);
+    let items = |indices: &[u32]| ByOwner::new((0, 2), Some(&cuts), indices);
+    let asked = |list: &[u8]| {
+        let (items, _) = items(&[1, 5]).unwrap();
+        items.asked(&cuts, vec![Vec::new(), list.to_vec()])
+    };
+    let announced = |list: &[u8]| {
+        let (items, _) = items(&[1, 5]).unwrap();
+        items.announced(Some(&cuts), vec![Vec::new(), list.to_vec()])
+    };
+    let words = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let no_places: [Vec<u8>; 3] = [words(&[4]), words(&[0, u32::MAX]), vec![0; 3]];
+    for list in no_places {
+        assert_is_of_rank(asked(&list), 1);
+        assert_is_of_rank(announced(&list), 1);
     }
     // What a rank needs ascends; what it has for others may be in any order.
-    for list in [&[1, 1][..], &[2, 0]] {
-        let (asking, _) = Asking::new(0, &cuts, &[5]).unwrap();
-        assert_is_of_rank(asking.answered(&cuts, &vec![Vec::new(), request(list)]), 1);
-        let (giving, own) = Giving::new((0, 2), Some(&cuts), &[1]).unwrap();
-        let (_, arrived) = giving
-            .answered(Some(&cuts), vec![own[0].clone(), request(list)])
-            .unwrap();
-        assert_eq!(arrived[1..], *list);
+    for list in [[1, 1], [2, 0]] {
+        let bytes: Vec<u8> = words(&list);
+        assert_is_of_rank(asked(&bytes), 1);
+        let (_, arrived) = announced(&bytes).unwrap();
+        assert_eq!(arrived, [&[1][..], &list].concat());
     }
-    let refused = |needed: &[u32]| {
-        Asking::new(0, &cuts, needed)
-            .map(drop)
-            .unwrap_err()
-            .to_string()
-    };
-    assert_eq!(
-        refused(&[2, 2]),
-        "ghosts: expected indices that ascend strictly, found 2 after 2"
-    );
-    assert_eq!(
-        refused(&[2, 8]),
-        "ghosts: expected indices below 8, found 8"
-    );
-    let refused = Giving::new((0, 2), Some(&cuts), &[8])
-        .map(drop)
-        .unwrap_err();
-    assert_eq!(
-        refused.to_string(),
-        "scatter: expected indices below 8, found 8"
-    );
+    let refused = items(&[2, 8]).map(drop).unwrap_err().to_string();
+    assert_eq!(refused, "exchange: expected indices below 8, found 8");
+    let refused = requests::pick(&[2, 2]).unwrap_err().to_string();
+    let expected = "exchange: expected indices that ascend strictly, found 2 after 2";
+    assert_eq!(refused, expected);
+}
+
+#[test]
+fn ranks_that_follow_one_another_get_all_before_them() {
+    let cuts = [0, 2, 2, 3];
+    let relays: Vec<_> = (0..3)
+        .map(|rank| Exchange::relay(rank, &cuts).unwrap())
+        .collect();
+    let all = [4i32, 5, 6];
+    let own: Vec<Vec<i32>> = cuts[1..].iter().map(|&cut| all[..cut].to_vec()).collect();
+    assert_eq!(deliver(&relays, &own), [&[][..], &[4, 5], &[4, 5]]);
+    assert_eq!(relays[2].sent(4), Sent::default());
+    let refused = Exchange::relay(3, &cuts).unwrap_err().to_string();
+    let expected = "exchange: expected 5 cuts that ascend from 0, found [0, 2, 2, 3]";
+    assert_eq!(refused, expected);
 }
 
 #[test]
@@ -285,19 +287,19 @@ fn ranges_that_do_not_fit_are_errors() {
     };
     assert_eq!(
         refused(0, &[0, 3, 2], 0..1),
-        "exchange: expected 3 cuts that ascend, found [0, 3, 2]"
+        "exchange: expected 3 cuts that ascend from 0, found [0, 3, 2]"
     );
     assert_eq!(
         refused(2, &[0, 3, 4], 0..1),
-        "exchange: expected 4 cuts that ascend, found [0, 3, 4]"
+        "exchange: expected 4 cuts that ascend from 0, found [0, 3, 4]"
     );
     assert_eq!(
         refused(0, &[], 0..1),
-        "exchange: expected 2 cuts that ascend, found []"
+        "exchange: expected 2 cuts that ascend from 0, found []"
     );
     assert_eq!(
         refused(0, &[1, 2], 0..1),
-        "exchange: expected cuts that begin at 0, found 1"
+        "exchange: expected 2 cuts that ascend from 0, found [1, 2]"
     );
     assert_eq!(
         refused(0, &[0, 2], 1..3),
@@ -353,15 +355,4 @@ fn messages_and_memory_that_do_not_fit_are_errors() {
         left, 0,
         "a message that cannot be kept is received all the same"
     );
-}
-
-#[test]
-fn a_part_is_compared_as_a_value() {
-    let exchanges = gathering(&[0, 2, 4], &[vec![2, 3], vec![]]);
-    let sent = Part {
-        rank: 0,
-        places: Places::Run(0..2),
-    };
-    assert_eq!(exchanges[1].sends(), [sent]);
-    assert_eq!(exchanges[1].reversed().reversed(), exchanges[1]);
 }

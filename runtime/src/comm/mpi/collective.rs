@@ -71,7 +71,7 @@ impl Collective {
         ghosts: Arc<Memory>,
     ) -> Result<Persistent, Error> {
         let sends = exchange.sends().iter();
-        let sends: Vec<_> = sends.map(|part| (part.rank, part.places.len())).collect();
+        let sends: Vec<_> = sends.map(|(to, places)| (*to, places.len())).collect();
         Ok(Persistent {
             job: self.job,
             group: self.group,
@@ -143,8 +143,8 @@ impl Links for Persistent {
         match &x {
             Ok(x) => {
                 let buffers = self.channels.buffers().iter_mut();
-                for (buffer, part) in buffers.zip(exchange.sends()) {
-                    part.places.take(self.item, x, buffer);
+                for (buffer, (_, places)) in buffers.zip(exchange.sends()) {
+                    places.take(self.item, x, buffer);
                 }
                 self.channels.start_sends()
             }
@@ -193,11 +193,14 @@ impl Links for Persistent {
 /// The ranks that send ghosts, and where those are: what was asked for ascends, so the ghosts of a
 /// rank lie side by side.
 fn spans(exchange: &Exchange) -> Vec<(usize, Range<usize>)> {
-    let spans = exchange.receives().iter().map(|part| match &part.places {
-        Places::Run(run) => (part.rank, run.clone()),
-        Places::Listed(_) | Places::Runs(_) | Places::Box { .. } => {
-            unreachable!("what is asked for arrives side by side")
-        }
-    });
+    let spans = exchange
+        .receives()
+        .iter()
+        .map(|(from, places)| match places {
+            Places::Run(run) => (*from, run.clone()),
+            Places::Listed(_) | Places::Runs(_) | Places::Box { .. } => {
+                unreachable!("what is asked for arrives side by side")
+            }
+        });
     spans.collect()
 }

@@ -56,57 +56,6 @@ impl Runtime {
         inner.check(Call::AllGather(DType::Bool))?;
         inner.waiting(|comm| comm.all_gather(Ok(mine)))
     }
-
-    /// Moves bytes from one rank to another, where they are returned; the other ranks take no part
-    /// and get none.
-    ///
-    /// # Errors
-    ///
-    /// If the rank that sends has left.
-    pub fn pass_bytes(&self, from: usize, to: usize, bytes: Vec<u8>) -> Result<Vec<u8>, Error> {
-        self.pass_bytes_or_failure(from, to, Ok(bytes))
-    }
-
-    /// As [`Runtime::pass_bytes`], of a rank that may have failed to make them.
-    fn pass_bytes_or_failure(
-        &self,
-        from: usize,
-        to: usize,
-        bytes: Result<Vec<u8>, Error>,
-    ) -> Result<Vec<u8>, Error> {
-        let mut inner = self.inner();
-        match self.rank() {
-            rank if rank == from && rank == to => bytes,
-            rank if rank == from => {
-                let outcome = bytes.as_ref().map(|_| Vec::new()).map_err(Clone::clone);
-                let message = bytes.map_or_else(comm::Message::Failed, comm::Message::Data);
-                inner.comm.send(to, message);
-                outcome
-            }
-            rank if rank == to => inner.waiting(|comm| comm.receive(from).data()),
-            _ => Ok(Vec::new()),
-        }
-    }
-
-    /// As [`Runtime::pass_bytes`], with elements.
-    ///
-    /// # Errors
-    ///
-    /// If the rank that sends has left.
-    pub fn pass<T: Element>(
-        &self,
-        from: usize,
-        to: usize,
-        elements: &[T],
-    ) -> Result<Vec<T>, Error> {
-        let bytes = if self.rank() == from {
-            bytes::from_elements(elements)
-        } else {
-            Ok(Vec::new())
-        };
-        let passed = self.pass_bytes_or_failure(from, to, bytes)?;
-        Ok(received(&[passed])?.remove(0))
-    }
 }
 
 impl Exchange {
@@ -138,6 +87,17 @@ impl Exchange {
     /// the items that arrive: the items of the first rank first, of each in its order. Every rank
     /// must ask.
     ///
+    /// ```
+    /// use sparsefuse_runtime::{Exchange, Runtime};
+    ///
+    /// let runtime = Runtime::current();
+    /// let (exchange, arrived) = Exchange::scatter(&runtime, Some(&[0, 5]), &[4, 1, 4])?;
+    /// assert_eq!(arrived, [4, 1, 4]);
+    /// let values = exchange.run(&runtime, &[0.5, 1.5, 2.5])?;
+    /// assert_eq!(exchange.reversed().run(&runtime, &values)?, [0.5, 1.5, 2.5]);
+    /// # Ok::<(), sparsefuse_runtime::Error>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// If the cuts are not one more than there are ranks, ascending, or on any rank an index lies
@@ -166,17 +126,28 @@ impl Runtime {
     }
 }
 
+impl Runtime {
+    fn check_other(&self, rank: usize) -> Result<(), Error> {
+        if rank < self.ranks() && rank != self.rank() {
+            return Ok(());
+        }
+        let expected = format!("another one of {} ranks", self.ranks());
+        Err(Error::argument("exchange", expected, rank.to_string()))
+    }
+}
+
 impl Messages for Runtime {
     fn rank(&self) -> usize {
         self.rank()
     }
 
     fn send_bytes(&self, to: usize, bytes: Result<Vec<u8>, Error>) -> Result<(), Error> {
-        let inner = self.inner();
-        (*inner.comm).send_bytes(to, bytes)
+        self.check_other(to)?;
+        (*self.inner().comm).send_bytes(to, bytes)
     }
 
     fn receive_bytes(&self, from: usize) -> Result<Vec<u8>, Error> {
+        self.check_other(from)?;
         self.inner().waiting(|comm| comm.receive_bytes(from))
     }
 

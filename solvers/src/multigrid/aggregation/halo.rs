@@ -110,9 +110,18 @@ impl Halo {
 
     /// The values of all places, from those of this rank's nodes.
     pub(super) fn spread<E: Element>(&self, own: Vec<E>) -> Result<Vec<E>, Error> {
+        self.spread_rows(own, 1)
+    }
+
+    /// As [`Halo::spread`], of this many values for each node.
+    pub(super) fn spread_rows<E: Element>(
+        &self,
+        own: Vec<E>,
+        width: usize,
+    ) -> Result<Vec<E>, Error> {
         match &self.ghosts {
             None => Ok(own),
-            Some(ghosts) => ghosts.fetch(&own),
+            Some(ghosts) => ghosts.exchange().run_rows(&self.runtime, width, &own),
         }
     }
 

@@ -191,8 +191,7 @@ fn on_default_rows<T: Field>(a: &Csr<T>) -> Result<Csr<T>, Error> {
     if default == own.partition() || own.is_replicated() {
         return Ok(a.clone());
     }
-    let indices = runtime.agree(try_collect(wanted.map(|row| row as u32)))?;
-    let ghosts = Ghosts::new(runtime, own.partition(), indices)?;
+    let ghosts = Ghosts::of_range(runtime, own.partition(), wanted)?;
     let rows = ghosts.fetch_rows(own.as_rows())?;
     runtime.enter(|| Csr::from_rows(a.n_rows(), a.n_cols(), |_| rows))
 }

@@ -45,14 +45,8 @@ impl<T: Field> Basis<T> {
             let own = &self.own[rows.start * self.len..rows.end * self.len];
             return runtime.agree(try_collect(own.iter().copied()));
         }
-        let indices = try_collect(rows.map(|row| row as u32));
-        let ghosts = Ghosts::new(runtime, self.partition, runtime.agree(indices)?)?;
-        let column = |k: usize| {
-            let own = try_collect(self.own.iter().skip(k).step_by(self.len).copied());
-            ghosts.fetch(&runtime.agree(own)?)
-        };
-        let columns = (0..self.len).map(column).collect::<Result<Vec<_>, _>>()?;
-        runtime.agree(by_row(&columns))
+        let ghosts = Ghosts::of_range(runtime, self.partition, rows)?;
+        ghosts.exchange().run_rows(runtime, self.len, &self.own)
     }
 }
 
@@ -125,17 +119,10 @@ impl<T: Field> Tentative<T> {
         let own = try_collect(aggregates.of_nodes.iter().copied());
         let of_places = halo.spread(a.runtime().agree(own)?)?;
         let mut modes = Vec::new();
-        let tentative = if node_len == 1 {
+        if node_len == 1 {
             modes = halo.spread(self.basis)?;
-            halo.spread(self.rows)?
-        } else {
-            let column = |k: usize| {
-                let own = try_collect(self.rows.iter().skip(k).step_by(node_len).copied());
-                halo.spread(a.runtime().agree(own)?)
-            };
-            let columns = (0..node_len).map(column).collect::<Result<Vec<_>, _>>()?;
-            a.runtime().agree(by_row(&columns))?
-        };
+        }
+        let tentative = halo.spread_rows(self.rows, node_len)?;
         let smoothing = Smoothing {
             rows,
             graph,

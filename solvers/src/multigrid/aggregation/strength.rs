@@ -66,8 +66,7 @@ impl<T: Field> NodeRows<T> {
         } else {
             let start = wanted.start.min(nodes.start * block);
             let end = wanted.end.max(nodes.end * block);
-            let indices = try_collect((start..end).map(|row| row as u32));
-            let ghosts = Ghosts::new(runtime, own.partition(), runtime.agree(indices)?)?;
+            let ghosts = Ghosts::of_range(runtime, own.partition(), start..end)?;
             (start, Some(ghosts.fetch_rows(own.as_rows())?))
         };
         Ok(Self {
