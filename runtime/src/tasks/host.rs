@@ -7,13 +7,12 @@
 //! arguments as slices, and the messages between ranks, from [`HostArgs`].
 
 use super::body::{Access, Body, Privilege};
-use crate::comm::exchange::Messages;
+use crate::comm::exchange::{Exchange, Messages};
 use crate::comm::{self, conversation::Conversation};
 use crate::error::{Error, ErrorKind};
 use crate::geometry::partition::Partition;
 use crate::memory::bytes;
 use crate::memory::instance::Instance;
-use crate::memory::reserve::{try_collect, try_concat};
 use sparsefuse_kernels::{DType, Element, Workers};
 use std::borrow::Cow;
 use std::fmt;
@@ -237,7 +236,7 @@ impl<'a> HostArgs<'a> {
     ///
     /// # Errors
     ///
-    /// As [`HostArgs::all_to_all`], or if the cuts are not those of so many rows.
+    /// As [`Exchange::run`], or if the cuts are not those of so many rows.
     pub fn recut<'h, T: Element>(
         &self,
         held: &'h [T],
@@ -264,17 +263,8 @@ impl<'a> HostArgs<'a> {
         if wanted.is_some_and(|wanted| wanted.last() != Some(&rows)) {
             return Err(differ(wanted, rows * row_len));
         }
-        let own = cuts[self.rank()]..cuts[self.rank() + 1];
-        let part = |rank: usize| {
-            let wanted = wanted_of(rank, rows);
-            let begin = wanted.start.clamp(own.start, own.end);
-            let end = wanted.end.clamp(begin, own.end);
-            let part = &held[(begin - own.start) * row_len..(end - own.start) * row_len];
-            try_collect(part.iter().copied())
-        };
-        let parts: Result<Vec<Vec<T>>, Error> = (0..self.ranks()).map(part).collect();
-        let arrived = self.all_to_all(&parts?)?;
-        Ok(Cow::Owned(try_concat(&arrived)?))
+        let exchange = Exchange::to_ranges(self.rank(), cuts, |rank| wanted_of(rank, rows))?;
+        Ok(Cow::Owned(exchange.run_rows(self, row_len, held)?))
     }
 
     /// The elements of an argument that is read, row-major: this rank's rows, or all.
@@ -333,6 +323,29 @@ impl<'a> HostArgs<'a> {
     pub fn receive<T: Element>(&self, from: usize) -> Result<Vec<T>, Error> {
         let sent = self.conversation_with(from)?.receive(from)?;
         comm::elements(from, &sent)
+    }
+
+    /// Sends `mine[r]` to each rank `r`, and returns what each rank sent here: for ranks that do not
+    /// know what the others want, as an [`Exchange`] does.
+    ///
+    /// # Errors
+    ///
+    /// As [`HostArgs::send`] and [`HostArgs::receive`], or if the lists are not one for each rank.
+    pub fn all_to_all<T: Element>(&self, mine: &[Vec<T>]) -> Result<Vec<Vec<T>>, Error> {
+        let (rank, ranks) = (self.rank(), self.ranks());
+        if mine.len() != ranks {
+            let expected = format!("a list for each of {ranks} ranks");
+            let found = mine.len().to_string();
+            return Err(Error::argument("all_to_all", expected, found));
+        }
+        for to in (0..ranks).filter(|&other| other != rank) {
+            self.send(to, &mine[to])?;
+        }
+        let sent = |from| match from == rank {
+            true => Ok(mine[rank].clone()),
+            false => self.receive(from),
+        };
+        (0..ranks).map(sent).collect()
     }
 
     /// Refuses a function that has left an output alone: what is there may not even be elements of

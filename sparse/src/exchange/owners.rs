@@ -5,7 +5,7 @@
 
 use crate::local::triplets::Triplets;
 use sparsefuse_kernels::Element;
-use sparsefuse_runtime::{Error, Exchange, Runtime, Shape};
+use sparsefuse_runtime::{Error, Exchange, Partition, Runtime, Shape};
 use std::sync::Arc;
 
 /// Which rank owns which rows.
@@ -18,6 +18,11 @@ impl Owners {
     /// The owners of the rows of a new matrix.
     pub(crate) fn of_rows(runtime: &Runtime, n_rows: usize) -> Self {
         let (partition, _) = runtime.default_rows(Shape::new(&[n_rows]));
+        Self::of_partition(runtime, partition)
+    }
+
+    /// The owners of the rows of something that is cut so.
+    pub(crate) fn of_partition(runtime: &Runtime, partition: Partition) -> Self {
         let cuts = runtime.cuts(partition);
         Self { cuts }
     }

@@ -10,7 +10,7 @@
 //! from rank to rank, each of which adds what its rows bring.
 
 use super::expect;
-use crate::exchange::ghosts::{GhostPlan, Ghosts};
+use crate::exchange::ghosts::Ghosts;
 use crate::exchange::owners::Owners;
 use crate::formats::csr::Csr;
 use crate::formats::eager::eager;
@@ -21,7 +21,8 @@ use sparsefuse_dense::Vector;
 use sparsefuse_kernels::isa::Isa;
 use sparsefuse_kernels::{DType, Numeric};
 use sparsefuse_runtime::{
-    Access, Error, HostArgs, HostBody, HostTask, Partition, Privilege, Shape, reserve, try_collect,
+    Access, Error, Exchange, HostArgs, HostBody, HostTask, Partition, Privilege, Shape, reserve,
+    try_collect,
 };
 use std::borrow::Cow;
 use std::ops::Range;
@@ -142,7 +143,7 @@ pub(crate) struct AdjointProduct<T> {
 /// Rows of other ranks, of which this one has what lies in its columns.
 #[derive(Debug)]
 struct Others<T> {
-    ghosts: Arc<GhostPlan>,
+    ghosts: Arc<Exchange>,
     /// Rows before this rank's, and behind them.
     before: Fetched<T>,
     behind: Fetched<T>,
@@ -221,7 +222,7 @@ impl<T: Numeric> AdjointProduct<T> {
             false => (&[][..], Cow::Borrowed(&[][..])),
         };
         let fetched = match &self.others {
-            Some(others) => others.ghosts.fetch(args, &x)?,
+            Some(others) => others.ghosts.run(args, &x)?,
             None => Vec::new(),
         };
         let y = args.write::<T>(if self.reads_entries { VALS + 1 } else { X + 1 })?;
@@ -312,7 +313,7 @@ fn others<T: Numeric>(
     };
     let (needed, before, behind) = runtime.agree(found())?;
     Ok(Others {
-        ghosts: Ghosts::new(runtime, partition, needed)?.plan(),
+        ghosts: Ghosts::new(runtime, partition, needed)?.exchange(),
         before,
         behind,
     })
