@@ -29,7 +29,7 @@ const LAYERS: [(&str, &str); 6] = [
 const TESTING: (&str, &str) = ("testing", "sparsefuse-testing");
 
 /// Where `unsafe` may be (a folder ends with `/`), and why.
-const UNSAFE: [(&str, &str); 29] = [
+const UNSAFE: [(&str, &str); 28] = [
     (
         "kernels/src/blocks/",
         "SIMD loops reach the rows of a block through pointers",
