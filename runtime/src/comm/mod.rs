@@ -82,6 +82,11 @@ pub(crate) trait Comm: Send + fmt::Debug {
         1
     }
 
+    /// Whether the other ranks are there: not in a plan, which receives nothing.
+    fn has_others(&self) -> bool {
+        true
+    }
+
     /// Sends a message to another rank, without waiting for it to arrive.
     fn send(&self, to: usize, message: Message);
 
@@ -117,30 +122,6 @@ pub(crate) trait Comm: Send + fmt::Debug {
         // All messages are received, whatever is in them.
         let gathered: Vec<_> = (0..size).map(message).collect();
         gathered.into_iter().map(Message::data).collect()
-    }
-
-    /// Sends `mine[r]` to each rank `r` and returns what each rank sent here.
-    fn all_to_all(&self, mine: Result<Vec<Vec<u8>>, Error>) -> Result<Vec<Vec<u8>>, Error> {
-        let size = self.size();
-        let (mut parts, mut result) = match mine {
-            Ok(parts) => (parts, Ok(())),
-            Err(cause) => (vec![Vec::new(); size], Err(cause)),
-        };
-        let others = (0..size).filter(|&other| other != self.rank());
-        for to in others.clone() {
-            let message = match &result {
-                Ok(()) => Message::Data(std::mem::take(&mut parts[to])),
-                Err(cause) => Message::Failed(cause.clone()),
-            };
-            self.send(to, message);
-        }
-        for from in others {
-            match self.receive(from).data() {
-                Ok(bytes) => parts[from] = bytes,
-                Err(cause) => result = result.and(Err(cause)),
-            }
-        }
-        result.map(|()| parts)
     }
 
     /// Begins to join the forests of all ranks (see [`forests`]), `words` being those of this one or

@@ -378,6 +378,10 @@ impl Messages for HostArgs<'_> {
         self.rank()
     }
 
+    fn ranks(&self) -> usize {
+        self.ranks()
+    }
+
     /// A function that fails says so when it returns.
     fn send_bytes(&self, to: usize, bytes: Result<Vec<u8>, Error>) -> Result<(), Error> {
         self.conversation_with(to)?.send(to, bytes?);

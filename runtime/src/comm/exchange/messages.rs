@@ -15,6 +15,9 @@ pub trait Messages {
     /// The number of this rank.
     fn rank(&self) -> usize;
 
+    /// How many ranks there are.
+    fn ranks(&self) -> usize;
+
     /// Sends bytes to another rank, or why there are none, without waiting for them to arrive.
     ///
     /// # Errors
@@ -58,6 +61,10 @@ impl Messages for dyn Comm + '_ {
         Comm::rank(self)
     }
 
+    fn ranks(&self) -> usize {
+        self.size()
+    }
+
     fn send_bytes(&self, to: usize, bytes: Result<Vec<u8>, Error>) -> Result<(), Error> {
         self.send(to, bytes.map_or_else(Message::Failed, Message::Data));
         Ok(())
@@ -69,5 +76,9 @@ impl Messages for dyn Comm + '_ {
 
     fn agree<R>(&self, mine: Result<R, Error>) -> Result<R, Error> {
         comm::agree(self, mine)
+    }
+
+    fn has_others(&self) -> bool {
+        Comm::has_others(self)
     }
 }

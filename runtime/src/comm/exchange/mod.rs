@@ -24,7 +24,7 @@ use crate::geometry::view::Region;
 use crate::memory::bytes;
 use crate::memory::reserve::zeros;
 use crate::shape::Shape;
-use sparsefuse_kernels::Element;
+use sparsefuse_kernels::{DType, Element};
 use std::iter::Sum;
 use std::ops::Range;
 
@@ -154,6 +154,59 @@ impl Exchange {
         let mut exchange = Self::of_boxes((rank, ranks), holds, |rank| region(&wanted[rank]));
         exchange.source.1 = Some(held[rank + 1] - held[rank]);
         Ok(exchange)
+    }
+
+    /// The exchange that brings the items with these indices, which ascend strictly, where rank `r`
+    /// holds those between the cuts `r` and `r + 1`; without cuts every rank holds all, and none is
+    /// sent. Each rank gives its own indices, and every rank must ask.
+    ///
+    /// # Errors
+    ///
+    /// If the cuts are not one more than there are ranks, ascending, or on any rank the indices do
+    /// not ascend, lie beyond the last cut, or memory runs out.
+    pub fn gather(
+        messages: &impl Messages,
+        cuts: Option<&[usize]>,
+        needed: &[u32],
+    ) -> Result<Self, Error> {
+        let Some(cuts) = cuts else {
+            return messages.agree(requests::pick(needed));
+        };
+        messages.begin(DType::U32)?;
+        let needed = requests::check_cuts(cuts, messages.ranks()).map(|()| needed);
+        messages.agree(requests::gather(messages, cuts, needed))
+    }
+
+    /// The exchange that brings items to the ranks that own their indices, where rank `r` owns those
+    /// between the cuts `r` and `r + 1`; without cuts every rank owns all, and gets every item. Each
+    /// rank gives the indices of its items, in any order and as often as may be, and gets those of
+    /// the items that arrive: the items of the first rank first, of each in its order. Every rank
+    /// must ask.
+    ///
+    /// ```
+    /// use sparsefuse_runtime::{Exchange, Runtime};
+    ///
+    /// let runtime = Runtime::current();
+    /// let (exchange, arrived) = Exchange::scatter(&runtime, Some(&[0, 5]), &[4, 1, 4])?;
+    /// assert_eq!(arrived, [4, 1, 4]);
+    /// let values = exchange.run(&runtime, &[0.5, 1.5, 2.5])?;
+    /// assert_eq!(exchange.reversed().run(&runtime, &values)?, [0.5, 1.5, 2.5]);
+    /// # Ok::<(), sparsefuse_runtime::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the cuts are not one more than there are ranks, ascending, or on any rank an index lies
+    /// beyond the last cut, or memory runs out.
+    pub fn scatter(
+        messages: &impl Messages,
+        cuts: Option<&[usize]>,
+        indices: &[u32],
+    ) -> Result<(Self, Vec<u32>), Error> {
+        messages.begin(DType::U32)?;
+        let ranks = messages.ranks();
+        let checked = cuts.map_or(Ok(()), |cuts| requests::check_cuts(cuts, ranks));
+        messages.agree(requests::scatter(messages, cuts, checked.map(|()| indices)))
     }
 
     /// The exchange of what belongs to the items, of which each has a run of its own: `here` is that
@@ -329,7 +382,7 @@ impl Exchange {
         source: Result<&[u8], Error>,
         mut target: Result<&mut [u8], Error>,
     ) -> Result<(), Error> {
-        // Who has no memory for what arrives fails, and says so.
+        // A rank without memory for what arrives tells those that wait for it, too.
         let source = match &target {
             Ok(_) => source,
             Err(cause) => source.and(Err(cause.clone())),

@@ -6,8 +6,8 @@
 //! order of the ranks. A list that does not fit what this rank owns is an error, and never an access
 //! out of bounds.
 
-use super::{Exchange, Places};
-use crate::comm::{Comm, apart};
+use super::{Exchange, Messages, Places};
+use crate::comm::apart;
 use crate::error::Error;
 use crate::memory::reserve::{reserve, try_collect, zeros};
 
@@ -15,7 +15,7 @@ use crate::memory::reserve::{reserve, try_collect, zeros};
 /// those between the cuts `r` and `r + 1`; or why there are no indices. Every rank takes part; one
 /// that is asked for what it does not own fails alone, so the ranks have to agree afterwards.
 pub(crate) fn gather(
-    comm: &dyn Comm,
+    messages: &(impl Messages + ?Sized),
     cuts: &[usize],
     needed: Result<&[u32], Error>,
 ) -> Result<Exchange, Error> {
@@ -23,7 +23,7 @@ pub(crate) fn gather(
         check_ascending(needed)?;
         Ok(needed)
     });
-    let (items, lists) = sorted(comm, Some(cuts), checked)?;
+    let (items, lists) = sorted(messages, Some(cuts), checked)?;
     items.asked(cuts, lists)
 }
 
@@ -40,28 +40,50 @@ pub(crate) fn pick(needed: &[u32]) -> Result<Exchange, Error> {
 /// items that arrive here: those of the first rank first, of each in its order. As [`gather`]
 /// otherwise.
 pub(crate) fn scatter(
-    comm: &dyn Comm,
+    messages: &(impl Messages + ?Sized),
     cuts: Option<&[usize]>,
     indices: Result<&[u32], Error>,
 ) -> Result<(Exchange, Vec<u32>), Error> {
-    let (items, lists) = sorted(comm, cuts, indices)?;
+    let (items, lists) = sorted(messages, cuts, indices)?;
     items.announced(cuts, lists)
 }
 
 /// The items of this rank by their owners, and the lists that other ranks have sent.
 fn sorted(
-    comm: &dyn Comm,
+    messages: &(impl Messages + ?Sized),
     cuts: Option<&[usize]>,
     indices: Result<&[u32], Error>,
 ) -> Result<(ByOwner, Vec<Vec<u8>>), Error> {
-    let place = (comm.rank(), comm.size());
+    let place = (messages.rank(), messages.ranks());
     let sorted = indices.and_then(|indices| ByOwner::new(place, cuts, indices));
     let (items, lists) = match sorted {
         Ok((items, lists)) => (Ok(items), Ok(lists)),
         Err(cause) => (Err(cause.clone()), Err(cause)),
     };
-    let lists = comm.all_to_all(lists)?;
+    let lists = swap(messages, lists)?;
     Ok((items?, lists))
+}
+
+/// Sends each other rank its list, or why there are none, and gives what those have sent here; in a
+/// plan nothing.
+fn swap(
+    messages: &(impl Messages + ?Sized),
+    mut lists: Result<Vec<Vec<u8>>, Error>,
+) -> Result<Vec<Vec<u8>>, Error> {
+    let others = || (0..messages.ranks()).filter(|&other| other != messages.rank());
+    for to in others() {
+        let list = lists.as_mut().map(|lists| std::mem::take(&mut lists[to]));
+        messages.send_bytes(to, list.map_err(|cause| cause.clone()))?;
+    }
+    // All lists are received, whatever is in them.
+    for from in others().filter(|_| messages.has_others()) {
+        match (messages.receive_bytes(from), &mut lists) {
+            (Ok(list), Ok(lists)) => lists[from] = list,
+            (Ok(_), Err(_)) => {}
+            (Err(cause), _) => lists = lists.and(Err(cause)),
+        }
+    }
+    lists
 }
 
 /// Items of this rank by the ranks that own their indices.

@@ -4,8 +4,8 @@
 //! is time that the eager task around them waits.
 
 use super::Runtime;
-use crate::comm::exchange::{Exchange, Messages, requests};
-use crate::comm::{self, Comm};
+use crate::comm;
+use crate::comm::exchange::Messages;
 use crate::error::Error;
 use crate::memory::bytes;
 use crate::observe::lockstep::Call;
@@ -58,74 +58,6 @@ impl Runtime {
     }
 }
 
-impl Exchange {
-    /// The exchange that brings the items with these indices, which ascend strictly, where rank `r`
-    /// holds those between the cuts `r` and `r + 1`; without cuts every rank holds all, and none is
-    /// sent. Each rank gives its own indices, and every rank must ask.
-    ///
-    /// # Errors
-    ///
-    /// If the cuts are not one more than there are ranks, ascending, or on any rank the indices do
-    /// not ascend, lie beyond the last cut, or memory runs out.
-    pub fn gather(
-        runtime: &Runtime,
-        cuts: Option<&[usize]>,
-        needed: &[u32],
-    ) -> Result<Self, Error> {
-        let Some(cuts) = cuts else {
-            return runtime.agree(requests::pick(needed));
-        };
-        runtime.asking(|comm| {
-            let needed = requests::check_cuts(cuts, comm.size()).map(|()| needed);
-            requests::gather(comm, cuts, needed)
-        })
-    }
-
-    /// The exchange that brings items to the ranks that own their indices, where rank `r` owns those
-    /// between the cuts `r` and `r + 1`; without cuts every rank owns all, and gets every item. Each
-    /// rank gives the indices of its items, in any order and as often as may be, and gets those of
-    /// the items that arrive: the items of the first rank first, of each in its order. Every rank
-    /// must ask.
-    ///
-    /// ```
-    /// use sparsefuse_runtime::{Exchange, Runtime};
-    ///
-    /// let runtime = Runtime::current();
-    /// let (exchange, arrived) = Exchange::scatter(&runtime, Some(&[0, 5]), &[4, 1, 4])?;
-    /// assert_eq!(arrived, [4, 1, 4]);
-    /// let values = exchange.run(&runtime, &[0.5, 1.5, 2.5])?;
-    /// assert_eq!(exchange.reversed().run(&runtime, &values)?, [0.5, 1.5, 2.5]);
-    /// # Ok::<(), sparsefuse_runtime::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// If the cuts are not one more than there are ranks, ascending, or on any rank an index lies
-    /// beyond the last cut, or memory runs out.
-    pub fn scatter(
-        runtime: &Runtime,
-        cuts: Option<&[usize]>,
-        indices: &[u32],
-    ) -> Result<(Self, Vec<u32>), Error> {
-        runtime.asking(|comm| {
-            let checked = cuts.map_or(Ok(()), |cuts| requests::check_cuts(cuts, comm.size()));
-            requests::scatter(comm, cuts, checked.map(|()| indices))
-        })
-    }
-}
-
-impl Runtime {
-    /// What all ranks make by asking each other, if all of them can.
-    fn asking<R>(&self, ask: impl FnOnce(&dyn Comm) -> Result<R, Error>) -> Result<R, Error> {
-        let mut inner = self.inner();
-        inner.check(Call::Exchange(DType::U32))?;
-        inner.waiting(|comm| {
-            let made = ask(comm);
-            comm::agree(comm, made)
-        })
-    }
-}
-
 impl Runtime {
     fn check_other(&self, rank: usize) -> Result<(), Error> {
         if rank < self.ranks() && rank != self.rank() {
@@ -139,6 +71,10 @@ impl Runtime {
 impl Messages for Runtime {
     fn rank(&self) -> usize {
         self.rank()
+    }
+
+    fn ranks(&self) -> usize {
+        self.ranks()
     }
 
     fn send_bytes(&self, to: usize, bytes: Result<Vec<u8>, Error>) -> Result<(), Error> {
@@ -160,7 +96,7 @@ impl Messages for Runtime {
     }
 
     fn has_others(&self) -> bool {
-        self.inner().machine.computes()
+        self.inner().comm.has_others()
     }
 }
 
