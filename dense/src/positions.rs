@@ -206,6 +206,19 @@ impl Search {
     ) -> Result<(), Error> {
         let inner = self.inner;
         args.in_parts(best, 1, |first, part| {
+            if inner == 1 && n > 0 {
+                // A line after the other, with its best in a register.
+                for (best, line) in part.iter_mut().zip(x[first * n..].chunks_exact(n)) {
+                    let mut winner = *best;
+                    for (index, &x) in line.iter().enumerate() {
+                        if wins(x, winner) {
+                            winner = Best(x, index as i64);
+                        }
+                    }
+                    *best = winner;
+                }
+                return Ok(());
+            }
             let mut done = 0;
             while done < part.len() {
                 let (outer, place) = ((first + done) / inner, (first + done) % inner);

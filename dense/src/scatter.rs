@@ -413,10 +413,16 @@ struct Scatter<T> {
     number: Option<T>,
 }
 
-/// Items on this rank: their numbers, and the values of their units one after the other.
-struct Items<'a, T: Element> {
+/// Items on this rank.
+struct Items<'a, T: Element, I> {
+    /// Their numbers.
     numbers: Range<usize>,
+    /// The values of their units, one after the other; none where that is a number.
     values: Cow<'a, [T]>,
+    /// Indices, and the number of the first of them.
+    indices: (&'a [I], usize),
+    /// Whether ranks have different items.
+    are_cut: bool,
 }
 
 impl<T: Element> Scatter<T> {
@@ -436,21 +442,17 @@ impl<T: Element> Scatter<T> {
             part.copy_from_slice(&x[first..][..part.len()]);
             Ok(())
         })?;
-        let (items, are_cut, indices) = self.items::<I>(args)?;
+        let items = self.items::<I>(args)?;
         let begin = args.rows().start * self.row_len;
         match element_cuts(args.cuts(result), self.row_len) {
-            _ if !are_cut => self.serve(args, (made, begin), &items, indices, combine),
-            Some(cuts) => self.send(args, (made, &cuts), &items, indices, combine),
-            None => self.pass(args, made, &items, indices, combine),
+            _ if !items.are_cut => self.serve(args, (made, begin), &items, combine),
+            Some(cuts) => self.send(args, (made, &cuts), &items, combine),
+            None => self.pass(args, made, &items, combine),
         }
     }
 
-    /// The items of this rank, whether ranks have different ones, and indices, of which the first has
-    /// the number that is given. Where indices and values are cut otherwise, the indices decide.
-    fn items<'a, I: Index>(
-        &self,
-        args: &HostArgs<'a>,
-    ) -> Result<(Items<'a, T>, bool, (&'a [I], usize)), Error> {
+    /// The items of this rank. Where indices and values are cut otherwise, the indices decide.
+    fn items<'a, I: Index>(&self, args: &HostArgs<'a>) -> Result<Items<'a, T, I>, Error> {
         let of_indices = args.cuts(INDICES).filter(|_| self.is_flat);
         let of_values = args.cuts(VALUES).filter(|_| self.number.is_none());
         let cuts = of_indices.or(of_values);
@@ -467,8 +469,12 @@ impl<T: Element> Scatter<T> {
         };
         let numbers = cuts.map_or(0..self.n_items, own);
         let first = of_indices.map_or(0, |cuts| own(cuts).start);
-        let indices = (args.read::<I>(INDICES)?, first);
-        Ok((Items { numbers, values }, cuts.is_some(), indices))
+        Ok(Items {
+            numbers,
+            values,
+            indices: (args.read::<I>(INDICES)?, first),
+            are_cut: cuts.is_some(),
+        })
     }
 
     /// Brings the items that name elements of `made`, of which the first is `begin`, to them.
@@ -476,12 +482,12 @@ impl<T: Element> Scatter<T> {
         &self,
         args: &HostArgs<'_>,
         (made, begin): (&mut [T], usize),
-        items: &Items<'_, T>,
-        indices: (&[I], usize),
+        items: &Items<'_, T, I>,
         combine: impl Combine<T>,
     ) -> Result<(), Error> {
         let (lines, inner) = (self.lines, self.lines.inner);
         let (values, first_item) = (&*items.values, items.numbers.start);
+        let indices = items.indices;
         args.in_parts(made, inner, |first, part| {
             let begin = begin + first * inner;
             // Elements before the part are far behind it.
@@ -526,13 +532,12 @@ impl<T: Element> Scatter<T> {
         &self,
         args: &HostArgs<'_>,
         (made, cuts): (&mut [T], &[usize]),
-        items: &Items<'_, T>,
-        indices: (&[I], usize),
+        items: &Items<'_, T, I>,
         combine: impl Combine<T>,
     ) -> Result<(), Error> {
         let (lines, inner) = (self.lines, self.lines.inner);
         let mut counts = vec![0; args.ranks()];
-        let numbers = || items.numbers.clone();
+        let (numbers, indices) = (|| items.numbers.clone(), items.indices);
         lines.for_each(numbers(), indices, |_, start| {
             counts[owner(cuts, start)] += 1
         })?;
@@ -576,15 +581,14 @@ impl<T: Element> Scatter<T> {
         &self,
         args: &HostArgs<'_>,
         made: &mut [T],
-        items: &Items<'_, T>,
-        indices: (&[I], usize),
+        items: &Items<'_, T, I>,
         combine: impl Combine<T>,
     ) -> Result<(), Error> {
         let (rank, last) = (args.rank(), args.ranks() - 1);
         if rank > 0 {
             made.copy_from_slice(&args.receive::<T>(rank - 1)?);
         }
-        self.serve(args, (&mut *made, 0), items, indices, combine)?;
+        self.serve(args, (&mut *made, 0), items, combine)?;
         if rank < last {
             args.send(rank + 1, made)?;
             made.copy_from_slice(&args.receive::<T>(last)?);

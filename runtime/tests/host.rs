@@ -273,6 +273,71 @@ fn what_a_rank_holds_may_be_cut_unlike_the_task() {
     }
 }
 
+/// Rows of two elements, by every pair of cuts, and without.
+#[test]
+fn rows_by_other_cuts() {
+    static MOVED: LazyLock<HostBody> = LazyLock::new(|| body("moved", Access::Held));
+    let elements = ramp(20);
+    let all = [
+        None,
+        Some(vec![0, 4, 4, 10]),
+        Some(vec![0, 0, 10, 10]),
+        Some(vec![0, 3, 9, 10]),
+    ];
+    for (held, wanted) in all.iter().flat_map(|a| all.iter().map(move |b| (a, b))) {
+        let outcomes = run_ranks(3, &small(), |runtime| {
+            let rank = runtime.rank();
+            let rows = |cuts: &Option<Vec<usize>>| match cuts {
+                Some(cuts) => 2 * cuts[rank]..2 * cuts[rank + 1],
+                None => 0..20,
+            };
+            let (own, expected) = (&elements[rows(held)], elements[rows(wanted)].to_vec());
+            let (own, held, wanted) = (own.to_vec(), held.clone(), wanted.clone());
+            let x = vector(runtime, ramp(50));
+            let recut = task(move |args| {
+                args.write::<f64>(1)?.fill(0.0);
+                let found = args.recut(&own, 2, held.as_deref(), wanted.as_deref())?;
+                assert_eq!(bits(&found), bits(&expected));
+                let wrong = args.recut(&own, 2, held.as_deref(), Some(&[0, 4, 4, 11]));
+                assert!(wrong.is_err() || (held.is_none() && args.rank() < 2));
+                Ok(())
+            });
+            let y = host(&MOVED, &x, recut);
+            runtime.read::<f64>(&y, None).unwrap();
+        });
+        outcomes.unwrap();
+    }
+}
+
+#[test]
+fn parts_end_where_they_are_told_to() {
+    let runtime = Runtime::new(Config {
+        threads: 3,
+        ..small()
+    });
+    let runtime = runtime.unwrap();
+    let x = vector(&runtime, ramp(10));
+    for ends in [&[10][..], &[0, 3, 3, 10], &[7, 10]] {
+        let numbered = task(move |args| {
+            let y = args.write::<f64>(1)?;
+            args.in_parts_to(y, ends, |number, part| {
+                part.fill(number as f64);
+                Ok(())
+            })
+        });
+        let y = runtime.read::<f64>(&host(&REVERSE, &x, numbered), None);
+        let part = |i: usize| ends.iter().position(|&end| i < end).unwrap() as f64;
+        assert_eq!(y.unwrap(), (0..10).map(part).collect::<Vec<_>>());
+    }
+    let short = task(|args| {
+        let y = args.write::<f64>(1)?;
+        args.in_parts_to(y, &[9], |_, _| Ok(()))
+    });
+    let y = host(&REVERSE, &x, short);
+    let error = runtime.read::<f64>(&y, None).unwrap_err().to_string();
+    assert!(error.contains("the parts are all elements"), "{error}");
+}
+
 #[test]
 fn elements_are_divided_among_threads_in_whole_units() {
     for (threads, threshold) in [(1, 0), (3, 0), (3, 1000)] {
