@@ -3,6 +3,7 @@
 pub(crate) mod own_rows;
 pub(crate) mod threads;
 
+pub(crate) mod adjoint;
 pub(crate) mod chain;
 pub(crate) mod ghosts;
 pub(crate) mod layout;

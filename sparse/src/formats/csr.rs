@@ -6,6 +6,7 @@
 //! operations that change values share it.
 
 use crate::assembly::{self, ASSEMBLE, Positions, Stores, triplets};
+use crate::exchange::adjoint::AdjointProduct;
 use crate::exchange::check_runtime;
 use crate::exchange::ghosts::{Ghosts, distinct};
 use crate::exchange::layout::RowLayout;
@@ -14,7 +15,6 @@ use crate::exchange::owners::Owners;
 use crate::formats::inspected::Inspected;
 use crate::local::rows::{LocalRows, append_sorted, check_local};
 use crate::local::triplets::Triplets;
-use crate::operations::adjoint::AdjointProduct;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Numeric;
 use sparsefuse_runtime::{Error, Partition, Runtime, Shape, StoreHandle, try_collect};

@@ -2,7 +2,7 @@
 //!
 //! Which of them panic and have a twin `try_`, and which return a `Result`, the crate's rules say.
 
-pub(crate) mod adjoint;
+mod adjoint;
 mod beside;
 mod by_rows;
 mod operators;
