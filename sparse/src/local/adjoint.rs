@@ -12,7 +12,7 @@
 //! outside of runs the pass knows where the entries of each thread begin.
 //!
 //! Moves, per entry outside of runs, 4 bytes of columns and an element; in runs an element, or
-//! nothing where values are equal; 8 bytes for each row outside of runs and each thread; `x` once
+//! nothing where values are equal; 16 bytes for each row outside of runs and each thread; `x` once
 //! for each thread, and `y` as often as the caches do not hold what neighbouring rows name.
 
 use super::rows::Rows;
@@ -35,9 +35,7 @@ pub(crate) struct Pass<T> {
     segments: Vec<Segment<T>>,
     /// The columns at which those of the threads begin, and the end of those of the last one.
     cuts: Vec<usize>,
-    /// For each of the cuts, the first entry at or behind it, of each row outside of runs; of the
-    /// end, where a row begins or ends nowhere but there, and for every segment one row more: see
-    /// [`Pass::entries`].
+    /// For each of the cuts and each row outside of runs, its first entry at or behind the cut.
     starts: Vec<Vec<u64>>,
     /// Columns and values of the entries that a pass reads, where these are few: then it does not
     /// need those of the matrix.
@@ -96,7 +94,7 @@ impl<T: Numeric> Pass<T> {
             begins.extend(segments.iter().map(|segment| of(segment).start));
         }
         let outside = segments.iter().filter_map(|segment| match segment.kind {
-            Kind::Rows(_) => Some(segment.rows.len() + 1),
+            Kind::Rows(_) => Some(segment.rows.len()),
             Kind::Stencil(_) | Kind::Run(..) => None,
         });
         let outside = outside.sum();
@@ -117,7 +115,6 @@ impl<T: Numeric> Pass<T> {
                             starts.push((entries.start + place - offset + begin) as u64);
                         }
                     }
-                    starts.iter_mut().for_each(|starts| starts.push(0));
                 }
             }
         }
