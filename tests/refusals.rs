@@ -56,7 +56,7 @@ fn refuses_what_makes_no_sense() {
         ),
         (
             "eigs poisson1d:1",
-            "expected two rows or more, of which k is less, where there are 1",
+            "expected a matrix of two rows or more, found 1",
         ),
         (
             "solve poisson2d:8 --plot a.png/",
@@ -253,6 +253,7 @@ fn refuses_what_memory_cannot_hold() {
     for line in [
         "solve tests/data/announces_too_much.mtx",
         "info tests/data/announces_too_much.mtx",
+        "solve tests/data/announces_many_columns.mtx --solver lsmr",
         "solve poisson2d:60000",
         "info poisson3d:1500 --spy /dev/null",
     ] {

@@ -187,7 +187,7 @@ impl Report<'_> {
             ),
         };
         let wanted = match self.arguments.sigma {
-            Some(sigma) => format!("nearest to {sigma}"),
+            Some(sigma) => format!("nearest to {sigma:?}"),
             None => self.arguments.wanted().to_owned(),
         };
         let work = format!(

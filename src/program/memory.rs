@@ -23,9 +23,14 @@ pub(super) fn check(subject: &str, bytes: u128) -> Result<(), Failure> {
 
 /// Bytes for a matrix with this many rows and entries of `element` bytes, while it is solved with.
 pub(super) fn of_system(rows: u128, nnz: u128, element: usize) -> u128 {
-    /// The solvers' vectors and b, with some for temporaries.
+    of_matrix(rows, nnz, element) + of_vectors(rows, element)
+}
+
+/// Bytes for the vectors of this length that a solver needs.
+pub(super) fn of_vectors(len: u128, element: usize) -> u128 {
+    /// With b, and some for temporaries.
     const VECTORS: u128 = 10;
-    of_matrix(rows, nnz, element) + rows * VECTORS * element as u128
+    len * VECTORS * element as u128
 }
 
 /// Bytes for a matrix in compressed row format with this many rows and entries of `element` bytes.

@@ -149,7 +149,12 @@ impl Source {
         shares: usize,
     ) -> Result<(), Failure> {
         let (rows, nnz) = self.least_size(header);
-        let bytes = memory::of_system(rows, nnz, element) + self.of_reading(header, nnz, element);
+        // The vectors of least squares are as long as there are columns.
+        let columns = header.map_or(0, |header| header.n_cols as u128);
+        let more_columns = columns.saturating_sub(rows);
+        let bytes = memory::of_system(rows, nnz, element)
+            + memory::of_vectors(more_columns, element)
+            + self.of_reading(header, nnz, element);
         memory::check(&self.text, bytes / shares as u128)
     }
 

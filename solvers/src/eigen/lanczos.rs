@@ -151,7 +151,7 @@ pub fn eigsh<T: Field>(
 ) -> Result<Eigen<T>, Error> {
     check_square(OP, a)?;
     check_hermitian(OP, a)?;
-    let power = scale::power_of(a, 0.0)?;
+    let power = scale::power_of(a)?;
     let a = &scale::divided(a, power);
     let eigen = finish(a, find(a, k, options)?, |theta| theta)?;
     Ok(scale::multiplied(eigen, power, 0))
@@ -188,7 +188,7 @@ pub fn eigsh_near<T: Field>(
         check_square(OP, a)?;
         check_hermitian(OP, a)?;
         check_count(a.n_rows(), k, options)?;
-        let power = scale::power_of(a, sigma)?;
+        let (power, is_hidden) = scale::power_of_shifted(a, sigma)?;
         let (a, shift) = (
             &times_power_of_entries(a, -power),
             times_power_of(sigma, -power),
@@ -196,10 +196,14 @@ pub fn eigsh_near<T: Field>(
         let identity = Csr::identity(a.n_rows())?;
         let shifted = a.linear_combination(T::ONE, &identity, T::from_f64(-shift))?;
         let inverse = splu(&shifted).map_err(|error| match is_singular(&error) {
-            true => Error::argument(OP, "a sigma that is not an eigenvalue", sigma.to_string()),
+            true => Error::argument(
+                OP,
+                "a sigma that is not an eigenvalue",
+                format!("{sigma:?}"),
+            ),
             false => error,
         })?;
-        let eigen = by_inverse(a, &inverse, shift, k, options)?;
+        let eigen = by_inverse(a, &inverse, (shift, is_hidden), k, options)?;
         Ok(scale::multiplied(eigen, power, 0))
     })
 }
@@ -224,22 +228,29 @@ pub fn eigsh_with_inverse<T: Field>(
         return Err(Error::argument(OP, expected, found));
     }
     check_hermitian(OP, a)?;
-    let power = scale::power_of(a, sigma)?;
+    let (power, is_hidden) = scale::power_of_shifted(a, sigma)?;
     let (a, inverse) = (scale::divided(a, power), scale::divided(inverse, -power));
-    let eigen = by_inverse(&a, &inverse, times_power_of(sigma, -power), k, options)?;
+    let shift = (times_power_of(sigma, -power), is_hidden);
+    let eigen = by_inverse(&a, &inverse, shift, k, options)?;
     Ok(scale::multiplied(eigen, power, 0))
 }
 
-/// By the inverse of A - sigma I, at a scale that suits the method.
+/// By the inverse of A - sigma I, at a scale that suits the method. Where the rounding of sigma hides
+/// A, nothing has converged: the inverse is that of -sigma I.
 fn by_inverse<T: Field>(
     a: &dyn LinearOperator<T>,
     inverse: &dyn LinearOperator<T>,
-    sigma: f64,
+    (sigma, is_hidden): (f64, bool),
     k: usize,
     options: &EigshOptions<'_, T>,
 ) -> Result<Eigen<T>, Error> {
     let found = find(inverse, k, options)?;
-    let eigen = finish(a, found, |nu| sigma + 1.0 / nu)?;
+    let mut eigen = finish(a, found, |nu| sigma + 1.0 / nu)?;
+    if is_hidden {
+        eigen.converged = 0;
+        eigen.reason = StopReason::Stagnation;
+        return Ok(eigen);
+    }
     judged(a, eigen, options.tol)
 }
 
@@ -260,11 +271,14 @@ fn check_count<T: Field>(
     options: &EigshOptions<'_, T>,
 ) -> Result<usize, Error> {
     if k == 0 || k >= n {
-        let expected = match n {
-            0 | 1 => format!("two rows or more, of which k is less, where there are {n}"),
-            _ => format!("k from 1 to {}, below the number of rows", n - 1),
+        let (expected, found) = match n {
+            0 | 1 => ("a matrix of two rows or more".to_owned(), n),
+            _ => (
+                format!("k from 1 to {}, below the number of rows", n - 1),
+                k,
+            ),
         };
-        return Err(Error::argument(OP, expected, k.to_string()));
+        return Err(Error::argument(OP, expected, found.to_string()));
     }
     check_tolerance(OP, options.tol)?;
     let ncv = options.ncv.unwrap_or((2 * k + 1).max(20).min(n));

@@ -114,10 +114,10 @@ pub fn lobpcg<T: Field>(
     options: &LobpcgOptions<'_, T>,
 ) -> Result<Eigen<T>, Error> {
     check(a, start, options)?;
-    let of_a = scale::power_of(a, 0.0)?;
+    let of_a = scale::power_of(a)?;
     // The vectors are multiplied by the root of B's.
     let of_b = match options.mass {
-        Some(mass) => scale::power_of(mass, 0.0)? / 2 * 2,
+        Some(mass) => scale::power_of(mass)? / 2 * 2,
         None => 0,
     };
     let a = &scale::divided(a, of_a);

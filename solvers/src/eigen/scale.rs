@@ -28,9 +28,20 @@ fn size<T: Field>(a: &dyn LinearOperator<T>) -> Result<f64, Error> {
     Ok(a.apply(&probe)?.norm_inf().get()?.to_f64())
 }
 
-/// The power of two that an operator is divided by, and what is subtracted from its diagonal.
-pub(super) fn power_of<T: Field>(a: &dyn LinearOperator<T>, shift: f64) -> Result<i32, Error> {
-    Ok(power_near_one::<T>(size(a)?.max(shift.abs())))
+/// The power of two that an operator is divided by.
+pub(super) fn power_of<T: Field>(a: &dyn LinearOperator<T>) -> Result<i32, Error> {
+    Ok(power_near_one::<T>(size(a)?))
+}
+
+/// The power of two that an operator is divided by, and what is subtracted from its diagonal; and
+/// whether the rounding of what is subtracted hides the operator.
+pub(super) fn power_of_shifted<T: Field>(
+    a: &dyn LinearOperator<T>,
+    shift: f64,
+) -> Result<(i32, bool), Error> {
+    let size = size(a)?;
+    let is_hidden = size > 0.0 && size < T::Real::EPSILON.to_f64() * shift.abs();
+    Ok((power_near_one::<T>(size.max(shift.abs())), is_hidden))
 }
 
 /// An operator divided by a power of two; by 2^0 it has its own bits.

@@ -151,6 +151,11 @@ impl<T: Field> LocalFactors<T> {
     }
 }
 
+/// A row has no entry on the diagonal, and gets none.
+pub(crate) fn no_diagonal(op: &'static str, row: usize) -> Error {
+    Error::argument(op, format!("a diagonal entry in row {row}"), "none")
+}
+
 /// Where the diagonal entry of each row is.
 pub(crate) fn diagonals<T: Field>(
     op: &'static str,
@@ -161,10 +166,7 @@ pub(crate) fn diagonals<T: Field>(
         let entries = rows.pos[number] as usize..rows.pos[number + 1] as usize;
         match rows.crd[entries.clone()].binary_search(&(row as u32)) {
             Ok(place) => Ok(entries.start + place),
-            Err(_) => {
-                let expected = format!("a diagonal entry in row {row}");
-                Err(Error::argument(op, expected, "none"))
-            }
+            Err(_) => Err(no_diagonal(op, row)),
         }
     };
     let mut places = reserve(own.len())?;

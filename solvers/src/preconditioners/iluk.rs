@@ -4,7 +4,7 @@ use super::elimination::{Elimination, rows_in};
 use super::factors::Factors;
 use super::upper_rows::UpperRows;
 use super::{Preconditioner, check_square, check_update};
-use crate::local::elimination::{Rule, other_structure, spread};
+use crate::local::elimination::{Rule, no_diagonal, other_structure, spread};
 use crate::operator::LinearOperator;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
@@ -171,6 +171,11 @@ fn filled_after<T: Field>(
             );
             found.truncate(place);
             found.append(&mut merged);
+        }
+        let first = found.get(place).map(|&(column, _)| column as usize);
+        if first != Some(row) {
+            // Known now, and not after the structure of all rows.
+            return Err(no_diagonal(OP, row));
         }
         structure.try_reserve(found.len())?;
         upper.try_reserve(found.len())?;

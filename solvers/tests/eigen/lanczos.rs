@@ -122,6 +122,21 @@ fn near_a_number() {
     check("single precision", &a, &eigen, &values, 1e-6);
 }
 
+/// Beside the shift the matrix is nothing, so the inverse is that of the shift alone: its vectors are
+/// no eigenvectors of the matrix, though their images vanish.
+#[test]
+fn a_shift_that_hides_the_matrix() {
+    let a = gallery::poisson1d::<f64>(30).unwrap();
+    let small = &a * 1e-200;
+    for (a, sigma) in [(&a, 1e17), (&a, -1e120), (&a, 1e250), (&small, 1.0)] {
+        let eigen = eigsh_near(a, sigma, 3, &EigshOptions::default()).unwrap();
+        assert_eq!(eigen.reason, StopReason::Stagnation, "{sigma}");
+        assert_eq!(eigen.converged, 0, "{sigma}");
+    }
+    let eigen = eigsh_near(&small, 1e-200, 3, &EigshOptions::default()).unwrap();
+    assert!(eigen.converged());
+}
+
 /// The inverse maps all to the eigenvector of sigma, but for rounding: all else that is found is wrong,
 /// and once counted as converged.
 #[test]

@@ -149,7 +149,7 @@ fn files_read_by_parts_are_those_read_whole() {
     assert!(!files.is_empty());
     files.extend(matrices().iter().flat_map(|folder| files_in(folder)));
     // There is memory for its rows on one rank, perhaps, but not on all at a time.
-    files.retain(|path| !path.ends_with("announces_too_much.mtx"));
+    files.retain(|path| !path.to_string_lossy().contains("announces_"));
     for path in files {
         everywhere(|| rows(&Csr::<Complex<f64>>::read(&path).unwrap()));
     }
