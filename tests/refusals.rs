@@ -259,6 +259,8 @@ fn refuses_what_memory_cannot_hold() {
     ] {
         check_refused_with(&[], line, "expected a matrix that fits");
     }
+    let expected = "expected a basis of 40000 vectors (--ncv, or two for each of --k) that fits";
+    check_refused_with(&[], "eigs poisson2d:512 --k 2 --ncv 40000", expected);
 }
 
 #[test]

@@ -7,6 +7,7 @@
 use super::Status;
 use super::arguments::{EigsArguments, Wanted};
 use super::failure::Failure;
+use super::memory;
 use super::output::{self, aligned, counted, grouped, seconds};
 use super::solve::together_in_process;
 use super::source;
@@ -103,6 +104,7 @@ fn on_rank<T: Field + Add<Output = T>>(
     let begin = Instant::now();
     let a: Csr<T> = arguments.source.assemble()?;
     check_hermitian(arguments, &a)?;
+    check_basis(arguments, &a, ranks)?;
     let setup_s = begin.elapsed().as_secs_f64();
     let options = EigshOptions {
         which: arguments.which.which(),
@@ -132,6 +134,25 @@ fn on_rank<T: Field + Add<Output = T>>(
         setup_s,
         solve_s: begin.elapsed().as_secs_f64(),
     })
+}
+
+/// Refuses a basis that memory cannot hold, with the projection on it and its eigenvectors, which
+/// every rank has.
+fn check_basis<T: Field>(
+    arguments: &EigsArguments,
+    a: &Csr<T>,
+    ranks: usize,
+) -> Result<(), Failure> {
+    let ncv = arguments.ncv.unwrap_or((2 * arguments.k + 1).max(20));
+    let (n, ncv) = (a.n_rows() as u128, ncv.min(a.n_rows()) as u128);
+    let of_basis = n * ncv * T::DTYPE.size() as u128;
+    let of_projection = 4 * 16 * ncv * ncv * ranks as u128;
+    let processes = (ranks / arguments.ranks.max(1)).max(1);
+    memory::check_that(
+        &format!("a basis of {ncv} vectors (--ncv, or two for each of --k)"),
+        &arguments.source.to_string(),
+        (of_basis + of_projection) / processes as u128,
+    )
 }
 
 /// Refuses a matrix that is not its adjoint, up to rounding.

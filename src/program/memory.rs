@@ -8,11 +8,16 @@ use std::fs;
 /// Refuses what needs more bytes than are available; where the system does not tell, nothing is
 /// refused.
 pub(super) fn check(subject: &str, bytes: u128) -> Result<(), Failure> {
+    check_that("a matrix", subject, bytes)
+}
+
+/// As [`check`], of something else.
+pub(super) fn check_that(what: &str, subject: &str, bytes: u128) -> Result<(), Failure> {
     match available() {
         Some(available) if bytes > u128::from(available) => Err(Failure::input(
             subject,
             format!(
-                "a matrix that fits the {} available",
+                "{what} that fits the {} available",
                 output::bytes(available as f64)
             ),
             format!("one that needs about {}", output::bytes(bytes as f64)),

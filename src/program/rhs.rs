@@ -42,7 +42,11 @@ impl Rhs {
         let text = word.to_string_lossy();
         let refuse = || format!("expected ones, random:SEED or an existing file, found `{text}`");
         let seed = text.strip_prefix("random:").ok_or_else(refuse)?;
-        seed.parse().map(Self::Random).map_err(|_| refuse())
+        let refuse_seed = |_| {
+            let most = u64::MAX;
+            format!("expected random:SEED with a whole number from 0 to {most}, found `{text}`")
+        };
+        seed.parse().map(Self::Random).map_err(refuse_seed)
     }
 
     /// The header of the file, if it is one.

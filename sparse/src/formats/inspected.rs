@@ -24,6 +24,9 @@ impl fmt::Display for Asymmetry {
         };
         let (row, column) = (self.row, self.column);
         let (value, mirror) = (show(self.value), show(self.mirror));
+        if row == column {
+            return write!(f, "{value} on the diagonal, in row {row}");
+        }
         write!(
             f,
             "{value} in row {row}, column {column} and {mirror} in row {column}, column {row}"
