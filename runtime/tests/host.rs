@@ -2,8 +2,8 @@
 
 use sparsefuse_kernels::{DType, Element, Value};
 use sparsefuse_runtime::{
-    Access, Config, Error, HostArgs, HostBody, HostTask, Privilege, Refusal, Runtime, Shape,
-    StoreHandle, TaskArg, TaskKind, View, plan_rank, run_ranks,
+    Access, Config, Error, Exchange, HostArgs, HostBody, HostTask, Privilege, Refusal, Runtime,
+    Shape, StoreHandle, TaskArg, TaskKind, View, plan_rank, run_ranks,
 };
 use sparsefuse_testing::bodies::{axpy, copy, dot, scale};
 use sparsefuse_testing::small;
@@ -270,6 +270,48 @@ fn what_a_rank_holds_may_be_cut_unlike_the_task() {
         });
         let sum = ramp(50).iter().fold(0.0, |sum, x| sum + x);
         assert_eq!(sums.unwrap(), vec![vec![sum; rows]; ranks]);
+    }
+}
+
+/// The elements of a vector from the other end, and back; a wrong index of one rank fails them all.
+#[test]
+fn a_function_asks_other_ranks_for_elements() {
+    static REVERSED: LazyLock<HostBody> = LazyLock::new(|| body("reversed", Access::Rows));
+    for last in [49, 50] {
+        let outcomes = run_ranks(3, &small(), move |runtime| {
+            let x = vector(runtime, ramp(50));
+            let y = runtime.new_store(Shape::new(&[50]), DType::F64);
+            let reversed = task(move |args| {
+                let x = args.read::<f64>(0)?;
+                let cuts = args.cuts(0).expect("the rows are cut").to_vec();
+                let needed: Vec<u32> = args.rows().rev().map(|row| (last - row) as u32).collect();
+                let exchange = Exchange::gather(args, Some(&cuts), &needed)?;
+                let found = exchange.run(args, x)?;
+                assert_eq!(bits(&exchange.reversed().run(args, &found)?), bits(x));
+                let (back, arrived) = Exchange::scatter(args, Some(&cuts), &needed)?;
+                assert_eq!(arrived.len(), x.len());
+                assert_eq!(back.run(args, &needed)?, arrived);
+                let made = args.write::<f64>(1)?.iter_mut();
+                made.zip(found.iter().rev()).for_each(|(y, &x)| *y = x);
+                Ok(())
+            });
+            runtime.submit_host(&REVERSED, &[&x, &y], reversed).unwrap();
+            runtime.read::<f64>(&y, None)
+        });
+        for outcome in outcomes.unwrap() {
+            match outcome {
+                Ok(found) => {
+                    assert_eq!(last, 49);
+                    let expected: Vec<f64> = ramp(50).into_iter().rev().collect();
+                    assert_eq!(bits(&found), bits(&expected));
+                }
+                Err(error) => {
+                    assert_eq!(last, 50, "{error}");
+                    let expected = "exchange: expected indices below 50, found 50";
+                    assert!(error.to_string().contains(expected), "{error}");
+                }
+            }
+        }
     }
 }
 
