@@ -51,6 +51,10 @@ fn refuses_what_makes_no_sense() {
             "expected a square matrix (or --solver lsqr, lsmr or auto), found 2 x 3",
         ),
         (
+            "solve tests/data/general.mtx --solver auto --pc ilu",
+            "--pc: expected none for a matrix of 3 x 4, which is not square, found ls",
+        ),
+        (
             "solve poisson2d:8 --solver lsqr --pc amg",
             "--pc: expected one with an adjoint, which lsqr needs, such as jacobi or ilu, found amg",
         ),

@@ -145,6 +145,15 @@ fn attempt<T: Field>(
     (a, b): (&Csr<T>, &[Vector<T>]),
     monitor: &mut Option<Monitor<'_>>,
 ) -> Result<Solved<T>, Failure> {
+    let method = arguments.method(candidate.solver);
+    // Now, and not after a preconditioner that takes long.
+    method.check_operator(a)?;
+    let (rows, columns) = (a.n_rows(), a.n_cols());
+    if rows != columns && !candidate.pc.is_none() {
+        let expected = format!("none for a matrix of {rows} x {columns}, which is not square");
+        let found = candidate.to_string();
+        return Err(Failure::input("--pc", expected, found));
+    }
     let preconditioner = candidate.pc.make(a, arguments.grid().as_deref())?;
     runtime.flush();
     let options = Options {
@@ -166,7 +175,6 @@ fn attempt<T: Field>(
     };
     let before = runtime.counters();
     let begin = Instant::now();
-    let method = arguments.method(candidate.solver);
     let solutions = match b {
         [b] => vec![method.solve(a, b, options)?],
         columns => KrylovSolver::new(method, a, options).solve_many(columns)?,

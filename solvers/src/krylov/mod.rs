@@ -181,6 +181,39 @@ impl Method {
         self.is_for_definite() || matches!(self, Self::Minres)
     }
 
+    /// Refuses an operator that the method is not for, as [`Method::solve`] does: to ask before a
+    /// preconditioner is made. Looks at a sample of the entries where all of them would take long, and
+    /// keeps the answer with the matrix; every rank must ask.
+    ///
+    /// ```
+    /// use sparsefuse_solvers::Method;
+    /// use sparsefuse_sparse::Csr;
+    ///
+    /// let a = Csr::new(2, 2, vec![0, 2, 3], vec![0, 1, 1], vec![1.0, 2.0, 3.0])?;
+    /// assert!(Method::Cg.check_operator(&a).is_err());
+    /// assert!(Method::Bicgstab.check_operator(&a).is_ok());
+    /// # Ok::<(), sparsefuse_runtime::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the method is for symmetric (Hermitian) matrices and this is not one, or its values could
+    /// not be computed.
+    pub fn check_operator<T: Field>(self, a: &dyn LinearOperator<T>) -> Result<(), Error> {
+        let pair = match self.needs_hermitian() {
+            true => a.asymmetry()?,
+            false => None,
+        };
+        let kind = match T::IS_COMPLEX {
+            true => "Hermitian",
+            false => "symmetric",
+        };
+        pair.map_or(Ok(()), |pair| {
+            let expected = format!("a {kind} matrix");
+            Err(Error::argument(self.name(), expected, pair.to_string()))
+        })
+    }
+
     /// Whether it solves least-squares problems, with matrices of any shape.
     #[must_use]
     pub const fn is_least_squares(self) -> bool {

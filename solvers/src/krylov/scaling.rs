@@ -54,19 +54,7 @@ pub(crate) async fn solve<T: Field>(
         check_same_runtime(op, expected, b.runtime(), found)?;
     }
     let squares = b.sum_of_squares();
-    if method.needs_hermitian()
-        && let Some(pair) = a.asymmetry()?
-    {
-        let kind = match T::IS_COMPLEX {
-            true => "Hermitian",
-            false => "symmetric",
-        };
-        return Err(Error::argument(
-            op,
-            format!("a {kind} matrix"),
-            pair.to_string(),
-        ));
-    }
+    method.check_operator(a)?;
     let of_a = match a.largest_entry()? {
         Some(largest) => largest,
         None => largest_image(op, a, b, 0).await?,
