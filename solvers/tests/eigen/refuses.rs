@@ -73,7 +73,7 @@ fn eigsh_refuses() {
     let identity = Csr::<f64>::identity(10).unwrap();
     check(
         eigsh_near(&identity, 1.0, 2, &default),
-        "eigsh: expected a sigma that is not an eigenvalue, found 1",
+        "eigsh: expected a sigma that is not an eigenvalue, found 1.0",
     );
 }
 

@@ -146,22 +146,24 @@ pub(crate) fn filled<T: Numeric>(
     let len = pos[own.1.len()] as usize;
     filled_with(runtime, shape, own, (pos, len), |pos, crd, vals| {
         fill(pos, crd, vals);
+        Ok(())
     })
 }
 
-/// As [`filled`], of rows with a known number of entries; `fill` finds their positions too.
+/// As [`filled`], of rows with a known number of entries; `fill` finds their positions too, and may
+/// fail.
 pub(crate) fn filled_with<T: Numeric>(
     runtime: &Runtime,
     shape: (usize, usize),
     own: (Partition, Range<usize>),
     pos: (Positions, usize),
-    fill: impl FnOnce(&mut [u64], &mut [u32], &mut [T]),
+    fill: impl FnOnce(&mut [u64], &mut [u32], &mut [T]) -> Result<(), Error>,
 ) -> Result<Stores<T>, Error> {
     filled_by(runtime, shape, own, pos, Box::new(fill))
 }
 
 /// What fills positions, columns and values.
-type Fill<'f, T> = Box<dyn FnOnce(&mut [u64], &mut [u32], &mut [T]) + 'f>;
+type Fill<'f, T> = Box<dyn FnOnce(&mut [u64], &mut [u32], &mut [T]) -> Result<(), Error> + 'f>;
 
 /// As [`filled_with`], compiled once for a type and not for every `fill`.
 fn filled_by<T: Numeric>(
@@ -178,7 +180,7 @@ fn filled_by<T: Numeric>(
     let crd = runtime.store_by_filling(shape_of_entries, spread.crd_partition, |crd| {
         vals = Some(
             runtime.store_by_filling(shape_of_entries, spread.crd_partition, |vals| {
-                fill(&mut pos, crd, vals);
+                fill(&mut pos, crd, vals)?;
                 let rows_made = Rows {
                     pos: &pos,
                     crd,

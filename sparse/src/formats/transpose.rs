@@ -82,12 +82,10 @@ impl<T: Numeric> Csr<T> {
         let mut transposition = runtime.agree(Transposition::new(threads, turn))?;
         let mut pos = Positions::room(runtime, new_own.1.len())?;
         let len = transposition.count(threads, &mut pos);
-        let mut filled = Ok(());
         let stores =
             assembly::filled_with(runtime, shape, new_own, (pos, len), |pos, crd, vals| {
-                filled = transposition.fill(threads, pos, (crd, vals), map);
+                transposition.fill(threads, pos, (crd, vals), map)
             });
-        runtime.agree(filled)?;
         stores.map(Self::of_stores)
     }
 }
