@@ -182,7 +182,7 @@ fn refuses_what_makes_no_sense() {
         ),
         (
             "solve poisson2d:4 --rhs random:-1",
-            "expected ones, random:SEED or an existing file",
+            "expected random:SEED with a whole number from 0 to",
         ),
         (
             "solve poisson2d:4 --rhs tests",
