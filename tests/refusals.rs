@@ -265,6 +265,9 @@ fn refuses_what_memory_cannot_hold() {
     }
     let expected = "expected a basis of 40000 vectors (--ncv, or two for each of --k) that fits";
     check_refused_with(&[], "eigs poisson2d:512 --k 2 --ncv 40000", expected);
+    let most = usize::MAX;
+    let line = format!("eigs poisson2d:8 --k {most}");
+    check_refused_with(&[], &line, "expected k from 1 to 63");
 }
 
 #[test]

@@ -101,7 +101,7 @@ impl Lines {
         }
     }
 
-    /// How many items so many elements are.
+    /// The number of items that have this number of elements.
     pub(crate) fn items(&self, elements: usize) -> usize {
         elements.checked_div(self.inner).unwrap_or(0)
     }

@@ -584,17 +584,7 @@ impl<T: Element> Scatter<T> {
         items: &Items<'_, T, I>,
         combine: impl Combine<T>,
     ) -> Result<(), Error> {
-        let (rank, last) = (args.rank(), args.ranks() - 1);
-        if rank > 0 {
-            made.copy_from_slice(&args.receive::<T>(rank - 1)?);
-        }
-        self.serve(args, (&mut *made, 0), items, combine)?;
-        if rank < last {
-            args.send(rank + 1, made)?;
-            made.copy_from_slice(&args.receive::<T>(last)?);
-            return Ok(());
-        }
-        (0..last).try_for_each(|to| args.send(to, made))
+        args.in_turn(made, |made, _| self.serve(args, (made, 0), items, combine))
     }
 }
 

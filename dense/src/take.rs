@@ -238,7 +238,10 @@ impl Gather {
         let units = |starts: &Vec<u64>| {
             let mut units = reserve(starts.len() * inner)?;
             for &start in starts {
-                units.extend_from_slice(&x[start as usize..start as usize + inner]);
+                let end = (start as usize).checked_add(inner);
+                let unit = end.and_then(|end| x.get(start as usize..end));
+                let refuse = || Error::argument(lines.op, "places on this rank", start.to_string());
+                units.extend_from_slice(unit.ok_or_else(refuse)?);
             }
             Ok(units)
         };

@@ -104,7 +104,6 @@ fn on_rank<T: Field + Add<Output = T>>(
     let begin = Instant::now();
     let a: Csr<T> = arguments.source.assemble()?;
     check_hermitian(arguments, &a)?;
-    check_basis(arguments, &a, ranks)?;
     let setup_s = begin.elapsed().as_secs_f64();
     let options = EigshOptions {
         which: arguments.which.which(),
@@ -113,6 +112,8 @@ fn on_rank<T: Field + Add<Output = T>>(
         max_iter: arguments.max_iter,
         ..EigshOptions::default()
     };
+    let ncv = options.basis_len(a.n_rows(), arguments.k);
+    check_basis(arguments, &a, ncv, ranks)?;
     let begin = Instant::now();
     let eigen = match arguments.sigma {
         Some(sigma) => eigsh_near(&a, sigma, arguments.k, &options)?,
@@ -141,9 +142,9 @@ fn on_rank<T: Field + Add<Output = T>>(
 fn check_basis<T: Field>(
     arguments: &EigsArguments,
     a: &Csr<T>,
+    ncv: usize,
     ranks: usize,
 ) -> Result<(), Failure> {
-    let ncv = arguments.ncv.unwrap_or((2 * arguments.k + 1).max(20));
     let (n, ncv) = (a.n_rows() as u128, ncv.min(a.n_rows()) as u128);
     let of_basis = n * ncv * T::DTYPE.size() as u128;
     let of_projection = 4 * 16 * ncv * ncv * ranks as u128;

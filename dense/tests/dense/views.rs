@@ -2,7 +2,8 @@
 
 use crate::everywhere;
 use ndarray::{Array1, Array2, s};
-use sparsefuse_dense::{Array, Slices, Vector, step};
+use sparsefuse_dense::{Array, Error, Slices, Vector, step};
+use sparsefuse_runtime::{Config, run_ranks};
 
 const SHAPE: [usize; 2] = [9, 6];
 
@@ -133,6 +134,28 @@ fn other_shapes() {
     let kept: i64 = (0..6).chain(18..24).map(|i| i * (i + 1)).sum();
     let sums = (0..6).map(|j| (j + 1) + (19 + j) + (j + 1)).collect();
     assert_eq!(found, ((1..25).collect(), sums, kept));
+}
+
+/// Large enough to be cut where nothing is set.
+#[test]
+fn other_shapes_of_long_arrays() {
+    let found = |ranks| {
+        let of_ranks = run_ranks(ranks, &Config::default(), |_| {
+            let x = Vector::<i64>::arange(600_000);
+            let grid: Array<i64, 2> = (&x * 3).reshape([1000, 600])?;
+            let sums = grid.sum_axis(0).to_vec()?;
+            let turned = (grid.t().ravel() - &x).slice(step(.., 1001)).to_vec()?;
+            let cube = grid.reshape([10, 500, 120])?.index_axis(1, 499).to_vec()?;
+            Ok((sums, turned, cube))
+        });
+        let of_ranks: Vec<Result<_, Error>> = of_ranks.unwrap();
+        of_ranks.into_iter().map(Result::unwrap).next().unwrap()
+    };
+    let alone = found(1);
+    let at = |j: i64, i: i64| 3 * (600 * i + j) - (1000 * j + i);
+    assert_eq!(alone.1[1], at(1, 1));
+    assert_eq!(alone.2[120], 3 * (60_000 + 499 * 120));
+    assert_eq!(found(3), alone);
 }
 
 #[test]

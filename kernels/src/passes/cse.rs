@@ -30,8 +30,8 @@ fn cse_body(memories: &Memories, last_stores: &mut [usize], body: &mut [Inst]) {
     }
 }
 
-/// The instructions of a body so far that are the first of their kind: a hash table, whose order
-/// nobody sees.
+/// The instructions of a body so far that are the first of their kind: a hash table. What is found
+/// does not depend on its order.
 struct Known {
     /// For each bucket 1 + the position of the last instruction in it, or 0.
     buckets: Vec<u32>,
@@ -68,6 +68,7 @@ impl Known {
 /// A number that equal instructions share, and others seldom.
 fn word(inst: &Inst) -> u32 {
     let mut word = match *inst {
+        Inst::Const(value) => (value.bits()[0] ^ value.bits()[0] >> 32) as u32,
         Inst::Param(param) => param,
         Inst::Load(_) => 1 << 16,
         Inst::Binary(op, ..) => (2 + op as u32) << 16,

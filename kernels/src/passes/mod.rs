@@ -3,7 +3,7 @@
 //! In goes a verified kernel, out comes one that writes the same bits to every argument that
 //! somebody reads afterwards, and which arguments and parameters of the first it still has.
 //! Every pass keeps what [`crate::verify`] checks and takes a time that is linear in the number of
-//! instructions, up to the logarithm of a map.
+//! instructions, up to the logarithm of a map and collisions of a hash table.
 
 mod compact;
 mod cse;

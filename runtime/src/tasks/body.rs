@@ -173,6 +173,7 @@ impl Body {
     /// As [`Body::with_args`], and if the kernel has a structure.
     #[must_use]
     pub fn new(name: &str, kernel: Kernel) -> Arc<Self> {
+        check_kernel(name, &kernel);
         let uses = uses(&kernel);
         let args = (0..kernel.args.len() as u32)
             .map(|arg| BodyArg {
@@ -187,7 +188,7 @@ impl Body {
                 kernel_arg: Some(arg),
             })
             .collect();
-        Self::with_args(name, kernel, args)
+        Self::declared(name, kernel, args, &uses)
     }
 
     /// A body with its arguments declared one by one.
@@ -198,13 +199,15 @@ impl Body {
     /// not fit the kernel: bodies are written by programmers, not by data.
     #[must_use]
     pub fn with_args(name: &str, kernel: Kernel, args: Vec<BodyArg>) -> Arc<Self> {
-        if let Err(error) = sparsefuse_kernels::verify::verify(&kernel) {
-            panic!("the kernel of `{name}` is ill-formed: {error}");
-        }
-        assert_eq!(kernel.loops.len(), 1, "the kernel of a body has one loop");
-        check_declarations(name, &kernel, &args, &uses(&kernel));
+        check_kernel(name, &kernel);
+        let uses = uses(&kernel);
+        Self::declared(name, kernel, args, &uses)
+    }
+
+    fn declared(name: &str, kernel: Kernel, args: Vec<BodyArg>, uses: &[Use]) -> Arc<Self> {
+        check_declarations(name, &kernel, &args, uses);
         let kinds = args.iter().map(|arg| kind(&kernel, arg)).collect();
-        Self::of_kinds(name, kernel, args, kinds)
+        Self::of_kinds(name, kernel, (args, uses), kinds)
     }
 
     /// The body of host tasks: see [`crate::HostBody::new`].
@@ -228,7 +231,7 @@ impl Body {
         }
         let is_written = args.iter().any(BodyArg::is_written);
         assert!(is_written, "the host body `{name}` writes something");
-        Self::of_kinds(name, Kernel::default(), args, kinds)
+        Self::of_kinds(name, Kernel::default(), (args, &[]), kinds)
     }
 
     /// Whether it is the body of host tasks with this name and these arguments.
@@ -241,7 +244,7 @@ impl Body {
     fn of_kinds(
         name: &str,
         kernel: Kernel,
-        args: Vec<BodyArg>,
+        (args, uses): (Vec<BodyArg>, &[Use]),
         kinds: Vec<(ArgKind, DType)>,
     ) -> Arc<Self> {
         static NEXT: AtomicU64 = AtomicU64::new(1);
@@ -249,7 +252,6 @@ impl Body {
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
         let factors = factors(&kernel, &args);
         let images = images(&args);
-        let uses = uses(&kernel);
         let structured = (0..args.len())
             .filter(|&number| args[number].access.is_structured())
             .collect();
@@ -335,6 +337,16 @@ impl Body {
     pub(crate) fn images(&self) -> &[Image] {
         &self.images
     }
+}
+
+/// # Panics
+///
+/// If the kernel does not verify, or has not exactly one loop.
+fn check_kernel(name: &str, kernel: &Kernel) {
+    if let Err(error) = sparsefuse_kernels::verify::verify(kernel) {
+        panic!("the kernel of `{name}` is ill-formed: {error}");
+    }
+    assert_eq!(kernel.loops.len(), 1, "the kernel of a body has one loop");
 }
 
 /// # Panics

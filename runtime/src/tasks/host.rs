@@ -236,7 +236,7 @@ impl<'a> HostArgs<'a> {
     ///
     /// # Errors
     ///
-    /// As [`Exchange::run`], or if the cuts are not those of so many rows.
+    /// As [`Exchange::run`], or if the cuts end at another number of rows.
     pub fn recut<'h, T: Element>(
         &self,
         held: &'h [T],
@@ -346,6 +346,40 @@ impl<'a> HostArgs<'a> {
             false => self.receive(from),
         };
         (0..ranks).map(sent).collect()
+    }
+
+    /// Lets every rank change the same elements, one after the other: `change` gets what the rank
+    /// before this one has made of them, or on the first rank, for which it is told `true`, what
+    /// they are here. In the end all ranks have those of the last. A rank that is alone is the first.
+    ///
+    /// # Errors
+    ///
+    /// As `change`, [`HostArgs::send`] and [`HostArgs::receive`], or if another rank has another
+    /// number of elements.
+    pub fn in_turn<T: Element>(
+        &self,
+        elements: &mut [T],
+        change: impl FnOnce(&mut [T], bool) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let receive = |elements: &mut [T], from: usize| {
+            let sent = self.receive::<T>(from)?;
+            if sent.len() != elements.len() {
+                let expected = format!("{} elements of rank {from}", elements.len());
+                return Err(Error::argument("in_turn", expected, sent.len().to_string()));
+            }
+            elements.copy_from_slice(&sent);
+            Ok(())
+        };
+        let (rank, last) = (self.rank(), self.ranks() - 1);
+        if rank > 0 {
+            receive(elements, rank - 1)?;
+        }
+        change(elements, rank == 0)?;
+        if rank < last {
+            self.send(rank + 1, elements)?;
+            return receive(elements, last);
+        }
+        (0..last).try_for_each(|to| self.send(to, elements))
     }
 
     /// Refuses a function that has left an output alone: what is there may not even be elements of

@@ -87,6 +87,16 @@ pub struct EigshOptions<'a, T> {
     pub v0: Option<&'a Vector<T>>,
 }
 
+impl<T> EigshOptions<'_, T> {
+    /// The most basis vectors for `k` eigenvalues of an operator with `n` rows: [`EigshOptions::ncv`]
+    /// or its default.
+    #[must_use]
+    pub fn basis_len(&self, n: usize, k: usize) -> usize {
+        let most = k.saturating_mul(2).saturating_add(1);
+        self.ncv.unwrap_or(most.max(20).min(n))
+    }
+}
+
 impl<T> Default for EigshOptions<'_, T> {
     fn default() -> Self {
         Self {
@@ -281,7 +291,7 @@ fn check_count<T: Field>(
         return Err(Error::argument(OP, expected, found.to_string()));
     }
     check_tolerance(OP, options.tol)?;
-    let ncv = options.ncv.unwrap_or((2 * k + 1).max(20).min(n));
+    let ncv = options.basis_len(n, k);
     if ncv <= k || ncv > n {
         let expected = format!("ncv from {} to {n}", k + 1);
         return Err(Error::argument(OP, expected, ncv.to_string()));

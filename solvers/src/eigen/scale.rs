@@ -40,7 +40,9 @@ pub(super) fn power_of_shifted<T: Field>(
     shift: f64,
 ) -> Result<(i32, bool), Error> {
     let size = size(a)?;
-    let is_hidden = size > 0.0 && size < T::Real::EPSILON.to_f64() * shift.abs();
+    // No eigenvalue is larger than the largest entry times the rows.
+    let most = size * a.shape().0 as f64;
+    let is_hidden = size > 0.0 && most < T::Real::EPSILON.to_f64() * shift.abs();
     Ok((power_near_one::<T>(size.max(shift.abs())), is_hidden))
 }
 

@@ -174,36 +174,28 @@ impl<T: Numeric> AdjointProduct<T> {
             None => Vec::new(),
         };
         let y = args.write::<T>(if self.reads_entries { VALS + 1 } else { X + 1 })?;
-        let (rank, last) = (args.rank(), args.ranks() - 1);
-        let is_begun = self.is_passed && rank > 0;
-        if is_begun {
-            y.copy_from_slice(&args.receive::<T>(rank - 1)?);
+        let multiply = |y: &mut [T], is_new: bool| {
+            args.in_parts_to(y, &self.ends, |part, y| {
+                let own = |y| self.isa.run(self.own.part(part, (crd, &vals), &x, y));
+                let Some(Others { before, behind, .. }) = &self.others else {
+                    own((y, is_new));
+                    return Ok(());
+                };
+                let (x_before, x_behind) = fetched.split_at(before.rows.as_rows().len());
+                self.isa.run(before.part(part, x_before, (&mut *y, true)));
+                own((&mut *y, false));
+                self.isa.run(behind.part(part, x_behind, (y, false)));
+                Ok(())
+            })
+        };
+        match self.is_passed {
+            true => args.in_turn(y, multiply),
+            false => multiply(y, true),
         }
-        args.in_parts_to(y, &self.ends, |part, y| {
-            let own = |y| self.isa.run(self.own.part(part, (crd, &vals), &x, y));
-            let Some(Others { before, behind, .. }) = &self.others else {
-                own((y, !is_begun));
-                return Ok(());
-            };
-            let (x_before, x_behind) = fetched.split_at(before.rows.as_rows().len());
-            self.isa.run(before.part(part, x_before, (&mut *y, true)));
-            own((&mut *y, false));
-            self.isa.run(behind.part(part, x_behind, (y, false)));
-            Ok(())
-        })?;
-        if !self.is_passed {
-            return Ok(());
-        }
-        if rank < last {
-            args.send(rank + 1, y)?;
-            y.copy_from_slice(&args.receive::<T>(last)?);
-            return Ok(());
-        }
-        (0..last).try_for_each(|to| args.send(to, y))
     }
 }
 
-/// Cuts of columns for so many threads, each of which has about as many of some entries.
+/// Cuts of the columns into one part for each thread, with about equal numbers of entries.
 fn parts(crd: &[u32], cols: &Range<usize>, threads: usize) -> Result<Vec<usize>, Error> {
     let mut parts = vec![cols.start];
     if threads > 1 {
