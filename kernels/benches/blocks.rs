@@ -9,7 +9,7 @@ use sparsefuse_kernels::packed::{PackedStructure, PackedValues, PlainRows, Words
 use sparsefuse_kernels::{
     ArgId, ArgKind, BinaryOp, DType, Extent, Inst, Kernel, KernelBuilder, Launch, Layout, Operand,
     Packed, Part, Program, ReduceOp, Settings, Structure, UnaryOp, ValueId, Workers,
-    reduce::Partial,
+    reduce::{Partial, Tiles},
 };
 use std::time::{Duration, Instant};
 
@@ -69,6 +69,7 @@ fn operations(workers: &Workers) {
     let domains = [Extent {
         start: 0,
         len: n as u64,
+        tiles: Tiles::of_vector(1024),
     }];
     let header = DType::ALL.map(|dtype| format!("{:>7}", dtype.name()));
     println!("{:8}{}", "ns", header.concat());
@@ -400,6 +401,7 @@ fn report(
     let domains = [Extent {
         start: 0,
         len: n as u64,
+        tiles: Tiles::of_vector(1024),
     }];
     let launch = Launch {
         domains: &domains,

@@ -6,16 +6,18 @@
 
 use crate::element::Value;
 use crate::packed::{PackedStructure, PackedValues, end_of_advance};
-use crate::reduce::Partial;
+use crate::reduce::{Partial, Tiles};
 use std::ops::Range;
 
 /// The rows of one domain that this piece holds: flat, row-major indices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// The global index of the first row; a multiple of the tile length where the loop reduces.
+    /// The global index of the first row; the first one of a tile where the loop reduces.
     pub start: u64,
     /// The number of rows.
     pub len: u64,
+    /// The tiles of the domain, by which rows are joined where the loop reduces.
+    pub tiles: Tiles,
 }
 
 /// How the flat index of a row becomes an address: `data + sum(index[d] * strides[d])`.
@@ -194,6 +196,6 @@ pub struct Launch<'a> {
     pub operands: &'a [Operand],
     /// One for each parameter.
     pub params: &'a [Value],
-    /// The length of a tile of the summation order (part of the meaning of reductions).
+    /// The length of a tile of a vector: the order of summation along the rows of a dense matrix.
     pub tile_len: usize,
 }

@@ -4,13 +4,13 @@ use crate::generate::base;
 use crate::program::Operand::{Number, Of};
 use crate::program::Step::{
     self, Binary, Broadcast, Cast, Clone, Data, Drop, Fill, Index, MatVec, Matrix, Product,
-    Several, Slice, Unary, Update, Values, Write,
+    RowReduce, Several, Slice, Unary, Update, Values, Write,
 };
 use crate::program::{Flavour, Pattern, Program, Range};
 use crate::run::Setup;
 use crate::watchdog::{LIMIT, check_within};
 use sparsefuse::kernels::DType::{ComplexF64, F32, F64, I64, U32};
-use sparsefuse::kernels::{BinaryOp, UnaryOp};
+use sparsefuse::kernels::{BinaryOp, ReduceOp, UnaryOp};
 use sparsefuse::runtime::{Config, Executor};
 
 /// Runs a program on one to five ranks, with and without fusion, in blocks
@@ -377,6 +377,38 @@ fn products_with_matrices_without_columns() {
                 out: 3,
                 matrix: 3,
                 x: 6,
+            },
+        ],
+    );
+}
+
+/// The rows of a slice without elements were looked for before the memory of a rank.
+#[test]
+fn rows_without_elements_of_a_store_that_is_cut() {
+    keep(
+        1,
+        vec![
+            Data {
+                out: 0,
+                dtype: I64,
+                shape: vec![2, 3, 2],
+                flavour: Flavour::Smooth,
+                seed: 290,
+            },
+            Slice {
+                out: 1,
+                a: 0,
+                range: Range {
+                    dim: 2,
+                    start: 1,
+                    end: 1,
+                    step: 1,
+                },
+            },
+            RowReduce {
+                out: 3,
+                op: ReduceOp::Sum,
+                a: 1,
             },
         ],
     );

@@ -231,7 +231,7 @@ impl World {
                 let products: Vec<_> = pairs
                     .map(|(x, y)| scalar::binary(BinaryOp::Mul, conjugate(x), y))
                     .collect();
-                let dot = reduce(ReduceOp::Sum, a.dtype, &products, self.tile_len);
+                let dot = reduce(ReduceOp::Sum, a.dtype, (&a.shape, &products), self.tile_len);
                 self.make(*out, a.dtype, &[], vec![dot]);
             }
             Step::Norm { out, a } => {
@@ -243,13 +243,13 @@ impl World {
                     .iter()
                     .map(|&x| scalar::binary(BinaryOp::Mul, x, x))
                     .collect();
-                let sum = reduce(ReduceOp::Sum, a.dtype, &squares, self.tile_len);
+                let sum = reduce(ReduceOp::Sum, a.dtype, (&a.shape, &squares), self.tile_len);
                 self.make(*out, a.dtype, &[], vec![scalar::unary(UnaryOp::Sqrt, sum)]);
             }
             Step::Reduce { out, op, a } => {
                 let a = self.array(*a)?.clone();
                 let dtype = op.output(a.dtype).filter(|_| !a.shape.is_empty())?;
-                let value = reduce(*op, a.dtype, &self.elements(&a), self.tile_len);
+                let value = reduce(*op, a.dtype, (&a.shape, &self.elements(&a)), self.tile_len);
                 self.make(*out, dtype, &[], vec![value]);
             }
             Step::Several {
@@ -268,8 +268,9 @@ impl World {
                     .collect();
                 let elements = self.elements(&a);
                 let totals = [&products, &elements];
-                let totals = totals.map(|of| reduce(ReduceOp::Sum, a.dtype, of, self.tile_len));
-                let most = reduce(ReduceOp::Max, a.dtype, &elements, self.tile_len);
+                let totals =
+                    totals.map(|of| reduce(ReduceOp::Sum, a.dtype, (&a.shape, of), self.tile_len));
+                let most = reduce(ReduceOp::Max, a.dtype, (&a.shape, &elements), self.tile_len);
                 self.make(*out, output, &a.shape, products);
                 self.make(*sums, output, &[2], totals.to_vec());
                 self.make(*largest, output, &[], vec![most]);
@@ -284,7 +285,8 @@ impl World {
                 let (last, outer) = a.shape.split_last()?;
                 let row = |i: usize| &elements[i * last..(i + 1) * last];
                 let n_rows = outer.iter().product();
-                let rows = (0..n_rows).map(|i| reduce(*op, a.dtype, row(i), self.tile_len));
+                let rows =
+                    (0..n_rows).map(|i| reduce(*op, a.dtype, (&[*last], row(i)), self.tile_len));
                 let rows = rows.collect();
                 self.make(*out, dtype, outer, rows);
             }
@@ -299,7 +301,7 @@ impl World {
                     let products: Vec<_> = (0..x.len())
                         .map(|k| scalar::binary(BinaryOp::Mul, elements[i * x.len() + k], x[k]))
                         .collect();
-                    reduce(ReduceOp::Sum, a.dtype, &products, self.tile_len)
+                    reduce(ReduceOp::Sum, a.dtype, (&[*last], &products), self.tile_len)
                 };
                 let n_rows = outer.iter().product();
                 let rows = (0..n_rows).map(row).collect();
@@ -824,9 +826,15 @@ fn common(a: &[usize], b: &[usize]) -> Option<Vec<usize>> {
         .collect()
 }
 
-/// A reduction in the documented order: 16 lanes by index within each tile, the lanes pairwise at
-/// distances 8, 4, 2, 1, then a binary tree over the tiles.
-fn reduce(op: ReduceOp, dtype: DType, elements: &[Value], tile_len: usize) -> Value {
+/// A reduction of an array in the documented order: 16 lanes by index within each tile, the lanes
+/// pairwise at distances 8, 4, 2, 1, then a binary tree over the tiles of a line, and over the lines of
+/// each dimension.
+fn reduce(
+    op: ReduceOp,
+    dtype: DType,
+    (shape, elements): (&[usize], &[Value]),
+    tile_len: usize,
+) -> Value {
     let binary = match op {
         ReduceOp::Sum => BinaryOp::Add,
         ReduceOp::Prod => BinaryOp::Mul,
@@ -837,28 +845,38 @@ fn reduce(op: ReduceOp, dtype: DType, elements: &[Value], tile_len: usize) -> Va
         ReduceOp::ArgMin | ReduceOp::ArgMax => return position(op, elements),
     };
     let empty = identity(op, dtype);
-    let mut tiles = Vec::new();
-    for (number, tile) in elements.chunks(tile_len).enumerate() {
+    let tile = |tile: &[Value]| {
         let mut lanes = [empty; 16];
         for (i, &element) in tile.iter().enumerate() {
-            let lane = &mut lanes[(number * tile_len + i) % 16];
-            *lane = scalar::binary(binary, *lane, element);
+            lanes[i % 16] = scalar::binary(binary, lanes[i % 16], element);
         }
         for half in [8, 4, 2, 1] {
             for l in 0..half {
                 lanes[l] = scalar::binary(binary, lanes[l], lanes[l + half]);
             }
         }
-        tiles.push(lanes[0]);
-    }
-    while tiles.len() > 1 {
+        lanes[0]
+    };
+    let row_len = shape.iter().skip(1).product::<usize>().max(1);
+    let mut parts: Vec<Value> = if elements.len() <= tile_len || row_len == 1 {
+        elements.chunks(tile_len).map(tile).collect()
+    } else if row_len <= tile_len {
+        let mut divisors = (1..=tile_len).filter(|rows| tile_len % rows == 0);
+        let rows = divisors.rfind(|rows| rows * row_len <= tile_len).unwrap();
+        elements.chunks(rows * row_len).map(tile).collect()
+    } else {
+        let rows = elements.chunks(row_len);
+        rows.map(|row| reduce(op, dtype, (&shape[1..], row), tile_len))
+            .collect()
+    };
+    while parts.len() > 1 {
         let join = |pair: &[Value]| match *pair {
             [left, right] => scalar::binary(binary, left, right),
             _ => pair[0],
         };
-        tiles = tiles.chunks(2).map(join).collect();
+        parts = parts.chunks(2).map(join).collect();
     }
-    tiles.first().copied().unwrap_or(empty)
+    parts.first().copied().unwrap_or(empty)
 }
 
 fn identity(op: ReduceOp, dtype: DType) -> Value {

@@ -8,7 +8,7 @@ use crate::element::{DType, Element, Value};
 use crate::generate::{Case, Data, case, one_nan};
 use crate::ir::{ArgKind, BinaryOp, KernelBuilder, RandomKind, ReduceOp, UnaryOp, ValueId};
 use crate::launch::{Extent, Layout, Operand, Structure};
-use crate::reduce::Partial;
+use crate::reduce::{Partial, Tiles};
 use crate::{reduce, reference, scalar};
 
 /// The reference, as a safe function for launches of generated cases.
@@ -99,7 +99,7 @@ fn tiles_in_pieces_equal_all() {
         divisible += 1;
         let expected = case.with_one_nan(case.run_whole(run_reference));
         let extent = case.domains[case.kernel.loops[0].domain as usize];
-        let n_tiles = extent.len.div_ceil(case.tile_len as u64);
+        let n_tiles = extent.tiles.count(extent.len as usize) as u64;
         let half = n_tiles / 2;
         let (mut odd, mut even): (Vec<_>, Vec<_>) = (0..half)
             .map(|t| t..t + 1)
@@ -230,6 +230,7 @@ fn check(
             domains: &[Extent {
                 start: 32,
                 len: rows as u64,
+                tiles: Tiles::of_vector(tile_len),
             }],
             operands: &operands,
             params: &[],

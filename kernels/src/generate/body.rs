@@ -248,7 +248,8 @@ impl<'a> BodyBuilder<'a> {
 
     fn reduce_value(&mut self, op: ReduceOp, value: ValueId, dtype: DType) -> Option<()> {
         let output = op.output(dtype)?;
-        let tiles = (self.case.domains[self.domain].len as usize).div_ceil(self.case.tile_len);
+        let extent = self.case.domains[self.domain];
+        let tiles = extent.tiles.count(extent.len as usize);
         let untouched = Partial {
             bits: [7, 7],
             index: 7,

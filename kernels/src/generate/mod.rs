@@ -13,7 +13,7 @@ use self::choices::Choices;
 use crate::element::{DType, Value};
 use crate::ir::{Arg, ArgId, ArgKind, Inst, Kernel, value_types};
 use crate::launch::{Extent, Launch, Layout, Operand, Structure};
-use crate::reduce::Partial;
+use crate::reduce::{Partial, Tiles};
 
 /// A kernel and everything that a launch of it needs.
 #[derive(Debug)]
@@ -242,6 +242,7 @@ pub(crate) fn case(seed: u64, tile_len: usize) -> Case {
     case
 }
 
+/// Parts of vectors and, half of the time, of arrays of more dimensions, which begin where tiles do.
 fn domains(choices: &mut Choices, tile_len: usize) -> Vec<Extent> {
     let lens = [
         0,
@@ -253,12 +254,28 @@ fn domains(choices: &mut Choices, tile_len: usize) -> Vec<Extent> {
         tile_len + 1,
         2 * tile_len + 5,
     ];
-    (0..1 + choices.below(3))
-        .map(|_| Extent {
-            start: (choices.below(4) * tile_len) as u64,
-            len: lens[choices.below(lens.len())] as u64,
-        })
-        .collect()
+    let inner = [1, 2, 3, tile_len / 3, tile_len - 1, tile_len + 7];
+    let n_domains = 1 + choices.below(3);
+    let mut domain = || {
+        let mut dims = vec![lens[choices.below(lens.len())]];
+        if choices.below(2) == 0 {
+            dims[0] = dims[0].min(33);
+            let n_inner = 1 + choices.below(3);
+            dims.extend((0..n_inner).map(|_| inner[choices.below(inner.len())].max(1)));
+            while dims.iter().product::<usize>() > 8 * tile_len {
+                let largest = (0..dims.len()).max_by_key(|&d| dims[d]).unwrap_or(0);
+                dims[largest] = dims[largest].div_ceil(3);
+            }
+        }
+        let tiles = Tiles::of(&dims, tile_len);
+        let row_len: usize = dims[1..].iter().product();
+        Extent {
+            start: (choices.below(4) * tiles.grain() * row_len) as u64,
+            len: (dims[0] * row_len) as u64,
+            tiles,
+        }
+    };
+    (0..n_domains).map(|_| domain()).collect()
 }
 
 /// Adds a buffer of random elements and a few arguments that are views of it.

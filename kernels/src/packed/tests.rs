@@ -11,6 +11,7 @@ use crate::isa::Isa;
 use crate::launch::{Extent, Launch, Layout, Operand, Packed, Structure};
 use crate::ops::NumericOps;
 use crate::random;
+use crate::reduce::Tiles;
 use crate::workers::Workers;
 use num_complex::Complex;
 
@@ -205,6 +206,7 @@ fn check<T: Sample>(matrix: &Matrix, expected_summary: impl Fn(&Summary) -> bool
                 domains: &[Extent {
                     start: 0,
                     len: plain.len() as u64,
+                    tiles: Tiles::of_vector(1024),
                 }],
                 operands: &operands,
                 params: &[],

@@ -10,7 +10,7 @@
 use crate::element::{DType, Element, Value};
 use crate::ir::{self, ArgId, BinaryOp, Inst, Kernel, Loop, RandomKind, ReduceOp, ValueId};
 use crate::launch::{Extent, Launch, Operand, Structure};
-use crate::reduce::{self, Forest, LANES, Partial};
+use crate::reduce::{self, Forest, LANES, Partial, Tiles};
 use crate::{random, scalar};
 use num_complex::Complex;
 use std::ops::Range;
@@ -68,18 +68,19 @@ struct LoopRun<'a> {
 impl<'a> LoopRun<'a> {
     fn new(kernel: &'a Kernel, loop_: &'a Loop, launch: &'a Launch<'a>) -> Self {
         let types = ir::value_types(kernel, &loop_.body);
+        let extent = launch.domains[loop_.domain as usize];
         let mut reductions = Vec::new();
         for (i, inst) in loop_.body.iter().enumerate() {
             if let Inst::Reduce(op, _, a) = *inst {
                 let dtype = types[a as usize].expect("the verifier admits operands with a value");
-                reductions.push((i, Accumulator::new(op, dtype, launch.tile_len)));
+                reductions.push((i, Accumulator::new(op, dtype, extent.tiles, extent.start)));
             }
         }
         Self {
             kernel,
             body: &loop_.body,
             launch,
-            extent: launch.domains[loop_.domain as usize],
+            extent,
             values: vec![false.to_value(); loop_.body.len()],
             reductions,
         }
@@ -163,7 +164,7 @@ impl<'a> LoopRun<'a> {
             Inst::Reduce(_, _, a) => {
                 let element = value(a);
                 for (_, accumulator) in self.reductions.iter_mut().filter(|(of, _)| *of == i) {
-                    accumulator.push(global_row, element);
+                    accumulator.push(row, element);
                 }
                 return;
             }
@@ -224,7 +225,8 @@ impl<'a> LoopRun<'a> {
             misbound(matrix, "dense_rows")
         };
         let dtype = self.dtype(matrix);
-        let mut accumulator = Accumulator::new(op, dtype, self.launch.tile_len);
+        let tiles = Tiles::of_vector(self.launch.tile_len);
+        let mut accumulator = Accumulator::new(op, dtype, tiles, 0);
         for k in 0..columns {
             let offset = layout.offset(row) + k as isize * column_stride;
             let place = data.wrapping_offset(offset * dtype.size() as isize);
@@ -235,7 +237,7 @@ impl<'a> LoopRun<'a> {
                 let factor = unsafe { self.read(x, self.gather(x, k, 0)) };
                 element = scalar::binary(BinaryOp::Mul, element, factor);
             }
-            accumulator.push(k as u64, element);
+            accumulator.push(k, element);
         }
         let forest = Forest::of_tiles(op, dtype, 0, &mut accumulator.into_tiles());
         Value::from_bits(dtype, forest.finish(op, dtype).bits)
@@ -351,11 +353,13 @@ fn draw(kind: RandomKind, seed: Value, index: Value) -> Value {
     }
 }
 
-/// The reduction of elements that come one by one, with ascending neighbouring indices.
+/// The reduction of elements that come one by one, in order, from the beginning of a tile on.
 struct Accumulator {
     op: ReduceOp,
     dtype: DType,
-    tile_len: u64,
+    of: Tiles,
+    /// The global index of the first element.
+    start: u64,
     /// The lanes of the tile that the last element fell into.
     lanes: [Partial; LANES],
     /// Whether any element has come.
@@ -365,28 +369,31 @@ struct Accumulator {
 }
 
 impl Accumulator {
-    fn new(op: ReduceOp, dtype: DType, tile_len: usize) -> Self {
+    fn new(op: ReduceOp, dtype: DType, of: Tiles, start: u64) -> Self {
         Self {
             op,
             dtype,
-            tile_len: tile_len as u64,
+            of,
+            start,
             lanes: [reduce::identity(op, dtype); LANES],
             is_open: false,
             tiles: Vec::new(),
         }
     }
 
-    fn push(&mut self, index: u64, element: Value) {
-        if self.is_open && index.is_multiple_of(self.tile_len) {
+    fn push(&mut self, element: usize, value: Value) {
+        let within = element - self.of.start(self.of.number(element));
+        if self.is_open && within == 0 {
             self.close();
         }
         self.is_open = true;
         let is_position = matches!(self.op, ReduceOp::ArgMin | ReduceOp::ArgMax);
+        let index = self.start + element as u64;
         let next = Partial {
-            bits: element.bits(),
+            bits: value.bits(),
             index: if is_position { index } else { 0 },
         };
-        let lane = &mut self.lanes[(index % LANES as u64) as usize];
+        let lane = &mut self.lanes[within % LANES];
         *lane = reduce::join(self.op, self.dtype, *lane, next);
     }
 

@@ -10,7 +10,11 @@ fn check(text: &str, (start, len): (u64, u64), tile_len: usize, operands: &[Oper
     let kernel = parse(text).unwrap();
     verify(&kernel).unwrap();
     let launch = Launch {
-        domains: &[Extent { start, len }],
+        domains: &[Extent {
+            start,
+            len,
+            tiles: Tiles::of_vector(tile_len),
+        }],
         operands,
         params: &[],
         tile_len,

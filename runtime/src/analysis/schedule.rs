@@ -79,8 +79,6 @@ pub(crate) struct FusedTask {
     pub(crate) bindings: Vec<Binding>,
     pub(crate) params: Vec<u32>,
     pub(crate) extents: Vec<Extent>,
-    /// Rows of a tile of the summation order.
-    pub(crate) tile_len: usize,
     pub(crate) reductions: Vec<Reduction>,
     /// Slots that are not needed afterwards.
     pub(crate) frees: Vec<u32>,
@@ -246,6 +244,8 @@ pub(crate) struct Reduction {
     /// The element of the slot's store that is the result.
     pub(crate) element: usize,
     pub(crate) domain: u32,
+    /// The first of this rank's rows of the domain.
+    pub(crate) first_row: usize,
     /// Whether each rank reduces its own rows only.
     pub(crate) is_partial: bool,
     /// The most trees that the forest of any range of tiles has.

@@ -60,11 +60,27 @@ pub(crate) fn solve(body: &Body, args: &[Arg], slots: &[Slot], cuts: &mut CutsTa
     if let Some(partition) = fixed {
         return Launch::On(partition);
     }
-    let default = cuts.default_partition(domain);
+    let default = cuts.default_partition(work(body, args, slots, domain));
     if default == Partition::Replicated {
         return Launch::On(default);
     }
     Launch::On(cheapest(body, args, slots, cuts, default).unwrap_or(default))
+}
+
+/// The shape by which it is decided whether a task is worth cutting, and where: that of the rows
+/// which are reduced to its elements, if there are any; else its domain.
+fn work(body: &Body, args: &[Arg], slots: &[Slot], domain: Shape) -> Shape {
+    let reduced = (0..args.len()).find(|&arg| body.kind(arg) == ArgKind::DenseRows);
+    match reduced {
+        Some(arg) if !reduces(body) => shape(&args[arg], slots),
+        _ => domain,
+    }
+}
+
+/// Whether the elements of the domain are reduced.
+fn reduces(body: &Body) -> bool {
+    let mut args = body.args().iter();
+    args.any(|arg| matches!(arg.privilege, Privilege::Reduce(_)))
 }
 
 /// Rows are cut like the ranges of their entries, of which there is one element more. Of several
@@ -138,10 +154,8 @@ fn cheapest(
     cuts: &mut CutsTable,
     default: Partition,
 ) -> Option<Partition> {
-    let reduces = body
-        .args()
-        .iter()
-        .any(|arg| matches!(arg.privilege, Privilege::Reduce(_)));
+    let reduces = reduces(body);
+    let tiles = cuts.tiles(domain(body, args, slots).unwrap_or(Shape::SCALAR));
     let mut best: Option<((usize, bool), Partition)> = None;
     for arg in rows_read(body, args) {
         let Some(partition) = slots[arg.slot as usize].partition else {
@@ -151,14 +165,14 @@ fn cheapest(
         let Some(candidate @ Partition::Tile(id)) = seen else {
             continue;
         };
-        if reduces && !cuts.begins_at_tiles(id) {
+        if reduces && !cuts.begins_at(id, tiles) {
             continue;
         }
         let moved = rows_read(body, args)
             .filter(|other| !is_local(other, slots, candidate, cuts))
             .map(|other| shape(other, slots).len() * slots[other.slot as usize].dtype.size())
             .sum();
-        let is_chosen = candidate != default && cuts.begins_at_tiles(id);
+        let is_chosen = candidate != default && cuts.begins_at(id, tiles);
         let cost = (moved, !is_chosen);
         if best.is_none_or(|(least, _)| cost < least) {
             best = Some((cost, candidate));

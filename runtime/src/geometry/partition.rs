@@ -3,7 +3,9 @@
 //! A store is cut along dimension 0. The places of the cuts are interned in [`CutsTable`], so that
 //! comparing two partitions is comparing two numbers, however many ranks there are.
 
+use crate::geometry::view::gcd;
 use crate::shape::Shape;
+use sparsefuse_kernels::reduce::Tiles;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -47,8 +49,8 @@ impl Partition {
 #[derive(Debug)]
 pub(crate) struct CutsTable {
     lists: Vec<Cuts>,
-    /// The default partitions by the number of rows.
-    defaults: BTreeMap<usize, Partition>,
+    /// The default partitions, by the number of rows and the grain of the cuts.
+    defaults: BTreeMap<(usize, usize), Partition>,
     /// Lists that end earlier, by the list and the end.
     clipped: BTreeMap<(CutsId, usize), CutsId>,
     ranks: usize,
@@ -62,7 +64,8 @@ pub(crate) struct CutsTable {
 #[derive(Debug)]
 struct Cuts {
     list: Arc<[usize]>,
-    begins_at_tiles: bool,
+    /// The largest number that divides all cuts within; 0 where there are none.
+    divisor: usize,
 }
 
 impl CutsTable {
@@ -105,13 +108,10 @@ impl CutsTable {
         let known = self.lists.iter().position(|known| *known.list == *cuts);
         CutsId(known.unwrap_or_else(|| {
             let last = cuts[cuts.len() - 1];
-            let mut all = cuts.iter();
-            let begins_at_tiles = all.all(|cut| cut % self.tile_len == 0 || *cut == last);
+            let within = cuts.iter().filter(|&&cut| cut != last);
+            let divisor = within.fold(0, |divisor, &cut| gcd(divisor, cut));
             let list = cuts.into();
-            self.lists.push(Cuts {
-                list,
-                begins_at_tiles,
-            });
+            self.lists.push(Cuts { list, divisor });
             self.lists.len() - 1
         }) as u32)
     }
@@ -150,29 +150,48 @@ impl CutsTable {
         }
     }
 
-    /// The partition of a new store, where nothing else asks for another: whole tiles of rows,
-    /// as even as tiles allow; small stores are not cut.
+    /// The tiles of an array of this shape.
+    pub(crate) fn tiles(&self, shape: Shape) -> Tiles {
+        Tiles::of(shape.dims(), self.tile_len)
+    }
+
+    /// The partition of a new store, where nothing else asks for another: whole tiles, evenly; small
+    /// stores are not cut.
+    ///
+    /// Arrays are cut where a vector with an element for each of their rows would be, as long as no
+    /// rank gets more than its share and an eighth by that: what belongs together lies together.
+    /// Others are cut where their tiles allow.
     pub(crate) fn default_partition(&mut self, shape: Shape) -> Partition {
         let rows = shape.rows();
-        let is_small = shape.len() < self.threshold || rows <= self.tile_len;
-        if self.ranks == 1 || shape.rank() == 0 || is_small {
+        if self.ranks == 1 || shape.rank() == 0 || shape.len() < self.threshold {
             return Partition::Replicated;
         }
-        if let Some(&known) = self.defaults.get(&rows) {
+        let largest = rows.div_ceil(self.tile_len).div_ceil(self.ranks) * self.tile_len;
+        let is_even = largest * self.ranks <= rows + rows / 8;
+        let grain = match is_even {
+            true => self.tile_len,
+            false => self.tiles(shape).grain(),
+        };
+        if rows <= grain {
+            return Partition::Replicated;
+        }
+        if let Some(&known) = self.defaults.get(&(rows, grain)) {
             return known;
         }
-        let tiles = rows.div_ceil(self.tile_len);
+        let tiles = rows.div_ceil(grain);
         let cuts: Vec<usize> = (0..=self.ranks)
-            .map(|rank| (tiles * rank / self.ranks * self.tile_len).min(rows))
+            .map(|rank| (tiles * rank / self.ranks * grain).min(rows))
             .collect();
         let partition = Partition::Tile(self.intern(&cuts));
-        self.defaults.insert(rows, partition);
+        self.defaults.insert((rows, grain), partition);
         partition
     }
 
-    /// Whether every piece begins at a tile, as reductions need.
-    pub(crate) fn begins_at_tiles(&self, id: CutsId) -> bool {
-        self.lists[id.0 as usize].begins_at_tiles
+    /// Whether every piece begins at a tile, as reductions of arrays with these tiles need.
+    pub(crate) fn begins_at(&self, id: CutsId, tiles: Tiles) -> bool {
+        self.lists[id.0 as usize]
+            .divisor
+            .is_multiple_of(tiles.grain())
     }
 
     /// Counts cuts that are looked at, in tests.
@@ -202,9 +221,23 @@ mod tests {
             let cuts = table.get(id);
             assert_eq!((cuts[0], cuts[ranks]), (0, rows));
             assert!(cuts.windows(2).all(|pair| pair[0] <= pair[1]));
-            assert!(table.begins_at_tiles(id));
+            assert!(table.begins_at(id, Tiles::of_vector(4)));
         }
-        let mut table = CutsTable::new(4, 1024, 4096);
+        let mut table = CutsTable::new(8, 1024, 4096);
+        for dims in [&[1000, 1_000_000][..], &[4096, 4096], &[256, 256, 256]] {
+            let Partition::Tile(id) = table.default_partition(Shape::new(dims)) else {
+                panic!("{dims:?} is cut");
+            };
+            let cuts = table.get(id);
+            let pieces = || cuts.windows(2).map(|pair| pair[1] - pair[0]);
+            assert!(
+                pieces().max().unwrap() - pieces().min().unwrap() <= 1,
+                "{dims:?}"
+            );
+        }
+        let beside = [&[100_000][..], &[100_000, 3], &[100_000, 4, 4]]
+            .map(|dims| table.default_partition(Shape::new(dims)));
+        assert!(beside.iter().all(|&partition| partition == beside[0]));
         assert_eq!(
             table.default_partition(Shape::new(&[4095])),
             Partition::Replicated

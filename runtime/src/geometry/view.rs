@@ -472,7 +472,8 @@ impl View {
     }
 }
 
-fn gcd(a: usize, b: usize) -> usize {
+/// The greatest common divisor; of 0 and another number, the other.
+pub(super) fn gcd(a: usize, b: usize) -> usize {
     match b {
         0 => a,
         _ => gcd(b, a % b),

@@ -279,14 +279,15 @@ impl<'c> Running<'_, 'c> {
         let Partition::Tile(launch) = self.task.group.launch else {
             return;
         };
-        if self.task.reductions.is_empty() || self.context.cuts.begins_at_tiles(launch) {
-            return;
-        }
-        let tile_len = self.context.cuts.tile_len();
-        let cuts = self.context.cuts.get(launch).iter();
-        let cut = cuts.copied().find(|cut| cut % tile_len != 0);
         for reduction in &self.task.reductions {
-            let expected = format!("rows to reduce that are cut at multiples of {tile_len}");
+            let tiles = self.task.extents[reduction.domain as usize].tiles;
+            if self.context.cuts.begins_at(launch, tiles) {
+                continue;
+            }
+            let grain = tiles.grain();
+            let cuts = self.context.cuts.get(launch).iter();
+            let cut = cuts.copied().find(|cut| cut % grain != 0);
+            let expected = format!("rows to reduce that are cut at multiples of {grain}");
             let found = format!("a cut at row {}", cut.unwrap_or_default());
             let cause = Error::argument("reduce", expected, found);
             failures.push(Failure::of(reduction.slot, cause));

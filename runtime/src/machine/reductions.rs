@@ -18,7 +18,7 @@ impl Reduction {
     /// The tiles of this rank's rows.
     pub(super) fn tiles(&self, task: &FusedTask) -> usize {
         let extent = task.extents[self.domain as usize];
-        (extent.len as usize).div_ceil(task.tile_len)
+        extent.tiles.count(extent.len as usize)
     }
 }
 
@@ -158,8 +158,8 @@ impl Running<'_, '_> {
             let len = reduction.tiles(ran).min(rest.len());
             let (tiles, later) = rest.split_at_mut(len);
             let extent = ran.extents[reduction.domain as usize];
-            let first = extent.start / ran.tile_len as u64;
-            forest.set_tiles(reduction.op, reduction.dtype, first, tiles);
+            let what = (reduction.op, reduction.dtype);
+            extent.tiles.plant(what, reduction.first_row, tiles, forest);
             rest = later;
         }
         shares.extend(

@@ -197,7 +197,7 @@ mod tests {
     use crate::ir::{ArgKind, BinaryOp, KernelBuilder, ValueId};
     use crate::launch::{Extent, Layout, Packed, Structure};
     use crate::packed::{PackedStructure, PackedValues, PlainRows, Words};
-    use crate::reduce::Partial;
+    use crate::reduce::{Partial, Tiles};
     use crate::workers::Workers;
     use crate::{random, reference};
     use std::ops::Range;
@@ -326,6 +326,7 @@ mod tests {
             domains: &[Extent {
                 start: 0,
                 len: n as u64,
+                tiles: Tiles::of_vector(256),
             }],
             operands: &operands,
             params: &[],

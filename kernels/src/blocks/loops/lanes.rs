@@ -15,7 +15,7 @@ use crate::reduce::{LANES, Partial, identity};
 use num_complex::Complex;
 use std::marker::PhantomData;
 
-/// Joins `n` rows to the lanes, the first of which has the global number `first`.
+/// Joins `n` rows of a tile to the lanes; `first` is the place of the first one within the tile.
 ///
 /// # Safety
 /// `values` must be readable as `n` elements of the reduction's type, and the instruction set of
@@ -51,10 +51,18 @@ impl Reduction {
         self.add
     }
 
-    /// Ends a tile.
+    /// Ends a tile whose first row has the global number `start`.
     #[inline]
-    pub(crate) fn finish(&self, lanes: &mut Lanes) -> Partial {
-        (self.finish)(lanes)
+    pub(crate) fn finish(&self, lanes: &mut Lanes, start: u64) -> Partial {
+        let tile = (self.finish)(lanes);
+        match self.identity.index {
+            0 => tile,
+            // What looks for a row knows its place within the tile; there is always one.
+            _ => Partial {
+                index: start.saturating_add(tile.index),
+                ..tile
+            },
+        }
     }
 }
 

@@ -13,17 +13,14 @@ use std::sync::Arc;
 
 impl Run<'_> {
     /// The native form of the loop, if it is ready, worth it and can take this run: all arrays are
-    /// contiguous, and where there are lanes, every chunk begins with lane 0.
+    /// contiguous. Where there are lanes, every chunk begins with lane 0, since tiles begin with it.
     pub(crate) fn native<'a>(&self, twin: &'a Arc<Twin>) -> Option<Native<'a>> {
         if !(self.is_large || twin.is_for_all_sizes()) {
             return None;
         }
-        let is_whole = |rows: u64| rows.is_multiple_of(CHUNK as u64);
-        let has_whole_lanes = self.program.reductions.is_empty()
-            || is_whole(self.extent.start) && is_whole(self.launch.tile_len as u64);
         let mut arrays = twin.arrays().iter();
         let is_contiguous = arrays.all(|&arg| self.arrays[arg as usize].is_contiguous);
-        if !(has_whole_lanes && is_contiguous) {
+        if !is_contiguous {
             twin.pass_by();
             return None;
         }

@@ -6,6 +6,7 @@ use crate::blocks::Part;
 use crate::blocks::compile::{LoopProgram, Step};
 use crate::launch::{Extent, Launch, Operand, Structure};
 use crate::packed::WINDOW;
+use crate::reduce::Tiles;
 use std::ops::Range;
 
 /// The entries of a sparse matrix that take as long as what else happens to a row.
@@ -18,6 +19,8 @@ pub(crate) struct Rows<'a> {
     pub(crate) unit: u64,
     /// The place of the extent's first row within unit 0.
     pub(crate) offset: u64,
+    /// The tiles that the units are, where they are tiles.
+    tiles: Option<Tiles>,
     /// Rows of the extent.
     pub(crate) len: u64,
     /// Which units; all of them where this is `None`.
@@ -34,8 +37,8 @@ impl<'a> Rows<'a> {
         extent: Extent,
         part: Part<'a>,
     ) -> Self {
-        let tile = launch.tile_len as u64;
-        let Extent { start, len } = extent;
+        let Extent { start, len, tiles } = extent;
+        let tile = tiles.tile_len() as u64;
         let all = |unit: u64| {
             let offset = start % unit;
             (unit, offset, (offset + len).div_ceil(unit))
@@ -43,18 +46,22 @@ impl<'a> Rows<'a> {
         let ((unit, offset, n_units), ranges) = match part {
             Part::Tiles(ranges) => {
                 let n_tiles = ranges.iter().map(|range| range.end - range.start).sum();
-                ((tile, start % tile, n_tiles), Some(ranges))
+                ((tile, tiles.offset(start), n_tiles), Some(ranges))
             }
             // Rows that are reduced may be few and long.
             Part::All if program.reductions.is_empty() && program.reduces_rows() => {
                 (all(CHUNK as u64), None)
             }
             Part::All if program.reductions.is_empty() => (all(WINDOW as u64), None),
-            Part::All => (all(tile), None),
+            Part::All => {
+                let n_tiles = tiles.count(len as usize);
+                ((tile, 0, n_tiles as u64), None)
+            }
         };
         Self {
             unit,
             offset,
+            tiles: (ranges.is_some() || !program.reductions.is_empty()).then_some(tiles),
             len,
             ranges,
             n_units: n_units as usize,
@@ -77,7 +84,11 @@ impl<'a> Rows<'a> {
 
     /// The first row of a unit.
     fn local(&self, unit: u64) -> usize {
-        (unit * self.unit).saturating_sub(self.offset).min(self.len) as usize
+        let first = match self.tiles {
+            Some(tiles) => tiles.start(unit as usize) as u64,
+            None => unit * self.unit,
+        };
+        first.saturating_sub(self.offset).min(self.len) as usize
     }
 
     /// The unit with which part `i` of `n` begins: parts have equally many units, unless a sparse
@@ -111,6 +122,14 @@ impl<'a> Rows<'a> {
             }
         }
         low
+    }
+
+    /// Whether the units have multiples of `chunk` rows, apart from the first and the last one.
+    pub(crate) fn are_multiples_of(&self, chunk: usize) -> bool {
+        match self.tiles {
+            Some(tiles) => tiles.are_multiples_of(chunk),
+            None => self.unit.is_multiple_of(chunk as u64),
+        }
     }
 
     /// At least the number of rows.

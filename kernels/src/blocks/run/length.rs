@@ -5,6 +5,7 @@ use crate::blocks::Settings;
 use crate::blocks::compile::LoopProgram;
 use crate::launch::Launch;
 use crate::packed::WINDOW;
+use crate::reduce::Tiles;
 
 /// The granularity of short blocks: whole cache lines of every element type. Longer blocks, and
 /// the rows of a thread where tiles do not matter, are whole windows of packed matrices.
@@ -45,7 +46,7 @@ pub(crate) fn is_far(programs: &[&LoopProgram], launch: &Launch<'_>, settings: &
 /// that are run without a break. Short ones where element loops alone read from memory.
 pub(crate) fn block_len(
     program: &LoopProgram,
-    tile_len: usize,
+    tiles: Tiles,
     (rows, is_large): (&Rows<'_>, bool),
     settings: &Settings,
 ) -> usize {
@@ -61,7 +62,7 @@ pub(crate) fn block_len(
     };
     let run = match program.reductions.is_empty() {
         true => rows.count(),
-        false => tile_len.min(rows.count()),
+        false => tiles.tile_len().min(rows.count()),
     };
     if run <= longest {
         return run.next_multiple_of(UNIT);

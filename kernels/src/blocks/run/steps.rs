@@ -97,7 +97,7 @@ impl Worker<'_> {
                         reduction,
                         factors,
                     } => {
-                        let row = run.extent.start + first as u64;
+                        let row = self.place_in_tile(first);
                         let factors = factors.map(|slot| Input {
                             data: of(slot).at(first),
                             step: of(slot).step,
@@ -115,14 +115,14 @@ impl Worker<'_> {
                         update.get(run.isa)(chunks, out, target, terms);
                     }
                     Step::ReduceProducts { run: add, terms } => {
-                        let row = run.extent.start + first as u64;
+                        let row = self.place_in_tile(first);
                         let sums = &run.program.sums[terms.first..terms.end];
                         self.factors(terms, addresses, first);
                         let ahead = run.rows_ahead.unwrap_or(0);
                         add.get(run.isa)(self.lanes, (row, n), self.terms, sums, ahead);
                     }
                     Step::Reduce { reduction, value } => {
-                        let row = run.extent.start + first as u64;
+                        let row = self.place_in_tile(first);
                         let add = run.program.reductions[reduction].1.add().get(run.isa);
                         add(&mut self.lanes[reduction], row, n, of(value).at(first));
                     }
@@ -133,6 +133,11 @@ impl Worker<'_> {
 }
 
 impl Worker<'_> {
+    /// Where a row stands in the tile that is being reduced.
+    fn place_in_tile(&self, row: usize) -> u64 {
+        (row - self.tile_start) as u64
+    }
+
     /// The factors of some terms, from a row on.
     fn factors(&mut self, terms: Terms, addresses: &[Address], first: usize) -> &[Term] {
         let slots = &self.run.program.terms[terms.first..terms.end];
@@ -190,7 +195,11 @@ impl Worker<'_> {
             first,
             n,
             |offset, n, row_stride| {
-                let row_bytes = row_stride * size as isize;
+                // Rows without elements may have no memory to step through.
+                let row_bytes = match columns {
+                    0 => 0,
+                    _ => row_stride * size as isize,
+                };
                 let rows = DenseRows {
                     n,
                     data: data.wrapping_offset(offset * size as isize),

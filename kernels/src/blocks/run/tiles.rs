@@ -19,15 +19,15 @@ impl Worker<'_> {
             // SAFETY: forwarded.
             return unsafe { self.run_blocks(rows, &mut before_rows) };
         }
-        let tile_len = self.run.launch.tile_len;
-        let offset = (self.run.extent.start % tile_len as u64) as usize;
+        let tiles = self.run.extent.tiles;
         let mut first = rows.start;
         while first < rows.end {
-            let tile = (first + offset) / tile_len;
-            let end = ((tile + 1) * tile_len - offset).min(rows.end);
+            let tile = tiles.number(first);
+            let end = tiles.start(tile + 1).min(rows.end);
             for (lanes, (_, reduction)) in self.lanes.iter_mut().zip(reductions) {
                 reduction.start(lanes);
             }
+            self.tile_start = first;
             // SAFETY: forwarded; each tile that the extent touches has a partial.
             unsafe {
                 self.run_blocks(first..end, &mut before_rows);
@@ -38,12 +38,13 @@ impl Worker<'_> {
     }
 
     unsafe fn finish_tile(&mut self, tile: usize) {
+        let start = self.run.extent.start + self.tile_start as u64;
         for (lanes, &(arg, reduction)) in self.lanes.iter_mut().zip(&self.run.program.reductions) {
             let Operand::Reduction { partials } = self.run.launch.operands[arg as usize] else {
                 misbound(arg, "reduction")
             };
             // SAFETY: the caller's promise.
-            unsafe { partials.add(tile).write(reduction.finish(lanes)) };
+            unsafe { partials.add(tile).write(reduction.finish(lanes, start)) };
         }
     }
 

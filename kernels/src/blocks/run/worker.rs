@@ -68,7 +68,7 @@ impl<'a> Run<'a> {
             arrays: &shared.arrays,
             splats: &shared.splats,
             isa: settings.isa,
-            block_len: block_len(program, launch.tile_len, (&rows, is_large), settings),
+            block_len: block_len(program, extent.tiles, (&rows, is_large), settings),
             rows,
             is_large,
             is_far: is_far(&[program], launch, settings),
@@ -123,10 +123,9 @@ impl<'a> Run<'a> {
         let cuts = [
             self.extent.start as usize,
             self.extent.len as usize,
-            self.launch.tile_len,
             self.block_len,
         ];
-        cuts.iter().any(|cut| cut % CHUNK != 0)
+        !self.rows.are_multiples_of(CHUNK) || cuts.iter().any(|cut| cut % CHUNK != 0)
     }
 
     /// An estimate of the work: element operations. Rows count by their number where they have few,
@@ -281,6 +280,8 @@ pub(crate) struct Worker<'a> {
     /// The factors of a step with several terms.
     pub(crate) terms: &'a mut Vec<Term>,
     pub(crate) dense: &'a mut Vec<Line>,
+    /// The first row of the tile that is being reduced.
+    pub(crate) tile_start: usize,
 }
 
 impl<'a> Worker<'a> {
@@ -319,6 +320,7 @@ impl<'a> Worker<'a> {
             lanes: &mut scratch.lanes,
             terms: &mut scratch.terms,
             dense: &mut scratch.dense,
+            tile_start: 0,
         }
     }
 }

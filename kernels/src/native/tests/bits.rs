@@ -4,7 +4,7 @@ use super::*;
 use crate::element::Value;
 use crate::generate::{case, one_nan};
 use crate::ir::{BinaryOp, Inst, ReduceOp, ValueId};
-use crate::reduce::{Partial, identity};
+use crate::reduce::{Partial, Tiles, identity};
 use crate::{random, reference, scalar};
 
 /// Elements of one type in memory.
@@ -162,6 +162,7 @@ impl Check {
             domains: &[Extent {
                 start: 1024,
                 len: n as u64,
+                tiles: Tiles::of_vector(1024),
             }],
             operands: &operands,
             params: &[],
@@ -279,6 +280,7 @@ fn reductions_have_the_bits_of_the_blocks() {
             domains: &[Extent {
                 start: 640,
                 len: n as u64,
+                tiles: Tiles::of_vector(64),
             }],
             operands: &operands,
             params: &[],

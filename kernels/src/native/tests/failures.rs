@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::ir::BinaryOp;
+use crate::reduce::Tiles;
 use std::time::{Duration, Instant};
 
 /// How the loop of a program runs, once there is an outcome.
@@ -187,7 +188,11 @@ fn constants_that_part_get_a_form_of_their_own() {
             layout,
         });
         let launch = Launch {
-            domains: &[Extent { start: 0, len: 64 }],
+            domains: &[Extent {
+                start: 0,
+                len: 64,
+                tiles: Tiles::of_vector(16),
+            }],
             operands: &operands,
             params: &params.map(|param| param.to_value()),
             tile_len: 16,

@@ -17,6 +17,7 @@ use crate::element::{DType, Element};
 use crate::ir::{ArgKind, Kernel, KernelBuilder, UnaryOp};
 use crate::isa::Isa;
 use crate::launch::{Extent, Launch, Layout, Operand};
+use crate::reduce::Tiles;
 use crate::workers::Workers;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -166,6 +167,7 @@ fn run_with(program: &Program, settings: &Settings, inputs: &[&[f64]]) -> Vec<u6
         domains: &[Extent {
             start: 0,
             len: n as u64,
+            tiles: Tiles::of_vector(1024),
         }],
         operands: &operands,
         params: &[],

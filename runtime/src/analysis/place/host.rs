@@ -79,7 +79,6 @@ impl Planner<'_> {
             bindings,
             params: Vec::new(),
             extents: Vec::new(),
-            tile_len: self.cuts.tile_len(),
             reductions: Vec::new(),
             frees,
             bytes,

@@ -174,7 +174,6 @@ impl Planner<'_> {
             bindings,
             params: composed.params,
             extents,
-            tile_len: self.cuts.tile_len(),
             reductions,
             frees,
             bytes,
@@ -245,6 +244,7 @@ impl Planner<'_> {
         Extent {
             start: (rows.start * row_len) as u64,
             len: (rows.len() * row_len) as u64,
+            tiles: self.cuts.tiles(shape),
         }
     }
 
@@ -257,7 +257,7 @@ impl Planner<'_> {
                 let Inst::Reduce(op, target, value) = *inst else {
                     continue;
                 };
-                let rows = composed.domains[kernel_loop.domain as usize];
+                let domain = composed.domains[kernel_loop.domain as usize];
                 let Source { slot, element, .. } = composed.args[target as usize];
                 reductions[target as usize] = Some(Reduction {
                     op,
@@ -265,8 +265,9 @@ impl Planner<'_> {
                     slot,
                     element,
                     domain: kernel_loop.domain,
+                    first_row: self.rows(domain).start,
                     is_partial: self.group.launch != Partition::Replicated,
-                    most_trees: forests::most_trees(rows.len().div_ceil(self.cuts.tile_len())),
+                    most_trees: forests::most_trees(self.cuts.tiles(domain).leaves(domain.len())),
                 });
             }
         }
