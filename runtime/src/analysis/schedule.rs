@@ -6,6 +6,8 @@
 use super::compose::PieceSpec;
 use super::fuse::Group;
 use super::solve::{Launch, Slot};
+use crate::comm::exchange::Sent;
+use crate::comm::exchange::around::Around;
 use crate::comm::exchange::fetch::Fetch;
 use crate::geometry::partition::Partition;
 use crate::shape::Shape;
@@ -74,6 +76,8 @@ pub(crate) struct FusedTask {
     /// Slots that are poisoned if this fails.
     pub(crate) writes: Vec<u32>,
     pub(crate) fetches: Vec<Fetch>,
+    /// The halos of stores that are read beyond this rank's rows, in their instances.
+    pub(crate) halos: Vec<Around>,
     pub(crate) pieces: Vec<PieceSpec>,
     pub(crate) outputs: Vec<Output>,
     pub(crate) bindings: Vec<Binding>,
@@ -113,6 +117,10 @@ impl FusedTask {
         let (Some(pieces), Some(fetches)) = (pieces, fetches) else {
             return false;
         };
+        let is_brought = |halo| whole.halos.iter().any(|known| known.covers(halo));
+        if !self.halos.iter().all(is_brought) {
+            return false;
+        }
         for binding in &mut self.bindings {
             match binding {
                 Binding::Array { from, .. }
@@ -130,8 +138,15 @@ impl FusedTask {
         }
         self.pieces.clone_from(&whole.pieces);
         self.fetches.clone_from(&whole.fetches);
+        self.halos.clone_from(&whole.halos);
         let mut gathered = self.gathered();
         gathered.all(|this| whole.gathered().any(|known| known == this))
+    }
+
+    /// What this rank sends before the task, halos included.
+    pub(crate) fn fetched(&self) -> Sent {
+        let fetches = self.fetches.iter().map(Fetch::sent);
+        fetches.chain(self.halos.iter().map(Around::sent)).sum()
     }
 
     /// Whether it is a host task of which each rank does or knows something of its own: the ranks

@@ -513,6 +513,18 @@ impl Region {
             || (0..MAX_RANK).all(|d| self.lo[d] <= other.lo[d] && other.hi[d] <= self.hi[d])
     }
 
+    /// The smallest box that holds both.
+    pub(crate) fn hull(&self, other: &Self) -> Self {
+        match (self.is_empty(), other.is_empty()) {
+            (true, _) => *other,
+            (false, true) => *self,
+            (false, false) => Self {
+                lo: std::array::from_fn(|d| self.lo[d].min(other.lo[d])),
+                hi: std::array::from_fn(|d| self.hi[d].max(other.hi[d])),
+            },
+        }
+    }
+
     pub(crate) fn intersect(&self, other: &Self) -> Self {
         let mut both = *self;
         for d in 0..MAX_RANK {

@@ -9,6 +9,7 @@ use super::host::panicked;
 use super::{Context, Inputs, Machine, Running};
 use crate::analysis::schedule::{Binding, From, FusedTask};
 use crate::comm::exchange::Item;
+use crate::comm::exchange::around::Around;
 use crate::comm::exchange::fetch::Fetch;
 use crate::comm::halo::Halo;
 use crate::config::{Config, Executor};
@@ -47,6 +48,17 @@ impl Machine for Runs {
         source: Result<&Instance, Error>,
     ) -> Result<Instance, Error> {
         fetch.run(context.comm, context.pool, source)
+    }
+
+    fn surround(
+        &self,
+        halo: &Around,
+        context: &Context<'_>,
+        instance: Result<&Instance, Error>,
+    ) -> Result<(), Error> {
+        let posted = halo.post(context.comm, instance.clone());
+        let arrived = halo.wait(context.comm, instance);
+        posted.and(arrived)
     }
 
     fn take_halos(

@@ -13,6 +13,7 @@ use crate::geometry::partition::{CutsTable, Partition};
 use crate::images::packed::PackedElements;
 use crate::memory::counted::Counted;
 use crate::memory::instance::Instance;
+use crate::shape::Shape;
 use crate::stores::store::{Contents, Held};
 use sparsefuse_kernels::Workers;
 use sparsefuse_kernels::reduce::{Forest, Partial};
@@ -33,6 +34,9 @@ pub(crate) struct Frame {
     pub(super) shares: Vec<Result<usize, Error>>,
     pub(super) params: Vec<Value>,
     pub(super) inputs: Inputs,
+    /// How many rows around their own the ranks have read of stores that are cut and shaped like
+    /// this, in front and behind.
+    rooms: BTreeMap<(Partition, Shape), [usize; 2]>,
     /// Reductions over the ranks that have not been waited for yet, in their order.
     pub(super) awaited: Vec<Awaited>,
 }
@@ -181,6 +185,39 @@ impl Frame {
             window.stores[slot as usize].replace(contents);
         }
         Ok(())
+    }
+
+    /// The room for rows around their own that stores like this one need.
+    pub(super) fn room(&self, partition: Partition, shape: Shape) -> [usize; 2] {
+        match self.rooms.is_empty() {
+            true => [0; 2],
+            false => self
+                .rooms
+                .get(&(partition, shape))
+                .copied()
+                .unwrap_or_default(),
+        }
+    }
+
+    /// Remembers that stores like this one need at least this much room; how much they need by now.
+    pub(super) fn expect_room(
+        &mut self,
+        partition: Partition,
+        shape: Shape,
+        room: [usize; 2],
+    ) -> [usize; 2] {
+        let known = self.rooms.entry((partition, shape)).or_default();
+        *known = [0, 1].map(|side| known[side].max(room[side]));
+        *known
+    }
+
+    /// Gives a slot, and its store if the program holds that, the same elements in other memory.
+    pub(super) fn move_to(&mut self, slot: u32, window: &Window, instance: Counted<Instance>) {
+        let moved = self.change(slot, window, |held| {
+            held.plain_mut().map(|plain| *plain = instance);
+            Ok(())
+        });
+        moved.expect("elements are moved without fail");
     }
 
     pub(super) fn free(&mut self, slot: u32) {

@@ -23,6 +23,7 @@ use self::failures::Failure;
 use crate::analysis::schedule::{FusedTask, Schedule};
 use crate::analysis::window::Window;
 use crate::comm::Comm;
+use crate::comm::exchange::around::Around;
 use crate::comm::exchange::fetch::Fetch;
 use crate::config::Config;
 use crate::error::Error;
@@ -53,6 +54,15 @@ pub(crate) trait Machine: fmt::Debug + Sync {
         context: &Context<'_>,
         source: Result<&Instance, Error>,
     ) -> Result<Instance, Error>;
+
+    /// The halos of a store that is read beyond this rank's rows, in its instance, or why there is
+    /// none.
+    fn surround(
+        &self,
+        halo: &Around,
+        context: &Context<'_>,
+        instance: Result<&Instance, Error>,
+    ) -> Result<(), Error>;
 
     /// The ghosts that arrive while the task runs.
     fn take_halos(
@@ -219,6 +229,7 @@ impl<'c> Running<'_, 'c> {
         let mut inputs = std::mem::take(&mut self.frame.inputs);
         self.materialise(&mut failures);
         self.fetch(&mut inputs, &mut failures);
+        self.surround(&mut failures);
         self.find_pieces(&mut inputs, &mut failures);
         self.check_tiles(&mut failures);
         let machine = self.context.machine;
@@ -270,6 +281,19 @@ impl<'c> Running<'_, 'c> {
             self.context.counters.add_sent(fetch.sent());
             let fetched = instance.map_err(|cause| failures.push(Failure::of(fetch.slot, cause)));
             inputs.fetched.push(fetched.ok());
+        }
+    }
+
+    /// The rows around this rank's own that the task reads.
+    fn surround(&mut self, failures: &mut Vec<Failure>) {
+        for halo in &self.task.halos {
+            let ready = self.make_room(halo.slot, halo.room());
+            let instance = ready.and_then(|()| self.frame.instance(halo.slot));
+            let instance = instance.map(|instance| &**instance);
+            let machine = self.context.machine;
+            let surrounded = machine.surround(halo, self.context, instance);
+            self.context.counters.add_sent(halo.sent());
+            failures.extend(surrounded.err().map(|cause| Failure::of(halo.slot, cause)));
         }
     }
 

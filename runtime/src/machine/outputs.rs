@@ -8,6 +8,7 @@ use super::Running;
 use super::failures::Failure;
 use crate::analysis::schedule::Output;
 use crate::error::Error;
+use crate::geometry::partition::Partition;
 use crate::images::residency::Residency;
 use crate::memory::counted::Counted;
 use crate::memory::instance::Instance;
@@ -37,9 +38,49 @@ impl Running<'_, '_> {
             return Ok(instance);
         }
         let size = self.size(output.slot);
-        let memory = self.context.pool.allocate(output.len, size)?;
-        let instance = Instance::new(memory, output.rows.clone(), output.len, size);
+        let shape = self.schedule.slots[output.slot as usize].shape;
+        let room = self.frame.room(output.partition, shape);
+        let instance = match room {
+            [0, 0] => {
+                let memory = self.context.pool.allocate(output.len, size)?;
+                Instance::new(memory, output.rows.clone(), output.len, size)
+            }
+            // Stores that are cut and shaped like this one were read beyond the rank's rows.
+            room => {
+                let (pool, row) = (self.context.pool, (shape.row_len(), size));
+                Instance::with_room(pool, output.rows.clone(), room, row)?
+            }
+        };
         Ok(Counted::new(instance))
+    }
+
+    /// Makes sure that there is room for rows around those of a slot: once, since stores that are
+    /// made later have it from the beginning.
+    pub(super) fn make_room(&mut self, slot: u32, room: [usize; 2]) -> Result<(), Error> {
+        let old = self.frame.instance(slot)?;
+        if old.has_room(room) {
+            return Ok(());
+        }
+        let shape = self.schedule.slots[slot as usize].shape;
+        let partition = self.frame.partition(slot).unwrap_or(Partition::Replicated);
+        let own = self
+            .context
+            .cuts
+            .rows(partition, shape, self.context.comm.rank());
+        let room = self.frame.expect_room(partition, shape, room);
+        let (size, row_len) = (self.size(slot), shape.row_len());
+        let old = self.frame.instance(slot)?;
+        let new = Instance::with_room(self.context.pool, own.clone(), room, (row_len, size))?;
+        let bytes = own.len() * row_len * size;
+        assert!(
+            old.rows.start == own.start && own.len() * row_len <= old.len(),
+            "an instance holds the rows of its partition"
+        );
+        // SAFETY: both hold as many elements of `size` bytes, by the lines above, and the new memory has
+        // no other user.
+        unsafe { std::ptr::copy_nonoverlapping(old.data(), new.data(), bytes) };
+        self.frame.move_to(slot, self.window, Counted::new(new));
+        Ok(())
     }
 
     fn size(&self, slot: u32) -> usize {

@@ -8,6 +8,7 @@ use super::failures::Failure;
 use super::{Context, Inputs, Machine, Running};
 use crate::analysis::schedule::{Binding, FusedTask};
 use crate::comm::exchange::Sent;
+use crate::comm::exchange::around::Around;
 use crate::comm::exchange::fetch::Fetch;
 use crate::comm::{forests, reduce};
 use crate::error::Error;
@@ -31,6 +32,15 @@ impl Machine for Plans {
         _source: Result<&Instance, Error>,
     ) -> Result<Instance, Error> {
         fetch.make_room(context.pool)
+    }
+
+    fn surround(
+        &self,
+        _halo: &Around,
+        _context: &Context<'_>,
+        instance: Result<&Instance, Error>,
+    ) -> Result<(), Error> {
+        instance.map(drop)
     }
 
     fn take_halos(
@@ -87,7 +97,7 @@ impl Running<'_, '_> {
             bytes: (self.task.bytes + self.structure_bytes(inputs)) as u64,
             structure_bytes: self.structure_bytes(inputs) as u64,
             ghosts,
-            fetches: self.task.fetches.iter().map(Fetch::sent).sum(),
+            fetches: self.task.fetched(),
             reductions,
         };
         self.context.plan.push(task);
@@ -102,7 +112,7 @@ impl Running<'_, '_> {
             bytes: (self.task.bytes + host.bytes) as u64,
             structure_bytes: 0,
             ghosts: Vec::new(),
-            fetches: self.task.fetches.iter().map(Fetch::sent).sum(),
+            fetches: self.task.fetched(),
             reductions: Sent::default(),
         };
         self.context.plan.push(task);

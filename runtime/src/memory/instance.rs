@@ -1,8 +1,13 @@
-//! Instances: memory that holds rows of a store on this rank.
+//! Instances: memory that holds rows of a store on this rank, with room for rows around them.
+//!
+//! A store that is seen through shifted views is read where it is: the rows of other ranks that the
+//! views need, the halo, arrive in front of and behind the rank's own ones. What is in the room
+//! between two exchanges is no part of the store.
 #![expect(unsafe_code, reason = "memory is read as elements of a type")]
 
 use super::counted::{Recycled, Spare};
-use super::pool::Memory;
+use super::pool::{Memory, Pool};
+use crate::error::Error;
 use sparsefuse_kernels::Element;
 use std::cell::RefCell;
 use std::mem::MaybeUninit;
@@ -21,7 +26,14 @@ pub(crate) struct Instance {
     pub(crate) rows: Range<usize>,
     /// The number of elements.
     len: usize,
+    /// The bytes of the memory in front of the elements.
+    skip: usize,
+    /// How many rows there is room for in front of these and behind them.
+    room: [usize; 2],
 }
+
+/// The alignment of the elements where there is room in front of them: that of the pool.
+const ALIGNMENT: usize = 64;
 
 impl Instance {
     /// # Panics
@@ -33,20 +45,86 @@ impl Instance {
                 .is_some_and(|bytes| bytes <= memory.len()),
             "an instance's memory holds all of its elements"
         );
-        Self { memory, rows, len }
+        Self {
+            memory,
+            rows,
+            len,
+            skip: 0,
+            room: [0; 2],
+        }
+    }
+
+    /// New memory for these rows of `row_len` elements of `size` bytes, with room for as many rows in
+    /// front of them and behind them.
+    ///
+    /// # Errors
+    ///
+    /// If memory runs out.
+    pub(crate) fn with_room(
+        pool: &Arc<Pool>,
+        rows: Range<usize>,
+        room: [usize; 2],
+        (row_len, size): (usize, usize),
+    ) -> Result<Self, Error> {
+        let [before, behind] = room.map(|rows| rows.saturating_mul(row_len));
+        let before = before
+            .checked_next_multiple_of(ALIGNMENT)
+            .unwrap_or(usize::MAX);
+        let len = rows.len() * row_len;
+        let all = len.saturating_add(before).saturating_add(behind);
+        let memory = pool.allocate(all, size)?;
+        let skip = before * size;
+        Ok(Self {
+            memory,
+            rows,
+            len,
+            skip,
+            room,
+        })
+    }
+
+    /// Whether there is room for as many rows.
+    pub(crate) fn has_room(&self, room: [usize; 2]) -> bool {
+        self.room[0] >= room[0] && self.room[1] >= room[1]
     }
 
     pub(crate) fn data(&self) -> *mut u8 {
-        self.memory.data()
+        self.memory.data().wrapping_add(self.skip)
+    }
+
+    /// The bytes of the rows in front of the elements, nearest ones, or behind them, of which there
+    /// are `n_rows` of `row_bytes` bytes.
+    ///
+    /// # Panics
+    ///
+    /// If there is no room for them.
+    ///
+    /// # Safety
+    ///
+    /// Nothing else reads or writes the room while the slice lives.
+    #[expect(clippy::mut_from_ref, reason = "the room is no part of what is shared")]
+    pub(crate) unsafe fn halo(&self, side: Side, n_rows: usize, row_bytes: usize) -> &mut [u8] {
+        let bytes = n_rows * row_bytes;
+        let first = match side {
+            Side::Before => self.skip.checked_sub(bytes),
+            Side::Behind => Some(self.skip + self.rows.len() * row_bytes),
+        };
+        let fits = |first: &usize| first.checked_add(bytes) <= Some(self.memory.len());
+        let first = first.filter(|first| n_rows <= self.room[side as usize] && fits(first));
+        let first = first.expect("an instance has room for its halo");
+        // SAFETY: the bytes are within the memory and outside of the elements, by the lines above;
+        // memory of the pool is initialised (`block.rs`); the caller promises that they are not used
+        // elsewhere.
+        unsafe { std::slice::from_raw_parts_mut(self.memory.data().add(first), bytes) }
     }
 
     pub(crate) fn len(&self) -> usize {
         self.len
     }
 
-    /// The bytes of its memory.
+    /// The bytes of its memory from the first element on.
     pub(super) fn capacity(&self) -> usize {
-        self.memory.len()
+        self.memory.len() - self.skip
     }
 
     /// The elements.
@@ -60,6 +138,15 @@ impl Instance {
         // came from a `Vec<T>`, and the caller promises type and freedom from writers.
         unsafe { std::slice::from_raw_parts(self.data().cast::<T>(), self.len) }
     }
+}
+
+/// Where a halo lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    /// In front of the rank's own rows.
+    Before = 0,
+    /// Behind them.
+    Behind = 1,
 }
 
 impl Recycled for Instance {

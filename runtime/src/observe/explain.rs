@@ -114,6 +114,14 @@ fn group(out: &mut String, number: usize, task: &FusedTask, cuts: &CutsTable) {
             fetch.slot
         );
     }
+    for halo in &task.halos {
+        let Sent { messages, bytes } = halo.sent();
+        let _ = writeln!(
+            out,
+            "  halo of s{}: sends {messages} messages, {bytes} bytes",
+            halo.slot
+        );
+    }
     for piece in &task.pieces {
         let _ = writeln!(out, "  ghosts of s{} by image(s{})", piece.x, piece.indices);
     }

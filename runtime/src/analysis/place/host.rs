@@ -1,6 +1,7 @@
 //! The step of a host task: where its arguments are, and which stores it makes.
 
 use super::Planner;
+use super::bind::Moves;
 use crate::analysis::compose::Source;
 use crate::analysis::schedule::{Binding, From, FusedTask, HostPlace, Output};
 use crate::analysis::solve;
@@ -19,7 +20,9 @@ impl Planner<'_> {
             list.sort_unstable();
             list.dedup();
         }
-        let (mut fetches, mut bindings) = (Vec::new(), Vec::new());
+        // Its function gets the rows of the launch and no more.
+        let mut moves = Moves::without_halos();
+        let mut bindings = Vec::new();
         let (mut outputs, mut bytes) = (Vec::new(), 0);
         let mut partitions = Vec::new();
         for (number, (declared, arg)) in task.body.args().iter().zip(task.args).enumerate() {
@@ -35,7 +38,7 @@ impl Planner<'_> {
                     from: From::Slot(arg.slot),
                     len: self.held(arg.slot).len(),
                 },
-                _ => self.bind(&source, &[], &mut fetches),
+                _ => self.bind(&source, &[], &mut moves),
             };
             partitions.push(match declared.access {
                 Access::Whole => Partition::Replicated,
@@ -73,7 +76,8 @@ impl Planner<'_> {
             kernel: Kernel::default(),
             reads,
             writes,
-            fetches,
+            fetches: moves.fetches,
+            halos: Vec::new(),
             pieces: Vec::new(),
             outputs,
             bindings,

@@ -11,12 +11,12 @@
 mod bind;
 mod host;
 
+use self::bind::Moves;
 use crate::analysis::compose::{self, Composed, PieceSpec, Source};
 use crate::analysis::fuse::{Group, Solved};
 use crate::analysis::reuse;
 use crate::analysis::schedule::{Binding, From, FusedTask, Output, Reduction};
 use crate::analysis::solve::{self, Slot};
-use crate::comm::exchange::fetch::Fetch;
 use crate::comm::forests;
 use crate::geometry::partition::{CutsTable, Partition};
 use crate::geometry::view::Region;
@@ -119,7 +119,7 @@ impl Planner<'_> {
 
     fn plan(&mut self, composed: Composed) -> FusedTask {
         let (mut reads, mut writes, mut frees) = self.uses();
-        let mut fetches = Vec::new();
+        let mut moves = Moves::default();
         let of_args = self.reductions(&composed);
         let mut reductions = Vec::new();
         let mut bindings = Vec::with_capacity(composed.args.len());
@@ -131,7 +131,7 @@ impl Planner<'_> {
                         number: reductions.len() - 1,
                     }
                 }
-                _ => self.bind(source, &composed.pieces, &mut fetches),
+                _ => self.bind(source, &composed.pieces, &mut moves),
             };
             bindings.push(binding);
         }
@@ -158,7 +158,11 @@ impl Planner<'_> {
             list.sort_unstable();
             list.dedup();
         }
-        let only_gathered = only_gathered(&composed.pieces, &bindings, &fetches, &writes);
+        let (fetches, halos) = self.exchanges(moves);
+        let mut others = writes.clone();
+        others.extend(fetches.iter().map(|fetch| fetch.slot));
+        others.extend(halos.iter().map(|halo| halo.slot));
+        let only_gathered = only_gathered(&composed.pieces, &bindings, others);
         let leading = leading(&kernel, &composed.args, &composed.pieces);
         FusedTask {
             name: self.name(),
@@ -169,6 +173,7 @@ impl Planner<'_> {
             reads,
             writes,
             fetches,
+            halos,
             pieces: composed.pieces,
             outputs,
             bindings,
@@ -370,16 +375,9 @@ fn leading(kernel: &Kernel, args: &[Source], pieces: &[PieceSpec]) -> usize {
         .map_or(0, |last| last + 1)
 }
 
-/// The slots of indices and entries that are read in packed form alone.
-fn only_gathered(
-    pieces: &[PieceSpec],
-    bindings: &[Binding],
-    fetches: &[Fetch],
-    writes: &[u32],
-) -> Vec<u32> {
+/// The slots of indices and entries that are read in packed form alone, and by none of the `others`.
+fn only_gathered(pieces: &[PieceSpec], bindings: &[Binding], mut others: Vec<u32>) -> Vec<u32> {
     let mut slots: Vec<u32> = pieces.iter().map(|piece| piece.indices).collect();
-    let mut others: Vec<u32> = writes.to_vec();
-    others.extend(fetches.iter().map(|fetch| fetch.slot));
     // Where rows are gathered, and not elements, the plain form is read.
     let is_wide = |piece: usize| pieces[piece].width != 1;
     let wide = pieces.iter().filter(|piece| piece.width != 1);

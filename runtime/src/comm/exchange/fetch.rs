@@ -39,7 +39,7 @@ impl Fetch {
         Self {
             slot,
             region: needs[rank],
-            exchange: Exchange::of_boxes((rank, ranks), held, |rank| needs[rank]),
+            exchange: Exchange::of_boxes((rank, ranks), held, |rank| needs[rank], needs[rank]),
             needs,
             item: Item::new(dtype, 1),
         }

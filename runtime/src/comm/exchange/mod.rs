@@ -8,6 +8,7 @@
 //! It keeps no memory and no handle, so it is a plain value: what is sent and where things go can be
 //! tested without ranks.
 
+pub(crate) mod around;
 pub(crate) mod fetch;
 mod messages;
 mod places;
@@ -101,18 +102,21 @@ impl Exchange {
         }
     }
 
-    /// The exchange that gives every rank the box that it needs, from those that the ranks hold.
+    /// The exchange that gives every rank the box that it needs, from those that the ranks hold, in
+    /// memory that holds the box `into`.
     pub(crate) fn of_boxes(
         (rank, ranks): (usize, usize),
         held: impl Fn(usize) -> Region,
         needed: impl Fn(usize) -> Region,
+        into: Region,
     ) -> Self {
         let (here, wanted) = (held(rank), needed(rank));
         let place = |within: Region, part: Region| Places::of_box(within, within.intersect(&part));
+        let arrives = |from: Region| place(into, wanted.intersect(&from));
         let others = || (0..ranks).filter(|&other| other != rank);
         let sends = others().map(|other| (other, place(here, needed(other))));
-        let receives = others().map(|other| (other, place(wanted, held(other))));
-        let own = (place(here, wanted), place(wanted, here));
+        let receives = others().map(|other| (other, arrives(held(other))));
+        let own = (place(here, wanted), arrives(here));
         Self::new(sends.collect(), Some(own), receives.collect())
     }
 
@@ -151,7 +155,8 @@ impl Exchange {
         }
         let region = |range: &Range<usize>| Region::of_rows(Shape::new(&[len]), range);
         let holds = |rank: usize| region(&(held[rank]..held[rank + 1]));
-        let mut exchange = Self::of_boxes((rank, ranks), holds, |rank| region(&wanted[rank]));
+        let into = region(&wanted[rank]);
+        let mut exchange = Self::of_boxes((rank, ranks), holds, |rank| region(&wanted[rank]), into);
         exchange.source.1 = Some(held[rank + 1] - held[rank]);
         Ok(exchange)
     }

@@ -172,12 +172,13 @@ fn boxes_of_two_dimensions() {
         (region.lo[1], region.hi[1]) = if rank == 0 { (1, 3) } else { (0, 1) };
         region
     };
-    let of = |rank| Exchange::of_boxes((rank, 2), held, needed);
+    let of = |rank| Exchange::of_boxes((rank, 2), held, needed, needed(rank));
     let own = [0u32, 8].map(|first| (first..first + 8).collect::<Vec<u32>>());
     let found = deliver(&[of(0), of(1)], &own);
     assert_eq!(found, [vec![5, 6, 9, 10], vec![0, 4, 8, 12]]);
     // Whole rows are a run.
-    let rows = Exchange::of_boxes((0, 2), held, |_| Region::of_rows(shape, &(0..4)));
+    let all = Region::of_rows(shape, &(0..4));
+    let rows = Exchange::of_boxes((0, 2), held, |_| all, all);
     assert_eq!(rows.sends()[0].1, Places::Run(0..8));
     assert_eq!(rows.receives()[0].1, Places::Run(8..16));
 }
