@@ -8,6 +8,7 @@
 pub(crate) mod length;
 pub(crate) mod window;
 
+mod classes;
 pub(crate) mod solve;
 
 pub(crate) mod fuse;
@@ -38,7 +39,7 @@ pub(crate) fn analyse(
     fusion: bool,
 ) -> Schedule {
     let mut slots = slots(window);
-    let tasks = solve_all(window, &mut slots, cuts);
+    let tasks = solve_all(window, &slots, cuts);
     let (tasks, groups) = match fusion {
         true => reorder::reordered(tasks, slots.len()),
         false => {
@@ -48,9 +49,6 @@ pub(crate) fn analyse(
     };
     let last_use = last_uses(&tasks, slots.len());
 
-    for (slot, &partition) in slots.iter_mut().zip(&window.initial) {
-        slot.partition = partition;
-    }
     let mut fused = Vec::with_capacity(groups.len());
     for group in groups {
         let mut planner = Planner {
@@ -157,7 +155,30 @@ fn slots(window: &Window) -> Vec<Slot> {
         .collect()
 }
 
-fn solve_all<'a>(window: &'a Window, slots: &mut [Slot], cuts: &mut CutsTable) -> Vec<Solved<'a>> {
+/// The launches of all tasks: each by itself and, where that cuts tasks differently that hand stores
+/// to each other, all of them together, whichever moves less.
+fn solve_all<'a>(window: &'a Window, slots: &[Slot], cuts: &mut CutsTable) -> Vec<Solved<'a>> {
+    let alone = solve_each(window, slots, cuts, |_| None);
+    let hints = match cuts.ranks() {
+        1 => None,
+        _ => classes::hints(&alone, slots),
+    };
+    let Some(hints) = hints else {
+        return alone;
+    };
+    let together = solve_each(window, slots, cuts, |number| hints[number]);
+    let costs = [&alone, &together].map(|tasks| classes::cost(tasks, slots, cuts));
+    if costs[1] < costs[0] { together } else { alone }
+}
+
+/// The launches of the tasks, one after the other, with a partition that each takes if it can.
+fn solve_each<'a>(
+    window: &'a Window,
+    slots: &[Slot],
+    cuts: &mut CutsTable,
+    hint: impl Fn(usize) -> Option<Partition>,
+) -> Vec<Solved<'a>> {
+    let mut slots = slots.to_vec();
     let mut solved = Vec::with_capacity(window.tasks.len());
     for (number, task) in window.tasks.iter().enumerate() {
         let args = window.args_of(task);
@@ -165,7 +186,7 @@ fn solve_all<'a>(window: &'a Window, slots: &mut [Slot], cuts: &mut CutsTable) -
         let fixed = window.host(number).and_then(|host| host.launch);
         let launch = match fixed {
             Some(partition) => Launch::On(partition),
-            None => solve::solve(body, args, slots, cuts),
+            None => solve::solve(body, args, &slots, cuts, hint(number)),
         };
         let task = Solved {
             number,
@@ -174,11 +195,7 @@ fn solve_all<'a>(window: &'a Window, slots: &mut [Slot], cuts: &mut CutsTable) -
             params: task.params.clone(),
             launch,
         };
-        let partition = match launch {
-            Launch::Any => Partition::Replicated,
-            Launch::On(partition) => partition,
-        };
-        settle(&task, partition, slots);
+        settle(&task, launch.partition(), &mut slots);
         solved.push(task);
     }
     solved

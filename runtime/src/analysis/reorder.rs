@@ -5,7 +5,9 @@
 //! each still finds what it read and wrote in the order of the program. Groups are built one after
 //! the other, each from the first task that is left and all later ones that it admits; tasks that
 //! gather or reduce wait until no other will join, since what they gather must be written before the
-//! first of them, and before anything is reduced.
+//! first of them, and before anything is reduced. In another order, tried too, a group begins with a
+//! task that has other pieces than the first one, where one can run already: a copy of a whole grid
+//! that stands between the sum over its neighbours and the slice that this is written to.
 //!
 //! A schedule keeps this order only where it makes fewer fused tasks than that of the program. No
 //! result depends on it: what a task computes follows from what it reads.
@@ -24,23 +26,46 @@ pub(crate) fn reordered<'a>(
     if as_issued.len() < 2 {
         return (tasks, as_issued);
     }
-    let order = order(&tasks, n_slots);
-    let moved: Vec<Solved<'_>> = order.iter().map(|&number| tasks[number].clone()).collect();
-    let regrouped = groups(&moved, n_slots, true);
-    match regrouped.len() < as_issued.len() {
-        true => (moved, regrouped),
-        false => (tasks, as_issued),
+    let mut best = (tasks, as_issued);
+    let launches = best.0.iter().map(|task| task.launch);
+    let differ = launches
+        .clone()
+        .any(|launch| Some(launch) != launches.clone().next());
+    let ways: &[Begin] = match differ {
+        true => &[Begin::First, Begin::Other],
+        false => &[Begin::First],
+    };
+    for &begin in ways {
+        let order = order(&best.0, n_slots, begin);
+        let moved: Vec<Solved<'_>> = order.iter().map(|&number| best.0[number].clone()).collect();
+        let regrouped = groups(&moved, n_slots, true);
+        if regrouped.len() < best.1.len() {
+            best = (moved, regrouped);
+        }
     }
+    best
+}
+
+/// With which of the tasks that are left a group begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Begin {
+    /// The first one.
+    First,
+    /// The first one that has other pieces and depends on none before it; else the first one.
+    Other,
 }
 
 /// The tasks by their numbers, each after those that it depends on.
-fn order(tasks: &[Solved<'_>], n_slots: usize) -> Vec<usize> {
+fn order(tasks: &[Solved<'_>], n_slots: usize, begin: Begin) -> Vec<usize> {
     let mut order = Vec::with_capacity(tasks.len());
     let mut left: Vec<usize> = (0..tasks.len()).collect();
     let mut overtaken = Overtaken::new(n_slots);
     let mut group = Open::new(n_slots);
     while let Some(&first) = left.first() {
-        let launch = tasks[first].launch;
+        let launch = match begin {
+            Begin::First => tasks[first].launch,
+            Begin::Other => other_launch(tasks, &left, &mut overtaken),
+        };
         for only_maps in [true, false] {
             left.retain(|&number| {
                 let task = &tasks[number];
@@ -61,6 +86,20 @@ fn order(tasks: &[Solved<'_>], n_slots: usize) -> Vec<usize> {
         group.close(order.len(), None);
     }
     order
+}
+
+/// The launch of the first task, of those left, that has other pieces than the first one and can run
+/// before it; that of the first one if there is none.
+fn other_launch(tasks: &[Solved<'_>], left: &[usize], overtaken: &mut Overtaken) -> Launch {
+    let first = tasks[left[0]].launch;
+    let is_other = |launch| launch != first && launch != Launch::Any;
+    let found = left.iter().map(|&number| &tasks[number]).find(|task| {
+        let is_found = is_other(task.launch) && overtaken.lets_pass(task);
+        overtaken.add(task);
+        is_found
+    });
+    overtaken.clear();
+    found.map_or(first, |task| task.launch)
 }
 
 /// Whether a task neither gathers nor reduces.
@@ -167,7 +206,7 @@ mod tests {
             launch: Launch::On(Partition::Tile(CutsId(task.3))),
         });
         let tasks: Vec<Solved<'_>> = solved.collect();
-        order(&tasks, 20)
+        order(&tasks, 20, Begin::First)
     }
 
     #[test]

@@ -9,7 +9,7 @@
 
 use crate::analysis::window::Arg;
 use crate::geometry::partition::{CutsTable, Partition};
-use crate::geometry::view::View;
+use crate::geometry::view::{Region, View};
 use crate::shape::Shape;
 use crate::tasks::body::{Access, Body, Privilege};
 use sparsefuse_kernels::{ArgKind, DType};
@@ -35,20 +35,38 @@ pub(crate) enum Launch {
     On(Partition),
 }
 
+impl Launch {
+    /// How what the task writes is cut.
+    pub(crate) fn partition(self) -> Partition {
+        match self {
+            Self::Any => Partition::Replicated,
+            Self::On(partition) => partition,
+        }
+    }
+}
+
 /// The shape of the rows of a task; `None` for scalar arithmetic.
 pub(crate) fn domain(body: &Body, args: &[Arg], slots: &[Slot]) -> Option<Shape> {
     let array = (0..args.len()).find(|&arg| body.kind(arg) == ArgKind::Array)?;
     Some(shape(&args[array], slots))
 }
 
-fn shape(arg: &Arg, slots: &[Slot]) -> Shape {
+/// The shape of what a task sees of an argument.
+pub(super) fn shape(arg: &Arg, slots: &[Slot]) -> Shape {
     arg.view
         .as_ref()
         .map_or(slots[arg.slot as usize].shape, |view| view.shape())
 }
 
-/// The launch of a task; see the module's text.
-pub(crate) fn solve(body: &Body, args: &[Arg], slots: &[Slot], cuts: &mut CutsTable) -> Launch {
+/// The launch of a task; see the module's text. Where nothing fixes it, it takes the `hint` that
+/// there may be (see [`super::classes`]).
+pub(crate) fn solve(
+    body: &Body,
+    args: &[Arg],
+    slots: &[Slot],
+    cuts: &mut CutsTable,
+    hint: Option<Partition>,
+) -> Launch {
     let Some(domain) = domain(body, args, slots) else {
         return Launch::Any;
     };
@@ -63,6 +81,12 @@ pub(crate) fn solve(body: &Body, args: &[Arg], slots: &[Slot], cuts: &mut CutsTa
     let default = cuts.default_partition(work(body, args, slots, domain));
     if default == Partition::Replicated {
         return Launch::On(default);
+    }
+    if let Some(hint @ Partition::Tile(id)) = hint
+        && cuts.cuts_all(hint, domain.rows())
+        && (!reduces(body) || cuts.begins_at(id, cuts.tiles(domain)))
+    {
+        return Launch::On(hint);
     }
     Launch::On(cheapest(body, args, slots, cuts, default).unwrap_or(default))
 }
@@ -169,8 +193,7 @@ fn cheapest(
             continue;
         }
         let moved = rows_read(body, args)
-            .filter(|other| !is_local(other, slots, candidate, cuts))
-            .map(|other| shape(other, slots).len() * slots[other.slot as usize].dtype.size())
+            .map(|other| moved(other, slots, candidate, cuts))
             .sum();
         let is_chosen = candidate != default && cuts.begins_at(id, tiles);
         let cost = (moved, !is_chosen);
@@ -181,7 +204,7 @@ fn cheapest(
     best.map(|(_, partition)| partition)
 }
 
-fn rows_read<'a>(body: &'a Body, args: &'a [Arg]) -> impl Iterator<Item = &'a Arg> {
+pub(super) fn rows_read<'a>(body: &'a Body, args: &'a [Arg]) -> impl Iterator<Item = &'a Arg> {
     let pairs = body.args().iter().zip(args);
     pairs
         .filter(|(declared, _)| {
@@ -190,22 +213,27 @@ fn rows_read<'a>(body: &'a Body, args: &'a [Arg]) -> impl Iterator<Item = &'a Ar
         .map(|(_, arg)| arg)
 }
 
-/// Whether every rank holds what its rows of the launch read through this argument.
-pub(crate) fn is_local(arg: &Arg, slots: &[Slot], launch: Partition, cuts: &CutsTable) -> bool {
+/// The bytes that all ranks together need for their rows of the launch, through this argument, and
+/// do not hold.
+pub(super) fn moved(arg: &Arg, slots: &[Slot], launch: Partition, cuts: &CutsTable) -> usize {
     let slot = &slots[arg.slot as usize];
-    match slot.partition {
-        None | Some(Partition::Replicated) => true,
-        Some(partition) if arg.view.is_none() && partition == launch => true,
-        Some(partition) => (0..cuts.ranks()).all(|rank| {
-            let rows = launch_rows(launch, shape(arg, slots), rank, cuts);
-            let needed = match &arg.view {
-                None => crate::geometry::view::Region::of_rows(slot.shape, &rows),
-                Some(view) => view.region(&rows),
-            };
-            let held = cuts.rows(partition, slot.shape, rank);
-            crate::geometry::view::Region::of_rows(slot.shape, &held).contains(&needed)
-        }),
-    }
+    let elements = match slot.partition {
+        None | Some(Partition::Replicated) => 0,
+        Some(partition) if arg.view.is_none() && partition == launch => 0,
+        Some(partition) => (0..cuts.ranks())
+            .map(|rank| {
+                let rows = launch_rows(launch, shape(arg, slots), rank, cuts);
+                let needed = match &arg.view {
+                    None => Region::of_rows(slot.shape, &rows),
+                    Some(view) => view.region(&rows),
+                };
+                let held = cuts.rows(partition, slot.shape, rank);
+                let held = Region::of_rows(slot.shape, &held);
+                needed.len() - needed.intersect(&held).len()
+            })
+            .sum(),
+    };
+    elements * slot.dtype.size()
 }
 
 /// The rows of a task's domain that a rank computes.
@@ -275,7 +303,7 @@ mod tests {
         let new = slot(16, None);
         let mut launch = |x, y| {
             let slots = [slot(16, x), slot(16, y), new.clone()];
-            solve(&body(false), &args([None; 3]), &slots, &mut cuts)
+            solve(&body(false), &args([None; 3]), &slots, &mut cuts, None)
         };
         let replicated = Some(Partition::Replicated);
         assert_eq!(launch(Some(late), replicated), Launch::On(late));
@@ -299,7 +327,7 @@ mod tests {
         let default = cuts.default_partition(Shape::new(&[16]));
         let slots = [slot(16, Some(odd)), slot(16, Some(odd)), slot(16, None)];
         assert_eq!(
-            solve(&body(false), &args([None; 3]), &slots, &mut cuts),
+            solve(&body(false), &args([None; 3]), &slots, &mut cuts, None),
             Launch::On(odd)
         );
         let slots = [
@@ -311,7 +339,7 @@ mod tests {
             },
         ];
         assert_eq!(
-            solve(&body(true), &args([None; 3]), &slots, &mut cuts),
+            solve(&body(true), &args([None; 3]), &slots, &mut cuts, None),
             Launch::On(default)
         );
     }
@@ -341,6 +369,7 @@ mod tests {
             &args([None, None, Some(slice)]),
             &slots,
             &mut cuts,
+            None,
         );
         // Rows 3, 5 and 7 of the store are on rank 0.
         let expected = Partition::Tile(cuts.intern(&[0, 3, 6]));
@@ -357,12 +386,12 @@ mod tests {
         ];
         let whole = Launch::On(Partition::Replicated);
         assert_eq!(
-            solve(&body(false), &args([None; 3]), &slots, &mut one),
+            solve(&body(false), &args([None; 3]), &slots, &mut one, None),
             whole
         );
         let mut coarse = CutsTable::new(2, 4, 1000);
         assert_eq!(
-            solve(&body(false), &args([None; 3]), &slots, &mut coarse),
+            solve(&body(false), &args([None; 3]), &slots, &mut coarse, None),
             whole
         );
     }

@@ -1,0 +1,157 @@
+//! Stencils on grids that are cut among ranks: what travels is the halo, one message to a neighbour.
+
+#![forbid(unsafe_code)]
+#![expect(clippy::unwrap_used, reason = "a test fails where it panics")]
+
+use sparsefuse::prelude::*;
+use sparsefuse::runtime::{Config, Counters, run_ranks};
+
+/// What one step of a program sends from each rank, fused tasks of that step, and the bits of the
+/// field after three more.
+type Found = (Vec<(u64, u64, u64)>, Vec<u64>);
+
+fn steps<const D: usize>(
+    ranks: usize,
+    fusion: bool,
+    dims: [usize; D],
+    step: impl Fn(&Array<f64, D>) -> Array<f64, D> + Sync,
+) -> Found {
+    let config = Config {
+        fusion,
+        threads: 1,
+        native: None,
+        ..Config::default()
+    };
+    let found = run_ranks(ranks, &config, |runtime| {
+        let mut u = Array::<f64, D>::random_uniform(dims, 7);
+        let mut sent = (0, 0, 0);
+        for _ in 0..5 {
+            let before = runtime.counters();
+            u = step(&u);
+            runtime.flush();
+            sent = difference(runtime.counters(), before);
+            if runtime.rank() == 0 && ranks == 2 && fusion {}
+        }
+        let total = u.sum().get().unwrap();
+        let line = u.ravel().to_vec().unwrap();
+        let mut bits = vec![total.to_bits()];
+        bits.extend(line.iter().step_by(997).map(|value| value.to_bits()));
+        (sent, bits)
+    });
+    let (sent, bits): (Vec<_>, Vec<_>) = found.unwrap().into_iter().unzip();
+    assert!(bits.iter().all(|of_rank| *of_rank == bits[0]));
+    (sent, bits.into_iter().next().unwrap())
+}
+
+fn difference(now: Counters, before: Counters) -> (u64, u64, u64) {
+    (
+        now.messages - before.messages,
+        now.bytes_sent - before.bytes_sent,
+        now.fused_tasks - before.fused_tasks,
+    )
+}
+
+/// Neighbours of a rank in a row of ranks.
+fn neighbours(rank: usize, ranks: usize) -> u64 {
+    u64::from(rank > 0) + u64::from(rank + 1 < ranks)
+}
+
+/// The star of radius 2 of the Parallel Research Kernels, in and out of one array.
+fn star(u: &Array<f64, 2>) -> Array<f64, 2> {
+    let [n, m] = u.shape();
+    let at = |i: isize, j: isize| {
+        let rows = (2 + i) as usize..(n as isize - 2 + i) as usize;
+        let columns = (2 + j) as usize..(m as isize - 2 + j) as usize;
+        u.slice((rows, columns))
+    };
+    let mut sum = at(0, 0) * 0.2;
+    for r in [1, 2] {
+        let weight = 0.1 / r as f64;
+        sum += (at(r, 0) + at(-r, 0) + at(0, r) + at(0, -r)) * weight;
+    }
+    let mut next = u.clone();
+    next.assign_slice((2..n - 2, 2..m - 2), sum);
+    next
+}
+
+#[test]
+fn a_star_of_radius_2_sends_two_rows_to_each_neighbour() {
+    let (n, m) = (700, 900);
+    let (_, expected) = steps(1, false, [n, m], star);
+    for ranks in [2, 3, 4, 8] {
+        let (sent, bits) = steps(ranks, true, [n, m], star);
+        assert_eq!(bits, expected, "{ranks} ranks");
+        for (rank, &(messages, bytes, fused)) in sent.iter().enumerate() {
+            let of = neighbours(rank, ranks);
+            // Two rows, but for the two columns at either side.
+            let halo = 2 * (m as u64 - 4) * 8;
+            assert_eq!((messages, bytes), (of, of * halo), "rank {rank} of {ranks}");
+            assert!(fused <= 2, "{fused} on rank {rank} of {ranks}");
+        }
+        let (_, bits) = steps(ranks, false, [n, m], star);
+        assert_eq!(bits, expected, "{ranks} ranks, unfused");
+    }
+}
+
+/// The mean of 27 neighbours.
+fn cube(u: &Array<f64, 3>) -> Array<f64, 3> {
+    let n = u.shape()[0];
+    let range = |i: usize| i..n - 2 + i;
+    let mut sum = None;
+    for i in 0..3 {
+        for j in 0..3 {
+            for k in 0..3 {
+                let part = u.slice((range(i), range(j), range(k)));
+                sum = Some(match sum {
+                    None => part * 1.0,
+                    Some(sum) => sum + part,
+                });
+            }
+        }
+    }
+    let mut next = u.clone();
+    let inner = 1..n - 1;
+    next.assign_slice((inner.clone(), inner.clone(), inner), sum.unwrap() / 27.0);
+    next
+}
+
+#[test]
+fn a_cube_of_27_points_sends_a_plane_to_each_neighbour() {
+    let n = 48;
+    let (_, expected) = steps(1, false, [n; 3], cube);
+    for ranks in [2, 4, 5] {
+        let (sent, bits) = steps(ranks, true, [n; 3], cube);
+        assert_eq!(bits, expected, "{ranks} ranks");
+        for (rank, &(messages, bytes, fused)) in sent.iter().enumerate() {
+            let of = neighbours(rank, ranks);
+            let plane = (n * n * 8) as u64;
+            assert_eq!(
+                (messages, bytes),
+                (of, of * plane),
+                "rank {rank} of {ranks}"
+            );
+            assert!(fused <= 2, "{fused} on rank {rank} of {ranks}");
+        }
+    }
+}
+
+/// Few long rows, and many short ones: all ranks hold some.
+#[test]
+fn arrays_of_all_shapes_are_cut() {
+    for dims in [[20, 5000], [1000, 100], [5000, 3], [300, 1025]] {
+        let held = run_ranks(4, &Config::default(), |_| {
+            let u = Array::<f64, 2>::random_uniform(dims, 3);
+            let total = (&u * &u).sum().get().unwrap();
+            (u.local().unwrap().rows().len(), total.to_bits())
+        });
+        let held = held.unwrap();
+        let rows: usize = held.iter().map(|of| of.0).sum();
+        assert_eq!(rows, dims[0], "{dims:?}");
+        let most = held.iter().map(|of| of.0).max().unwrap();
+        assert!(
+            most <= dims[0].div_ceil(4) + dims[0] / 8,
+            "{dims:?}: {held:?}"
+        );
+        assert!(held.iter().all(|of| of.1 == held[0].1));
+    }
+}
