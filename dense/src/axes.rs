@@ -68,8 +68,8 @@ along_an_axis! {
     /// The sums along an axis, which the result does not have: of a matrix those of its columns for
     /// `axis` 0, of its rows for `axis` 1. One task, which reads each element once and adds in the
     /// order of a sum of all elements, by the index along the axis. Where ranks hold rows, an axis
-    /// other than 0 moves nothing; sums along axis 0 fetch what they need, so all of the array
-    /// travels.
+    /// other than 0 moves nothing; along axis 0 of a matrix of up to 256 columns only partial results
+    /// travel, else all of the array.
     ///
     /// The axis is kept, with length 1, by `insert_axis`:
     ///
@@ -146,7 +146,11 @@ macro_rules! dimensions {
                     let expected = "an axis with elements to compare";
                     return Err(Error::argument(op, expected, "one of length 0"));
                 }
-                let shape = Shape::new(&shape[..$less]);
+                let outer: [usize; $less] = std::array::from_fn(|d| shape[d]);
+                if let Some(reduced) = rows.reduce_over_ranks(reduction, None)? {
+                    return reduced.reshape(outer);
+                }
+                let shape = Shape::new(&outer);
                 let store = self.runtime().new_store(shape, T::DTYPE);
                 let body = bodies::body(Operation::RowReduce(reduction), T::DTYPE);
                 let args = [rows.arg(), TaskArg::from(&store)];

@@ -67,6 +67,7 @@ mod methods;
 mod operators;
 
 mod axes;
+mod columns;
 mod matrix;
 mod multiples;
 mod reductions;

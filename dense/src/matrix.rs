@@ -4,7 +4,7 @@ use crate::array::{Array, Vector};
 use crate::bodies::{self, Operation};
 use crate::operand::expect;
 use crate::operators::binary;
-use sparsefuse_kernels::{BinaryOp, Numeric};
+use sparsefuse_kernels::{BinaryOp, Numeric, ReduceOp};
 use sparsefuse_runtime::{Error, Shape, TaskArg};
 
 impl<T: Numeric> Array<T, 2> {
@@ -43,6 +43,9 @@ impl<T: Numeric> Array<T, 2> {
         if x.len() != n_columns {
             let expected = Shape::new(&[n_columns]);
             return Err(Error::shape("matvec", expected, x.arg().shape()));
+        }
+        if let Some(product) = self.reduce_over_ranks(ReduceOp::Sum, Some(x))? {
+            return Ok(product);
         }
         let x = x.contiguous()?;
         let store = self.runtime().new_store(Shape::new(&[n_rows]), T::DTYPE);

@@ -159,7 +159,7 @@ impl CutsTable {
     /// stores are not cut.
     ///
     /// Arrays are cut where a vector with an element for each of their rows would be, as long as no
-    /// rank gets more than its share and an eighth by that: what belongs together lies together.
+    /// rank gets more than its share and a quarter by that: what belongs together lies together.
     /// Others are cut where their tiles allow.
     pub(crate) fn default_partition(&mut self, shape: Shape) -> Partition {
         let rows = shape.rows();
@@ -167,7 +167,7 @@ impl CutsTable {
             return Partition::Replicated;
         }
         let largest = rows.div_ceil(self.tile_len).div_ceil(self.ranks) * self.tile_len;
-        let is_even = largest * self.ranks <= rows + rows / 8;
+        let is_even = largest * self.ranks <= rows + rows / 4;
         let grain = match is_even {
             true => self.tile_len,
             false => self.tiles(shape).grain(),

@@ -83,6 +83,14 @@ impl View {
         Err(Error::argument(op, expected, found))
     }
 
+    /// The dimension of the store that dimension `dim` of the view walks along; `None` where it repeats
+    /// elements, or sees those of several dimensions.
+    #[must_use]
+    pub fn axis_of(&self, dim: usize) -> Option<usize> {
+        let axis = self.axis.get(dim).copied().flatten();
+        axis.filter(|_| !self.is_flat).map(usize::from)
+    }
+
     /// Whether the view is the whole store as it is.
     #[must_use]
     pub fn is_identity(&self) -> bool {

@@ -214,7 +214,9 @@ impl Frame {
     /// Gives a slot, and its store if the program holds that, the same elements in other memory.
     pub(super) fn move_to(&mut self, slot: u32, window: &Window, instance: Counted<Instance>) {
         let moved = self.change(slot, window, |held| {
-            held.plain_mut().map(|plain| *plain = instance);
+            if let Some(plain) = held.plain_mut() {
+                *plain = instance;
+            }
             Ok(())
         });
         moved.expect("elements are moved without fail");

@@ -1,4 +1,5 @@
-//! Stencils on grids that are cut among ranks: what travels is the halo, one message to a neighbour.
+//! Arrays of several dimensions that are cut among ranks: what travels is what is needed. Of stencils the
+//! halo, one message to a neighbour; of sums of columns partial results.
 
 #![forbid(unsafe_code)]
 #![expect(clippy::unwrap_used, reason = "a test fails where it panics")]
@@ -149,9 +150,51 @@ fn arrays_of_all_shapes_are_cut() {
         assert_eq!(rows, dims[0], "{dims:?}");
         let most = held.iter().map(|of| of.0).max().unwrap();
         assert!(
-            most <= dims[0].div_ceil(4) + dims[0] / 8,
+            most <= dims[0].div_ceil(4) + dims[0] / 16,
             "{dims:?}: {held:?}"
         );
         assert!(held.iter().all(|of| of.1 == held[0].1));
+    }
+}
+
+/// Columns of a matrix whose rows are on several ranks: partial results travel, not rows.
+#[test]
+fn a_gradient_travels_and_not_the_features() {
+    let (n, features) = (20_000, 50);
+    let run = |ranks: usize, fusion: bool| {
+        let config = Config {
+            fusion,
+            threads: 1,
+            native: None,
+            ..Config::default()
+        };
+        let found = run_ranks(ranks, &config, |runtime| {
+            let x = Array::<f64, 2>::random_uniform([n, features], 1);
+            let y = Vector::<f64>::random_uniform([n], 2);
+            let mut w = Vector::<f64>::zeros([features]);
+            let mut sent = (0, 0, 0);
+            for _ in 0..4 {
+                let before = runtime.counters();
+                let predicted = 1.0 / ((-x.matvec(&w)).exp() + 1.0);
+                w -= x.t().matvec(&(predicted - &y)) * (1.0 / n as f64);
+                runtime.flush();
+                sent = difference(runtime.counters(), before);
+            }
+            let sums = x.sum_axis(0).to_vec().unwrap();
+            let largest = x.max_axis(0).to_vec().unwrap();
+            let parts = [w.to_vec().unwrap(), sums, largest].concat();
+            let bits: Vec<u64> = parts.iter().map(|value| value.to_bits()).collect();
+            (sent, bits)
+        });
+        found.unwrap()
+    };
+    let expected = run(1, false).remove(0).1;
+    for ranks in [2, 3, 8] {
+        for fusion in [true, false] {
+            for (rank, (sent, bits)) in run(ranks, fusion).into_iter().enumerate() {
+                assert_eq!(bits, expected, "rank {rank} of {ranks}");
+                assert_eq!((sent.0, sent.1), (0, 0), "rank {rank} of {ranks}");
+            }
+        }
     }
 }

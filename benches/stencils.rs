@@ -1,0 +1,132 @@
+//! Stencils as plain array code on one thread, two threads and two ranks: a star of radius 2 on a
+//! plane, as in the Parallel Research Kernels, and the mean of 27 neighbours in a cube.
+//!
+//! `cargo bench --bench stencils`. The three ways run alternately; of each the median step of several
+//! rounds is printed, the bytes per second of a step that reads and writes each grid once (and copies
+//! it, which the program asks for), and how much faster than one thread it is. The fields of all ways
+//! have the same bits, which is checked.
+
+#![expect(clippy::unwrap_used, reason = "a benchmark fails where it panics")]
+
+use sparsefuse::prelude::*;
+use sparsefuse::runtime::{Config, run_ranks};
+use std::time::Instant;
+
+const ROUNDS: usize = 5;
+const STEPS: usize = 5;
+
+fn star(u: &Array<f64, 2>) -> Array<f64, 2> {
+    let [n, m] = u.shape();
+    let at = |i: isize, j: isize| {
+        let rows = (2 + i) as usize..(n as isize - 2 + i) as usize;
+        let columns = (2 + j) as usize..(m as isize - 2 + j) as usize;
+        u.slice((rows, columns))
+    };
+    let mut sum = at(0, 0) * 0.2;
+    for r in [1, 2] {
+        let weight = 0.1 / r as f64;
+        sum += (at(r, 0) + at(-r, 0) + at(0, r) + at(0, -r)) * weight;
+    }
+    let mut next = u.clone();
+    next.assign_slice((2..n - 2, 2..m - 2), sum);
+    next
+}
+
+fn cube(u: &Array<f64, 3>) -> Array<f64, 3> {
+    let n = u.shape()[0];
+    let range = |i: usize| i..n - 2 + i;
+    let mut sum = None;
+    for i in 0..3 {
+        for j in 0..3 {
+            for k in 0..3 {
+                let part = u.slice((range(i), range(j), range(k)));
+                sum = Some(match sum {
+                    None => part * 1.0,
+                    Some(sum) => sum + part,
+                });
+            }
+        }
+    }
+    let mut next = u.clone();
+    let inner = 1..n - 1;
+    next.assign_slice((inner.clone(), inner.clone(), inner), sum.unwrap() / 27.0);
+    next
+}
+
+/// The seconds of a step, and the bits of the sum of the field.
+fn time<const D: usize>(
+    (ranks, threads): (usize, usize),
+    dims: [usize; D],
+    step: impl Fn(&Array<f64, D>) -> Array<f64, D> + Sync,
+) -> (f64, u64) {
+    let config = Config {
+        threads,
+        native: None,
+        ..Config::default()
+    };
+    let found = run_ranks(ranks, &config, |runtime| {
+        let mut u = Array::<f64, D>::random_uniform(dims, 7);
+        for _ in 0..2 {
+            u = step(&u);
+            runtime.flush();
+        }
+        // All ranks begin together.
+        u.sum().get().unwrap();
+        let begin = Instant::now();
+        for _ in 0..STEPS {
+            u = step(&u);
+            runtime.flush();
+        }
+        let total = u.sum().get().unwrap();
+        (
+            begin.elapsed().as_secs_f64() / STEPS as f64,
+            total.to_bits(),
+        )
+    });
+    found.unwrap()[0]
+}
+
+fn compare<const D: usize>(
+    name: &str,
+    dims: [usize; D],
+    step: impl Fn(&Array<f64, D>) -> Array<f64, D> + Sync,
+) {
+    let ways = [
+        ("1 thread", (1, 1)),
+        ("2 threads", (1, 2)),
+        ("2 ranks", (2, 1)),
+    ];
+    let mut times = [const { Vec::new() }; 3];
+    let mut bits = Vec::new();
+    for _ in 0..ROUNDS {
+        for ((_, way), times) in ways.iter().zip(&mut times) {
+            let (seconds, total) = time(*way, dims, &step);
+            times.push(seconds);
+            bits.push(total);
+        }
+    }
+    assert!(
+        bits.iter().all(|total| *total == bits[0]),
+        "all bits are equal"
+    );
+    let medians = times.map(|mut times| {
+        times.sort_by(f64::total_cmp);
+        times[ROUNDS / 2]
+    });
+    let bytes = 4.0 * 8.0 * dims.iter().product::<usize>() as f64;
+    for ((way, _), median) in ways.iter().zip(medians) {
+        println!(
+            "{name:10} {way:10} {:9.2} ms a step, {:5.1} GB/s, {:.2} of one thread",
+            median * 1e3,
+            bytes / median / 1e9,
+            medians[0] / median
+        );
+    }
+}
+
+fn main() {
+    compare("star 2048²", [2048, 2048], star);
+    compare("star 4096²", [4096, 4096], star);
+    compare("cube 128³", [128; 3], cube);
+    compare("cube 256³", [256; 3], cube);
+}
