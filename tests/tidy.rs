@@ -29,7 +29,7 @@ const LAYERS: [(&str, &str); 6] = [
 const TESTING: (&str, &str) = ("testing", "sparsefuse-testing");
 
 /// Where `unsafe` may be (a folder ends with `/`), and why.
-const UNSAFE: [(&str, &str); 28] = [
+const UNSAFE: [(&str, &str); 29] = [
     (
         "kernels/src/blocks/",
         "SIMD loops reach the rows of a block through pointers",
@@ -92,6 +92,10 @@ const UNSAFE: [(&str, &str); 28] = [
     (
         "runtime/src/comm/halo.rs",
         "writes ghosts to memory that kernels read",
+    ),
+    (
+        "runtime/src/comm/exchange/around.rs",
+        "writes halos beside the elements of an instance",
     ),
     (
         "kernels/src/packed/",
