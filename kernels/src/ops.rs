@@ -37,22 +37,23 @@ pub(crate) trait OrderedOps: NumericOps + PartialOrd {
     fn ceil(self) -> Self;
     fn is_nan(self) -> bool;
 
+    /// This number, or a NaN if `other` is one. Without a branch and without a choice: a choice
+    /// between what is in memory and something else would be stored under a mask, which takes
+    /// several times as long as a plain store.
+    fn or_nan_of(self, other: Self) -> Self;
+
+    /// The smaller, the first of equals; NaN if one is NaN.
     #[inline(always)]
     fn min(self, other: Self) -> Self {
-        if self <= other || self.is_nan() {
-            self
-        } else {
-            other
-        }
+        let smaller = if other < self { other } else { self };
+        smaller.or_nan_of(other)
     }
 
+    /// The larger, the first of equals; NaN if one is NaN.
     #[inline(always)]
     fn max(self, other: Self) -> Self {
-        if self >= other || self.is_nan() {
-            self
-        } else {
-            other
-        }
+        let larger = if other > self { other } else { self };
+        larger.or_nan_of(other)
     }
 }
 
@@ -187,6 +188,15 @@ macro_rules! float_ops {
             #[inline(always)]
             fn is_nan(self) -> bool {
                 $float::is_nan(self)
+            }
+            #[inline(always)]
+            fn or_nan_of(self, other: Self) -> Self {
+                let nan = if other.is_nan() {
+                    Self::NAN.to_bits()
+                } else {
+                    0
+                };
+                Self::from_bits(self.to_bits() | nan)
             }
         }
 
@@ -406,6 +416,10 @@ macro_rules! integer_ops {
             #[inline(always)]
             fn is_nan(self) -> bool {
                 false
+            }
+            #[inline(always)]
+            fn or_nan_of(self, _: Self) -> Self {
+                self
             }
         }
 

@@ -156,7 +156,15 @@ fn columns_are_reduced_as_rows_are() {
         let elements = vector.to_vec().unwrap();
         elements.into_iter().map(f64::to_bits).collect()
     };
-    for shape in [[5000, 50], [3000, 3], [1100, 100]] {
+    let shapes = [
+        [5000, 50],
+        [70_000, 3],
+        [1100, 100],
+        [2100, 1100],
+        [5, 30_000],
+        [40, 9],
+    ];
+    for shape in shapes {
         for threads in 1..4 {
             let config = Config {
                 threads,
@@ -169,6 +177,11 @@ fn columns_are_reduced_as_rows_are() {
                 let about = format!("{shape:?} on {threads} threads");
                 assert_eq!(bits(a.sum_axis(0)), bits(rows.sum_axis(1)), "{about}");
                 assert_eq!(bits(a.max_axis(0)), bits(rows.max_axis(1)), "{about}");
+                assert_eq!(bits(a.sum_axis(1)), bits(rows.sum_axis(0)), "{about}");
+                // Both are reduced in one loop, with what follows.
+                let range = a.max_axis(0) - a.min_axis(0) * 2.0;
+                let of_rows = rows.max_axis(1) - rows.min_axis(1) * 2.0;
+                assert_eq!(bits(range), bits(of_rows), "{about}");
                 assert_eq!(bits(a.t().matvec(&y)), bits(rows.matvec(&y)), "{about}");
             });
         }

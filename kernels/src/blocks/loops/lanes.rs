@@ -275,7 +275,7 @@ pub(crate) unsafe fn fold_elements<F: Fold>(
 /// Joins `n` elements to lanes, beginning with lane `lane`: asks for each of the `n` once, alone or
 /// with those after it as a chunk.
 #[inline(always)]
-fn fold_each<F: Fold>(
+pub(crate) fn fold_each<F: Fold>(
     mut lanes: [F::T; LANES],
     (lane, n): (usize, usize),
     value: impl Fn(usize) -> F::T,

@@ -5,7 +5,8 @@
 )]
 
 use super::lanes::{
-    AllTrue, AnyTrue, Fold, Greatest, LaneElement, Least, Prod, Sum, fold_elements, join_lanes,
+    AllTrue, AnyTrue, Fold, Greatest, LaneElement, Least, Prod, Sum, fold_each, fold_elements,
+    join_lanes,
 };
 use crate::element::DType;
 use crate::ir::ReduceOp;
@@ -127,32 +128,42 @@ unsafe fn sum_rows_of<T: NumericOps, const PREFETCHES: bool>(
 pub(crate) struct DenseRows {
     /// The number of rows.
     pub(crate) n: usize,
-    /// The first element of the first row. The elements of a row are neighbours, or those of a
-    /// column are.
+    /// Element 0 of the first row. The elements of a row are neighbours, or those of a column are.
     pub(crate) data: *const u8,
     /// Bytes from row to row, and from column to column.
     pub(crate) row_bytes: isize,
     pub(crate) column_bytes: isize,
-    /// Elements of a row.
-    pub(crate) columns: usize,
-    /// `columns` elements, or null where the rows are reduced as they are.
+    /// The columns to reduce. The first is the first of a tile, and of a subtree of the tree over
+    /// tiles: what is made of them is the value of that subtree.
+    pub(crate) first: usize,
+    pub(crate) end: usize,
+    /// An element for each column from column 0 on, or null where the rows are reduced as they are.
     pub(crate) x: *const u8,
     pub(crate) tile_len: usize,
     /// The bits of the reduction of nothing.
     pub(crate) identity: [u64; 2],
+    /// [`panel_bytes`] where the elements of a column are neighbours.
+    pub(crate) panel: *mut u8,
 }
 
 /// Writes the reductions of the rows of a dense matrix to `out`.
 ///
 /// # Safety
-/// The pointers of `rows` must be readable as their fields say, `out` writable as `n` elements,
-/// and the instruction set available.
+/// The pointers of `rows` must be readable, and `panel` writable, as their fields say, `out`
+/// writable as `n` elements, and the instruction set available.
 pub(crate) type RowReduceLoop = unsafe fn(rows: &DenseRows, out: *mut u8);
+
+/// Joins the elements `left` to `right`, as many as `n`, and leaves the results in `right`.
+///
+/// # Safety
+/// `left` must be readable, and `right` writable, as `n` elements.
+pub(crate) type JoinEach = unsafe fn(left: *const u8, right: *mut u8, n: usize);
 
 /// How [`crate::Inst::RowReduce`] reduces elements of a type.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RowReduction {
     pub(crate) run: PerIsa<RowReduceLoop>,
+    pub(crate) join: JoinEach,
     /// The bits of the reduction of nothing.
     pub(crate) identity: [u64; 2],
     /// Bytes of an element, and of its reduction.
@@ -162,65 +173,66 @@ pub(crate) struct RowReduction {
 impl RowReduction {
     /// The reduction of rows as they are, or of their products with an `x`.
     pub(crate) fn new(op: ReduceOp, dtype: DType, with_x: bool) -> Self {
+        let (run, join) = row_reduce(op, dtype, with_x);
         Self {
-            run: row_reduce(op, dtype, with_x),
+            run,
+            join,
             identity: identity(op, dtype).bits,
             size: dtype.size(),
         }
     }
 }
 
-fn row_reduce(op: ReduceOp, dtype: DType, with_x: bool) -> PerIsa<RowReduceLoop> {
+type Loops = (PerIsa<RowReduceLoop>, JoinEach);
+
+fn row_reduce(op: ReduceOp, dtype: DType, with_x: bool) -> Loops {
     match dtype {
-        DType::F32 => of_ordered_float::<f32>(op, with_x),
-        DType::F64 => of_ordered_float::<f64>(op, with_x),
+        DType::F32 => of_ordered::<f32>(op, with_x),
+        DType::F64 => of_ordered::<f64>(op, with_x),
         DType::I32 => of_ordered::<i32>(op, with_x),
         DType::I64 => of_ordered::<i64>(op, with_x),
         DType::U32 => of_ordered::<u32>(op, with_x),
         DType::U64 => of_ordered::<u64>(op, with_x),
-        DType::ComplexF32 => of_float::<Complex<f32>>(op, with_x),
-        DType::ComplexF64 => of_float::<Complex<f64>>(op, with_x),
+        DType::ComplexF32 => of_numeric::<Complex<f32>>(op, with_x),
+        DType::ComplexF64 => of_numeric::<Complex<f64>>(op, with_x),
         DType::Bool => match op {
-            ReduceOp::Any => rare_reduce_loop::<Plain<AnyTrue<u8>>>(),
-            _ => rare_reduce_loop::<Plain<AllTrue<u8>>>(),
+            ReduceOp::Any => plain::<AnyTrue<u8>>(),
+            _ => plain::<AllTrue<u8>>(),
         },
     }
 }
 
-fn of_ordered_float<T: OrderedOps>(op: ReduceOp, with_x: bool) -> PerIsa<RowReduceLoop> {
-    match op {
-        ReduceOp::Sum => of_float::<T>(op, with_x),
-        _ => of_ordered::<T>(op, with_x),
-    }
-}
-
-/// Sums, which are products with matrices too, are compiled for each instruction set.
-fn of_float<T: NumericOps>(op: ReduceOp, with_x: bool) -> PerIsa<RowReduceLoop> {
+fn of_ordered<T: OrderedOps>(op: ReduceOp, with_x: bool) -> Loops {
     match (op, with_x) {
-        (ReduceOp::Sum, false) => row_reduce_loop::<Plain<Sum<T>>>(),
-        (ReduceOp::Sum, true) => row_reduce_loop::<Scaled<Sum<T>>>(),
+        (ReduceOp::Min, false) => plain::<Least<T>>(),
+        (ReduceOp::Min, true) => rare_scaled::<Least<T>>(),
+        (ReduceOp::Max, false) => plain::<Greatest<T>>(),
+        (ReduceOp::Max, true) => rare_scaled::<Greatest<T>>(),
         _ => of_numeric::<T>(op, with_x),
     }
 }
 
-fn of_ordered<T: OrderedOps>(op: ReduceOp, with_x: bool) -> PerIsa<RowReduceLoop> {
+fn of_numeric<T: NumericOps>(op: ReduceOp, with_x: bool) -> Loops {
     match (op, with_x) {
-        (ReduceOp::Min, false) => rare_reduce_loop::<Plain<Least<T>>>(),
-        (ReduceOp::Min, true) => rare_reduce_loop::<Scaled<Least<T>>>(),
-        (ReduceOp::Max, false) => rare_reduce_loop::<Plain<Greatest<T>>>(),
-        (ReduceOp::Max, true) => rare_reduce_loop::<Scaled<Greatest<T>>>(),
-        _ => of_numeric::<T>(op, with_x),
-    }
-}
-
-fn of_numeric<T: NumericOps>(op: ReduceOp, with_x: bool) -> PerIsa<RowReduceLoop> {
-    match (op, with_x) {
-        (ReduceOp::Sum, false) => rare_reduce_loop::<Plain<Sum<T>>>(),
-        (ReduceOp::Sum, true) => rare_reduce_loop::<Scaled<Sum<T>>>(),
-        (ReduceOp::Prod, false) => rare_reduce_loop::<Plain<Prod<T>>>(),
-        (ReduceOp::Prod, true) => rare_reduce_loop::<Scaled<Prod<T>>>(),
+        (ReduceOp::Sum, false) => plain::<Sum<T>>(),
+        (ReduceOp::Sum, true) => scaled::<Sum<T>>(),
+        (ReduceOp::Prod, false) => plain::<Prod<T>>(),
+        (ReduceOp::Prod, true) => rare_scaled::<Prod<T>>(),
         _ => panic!("the verifier admits no row reduction `{}` here", op.name()),
     }
+}
+
+fn plain<F: Fold>() -> Loops {
+    (row_reduce_loop::<Plain<F>>(), join_bytes::<F>)
+}
+
+fn scaled<F: Fold<T: NumericOps>>() -> Loops {
+    (row_reduce_loop::<Scaled<F>>(), join_bytes::<F>)
+}
+
+/// Reductions of products other than sums: no operation of arrays is one.
+fn rare_scaled<F: Fold<T: NumericOps>>() -> Loops {
+    (rare_reduce_loop::<Scaled<F>>(), join_bytes::<F>)
 }
 
 /// A reduction of a row, and what happens to its elements before.
@@ -257,176 +269,117 @@ impl<F: Fold<T: NumericOps>> RowFold for Scaled<F> {
 per_isa!(
     // As for `row_sum_loop`: rows side by side would be gathered.
     fn row_reduce_loop<R: RowFold>(rows: &DenseRows, out: *mut u8) = reduce_rows,
-    baseline reduce_rows_of_few,
     up to avx2
 );
 per_isa!(
-    fn rare_reduce_loop<R: RowFold>(rows: &DenseRows, out: *mut u8) = reduce_rows_of_few,
+    fn rare_reduce_loop<R: RowFold>(rows: &DenseRows, out: *mut u8) = reduce_rows,
     one for all
 );
 
 #[inline(always)]
 unsafe fn reduce_rows<R: RowFold>(rows: &DenseRows, out: *mut u8) {
-    // SAFETY: forwarded.
-    unsafe { reduce_rows_by::<R, SIDE_BY_SIDE>(rows, out) }
-}
-
-/// The same with short loops: with the registers of the baseline long ones gain nothing, and were a
-/// fifth of the crate's machine code.
-#[inline(always)]
-unsafe fn reduce_rows_of_few<R: RowFold>(rows: &DenseRows, out: *mut u8) {
-    // SAFETY: forwarded.
-    unsafe { reduce_rows_by::<R, FEW>(rows, out) }
-}
-
-#[inline(always)]
-unsafe fn reduce_rows_by<R: RowFold, const ROWS: usize>(rows: &DenseRows, out: *mut u8) {
     let out = out.cast::<Element<R>>();
     // SAFETY: the rows `row < n` of the matrix, and as many elements of `out`.
     unsafe {
         if rows.column_bytes != size_of::<Element<R>>() as isize {
-            return reduce_side_by_side::<R, ROWS>(rows, out);
+            let widest = panel_rows(size_of::<Element<R>>());
+            let mut row = 0;
+            while row < rows.n {
+                let count = widest.min(rows.n - row);
+                let data = rows.data.cast::<Element<R>>().add(row);
+                reduce_panel::<R>(rows, (data, count), out.add(row));
+                row += count;
+            }
+            return;
         }
-        for row in 0..rows.n {
-            let data = rows.data.offset(row as isize * rows.row_bytes).cast();
-            let [value] = reduce_group::<R, 1>(rows, (data, 1));
-            out.add(row).write_unaligned(value);
-        }
-    }
-}
-
-/// Rows that are reduced side by side where the elements of a column are neighbours: their lanes
-/// stay in the first cache, and a matrix of this many rows is read from its first element to its
-/// last.
-const SIDE_BY_SIDE: usize = 32;
-/// The same where registers are few.
-const FEW: usize = 4;
-
-/// The rows of a matrix whose columns are contiguous: what [`reduce_rows`] does, for some rows at a
-/// time.
-#[inline(always)]
-unsafe fn reduce_side_by_side<R: RowFold, const ROWS: usize>(
-    rows: &DenseRows,
-    out: *mut Element<R>,
-) {
-    let mut row = 0;
-    while row < rows.n {
-        let count = ROWS.min(rows.n - row);
-        // SAFETY: the rows `row..row + count` are among those of the matrix and of `out`.
-        unsafe {
-            let data = rows.data.cast::<Element<R>>().add(row);
-            let values = reduce_group::<R, ROWS>(rows, (data, count));
-            for place in 0..count {
-                out.add(row + place).write_unaligned(values[place]);
+        let data = |row: usize| rows.data.wrapping_offset(row as isize * rows.row_bytes);
+        let mut row = 0;
+        if rows.first == 0 && rows.end <= LANES.min(rows.tile_len) {
+            while row + GROUP <= rows.n {
+                reduce_group::<R>(rows, data(row).cast(), out.add(row));
+                row += GROUP;
             }
         }
-        row += count;
+        while row < rows.n {
+            let value = reduce_row::<R>(rows, data(row).cast());
+            out.add(row).write_unaligned(value);
+            row += 1;
+        }
     }
 }
 
-/// `count` rows of at most `ROWS`, the first of which begins at `data`: their tiles, joined by the
-/// tree of [`crate::reduce`] as they come. The subtree that ends with tile `t` swallows as many
-/// earlier ones as `t` has trailing one bits.
+/// Rows with no more elements than lanes that are reduced together, so that the joins of their lanes
+/// use whole registers.
+const GROUP: usize = 16;
+
+/// Such rows, the first of which begins at `data`.
 #[inline(always)]
-unsafe fn reduce_group<R: RowFold, const ROWS: usize>(
+unsafe fn reduce_group<R: RowFold>(
     rows: &DenseRows,
-    group: (*const Element<R>, usize),
-) -> [Element<R>; ROWS] {
+    data: *const Element<R>,
+    out: *mut Element<R>,
+) {
     let identity = Element::<R>::from_lane_bits(rows.identity);
-    if rows.columns <= rows.tile_len {
-        // SAFETY: these are all columns of the rows; of none the lanes are identities.
-        return unsafe { reduce_tiles::<R, ROWS>(rows, group, identity, 0, rows.columns) };
+    let mut lanes = [[identity; GROUP]; LANES];
+    // SAFETY: the caller promises all elements of these rows, as many of `x`, and the results.
+    unsafe {
+        for k in 0..rows.end {
+            let x = match R::WITH_X {
+                true => rows.x.cast::<Element<R>>().add(k).read_unaligned(),
+                false => identity,
+            };
+            for row in 0..GROUP {
+                let element = data.wrapping_byte_offset(row as isize * rows.row_bytes);
+                let element = R::scale(element.wrapping_add(k).read_unaligned(), x);
+                lanes[k][row] = R::F::join(lanes[k][row], element);
+            }
+        }
+        // As `join_lanes`.
+        let mut half = LANES / 2;
+        while half > 0 {
+            for l in 0..half {
+                for row in 0..GROUP {
+                    lanes[l][row] = R::F::join(lanes[l][row], lanes[l + half][row]);
+                }
+            }
+            half /= 2;
+        }
+        for row in 0..GROUP {
+            out.add(row).write_unaligned(lanes[0][row]);
+        }
     }
-    let mut trees = [[identity; ROWS]; 64];
+}
+
+/// One row, the elements of which begin at `data`: its tiles, joined by the tree of
+/// [`crate::reduce`] as they come. The subtree that ends with tile `t` swallows as many earlier ones
+/// as `t` has trailing one bits.
+#[inline(always)]
+unsafe fn reduce_row<R: RowFold>(rows: &DenseRows, data: *const Element<R>) -> Element<R> {
+    let identity = Element::<R>::from_lane_bits(rows.identity);
+    if rows.first == 0 && rows.end <= rows.tile_len {
+        // SAFETY: these are all columns of the row; of none the lanes are identities.
+        return unsafe { reduce_tile::<R>(rows, data, identity, 0, rows.end) };
+    }
+    let mut trees = [identity; 64];
     let mut n_trees = 0;
-    let (mut tile, mut first) = (0_usize, 0);
-    while first < rows.columns {
-        let n = rows.tile_len.min(rows.columns - first);
-        // SAFETY: the columns `first..first + n` are among those of the rows.
-        let mut value = unsafe { reduce_tiles::<R, ROWS>(rows, group, identity, first, n) };
+    let (mut tile, mut first) = (0_usize, rows.first);
+    while first < rows.end {
+        let n = rows.tile_len.min(rows.end - first);
+        // SAFETY: the columns `first..first + n` are among those of the row.
+        let mut value = unsafe { reduce_tile::<R>(rows, data, identity, first, n) };
         for _ in 0..tile.trailing_ones() {
             n_trees -= 1;
-            value = join_each::<R::F, ROWS>(trees[n_trees], value);
+            value = R::F::join(trees[n_trees], value);
         }
         trees[n_trees] = value;
         n_trees += 1;
         (tile, first) = (tile + 1, first + n);
     }
-    let Some(last) = n_trees.checked_sub(1) else {
-        return [identity; ROWS];
+    let [earlier @ .., last] = &trees[..n_trees] else {
+        return identity;
     };
-    let mut value = trees[last];
-    for tree in (0..last).rev() {
-        value = join_each::<R::F, ROWS>(trees[tree], value);
-    }
-    value
-}
-
-#[inline(always)]
-fn join_each<F: Fold, const ROWS: usize>(
-    left: [F::T; ROWS],
-    mut right: [F::T; ROWS],
-) -> [F::T; ROWS] {
-    for row in 0..ROWS {
-        right[row] = F::join(left[row], right[row]);
-    }
-    right
-}
-
-/// The columns `first..first + n` of a group of rows, one tile of each.
-#[inline(always)]
-unsafe fn reduce_tiles<R: RowFold, const ROWS: usize>(
-    rows: &DenseRows,
-    (data, count): (*const Element<R>, usize),
-    identity: Element<R>,
-    first: usize,
-    n: usize,
-) -> [Element<R>; ROWS] {
-    if ROWS == 1 {
-        // SAFETY: the caller promises these columns of the one row.
-        return [unsafe { reduce_tile::<R>(rows, data, identity, first, n) }; ROWS];
-    }
-    let mut lanes = [[identity; ROWS]; LANES];
-    for k in first..first + n {
-        let lane = &mut lanes[k % LANES];
-        // SAFETY: the caller promises these columns, and as many elements of `x` if there is one.
-        unsafe {
-            let column = data.byte_offset(k as isize * rows.column_bytes);
-            let x = match R::WITH_X {
-                true => rows.x.cast::<Element<R>>().add(k).read_unaligned(),
-                false => identity,
-            };
-            // A number that the compiler knows where possible.
-            match count == ROWS {
-                true => join_column::<R, ROWS>(lane, column, x, ROWS),
-                false => join_column::<R, ROWS>(lane, column, x, count),
-            }
-        }
-    }
-    // As `join_lanes`.
-    let mut half = LANES / 2;
-    while half > 0 {
-        for l in 0..half {
-            lanes[l] = join_each::<R::F, ROWS>(lanes[l], lanes[l + half]);
-        }
-        half /= 2;
-    }
-    lanes[0]
-}
-
-/// Joins `count` elements of a column to a lane of each of their rows.
-#[inline(always)]
-unsafe fn join_column<R: RowFold, const ROWS: usize>(
-    lane: &mut [Element<R>; ROWS],
-    column: *const Element<R>,
-    x: Element<R>,
-    count: usize,
-) {
-    for row in 0..count {
-        // SAFETY: the caller promises `count` elements, of at most `ROWS` rows.
-        let element = unsafe { column.add(row).read_unaligned() };
-        lane[row] = R::F::join(lane[row], R::scale(element, x));
-    }
+    let join = |right, &tree| R::F::join(tree, right);
+    earlier.iter().rev().fold(*last, join)
 }
 
 /// The columns `first..first + n` of a row, which are one tile.
@@ -438,44 +391,198 @@ unsafe fn reduce_tile<R: RowFold>(
     first: usize,
     n: usize,
 ) -> Element<R> {
-    let mut lanes = [identity; LANES];
+    let lanes = [identity; LANES];
     let lane = first % LANES;
     if !R::WITH_X {
         // SAFETY: the caller promises these columns.
-        lanes = unsafe { fold_elements::<R::F>(lanes, lane, n, data.add(first)) };
-        return join_lanes::<R::F>(lanes);
+        return join_lanes::<R::F>(unsafe {
+            fold_elements::<R::F>(lanes, lane, n, data.add(first))
+        });
     }
     let x = rows.x.cast::<Element<R>>();
-    let mut k = first;
-    let end = first + n;
-    while k < end {
-        // Whole chunks while possible, so that `k % LANES` is 0 from the second step on.
-        let lane = k % LANES;
-        let count = (LANES - lane).min(end - k);
-        if count == LANES {
-            prefetch(data.wrapping_add(k + 512));
-            prefetch(data.wrapping_add(k + 512 + LANES / 2));
-            // SAFETY: the columns `k..k + LANES` are before `end`.
+    join_lanes::<R::F>(fold_each::<R::F>(
+        lanes,
+        (lane, n),
+        |i| {
+            // SAFETY: the caller promises these columns, and `x` has an element for each.
             let (a, b) = unsafe {
                 (
-                    data.add(k).cast::<[Element<R>; LANES]>().read_unaligned(),
-                    x.add(k).cast::<[Element<R>; LANES]>().read_unaligned(),
+                    data.add(first + i).read_unaligned(),
+                    x.add(first + i).read_unaligned(),
                 )
             };
-            lanes = std::array::from_fn(|l| R::F::join(lanes[l], R::scale(a[l], b[l])));
-        } else {
-            for i in 0..count {
-                // SAFETY: column `k + i` is before `end`.
-                let (a, b) = unsafe {
-                    (
-                        data.add(k + i).read_unaligned(),
-                        x.add(k + i).read_unaligned(),
-                    )
-                };
-                lanes[lane + i] = R::F::join(lanes[lane + i], R::scale(a, b));
+            R::scale(a, b)
+        },
+        |i| {
+            let data = data.wrapping_add(first + i);
+            prefetch(data.wrapping_add(512));
+            prefetch(data.wrapping_add(512 + LANES / 2));
+            // SAFETY: as above, for the columns from `first + i` on.
+            let (a, b) = unsafe {
+                (
+                    data.cast::<[Element<R>; LANES]>().read_unaligned(),
+                    x.add(first + i)
+                        .cast::<[Element<R>; LANES]>()
+                        .read_unaligned(),
+                )
+            };
+            std::array::from_fn(|l| R::scale(a[l], b[l]))
+        },
+    ))
+}
+
+/// Bytes of a column of the rows that are reduced side by side where the elements of a column are
+/// neighbours: their lanes stay in the L2 cache, and what is read from memory in one go is long.
+const PANEL: usize = 8192;
+
+/// The most rows of elements of `size` bytes that are reduced side by side.
+pub(crate) const fn panel_rows(size: usize) -> usize {
+    PANEL / size
+}
+
+/// What [`DenseRows::panel`] has: the lanes of the rows that are reduced side by side, and their
+/// subtrees of `n_tiles` tiles.
+pub(crate) fn panel_bytes(n_tiles: usize) -> usize {
+    (LANES + usize::BITS as usize - n_tiles.leading_zeros() as usize) * PANEL
+}
+
+/// What [`reduce_row`] does, for `count` rows of a matrix whose columns are contiguous, the first of
+/// which begins at `data`.
+#[inline(always)]
+unsafe fn reduce_panel<R: RowFold>(
+    rows: &DenseRows,
+    (data, count): (*const Element<R>, usize),
+    out: *mut Element<R>,
+) {
+    let identity = Element::<R>::from_lane_bits(rows.identity);
+    let panel = rows.panel.cast::<Element<R>>();
+    // SAFETY: the panel has room for the lanes of `count` rows, and behind them for their subtrees,
+    // of which there are never more than the number of tiles has bits; `out` has `count` elements.
+    unsafe {
+        let lanes = std::slice::from_raw_parts_mut(panel, LANES * count);
+        let tree = |number: usize| panel.add((LANES + number) * count);
+        let mut n_trees = 0;
+        let (mut tile, mut first) = (0_usize, rows.first);
+        while first < rows.end {
+            let n = rows.tile_len.min(rows.end - first);
+            lanes.fill(identity);
+            fold_panel::<R>(rows, (data, count), lanes, first, n);
+            // As `join_lanes`.
+            let mut half = LANES / 2 * count;
+            while half >= count {
+                let (left, right) = lanes.split_at_mut(half);
+                for (left, right) in left.iter_mut().zip(right) {
+                    *left = R::F::join(*left, *right);
+                }
+                half /= 2;
+            }
+            for _ in 0..tile.trailing_ones() {
+                n_trees -= 1;
+                join_each::<R::F>(tree(n_trees), lanes.as_mut_ptr(), count);
+            }
+            tree(n_trees).copy_from_nonoverlapping(lanes.as_ptr(), count);
+            n_trees += 1;
+            (tile, first) = (tile + 1, first + n);
+        }
+        if n_trees == 0 {
+            lanes.fill(identity);
+            return out.copy_from_nonoverlapping(panel, count);
+        }
+        let last = tree(n_trees - 1);
+        for number in (0..n_trees - 1).rev() {
+            join_each::<R::F>(tree(number), last, count);
+        }
+        out.copy_from_nonoverlapping(last, count);
+    }
+}
+
+/// Joins the columns `first..first + n` of `count` rows side by side to their lanes: lane 0 of each
+/// row, lane 1 of each row, and so on.
+#[inline(always)]
+unsafe fn fold_panel<R: RowFold>(
+    rows: &DenseRows,
+    (data, count): (*const Element<R>, usize),
+    lanes: &mut [Element<R>],
+    first: usize,
+    n: usize,
+) {
+    // Where the rows are all that there are, the next column follows, and with it the next lane.
+    let column_bytes = (count * size_of::<Element<R>>()) as isize;
+    let at_once = match !R::WITH_X && rows.column_bytes == column_bytes {
+        true => LANES,
+        false => 1,
+    };
+    let is_long = at_once == 1 && column_bytes >= LONG;
+    let (mut k, end) = (first, first + n);
+    while k < end {
+        let lane = k % LANES;
+        let columns = (LANES - lane).min(at_once).min(end - k);
+        let stretch = &mut lanes[lane * count..][..columns * count];
+        // SAFETY: the caller promises the columns `first..end`; those of the later streams are the
+        // ones that follow in the same lanes.
+        unsafe {
+            if is_long && k - lane + STREAMS * LANES <= end {
+                join_columns::<R, STREAMS>(rows, (data, k), stretch);
+                k += 1;
+                if lane + 1 == LANES {
+                    k += (STREAMS - 1) * LANES;
+                }
+            } else {
+                join_columns::<R, 1>(rows, (data, k), stretch);
+                k += columns;
             }
         }
-        k += count;
     }
-    join_lanes::<R::F>(lanes)
+}
+
+/// How many long columns are joined to the same lanes in one go, which are read and written once for
+/// all of them.
+const STREAMS: usize = 4;
+
+/// Bytes of a column from which on it is long. Shorter ones are read in the order of the memory.
+const LONG: isize = 2048;
+
+/// Joins `N` columns to the lanes of column `k`, as many elements of each as there are lanes: that
+/// column, and those that follow in its lane.
+#[inline(always)]
+unsafe fn join_columns<R: RowFold, const N: usize>(
+    rows: &DenseRows,
+    (data, k): (*const Element<R>, usize),
+    lanes: &mut [Element<R>],
+) {
+    let x = rows.x.cast::<Element<R>>();
+    let column = |s: usize| data.wrapping_byte_offset((k + s * LANES) as isize * rows.column_bytes);
+    let columns: [_; N] = std::array::from_fn(column);
+    let x: [_; N] = std::array::from_fn(|s| match R::WITH_X {
+        // SAFETY: the caller promises these columns, and `x` has an element for each.
+        true => unsafe { x.add(k + s * LANES).read_unaligned() },
+        false => Element::<R>::from_lane_bits(rows.identity),
+    });
+    for row in 0..lanes.len() {
+        let mut lane = lanes[row];
+        for s in 0..N {
+            // SAFETY: the caller promises as many elements of each column.
+            let element = unsafe { columns[s].add(row).read_unaligned() };
+            lane = R::F::join(lane, R::scale(element, x[s]));
+        }
+        lanes[row] = lane;
+    }
+}
+
+/// Joins `n` elements `left` to `right`.
+#[inline(always)]
+unsafe fn join_each<F: Fold>(left: *const F::T, right: *mut F::T, n: usize) {
+    for i in 0..n {
+        // SAFETY: the caller promises `n` elements on both sides.
+        unsafe {
+            let value = F::join(left.add(i).read_unaligned(), right.add(i).read_unaligned());
+            right.add(i).write_unaligned(value);
+        }
+    }
+}
+
+/// A [`JoinEach`].
+unsafe fn join_bytes<F: Fold>(left: *const u8, right: *mut u8, n: usize) {
+    // SAFETY: forwarded.
+    unsafe { join_each::<F>(left.cast(), right.cast(), n) }
 }

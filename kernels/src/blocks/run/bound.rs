@@ -3,6 +3,7 @@
 
 use super::length::is_large;
 use super::uniform::{splat, uniform};
+use super::worker::Line;
 use crate::abi::Splat;
 use crate::blocks::Settings;
 use crate::blocks::compile::LoopProgram;
@@ -16,8 +17,12 @@ pub(crate) struct Shared {
     pub(crate) values: Vec<Value>,
     /// A chunk of copies of each of those that steps read.
     pub(crate) splats: Vec<Splat>,
-    /// The `Array` operands, by argument; others have a null pointer.
+    /// The `Array` operands, by argument; others have a null pointer. Behind them, for each step that
+    /// reduces rows, the results if they are there before any row is run (`reduced.rs`), else a null
+    /// pointer.
     pub(crate) arrays: Vec<Array>,
+    /// The memory of these results.
+    pub(crate) reduced: Vec<Vec<Line>>,
 }
 
 /// An array operand.
@@ -42,6 +47,7 @@ impl Shared {
         values: Vec::new(),
         splats: Vec::new(),
         arrays: Vec::new(),
+        reduced: Vec::new(),
     };
 
     /// # Safety
@@ -90,6 +96,11 @@ impl Array {
             | Operand::Structure(_)
             | Operand::DenseRows { .. } => (std::ptr::null_mut(), false),
         };
+        Self::of(data, is_contiguous)
+    }
+
+    /// Elements from `data` on.
+    pub(crate) fn of(data: *mut u8, is_contiguous: bool) -> Self {
         Self {
             data,
             is_contiguous,

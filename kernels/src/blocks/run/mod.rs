@@ -11,6 +11,7 @@ mod chunks;
 mod division;
 mod fetch;
 mod length;
+mod reduced;
 mod steps;
 mod stream;
 mod strided;
@@ -46,7 +47,11 @@ pub(crate) unsafe fn run_loop(
 ) {
     let mut shared = SHARED.take();
     // SAFETY: the caller's promises.
-    unsafe { shared[0].prepare(program, launch) };
+    unsafe {
+        shared[0].prepare(program, launch);
+        let machine = (settings, workers);
+        reduced::reduce_long_rows(program, launch, part, machine, &mut shared[0]);
+    }
     shared[0].stream(program, launch, settings);
     let mut run = Run::new(program, launch, &shared[0], settings, part);
     if run.has_work() {

@@ -4,6 +4,7 @@
     reason = "follows the pointers of a launch, block by block"
 )]
 
+use super::reduced;
 use super::stream;
 use super::strided::{copy_run, gather, scatter, walk};
 use super::uniform::misbound;
@@ -14,10 +15,10 @@ use crate::blocks::compile::lower::Terms;
 use crate::blocks::compile::slots::SlotId;
 use crate::blocks::loops::map::Input;
 use crate::blocks::loops::packed::PackedRows;
-use crate::blocks::loops::rows::{DenseRows, RowReduction, SparseRows};
+use crate::blocks::loops::rows::{DenseRows, RowReduction, SparseRows, panel_bytes};
 use crate::blocks::loops::streams::Term;
 use crate::ir::ArgId;
-use crate::launch::{Operand, Structure};
+use crate::launch::{Launch, Operand, Structure};
 
 /// The entries of a matrix from which on it is taken to come from beyond the L2 cache.
 const LARGE: usize = 150_000;
@@ -91,7 +92,16 @@ impl Worker<'_> {
                         matrix,
                         x,
                         out,
-                    } => self.reduce_rows(&reduce, (matrix, x), first, n, of(out).at(first)),
+                    } => {
+                        let out = of(out).at(first);
+                        match reduced::results(run, number) {
+                            Some(results) => {
+                                let results = results.wrapping_add(first * reduce.size);
+                                results.copy_to(out, n * reduce.size);
+                            }
+                            None => self.reduce_rows(&reduce, (matrix, x), first, n, out),
+                        }
+                    }
                     Step::ReduceProduct {
                         run: add,
                         reduction,
@@ -175,15 +185,25 @@ impl Worker<'_> {
         else {
             misbound(matrix, "dense rows")
         };
-        let size = reduce.size;
+        let (size, tile_len) = (reduce.size, self.run.launch.tile_len);
         let row_len = columns * size;
-        let spare = buffer(self.dense, 2 * row_len);
-        let x = match x {
-            None => std::ptr::null(),
-            // SAFETY: `x` has an element for each column, and the buffer room for them.
-            Some(x) => unsafe { self.run.contiguous_x(x, size, columns, spare.add(row_len)) },
-        };
         let is_contiguous = column_stride == 1 || columns <= 1;
+        // Room for a panel, or for a row whose elements do not lie side by side; and for `x`.
+        let room = match is_contiguous {
+            true => 0,
+            false => row_len.max(panel_bytes(columns.div_ceil(tile_len))),
+        };
+        let launch = self.run.launch;
+        let (x, spare) = match x.map(|x| (x, x_in_place(launch, x, columns))) {
+            None => (std::ptr::null(), buffer(self.dense, room)),
+            Some((_, Some(x))) => (x, buffer(self.dense, room)),
+            Some((x, None)) => {
+                let spare = buffer(self.dense, room + row_len);
+                // SAFETY: `x` has an element for each column, and the buffer room for them.
+                let x = unsafe { copy_x(launch, x, size, columns, spare.add(room)) };
+                (x, spare)
+            }
+        };
         let column_bytes = match is_contiguous {
             true => size as isize,
             false => column_stride * size as isize,
@@ -205,10 +225,12 @@ impl Worker<'_> {
                     data: data.wrapping_offset(offset * size as isize),
                     row_bytes,
                     column_bytes,
-                    columns,
+                    first: 0,
+                    end: columns,
                     x,
-                    tile_len: self.run.launch.tile_len,
+                    tile_len,
                     identity: reduce.identity,
+                    panel: spare,
                 };
                 // SAFETY: the caller promises the rows of the matrix, of which these are some, and room
                 // for their reductions.
@@ -344,33 +366,40 @@ impl Run<'_> {
             is_large: n_entries > LARGE,
         }
     }
+}
 
-    /// The first `columns` elements of a `Gather` operand side by side: in place, or in `spare`.
-    unsafe fn contiguous_x(
-        &self,
-        x: ArgId,
-        size: usize,
-        columns: usize,
-        spare: *mut u8,
-    ) -> *const u8 {
-        let Operand::Gather {
+/// The first `columns` elements of a `Gather` operand, if they lie side by side.
+pub(crate) fn x_in_place(launch: &Launch<'_>, x: ArgId, columns: usize) -> Option<*const u8> {
+    let (own, own_len, ghosts) = gathered(launch, x);
+    (columns <= own_len || ghosts.is_null()).then_some(own)
+}
+
+/// The first `columns` elements of a `Gather` operand side by side in `spare`.
+unsafe fn copy_x(
+    launch: &Launch<'_>,
+    x: ArgId,
+    size: usize,
+    columns: usize,
+    spare: *mut u8,
+) -> *const u8 {
+    let (own, own_len, ghosts) = gathered(launch, x);
+    // SAFETY: the operand has `columns` elements, the first `own_len` of them in `own`.
+    unsafe {
+        copy_run(size, own_len, (own, 1), (spare, 1));
+        let rest = spare.add(own_len * size);
+        copy_run(size, columns - own_len, (ghosts, 1), (rest, 1));
+    }
+    spare
+}
+
+fn gathered(launch: &Launch<'_>, x: ArgId) -> (*const u8, usize, *const u8) {
+    match launch.operands[x as usize] {
+        Operand::Gather {
             own,
             own_len,
             ghosts,
             ..
-        } = self.launch.operands[x as usize]
-        else {
-            misbound(x, "gather")
-        };
-        if columns <= own_len || ghosts.is_null() {
-            return own;
-        }
-        // SAFETY: the operand has `columns` elements, the first `own_len` of them in `own`.
-        unsafe {
-            copy_run(size, own_len, (own, 1), (spare, 1));
-            let rest = spare.add(own_len * size);
-            copy_run(size, columns - own_len, (ghosts, 1), (rest, 1));
-        }
-        spare
+        } => (own, own_len, ghosts),
+        _ => misbound(x, "gather"),
     }
 }
