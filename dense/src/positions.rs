@@ -148,7 +148,7 @@ impl Search {
             // A NaN is not equal to itself, and wins over all but an earlier one.
             #[expect(clippy::eq_op, reason = "what a NaN is")]
             let is_nan = |x: T| x != x;
-            index < 0 || !is_nan(old) && (is_nan(new) || is_better(new, old))
+            (index < 0) | !is_nan(old) & (is_nan(new) | is_better(new, old))
         };
         if !self.is_first {
             let lines = x.len() / self.n;
@@ -207,15 +207,8 @@ impl Search {
         let inner = self.inner;
         args.in_parts(best, 1, |first, part| {
             if inner == 1 && n > 0 {
-                // A line after the other, with its best in a register.
                 for (best, line) in part.iter_mut().zip(x[first * n..].chunks_exact(n)) {
-                    let mut winner = *best;
-                    for (index, &x) in line.iter().enumerate() {
-                        if wins(x, winner) {
-                            winner = Best(x, index as i64);
-                        }
-                    }
-                    *best = winner;
+                    *best = best_of_line(*best, line, wins);
                 }
                 return Ok(());
             }
@@ -237,4 +230,29 @@ impl Search {
             Ok(())
         })
     }
+}
+
+/// Elements that are compared with the best so far together.
+const CHUNK: usize = 32;
+
+/// The best of a line, the first element of which has index 0: whether one of a chunk wins is found
+/// without branches, and which one only if there is one.
+#[inline(always)]
+fn best_of_line<T: Element>(
+    mut best: Best<T>,
+    line: &[T],
+    wins: impl Fn(T, Best<T>) -> bool,
+) -> Best<T> {
+    for (number, chunk) in line.chunks(CHUNK).enumerate() {
+        let before = best;
+        let any_wins = |any: bool, &x: &T| any | wins(x, before);
+        if best.1 < 0 || chunk.iter().fold(false, any_wins) {
+            for (place, &x) in chunk.iter().enumerate() {
+                if wins(x, best) {
+                    best = Best(x, (number * CHUNK + place) as i64);
+                }
+            }
+        }
+    }
+    best
 }
