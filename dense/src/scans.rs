@@ -1,14 +1,15 @@
 //! Running sums and products along an axis.
 //!
 //! A scan is a host task: each element is that before it joined with one more, from the first on, so
-//! its bits do not depend on threads or ranks. Where the axis is cut, each rank goes on from the last
+//! its bits do not depend on threads or ranks. The threads share a scan of integers alone, which
+//! have the same bits in any grouping; of other numbers each waits for the one before it. Where the axis is cut, each rank goes on from the last
 //! row of the rank before it, and waits for that.
 
 use crate::array::{Array, Vector};
 use crate::operand::expect;
 use crate::views::check_axes;
 use sparsefuse_kernels::Numeric;
-use sparsefuse_runtime::{Access, Error, HostArgs, HostBody, HostTask, Privilege};
+use sparsefuse_runtime::{Access, Error, HostArgs, HostBody, HostTask, Privilege, try_collect};
 use std::sync::Arc;
 
 /// The arguments of the task.
@@ -169,14 +170,17 @@ fn along_rows<T: Numeric>(
     x: &[T],
     made: &mut [T],
     inner: usize,
-    join: impl Fn(T, T) -> T + Copy,
+    join: impl Fn(T, T) -> T + Copy + Sync,
 ) -> Result<(), Error> {
     let is_cut = args.cuts(MADE).is_some();
     let before = match is_cut && args.rank() > 0 {
         true => args.receive::<T>(args.rank() - 1)?,
         false => Vec::new(),
     };
-    slab(&before, x, made, inner, join);
+    match T::DTYPE.is_integer() && inner == 1 && args.threads() > 1 && x.len() >= MANY {
+        true => in_pieces(args, &before, x, made, join)?,
+        false => slab(&before, x, made, inner, join),
+    }
     if is_cut && args.rank() + 1 < args.ranks() {
         let last = match made.is_empty() {
             true => &before[..],
@@ -185,4 +189,41 @@ fn along_rows<T: Numeric>(
         args.send(args.rank() + 1, last)?;
     }
     Ok(())
+}
+
+/// Elements from which on the threads share a scan.
+const MANY: usize = 1 << 16;
+
+/// The scan of integers, which may be grouped in any way: each thread sums some elements, and then
+/// scans as many, from the sum of all before them on.
+fn in_pieces<T: Numeric>(
+    args: &HostArgs<'_>,
+    before: &[T],
+    x: &[T],
+    made: &mut [T],
+    join: impl Fn(T, T) -> T + Copy + Sync,
+) -> Result<(), Error> {
+    let (n, threads) = (x.len(), args.threads());
+    // Nobody wants the sum of the last piece, so the sums are those of more, smaller ones.
+    let wanted = n - n / threads;
+    let mut sums = try_collect((0..threads * (threads - 1)).map(|_| None))?;
+    let n_sums = sums.len();
+    let at = |sum: usize| wanted * sum / n_sums;
+    let ends: Vec<usize> = (1..=n_sums).collect();
+    args.in_parts_to(&mut sums, &ends, |number, sum| {
+        let mut elements = x[at(number)..at(number + 1)].iter().copied();
+        sum[0] = elements.next().map(|first| elements.fold(first, join));
+        Ok(())
+    })?;
+    let ends: Vec<usize> = (1..threads)
+        .map(|piece| at(piece * threads))
+        .chain([n])
+        .collect();
+    args.in_parts_to(made, &ends, |piece, made| {
+        let sums = sums[..piece * threads].iter().flatten();
+        let before = before.iter().chain(sums).copied().reduce(join);
+        let x = &x[at(piece * threads)..][..made.len()];
+        slab(before.as_slice(), x, made, 1, join);
+        Ok(())
+    })
 }

@@ -258,3 +258,45 @@ fn a_change_of_a_slice_is_one_pass() {
         assert_eq!(x.sum().get().unwrap(), 12_000.0);
     });
 }
+
+/// Threads share long scans of integers.
+#[test]
+fn long_scans_are_the_same_on_any_threads() {
+    let n = 70_001;
+    let elements: Vec<i64> = (0..n as i64).map(|i| (i * 7919 % 4001) << 45).collect();
+    let mut sum = 0_i64;
+    let expected: Vec<i64> = elements
+        .iter()
+        .map(|&x| {
+            sum = sum.wrapping_add(x);
+            sum
+        })
+        .collect();
+    let reals: Vec<u64> = (0..n)
+        .scan(0.0, |sum, i| {
+            *sum = if i == 0 {
+                element(i)
+            } else {
+                *sum + element(i)
+            };
+            Some(f64::to_bits(*sum))
+        })
+        .collect();
+    for threads in 1..4 {
+        let config = Config {
+            threads,
+            ..Config::default()
+        };
+        Runtime::new(config).unwrap().enter(|| {
+            let x = Vector::from_slice(&elements);
+            assert_eq!(x.cumsum().to_vec().unwrap(), expected, "{threads}");
+            let y = Vector::from_vec((0..n).map(element).collect());
+            let sums = y.cumsum().to_vec().unwrap();
+            assert!(
+                sums.iter()
+                    .map(|sum| sum.to_bits())
+                    .eq(reals.iter().copied())
+            );
+        });
+    }
+}
