@@ -23,7 +23,7 @@ mod sealed {
     message = "`{Self}` cannot be an index",
     label = "expected an array of `i32`, `i64`, `u32` or `u64`"
 )]
-pub trait Index: Element + sealed::Sealed {
+pub trait Index: Element + PartialOrd + sealed::Sealed {
     /// The place that the index names among `len`; `None` if it is out of range.
     fn place(self, len: usize) -> Option<usize>;
     /// Whether it counts from the end.

@@ -77,6 +77,7 @@ mod views;
 
 mod indices;
 mod scatter;
+mod shares;
 mod take;
 
 mod positions;

@@ -5,15 +5,17 @@
 //! items bring in that order, one after the other, as if the items were gone through on one thread:
 //! so the order of a sum does not depend on threads or ranks.
 //!
-//! Each thread goes through all items and serves those that name its own elements. Over the ranks:
+//! How threads share the items is in `shares.rs` where they name single elements; where they name
+//! slices, each thread goes through all items and serves its own. Over the ranks:
 //! where all have all items, each serves those of its rows; where items are cut, they are sent to
 //! the ranks that have their elements; and where only the items are cut, the array goes from rank to
 //! rank, each of which serves its own.
 
 use crate::array::{Array, Vector};
 use crate::bodies::{self, Operation, Origin, Target};
-use crate::indices::{Index, Lines, Segment, element_cuts, owner};
+use crate::indices::{Index, Lines, element_cuts, owner};
 use crate::operand::{ArrayOperand, Kind, Source, expect};
+use crate::shares::{self, Singles};
 use crate::views::check_axes;
 use sparsefuse_kernels::{Element, Numeric};
 use sparsefuse_runtime::{
@@ -73,7 +75,7 @@ impl<T: Element, const D: usize> Array<T, D> {
     ) -> Result<(), Error> {
         let lines = Lines::flat("put", self.len(), indices.len());
         let places = (lines, indices, Access::Held);
-        *self = self.scattered(places, values.source(), indices.arg().shape(), replace)?;
+        *self = self.scattered(places, values.source(), indices.arg().shape(), Replace)?;
         Ok(())
     }
 
@@ -117,7 +119,7 @@ impl<T: Element, const D: usize> Array<T, D> {
         indices: &Vector<I>,
         values: impl ArrayOperand<T, D>,
     ) -> Result<(), Error> {
-        *self = self.scattered_along(("put_axis", axis), indices, values.source(), replace)?;
+        *self = self.scattered_along(("put_axis", axis), indices, values.source(), Replace)?;
         Ok(())
     }
 
@@ -127,24 +129,24 @@ impl<T: Element, const D: usize> Array<T, D> {
         (op, axis): (&'static str, usize),
         indices: &Vector<I>,
         values: Source<'_>,
-        combine: impl Combine<T>,
+        rule: impl Rule<T>,
     ) -> Result<Self, Error> {
         check_axes::<D>(op, [axis])?;
         let mut shape = self.shape();
         let lines = Lines::along(op, &shape, axis, indices.len());
         shape[axis] = indices.len();
         let places = (lines, indices, Access::Whole);
-        self.scattered(places, values, Shape::new(&shape), combine)
+        self.scattered(places, values, Shape::new(&shape), rule)
     }
 
     /// The task. The values have the given shape; `Held`, there is one for each index, and each rank
     /// has some of them; `Whole`, every rank has all indices.
-    fn scattered<I: Index, const N: usize>(
+    fn scattered<I: Index, R: Rule<T>, const N: usize>(
         &self,
         (lines, indices, access): (Lines, &Array<I, N>, Access),
         values: Source<'_>,
         shape: Shape,
-        combine: impl Combine<T>,
+        _: R,
     ) -> Result<Self, Error> {
         let runtime = self.runtime();
         let (stored, number) = match values.0 {
@@ -169,11 +171,12 @@ impl<T: Element, const D: usize> Array<T, D> {
             items_of_row: lines.items(shape.row_len()),
             n_items: lines.items(shape.len()),
             number,
+            in_any_order: R::IS_SUM && T::DTYPE.is_integer(),
         };
         let task = HostTask {
             launch: None,
             bytes: 0,
-            function: Arc::new(move |args| scatter.run::<I>(args, combine)),
+            function: Arc::new(move |args| scatter.run::<I>(args, R::combine)),
         };
         let body = HostBody::new(lines.op, &declared);
         runtime.submit_host(&body, &stores, task)?;
@@ -223,7 +226,7 @@ impl<T: Numeric, const D: usize> Array<T, D> {
     ) -> Result<(), Error> {
         let lines = Lines::flat("add_at", self.len(), indices.len());
         let places = (lines, indices, Access::Held);
-        *self = self.scattered(places, values.source(), indices.arg().shape(), T::plus)?;
+        *self = self.scattered(places, values.source(), indices.arg().shape(), Plus)?;
         Ok(())
     }
 
@@ -264,7 +267,7 @@ impl<T: Numeric, const D: usize> Array<T, D> {
         indices: &Vector<I>,
         values: impl ArrayOperand<T, D>,
     ) -> Result<(), Error> {
-        *self = self.scattered_along(("add_at_axis", axis), indices, values.source(), T::plus)?;
+        *self = self.scattered_along(("add_at_axis", axis), indices, values.source(), Plus)?;
         Ok(())
     }
 }
@@ -349,7 +352,7 @@ impl<I: Index, const E: usize> Array<I, E> {
         };
         let none = self.runtime().enter(|| Vector::<T>::try_zeros([len]))?;
         let places = (lines, self, Access::Held);
-        none.scattered(places, values, self.arg().shape(), T::plus)
+        none.scattered(places, values, self.arg().shape(), Plus)
     }
 }
 
@@ -390,12 +393,32 @@ fn stored<T: Element>(
 }
 
 /// What an element becomes by a value that is brought to it.
-trait Combine<T>: Fn(T, T) -> T + Copy + Send + Sync + 'static {}
-impl<T, F: Fn(T, T) -> T + Copy + Send + Sync + 'static> Combine<T> for F {}
-
-fn replace<T>(_old: T, new: T) -> T {
-    new
+trait Rule<T: Element> {
+    const IS_SUM: bool;
+    fn combine(old: T, new: T) -> T;
 }
+
+struct Replace;
+impl<T: Element> Rule<T> for Replace {
+    const IS_SUM: bool = false;
+    #[inline(always)]
+    fn combine(_old: T, new: T) -> T {
+        new
+    }
+}
+
+struct Plus;
+impl<T: Numeric> Rule<T> for Plus {
+    const IS_SUM: bool = true;
+    #[inline(always)]
+    fn combine(old: T, new: T) -> T {
+        old.plus(new)
+    }
+}
+
+/// The function of a rule.
+trait Combine<T>: Fn(T, T) -> T + Copy + Sync {}
+impl<T, F: Fn(T, T) -> T + Copy + Sync> Combine<T> for F {}
 
 /// What the function of the task knows.
 #[derive(Clone, Copy)]
@@ -411,6 +434,8 @@ struct Scatter<T> {
     n_items: usize,
     /// The value of all items, where that is a number.
     number: Option<T>,
+    /// Whether the order of the items leaves no trace: of sums of integers.
+    in_any_order: bool,
 }
 
 /// Items on this rank.
@@ -488,27 +513,33 @@ impl<T: Element> Scatter<T> {
         let (lines, inner) = (self.lines, self.lines.inner);
         let (values, first_item) = (&*items.values, items.numbers.start);
         let indices = items.indices;
+        if inner == 1 {
+            let singles = Singles {
+                lines: &lines,
+                numbers: items.numbers.clone(),
+                indices,
+                in_any_order: self.in_any_order,
+            };
+            let places = (made, begin);
+            return match self.number {
+                Some(value) => shares::serve(args, places, &singles, |_| value, combine),
+                None => {
+                    let value = |item: usize| values[item - first_item];
+                    shares::serve(args, places, &singles, value, combine)
+                }
+            };
+        }
         args.in_parts(made, inner, |first, part| {
             let begin = begin + first * inner;
             // Elements before the part are far behind it.
             let place = |start: usize| start.wrapping_sub(begin);
-            match (self.number, inner) {
-                (Some(value), 1) => lines.segments(items.numbers.clone(), indices, |segment| {
-                    let brought = std::iter::repeat(value);
-                    bring_singles(&lines, &segment, (part, begin), brought, combine)
-                }),
-                (None, 1) => lines.segments(items.numbers.clone(), indices, |segment| {
-                    let brought = values[segment.item - first_item..].iter().copied();
-                    bring_singles(&lines, &segment, (part, begin), brought, combine)
-                }),
-                _ => lines.for_each(items.numbers.clone(), indices, |item, start| {
-                    let place = place(start);
-                    if place < part.len() {
-                        let unit = &mut part[place..place + inner];
-                        self.bring(unit, values, item - first_item, combine);
-                    }
-                }),
-            }
+            lines.for_each(items.numbers.clone(), indices, |item, start| {
+                let place = place(start);
+                if place < part.len() {
+                    let unit = &mut part[place..place + inner];
+                    self.bring(unit, values, item - first_item, combine);
+                }
+            })
         })
     }
 
@@ -586,26 +617,4 @@ impl<T: Element> Scatter<T> {
     ) -> Result<(), Error> {
         args.in_turn(made, |made, _| self.serve(args, (made, 0), items, combine))
     }
-}
-
-/// Brings values to single elements, of which `part` are here, the first with the number `begin`: a
-/// loop as short as it can be.
-fn bring_singles<T: Element, I: Index>(
-    lines: &Lines,
-    segment: &Segment<'_, I>,
-    (part, begin): (&mut [T], usize),
-    values: impl Iterator<Item = T>,
-    combine: impl Combine<T>,
-) -> Result<(), Error> {
-    // Elements before the part are far behind it.
-    let offset = segment.base.wrapping_sub(begin);
-    for (number, (&index, value)) in segment.indices.iter().zip(values).enumerate() {
-        let Some(place) = lines.place(index) else {
-            return Err(lines.refused(index, segment.number + number));
-        };
-        if let Some(element) = part.get_mut(place.wrapping_add(offset)) {
-            *element = combine(*element, value);
-        }
-    }
-    Ok(())
 }

@@ -396,3 +396,53 @@ fn what_does_not_fit_is_refused() {
     assert!(message(a.try_take(&far).map(drop)).contains("runtime"));
     assert_eq!(b.to_vec().unwrap(), [0.0; 12]);
 }
+
+/// Many items: by copies, blocks and buckets, and by one thread.
+#[test]
+fn threads_share_scatters_and_leave_no_trace() {
+    let n = 600_000;
+    let anywhere: Vec<i64> = some_indices(200_000, n);
+    let near: Vec<i64> = (0..200_000)
+        .map(|i| (2 * i + i * i % 301).min(n - 1) as i64)
+        .collect();
+    let few: Vec<i64> = anywhere.iter().map(|i| i.rem_euclid(100)).collect();
+    let values = vector(anywhere.len());
+    let wholes: Vec<i64> = (0..anywhere.len() as i64).map(|i| i << 40).collect();
+    for indices in [&anywhere, &near, &few] {
+        let (mut expected, mut last) = (vector(n), vector(n));
+        let mut counts = vec![0_i64; n];
+        for ((&index, &value), &whole) in indices.iter().zip(&values).zip(&wholes) {
+            expected[place(index, n)] += value;
+            last[place(index, n)] = value;
+            counts[place(index, n)] = counts[place(index, n)].wrapping_add(whole);
+        }
+        for threads in 1..4 {
+            let config = Config {
+                threads,
+                ..Config::default()
+            };
+            Runtime::new(config).unwrap().enter(|| {
+                let (at, by) = (Vector::from_slice(indices), Vector::from_slice(&values));
+                let (mut sums, mut put) = (Vector::from_vec(vector(n)), Vector::zeros([n]));
+                sums.add_at(&at, &by);
+                assert_eq!(sums.to_vec().unwrap(), expected);
+                put += Vector::from_vec(vector(n));
+                put.put(&at, &by);
+                assert_eq!(put.to_vec().unwrap(), last);
+                let len = if indices == &few { 100 } else { n };
+                let mut wide = Vector::<i64>::zeros([len]);
+                let small = Vector::from_vec(indices.iter().map(|&i| place(i, n) as i64).collect());
+                wide.add_at(&small, &Vector::from_slice(&wholes));
+                assert_eq!(wide.to_vec().unwrap(), counts[..len]);
+                let once = small.bincount(len).to_vec().unwrap();
+                assert_eq!(once.iter().sum::<i64>(), indices.len() as i64);
+                // The first index that is out of range is the one that is named.
+                let mut wrong = indices.clone();
+                (wrong[70_123], wrong[150_000]) = (n as i64, i64::MIN);
+                sums.add_at(&Vector::from_vec(wrong), &by);
+                let error = sums.to_vec().unwrap_err().to_string();
+                assert!(error.contains("at position 70123"), "{error}");
+            });
+        }
+    }
+}
