@@ -164,8 +164,7 @@ impl<T: Field> LinearOperator<T> for Csc<T> {
     }
 
     fn apply_adjoint(&self, x: &Vector<T>) -> Result<Vector<T>, Error> {
-        // `A^H x` is the conjugate of `A^T conj(x)`, and the columns are the rows of `A^T`.
-        Ok(self.transpose().try_matvec(&x.try_conj()?)?.conj())
+        self.try_rmatvec(x)
     }
 
     fn largest_entry(&self) -> Result<Option<f64>, Error> {

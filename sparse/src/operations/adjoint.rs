@@ -1,8 +1,10 @@
 //! The product of the conjugate transpose of a sparse matrix with a vector, without the transpose:
-//! one task ([`AdjointProduct`]).
+//! one task ([`AdjointProduct`]), or for a matrix in column format a product with its columns.
 
 use super::expect;
 use crate::exchange::adjoint::AdjointProduct;
+use crate::formats::coo::Coo;
+use crate::formats::csc::Csc;
 use crate::formats::csr::Csr;
 use crate::formats::eager::eager;
 use sparsefuse_dense::Vector;
@@ -52,11 +54,7 @@ impl<T: Numeric> Csr<T> {
     /// If the vector has another length than the matrix has rows, the computation of the values
     /// failed, or memory runs out.
     pub fn try_rmatvec(&self, x: &Vector<T>) -> Result<Vector<T>, Error> {
-        const OP: &str = "rmatvec";
-        if x.len() != self.n_rows() {
-            let expected = Shape::new(&[self.n_rows()]);
-            return Err(Error::shape(OP, expected, Shape::new(&[x.len()])));
-        }
+        check_len(self.n_rows(), x)?;
         let kept = self.adjoint_product();
         let product = match kept.get() {
             Some(product) => product,
@@ -75,4 +73,77 @@ impl<T: Numeric> Csr<T> {
         product.issue(&x, (self.crd(), self.values().store()), &y)?;
         Vector::from_store(y, None)
     }
+}
+
+impl<T: Numeric> Csc<T> {
+    /// The product of the conjugate transpose with a vector, `y[j] = sum(conj(a[i, j]) * x[i])`:
+    /// SciPy's `rmatvec`. The columns are the rows of the transpose, so this is as fast as
+    /// [`Csr::matvec`], and nothing is made for it. One task; for complex matrices two more, which
+    /// conjugate `x` and the product.
+    ///
+    /// ```
+    /// use sparsefuse_dense::Vector;
+    /// use sparsefuse_sparse::Csc;
+    ///
+    /// // [ 2 -1 ]
+    /// // [ 0  3 ]
+    /// let a = Csc::new(2, 2, vec![0, 1, 3], vec![0, 0, 1], vec![2.0, -1.0, 3.0])?;
+    /// let x = Vector::from_vec(vec![1.0, 10.0]);
+    /// assert_eq!(a.rmatvec(&x).to_vec()?, [2.0, 29.0]);
+    /// # Ok::<(), sparsefuse_runtime::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// With the error that [`Csc::try_rmatvec`] returns.
+    #[must_use]
+    #[track_caller]
+    pub fn rmatvec(&self, x: &Vector<T>) -> Vector<T> {
+        expect(self.try_rmatvec(x))
+    }
+
+    /// As [`Csc::rmatvec`].
+    ///
+    /// # Errors
+    ///
+    /// If the vector has another length than the matrix has rows.
+    pub fn try_rmatvec(&self, x: &Vector<T>) -> Result<Vector<T>, Error> {
+        check_len(self.shape().0, x)?;
+        if !T::DTYPE.is_complex() {
+            return self.transpose().try_matvec(x);
+        }
+        // `A^H x` is the conjugate of `A^T conj(x)`.
+        self.transpose().try_matvec(&x.try_conj()?)?.try_conj()
+    }
+}
+
+impl<T: Numeric> Coo<T> {
+    /// The product of the conjugate transpose with a vector: [`Csr::rmatvec`] of
+    /// [`Coo::to_csr`], which the first product makes and keeps.
+    ///
+    /// # Panics
+    ///
+    /// With the error that [`Coo::try_rmatvec`] returns.
+    #[must_use]
+    #[track_caller]
+    pub fn rmatvec(&self, x: &Vector<T>) -> Vector<T> {
+        expect(self.try_rmatvec(x))
+    }
+
+    /// As [`Coo::rmatvec`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Csr::try_rmatvec`] and [`Coo::to_csr`].
+    pub fn try_rmatvec(&self, x: &Vector<T>) -> Result<Vector<T>, Error> {
+        self.to_csr()?.try_rmatvec(x)
+    }
+}
+
+fn check_len<T: Numeric>(n_rows: usize, x: &Vector<T>) -> Result<(), Error> {
+    if x.len() == n_rows {
+        return Ok(());
+    }
+    let [expected, found] = [n_rows, x.len()].map(|len| Shape::new(&[len]));
+    Err(Error::shape("rmatvec", expected, found))
 }

@@ -37,6 +37,28 @@ fn check<T: Field>(make: impl Fn() -> Result<Csr<T>, Error> + Sync) {
     });
 }
 
+/// Matrices in other formats, which have the same products.
+#[test]
+fn columns_and_coordinates() {
+    fn check<T: Field>(make: impl Fn() -> Result<Csr<T>, Error> + Sync) {
+        everywhere(|| {
+            let a = make()?;
+            let x = Vector::<T>::random_normal([a.n_rows()], 1);
+            let expected = a.rmatvec(&x).to_vec()?;
+            let (columns, coordinates) = (a.to_csc()?, a.to_coo()?);
+            // Of complex numbers a zero may have another sign.
+            assert!(columns.rmatvec(&x).to_vec()? == expected);
+            assert_eq!(bits(&coordinates.rmatvec(&x).to_vec()?), bits(&expected));
+            let refused = columns.try_rmatvec(&Vector::zeros([3])).unwrap_err();
+            let found = format!("rmatvec: expected a shape of ({}), found (3)", a.n_rows());
+            assert_eq!(refused.to_string(), found);
+            Ok(bits(&expected))
+        });
+    }
+    check(|| gallery::rmat::<f64>(6, 4, 1));
+    check(|| gallery::diffusion2d::<Complex<f64>>(9));
+}
+
 #[test]
 fn stencils_runs_and_rows_of_any_kind() {
     check(|| gallery::poisson1d::<f64>(150));
