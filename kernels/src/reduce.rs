@@ -142,13 +142,15 @@ impl Tiles {
     }
 
     /// The tile of the part that has this element.
-    pub(crate) fn number(&self, element: usize) -> usize {
+    #[must_use]
+    pub fn number(&self, element: usize) -> usize {
         element / self.line * self.per_line() + element % self.line / self.len
     }
 
     /// How far behind the beginning of a tile an element of the array stands, by its global index,
     /// where a part begins with it and nothing is reduced; 0 where parts begin with lines.
-    pub(crate) fn offset(&self, element: u64) -> u64 {
+    #[must_use]
+    pub fn offset(&self, element: u64) -> u64 {
         match self.line {
             usize::MAX => element % self.len as u64,
             _ => 0,

@@ -78,6 +78,8 @@ pub(crate) struct FusedTask {
     pub(crate) fetches: Vec<Fetch>,
     /// The halos of stores that are read beyond this rank's rows, in their instances.
     pub(crate) halos: Vec<Around>,
+    /// The tiles whose rows need no halo, and the others; `None` where they cannot be run apart.
+    pub(crate) halves: Option<[Vec<Range<u64>>; 2]>,
     pub(crate) pieces: Vec<PieceSpec>,
     pub(crate) outputs: Vec<Output>,
     pub(crate) bindings: Vec<Binding>,

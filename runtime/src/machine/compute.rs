@@ -50,15 +50,22 @@ impl Machine for Runs {
         fetch.run(context.comm, context.pool, source)
     }
 
-    fn surround(
+    fn send_halo(
         &self,
         halo: &Around,
         context: &Context<'_>,
         instance: Result<&Instance, Error>,
     ) -> Result<(), Error> {
-        let posted = halo.post(context.comm, instance.clone());
-        let arrived = halo.wait(context.comm, instance);
-        posted.and(arrived)
+        halo.post(context.comm, instance)
+    }
+
+    fn receive_halo(
+        &self,
+        halo: &Around,
+        context: &Context<'_>,
+        instance: Result<&Instance, Error>,
+    ) -> Result<(), Error> {
+        halo.wait(context.comm, instance)
     }
 
     fn take_halos(
@@ -129,9 +136,19 @@ impl Running<'_, '_> {
             self.bind(inputs, &ghosts);
         }
         let (leading, all) = (self.task.leading, program.map_or(0, Program::loops));
-        let halves = program.and_then(|program| self.halves(program, inputs));
+        let task = self.task;
+        let of_halos = task
+            .halves
+            .as_ref()
+            .filter(|_| self.awaits_halos && self.context.config.executor == Executor::Blocks);
+        let halves = match of_halos {
+            Some([interior, boundary]) => Some((interior, boundary)),
+            None => program
+                .and_then(|program| self.halves(program, inputs))
+                .map(|piece| (&piece.interior, &piece.boundary)),
+        };
         let (interior, boundary) = match halves {
-            Some(piece) => (Part::Tiles(&piece.interior), Part::Tiles(&piece.boundary)),
+            Some((interior, boundary)) => (Part::Tiles(interior), Part::Tiles(boundary)),
             None => (Part::Tiles(&[]), Part::All),
         };
         let mut outcome = Ok(());
@@ -144,8 +161,12 @@ impl Running<'_, '_> {
             outcome = outcome.and_then(|()| self.run_loops(program, (0..all, interior)));
         }
         let computed = self.now();
+        let travels = !ghosts.is_empty() || self.awaits_halos;
+        if self.awaits_halos {
+            self.receive_halos(failures);
+        }
         self.receive_ghosts(&mut ghosts, inputs, failures);
-        if let (Some(sent), Some(computed), false) = (sent, computed, ghosts.is_empty()) {
+        if let (Some(sent), Some(computed), true) = (sent, computed, travels) {
             self.travel.overlapped += computed - sent;
             self.travel.waited += computed.elapsed();
         }

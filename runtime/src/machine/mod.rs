@@ -30,6 +30,7 @@ use crate::error::Error;
 use crate::geometry::partition::{CutsTable, Partition};
 use crate::images::packed::PackedEntries;
 use crate::images::piece::Piece;
+use crate::memory::counted::Counted;
 use crate::memory::instance::Instance;
 use crate::memory::pool::Pool;
 use crate::observe::counters::Counters;
@@ -55,9 +56,16 @@ pub(crate) trait Machine: fmt::Debug + Sync {
         source: Result<&Instance, Error>,
     ) -> Result<Instance, Error>;
 
-    /// The halos of a store that is read beyond this rank's rows, in its instance, or why there is
-    /// none.
-    fn surround(
+    /// Sends the rows of this rank that others read around their own, or why there are none.
+    fn send_halo(
+        &self,
+        halo: &Around,
+        context: &Context<'_>,
+        instance: Result<&Instance, Error>,
+    ) -> Result<(), Error>;
+
+    /// Waits for the rows around those of this rank.
+    fn receive_halo(
         &self,
         halo: &Around,
         context: &Context<'_>,
@@ -139,6 +147,7 @@ pub(crate) fn run(
             frame,
             context,
             travel: Travel::default(),
+            awaits_halos: false,
         };
         match task.host {
             None => running.run(),
@@ -184,6 +193,8 @@ pub(crate) struct Running<'a, 'c> {
     context: &'a mut Context<'c>,
     /// The time of messages, if there is a profile.
     travel: Travel,
+    /// Whether halos are on their way: they are waited for when the interior rows have been run.
+    awaits_halos: bool,
 }
 
 /// What a task reads besides the instances of its stores; kept between tasks, empty, for the memory
@@ -229,7 +240,7 @@ impl<'c> Running<'_, 'c> {
         let mut inputs = std::mem::take(&mut self.frame.inputs);
         self.materialise(&mut failures);
         self.fetch(&mut inputs, &mut failures);
-        self.surround(&mut failures);
+        self.send_halos(&mut failures);
         self.find_pieces(&mut inputs, &mut failures);
         self.check_tiles(&mut failures);
         let machine = self.context.machine;
@@ -270,6 +281,7 @@ impl<'c> Running<'_, 'c> {
             frame: self.frame,
             context: self.context,
             travel: Travel::default(),
+            awaits_halos: self.awaits_halos,
         }
     }
 
@@ -284,17 +296,39 @@ impl<'c> Running<'_, 'c> {
         }
     }
 
-    /// The rows around this rank's own that the task reads.
-    fn surround(&mut self, failures: &mut Vec<Failure>) {
+    /// Sends what others read around their rows, and waits for what this rank does, unless there are
+    /// rows that can be run before it is there.
+    fn send_halos(&mut self, failures: &mut Vec<Failure>) {
+        let machine = self.context.machine;
         for halo in &self.task.halos {
             let ready = self.make_room(halo.slot, halo.room());
             let instance = ready.and_then(|()| self.frame.instance(halo.slot));
-            let instance = instance.map(|instance| &**instance);
-            let machine = self.context.machine;
-            let surrounded = machine.surround(halo, self.context, instance);
+            let sent = machine.send_halo(halo, self.context, instance.map(|instance| &**instance));
             self.context.counters.add_sent(halo.sent());
-            failures.extend(surrounded.err().map(|cause| Failure::of(halo.slot, cause)));
+            failures.extend(sent.err().map(|cause| Failure::of(halo.slot, cause)));
         }
+        self.awaits_halos = self.task.halves.is_some();
+        if !self.awaits_halos {
+            self.receive_halos(failures);
+        }
+    }
+
+    /// Waits for the rows around this rank's own.
+    fn receive_halos(&mut self, failures: &mut Vec<Failure>) {
+        let machine = self.context.machine;
+        for halo in &self.task.halos {
+            let has_room = |instance: &&Counted<Instance>| instance.has_room(halo.room());
+            let instance = self.frame.instance(halo.slot).and_then(|instance| {
+                let ready = Some(instance).filter(has_room);
+                ready.ok_or_else(|| Error::argument("halo", "room for it", "none"))
+            });
+            let instance = instance.map(|instance| &**instance);
+            let arrived = machine.receive_halo(halo, self.context, instance);
+            let is_known = failures.iter().any(|failure| failure.slot == halo.slot);
+            let failed = arrived.err().filter(|_| !is_known);
+            failures.extend(failed.map(|cause| Failure::of(halo.slot, cause)));
+        }
+        self.awaits_halos = false;
     }
 
     /// A task that reduces runs where pieces begin at tiles, unless a structure, or a store that it

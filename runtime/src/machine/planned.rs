@@ -34,13 +34,22 @@ impl Machine for Plans {
         fetch.make_room(context.pool)
     }
 
-    fn surround(
+    fn send_halo(
         &self,
         _halo: &Around,
         _context: &Context<'_>,
         instance: Result<&Instance, Error>,
     ) -> Result<(), Error> {
         instance.map(drop)
+    }
+
+    fn receive_halo(
+        &self,
+        _halo: &Around,
+        _context: &Context<'_>,
+        _instance: Result<&Instance, Error>,
+    ) -> Result<(), Error> {
+        Ok(())
     }
 
     fn take_halos(

@@ -78,6 +78,7 @@ impl Planner<'_> {
             writes,
             fetches: moves.fetches,
             halos: Vec::new(),
+            halves: None,
             pieces: Vec::new(),
             outputs,
             bindings,

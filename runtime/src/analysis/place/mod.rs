@@ -17,9 +17,10 @@ use crate::analysis::fuse::{Group, Solved};
 use crate::analysis::reuse;
 use crate::analysis::schedule::{Binding, From, FusedTask, Output, Reduction};
 use crate::analysis::solve::{self, Slot};
+use crate::comm::exchange::around::Around;
 use crate::comm::forests;
 use crate::geometry::partition::{CutsTable, Partition};
-use crate::geometry::view::Region;
+use crate::geometry::view::{Region, View};
 use crate::shape::Shape;
 use crate::tasks::body::Privilege;
 use sparsefuse_kernels::blocks::Program;
@@ -163,17 +164,29 @@ impl Planner<'_> {
         others.extend(fetches.iter().map(|fetch| fetch.slot));
         others.extend(halos.iter().map(|halo| halo.slot));
         let only_gathered = only_gathered(&composed.pieces, &bindings, others);
+        let program = has_work.then(|| Program::compile(&kernel));
+        let can_be_divided = program.as_ref().is_some_and(Program::is_divisible)
+            && composed.pieces.is_empty()
+            && !halos.is_empty();
+        let halves = match &kernel.loops[..] {
+            [first, ..] if can_be_divided => {
+                let domain = composed.domains[first.domain as usize];
+                self.halves(domain, &composed.args, &halos)
+            }
+            _ => None,
+        };
         let leading = leading(&kernel, &composed.args, &composed.pieces);
         FusedTask {
             name: self.name(),
             group: self.group.clone(),
-            program: has_work.then(|| Program::compile(&kernel)),
+            program,
             host: None,
             kernel,
             reads,
             writes,
             fetches,
             halos,
+            halves,
             pieces: composed.pieces,
             outputs,
             bindings,
@@ -185,6 +198,46 @@ impl Planner<'_> {
             only_gathered,
             leading,
         }
+    }
+
+    /// The tiles of this rank's rows that need no halo, and the others.
+    fn halves(
+        &self,
+        domain: Shape,
+        args: &[Source],
+        halos: &[Around],
+    ) -> Option<[Vec<Range<u64>>; 2]> {
+        let rows = self.rows(domain);
+        let has_halo = |slot: u32| halos.iter().any(|halo| halo.slot == slot);
+        let views: Vec<(View, Region)> = args
+            .iter()
+            .filter(|source| has_halo(source.slot))
+            .map(|source| (self.view(source), self.held(source.slot)))
+            .collect();
+        let is_own = |rows: &Range<usize>| {
+            let mut views = views.iter();
+            views.all(|(view, held)| held.contains(&view.region(rows)))
+        };
+        let first = rows.clone().find(|&row| is_own(&(row..row + 1)))?;
+        let end = 1 + (first..rows.end).rfind(|&row| is_own(&(row..row + 1)))?;
+        if !is_own(&(first..end)) {
+            return None;
+        }
+        let (tiles, row_len) = (self.cuts.tiles(domain), domain.row_len());
+        // Where nothing is reduced, the first row may stand within a tile.
+        let offset = tiles.offset((rows.start * row_len) as u64) as usize;
+        let element = |row: usize| (row - rows.start) * row_len + offset;
+        // Tiles whose first row needs no halo, up to the one that has the last such row and more.
+        let first_tile = tiles.count(element(first)) as u64;
+        let end_tile = match end == rows.end {
+            true => tiles.count(element(end)) as u64,
+            false => tiles.number(element(end)) as u64,
+        };
+        let n_tiles = tiles.count(element(rows.end)) as u64;
+        let interior = first_tile..end_tile;
+        let boundary = [0..first_tile, end_tile..n_tiles];
+        let boundary = boundary.into_iter().filter(|tiles| !tiles.is_empty());
+        (!interior.is_empty()).then(|| [vec![interior], boundary.collect()])
     }
 
     /// What the group finds there, what it writes, and what dies with it.
