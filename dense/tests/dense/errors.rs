@@ -4,6 +4,7 @@ use crate::small;
 use sparsefuse_dense::{Array, Error, Scalar, Vector, step};
 use sparsefuse_kernels::DType;
 use sparsefuse_runtime::{Config, ErrorKind, Runtime, Shape, View, run_ranks};
+use std::process::Command;
 use std::sync::Arc;
 
 #[track_caller]
@@ -270,6 +271,21 @@ fn more_elements_than_memory_has() {
         (x.to_vec().is_err(), x.gather(1).is_err())
     });
     assert_eq!(outcomes.unwrap(), [(true, true); 3]);
+}
+
+#[test]
+fn settings_that_do_not_exist_are_named() {
+    let this = std::env::current_exe().unwrap();
+    let output = Command::new(this)
+        .args(["--exact", "errors::shapes", "--nocapture"])
+        .env("SPARSEFUSE_QUUX", "1")
+        .output()
+        .unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        said.contains("sparsefuse: there is no setting `SPARSEFUSE_QUUX`\n"),
+        "{said}"
+    );
 }
 
 /// What was fused with something that fails, and does not depend on it, is there.

@@ -42,16 +42,21 @@ impl Runtime {
         })
     }
 
-    /// Settings of the environment that make no sense are reported and not used. Without its ranks
-    /// a process that could have them does not go on: it would compute something else.
+    /// Settings of the environment that make no sense are reported and not used, and the first rank
+    /// names those that do not exist. Without its ranks a process that could have them does not go
+    /// on: it would compute something else.
     fn from_env_or_default() -> Self {
         let connected = comm::mpi::place().and_then(|_| comm::mpi::connect(1));
         let comm = connected.unwrap_or_else(|error| panic!("{error}"));
         let comm = comm.and_then(|mut comms| comms.pop());
         let comm = comm.unwrap_or_else(|| Box::new(comm::Single));
+        let unknown = Config::unknown_variables();
+        for name in unknown.iter().filter(|_| comm.rank() == 0) {
+            eprintln!("sparsefuse: there is no setting `{name}`");
+        }
         let from_env = Config::from_env().and_then(|config| Ok((workers(&config)?, config)));
         let (workers, config) = from_env.unwrap_or_else(|error| {
-            eprintln!("sparsefuse: {error}");
+            eprintln!("sparsefuse: {error}; all settings are the default ones, on one thread");
             (Workers::alone(), Config::default())
         });
         let alike = settings::check_alike(&*comm, &config, 1);

@@ -103,12 +103,6 @@ impl Runtime {
         comm::mpi::place()?;
         let comm = comm::mpi::connect(1)?.and_then(|mut comms| comms.pop());
         let comm = comm.unwrap_or_else(|| Box::new(comm::Single));
-        for name in Config::unknown_variables()
-            .iter()
-            .filter(|_| comm.rank() == 0)
-        {
-            eprintln!("sparsefuse: there is no setting `{name}`");
-        }
         settings::check_alike(&*comm, &config, 1)?;
         Self::with_comm(config, comm, &Runs)
     }
