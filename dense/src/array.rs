@@ -125,7 +125,7 @@ impl<T: Element, const D: usize> Array<T, D> {
     ///
     /// # Errors
     ///
-    /// If the computation of the array failed.
+    /// If the computation of the array failed, or there is no such rank.
     pub fn gather(&self, root: usize) -> Result<Option<Vec<T>>, Error> {
         self.runtime()
             .gather(&self.store, self.view.as_deref(), root)

@@ -288,6 +288,16 @@ fn settings_that_do_not_exist_are_named() {
     );
 }
 
+#[test]
+fn gathers_on_a_rank_that_is_not_there() {
+    let messages = run_ranks(2, &small(), |_| {
+        let x = Vector::<f64>::ones([3]);
+        x.gather(2).unwrap_err().to_string()
+    });
+    let expected = "gather: expected a rank below 2, found 2";
+    assert_eq!(messages.unwrap(), [expected; 2]);
+}
+
 /// What was fused with something that fails, and does not depend on it, is there.
 #[test]
 fn results_that_depend_on_nothing_that_failed() {

@@ -53,7 +53,7 @@ impl<T: Numeric> Csr<T> {
     ///
     /// # Errors
     ///
-    /// If the computation of the values failed, or memory runs out on `root`.
+    /// If the computation of the values failed, memory runs out on `root`, or there is no such rank.
     pub fn gather(&self, root: usize) -> Result<Option<LocalRows<T>>, Error> {
         let runtime = self.runtime();
         let pos = runtime.gather(self.pos(), None, root)?;

@@ -58,13 +58,17 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// As [`Runtime::read`].
+    /// As [`Runtime::read`], or if there is no such rank.
     pub fn gather<T: Element>(
         &self,
         store: &StoreHandle,
         view: Option<&View>,
         root: usize,
     ) -> Result<Option<Vec<T>>, Error> {
+        if root >= self.ranks() {
+            let expected = format!("a rank below {}", self.ranks());
+            return Err(Error::argument("gather", expected, root.to_string()));
+        }
         let elements = self.read_on(store, view, Some(root))?;
         Ok((self.rank() == root).then_some(elements))
     }
