@@ -197,7 +197,8 @@ impl<T: Element, const D: usize> Array<T, D> {
     pub fn reshape<const E: usize>(&self, shape: [usize; E]) -> Result<Array<T, E>, Error> {
         let target = Shape::new(&shape);
         if target.checked_len() != Some(self.len()) {
-            return Err(Error::shape("reshape", self.arg().shape(), target));
+            let expected = format!("a shape of {} elements", self.len());
+            return Err(Error::argument("reshape", expected, target.to_string()));
         }
         let reshaped = |array: &Self| {
             let whole = || View::identity(array.store().shape());

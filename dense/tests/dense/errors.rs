@@ -33,7 +33,7 @@ fn shapes() {
     check(x.less(0.0).try_select(&x, &y), &of_3_found_4("select"));
     check(
         x.reshape([2, 2]),
-        "reshape: expected a shape of (3), found (2, 2)",
+        "reshape: expected a shape of 3 elements, found (2, 2)",
     );
     check(
         a.broadcast_to([3, 3]),
