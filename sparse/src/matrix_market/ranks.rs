@@ -115,7 +115,8 @@ fn agree_on(
     if all.iter().all(|of_rank| *of_rank == all[0]) {
         return opened;
     }
-    match all.iter().position(|of_rank| of_rank[0] == 1) {
+    // Of a rank that runs another program the bytes are anything, or none.
+    match all.iter().position(|of_rank| of_rank.first() == Some(&1)) {
         Some(rank) => {
             let message = String::from_utf8_lossy(&all[rank][1..]).into_owned();
             refuse(ReadErrorKind::Rank { rank, message })

@@ -2,7 +2,8 @@
 
 use crate::{Entries, everywhere, rows, small};
 use num_complex::Complex;
-use sparsefuse_runtime::run_ranks;
+use sparsefuse_dense::Vector;
+use sparsefuse_runtime::{Config, run_ranks};
 use sparsefuse_sparse::matrix_market::{ReadErrorKind, WriteErrorKind};
 use sparsefuse_sparse::{Csr, Triplets};
 use std::path::{Path, PathBuf};
@@ -70,7 +71,7 @@ fn memory_that_runs_out_is_an_error() {
     let file = Temporary::new("many_rows.mtx");
     let text = "%%MatrixMarket matrix coordinate real general\n4294967295 1 1\n1 1 2.5\n";
     std::fs::write(&file.0, text).unwrap();
-    let config = sparsefuse_runtime::Config {
+    let config = Config {
         memory_limit: 1 << 24,
         ..small()
     };
@@ -137,4 +138,22 @@ fn an_error_of_the_writing_rank_reaches_all() {
         matches!(error.kind(), WriteErrorKind::NotFinite { .. }),
         "{error}"
     );
+}
+
+/// The others send it the messages of their work, of which some are empty.
+#[test]
+fn a_rank_that_reads_alone_gets_an_error() {
+    let config = Config {
+        check_ranks: false,
+        ..Config::default()
+    };
+    let outcomes = run_ranks(3, &config, |runtime| {
+        let x = Vector::<f64>::ones([10]);
+        if runtime.rank() == 2 {
+            assert!(Csr::<f64>::read("no/such/file.mtx").is_err());
+        }
+        let y = &x * 3.0;
+        y.sum().get().is_ok() && y.slice(..3).to_vec().is_ok()
+    });
+    outcomes.expect("no rank panics");
 }
