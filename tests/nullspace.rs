@@ -201,7 +201,9 @@ fn what_is_no_nullspace_is_refused() {
     let regular = gallery::poisson1d::<f64>(4).unwrap();
     let error = WithNullspace::new(&regular, Nullspace::constant(4).unwrap()).unwrap_err();
     assert!(
-        error.to_string().contains("vectors with images of 0"),
+        error
+            .to_string()
+            .contains("vectors that the operator maps to 0"),
         "{error}"
     );
     let error = WithNullspace::new(&regular, Nullspace::constant(5).unwrap()).unwrap_err();

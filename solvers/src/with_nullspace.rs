@@ -45,7 +45,8 @@ impl<'a, T: Field> WithNullspace<'a, T> {
             let norm = norm(&a.apply(q)?)?;
             if norm > T::Real::EPSILON.to_f64().sqrt() * size {
                 let found = format!("vector {number}, whose image has the norm {norm:.1e}");
-                let expected = format!("vectors with images of 0 (others': {size:.1e})");
+                let expected =
+                    format!("vectors that the operator maps to 0, others to about {size:.1e}");
                 return Err(Error::argument("nullspace", expected, found));
             }
         }

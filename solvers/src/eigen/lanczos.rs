@@ -98,6 +98,8 @@ impl<T> EigshOptions<'_, T> {
 }
 
 impl<T> Default for EigshOptions<'_, T> {
+    /// The eigenvalues of the largest magnitude, as accurate as rounding allows: `tol` is 0, as in
+    /// SciPy.
     fn default() -> Self {
         Self {
             which: Which::default(),

@@ -51,6 +51,7 @@ pub struct LobpcgOptions<'a, T> {
 }
 
 impl<T> Default for LobpcgOptions<'_, T> {
+    /// The smallest eigenvalues, without help, to `tol` 1e-8.
     fn default() -> Self {
         Self {
             largest: false,

@@ -38,7 +38,8 @@ pub fn spsolve<T: Field>(a: &Csr<T>, b: &Vector<T>) -> Result<Vector<T>, Error> 
 }
 
 /// The LU factorisation of a square matrix, with partial pivoting and an order that keeps fill low
-/// (COLAMD).
+/// (COLAMD). Every rank gathers and factors the whole matrix: more ranks take no less time, nor memory
+/// on each.
 ///
 /// # Errors
 ///
@@ -49,7 +50,7 @@ pub fn splu<T: Field>(a: &Csr<T>) -> Result<Direct<T>, Error> {
 }
 
 /// The Cholesky factorisation of a Hermitian positive definite matrix, in an order that keeps fill
-/// low (AMD). Only the upper triangle is read.
+/// low (AMD). Only the upper triangle is read. On ranks as [`splu`].
 ///
 /// ```
 /// use sparsefuse_dense::Vector;
