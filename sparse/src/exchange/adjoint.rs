@@ -195,7 +195,11 @@ impl<T: Numeric> AdjointProduct<T> {
     }
 }
 
-/// Cuts of the columns into one part for each thread, with about equal numbers of entries.
+/// The entries that take as long as what else a column costs: its element of the product comes from
+/// memory, unless there are many entries in the column.
+const COLUMN_WEIGHT: u64 = 4;
+
+/// Cuts of the columns into one part for each thread, with about as much work.
 fn parts(crd: &[u32], cols: &Range<usize>, threads: usize) -> Result<Vec<usize>, Error> {
     let mut parts = vec![cols.start];
     if threads > 1 {
@@ -205,14 +209,15 @@ fn parts(crd: &[u32], cols: &Range<usize>, threads: usize) -> Result<Vec<usize>,
                 *count = count.saturating_add(1);
             }
         }
-        let all: u64 = counts.iter().map(|&count| u64::from(count)).sum();
+        let weight = |&count: &u32| COLUMN_WEIGHT + u64::from(count);
+        let all: u64 = counts.iter().map(weight).sum();
         let mut sum = 0;
-        for (col, &count) in cols.clone().zip(&counts) {
+        for (col, count) in cols.clone().zip(&counts) {
             if parts.len() < threads && sum * threads as u64 >= all * parts.len() as u64 && sum > 0
             {
                 parts.push(col);
             }
-            sum += u64::from(count);
+            sum += weight(count);
         }
     }
     parts.push(cols.end);

@@ -276,6 +276,22 @@ fn first_at(rows: &Range<usize>, cut: usize, offset: isize) -> usize {
     first.clamp(rows.start as isize, rows.end as isize) as usize
 }
 
+/// Those of some rows with these offsets, ascending, that may have an entry in some columns: what
+/// threads do not need they do not read.
+#[inline(always)]
+fn within(
+    rows: &Range<usize>,
+    mut offsets: impl DoubleEndedIterator<Item = isize> + Clone,
+    cols: &Range<usize>,
+) -> Range<usize> {
+    let Some(least) = offsets.clone().next() else {
+        return rows.start..rows.start;
+    };
+    let greatest = offsets.next_back().unwrap_or(least);
+    let start = first_at(rows, cols.start, greatest);
+    start..first_at(rows, cols.end, least).max(start)
+}
+
 /// Rows with equal offsets and values.
 #[inline(always)]
 fn stencil<T: Numeric>(
@@ -285,6 +301,7 @@ fn stencil<T: Numeric>(
     x: &[T],
     y: &mut [T],
 ) {
+    let rows = within(&rows, terms.iter().map(|&(offset, _)| offset), cols);
     let mut begin = rows.start;
     while begin < rows.end {
         let block = begin..rows.end.min(begin + BLOCK);
@@ -314,7 +331,10 @@ fn run<T: Numeric>(
     x: &[T],
     y: &mut [T],
 ) {
-    match offsets.len() {
+    let (all, width) = (rows, offsets.len());
+    let rows = within(&all, offsets.iter().copied(), cols);
+    let vals = &vals[(rows.start - all.start) * width..(rows.end - all.start) * width];
+    match width {
         0 => {}
         2 => run_of::<T, 2>(rows, offsets, vals, cols, x, y),
         3 => run_of::<T, 3>(rows, offsets, vals, cols, x, y),
