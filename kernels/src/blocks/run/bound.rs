@@ -3,7 +3,6 @@
 
 use super::length::is_large;
 use super::uniform::{splat, uniform};
-use super::worker::Line;
 use crate::abi::Splat;
 use crate::blocks::Settings;
 use crate::blocks::compile::LoopProgram;
@@ -22,7 +21,7 @@ pub(crate) struct Shared {
     /// pointer.
     pub(crate) arrays: Vec<Array>,
     /// The memory of these results.
-    pub(crate) reduced: Vec<Vec<Line>>,
+    pub(crate) reduced: Vec<Vec<u128>>,
 }
 
 /// An array operand.

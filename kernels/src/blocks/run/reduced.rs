@@ -10,7 +10,7 @@
 use super::bound::{Array, Shared};
 use super::steps::x_in_place;
 use super::strided::simplify;
-use super::worker::{Line, Run, buffer};
+use super::worker::{Line, buffer};
 use crate::blocks::compile::{LoopProgram, Step};
 use crate::blocks::loops::rows::{DenseRows, RowReduction, panel_bytes, panel_rows};
 use crate::blocks::{Part, Settings};
@@ -60,14 +60,6 @@ pub(super) unsafe fn reduce_long_rows(
         shared.arrays.push(Array::of(results, true));
         number += 1;
     }
-}
-
-/// The results of the reduction that is step `number` of a loop, if they are there.
-pub(super) fn results(run: &Run<'_>, number: usize) -> Option<*const u8> {
-    let is_reduction = |step: &&Step| matches!(step, Step::RowReduce { .. });
-    let before = run.program.steps[..number].iter().filter(is_reduction);
-    let results = run.arrays.get(run.launch.operands.len() + before.count())?;
-    (!results.data.is_null()).then_some(results.data.cast_const())
 }
 
 /// A reduction of few, long rows.
@@ -152,14 +144,18 @@ impl<'a> Long<'a> {
     /// The matrix must be readable.
     unsafe fn run(
         &self,
-        memory: &mut Vec<Line>,
+        memory: &mut Vec<u128>,
         settings: &Settings,
         workers: &Workers,
     ) -> *mut u8 {
         // The values of each unit, unit by unit: the subtree that ends with a unit is joined with
         // the earlier ones in their places.
         let unit_bytes = self.rows.n * self.reduce.size;
-        let values = Values(buffer(memory, self.n_units * unit_bytes));
+        let words = (self.n_units * unit_bytes).div_ceil(size_of::<u128>());
+        if memory.len() < words {
+            memory.resize(words, 0);
+        }
+        let values = Values(memory.as_mut_ptr().cast());
         let n_pieces = self.n_units * self.n_panels;
         let n_parts = match self.rows.n * self.rows.end < settings.parallel_threshold {
             true => 1,

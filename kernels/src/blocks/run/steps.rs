@@ -4,7 +4,6 @@
     reason = "follows the pointers of a launch, block by block"
 )]
 
-use super::reduced;
 use super::stream;
 use super::strided::{copy_run, gather, scatter, walk};
 use super::uniform::misbound;
@@ -94,7 +93,7 @@ impl Worker<'_> {
                         out,
                     } => {
                         let out = of(out).at(first);
-                        match reduced::results(run, number) {
+                        match results(run, number) {
                             Some(results) => {
                                 let results = results.wrapping_add(first * reduce.size);
                                 results.copy_to(out, n * reduce.size);
@@ -164,6 +163,14 @@ unsafe fn write_index(first: i64, n: usize, out: *mut u8) {
         // SAFETY: the caller promises room for `n` elements.
         unsafe { out.cast::<i64>().add(i).write_unaligned(first + i as i64) };
     }
+}
+
+/// The results of the reduction that is step `number` of a loop, if they are there (`reduced.rs`).
+fn results(run: &Run<'_>, number: usize) -> Option<*const u8> {
+    let is_reduction = |step: &&Step| matches!(step, Step::RowReduce { .. });
+    let before = run.program.steps[..number].iter().filter(is_reduction);
+    let results = run.arrays.get(run.launch.operands.len() + before.count())?;
+    (!results.data.is_null()).then_some(results.data.cast_const())
 }
 
 impl Worker<'_> {
