@@ -78,7 +78,7 @@ impl<I: Index> Singles<'_, I> {
     /// The elements that some items name lie in this range; everywhere if an index is out of range,
     /// so that whoever has elements finds it.
     fn range(&self, numbers: Range<usize>) -> Range<usize> {
-        let mut range = usize::MAX..0;
+        let (mut begin, mut end) = (usize::MAX, 0);
         let segments = self.lines.segments(numbers, self.indices, |segment| {
             let Some(&first) = segment.indices.first() else {
                 return Ok(());
@@ -96,16 +96,16 @@ impl<I: Index> Singles<'_, I> {
             };
             match places {
                 Some((first, last)) => {
-                    let (first, end) = (segment.base + first, segment.base + last + 1);
-                    range = range.start.min(first)..range.end.max(end);
+                    begin = begin.min(segment.base + first);
+                    end = end.max(segment.base + last + 1);
                 }
                 // The first that is out of range is among these.
-                None => range = 0..usize::MAX,
+                None => (begin, end) = (0, usize::MAX),
             }
             Ok(())
         });
         segments.expect("no segment fails");
-        range
+        begin..end
     }
 
     /// Brings those of some items that name elements of `part`, of which the first is `begin`.
