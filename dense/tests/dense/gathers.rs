@@ -432,7 +432,7 @@ fn threads_share_scatters_and_leave_no_trace() {
                 let len = if indices == &few { 100 } else { n };
                 let mut wide = Vector::<i64>::zeros([len]);
                 let small = Vector::from_vec(indices.iter().map(|&i| place(i, n) as i64).collect());
-                wide.add_at(&small, &Vector::from_slice(&wholes));
+                wide.add_at(&small, Vector::from_slice(&wholes));
                 assert_eq!(wide.to_vec().unwrap(), counts[..len]);
                 let once = small.bincount(len).to_vec().unwrap();
                 assert_eq!(once.iter().sum::<i64>(), indices.len() as i64);
