@@ -861,8 +861,8 @@ fn reduce(
     let mut parts: Vec<Value> = if elements.len() <= tile_len || row_len == 1 {
         elements.chunks(tile_len).map(tile).collect()
     } else if row_len <= tile_len {
-        let mut divisors = (1..=tile_len).filter(|rows| tile_len % rows == 0);
-        let rows = divisors.rfind(|rows| rows * row_len <= tile_len).unwrap();
+        let divides = |rows: &usize| tile_len.is_multiple_of(*rows);
+        let rows = (1..=tile_len / row_len).rfind(divides).unwrap_or(1);
         elements.chunks(rows * row_len).map(tile).collect()
     } else {
         let rows = elements.chunks(row_len);
