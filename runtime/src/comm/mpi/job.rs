@@ -18,7 +18,7 @@ use crate::error::Error;
 use std::collections::VecDeque;
 use std::io::Write as _;
 use std::panic::PanicHookInfo;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -44,6 +44,9 @@ pub(super) static MOST_RANKS: AtomicUsize = AtomicUsize::new(1);
 
 /// How long what a rank has sent may take to arrive after the news that it has left.
 const GRACE: Duration = Duration::from_secs(5);
+
+/// How long a thread waits before it says so.
+const LONG: Duration = Duration::from_secs(30);
 
 /// The status of a job that a panic has ended, that of a Rust program.
 const PANICKED: i32 = 101;
@@ -131,6 +134,7 @@ impl Job {
     /// Waits for the next message from one rank to another; `None` if the sender has left.
     pub(super) fn receive(&self, pair: Pair) -> Result<Option<Message>, Error> {
         let mut looks = 0;
+        let mut since = None;
         loop {
             let mut inbox = lock(&self.inbox);
             match inbox.take(pair) {
@@ -145,6 +149,7 @@ impl Job {
             drop(inbox);
             looks += 1;
             self.pause(looks);
+            self.complain_of_waiting(looks, &mut since, || format!("process {}", pair.from.0));
         }
     }
 
@@ -156,7 +161,7 @@ impl Job {
         mut is_done: impl FnMut() -> Result<bool, Error>,
     ) -> Result<(), Error> {
         const LOOKS: usize = 256;
-        let (mut looks, mut news) = (0_usize, None);
+        let (mut looks, mut news, mut since) = (0_usize, None, None);
         while !is_done()? {
             looks += 1;
             if looks.is_multiple_of(LOOKS) {
@@ -170,8 +175,34 @@ impl Job {
                 }
             }
             self.pause(looks);
+            self.complain_of_waiting(looks, &mut since, || "other processes".to_owned());
         }
         Ok(())
+    }
+
+    /// Says, once in a process, that a thread has looked for a message for [`LONG`]: perhaps only some
+    /// ranks have asked for a value that all must ask for.
+    fn complain_of_waiting(
+        &self,
+        looks: usize,
+        since: &mut Option<Instant>,
+        whom: impl Fn() -> String,
+    ) {
+        static HAS_COMPLAINED: AtomicBool = AtomicBool::new(false);
+        const LOOKS: usize = 1 << 14;
+        if !looks.is_multiple_of(LOOKS) {
+            return;
+        }
+        let has_waited = since.get_or_insert_with(Instant::now).elapsed() > LONG;
+        if has_waited && !HAS_COMPLAINED.swap(true, Ordering::Relaxed) {
+            complain(&format!(
+                "process {} has waited for {} for {} seconds. If ranks run different programs, \
+                 or only some of them ask for a value, set SPARSEFUSE_CHECK=1 to see where",
+                self.process,
+                whom(),
+                LONG.as_secs()
+            ));
+        }
     }
 
     /// What a thread does between two looks for a message: where each rank has a core of its own
