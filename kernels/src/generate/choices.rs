@@ -143,6 +143,16 @@ impl Choices {
                 };
                 (0, transposed, false)
             }
+            // Lines with gaps between them.
+            5 if let Some(line) = (16..len).rfind(|line| len.is_multiple_of(*line)) => {
+                let gap = self.below(line / 2);
+                let lines = Layout {
+                    rank: 2,
+                    dims: [len / line, line, 1, 1],
+                    strides: [(line + gap) as isize, 1, 0, 0],
+                };
+                (self.below(5), lines, false)
+            }
             _ => (0, whole, false),
         };
         Binding::Array {

@@ -253,6 +253,7 @@ fn domains(choices: &mut Choices, tile_len: usize) -> Vec<Extent> {
         tile_len,
         tile_len + 1,
         2 * tile_len + 5,
+        330,
     ];
     let inner = [1, 2, 3, tile_len / 3, tile_len - 1, tile_len + 7];
     let n_domains = 1 + choices.below(3);

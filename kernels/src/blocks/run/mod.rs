@@ -11,6 +11,7 @@ mod chunks;
 mod division;
 mod fetch;
 mod length;
+mod lines;
 mod reduced;
 mod steps;
 mod stream;

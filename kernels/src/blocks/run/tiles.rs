@@ -2,7 +2,7 @@
 #![expect(unsafe_code, reason = "writes the partial results of tiles")]
 
 use super::uniform::misbound;
-use super::worker::Worker;
+use super::worker::{Address, Worker};
 use crate::abi::CHUNK;
 use crate::launch::Operand;
 use std::ops::Range;
@@ -55,6 +55,30 @@ impl Worker<'_> {
             // SAFETY: forwarded.
             first = unsafe { self.run_chunks(native, rows.clone()) };
         }
+        let Some(lines) = self.run.lines else {
+            // SAFETY: forwarded.
+            return unsafe { self.run_blocks_at(self.whole, first..rows.end, before_rows) };
+        };
+        let mut addresses = std::mem::take(self.line);
+        while first < rows.end {
+            let line = first / lines.len();
+            let end = ((line + 1) * lines.len()).min(rows.end);
+            lines.aim(line, self.lined, &mut addresses);
+            // SAFETY: forwarded; the addresses are those of the line that these rows lie in.
+            unsafe { self.run_blocks_at(&addresses, first..end, before_rows) };
+            first = end;
+        }
+        *self.line = addresses;
+    }
+
+    /// Runs blocks of rows that lie at these addresses, or in registers where they are no whole chunks.
+    unsafe fn run_blocks_at(
+        &mut self,
+        addresses: &[Address],
+        rows: Range<usize>,
+        before_rows: &mut impl FnMut(usize),
+    ) {
+        let mut first = rows.start;
         while first < rows.end {
             let n = self.run.block_len.min(rows.end - first);
             before_rows(first + n);
@@ -62,7 +86,7 @@ impl Worker<'_> {
             // SAFETY: forwarded.
             unsafe {
                 if whole > 0 {
-                    self.run_steps(self.whole, first, whole);
+                    self.run_steps(addresses, first, whole);
                 }
                 if whole < n {
                     self.run_steps(self.ragged, first + whole, n - whole);

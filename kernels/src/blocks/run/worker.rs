@@ -5,6 +5,7 @@ use super::bound::{Array, Shared};
 use super::division::Rows;
 use super::fetch::Fetched;
 use super::length::{UNIT, block_len, is_far, is_large};
+use super::lines::{Lined, Lines};
 use super::stream;
 use super::strided::simplify;
 use super::uniform::misbound;
@@ -42,6 +43,8 @@ pub(crate) struct Run<'a> {
     /// one from beyond the L2 cache.
     pub(crate) rows_ahead: Option<usize>,
     pub(crate) rows: Rows<'a>,
+    /// The lines of arrays that are contiguous along the innermost dimension alone.
+    pub(crate) lines: Option<Lines>,
     /// The native form of the loop, if it takes this run.
     pub(crate) native: Option<Native<'a>>,
 }
@@ -70,6 +73,7 @@ impl<'a> Run<'a> {
             isa: settings.isa,
             block_len: block_len(program, extent.tiles, (&rows, is_large), settings),
             rows,
+            lines: Lines::of(program, launch),
             is_large,
             is_far: is_far(&[program], launch, settings),
             rows_ahead: None,
@@ -125,7 +129,8 @@ impl<'a> Run<'a> {
             self.extent.len as usize,
             self.block_len,
         ];
-        !self.rows.are_multiples_of(CHUNK) || cuts.iter().any(|cut| cut % CHUNK != 0)
+        let has_ragged_units = !self.rows.are_multiples_of(CHUNK);
+        self.lines.is_some() || has_ragged_units || cuts.iter().any(|cut| cut % CHUNK != 0)
     }
 
     /// An estimate of the work: element operations. Rows count by their number where they have few,
@@ -231,6 +236,8 @@ impl Run<'_> {
 pub(crate) struct Scratch {
     registers: Vec<Line>,
     addresses: Vec<Address>,
+    line: Vec<Address>,
+    lined: Vec<Lined>,
     fetched: Vec<Fetched>,
     natives: Vec<*mut u8>,
     lanes: Vec<Lanes>,
@@ -248,6 +255,8 @@ impl Scratch {
     pub(crate) const EMPTY: Self = Self {
         registers: Vec::new(),
         addresses: Vec::new(),
+        line: Vec::new(),
+        lined: Vec::new(),
         fetched: Vec::new(),
         natives: Vec::new(),
         lanes: Vec::new(),
@@ -277,6 +286,10 @@ pub(crate) struct Worker<'a> {
     /// What each block asks for, for the next one.
     pub(crate) fetched: &'a [Fetched],
     pub(crate) lanes: &'a mut [Lanes],
+    /// The addresses of each slot in blocks of whole chunks of the line that is being run, and the
+    /// slots for which these are set anew for each line.
+    pub(crate) line: &'a mut Vec<Address>,
+    pub(crate) lined: &'a [Lined],
     /// The factors of a step with several terms.
     pub(crate) terms: &'a mut Vec<Term>,
     pub(crate) dense: &'a mut Vec<Line>,
@@ -311,6 +324,12 @@ impl<'a> Worker<'a> {
         }
         scratch.lanes.resize(program.reductions.len(), Lanes::EMPTY);
         let (whole, ragged) = scratch.addresses.split_at(program.slots.len());
+        scratch.line.clear();
+        scratch.lined.clear();
+        if let Some(lines) = run.lines {
+            scratch.line.extend_from_slice(whole);
+            scratch.lined.extend(lines.slots(run));
+        }
         Self {
             run,
             whole,
@@ -318,6 +337,8 @@ impl<'a> Worker<'a> {
             natives: &scratch.natives,
             fetched: &scratch.fetched,
             lanes: &mut scratch.lanes,
+            line: &mut scratch.line,
+            lined: &scratch.lined,
             terms: &mut scratch.terms,
             dense: &mut scratch.dense,
             tile_start: 0,

@@ -1,0 +1,103 @@
+//! Lines: arrays whose elements lie side by side along the innermost dimension alone.
+//!
+//! A slice of a grid is one: its rows are contiguous, and there is a gap between them. Such arrays are
+//! read and written where they are, as contiguous ones, if blocks end where lines do: for each line
+//! their addresses are set anew, so that a row of the loop is found by its number as always. Without
+//! this each slice that a stencil reads would be copied first.
+
+use super::worker::{Address, Run};
+use crate::abi::CHUNK;
+use crate::blocks::compile::LoopProgram;
+use crate::blocks::compile::slots::Slot;
+use crate::launch::{Launch, Layout, Operand};
+
+/// The shortest line for which this is worth while: the rest of a line that is no whole chunk is
+/// copied.
+const SHORTEST: usize = 4 * CHUNK;
+
+/// The lines of a run: those of its arrays that have the same dimensions as this layout.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lines(Layout);
+
+/// A slot whose memory is read line by line.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lined {
+    slot: usize,
+    data: *mut u8,
+    size: usize,
+    strides: [isize; 4],
+}
+
+impl Lines {
+    /// The lines of the arrays of a loop; `None` if it has no such arrays.
+    pub(crate) fn of(program: &LoopProgram, launch: &Launch<'_>) -> Option<Self> {
+        let mut slots = program.slots.iter();
+        slots.find_map(|slot| {
+            let layout = strided(slot, launch)?.1;
+            let lines = Self(layout);
+            (lines.len() >= SHORTEST && lines.has(&layout)).then_some(lines)
+        })
+    }
+
+    /// Rows of a line.
+    pub(crate) fn len(&self) -> usize {
+        self.0.dims[self.last()]
+    }
+
+    fn last(&self) -> usize {
+        self.0.rank as usize - 1
+    }
+
+    fn has(&self, layout: &Layout) -> bool {
+        let is_alike = (layout.rank, layout.dims) == (self.0.rank, self.0.dims);
+        is_alike && layout.rank > 1 && layout.strides[self.last()] == 1
+    }
+
+    /// The slots of a run that are read line by line.
+    pub(crate) fn slots(self, run: &Run<'_>) -> impl Iterator<Item = Lined> {
+        let slots = run.program.slots.iter().enumerate();
+        slots.filter_map(move |(number, slot)| {
+            let (data, layout, size) = strided(slot, run.launch)?;
+            self.has(&layout).then_some(Lined {
+                slot: number,
+                data,
+                size,
+                strides: layout.strides,
+            })
+        })
+    }
+
+    /// Sets the addresses of slots to those of a line.
+    pub(crate) fn aim(&self, line: usize, lined: &[Lined], addresses: &mut [Address]) {
+        let mut index = [0; 4];
+        let mut rest = line;
+        for d in (0..self.last()).rev() {
+            index[d] = (rest % self.0.dims[d]) as isize;
+            rest /= self.0.dims[d];
+        }
+        let first = (line * self.len()) as isize;
+        for of in lined {
+            let steps = index.iter().zip(&of.strides);
+            let offset: isize = steps.map(|(index, stride)| index * stride).sum();
+            addresses[of.slot] = Address {
+                data: of.data.wrapping_offset((offset - first) * of.size as isize),
+                row_bytes: of.size,
+                step: CHUNK * of.size,
+            };
+        }
+    }
+}
+
+/// An array of a slot that is not contiguous: its first element, its layout, and the size of an
+/// element.
+fn strided(slot: &Slot, launch: &Launch<'_>) -> Option<(*mut u8, Layout, usize)> {
+    let Slot::Memory { arg, size, .. } = *slot else {
+        return None;
+    };
+    match launch.operands[arg as usize] {
+        Operand::Array { data, layout } if !layout.is_contiguous() && !layout.is_empty() => {
+            Some((data, layout, size))
+        }
+        _ => None,
+    }
+}
