@@ -4,15 +4,19 @@
 //! read and written where they are, as contiguous ones, if blocks end where lines do: for each line
 //! their addresses are set anew, so that a row of the loop is found by its number as always. Without
 //! this each slice that a stencil reads would be copied first.
+//!
+//! The rest of a line that is no whole chunk is read there too, and what is behind it, which is not
+//! used: where the loop writes nothing near it, and a later line of the array shows that memory goes
+//! on. It is written by way of registers.
 
 use super::worker::{Address, Run};
 use crate::abi::CHUNK;
-use crate::blocks::compile::LoopProgram;
 use crate::blocks::compile::slots::Slot;
+use crate::blocks::compile::{LoopProgram, Step};
 use crate::launch::{Launch, Layout, Operand};
+use std::ops::Range;
 
-/// The shortest line for which this is worth while: the rest of a line that is no whole chunk is
-/// copied.
+/// The shortest line for which this is worth while.
 const SHORTEST: usize = 4 * CHUNK;
 
 /// The lines of a run: those of its arrays that have the same dimensions as this layout.
@@ -26,6 +30,9 @@ pub(crate) struct Lined {
     data: *mut u8,
     size: usize,
     strides: [isize; 4],
+    /// The distance of the last line from the first, in elements, if the elements behind any other
+    /// line may be read.
+    last: Option<isize>,
 }
 
 impl Lines {
@@ -63,29 +70,78 @@ impl Lines {
                 data,
                 size,
                 strides: layout.strides,
+                last: self.last_line(run, (data, &layout, size)),
             })
         })
     }
 
-    /// Sets the addresses of slots to those of a line.
-    pub(crate) fn aim(&self, line: usize, lined: &[Lined], addresses: &mut [Address]) {
+    /// See [`Lined::last`].
+    fn last_line(
+        self,
+        run: &Run<'_>,
+        (data, layout, size): (*mut u8, &Layout, usize),
+    ) -> Option<isize> {
+        let outer = 0..self.last();
+        let ascends = outer.clone().all(|d| layout.strides[d] >= 0);
+        let steps = outer.map(|d| (layout.dims[d] as isize - 1) * layout.strides[d]);
+        let last: isize = steps.sum();
+        let read = span((data, layout, size));
+        let is_apart = |step: &Step| match *step {
+            Step::Store { arg, size, .. } => match run.launch.operands[arg as usize] {
+                Operand::Array { data, layout } => {
+                    let written = span((data, &layout, size));
+                    written.end <= read.start || read.end <= written.start
+                }
+                _ => true,
+            },
+            _ => true,
+        };
+        (ascends && run.program.steps.iter().all(is_apart)).then_some(last)
+    }
+
+    /// Sets the addresses of slots to those of a line: in blocks of whole chunks, and for the rest of
+    /// the line, where `ragged` are those that copy it.
+    pub(crate) fn aim(
+        &self,
+        line: usize,
+        lined: &[Lined],
+        (whole, rest): (&mut [Address], &mut [Address]),
+        ragged: &[Address],
+    ) {
         let mut index = [0; 4];
-        let mut rest = line;
+        let mut outer = line;
         for d in (0..self.last()).rev() {
-            index[d] = (rest % self.0.dims[d]) as isize;
-            rest /= self.0.dims[d];
+            index[d] = (outer % self.0.dims[d]) as isize;
+            outer /= self.0.dims[d];
         }
         let first = (line * self.len()) as isize;
         for of in lined {
             let steps = index.iter().zip(&of.strides);
             let offset: isize = steps.map(|(index, stride)| index * stride).sum();
-            addresses[of.slot] = Address {
+            let address = Address {
                 data: of.data.wrapping_offset((offset - first) * of.size as isize),
                 row_bytes: of.size,
                 step: CHUNK * of.size,
             };
+            whole[of.slot] = address;
+            rest[of.slot] = match of.last {
+                Some(last) if last - offset >= CHUNK as isize => address,
+                _ => ragged[of.slot],
+            };
         }
     }
+}
+
+/// The addresses between the first byte of an array and the last one.
+fn span((data, layout, size): (*mut u8, &Layout, usize)) -> Range<usize> {
+    let (mut low, mut high) = (0, 0);
+    for d in 0..layout.rank as usize {
+        let step = (layout.dims[d] as isize - 1) * layout.strides[d] * size as isize;
+        low += step.min(0);
+        high += step.max(0);
+    }
+    let at = |offset: isize| data.wrapping_offset(offset).addr();
+    at(low)..at(high + size as isize)
 }
 
 /// An array of a slot that is not contiguous: its first element, its layout, and the size of an

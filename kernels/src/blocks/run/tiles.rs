@@ -57,24 +57,28 @@ impl Worker<'_> {
         }
         let Some(lines) = self.run.lines else {
             // SAFETY: forwarded.
-            return unsafe { self.run_blocks_at(self.whole, first..rows.end, before_rows) };
+            return unsafe {
+                let addresses = (self.whole, self.ragged);
+                self.run_blocks_at(addresses, first..rows.end, before_rows)
+            };
         };
         let mut addresses = std::mem::take(self.line);
+        let (whole, rest) = addresses.split_at_mut(self.whole.len());
         while first < rows.end {
             let line = first / lines.len();
             let end = ((line + 1) * lines.len()).min(rows.end);
-            lines.aim(line, self.lined, &mut addresses);
+            lines.aim(line, self.lined, (whole, rest), self.ragged);
             // SAFETY: forwarded; the addresses are those of the line that these rows lie in.
-            unsafe { self.run_blocks_at(&addresses, first..end, before_rows) };
+            unsafe { self.run_blocks_at((whole, rest), first..end, before_rows) };
             first = end;
         }
         *self.line = addresses;
     }
 
-    /// Runs blocks of rows that lie at these addresses, or in registers where they are no whole chunks.
+    /// Runs blocks of rows: whole chunks at the first addresses, the rest at the second.
     unsafe fn run_blocks_at(
         &mut self,
-        addresses: &[Address],
+        (whole_at, rest_at): (&[Address], &[Address]),
         rows: Range<usize>,
         before_rows: &mut impl FnMut(usize),
     ) {
@@ -86,10 +90,10 @@ impl Worker<'_> {
             // SAFETY: forwarded.
             unsafe {
                 if whole > 0 {
-                    self.run_steps(addresses, first, whole);
+                    self.run_steps(whole_at, first, whole);
                 }
                 if whole < n {
-                    self.run_steps(self.ragged, first + whole, n - whole);
+                    self.run_steps(rest_at, first + whole, n - whole);
                 }
             }
             first += n;

@@ -286,8 +286,8 @@ pub(crate) struct Worker<'a> {
     /// What each block asks for, for the next one.
     pub(crate) fetched: &'a [Fetched],
     pub(crate) lanes: &'a mut [Lanes],
-    /// The addresses of each slot in blocks of whole chunks of the line that is being run, and the
-    /// slots for which these are set anew for each line.
+    /// The addresses of each slot in blocks of whole chunks of the line that is being run, and then in
+    /// the rest of the line; and the slots for which these are set anew for each line.
     pub(crate) line: &'a mut Vec<Address>,
     pub(crate) lined: &'a [Lined],
     /// The factors of a step with several terms.
@@ -328,6 +328,7 @@ impl<'a> Worker<'a> {
         scratch.lined.clear();
         if let Some(lines) = run.lines {
             scratch.line.extend_from_slice(whole);
+            scratch.line.extend_from_slice(ragged);
             scratch.lined.extend(lines.slots(run));
         }
         Self {
