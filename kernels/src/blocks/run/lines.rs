@@ -9,6 +9,7 @@
 //! used: where the loop writes nothing near it, and a later line of the array shows that memory goes
 //! on. It is written by way of registers.
 
+use super::bound::Array;
 use super::worker::{Address, Run};
 use crate::abi::CHUNK;
 use crate::blocks::compile::slots::Slot;
@@ -37,10 +38,10 @@ pub(crate) struct Lined {
 
 impl Lines {
     /// The lines of the arrays of a loop; `None` if it has no such arrays.
-    pub(crate) fn of(program: &LoopProgram, launch: &Launch<'_>) -> Option<Self> {
+    pub(crate) fn of(program: &LoopProgram, launch: &Launch<'_>, arrays: &[Array]) -> Option<Self> {
         let mut slots = program.slots.iter();
         slots.find_map(|slot| {
-            let layout = strided(slot, launch)?.1;
+            let layout = strided(slot, launch, arrays)?.1;
             let lines = Self(layout);
             (lines.len() >= SHORTEST && lines.has(&layout)).then_some(lines)
         })
@@ -64,7 +65,7 @@ impl Lines {
     pub(crate) fn slots(self, run: &Run<'_>) -> impl Iterator<Item = Lined> {
         let slots = run.program.slots.iter().enumerate();
         slots.filter_map(move |(number, slot)| {
-            let (data, layout, size) = strided(slot, run.launch)?;
+            let (data, layout, size) = strided(slot, run.launch, run.arrays)?;
             self.has(&layout).then_some(Lined {
                 slot: number,
                 data,
@@ -146,14 +147,15 @@ fn span((data, layout, size): (*mut u8, &Layout, usize)) -> Range<usize> {
 
 /// An array of a slot that is not contiguous: its first element, its layout, and the size of an
 /// element.
-fn strided(slot: &Slot, launch: &Launch<'_>) -> Option<(*mut u8, Layout, usize)> {
+fn strided(slot: &Slot, launch: &Launch<'_>, arrays: &[Array]) -> Option<(*mut u8, Layout, usize)> {
     let Slot::Memory { arg, size, .. } = *slot else {
         return None;
     };
+    if arrays[arg as usize].is_contiguous {
+        return None;
+    }
     match launch.operands[arg as usize] {
-        Operand::Array { data, layout } if !layout.is_contiguous() && !layout.is_empty() => {
-            Some((data, layout, size))
-        }
+        Operand::Array { data, layout } if !layout.is_empty() => Some((data, layout, size)),
         _ => None,
     }
 }

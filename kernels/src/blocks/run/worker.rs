@@ -73,7 +73,7 @@ impl<'a> Run<'a> {
             isa: settings.isa,
             block_len: block_len(program, extent.tiles, (&rows, is_large), settings),
             rows,
-            lines: Lines::of(program, launch),
+            lines: Lines::of(program, launch, &shared.arrays),
             is_large,
             is_far: is_far(&[program], launch, settings),
             rows_ahead: None,
