@@ -7,8 +7,8 @@
 //! Tasks that are connected by stores which the window makes, rows by rows, are a class (union-find).
 //! One of its members decides for all: one that cannot run elsewhere, since it writes where a store
 //! is, else the one that reads the most. The window is solved anew with these hints, and the solution
-//! that moves less is taken. (DESIGN: constraints between arguments; Legate's constraint solver has
-//! such classes for each task.)
+//! that moves less is taken. Legate's constraint solver has such classes within a task; here they
+//! reach over a window.
 
 use super::fuse::Solved;
 use super::solve::{self, Launch, Slot};
