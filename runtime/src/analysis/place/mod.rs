@@ -27,6 +27,10 @@ use sparsefuse_kernels::blocks::Program;
 use sparsefuse_kernels::{ArgKind, Extent, Inst, Kernel, Loop};
 use std::ops::Range;
 
+/// How many rows at either end are looked at to find those that need no halo; where more need one, none
+/// is run before it is there.
+const WIDEST_HALO: usize = 1 << 12;
+
 /// Places the data of one group.
 pub(super) struct Planner<'a> {
     pub(super) group: &'a Group,
@@ -218,8 +222,10 @@ impl Planner<'_> {
             let mut views = views.iter();
             views.all(|(view, held)| held.contains(&view.region(rows)))
         };
-        let first = rows.clone().find(|&row| is_own(&(row..row + 1)))?;
-        let end = 1 + (first..rows.end).rfind(|&row| is_own(&(row..row + 1)))?;
+        let mut from_begin = rows.clone().take(WIDEST_HALO);
+        let first = from_begin.find(|&row| is_own(&(row..row + 1)))?;
+        let mut from_end = (first..rows.end).rev().take(WIDEST_HALO);
+        let end = 1 + from_end.find(|&row| is_own(&(row..row + 1)))?;
         if !is_own(&(first..end)) {
             return None;
         }
