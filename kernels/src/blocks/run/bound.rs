@@ -108,3 +108,21 @@ impl Array {
         }
     }
 }
+
+/// Where the rows of a slot lie.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Address {
+    /// Local row 0 of an array, or the first row of the block.
+    pub(crate) data: *mut u8,
+    /// Bytes from row to row of an array, 0 for what holds one block.
+    pub(crate) row_bytes: usize,
+    /// Bytes from chunk to chunk.
+    pub(crate) step: usize,
+}
+
+impl Address {
+    #[inline(always)]
+    pub(crate) fn at(self, row: usize) -> *mut u8 {
+        self.data.wrapping_add(row * self.row_bytes)
+    }
+}

@@ -9,8 +9,7 @@
 //! used: where the loop writes nothing near it, and a later line of the array shows that memory goes
 //! on. It is written by way of registers.
 
-use super::bound::Array;
-use super::worker::{Address, Run};
+use super::bound::{Address, Array};
 use crate::abi::CHUNK;
 use crate::blocks::compile::slots::Slot;
 use crate::blocks::compile::{LoopProgram, Step};
@@ -61,17 +60,22 @@ impl Lines {
         is_alike && layout.rank > 1 && layout.strides[self.last()] == 1
     }
 
-    /// The slots of a run that are read line by line.
-    pub(crate) fn slots(self, run: &Run<'_>) -> impl Iterator<Item = Lined> {
-        let slots = run.program.slots.iter().enumerate();
+    /// The slots of the loop that are read line by line.
+    pub(crate) fn slots(
+        self,
+        program: &LoopProgram,
+        launch: &Launch<'_>,
+        arrays: &[Array],
+    ) -> impl Iterator<Item = Lined> {
+        let slots = program.slots.iter().enumerate();
         slots.filter_map(move |(number, slot)| {
-            let (data, layout, size) = strided(slot, run.launch, run.arrays)?;
+            let (data, layout, size) = strided(slot, launch, arrays)?;
             self.has(&layout).then_some(Lined {
                 slot: number,
                 data,
                 size,
                 strides: layout.strides,
-                last: self.last_line(run, (data, &layout, size)),
+                last: self.last_line((program, launch), (data, &layout, size)),
             })
         })
     }
@@ -79,7 +83,7 @@ impl Lines {
     /// See [`Lined::last`].
     fn last_line(
         self,
-        run: &Run<'_>,
+        (program, launch): (&LoopProgram, &Launch<'_>),
         (data, layout, size): (*mut u8, &Layout, usize),
     ) -> Option<isize> {
         let outer = 0..self.last();
@@ -88,7 +92,7 @@ impl Lines {
         let last: isize = steps.sum();
         let read = span((data, layout, size));
         let is_apart = |step: &Step| match *step {
-            Step::Store { arg, size, .. } => match run.launch.operands[arg as usize] {
+            Step::Store { arg, size, .. } => match launch.operands[arg as usize] {
                 Operand::Array { data, layout } => {
                     let written = span((data, &layout, size));
                     written.end <= read.start || read.end <= written.start
@@ -97,7 +101,7 @@ impl Lines {
             },
             _ => true,
         };
-        (ascends && run.program.steps.iter().all(is_apart)).then_some(last)
+        (ascends && program.steps.iter().all(is_apart)).then_some(last)
     }
 
     /// Sets the addresses of slots to those of a line: in blocks of whole chunks, and for the rest of

@@ -4,10 +4,11 @@
     reason = "follows the pointers of a launch, block by block"
 )]
 
+use super::bound::Address;
 use super::stream;
 use super::strided::{copy_run, gather, scatter, walk};
 use super::uniform::misbound;
-use super::worker::{Address, Run, Worker, buffer};
+use super::worker::{Run, Worker, buffer};
 use crate::abi::CHUNK;
 use crate::blocks::compile::Step;
 use crate::blocks::compile::lower::Terms;

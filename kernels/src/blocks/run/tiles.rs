@@ -1,8 +1,9 @@
 //! The rows of one thread, tile by tile and block by block.
 #![expect(unsafe_code, reason = "writes the partial results of tiles")]
 
+use super::bound::Address;
 use super::uniform::misbound;
-use super::worker::{Address, Worker};
+use super::worker::Worker;
 use crate::abi::CHUNK;
 use crate::launch::Operand;
 use std::ops::Range;

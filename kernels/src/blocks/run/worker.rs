@@ -1,7 +1,7 @@
 //! A run of a loop as its threads see it, and what each of them holds.
 #![expect(unsafe_code, reason = "threads share the pointers of a launch")]
 
-use super::bound::{Array, Shared};
+use super::bound::{Address, Array, Shared};
 use super::division::Rows;
 use super::fetch::Fetched;
 use super::length::{UNIT, block_len, is_far, is_large};
@@ -173,24 +173,6 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Where the rows of a slot lie.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Address {
-    /// Local row 0 of an array, or the first row of the block.
-    pub(crate) data: *mut u8,
-    /// Bytes from row to row of an array, 0 for what holds one block.
-    pub(crate) row_bytes: usize,
-    /// Bytes from chunk to chunk.
-    pub(crate) step: usize,
-}
-
-impl Address {
-    #[inline(always)]
-    pub(crate) fn at(self, row: usize) -> *mut u8 {
-        self.data.wrapping_add(row * self.row_bytes)
-    }
-}
-
 impl Run<'_> {
     /// Where the rows of a slot lie, in arrays if `in_place`, else in registers for `capacity` rows.
     pub(crate) fn address(
@@ -329,7 +311,8 @@ impl<'a> Worker<'a> {
         if let Some(lines) = run.lines {
             scratch.line.extend_from_slice(whole);
             scratch.line.extend_from_slice(ragged);
-            scratch.lined.extend(lines.slots(run));
+            let slots = lines.slots(program, run.launch, run.arrays);
+            scratch.lined.extend(slots);
         }
         Self {
             run,
