@@ -204,7 +204,7 @@ fn in_pieces<T: Numeric>(
     join: impl Fn(T, T) -> T + Copy + Sync,
 ) -> Result<(), Error> {
     let (n, threads) = (x.len(), args.threads());
-    // Nobody wants the sum of the last piece, so the sums are those of more, smaller ones.
+    // The sum of the last part is not needed, so only the other parts are summed, in smaller ranges.
     let wanted = n - n / threads;
     let mut sums = try_collect((0..threads * (threads - 1)).map(|_| None))?;
     let n_sums = sums.len();

@@ -75,8 +75,8 @@ impl<I: Index> Singles<'_, I> {
         (0..SAMPLES).filter(is_wide).count() > SAMPLES / 4
     }
 
-    /// The elements that some items name lie in this range; everywhere if an index is out of range,
-    /// so that whoever has elements finds it.
+    /// The range of elements that some items name; the largest range if an index is out of bounds, so
+    /// that the check of indices finds it on every rank that has elements.
     fn range(&self, numbers: Range<usize>) -> Range<usize> {
         let (mut begin, mut end) = (usize::MAX, 0);
         let segments = self.lines.segments(numbers, self.indices, |segment| {

@@ -15,8 +15,8 @@
 //! the innermost to dimension 0.
 //!
 //! A range along the last tree is therefore represented by its maximal aligned subtrees
-//! ([`Forest`]), at most two per level, and joining neighbouring ranges is exactly associative:
-//! whoever computes which tiles, the result has the same bits.
+//! ([`Forest`]), at most two per level, and joining neighbouring ranges is exactly associative: the
+//! result has the same bits however the tiles are divided among threads and ranks.
 
 use crate::element::{DType, Element, Value};
 use crate::ir::ReduceOp;

@@ -6,13 +6,15 @@ use libloading::Library;
 use std::path::Path;
 use std::sync::Arc;
 
-/// A loop as a C function: takes `chunks` whole chunks, of which the first row is local row
-/// `first` and global row `start + first`, and returns how many it has done; it ends early before a
-/// chunk that needs the steps. See [`super::print`].
+/// A loop as a C function: takes `rows` rows, of which the first is local row `first` and global row
+/// `start + first`, and returns how many it has done; it ends early before a chunk that needs the
+/// steps, and before a rest that is no whole chunk, unless it is one for lines. See
+/// [`super::print`].
 ///
 /// # Safety
-/// `arrays` must point to the addresses of local row 0 of the loop's arrays, which must be
-/// contiguous and valid for these rows; `uniforms` to the chunks of copies of its uniform values;
+/// `arrays` must point to the addresses of the loop's arrays that it reads (those that are a base, as
+/// local row 0 would have them), which must lie as its form takes them to and be valid for these
+/// rows; `uniforms` to the chunks of copies of its uniform values;
 /// `lanes` to the lanes of its reductions, to which these rows are joined beginning with lane 0.
 /// The instruction set that the loop was printed for must be available.
 pub(crate) type LoopFunction = unsafe extern "C" fn(
@@ -21,7 +23,7 @@ pub(crate) type LoopFunction = unsafe extern "C" fn(
     lanes: *mut u8,
     start: u64,
     first: u64,
-    chunks: u64,
+    rows: u64,
 ) -> u64;
 
 /// A function and the library that it is from.

@@ -4,7 +4,8 @@
 //! A loop that is worth it ([`worth`]) gets a [`Twin`] beside its steps. While it runs in blocks,
 //! the twin counts the work; when that passes [`Toolchain::patience`], the loop goes to the one
 //! compiler thread of the process ([`compile`]). From the moment that the library is loaded, runs
-//! call it for all whole chunks of contiguous arrays and leave the rest to the steps. Nobody waits
+//! call it for all whole chunks of contiguous arrays, and for the lines of others, and leave the rest
+//! to the steps. Nobody waits
 //! for the compiler, and whatever fails leaves the loop in blocks, with the reason in
 //! [`Program::native_notes`](crate::Program::native_notes).
 //!
@@ -24,8 +25,8 @@
 //! | native, or failed | the outcome | nobody |
 //!
 //! `spent` is only a count, so it is relaxed; exactly one run sees it pass the patience, and that
-//! one sends the form to the queue. `firsts` and `outcome` are `OnceLock`s, whose release and
-//! acquire carry them to the runs: `firsts` from that one run, the loaded library from the compiler
+//! one sends the form to the queue. `premise` and `outcome` are `OnceLock`s, whose release and
+//! acquire carry them to the runs: `premise` from that one run, the loaded library from the compiler
 //! thread.
 
 #[cfg(unix)]
@@ -130,12 +131,15 @@ pub(crate) struct Twin {
     /// The C function and the arrays that it expects, or why there is none.
     printed: OnceLock<Result<Printed, Refusal>>,
     worth: Worth,
-    /// The form for uniform values that are equal where they were when it was compiled, and the
-    /// form for all others. Programs repeat constants, and what depends on equal ones is computed
-    /// once.
+    /// The form for runs that are as the one was for which it was compiled, in which uniform values
+    /// are equal and how far views of a store lie apart; and the form for all others. Programs repeat
+    /// constants, and what depends on equal ones is computed once.
     forms: [Form; 2],
     /// Whether a run could not be taken.
     is_passed_by: AtomicBool,
+    /// What a form for the first run would take as known.
+    #[cfg(test)]
+    first_run: OnceLock<Premise>,
 }
 
 /// A loop, and what printing it takes besides.
@@ -147,21 +151,147 @@ struct Source {
     streamed: Vec<ArgId>,
 }
 
+impl Source {
+    fn new(kernel: &Kernel, loop_: &Loop, (splats, streamed): (&[u32], &[ArgId])) -> Self {
+        Self {
+            kernel: Kernel {
+                loops: vec![loop_.clone()],
+                args: kernel.args.clone(),
+                params: kernel.params.clone(),
+            },
+            splats: splats.to_vec(),
+            streamed: streamed.to_vec(),
+        }
+    }
+}
+
 /// A native form of a loop.
 #[derive(Debug, Default)]
 struct Form {
     spent: AtomicU64,
-    /// For each uniform value the first that must have the same bits; set before `outcome`.
-    firsts: OnceLock<Vec<usize>>,
+    /// Set before `outcome`.
+    premise: OnceLock<Premise>,
     outcome: OnceLock<Result<Loaded, Failure>>,
+}
+
+/// What the code of a form takes as known, and which runs it can take therefore.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Premise {
+    /// For each uniform value the first that must have the same bits.
+    firsts: Vec<usize>,
+    /// Where each array lies.
+    ways: Vec<Way>,
+    /// Whether the function takes lines with the rest that is no whole chunk.
+    is_lined: bool,
+}
+
+/// Where an array of a form lies: a number of elements behind another one, which has the same
+/// distances, or at an address of its own. Views of one store, as stencils have them, are one address
+/// with many numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Way {
+    base: usize,
+    offset: isize,
+    /// The distance from row to row, in elements.
+    step: isize,
+}
+
+/// Where an array of a run lies.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Placed {
+    pub(crate) data: *mut u8,
+    /// The bytes of an element.
+    pub(crate) size: usize,
+    /// The distances of lines along each dimension, in elements; of a contiguous array, whose rows are
+    /// found by their numbers, none.
+    pub(crate) strides: Option<[isize; 4]>,
+    /// The distance from row to row of a line, in elements.
+    pub(crate) step: isize,
+}
+
+/// A run, as far as the choice of a form asks.
+#[derive(Debug)]
+pub(crate) struct Wanted<'a, F> {
+    pub(crate) rows: u64,
+    pub(crate) splats: &'a [Splat],
+    /// Where each of the twin's arrays lies.
+    pub(crate) placed: F,
+    /// Whether it goes line by line.
+    pub(crate) is_lined: bool,
 }
 
 /// A loop's function, ready to be called.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Native<'a> {
     pub(crate) function: LoopFunction,
-    /// The arrays that it expects, in order.
-    pub(crate) arrays: &'a [ArgId],
+    /// The arrays that it expects, in order, and the bytes of their elements.
+    pub(crate) arrays: &'a [(ArgId, usize)],
+    /// The bytes of the elements of its reductions.
+    pub(crate) lanes: &'a [usize],
+}
+
+impl Premise {
+    /// What is known of a run: all of it, or what any run has whose arrays have these steps.
+    fn of<F: Fn(usize) -> Placed>(run: &Wanted<'_, F>, memories: &[u32], is_general: bool) -> Self {
+        let way = |number: usize| {
+            let it = (run.placed)(number);
+            let is_beside = |other: &usize| {
+                let other = (run.placed)(*other);
+                (other.strides, other.step, other.size) == (it.strides, it.step, it.size)
+            };
+            let alike = (0..number).filter(|other| memories[*other] == memories[number]);
+            let base = alike.filter(|_| !is_general).find(is_beside);
+            let base = base.unwrap_or(number);
+            Way {
+                base,
+                offset: it.elements_behind(&(run.placed)(base)),
+                step: it.step,
+            }
+        };
+        Self {
+            firsts: match is_general {
+                false => firsts(run.splats),
+                true => (0..run.splats.len()).collect(),
+            },
+            ways: (0..memories.len()).map(way).collect(),
+            is_lined: run.is_lined,
+        }
+    }
+
+    /// The macros of a form; see [`print`].
+    fn define(&self, text: &mut String) {
+        for (splat, first) in self.firsts.iter().enumerate() {
+            let _ = writeln!(text, "#define SPLAT{splat} {first}");
+        }
+        for (array, Way { base, offset, step }) in self.ways.iter().enumerate() {
+            let _ = writeln!(text, "#define ARRAY{array} {base}");
+            let _ = writeln!(text, "#define OFFSET{array} ({offset})");
+            let _ = writeln!(text, "#define STEP{array} ({step})");
+        }
+        if self.is_lined {
+            text.push_str("#define LINED\n");
+        }
+    }
+
+    fn holds<F: Fn(usize) -> Placed>(&self, run: &Wanted<'_, F>) -> bool {
+        let mut ways = self.ways.iter().enumerate();
+        self.is_lined == run.is_lined
+            && has_equals(run.splats, &self.firsts)
+            && ways.all(|(number, way)| {
+                let it = (run.placed)(number);
+                let base = (run.placed)(way.base);
+                it.step == way.step
+                    && it.strides == base.strides
+                    && it.elements_behind(&base) == way.offset
+            })
+    }
+}
+
+impl Placed {
+    fn elements_behind(&self, base: &Self) -> isize {
+        let bytes = self.data.addr().wrapping_sub(base.data.addr()) as isize;
+        bytes / self.size as isize
+    }
 }
 
 impl Twin {
@@ -180,16 +310,12 @@ impl Twin {
             Worth::Arithmetic(_) => &[],
             Worth::Memory(_) => write_only,
         };
-        let source = Source {
-            kernel: Kernel {
-                loops: vec![loop_.clone()],
-                args: kernel.args.clone(),
-                params: kernel.params.clone(),
-            },
-            splats: splats.to_vec(),
-            streamed: streamed.to_vec(),
-        };
-        Some(Arc::new(Self {
+        let source = Source::new(kernel, loop_, (splats, streamed));
+        Some(Arc::new(Self::of(source, worth, (isa, toolchain))))
+    }
+
+    fn of(source: Source, worth: Worth, (isa, toolchain): (Isa, &Arc<Toolchain>)) -> Self {
+        Self {
             source,
             printed: OnceLock::new(),
             worth,
@@ -197,20 +323,22 @@ impl Twin {
             isa,
             forms: Default::default(),
             is_passed_by: AtomicBool::new(false),
-        }))
+            #[cfg(test)]
+            first_run: OnceLock::new(),
+        }
     }
 
     fn printed(&self) -> Result<&Printed, &Refusal> {
-        let printed = self.printed.get_or_init(|| {
-            let Source {
-                kernel,
-                splats,
-                streamed,
-            } = &self.source;
-            let known = (splats.as_slice(), streamed.as_slice());
-            print::print(kernel, &kernel.loops[0], known, self.isa, compile::FUNCTION)
-        });
+        let printed = self
+            .printed
+            .get_or_init(|| self.print(&self.source.streamed));
         printed.as_ref()
+    }
+
+    fn print(&self, streamed: &[ArgId]) -> Result<Printed, Refusal> {
+        let Source { kernel, splats, .. } = &self.source;
+        let known = (splats.as_slice(), streamed);
+        print::print(kernel, &kernel.loops[0], known, self.isa, compile::FUNCTION)
     }
 
     /// Whether native code takes runs whose arrays fit the caches, too.
@@ -218,8 +346,8 @@ impl Twin {
         matches!(self.worth, Worth::Arithmetic(_))
     }
 
-    /// The arrays that must be contiguous for a run in native code.
-    pub(crate) fn arrays(&self) -> &[ArgId] {
+    /// The arrays of the loop, and the bytes of their elements.
+    pub(crate) fn arrays(&self) -> &[(ArgId, usize)] {
         self.printed().map_or(&[], |printed| &printed.arrays)
     }
 
@@ -228,37 +356,52 @@ impl Twin {
         self.is_passed_by.store(true, Ordering::Relaxed);
     }
 
-    /// The function for a run of `rows` rows with these uniform values, if it is ready; else counts
-    /// the work and has the loop compiled when that is enough.
-    pub(crate) fn function(
+    /// The function for a run, if it is ready; else counts the work and has the loop compiled when
+    /// that is enough.
+    pub(crate) fn function<F: Fn(usize) -> Placed>(
         self: &Arc<Self>,
         isa: Isa,
-        rows: u64,
-        splats: &[Splat],
+        run: &Wanted<'_, F>,
     ) -> Option<Native<'_>> {
         let printed = self.printed().ok().filter(|_| isa == self.isa)?;
-        let fits = |firsts: &Vec<usize>| has_equals(splats, firsts);
-        let number = usize::from(!self.forms[0].firsts.get().is_none_or(fits));
+        #[cfg(test)]
+        let _ = self.first_run.set(self.premise(printed, run, false));
+        let fits = |form: &&Form| form.premise.get().is_none_or(|premise| premise.holds(run));
+        let Some(number) = self.forms.iter().position(|form| fits(&form)) else {
+            self.pass_by();
+            return None;
+        };
         let form = &self.forms[number];
         if let Some(outcome) = form.outcome.get() {
             let loaded = outcome.as_ref().ok()?;
             return Some(Native {
                 function: loaded.function(),
                 arrays: &printed.arrays,
+                lanes: &printed.lanes,
             });
         }
-        let work = rows.saturating_mul(self.worth.work()) / 4;
+        let work = run.rows.saturating_mul(self.worth.work()) / 4;
         let before = form.spent.fetch_add(work, Ordering::Relaxed);
         let patience = self.toolchain.patience;
         if before < patience && before.saturating_add(work) >= patience {
             // Only this run sees the patience end, so nobody else sets it.
-            let _ = form.firsts.set(match number {
-                0 => firsts(splats),
-                _ => (0..splats.len()).collect(),
-            });
+            let _ = form.premise.set(self.premise(printed, run, number > 0));
             compile::enqueue(Arc::clone(self), number);
         }
         None
+    }
+
+    /// What a form for a run takes as known.
+    fn premise<F: Fn(usize) -> Placed>(
+        &self,
+        printed: &Printed,
+        run: &Wanted<'_, F>,
+        is_general: bool,
+    ) -> Premise {
+        let args = &self.source.kernel.args;
+        let arrays = printed.arrays.iter();
+        let memories: Vec<_> = arrays.map(|&(arg, _)| args[arg as usize].memory).collect();
+        Premise::of(run, &memories, is_general)
     }
 
     /// How the loop runs at present, in words; nothing as long as no run was one for native code.
@@ -273,7 +416,8 @@ impl Twin {
             return format!("in blocks: {refusal}");
         }
         if self.is_passed_by.load(Ordering::Relaxed) {
-            return "in blocks: an array is not contiguous, or a tile ends within a chunk"
+            return "in blocks: runs differ in where their arrays lie, or an array has other \
+                    dimensions than the loop"
                 .to_owned();
         }
         let [special, general] = &self.forms;
@@ -292,11 +436,15 @@ impl Twin {
     /// The C text of a form that has been enqueued.
     fn text(&self, form: usize) -> String {
         let mut text = String::new();
-        let firsts = self.forms[form].firsts.get().into_iter().flatten();
-        for (splat, first) in firsts.enumerate() {
-            let _ = writeln!(text, "#define SPLAT{splat} {first}");
+        let Some(premise) = self.forms[form].premise.get() else {
+            return text;
+        };
+        premise.define(&mut text);
+        match premise.is_lined {
+            false => text.extend(self.printed().map(|printed| printed.text.as_str())),
+            // Lines begin anywhere, so they are not stored past the caches.
+            true => text.extend(self.print(&[]).map(|printed| printed.text)),
         }
-        text.extend(self.printed().map(|printed| printed.text.as_str()));
         text
     }
 }

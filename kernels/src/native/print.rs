@@ -1,11 +1,14 @@
 //! From a loop of the IR to C.
 //!
-//! The function takes whole chunks of [`CHUNK`] rows of contiguous arrays, each of which it
-//! computes in an inner loop over its rows, one C variable for each value; the C compiler makes
-//! SIMD code of it. Uniform values and the lanes of reductions are memory of the caller; the macros
-//! `SPLAT0`, `SPLAT1`, ... say where a uniform value lies, the same for those that are equal.
-//! Row `k` of a chunk belongs to lane `k`, so the chunks of a loop that reduces must begin at
-//! multiples of [`CHUNK`] of the global rows.
+//! The function takes rows of a line in chunks of [`CHUNK`], each of which it computes in an inner
+//! loop over its rows, one C variable for each value; the C compiler makes SIMD code of it. Uniform
+//! values and the lanes of reductions are memory of the caller. What is known of the runs of a form
+//! stands in macros in front of the function: `SPLAT0`, `SPLAT1`, ... say where a uniform value lies,
+//! the same for those that are equal; `ARRAY0`, `OFFSET0`, `STEP0`, ... where an array begins, as an
+//! address that the caller passes and a number of elements behind it, and the distance from row to
+//! row; `LINED` asks for the rest that is no whole chunk, too. So the neighbours that a stencil reads
+//! are one address in machine code, and a value that is the same along a line is read once.
+//! Row `k` of a chunk belongs to lane `k`; the caller turns the lanes where a line begins elsewhere.
 //!
 //! What has no vector code in C compilers (integer division, remainders), and what is rare
 //! (complex numbers, row operations, random numbers), is refused with a reason: such a loop stays
@@ -30,8 +33,10 @@ use std::fmt::Write as _;
 pub(super) struct Printed {
     /// The definition of the function.
     pub(super) text: String,
-    /// The arrays, in the order in which the function expects them.
-    pub(super) arrays: Vec<ArgId>,
+    /// The arrays, in the order in which the function expects them, and the bytes of their elements.
+    pub(super) arrays: Vec<(ArgId, usize)>,
+    /// The bytes of the elements of its reductions, in order.
+    pub(super) lanes: Vec<usize>,
 }
 
 /// Prints a loop of a verified kernel as the function `name`. `splats` are the numbers of the
@@ -58,7 +63,7 @@ pub(super) fn print(
         buffers: String::new(),
         copies: String::new(),
         is_guarded: has_angles(&loop_.body),
-        n_reductions: 0,
+        lanes: Vec::new(),
     };
     printer.body(&loop_.body)?;
     Ok(printer.finish(name))
@@ -84,7 +89,7 @@ struct Printer<'a> {
     /// The copies of whole chunks past the caches.
     copies: String,
     is_guarded: bool,
-    n_reductions: usize,
+    lanes: Vec<usize>,
 }
 
 /// Whether a body has real sines or cosines.
@@ -208,8 +213,8 @@ impl Printer<'_> {
         }
     }
 
-    /// The name of an array, defined at its first use.
-    fn array(&mut self, arg: ArgId) -> Result<String, Refusal> {
+    /// The place of an array, `a` of which is defined at its first use.
+    fn array(&mut self, arg: ArgId) -> Result<usize, Refusal> {
         let known = self.arrays.iter().position(|&array| array == arg);
         let place = known.unwrap_or(self.arrays.len());
         if known.is_none() {
@@ -217,10 +222,17 @@ impl Printer<'_> {
             self.arrays.push(arg);
             let _ = writeln!(
                 self.uniforms,
-                "    {element} *const a{place} = ({element} *)arrays[{place}] + first;"
+                "    {element} *const a{place} = ({element} *)arrays[ARRAY{place}] + OFFSET{place} + \
+                 STEP{place} * (i64)first;"
             );
         }
-        Ok(format!("a{place}"))
+        Ok(place)
+    }
+
+    /// The element of an array at the row.
+    fn element(&mut self, arg: ArgId) -> Result<String, Refusal> {
+        let place = self.array(arg)?;
+        Ok(format!("a{place}[STEP{place} * (i64)(at + k)]"))
     }
 
     fn load(&mut self, arg: ArgId, out: ValueId, body: &[Inst]) -> Result<String, Refusal> {
@@ -232,27 +244,29 @@ impl Printer<'_> {
             // The stores of a guarded loop come last.
             return Err(Refusal::new("load of what was stored", None));
         }
-        let array = self.array(arg)?;
+        let element = self.element(arg)?;
         Ok(match self.kernel.args[arg as usize].dtype {
-            DType::Bool => format!("{array}[at + k] != 0"),
-            _ => format!("{array}[at + k]"),
+            DType::Bool => format!("{element} != 0"),
+            _ => element,
         })
     }
 
     fn store(&mut self, arg: ArgId, a: ValueId) -> Result<(), Refusal> {
-        let array = self.array(arg)?;
+        let to = self.element(arg)?;
         let a = self.effect_operand(a)?;
         if !self.streamed.contains(&arg) {
-            self.effect(&format!("{array}[at + k] = {a};"));
+            self.effect(&format!("{to} = {a};"));
             return Ok(());
         }
+        // Past the caches: what is stored there is contiguous, as the caller sees to.
+        let place = self.array(arg)?;
         let element = memory_type(self.kernel.args[arg as usize].dtype)?;
-        let _ = writeln!(self.buffers, "        LINES {element} c{array}[{CHUNK}];");
+        let _ = writeln!(self.buffers, "        LINES {element} ca{place}[{CHUNK}];");
         let _ = writeln!(
             self.copies,
-            "        stream({array} + at, c{array}, sizeof c{array});"
+            "        stream(a{place} + at, ca{place}, N * sizeof *ca{place});"
         );
-        self.effect(&format!("c{array}[k] = {a};"));
+        self.effect(&format!("ca{place}[k] = {a};"));
         Ok(())
     }
 
@@ -270,13 +284,14 @@ impl Printer<'_> {
             }
         };
         let element = memory_type(dtype)?;
-        let lanes = format!("l{}", self.n_reductions);
+        let number = self.lanes.len();
+        let lanes = format!("l{number}");
         let _ = writeln!(
             self.uniforms,
             "    {element} *const {lanes} = ({element} *)(lanes + {});",
-            self.n_reductions * LANES_BYTES
+            number * LANES_BYTES
         );
-        self.n_reductions += 1;
+        self.lanes.push(dtype.size());
         let a = self.effect_operand(a)?;
         let joined = binary(op, dtype, &format!("{lanes}[k]"), &a)?;
         self.effect(&format!("{lanes}[k] = {joined};"));
@@ -349,28 +364,46 @@ impl Printer<'_> {
     fn finish(self, name: &str) -> Printed {
         let mut text = format!(
             "u64 {name}(u8 *const *arrays, const u8 *uniforms, u8 *lanes, u64 start, u64 first, \
-             u64 chunks) {{\n"
+             u64 rows) {{\n"
         );
         text.push_str(&self.uniforms);
-        let inner = format!("        ROWS\n        for (u32 k = 0; k < {CHUNK}; k++) {{\n");
         let _ = writeln!(
             text,
-            "    for (u64 chunk = 0; chunk < chunks; chunk++) {{\n        \
-             const u64 at = {CHUNK} * chunk;"
+            "    u64 at = 0;\n    for (; at + {CHUNK} <= rows; at += {CHUNK}) {{\n        \
+             const u32 N = {CHUNK};\n{}    }}",
+            self.rows()
         );
-        if self.is_guarded {
-            text.push_str("        u64 large = 0;\n");
-        }
-        let _ = writeln!(text, "{}{inner}{}        }}", self.buffers, self.values);
-        if self.is_guarded {
-            text.push_str("        if (large) return chunk;\n");
-            let _ = writeln!(text, "{inner}{}        }}", self.effects);
-        }
-        text.push_str(&self.copies);
-        text.push_str("    }\n    return chunks;\n}\n");
+        // The rest of a line. That of contiguous arrays is run in blocks.
+        let _ = writeln!(
+            text,
+            "#ifdef LINED\n    if (at < rows) {{\n        const u32 N = rows - at;\n{}        \
+             at = rows;\n    }}\n#endif\n    return at;\n}}",
+            self.rows()
+        );
+        let size = |arg: ArgId| self.kernel.args[arg as usize].dtype.size();
         Printed {
             text,
-            arrays: self.arrays,
+            arrays: self.arrays.iter().map(|&arg| (arg, size(arg))).collect(),
+            lanes: self.lanes,
+        }
+    }
+
+    /// The statements for `N` rows, from `at` on.
+    fn rows(&self) -> String {
+        let inner = "        ROWS\n        for (u32 k = 0; k < N; k++) {\n";
+        let Self {
+            buffers,
+            values,
+            effects,
+            copies,
+            ..
+        } = self;
+        match self.is_guarded {
+            false => format!("{buffers}{inner}{values}        }}\n{copies}"),
+            true => format!(
+                "        u64 large = 0;\n{buffers}{inner}{values}        }}\n        \
+                 if (large) return at;\n{inner}{effects}        }}\n{copies}"
+            ),
         }
     }
 }

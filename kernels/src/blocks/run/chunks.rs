@@ -1,64 +1,167 @@
-//! Native code in the place of steps: whole chunks of contiguous arrays go to the function of the
-//! loop's twin, what is left stays with the steps.
+//! Native code in the place of steps: the function of the loop's twin takes whole chunks of contiguous
+//! arrays, and lines of others; what is left stays with the steps.
 #![expect(
     unsafe_code,
     reason = "calls the function of a twin on rows of a launch"
 )]
 
+use super::lines::{Lines, offset};
 use super::worker::{Run, Worker};
-use crate::abi::CHUNK;
-use crate::native::{Native, Twin};
+use crate::abi::{CHUNK, Lanes};
+use crate::ir::ArgId;
+use crate::launch::{Layout, Operand};
+use crate::native::{Native, Placed, Twin, Wanted};
+use crate::reduce::LANES;
 use std::ops::Range;
 use std::sync::Arc;
 
+/// The native form of a run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NativeRun<'a> {
+    native: Native<'a>,
+    /// The lines of the arrays that are not contiguous.
+    lines: Option<Lines>,
+}
+
+impl NativeRun<'_> {
+    pub(crate) fn has_lines(&self) -> bool {
+        self.lines.is_some()
+    }
+
+    /// Where the arrays lie that the function expects.
+    pub(crate) fn placed<'r>(&'r self, run: &'r Run<'_>) -> impl Iterator<Item = Placed> + 'r {
+        let arrays = self.native.arrays.iter();
+        arrays.map(|&array| run.placed(array, self.lines))
+    }
+}
+
 impl Run<'_> {
-    /// The native form of the loop, if it is ready, worth it and can take this run: all arrays are
-    /// contiguous. Where there are lanes, every chunk begins with lane 0, since tiles begin with it.
-    pub(crate) fn native<'a>(&self, twin: &'a Arc<Twin>) -> Option<Native<'a>> {
-        if !(self.is_large || twin.is_for_all_sizes()) {
+    /// The native form of the loop, if it is ready, worth it and can take this run: arrays are
+    /// contiguous, or have lines in common.
+    pub(crate) fn native<'a>(&self, twin: &'a Arc<Twin>) -> Option<NativeRun<'a>> {
+        let arrays = twin.arrays();
+        let layouts = arrays.iter().filter_map(|&(arg, _)| self.uneven(arg));
+        let is_lined = layouts.clone().next().is_some();
+        if !(self.is_large || is_lined || twin.is_for_all_sizes()) {
             return None;
         }
-        let mut arrays = twin.arrays().iter();
-        let is_contiguous = arrays.all(|&arg| self.arrays[arg as usize].is_contiguous);
-        if !is_contiguous {
+        let lines = Lines::of_all(layouts);
+        if is_lined && lines.is_none() {
             twin.pass_by();
             return None;
         }
-        twin.function(self.isa, self.n_rows() as u64, self.splats)
+        let wanted = Wanted {
+            rows: self.n_rows() as u64,
+            splats: self.splats,
+            placed: |number: usize| self.placed(arrays[number], lines),
+            is_lined,
+        };
+        let native = twin.function(self.isa, &wanted)?;
+        Some(NativeRun { native, lines })
+    }
+
+    /// The layout of an array that is not contiguous.
+    fn uneven(&self, arg: ArgId) -> Option<Layout> {
+        match self.launch.operands[arg as usize] {
+            Operand::Array { layout, .. } if !layout.is_contiguous() => Some(layout),
+            _ => None,
+        }
+    }
+
+    /// Where an array lies.
+    fn placed(&self, (arg, size): (ArgId, usize), lines: Option<Lines>) -> Placed {
+        let layout = self.uneven(arg).zip(lines);
+        Placed {
+            data: self.arrays[arg as usize].data,
+            size,
+            strides: layout.map(|(layout, _)| layout.strides),
+            step: layout.map_or(1, |(layout, lines)| lines.step(&layout)),
+        }
     }
 }
 
 impl Worker<'_> {
-    /// Runs all whole chunks of a range in native code, but for those that it leaves to the steps,
-    /// and returns the first row that is left.
+    /// Runs a range of rows in native code, but for those that it leaves to the steps.
     ///
     /// # Safety
     /// As [`crate::blocks::Program::run`], for these rows; [`Run::native`] has given the function.
-    pub(crate) unsafe fn run_chunks(&mut self, native: &Native<'_>, rows: Range<usize>) -> usize {
-        let end = rows.end - rows.len() % CHUNK;
+    pub(crate) unsafe fn run_native(&mut self, run: &NativeRun<'_>, rows: Range<usize>) {
         let mut first = rows.start;
-        while first < end {
-            let chunks = ((end - first) / CHUNK) as u64;
-            // SAFETY: the arrays are contiguous and have these rows, as the caller promises; there
-            // are splats and lanes for all that the loop reads, and where there are lanes, rows
-            // begin with lane 0. The instruction set is that of the run.
-            let done = unsafe {
-                (native.function)(
-                    self.natives.as_ptr(),
-                    self.run.splats.as_ptr().cast(),
-                    self.lanes.as_mut_ptr().cast(),
-                    self.run.extent.start,
-                    first as u64,
-                    chunks,
-                )
+        while first < rows.end {
+            let end = match run.lines {
+                None => rows.end,
+                Some(lines) => self.aim(lines, first).end.min(rows.end),
             };
-            first += done as usize * CHUNK;
-            if done < chunks {
-                // SAFETY: forwarded.
-                unsafe { self.run_steps(self.whole, first, CHUNK) };
-                first += CHUNK;
+            // SAFETY: forwarded.
+            unsafe { self.run_line(run, first..end) };
+            first = end;
+        }
+    }
+
+    /// Sets the addresses of the arrays to those of the line that a row lies in.
+    fn aim(&mut self, lines: Lines, row: usize) -> Range<usize> {
+        let (line, rows) = lines.around(row);
+        let index = lines.index(line);
+        for (address, placed) in self.natives.iter_mut().zip(self.placed) {
+            if let Some(strides) = placed.strides {
+                let before = rows.start as isize * placed.step;
+                let distance = (offset(index, strides) - before) * placed.size as isize;
+                *address = placed.data.wrapping_offset(distance);
             }
         }
-        first
+        rows
+    }
+
+    /// Runs rows of one line.
+    unsafe fn run_line(&mut self, run: &NativeRun<'_>, rows: Range<usize>) {
+        let mut first = rows.start;
+        let least = match run.lines {
+            None => CHUNK,
+            Some(_) => 1,
+        };
+        while first < rows.end {
+            let n = rows.end - first;
+            let mut done = 0;
+            if n >= least {
+                let turn = (first - self.tile_start) % LANES;
+                turn_lanes(self.lanes, run.native.lanes, turn);
+                // SAFETY: the arrays lie as the form takes them to and have these rows, as the caller
+                // promises; there are splats and lanes for all that the loop reads, and the lanes
+                // begin with that of the first row. The instruction set is that of the run.
+                done = unsafe {
+                    (run.native.function)(
+                        self.natives.as_ptr(),
+                        self.run.splats.as_ptr().cast(),
+                        self.lanes.as_mut_ptr().cast(),
+                        self.run.extent.start,
+                        first as u64,
+                        n as u64,
+                    ) as usize
+                };
+                turn_lanes(self.lanes, run.native.lanes, LANES - turn);
+            }
+            first += done;
+            let left = first..(first + CHUNK).min(rows.end);
+            if done < n {
+                // SAFETY: forwarded.
+                unsafe { self.run_in_blocks(left.clone(), &mut |_| ()) };
+                first = left.end;
+            }
+        }
+    }
+}
+
+/// Lets lane `by` be the first; `sizes` are the bytes of their elements.
+fn turn_lanes(lanes: &mut [Lanes], sizes: &[usize], by: usize) {
+    if by.is_multiple_of(LANES) {
+        return;
+    }
+    for (lanes, &size) in lanes.iter_mut().zip(sizes) {
+        let bytes = LANES * size;
+        debug_assert!(bytes <= size_of_val(&lanes.elements), "lanes hold elements");
+        let elements = lanes.elements.as_mut_ptr().cast::<u8>();
+        // SAFETY: `elements` has 16 bytes for each lane, more than an element takes.
+        let elements = unsafe { std::slice::from_raw_parts_mut(elements, bytes) };
+        elements.rotate_left(by * size);
     }
 }

@@ -18,10 +18,16 @@ use std::ops::Range;
 
 /// The shortest line for which this is worth while.
 const SHORTEST: usize = 4 * CHUNK;
+/// The same for native code, which has one call for a line.
+const SHORTEST_NATIVE: usize = 4;
 
 /// The lines of a run: those of its arrays that have the same dimensions as this layout.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Lines(Layout);
+pub(crate) struct Lines {
+    layout: Layout,
+    /// The dimensions outside of a line, which is all others.
+    n_outer: usize,
+}
 
 /// A slot whose memory is read line by line.
 #[derive(Clone, Copy, Debug)]
@@ -41,23 +47,66 @@ impl Lines {
         let mut slots = program.slots.iter();
         slots.find_map(|slot| {
             let layout = strided(slot, launch, arrays)?.1;
-            let lines = Self(layout);
+            let n_outer = (layout.rank as usize).checked_sub(1)?;
+            let lines = Self { layout, n_outer };
             (lines.len() >= SHORTEST && lines.has(&layout)).then_some(lines)
         })
     }
 
-    /// Rows of a line.
-    pub(crate) fn len(&self) -> usize {
-        self.0.dims[self.last()]
+    /// Lines for native code, as long as the layouts of all arrays that are not contiguous allow;
+    /// `None` if these have not all the same dimensions.
+    pub(crate) fn of_all(layouts: impl Iterator<Item = Layout> + Clone) -> Option<Self> {
+        let mut layout = layouts.clone().next()?;
+        let is_alike = |it: Layout| (it.rank, it.dims) == (layout.rank, layout.dims);
+        if layout.is_empty() || !layouts.clone().all(is_alike) {
+            return None;
+        }
+        while layout.rank > 1 && layout.dims[layout.rank as usize - 1] == 1 {
+            layout.rank -= 1;
+        }
+        let mut n_outer = (layout.rank as usize).checked_sub(1)?;
+        let goes_on = |it: Layout, d: usize| {
+            let length = layout.dims[d] as isize;
+            layout.dims[d - 1] == 1 || it.strides[d - 1] == it.strides[d] * length
+        };
+        while n_outer > 0 && layouts.clone().all(|it| goes_on(it, n_outer)) {
+            n_outer -= 1;
+        }
+        let lines = Self { layout, n_outer };
+        (lines.len() >= SHORTEST_NATIVE).then_some(lines)
     }
 
-    fn last(&self) -> usize {
-        self.0.rank as usize - 1
+    /// Rows of a line.
+    pub(crate) fn len(&self) -> usize {
+        let inner = self.n_outer..self.layout.rank as usize;
+        self.layout.dims[inner].iter().product()
+    }
+
+    /// The distance from row to row of a line of an array with these dimensions.
+    pub(crate) fn step(&self, layout: &Layout) -> isize {
+        layout.strides[self.layout.rank as usize - 1]
     }
 
     fn has(&self, layout: &Layout) -> bool {
-        let is_alike = (layout.rank, layout.dims) == (self.0.rank, self.0.dims);
-        is_alike && layout.rank > 1 && layout.strides[self.last()] == 1
+        let is_alike = (layout.rank, layout.dims) == (self.layout.rank, self.layout.dims);
+        is_alike && layout.rank > 1 && self.step(layout) == 1
+    }
+
+    /// The indices of a line along the dimensions outside of it.
+    pub(crate) fn index(&self, line: usize) -> [isize; 4] {
+        let mut index = [0; 4];
+        let mut outer = line;
+        for d in (0..self.n_outer).rev() {
+            index[d] = (outer % self.layout.dims[d]) as isize;
+            outer /= self.layout.dims[d];
+        }
+        index
+    }
+
+    /// The rows of the line that a row lies in.
+    pub(crate) fn around(&self, row: usize) -> (usize, Range<usize>) {
+        let line = row / self.len();
+        (line, line * self.len()..(line + 1) * self.len())
     }
 
     /// The slots of the loop that are read line by line.
@@ -86,7 +135,7 @@ impl Lines {
         (program, launch): (&LoopProgram, &Launch<'_>),
         (data, layout, size): (*mut u8, &Layout, usize),
     ) -> Option<isize> {
-        let outer = 0..self.last();
+        let outer = 0..self.n_outer;
         let ascends = outer.clone().all(|d| layout.strides[d] >= 0);
         let steps = outer.map(|d| (layout.dims[d] as isize - 1) * layout.strides[d]);
         let last: isize = steps.sum();
@@ -113,16 +162,10 @@ impl Lines {
         (whole, rest): (&mut [Address], &mut [Address]),
         ragged: &[Address],
     ) {
-        let mut index = [0; 4];
-        let mut outer = line;
-        for d in (0..self.last()).rev() {
-            index[d] = (outer % self.0.dims[d]) as isize;
-            outer /= self.0.dims[d];
-        }
+        let index = self.index(line);
         let first = (line * self.len()) as isize;
         for of in lined {
-            let steps = index.iter().zip(&of.strides);
-            let offset: isize = steps.map(|(index, stride)| index * stride).sum();
+            let offset = offset(index, of.strides);
             let address = Address {
                 data: of.data.wrapping_offset((offset - first) * of.size as isize),
                 row_bytes: of.size,
@@ -135,6 +178,13 @@ impl Lines {
             };
         }
     }
+}
+
+/// The distance of a line from the first one, in elements.
+#[inline]
+pub(crate) fn offset(index: [isize; 4], strides: [isize; 4]) -> isize {
+    let steps = index.iter().zip(&strides);
+    steps.map(|(index, stride)| index * stride).sum()
 }
 
 /// The addresses between the first byte of an array and the last one.

@@ -19,7 +19,7 @@ use crate::launch::{Launch, Operand};
 use crate::workers::Workers;
 use std::cell::RefCell;
 
-/// Pieces of the work for each thread, at least: so many that threads end together.
+/// The least number of pieces for each thread: with several, threads end at about the same time.
 const PIECES: usize = 8;
 /// Rows for each thread from which on the rows are divided, as those of other loops.
 const MANY: usize = 256;

@@ -50,24 +50,40 @@ impl Worker<'_> {
     }
 
     unsafe fn run_blocks(&mut self, rows: Range<usize>, before_rows: &mut impl FnMut(usize)) {
-        let mut first = rows.start;
-        if let Some(native) = &self.run.native {
-            before_rows(rows.end);
-            // SAFETY: forwarded.
-            first = unsafe { self.run_chunks(native, rows.clone()) };
+        // SAFETY: forwarded.
+        unsafe {
+            match self.run.native {
+                None => self.run_in_blocks(rows, before_rows),
+                Some(native) => {
+                    before_rows(rows.end);
+                    self.run_native(&native, rows);
+                }
+            }
         }
+    }
+
+    /// Runs a range of rows in blocks.
+    ///
+    /// # Safety
+    /// As [`Worker::run`].
+    pub(crate) unsafe fn run_in_blocks(
+        &mut self,
+        rows: Range<usize>,
+        before_rows: &mut impl FnMut(usize),
+    ) {
         let Some(lines) = self.run.lines else {
             // SAFETY: forwarded.
             return unsafe {
                 let addresses = (self.whole, self.ragged);
-                self.run_blocks_at(addresses, first..rows.end, before_rows)
+                self.run_blocks_at(addresses, rows, before_rows)
             };
         };
+        let mut first = rows.start;
         let mut addresses = std::mem::take(self.line);
         let (whole, rest) = addresses.split_at_mut(self.whole.len());
         while first < rows.end {
-            let line = first / lines.len();
-            let end = ((line + 1) * lines.len()).min(rows.end);
+            let (line, around) = lines.around(first);
+            let end = around.end.min(rows.end);
             lines.aim(line, self.lined, (whole, rest), self.ragged);
             // SAFETY: forwarded; the addresses are those of the line that these rows lie in.
             unsafe { self.run_blocks_at((whole, rest), first..end, before_rows) };

@@ -2,6 +2,7 @@
 #![expect(unsafe_code, reason = "threads share the pointers of a launch")]
 
 use super::bound::{Address, Array, Shared};
+use super::chunks::NativeRun;
 use super::division::Rows;
 use super::fetch::Fetched;
 use super::length::{UNIT, block_len, is_far, is_large};
@@ -18,7 +19,7 @@ use crate::blocks::{Part, Settings};
 use crate::ir::ArgId;
 use crate::isa::Isa;
 use crate::launch::{Extent, Launch, Layout, Operand};
-use crate::native::Native;
+use crate::native::Placed;
 use crate::packed::WINDOW;
 use crate::workers::Workers;
 
@@ -46,7 +47,7 @@ pub(crate) struct Run<'a> {
     /// The lines of arrays that are contiguous along the innermost dimension alone.
     pub(crate) lines: Option<Lines>,
     /// The native form of the loop, if it takes this run.
-    pub(crate) native: Option<Native<'a>>,
+    pub(crate) native: Option<NativeRun<'a>>,
 }
 
 // SAFETY: threads only read the run; they write through its pointers to rows and partials of their
@@ -130,7 +131,9 @@ impl<'a> Run<'a> {
             self.block_len,
         ];
         let has_ragged_units = !self.rows.are_multiples_of(CHUNK);
-        self.lines.is_some() || has_ragged_units || cuts.iter().any(|cut| cut % CHUNK != 0)
+        let has_lines =
+            self.lines.is_some() || self.native.is_some_and(|native| native.has_lines());
+        has_lines || has_ragged_units || cuts.iter().any(|cut| cut % CHUNK != 0)
     }
 
     /// An estimate of the work: element operations. Rows count by their number where they have few,
@@ -222,6 +225,7 @@ pub(crate) struct Scratch {
     lined: Vec<Lined>,
     fetched: Vec<Fetched>,
     natives: Vec<*mut u8>,
+    placed: Vec<Placed>,
     lanes: Vec<Lanes>,
     terms: Vec<Term>,
     /// A row and the `x` of a dense matrix that do not lie side by side.
@@ -241,6 +245,7 @@ impl Scratch {
         lined: Vec::new(),
         fetched: Vec::new(),
         natives: Vec::new(),
+        placed: Vec::new(),
         lanes: Vec::new(),
         terms: Vec::new(),
         dense: Vec::new(),
@@ -263,8 +268,10 @@ pub(crate) struct Worker<'a> {
     /// read or write an array beyond its last row and so use registers instead.
     pub(crate) whole: &'a [Address],
     pub(crate) ragged: &'a [Address],
-    /// The addresses of the arrays that the loop's native form expects.
-    pub(crate) natives: &'a [*mut u8],
+    /// The addresses of the arrays that the loop's native form expects, where it goes line by line
+    /// those of the line; and where these arrays lie.
+    pub(crate) natives: &'a mut [*mut u8],
+    pub(crate) placed: &'a [Placed],
     /// What each block asks for, for the next one.
     pub(crate) fetched: &'a [Fetched],
     pub(crate) lanes: &'a mut [Lanes],
@@ -294,11 +301,13 @@ impl<'a> Worker<'a> {
                 .map(|slot| run.address(slot, in_place, registers, capacity));
             scratch.addresses.extend(addresses);
         }
-        let natives = run.native.iter().flat_map(|native| native.arrays);
         scratch.natives.clear();
-        scratch
-            .natives
-            .extend(natives.map(|&arg| run.arrays[arg as usize].data));
+        scratch.placed.clear();
+        if let Some(native) = &run.native {
+            scratch.placed.extend(native.placed(run));
+            let data = scratch.placed.iter().map(|placed| placed.data);
+            scratch.natives.extend(data);
+        }
         scratch.fetched.clear();
         if run.is_far && !program.has_many_terms {
             let fetched = Fetched::of_loop(program, run.launch, run.arrays);
@@ -318,7 +327,8 @@ impl<'a> Worker<'a> {
             run,
             whole,
             ragged,
-            natives: &scratch.natives,
+            natives: &mut scratch.natives,
+            placed: &scratch.placed,
             fetched: &scratch.fetched,
             lanes: &mut scratch.lanes,
             line: &mut scratch.line,

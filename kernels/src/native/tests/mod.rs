@@ -7,11 +7,12 @@
 mod bits;
 mod cache;
 mod failures;
+mod lines;
 mod text;
 
 use super::load::Loaded;
 use super::worth::Worth;
-use super::{Failure, Source, Toolchain, Twin, compile, print};
+use super::{Failure, Premise, Source, Toolchain, Twin, Way, compile, print};
 use crate::blocks::{Part, Program, Settings};
 use crate::element::{DType, Element};
 use crate::ir::{ArgKind, Kernel, KernelBuilder, UnaryOp};
@@ -22,6 +23,7 @@ use crate::workers::Workers;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 /// A directory of one test, removed at its end.
@@ -69,22 +71,36 @@ fn unless_missing<T>(outcome: Result<T, Failure>) -> Option<T> {
     }
 }
 
-/// Programs whose printable loops are all native, compiled in one go. Every other loop stores past
-/// the caches, so runs set `stream_threshold` to 0.
+/// Programs whose printable loops are all native, compiled in one go, each for its first run: that of
+/// the program before [`Natives::load`], or if there was none, one on contiguous arrays. Every other
+/// loop stores past the caches, so runs set `stream_threshold` to 0.
 struct Natives {
     isa: Isa,
     twins: Vec<Arc<Twin>>,
-    text: String,
     toolchain: Arc<Toolchain>,
 }
 
+/// Contiguous arrays, each for itself, and uniform values that may all differ.
+fn no_premise(n_arrays: usize) -> Premise {
+    let way = |base| Way {
+        base,
+        offset: 0,
+        step: 1,
+    };
+    Premise {
+        firsts: (0..100).collect(),
+        ways: (0..n_arrays).map(way).collect(),
+        is_lined: false,
+    }
+}
+
 impl Natives {
-    fn new(isa: Isa, toolchain: Toolchain) -> Self {
-        let equals = (0..100).map(|i| format!("#define SPLAT{i} {i}\n"));
+    fn new(isa: Isa, mut toolchain: Toolchain) -> Self {
+        // Nothing is compiled by itself.
+        toolchain.patience = u64::MAX;
         Self {
             isa,
             twins: Vec::new(),
-            text: equals.collect(),
             toolchain: Arc::new(toolchain),
         }
     }
@@ -92,27 +108,17 @@ impl Natives {
     /// The program of a kernel, to be run after [`Natives::load`].
     fn program(&mut self, kernel: &Kernel) -> Program {
         Program::compile(kernel).with_twins(kernel, |loop_, (splats, write_only)| {
-            let name = format!("loop{}", self.twins.len());
             let streamed = match self.twins.len() % 2 {
                 0 => write_only,
                 _ => &[],
             };
-            let known = (splats, streamed);
-            let printed = print::print(kernel, loop_, known, self.isa, &name).ok()?;
-            self.text.push_str(&printed.text);
-            let twin = Arc::new(Twin {
-                toolchain: Arc::clone(&self.toolchain),
-                isa: self.isa,
-                source: Source {
-                    kernel: kernel.clone(),
-                    splats: Vec::new(),
-                    streamed: Vec::new(),
-                },
-                printed: Ok(printed).into(),
-                worth: Worth::Arithmetic(1),
-                forms: Default::default(),
-                is_passed_by: false.into(),
-            });
+            let source = Source::new(kernel, loop_, (splats, streamed));
+            let twin = Arc::new(Twin::of(
+                source,
+                Worth::Arithmetic(1),
+                (self.isa, &self.toolchain),
+            ));
+            twin.printed().ok()?;
             self.twins.push(Arc::clone(&twin));
             Some(twin)
         })
@@ -120,11 +126,24 @@ impl Natives {
 
     /// Compiles all loops of all programs.
     fn load(&self) -> Result<(), Failure> {
+        let mut text = String::new();
         let names: Vec<String> = (0..self.twins.len()).map(|i| format!("loop{i}")).collect();
+        for (twin, name) in self.twins.iter().zip(&names) {
+            let premise = twin.first_run.get().cloned();
+            let premise = premise.unwrap_or_else(|| no_premise(twin.arrays().len()));
+            let form = &twin.forms[0];
+            form.premise.set(premise).unwrap();
+            let of_loop = twin.text(0).replace(compile::FUNCTION, name);
+            let names = of_loop
+                .lines()
+                .filter_map(|line| line.strip_prefix("#define "));
+            let names = names.filter_map(|definition| definition.split(' ').next());
+            let undefined: String = names.map(|name| format!("#undef {name}\n")).collect();
+            text += &(of_loop + &undefined);
+        }
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let loaded = compile::library(&self.toolchain, self.isa, &self.text, &names)?;
+        let loaded = compile::library(&self.toolchain, self.isa, &text, &names)?;
         for (twin, loaded) in self.twins.iter().zip(loaded) {
-            twin.forms[0].firsts.set((0..100).collect()).unwrap();
             twin.forms[0].outcome.set(Ok::<Loaded, _>(loaded)).unwrap();
         }
         Ok(())

@@ -29,23 +29,38 @@ fn prints_values_stores_and_lanes() {
     build.store(y, root);
     build.reduce(ReduceOp::Sum, norm, root);
     let expected = "\
-u64 f(u8 *const *arrays, const u8 *uniforms, u8 *lanes, u64 start, u64 first, u64 chunks) {
-    f64 *const a0 = (f64 *)arrays[0] + first;
+u64 f(u8 *const *arrays, const u8 *uniforms, u8 *lanes, u64 start, u64 first, u64 rows) {
+    f64 *const a0 = (f64 *)arrays[ARRAY0] + OFFSET0 + STEP0 * (i64)first;
     const f64 s0 = *(const f64 *)(uniforms + 256 * SPLAT0);
-    f64 *const a1 = (f64 *)arrays[1] + first;
+    f64 *const a1 = (f64 *)arrays[ARRAY1] + OFFSET1 + STEP1 * (i64)first;
     f64 *const l0 = (f64 *)(lanes + 0);
-    for (u64 chunk = 0; chunk < chunks; chunk++) {
-        const u64 at = 16 * chunk;
+    u64 at = 0;
+    for (; at + 16 <= rows; at += 16) {
+        const u32 N = 16;
         ROWS
-        for (u32 k = 0; k < 16; k++) {
-            const f64 v1 = a0[at + k];
+        for (u32 k = 0; k < N; k++) {
+            const f64 v1 = a0[STEP0 * (i64)(at + k)];
             const f64 v2 = s0 * v1;
             const f64 v4 = sqrt_f64(v2);
-            a1[at + k] = v4;
+            a1[STEP1 * (i64)(at + k)] = v4;
             l0[k] = l0[k] + v4;
         }
     }
-    return chunks;
+#ifdef LINED
+    if (at < rows) {
+        const u32 N = rows - at;
+        ROWS
+        for (u32 k = 0; k < N; k++) {
+            const f64 v1 = a0[STEP0 * (i64)(at + k)];
+            const f64 v2 = s0 * v1;
+            const f64 v4 = sqrt_f64(v2);
+            a1[STEP1 * (i64)(at + k)] = v4;
+            l0[k] = l0[k] + v4;
+        }
+        at = rows;
+    }
+#endif
+    return at;
 }
 ";
     assert_eq!(c(&build.finish(), &[0]), expected);
@@ -59,27 +74,25 @@ fn a_loop_with_angles_leaves_large_ones_to_the_steps() {
     let sine = build.unary(UnaryOp::Sin, x);
     build.store(y, sine);
     let expected = "
-        const u64 at = 16 * chunk;
+        const u32 N = 16;
         u64 large = 0;
         f32 b1[16];
         ROWS
-        for (u32 k = 0; k < 16; k++) {
-            const f32 v0 = a0[at + k];
+        for (u32 k = 0; k < N; k++) {
+            const f32 v0 = a0[STEP0 * (i64)(at + k)];
             large |= is_large(v0);
             const f32 v1 = sin_f32(v0);
             b1[k] = v1;
         }
-        if (large) return chunk;
+        if (large) return at;
         ROWS
-        for (u32 k = 0; k < 16; k++) {
-            a1[at + k] = b1[k];
+        for (u32 k = 0; k < N; k++) {
+            a1[STEP1 * (i64)(at + k)] = b1[k];
         }
     }
-    return chunks;
-}
 ";
     let text = c(&build.finish(), &[]);
-    assert!(text.ends_with(expected), "{text}");
+    assert!(text.contains(expected), "{text}");
 }
 
 #[test]
@@ -90,21 +103,19 @@ fn what_is_streamed_is_copied_chunk_by_chunk() {
     let root = build.unary(UnaryOp::Sqrt, loaded);
     build.store(y, root);
     let expected = "
-        const u64 at = 16 * chunk;
+        const u32 N = 16;
         LINES f32 ca1[16];
         ROWS
-        for (u32 k = 0; k < 16; k++) {
-            const f32 v0 = a0[at + k];
+        for (u32 k = 0; k < N; k++) {
+            const f32 v0 = a0[STEP0 * (i64)(at + k)];
             const f32 v1 = sqrt_f32(v0);
             ca1[k] = v1;
         }
-        stream(a1 + at, ca1, sizeof ca1);
+        stream(a1 + at, ca1, N * sizeof *ca1);
     }
-    return chunks;
-}
 ";
     let text = streaming_c(&build.finish(), &[], &[y]);
-    assert!(text.ends_with(expected), "{text}");
+    assert!(text.contains(expected), "{text}");
 }
 
 /// GCC computes row by row where conditions on the exponent are the same for all rows.
