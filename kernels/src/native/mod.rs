@@ -148,11 +148,19 @@ struct Source {
     /// A kernel of this loop alone.
     kernel: Kernel,
     splats: Vec<u32>,
-    streamed: Vec<ArgId>,
+    /// The arrays that the loop stores and does not read.
+    write_only: Vec<ArgId>,
+}
+
+impl Native<'_> {
+    /// Whether the function reads the address of an array, which others may lie behind.
+    pub(crate) fn reads_address(&self, array: usize) -> bool {
+        self.ways[array].base == array
+    }
 }
 
 impl Source {
-    fn new(kernel: &Kernel, loop_: &Loop, (splats, streamed): (&[u32], &[ArgId])) -> Self {
+    fn new(kernel: &Kernel, loop_: &Loop, (splats, write_only): (&[u32], &[ArgId])) -> Self {
         Self {
             kernel: Kernel {
                 loops: vec![loop_.clone()],
@@ -160,7 +168,7 @@ impl Source {
                 params: kernel.params.clone(),
             },
             splats: splats.to_vec(),
-            streamed: streamed.to_vec(),
+            write_only: write_only.to_vec(),
         }
     }
 }
@@ -183,6 +191,8 @@ struct Premise {
     ways: Vec<Way>,
     /// Whether the function takes lines with the rest that is no whole chunk.
     is_lined: bool,
+    /// The arrays that lines are stored to past the caches.
+    streamed: Vec<ArgId>,
 }
 
 /// Where an array of a form lies: a number of elements behind another one, which has the same
@@ -218,6 +228,8 @@ pub(crate) struct Wanted<'a, F> {
     pub(crate) placed: F,
     /// Whether it goes line by line.
     pub(crate) is_lined: bool,
+    /// Whether the arrays are larger than the caches, and lines long.
+    pub(crate) is_large: bool,
 }
 
 /// A loop's function, ready to be called.
@@ -226,8 +238,11 @@ pub(crate) struct Native<'a> {
     pub(crate) function: LoopFunction,
     /// The arrays that it expects, in order, and the bytes of their elements.
     pub(crate) arrays: &'a [(ArgId, usize)],
+    ways: &'a [Way],
     /// The bytes of the elements of its reductions.
     pub(crate) lanes: &'a [usize],
+    /// Whether it stores lines past the caches.
+    pub(crate) is_streamed: bool,
 }
 
 impl Premise {
@@ -255,6 +270,7 @@ impl Premise {
             },
             ways: (0..memories.len()).map(way).collect(),
             is_lined: run.is_lined,
+            streamed: Vec::new(),
         }
     }
 
@@ -306,11 +322,7 @@ impl Twin {
         toolchain: &Arc<Toolchain>,
     ) -> Option<Arc<Self>> {
         let worth = worth::worth(kernel, loop_, isa)?;
-        let streamed = match worth {
-            Worth::Arithmetic(_) => &[],
-            Worth::Memory(_) => write_only,
-        };
-        let source = Source::new(kernel, loop_, (splats, streamed));
+        let source = Source::new(kernel, loop_, (splats, write_only));
         Some(Arc::new(Self::of(source, worth, (isa, toolchain))))
     }
 
@@ -329,9 +341,10 @@ impl Twin {
     }
 
     fn printed(&self) -> Result<&Printed, &Refusal> {
-        let printed = self
-            .printed
-            .get_or_init(|| self.print(&self.source.streamed));
+        let printed = self.printed.get_or_init(|| match self.worth {
+            Worth::Arithmetic(_) => self.print(&[]),
+            Worth::Memory(_) => self.print(&self.source.write_only),
+        });
         printed.as_ref()
     }
 
@@ -374,10 +387,13 @@ impl Twin {
         let form = &self.forms[number];
         if let Some(outcome) = form.outcome.get() {
             let loaded = outcome.as_ref().ok()?;
+            let premise = form.premise.get()?;
             return Some(Native {
                 function: loaded.function(),
                 arrays: &printed.arrays,
+                ways: &premise.ways,
                 lanes: &printed.lanes,
+                is_streamed: !premise.streamed.is_empty(),
             });
         }
         let work = run.rows.saturating_mul(self.worth.work()) / 4;
@@ -401,7 +417,15 @@ impl Twin {
         let args = &self.source.kernel.args;
         let arrays = printed.arrays.iter();
         let memories: Vec<_> = arrays.map(|&(arg, _)| args[arg as usize].memory).collect();
-        Premise::of(run, &memories, is_general)
+        let mut premise = Premise::of(run, &memories, is_general);
+        // Lines may begin within a cache line; the lanes of reductions begin with the first row.
+        if run.is_lined && run.is_large && printed.lanes.is_empty() {
+            let arrays = printed.arrays.iter().zip(&premise.ways);
+            let is_streamed = |arg: &ArgId| self.source.write_only.contains(arg);
+            let streamed = arrays.filter(|((arg, _), way)| is_streamed(arg) && way.step == 1);
+            premise.streamed = streamed.map(|((arg, _), _)| *arg).collect();
+        }
+        premise
     }
 
     /// How the loop runs at present, in words; nothing as long as no run was one for native code.
@@ -442,8 +466,7 @@ impl Twin {
         premise.define(&mut text);
         match premise.is_lined {
             false => text.extend(self.printed().map(|printed| printed.text.as_str())),
-            // Lines begin anywhere, so they are not stored past the caches.
-            true => text.extend(self.print(&[]).map(|printed| printed.text)),
+            true => text.extend(self.print(&premise.streamed).map(|printed| printed.text)),
         }
         text
     }

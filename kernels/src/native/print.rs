@@ -258,7 +258,7 @@ impl Printer<'_> {
             self.effect(&format!("{to} = {a};"));
             return Ok(());
         }
-        // Past the caches: what is stored there is contiguous, as the caller sees to.
+        // The caller names arrays whose rows lie side by side.
         let place = self.array(arg)?;
         let element = memory_type(self.kernel.args[arg as usize].dtype)?;
         let _ = writeln!(self.buffers, "        LINES {element} ca{place}[{CHUNK}];");
@@ -293,8 +293,8 @@ impl Printer<'_> {
         );
         self.lanes.push(dtype.size());
         let a = self.effect_operand(a)?;
-        let joined = binary(op, dtype, &format!("{lanes}[k]"), &a)?;
-        self.effect(&format!("{lanes}[k] = {joined};"));
+        let joined = binary(op, dtype, &format!("{lanes}[F + k]"), &a)?;
+        self.effect(&format!("{lanes}[F + k] = {joined};"));
         Ok(())
     }
 
@@ -367,17 +367,34 @@ impl Printer<'_> {
              u64 rows) {{\n"
         );
         text.push_str(&self.uniforms);
+        text.push_str("    u64 at = 0;\n");
+        let before = self.streamed.first().map(|&first| {
+            let place = self.arrays.iter().position(|&arg| arg == first);
+            place.expect("what is streamed is stored")
+        });
+        // The rows of a line before the first that a cache line begins with, and, in the second round,
+        // those behind the last whole chunk; of contiguous arrays these are run in blocks.
+        let before = before.map_or("0".to_owned(), |place| {
+            format!("-(u64)a{place} % 64 / sizeof *a{place}")
+        });
         let _ = writeln!(
             text,
-            "    u64 at = 0;\n    for (; at + {CHUNK} <= rows; at += {CHUNK}) {{\n        \
-             const u32 N = {CHUNK};\n{}    }}",
-            self.rows()
+            "#ifdef LINED\n    u64 end = {before};\n    end = end < rows ? end : rows;\n    for (;;) {{"
         );
-        // The rest of a line. That of contiguous arrays is run in blocks.
+        for n in [CHUNK / 2, CHUNK / 4, CHUNK / 8, 1] {
+            let rows = self.rows();
+            let _ = writeln!(
+                text,
+                "    if (end - at >= {n}) {{\n        const u32 N = {n}, F = at % {CHUNK};\n{rows}        \
+                 at += {n};\n    }}"
+            );
+        }
         let _ = writeln!(
             text,
-            "#ifdef LINED\n    if (at < rows) {{\n        const u32 N = rows - at;\n{}        \
-             at = rows;\n    }}\n#endif\n    return at;\n}}",
+            "    if (end == rows) return at;\n#endif\n    \
+             for (; at + {CHUNK} <= rows; at += {CHUNK}) {{\n        \
+             const u32 N = {CHUNK}, F = 0;\n{}    }}\n\
+             #ifdef LINED\n    end = rows;\n    }}\n#endif\n    return at;\n}}",
             self.rows()
         );
         let size = |arg: ArgId| self.kernel.args[arg as usize].dtype.size();
@@ -388,7 +405,7 @@ impl Printer<'_> {
         }
     }
 
-    /// The statements for `N` rows, from `at` on.
+    /// The statements for `N` rows, from `at` on, the first of which belongs to lane `F`.
     fn rows(&self) -> String {
         let inner = "        ROWS\n        for (u32 k = 0; k < N; k++) {\n";
         let Self {

@@ -15,6 +15,10 @@ use crate::reduce::LANES;
 use std::ops::Range;
 use std::sync::Arc;
 
+/// The shortest line that is stored past the caches: a short one takes as long for the rows before its
+/// first cache line as memory is spared by it.
+const LONG: usize = 512;
+
 /// The native form of a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NativeRun<'a> {
@@ -26,6 +30,11 @@ pub(crate) struct NativeRun<'a> {
 impl NativeRun<'_> {
     pub(crate) fn has_lines(&self) -> bool {
         self.lines.is_some()
+    }
+
+    /// Whether it stores past the caches what other runs store there by blocks.
+    pub(crate) fn is_streamed(&self) -> bool {
+        self.native.is_streamed
     }
 
     /// Where the arrays lie that the function expects.
@@ -55,6 +64,7 @@ impl Run<'_> {
             splats: self.splats,
             placed: |number: usize| self.placed(arrays[number], lines),
             is_lined,
+            is_large: self.is_large && lines.is_none_or(|lines| lines.len() >= LONG),
         };
         let native = twin.function(self.isa, &wanted)?;
         Some(NativeRun { native, lines })
@@ -90,7 +100,7 @@ impl Worker<'_> {
         while first < rows.end {
             let end = match run.lines {
                 None => rows.end,
-                Some(lines) => self.aim(lines, first).end.min(rows.end),
+                Some(lines) => self.aim(&run.native, lines, first).end.min(rows.end),
             };
             // SAFETY: forwarded.
             unsafe { self.run_line(run, first..end) };
@@ -99,11 +109,14 @@ impl Worker<'_> {
     }
 
     /// Sets the addresses of the arrays to those of the line that a row lies in.
-    fn aim(&mut self, lines: Lines, row: usize) -> Range<usize> {
+    fn aim(&mut self, native: &Native<'_>, lines: Lines, row: usize) -> Range<usize> {
         let (line, rows) = lines.around(row);
         let index = lines.index(line);
-        for (address, placed) in self.natives.iter_mut().zip(self.placed) {
-            if let Some(strides) = placed.strides {
+        let natives = self.natives.iter_mut().zip(self.placed).enumerate();
+        for (number, (address, placed)) in natives {
+            if let Some(strides) = placed.strides
+                && native.reads_address(number)
+            {
                 let before = rows.start as isize * placed.step;
                 let distance = (offset(index, strides) - before) * placed.size as isize;
                 *address = placed.data.wrapping_offset(distance);

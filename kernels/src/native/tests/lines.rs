@@ -47,7 +47,7 @@ impl Case {
     fn new(seed: u64) -> Self {
         let mut draws = Draws(seed, 0);
         let rank = 1 + draws.below(4);
-        let longest = [300, 70, 20, 9][rank - 1];
+        let longest = [3000, 70, 20, 9][rank - 1];
         let dims: Vec<usize> = (0..rank).map(|_| 1 + draws.below(longest)).collect();
         let alike = strides(&dims, &mut draws);
         let at = |draws: &mut Draws| STORE / 2 + draws.below(40);
@@ -210,6 +210,12 @@ fn lines_have_the_bits_of_the_blocks() {
         let lined = natives.twins.iter().filter_map(|twin| twin.first_run.get());
         let n_lined = lined.filter(|run| run.is_lined).count();
         assert!(n_lined > 50, "{n_lined} of 80 loops go line by line");
+        let runs = natives.twins.iter().filter_map(|twin| twin.first_run.get());
+        let n_streamed = runs.filter(|run| !run.streamed.is_empty()).count();
+        assert!(
+            n_streamed > 3,
+            "{n_streamed} of 80 loops store lines past the caches"
+        );
         if unless_missing(natives.load()).is_none() {
             return;
         }

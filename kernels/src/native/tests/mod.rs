@@ -91,6 +91,7 @@ fn no_premise(n_arrays: usize) -> Premise {
         firsts: (0..100).collect(),
         ways: (0..n_arrays).map(way).collect(),
         is_lined: false,
+        streamed: Vec::new(),
     }
 }
 
@@ -108,16 +109,12 @@ impl Natives {
     /// The program of a kernel, to be run after [`Natives::load`].
     fn program(&mut self, kernel: &Kernel) -> Program {
         Program::compile(kernel).with_twins(kernel, |loop_, (splats, write_only)| {
-            let streamed = match self.twins.len() % 2 {
-                0 => write_only,
-                _ => &[],
+            let source = Source::new(kernel, loop_, (splats, write_only));
+            let worth = match self.twins.len() % 2 {
+                0 => Worth::Memory(1),
+                _ => Worth::Arithmetic(1),
             };
-            let source = Source::new(kernel, loop_, (splats, streamed));
-            let twin = Arc::new(Twin::of(
-                source,
-                Worth::Arithmetic(1),
-                (self.isa, &self.toolchain),
-            ));
+            let twin = Arc::new(Twin::of(source, worth, (self.isa, &self.toolchain)));
             twin.printed().ok()?;
             self.twins.push(Arc::clone(&twin));
             Some(twin)

@@ -10,8 +10,10 @@
 
 mod bind;
 mod host;
+mod trim;
 
 use self::bind::Moves;
+use self::trim::Trimmed;
 use crate::analysis::compose::{self, Composed, PieceSpec, Source};
 use crate::analysis::fuse::{Group, Solved};
 use crate::analysis::reuse;
@@ -122,7 +124,7 @@ impl Planner<'_> {
         !self.slots[slot as usize].is_held && self.last_use[slot as usize] < self.group.tasks.end
     }
 
-    fn plan(&mut self, composed: Composed) -> FusedTask {
+    fn plan(&mut self, mut composed: Composed) -> FusedTask {
         let (mut reads, mut writes, mut frees) = self.uses();
         let mut moves = Moves::default();
         let of_args = self.reductions(&composed);
@@ -149,15 +151,19 @@ impl Planner<'_> {
             self.slots.len(),
             |slot, to| self.fits(slot, to),
         );
+        let domains = composed.domains.iter();
+        let mut extents = domains.map(|&shape| self.extent(shape)).collect();
+        self.trim(Trimmed {
+            kernel: &mut kernel,
+            args: &mut composed.args,
+            bindings: &mut bindings,
+            domains: &mut composed.domains,
+            extents: &mut extents,
+        });
         let has_work = kernel
             .loops
             .iter()
             .any(|kernel_loop| !kernel_loop.body.is_empty());
-        let extents = composed
-            .domains
-            .iter()
-            .map(|&shape| self.extent(shape))
-            .collect();
         let bytes = self.traffic(&kernel, &composed.args, &bindings);
         for list in [&mut reads, &mut writes, &mut frees] {
             list.sort_unstable();
