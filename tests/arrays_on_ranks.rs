@@ -31,7 +31,6 @@ fn steps<const D: usize>(
             u = step(&u);
             runtime.flush();
             sent = difference(runtime.counters(), before);
-            if runtime.rank() == 0 && ranks == 2 && fusion {}
         }
         let total = u.sum().get().unwrap();
         let line = u.ravel().to_vec().unwrap();

@@ -6,6 +6,7 @@ mod elementwise;
 mod errors;
 mod fusion;
 mod gathers;
+mod overwritten;
 mod programs;
 mod random;
 mod reductions;
