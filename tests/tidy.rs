@@ -29,10 +29,14 @@ const LAYERS: [(&str, &str); 6] = [
 const TESTING: (&str, &str) = ("testing", "sparsefuse-testing");
 
 /// Where `unsafe` may be (a folder ends with `/`), and why.
-const UNSAFE: [(&str, &str); 29] = [
+const UNSAFE: [(&str, &str); 30] = [
     (
         "kernels/src/blocks/",
         "SIMD loops reach the rows of a block through pointers",
+    ),
+    (
+        "kernels/src/matmul/micro.rs",
+        "vectors of an instruction set, loaded from slices",
     ),
     (
         "kernels/src/native/load.rs",

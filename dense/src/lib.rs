@@ -68,6 +68,7 @@ mod operators;
 
 mod axes;
 mod columns;
+mod matmul;
 mod matrix;
 mod multiples;
 mod reductions;

@@ -13,6 +13,7 @@ pub mod ir;
 pub mod isa;
 pub mod launch;
 mod math;
+pub mod matmul;
 pub mod native;
 mod numeric;
 mod operations;

@@ -305,6 +305,23 @@ impl View {
         Some(if is_whole { whole } else { view })
     }
 
+    /// Where the first element of the view lies among all elements of the store, row-major, and how
+    /// far one step along each dimension goes there.
+    ///
+    /// ```
+    /// use sparsefuse_runtime::{Shape, View};
+    ///
+    /// let turned = View::identity(Shape::new(&[2, 3])).slice(1, 1..3, 1)?.transpose();
+    /// assert_eq!(turned.strides(), (1, [1, 3, 0, 0]));
+    /// # Ok::<(), sparsefuse_runtime::Error>(())
+    /// ```
+    #[must_use]
+    pub fn strides(&self) -> (usize, [isize; MAX_RANK]) {
+        let whole = Region::of_rows(self.base, &(0..self.base.rows()));
+        let (first, strides) = self.placement(&whole, 0);
+        (first as usize, strides)
+    }
+
     /// The same view, with the base as one dimension.
     fn flat(&self) -> Self {
         if self.is_flat {
@@ -315,9 +332,8 @@ impl View {
             is_flat: true,
             ..*self
         };
-        let whole = Region::of_rows(self.base, &(0..self.base.rows()));
-        let (start, strides) = self.placement(&whole, 0);
-        flat.offset[0] = start as usize;
+        let (first, strides) = self.strides();
+        flat.offset[0] = first;
         for v in 0..self.shape.rank() {
             flat.axis[v] = self.axis[v].map(|_| 0);
             flat.step[v] = strides[v];

@@ -1,0 +1,117 @@
+//! Products of matrices, against chains of fused multiply-adds: to the bit.
+
+use crate::Bits;
+use num_complex::Complex;
+use sparsefuse_dense::{Array, Error, Numeric, Vector, step};
+use sparsefuse_testing::{bits, everywhere};
+
+/// Numbers that round when they are added, so that the order shows.
+fn element<T: Numeric>(flat: usize) -> T {
+    T::from_f64(((flat * 2_654_435_761) % 1009) as f64 / 7.0 - 70.0)
+}
+
+fn matrix<T: Numeric>(shape: [usize; 2]) -> Array<T, 2> {
+    Array::from_fn(shape, |[i, j]| element(i * shape[1] + j))
+}
+
+/// Element `(i, j)` of the product of the matrices with these elements.
+fn chain<T: Numeric>(
+    [m, n, k]: [usize; 3],
+    a: impl Fn(usize, usize) -> T,
+    b: impl Fn(usize, usize) -> T,
+) -> Vec<T> {
+    let mut made = Vec::new();
+    for i in 0..m {
+        for j in 0..n {
+            made.push((0..k).fold(T::ZERO, |sum, k| a(i, k).times_plus(b(k, j), sum)));
+        }
+    }
+    made
+}
+
+fn check<T: Numeric>([m, n, k]: [usize; 3]) {
+    let (a, b) = (
+        |i, j| element::<T>(i * k + j),
+        |i, j| element::<T>(i * n + j),
+    );
+    let expected = bits(&chain([m, n, k], a, b));
+    let found = everywhere(|| {
+        let (a, b) = (matrix::<T>([m, k]), matrix::<T>([k, n]));
+        let made = a.matmul(&b).bits()?;
+        // Transposes, slices, and results of tasks that have not run.
+        assert_eq!(b.t().matmul(&a.t()).t().bits()?, made);
+        let turned: Array<T, 2> = Array::from_fn([k, m], |[j, i]| element(i * k + j));
+        assert_eq!(turned.t().matmul(&(&b * T::ONE)).bits()?, made);
+        let wide = Array::<T, 2>::from_fn([2 * k, n], |[i, j]| element(i / 2 * n + j));
+        assert_eq!(a.matmul(&wide.slice((step(.., 2), ..))).bits()?, made);
+        assert_eq!(a.flip(0).matmul(&b).flip(0).bits()?, made);
+        Ok(made)
+    });
+    assert_eq!(found, expected, "{m} x {k} x {n}");
+}
+
+#[test]
+fn products_are_chains_in_order() {
+    let shapes = [
+        [1, 1, 1],
+        [7, 5, 3],
+        [13, 50, 9],
+        [30, 2, 200],
+        [3, 4, 0],
+        [0, 2, 3],
+        [2, 0, 3],
+    ];
+    for shape in shapes {
+        check::<f64>(shape);
+    }
+    let shape = [9, 11, 6];
+    check::<f32>(shape);
+    check::<Complex<f64>>(shape);
+    check::<Complex<f32>>(shape);
+    check::<i32>(shape);
+    check::<u64>(shape);
+}
+
+#[test]
+fn more_than_a_thousand_rows() {
+    check::<f64>([1100, 3, 4]);
+}
+
+#[test]
+fn vectors_on_either_side() {
+    let (m, n) = (20, 9);
+    let (a, x) = (
+        |i, j| element::<f64>(i * n + j),
+        |_, j| element::<f64>(j + 3),
+    );
+    let expected: f64 = chain([1, n, m], x, a)[4];
+    everywhere(|| {
+        let a = matrix::<f64>([m, n]);
+        let x = Vector::from_fn([m], |[i]| element(i + 3));
+        let made = x.matmul(&a).to_vec()?;
+        assert!((made[4] - expected).abs() <= 1e-9 * expected.abs());
+        assert_eq!(bits(&made), a.t().matvec(&x).bits()?);
+        Ok(bits(&made))
+    });
+}
+
+#[test]
+fn factors_that_do_not_fit() {
+    let (a, b) = (matrix::<f64>([2, 3]), matrix::<f64>([2, 4]));
+    let error = a.try_matmul(&b).unwrap_err().to_string();
+    assert_eq!(error, "matmul: expected a shape of (3, 4), found (2, 4)");
+    let x = Vector::<f64>::ones([3]);
+    let error = x.try_matmul(&a).unwrap_err().to_string();
+    assert_eq!(error, "matmul: expected a shape of (2), found (3)");
+}
+
+/// What fails on the way fails the product.
+#[test]
+fn products_of_what_failed() -> Result<(), Error> {
+    let a = matrix::<f64>([2, 2]);
+    let bad = a.take_axis(0, &Vector::from_vec(vec![0, 5]));
+    assert!(bad.matmul(&a).to_vec().is_err());
+    assert!(a.matmul(&bad).to_vec().is_err());
+    assert_eq!(a.matmul(&a).shape(), [2, 2]);
+    Ok(())
+}

@@ -1,0 +1,168 @@
+//! The innermost loop of products of matrices: a tile of the result in registers.
+//!
+//! For each inner index a row of elements of `b` is multiplied with each of some elements of `a` and
+//! added to the tile. How many rows and columns a tile has depends on the number of registers; no bit
+//! does. The vectors of `f64` and `f32` are written out, because the compiler keeps a tile of plain
+//! arrays in memory; other types, and machines without these vectors, have a plain loop.
+#![expect(
+    unsafe_code,
+    reason = "functions that need an instruction set are unsafe to call, and vectors are loaded through pointers"
+)]
+
+use crate::isa::{Isa, per_isa};
+use crate::ops::NumericOps;
+use num_complex::Complex;
+
+/// A micro-kernel, and the size of its tile.
+#[derive(Debug)]
+pub struct Tile<T> {
+    pub(super) rows: usize,
+    pub(super) columns: usize,
+    function: unsafe fn(&[T], &[T], &mut [T], usize),
+}
+
+/// The most elements of a tile.
+pub(super) const MOST: usize = 8 * 48;
+
+impl<T> Tile<T> {
+    /// Adds the product of a panel of `a` and one of `b` to a tile, whose rows lie `stride` apart.
+    #[inline(always)]
+    pub(super) fn add(&self, a: &[T], b: &[T], made: &mut [T], stride: usize) {
+        // SAFETY: `Multiply::tile` chooses functions that this machine can run.
+        unsafe { (self.function)(a, b, made, stride) }
+    }
+}
+
+/// The micro-kernels of a type.
+pub(crate) trait Multiply: Sized {
+    /// The one for an instruction set, or for the baseline if this machine does not have it.
+    fn tile(isa: Isa) -> Tile<Self>;
+}
+
+/// Rows and columns of the tile of a plain loop.
+const PLAIN: [usize; 2] = [4, 4];
+
+per_isa!(
+    /// A plain loop.
+    fn plain_loop<T: NumericOps>(a: &[T], b: &[T], made: &mut [T], stride: usize) = plain,
+    up to avx2
+);
+
+// Unsafe as the functions of `per_isa` are; it asks nothing of its caller.
+#[inline(always)]
+unsafe fn plain<T: NumericOps>(a: &[T], b: &[T], made: &mut [T], stride: usize) {
+    let mut tile = [[T::ZERO; PLAIN[1]]; PLAIN[0]];
+    for (row, tile) in tile.iter_mut().enumerate() {
+        tile.copy_from_slice(&made[row * stride..][..PLAIN[1]]);
+    }
+    let (a, b) = (
+        a.as_chunks::<{ PLAIN[0] }>().0,
+        b.as_chunks::<{ PLAIN[1] }>().0,
+    );
+    for (a, b) in a.iter().zip(b) {
+        for (tile, &a) in tile.iter_mut().zip(a) {
+            for (sum, &b) in tile.iter_mut().zip(b) {
+                *sum = NumericOps::mul_add(a, b, *sum);
+            }
+        }
+    }
+    for (row, tile) in tile.iter().enumerate() {
+        made[row * stride..][..PLAIN[1]].copy_from_slice(tile);
+    }
+}
+
+fn plain_tile<T: NumericOps>(isa: Isa) -> Tile<T> {
+    let isa = if isa.is_available() {
+        isa
+    } else {
+        Isa::Baseline
+    };
+    Tile {
+        rows: PLAIN[0],
+        columns: PLAIN[1],
+        function: plain_loop::<T>().get(isa),
+    }
+}
+
+macro_rules! plain {
+    ($($type:ty),*) => {$(
+        impl Multiply for $type {
+            fn tile(isa: Isa) -> Tile<Self> {
+                plain_tile(isa)
+            }
+        }
+    )*};
+}
+
+plain!(Complex<f32>, Complex<f64>, i32, i64, u32, u64);
+
+/// Floats: a micro-kernel for each instruction set with fused multiply-adds. Its tile has some rows of
+/// some vectors of some elements.
+macro_rules! vectors {
+    ($type:ty: $($isa:ident $feature:literal [$rows:literal $vectors:literal $lanes:literal]
+        $load:ident $splat:ident $multiply_add:ident $store:ident)*
+    ) => {
+        impl Multiply for $type {
+            fn tile(isa: Isa) -> Tile<Self> {
+                match isa {
+                    $(
+                        #[cfg(target_arch = "x86_64")]
+                        Isa::$isa if isa.is_available() => {
+                            use std::arch::x86_64::{$load, $multiply_add, $splat, $store};
+
+                            #[target_feature(enable = $feature)]
+                            fn multiply(a: &[$type], b: &[$type], made: &mut [$type], stride: usize) {
+                                let mut tile = [[$splat(0.0); $vectors]; $rows];
+                                for (row, tile) in tile.iter_mut().enumerate() {
+                                    let made = &made[row * stride..][..$vectors * $lanes];
+                                    for (vector, made) in tile.iter_mut().zip(made.as_chunks::<$lanes>().0) {
+                                        // SAFETY: there are as many elements as the vector has.
+                                        *vector = unsafe { $load(made.as_ptr()) };
+                                    }
+                                }
+                                let a = a.as_chunks::<$rows>().0;
+                                let b = b.as_chunks::<{ $vectors * $lanes }>().0;
+                                for (a, b) in a.iter().zip(b) {
+                                    let mut row = [$splat(0.0); $vectors];
+                                    for (vector, b) in row.iter_mut().zip(b.as_chunks::<$lanes>().0) {
+                                        // SAFETY: as above.
+                                        *vector = unsafe { $load(b.as_ptr()) };
+                                    }
+                                    for (tile, &a) in tile.iter_mut().zip(a) {
+                                        let a = $splat(a);
+                                        for (sum, &b) in tile.iter_mut().zip(&row) {
+                                            *sum = $multiply_add(a, b, *sum);
+                                        }
+                                    }
+                                }
+                                for (row, tile) in tile.iter().enumerate() {
+                                    let made = &mut made[row * stride..][..$vectors * $lanes];
+                                    for (&vector, made) in tile.iter().zip(made.as_chunks_mut::<$lanes>().0) {
+                                        // SAFETY: as above.
+                                        unsafe { $store(made.as_mut_ptr(), vector) };
+                                    }
+                                }
+                            }
+
+                            Tile {
+                                rows: $rows,
+                                columns: $vectors * $lanes,
+                                function: multiply,
+                            }
+                        }
+                    )*
+                    _ => plain_tile(Isa::Baseline),
+                }
+            }
+        }
+    };
+}
+
+vectors!(f64:
+    Avx2 "avx2,fma" [6 2 4] _mm256_loadu_pd _mm256_set1_pd _mm256_fmadd_pd _mm256_storeu_pd
+    Avx512 "avx512f,avx2,fma" [8 3 8] _mm512_loadu_pd _mm512_set1_pd _mm512_fmadd_pd _mm512_storeu_pd
+);
+vectors!(f32:
+    Avx2 "avx2,fma" [6 2 8] _mm256_loadu_ps _mm256_set1_ps _mm256_fmadd_ps _mm256_storeu_ps
+    Avx512 "avx512f,avx2,fma" [8 3 16] _mm512_loadu_ps _mm512_set1_ps _mm512_fmadd_ps _mm512_storeu_ps
+);

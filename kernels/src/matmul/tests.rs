@@ -1,0 +1,76 @@
+//! Products against chains of fused multiply-adds, to the bit: every instruction set, edges of tiles
+//! and blocks, any strides.
+
+use super::{Matrix, product, workspace};
+use crate::element::Numeric;
+use crate::isa::Isa;
+use num_complex::Complex;
+
+/// Numbers that round when they are added, so that the order shows.
+fn element<T: Numeric>(flat: usize) -> T {
+    T::from_f64(((flat * 2_654_435_761) % 1009) as f64 / 7.0 - 70.0)
+}
+
+fn check<T: Numeric>([rows, columns, depth]: [usize; 3]) {
+    let of_a: Vec<T> = (0..rows * depth).map(element).collect();
+    let of_b: Vec<T> = (0..2 * columns * depth).map(|i| element(i + 5)).collect();
+    let a = Matrix::of_rows(&of_a, [rows, depth]);
+    // Every second column of a matrix that lies column by column, the last one first.
+    let b = Matrix {
+        elements: &of_b,
+        first: (2 * columns).saturating_sub(1) * depth,
+        strides: [1, -2 * depth as isize],
+        shape: [depth, columns],
+    };
+    let at_b = |k: usize, j: usize| of_b[(2 * (columns - j) - 1) * depth + k];
+    let mut expected = Vec::new();
+    for i in 0..rows {
+        for j in 0..columns {
+            let chain = |sum: T, k: usize| of_a[i * depth + k].times_plus(at_b(k, j), sum);
+            expected.push((0..depth).fold(T::ZERO, chain).to_value());
+        }
+    }
+    for isa in Isa::available() {
+        let mut made = vec![T::ONE; rows * columns];
+        let mut blocks = vec![T::ONE; workspace::<T>(isa, [rows, columns, depth])];
+        product(isa, a, b, &mut made, &mut blocks);
+        let made: Vec<_> = made.iter().map(|made| made.to_value()).collect();
+        assert_eq!(made, expected, "{isa} {rows} x {depth} x {columns}");
+        // The last rows alone.
+        let (first, n) = (rows / 3, rows - rows / 3);
+        let mut part = vec![T::ONE; n * columns];
+        product(isa, a.rows(first, n), b, &mut part, &mut blocks);
+        let part: Vec<_> = part.iter().map(|made| made.to_value()).collect();
+        assert_eq!(part, expected[first * columns..]);
+    }
+}
+
+#[test]
+fn products_are_chains_in_order() {
+    let shapes = [
+        [1, 1, 1],
+        [3, 2, 5],
+        [8, 48, 7],
+        [17, 25, 200],
+        [200, 31, 13],
+        [2, 1540, 3],
+        [5, 4, 0],
+        [0, 3, 2],
+        [3, 0, 2],
+    ];
+    for shape in shapes {
+        check::<f64>(shape);
+        check::<f32>(shape);
+    }
+}
+
+#[test]
+fn products_of_every_type() {
+    let shape = [7, 9, 201];
+    check::<Complex<f64>>(shape);
+    check::<Complex<f32>>(shape);
+    check::<i32>(shape);
+    check::<i64>(shape);
+    check::<u32>(shape);
+    check::<u64>(shape);
+}
