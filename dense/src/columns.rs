@@ -7,10 +7,7 @@
 //! columns, which it reduces into the elements of a vector that every rank gets.
 
 use crate::array::{Array, Vector};
-use crate::bodies::{self, Operation, Origin, Target};
-use sparsefuse_kernels::{
-    ArgKind, BinaryOp, DType, Element, Kernel, KernelBuilder, ReduceOp, Value,
-};
+use sparsefuse_kernels::{ArgKind, BinaryOp, DType, Element, Kernel, KernelBuilder, ReduceOp};
 use sparsefuse_runtime::{Access, Body, BodyArg, Error, Privilege, Shape, TaskArg, View};
 use std::sync::{Arc, OnceLock};
 
@@ -72,25 +69,12 @@ impl<T: Element, const D: usize> Array<T, D> {
         }
         match <[Vector<T>; 1]>::try_from(parts) {
             Ok([part]) => Ok(Some(part)),
-            Err(parts) => joined(n_columns, &parts).map(Some),
+            Err(parts) => {
+                let parts: Vec<_> = parts.iter().collect();
+                Vector::try_concatenate(0, &parts).map(Some)
+            }
         }
     }
-}
-
-/// The elements of vectors, one after the other.
-fn joined<T: Element>(len: usize, parts: &[Vector<T>]) -> Result<Vector<T>, Error> {
-    let runtime = parts[0].runtime();
-    let store = runtime.new_store(Shape::new(&[len]), T::DTYPE);
-    let fill = bodies::body(Operation::Fill(Origin::Number, Target::Array), T::DTYPE);
-    let nothing = Value::from_bits(T::DTYPE, [0; 2]);
-    runtime.submit(fill, &[TaskArg::from(&store)], &[nothing])?;
-    let mut whole = Vector::wrap(store, None);
-    let mut first = 0;
-    for part in parts {
-        whole.try_assign_slice(first..first + part.len(), part)?;
-        first += part.len();
-    }
-    Ok(whole)
 }
 
 fn body(op: ReduceOp, has_x: bool, n: usize, dtype: DType) -> &'static Arc<Body> {

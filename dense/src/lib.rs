@@ -73,6 +73,7 @@ mod matrix;
 mod multiples;
 mod reductions;
 
+mod join;
 mod slices;
 mod views;
 
@@ -90,6 +91,7 @@ mod twins;
 
 pub use array::{Array, Vector};
 pub use indices::Index;
+pub use join::Padding;
 pub use multiples::Scalars;
 pub use operand::{ArrayOperand, Handle, Operand, ScalarOperand, Source};
 pub use scalar::Scalar;

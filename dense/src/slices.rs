@@ -51,7 +51,8 @@ pub trait IntoSlice {
     fn into_slice(self) -> Slice;
 }
 
-/// A slice of each of `D` dimensions: a range or [`Slice`] for one, a tuple of them for more.
+/// A slice of each of `D` dimensions: a range or [`Slice`] for one, a tuple or an array of them for
+/// more.
 ///
 /// ```
 /// use sparsefuse_dense::{Array, step};
@@ -79,6 +80,12 @@ pub trait Slices<const D: usize> {
 impl<A: IntoSlice> Slices<1> for A {
     fn slices(self) -> [Slice; 1] {
         [self.into_slice()]
+    }
+}
+
+impl<A: IntoSlice, const D: usize> Slices<D> for [A; D] {
+    fn slices(self) -> [Slice; D] {
+        self.map(IntoSlice::into_slice)
     }
 }
 

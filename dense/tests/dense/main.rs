@@ -7,6 +7,7 @@ mod errors;
 mod fusion;
 mod gathers;
 mod overwritten;
+mod join;
 mod products;
 mod programs;
 mod random;

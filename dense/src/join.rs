@@ -1,0 +1,377 @@
+//! Arrays joined, split, repeated, rolled and padded along axes.
+//!
+//! Everything here is made of slices, of assignments to them, and of gathers, so ranks exchange what
+//! these exchange.
+
+use crate::array::{Array, Vector};
+use crate::bodies::{self, Operation, Origin, Target};
+use crate::operand::{check_len, expect};
+use crate::slices::{IntoSlice, Slice};
+use crate::views::check_axes;
+use sparsefuse_kernels::{Element, Value};
+use sparsefuse_runtime::{Error, Runtime, Shape, TaskArg};
+
+/// What [`Array::pad`] puts around an array.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Padding<T> {
+    /// One value.
+    Constant(T),
+    /// The elements at the edge, again and again.
+    Edge,
+    /// The array mirrored at its edges, whose elements are not repeated: `3 2 | 1 2 3 | 2 1`.
+    Reflect,
+    /// The array mirrored at its edges, whose elements are repeated: `2 1 | 1 2 3 | 3 2`.
+    Symmetric,
+    /// The array from its other end: `2 3 | 1 2 3 | 1 2`.
+    Wrap,
+}
+
+impl<T: Element, const D: usize> Array<T, D> {
+    /// The arrays one behind the other along an axis; their other lengths agree. One task that fills
+    /// the result, and one for each array.
+    ///
+    /// ```
+    /// use sparsefuse_dense::{Array, Vector};
+    ///
+    /// let (a, b) = (Vector::from_vec(vec![1, 2]), Vector::from_vec(vec![3]));
+    /// assert_eq!(Vector::concatenate(0, &[&a, &b, &a]).to_vec()?, [1, 2, 3, 1, 2]);
+    ///
+    /// let a = Array::from_shape_vec([2, 1], vec![1, 2])?;
+    /// assert_eq!(Array::concatenate(1, &[&a, &a]).to_vec()?, [1, 1, 2, 2]);
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// With the error that [`Array::try_concatenate`] returns.
+    #[doc(alias("vstack", "hstack", "append", "join"))]
+    #[must_use]
+    #[track_caller]
+    pub fn concatenate(axis: usize, arrays: &[&Self]) -> Self {
+        expect(Self::try_concatenate(axis, arrays))
+    }
+
+    /// As [`Array::concatenate`].
+    ///
+    /// # Errors
+    ///
+    /// If there is no array or no such axis, other lengths than those along the axis differ, memory
+    /// cannot hold the result, or the arrays belong to different runtimes.
+    pub fn try_concatenate(axis: usize, arrays: &[&Self]) -> Result<Self, Error> {
+        const OP: &str = "concatenate";
+        check_axes::<D>(OP, [axis])?;
+        let Some(first) = arrays.first() else {
+            return Err(Error::argument(OP, "at least one array", "none"));
+        };
+        let mut shape = first.shape();
+        for array in &arrays[1..] {
+            let found = array.shape();
+            let len = shape[axis].saturating_add(found[axis]);
+            shape[axis] = found[axis];
+            if shape != found {
+                return Err(Error::shape(OP, Shape::new(&shape), array.arg().shape()));
+            }
+            shape[axis] = len;
+        }
+        let mut whole = Self::blank(OP, first.runtime(), shape)?;
+        let mut end = 0;
+        for array in arrays {
+            let begin = end;
+            end += array.shape()[axis];
+            whole.try_assign_slice(along(axis, begin..end), *array)?;
+        }
+        Ok(whole)
+    }
+
+    /// An array that is to be written by slices.
+    fn blank(op: &'static str, runtime: &Runtime, shape: [usize; D]) -> Result<Self, Error> {
+        let shape = Shape::new(&shape);
+        check_len(op, shape)?;
+        let store = runtime.new_store(shape, T::DTYPE);
+        let fill = bodies::body(Operation::Fill(Origin::Number, Target::Array), T::DTYPE);
+        let nothing = Value::from_bits(T::DTYPE, [0; 2]);
+        runtime.submit(fill, &[TaskArg::from(&store)], &[nothing])?;
+        Ok(Self::wrap(store, None))
+    }
+
+    /// The parts of an array that lie between some indices of an axis, ascending: one more than there
+    /// are indices, some of them perhaps empty. Views.
+    ///
+    /// ```
+    /// use sparsefuse_dense::Vector;
+    ///
+    /// let parts = Vector::<i64>::arange(5).split(0, &[2, 3]);
+    /// assert_eq!(parts[0].to_vec()?, [0, 1]);
+    /// assert_eq!(parts[1].to_vec()?, [2]);
+    /// assert_eq!(parts[2].to_vec()?, [3, 4]);
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// With the error that [`Array::try_split`] returns.
+    #[doc(alias("hsplit", "vsplit", "array_split"))]
+    #[must_use]
+    #[track_caller]
+    pub fn split(&self, axis: usize, at: &[usize]) -> Vec<Self> {
+        expect(self.try_split(axis, at))
+    }
+
+    /// As [`Array::split`].
+    ///
+    /// # Errors
+    ///
+    /// If there is no such axis, or an index is beyond its end or below the one before it.
+    pub fn try_split(&self, axis: usize, at: &[usize]) -> Result<Vec<Self>, Error> {
+        check_axes::<D>("split", [axis])?;
+        let ends = at.iter().copied().chain([self.shape()[axis]]);
+        let mut begin = 0;
+        let part = |end| {
+            let part = self.try_slice(along(axis, begin..end));
+            begin = end;
+            part
+        };
+        ends.map(part).collect()
+    }
+
+    /// The array with its elements moved along an axis by `shift` places, towards the end if that is
+    /// positive; what leaves one end enters at the other. Three tasks.
+    ///
+    /// ```
+    /// use sparsefuse_dense::Vector;
+    ///
+    /// let x = Vector::from_vec(vec![1, 2, 3, 4]);
+    /// assert_eq!(x.roll(0, 1).to_vec()?, [4, 1, 2, 3]);
+    /// assert_eq!(x.roll(0, -5).to_vec()?, [2, 3, 4, 1]);
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// With the error that [`Array::try_roll`] returns.
+    #[must_use]
+    #[track_caller]
+    pub fn roll(&self, axis: usize, shift: isize) -> Self {
+        expect(self.try_roll(axis, shift))
+    }
+
+    /// As [`Array::roll`].
+    ///
+    /// # Errors
+    ///
+    /// If there is no such axis.
+    pub fn try_roll(&self, axis: usize, shift: isize) -> Result<Self, Error> {
+        check_axes::<D>("roll", [axis])?;
+        let n = self.shape()[axis];
+        if n == 0 {
+            return Ok(self.clone());
+        }
+        let place = n - shift.rem_euclid(n as isize) as usize;
+        let [last, first] = [place..n, 0..place].map(|range| self.try_slice(along(axis, range)));
+        Self::try_concatenate(axis, &[&last?, &first?])
+    }
+
+    /// Each slice along an axis `times` times, side by side. A gather of two more tasks, for its
+    /// indices.
+    ///
+    /// ```
+    /// use sparsefuse_dense::Vector;
+    ///
+    /// let x = Vector::from_vec(vec![1, 2]);
+    /// assert_eq!(x.repeat(0, 3).to_vec()?, [1, 1, 1, 2, 2, 2]);
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// With the error that [`Array::try_repeat`] returns.
+    #[must_use]
+    #[track_caller]
+    pub fn repeat(&self, axis: usize, times: usize) -> Self {
+        expect(self.try_repeat(axis, times))
+    }
+
+    /// As [`Array::repeat`].
+    ///
+    /// # Errors
+    ///
+    /// If there is no such axis, or memory cannot hold the result.
+    pub fn try_repeat(&self, axis: usize, times: usize) -> Result<Self, Error> {
+        check_axes::<D>("repeat", [axis])?;
+        let n = self.shape()[axis].saturating_mul(times);
+        let indices = self.indices(n)?.try_div(times as i64)?;
+        self.try_take_axis(axis, &indices)
+    }
+
+    /// The array as a tile of a larger one, so many times along each axis. A gather for each axis
+    /// along which there is more than one, of two more tasks for its indices.
+    ///
+    /// ```
+    /// use sparsefuse_dense::Array;
+    ///
+    /// let a = Array::from_shape_vec([1, 2], vec![1, 2])?;
+    /// assert_eq!(a.tile([2, 2]).to_vec()?, [1, 2, 1, 2, 1, 2, 1, 2]);
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// With the error that [`Array::try_tile`] returns.
+    #[must_use]
+    #[track_caller]
+    pub fn tile(&self, times: [usize; D]) -> Self {
+        expect(self.try_tile(times))
+    }
+
+    /// As [`Array::tile`].
+    ///
+    /// # Errors
+    ///
+    /// If memory cannot hold the result.
+    pub fn try_tile(&self, times: [usize; D]) -> Result<Self, Error> {
+        let mut tiled = self.clone();
+        for (axis, &times) in times.iter().enumerate().filter(|&(_, &times)| times != 1) {
+            let n = self.shape()[axis];
+            let indices = self.indices(n.saturating_mul(times))?.try_rem(n as i64)?;
+            tiled = tiled.try_take_axis(axis, &indices)?;
+        }
+        Ok(tiled)
+    }
+
+    /// The array with elements around it: before and behind it along each axis, so many. Of a
+    /// constant, two tasks; otherwise a gather for each axis that gets any, of few more tasks for its
+    /// indices.
+    ///
+    /// ```
+    /// use sparsefuse_dense::{Padding, Vector};
+    ///
+    /// let x = Vector::from_vec(vec![1, 2, 3]);
+    /// assert_eq!(x.pad([(1, 2)], Padding::Constant(0)).to_vec()?, [0, 1, 2, 3, 0, 0]);
+    /// assert_eq!(x.pad([(2, 1)], Padding::Edge).to_vec()?, [1, 1, 1, 2, 3, 3]);
+    /// assert_eq!(x.pad([(2, 2)], Padding::Reflect).to_vec()?, [3, 2, 1, 2, 3, 2, 1]);
+    /// assert_eq!(x.pad([(2, 2)], Padding::Wrap).to_vec()?, [2, 3, 1, 2, 3, 1, 2]);
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// With the error that [`Array::try_pad`] returns.
+    #[must_use]
+    #[track_caller]
+    pub fn pad(&self, widths: [(usize, usize); D], padding: Padding<T>) -> Self {
+        expect(self.try_pad(widths, padding))
+    }
+
+    /// As [`Array::pad`].
+    ///
+    /// # Errors
+    ///
+    /// If memory cannot hold the result, or an axis without elements is to be padded with them.
+    pub fn try_pad(&self, widths: [(usize, usize); D], padding: Padding<T>) -> Result<Self, Error> {
+        const OP: &str = "pad";
+        let shape = self.shape();
+        let padded = |d: usize| {
+            shape[d]
+                .saturating_add(widths[d].0)
+                .saturating_add(widths[d].1)
+        };
+        let padded: [usize; D] = std::array::from_fn(padded);
+        check_len(OP, Shape::new(&padded))?;
+        if let Padding::Constant(value) = padding {
+            let whole = || Self::try_full(padded, value);
+            let mut whole = self.runtime().enter(whole)?;
+            let inner: [_; D] = std::array::from_fn(|d| widths[d].0..widths[d].0 + shape[d]);
+            whole.try_assign_slice(inner, self)?;
+            return Ok(whole);
+        }
+        let mut made = self.clone();
+        for (axis, &(before, after)) in widths.iter().enumerate() {
+            if (before, after) == (0, 0) {
+                continue;
+            }
+            let n = shape[axis] as i64;
+            if n == 0 {
+                let expected = "elements along the axis that is padded with them";
+                return Err(Error::argument(OP, expected, "none"));
+            }
+            // Counted from the first element of the array.
+            let place = self.indices(padded[axis])?.try_sub(before as i64)?;
+            let indices = match padding {
+                Padding::Constant(_) | Padding::Edge => place.try_clamp(0, n - 1)?,
+                Padding::Wrap => place.try_rem(n)?,
+                Padding::Reflect => {
+                    let place = place.try_rem(2 * (n - 1))?;
+                    place.try_minimum(place.try_neg()?.try_add(2 * (n - 1))?)?
+                }
+                Padding::Symmetric => {
+                    let place = place.try_rem(2 * n)?;
+                    place.try_minimum(place.try_neg()?.try_add(2 * n - 1)?)?
+                }
+            };
+            made = made.try_take_axis(axis, &indices)?;
+        }
+        Ok(made)
+    }
+
+    /// 0, 1, … below `n`.
+    fn indices(&self, n: usize) -> Result<Vector<i64>, Error> {
+        self.runtime().enter(|| Vector::try_arange(n))
+    }
+}
+
+/// Stacks of arrays with `$less` dimensions, which have `$more`.
+macro_rules! stacks {
+    ($($more:literal -> $less:literal),*) => {$(
+        impl<T: Element> Array<T, $less> {
+            /// The arrays, of one shape, side by side along a new axis. One task that fills the
+            /// result, and one for each array.
+            ///
+            /// ```
+            /// use sparsefuse_dense::Vector;
+            ///
+            /// let (a, b) = (Vector::from_vec(vec![1, 2]), Vector::from_vec(vec![3, 4]));
+            /// assert_eq!(Vector::stack(0, &[&a, &b]).to_vec()?, [1, 2, 3, 4]);
+            /// assert_eq!(Vector::stack(1, &[&a, &b]).to_vec()?, [1, 3, 2, 4]);
+            /// # Ok::<(), sparsefuse_dense::Error>(())
+            /// ```
+            ///
+            /// # Panics
+            ///
+            /// With the error that [`Self::try_stack`] returns.
+            #[doc(alias("column_stack", "dstack"))]
+            #[must_use]
+            #[track_caller]
+            pub fn stack(axis: usize, arrays: &[&Self]) -> Array<T, $more> {
+                expect(Self::try_stack(axis, arrays))
+            }
+
+            /// As [`Self::stack`].
+            ///
+            /// # Errors
+            ///
+            /// If there is no array, the axis is beyond the number of dimensions, the shapes differ,
+            /// memory cannot hold the result, or the arrays belong to different runtimes.
+            pub fn try_stack(axis: usize, arrays: &[&Self]) -> Result<Array<T, $more>, Error> {
+                if let [first, others @ ..] = arrays {
+                    let shape = first.arg().shape();
+                    if let Some(other) = others.iter().find(|other| other.arg().shape() != shape) {
+                        return Err(Error::shape("stack", shape, other.arg().shape()));
+                    }
+                }
+                let parts = arrays.iter().map(|array| array.try_insert_axis(axis));
+                let parts: Result<Vec<_>, Error> = parts.collect();
+                let parts = parts?;
+                Array::try_concatenate(axis.min($less), &parts.iter().collect::<Vec<_>>())
+            }
+        }
+    )*};
+}
+
+stacks!(2 -> 1, 3 -> 2, 4 -> 3);
+
+/// A slice along one axis, with the others whole.
+fn along<const D: usize>(axis: usize, range: impl IntoSlice) -> [Slice; D] {
+    let mut slices = [(..).into_slice(); D];
+    slices[axis] = range.into_slice();
+    slices
+}
