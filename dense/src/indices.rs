@@ -9,6 +9,7 @@ use crate::array::Array;
 use crate::operand::{check_len, expect};
 use sparsefuse_kernels::{DType, Element};
 use sparsefuse_runtime::{Access, Error, HostArgs, HostBody, HostTask, Privilege, Shape};
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -198,6 +199,26 @@ pub(crate) fn element_cuts(cuts: Option<&[usize]>, row_len: usize) -> Option<Vec
 /// The rank that has an element, of those that these cuts give elements to.
 pub(crate) fn owner(cuts: &[usize], element: usize) -> usize {
     cuts.partition_point(|&cut| cut <= element) - 1
+}
+
+/// Elements of which each rank has made some, in the order of the ranks, or where none is cut all, as
+/// an argument of one dimension is cut. Every rank must ask.
+pub(crate) fn as_cut<'h, T: Element>(
+    args: &HostArgs<'_>,
+    made: &'h [T],
+    is_cut: bool,
+    number: usize,
+) -> Result<Cow<'h, [T]>, Error> {
+    if !is_cut {
+        return args.recut(made, 1, None, args.cuts(number));
+    }
+    let lens = args.all_to_all(&vec![vec![made.len() as u64]; args.ranks()])?;
+    let mut cuts = vec![0];
+    for (rank, len) in lens.iter().enumerate() {
+        let len = len.first().map_or(0, |&len| len as usize);
+        cuts.push(cuts[rank] + len);
+    }
+    args.recut(made, 1, Some(&cuts), args.cuts(number))
 }
 
 impl<const E: usize> Array<i64, E> {

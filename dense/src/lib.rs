@@ -82,8 +82,11 @@ mod scatter;
 mod shares;
 mod take;
 
+mod masks;
 mod positions;
 mod scans;
+mod search;
+mod sort;
 
 mod bodies;
 mod operand;

@@ -8,6 +8,7 @@ mod fusion;
 mod gathers;
 mod overwritten;
 mod join;
+mod order;
 mod products;
 mod programs;
 mod random;

@@ -1,0 +1,284 @@
+//! Places in sorted vectors, the distinct elements of a vector, and quantiles.
+
+use crate::array::{Array, Vector};
+use crate::operand::expect;
+use crate::scalar::Scalar;
+use crate::sort::key_of_equals;
+use sparsefuse_kernels::{DType, Numeric, Real};
+use sparsefuse_runtime::{Access, Error, HostArgs, HostBody, HostTask, Privilege};
+use std::sync::Arc;
+
+impl<T: Numeric + PartialOrd> Vector<T> {
+    /// For each of some values the first place in this sorted vector before which it could stand: the
+    /// number of elements below it. NaN is above all numbers. NumPy's `searchsorted`. One task, which
+    /// is not fused; every rank reads all of this vector, and its own of the values.
+    ///
+    /// ```
+    /// use sparsefuse_dense::Vector;
+    ///
+    /// let sorted = Vector::from_vec(vec![1.0, 2.0, 2.0, 3.0]);
+    /// let values = Vector::from_vec(vec![2.0, 0.0, 9.0]);
+    /// assert_eq!(sorted.searchsorted(&values).to_vec()?, [1, 0, 4]);
+    /// assert_eq!(sorted.searchsorted_right(&values).to_vec()?, [3, 0, 4]);
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// With the error that [`Vector::try_searchsorted`] returns.
+    #[doc(alias("digitize", "binary_search", "lower_bound"))]
+    #[must_use]
+    #[track_caller]
+    pub fn searchsorted<const E: usize>(&self, values: &Array<T, E>) -> Array<i64, E> {
+        expect(self.try_searchsorted(values))
+    }
+
+    /// As [`Vector::searchsorted`].
+    ///
+    /// # Errors
+    ///
+    /// If the arrays belong to two runtimes. Whether this vector is sorted is not looked at.
+    pub fn try_searchsorted<const E: usize>(
+        &self,
+        values: &Array<T, E>,
+    ) -> Result<Array<i64, E>, Error> {
+        self.places("searchsorted", values, |element, value| element < value)
+    }
+
+    /// As [`Vector::searchsorted`], but the last place: the number of elements that are not above the
+    /// value. NumPy's `searchsorted` with `side="right"`.
+    ///
+    /// # Panics
+    ///
+    /// With the error that [`Vector::try_searchsorted_right`] returns.
+    #[doc(alias = "upper_bound")]
+    #[must_use]
+    #[track_caller]
+    pub fn searchsorted_right<const E: usize>(&self, values: &Array<T, E>) -> Array<i64, E> {
+        expect(self.try_searchsorted_right(values))
+    }
+
+    /// As [`Vector::searchsorted_right`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Vector::try_searchsorted`].
+    pub fn try_searchsorted_right<const E: usize>(
+        &self,
+        values: &Array<T, E>,
+    ) -> Result<Array<i64, E>, Error> {
+        let op = "searchsorted_right";
+        self.places(op, values, |element, value| element <= value)
+    }
+
+    fn places<const E: usize>(
+        &self,
+        op: &'static str,
+        values: &Array<T, E>,
+        is_before: fn(u64, u64) -> bool,
+    ) -> Result<Array<i64, E>, Error> {
+        const SORTED: usize = 0;
+        const VALUES: usize = 1;
+        const MADE: usize = 2;
+        let function = move |args: &mut HostArgs<'_>| {
+            let (sorted, values) = (args.read::<T>(SORTED)?, args.read::<T>(VALUES)?);
+            let made = args.write::<i64>(MADE)?;
+            args.in_parts(made, 1, |first, part| {
+                for (made, &value) in part.iter_mut().zip(&values[first..]) {
+                    let value = key_of_equals(value);
+                    let stands = |&element: &T| is_before(key_of_equals(element), value);
+                    *made = sorted.partition_point(stands) as i64;
+                }
+                Ok(())
+            })
+        };
+        let (sorted, values) = (self.contiguous()?, values.contiguous()?);
+        let runtime = self.runtime();
+        let made = runtime.new_store(values.arg().shape(), DType::I64);
+        let declared = [
+            (Privilege::Read, Access::Whole, T::DTYPE),
+            (Privilege::Read, Access::Rows, T::DTYPE),
+            (Privilege::Write, Access::Rows, DType::I64),
+        ];
+        let task = HostTask {
+            launch: None,
+            bytes: 0,
+            function: Arc::new(function),
+        };
+        let stores = [sorted.store(), values.store(), &made];
+        runtime.submit_host(&HostBody::new(op, &declared), &stores, task)?;
+        Ok(Array::wrap(made, None))
+    }
+
+    /// The distinct elements in ascending order; of all NaN one. NumPy's `unique`. Sorts, and waits
+    /// for the number of elements of the result.
+    ///
+    /// ```
+    /// use sparsefuse_dense::Vector;
+    ///
+    /// let x = Vector::from_vec(vec![3, 1, 3, 3, 2]);
+    /// assert_eq!(x.unique()?.to_vec()?, [1, 2, 3]);
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the computation of the vector failed.
+    #[doc(alias = "unique_values")]
+    pub fn unique(&self) -> Result<Self, Error> {
+        let sorted = self.try_sort_axis(0)?;
+        sorted.take_first_of_runs(&sorted.begins_run()?.flat_nonzero()?)
+    }
+
+    /// The distinct elements as [`Vector::unique`] gives them, and how often each stands in the
+    /// vector.
+    ///
+    /// ```
+    /// use sparsefuse_dense::Vector;
+    ///
+    /// let (values, counts) = Vector::from_vec(vec![3, 1, 3, 3, 2]).unique_counts()?;
+    /// assert_eq!((values.to_vec()?, counts.to_vec()?), (vec![1, 2, 3], vec![1, 1, 3]));
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the computation of the vector failed.
+    pub fn unique_counts(&self) -> Result<(Self, Vector<i64>), Error> {
+        let sorted = self.try_sort_axis(0)?;
+        let first = sorted.begins_run()?.flat_nonzero()?;
+        let end = self
+            .runtime()
+            .enter(|| Vector::try_full([1], self.len() as i64))?;
+        let ends = Vector::try_concatenate(0, &[&first, &end])?.try_slice(1..)?;
+        let counts = ends.try_sub(&first)?;
+        Ok((sorted.take_first_of_runs(&first)?, counts))
+    }
+
+    /// The distinct elements as [`Vector::unique`] gives them, and for each element of the vector the
+    /// place of its value among them.
+    ///
+    /// ```
+    /// use sparsefuse_dense::Vector;
+    ///
+    /// let x = Vector::from_vec(vec![3, 1, 3, 3, 2]);
+    /// let (values, inverse) = x.unique_inverse()?;
+    /// assert_eq!(inverse.to_vec()?, [2, 0, 2, 2, 1]);
+    /// assert_eq!(values.take(&inverse).to_vec()?, x.to_vec()?);
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the computation of the vector failed.
+    pub fn unique_inverse(&self) -> Result<(Self, Vector<i64>), Error> {
+        let values = self.unique()?;
+        let inverse = values.try_searchsorted(self)?;
+        Ok((values, inverse))
+    }
+
+    /// Of a sorted vector: whether each element differs from the one before it. All NaN are equal.
+    fn begins_run(&self) -> Result<Vector<bool>, Error> {
+        let n = self.len();
+        let mut begins = self.runtime().enter(|| Vector::try_full([n], true))?;
+        if n > 1 {
+            let (this, before) = (self.try_slice(1..)?, self.try_slice(..n - 1)?);
+            let is_number = before.try_equal(&before)?;
+            begins.try_assign_slice(1.., &this.try_not_equal(&before)?.try_and(&is_number)?)?;
+        }
+        Ok(begins)
+    }
+
+    fn take_first_of_runs(&self, first: &Vector<i64>) -> Result<Self, Error> {
+        self.try_take(first)
+    }
+}
+
+impl<T: Real> Vector<T> {
+    /// The middle element of the sorted vector, or the mean of the two in the middle; NaN if there is
+    /// one, or no element. NumPy's `median`. Sorts, and few tasks on single elements.
+    ///
+    /// ```
+    /// use sparsefuse_dense::Vector;
+    ///
+    /// let x = Vector::from_vec(vec![4.0, 1.0, 3.0, 2.0]);
+    /// assert_eq!(x.median().get()?, 2.5);
+    /// assert_eq!(x.quantile(0.25).get()?, 1.75);
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub fn median(&self) -> Scalar<T> {
+        expect(self.try_median())
+    }
+
+    /// As [`Vector::median`].
+    ///
+    /// # Errors
+    ///
+    /// As all functions of one value: see the [rules](crate#rules).
+    pub fn try_median(&self) -> Result<Scalar<T>, Error> {
+        self.sorted_at(
+            |n| (n.div_ceil(2) - 1, n / 2),
+            |low, high| low.try_add(&high)?.try_mul(T::from_f64(0.5)),
+        )
+    }
+
+    /// The element below which a part `q` of the sorted vector lies, between 0 and 1: interpolated
+    /// linearly between the two that are next to place `q * (n - 1)`. NaN if there is one, or no
+    /// element. NumPy's `quantile`; its `percentile` takes `100 * q`. Sorts, and few tasks on single
+    /// elements.
+    ///
+    /// # Panics
+    ///
+    /// With the error that [`Vector::try_quantile`] returns.
+    #[doc(alias = "percentile")]
+    #[must_use]
+    #[track_caller]
+    pub fn quantile(&self, q: f64) -> Scalar<T> {
+        expect(self.try_quantile(q))
+    }
+
+    /// As [`Vector::quantile`].
+    ///
+    /// # Errors
+    ///
+    /// If `q` does not lie between 0 and 1.
+    pub fn try_quantile(&self, q: f64) -> Result<Scalar<T>, Error> {
+        if !(0.0..=1.0).contains(&q) {
+            let expected = "a number between 0 and 1";
+            return Err(Error::argument("quantile", expected, q.to_string()));
+        }
+        let place = q * self.len().saturating_sub(1) as f64;
+        let part = place - place.floor();
+        let places = |n: usize| (place as usize, (place as usize + 1).min(n - 1));
+        self.sorted_at(places, |low, high| {
+            // From the nearer of both, as NumPy.
+            let distance = high.try_sub(&low)?;
+            match part < 0.5 {
+                true => low.try_add(&distance.try_mul(T::from_f64(part))?),
+                false => high.try_sub(&distance.try_mul(T::from_f64(1.0 - part))?),
+            }
+        })
+    }
+
+    /// What `join` makes of two elements of the sorted vector; NaN if there is one, or no element.
+    fn sorted_at(
+        &self,
+        places: impl FnOnce(usize) -> (usize, usize),
+        join: impl FnOnce(Scalar<T>, Scalar<T>) -> Result<Scalar<T>, Error>,
+    ) -> Result<Scalar<T>, Error> {
+        let n = self.len();
+        if n == 0 {
+            let nan = T::from_f64(f64::NAN);
+            return Ok(self.runtime().enter(|| Scalar::new(nan)));
+        }
+        let sorted = self.try_sort_axis(0)?;
+        // The sum of one element would make 0 of -0.
+        let at = |place| sorted.try_slice(place..=place)?.try_max();
+        let (low, high) = places(n);
+        let last = at(n - 1)?;
+        let joined = join(at(low)?, at(high)?)?;
+        last.try_equal(&last)?.try_select(&joined, &last)
+    }
+}

@@ -1,0 +1,331 @@
+//! Sorted arrays, and the indices that sort.
+//!
+//! An order is one of whole numbers ([`key`]), in which NaN is the largest. Lines of arrays of several
+//! dimensions are sorted each by one thread. A vector is sorted by buckets: pivots from a sample part
+//! it, each rank gets the elements between two pivots, and there each thread those between two more.
+//! No rank holds more than its buckets, unless it has all of the vector before. What is sorted is the
+//! order of elements and places alone, so neither pivots nor threads nor ranks show.
+
+use crate::array::{Array, Vector};
+use crate::indices::as_cut;
+use crate::operand::expect;
+use crate::views::check_axes;
+use sparsefuse_kernels::{DType, Element, Numeric};
+use sparsefuse_runtime::{
+    Access, Error, HostArgs, HostBody, HostTask, Privilege, reserve, try_collect, try_concat,
+};
+use std::sync::Arc;
+
+/// The arguments of the task.
+const X: usize = 0;
+const MADE: usize = 1;
+
+impl<T: Numeric + PartialOrd, const D: usize> Array<T, D> {
+    /// The elements in ascending order along an axis, NaN last; -0 stands before 0. One task, which is
+    /// not fused; for another axis than the last one before it that moves the axis there. Of a vector,
+    /// ranks exchange the elements once; lines of other arrays lie on one rank each, unless the axis
+    /// is the first.
+    ///
+    /// ```
+    /// use sparsefuse_dense::Array;
+    ///
+    /// let a = Array::from_shape_vec([2, 3], vec![3.0, f64::NAN, 1.0, 4.0, 0.0, 2.0])?;
+    /// assert_eq!(a.sort_axis(0).row(0).to_vec()?[..], [3.0, 0.0, 1.0]);
+    /// assert_eq!(a.sort_axis(1).row(0).to_vec()?[..2], [1.0, 3.0]);
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If there is no such axis; [`Array::try_sort_axis`] returns the error.
+    #[doc(alias = "sort")]
+    #[must_use]
+    #[track_caller]
+    pub fn sort_axis(&self, axis: usize) -> Self {
+        expect(self.try_sort_axis(axis))
+    }
+
+    /// As [`Array::sort_axis`].
+    ///
+    /// # Errors
+    ///
+    /// If there is no such axis.
+    pub fn try_sort_axis(&self, axis: usize) -> Result<Self, Error> {
+        self.ordered("sort", axis, |x, _| key(x), from_key)
+    }
+
+    /// The indices that sort along an axis: NaN last, and equal elements, as -0 and 0 are, in the
+    /// order in which they stand (a stable sort). NumPy's `argsort` with `kind="stable"`. Otherwise as
+    /// [`Array::sort_axis`].
+    ///
+    /// ```
+    /// use sparsefuse_dense::Array;
+    ///
+    /// let a = Array::from_shape_vec([2, 3], vec![3, 1, 1, 0, 2, 1])?;
+    /// assert_eq!(a.argsort_axis(1).to_vec()?, [1, 2, 0, 0, 2, 1]);
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If there is no such axis; [`Array::try_argsort_axis`] returns the error.
+    #[doc(alias = "argsort")]
+    #[must_use]
+    #[track_caller]
+    pub fn argsort_axis(&self, axis: usize) -> Array<i64, D> {
+        expect(self.try_argsort_axis(axis))
+    }
+
+    /// As [`Array::argsort_axis`].
+    ///
+    /// # Errors
+    ///
+    /// If there is no such axis.
+    pub fn try_argsort_axis(&self, axis: usize) -> Result<Array<i64, D>, Error> {
+        let pair = |x, place| (key_of_equals(x), place);
+        self.ordered("argsort", axis, pair, |(_, place)| place as i64)
+    }
+
+    /// The task: `item` makes what is sorted of an element and its place, `made` what is returned.
+    fn ordered<K: Item, U: Element>(
+        &self,
+        op: &'static str,
+        axis: usize,
+        item: impl Fn(T, u64) -> K + Copy + Send + Sync + 'static,
+        made_of: impl Fn(K) -> U + Copy + Send + Sync + 'static,
+    ) -> Result<Array<U, D>, Error> {
+        check_axes::<D>(op, [axis])?;
+        let last = D - 1;
+        let x = self.try_move_axis(axis, last)?.contiguous()?;
+        let n = x.shape()[last];
+        let function = move |args: &mut HostArgs<'_>| {
+            let x = args.read::<T>(X)?;
+            let made = args.write::<U>(MADE)?;
+            if D == 1 {
+                return vector(args, x, made, item, made_of);
+            }
+            args.in_parts(made, n, |first, part| {
+                let mut items = reserve(n)?;
+                let lines = part
+                    .chunks_mut(n.max(1))
+                    .zip(x[first * n..].chunks(n.max(1)));
+                for (made, line) in lines {
+                    items.clear();
+                    items.extend(line.iter().zip(0..).map(|(&x, place)| item(x, place)));
+                    items.sort_unstable();
+                    let pairs = made.iter_mut().zip(&items);
+                    pairs.for_each(|(made, &item)| *made = made_of(item));
+                }
+                Ok(())
+            })
+        };
+        let runtime = self.runtime();
+        let made = runtime.new_store(x.arg().shape(), U::DTYPE);
+        // The rows of a vector go to other ranks, which the launch of the result does not name.
+        let access = if D == 1 { Access::Held } else { Access::Rows };
+        let declared = [
+            (Privilege::Read, access, T::DTYPE),
+            (Privilege::Write, Access::Rows, U::DTYPE),
+        ];
+        let task = HostTask {
+            launch: None,
+            bytes: 0,
+            function: Arc::new(function),
+        };
+        runtime.submit_host(&HostBody::new(op, &declared), &[x.store(), &made], task)?;
+        Array::wrap(made, None).try_move_axis(last, axis)
+    }
+}
+
+impl<T: Numeric + PartialOrd> Vector<T> {
+    /// The elements in ascending order: [`Array::sort_axis`] along the one axis.
+    ///
+    /// ```
+    /// use sparsefuse_dense::Vector;
+    ///
+    /// let x = Vector::from_vec(vec![3, 1, 2, 1]);
+    /// assert_eq!(x.sort().to_vec()?, [1, 1, 2, 3]);
+    /// assert_eq!(x.argsort().to_vec()?, [1, 3, 2, 0]);
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub fn sort(&self) -> Self {
+        self.sort_axis(0)
+    }
+
+    /// The indices that sort: [`Array::argsort_axis`] along the one axis.
+    #[must_use]
+    #[track_caller]
+    pub fn argsort(&self) -> Vector<i64> {
+        self.argsort_axis(0)
+    }
+}
+
+/// What is sorted: an element as a [`key`], or a pair of one and a place.
+trait Item: Ord + Copy + Send + Sync {
+    /// Sends each rank a list of items, and returns those that arrive here.
+    fn exchange(args: &HostArgs<'_>, lists: &[Vec<Self>]) -> Result<Vec<Self>, Error>;
+}
+
+impl Item for u64 {
+    fn exchange(args: &HostArgs<'_>, lists: &[Vec<Self>]) -> Result<Vec<Self>, Error> {
+        try_concat(&args.all_to_all(lists)?)
+    }
+}
+
+impl Item for (u64, u64) {
+    fn exchange(args: &HostArgs<'_>, lists: &[Vec<Self>]) -> Result<Vec<Self>, Error> {
+        let part = |part: fn(&Self) -> u64| {
+            let lists = lists.iter().map(|list| try_collect(list.iter().map(part)));
+            let lists: Result<Vec<Vec<u64>>, Error> = lists.collect();
+            u64::exchange(args, &lists?)
+        };
+        let (keys, places) = (part(|item| item.0)?, part(|item| item.1)?);
+        try_collect(keys.into_iter().zip(places))
+    }
+}
+
+/// Sorts a vector, of which `x` is what this rank holds.
+fn vector<T: Element, K: Item, U: Element>(
+    args: &HostArgs<'_>,
+    x: &[T],
+    made: &mut [U],
+    item: impl Fn(T, u64) -> K + Copy + Sync,
+    made_of: impl Fn(K) -> U + Copy + Sync,
+) -> Result<(), Error> {
+    let cuts = args.cuts(X);
+    let first = cuts.map_or(0, |cuts| cuts[args.rank()]) as u64;
+    let mut items = try_collect(x.iter().map(|&x| item(x, 0)))?;
+    let places = items.iter_mut().zip(x).zip(first..);
+    places.for_each(|((made, &x), place)| *made = item(x, place));
+    if cuts.is_some() {
+        items = between_ranks(args, &items)?;
+    }
+    let items = sorted(args, items)?;
+    let found: Vec<U> = try_collect(items.iter().map(|&item| made_of(item)))?;
+    made.copy_from_slice(&as_cut(args, &found, cuts.is_some(), MADE)?);
+    Ok(())
+}
+
+/// Items of a rank, or of a bucket, that are looked at to find pivots.
+const SAMPLES: usize = 64;
+
+/// Items that part others into `parts`, about evenly, from a sample of them.
+fn pivots<K: Item>(mut sample: Vec<K>, parts: usize) -> Vec<K> {
+    sample.sort_unstable();
+    let pivot = |part: usize| sample.get(sample.len() * part / parts).copied();
+    (1..parts).filter_map(pivot).collect()
+}
+
+/// Some of the items, at equal distances.
+fn sample<K: Item>(items: &[K], n: usize) -> Vec<K> {
+    let place = |i: usize| (items.len() as u128 * i as u128 / n as u128) as usize;
+    let n = if items.is_empty() { 0 } else { n };
+    (0..n).map(|i| items[place(i)]).collect()
+}
+
+/// The items of all ranks that lie between the pivots of this one.
+fn between_ranks<K: Item>(args: &HostArgs<'_>, items: &[K]) -> Result<Vec<K>, Error> {
+    let ranks = args.ranks();
+    let sample = sample(items, SAMPLES * ranks);
+    let pivots = pivots(K::exchange(args, &vec![sample; ranks])?, ranks);
+    let owner = |item: &K| pivots.partition_point(|pivot| pivot <= item);
+    let mut counts = vec![0; ranks];
+    items.iter().for_each(|item| counts[owner(item)] += 1);
+    let lists: Result<Vec<Vec<K>>, Error> = counts.into_iter().map(reserve).collect();
+    let mut lists = lists?;
+    items.iter().for_each(|item| lists[owner(item)].push(*item));
+    K::exchange(args, &lists)
+}
+
+/// Items below which one thread sorts alone.
+const FEW: usize = 1 << 14;
+
+/// The items in order, of which each thread sorts those between two pivots.
+fn sorted<K: Item>(args: &HostArgs<'_>, mut items: Vec<K>) -> Result<Vec<K>, Error> {
+    let threads = args.threads();
+    if threads == 1 || items.len() < FEW {
+        items.sort_unstable();
+        return Ok(items);
+    }
+    let pivots = pivots(sample(&items, SAMPLES * threads), threads);
+    let part_of = |item: &K| pivots.partition_point(|pivot| pivot <= item);
+    let mut ends = vec![0; threads];
+    items.iter().for_each(|item| ends[part_of(item)] += 1);
+    let mut end = 0;
+    for part in &mut ends {
+        end += *part;
+        *part = end;
+    }
+    let mut made = try_collect(items.iter().copied())?;
+    args.in_parts_to(&mut made, &ends, |part, made| {
+        let own = items.iter().filter(|item| part_of(item) == part);
+        made.iter_mut()
+            .zip(own)
+            .for_each(|(made, &item)| *made = item);
+        made.sort_unstable();
+        Ok(())
+    })?;
+    Ok(made)
+}
+
+/// The place of an element in the order of its type: elements are in order as their keys are. All NaN
+/// have the largest key.
+#[inline(always)]
+pub(crate) fn key<T: Element>(x: T) -> u64 {
+    let [bits, _] = x.to_bits();
+    match T::DTYPE {
+        DType::F64 => float_key::<63>(bits, f64::INFINITY.to_bits()),
+        DType::F32 => float_key::<31>(bits, u64::from(f32::INFINITY.to_bits())),
+        DType::I64 => bits ^ 1 << 63,
+        DType::I32 => bits ^ 1 << 31,
+        // Complex numbers have no order, and nothing here takes them.
+        DType::U32 | DType::U64 | DType::Bool | DType::ComplexF32 | DType::ComplexF64 => bits,
+    }
+}
+
+/// As [`key`], with one key for -0 and 0.
+#[inline(always)]
+pub(crate) fn key_of_equals<T: Numeric>(x: T) -> u64 {
+    key(if x == T::ZERO { T::ZERO } else { x })
+}
+
+/// The element that has a key.
+#[inline(always)]
+fn from_key<T: Element>(key: u64) -> T {
+    let bits = match T::DTYPE {
+        DType::F64 => float_bits::<63>(key),
+        DType::F32 => float_bits::<31>(key),
+        DType::I64 => key ^ 1 << 63,
+        DType::I32 => key ^ 1 << 31,
+        DType::U32 | DType::U64 | DType::Bool | DType::ComplexF32 | DType::ComplexF64 => key,
+    };
+    T::from_bits([bits, 0])
+}
+
+/// The key of a float by its bits, of which that with the number `SIGN` is the sign.
+#[inline(always)]
+fn float_key<const SIGN: u32>(bits: u64, infinity: u64) -> u64 {
+    let sign = 1 << SIGN;
+    let all = sign | (sign - 1);
+    if bits & !sign > infinity {
+        all
+    } else if bits & sign == 0 {
+        bits | sign
+    } else {
+        !bits & all
+    }
+}
+
+/// The inverse of [`float_key`].
+#[inline(always)]
+fn float_bits<const SIGN: u32>(key: u64) -> u64 {
+    let sign = 1 << SIGN;
+    let all = sign | (sign - 1);
+    if key & sign == 0 {
+        !key & all
+    } else {
+        key ^ sign
+    }
+}
