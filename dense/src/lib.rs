@@ -63,6 +63,7 @@ mod construct;
 #[cfg(feature = "interop")]
 mod interop;
 
+mod functions;
 mod methods;
 mod operators;
 

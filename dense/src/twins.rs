@@ -15,7 +15,7 @@ macro_rules! twins {
         @ $errors:literal; [$($generic:tt)*] $type:ty;
         $(
             $(#[$doc:meta])*
-            $name:ident $try:ident($(&$this:ident)? $($arg:ident: $of:ty),*) -> $output:ty
+            $name:ident $try:ident($(&$this:ident $(,)?)? $($arg:ident: $of:ty),*) -> $output:ty
                 $body:block
         )*
     ) => {
@@ -28,8 +28,8 @@ macro_rules! twins {
                 #[doc = concat!("With the error that [`Self::", stringify!($try), "`] returns.")]
                 #[must_use]
                 #[track_caller]
-                pub fn $name($(&$this)? $($arg: $of),*) -> $output {
-                    $crate::operand::expect(Self::$try($($this)? $($arg),*))
+                pub fn $name($(&$this,)? $($arg: $of),*) -> $output {
+                    $crate::operand::expect(Self::$try($($this,)? $($arg),*))
                 }
 
                 #[doc = concat!("As [`Self::", stringify!($name), "`].")]
@@ -37,7 +37,7 @@ macro_rules! twins {
                 /// # Errors
                 ///
                 #[doc = $errors]
-                pub fn $try($(&$this)? $($arg: $of),*) -> Result<$output, $crate::Error> $body
+                pub fn $try($(&$this,)? $($arg: $of),*) -> Result<$output, $crate::Error> $body
             )*
         }
     };

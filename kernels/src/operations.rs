@@ -61,6 +61,18 @@ macro_rules! unary_operations {
             Erf    erf    { Same | Nothing    | false | 24  | Call        | reals      | erf/try_erf }
             /// The cube root, negative for negative values.
             Cbrt   cbrt   { Same | Nothing    | false | 16  | Call        | reals      | cbrt/try_cbrt }
+            /// The hyperbolic sine.
+            Sinh   sinh   { Same | Nothing    | false | 24  | Call        | rare_reals | sinh/try_sinh }
+            /// The hyperbolic cosine.
+            Cosh   cosh   { Same | Nothing    | false | 24  | Call        | rare_reals | cosh/try_cosh }
+            /// `e^x - 1`, accurate for small `x`; NumPy's `expm1`.
+            Expm1  expm1  { Same | Nothing    | false | 24  | Call        | rare_reals | exp_m1/try_exp_m1 }
+            /// The natural logarithm of `1 + x`, accurate for small `x`; NumPy's `log1p`.
+            Log1p  log1p  { Same | Nothing    | false | 24  | Call        | rare_reals | ln_1p/try_ln_1p }
+            /// The base-2 logarithm.
+            Log2   log2   { Same | Nothing    | false | 24  | Call        | rare_reals | log2/try_log2 }
+            /// The base-10 logarithm.
+            Log10  log10  { Same | Nothing    | false | 24  | Call        | rare_reals | log10/try_log10 }
             /// The logarithm of the absolute value of the gamma function.
             Lgamma lgamma { Same | Nothing    | false | 140 | Call        | rare_reals | lgamma/try_lgamma }
         }
@@ -109,6 +121,12 @@ macro_rules! binary_operations {
             Min min { Same | Nothing         | 1  | Call           | ordered    | minimum/try_minimum }
             /// The larger of two values; NaN if either is NaN.
             Max max { Same | Nothing         | 1  | Call           | ordered    | maximum/try_maximum }
+        }
+        Reals: PlaneOps {
+            /// The angle of the point with the height `self` and the abscissa `other`, from -pi to pi.
+            Atan2 atan2 { Same | Nothing     | 32 | Call           | rare_reals | atan2/try_atan2 }
+            /// The square root of the sum of both squares, without overflow on the way.
+            Hypot hypot { Same | Nothing     | 12 | Call           | rare_reals | hypot/try_hypot }
         }
         All: PartialEq {
             /// Whether the value equals `other`.

@@ -94,6 +94,12 @@ macro_rules! real_ops {
 
 unary_operations!(real_ops);
 
+/// Functions of points of the plane.
+pub(crate) trait PlaneOps: RealOps {
+    fn atan2(self, x: Self) -> Self;
+    fn hypot(self, other: Self) -> Self;
+}
+
 /// Logic of `bool` alone.
 pub(crate) trait LogicOps: Element {
     fn not(self) -> Self;
@@ -197,6 +203,17 @@ macro_rules! float_ops {
                     0
                 };
                 Self::from_bits(self.to_bits() | nan)
+            }
+        }
+
+        impl PlaneOps for $float {
+            #[inline(always)]
+            fn atan2(self, x: Self) -> Self {
+                math::$math::atan2(self, x)
+            }
+            #[inline(always)]
+            fn hypot(self, other: Self) -> Self {
+                math::$math::hypot(self, other)
             }
         }
 

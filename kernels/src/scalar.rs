@@ -5,7 +5,7 @@
 
 use crate::element::{DType, Element, Numeric, Value};
 use crate::ir::{BinaryOp, UnaryOp};
-use crate::ops::{BitOps, FloatOps, LogicOps, NumericOps, OrderedOps, RealOps};
+use crate::ops::{BitOps, FloatOps, LogicOps, NumericOps, OrderedOps, PlaneOps, RealOps};
 use crate::{binary_operations, unary_operations};
 use num_complex::Complex;
 

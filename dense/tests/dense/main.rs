@@ -4,6 +4,7 @@
 mod axes;
 mod elementwise;
 mod errors;
+mod functions;
 mod fusion;
 mod gathers;
 mod overwritten;

@@ -1,11 +1,11 @@
 //! The polynomials and constants of the real functions by name, so that their text in another
 //! language has the very same numbers.
 
-use super::{arithmetic, cbrt, erf, exp, lgamma, log, trig};
-use std::f64::consts::{FRAC_2_PI, FRAC_PI_2, LN_2, LOG2_E, PI};
+use super::{arithmetic, cbrt, erf, exp, lgamma, log, polar, trig};
+use std::f64::consts::{FRAC_2_PI, FRAC_PI_2, FRAC_PI_4, LN_2, LOG2_E, LOG10_2, PI};
 
 /// The coefficients of each polynomial, that of x^0 first.
-pub(crate) const POLYNOMIALS: [(&str, &[f64]); 10] = [
+pub(crate) const POLYNOMIALS: [(&str, &[f64]); 11] = [
     ("exp", &exp::EXP),
     ("log", &log::LOG),
     ("log2_tail", &log::LOG2_TAIL),
@@ -16,10 +16,11 @@ pub(crate) const POLYNOMIALS: [(&str, &[f64]); 10] = [
     ("cbrt", &cbrt::CBRT),
     ("near_two", &lgamma::NEAR_TWO),
     ("stirling", &lgamma::STIRLING),
+    ("atan", &polar::ATAN),
 ];
 
 /// The other numbers.
-pub(crate) const NUMBERS: [(&str, f64); 35] = [
+pub(crate) const NUMBERS: [(&str, f64); 40] = [
     ("ROUND", arithmetic::ROUND),
     ("EXPONENT", arithmetic::EXPONENT),
     ("LOG2_E", LOG2_E),
@@ -55,4 +56,9 @@ pub(crate) const NUMBERS: [(&str, f64); 35] = [
     ("LN_PI_LOW", lgamma::LN_PI_LOW),
     ("PI", PI),
     ("PI_LOW", lgamma::PI_LOW),
+    ("LOG10_2", LOG10_2),
+    ("LOG10_2_LOW", log::LOG10_2_LOW),
+    ("FRAC_PI_4", FRAC_PI_4),
+    ("FRAC_PI_4_LOW", polar::FRAC_PI_4_LOW),
+    ("TAN_FRAC_PI_8", polar::TAN_FRAC_PI_8),
 ];

@@ -1,4 +1,4 @@
-//! exp, tanh, and the pieces of them that other functions need.
+//! exp, expm1, tanh, sinh, cosh, and the pieces of them that other functions need.
 //!
 //! The argument is reduced as by Cody and Waite (*Software Manual for the Elementary Functions*,
 //! 1980): `x = k ln 2 + r` with `|r| <= ln(2) / 2`, where a fused multiply-add makes the first step
@@ -47,13 +47,13 @@ pub(super) fn exp_reduced(high: f64, low: f64) -> f64 {
     sum + (rest + (high * high).mul_add(polynomial(high, EXP), low))
 }
 
-/// `e^x - 1` as an unevaluated sum, for `0 <= x <= 700`.
+/// `e^x - 1` as an unevaluated sum, for `-40 <= x <= 700`.
 #[inline(always)]
 pub(super) fn exp_minus_one(x: f64) -> (f64, f64) {
     let (k, high, low) = reduce(x);
     let power = power_of_two(k);
     let curve = (high * high).mul_add(polynomial(high, EXP), low);
-    // 2^k - 1 is 0 or larger than 2^k r.
+    // 2^k - 1 is exact up to 2^-53 of it, and 0 or larger than 2^k r.
     let (whole, rest) = fast_two_sum(power, -1.0);
     let (sum, error) = fast_two_sum(whole, power * high);
     fast_two_sum(sum, power.mul_add(curve, error + rest))
@@ -80,6 +80,47 @@ pub(crate) fn tanh(x: f64) -> f64 {
     let rest = (-quotient).mul_add(sum, high) + (-quotient).mul_add(error + low, low);
     let tanh = rest.mul_add(inverse, quotient).copysign(x);
     if x.is_nan() { f64::NAN } else { tanh }
+}
+
+/// `e^x - 1`, accurate where `x` is small.
+#[inline(always)]
+pub(crate) fn expm1(x: f64) -> f64 {
+    // Below, the result rounds to -1; above, 1 is less than half a unit of the power.
+    let (near, _) = exp_minus_one(clamp(x, -40.0, 40.0));
+    let power = if x > 40.0 { exp(x) } else { near.copysign(x) };
+    if x.is_nan() { f64::NAN } else { power }
+}
+
+/// The hyperbolic sine.
+#[inline(always)]
+pub(crate) fn sinh(x: f64) -> f64 {
+    let size = x.abs();
+    let (high, low) = exp_minus_one(clamp(size, 0.0, 40.0));
+    let near = 0.5 * (high + (high / (high + 1.0) + low));
+    let sinh = if size > 40.0 { half_exp(size) } else { near };
+    if x.is_nan() {
+        f64::NAN
+    } else {
+        sinh.copysign(x)
+    }
+}
+
+/// The hyperbolic cosine.
+#[inline(always)]
+pub(crate) fn cosh(x: f64) -> f64 {
+    let size = x.abs();
+    let (high, low) = exp_minus_one(clamp(size, 0.0, 40.0));
+    let power = high + 1.0;
+    let near = 1.0 + 0.5 * (high * (high + 2.0 * low)) / power;
+    let cosh = if size > 40.0 { half_exp(size) } else { near };
+    if x.is_nan() { f64::NAN } else { cosh }
+}
+
+/// `e^x / 2` for `x > 40`, without overflow on the way.
+#[inline(always)]
+fn half_exp(x: f64) -> f64 {
+    let (y, k) = exp_parts(clamp(x, 40.0, 712.0));
+    scale(y, k - 1.0)
 }
 
 /// `(s, c, k)` with `sinh x = s * 2^k` and `cosh x = c * 2^k`; `k` is 0 unless `|x|` is large.

@@ -1,10 +1,12 @@
-//! The natural logarithm, and the base-2 logarithm in extended precision that pow needs.
+//! Logarithms: the natural one, also of `1 + x`, and in extended precision the base-2 one, which pow
+//! needs and of which those to the bases 2 and 10 are made.
 //!
 //! `x = 2^k m` with `m` between the square roots of 1/2 and 2, and
 //! `log m = 2 (s + s^3/3 + s^5/5 + ...)` with `s = (m - 1) / (m + 1)`; see Muller, *Elementary
 //! Functions*. The tails of the series are replaced by minimax polynomials in `z = s^2`.
 
-use super::arithmetic::{fast_two_sum, multiply, polynomial};
+use super::arithmetic::{fast_two_sum, multiply, polynomial, two_sum};
+use std::f64::consts::LOG10_2;
 
 /// The upper 42 bits of ln 2: `k` times it is exact.
 pub(super) const LN_2_HIGH: f64 = 0.6931471805598903;
@@ -38,8 +40,13 @@ pub(super) const LOG2_TAIL: [f64; 8] = [
     0.17143798273044586,
 ];
 
+/// `log10 2 - LOG10_2`.
+pub(super) const LOG10_2_LOW: f64 = -2.8037281277851704e-18;
+
 /// The bits of the square root of 1/2.
 const SQRT_HALF: u64 = 0x3fe6_a09e_667f_3bcd;
+/// 2^54.
+const TWO_54: f64 = 18_014_398_509_481_984.0;
 /// The bits of 1.
 const ONE: u64 = 0x3ff0_0000_0000_0000;
 
@@ -59,6 +66,45 @@ pub(crate) fn log(x: f64) -> f64 {
     } else {
         positive
     };
+    if x >= 0.0 { defined } else { f64::NAN }
+}
+
+/// The natural logarithm of `1 + x`, accurate where `x` is small: what is lost of the sum is added.
+#[inline(always)]
+pub(crate) fn log1p(x: f64) -> f64 {
+    let (sum, error) = two_sum(1.0, x);
+    // Only for `|x| < 1` is anything lost that shows.
+    let lost = if sum > 0.0 && sum < TWO_54 {
+        error / sum
+    } else {
+        0.0
+    };
+    let log = log(sum) + lost;
+    if x == 0.0 { x } else { log }
+}
+
+/// The base-2 logarithm; exact for powers of two.
+#[inline(always)]
+pub(crate) fn log2(x: f64) -> f64 {
+    let inside = x > 0.0 && x < f64::INFINITY;
+    let (high, low) = log2_extended(if inside { x } else { 1.0 });
+    outside(x, inside, high + low)
+}
+
+/// The base-10 logarithm; exact for powers of ten.
+#[inline(always)]
+pub(crate) fn log10(x: f64) -> f64 {
+    let inside = x > 0.0 && x < f64::INFINITY;
+    let log = log2_extended(if inside { x } else { 1.0 });
+    let (high, low) = multiply(log, (LOG10_2, LOG10_2_LOW));
+    outside(x, inside, high + low)
+}
+
+/// A logarithm, or what it is outside of the positive finite numbers.
+#[inline(always)]
+fn outside(x: f64, inside: bool, log: f64) -> f64 {
+    let defined = if inside { log } else { x };
+    let defined = if x == 0.0 { f64::NEG_INFINITY } else { defined };
     if x >= 0.0 { defined } else { f64::NAN }
 }
 
@@ -86,7 +132,6 @@ pub(super) fn log2_extended(x: f64) -> (f64, f64) {
 /// `(k, m)` with `x = 2^k m`, for a positive finite `x`.
 #[inline(always)]
 pub(super) fn split(x: f64) -> (f64, f64) {
-    const TWO_54: f64 = 18_014_398_509_481_984.0;
     // 2^52 in front of the biased exponent makes a float of it.
     const WHOLE: u64 = 0x4330_0000_0000_0000;
     let subnormal = x < f64::MIN_POSITIVE;

@@ -29,6 +29,15 @@
 //! | lgamma | 0.59 | 9.0 | 16.6 | Stirling, recurrence, logarithms in extended precision |
 //! | pow | 0.68 | 3.7 | 7.5 | logarithm in extended precision |
 //! | hypot | 0.95 | 0.3 | 0.5 | scaled squares |
+//! | atan2 | 0.91 | - | 2.2 | polynomial |
+//! | sinh | 1.38 | - | 2.3 | `e^x - 1` in extended precision |
+//! | cosh | 1.78 | - | 2.7 | the same |
+//! | expm1 | 0.87 | - | 2.2 | the same |
+//! | log1p | 1.04 | - | 1.4 | logarithm of the rounded sum, and what it lost |
+//! | log2, log10 | 0.50 | - | 2.2 | logarithm in extended precision |
+//!
+//! Where there is no time for AVX-512, blocks run what is compiled for AVX2; these times are rounded
+//! from a run beside other programs.
 //!
 //! The error of lgamma is that for positive numbers. For negative ones, between which it has zeros, it
 //! is 0.8 in units of 2^-52 of the result, or of 1 where that is larger.

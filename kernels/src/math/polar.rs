@@ -5,10 +5,13 @@ use super::log::log;
 use std::f64::consts::{FRAC_PI_4, LN_2};
 
 /// `pi/4 - FRAC_PI_4`.
-const FRAC_PI_4_LOW: f64 = 3.061616997868383e-17;
+pub(super) const FRAC_PI_4_LOW: f64 = 3.061616997868383e-17;
+
+/// The tangent of pi/8.
+pub(super) const TAN_FRAC_PI_8: f64 = 0.41421356237309503;
 
 /// `(atan(t)/t - 1) / z` with `z = t^2` for `|t| <= tan(pi/8)`; minimax (Remez), 2^-63 of atan.
-const ATAN: [f64; 12] = [
+pub(super) const ATAN: [f64; 12] = [
     -0.3333333333333333,
     0.19999999999998538,
     -0.14285714285469026,
@@ -67,7 +70,7 @@ pub(super) fn log_hypot(x: f64, y: f64) -> f64 {
 
 /// The angle of the point `(x, y)`, from -pi to pi, with the special cases of IEEE 754-2019, 9.2.1.
 #[inline(always)]
-pub(super) fn atan2(y: f64, x: f64) -> f64 {
+pub(crate) fn atan2(y: f64, x: f64) -> f64 {
     let (large, small) = sorted(x, y);
     let shift = shift(large);
     let (large, small) = if large == f64::INFINITY {
@@ -104,7 +107,6 @@ pub(super) fn atan2(y: f64, x: f64) -> f64 {
 /// `(a, low, n)` with `atan(y / x) = n pi/4 + a + low`, for `0 <= y <= x`, `x > 0`.
 #[inline(always)]
 fn atan_quotient(y: f64, x: f64) -> (f64, f64, f64) {
-    const TAN_FRAC_PI_8: f64 = 0.41421356237309503;
     let high = y > x * TAN_FRAC_PI_8;
     let above = if high { y - x } else { y };
     let (below, error) = if high { fast_two_sum(x, y) } else { (x, 0.0) };

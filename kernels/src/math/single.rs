@@ -68,6 +68,12 @@ pub(crate) fn hypot(x: f32, y: f32) -> f32 {
     double::hypot(f64::from(x), f64::from(y)) as f32
 }
 
+/// The angle of the point `(x, y)`.
+#[inline(always)]
+pub(crate) fn atan2(y: f32, x: f32) -> f32 {
+    double::atan2(f64::from(y), f64::from(x)) as f32
+}
+
 /// e^z.
 #[inline(always)]
 pub(crate) fn complex_exp(z: Complex<f32>) -> Complex<f32> {

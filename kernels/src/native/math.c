@@ -103,6 +103,34 @@ FN f64 tanh_f64(f64 x) {
     return x != x ? NOT_A_NUMBER : tanh;
 }
 
+FN f64 expm1_f64(f64 x) {
+    sum near = exp_minus_one(clamp(x, -40.0, 40.0));
+    f64 power = x > 40.0 ? exp_f64(x) : copysign(near.high, x);
+    return x != x ? NOT_A_NUMBER : power;
+}
+
+FN f64 half_exp(f64 x) {
+    reduced_exp r = reduce_exp(clamp(x, 40.0, 712.0));
+    return scale(exp_reduced(r.high, r.low), r.k - 1.0);
+}
+
+FN f64 sinh_f64(f64 x) {
+    f64 size = fabs(x);
+    sum e = exp_minus_one(clamp(size, 0.0, 40.0));
+    f64 near = 0.5 * (e.high + (e.high / (e.high + 1.0) + e.low));
+    f64 sinh = size > 40.0 ? half_exp(size) : near;
+    return x != x ? NOT_A_NUMBER : copysign(sinh, x);
+}
+
+FN f64 cosh_f64(f64 x) {
+    f64 size = fabs(x);
+    sum e = exp_minus_one(clamp(size, 0.0, 40.0));
+    f64 power = e.high + 1.0;
+    f64 near = 1.0 + 0.5 * (e.high * (e.high + 2.0 * e.low)) / power;
+    f64 cosh = size > 40.0 ? half_exp(size) : near;
+    return x != x ? NOT_A_NUMBER : cosh;
+}
+
 /* log.rs */
 
 typedef struct { f64 k, m; } parts;
@@ -144,6 +172,95 @@ FN sum log2_extended(f64 x) {
     sum log = multiply(s, (sum){first.high, first.low + (curve.low + LOG2_FIRST_LOW)});
     sum whole = fast_two_sum(p.k, log.high);
     return (sum){whole.high, whole.low + log.low};
+}
+
+FN f64 log1p_f64(f64 x) {
+    sum s = two_sum(1.0, x);
+    f64 lost = (s.high > 0.0) & (s.high < TWO_54) ? s.low / s.high : 0.0;
+    f64 log = log_f64(s.high) + lost;
+    return x == 0.0 ? x : log;
+}
+
+FN f64 outside(f64 x, _Bool inside, f64 log) {
+    f64 defined = inside ? log : x;
+    defined = x == 0.0 ? -INFINITE : defined;
+    return x >= 0.0 ? defined : NOT_A_NUMBER;
+}
+
+FN f64 log2_f64(f64 x) {
+    _Bool inside = (x > 0.0) & (x < INFINITE);
+    sum log = log2_extended(inside ? x : 1.0);
+    return outside(x, inside, log.high + log.low);
+}
+
+FN f64 log10_f64(f64 x) {
+    _Bool inside = (x > 0.0) & (x < INFINITE);
+    sum log = multiply(log2_extended(inside ? x : 1.0), (sum){LOG10_2, LOG10_2_LOW});
+    return outside(x, inside, log.high + log.low);
+}
+
+/* polar.rs */
+
+typedef struct { f64 large, small; } sorted_pair;
+
+FN sorted_pair sorted(f64 x, f64 y) {
+    x = fabs(x);
+    y = fabs(y);
+    return (sorted_pair){x < y ? y : x, x < y ? x : y};
+}
+
+typedef struct { f64 factor, inverse; } shifts;
+
+FN shifts shift(f64 large) {
+    const f64 big = number((u64)(1023 + 500) << 52), small = number((u64)(1023 - 400) << 52);
+    const f64 up = number((u64)(1023 + 600) << 52), down = number((u64)(1023 - 600) << 52);
+    f64 factor = large > big ? down : 1.0;
+    f64 inverse = large > big ? up : 1.0;
+    return (shifts){large < small ? up : factor, large < small ? down : inverse};
+}
+
+FN f64 hypot_f64(f64 x, f64 y) {
+    sorted_pair s = sorted(x, y);
+    shifts by = shift(s.large);
+    f64 a = s.large * by.factor, b = s.small * by.factor;
+    f64 root = __builtin_sqrt(mul_add(a, a, b * b)) * by.inverse;
+    f64 size = (x != x) | (y != y) ? NOT_A_NUMBER : root;
+    return (fabs(x) == INFINITE) | (fabs(y) == INFINITE) ? INFINITE : size;
+}
+
+typedef struct { f64 angle, low, eighths; } angle_parts;
+
+FN angle_parts atan_quotient(f64 y, f64 x) {
+    _Bool high = y > x * TAN_FRAC_PI_8;
+    f64 above = high ? y - x : y;
+    sum both = fast_two_sum(x, y);
+    f64 below = high ? both.high : x;
+    f64 error = high ? both.low : 0.0;
+    f64 t = above / below;
+    f64 rest = mul_add(-t, error, mul_add(-t, below, above)) / below;
+    f64 z = t * t;
+    return (angle_parts){t, mul_add(t * z, poly_atan(z), rest), high ? 1.0 : 0.0};
+}
+
+FN f64 atan2_f64(f64 y, f64 x) {
+    sorted_pair s = sorted(x, y);
+    shifts by = shift(s.large);
+    _Bool is_infinite = s.large == INFINITE, is_zero = s.large == 0.0;
+    f64 large = is_infinite | is_zero ? 1.0 : s.large * by.factor;
+    f64 small = is_zero ? 0.0 : s.small * by.factor;
+    small = is_infinite ? (s.small == INFINITE ? 1.0 : 0.0) : small;
+    angle_parts a = atan_quotient(small, large);
+    _Bool steep = fabs(y) > fabs(x);
+    f64 quarter = steep ? 2.0 - a.eighths : a.eighths;
+    f64 sign = steep ? -1.0 : 1.0;
+    _Bool left = copysign(1.0, x) < 0.0;
+    quarter = left ? 4.0 - quarter : quarter;
+    sign = left ? -sign : sign;
+    sum base = two_product(quarter, FRAC_PI_4);
+    sum angle = fast_two_sum(base.high, sign * a.angle);
+    f64 low = mul_add(quarter, FRAC_PI_4_LOW, base.low) + sign * a.low;
+    f64 total = angle.high + (angle.low + low);
+    return (x != x) | (y != y) ? NOT_A_NUMBER : copysign(total, y);
 }
 
 /* erf.rs */
@@ -372,6 +489,8 @@ FN f32 sin_f32(f32 a) { return (f32)sin_f64(a); }
 FN f32 cos_f32(f32 a) { return (f32)cos_f64(a); }
 FN f32 tanh_f32(f32 a) { return (f32)tanh_f64(a); }
 FN f32 pow_f32(f32 a, f32 b) { return (f32)pow_f64(a, b); }
+FN f32 atan2_f32(f32 a, f32 b) { return (f32)atan2_f64(a, b); }
+FN f32 hypot_f32(f32 a, f32 b) { return (f32)hypot_f64(a, b); }
 
 /* As Rust's `as`: towards zero, the nearest where there is none, 0 for NaN. Both bounds are exact
  * in f64; the second is the first number above the largest. */

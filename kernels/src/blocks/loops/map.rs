@@ -11,7 +11,7 @@
 use crate::abi::CHUNK;
 use crate::isa::per_isa;
 use crate::math;
-use crate::ops::{FloatOps, NumericOps, OrderedOps, RealOps};
+use crate::ops::{FloatOps, NumericOps, OrderedOps, PlaneOps, RealOps};
 use crate::random;
 use crate::scalar::CastTo;
 use crate::{binary_operations, unary_operations};
@@ -117,6 +117,9 @@ macro_rules! define_binary {
         operations! { $op<T: $trait>(a: T, b: T, _: ()) -> T = $trait::$function(a, b); }
     };
     (@Ordered $op:ident $trait:ident $function:ident) => {
+        operations! { $op<T: $trait>(a: T, b: T, _: ()) -> T = $trait::$function(a, b); }
+    };
+    (@Reals $op:ident $trait:ident $function:ident) => {
         operations! { $op<T: $trait>(a: T, b: T, _: ()) -> T = $trait::$function(a, b); }
     };
     (@$types:ident $($own:tt)*) => {};

@@ -82,14 +82,6 @@ impl Oracle {
         }
     }
 
-    fn cosh(&mut self, x: &BigFloat) -> BigFloat {
-        x.cosh(BITS, ROUNDING, &mut self.constants)
-    }
-
-    fn sinh(&mut self, x: &BigFloat) -> BigFloat {
-        x.sinh(BITS, ROUNDING, &mut self.constants)
-    }
-
     fn complex_sin(&mut self, z: &Big) -> Big {
         Big {
             re: mul(&self.sin(&z.re), &self.cosh(&z.im)),

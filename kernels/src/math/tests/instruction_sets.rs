@@ -40,10 +40,12 @@ fn run(points: &[f64]) -> Vec<u64> {
             }
         )*};
     }
-    unary!(exp log sin cos tanh erf cbrt lgamma);
+    unary!(exp log sin cos tanh erf cbrt lgamma sinh cosh expm1 log1p log2 log10);
     for (&x, &y) in points.iter().zip(points.iter().rev()) {
         out.extend([double::pow(x, y).to_bits(), double::hypot(x, y).to_bits()]);
+        out.push(double::atan2(x, y).to_bits());
         let (x, y) = (x as f32, y as f32);
+        out.push(u64::from(single::atan2(x, y).to_bits()));
         out.push(u64::from(single::pow(x, y).to_bits()));
         out.push(u64::from(single::hypot(x, y).to_bits()));
     }

@@ -38,6 +38,49 @@ impl Oracle {
         x.tanh(BITS, ROUNDING, &mut self.constants)
     }
 
+    pub(super) fn sinh(&mut self, x: &BigFloat) -> BigFloat {
+        x.sinh(BITS, ROUNDING, &mut self.constants)
+    }
+
+    pub(super) fn cosh(&mut self, x: &BigFloat) -> BigFloat {
+        x.cosh(BITS, ROUNDING, &mut self.constants)
+    }
+
+    pub(super) fn log2(&mut self, x: &BigFloat) -> BigFloat {
+        x.log2(BITS, ROUNDING, &mut self.constants)
+    }
+
+    pub(super) fn log10(&mut self, x: &BigFloat) -> BigFloat {
+        x.log10(BITS, ROUNDING, &mut self.constants)
+    }
+
+    /// `2 sinh(x/2) e^(x/2)`, where nothing cancels.
+    pub(super) fn expm1(&mut self, x: &BigFloat) -> BigFloat {
+        let half = x.mul(&big(0.5), BITS, ROUNDING);
+        let product = self.sinh(&half).mul(&self.exp(&half), BITS, ROUNDING);
+        product.mul(&big(2.0), BITS, ROUNDING)
+    }
+
+    /// The logarithm of the exact sum.
+    pub(super) fn log1p(&mut self, x: &BigFloat) -> BigFloat {
+        const WIDE: usize = 1280;
+        let sum = x.add(&big(1.0), WIDE, ROUNDING);
+        sum.ln(BITS, ROUNDING, &mut self.constants)
+    }
+
+    pub(super) fn atan2(&mut self, y: &BigFloat, x: &BigFloat) -> BigFloat {
+        const WIDE: usize = BITS + 64;
+        let angle = y
+            .div(x, WIDE, ROUNDING)
+            .atan(WIDE, ROUNDING, &mut self.constants);
+        let pi = self.constants.pi(WIDE, ROUNDING);
+        match (x.is_negative(), y.is_negative()) {
+            (false, _) => angle,
+            (true, false) => angle.add(&pi, BITS, ROUNDING),
+            (true, true) => angle.sub(&pi, BITS, ROUNDING),
+        }
+    }
+
     pub(super) fn pow(&mut self, x: &BigFloat, y: &BigFloat) -> BigFloat {
         x.pow(y, BITS, ROUNDING, &mut self.constants)
     }

@@ -155,6 +155,42 @@ fn tanh_is_accurate() {
 }
 
 #[test]
+fn sinh_and_cosh_are_accurate() {
+    let ranges = [(-0.5, 0.5), (-2.0, 2.0), (-42.0, 42.0), (-711.0, 711.0)];
+    let anchors = [0.0, 1.0, 40.0, 710.4758600739439, 1e-300];
+    let points = points(900, &ranges, (-80, 9), &anchors);
+    check_unary!(sinh, 1.5, points);
+    check_unary!(cosh, 1.9, points);
+}
+
+#[test]
+fn expm1_is_accurate() {
+    let ranges = [(-0.5, 0.5), (-2.0, 2.0), (-50.0, 50.0), (30.0, 710.0)];
+    let anchors = [0.0, 1.0, -37.0, 40.0, 709.782712893384, 1e-300];
+    let points = points(900, &ranges, (-80, 9), &anchors);
+    check_unary!(expm1, 0.9, points);
+}
+
+#[test]
+fn log1p_is_accurate() {
+    let ranges = [(-1.0, 1.0), (-0.5, 0.5), (-1e-3, 1e-3), (0.0, 1e3)];
+    let anchors = [-0.5, 1.0, 1e16, 2f64.powi(54), f64::MAX];
+    let mut points = points(900, &ranges, (-300, 1023), &anchors);
+    points.retain(|x| *x > -1.0 && x.is_finite() && *x != 0.0);
+    check_unary!(log1p, 1.1, points);
+}
+
+#[test]
+fn log2_and_log10_are_accurate() {
+    let ranges = [(0.0, 2.0), (0.7, 1.42), (0.99, 1.01), (0.0, 1e3)];
+    let anchors = [1.0, 10.0, 5e-324, f64::MIN_POSITIVE, f64::MAX];
+    let mut points = points(900, &ranges, (-1074, 1023), &anchors);
+    points.retain(|x| *x > 0.0 && x.is_finite() && *x != 1.0);
+    check_unary!(log2, 0.51, points);
+    check_unary!(log10, 0.51, points);
+}
+
+#[test]
 fn erf_is_accurate() {
     let ranges = [(-1.0, 1.0), (0.9, 1.2), (-6.5, 6.5)];
     let points = points(1500, &ranges, (-80, 2), &[0.0, 1.0, 5.92, 5.95, 1e-300]);
@@ -232,4 +268,18 @@ fn hypot_is_accurate() {
     }
     pairs.retain(|[_, y]| y.is_finite());
     check_binary!(hypot, 1.2, &pairs);
+}
+
+#[test]
+fn atan2_is_accurate() {
+    let mut bits = Bits(11);
+    let mut pairs = Vec::new();
+    for _ in 0..1500 {
+        pairs.push([bits.uniform(-2.0, 2.0), bits.uniform(-2.0, 2.0)]);
+        let x = bits.spread(-900, 900);
+        pairs.push([x * bits.uniform(-2.0, 2.0), x]);
+        pairs.push([bits.spread(-60, 60), 1.0]);
+        pairs.push([bits.spread(-500, 500), bits.spread(-500, 500)]);
+    }
+    check_binary!(atan2, 0.95, &pairs);
 }

@@ -1,7 +1,7 @@
 //! Special cases: zeros, infinities, NaN, exact results, and the cases of IEEE 754 for pow, hypot
 //! and atan2. Everything is compared bit by bit, NaN too: these functions return one NaN only.
 
-use crate::math::polar::atan2;
+use crate::math::double::atan2;
 use crate::math::{double, single};
 use std::f64::consts::{FRAC_PI_2, FRAC_PI_4, PI};
 
@@ -93,6 +93,52 @@ fn functions_of_one_argument() {
         (NAN, NAN),
     ];
     check("cbrt", double::cbrt, single::cbrt, &cbrt);
+    let signs = [
+        (0.0, 0.0),
+        (-0.0, -0.0),
+        (INF, INF),
+        (NAN, NAN),
+        (-NAN, NAN),
+    ];
+    let odd = [(-INF, -INF), (1e300, INF), (-1e300, -INF), (-TINY, -TINY)];
+    check("sinh", double::sinh, single::sinh, &signs);
+    check("sinh", double::sinh, single::sinh, &odd);
+    check("expm1", double::expm1, single::expm1, &signs);
+    let expm1 = [(-INF, -1.0), (-1e300, -1.0), (710.0, INF), (TINY, TINY)];
+    check("expm1", double::expm1, single::expm1, &expm1);
+    check("log1p", double::log1p, single::log1p, &signs);
+    let log1p = [(-1.0, -INF), (-2.0, NAN), (-INF, NAN), (-TINY, -TINY)];
+    check("log1p", double::log1p, single::log1p, &log1p);
+    let cosh = [
+        (0.0, 1.0),
+        (-0.0, 1.0),
+        (TINY, 1.0),
+        (INF, INF),
+        (-INF, INF),
+        (-1e300, INF),
+        (NAN, NAN),
+    ];
+    check("cosh", double::cosh, single::cosh, &cosh);
+    let logs = [
+        (0.0, -INF),
+        (-0.0, -INF),
+        (1.0, 0.0),
+        (-1.0, NAN),
+        (-TINY, NAN),
+        (INF, INF),
+        (-INF, NAN),
+        (-NAN, NAN),
+    ];
+    check("log2", double::log2, single::log2, &logs);
+    check("log10", double::log10, single::log10, &logs);
+    for n in 0..30 {
+        let (two, ten) = (2f64.powi(n), 10f64.powi(n.min(22)));
+        check("log2", double::log2, single::log2, &[(two, f64::from(n))]);
+        let want = f64::from(n.min(22));
+        assert_eq!(double::log10(ten), want);
+        assert_eq!(single::log10(10f32.powi(n.min(10))), want.min(10.0) as f32);
+    }
+    assert_eq!(double::log2(TINY), -1074.0);
     let lgamma = [
         (1.0, 0.0),
         (2.0, 0.0),

@@ -1,0 +1,182 @@
+//! Elementwise functions that are made of others: several tasks each, which fuse into one pass.
+//!
+//! Errors are in units in the last place of the result, for `f64` and for `f32`.
+
+use crate::array::Array;
+use crate::operand::expect;
+use crate::operators::binary;
+use crate::scalar::Scalar;
+use crate::twins::twins;
+use sparsefuse_kernels::{BinaryOp, Field, Numeric, Real};
+use sparsefuse_runtime::Error;
+use std::f64::consts::{LN_2, PI};
+
+/// The same methods of arrays and scalars.
+macro_rules! functions {
+    ($($methods:tt)*) => {
+        twins! {
+            methods [T: Real, const D: usize] Array<T, D>;
+            $($methods)*
+        }
+        twins! {
+            methods [T: Real] Scalar<T>;
+            $($methods)*
+        }
+    };
+}
+
+/// The root of `1 - x^2`, accurate where `x` is close to 1.
+macro_rules! cosine_of {
+    ($x:expr) => {
+        ($x.try_neg()?.try_add(T::ONE)?)
+            .try_mul(&$x.try_add(T::ONE)?)?
+            .try_sqrt()?
+    };
+}
+
+functions! {
+    /// The tangent: the quotient of sine and cosine. Error up to 2.
+    tan try_tan(&self) -> Self { self.try_sin()?.try_div(&self.try_cos()?) }
+
+    /// The angle between -pi/2 and pi/2 with this sine; NaN for values beyond -1 and 1. NumPy's
+    /// `arcsin`. Error up to 3.
+    asin try_asin(&self) -> Self { self.try_atan2(&cosine_of!(self)) }
+
+    /// The angle between 0 and pi with this cosine; NaN for values beyond -1 and 1. NumPy's `arccos`.
+    /// Error up to 3.
+    acos try_acos(&self) -> Self { cosine_of!(self).try_atan2(self) }
+
+    /// The angle between -pi/2 and pi/2 with this tangent. NumPy's `arctan`. Error up to 1.
+    atan try_atan(&self) -> Self { self.try_atan2(T::ONE) }
+
+    /// The inverse of the hyperbolic sine. NumPy's `arcsinh`. Error up to 4.
+    asinh try_asinh(&self) -> Self {
+        let size = self.try_abs()?;
+        let square = size.try_mul(&size)?;
+        // What 1 + x^2 has of its root besides 1, without cancellation.
+        let root = square.try_add(T::ONE)?.try_sqrt()?.try_add(T::ONE)?;
+        let near = square.try_div(&root)?.try_add(&size)?.try_ln_1p()?;
+        let far = size.try_ln()?.try_add(T::from_f64(LN_2))?;
+        let asinh = size.try_less(T::from_f64(LARGE))?.try_select(&near, &far)?;
+        asinh.try_mul(&self.try_sign()?)
+    }
+
+    /// The inverse of the hyperbolic cosine, at least 0; NaN for values below 1. NumPy's `arccosh`.
+    /// Error up to 4.
+    acosh try_acosh(&self) -> Self {
+        let above = self.try_sub(T::ONE)?;
+        let root = self.try_add(T::ONE)?.try_mul(&above)?.try_sqrt()?;
+        let near = above.try_add(&root)?.try_ln_1p()?;
+        let far = self.try_ln()?.try_add(T::from_f64(LN_2))?;
+        self.try_less(T::from_f64(LARGE))?.try_select(&near, &far)
+    }
+
+    /// The inverse of the hyperbolic tangent; NaN for values beyond -1 and 1. NumPy's `arctanh`. Error
+    /// up to 4.
+    atanh try_atanh(&self) -> Self {
+        let size = self.try_abs()?;
+        let rest = size.try_neg()?.try_add(T::ONE)?;
+        let quotient = size.try_add(&size)?.try_div(&rest)?;
+        let half = quotient.try_ln_1p()?.try_mul(T::from_f64(0.5))?;
+        half.try_mul(&self.try_sign()?)
+    }
+
+    /// 2 to the power of the value.
+    exp2 try_exp2(&self) -> Self {
+        binary::<T, T, _>(BinaryOp::Pow, &T::from_f64(2.0), &self)
+    }
+
+    /// The nearest whole number, of two the even one: 2 for 2.5, 4 for 3.5. NumPy's `round` and
+    /// `rint`; Rust's `round_ties_even`.
+    round try_round(&self) -> Self {
+        // From here on all numbers are whole; what is added leaves no place for fractions.
+        let whole = T::from_f64(1.0 / T::EPSILON.to_f64());
+        let size = self.try_abs()?;
+        let rounded = size.try_add(whole)?.try_sub(whole)?;
+        let size = size.try_less(whole)?.try_select(&rounded, &size)?;
+        // Where nothing is left, the sign is.
+        let signed = self.try_less(T::ZERO)?.try_select(&size.try_neg()?, &size)?;
+        self.try_equal(T::ZERO)?.try_select(self, &signed)
+    }
+
+    /// The whole number that is left when the fraction is dropped.
+    trunc try_trunc(&self) -> Self {
+        let is_negative = self.try_less(T::ZERO)?;
+        is_negative.try_select(&self.try_ceil()?, &self.try_floor()?)
+    }
+
+    /// Radians as degrees.
+    to_degrees try_to_degrees(&self) -> Self { self.try_mul(T::from_f64(180.0 / PI)) }
+
+    /// Degrees as radians.
+    to_radians try_to_radians(&self) -> Self { self.try_mul(T::from_f64(PI / 180.0)) }
+}
+
+/// From here on `x^2 + 1` is `x^2`, for `f32` too.
+const LARGE: f64 = 268_435_456.0;
+
+/// Methods whose results have another type: of arrays and of scalars.
+macro_rules! of_fields {
+    ($([$($generic:tt)*] $type:ty, $real:ty, $bool:ty;)*) => {$(
+        twins! {
+            methods [$($generic)*] $type;
+            /// Whether the value is NaN, in either part of a complex number. NumPy's `isnan`.
+            is_nan try_is_nan(&self) -> $bool { self.try_not_equal(self) }
+
+            /// Whether the value is neither infinite nor NaN. NumPy's `isfinite`.
+            is_finite try_is_finite(&self) -> $bool {
+                // The difference is NaN otherwise.
+                let nothing = self.try_sub(self)?;
+                nothing.try_equal(&nothing)
+            }
+
+            /// Whether the value is infinite, in either part of a complex number. NumPy's `isinf`.
+            is_infinite try_is_infinite(&self) -> $bool {
+                let infinity = T::Real::from_f64(f64::INFINITY);
+                let is_infinite = self.try_re()?.try_abs()?.try_equal(infinity)?;
+                is_infinite.try_or(self.try_im()?.try_abs()?.try_equal(infinity)?)
+            }
+
+            /// The angle of a complex number, from -pi to pi; of a real one 0 or pi.
+            #[doc(alias = "arg")]
+            angle try_angle(&self) -> $real { self.try_im()?.try_atan2(&self.try_re()?) }
+        }
+    )*};
+}
+
+of_fields! {
+    [T: Field, const D: usize] Array<T, D>, Array<T::Real, D>, Array<bool, D>;
+    [T: Field] Scalar<T>, Scalar<T::Real>, Scalar<bool>;
+}
+
+impl<T: Real, const D: usize> Array<T, D> {
+    /// The nearest numbers with so many decimals, of two the even one: rounds `x * 10^decimals`, as
+    /// NumPy's `round` with `decimals` does. Negative ones round to tens, hundreds, …
+    ///
+    /// ```
+    /// use sparsefuse_dense::Vector;
+    ///
+    /// let x = Vector::from_vec(vec![2.5, 3.5, -0.25, 1234.5678]);
+    /// assert_eq!(x.round().to_vec()?, [2.0, 4.0, -0.0, 1235.0]);
+    /// assert_eq!(x.round_decimals(2).to_vec()?, [2.5, 3.5, -0.25, 1234.57]);
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub fn round_decimals(&self, decimals: i32) -> Self {
+        expect(self.try_round_decimals(decimals))
+    }
+
+    /// As [`Array::round_decimals`].
+    ///
+    /// # Errors
+    ///
+    /// As all functions of one value: see the [rules](crate#rules).
+    pub fn try_round_decimals(&self, decimals: i32) -> Result<Self, Error> {
+        let scale = T::from_f64(10f64.powi(decimals.saturating_abs()));
+        match decimals < 0 {
+            true => self.try_div(scale)?.try_round()?.try_mul(scale),
+            false => self.try_mul(scale)?.try_round()?.try_div(scale),
+        }
+    }
+}
