@@ -62,6 +62,7 @@ macro_rules! along_an_axis {
         )*} }
     };
 }
+pub(crate) use along_an_axis;
 
 along_an_axis! {
     [2 -> 1, 3 -> 2, 4 -> 3]

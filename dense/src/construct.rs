@@ -4,8 +4,9 @@
 use crate::array::{Array, Vector};
 use crate::bodies::{self, Distribution, Operation, Origin, Target};
 use crate::operand::{check_len, expect};
+use crate::operators::binary;
 use crate::twins::twins;
-use sparsefuse_kernels::{Element, Field, Numeric, Real, Value};
+use sparsefuse_kernels::{BinaryOp, Element, Field, Numeric, Real, Value};
 use sparsefuse_runtime::{Error, Runtime, Shape, TaskArg};
 
 impl<T: Element, const D: usize> Array<T, D> {
@@ -162,6 +163,57 @@ twins! {
         let steps = len.saturating_sub(1).max(1) as f64;
         let step = T::from_f64((end.to_f64() - start.to_f64()) / steps);
         generate([len], Operation::Arange, &[start.to_value(), step.to_value()])
+    }
+}
+
+twins! {
+    constructors [T: Real] Vector<T>;
+    /// `len` powers of 10, of which the exponents are at equal distances from `start` to `end`. NumPy's
+    /// `logspace`. Two tasks, which fuse.
+    ///
+    /// ```
+    /// use sparsefuse_dense::Vector;
+    ///
+    /// assert_eq!(Vector::logspace(0.0, 3.0, 4).to_vec()?, [1.0, 10.0, 100.0, 1000.0]);
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    logspace try_logspace(start: T, end: T, len: usize) -> Self {
+        let exponents = Self::try_linspace(start, end, len)?;
+        binary::<T, T, _>(BinaryOp::Pow, &T::from_f64(10.0), &exponents)
+    }
+}
+
+impl<T: Element> Vector<T> {
+    /// The coordinates of the points of a grid, with a row for each element of `y` and a column for
+    /// each of `x`: those of `x` and those of `y`. NumPy's `meshgrid`. Views.
+    ///
+    /// ```
+    /// use sparsefuse_dense::Vector;
+    ///
+    /// let (x, y) = (Vector::from_vec(vec![1, 2, 3]), Vector::from_vec(vec![10, 20]));
+    /// let [x, y] = Vector::meshgrid(&x, &y);
+    /// assert_eq!((x + y).to_vec()?, [11, 12, 13, 21, 22, 23]);
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the grid has more points than can be counted; [`Vector::try_meshgrid`] returns the error.
+    #[must_use]
+    #[track_caller]
+    pub fn meshgrid(x: &Self, y: &Self) -> [Array<T, 2>; 2] {
+        expect(Self::try_meshgrid(x, y))
+    }
+
+    /// As [`Vector::meshgrid`].
+    ///
+    /// # Errors
+    ///
+    /// If the grid has more points than can be counted.
+    pub fn try_meshgrid(x: &Self, y: &Self) -> Result<[Array<T, 2>; 2], Error> {
+        let shape = [y.len(), x.len()];
+        let x = x.try_insert_axis(0)?.broadcast_to(shape)?;
+        Ok([x, y.try_insert_axis(1)?.broadcast_to(shape)?])
     }
 }
 

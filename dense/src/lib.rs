@@ -62,6 +62,7 @@ mod scalar;
 mod construct;
 #[cfg(feature = "interop")]
 mod interop;
+mod npy;
 
 mod functions;
 mod methods;
@@ -69,10 +70,12 @@ mod operators;
 
 mod axes;
 mod columns;
+mod diagonals;
 mod matmul;
 mod matrix;
 mod multiples;
 mod reductions;
+mod statistics;
 
 mod join;
 mod slices;
@@ -88,6 +91,7 @@ mod positions;
 mod scans;
 mod search;
 mod sort;
+mod tables;
 
 mod bodies;
 mod operand;

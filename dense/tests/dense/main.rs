@@ -9,6 +9,7 @@ mod fusion;
 mod gathers;
 mod overwritten;
 mod join;
+mod numpy;
 mod order;
 mod products;
 mod programs;

@@ -1,0 +1,268 @@
+//! Arrays in NumPy's files (`.npy`): each rank writes and reads its own rows.
+//!
+//! The format is that of `numpy.lib.format`: a magic string, a version, the length of a header, the
+//! header, which is a Python dictionary of the element type, the order and the shape, and then the
+//! elements. Version 1.0 is written, versions 1 to 3 are read; little-endian elements, row by row.
+
+use crate::array::Array;
+use crate::operand::check_len;
+use sparsefuse_kernels::{DType, Element};
+use sparsefuse_runtime::{Error, ErrorKind, MAX_RANK, Runtime, Shape};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+const MAGIC: &[u8] = b"\x93NUMPY";
+
+impl<T: Element, const D: usize> Array<T, D> {
+    /// Writes the array to a file that NumPy's `load` reads. On several ranks each writes its own
+    /// rows, so all of them must reach the file. It appears under its name when it is complete; until
+    /// then it has `.part` behind that. Every rank must ask.
+    ///
+    /// ```
+    /// use sparsefuse_dense::Array;
+    ///
+    /// let path = std::env::temp_dir().join(format!("save_npy_{}.npy", std::process::id()));
+    /// let a = Array::from_shape_vec([2, 3], vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0])?;
+    /// a.save_npy(&path)?;
+    /// let b = Array::<f64, 2>::load_npy(&path)?;
+    /// assert_eq!((b.shape(), b.to_vec()?), (a.shape(), a.to_vec()?));
+    /// # std::fs::remove_file(path).unwrap();
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the computation of the array failed, or the file cannot be written.
+    pub fn save_npy(&self, path: impl AsRef<Path>) -> Result<(), Error> {
+        let (path, runtime) = (path.as_ref(), self.runtime());
+        let mut part = path.as_os_str().to_owned();
+        part.push(".part");
+        let part = PathBuf::from(part);
+        let own = self.local()?;
+        let head = head(T::DTYPE, &self.shape());
+        let first = own.rows().start * self.arg().shape().row_len() * T::DTYPE.size();
+        let is_first = runtime.rank() == 0;
+        let failed = |error: io::Error| refused(path, "a file that can be written", error);
+        let begin = || match is_first {
+            true => fs::write(&part, &head).map_err(failed),
+            false => Ok(()),
+        };
+        runtime.agree(begin())?;
+        let write = || {
+            // Where every rank has all rows, the first one writes them.
+            if own.is_replicated() && !is_first {
+                return Ok(());
+            }
+            let mut file = OpenOptions::new().write(true).open(&part)?;
+            file.seek(SeekFrom::Start((head.len() + first) as u64))?;
+            let mut file = BufWriter::new(file);
+            own.iter().try_for_each(|&x| write_element(&mut file, x))?;
+            file.flush()
+        };
+        runtime.agree(write().map_err(failed))?;
+        let end = || match is_first {
+            true => fs::rename(&part, path).map_err(failed),
+            false => Ok(()),
+        };
+        runtime.agree(end())
+    }
+
+    /// Reads an array from a file as NumPy's `save` writes it. On several ranks each reads its own
+    /// rows. Every rank must ask.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be read, is no such file, has elements of another type or byte order, or
+    /// another number of dimensions, or ends too early; or if memory is refused.
+    pub fn load_npy(path: impl AsRef<Path>) -> Result<Self, Error> {
+        let (path, runtime) = (path.as_ref(), Runtime::current());
+        let header = runtime.agree(Header::read(path))?;
+        let (expected, found) = (descr(T::DTYPE), &header.descr);
+        if expected != found {
+            return Err(other(
+                path,
+                format!("elements of type '{expected}'"),
+                format!("'{found}'"),
+            ));
+        }
+        if header.shape.len() != D {
+            let found = header.shape.len().to_string();
+            return Err(other(path, format!("{D} dimensions"), found));
+        }
+        let mut shape: [usize; D] = std::array::from_fn(|d| header.shape[d]);
+        if header.is_by_columns {
+            shape.reverse();
+        }
+        let dims = Shape::new(&shape);
+        check_len("load_npy", dims)?;
+        let (partition, rows) = runtime.default_rows(dims);
+        let first = header.len + (rows.start * dims.row_len() * T::DTYPE.size()) as u64;
+        let store = runtime.store_by_filling(dims, partition, |elements: &mut [T]| {
+            let mut read = || {
+                let mut file = File::open(path)?;
+                file.seek(SeekFrom::Start(first))?;
+                let mut file = BufReader::new(file);
+                elements.iter_mut().try_for_each(|x| {
+                    *x = read_element(&mut file)?;
+                    Ok(())
+                })
+            };
+            read().map_err(|error| refused(path, &format!("{} elements", dims.len()), error))
+        });
+        let array = Self::wrap(runtime.agree(store)?, None);
+        Ok(match header.is_by_columns {
+            true => array.t(),
+            false => array,
+        })
+    }
+}
+
+/// How NumPy calls an element type.
+fn descr(dtype: DType) -> &'static str {
+    match dtype {
+        DType::F32 => "<f4",
+        DType::F64 => "<f8",
+        DType::ComplexF32 => "<c8",
+        DType::ComplexF64 => "<c16",
+        DType::I32 => "<i4",
+        DType::I64 => "<i8",
+        DType::U32 => "<u4",
+        DType::U64 => "<u8",
+        DType::Bool => "|b1",
+    }
+}
+
+/// All bytes before the elements, which begin at a multiple of 64.
+fn head(dtype: DType, shape: &[usize]) -> Vec<u8> {
+    let dims: Vec<String> = shape.iter().map(|dim| format!("{dim},")).collect();
+    let (descr, dims) = (descr(dtype), dims.join(" "));
+    let text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({dims}), }}");
+    let before = MAGIC.len() + 4;
+    let len = (before + text.len() + 1).next_multiple_of(64) - before;
+    let mut head = MAGIC.to_vec();
+    head.extend([1, 0]);
+    // A shape has few dimensions, so the length has two bytes.
+    head.extend((len as u16).to_le_bytes());
+    head.extend(format!("{text:width$}\n", width = len - 1).bytes());
+    head
+}
+
+/// What a file says before its elements.
+#[derive(Clone, Debug)]
+struct Header {
+    descr: String,
+    is_by_columns: bool,
+    shape: Vec<usize>,
+    /// Bytes before the elements.
+    len: u64,
+}
+
+impl Header {
+    fn read(path: &Path) -> Result<Self, Error> {
+        /// Longer ones NumPy does not trust.
+        const LONGEST: usize = 10_000;
+        let unread = |error| refused(path, "a file in NumPy's format", error);
+        let mut file = File::open(path).map_err(unread)?;
+        let mut start = [0; 8];
+        file.read_exact(&mut start).map_err(unread)?;
+        if &start[..6] != MAGIC {
+            return Err(other(
+                path,
+                "a file in NumPy's format",
+                "one that begins otherwise",
+            ));
+        }
+        let (version, mut of_len) = (start[6], [0; 4]);
+        let n_bytes = match version {
+            1 => 2,
+            2 | 3 => 4,
+            _ => {
+                return Err(other(
+                    path,
+                    "version 1, 2 or 3 of the format",
+                    version.to_string(),
+                ));
+            }
+        };
+        file.read_exact(&mut of_len[..n_bytes]).map_err(unread)?;
+        let len = u32::from_le_bytes(of_len) as usize;
+        if len > LONGEST {
+            let expected = format!("a header of at most {LONGEST} bytes");
+            return Err(other(path, expected, len.to_string()));
+        }
+        let mut text = vec![0; len];
+        file.read_exact(&mut text).map_err(unread)?;
+        let text = String::from_utf8_lossy(&text);
+        let header = Self::parse(&text, (start.len() + n_bytes + len) as u64);
+        header.ok_or_else(|| {
+            other(
+                path,
+                "a header with descr, fortran_order and shape",
+                text.trim(),
+            )
+        })
+    }
+
+    fn parse(text: &str, len: u64) -> Option<Self> {
+        let after = |key: &str| {
+            let (_, rest) = text.split_once(&format!("'{key}':"))?;
+            Some(rest.trim_start())
+        };
+        let descr = after("descr")?.strip_prefix('\'')?.split_once('\'')?.0;
+        let order = after("fortran_order")?;
+        let dims = after("shape")?.strip_prefix('(')?.split_once(')')?.0;
+        let dims = dims.split(',').map(str::trim).filter(|dim| !dim.is_empty());
+        let shape: Result<Vec<usize>, _> = dims.map(str::parse).collect();
+        let shape = shape.ok().filter(|shape| shape.len() <= MAX_RANK)?;
+        let is_by_columns = match (order.starts_with("True"), order.starts_with("False")) {
+            (true, _) => true,
+            (_, true) => false,
+            _ => return None,
+        };
+        Some(Self {
+            descr: descr.to_owned(),
+            // One dimension is in either order.
+            is_by_columns: is_by_columns && shape.len() > 1,
+            shape,
+            len,
+        })
+    }
+}
+
+fn write_element<T: Element>(file: &mut impl Write, x: T) -> io::Result<()> {
+    let size = T::DTYPE.size();
+    let [first, second] = x.to_bits().map(u64::to_le_bytes);
+    let half = part_size(T::DTYPE);
+    file.write_all(&first[..half])?;
+    file.write_all(&second[..size - half])
+}
+
+fn read_element<T: Element>(file: &mut impl Read) -> io::Result<T> {
+    let (size, half) = (T::DTYPE.size(), part_size(T::DTYPE));
+    let mut parts = [[0; 8]; 2];
+    file.read_exact(&mut parts[0][..half])?;
+    file.read_exact(&mut parts[1][..size - half])?;
+    Ok(T::from_bits(parts.map(u64::from_le_bytes)))
+}
+
+/// Bytes of an element, or of each part of a complex number.
+fn part_size(dtype: DType) -> usize {
+    match dtype.is_complex() {
+        true => dtype.size() / 2,
+        false => dtype.size(),
+    }
+}
+
+fn refused(path: &Path, expected: &str, error: io::Error) -> Error {
+    other(path, expected, error.to_string())
+}
+
+fn other(path: &Path, expected: impl Into<String>, found: impl Into<String>) -> Error {
+    ErrorKind::File {
+        path: path.to_owned(),
+        expected: expected.into(),
+        found: found.into(),
+    }
+    .into()
+}

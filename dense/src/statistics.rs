@@ -1,0 +1,255 @@
+//! Variances, averages with weights, and reductions that leave NaN out.
+
+use crate::array::Array;
+use crate::axes::along_an_axis;
+use crate::operand::expect;
+use crate::scalar::Scalar;
+use crate::twins::twins;
+use sparsefuse_kernels::{Field, Numeric, Real};
+use sparsefuse_runtime::{Error, Shape};
+
+twins! {
+    methods [T: Field, const D: usize] Array<T, D>;
+    /// The variance of all elements: the mean of the squared distances from the mean; NaN if there are
+    /// none. NumPy's `var`; of complex numbers it is real. The array is read twice.
+    ///
+    /// ```
+    /// use sparsefuse_dense::Vector;
+    ///
+    /// let x = Vector::from_vec(vec![1.0, 2.0, 3.0, 6.0]);
+    /// assert_eq!((x.var().get()?, x.var_ddof(1.0).get()?), (3.5, 14.0 / 3.0));
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    var try_var(&self) -> Scalar<T::Real> { self.try_var_ddof(0.0) }
+
+    /// The standard deviation: the square root of [`Array::var`].
+    std try_std(&self) -> Scalar<T::Real> { self.try_var()?.try_sqrt() }
+
+    /// The sum of the squared distances from the mean, divided by the number of elements less `ddof`.
+    var_ddof try_var_ddof(&self, ddof: f64) -> Scalar<T::Real> {
+        let squares = self.try_sub(&self.try_mean()?)?.try_sum_of_squares()?;
+        squares.try_div(T::Real::from_f64((self.len() as f64 - ddof).max(0.0)))
+    }
+
+    /// The square root of [`Array::var_ddof`].
+    std_ddof try_std_ddof(&self, ddof: f64) -> Scalar<T::Real> {
+        self.try_var_ddof(ddof)?.try_sqrt()
+    }
+}
+
+twins! {
+    methods [T: Real, const D: usize] Array<T, D>;
+    /// The sum of the elements that are not NaN. Few tasks, which fuse.
+    ///
+    /// ```
+    /// use sparsefuse_dense::Vector;
+    ///
+    /// let x = Vector::from_vec(vec![1.0, f64::NAN, 3.0]);
+    /// assert_eq!((x.nan_sum().get()?, x.nan_mean().get()?, x.nan_max().get()?), (4.0, 2.0, 3.0));
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    #[doc(alias = "nansum")]
+    nan_sum try_nan_sum(&self) -> Scalar<T> { self.try_replace_nan(T::ZERO)?.try_sum() }
+
+    /// The product of the elements that are not NaN, as [`Array::nan_sum`].
+    #[doc(alias = "nanprod")]
+    nan_prod try_nan_prod(&self) -> Scalar<T> { self.try_replace_nan(T::ONE)?.try_prod() }
+
+    /// The mean of the elements that are not NaN, as [`Array::nan_sum`]; NaN if there are none.
+    #[doc(alias = "nanmean")]
+    nan_mean try_nan_mean(&self) -> Scalar<T> {
+        let n = self.try_equal(self)?.try_count()?;
+        self.try_nan_sum()?.try_div(&n.try_cast::<T>()?)
+    }
+
+    /// The largest element that is not NaN, as [`Array::nan_sum`]; -infinity if there is none.
+    #[doc(alias = "nanmax")]
+    nan_max try_nan_max(&self) -> Scalar<T> {
+        if self.is_empty() {
+            return Err(Error::argument("nan_max", "an array with elements", "none"));
+        }
+        self.try_replace_nan(T::from_f64(f64::NEG_INFINITY))?.try_max()
+    }
+
+    /// The smallest element that is not NaN, as [`Array::nan_sum`]; infinity if there is none.
+    #[doc(alias = "nanmin")]
+    nan_min try_nan_min(&self) -> Scalar<T> {
+        if self.is_empty() {
+            return Err(Error::argument("nan_min", "an array with elements", "none"));
+        }
+        self.try_replace_nan(T::from_f64(f64::INFINITY))?.try_min()
+    }
+
+    /// The array with another value in the place of NaN. Two tasks, which fuse.
+    #[doc(alias = "nan_to_num")]
+    replace_nan try_replace_nan(&self, value: T) -> Self {
+        self.try_equal(self)?.try_select(self, value)
+    }
+}
+
+along_an_axis! {
+    [2 -> 1, 3 -> 2, 4 -> 3]
+    /// The sums of the elements along an axis that are not NaN, as `sum_axis`.
+    #[doc(alias = "nansum")]
+    nan_sum_axis try_nan_sum_axis [Real] |array, axis| {
+        array.try_replace_nan(T::ZERO)?.try_sum_axis(axis)
+    }
+
+    /// The means of the elements along an axis that are not NaN; NaN where there are none.
+    #[doc(alias = "nanmean")]
+    nan_mean_axis try_nan_mean_axis [Real] |array, axis| {
+        let is_number = array.try_equal(array)?.try_cast::<T>()?;
+        array.try_nan_sum_axis(axis)?.try_div(&is_number.try_sum_axis(axis)?)
+    }
+
+    /// The Euclidean norms along an axis, as `sum_axis`. NumPy's `linalg.norm` with an axis.
+    #[doc(alias = "norm")]
+    norm2_axis try_norm2_axis [Real] |array, axis| {
+        array.try_square()?.try_sum_axis(axis)?.try_sqrt()
+    }
+}
+
+impl<T: Field, const D: usize> Array<T, D> {
+    /// The mean with weights: the sum of `self * weights` divided by that of the weights. NumPy's
+    /// `average`.
+    ///
+    /// ```
+    /// use sparsefuse_dense::Vector;
+    ///
+    /// let (x, w) = (Vector::from_vec(vec![1.0, 5.0]), Vector::from_vec(vec![3.0, 1.0]));
+    /// assert_eq!(x.average(&w).get()?, 2.0);
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the shapes differ; [`Array::try_average`] returns the error.
+    #[must_use]
+    #[track_caller]
+    pub fn average(&self, weights: &Self) -> Scalar<T> {
+        expect(self.try_average(weights))
+    }
+
+    /// As [`Array::average`].
+    ///
+    /// # Errors
+    ///
+    /// If the shapes differ.
+    pub fn try_average(&self, weights: &Self) -> Result<Scalar<T>, Error> {
+        same_shape("average", self, weights)?;
+        self.try_dot_unconjugated(weights)?
+            .try_div(&weights.try_sum()?)
+    }
+
+    /// Whether all elements are close to those of another array: `|a - b| <= atol + rtol * |b|`, or
+    /// equal where they are infinite; none is NaN. NumPy's `allclose`, whose `rtol` is 1e-5 and `atol`
+    /// 1e-8. Few tasks, which fuse.
+    ///
+    /// ```
+    /// use sparsefuse_dense::Vector;
+    ///
+    /// let x = Vector::from_vec(vec![1.0, f64::INFINITY]);
+    /// assert!(x.all_close(&(&x + 1e-9), 1e-5, 1e-8).get()?);
+    /// assert!(!x.all_close(&(&x + 0.1), 1e-5, 1e-8).get()?);
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the shapes differ; [`Array::try_all_close`] returns the error.
+    #[doc(alias("allclose", "isclose"))]
+    #[must_use]
+    #[track_caller]
+    pub fn all_close(&self, other: &Self, rtol: f64, atol: f64) -> Scalar<bool> {
+        expect(self.try_all_close(other, rtol, atol))
+    }
+
+    /// As [`Array::all_close`].
+    ///
+    /// # Errors
+    ///
+    /// If the shapes differ.
+    pub fn try_all_close(&self, other: &Self, rtol: f64, atol: f64) -> Result<Scalar<bool>, Error> {
+        same_shape("all_close", self, other)?;
+        let distance = self.try_sub(other)?.try_abs()?;
+        let bound = other.try_abs()?.try_mul(T::Real::from_f64(rtol))?;
+        let is_near = distance.try_less_equal(bound.try_add(T::Real::from_f64(atol))?)?;
+        let is_near = is_near.try_and(other.try_is_finite()?)?;
+        is_near.try_or(self.try_equal(other)?)?.try_all()
+    }
+}
+
+impl<T: Numeric, const D: usize> Array<T, D> {
+    /// The differences of neighbours along an axis, one less than there are elements. NumPy's `diff`.
+    /// One task.
+    ///
+    /// ```
+    /// use sparsefuse_dense::Vector;
+    ///
+    /// assert_eq!(Vector::from_vec(vec![1, 4, 9]).diff(0).to_vec()?, [3, 5]);
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If there is no such axis; [`Array::try_diff`] returns the error.
+    #[must_use]
+    #[track_caller]
+    pub fn diff(&self, axis: usize) -> Self {
+        expect(self.try_diff(axis))
+    }
+
+    /// As [`Array::diff`].
+    ///
+    /// # Errors
+    ///
+    /// If there is no such axis.
+    pub fn try_diff(&self, axis: usize) -> Result<Self, Error> {
+        crate::views::check_axes::<D>("diff", [axis])?;
+        let n = self.shape()[axis];
+        let first = self.try_split(axis, &[n.saturating_sub(1)])?.swap_remove(0);
+        let last = self.try_split(axis, &[n.min(1)])?.swap_remove(1);
+        last.try_sub(&first)
+    }
+}
+
+impl<T: Real> Array<T, 2> {
+    /// The covariances of variables, of which each row has one: NumPy's `cov`. One task each for
+    /// means, distances and their product, which takes most of the time.
+    ///
+    /// ```
+    /// use sparsefuse_dense::Array;
+    ///
+    /// let x = Array::from_shape_vec([2, 3], vec![1.0, 2.0, 3.0, 6.0, 4.0, 2.0])?;
+    /// assert_eq!(x.cov().to_vec()?, [1.0, -2.0, -2.0, 4.0]);
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub fn cov(&self) -> Self {
+        expect(self.try_cov())
+    }
+
+    /// As [`Array::cov`].
+    ///
+    /// # Errors
+    ///
+    /// If memory cannot hold the result.
+    pub fn try_cov(&self) -> Result<Self, Error> {
+        let distance = self.try_sub(&self.try_mean_axis(1)?.try_insert_axis(1)?)?;
+        let n = (self.shape()[1] as f64 - 1.0).max(0.0);
+        distance.try_matmul(&distance.t())?.try_div(T::from_f64(n))
+    }
+}
+
+fn same_shape<T: Numeric, const D: usize>(
+    op: &'static str,
+    expected: &Array<T, D>,
+    found: &Array<T, D>,
+) -> Result<(), Error> {
+    let (expected, found): (Shape, Shape) = (expected.arg().shape(), found.arg().shape());
+    match expected == found {
+        true => Ok(()),
+        false => Err(Error::shape(op, expected, found)),
+    }
+}
