@@ -32,7 +32,9 @@ pub use sparsefuse_runtime::Error;
 /// What most programs use.
 pub mod prelude {
     pub use num_complex::{self, Complex};
-    pub use sparsefuse_dense::{Array, Element, Field, Numeric, Real, Scalar, Vector, step};
+    pub use sparsefuse_dense::{
+        Array, Element, Field, Numeric, Padding, Real, Scalar, Vector, step,
+    };
     pub use sparsefuse_kernels::DType;
     pub use sparsefuse_runtime::{Config, Error, Processes, Runtime, run_ranks};
     pub use sparsefuse_solvers::multigrid::Multigrid;

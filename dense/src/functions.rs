@@ -150,7 +150,7 @@ of_fields! {
 }
 
 impl<T: Real, const D: usize> Array<T, D> {
-    /// The nearest numbers with so many decimals, of two the even one: rounds `x * 10^decimals`, as
+    /// The nearest numbers with this many decimals, of two the even one: rounds `x * 10^decimals`, as
     /// NumPy's `round` with `decimals` does. Negative ones round to tens, hundreds, …
     ///
     /// ```

@@ -171,8 +171,8 @@ impl<T: Element, const D: usize> Array<T, D> {
         Self::try_concatenate(axis, &[&last?, &first?])
     }
 
-    /// Each slice along an axis `times` times, side by side. A gather of two more tasks, for its
-    /// indices.
+    /// Each slice along an axis `times` times, side by side. Two tasks that make indices, and a gather
+    /// by them.
     ///
     /// ```
     /// use sparsefuse_dense::Vector;
@@ -203,8 +203,8 @@ impl<T: Element, const D: usize> Array<T, D> {
         self.try_take_axis(axis, &indices)
     }
 
-    /// The array as a tile of a larger one, so many times along each axis. A gather for each axis
-    /// along which there is more than one, of two more tasks for its indices.
+    /// The array repeated as a whole, `times[d]` times along axis `d`. For each axis along which it is
+    /// repeated, two tasks that make indices, and a gather by them.
     ///
     /// ```
     /// use sparsefuse_dense::Array;
@@ -238,9 +238,9 @@ impl<T: Element, const D: usize> Array<T, D> {
         Ok(tiled)
     }
 
-    /// The array with elements around it: before and behind it along each axis, so many. Of a
-    /// constant, two tasks; otherwise a gather for each axis that gets any, of few more tasks for its
-    /// indices.
+    /// The array with elements around it: `widths[d].0` before it and `widths[d].1` behind it along axis
+    /// `d`. Two tasks for a constant; otherwise, for each axis that is padded, a few tasks that make
+    /// indices, and a gather by them.
     ///
     /// ```
     /// use sparsefuse_dense::{Padding, Vector};

@@ -127,7 +127,7 @@ impl<T: Numeric + PartialOrd> Vector<T> {
     #[doc(alias = "unique_values")]
     pub fn unique(&self) -> Result<Self, Error> {
         let sorted = self.try_sort_axis(0)?;
-        sorted.take_first_of_runs(&sorted.begins_run()?.flat_nonzero()?)
+        sorted.try_take(&sorted.begins_run()?.flat_nonzero()?)
     }
 
     /// The distinct elements as [`Vector::unique`] gives them, and how often each stands in the
@@ -152,7 +152,7 @@ impl<T: Numeric + PartialOrd> Vector<T> {
             .enter(|| Vector::try_full([1], self.len() as i64))?;
         let ends = Vector::try_concatenate(0, &[&first, &end])?.try_slice(1..)?;
         let counts = ends.try_sub(&first)?;
-        Ok((sorted.take_first_of_runs(&first)?, counts))
+        Ok((sorted.try_take(&first)?, counts))
     }
 
     /// The distinct elements as [`Vector::unique`] gives them, and for each element of the vector the
@@ -187,10 +187,6 @@ impl<T: Numeric + PartialOrd> Vector<T> {
             begins.try_assign_slice(1.., &this.try_not_equal(&before)?.try_and(&is_number)?)?;
         }
         Ok(begins)
-    }
-
-    fn take_first_of_runs(&self, first: &Vector<i64>) -> Result<Self, Error> {
-        self.try_take(first)
     }
 }
 

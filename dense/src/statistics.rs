@@ -5,6 +5,7 @@ use crate::axes::along_an_axis;
 use crate::operand::expect;
 use crate::scalar::Scalar;
 use crate::twins::twins;
+use crate::views::check_axes;
 use sparsefuse_kernels::{Field, Numeric, Real};
 use sparsefuse_runtime::{Error, Shape};
 
@@ -205,7 +206,7 @@ impl<T: Numeric, const D: usize> Array<T, D> {
     ///
     /// If there is no such axis.
     pub fn try_diff(&self, axis: usize) -> Result<Self, Error> {
-        crate::views::check_axes::<D>("diff", [axis])?;
+        check_axes::<D>("diff", [axis])?;
         let n = self.shape()[axis];
         let first = self.try_split(axis, &[n.saturating_sub(1)])?.swap_remove(0);
         let last = self.try_split(axis, &[n.min(1)])?.swap_remove(1);

@@ -74,7 +74,7 @@ fn vectors_in_order() {
 #[test]
 fn many_elements_in_order() {
     let n = 40_000;
-    let mut expected: Vec<i64> = (0..n).map(|i| (i * 7919) % n as i64).collect();
+    let mut expected: Vec<i64> = (0..n).map(|i| (i * 7919) % n).collect();
     let x = expected.clone();
     expected.sort_unstable();
     for base in [small(), Config::default()] {

@@ -1,0 +1,99 @@
+"""Compares each row of `dense/examples/numpy_parity.rs` with what NumPy gives, and writes docs/numpy.md.
+
+    cargo build --release -p sparsefuse-dense --example numpy_parity
+    python3 benches/python/numpy_parity.py target/release/examples/numpy_parity
+
+Ends with an error if a row differs, so that no row of the page is only claimed.
+"""
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "numpy.md"
+
+HEAD = """# From NumPy
+
+What NumPy's functions are called here, made by `benches/python/numpy_parity.py`, which computes each row on both sides and compares: the last column says how far the results are apart, relative to the largest element. NumPy rounds sums and functions in an order and in ways of its own, and these differ between its versions and machines; here they have the same bits on any machine, threads and ranks.
+
+`x`, `y`, `p` are vectors of 1500 numbers, `n` has NaN among them, `q` is sorted, `z` complex; `k`, `l`, `i`, `j` are whole numbers; `a`, `b`, `e` are matrices, `c` has three dimensions. Ours may panic where NumPy raises; the method with `try_` in front returns the error.
+
+"""
+
+TAIL = """
+## Not here
+
+| NumPy | instead |
+|---|---|
+| `np.linalg.solve`, `inv`, `det`, `lstsq`, `cholesky`, `qr`, `svd`, `eig`, `eigh` of dense matrices | `spsolve` and `eigsh` of sparse ones |
+| `np.einsum`, `np.tensordot`, `@` of more than two dimensions | `matmul` for each matrix |
+| `np.median`, `np.percentile` along an axis | `sort_axis` and `index_axis` |
+| `a[mask] = values`, one value for each true element | `put` at `mask.flat_nonzero()?` |
+| `np.unique` along an axis, `np.intersect1d`, `np.union1d`, `np.isin` | `concatenate` and `unique` |
+| `np.loadtxt`, `np.savetxt`, `np.savez` | `save_npy` and `load_npy`, Matrix Market files |
+| elements of 8 and 16 bits, text, records, dates | |
+| `np.fft`, `np.polyfit`, `np.convolve` | |
+
+Arrays have up to four dimensions.
+"""
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([sys.argv[1], folder], check=True)
+        rows, failed = compare(Path(folder))
+    for row in failed:
+        print(*row, sep="\n    ", file=sys.stderr)
+    if failed:
+        sys.exit(f"{len(failed)} of {len(rows)} rows differ")
+    PAGE.write_text(HEAD + table(rows) + TAIL)
+    print(f"{len(rows)} rows agree with NumPy {np.__version__}")
+
+
+def compare(folder):
+    names = {"np": np}
+    for path in folder.glob("*.npy"):
+        if not path.stem.isdigit():
+            names[path.stem] = np.load(path)
+    rows, failed = [], []
+    for line in (folder / "rows.tsv").read_text().splitlines():
+        number, area, numpy, ours = line.split("\t")
+        found = np.load(folder / f"{number}.npy")
+        with np.errstate(all="ignore"):
+            expected = np.atleast_1d(eval(numpy, dict(names)))
+        outcome = difference(found, expected)
+        rows.append((area, numpy, ours, outcome))
+        if outcome is None:
+            failed.append((numpy, ours, f"{expected.dtype}{expected.shape}", f"{found.dtype}{found.shape}"))
+    return rows, failed
+
+
+def difference(found, expected):
+    """How far the results are apart, as text; None if they do not agree."""
+    if found.shape != expected.shape or found.dtype.kind != expected.dtype.kind:
+        return None
+    if np.array_equal(found, expected, equal_nan=found.dtype.kind in "fc"):
+        return "equal"
+    if found.dtype.kind not in "fc" or not np.array_equal(np.isnan(found), np.isnan(expected)):
+        return None
+    size = np.nanmax(np.abs(expected))
+    distance = np.nanmax(np.abs(found - expected)) / size
+    return f"{distance:.0e}" if distance <= 4e-15 else None
+
+
+def table(rows):
+    text, last = [], None
+    for area, numpy, ours, outcome in rows:
+        if area != last:
+            text.append(f"{'' if last is None else chr(10)}## {area.capitalize()}\n\n| NumPy | here | apart |\n|---|---|--:|\n")
+            last = area
+        cells = [cell.replace("|", "\\|") for cell in (numpy, ours)]
+        text.append(f"| `{cells[0]}` | `{cells[1]}` | {outcome} |\n")
+    return "".join(text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,431 @@
+//! What NumPy's functions are here: each expression, computed and written to a file, so that
+//! `benches/python/numpy_parity.py` can compare it with NumPy's and make `docs/numpy.md` of it.
+//!
+//! `numpy_parity DIR` writes the inputs as `DIR/NAME.npy`, the results as `DIR/NUMBER.npy`, and
+//! `DIR/rows.tsv`: a number, an area, NumPy's expression and ours of each row.
+
+use num_complex::Complex;
+use sparsefuse_dense::{Array, Element, Error, Padding, Scalar, Vector, step};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+type Outcome = Result<(), Box<dyn std::error::Error>>;
+
+fn main() -> Outcome {
+    let folder = std::env::args().nth(1).ok_or("expected a folder")?;
+    let mut table = Table {
+        folder: PathBuf::from(folder),
+        lines: Vec::new(),
+    };
+    fs::create_dir_all(&table.folder)?;
+    let inputs = Inputs::new()?;
+    inputs.save(&table.folder)?;
+    creation(&mut table, &inputs)?;
+    indexing(&mut table, &inputs)?;
+    operators(&mut table, &inputs)?;
+    functions(&mut table, &inputs)?;
+    reductions(&mut table, &inputs)?;
+    algebra(&mut table, &inputs)?;
+    shapes(&mut table, &inputs)?;
+    order(&mut table, &inputs)?;
+    fs::write(table.folder.join("rows.tsv"), table.lines.concat())?;
+    Ok(())
+}
+
+/// The rows so far.
+struct Table {
+    folder: PathBuf,
+    lines: Vec<String>,
+}
+
+impl Table {
+    fn row(&mut self, area: &str, numpy: &str, ours: &str, result: &impl Save) -> Outcome {
+        let number = self.lines.len();
+        result.save(&self.folder.join(format!("{number}.npy")))?;
+        let ours = ours.split_whitespace().collect::<Vec<_>>().join(" ");
+        self.lines
+            .push(format!("{number}\t{area}\t{numpy}\t{ours}\n"));
+        Ok(())
+    }
+}
+
+/// What a row computes, as a file.
+trait Save {
+    fn save(&self, path: &Path) -> Result<(), Error>;
+}
+
+impl<T: Element, const D: usize> Save for Array<T, D> {
+    fn save(&self, path: &Path) -> Result<(), Error> {
+        self.save_npy(path)
+    }
+}
+
+impl<T: Element> Save for Scalar<T> {
+    fn save(&self, path: &Path) -> Result<(), Error> {
+        Vector::from_vec(vec![self.get()?]).save_npy(path)
+    }
+}
+
+/// Rows of an area: NumPy's expression, and ours, which is computed.
+macro_rules! rows {
+    ($table:ident $area:literal: $($numpy:literal => $ours:expr;)*) => {
+        $($table.row($area, $numpy, stringify!($ours), &$ours)?;)*
+    };
+}
+
+/// Declares the inputs, which both sides have under these names.
+macro_rules! inputs {
+    ($($name:ident: $type:ty = $value:expr;)*) => {
+        struct Inputs {
+            $($name: $type,)*
+        }
+
+        impl Inputs {
+            fn new() -> Result<Self, Error> {
+                $(let $name: $type = $value;)*
+                Ok(Self { $($name,)* })
+            }
+
+            fn save(&self, folder: &Path) -> Result<(), Error> {
+                $(self.$name.save_npy(folder.join(concat!(stringify!($name), ".npy")))?;)*
+                Ok(())
+            }
+        }
+    };
+}
+
+inputs! {
+    x: Vector<f64> = Vector::random_uniform([1500], 1) * 2.0 - 1.0;
+    y: Vector<f64> = Vector::random_normal([1500], 2);
+    p: Vector<f64> = Vector::random_uniform([1500], 3) * 50.0 + 1.0;
+    n: Vector<f64> = x.greater(0.5).select(f64::NAN, &y);
+    t: Vector<f64> = (&x * 20.0).round() * 0.5;
+    q: Vector<f64> = p.slice(..40).sort();
+    z: Vector<Complex<f64>> = x.cast::<Complex<f64>>() + y.cast::<Complex<f64>>() * Complex::new(0.0, 1.0);
+    k: Vector<i64> = (&p * 3.0).cast();
+    l: Vector<i64> = (&y * 9.0).cast();
+    i: Vector<i64> = (Vector::<i64>::arange(20) * 7 + 3) % 11;
+    j: Vector<i64> = (Vector::<i64>::arange(20) * 5) % 7;
+    mask: Vector<bool> = x.greater(0.2);
+    a: Array<f64, 2> = Array::random_normal([11, 7], 4);
+    b: Array<f64, 2> = Array::random_normal([7, 9], 5);
+    e: Array<f64, 2> = Array::random_normal([11, 7], 6);
+    v: Vector<f64> = Vector::random_normal([7], 7);
+    c: Array<f64, 3> = Array::random_normal([3, 4, 5], 8);
+}
+
+fn creation(table: &mut Table, inputs: &Inputs) -> Outcome {
+    let Inputs { x, v, t, a, .. } = inputs;
+    rows! { table "creation":
+        "np.array([[1., 2.], [3., 4.]])" => Array::from_shape_vec([2, 2], vec![1.0, 2.0, 3.0, 4.0])?;
+        "np.zeros((3, 4))" => Array::<f64, 2>::zeros([3, 4]);
+        "np.ones((3, 4))" => Array::<f64, 2>::ones([3, 4]);
+        "np.full((3, 4), 7.5)" => Array::full([3, 4], 7.5);
+        "np.zeros_like(a)" => Array::<f64, 2>::zeros(a.shape());
+        "np.arange(10)" => Vector::<i64>::arange(10);
+        "np.arange(3, 30, 4)" => Vector::<i64>::arange(7) * 4 + 3;
+        "np.linspace(0, 1, 11)" => Vector::linspace(0.0, 1.0, 11);
+        "np.logspace(0, 3, 7)" => Vector::logspace(0.0, 3.0, 7);
+        "np.eye(5)" => Array::<f64, 2>::eye(5);
+        "np.eye(5, 6, 2)" => Array::<f64, 2>::eye_at([5, 6], 2);
+        "np.fromfunction(lambda i, j: i - 2 * j, (3, 4))" => Array::from_fn([3, 4], |[i, j]| i as f64 - 2.0 * j as f64);
+        "np.meshgrid(v, t[:4])[0]" => Vector::meshgrid(v, &t.slice(..4))[0];
+        "np.diag(v, 1)" => v.to_diagonal(1);
+        "np.diag(a, -2)" => a.diagonal(-2);
+        "np.tril(a, 1)" => a.lower_triangle(1);
+        "np.triu(a, -1)" => a.upper_triangle(-1);
+        "x.copy()" => x.clone();
+    }
+    Ok(())
+}
+
+fn indexing(table: &mut Table, inputs: &Inputs) -> Outcome {
+    let Inputs {
+        x,
+        y,
+        v,
+        a,
+        c,
+        i,
+        j,
+        mask,
+        e,
+        ..
+    } = inputs;
+    let ij = [&i.slice(..10), &j.slice(..10)];
+    let changed = |change: &dyn Fn(&mut Vector<f64>)| {
+        let mut changed = x.clone();
+        change(&mut changed);
+        changed
+    };
+    rows! { table "indexing":
+        "a[3]" => a.row(3);
+        "a[:, 2]" => a.column(2);
+        "c[1]" => c.index_axis(0, 1);
+        "x[10:20]" => x.slice(10..20);
+        "x[::-3]" => x.slice(step(.., -3));
+        "a[1:-1, ::2]" => a.slice((1..10, step(.., 2)));
+        "v[:, None]" => v.insert_axis(1);
+        "x[i]" => x.take(i);
+        "a[i[:10], j[:10]]" => a.take_points(ij);
+        "np.take(a, j, axis=1)" => a.take_axis(1, j);
+        "x[mask]" => x.compress(mask)?;
+        "a[a > 0]" => a.compress(&a.greater(0.0))?;
+        "np.compress(v > 0, a, axis=1)" => a.compress_axis(1, &v.greater(0.0))?;
+        "np.flatnonzero(mask)" => mask.flat_nonzero()?;
+        "np.nonzero(a > 0)[1]" => a.greater(0.0).nonzero()?[1];
+        "np.argwhere(a > 0)" => { let [i, j] = a.greater(0.0).nonzero()?; Vector::stack(1, &[&i, &j]) };
+        "np.where(mask, x, y)" => mask.select(x, y);
+        "np.concatenate([np.full(4, 2.5), x[4:]])" => changed(&|x| x.assign_slice(..4, 2.5));
+        "np.concatenate([x[:4] + x[4:8], x[4:]])" => changed(&|x| { let w = x.slice(4..8); x.update_slice(..4, |x| x + &w) });
+        "np.where(mask, 0.0, x)" => changed(&|x| x.assign_where(mask, 0.0));
+        "(lambda r: (r.__setitem__(i, y[:20]), r)[1])(x.copy())" => changed(&|x| x.put(i, &y.slice(..20)));
+        "(lambda r: (np.add.at(r, i, 1.0), r)[1])(x.copy())" => changed(&|x| x.add_at(i, 1.0));
+        "np.ravel_multi_index((i[:10], j[:10]), (11, 7))" => Vector::ravel_multi_index([11, 7], ij);
+        "np.take_along_axis(a, np.argsort(e, 0), 0)" => { let rows = e.argsort_axis(0); a.take(&(rows * 7 + Vector::arange(7).insert_axis(0))) };
+    }
+    Ok(())
+}
+
+fn operators(table: &mut Table, inputs: &Inputs) -> Outcome {
+    let Inputs {
+        x,
+        y,
+        p,
+        k,
+        l,
+        z,
+        mask,
+        a,
+        v,
+        ..
+    } = inputs;
+    rows! { table "operators":
+        "x + y" => x + y;
+        "x - y" => x - y;
+        "x * y" => x * y;
+        "x / y" => x / y;
+        "2 / p" => 2.0 / p;
+        "z * z" => z * z;
+        "np.floor_divide(x, y)" => (x / y).floor();
+        "x % y" => x % y;
+        "l % 7" => l % 7;
+        "p ** 1.5" => p.pow(1.5);
+        "-x" => -x;
+        "a + v" => a + v.insert_axis(0);
+        "k & l" => k & l;
+        "k | l" => k | l;
+        "k ^ l" => k ^ l;
+        "~k" => k ^ -1;
+        "~mask" => !mask;
+        "x == y" => x.equal(y);
+        "x != y" => x.not_equal(y);
+        "x < y" => x.less(y);
+        "x <= y" => x.less_equal(y);
+        "x > y" => x.greater(y);
+        "x >= y" => x.greater_equal(y);
+    }
+    Ok(())
+}
+
+fn functions(table: &mut Table, inputs: &Inputs) -> Outcome {
+    let Inputs {
+        x,
+        y,
+        p,
+        n,
+        t,
+        q,
+        z,
+        ..
+    } = inputs;
+    rows! { table "functions":
+        "np.abs(x)" => x.abs();
+        "np.sign(x)" => x.sign();
+        "np.sqrt(p)" => p.sqrt();
+        "np.square(x)" => x.square();
+        "np.reciprocal(p)" => p.recip();
+        "np.cbrt(y)" => y.cbrt();
+        "np.exp(x)" => x.exp();
+        "np.exp2(x)" => x.exp2();
+        "np.expm1(x)" => x.exp_m1();
+        "np.log(p)" => p.ln();
+        "np.log2(p)" => p.log2();
+        "np.log10(p)" => p.log10();
+        "np.log1p(x)" => x.ln_1p();
+        "np.sin(y)" => y.sin();
+        "np.cos(y)" => y.cos();
+        "np.tan(y)" => y.tan();
+        "np.arcsin(x)" => x.asin();
+        "np.arccos(x)" => x.acos();
+        "np.arctan(y)" => y.atan();
+        "np.arctan2(y, x)" => y.atan2(x);
+        "np.sinh(y)" => y.sinh();
+        "np.cosh(y)" => y.cosh();
+        "np.tanh(y)" => y.tanh();
+        "np.arcsinh(y)" => y.asinh();
+        "np.arccosh(p)" => p.acosh();
+        "np.arctanh(x)" => x.atanh();
+        "np.hypot(x, y)" => x.hypot(y);
+        "np.degrees(x)" => x.to_degrees();
+        "np.radians(x)" => x.to_radians();
+        "np.floor(y)" => y.floor();
+        "np.ceil(y)" => y.ceil();
+        "np.round(t)" => t.round();
+        "np.round(y, 2)" => y.round_decimals(2);
+        "np.trunc(y)" => y.trunc();
+        "np.maximum(x, y)" => x.maximum(y);
+        "np.minimum(x, y)" => x.minimum(y);
+        "np.clip(y, -1, 1)" => y.clamp(-1.0, 1.0);
+        "np.isnan(n)" => n.is_nan();
+        "np.isfinite(n)" => n.is_finite();
+        "np.isinf(n)" => n.is_infinite();
+        "np.nan_to_num(n, nan=1.0)" => n.replace_nan(1.0);
+        "np.real(z)" => z.re();
+        "np.imag(z)" => z.im();
+        "np.conj(z)" => z.conj();
+        "np.angle(z)" => z.angle();
+        "np.exp(z)" => z.exp();
+        "np.sqrt(z)" => z.sqrt();
+        "np.logical_and(x > 0, y > 0)" => x.greater(0.0) & y.greater(0.0);
+        "np.interp(y, q, p[:40])" => y.interp(q, &p.slice(..40));
+        "np.allclose(x, x + 1e-9)" => x.all_close(&(x + 1e-9), 1e-5, 1e-8);
+        "x.astype(np.float32)" => x.cast::<f32>();
+        "p.astype(np.int32)" => p.cast::<i32>();
+    }
+    Ok(())
+}
+
+fn reductions(table: &mut Table, inputs: &Inputs) -> Outcome {
+    let Inputs {
+        x,
+        y,
+        p,
+        n,
+        k,
+        z,
+        a,
+        c,
+        mask,
+        ..
+    } = inputs;
+    rows! { table "reductions":
+        "np.sum(x)" => x.sum();
+        "np.sum(c, axis=1)" => c.sum_axis(1);
+        "np.sum(a, axis=1, keepdims=True)" => a.sum_axis(1).insert_axis(1);
+        "np.prod(a)" => a.prod();
+        "np.prod(a, axis=0)" => a.prod_axis(0);
+        "np.mean(x)" => x.mean();
+        "np.mean(c, axis=2)" => c.mean_axis(2);
+        "np.var(x)" => x.var();
+        "np.var(x, ddof=1)" => x.var_ddof(1.0);
+        "np.var(z)" => z.var();
+        "np.var(a, axis=0)" => a.var_axis(0);
+        "np.std(x)" => x.std();
+        "np.std(a, axis=1)" => a.std_axis(1);
+        "np.min(x)" => x.min();
+        "np.max(c, axis=0)" => c.max_axis(0);
+        "np.argmin(x)" => x.argmin();
+        "np.argmax(a, axis=1)" => a.argmax_axis(1);
+        "np.any(a > 2, axis=0)" => a.greater(2.0).any_axis(0);
+        "np.all(mask)" => mask.all();
+        "np.count_nonzero(k)" => k.count_nonzero();
+        "np.count_nonzero(a > 0, axis=0)" => a.greater(0.0).cast::<i64>().sum_axis(0);
+        "np.cumsum(x)" => x.cumsum();
+        "np.cumsum(c, axis=1)" => c.cumsum_axis(1);
+        "np.cumprod(a, axis=0)" => a.cumprod_axis(0);
+        "np.diff(x)" => x.diff(0);
+        "np.diff(a, axis=1)" => a.diff(1);
+        "np.ptp(x)" => x.max() - x.min();
+        "np.median(x)" => x.median();
+        "np.percentile(x, 30)" => x.quantile(0.3);
+        "np.quantile(x, 0.9)" => x.quantile(0.9);
+        "np.average(x, weights=p)" => x.average(p);
+        "np.nansum(n)" => n.nan_sum();
+        "np.nanmean(n)" => n.nan_mean();
+        "np.nanmax(n)" => n.nan_max();
+        "np.nanmin(n)" => n.nan_min();
+        "np.nanprod(n[:50])" => n.slice(..50).nan_prod();
+        "np.nansum(n.reshape(50, 30), axis=0)" => n.reshape([50, 30])?.nan_sum_axis(0);
+        "np.histogram(y, 10, (-2, 2))[0]" => y.histogram(10, -2.0..2.0).0;
+        "np.bincount(k, minlength=200)" => k.bincount(200);
+        "np.bincount(k, p, 200)" => k.bincount_weighted(p, 200);
+        "np.cov(a)" => a.cov();
+    }
+    Ok(())
+}
+
+fn algebra(table: &mut Table, inputs: &Inputs) -> Outcome {
+    let Inputs {
+        x, y, z, a, b, v, ..
+    } = inputs;
+    rows! { table "products and norms":
+        "np.dot(x, y)" => x.dot(y);
+        "np.inner(z, z)" => z.dot_unconjugated(z);
+        "np.vdot(z, z)" => z.dot(z);
+        "a @ b" => a.matmul(b);
+        "b.T @ a.T" => b.t().matmul(&a.t());
+        "a @ v" => a.matvec(v);
+        "v @ b" => v.matmul(b);
+        "np.outer(v, x)" => v.outer(x);
+        "np.kron(a, b)" => a.kron(b);
+        "np.trace(a)" => a.trace();
+        "np.linalg.norm(x)" => x.norm2();
+        "np.linalg.norm(x, 1)" => x.norm1();
+        "np.linalg.norm(x, np.inf)" => x.norm_inf();
+        "np.linalg.norm(a)" => a.norm2();
+        "np.linalg.norm(a, axis=1)" => a.norm2_axis(1);
+    }
+    Ok(())
+}
+
+fn shapes(table: &mut Table, inputs: &Inputs) -> Outcome {
+    let Inputs {
+        x, a, b, c, e, v, ..
+    } = inputs;
+    rows! { table "shapes":
+        "x.reshape(30, 50)" => x.reshape([30, 50])?;
+        "np.ravel(c)" => c.ravel();
+        "a.T" => a.t();
+        "c.transpose(2, 0, 1)" => c.permute_axes([2, 0, 1]);
+        "np.swapaxes(c, 0, 1)" => c.swap_axes(0, 1);
+        "np.moveaxis(c, 0, 2)" => c.move_axis(0, 2);
+        "np.squeeze(c[:1], 0)" => c.slice((..1, .., ..)).index_axis(0, 0);
+        "np.concatenate([a, e], axis=1)" => Array::concatenate(1, &[a, e]);
+        "np.vstack([a, e])" => Array::concatenate(0, &[a, e]);
+        "np.hstack([x, v])" => Vector::concatenate(0, &[x, v]);
+        "np.stack([a, e], axis=2)" => Array::<f64, 2>::stack(2, &[a, e]);
+        "np.split(x, [3, 10])[1]" => x.split(0, &[3, 10])[1];
+        "np.tile(b, (2, 3))" => b.tile([2, 3]);
+        "np.repeat(b, 3, axis=1)" => b.repeat(1, 3);
+        "np.flip(c, 1)" => c.flip(1);
+        "np.roll(x, 7)" => x.roll(0, 7);
+        "np.roll(a, -2, axis=1)" => a.roll(1, -2);
+        "np.pad(b, ((1, 2), (3, 0)))" => b.pad([(1, 2), (3, 0)], Padding::Constant(0.0));
+        "np.pad(b, 2, mode='reflect')" => b.pad([(2, 2); 2], Padding::Reflect);
+        "np.pad(b, 3, mode='edge')" => b.pad([(3, 3); 2], Padding::Edge);
+        "np.pad(b, 3, mode='wrap')" => b.pad([(3, 3); 2], Padding::Wrap);
+        "np.pad(b, 3, mode='symmetric')" => b.pad([(3, 3); 2], Padding::Symmetric);
+        "np.broadcast_to(v, (4, 7))" => v.broadcast_to([4, 7])?;
+    }
+    Ok(())
+}
+
+fn order(table: &mut Table, inputs: &Inputs) -> Outcome {
+    let Inputs {
+        x, y, n, k, q, c, ..
+    } = inputs;
+    rows! { table "order and sets":
+        "np.sort(n)" => n.sort();
+        "np.sort(c, axis=1)" => c.sort_axis(1);
+        "np.argsort(k, kind='stable')" => k.argsort();
+        "np.argsort(c, axis=0)" => c.argsort_axis(0);
+        "np.searchsorted(q, x * 50)" => q.searchsorted(&(x * 50.0));
+        "np.searchsorted(q, q, side='right')" => q.searchsorted_right(q);
+        "np.unique(k)" => k.unique()?;
+        "np.unique(k, return_counts=True)[1]" => k.unique_counts()?.1;
+        "np.unique(k, return_inverse=True)[1]" => k.unique_inverse()?.1;
+        "np.flip(np.sort(y))" => y.sort().flip(0);
+    }
+    Ok(())
+}
