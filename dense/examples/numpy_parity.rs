@@ -179,7 +179,7 @@ fn indexing(table: &mut Table, inputs: &Inputs) -> Outcome {
         "np.concatenate([np.full(4, 2.5), x[4:]])" => changed(&|x| x.assign_slice(..4, 2.5));
         "np.concatenate([x[:4] + x[4:8], x[4:]])" => changed(&|x| { let w = x.slice(4..8); x.update_slice(..4, |x| x + &w) });
         "np.where(mask, 0.0, x)" => changed(&|x| x.assign_where(mask, 0.0));
-        "(lambda r: (r.__setitem__(i, y[:20]), r)[1])(x.copy())" => changed(&|x| x.put(i, &y.slice(..20)));
+        "(lambda r: (r.__setitem__(i, y[:20]), r)[1])(x.copy())" => changed(&|x| x.put(i, y.slice(..20)));
         "(lambda r: (np.add.at(r, i, 1.0), r)[1])(x.copy())" => changed(&|x| x.add_at(i, 1.0));
         "np.ravel_multi_index((i[:10], j[:10]), (11, 7))" => Vector::ravel_multi_index([11, 7], ij);
         "np.take_along_axis(a, np.argsort(e, 0), 0)" => { let rows = e.argsort_axis(0); a.take(&(rows * 7 + Vector::arange(7).insert_axis(0))) };

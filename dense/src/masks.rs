@@ -7,7 +7,9 @@ use crate::scalar::Scalar;
 use crate::twins::twins;
 use crate::views::check_axes;
 use sparsefuse_kernels::{DType, Element, Numeric};
-use sparsefuse_runtime::{Access, Error, HostArgs, HostBody, HostTask, Privilege, Shape, reserve};
+use sparsefuse_runtime::{
+    Access, Error, HostArgs, HostBody, HostTask, Privilege, Shape, try_collect,
+};
 use std::sync::Arc;
 
 /// The arguments of the task.
@@ -198,19 +200,64 @@ fn indices(args: &mut HostArgs<'_>, row_len: usize) -> Result<(), Error> {
     let made = args.write::<i64>(MADE)?;
     let cuts = args.cuts(MASK);
     let first = cuts.map_or(0, |cuts| cuts[args.rank()]) * row_len;
-    let mut found = reserve(mask.iter().filter(|&&is_true| is_true).count())?;
-    let places = mask.iter().zip(first as i64..);
-    found.extend(
-        places
-            .filter(|(is_true, _)| **is_true)
-            .map(|(_, place)| place),
-    );
-    let own = as_cut(args, &found, cuts.is_some(), MADE)?;
-    if own.len() != made.len() {
-        let op = "nonzero";
-        let (expected, found) = (made.len().to_string(), own.len().to_string());
-        return Err(Error::argument(op, expected, found));
+    // Each thread has a part of the mask, and counts before it writes.
+    let parts = args.threads();
+    let part_of = |part: usize| mask.len() * part / parts..mask.len() * (part + 1) / parts;
+    let mut counts = vec![0; parts];
+    let each: Vec<usize> = (1..=parts).collect();
+    args.in_parts_to(&mut counts, &each, |part, n| {
+        n[0] = count(&mask[part_of(part)]);
+        Ok(())
+    })?;
+    let ends: Vec<usize> = (1..=parts).map(|n| counts[..n].iter().sum()).collect();
+    let n = ends[parts - 1];
+    let write_parts = |made: &mut [i64]| {
+        args.in_parts_to(made, &ends, |part, made| {
+            let places = part_of(part);
+            write(&mask[places.clone()], (first + places.start) as i64, made);
+            Ok(())
+        })
+    };
+    if cuts.is_none() && args.cuts(MADE).is_none() {
+        check_number(made.len(), n)?;
+        return write_parts(made);
     }
+    let mut found = try_collect((0..n).map(|_| 0))?;
+    write_parts(&mut found)?;
+    let own = as_cut(args, &found, cuts.is_some(), MADE)?;
+    check_number(made.len(), own.len())?;
     made.copy_from_slice(&own);
     Ok(())
+}
+
+/// How many elements of a mask are true.
+fn count(mask: &[bool]) -> usize {
+    // As many that the count fits a byte, so that the loop is over vectors of bytes.
+    let few = |few: &[bool]| few.iter().fold(0, |n: u8, &is_true| n + u8::from(is_true));
+    mask.chunks(128).map(|chunk| usize::from(few(chunk))).sum()
+}
+
+/// Writes the places of the elements that are true, the first element having place `first`. There are
+/// as many as `made` has room for.
+fn write(mask: &[bool], first: i64, made: &mut [i64]) {
+    let mut n = 0;
+    for (&is_true, place) in mask.iter().zip(first..) {
+        if n == made.len() {
+            return;
+        }
+        // Written whether it is true or not: a branch here would be a guess.
+        made[n] = place;
+        n += usize::from(is_true);
+    }
+}
+
+/// The mask has as many true elements as were counted before the task was issued.
+fn check_number(expected: usize, found: usize) -> Result<(), Error> {
+    match expected == found {
+        true => Ok(()),
+        false => {
+            let (expected, found) = (format!("{expected} true elements"), found.to_string());
+            Err(Error::argument("nonzero", expected, found))
+        }
+    }
 }

@@ -5,7 +5,7 @@ use crate::operand::expect;
 use crate::scalar::Scalar;
 use crate::sort::key_of_equals;
 use sparsefuse_kernels::{DType, Numeric, Real};
-use sparsefuse_runtime::{Access, Error, HostArgs, HostBody, HostTask, Privilege};
+use sparsefuse_runtime::{Access, Error, HostArgs, HostBody, HostTask, Privilege, try_collect};
 use std::sync::Arc;
 
 impl<T: Numeric + PartialOrd> Vector<T> {
@@ -75,7 +75,7 @@ impl<T: Numeric + PartialOrd> Vector<T> {
         &self,
         op: &'static str,
         values: &Array<T, E>,
-        is_before: fn(u64, u64) -> bool,
+        is_before: impl Fn(u64, u64) -> bool + Copy + Send + Sync + 'static,
     ) -> Result<Array<i64, E>, Error> {
         const SORTED: usize = 0;
         const VALUES: usize = 1;
@@ -83,11 +83,22 @@ impl<T: Numeric + PartialOrd> Vector<T> {
         let function = move |args: &mut HostArgs<'_>| {
             let (sorted, values) = (args.read::<T>(SORTED)?, args.read::<T>(VALUES)?);
             let made = args.write::<i64>(MADE)?;
+            // Keys are made once, where that is less work than to make those that are looked at.
+            let n_keys = if sorted.len() <= values.len() {
+                sorted.len()
+            } else {
+                0
+            };
+            let keys = try_collect(sorted[..n_keys].iter().map(|&x| key_of_equals(x)))?;
             args.in_parts(made, 1, |first, part| {
                 for (made, &value) in part.iter_mut().zip(&values[first..]) {
                     let value = key_of_equals(value);
                     let stands = |&element: &T| is_before(key_of_equals(element), value);
-                    *made = sorted.partition_point(stands) as i64;
+                    let place = match n_keys == sorted.len() {
+                        true => keys.partition_point(|&key| is_before(key, value)),
+                        false => sorted.partition_point(stands),
+                    };
+                    *made = place as i64;
                 }
                 Ok(())
             })
