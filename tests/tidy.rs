@@ -28,6 +28,10 @@ const LAYERS: [(&str, &str); 6] = [
 /// What the tests of several crates share: folder, package.
 const TESTING: (&str, &str) = ("testing", "sparsefuse-testing");
 
+/// What the examples share: folder, package. It may depend on the crates up to `dense`, and is for
+/// the examples of the highest crate.
+const FRAME: (&str, &str) = ("examples/frame", "sparsefuse-frame");
+
 /// Where `unsafe` may be (a folder ends with `/`), and why.
 const UNSAFE: [(&str, &str); 30] = [
     (
@@ -274,7 +278,7 @@ fn features_are_switched_in_mod_files() {
 fn crates_depend_downwards() {
     let mut complaints = Vec::new();
     // That of the tests may depend on `kernels` and `runtime`.
-    let layers = LAYERS.iter().enumerate().chain([(2, &TESTING)]);
+    let layers = LAYERS.iter().enumerate().chain([(2, &TESTING), (3, &FRAME)]);
     for (layer, (folder, package)) in layers {
         let manifest = match *folder {
             "" => read("Cargo.toml"),
@@ -290,7 +294,8 @@ fn crates_depend_downwards() {
             if !is_ours || section == "[workspace.dependencies]" {
                 continue;
             }
-            let is_for_tests = name == TESTING.1 && section == "[dev-dependencies]";
+            let is_for_tests = name == TESTING.1 || folder.is_empty() && name == FRAME.1;
+            let is_for_tests = is_for_tests && section == "[dev-dependencies]";
             let is_lower = LAYERS[..layer].iter().any(|(_, lower)| *lower == name);
             if !is_lower && !is_for_tests {
                 complaints.push(format!("{package} depends on {name} ({section})"));
@@ -300,7 +305,7 @@ fn crates_depend_downwards() {
     expect_none(
         &complaints,
         "the layers are kernels <- runtime <- dense <- sparse <- solvers <- sparsefuse; testing is \
-         for [dev-dependencies]",
+         for [dev-dependencies], the frame of the examples for those of sparsefuse",
     );
 }
 

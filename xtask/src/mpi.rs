@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 const PACKAGES: [&str; 3] = ["libopenmpi-dev", "openmpi-bin", "libclang-dev"];
 
 /// The test programs that run under `mpiexec`, and the most processes of each.
-const PROGRAMS: [&str; 3] = ["differential", "solvers", "matrices"];
+const PROGRAMS: [&str; 4] = ["differential", "solvers", "matrices", "examples"];
 const MOST_PROCESSES: usize = 4;
 
 /// With this, the library has ranks as processes.

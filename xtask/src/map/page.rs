@@ -8,8 +8,8 @@ use std::{fs, io};
 
 pub(crate) const PAGE: &str = "docs/map.md";
 
-/// The crates from the lowest to the highest, then that of the tests: folder, package.
-const CRATES: [(&str, &str); 7] = [
+/// The crates from the lowest to the highest, then those of tests and examples: folder, package.
+const CRATES: [(&str, &str); 8] = [
     ("kernels/src", "sparsefuse-kernels"),
     ("runtime/src", "sparsefuse-runtime"),
     ("dense/src", "sparsefuse-dense"),
@@ -17,6 +17,7 @@ const CRATES: [(&str, &str); 7] = [
     ("solvers/src", "sparsefuse-solvers"),
     ("src", "sparsefuse"),
     ("testing/src", "sparsefuse-testing"),
+    ("examples/frame/src", "sparsefuse-frame"),
 ];
 
 /// The text of the page.

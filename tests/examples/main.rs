@@ -1,0 +1,85 @@
+//! The examples at small sizes: the same hash on threads, ranks and processes and without fusion,
+//! and the result that plain loops give, which know nothing of the library.
+//!
+//! The programs are modules here, so that one link serves all of them. Under `mpiexec`, ranks are
+//! those of all processes (`xtask/src/mpi.rs`).
+
+#![expect(clippy::unwrap_used, reason = "a test fails where it panics")]
+
+mod options;
+
+#[path = "../../examples/prk_stencil.rs"]
+#[expect(dead_code, reason = "`main`")]
+mod prk_stencil;
+#[path = "../../examples/stencil27.rs"]
+#[expect(dead_code, reason = "`main`")]
+mod stencil27;
+
+mod stencils;
+
+use sparsefuse::runtime::{Config, Error, Processes};
+use sparsefuse_frame::{About, Report, Run, execute_with};
+use sparsefuse_testing::small;
+
+/// Threads, ranks of each process, other options.
+const SETTINGS: [(&str, &str, &[&str]); 6] = [
+    ("1", "1", &[]),
+    ("2", "1", &[]),
+    ("2", "2", &[]),
+    ("1", "3", &["--no-fusion"]),
+    ("1", "5", &[]),
+    ("1", "1", &["--no-fusion"]),
+];
+
+/// Runs an example in all settings that must not matter, and returns its report.
+#[track_caller]
+fn everywhere(
+    about: &About,
+    arguments: &[&str],
+    program: impl Fn(&Run<'_>) -> Result<(), Error> + Sync,
+) -> Report {
+    // Tiles of a few elements, so that small arrays are cut.
+    let config = Config {
+        tile_len: 16,
+        native: None,
+        ..small()
+    };
+    let processes = Processes::join().unwrap();
+    let run = |(threads, ranks, more): (&str, &str, &[&str])| {
+        let setting = ["--threads", threads, "--ranks", ranks];
+        let arguments = [arguments, &setting, more].concat();
+        let report = execute_with(&config, &processes, about, &arguments, &program).unwrap();
+        assert!(report.is_right(), "{arguments:?}: {}", report.to_json());
+        report
+    };
+    // Several processes have several ranks anyway.
+    let settings = if processes.count() > 1 {
+        3
+    } else {
+        SETTINGS.len()
+    };
+    let first = run(SETTINGS[0]);
+    for &setting in &SETTINGS[1..settings] {
+        assert_eq!(run(setting).hash(), first.hash(), "{setting:?}");
+    }
+    first
+}
+
+/// The result is this one, but for a difference of `tolerance` times the largest element.
+#[track_caller]
+fn check_result(report: &Report, expected: &[f64], tolerance: f64) {
+    if Processes::join().unwrap().number() > 0 {
+        return;
+    }
+    assert_eq!(report.values().len(), expected.len());
+    let largest = expected
+        .iter()
+        .fold(0.0, |largest: f64, value| largest.max(value.abs()));
+    for (at, (found, expected)) in report.values().iter().zip(expected).enumerate() {
+        let difference = (found - expected).abs();
+        assert!(
+            difference <= tolerance * largest,
+            "element {at}: {found}, expected {expected}"
+        );
+    }
+}
