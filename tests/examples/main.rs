@@ -8,13 +8,20 @@
 
 mod options;
 
+#[path = "../../examples/channel_flow.rs"]
+#[expect(dead_code, reason = "`main`")]
+mod channel_flow;
 #[path = "../../examples/prk_stencil.rs"]
 #[expect(dead_code, reason = "`main`")]
 mod prk_stencil;
+#[path = "../../examples/shallow_water.rs"]
+#[expect(dead_code, reason = "`main`")]
+mod shallow_water;
 #[path = "../../examples/stencil27.rs"]
 #[expect(dead_code, reason = "`main`")]
 mod stencil27;
 
+mod flows;
 mod stencils;
 
 use sparsefuse::runtime::{Config, Error, Processes};
