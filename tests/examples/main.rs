@@ -8,9 +8,15 @@
 
 mod options;
 
+#[path = "../../examples/black_scholes.rs"]
+#[expect(dead_code, reason = "`main`")]
+mod black_scholes;
 #[path = "../../examples/channel_flow.rs"]
 #[expect(dead_code, reason = "`main`")]
 mod channel_flow;
+#[path = "../../examples/mandelbrot.rs"]
+#[expect(dead_code, reason = "`main`")]
+mod mandelbrot;
 #[path = "../../examples/prk_stencil.rs"]
 #[expect(dead_code, reason = "`main`")]
 mod prk_stencil;
@@ -22,6 +28,7 @@ mod shallow_water;
 mod stencil27;
 
 mod flows;
+mod points;
 mod stencils;
 
 use sparsefuse::runtime::{Config, Error, Processes};
