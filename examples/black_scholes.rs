@@ -16,9 +16,10 @@ pub(crate) const ABOUT: About = About {
            Call less put is S - K exp(-r t), whatever the volatility, which is checked; and that no \
            price is negative.",
     size: (1_000_000, 1, "options"),
-    steps: 20,
+    steps: 50,
     choices: &[],
-    bytes: |n| 60.0 * n,
+    array_bytes: |n| 8.0 * n,
+    arrays: 7,
 };
 
 const RATE: f64 = 0.02;

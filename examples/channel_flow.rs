@@ -23,7 +23,8 @@ pub(crate) const ABOUT: About = About {
     size: (128, 3, "points along each side of the square"),
     steps: 200,
     choices: &[],
-    bytes: |n| 64.0 * n * n,
+    array_bytes: |n| 8.0 * n * n,
+    arrays: 8,
 };
 
 const DENSITY: f64 = 1.0;

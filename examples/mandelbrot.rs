@@ -21,7 +21,8 @@ pub(crate) const ABOUT: About = About {
         values: &["complex", "real"],
         help: "Compute with complex numbers, or with two real arrays",
     }],
-    bytes: |n| 100.0 * n * n,
+    array_bytes: |n| 8.0 * n * n,
+    arrays: 8,
 };
 
 /// The real parts of the points as a row, and the imaginary parts as a column.

@@ -17,7 +17,8 @@ pub(crate) const ABOUT: About = About {
     size: (1024, 5, "points along each side of the plane"),
     steps: 50,
     choices: &[],
-    bytes: |n| 32.0 * n * n,
+    array_bytes: |n| 8.0 * n * n,
+    arrays: 4,
 };
 
 const RADIUS: usize = 2;

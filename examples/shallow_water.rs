@@ -24,9 +24,10 @@ pub(crate) const ABOUT: About = About {
            stage; the program never waits for this number. The result is h.\n\n\
            Checked: the mass stays, the water is as high in x as in y, h > 0.",
     size: (256, 4, "cells along each side of the square"),
-    steps: 100,
+    steps: 200,
     choices: &[],
-    bytes: |n| 200.0 * n * n,
+    array_bytes: |n| 8.0 * n * n,
+    arrays: 20,
 };
 
 const GRAVITY: f64 = 9.81;

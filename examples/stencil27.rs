@@ -15,7 +15,8 @@ pub(crate) const ABOUT: About = About {
     size: (128, 3, "points along each side of the cube"),
     steps: 20,
     choices: &[],
-    bytes: |n| 24.0 * n * n * n,
+    array_bytes: |n| 8.0 * n * n * n,
+    arrays: 3,
 };
 
 /// `((7 i + 13 j + 17 k) mod 101) / 101`.

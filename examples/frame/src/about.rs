@@ -15,8 +15,10 @@ pub struct About {
     pub steps: usize,
     /// Options of this example alone.
     pub choices: &'static [Choice],
-    /// About as many bytes as the program needs at this size: refused where there are fewer.
-    pub bytes: fn(f64) -> f64,
+    /// The bytes of one of the program's large arrays at this size.
+    pub array_bytes: fn(f64) -> f64,
+    /// About as many of them as the program needs: it is refused where memory has less.
+    pub arrays: u32,
 }
 
 /// An option with a few values, the first of which is taken without it.

@@ -16,7 +16,8 @@
 //!     size: (1000, 1, "elements"),
 //!     steps: 10,
 //!     choices: &[],
-//!     bytes: |n| 16.0 * n,
+//!     array_bytes: |n| 8.0 * n,
+//!     arrays: 2,
 //! };
 //!
 //! fn program(run: &Run<'_>) -> Result<(), Error> {

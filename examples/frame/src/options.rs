@@ -63,7 +63,7 @@ impl Options {
 
     /// Refuses a size that memory cannot hold, before the system ends the program without a word.
     fn check(&self, about: &About) -> Result<(), Failure> {
-        let needed = (about.bytes)(self.size as f64);
+        let needed = (about.array_bytes)(self.size as f64) * f64::from(about.arrays);
         match available() {
             Some(available) if needed > available => Err(Failure::Input(format!(
                 "--size: expected one that fits the {:.1} GB of memory that are available, found {} \

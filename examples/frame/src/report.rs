@@ -84,6 +84,8 @@ pub struct Report {
     pub(crate) choices: Vec<(&'static str, String)>,
     /// The bytes of all ranks.
     pub(crate) peak: u64,
+    /// The bytes of one of the program's large arrays.
+    pub(crate) array: f64,
     pub(crate) hash: String,
     pub(crate) record: Record,
 }
@@ -105,6 +107,7 @@ impl Report {
             fusion: options.fusion,
             choices: options.choices.clone(),
             peak,
+            array: (about.array_bytes)(options.size as f64),
             hash,
             record,
         }
@@ -143,10 +146,9 @@ impl Report {
         1e6 * median.unwrap_or(self.record.total / self.steps as f64)
     }
 
-    /// The most memory that stores have held, as a multiple of that of the result.
+    /// The most memory that stores have held, in large arrays of the program.
     fn arrays(&self) -> f64 {
-        let bytes = (self.record.field.as_ref()).map_or(0, |field| field.bytes.len());
-        self.peak as f64 / bytes.max(1) as f64
+        self.peak as f64 / self.array
     }
 
     /// One JSON object.
@@ -223,7 +225,7 @@ impl Report {
         line(
             "peak memory",
             format!(
-                "{:.2} MB, {:.1} times the result",
+                "{:.2} MB, {:.1} arrays",
                 self.peak as f64 / 1e6,
                 self.arrays()
             ),
