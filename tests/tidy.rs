@@ -278,7 +278,10 @@ fn features_are_switched_in_mod_files() {
 fn crates_depend_downwards() {
     let mut complaints = Vec::new();
     // That of the tests may depend on `kernels` and `runtime`.
-    let layers = LAYERS.iter().enumerate().chain([(2, &TESTING), (3, &FRAME)]);
+    let layers = LAYERS
+        .iter()
+        .enumerate()
+        .chain([(2, &TESTING), (3, &FRAME)]);
     for (layer, (folder, package)) in layers {
         let manifest = match *folder {
             "" => read("Cargo.toml"),

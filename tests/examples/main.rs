@@ -14,9 +14,24 @@ mod black_scholes;
 #[path = "../../examples/channel_flow.rs"]
 #[expect(dead_code, reason = "`main`")]
 mod channel_flow;
+#[path = "../../examples/jacobi.rs"]
+#[expect(dead_code, reason = "`main`")]
+mod jacobi;
+#[path = "../../examples/k_means.rs"]
+#[expect(dead_code, reason = "`main`")]
+mod k_means;
+#[path = "../../examples/logistic_regression.rs"]
+#[expect(dead_code, reason = "`main`")]
+mod logistic_regression;
 #[path = "../../examples/mandelbrot.rs"]
 #[expect(dead_code, reason = "`main`")]
 mod mandelbrot;
+#[path = "../../examples/n_body.rs"]
+#[expect(dead_code, reason = "`main`")]
+mod n_body;
+#[path = "../../examples/page_rank.rs"]
+#[expect(dead_code, reason = "`main`")]
+mod page_rank;
 #[path = "../../examples/prk_stencil.rs"]
 #[expect(dead_code, reason = "`main`")]
 mod prk_stencil;
@@ -28,8 +43,10 @@ mod shallow_water;
 mod stencil27;
 
 mod flows;
+mod learning;
 mod points;
 mod stencils;
+mod systems;
 
 use sparsefuse::runtime::{Config, Error, Processes};
 use sparsefuse_frame::{About, Report, Run, execute_with};

@@ -1,0 +1,88 @@
+//! Systems of equations, graphs and bodies beside loops.
+
+use crate::{check_result, everywhere, jacobi, n_body, page_rank};
+use sparsefuse::sparse::gallery;
+
+#[test]
+fn jacobis_method_is_that_of_loops() {
+    let n = 40;
+    let arguments = ["--size", "40", "--steps", "6"];
+    let report = everywhere(&jacobi::ABOUT, &arguments, jacobi::program);
+    let r = |i: usize, j: usize| match i == j {
+        true => 0.0,
+        false => ((7 * i + 13 * j) % 101) as f64 / (101.0 * n as f64),
+    };
+    let mut x = vec![0.0; n];
+    for _ in 0..6 {
+        let next = |i: usize| {
+            let sum: f64 = (0..n).map(|j| r(i, j)).sum();
+            let product: f64 = (0..n).map(|j| r(i, j) * x[j]).sum();
+            (sum + 2.0 - product) / 2.0
+        };
+        x = (0..n).map(next).collect();
+    }
+    check_result(&report, &x, 1e-14);
+}
+
+#[test]
+fn page_rank_is_that_of_loops_over_all_pairs() {
+    let n = 64;
+    let arguments = ["--size", "6", "--steps", "5"];
+    let report = everywhere(&page_rank::ABOUT, &arguments, page_rank::program);
+    let links = gallery::rmat::<f64>(6, 16, 1).unwrap();
+    let link = |i: usize, j: usize| links.get(i, j).unwrap();
+    let links: Vec<Vec<f64>> = (0..n)
+        .map(|i| (0..n).map(|j| link(i, j)).collect())
+        .collect();
+    let weights: Vec<f64> = links.iter().map(|row| row.iter().sum()).collect();
+    assert!(weights.contains(&0.0), "some nodes have no edges");
+    let mut rank = vec![1.0 / n as f64; n];
+    for _ in 0..5 {
+        let mut next = vec![0.0; n];
+        for (i, (row, weight)) in links.iter().zip(&weights).enumerate() {
+            for (next, link) in next.iter_mut().zip(row) {
+                let share = if *weight > 0.0 {
+                    link / weight
+                } else {
+                    1.0 / n as f64
+                };
+                *next += share * rank[i];
+            }
+        }
+        rank = next
+            .iter()
+            .map(|sum| 0.85 * sum + 0.15 / n as f64)
+            .collect();
+    }
+    check_result(&report, &rank, 1e-14);
+}
+
+#[test]
+fn bodies_move_as_in_loops_over_pairs() {
+    let n = 30;
+    let arguments = ["--size", "30", "--steps", "5"];
+    let report = everywhere(&n_body::ABOUT, &arguments, n_body::program);
+    let ratios = [0.8191725134, 0.6710436067, 0.5497004779];
+    let mut x: Vec<[f64; 3]> = (0..n).map(|i| ratios.map(|r| i as f64 * r % 1.0)).collect();
+    let mut v = vec![[0.0; 3]; n];
+    let kick = |x: &[[f64; 3]], v: &mut [[f64; 3]]| {
+        for i in 0..n {
+            for j in 0..n {
+                let d: [f64; 3] = std::array::from_fn(|k| x[j][k] - x[i][k]);
+                let square: f64 = d.iter().map(|d| d * d).sum::<f64>() + 0.05 * 0.05;
+                for k in 0..3 {
+                    v[i][k] += 0.005 * d[k] / (n as f64 * square.powf(1.5));
+                }
+            }
+        }
+    };
+    for _ in 0..5 {
+        kick(&x, &mut v);
+        for (x, v) in x.iter_mut().zip(&v) {
+            *x = std::array::from_fn(|k| x[k] + 0.01 * v[k]);
+        }
+        kick(&x, &mut v);
+    }
+    let places: Vec<f64> = (0..3).flat_map(|k| x.iter().map(move |x| x[k])).collect();
+    check_result(&report, &places, 1e-13);
+}
