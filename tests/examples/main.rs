@@ -14,6 +14,9 @@ mod black_scholes;
 #[path = "../../examples/channel_flow.rs"]
 #[expect(dead_code, reason = "`main`")]
 mod channel_flow;
+#[path = "../../examples/euler_dg.rs"]
+#[expect(dead_code, reason = "`main`")]
+mod euler_dg;
 #[path = "../../examples/jacobi.rs"]
 #[expect(dead_code, reason = "`main`")]
 mod jacobi;
