@@ -1,6 +1,8 @@
 //! Arrays that are written whole and then partly anew: what is overwritten before it is read need not
 //! be written, and nobody sees a difference.
 
+#![expect(clippy::unwrap_used, reason = "a test fails where it panics")]
+
 use sparsefuse_dense::{Array, Error, step};
 use sparsefuse_runtime::{Config, Runtime};
 use sparsefuse_testing::{bits, everywhere, everywhere_with, small};
