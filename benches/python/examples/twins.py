@@ -7,7 +7,7 @@ rounding leaves where the order of sums differs.
 
 import numpy as np
 from clock import timed
-from twins_dg import euler_dg, wave_dg
+from twins_dg import euler_dg, navier_stokes_dg, wave_dg
 
 
 def stencil27(n, steps):
@@ -237,5 +237,6 @@ TOLERANCES = {
     "page_rank": 1e-12,
     "wave_dg": 1e-12,
     "euler_dg": 1e-12,
+    "navier_stokes_dg": 1e-11,
 }
 TWINS = {name: globals()[name] for name in TOLERANCES}

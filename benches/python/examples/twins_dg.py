@@ -49,10 +49,10 @@ class Mesh:
 
 
 def runge_kutta(state, dt, rate):
-    first = rate(state)
-    second = rate(state + dt / 2 * first)
-    third = rate(state + dt / 2 * second)
-    fourth = rate(state + dt * third)
+    first = rate(state, 0)
+    second = rate(state + dt / 2 * first, dt / 2)
+    third = rate(state + dt / 2 * second, dt / 2)
+    fourth = rate(state + dt * third, dt)
     return state + dt / 6 * (first + 2 * (second + third) + fourth)
 
 
@@ -62,7 +62,7 @@ def wave_dg(n, steps, degree=3):
     p = np.cos(2 * np.pi * x) * np.cos(2 * np.pi * y)
     state = np.stack([p, np.zeros_like(p), np.zeros_like(p)])
 
-    def rate(state):
+    def rate(state, _):
         change = np.zeros_like(state)
         for axis, k in ((X, 1), (Y, 2)):
             p, u = state[0], state[k]
@@ -79,33 +79,80 @@ def wave_dg(n, steps, degree=3):
     return state[0]
 
 
+def flux(state, axis):
+    r, m, n, e = state
+    u, v = m / r, n / r
+    p = 0.4 * (e - (m * u + n * v) / 2)
+    along = u if axis == X else v
+    f = state * along
+    f[1 if axis == X else 2] += p
+    f[3] += p * along
+    return f, np.abs(along) + np.sqrt(1.4 * p / r)
+
+
+
+def convection(mesh, state, axis):
+    f, _ = flux(state, axis)
+    left = np.stack([mesh.at(q, axis, -1) for q in state])
+    right = np.stack([mesh.at(q, axis, 0)[mesh.next[axis]] for q in state])
+    (f_left, c_left), (f_right, c_right) = flux(left, axis), flux(right, axis)
+    star = (f_left + f_right - np.maximum(c_left, c_right) * (right - left)) / 2
+    return np.stack([mesh.change(f[k], star[k], axis) for k in range(4)])
+
+
 def euler_dg(n, steps, degree=3):
     mesh = Mesh(n, degree)
     x, y = mesh.coordinates()
     r = 1 + 0.2 * np.sin(2 * np.pi * (x + y))
     state = np.stack([r, r, r, r + 1 / 0.4])
 
-    def flux(state, axis):
-        r, m, n, e = state
-        u, v = m / r, n / r
-        p = 0.4 * (e - (m * u + n * v) / 2)
-        along = u if axis == X else v
-        f = state * along
-        f[1 if axis == X else 2] += p
-        f[3] += p * along
-        return f, np.abs(along) + np.sqrt(1.4 * p / r)
-
-    def rate(state):
+    def rate(state, _):
         change = np.zeros_like(state)
         for axis in (X, Y):
-            f, _ = flux(state, axis)
-            left = np.stack([mesh.at(q, axis, -1) for q in state])
-            right = np.stack([mesh.at(q, axis, 0)[mesh.next[axis]] for q in state])
-            (f_left, c_left), (f_right, c_right) = flux(left, axis), flux(right, axis)
-            star = (f_left + f_right - np.maximum(c_left, c_right) * (right - left)) / 2
-            change += np.stack([mesh.change(f[k], star[k], axis) for k in range(4)])
+            change += convection(mesh, state, axis)
         return change
 
     for _ in timed(steps):
         state = runge_kutta(state, 0.1 / (n * (2 * degree + 1)), rate)
     return state[0]
+
+
+def navier_stokes_dg(n, steps, degree=3, viscosity=0.01):
+    mesh = Mesh(n, degree)
+    x, y = mesh.coordinates()
+    s = np.sin(2 * np.pi * (x + y))
+    state = np.stack([np.ones_like(s), 1 + s, 1 - s, s**2 + 3.5])
+
+    def central(q, axis):
+        """minus the derivative, with the mean of both sides at the faces."""
+        mean = (mesh.at(q, axis, -1) + mesh.at(q, axis, 0)[mesh.next[axis]]) / 2
+        return mesh.change(q, mean, axis)
+
+    def viscous(state):
+        r, m, n, e = state
+        velocity = np.stack([m, n]) / r
+        heat = 0.4 * (e - (m**2 + n**2) / (2 * r)) / r
+        gradient = [[-central(q, axis) for axis in (X, Y)] for q in (*velocity, heat)]
+        divergence = gradient[0][0] + gradient[1][1]
+        for a, axis in enumerate((X, Y)):
+            stress = [viscosity * (gradient[b][a] + gradient[a][b]) for b in range(2)]
+            stress[a] = stress[a] - viscosity * 2 / 3 * divergence
+            work = sum(velocity * stress) + 3.5 * viscosity / 0.72 * gradient[2][a]
+            yield np.stack([np.zeros_like(r), *stress, work]), axis
+
+    def rate(state, passed):
+        s = np.sin(2 * np.pi * (x + y - 2 * (time + passed)))
+        force = 8 * np.pi**2 * viscosity * s
+        heat = 16 * np.pi**2 * viscosity * (2 * s**2 - 1)
+        change = np.stack([np.zeros_like(s), force, -force, heat])
+        for flux, axis in viscous(state):
+            change += convection(mesh, state, axis)
+            change -= np.stack([central(part, axis) for part in flux])
+        return change
+
+    q = n * (2 * degree + 1)
+    dt = min(0.1 / q, 35 / q**2)
+    for step in timed(steps):
+        time = step * dt
+        state = runge_kutta(state, dt, rate)
+    return state[1]
