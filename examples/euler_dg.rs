@@ -88,7 +88,7 @@ fn rate(mesh: &Mesh, state: &State) -> State {
 }
 
 fn step(mesh: &Mesh, state: &State, dt: f64) -> State {
-    runge_kutta(state, dt, |state| rate(mesh, state))
+    runge_kutta(state, dt, |state, _| rate(mesh, state))
 }
 
 /// The distance (L2) from the exact density at a time.

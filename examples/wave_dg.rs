@@ -60,7 +60,7 @@ fn rate(mesh: &Mesh, [p, u, v]: &State) -> State {
 }
 
 fn step(mesh: &Mesh, state: &State, dt: f64) -> State {
-    runge_kutta(state, dt, |state| rate(mesh, state))
+    runge_kutta(state, dt, |state, _| rate(mesh, state))
 }
 
 fn energy(mesh: &Mesh, [p, u, v]: &State) -> Scalar<f64> {

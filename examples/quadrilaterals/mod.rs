@@ -125,19 +125,20 @@ impl Mesh {
     }
 }
 
-/// A step of the classical Runge-Kutta method of order 4 for several fields.
+/// A step of the classical Runge-Kutta method of order 4 for several fields, whose rate of change
+/// depends on them and on the time since the begin of the step.
 pub(crate) fn runge_kutta<const M: usize>(
     state: &[Field; M],
     dt: f64,
-    rate: impl Fn(&[Field; M]) -> [Field; M],
+    rate: impl Fn(&[Field; M], f64) -> [Field; M],
 ) -> [Field; M] {
     let plus = |rate: &[Field; M], dt: f64| -> [Field; M] {
         std::array::from_fn(|k| &state[k] + &rate[k] * dt)
     };
-    let first = rate(state);
-    let second = rate(&plus(&first, dt / 2.0));
-    let third = rate(&plus(&second, dt / 2.0));
-    let fourth = rate(&plus(&third, dt));
+    let first = rate(state, 0.0);
+    let second = rate(&plus(&first, dt / 2.0), dt / 2.0);
+    let third = rate(&plus(&second, dt / 2.0), dt / 2.0);
+    let fourth = rate(&plus(&third, dt), dt);
     let sum = |k: usize| &first[k] + (&second[k] + &third[k]) * 2.0 + &fourth[k];
     std::array::from_fn(|k| &state[k] + sum(k) * (dt / 6.0))
 }
