@@ -5,7 +5,7 @@
     reason = "calls the function of a twin on rows of a launch"
 )]
 
-use super::lines::{Lines, offset};
+use super::lines::{Lines, NativeRun, offset};
 use super::worker::{Run, Worker};
 use crate::abi::{CHUNK, Lanes};
 use crate::ir::ArgId;
@@ -18,31 +18,6 @@ use std::sync::Arc;
 /// The shortest line that is stored past the caches: a short one takes as long for the rows before its
 /// first cache line as memory is spared by it.
 const LONG: usize = 512;
-
-/// The native form of a run.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct NativeRun<'a> {
-    native: Native<'a>,
-    /// The lines of the arrays that are not contiguous.
-    lines: Option<Lines>,
-}
-
-impl NativeRun<'_> {
-    pub(crate) fn has_lines(&self) -> bool {
-        self.lines.is_some()
-    }
-
-    /// Whether it stores past the caches what other runs store there by blocks.
-    pub(crate) fn is_streamed(&self) -> bool {
-        self.native.is_streamed
-    }
-
-    /// Where the arrays lie that the function expects.
-    pub(crate) fn placed<'r>(&'r self, run: &'r Run<'_>) -> impl Iterator<Item = Placed> + 'r {
-        let arrays = self.native.arrays.iter();
-        arrays.map(|&array| run.placed(array, self.lines))
-    }
-}
 
 impl Run<'_> {
     /// The native form of the loop, if it is ready, worth it and can take this run: arrays are
@@ -76,6 +51,15 @@ impl Run<'_> {
             Operand::Array { layout, .. } if !layout.is_contiguous() => Some(layout),
             _ => None,
         }
+    }
+
+    /// Where the arrays lie that the native form expects.
+    pub(crate) fn placed_natives(&self) -> impl Iterator<Item = Placed> {
+        let native = self.native.as_ref();
+        native.into_iter().flat_map(|run| {
+            let arrays = run.native.arrays.iter();
+            arrays.map(|&array| self.placed(array, run.lines))
+        })
     }
 
     /// Where an array lies.

@@ -14,6 +14,7 @@ use crate::abi::CHUNK;
 use crate::blocks::compile::slots::Slot;
 use crate::blocks::compile::{LoopProgram, Step};
 use crate::launch::{Launch, Layout, Operand};
+use crate::native::Native;
 use std::ops::Range;
 
 /// The shortest line for which this is worth while.
@@ -27,6 +28,14 @@ pub(crate) struct Lines {
     layout: Layout,
     /// The dimensions outside of a line, which is all others.
     n_outer: usize,
+}
+
+/// The native form of a run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NativeRun<'a> {
+    pub(crate) native: Native<'a>,
+    /// The lines of the arrays that are not contiguous.
+    pub(crate) lines: Option<Lines>,
 }
 
 /// A slot whose memory is read line by line.

@@ -2,11 +2,10 @@
 #![expect(unsafe_code, reason = "threads share the pointers of a launch")]
 
 use super::bound::{Address, Array, Shared};
-use super::chunks::NativeRun;
 use super::division::Rows;
 use super::fetch::Fetched;
 use super::length::{UNIT, block_len, is_far, is_large};
-use super::lines::{Lined, Lines};
+use super::lines::{Lined, Lines, NativeRun};
 use super::stream;
 use super::strided::simplify;
 use super::uniform::misbound;
@@ -89,7 +88,7 @@ impl<'a> Run<'a> {
 
     /// Ends the stores past the caches, before others read what they have written.
     pub(crate) fn fence(&self) {
-        let is_native = self.native.is_some_and(|native| native.is_streamed());
+        let is_native = self.native.is_some_and(|native| native.native.is_streamed);
         if is_native || self.arrays.iter().any(|array| array.is_streamed) {
             stream::fence();
         }
@@ -133,7 +132,7 @@ impl<'a> Run<'a> {
         ];
         let has_ragged_units = !self.rows.are_multiples_of(CHUNK);
         let has_lines =
-            self.lines.is_some() || self.native.is_some_and(|native| native.has_lines());
+            self.lines.is_some() || self.native.is_some_and(|native| native.lines.is_some());
         has_lines || has_ragged_units || cuts.iter().any(|cut| cut % CHUNK != 0)
     }
 
@@ -304,11 +303,9 @@ impl<'a> Worker<'a> {
         }
         scratch.natives.clear();
         scratch.placed.clear();
-        if let Some(native) = &run.native {
-            scratch.placed.extend(native.placed(run));
-            let data = scratch.placed.iter().map(|placed| placed.data);
-            scratch.natives.extend(data);
-        }
+        scratch.placed.extend(run.placed_natives());
+        let data = scratch.placed.iter().map(|placed| placed.data);
+        scratch.natives.extend(data);
         scratch.fetched.clear();
         if run.is_far && !program.has_many_terms {
             let fetched = Fetched::of_loop(program, run.launch, run.arrays);
