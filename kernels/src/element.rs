@@ -4,8 +4,6 @@
 //! [`Value`] is one element whose type is known only at run time.
 //! [`Numeric`], [`Field`] and [`Real`] say what generic code may do with an element type.
 
-use crate::isa::Isa;
-use crate::matmul::Tile;
 use num_complex::Complex;
 use std::fmt;
 use std::ops::{Add, Div, Mul, Neg, Sub};
@@ -246,9 +244,6 @@ pub trait Numeric: Element {
     fn conjugate(self) -> Self;
     /// The absolute value.
     fn magnitude(self) -> Self::Magnitude;
-    /// How [`crate::matmul`] multiplies matrices of such elements.
-    #[doc(hidden)]
-    fn tile(isa: Isa) -> Tile<Self>;
 }
 
 /// An element type with division and square roots: `f32`, `f64` and the complex numbers over them.

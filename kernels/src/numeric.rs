@@ -2,8 +2,6 @@
 //! [`crate::ops`].
 
 use crate::element::{Field, Numeric, Real};
-use crate::isa::Isa;
-use crate::matmul::{Multiply, Tile};
 use crate::ops::NumericOps;
 use num_complex::Complex;
 
@@ -33,9 +31,6 @@ macro_rules! arithmetic {
         #[inline(always)]
         fn magnitude(self) -> Self::Magnitude {
             NumericOps::abs(self)
-        }
-        fn tile(isa: Isa) -> Tile<Self> {
-            Multiply::tile(isa)
         }
     };
 }

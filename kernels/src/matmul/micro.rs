@@ -9,13 +9,15 @@
     reason = "functions that need an instruction set are unsafe to call, and vectors are loaded through pointers"
 )]
 
+use crate::element::{DType, Numeric};
 use crate::isa::{Isa, per_isa};
 use crate::ops::NumericOps;
 use num_complex::Complex;
+use std::any::Any;
 
 /// A micro-kernel, and the size of its tile.
-#[derive(Debug)]
-pub struct Tile<T> {
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tile<T> {
     pub(super) rows: usize,
     pub(super) columns: usize,
     function: unsafe fn(&[T], &[T], &mut [T], usize),
@@ -28,15 +30,31 @@ impl<T> Tile<T> {
     /// Adds the product of a panel of `a` and one of `b` to a tile, whose rows lie `stride` apart.
     #[inline(always)]
     pub(super) fn add(&self, a: &[T], b: &[T], made: &mut [T], stride: usize) {
-        // SAFETY: `Multiply::tile` chooses functions that this machine can run.
+        // SAFETY: `tile` chooses functions that this machine can run.
         unsafe { (self.function)(a, b, made, stride) }
     }
 }
 
-/// The micro-kernels of a type.
-pub(crate) trait Multiply: Sized {
-    /// The one for an instruction set, or for the baseline if this machine does not have it.
-    fn tile(isa: Isa) -> Tile<Self>;
+/// The micro-kernel of a type for an instruction set, or for the baseline if this machine does not
+/// have it.
+pub(super) fn tile<T: Numeric>(isa: Isa) -> Tile<T> {
+    match T::DTYPE {
+        DType::F64 => of_type(f64_tile(isa)),
+        DType::F32 => of_type(f32_tile(isa)),
+        DType::ComplexF64 => of_type(plain_tile::<Complex<f64>>(isa)),
+        DType::ComplexF32 => of_type(plain_tile::<Complex<f32>>(isa)),
+        DType::I32 => of_type(plain_tile::<i32>(isa)),
+        DType::I64 => of_type(plain_tile::<i64>(isa)),
+        DType::U32 => of_type(plain_tile::<u32>(isa)),
+        DType::U64 => of_type(plain_tile::<u64>(isa)),
+        DType::Bool => panic!("`bool` has no arithmetic"),
+    }
+}
+
+/// The tile as one of elements of type `T`, which are those that it has.
+fn of_type<U: Numeric, T: Numeric>(tile: Tile<U>) -> Tile<T> {
+    let tile = (&tile as &dyn Any).downcast_ref().copied();
+    tile.expect("a `DType` is that of one type")
 }
 
 /// Rows and columns of the tile of a plain loop.
@@ -84,85 +102,71 @@ fn plain_tile<T: NumericOps>(isa: Isa) -> Tile<T> {
     }
 }
 
-macro_rules! plain {
-    ($($type:ty),*) => {$(
-        impl Multiply for $type {
-            fn tile(isa: Isa) -> Tile<Self> {
-                plain_tile(isa)
-            }
-        }
-    )*};
-}
-
-plain!(Complex<f32>, Complex<f64>, i32, i64, u32, u64);
-
 /// Floats: a micro-kernel for each instruction set with fused multiply-adds. Its tile has some rows of
 /// some vectors of some elements.
 macro_rules! vectors {
-    ($type:ty: $($isa:ident $feature:literal [$rows:literal $vectors:literal $lanes:literal]
+    ($tile:ident $type:ty: $($isa:ident $feature:literal [$rows:literal $vectors:literal $lanes:literal]
         $load:ident $splat:ident $multiply_add:ident $store:ident)*
     ) => {
-        impl Multiply for $type {
-            fn tile(isa: Isa) -> Tile<Self> {
-                match isa {
-                    $(
-                        #[cfg(target_arch = "x86_64")]
-                        Isa::$isa if isa.is_available() => {
-                            use std::arch::x86_64::{$load, $multiply_add, $splat, $store};
+        fn $tile(isa: Isa) -> Tile<$type> {
+            match isa {
+                $(
+                    #[cfg(target_arch = "x86_64")]
+                    Isa::$isa if isa.is_available() => {
+                        use std::arch::x86_64::{$load, $multiply_add, $splat, $store};
 
-                            #[target_feature(enable = $feature)]
-                            fn multiply(a: &[$type], b: &[$type], made: &mut [$type], stride: usize) {
-                                let mut tile = [[$splat(0.0); $vectors]; $rows];
-                                for (row, tile) in tile.iter_mut().enumerate() {
-                                    let made = &made[row * stride..][..$vectors * $lanes];
-                                    for (vector, made) in tile.iter_mut().zip(made.as_chunks::<$lanes>().0) {
-                                        // SAFETY: there are as many elements as the vector has.
-                                        *vector = unsafe { $load(made.as_ptr()) };
-                                    }
+                        #[target_feature(enable = $feature)]
+                        fn multiply(a: &[$type], b: &[$type], made: &mut [$type], stride: usize) {
+                            let mut tile = [[$splat(0.0); $vectors]; $rows];
+                            for (row, tile) in tile.iter_mut().enumerate() {
+                                let made = &made[row * stride..][..$vectors * $lanes];
+                                for (vector, made) in tile.iter_mut().zip(made.as_chunks::<$lanes>().0) {
+                                    // SAFETY: there are as many elements as the vector has.
+                                    *vector = unsafe { $load(made.as_ptr()) };
                                 }
-                                let a = a.as_chunks::<$rows>().0;
-                                let b = b.as_chunks::<{ $vectors * $lanes }>().0;
-                                for (a, b) in a.iter().zip(b) {
-                                    let mut row = [$splat(0.0); $vectors];
-                                    for (vector, b) in row.iter_mut().zip(b.as_chunks::<$lanes>().0) {
-                                        // SAFETY: as above.
-                                        *vector = unsafe { $load(b.as_ptr()) };
-                                    }
-                                    for (tile, &a) in tile.iter_mut().zip(a) {
-                                        let a = $splat(a);
-                                        for (sum, &b) in tile.iter_mut().zip(&row) {
-                                            *sum = $multiply_add(a, b, *sum);
-                                        }
-                                    }
+                            }
+                            let a = a.as_chunks::<$rows>().0;
+                            let b = b.as_chunks::<{ $vectors * $lanes }>().0;
+                            for (a, b) in a.iter().zip(b) {
+                                let mut row = [$splat(0.0); $vectors];
+                                for (vector, b) in row.iter_mut().zip(b.as_chunks::<$lanes>().0) {
+                                    // SAFETY: as above.
+                                    *vector = unsafe { $load(b.as_ptr()) };
                                 }
-                                for (row, tile) in tile.iter().enumerate() {
-                                    let made = &mut made[row * stride..][..$vectors * $lanes];
-                                    for (&vector, made) in tile.iter().zip(made.as_chunks_mut::<$lanes>().0) {
-                                        // SAFETY: as above.
-                                        unsafe { $store(made.as_mut_ptr(), vector) };
+                                for (tile, &a) in tile.iter_mut().zip(a) {
+                                    let a = $splat(a);
+                                    for (sum, &b) in tile.iter_mut().zip(&row) {
+                                        *sum = $multiply_add(a, b, *sum);
                                     }
                                 }
                             }
-
-                            Tile {
-                                rows: $rows,
-                                columns: $vectors * $lanes,
-                                function: multiply,
+                            for (row, tile) in tile.iter().enumerate() {
+                                let made = &mut made[row * stride..][..$vectors * $lanes];
+                                for (&vector, made) in tile.iter().zip(made.as_chunks_mut::<$lanes>().0) {
+                                    // SAFETY: as above.
+                                    unsafe { $store(made.as_mut_ptr(), vector) };
+                                }
                             }
                         }
-                    )*
-                    _ => plain_tile(Isa::Baseline),
-                }
+
+                        Tile {
+                            rows: $rows,
+                            columns: $vectors * $lanes,
+                            function: multiply,
+                        }
+                    }
+                )*
+                _ => plain_tile(Isa::Baseline),
             }
         }
     };
 }
 
-vectors!(f64:
+vectors!(f64_tile f64:
     Avx2 "avx2,fma" [6 2 4] _mm256_loadu_pd _mm256_set1_pd _mm256_fmadd_pd _mm256_storeu_pd
     Avx512 "avx512f,avx2,fma" [8 3 8] _mm512_loadu_pd _mm512_set1_pd _mm512_fmadd_pd _mm512_storeu_pd
 );
-vectors!(f32:
+vectors!(f32_tile f32:
     Avx2 "avx2,fma" [6 2 8] _mm256_loadu_ps _mm256_set1_ps _mm256_fmadd_ps _mm256_storeu_ps
     Avx512 "avx512f,avx2,fma" [8 3 16] _mm512_loadu_ps _mm512_set1_ps _mm512_fmadd_ps _mm512_storeu_ps
 );

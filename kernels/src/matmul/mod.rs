@@ -15,8 +15,7 @@ mod micro;
 
 use crate::element::Numeric;
 use crate::isa::Isa;
-pub(crate) use micro::Multiply;
-pub use micro::Tile;
+use micro::Tile;
 
 /// Inner indices of a block.
 const DEPTH: usize = 192;
@@ -109,7 +108,7 @@ impl<'a, T: Numeric> Matrix<'a, T> {
 /// the length of the inner dimension.
 #[must_use]
 pub fn workspace<T: Numeric>(isa: Isa, [rows, columns, depth]: [usize; 3]) -> usize {
-    let tile = T::tile(isa);
+    let tile = micro::tile::<T>(isa);
     let rows = rows.min(ROWS).next_multiple_of(tile.rows);
     let columns = columns.min(COLUMNS).next_multiple_of(tile.columns);
     (rows + columns + tile.rows) * depth.min(DEPTH)
@@ -138,7 +137,7 @@ pub fn product<T: Numeric>(
     if made.is_empty() {
         return;
     }
-    let tile = T::tile(isa);
+    let tile = micro::tile::<T>(isa);
     for column in (0..n_columns).step_by(COLUMNS) {
         let columns = COLUMNS.min(n_columns - column);
         for inner in (0..depth).step_by(DEPTH) {
