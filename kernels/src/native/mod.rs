@@ -274,7 +274,7 @@ impl Premise {
         }
     }
 
-    /// The macros of a form; see [`print`].
+    /// The macros of a form; see [`mod@print`].
     fn define(&self, text: &mut String) {
         for (splat, first) in self.firsts.iter().enumerate() {
             let _ = writeln!(text, "#define SPLAT{splat} {first}");

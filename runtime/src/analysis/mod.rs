@@ -70,7 +70,8 @@ pub(crate) fn analyse(
     results.sort_unstable();
     results.dedup();
     let passing = fused.iter().flat_map(|task| &task.outputs);
-    let passing = passing.filter(|output| !slots[output.slot as usize].is_held);
+    let passing =
+        passing.filter(|output| !slots[output.slot as usize].is_held && output.reuse.is_none());
     let passing = passing.map(|output| bytes(&slots[output.slot as usize], cuts.ranks()));
     Schedule {
         passing: passing.sum(),

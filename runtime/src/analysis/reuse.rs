@@ -5,10 +5,12 @@
 //! kernel learns of it through equal `memory` numbers, so that a row is not overwritten while a
 //! later instruction of its block still reads it. An output may also take over what only earlier
 //! loops read: `v = A p` that of the old `v`, which has gone into `p` (see
-//! `kernels/src/blocks/compile/ahead.rs`).
+//! `kernels/src/blocks/compile/ahead.rs`). What is made and dies within a task is memory for the
+//! outputs of later loops ([`share`]).
 
 use crate::analysis::compose::Source;
-use crate::analysis::schedule::Output;
+use crate::analysis::schedule::{Output, Reuse};
+use crate::analysis::solve::Slot;
 use sparsefuse_kernels::{ArgKind, Inst, Kernel};
 
 /// Finds for each output an input that `fits` and whose last use is where the output is written, or
@@ -52,13 +54,73 @@ pub(crate) fn take_over(
             Some(free[number].swap_remove(place))
         });
         if let Some((input, arg, _)) = found {
-            output.reuse = Some(input);
+            output.reuse = Some(Reuse::Input(input));
             let memory = kernel.args[arg as usize].memory;
-            for (arg, source) in kernel.args.iter_mut().zip(args) {
-                if source.slot == output.slot {
-                    arg.memory = memory;
-                }
+            set_memory(kernel, args, output.slot, memory);
+        }
+    }
+}
+
+/// Lets outputs have the memory of others that die in the task too, and are used for the last time
+/// some loops before: the sweeps of a stencil need two arrays then, however many they are. There is a
+/// loop between them, since neighbouring loops may run at the same time.
+///
+/// The outputs are in the order in which loops write them. Loops must run one after the other, each
+/// with all its rows.
+pub(crate) fn share(
+    outputs: &mut [Output],
+    kernel: &mut Kernel,
+    (slots, args): (&[Slot], &[Source]),
+    dies: impl Fn(u32) -> bool,
+) {
+    let uses = uses(kernel, args, slots.len());
+    let is_array = |slot: u32| {
+        let kinds = args.iter().filter(|source| source.slot == slot);
+        let mut kinds = kinds.map(|source| source.kind);
+        kinds.all(|kind| matches!(kind, ArgKind::Array | ArgKind::DenseRows | ArgKind::Gather))
+    };
+    // Outputs that die and have memory of their own, and the last loop that uses that.
+    let mut free: Vec<(usize, usize)> = Vec::new();
+    for number in 0..outputs.len() {
+        let slot = outputs[number].slot;
+        let Some(slot_use) = uses[slot as usize].as_ref().filter(|_| is_array(slot)) else {
+            continue;
+        };
+        let fits = |&(first, last): &(usize, usize)| {
+            let (from, to) = (&outputs[first], &outputs[number]);
+            let dtype = |output: &Output| slots[output.slot as usize].dtype;
+            last + 1 < slot_use.first
+                && (from.partition, &from.rows, from.len) == (to.partition, &to.rows, to.len)
+                && dtype(from).size() == dtype(to).size()
+                && dtype(from).alignment() >= dtype(to).alignment()
+        };
+        let found = match outputs[number].reuse {
+            Some(_) => None,
+            None => free.iter().position(fits),
+        };
+        let first = match found {
+            Some(place) => {
+                let (first, _) = free.swap_remove(place);
+                let of = outputs[first].slot;
+                outputs[number].reuse = Some(Reuse::Output(of));
+                let memory = args.iter().position(|source| source.slot == of);
+                let memory = memory.map(|arg| kernel.args[arg].memory);
+                set_memory(kernel, args, slot, memory.unwrap_or(of));
+                first
             }
+            None => number,
+        };
+        if dies(slot) {
+            free.push((first, slot_use.last));
+        }
+    }
+}
+
+/// Says which memory the arguments of a store are in.
+fn set_memory(kernel: &mut Kernel, args: &[Source], slot: u32, memory: u32) {
+    for (arg, source) in kernel.args.iter_mut().zip(args) {
+        if source.slot == slot {
+            arg.memory = memory;
         }
     }
 }

@@ -192,8 +192,26 @@ pub(crate) struct Output {
     pub(crate) partition: Partition,
     pub(crate) rows: Range<usize>,
     pub(crate) len: usize,
-    /// A dying input whose memory it takes over.
-    pub(crate) reuse: Option<u32>,
+    /// Whose memory it takes over.
+    pub(crate) reuse: Option<Reuse>,
+}
+
+/// A store whose memory an output takes over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reuse {
+    /// An input that dies, if no other store has its memory.
+    Input(u32),
+    /// An output of the same task, which is not used any more when this one is first written.
+    Output(u32),
+}
+
+impl Reuse {
+    /// The store.
+    pub(crate) fn slot(self) -> u32 {
+        match self {
+            Self::Input(slot) | Self::Output(slot) => slot,
+        }
+    }
 }
 
 /// Where the data of a kernel's argument is.

@@ -6,7 +6,7 @@
 
 use super::Running;
 use super::failures::Failure;
-use crate::analysis::schedule::Output;
+use crate::analysis::schedule::{Output, Reuse};
 use crate::error::Error;
 use crate::geometry::partition::Partition;
 use crate::images::residency::Residency;
@@ -33,7 +33,11 @@ impl Running<'_, '_> {
     }
 
     fn make(&mut self, output: &Output) -> Result<Counted<Instance>, Error> {
-        let reused = output.reuse.and_then(|input| self.take_over(input, output));
+        let reused = match output.reuse {
+            Some(Reuse::Input(input)) => self.take_over(input, output),
+            Some(Reuse::Output(first)) => self.frame.instance(first).ok().cloned(),
+            None => None,
+        };
         if let Some(instance) = reused {
             return Ok(instance);
         }

@@ -127,7 +127,10 @@ fn group(out: &mut String, number: usize, task: &FusedTask, cuts: &CutsTable) {
     }
     for output in &task.outputs {
         let _ = match output.reuse {
-            Some(input) => writeln!(out, "  s{} takes over the memory of s{input}", output.slot),
+            Some(reuse) => {
+                let of = reuse.slot();
+                writeln!(out, "  s{} takes over the memory of s{of}", output.slot)
+            }
             None => writeln!(
                 out,
                 "  s{} gets memory for {} elements",

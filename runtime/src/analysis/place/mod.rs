@@ -151,6 +151,11 @@ impl Planner<'_> {
             self.slots.len(),
             |slot, to| self.fits(slot, to),
         );
+        // On several ranks loops are run in parts, those of the interior first.
+        if self.cuts.ranks() == 1 {
+            let place = (self.slots, composed.args.as_slice());
+            reuse::share(&mut outputs, &mut kernel, place, |slot| self.dies(slot));
+        }
         let domains = composed.domains.iter();
         let mut extents = domains.map(|&shape| self.extent(shape)).collect();
         self.trim(Trimmed {
