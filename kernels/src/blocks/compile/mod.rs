@@ -107,6 +107,8 @@ pub(crate) enum Step {
 #[derive(Clone, Debug)]
 pub(crate) struct LoopProgram {
     pub(crate) domain: u32,
+    /// The arguments that the loop uses.
+    pub(crate) args: Vec<ArgId>,
     /// The uniform instructions and the types of their values (`Bool` for effects), their operands
     /// renumbered: instruction `i` defines number `i`.
     pub(crate) uniforms: Vec<(Inst, DType)>,
@@ -139,11 +141,17 @@ pub(crate) struct LoopProgram {
 pub(crate) fn compile(kernel: &Kernel, loop_: &Loop) -> LoopProgram {
     let lowered = bundle(lower(kernel, loop_));
     let plan = Plan::new(kernel, &lowered);
-    assign(loop_.domain, kernel, lowered, &plan)
+    assign(loop_, kernel, lowered, &plan)
 }
 
 /// Gives each value its slot and turns the ops into steps.
-fn assign(domain: u32, kernel: &Kernel, lowered: Lowered, plan: &Plan) -> LoopProgram {
+fn assign(loop_: &Loop, kernel: &Kernel, lowered: Lowered, plan: &Plan) -> LoopProgram {
+    let mut args = Vec::new();
+    for inst in &loop_.body {
+        inst.for_each_arg(|arg| args.push(arg));
+    }
+    args.sort_unstable();
+    args.dedup();
     let mut slots = Slots::new(&lowered);
     let mut steps = Vec::with_capacity(lowered.ops.len());
     let mut terms = vec![[0; 2]; lowered.terms.len()];
@@ -180,7 +188,8 @@ fn assign(domain: u32, kernel: &Kernel, lowered: Lowered, plan: &Plan) -> LoopPr
     let reached = reached(kernel, &lowered);
     let gathered = gathered(&lowered);
     LoopProgram {
-        domain,
+        domain: loop_.domain,
+        args,
         uniforms: lowered.uniforms,
         steps,
         has_many_terms,

@@ -16,7 +16,8 @@ pub(crate) struct Shared {
     pub(crate) values: Vec<Value>,
     /// A chunk of copies of each of those that steps read.
     pub(crate) splats: Vec<Splat>,
-    /// The `Array` operands, by argument; others have a null pointer. Behind them, for each step that
+    /// The `Array` operands of the loop, by argument; others have a null pointer, and what other loops
+    /// use is as it was. Behind them, for each step that
     /// reduces rows, the results if they are there before any row is run (`reduced.rs`), else a null
     /// pointer.
     pub(crate) arrays: Vec<Array>,
@@ -63,8 +64,11 @@ impl Shared {
         let splats = program.splats.iter();
         self.splats
             .extend(splats.map(|&number| splat(values[number as usize])));
-        self.arrays.clear();
-        self.arrays.extend(launch.operands.iter().map(Array::new));
+        // A launch may have many more operands than one of its loops uses.
+        self.arrays.resize(launch.operands.len(), Array::NONE);
+        for &arg in &program.args {
+            self.arrays[arg as usize] = Array::new(&launch.operands[arg as usize]);
+        }
     }
 
     /// Decides which arrays are stored past the caches.
@@ -84,6 +88,8 @@ impl Shared {
 }
 
 impl Array {
+    const NONE: Self = Self::of(std::ptr::null_mut(), false);
+
     fn new(operand: &Operand) -> Self {
         let (data, is_contiguous) = match operand {
             Operand::Array { data, layout } => (*data, layout.is_contiguous()),
@@ -99,7 +105,7 @@ impl Array {
     }
 
     /// Elements from `data` on.
-    pub(crate) fn of(data: *mut u8, is_contiguous: bool) -> Self {
+    pub(crate) const fn of(data: *mut u8, is_contiguous: bool) -> Self {
         Self {
             data,
             is_contiguous,

@@ -89,7 +89,8 @@ impl<'a> Run<'a> {
     /// Ends the stores past the caches, before others read what they have written.
     pub(crate) fn fence(&self) {
         let is_native = self.native.is_some_and(|native| native.native.is_streamed);
-        if is_native || self.arrays.iter().any(|array| array.is_streamed) {
+        let mut stored = self.program.write_only.iter();
+        if is_native || stored.any(|&arg| self.arrays[arg as usize].is_streamed) {
             stream::fence();
         }
     }
