@@ -70,8 +70,9 @@ pub(crate) fn analyse(
     results.sort_unstable();
     results.dedup();
     let passing = fused.iter().flat_map(|task| &task.outputs);
-    let passing =
-        passing.filter(|output| !slots[output.slot as usize].is_held && output.reuse.is_none());
+    // On one rank the results of later loops have the memory of earlier ones, see `reuse::share`, so
+    // a longer window has no more of them at a time.
+    let passing = passing.filter(|output| cuts.ranks() > 1 && !slots[output.slot as usize].is_held);
     let passing = passing.map(|output| bytes(&slots[output.slot as usize], cuts.ranks()));
     Schedule {
         passing: passing.sum(),
