@@ -44,7 +44,7 @@ pub(crate) struct Flow {
     dt: f64,
 }
 
-/// The points that are so many rows and columns away from the inner ones.
+/// The points that are `row` rows and `column` columns away from the inner ones.
 fn at(field: &Field, row: isize, column: isize) -> Field {
     let [rows, columns] = field.shape();
     let shifted = |by: isize, len: usize| (1 + by) as usize..(len as isize - 1 + by) as usize;

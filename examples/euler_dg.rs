@@ -1,10 +1,12 @@
 //! A wave in a gas that flows: the Euler equations by the discontinuous Galerkin method.
 
+mod gas;
 mod quadrilaterals;
 
-use quadrilaterals::{Axis, Face, Field, Mesh, check_order, runge_kutta};
+use gas::{State, flux, through_faces};
+use quadrilaterals::{Axis, DEGREES, Mesh, check_order, runge_kutta};
 use sparsefuse::prelude::*;
-use sparsefuse_frame::{About, Choice, Run};
+use sparsefuse_frame::{About, Run};
 use std::f64::consts::TAU;
 use std::process::ExitCode;
 
@@ -29,17 +31,10 @@ pub(crate) const ABOUT: About = About {
            at least k.",
     size: (24, 4, "elements along each side"),
     steps: 200,
-    choices: &[Choice {
-        name: "degree",
-        values: &["3", "1", "2", "4"],
-        help: "The degree of the polynomials",
-    }],
+    choices: &[DEGREES],
     array_bytes: |n| 8.0 * 16.0 * n * n,
     arrays: 120,
 };
-
-/// Density, momentum in x and in y, energy.
-type State = [Field; 4];
 
 fn exact(mesh: &Mesh, time: f64) -> State {
     let density = mesh.field(|x, y| 1.0 + 0.2 * (TAU * (x + y - 2.0 * time)).sin());
@@ -47,39 +42,11 @@ fn exact(mesh: &Mesh, time: f64) -> State {
     [density.clone(), density.clone(), density, energy]
 }
 
-/// The flux along an axis, and the fastest wave, in elements or on faces.
-fn flux<const D: usize>(
-    [r, m, n, e]: &[Array<f64, D>; 4],
-    axis: Axis,
-) -> ([Array<f64, D>; 4], Array<f64, D>) {
-    let (u, v) = (m / r, n / r);
-    let p = (e - (m * &u + n * &v) * 0.5) * 0.4;
-    let sound = (&p / r * 1.4).sqrt();
-    match axis {
-        Axis::X => (
-            [m.clone(), m * &u + &p, n * &u, (e + &p) * &u],
-            u.abs() + sound,
-        ),
-        Axis::Y => (
-            [n.clone(), m * &v, n * &v + &p, (e + &p) * &v],
-            v.abs() + sound,
-        ),
-    }
-}
-
 /// What flows along an axis changes per time.
 fn along(mesh: &Mesh, state: &State, axis: Axis) -> State {
     let (f, _) = flux(state, axis);
-    let left = state.each_ref().map(|q| mesh.last(q, axis));
-    let right = state
-        .each_ref()
-        .map(|q| mesh.next(&mesh.first(q, axis), axis));
-    let ((f_left, fastest_left), (f_right, fastest_right)) =
-        (flux(&left, axis), flux(&right, axis));
-    let fastest = fastest_left.maximum(fastest_right);
-    let star =
-        |k: usize| -> Face { (&f_left[k] + &f_right[k] - &fastest * (&right[k] - &left[k])) * 0.5 };
-    std::array::from_fn(|k| mesh.change(&f[k], &star(k), axis))
+    let star = through_faces(mesh, state, axis);
+    std::array::from_fn(|k| mesh.change(&f[k], &star[k], axis))
 }
 
 fn rate(mesh: &Mesh, state: &State) -> State {

@@ -1,10 +1,12 @@
 //! A viscous gas: the compressible Navier-Stokes equations by the discontinuous Galerkin method.
 
+mod gas;
 mod quadrilaterals;
 
-use quadrilaterals::{Axis, Face, Field, Mesh, check_order, runge_kutta};
+use gas::{State, flux, through_faces};
+use quadrilaterals::{Axis, DEGREES, Field, Mesh, check_order, runge_kutta};
 use sparsefuse::prelude::*;
-use sparsefuse_frame::{About, Choice, Run};
+use sparsefuse_frame::{About, Run};
 use std::f64::consts::{PI, TAU};
 use std::process::ExitCode;
 
@@ -29,20 +31,13 @@ pub(crate) const ABOUT: About = About {
            error at the same time on (N / 2)^2 elements tells: at least k.",
     size: (16, 4, "elements along each side"),
     steps: 150,
-    choices: &[Choice {
-        name: "degree",
-        values: &["3", "1", "2", "4"],
-        help: "The degree of the polynomials",
-    }],
+    choices: &[DEGREES],
     array_bytes: |n| 8.0 * 16.0 * n * n,
     arrays: 200,
 };
 
 const VISCOSITY: f64 = 0.01;
 const CONDUCTIVITY: f64 = 3.5 * VISCOSITY / 0.72;
-
-/// Density, momentum in x and in y, energy.
-type State = [Field; 4];
 
 /// What the program knows of the square, and the wave at the begin.
 struct Gas {
@@ -97,22 +92,14 @@ impl Gas {
     fn along(&self, state: &State, viscous: &[Field; 3], axis: Axis) -> State {
         let mesh = &self.mesh;
         let (f, _) = flux(state, axis);
-        let left = state.each_ref().map(|q| mesh.last(q, axis));
-        let right = state
-            .each_ref()
-            .map(|q| mesh.next(&mesh.first(q, axis), axis));
-        let ((f_left, c_left), (f_right, c_right)) = (flux(&left, axis), flux(&right, axis));
-        let fastest = c_left.maximum(c_right);
-        let star = |k: usize| -> Face {
-            (&f_left[k] + &f_right[k] - &fastest * (&right[k] - &left[k])) * 0.5
-        };
+        let star = through_faces(mesh, state, axis);
         std::array::from_fn(|k| match k {
-            0 => mesh.change(&f[k], &star(k), axis),
+            0 => mesh.change(&f[k], &star[k], axis),
             _ => {
                 let viscous = &viscous[k - 1];
                 let right = mesh.next(&mesh.first(viscous, axis), axis);
                 let mean = (mesh.last(viscous, axis) + right) * 0.5;
-                mesh.change(&(&f[k] - viscous), &(star(k) - mean), axis)
+                mesh.change(&(&f[k] - viscous), &(&star[k] - mean), axis)
             }
         })
     }
@@ -138,26 +125,6 @@ impl Gas {
         let [_, exact, ..] = self.exact(time);
         let error = self.mesh.integral(&(&state[1] - exact).square());
         error.sqrt().get()
-    }
-}
-
-/// Euler's flux along an axis, and the fastest wave, in elements or on faces.
-fn flux<const D: usize>(
-    [r, m, n, e]: &[Array<f64, D>; 4],
-    axis: Axis,
-) -> ([Array<f64, D>; 4], Array<f64, D>) {
-    let (u, v) = (m / r, n / r);
-    let p = (e - (m * &u + n * &v) * 0.5) * 0.4;
-    let sound = (&p / r * 1.4).sqrt();
-    match axis {
-        Axis::X => (
-            [m.clone(), m * &u + &p, n * &u, (e + &p) * &u],
-            u.abs() + sound,
-        ),
-        Axis::Y => (
-            [n.clone(), m * &v, n * &v + &p, (e + &p) * &v],
-            v.abs() + sound,
-        ),
     }
 }
 

@@ -2,9 +2,9 @@
 
 mod quadrilaterals;
 
-use quadrilaterals::{Axis, Field, Mesh, check_order, runge_kutta};
+use quadrilaterals::{Axis, DEGREES, Field, Mesh, check_order, runge_kutta};
 use sparsefuse::prelude::*;
-use sparsefuse_frame::{About, Choice, Run};
+use sparsefuse_frame::{About, Run};
 use std::f64::consts::TAU;
 use std::process::ExitCode;
 
@@ -25,11 +25,7 @@ pub(crate) const ABOUT: About = About {
            tells: at least k.",
     size: (32, 4, "elements along each side"),
     steps: 200,
-    choices: &[Choice {
-        name: "degree",
-        values: &["3", "1", "2", "4"],
-        help: "The degree of the polynomials",
-    }],
+    choices: &[DEGREES],
     array_bytes: |n| 8.0 * 16.0 * n * n,
     arrays: 60,
 };

@@ -5,7 +5,14 @@
 //! of Gauss and Lobatto, which are the points of integration too.
 
 use sparsefuse::prelude::*;
-use sparsefuse_frame::Run;
+use sparsefuse_frame::{Choice, Run};
+
+/// The option for the degree of the polynomials.
+pub(crate) const DEGREES: Choice = Choice {
+    name: "degree",
+    values: &["3", "1", "2", "4"],
+    help: "The degree of the polynomials",
+};
 
 /// A polynomial in each element: elements (row by row), points in y, points in x.
 pub(crate) type Field = Array<f64, 3>;
@@ -50,7 +57,7 @@ impl Mesh {
         let size = n as i64;
         let element = Vector::<i64>::arange(n * n);
         let (row, column) = (&element / size, &element % size);
-        // The element so many rows and columns further, periodic.
+        // The element that is `rows` and `columns` further, periodic.
         let at = |rows: i64, columns: i64| {
             (&row + (rows + size)) % size * size + (&column + (columns + size)) % size
         };

@@ -9,7 +9,7 @@ use sparsefuse_kernels::packed::{PackedStructure, PackedValues, PlainRows, Words
 use sparsefuse_kernels::{
     ArgId, ArgKind, BinaryOp, DType, Extent, Inst, Kernel, KernelBuilder, Launch, Layout, Operand,
     Packed, Part, Program, ReduceOp, Settings, Structure, UnaryOp, ValueId, Workers,
-    reduce::{Partial, Tiles},
+    reduce::Partial, tiles::Tiles,
 };
 use std::time::{Duration, Instant};
 

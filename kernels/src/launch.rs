@@ -6,7 +6,8 @@
 
 use crate::element::Value;
 use crate::packed::{PackedStructure, PackedValues, end_of_advance};
-use crate::reduce::{Partial, Tiles};
+use crate::reduce::Partial;
+use crate::tiles::Tiles;
 use std::ops::Range;
 
 /// The rows of one domain that this piece holds: flat, row-major indices.

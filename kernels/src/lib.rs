@@ -25,6 +25,7 @@ pub mod reduce;
 pub mod reference;
 pub mod scalar;
 pub mod text;
+pub mod tiles;
 pub mod verify;
 pub mod workers;
 

@@ -57,7 +57,7 @@ fn check<T: Real>(
     let x: Vec<T> = numbers().into_iter().map(T::from_f64).collect();
     let found = everywhere(|| {
         let made = of_array(&Vector::from_slice(&x));
-        // One task after the other is like all at once.
+        // Elements taken one at a time have the bits of the whole array.
         let at = |i: usize| of_scalar(&Scalar::new(x[i])).bits();
         assert_eq!([at(2)?, at(9)?].concat(), {
             let made = made.to_vec()?;

@@ -8,7 +8,8 @@ use crate::element::{DType, Element, Value};
 use crate::generate::{Case, Data, case, one_nan};
 use crate::ir::{ArgKind, BinaryOp, KernelBuilder, RandomKind, ReduceOp, UnaryOp, ValueId};
 use crate::launch::{Extent, Layout, Operand, Structure};
-use crate::reduce::{Partial, Tiles};
+use crate::reduce::Partial;
+use crate::tiles::Tiles;
 use crate::{reduce, reference, scalar};
 
 /// The reference, as a safe function for launches of generated cases.

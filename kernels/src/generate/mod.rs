@@ -13,7 +13,8 @@ use self::choices::Choices;
 use crate::element::{DType, Value};
 use crate::ir::{Arg, ArgId, ArgKind, Inst, Kernel, value_types};
 use crate::launch::{Extent, Launch, Layout, Operand, Structure};
-use crate::reduce::{Partial, Tiles};
+use crate::reduce::Partial;
+use crate::tiles::Tiles;
 
 /// A kernel and everything that a launch of it needs.
 #[derive(Debug)]

@@ -5,9 +5,8 @@
 //! the twin counts the work; when that passes [`Toolchain::patience`], the loop goes to the one
 //! compiler thread of the process ([`compile`]). From the moment that the library is loaded, runs
 //! call it for all whole chunks of contiguous arrays, and for the lines of others, and leave the rest
-//! to the steps. Nobody waits
-//! for the compiler, and whatever fails leaves the loop in blocks, with the reason in
-//! [`Program::native_notes`](crate::Program::native_notes).
+//! to the steps. No run waits for the compiler; where it fails, the loop stays in blocks, with the
+//! reason in [`Program::native_notes`](crate::Program::native_notes).
 //!
 //! The bits are those of the blocks: `math.c` has the operations of [`crate::ops`] and of the
 //! elementary functions, the options keep the compiler from fusing or reordering them, and the

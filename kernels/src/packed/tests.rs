@@ -11,7 +11,7 @@ use crate::isa::Isa;
 use crate::launch::{Extent, Launch, Layout, Operand, Packed, Structure};
 use crate::ops::NumericOps;
 use crate::random;
-use crate::reduce::Tiles;
+use crate::tiles::Tiles;
 use crate::workers::Workers;
 use num_complex::Complex;
 

@@ -10,7 +10,8 @@
 use crate::element::{DType, Element, Value};
 use crate::ir::{self, ArgId, BinaryOp, Inst, Kernel, Loop, RandomKind, ReduceOp, ValueId};
 use crate::launch::{Extent, Launch, Operand, Structure};
-use crate::reduce::{self, Forest, LANES, Partial, Tiles};
+use crate::reduce::{self, Forest, LANES, Partial};
+use crate::tiles::Tiles;
 use crate::{random, scalar};
 use num_complex::Complex;
 use std::ops::Range;

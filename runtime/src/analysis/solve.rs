@@ -9,7 +9,8 @@
 
 use crate::analysis::window::Arg;
 use crate::geometry::partition::{CutsTable, Partition};
-use crate::geometry::view::{Region, View};
+use crate::geometry::region::Region;
+use crate::geometry::view::View;
 use crate::shape::Shape;
 use crate::tasks::body::{Access, Body, Privilege};
 use sparsefuse_kernels::{ArgKind, DType};

@@ -5,7 +5,7 @@
 
 use crate::geometry::view::gcd;
 use crate::shape::Shape;
-use sparsefuse_kernels::reduce::Tiles;
+use sparsefuse_kernels::tiles::Tiles;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;

@@ -3,7 +3,8 @@
 //! Who makes a [`Local`] has compared the element type with that of the store.
 
 use crate::geometry::partition::Partition;
-use crate::geometry::view::{Region, View};
+use crate::geometry::region::Region;
+use crate::geometry::view::View;
 use crate::memory::counted::Counted;
 use crate::memory::instance::Instance;
 use sparsefuse_kernels::Element;

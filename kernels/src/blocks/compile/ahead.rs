@@ -197,7 +197,8 @@ mod tests {
     use crate::ir::{ArgKind, BinaryOp, KernelBuilder, ValueId};
     use crate::launch::{Extent, Layout, Packed, Structure};
     use crate::packed::{PackedStructure, PackedValues, PlainRows, Words};
-    use crate::reduce::{Partial, Tiles};
+    use crate::reduce::Partial;
+    use crate::tiles::Tiles;
     use crate::workers::Workers;
     use crate::{random, reference};
     use std::ops::Range;

@@ -6,6 +6,7 @@ pub(crate) mod map;
 pub(crate) mod paced;
 pub(crate) mod packed;
 pub(crate) mod rows;
+pub(crate) mod sparse_rows;
 pub(crate) mod streams;
 pub(crate) mod table;
 pub(crate) mod wide;

@@ -8,7 +8,7 @@
     reason = "reads the matrix and x through pointers of the launch"
 )]
 
-use super::rows::{RowSumLoop, SparseRows};
+use super::sparse_rows::{RowSumLoop, SparseRows};
 use crate::element::DType;
 use crate::isa::{PerIsa, per_isa};
 use crate::ops::NumericOps;

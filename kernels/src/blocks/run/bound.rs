@@ -17,9 +17,8 @@ pub(crate) struct Shared {
     /// A chunk of copies of each of those that steps read.
     pub(crate) splats: Vec<Splat>,
     /// The `Array` operands of the loop, by argument; others have a null pointer, and what other loops
-    /// use is as it was. Behind them, for each step that
-    /// reduces rows, the results if they are there before any row is run (`reduced.rs`), else a null
-    /// pointer.
+    /// use is as it was. Behind them, for each step that reduces rows, the results if they are there
+    /// before any row is run (`reduced.rs`), else a null pointer.
     pub(crate) arrays: Vec<Array>,
     /// The memory of these results.
     pub(crate) reduced: Vec<Vec<u128>>,

@@ -6,7 +6,7 @@ use crate::blocks::Part;
 use crate::blocks::compile::{LoopProgram, Step};
 use crate::launch::{Extent, Launch, Operand, Structure};
 use crate::packed::WINDOW;
-use crate::reduce::Tiles;
+use crate::tiles::Tiles;
 use std::ops::Range;
 
 /// The entries of a sparse matrix that take as long as what else happens to a row.

@@ -5,7 +5,7 @@ use crate::blocks::Settings;
 use crate::blocks::compile::LoopProgram;
 use crate::launch::Launch;
 use crate::packed::WINDOW;
-use crate::reduce::Tiles;
+use crate::tiles::Tiles;
 
 /// The granularity of short blocks: whole cache lines of every element type. Longer blocks, and
 /// the rows of a thread where tiles do not matter, are whole windows of packed matrices.

@@ -4,7 +4,8 @@ use super::*;
 use crate::element::Value;
 use crate::generate::{case, one_nan};
 use crate::ir::{BinaryOp, Inst, ReduceOp, ValueId};
-use crate::reduce::{Partial, Tiles, identity};
+use crate::reduce::{Partial, identity};
+use crate::tiles::Tiles;
 use crate::{random, reference, scalar};
 
 /// Elements of one type in memory.
@@ -246,12 +247,7 @@ fn random_kernels_have_the_bits_of_the_reference() {
                 unsafe { reference::run(kernel, launch) };
             }));
             for threads in [1, 3] {
-                let settings = Settings {
-                    isa,
-                    block_len: 0,
-                    parallel_threshold: 0,
-                    stream_threshold: 0,
-                };
+                let settings = divided(isa);
                 let workers = Workers::new(threads).unwrap();
                 let found = case.with_one_nan(case.run_whole(|_, launch| {
                     // SAFETY: as above.

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::ir::BinaryOp;
-use crate::reduce::Tiles;
+use crate::tiles::Tiles;
 use std::time::{Duration, Instant};
 
 /// How the loop of a program runs, once there is an outcome.

@@ -191,12 +191,7 @@ fn lines_have_the_bits_of_the_blocks() {
         });
         let cases: Vec<_> = cases.collect();
         let run = |case: &Case, program: &Program, threads: usize| {
-            let settings = Settings {
-                isa,
-                block_len: 0,
-                parallel_threshold: 0,
-                stream_threshold: 0,
-            };
+            let settings = divided(isa);
             let workers = Workers::new(threads).unwrap();
             case.run(|launch| {
                 // SAFETY: the case binds every argument to a store that its view stays within.

@@ -18,7 +18,7 @@ use crate::element::{DType, Element};
 use crate::ir::{ArgKind, Kernel, KernelBuilder, UnaryOp};
 use crate::isa::Isa;
 use crate::launch::{Extent, Launch, Layout, Operand};
-use crate::reduce::Tiles;
+use crate::tiles::Tiles;
 use crate::workers::Workers;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -58,6 +58,16 @@ impl Drop for Folder {
 fn isas() -> impl Iterator<Item = Isa> {
     let available = Isa::available().into_iter();
     available.filter(|&isa| isa != Isa::Baseline || cfg!(target_arch = "aarch64"))
+}
+
+/// Settings with which threads share every run, and those of few bytes too store past the caches.
+fn divided(isa: Isa) -> Settings {
+    Settings {
+        isa,
+        block_len: 0,
+        parallel_threshold: 0,
+        stream_threshold: 0,
+    }
 }
 
 /// What was compiled; `None`, and a message, where there is no compiler.

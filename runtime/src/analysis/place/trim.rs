@@ -3,13 +3,13 @@
 //!
 //! `next = u.clone(); next.assign_slice(inner, ...)` copies an array of which all but the boundary is
 //! then written anew; only the boundary is worth copying. Such a loop runs on the boxes around what
-//! is overwritten. If the later task fails, the whole store fails with it, so nobody sees what was not
-//! written.
+//! is overwritten. If the later task fails, the whole store fails with it, so what was not written
+//! is never read.
 
 use super::Planner;
 use crate::analysis::compose::Source;
 use crate::analysis::schedule::Binding;
-use crate::geometry::view::Region;
+use crate::geometry::region::Region;
 use crate::shape::Shape;
 use crate::tasks::body::{Access, Privilege};
 use sparsefuse_kernels::{Extent, Inst, Kernel, Layout, Loop};

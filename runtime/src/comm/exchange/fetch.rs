@@ -4,7 +4,7 @@ use super::{Exchange, Item, Sent};
 use crate::comm::Comm;
 use crate::error::Error;
 use crate::geometry::partition::{CutsTable, Partition};
-use crate::geometry::view::Region;
+use crate::geometry::region::Region;
 use crate::memory::bytes;
 use crate::memory::instance::Instance;
 use crate::memory::pool::Pool;

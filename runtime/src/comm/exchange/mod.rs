@@ -21,7 +21,7 @@ pub(crate) use self::places::{Item, Places};
 
 use super::apart;
 use crate::error::Error;
-use crate::geometry::view::Region;
+use crate::geometry::region::Region;
 use crate::memory::bytes;
 use crate::memory::reserve::zeros;
 use crate::shape::Shape;

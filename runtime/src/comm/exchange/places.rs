@@ -3,7 +3,7 @@
 //! An item is an element, or a row of them; what it is, [`Item`] says, and only when bytes are
 //! copied. Places are in the order in which their items travel.
 
-use crate::geometry::view::Region;
+use crate::geometry::region::Region;
 use sparsefuse_kernels::DType;
 use std::ops::Range;
 

@@ -3,7 +3,7 @@
 use super::requests::{self, ByOwner};
 use super::{Exchange, Item, Messages, Places, Sent};
 use crate::error::{Error, ErrorKind};
-use crate::geometry::view::Region;
+use crate::geometry::region::Region;
 use crate::memory::bytes;
 use crate::shape::Shape;
 use sparsefuse_kernels::{DType, Element};
