@@ -4,6 +4,8 @@
 #![expect(clippy::unwrap_used, reason = "a test fails where it panics")]
 
 use serde_json::Value;
+use sparsefuse::sparse::read_columns;
+use std::path::Path;
 use std::process::{Command, Output};
 
 /// Runs the program in the folder of the checkout, with small tiles so that pieces are many.
@@ -114,9 +116,53 @@ fn every_field_is_explained() {
 }
 
 #[test]
+fn small_matrices_have_as_many_as_they_can() {
+    for (rows, found) in [(2, 1), (5, 4), (7, 6), (9, 6)] {
+        let object = json(&format!("eigs poisson1d:{rows}"));
+        assert_eq!(object["values"].as_array().unwrap().len(), found, "{rows}");
+    }
+}
+
+#[test]
+fn eigenvectors_are_the_columns_of_a_file() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let n = 40;
+    let mut files = Vec::new();
+    for (name, more) in [
+        ("one.mtx", ""),
+        ("three.mtx", "--ranks 3"),
+        ("packed.mtx.gz", ""),
+    ] {
+        let path = folder.join(format!("eigs-{name}"));
+        let out = path.display();
+        let line = format!("eigs poisson1d:{n} --k 3 --which largest {more} --out {out}");
+        let values = json(&line)["values"].clone();
+        let vectors = read_columns::<f64>(&path).unwrap();
+        let vectors: Vec<_> = vectors.iter().map(|x| x.to_vec().unwrap()).collect();
+        for (k, value) in values.as_array().unwrap().iter().enumerate() {
+            let value = value.as_f64().unwrap();
+            let at = |i: usize| vectors[k][i];
+            let mut norm: f64 = 0.0;
+            for i in 0..n {
+                let before = if i > 0 { at(i - 1) } else { 0.0 };
+                let after = if i + 1 < n { at(i + 1) } else { 0.0 };
+                let residual = 2.0 * at(i) - before - after - value * at(i);
+                assert!(residual.abs() < 1e-12, "{name}: {residual:e}");
+                norm += at(i) * at(i);
+            }
+            assert!((norm - 1.0).abs() < 1e-13, "{name}: {norm}");
+        }
+        files.push(vectors);
+    }
+    assert_eq!(files[0], files[1]);
+    assert_eq!(files[0], files[2]);
+}
+
+#[test]
 fn refuses_what_makes_no_sense() {
     for (line, expected) in [
-        ("eigs poisson1d:5", "eigsh: expected k from 1 to 4"),
+        ("eigs poisson1d:5 --k 5", "eigsh: expected k from 1 to 4"),
+        ("eigs poisson1d:1", "eigsh: expected "),
         (
             "eigs poisson1d:5 --k 0",
             "expected a whole number above 0, found 0",

@@ -165,9 +165,9 @@ pub(super) struct EigsArguments {
     /// The matrix: a .mtx or .mtx.gz file, or a generator such as poisson2d:512
     #[arg(value_parser = word(Source::parse))]
     pub(super) source: Source,
-    /// How many eigenvalues
-    #[arg(long, value_name = "K", default_value = "6", value_parser = every, allow_negative_numbers = true)]
-    pub(super) k: usize,
+    /// How many eigenvalues [default: 6, of small matrices one less than the rows]
+    #[arg(long, value_name = "K", value_parser = every, allow_negative_numbers = true)]
+    pub(super) k: Option<usize>,
     /// Which of them
     #[arg(long, value_enum, default_value_t = Wanted::Magnitude)]
     pub(super) which: Wanted,
@@ -195,6 +195,9 @@ pub(super) struct EigsArguments {
         allow_negative_numbers = true
     )]
     pub(super) ranks: usize,
+    /// Write the eigenvectors as the columns of a Matrix Market file (compressed if the name ends in .gz)
+    #[arg(long, value_name = "FILE.mtx")]
+    pub(super) out: Option<PathBuf>,
     /// Print one JSON object instead of the report
     #[arg(long)]
     pub(super) json: bool,

@@ -6,6 +6,7 @@
 
 use super::Status;
 use super::arguments::{EigsArguments, Wanted};
+use super::columns::{self, Elements};
 use super::failure::Failure;
 use super::memory;
 use super::output::{self, aligned, counted, grouped, seconds};
@@ -38,6 +39,13 @@ pub(super) fn run(arguments: &EigsArguments, together: &Together) -> Result<Stat
 /// complex.
 fn check(arguments: &EigsArguments, together: &Together) -> Result<(Config, bool), Failure> {
     let config = arguments.config()?;
+    output::check_apart(
+        &[("the matrix", arguments.source.file())],
+        &[("--out", arguments.out.as_deref())],
+    )?;
+    if let Some(path) = arguments.out.as_ref().filter(|_| together.is_first()) {
+        output::check_writable(path)?;
+    }
     let header = arguments.source.header()?;
     let is_complex = header.as_ref().is_some_and(source::is_complex);
     let element = match is_complex {
@@ -59,6 +67,8 @@ struct Report<'a> {
     threads: usize,
     rows: usize,
     nnz: usize,
+    /// How many were wanted.
+    k: usize,
     values: Vec<f64>,
     residuals: Vec<f64>,
     converged: usize,
@@ -82,11 +92,10 @@ fn find<T: Field + Add<Output = T>>(
         .run_ranks(arguments.ranks, &config, on_rank);
     let (rank, runs) = together_in_process(first_rank, runs);
     let runs = together.agree(rank, runs)?;
-    let report = &runs[0];
-    let shown = match (together.is_first(), arguments.json) {
-        (false, _) => Ok(()),
-        (true, true) => output::print(&format!("{}\n", report.to_json())),
-        (true, false) => output::print(&report.to_text()),
+    let (report, vectors) = &runs[0];
+    let shown = match together.is_first() {
+        true => show(report, vectors),
+        false => Ok(()),
     };
     together.agree(first_rank, shown)?;
     Ok(match report.reason {
@@ -95,12 +104,26 @@ fn find<T: Field + Add<Output = T>>(
     })
 }
 
+/// Prints what was found, and writes the vectors if they were asked for.
+fn show<T: Field>(report: &Report<'_>, vectors: &Elements<T>) -> Result<(), Failure> {
+    let arguments = report.arguments;
+    output::print(&match arguments.json {
+        true => format!("{}\n", report.to_json()),
+        false => report.to_text(),
+    })?;
+    if let (Some(path), Some(columns)) = (&arguments.out, &vectors.columns) {
+        let comment = format!("eigenvectors of {}, as columns", arguments.source);
+        columns::write(path, columns, "basis of eigenvectors", &comment)?;
+    }
+    Ok(())
+}
+
 /// What every rank does.
 fn on_rank<T: Field + Add<Output = T>>(
     arguments: &EigsArguments,
     ranks: usize,
     threads: usize,
-) -> Result<Report<'_>, Failure> {
+) -> Result<(Report<'_>, Elements<T>), Failure> {
     let begin = Instant::now();
     let a: Csr<T> = arguments.source.assemble()?;
     check_hermitian(arguments, &a)?;
@@ -112,20 +135,25 @@ fn on_rank<T: Field + Add<Output = T>>(
         max_iter: arguments.max_iter,
         ..EigshOptions::default()
     };
-    let ncv = options.basis_len(a.n_rows(), arguments.k);
+    let k = arguments.k;
+    let k = k.unwrap_or_else(|| a.n_rows().saturating_sub(1).clamp(1, 6));
+    let ncv = options.basis_len(a.n_rows(), k);
     check_basis(arguments, &a, ncv, ranks)?;
     let begin = Instant::now();
     let eigen = match arguments.sigma {
-        Some(sigma) => eigsh_near(&a, sigma, arguments.k, &options)?,
-        None => eigsh(&a, arguments.k, &options)?,
+        Some(sigma) => eigsh_near(&a, sigma, k, &options)?,
+        None => eigsh(&a, k, &options)?,
     };
-    Ok(Report {
+    let solve_s = begin.elapsed().as_secs_f64();
+    let vectors = columns::read(eigen.vectors.iter(), arguments.out.is_some())?;
+    let report = Report {
         arguments,
         dtype: T::DTYPE,
         ranks,
         threads,
         rows: a.n_rows(),
         nnz: a.nnz(),
+        k,
         values: eigen.values,
         residuals: eigen.residuals,
         converged: eigen.converged,
@@ -133,8 +161,9 @@ fn on_rank<T: Field + Add<Output = T>>(
         products: eigen.products,
         reason: eigen.reason,
         setup_s,
-        solve_s: begin.elapsed().as_secs_f64(),
-    })
+        solve_s,
+    };
+    Ok((report, vectors))
 }
 
 /// Refuses a basis that memory cannot hold, with the projection on it and its eigenvectors, which
@@ -205,7 +234,7 @@ impl Report<'_> {
             StopReason::Converged => "converged".to_owned(),
             reason => format!(
                 "not converged: {reason}; {} of {} have",
-                self.converged, self.arguments.k
+                self.converged, self.k
             ),
         };
         let wanted = match self.arguments.sigma {

@@ -219,6 +219,7 @@ Examples:
   sparsefuse eigs poisson2d:100 --which largest
   sparsefuse eigs poisson2d:512 --k 4 --sigma 0
   sparsefuse eigs matrix.mtx --k 10 --which ends --tol 1e-6 --json
+  sparsefuse eigs matrix.mtx --k 2 --out vectors.mtx
 
 Fields of the JSON object (null stands for a number that is infinite or not a number):
   source                     the matrix, as given

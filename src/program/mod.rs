@@ -16,6 +16,7 @@ mod pc;
 mod rhs;
 mod source;
 
+mod columns;
 mod hash;
 mod memory;
 mod output;

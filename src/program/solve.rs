@@ -7,8 +7,8 @@ use super::Status;
 use super::arguments::{Precision, SolveArguments, Solver};
 use super::attempts::{self, Solved, Tried};
 use super::choice::{self, Asked, Candidate};
+use super::columns::{self, Elements};
 use super::failure::Failure;
-use super::hash::Hash;
 use super::output;
 use super::plot::Plot;
 use super::progress::Progress;
@@ -20,9 +20,9 @@ use num_complex::Complex;
 use serde_json::{Value, json};
 use sparsefuse::Error;
 use sparsefuse::kernels::Field;
-use sparsefuse::runtime::{Config, Profile, Runtime, try_collect};
-use sparsefuse::solvers::{Monitor, Solution};
-use sparsefuse::sparse::{Csr, matrix_market};
+use sparsefuse::runtime::{Config, Profile, Runtime};
+use sparsefuse::solvers::Monitor;
+use sparsefuse::sparse::Csr;
 use std::cell::RefCell;
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -95,13 +95,6 @@ struct Run<T> {
     /// What this rank has recorded, with `--profile`.
     profile: Option<Value>,
     solution: Elements<T>,
-}
-
-/// The solution as rank 0 has it.
-struct Elements<T> {
-    hash: u64,
-    /// One column after the other, if they are to be written.
-    columns: Option<Vec<Vec<T>>>,
 }
 
 fn solve<T: Field + Add<Output = T>>(
@@ -189,7 +182,8 @@ fn report<T: Field>(
     };
     show(&report, run.explained.as_deref(), &profiles)?;
     if let (Some(path), Some(columns)) = (&arguments.out, columns) {
-        write_solution(arguments, path, &columns)?;
+        let comment = format!("x of A x = b, A from {}", arguments.source);
+        columns::write(path, &columns, "solution", &comment)?;
     }
     if let Some(path) = &arguments.plot {
         let title = format!("{}: {}", arguments.source, report.method());
@@ -204,33 +198,6 @@ fn report<T: Field>(
         Some(path) => write_profile(path, profiles),
         None => Ok(()),
     }
-}
-
-/// Writes the columns of the solution. One that is not finite has no text in the format, and has
-/// not converged: the report says so already, so this is no failure of its own.
-fn write_solution<T: Field>(
-    arguments: &SolveArguments,
-    path: &Path,
-    columns: &[Vec<T>],
-) -> Result<(), Failure> {
-    let is_finite = |value: &T| {
-        let (re, im) = value.parts();
-        re.is_finite() && im.is_finite()
-    };
-    if !columns.iter().flatten().all(is_finite) {
-        output::complain(&format!(
-            "sparsefuse: {}: not written, the solution has elements that are not finite\n",
-            path.display()
-        ));
-        return Ok(());
-    }
-    let (n_rows, n_cols) = (columns[0].len(), columns.len());
-    let element = |number: usize| columns[number % n_cols][number / n_cols];
-    let by_rows = try_collect((0..n_rows * n_cols).map(element))?;
-    let comment = format!("x of A x = b, A from {}", arguments.source);
-    Ok(matrix_market::write_dense(
-        path, n_rows, n_cols, &by_rows, &comment,
-    )?)
 }
 
 /// What every rank does.
@@ -301,7 +268,8 @@ fn on_rank<T: Field + Add<Output = T>>(
         tried,
         ..
     } = solved;
-    let solution = read_solution(&solutions, arguments.out.is_some())?;
+    let x = solutions.iter().map(|solution| &solution.x);
+    let solution = columns::read(x, arguments.out.is_some())?;
     let first = &solutions[0];
     let unit = if first.rhs_norm > 0.0 {
         first.rhs_norm
@@ -365,33 +333,6 @@ fn all_profiles<T>(together: &Together, runs: &[Run<T>]) -> Result<Vec<Value>, E
     let all = together.processes.all_gather(mine)?;
     let parse = |bytes: &Vec<u8>| serde_json::from_slice::<Vec<Value>>(bytes).unwrap_or_default();
     Ok(all.iter().flat_map(parse).collect())
-}
-
-/// The hash of all solutions, and their elements if they are wanted. Every rank must ask.
-fn read_solution<T: Field>(
-    solutions: &[Solution<T>],
-    is_wanted: bool,
-) -> Result<Elements<T>, Error> {
-    let mut hash = Hash::default();
-    let mut columns = Vec::new();
-    for Solution { x, .. } in solutions {
-        if x.runtime().ranks() == 1 {
-            columns.extend(
-                x.with_slice(|x| {
-                    hash.add(x);
-                    is_wanted.then(|| try_collect(x.iter().copied()))
-                })?
-                .transpose()?,
-            );
-        } else if let Some(x) = x.gather(0)? {
-            hash.add(&x);
-            columns.extend(is_wanted.then_some(x));
-        }
-    }
-    Ok(Elements {
-        hash: hash.value(),
-        columns: (columns.len() == solutions.len()).then_some(columns),
-    })
 }
 
 /// Prints the report, then what else was asked for.
