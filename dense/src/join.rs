@@ -198,8 +198,10 @@ impl<T: Element, const D: usize> Array<T, D> {
     /// If there is no such axis, or memory cannot hold the result.
     pub fn try_repeat(&self, axis: usize, times: usize) -> Result<Self, Error> {
         check_axes::<D>("repeat", [axis])?;
-        let n = self.shape()[axis].saturating_mul(times);
-        let indices = self.indices(n)?.try_div(times as i64)?;
+        let mut shape = self.shape();
+        shape[axis] = shape[axis].saturating_mul(times);
+        check_len("repeat", Shape::new(&shape))?;
+        let indices = self.indices(shape[axis])?.try_div(times as i64)?;
         self.try_take_axis(axis, &indices)
     }
 
@@ -229,10 +231,13 @@ impl<T: Element, const D: usize> Array<T, D> {
     ///
     /// If memory cannot hold the result.
     pub fn try_tile(&self, times: [usize; D]) -> Result<Self, Error> {
+        let shape = self.shape();
+        let larger: [usize; D] = std::array::from_fn(|d| shape[d].saturating_mul(times[d]));
+        check_len("tile", Shape::new(&larger))?;
         let mut tiled = self.clone();
         for (axis, &times) in times.iter().enumerate().filter(|&(_, &times)| times != 1) {
             let n = self.shape()[axis];
-            let indices = self.indices(n.saturating_mul(times))?.try_rem(n as i64)?;
+            let indices = self.indices(n * times)?.try_rem(n as i64)?;
             tiled = tiled.try_take_axis(axis, &indices)?;
         }
         Ok(tiled)

@@ -96,6 +96,7 @@ impl<T: Element, const D: usize> Array<T, D> {
         }
         let dims = Shape::new(&shape);
         check_len("load_npy", dims)?;
+        runtime.agree(header.check_end(path, dims, T::DTYPE.size()))?;
         let (partition, rows) = runtime.default_rows(dims);
         let first = header.len + (rows.start * dims.row_len() * T::DTYPE.size()) as u64;
         let store = runtime.store_by_filling(dims, partition, |elements: &mut [T]| {
@@ -162,7 +163,14 @@ impl Header {
     fn read(path: &Path) -> Result<Self, Error> {
         /// Longer ones NumPy does not trust.
         const LONGEST: usize = 10_000;
-        let unread = |error| refused(path, "a file in NumPy's format", error);
+        let unread = |error: io::Error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => other(
+                path,
+                "a file in NumPy's format",
+                "one that ends in its header",
+            ),
+            _ => refused(path, "a file that can be read", error),
+        };
         let mut file = File::open(path).map_err(unread)?;
         let mut start = [0; 8];
         file.read_exact(&mut start).map_err(unread)?;
@@ -202,6 +210,18 @@ impl Header {
                 text.trim(),
             )
         })
+    }
+
+    /// Refuses a file that ends before its elements do, before there is memory for them.
+    fn check_end(&self, path: &Path, shape: Shape, size: usize) -> Result<(), Error> {
+        let found = fs::metadata(path);
+        let found = found.map_err(|error| refused(path, "a file that can be read", error))?;
+        let expected = (shape.len() as u64 * size as u64).saturating_add(self.len);
+        if found.is_file() && found.len() < expected {
+            let expected = format!("{expected} bytes, for {} elements", shape.len());
+            return Err(other(path, expected, found.len().to_string()));
+        }
+        Ok(())
     }
 
     fn parse(text: &str, len: u64) -> Option<Self> {

@@ -1,7 +1,7 @@
 //! Functions given by tables: histograms, and interpolation between points.
 
 use crate::array::{Array, Vector};
-use crate::operand::expect;
+use crate::operand::{check_len, expect};
 use sparsefuse_kernels::Real;
 use sparsefuse_runtime::{Error, Shape};
 use std::ops::Range;
@@ -44,6 +44,8 @@ impl<T: Real, const D: usize> Array<T, D> {
         if bins == 0 {
             return Err(Error::argument(OP, "at least one bin", "none"));
         }
+        // Two more count what lies outside.
+        check_len(OP, Shape::new(&[bins.saturating_add(2)]))?;
         let length = range.end - range.start;
         if !(length > 0.0 && length < f64::INFINITY) {
             let expected = "a range of finite numbers, the first below the last";

@@ -67,6 +67,27 @@ fn ranges_and_axes() {
         a.try_slice((.., backwards)),
         "slice: expected a range within 0..3 for dimension 1, found 2..1",
     );
+    check(
+        a.try_row(2),
+        "index: expected an index below 2 for dimension 0, found 2",
+    );
+    check(
+        a.try_column(3),
+        "index: expected an index below 3 for dimension 1, found 3",
+    );
+    check(
+        x.try_histogram(usize::MAX, 0.0..1.0)
+            .map(|(counts, _)| counts),
+        "histogram: expected a shape whose elements memory can hold, found (18446744073709551615)",
+    );
+    check(
+        a.try_repeat(1, usize::MAX),
+        "repeat: expected a shape whose elements memory can hold, found (2, 18446744073709551615)",
+    );
+    check(
+        a.try_tile([1, usize::MAX]),
+        "tile: expected a shape whose elements memory can hold, found (2, 18446744073709551615)",
+    );
     assert!(x.try_slice(..=usize::MAX).is_err());
     assert!(x.clone().try_assign_slice(step(4.., -1), 1.0).is_err());
     assert!(x.try_insert_axis(2).is_err());

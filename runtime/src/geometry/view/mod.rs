@@ -168,8 +168,13 @@ impl View {
     ///
     /// If the dimension or the index does not exist.
     pub fn index(&self, dim: usize, index: usize) -> Result<Self, Error> {
-        let mut view = self.slice(dim, index..index.saturating_add(1), 1)?;
         let rank = self.shape.rank();
+        let len = self.shape.padded_dims();
+        if dim < rank && index >= len[dim] {
+            let expected = format!("an index below {} for dimension {dim}", len[dim]);
+            return Err(Error::argument("index", expected, index.to_string()));
+        }
+        let mut view = self.slice(dim, index..index.saturating_add(1), 1)?;
         let mut dims = self.shape.padded_dims();
         dims.copy_within(dim + 1..rank, dim);
         view.axis.copy_within(dim + 1..rank, dim);
