@@ -237,7 +237,7 @@ impl<T: Element, const D: usize> Array<T, D> {
         let mut tiled = self.clone();
         for (axis, &times) in times.iter().enumerate().filter(|&(_, &times)| times != 1) {
             let n = self.shape()[axis];
-            let indices = self.indices(n * times)?.try_rem(n as i64)?;
+            let indices = self.indices(n.saturating_mul(times))?.try_rem(n as i64)?;
             tiled = tiled.try_take_axis(axis, &indices)?;
         }
         Ok(tiled)

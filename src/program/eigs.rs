@@ -94,7 +94,7 @@ fn find<T: Field + Add<Output = T>>(
     let runs = together.agree(rank, runs)?;
     let (report, vectors) = &runs[0];
     let shown = match together.is_first() {
-        true => show(report, vectors),
+        true => show(report, vectors.as_ref()),
         false => Ok(()),
     };
     together.agree(first_rank, shown)?;
@@ -105,13 +105,14 @@ fn find<T: Field + Add<Output = T>>(
 }
 
 /// Prints what was found, and writes the vectors if they were asked for.
-fn show<T: Field>(report: &Report<'_>, vectors: &Elements<T>) -> Result<(), Failure> {
+fn show<T: Field>(report: &Report<'_>, vectors: Option<&Elements<T>>) -> Result<(), Failure> {
     let arguments = report.arguments;
     output::print(&match arguments.json {
         true => format!("{}\n", report.to_json()),
         false => report.to_text(),
     })?;
-    if let (Some(path), Some(columns)) = (&arguments.out, &vectors.columns) {
+    let columns = vectors.and_then(|vectors| vectors.columns.as_ref());
+    if let (Some(path), Some(columns)) = (&arguments.out, columns) {
         let comment = format!("eigenvectors of {}, as columns", arguments.source);
         columns::write(path, columns, "basis of eigenvectors", &comment)?;
     }
@@ -123,7 +124,7 @@ fn on_rank<T: Field + Add<Output = T>>(
     arguments: &EigsArguments,
     ranks: usize,
     threads: usize,
-) -> Result<(Report<'_>, Elements<T>), Failure> {
+) -> Result<(Report<'_>, Option<Elements<T>>), Failure> {
     let begin = Instant::now();
     let a: Csr<T> = arguments.source.assemble()?;
     check_hermitian(arguments, &a)?;
@@ -145,7 +146,8 @@ fn on_rank<T: Field + Add<Output = T>>(
         None => eigsh(&a, k, &options)?,
     };
     let solve_s = begin.elapsed().as_secs_f64();
-    let vectors = columns::read(eigen.vectors.iter(), arguments.out.is_some())?;
+    let is_wanted = arguments.out.is_some();
+    let vectors = is_wanted.then(|| columns::read(eigen.vectors.iter(), true));
     let report = Report {
         arguments,
         dtype: T::DTYPE,
@@ -163,7 +165,7 @@ fn on_rank<T: Field + Add<Output = T>>(
         setup_s,
         solve_s,
     };
-    Ok((report, vectors))
+    Ok((report, vectors.transpose()?))
 }
 
 /// Refuses a basis that memory cannot hold, with the projection on it and its eigenvectors, which
