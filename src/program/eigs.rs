@@ -139,7 +139,7 @@ fn on_rank<T: Field + Add<Output = T>>(
     let k = arguments.k;
     let k = k.unwrap_or_else(|| a.n_rows().saturating_sub(1).clamp(1, 6));
     let ncv = options.basis_len(a.n_rows(), k);
-    check_basis(arguments, &a, ncv, ranks)?;
+    check_basis(arguments, &a, (k, ncv), ranks)?;
     let begin = Instant::now();
     let eigen = match arguments.sigma {
         Some(sigma) => eigsh_near(&a, sigma, k, &options)?,
@@ -169,21 +169,25 @@ fn on_rank<T: Field + Add<Output = T>>(
 }
 
 /// Refuses a basis that memory cannot hold, with the projection on it and its eigenvectors, which
-/// every rank has.
+/// every rank has, and the columns of the file, which one process has twice.
 fn check_basis<T: Field>(
     arguments: &EigsArguments,
     a: &Csr<T>,
-    ncv: usize,
+    (k, ncv): (usize, usize),
     ranks: usize,
 ) -> Result<(), Failure> {
     let (n, ncv) = (a.n_rows() as u128, ncv.min(a.n_rows()) as u128);
     let of_basis = n * ncv * T::DTYPE.size() as u128;
     let of_projection = 4 * 16 * ncv * ncv * ranks as u128;
+    let of_columns = match arguments.out {
+        Some(_) => 2 * n * k as u128 * T::DTYPE.size() as u128,
+        None => 0,
+    };
     let processes = (ranks / arguments.ranks.max(1)).max(1);
     memory::check_that(
         &format!("a basis of {ncv} vectors (--ncv, or two for each of --k)"),
         &arguments.source.to_string(),
-        (of_basis + of_projection) / processes as u128,
+        (of_basis + of_projection) / processes as u128 + of_columns,
     )
 }
 

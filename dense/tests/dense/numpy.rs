@@ -373,8 +373,8 @@ fn files_of_numpy() -> Result<(), Error> {
     assert!(other("(2, 3)", "(2, x)").starts_with("expected a header with descr"));
     // No memory is asked for what the file does not have.
     assert_eq!(
-        other("(2, 3), }    ", "(2, 39999999), }").replace(char::is_numeric, ""),
-        "expected  bytes, for  elements, found "
+        other("(2, 3), }    ", "(2, 39999999), }"),
+        "expected 320000120 bytes, for 79999998 elements, found 155"
     );
     assert!(other("(2, 3)", "(2,-3)").starts_with("expected a header with descr"));
     std::fs::remove_file(&path).expect("the file is there");

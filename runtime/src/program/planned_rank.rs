@@ -35,43 +35,10 @@ pub fn plan_rank<R>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        Access, Arrival, Body, BodyArg, PlannedTask, Privilege, Shape, StoreHandle, TaskArg,
-    };
-    use sparsefuse_kernels::{ArgKind, BinaryOp, DType, Inst, KernelBuilder, ReduceOp};
+    use crate::analysis::fuse::tests::gather;
+    use crate::{Arrival, Body, PlannedTask, Shape, StoreHandle, TaskArg};
+    use sparsefuse_kernels::{ArgKind, BinaryOp, DType, KernelBuilder, ReduceOp};
     use std::sync::Arc;
-
-    /// y = A x.
-    fn gather() -> Arc<Body> {
-        let mut build = KernelBuilder::new();
-        let y = build.arg(DType::F64, ArgKind::Array);
-        let structure = build.arg(DType::U32, ArgKind::Structure);
-        let entries = build.arg(DType::F64, ArgKind::Entries);
-        let x = build.arg(DType::F64, ArgKind::Gather);
-        let sum = build.push(Inst::RowSum {
-            structure,
-            entries,
-            x,
-        });
-        build.store(y, sum);
-        let arg = |privilege, access, kernel_arg| BodyArg {
-            privilege,
-            access,
-            kernel_arg,
-        };
-        let args = vec![
-            arg(Privilege::Write, Access::Rows, Some(y)),
-            arg(Privilege::Read, Access::Ranges, None),
-            arg(
-                Privilege::Read,
-                Access::Within { ranges: 1 },
-                Some(structure),
-            ),
-            arg(Privilege::Read, Access::Within { ranges: 1 }, Some(entries)),
-            arg(Privilege::Read, Access::At { indices: 2 }, Some(x)),
-        ];
-        Body::with_args("gather", build.finish(), args)
-    }
 
     /// s = sum(x y).
     fn dot() -> Arc<Body> {

@@ -359,4 +359,4 @@ fn host_task(open: &Open, task: &Solved<'_>) -> Result<(), Refusal> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

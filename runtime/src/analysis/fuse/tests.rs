@@ -129,7 +129,7 @@ fn rule_2_what_was_written_is_used_through_the_same_partition() {
 }
 
 /// y = A x, with the arguments y, ranges, indices, entries, x.
-fn gather() -> Arc<Body> {
+pub(crate) fn gather() -> Arc<Body> {
     let mut build = KernelBuilder::new();
     let y = build.arg(DType::F64, ArgKind::Array);
     let structure = build.arg(DType::U32, ArgKind::Structure);
