@@ -51,6 +51,14 @@ pub struct Config {
     pub window: usize,
     /// Tasks that the window may grow to.
     pub max_window: usize,
+    /// Windows that may be under way on a thread of their own while the program issues more, on a
+    /// runtime of one rank; with 0 each runs where it ends. These are full windows and those of
+    /// [`Runtime::start`](crate::Runtime::start).
+    pub run_ahead: usize,
+    /// Work below which such a window runs where it ends: bytes, and instructions on elements. The
+    /// thread begins some microseconds after it has been woken, in which a core does about as much as
+    /// the default.
+    pub ahead_threshold: usize,
     /// The way kernels run.
     pub executor: Executor,
     /// How kernels that take long in blocks become native code in the background; `None`
@@ -89,6 +97,8 @@ impl Default for Config {
             fusion: true,
             window: 128,
             max_window: 1024,
+            run_ahead: 2,
+            ahead_threshold: 1 << 18,
             executor: Executor::Blocks,
             native: cache_directory().map(|cache| Arc::new(Toolchain::new(cache))),
             memory_limit: usize::MAX,
@@ -108,7 +118,8 @@ impl Config {
     pub const PREFIX: &str = "SPARSEFUSE_";
 
     /// The variables of the environment that the library reads.
-    pub const VARIABLES: [&str; 12] = [
+    pub const VARIABLES: [&str; 13] = [
+        "SPARSEFUSE_AHEAD",
         "SPARSEFUSE_CACHE",
         "SPARSEFUSE_CC",
         "SPARSEFUSE_CHECK",
@@ -138,7 +149,7 @@ impl Config {
     /// environment says: `SPARSEFUSE_THREADS`, `SPARSEFUSE_FUSION`, `SPARSEFUSE_PACK` and
     /// `SPARSEFUSE_CHECK` (0 or 1), `SPARSEFUSE_ISA` (baseline, avx2, avx512), `SPARSEFUSE_TILE`,
     /// `SPARSEFUSE_CUT` (elements),
-    /// `SPARSEFUSE_MEMORY` (bytes), `SPARSEFUSE_NATIVE` (0 or 1), `SPARSEFUSE_CACHE` (a directory)
+    /// `SPARSEFUSE_AHEAD` (windows), `SPARSEFUSE_MEMORY` (bytes), `SPARSEFUSE_NATIVE` (0 or 1), `SPARSEFUSE_CACHE` (a directory)
     /// and `SPARSEFUSE_CC` (a C compiler).
     ///
     /// # Errors
@@ -164,6 +175,9 @@ impl Config {
         }
         if let Some(fusion) = read("SPARSEFUSE_FUSION", "0 or 1", switch)? {
             config.fusion = fusion;
+        }
+        if let Some(windows) = read("SPARSEFUSE_AHEAD", "a number", |text| text.parse().ok())? {
+            config.run_ahead = windows;
         }
         if let Some(check) = read("SPARSEFUSE_CHECK", "0 or 1", switch)? {
             config.check_ranks = check;

@@ -270,7 +270,7 @@ impl Window {
         let mut word = 1;
         self.held.clear();
         for store in &self.stores {
-            let is_held = store.count() > 1;
+            let is_held = store.count() > 1 + store.flights();
             self.held.push(is_held);
             word = word << 1 | u64::from(is_held);
             if word >> 63 == 1 {
@@ -293,11 +293,16 @@ impl Window {
         &self.held
     }
 
+    /// Gives this window away for an empty one, which has the memory of an earlier one's lists.
+    pub(crate) fn give(&mut self, mut next: Self) -> Self {
+        debug_assert!(next.is_empty(), "an earlier window has been cleared");
+        next.serial = succeeding(self.serial);
+        std::mem::replace(self, next)
+    }
+
     /// Forgets all tasks; stores without another handle are dropped.
     pub(crate) fn clear(&mut self) {
-        // 32 bits of it are kept beside the slot; skip 0, which marks stores in no window.
-        self.serial = (self.serial + 1) & 0xffff_ffff;
-        self.serial = self.serial.max(1);
+        self.serial = succeeding(self.serial);
         self.tasks.clear();
         self.args.clear();
         self.params.clear();
@@ -312,4 +317,10 @@ impl Window {
     pub(crate) fn is_empty(&self) -> bool {
         self.tasks.is_empty()
     }
+}
+
+/// The number of the window behind this one. 32 bits of it are kept beside the slot; 0 marks stores
+/// in no window.
+fn succeeding(serial: u64) -> u64 {
+    ((serial + 1) & 0xffff_ffff).max(1)
 }

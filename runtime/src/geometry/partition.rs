@@ -46,7 +46,7 @@ impl Partition {
 ///
 /// Lists are as long as there are ranks, so what is derived from one is remembered: the analysis of
 /// a window that is like earlier ones looks at the rows of its own rank alone.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct CutsTable {
     lists: Vec<Cuts>,
     /// The default partitions, by the number of rows and the grain of the cuts.
@@ -58,10 +58,22 @@ pub(crate) struct CutsTable {
     threshold: usize,
     /// Cuts that were looked at.
     #[cfg(test)]
-    looked_at: std::cell::Cell<usize>,
+    looked_at: Looks,
 }
 
-#[derive(Debug)]
+/// Counts cuts that are looked at; a copy begins anew.
+#[cfg(test)]
+#[derive(Debug, Default)]
+struct Looks(std::sync::atomic::AtomicUsize);
+
+#[cfg(test)]
+impl Clone for Looks {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+#[derive(Clone, Debug)]
 struct Cuts {
     list: Arc<[usize]>,
     /// The largest number that divides all cuts within; 0 where there are none.
@@ -78,7 +90,7 @@ impl CutsTable {
             tile_len,
             threshold,
             #[cfg(test)]
-            looked_at: std::cell::Cell::new(0),
+            looked_at: Looks::default(),
         }
     }
 
@@ -197,13 +209,13 @@ impl CutsTable {
     /// Counts cuts that are looked at, in tests.
     fn look_at(&self, _cuts: usize) {
         #[cfg(test)]
-        self.looked_at.set(self.looked_at.get() + _cuts);
+        self.looked_at.0.fetch_add(_cuts, std::sync::atomic::Ordering::Relaxed);
     }
 
     /// The cuts that were looked at so far.
     #[cfg(test)]
     pub(crate) fn looked_at(&self) -> usize {
-        self.looked_at.get()
+        self.looked_at.0.load(std::sync::atomic::Ordering::Relaxed)
     }
 }
 

@@ -7,7 +7,9 @@
 //! ([`host`]). A failure poisons what depends on it ([`failures`]); the rank goes on with
 //! the schedule, so that no other rank waits for it.
 
+pub(crate) mod ahead;
 pub(crate) mod compute;
+pub(crate) mod engine;
 mod failures;
 mod frame;
 pub(crate) mod host;
@@ -16,10 +18,9 @@ pub(crate) mod planned;
 mod reductions;
 mod structures;
 
-pub(crate) use self::frame::Frame;
-
 use self::compute::Ghosts;
 use self::failures::Failure;
+use self::frame::Frame;
 use crate::analysis::schedule::{FusedTask, Schedule};
 use crate::analysis::window::Window;
 use crate::comm::Comm;
@@ -124,7 +125,7 @@ pub(crate) struct Context<'a> {
 }
 
 /// Runs a schedule on the stores of a window.
-pub(crate) fn run(
+fn run(
     schedule: &Schedule,
     window: &Window,
     frame: &mut Frame,

@@ -34,4 +34,20 @@ impl Counters {
         self.messages += sent.messages;
         self.bytes_sent += sent.bytes;
     }
+
+    /// What two have counted together.
+    pub(crate) fn and(self, other: Self) -> Self {
+        Self {
+            tasks: self.tasks + other.tasks,
+            eager: self.eager + other.eager,
+            host_tasks: self.host_tasks + other.host_tasks,
+            fused_tasks: self.fused_tasks + other.fused_tasks,
+            windows: self.windows + other.windows,
+            trace_hits: self.trace_hits + other.trace_hits,
+            bytes: self.bytes + other.bytes,
+            messages: self.messages + other.messages,
+            bytes_sent: self.bytes_sent + other.bytes_sent,
+            reductions: self.reductions + other.reductions,
+        }
+    }
 }

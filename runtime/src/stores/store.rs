@@ -32,9 +32,14 @@ pub struct Store {
     /// The window's serial number and this store's slot in it, while it is there; written and read
     /// under the window's lock only.
     pub(crate) window_slot: AtomicU64,
-    /// The word of the partition of the contents, 0 while there are none; written and read under
-    /// the window's lock only. So the window asks for it without locking the state.
+    /// The word of the partition of the contents, 0 while there are none. So the window asks for it
+    /// without locking the state. A window that is handed over says before it runs what will be
+    /// here, and writes the same once more when it has run.
     partition: AtomicU64,
+    /// Handles that windows in flight have, and the number of the last window that was handed over
+    /// with this store; written and read under the window's lock only.
+    pub(crate) in_flight: AtomicU64,
+    pub(crate) last_flight: AtomicU64,
     /// Whether its task has succeeded on all ranks or failed on all.
     is_agreed: AtomicBool,
     /// Whether anything has been derived from the contents: see [`State`]. So a task that writes
@@ -81,6 +86,8 @@ impl Store {
             dtype,
             window_slot: AtomicU64::new(0),
             partition,
+            in_flight: AtomicU64::new(0),
+            last_flight: AtomicU64::new(0),
             is_agreed: AtomicBool::new(false),
             is_derived_from: AtomicBool::new(false),
             state,
@@ -149,13 +156,24 @@ impl Store {
         Partition::from_word(self.partition.load(Ordering::Relaxed))
     }
 
+    /// The handles that windows in flight have. Only under the window's lock.
+    pub(crate) fn flights(&self) -> usize {
+        self.in_flight.load(Ordering::Relaxed) as usize
+    }
+
+    /// Says how the contents will be cut when the window that has been analysed has run. Only under
+    /// the window's lock.
+    pub(crate) fn plan(&self, partition: Partition) {
+        self.partition.store(partition.word(), Ordering::Relaxed);
+    }
+
     /// Whether the task that wrote the store last has succeeded on all ranks or failed on all, since
     /// they have talked about it.
     pub(crate) fn is_agreed(&self) -> bool {
         self.is_agreed.load(Ordering::Relaxed)
     }
 
-    /// Only under the window's lock.
+    /// Only by the engine.
     pub(crate) fn set_agreed(&self, is_agreed: bool) {
         self.is_agreed.store(is_agreed, Ordering::Relaxed);
     }
@@ -165,7 +183,7 @@ impl Store {
         self.state().contents.clone()
     }
 
-    /// Changes what this rank holds, and gives what it held before. Only under the window's lock.
+    /// Changes what this rank holds, and gives what it held before. Only by the engine.
     pub(crate) fn replace(&self, contents: Contents) -> Contents {
         self.partition
             .store(contents.partition_word(), Ordering::Relaxed);
@@ -191,8 +209,8 @@ impl Store {
         with(&mut self.state().prospect)
     }
 
-    /// Forgets what has been derived from the contents: a task is going to write them. Only under
-    /// the window's lock, as keeping it.
+    /// Forgets what has been derived from the contents: a task is going to write them. Only by the
+    /// engine, as keeping it.
     pub(crate) fn forget_derived(&self) {
         if self.is_derived_from.load(Ordering::Relaxed) {
             self.is_derived_from.store(false, Ordering::Relaxed);

@@ -13,7 +13,7 @@
 //! [`Counters`]: crate::Counters
 
 use super::handle::StoreHandle;
-use super::{Inner, Runtime};
+use super::{Inner, Issuing, Runtime};
 use crate::comm::Comm;
 use crate::error::Error;
 use crate::observe::lockstep::Call;
@@ -50,7 +50,7 @@ impl Runtime {
     /// stores that it reads and makes, such as those of factors that it keeps.
     pub fn count_moved(&self, bytes: usize) {
         if self.config().profile
-            && let Some(profile) = &mut self.inner().profile
+            && let Some(profile) = &mut self.inner().engine.profile
         {
             profile.move_eager(bytes as u64);
         }
@@ -65,32 +65,33 @@ impl Runtime {
         let mut inner = self.inner();
         let stores: Vec<&Store> = reads.iter().map(|store| &***store).collect();
         let call = Call::Eager(name, &stores);
-        if inner.window.is_empty() {
-            inner.check(call)?;
+        let Inner { issuing, engine } = &mut inner;
+        if issuing.window.is_empty() {
+            issuing.check(engine, call)?;
         } else {
-            self.execute(&mut inner, call)?;
+            self.execute(issuing, engine, call)?;
         }
-        inner.counters.eager += 1;
-        inner.note_eager(name);
-        if inner.profile.is_none() {
+        issuing.counters.eager += 1;
+        issuing.note_eager(name);
+        if engine.profile.is_none() {
             return Ok(None);
         }
-        let read = reads.iter().map(|store| inner.bytes_of(store, self.rank()));
+        let read = reads.iter().map(|store| issuing.bytes_of(store, self.rank()));
         let read = read.sum();
-        Ok(inner
+        Ok(engine
             .profile
             .as_mut()
             .map(|profile| profile.begin_eager(read)))
     }
 
     fn end_eager(&self, name: &'static str, begun: Begun) {
-        if let Some(profile) = &mut self.inner().profile {
+        if let Some(profile) = &mut self.inner().engine.profile {
             profile.end_eager(name, begun);
         }
     }
 }
 
-impl Inner {
+impl Issuing {
     /// Remembers the name of a task for `explain`.
     fn note_eager(&mut self, name: &'static str) {
         match self.eager.iter_mut().find(|(other, _)| *other == name) {
@@ -109,11 +110,14 @@ impl Inner {
         (elements * store.dtype().size()) as u64
     }
 
+}
+
+impl Inner<'_> {
     /// What an exchange gives; the eager task that is running waits for it.
     pub(super) fn waiting<R>(&mut self, exchange: impl FnOnce(&dyn Comm) -> R) -> R {
-        let begin = self.profile.is_some().then(Instant::now);
-        let exchanged = exchange(&*self.comm);
-        if let (Some(profile), Some(begin)) = (&mut self.profile, begin) {
+        let begin = self.engine.profile.is_some().then(Instant::now);
+        let exchanged = exchange(&*self.engine.comm);
+        if let (Some(profile), Some(begin)) = (&mut self.engine.profile, begin) {
             profile.wait_eager(begin.elapsed());
         }
         exchanged

@@ -79,7 +79,7 @@ impl Messages for Runtime {
 
     fn send_bytes(&self, to: usize, bytes: Result<Vec<u8>, Error>) -> Result<(), Error> {
         self.check_other(to)?;
-        (*self.inner().comm).send_bytes(to, bytes)
+        (*self.inner().engine.comm).send_bytes(to, bytes)
     }
 
     fn receive_bytes(&self, from: usize) -> Result<Vec<u8>, Error> {
@@ -96,7 +96,7 @@ impl Messages for Runtime {
     }
 
     fn has_others(&self) -> bool {
-        self.inner().comm.has_others()
+        self.inner().engine.comm.has_others()
     }
 }
 

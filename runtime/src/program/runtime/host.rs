@@ -1,7 +1,7 @@
 //! Issuing host tasks: functions that are tasks of the window as kernels are.
 
 use super::handle::{StoreHandle, TaskArg};
-use super::{Inner, Runtime};
+use super::{Issuing, Runtime};
 use crate::error::Error;
 use crate::geometry::partition::Partition;
 use crate::tasks::body::Access;
@@ -71,23 +71,23 @@ impl Runtime {
         let seen = all.iter().map(TaskArg::seen);
         check::check_counts(body, seen.clone(), &[])?;
         self.check_own(OP, args.iter().copied())?;
-        let mut inner = self.inner();
-        self.make_room(&mut inner);
+        let mut issuing = self.issuing();
+        self.make_room(&mut issuing);
         for (declared, store) in body.args().iter().zip(args) {
             if let (Access::Rows, Some(partition)) = (declared.access, task.launch) {
-                inner.check_launch(store, partition)?;
+                issuing.check_launch(store, partition)?;
             }
             if declared.is_written() {
-                inner.check_new(store)?;
+                issuing.check_new(store)?;
             }
         }
-        inner.window.push_host(body, seen, task)?;
-        inner.counters.tasks += 1;
+        issuing.window.push_host(body, seen, task)?;
+        issuing.counters.tasks += 1;
         Ok(())
     }
 }
 
-impl Inner {
+impl Issuing {
     /// Refuses a launch that does not cut the rows of a store.
     fn check_launch(&self, store: &StoreHandle, launch: Partition) -> Result<(), Error> {
         let rows = store.shape().rows();

@@ -11,7 +11,8 @@ impl Runtime {
     /// What the runtime has done so far; tasks in the window are counted as issued only.
     #[must_use]
     pub fn counters(&self) -> Counters {
-        self.inner().counters
+        let inner = self.inner();
+        inner.issuing.counters.and(inner.engine.counters)
     }
 
     /// The most bytes that the stores of this rank have held at a time.
@@ -32,18 +33,18 @@ impl Runtime {
     #[must_use]
     pub fn explain(&self) -> String {
         let inner = self.inner();
-        let window = match &inner.last {
-            Some(schedule) => explain::text(schedule, &inner.cuts),
+        let window = match &inner.issuing.last {
+            Some(schedule) => explain::text(schedule, &inner.issuing.cuts),
             None => "no window has been executed\n".to_owned(),
         };
-        window + &explain::eager(&inner.eager)
+        window + &explain::eager(&inner.issuing.eager)
     }
 
     /// Why each group of the last executed window ended; `None` for the last one.
     #[must_use]
     pub fn group_ends(&self) -> Vec<Option<Refusal>> {
         let inner = self.inner();
-        let groups = inner.last.iter().flat_map(|schedule| &schedule.groups);
+        let groups = inner.issuing.last.iter().flat_map(|schedule| &schedule.groups);
         groups.map(|task| task.group.end).collect()
     }
 
@@ -51,31 +52,31 @@ impl Runtime {
     /// [`crate::plan_rank`].
     #[must_use]
     pub fn take_plan(&self) -> Vec<PlannedTask> {
-        std::mem::take(&mut self.inner().plan)
+        std::mem::take(&mut self.inner().engine.plan)
     }
 
     /// Whether nothing is computed and the other ranks are not there: see [`crate::plan_rank`].
     #[must_use]
     pub fn is_planned(&self) -> bool {
-        !self.inner().machine.computes()
+        !self.shared.computes
     }
 
     /// Words of the key of the open window, and cuts that were looked at so far.
     #[cfg(test)]
     pub(crate) fn size_of_analysis(&self) -> (usize, usize) {
         let inner = self.inner();
-        (inner.window.key().len(), inner.cuts.looked_at())
+        (inner.issuing.window.key().len(), inner.issuing.cuts.looked_at())
     }
 
     /// What has been recorded, if the settings ask for a profile.
     #[must_use]
     pub fn profile(&self) -> Option<Profile> {
-        self.inner().profile.clone()
+        self.inner().engine.profile.clone()
     }
 
     /// Forgets what has been recorded so far.
     pub fn reset_profile(&self) {
         let mut inner = self.inner();
-        inner.profile = inner.profile.as_ref().map(|_| Profile::new());
+        inner.engine.profile = inner.engine.profile.as_ref().map(|_| Profile::new());
     }
 }

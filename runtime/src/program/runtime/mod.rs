@@ -7,15 +7,16 @@
 mod eager;
 mod entering;
 mod exchanges;
+mod executing;
 pub(crate) mod handle;
 mod host;
 mod looking;
 mod stores;
 mod values;
 
+use self::executing::Flights;
 use self::handle::{StoreHandle, TaskArg};
 use super::settings;
-use crate::analysis;
 use crate::analysis::length::Length;
 use crate::analysis::schedule::Schedule;
 use crate::analysis::traces::Traces;
@@ -25,12 +26,11 @@ use crate::config::Config;
 use crate::error::Error;
 use crate::geometry::partition::{CutsTable, Partition};
 use crate::machine::compute::Runs;
-use crate::machine::{self, Context, Frame, Machine};
+use crate::machine::engine::Engine;
+use crate::machine::{self, Machine};
 use crate::memory::pool::Pool;
 use crate::observe::counters::Counters;
 use crate::observe::lockstep::{Call, Lockstep};
-use crate::observe::plan::PlannedTask;
-use crate::observe::profile::Profile;
 use crate::shape::Shape;
 use crate::stores::store::{Contents, Store};
 use crate::tasks::body::Body;
@@ -51,33 +51,39 @@ pub struct Runtime {
 pub(super) struct Shared {
     /// A number that no other runtime of this process has.
     number: u64,
-    config: Config,
+    config: Arc<Config>,
     pub(super) pool: Arc<Pool>,
     rank: usize,
     ranks: usize,
-    inner: Mutex<Inner>,
+    /// Whether results are numbers.
+    computes: bool,
+    issuing: Mutex<Issuing>,
+    /// Locked behind `issuing`, or by the machine's thread.
+    engine: Arc<Mutex<Engine>>,
 }
 
-/// Everything that issuing and executing tasks changes.
+/// Everything that issuing and analysing tasks changes.
 #[derive(Debug)]
-pub(super) struct Inner {
+pub(super) struct Issuing {
     pub(super) window: Window,
     pub(super) length: Length,
     pub(super) traces: Traces,
-    pub(super) cuts: CutsTable,
-    pub(super) comm: Box<dyn Comm>,
+    pub(super) cuts: Arc<CutsTable>,
     pub(super) lockstep: Lockstep,
-    pub(super) workers: Workers,
+    /// Of what was issued; the engine counts what has run.
     pub(super) counters: Counters,
-    pub(super) profile: Option<Profile>,
-    pub(super) machine: &'static dyn Machine,
-    /// What the machine has planned, where it computes nothing.
-    pub(super) plan: Vec<PlannedTask>,
-    pub(super) frame: Frame,
     /// The schedule of the last window, for `explain`.
     pub(super) last: Option<Arc<Schedule>>,
     /// The eager tasks that have run since, and how often.
     pub(super) eager: Vec<(&'static str, u64)>,
+    /// What runs while the program goes on.
+    flights: Flights,
+}
+
+/// Everything that issuing and executing tasks changes, while nothing runs.
+pub(super) struct Inner<'a> {
+    pub(super) issuing: MutexGuard<'a, Issuing>,
+    pub(super) engine: MutexGuard<'a, Engine>,
 }
 
 impl Runtime {
@@ -124,26 +130,25 @@ impl Runtime {
     ) -> Self {
         let (rank, ranks) = (comm.rank(), comm.size());
         let checks = config.check_ranks && ranks > 1 && machine.computes();
-        let inner = Inner {
+        let cuts = CutsTable::new(ranks, config.tile_len, config.cut_threshold);
+        let issuing = Issuing {
             window: Window::new(),
             length: Length::new(config.window, config.max_window),
             traces: Traces::default(),
-            cuts: CutsTable::new(ranks, config.tile_len, config.cut_threshold),
-            comm,
+            cuts: Arc::new(cuts),
             lockstep: Lockstep::new(checks),
-            workers,
             counters: Counters::default(),
-            profile: config.profile.then(Profile::new),
-            machine,
-            plan: Vec::new(),
-            frame: Frame::default(),
             last: None,
             eager: Vec::new(),
+            flights: Flights::default(),
         };
         static NEXT: AtomicU64 = AtomicU64::new(0);
         // Relaxed: only uniqueness matters.
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let pool = Pool::new(config.memory_limit);
+        let config = Arc::new(config);
+        let own = (number, Arc::clone(&config));
+        let engine = Engine::new(own, Arc::clone(&pool), (comm, workers), machine);
         Self {
             shared: Arc::new(Shared {
                 number,
@@ -151,7 +156,9 @@ impl Runtime {
                 pool,
                 rank,
                 ranks,
-                inner: Mutex::new(inner),
+                computes: machine.computes(),
+                issuing: Mutex::new(issuing),
+                engine: Arc::new(Mutex::new(engine)),
             }),
         }
     }
@@ -180,29 +187,47 @@ impl Runtime {
         Arc::ptr_eq(&self.shared, &other.shared)
     }
 
-    pub(super) fn inner(&self) -> MutexGuard<'_, Inner> {
+    /// What issuing changes; windows may be running.
+    pub(super) fn issuing(&self) -> MutexGuard<'_, Issuing> {
         // A panic in here is a defect; what it leaves is checked again wherever it is used.
-        match self.shared.inner.try_lock() {
-            Ok(inner) => inner,
-            Err(TryLockError::Poisoned(inner)) => inner.into_inner(),
-            Err(TryLockError::WouldBlock) => self.wait_for_inner(),
+        let issuing = match self.shared.issuing.try_lock() {
+            Ok(issuing) => issuing,
+            Err(TryLockError::Poisoned(issuing)) => issuing.into_inner(),
+            Err(TryLockError::WouldBlock) => {
+                self.check_outside();
+                let issuing = self.shared.issuing.lock();
+                issuing.unwrap_or_else(PoisonError::into_inner)
+            }
+        };
+        if issuing.flights.are_any() {
+            self.check_outside();
         }
+        issuing
     }
 
-    /// As [`Runtime::inner`], where somebody else has it.
-    ///
+    /// What issuing and executing changes, when nothing runs.
+    pub(super) fn inner(&self) -> Inner<'_> {
+        let mut issuing = self.issuing();
+        issuing.settle();
+        let engine = self.engine();
+        Inner { issuing, engine }
+    }
+
+    /// The engine, which nobody else has for long, as nothing runs.
+    fn engine(&self) -> MutexGuard<'_, Engine> {
+        let engine = self.shared.engine.lock();
+        engine.unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// # Panics
     ///
-    /// If that is a host task on this very thread, which would wait forever. The panic is the
-    /// failure of that task.
-    #[cold]
-    fn wait_for_inner(&self) -> MutexGuard<'_, Inner> {
+    /// If a host task of this runtime runs on this very thread, which would wait for itself. The
+    /// panic is the failure of that task.
+    fn check_outside(&self) {
         assert!(
             !machine::host::runs_here(self.shared.number),
             "expected a host task that leaves its runtime alone, found one that calls it"
         );
-        let inner = self.shared.inner.lock();
-        inner.unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A store that a task is going to write.
@@ -221,8 +246,9 @@ impl Runtime {
     /// Whether the caller's handle of a store is the only one, that of the window apart.
     #[must_use]
     pub fn is_unique(&self, store: &StoreHandle) -> bool {
-        let of_window = usize::from(self.inner().window.has(store.store()));
-        store.store().count() == 1 + of_window
+        let issuing = self.issuing();
+        let of_window = usize::from(issuing.window.has(store.store()));
+        store.store().count() == 1 + of_window + store.flights()
     }
 
     /// Issues a task: appends it to the window, which is executed before if it is full.
@@ -282,19 +308,11 @@ impl Runtime {
         let seen = args.iter().map(TaskArg::seen);
         check::check_counts(body, seen.clone(), params)?;
         self.check_own("submit", args.iter().map(|arg| arg.store))?;
-        let mut inner = self.inner();
-        self.make_room(&mut inner);
-        inner.window.push(body, seen, params)?;
-        inner.counters.tasks += 1;
+        let mut issuing = self.issuing();
+        self.make_room(&mut issuing);
+        issuing.window.push(body, seen, params)?;
+        issuing.counters.tasks += 1;
         Ok(())
-    }
-
-    /// Executes the window if it is full. Not before there is a next task: meanwhile the program has
-    /// dropped what it replaced.
-    pub(super) fn make_room(&self, inner: &mut Inner) {
-        if inner.window.tasks.len() >= inner.length.tasks() {
-            self.execute_full(inner);
-        }
     }
 
     /// Refuses stores of another runtime: two never mix, since each has its own cuts and window.
@@ -313,122 +331,12 @@ impl Runtime {
         }
     }
 
-    /// Executes a full window, and decides when the next one will be full.
-    fn execute_full(&self, inner: &mut Inner) {
-        let hits = inner.counters.trace_hits;
-        if self.execute(inner, Call::Full).is_err() {
-            return;
-        }
-        let was_remembered = inner.counters.trace_hits > hits;
-        if let Some(schedule) = &inner.last {
-            inner.length.filled(schedule, was_remembered);
-        }
-    }
-
-    /// Executes all tasks issued so far.
-    pub fn flush(&self) {
-        // A failure is told by the stores that should have been written.
-        let _ = self.execute(&mut self.inner(), Call::Flush);
-    }
-
-    /// Forgets all tasks that have not been executed; the stores they would write stay unwritten.
-    pub(crate) fn abandon(&self) {
-        self.inner().window.clear();
-    }
-
-    /// Ends the program on this rank.
-    ///
-    /// Fails if the ranks have run different programs, where that is checked.
-    pub(crate) fn end(&self) -> Result<(), Error> {
-        let mut inner = self.inner();
-        let same = inner.check(Call::End);
-        inner.lockstep.end();
-        same
-    }
-
-    /// Executes the window, for the sake of a call.
-    ///
-    /// Fails if the ranks have run different programs; what the tasks would have written is
-    /// poisoned then.
-    pub(super) fn execute(&self, inner: &mut Inner, call: Call<'_>) -> Result<(), Error> {
-        if inner.window.is_empty() {
-            return Ok(());
-        }
-        if !matches!(call, Call::Full) {
-            inner.length.begin();
-        }
-        inner.window.complete();
-        if let Err(cause) = inner.check(call) {
-            machine::poison(&inner.window, &cause);
-            inner.window.clear();
-            return Err(cause);
-        }
-        self.run_window(inner);
-        Ok(())
-    }
-
-    /// Runs the tasks of the window.
-    fn run_window(&self, inner: &mut Inner) {
-        let Shared {
-            number,
-            config,
-            pool,
-            rank,
-            ..
-        } = &*self.shared;
-        let Inner {
-            window,
-            traces,
-            cuts,
-            comm,
-            workers,
-            counters,
-            profile,
-            machine,
-            plan,
-            frame,
-            ..
-        } = inner;
-        counters.windows += 1;
-        let key = window.key();
-        let schedule = match traces.find(key) {
-            Some(schedule) => {
-                counters.trace_hits += 1;
-                schedule
-            }
-            None => {
-                let mut schedule = analysis::analyse(window, cuts, *rank, config.fusion);
-                if let Some(toolchain) = &config.native {
-                    schedule = schedule.with_native(config.isa, toolchain);
-                }
-                traces.remember(window.key(), schedule)
-            }
-        };
-        let mut context = Context {
-            runtime: *number,
-            config,
-            pool,
-            comm: &**comm,
-            cuts,
-            workers,
-            profile: profile.as_mut(),
-            counters,
-            machine: *machine,
-            plan,
-        };
-        machine::run(&schedule, window, frame, &mut context);
-        window.clear();
-        window.expect(traces.expected());
-        inner.last = Some(schedule);
-        inner.eager.clear();
-    }
-
     /// How a new store of this shape is cut, and the rows of this rank.
     #[must_use]
     pub fn default_rows(&self, shape: Shape) -> (Partition, Range<usize>) {
-        let mut inner = self.inner();
-        let partition = inner.cuts.default_partition(shape);
-        (partition, inner.cuts.rows(partition, shape, self.rank()))
+        let mut issuing = self.issuing();
+        let partition = issuing.cuts_mut().default_partition(shape);
+        (partition, issuing.cuts.rows(partition, shape, self.rank()))
     }
 
     /// The partition with the given cuts: one more than ranks, from 0, never decreasing.
@@ -448,7 +356,7 @@ impl Runtime {
                 format!("{cuts:?}"),
             ));
         }
-        Ok(Partition::Tile(self.inner().cuts.intern(cuts)))
+        Ok(Partition::Tile(self.issuing().cuts_mut().intern(cuts)))
     }
 
     /// The cuts of a partition; `None` if it is replicated, or one of another runtime.
@@ -456,7 +364,7 @@ impl Runtime {
     pub fn cuts(&self, partition: Partition) -> Option<Arc<[usize]>> {
         match partition {
             Partition::Replicated => None,
-            Partition::Tile(id) => self.inner().cuts.known(id).cloned(),
+            Partition::Tile(id) => self.issuing().cuts.known(id).cloned(),
         }
     }
 }
@@ -497,11 +405,24 @@ fn workers(config: &Config) -> Result<Workers, Error> {
     })
 }
 
-impl Inner {
+impl Issuing {
+    /// The lists of cuts; a copy of them while a window that runs has them.
+    pub(super) fn cuts_mut(&mut self) -> &mut CutsTable {
+        Arc::make_mut(&mut self.cuts)
+    }
+
     /// Fails, on every rank alike, unless all ranks make this call now, if that is checked.
-    pub(super) fn check(&mut self, call: Call<'_>) -> Result<(), Error> {
+    pub(super) fn check(&mut self, engine: &Engine, call: Call<'_>) -> Result<(), Error> {
         let issued = self.counters.tasks + self.counters.eager;
-        self.lockstep.check(&*self.comm, call, &self.window, issued)
+        self.lockstep
+            .check(&*engine.comm, call, &self.window, issued)
+    }
+}
+
+impl Inner<'_> {
+    /// As [`Issuing::check`].
+    pub(super) fn check(&mut self, call: Call<'_>) -> Result<(), Error> {
+        self.issuing.check(&self.engine, call)
     }
 }
 

@@ -139,9 +139,9 @@ impl Runtime {
         op: &'static str,
         (shape, partition): (Shape, Partition),
     ) -> Result<Range<usize>, Error> {
-        let inner = self.inner();
-        if inner.cuts.cuts_all(partition, shape.rows()) {
-            return Ok(inner.cuts.rows(partition, shape, self.rank()));
+        let issuing = self.issuing();
+        if issuing.cuts.cuts_all(partition, shape.rows()) {
+            return Ok(issuing.cuts.rows(partition, shape, self.rank()));
         }
         let expected = format!("a partition of {} rows by this runtime", shape.rows());
         Err(Error::argument(op, expected, "another"))

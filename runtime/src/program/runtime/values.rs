@@ -1,7 +1,7 @@
 //! Values to the program: what a rank holds of a store, and all of it on one rank or on every one.
 
 use super::handle::StoreHandle;
-use super::{Inner, Runtime};
+use super::Runtime;
 use crate::comm;
 use crate::comm::exchange::fetch::Fetch;
 use crate::error::{Error, ErrorKind};
@@ -17,15 +17,6 @@ use crate::stores::store::{Contents, Store};
 use sparsefuse_kernels::{Element, scalar};
 
 impl Runtime {
-    /// Executes the window if the store waits for it.
-    fn complete(&self, inner: &mut Inner, store: &StoreHandle) -> Result<(), Error> {
-        self.check_own("read", [store].into_iter())?;
-        match inner.window.writes(store.store()) {
-            true => self.execute(inner, Call::Read(store.store())),
-            false => Ok(()),
-        }
-    }
-
     /// This rank's part of a store. Executes the window if that writes it; every rank must ask.
     ///
     /// # Errors
@@ -34,8 +25,8 @@ impl Runtime {
     pub fn local<T: Element>(&self, store: &StoreHandle) -> Result<Local<T>, Error> {
         check_dtype::<T>(store)?;
         // Under the lock, so that no other thread's window has the contents just now.
-        let mut inner = self.inner();
-        self.complete(&mut inner, store)?;
+        let mut issuing = self.issuing();
+        self.complete(&mut issuing, store)?;
         store.with_instance("read", |partition, instance| {
             Local::new(partition, instance.clone())
         })
@@ -113,13 +104,13 @@ impl Runtime {
             (0, store.shape(), T::DTYPE),
             partition,
             self.rank(),
-            &inner.cuts,
+            &inner.issuing.cuts,
             |rank| if is_wanted(rank) { region } else { nothing },
         );
-        let fetched = plan.run(&*inner.comm, &self.shared.pool, Ok(local.instance()));
+        let fetched = plan.run(&*inner.engine.comm, &self.shared.pool, Ok(local.instance()));
         let len = if is_wanted(self.rank()) { len } else { 0 };
         let fetched = fetched.and_then(|fetched| Ok((fetched, reserve(len)?)));
-        let (fetched, elements) = comm::agree(&*inner.comm, fetched)?;
+        let (fetched, elements) = comm::agree(&*inner.engine.comm, fetched)?;
         if !is_wanted(self.rank()) {
             return Ok(Vec::new());
         }
@@ -161,9 +152,9 @@ impl Runtime {
         read: impl FnOnce(Partition, &[T]) -> R,
     ) -> Result<R, Error> {
         check_dtype::<T>(store)?;
-        let mut inner = self.inner();
-        self.complete(&mut inner, store)?;
-        if !inner.machine.computes() {
+        let mut issuing = self.issuing();
+        self.complete(&mut issuing, store)?;
+        if !self.shared.computes {
             let element = scalar::from_f64(T::DTYPE, 1.0).get();
             let elements: Vec<T> = vec![element; store.shape().len()]
                 .into_iter()
@@ -175,8 +166,9 @@ impl Runtime {
             read(partition, crate::memory::bytes::elements(instance))
         });
         if self.ranks() > 1 && !store.is_agreed() {
-            inner.check(Call::Read(store.store()))?;
-            results = comm::agree(&*inner.comm, results);
+            let engine = self.engine();
+            issuing.check(&engine, Call::Read(store.store()))?;
+            results = comm::agree(&*engine.comm, results);
         }
         results
     }

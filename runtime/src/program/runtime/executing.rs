@@ -1,0 +1,295 @@
+//! When the window is executed, and where: by whoever wants a value, or by the machine's thread
+//! while the program goes on.
+
+use super::handle::StoreHandle;
+use super::{Inner, Issuing, Runtime};
+use crate::analysis;
+use crate::analysis::schedule::Schedule;
+use crate::analysis::window::Window;
+use crate::config::Config;
+use crate::error::Error;
+use crate::machine;
+use crate::machine::ahead::{Ahead, Job};
+use crate::machine::engine::Engine;
+use crate::observe::lockstep::Call;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// The windows that were handed over to the machine's thread.
+#[derive(Debug, Default)]
+pub(super) struct Flights {
+    /// `None` until the first one.
+    ahead: Option<Ahead>,
+    /// How many were handed over, and how many of these are back.
+    handed_over: u64,
+    back: u64,
+    /// Windows that are back, empty, for the memory of their lists.
+    spare: Vec<Window>,
+}
+
+impl Flights {
+    /// Whether there are windows that are not back.
+    pub(super) fn are_any(&self) -> bool {
+        self.back < self.handed_over
+    }
+}
+
+impl Runtime {
+    /// Executes all tasks issued so far, and returns when they have ended.
+    pub fn flush(&self) {
+        let mut inner = self.inner();
+        let Inner { issuing, engine } = &mut inner;
+        // A failure is told by the stores that should have been written.
+        let _ = self.execute(issuing, engine, Call::Flush);
+    }
+
+    /// Has all tasks issued so far executed while the program goes on: by a thread of the runtime's
+    /// own, in the order in which they were issued. Whoever reads a result waits for the tasks up to
+    /// the one that makes it, and for none behind.
+    ///
+    /// At most [`Config::run_ahead`] windows are under way; a further one waits until the first of
+    /// them has ended. On several ranks, or where the tasks have less to do than
+    /// [`Config::ahead_threshold`], they are executed here, as by [`Runtime::flush`].
+    ///
+    /// ```
+    /// use sparsefuse_kernels::DType;
+    /// use sparsefuse_runtime::{Access, HostBody, HostTask, Privilege, Runtime, Shape};
+    /// use std::sync::{Arc, Mutex, mpsc};
+    ///
+    /// // A task that waits for what the program does after it has started it.
+    /// let (send, receive) = mpsc::channel();
+    /// let receive = Mutex::new(receive);
+    /// let body = HostBody::new("wait", &[(Privilege::Write, Access::Rows, DType::F64)]);
+    /// let function = Arc::new(move |args: &mut sparsefuse_runtime::HostArgs<'_>| {
+    ///     let found = receive.lock().map_or(0.0, |receive| receive.recv().unwrap_or(0.0));
+    ///     args.write::<f64>(0)?.fill(found);
+    ///     Ok(())
+    /// });
+    /// let runtime = Runtime::new(Default::default())?;
+    /// let y = runtime.new_store(Shape::new(&[2]), DType::F64);
+    /// runtime.submit_host(&body, &[&y], HostTask { launch: None, bytes: 0, function })?;
+    /// runtime.start();
+    /// send.send(7.0).expect("the task receives it");
+    /// assert_eq!(runtime.read::<f64>(&y, None)?, [7.0, 7.0]);
+    /// # Ok::<(), sparsefuse_runtime::Error>(())
+    /// ```
+    pub fn start(&self) {
+        let mut issuing = self.issuing();
+        // As above.
+        let _ = self.start_window(&mut issuing, Call::Flush);
+    }
+
+    /// Executes the window if it is full. Not before there is a next task: meanwhile the program has
+    /// dropped what it replaced.
+    pub(super) fn make_room(&self, issuing: &mut Issuing) {
+        if issuing.window.tasks.len() >= issuing.length.tasks() {
+            self.execute_full(issuing);
+        }
+    }
+
+    /// Executes a full window, and decides when the next one will be full.
+    fn execute_full(&self, issuing: &mut Issuing) {
+        let hits = issuing.counters.trace_hits;
+        if self.start_window(issuing, Call::Full).is_err() {
+            return;
+        }
+        let was_remembered = issuing.counters.trace_hits > hits;
+        if let Some(schedule) = &issuing.last {
+            issuing.length.filled(schedule, was_remembered);
+        }
+    }
+
+    /// Forgets all tasks that have not been executed; the stores they would write stay unwritten.
+    pub(crate) fn abandon(&self) {
+        self.issuing().window.clear();
+    }
+
+    /// Ends the program on this rank.
+    ///
+    /// Fails if the ranks have run different programs, where that is checked.
+    pub(crate) fn end(&self) -> Result<(), Error> {
+        let mut inner = self.inner();
+        let same = inner.check(Call::End);
+        inner.issuing.lockstep.end();
+        same
+    }
+
+    /// Has the window executed, by the machine's thread where that pays and nothing is asked of the
+    /// other ranks; else here, behind what runs.
+    fn start_window(&self, issuing: &mut Issuing, call: Call<'_>) -> Result<(), Error> {
+        if issuing.window.is_empty() {
+            return Ok(());
+        }
+        let config = self.config();
+        let may_give = self.ranks() == 1 && self.shared.computes && config.run_ahead > 0;
+        if !may_give {
+            issuing.settle();
+            return self.execute(issuing, &mut self.engine(), call);
+        }
+        issuing.begin(&call);
+        let schedule = issuing.schedule(config, self.rank());
+        if has_work(&schedule, config.ahead_threshold) && self.give(issuing, &schedule) {
+            return Ok(());
+        }
+        issuing.settle();
+        issuing.run(&schedule, &mut self.engine());
+        Ok(())
+    }
+
+    /// Executes the window here, for the sake of a call, while nothing runs.
+    ///
+    /// Fails if the ranks have run different programs; what the tasks would have written is
+    /// poisoned then.
+    pub(super) fn execute(
+        &self,
+        issuing: &mut Issuing,
+        engine: &mut Engine,
+        call: Call<'_>,
+    ) -> Result<(), Error> {
+        if issuing.window.is_empty() {
+            return Ok(());
+        }
+        issuing.begin(&call);
+        if let Err(cause) = issuing.check(engine, call) {
+            machine::poison(&issuing.window, &cause);
+            issuing.window.clear();
+            return Err(cause);
+        }
+        let schedule = issuing.schedule(self.config(), self.rank());
+        issuing.run(&schedule, engine);
+        Ok(())
+    }
+
+    /// Gives the window away. Whether that was possible.
+    fn give(&self, issuing: &mut Issuing, schedule: &Arc<Schedule>) -> bool {
+        let Issuing {
+            window,
+            cuts,
+            flights,
+            ..
+        } = issuing;
+        if flights.ahead.is_none() {
+            flights.ahead = Ahead::new(Arc::clone(&self.shared.engine));
+        }
+        let Some(ahead) = &flights.ahead else {
+            return false;
+        };
+        flights.handed_over += 1;
+        for store in &window.stores {
+            store.in_flight.fetch_add(1, Ordering::Relaxed);
+            store
+                .last_flight
+                .store(flights.handed_over, Ordering::Relaxed);
+        }
+        for &slot in &schedule.results {
+            let partition = schedule.slots[slot as usize].partition;
+            let partition = partition.expect("what a window leaves behind is cut in some way");
+            window.stores[slot as usize].plan(partition);
+        }
+        let next = flights.spare.pop().unwrap_or_else(Window::new);
+        ahead.hand_over(Job {
+            window: window.give(next),
+            schedule: Arc::clone(schedule),
+            cuts: Arc::clone(cuts),
+        });
+        issuing.window.expect(issuing.traces.expected());
+        let most = self.config().run_ahead as u64;
+        issuing.wait_for(issuing.flights.handed_over.saturating_sub(most));
+        true
+    }
+
+    /// Waits until a store has its contents: executes the window if that writes it.
+    pub(super) fn complete(&self, issuing: &mut Issuing, store: &StoreHandle) -> Result<(), Error> {
+        self.check_own("read", [store].into_iter())?;
+        if issuing.window.writes(store.store()) {
+            issuing.settle();
+            return self.execute(issuing, &mut self.engine(), Call::Read(store.store()));
+        }
+        issuing.wait_for(store.last_flight.load(Ordering::Relaxed));
+        Ok(())
+    }
+}
+
+impl Issuing {
+    /// Completes the window, which a call ends.
+    fn begin(&mut self, call: &Call<'_>) {
+        if !matches!(call, Call::Full) {
+            self.length.begin();
+        }
+        self.window.complete();
+    }
+
+    /// The schedule of the completed window.
+    fn schedule(&mut self, config: &Config, rank: usize) -> Arc<Schedule> {
+        self.counters.windows += 1;
+        let schedule = match self.traces.find(self.window.key()) {
+            Some(schedule) => {
+                self.counters.trace_hits += 1;
+                schedule
+            }
+            None => {
+                let cuts = Arc::make_mut(&mut self.cuts);
+                let mut schedule = analysis::analyse(&self.window, cuts, rank, config.fusion);
+                if let Some(toolchain) = &config.native {
+                    schedule = schedule.with_native(config.isa, toolchain);
+                }
+                self.traces.remember(self.window.key(), schedule)
+            }
+        };
+        self.last = Some(Arc::clone(&schedule));
+        self.eager.clear();
+        schedule
+    }
+
+    /// Runs the tasks of the window here.
+    fn run(&mut self, schedule: &Schedule, engine: &mut Engine) {
+        engine.run(schedule, &self.window, &self.cuts);
+        self.window.clear();
+        self.window.expect(self.traces.expected());
+    }
+
+    /// Waits until nothing runs.
+    pub(super) fn settle(&mut self) {
+        if self.flights.are_any() {
+            self.wait_for(self.flights.handed_over);
+        }
+    }
+
+    /// Waits until so many of the windows handed over have ended, and takes back those that have.
+    fn wait_for(&mut self, number: u64) {
+        let flights = &mut self.flights;
+        let Some(ahead) = flights.ahead.as_ref().filter(|_| flights.back < number) else {
+            return;
+        };
+        ahead.wait(number);
+        let first = flights.spare.len();
+        ahead.take_back(&mut flights.spare);
+        for window in &mut flights.spare[first..] {
+            for store in &window.stores {
+                store.in_flight.fetch_sub(1, Ordering::Relaxed);
+            }
+            window.clear();
+            flights.back += 1;
+        }
+    }
+}
+
+/// Whether a schedule has so much to do, counted roughly: bytes, and instructions on elements. What
+/// a host task does is not known, so it is enough.
+fn has_work(schedule: &Schedule, least: usize) -> bool {
+    let mut work = 0_usize;
+    for task in &schedule.groups {
+        if task.host.is_some() {
+            return true;
+        }
+        work = work.saturating_add(task.bytes);
+        for loop_ in &task.kernel.loops {
+            let rows = task.extents[loop_.domain as usize].len as usize;
+            work = work.saturating_add(rows.saturating_mul(loop_.body.len()));
+        }
+        if work >= least {
+            return true;
+        }
+    }
+    work >= least
+}

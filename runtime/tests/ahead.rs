@@ -1,0 +1,258 @@
+//! Windows that run while the program goes on: order, results, failures, memory, and the same
+//! schedules whether or not they do.
+
+use sparsefuse_kernels::{DType, Element};
+use sparsefuse_runtime::{
+    Access, Config, Counters, Error, HostArgs, HostBody, HostTask, Privilege, Runtime, Shape,
+    StoreHandle,
+};
+use sparsefuse_testing::bodies::{axpy, dot};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, LazyLock, Mutex};
+use std::time::Duration;
+
+static MARK: LazyLock<HostBody> = LazyLock::new(|| {
+    let read = (Privilege::Read, Access::Rows, DType::F64);
+    let write = (Privilege::Write, Access::Rows, DType::F64);
+    HostBody::new("mark", &[read, write])
+});
+
+/// How long a test waits for what should come at once, before it fails.
+const LONG: Duration = Duration::from_secs(60);
+
+fn runtime(run_ahead: usize) -> Runtime {
+    let config = Config {
+        run_ahead,
+        ahead_threshold: 0,
+        ..Config::default()
+    };
+    Runtime::new(config).expect("the settings are in range")
+}
+
+fn vector(runtime: &Runtime, elements: Vec<f64>) -> StoreHandle {
+    let stored = runtime.store_from_vec(Shape::new(&[elements.len()]), elements);
+    stored.expect("the shape is that of the elements")
+}
+
+/// Issues a host task that writes a new store.
+fn host(
+    x: &StoreHandle,
+    function: impl Fn(&[f64], &mut [f64]) -> Result<(), Error> + Send + Sync + 'static,
+) -> StoreHandle {
+    let out = x.runtime().new_store(x.shape(), DType::F64);
+    let task = HostTask {
+        launch: None,
+        bytes: 0,
+        function: Arc::new(move |args: &mut HostArgs<'_>| {
+            let x = args.read::<f64>(0)?;
+            function(x, args.write::<f64>(1)?)
+        }),
+    };
+    let issued = x.runtime().submit_host(&MARK, &[x, &out], task);
+    issued.expect("the arguments fit the body");
+    out
+}
+
+/// A task that copies when it is told to go on, and how to tell it.
+fn gate(x: &StoreHandle) -> (StoreHandle, Sender<()>) {
+    let (open, wait): (_, Receiver<()>) = channel();
+    let wait = Mutex::new(wait);
+    let out = host(x, move |x, y| {
+        let told = wait.lock().map(|wait| wait.recv_timeout(LONG));
+        assert!(matches!(told, Ok(Ok(()))), "the program has gone on");
+        y.copy_from_slice(x);
+        Ok(())
+    });
+    (out, open)
+}
+
+/// `a x + y`.
+fn sum(a: f64, x: &StoreHandle, y: &StoreHandle) -> StoreHandle {
+    let out = x.runtime().new_store(x.shape(), DType::F64);
+    let args = [x.into(), y.into(), (&out).into()];
+    let issued = x.runtime().submit(axpy(), &args, &[a.to_value()]);
+    issued.expect("the arguments fit the body");
+    out
+}
+
+fn scaled(x: &StoreHandle, by: f64) -> StoreHandle {
+    sum(by - 1.0, x, x)
+}
+
+fn read(x: &StoreHandle) -> Result<Vec<f64>, Error> {
+    x.runtime().read(x, None)
+}
+
+#[test]
+fn the_program_goes_on_and_reads_what_has_ended() {
+    let runtime = runtime(2);
+    let x = vector(&runtime, vec![1.0, 2.0, 3.0]);
+    let before = scaled(&x, 2.0);
+    runtime.start();
+    let (held, open) = gate(&x);
+    runtime.start();
+    // Neither what ran before nor what was never issued with it waits for the gate.
+    assert_eq!(read(&before).unwrap(), [2.0, 4.0, 6.0]);
+    let other = vector(&runtime, vec![5.0]);
+    assert_eq!(read(&other).unwrap(), [5.0]);
+    let behind = scaled(&held, 10.0);
+    runtime.start();
+    open.send(()).unwrap();
+    assert_eq!(read(&behind).unwrap(), [10.0, 20.0, 30.0]);
+    assert_eq!(read(&held).unwrap(), [1.0, 2.0, 3.0]);
+}
+
+#[test]
+fn flush_waits() {
+    let runtime = runtime(2);
+    let x = vector(&runtime, vec![1.0; 4]);
+    let ended = Arc::new(AtomicUsize::new(0));
+    for _ in 0..5 {
+        let counted = Arc::clone(&ended);
+        host(&x, move |_, _| {
+            counted.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        });
+        runtime.start();
+    }
+    runtime.flush();
+    assert_eq!(ended.load(Ordering::Relaxed), 5);
+}
+
+#[test]
+fn no_more_windows_are_under_way_than_asked_for() {
+    for run_ahead in [1, 2, 5] {
+        let runtime = runtime(run_ahead);
+        let x = vector(&runtime, vec![1.0; 4]);
+        let ended = Arc::new(AtomicUsize::new(0));
+        for issued in 0..20_usize {
+            let counted = Arc::clone(&ended);
+            host(&x, move |_, _| {
+                counted.fetch_add(1, Ordering::SeqCst);
+                Ok(())
+            });
+            runtime.start();
+            let ended = ended.load(Ordering::SeqCst);
+            assert!(issued + 1 - ended <= run_ahead, "{ended} of {}", issued + 1);
+        }
+    }
+}
+
+#[test]
+fn a_failure_reaches_those_who_read_what_depends_on_it() {
+    let runtime = runtime(3);
+    let x = vector(&runtime, vec![1.0; 4]);
+    let failed = host(&x, |_, _| Err(Error::argument("mark", "a reason", "none")));
+    runtime.start();
+    let behind = scaled(&failed, 2.0);
+    runtime.start();
+    let panicked = host(&x, |_, _| panic!("on purpose"));
+    runtime.start();
+    let well = scaled(&x, 3.0);
+    runtime.start();
+    assert_eq!(read(&well).unwrap(), [3.0; 4]);
+    for store in [&failed, &behind] {
+        let message = read(store).unwrap_err().to_string();
+        assert!(message.contains("expected a reason, found none"), "{message}");
+    }
+    let message = read(&panicked).unwrap_err().to_string();
+    assert!(message.contains("on purpose"), "{message}");
+}
+
+#[test]
+fn a_host_task_under_way_that_calls_its_runtime_fails() {
+    let runtime = runtime(2);
+    let x = vector(&runtime, vec![1.0; 4]);
+    // It holds a handle of its runtime, which it gives up as it runs.
+    let (own, of_task) = (runtime.clone(), x.clone());
+    let own = Mutex::new(Some((own, of_task)));
+    let y = host(&x, move |_, _| {
+        let taken = own.lock().ok().and_then(|mut own| own.take());
+        let (runtime, x) = taken.expect("it runs once");
+        runtime.read::<f64>(&x, None).map(drop)
+    });
+    runtime.start();
+    let message = read(&y).unwrap_err().to_string();
+    assert!(message.contains("leaves its runtime alone"), "{message}");
+}
+
+#[test]
+fn the_end_of_a_runtime_waits_for_what_was_started() {
+    let ended = Arc::new(AtomicBool::new(false));
+    let runtime = runtime(2);
+    let x = vector(&runtime, vec![1.0; 4]);
+    let (held, open) = gate(&x);
+    let at_end = Arc::clone(&ended);
+    let last = host(&held, move |_, _| {
+        at_end.store(true, Ordering::SeqCst);
+        Ok(())
+    });
+    runtime.start();
+    open.send(()).unwrap();
+    drop((x, held, last, runtime));
+    assert!(ended.load(Ordering::SeqCst));
+}
+
+/// A loop without reads but one of every seventh round, and what its runtime counted.
+fn rounds(run_ahead: usize, slow: bool) -> (Vec<u64>, Counters) {
+    let runtime = runtime(run_ahead);
+    let n = 3000;
+    let mut x = vector(&runtime, (0..n).map(|i| f64::from(i) * 0.001).collect());
+    let mut y = vector(&runtime, vec![0.5; n as usize]);
+    let mut values = Vec::new();
+    for round in 0..100 {
+        let twice = scaled(&x, 0.9);
+        y = sum(0.25, &twice, &y);
+        if round % 5 == 3 {
+            x = host(&twice, move |x, y| {
+                if slow {
+                    std::hint::black_box((0..20_000).fold(0.0, |s, k| s + f64::from(k).sqrt()));
+                }
+                y.copy_from_slice(x);
+                Ok(())
+            });
+        } else {
+            x = twice;
+        }
+        if round % 3 == 0 {
+            runtime.start();
+        }
+        if round % 7 == 6 {
+            let sum = runtime.new_store(Shape::SCALAR, DType::F64);
+            let args = [(&x).into(), (&y).into(), (&sum).into()];
+            runtime.submit(dot(), &args, &[]).unwrap();
+            values.push(runtime.read_scalar::<f64>(&sum).unwrap().to_bits());
+            y = scaled(&y, 0.5);
+        }
+    }
+    values.extend(read(&y).unwrap().iter().map(|y| y.to_bits()));
+    (values, runtime.counters())
+}
+
+#[test]
+fn schedules_and_results_do_not_depend_on_who_runs_them() {
+    let expected = rounds(0, false);
+    assert!(expected.1.trace_hits > 0 && expected.1.fused_tasks < expected.1.tasks);
+    for run_ahead in [1, 2, 7] {
+        for slow in [false, true] {
+            assert_eq!(rounds(run_ahead, slow), expected, "{run_ahead}");
+        }
+    }
+}
+
+#[test]
+fn memory_is_given_back() {
+    let runtime = runtime(2);
+    let mut x = vector(&runtime, vec![1.0; 1000]);
+    for _ in 0..50 {
+        x = scaled(&scaled(&x, 2.0), 0.5);
+        runtime.start();
+    }
+    assert_eq!(read(&x).unwrap(), vec![1.0; 1000]);
+    runtime.flush();
+    assert!(runtime.memory_in_use() <= 8192, "{}", runtime.memory_in_use());
+    drop(x);
+    runtime.flush();
+    assert_eq!(runtime.memory_in_use(), 0);
+}
