@@ -28,6 +28,7 @@ Environment (settings of the runtime; the options of a command come first):
   SPARSEFUSE_FUSION   0 or 1: whether tasks are fused
   SPARSEFUSE_ISA      baseline, avx2 or avx512: the instruction set of the kernels
   SPARSEFUSE_TILE     rows of a tile of the summation order; changes the last bits of results
+  SPARSEFUSE_AHEAD    windows that may run while the program goes on, on one rank (2)
   SPARSEFUSE_CUT      arrays with fewer elements are replicated on every rank
   SPARSEFUSE_CHECK    0 or 1: whether ranks check that they run the same program
   SPARSEFUSE_MEMORY   the most bytes that the arrays of one rank may take

@@ -686,6 +686,7 @@ pub(crate) fn base(tile_len: usize) -> Setup {
         fusion: false,
         executor: Executor::Reference,
         isa: Isa::Baseline,
+        run_ahead: 0,
         ..Config::default()
     };
     Setup { ranks: 1, config }
@@ -715,6 +716,8 @@ pub(crate) fn setup(seed: u64, tile_len: usize) -> Setup {
         // Programs are too short for a compiler; `tests/native.rs` has longer ones.
         native: None,
         memory_limit: usize::MAX,
+        run_ahead: 0,
+        ahead_threshold: 0,
         profile: false,
         // A machine whose ranks are checked must see the same as one whose ranks are not.
         check_ranks: seed.is_multiple_of(2),
@@ -725,5 +728,7 @@ pub(crate) fn setup(seed: u64, tile_len: usize) -> Setup {
     let ranks = dice.pick(&[1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 5, 6, 7, 8]);
     config.pack_after = dice.pick(&[0, 0, 1, usize::MAX]);
     config.stream_threshold = dice.pick(&[0, usize::MAX]);
+    config.run_ahead = dice.pick(&[0, 1, 2, 3]);
+    config.ahead_threshold = dice.pick(&[0, 0, 1 << 18]);
     Setup { ranks, config }
 }

@@ -516,6 +516,7 @@ impl Rank {
                 // An array whose task has failed has nothing to hold.
                 self.held.extend(held);
             }
+            Step::Flush if self.runtime.config().run_ahead % 2 == 1 => self.runtime.start(),
             Step::Flush => self.runtime.flush(),
         }
         Ok(())

@@ -63,7 +63,7 @@ impl Frame {
             let contents = match (window.initial[slot], window.held()[slot]) {
                 (None, _) => Contents::Unwritten,
                 (Some(_), true) => store.contents(),
-                (Some(_), false) => store.replace(Contents::Unwritten),
+                (Some(_), false) => store.take(),
             };
             self.instances.push(match contents {
                 Contents::Here(partition, held) => Some((partition, held)),

@@ -12,7 +12,6 @@ use crate::geometry::partition::Partition;
 use crate::images::residency::Residency;
 use crate::memory::counted::Counted;
 use crate::memory::instance::Instance;
-use crate::stores::store::Contents;
 
 impl Running<'_, '_> {
     /// Gives every output memory: that of a dying input, or some of the pool's; and makes sure
@@ -115,7 +114,7 @@ impl Running<'_, '_> {
             return Ok(());
         };
         // The store itself gets back what is written here, or the reason why nothing was.
-        self.window.stores[slot as usize].replace(Contents::Unwritten);
+        self.window.stores[slot as usize].take();
         if instance.get_mut().is_none() {
             let bytes = instance.len() * size;
             let memory = self.context.pool.allocate(instance.len(), size)?;

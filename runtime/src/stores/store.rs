@@ -183,11 +183,17 @@ impl Store {
         self.state().contents.clone()
     }
 
-    /// Changes what this rank holds, and gives what it held before. Only by the engine.
-    pub(crate) fn replace(&self, contents: Contents) -> Contents {
+    /// Changes what this rank holds. Only by the engine.
+    pub(crate) fn replace(&self, contents: Contents) {
         self.partition
             .store(contents.partition_word(), Ordering::Relaxed);
-        std::mem::replace(&mut self.state().contents, contents)
+        self.state().contents = contents;
+    }
+
+    /// Takes what this rank holds, for a window that gives it back, or that nobody asks after. How it
+    /// is cut stays, since the program may be issuing the next window. Only by the engine.
+    pub(crate) fn take(&self) -> Contents {
+        std::mem::replace(&mut self.state().contents, Contents::Unwritten)
     }
 
     /// The piece that depends on just this.
