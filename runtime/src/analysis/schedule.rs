@@ -98,6 +98,14 @@ pub(crate) struct FusedTask {
 }
 
 impl FusedTask {
+    /// The slot of an argument of a host task.
+    pub(crate) fn slot_of_host(&self, binding: &Binding) -> u32 {
+        match binding {
+            Binding::Array { from, .. } | Binding::Whole { from, .. } => self.slot(*from),
+            _ => unreachable!("arguments of host tasks are rows or whole stores"),
+        }
+    }
+
     /// Gives fetches and pieces the numbers that they have in another fused task, with whose ghosts
     /// this one goes on. Whether they are all there.
     pub(crate) fn exchange_as(&mut self, whole: &Self, slots: &[Slot]) -> bool {

@@ -5,8 +5,9 @@
 //! function would have sent ([`Conversation`]).
 
 use super::{Inputs, Running};
-use crate::analysis::schedule::Binding;
+use crate::analysis::schedule::{Binding, From, FusedTask};
 use crate::comm::conversation::Conversation;
+use crate::config::Config;
 use crate::error::{Error, ErrorKind};
 use crate::geometry::partition::Partition;
 use crate::images::residency::Residency;
@@ -14,6 +15,7 @@ use crate::memory::counted::Counted;
 use crate::memory::instance::Instance;
 use crate::tasks::body::{Body, Privilege};
 use crate::tasks::host::{HostArg, HostArgs, HostTask};
+use sparsefuse_kernels::Workers;
 use std::any::Any;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -30,7 +32,7 @@ pub(crate) fn runs_here(runtime: u64) -> bool {
 }
 
 /// An output while the function writes it.
-type Taken = (u32, Partition, Counted<Instance>);
+pub(super) type Taken = (u32, Partition, Counted<Instance>);
 
 impl Running<'_, '_> {
     /// Every rank goes through all steps that talk to others, also when its own have failed.
@@ -89,7 +91,24 @@ impl Running<'_, '_> {
         conversation: Option<&Conversation<'_>>,
     ) -> Result<(), Error> {
         let mut taken = self.take_outputs();
-        let outcome = self.call_with(&mut taken, (host, body), inputs, conversation);
+        let host_place = self.task.host.as_ref();
+        let host_place = host_place.expect("the step of a host task says where it runs");
+        let cuts = host_place.partitions.iter().map(|&of| match of {
+            Partition::Tile(id) if self.context.comm.size() > 1 => {
+                Some(Arc::clone(self.context.cuts.get(id)))
+            }
+            Partition::Tile(_) | Partition::Replicated => None,
+        });
+        let call = HostCall {
+            runtime: self.context.runtime,
+            config: self.context.config,
+            workers: self.context.workers,
+            task: self.task,
+            host,
+            body,
+            conversation,
+        };
+        let outcome = call.run(&mut taken, cuts.collect(), |from| self.locate(from, inputs));
         for (slot, partition, instance) in taken {
             self.frame.instances[slot as usize] = Some((partition, Residency::Plain(instance)));
         }
@@ -105,28 +124,36 @@ impl Running<'_, '_> {
         });
         taken.collect()
     }
+}
 
-    fn call_with(
+/// A call of the function of a host task.
+pub(super) struct HostCall<'a> {
+    /// The number of the runtime.
+    pub(super) runtime: u64,
+    pub(super) config: &'a Config,
+    pub(super) workers: &'a Workers,
+    pub(super) task: &'a FusedTask,
+    pub(super) host: &'a HostTask,
+    pub(super) body: &'a Body,
+    pub(super) conversation: Option<&'a Conversation<'a>>,
+}
+
+impl HostCall<'_> {
+    /// Calls the function with what it writes, the cuts of its arguments, and what it reads, each
+    /// found once, in the order of the arguments.
+    pub(super) fn run<'i>(
         &self,
         taken: &mut [Taken],
-        (host, body): (&HostTask, &Body),
-        inputs: &Inputs,
-        conversation: Option<&Conversation<'_>>,
+        cuts: Vec<Option<Arc<[usize]>>>,
+        mut located: impl FnMut(From) -> &'i Instance,
     ) -> Result<(), Error> {
         let host_place = self.task.host.as_ref();
         let host_place = host_place.expect("the step of a host task says where it runs");
-        let cuts = host_place.partitions.iter().map(|&of| match of {
-            Partition::Tile(id) if self.context.comm.size() > 1 => {
-                Some(Arc::clone(self.context.cuts.get(id)))
-            }
-            Partition::Tile(_) | Partition::Replicated => None,
-        });
-        let cuts = cuts.collect();
         let mut outputs = taken.iter_mut();
         let mut args = Vec::with_capacity(self.task.bindings.len());
         for (number, binding) in self.task.bindings.iter().enumerate() {
-            let dtype = body.dtype(number);
-            if body.args()[number].privilege != Privilege::Read {
+            let dtype = self.body.dtype(number);
+            if self.body.args()[number].privilege != Privilege::Read {
                 let instance = outputs.next().map(|(.., instance)| instance);
                 let instance = instance.and_then(Counted::get_mut);
                 let instance = instance.expect("new memory has one owner");
@@ -144,23 +171,20 @@ impl Running<'_, '_> {
             };
             // The rows of an empty piece may lie anywhere.
             let start = if len == 0 { 0 } else { start as usize };
-            args.push(HostArg::Read(
-                dtype,
-                self.locate(from, inputs),
-                start..start + len,
-            ));
+            args.push(HostArg::Read(dtype, located(from), start..start + len));
         }
         let mut args = HostArgs {
             args,
             cuts,
             rows: host_place.rows.clone(),
-            threads: self.context.config.threads,
-            parallel_threshold: self.context.config.parallel_threshold,
-            workers: self.context.workers,
-            conversation,
+            threads: self.config.threads,
+            parallel_threshold: self.config.parallel_threshold,
+            workers: self.workers,
+            body: self.body,
+            conversation: self.conversation,
         };
-        let before = RUNNING.replace(Some(self.context.runtime));
-        let outcome = catch_unwind(AssertUnwindSafe(|| (host.function)(&mut args)));
+        let before = RUNNING.replace(Some(self.runtime));
+        let outcome = catch_unwind(AssertUnwindSafe(|| (self.host.function)(&mut args)));
         RUNNING.set(before);
         let outcome = outcome.unwrap_or_else(|panic| Err(panicked(&self.task.name, &*panic)));
         outcome.and_then(|()| args.check_written())

@@ -8,6 +8,7 @@
 //! the schedule, so that no other rank waits for it.
 
 pub(crate) mod ahead;
+mod beside;
 pub(crate) mod compute;
 pub(crate) mod engine;
 mod failures;
@@ -132,7 +133,18 @@ fn run(
     context: &mut Context<'_>,
 ) {
     frame.load(window);
-    for (number, task) in schedule.groups.iter().enumerate() {
+    let mut next = 0;
+    while let Some(task) = schedule.groups.get(next) {
+        if task.host.is_some() {
+            let section = beside::section(schedule, next, context);
+            if section.len() > 1 {
+                next = section.end;
+                beside::run(section, (schedule, window), frame, context);
+                continue;
+            }
+        }
+        let number = next;
+        next += 1;
         // On every rank, also where the task is going to fail: what all ranks derive is the same.
         for &slot in &task.writes {
             window.stores[slot as usize].forget_derived();

@@ -17,7 +17,7 @@ use crate::shape::Shape;
 use crate::stores::store::Store;
 use sparsefuse_kernels::{ArgKind, DType, Inst, Kernel, ReduceOp};
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// What a task may do with an argument.
@@ -162,6 +162,8 @@ pub struct Body {
     images: Vec<Image>,
     /// For each argument, whether it is written after it has been read.
     updated: Vec<bool>,
+    /// Whether the function of a host task has divided its work among the threads.
+    divides: AtomicBool,
 }
 
 impl Body {
@@ -234,6 +236,17 @@ impl Body {
         Self::of_kinds(name, Kernel::default(), (args, &[]), kinds)
     }
 
+    /// Remembers that the function of a host task divides its work among the threads of the rank.
+    pub(crate) fn note_division(&self) {
+        // Relaxed: it decides no result, only what runs side by side.
+        self.divides.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the function of a host task has done so.
+    pub(crate) fn divides(&self) -> bool {
+        self.divides.load(Ordering::Relaxed)
+    }
+
     /// Whether it is the body of host tasks with this name and these arguments.
     pub(super) fn is_host_of(&self, name: &str, declared: &[(Privilege, Access, DType)]) -> bool {
         let own = self.args.iter().zip(&self.kinds);
@@ -278,6 +291,7 @@ impl Body {
             structured,
             images,
             updated,
+            divides: AtomicBool::new(false),
         })
     }
 

@@ -98,6 +98,7 @@ pub struct HostArgs<'a> {
     /// Elements below which work stays on the calling thread.
     pub(crate) parallel_threshold: usize,
     pub(crate) workers: &'a Workers,
+    pub(crate) body: &'a Body,
     /// None where every rank does the same.
     pub(crate) conversation: Option<&'a Conversation<'a>>,
 }
@@ -206,6 +207,9 @@ impl<'a> HostArgs<'a> {
         // Each part is taken once, by the thread that works on it.
         let jobs = parts.into_iter().map(|part| Mutex::new((part, Ok(()))));
         let jobs: Vec<_> = jobs.collect();
+        if jobs.len() > 1 {
+            self.body.note_division();
+        }
         self.workers.run(jobs.len(), |job| {
             let mut job = jobs[job].lock().unwrap_or_else(PoisonError::into_inner);
             let ((number, part), outcome) = &mut *job;
