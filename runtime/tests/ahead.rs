@@ -154,7 +154,10 @@ fn a_failure_reaches_those_who_read_what_depends_on_it() {
     assert_eq!(read(&well).unwrap(), [3.0; 4]);
     for store in [&failed, &behind] {
         let message = read(store).unwrap_err().to_string();
-        assert!(message.contains("expected a reason, found none"), "{message}");
+        assert!(
+            message.contains("expected a reason, found none"),
+            "{message}"
+        );
     }
     let message = read(&panicked).unwrap_err().to_string();
     assert!(message.contains("on purpose"), "{message}");
@@ -251,7 +254,11 @@ fn memory_is_given_back() {
     }
     assert_eq!(read(&x).unwrap(), vec![1.0; 1000]);
     runtime.flush();
-    assert!(runtime.memory_in_use() <= 8192, "{}", runtime.memory_in_use());
+    assert!(
+        runtime.memory_in_use() <= 8192,
+        "{}",
+        runtime.memory_in_use()
+    );
     drop(x);
     runtime.flush();
     assert_eq!(runtime.memory_in_use(), 0);

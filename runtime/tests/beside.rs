@@ -98,7 +98,10 @@ fn those_behind_different_tasks_run_at_once_too() {
     let [first, second] = meeting();
     let left = host("add", &[&host("add", &[&x], add(1.0))], add(2.0));
     let right = host("add", &[&x], add(10.0));
-    let [left, right] = [host("meet", &[&left], first), host("meet", &[&right], second)];
+    let [left, right] = [
+        host("meet", &[&left], first),
+        host("meet", &[&right], second),
+    ];
     assert_eq!(read(&left).unwrap(), [4.0; LEN]);
     assert_eq!(read(&right).unwrap(), [11.0; LEN]);
 }
@@ -146,7 +149,9 @@ fn graph(seed: u64, threads: usize) -> Vec<Result<u64, String>> {
     let runtime = runtime(threads, usize::MAX);
     let mut state = seed;
     let mut dice = move |n: usize| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
         (state >> 33) as usize % n
     };
     let mut stores: Vec<StoreHandle> = (0..3).map(|k| vector(&runtime, f64::from(k))).collect();
@@ -174,7 +179,10 @@ fn graph(seed: u64, threads: usize) -> Vec<Result<u64, String>> {
             runtime.start();
         }
     }
-    let bits = |x: Vec<f64>| x.iter().fold(0, |hash: u64, x| hash.rotate_left(5) ^ x.to_bits());
+    let bits = |x: Vec<f64>| {
+        x.iter()
+            .fold(0, |hash: u64, x| hash.rotate_left(5) ^ x.to_bits())
+    };
     let seen = stores.iter().map(|store| {
         let read = read(store).map(bits);
         read.map_err(|error| error.to_string())
@@ -192,7 +200,11 @@ fn random_graphs_give_the_same_on_any_number_of_threads() {
     for seed in 0..60 {
         let expected = graph(seed, 1);
         for threads in [2, 3, 5] {
-            assert_eq!(graph(seed, threads), expected, "seed {seed}, {threads} threads");
+            assert_eq!(
+                graph(seed, threads),
+                expected,
+                "seed {seed}, {threads} threads"
+            );
         }
     }
 }

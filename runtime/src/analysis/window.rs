@@ -270,7 +270,7 @@ impl Window {
         let mut word = 1;
         self.held.clear();
         for store in &self.stores {
-            let is_held = store.count() > 1 + store.flights();
+            let is_held = store.count() > 1 + store.handles_under_way();
             self.held.push(is_held);
             word = word << 1 | u64::from(is_held);
             if word >> 63 == 1 {

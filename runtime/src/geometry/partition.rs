@@ -209,7 +209,9 @@ impl CutsTable {
     /// Counts cuts that are looked at, in tests.
     fn look_at(&self, _cuts: usize) {
         #[cfg(test)]
-        self.looked_at.0.fetch_add(_cuts, std::sync::atomic::Ordering::Relaxed);
+        self.looked_at
+            .0
+            .fetch_add(_cuts, std::sync::atomic::Ordering::Relaxed);
     }
 
     /// The cuts that were looked at so far.

@@ -256,7 +256,11 @@ impl Place<'_> {
             let able = ready.iter().copied().find(|&number| !divides(number));
             let is_alone = *running == 0 && ready.len() == 1;
             let Some(number) = able.filter(|_| !is_alone) else {
-                return if *running > 0 { Next::Wait } else { Next::Leave };
+                return if *running > 0 {
+                    Next::Wait
+                } else {
+                    Next::Leave
+                };
             };
             match self.begin(board, number) {
                 Ok(begun) => {

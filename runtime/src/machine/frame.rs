@@ -52,7 +52,7 @@ pub(super) struct Awaited {
 }
 
 // SAFETY: the addresses in `operands` are written and used within one run of one task, under the
-// runtime's lock; between runs they mean nothing.
+// engine's lock; between runs they mean nothing.
 unsafe impl Send for Frame {}
 
 impl Frame {

@@ -126,12 +126,7 @@ pub(crate) struct Context<'a> {
 }
 
 /// Runs a schedule on the stores of a window.
-fn run(
-    schedule: &Schedule,
-    window: &Window,
-    frame: &mut Frame,
-    context: &mut Context<'_>,
-) {
+fn run(schedule: &Schedule, window: &Window, frame: &mut Frame, context: &mut Context<'_>) {
     frame.load(window);
     let mut next = 0;
     while let Some(task) = schedule.groups.get(next) {

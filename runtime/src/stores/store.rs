@@ -36,10 +36,10 @@ pub struct Store {
     /// without locking the state. A window that is handed over says before it runs what will be
     /// here, and writes the same once more when it has run.
     partition: AtomicU64,
-    /// Handles that windows in flight have, and the number of the last window that was handed over
+    /// Handles that windows under way have, and the number of the last window that was handed over
     /// with this store; written and read under the window's lock only.
-    pub(crate) in_flight: AtomicU64,
-    pub(crate) last_flight: AtomicU64,
+    pub(crate) under_way: AtomicU64,
+    pub(crate) last_window: AtomicU64,
     /// Whether its task has succeeded on all ranks or failed on all.
     is_agreed: AtomicBool,
     /// Whether anything has been derived from the contents: see [`State`]. So a task that writes
@@ -86,8 +86,8 @@ impl Store {
             dtype,
             window_slot: AtomicU64::new(0),
             partition,
-            in_flight: AtomicU64::new(0),
-            last_flight: AtomicU64::new(0),
+            under_way: AtomicU64::new(0),
+            last_window: AtomicU64::new(0),
             is_agreed: AtomicBool::new(false),
             is_derived_from: AtomicBool::new(false),
             state,
@@ -156,9 +156,9 @@ impl Store {
         Partition::from_word(self.partition.load(Ordering::Relaxed))
     }
 
-    /// The handles that windows in flight have. Only under the window's lock.
-    pub(crate) fn flights(&self) -> usize {
-        self.in_flight.load(Ordering::Relaxed) as usize
+    /// The handles that windows under way have. Only under the window's lock.
+    pub(crate) fn handles_under_way(&self) -> usize {
+        self.under_way.load(Ordering::Relaxed) as usize
     }
 
     /// Says how the contents will be cut when the window that has been analysed has run. Only under

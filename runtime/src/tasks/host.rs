@@ -69,8 +69,9 @@ pub struct HostTask {
     pub launch: Option<Partition>,
     /// Bytes that this rank reads and writes besides the arguments, such as those of factors.
     pub bytes: usize,
-    /// What is run. It runs later, on the rank's own thread, while the window is executed: it must
-    /// not call the runtime, and holds no handle of the runtime or of its stores. Its result is a
+    /// What is run. It runs later, on a thread of the rank, while the window is executed, perhaps at
+    /// once with host tasks that neither read what it writes nor write what it reads: it must not
+    /// call the runtime, and holds no handle of the runtime or of its stores. Its result is a
     /// function of what it reads and of what it has brought.
     pub function: Arc<HostFunction>,
 }

@@ -76,7 +76,9 @@ impl Runtime {
         if engine.profile.is_none() {
             return Ok(None);
         }
-        let read = reads.iter().map(|store| issuing.bytes_of(store, self.rank()));
+        let read = reads
+            .iter()
+            .map(|store| issuing.bytes_of(store, self.rank()));
         let read = read.sum();
         Ok(engine
             .profile
@@ -109,7 +111,6 @@ impl Issuing {
         let elements = rows.map_or(0, |rows| rows.len() * shape.row_len());
         (elements * store.dtype().size()) as u64
     }
-
 }
 
 impl Inner<'_> {

@@ -17,7 +17,7 @@ use std::sync::atomic::Ordering;
 
 /// The windows that were handed over to the machine's thread.
 #[derive(Debug, Default)]
-pub(super) struct Flights {
+pub(super) struct UnderWay {
     /// `None` until the first one.
     ahead: Option<Ahead>,
     /// How many were handed over, and how many of these are back.
@@ -27,7 +27,7 @@ pub(super) struct Flights {
     spare: Vec<Window>,
 }
 
-impl Flights {
+impl UnderWay {
     /// Whether there are windows that are not back.
     pub(super) fn are_any(&self) -> bool {
         self.back < self.handed_over
@@ -165,28 +165,28 @@ impl Runtime {
         let Issuing {
             window,
             cuts,
-            flights,
+            under_way,
             ..
         } = issuing;
-        if flights.ahead.is_none() {
-            flights.ahead = Ahead::new(Arc::clone(&self.shared.engine));
+        if under_way.ahead.is_none() {
+            under_way.ahead = Ahead::new(Arc::clone(&self.shared.engine));
         }
-        let Some(ahead) = &flights.ahead else {
+        let Some(ahead) = &under_way.ahead else {
             return false;
         };
-        flights.handed_over += 1;
+        under_way.handed_over += 1;
         for store in &window.stores {
-            store.in_flight.fetch_add(1, Ordering::Relaxed);
+            store.under_way.fetch_add(1, Ordering::Relaxed);
             store
-                .last_flight
-                .store(flights.handed_over, Ordering::Relaxed);
+                .last_window
+                .store(under_way.handed_over, Ordering::Relaxed);
         }
         for &slot in &schedule.results {
             let partition = schedule.slots[slot as usize].partition;
             let partition = partition.expect("what a window leaves behind is cut in some way");
             window.stores[slot as usize].plan(partition);
         }
-        let next = flights.spare.pop().unwrap_or_else(Window::new);
+        let next = under_way.spare.pop().unwrap_or_else(Window::new);
         ahead.hand_over(Job {
             window: window.give(next),
             schedule: Arc::clone(schedule),
@@ -194,7 +194,7 @@ impl Runtime {
         });
         issuing.window.expect(issuing.traces.expected());
         let most = self.config().run_ahead as u64;
-        issuing.wait_for(issuing.flights.handed_over.saturating_sub(most));
+        issuing.wait_for(issuing.under_way.handed_over.saturating_sub(most));
         true
     }
 
@@ -205,7 +205,7 @@ impl Runtime {
             issuing.settle();
             return self.execute(issuing, &mut self.engine(), Call::Read(store.store()));
         }
-        issuing.wait_for(store.last_flight.load(Ordering::Relaxed));
+        issuing.wait_for(store.last_window.load(Ordering::Relaxed));
         Ok(())
     }
 }
@@ -250,26 +250,26 @@ impl Issuing {
 
     /// Waits until nothing runs.
     pub(super) fn settle(&mut self) {
-        if self.flights.are_any() {
-            self.wait_for(self.flights.handed_over);
+        if self.under_way.are_any() {
+            self.wait_for(self.under_way.handed_over);
         }
     }
 
     /// Waits until so many of the windows handed over have ended, and takes back those that have.
     fn wait_for(&mut self, number: u64) {
-        let flights = &mut self.flights;
-        let Some(ahead) = flights.ahead.as_ref().filter(|_| flights.back < number) else {
+        let under_way = &mut self.under_way;
+        let Some(ahead) = under_way.ahead.as_ref().filter(|_| under_way.back < number) else {
             return;
         };
         ahead.wait(number);
-        let first = flights.spare.len();
-        ahead.take_back(&mut flights.spare);
-        for window in &mut flights.spare[first..] {
+        let first = under_way.spare.len();
+        ahead.take_back(&mut under_way.spare);
+        for window in &mut under_way.spare[first..] {
             for store in &window.stores {
-                store.in_flight.fetch_sub(1, Ordering::Relaxed);
+                store.under_way.fetch_sub(1, Ordering::Relaxed);
             }
             window.clear();
-            flights.back += 1;
+            under_way.back += 1;
         }
     }
 }

@@ -44,7 +44,11 @@ impl Runtime {
     #[must_use]
     pub fn group_ends(&self) -> Vec<Option<Refusal>> {
         let inner = self.inner();
-        let groups = inner.issuing.last.iter().flat_map(|schedule| &schedule.groups);
+        let groups = inner
+            .issuing
+            .last
+            .iter()
+            .flat_map(|schedule| &schedule.groups);
         groups.map(|task| task.group.end).collect()
     }
 
@@ -65,7 +69,10 @@ impl Runtime {
     #[cfg(test)]
     pub(crate) fn size_of_analysis(&self) -> (usize, usize) {
         let inner = self.inner();
-        (inner.issuing.window.key().len(), inner.issuing.cuts.looked_at())
+        (
+            inner.issuing.window.key().len(),
+            inner.issuing.cuts.looked_at(),
+        )
     }
 
     /// What has been recorded, if the settings ask for a profile.

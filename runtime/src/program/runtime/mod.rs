@@ -14,7 +14,7 @@ mod looking;
 mod stores;
 mod values;
 
-use self::executing::Flights;
+use self::executing::UnderWay;
 use self::handle::{StoreHandle, TaskArg};
 use super::settings;
 use crate::analysis::length::Length;
@@ -77,7 +77,7 @@ pub(super) struct Issuing {
     /// The eager tasks that have run since, and how often.
     pub(super) eager: Vec<(&'static str, u64)>,
     /// What runs while the program goes on.
-    flights: Flights,
+    under_way: UnderWay,
 }
 
 /// Everything that issuing and executing tasks changes, while nothing runs.
@@ -140,7 +140,7 @@ impl Runtime {
             counters: Counters::default(),
             last: None,
             eager: Vec::new(),
-            flights: Flights::default(),
+            under_way: UnderWay::default(),
         };
         static NEXT: AtomicU64 = AtomicU64::new(0);
         // Relaxed: only uniqueness matters.
@@ -199,7 +199,7 @@ impl Runtime {
                 issuing.unwrap_or_else(PoisonError::into_inner)
             }
         };
-        if issuing.flights.are_any() {
+        if issuing.under_way.are_any() {
             self.check_outside();
         }
         issuing
@@ -248,7 +248,7 @@ impl Runtime {
     pub fn is_unique(&self, store: &StoreHandle) -> bool {
         let issuing = self.issuing();
         let of_window = usize::from(issuing.window.has(store.store()));
-        store.store().count() == 1 + of_window + store.flights()
+        store.store().count() == 1 + of_window + store.handles_under_way()
     }
 
     /// Issues a task: appends it to the window, which is executed before if it is full.

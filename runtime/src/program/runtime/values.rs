@@ -1,7 +1,7 @@
 //! Values to the program: what a rank holds of a store, and all of it on one rank or on every one.
 
-use super::handle::StoreHandle;
 use super::Runtime;
+use super::handle::StoreHandle;
 use crate::comm;
 use crate::comm::exchange::fetch::Fetch;
 use crate::error::{Error, ErrorKind};
