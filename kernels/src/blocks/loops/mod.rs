@@ -11,3 +11,4 @@ pub(crate) mod streams;
 pub(crate) mod table;
 pub(crate) mod wide;
 mod windows;
+mod written_out;
