@@ -5,6 +5,7 @@ pub(crate) mod lanes;
 pub(crate) mod map;
 pub(crate) mod paced;
 pub(crate) mod packed;
+pub(crate) mod packed_rows;
 pub(crate) mod rows;
 pub(crate) mod sparse_rows;
 pub(crate) mod streams;

@@ -5,7 +5,8 @@
     reason = "reads the matrix and x through pointers of the launch"
 )]
 
-use super::packed::{NEAR, PackedPart, Stored, sum_row};
+use super::packed::PackedPart;
+use super::packed_rows::{NEAR, Stored, sum_row};
 use super::written_out::for_each_lane;
 use crate::isa::prefetch;
 use crate::ops::NumericOps;

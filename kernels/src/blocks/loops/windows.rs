@@ -7,37 +7,16 @@
     reason = "reads the matrix and x through pointers of the launch"
 )]
 
-use super::packed::{AHEAD, Codes, Elements, NEAR, PackedRows, Stored};
+use super::packed_rows::{AHEAD, Codes, Elements, NEAR, Stored, WindowRange};
 use super::written_out::for_each_lane;
 use crate::isa::{per_isa, prefetch};
 use crate::ops::NumericOps;
 use crate::packed::{COLUMN_SLACK, GROUP, Group, NodesOf, WINDOW, Width, Window, side_by_side};
 use std::hint::black_box;
 use std::mem::MaybeUninit;
-use std::ops::Range;
 
 /// How many entries ahead of their use the elements of `x` are asked for.
 const FAR_AHEAD: usize = COLUMN_SLACK - GROUP;
-
-/// Some rows of a window of a packed piece.
-#[derive(Debug)]
-pub(crate) struct WindowRange<'a> {
-    pub(crate) of: &'a PackedRows<'a>,
-    pub(crate) part: usize,
-    /// The number of the window, its first row, and the first of its stored values.
-    pub(crate) number: u32,
-    pub(crate) first: usize,
-    pub(crate) values: usize,
-    /// The rows, counted from the first of the part.
-    pub(crate) rows: Range<usize>,
-}
-
-/// Writes the sums of some rows of a window to `out`, all of them at once if possible.
-///
-/// # Safety
-/// As [`super::packed::PackedLoop`]; the part has this window, whose first row and values are these,
-/// and the rows are some of its rows.
-pub(crate) type WindowLoop = unsafe fn(range: &WindowRange<'_>, out: *mut u8);
 
 per_isa!(
     // `x` is read here and there: with AVX-512 the compiler uses gather instructions for it, which
