@@ -93,6 +93,8 @@ mod search;
 mod sort;
 mod tables;
 
+mod repeat;
+
 mod bodies;
 mod operand;
 mod twins;
@@ -102,7 +104,8 @@ pub use indices::Index;
 pub use join::Padding;
 pub use multiples::Scalars;
 pub use operand::{ArrayOperand, Handle, Operand, ScalarOperand, Source};
+pub use repeat::repeat;
 pub use scalar::Scalar;
 pub use slices::{IntoSlice, Slice, Slices, step};
 pub use sparsefuse_kernels::{Element, Field, Numeric, Real};
-pub use sparsefuse_runtime::{Error, ErrorKind};
+pub use sparsefuse_runtime::{Error, ErrorKind, Rounds, State};
