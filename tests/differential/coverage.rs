@@ -11,6 +11,7 @@ pub(crate) struct Coverage {
     seen: BTreeSet<(&'static str, String)>,
     trace_hits: u64,
     messages: u64,
+    rounds: u64,
 }
 
 impl Coverage {
@@ -24,6 +25,7 @@ impl Coverage {
         for rank in seen {
             self.trace_hits += rank.counters.trace_hits;
             self.messages += rank.counters.messages;
+            self.rounds += rank.counters.rounds;
         }
     }
 
@@ -55,6 +57,7 @@ impl Coverage {
             self.trace_hits
         );
         assert!(self.messages > 1000, "{} messages were sent", self.messages);
+        assert!(self.rounds > 1000, "{} rounds were done again", self.rounds);
     }
 }
 

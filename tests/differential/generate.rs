@@ -51,6 +51,8 @@ pub(crate) fn program(seed: u64) -> Program {
     while author.steps.len() < target {
         if author.dice.chance(12) {
             author.repeat();
+        } else if author.dice.chance(10) {
+            author.rounds();
         } else {
             author.step();
         }
@@ -194,6 +196,22 @@ impl Author {
                 self.add(step);
             }
         }
+    }
+
+    /// A declared loop.
+    fn rounds(&mut self) {
+        let (world, begin) = (self.world.clone(), self.steps.len());
+        let most = 1 + self.dice.below(6);
+        for _ in 0..40 {
+            let step = self.any();
+            if step.results().is_some() && self.steps.len() < begin + most {
+                self.add(step);
+            }
+        }
+        self.world = world;
+        let steps = self.steps.split_off(begin);
+        let count = 2 + self.dice.below(5);
+        self.add(Step::Rounds { count, steps });
     }
 
     fn with_other_numbers(&mut self, mut step: Step) -> Step {

@@ -259,11 +259,16 @@ pub(crate) enum Step {
         a: Var,
     },
     Flush,
+    /// The rounds of a declared loop, each of which does these steps, those of [`Step::results`].
+    Rounds {
+        count: usize,
+        steps: Vec<Step>,
+    },
 }
 
 impl Step {
     /// The names of all kinds of steps.
-    pub(crate) const KINDS: [&'static str; 37] = [
+    pub(crate) const KINDS: [&'static str; 38] = [
         "Data",
         "Fill",
         "Index",
@@ -301,7 +306,37 @@ impl Step {
         "Read",
         "Hold",
         "Flush",
+        "Rounds",
     ];
+
+    /// The variables that a step of a round replaces or writes; `None` if a round has no such step.
+    pub(crate) fn results(&self) -> Option<Vec<Var>> {
+        Some(match *self {
+            Self::Fill { out, .. }
+            | Self::Index { out, .. }
+            | Self::Random { out, .. }
+            | Self::Unary { out, .. }
+            | Self::Cast { out, .. }
+            | Self::Binary { out, .. }
+            | Self::Select { out, .. }
+            | Self::Operator { out, .. }
+            | Self::Dot { out, .. }
+            | Self::Norm { out, .. }
+            | Self::Reduce { out, .. }
+            | Self::RowReduce { out, .. }
+            | Self::MatVec { out, .. }
+            | Self::Slice { out, .. }
+            | Self::Moved { out, .. }
+            | Self::Product { out, .. } => vec![out],
+            Self::Several {
+                out, sums, largest, ..
+            } => vec![out, sums, largest],
+            Self::Assign { target, .. }
+            | Self::Write { target, .. }
+            | Self::Update { target, .. } => vec![target],
+            _ => return None,
+        })
+    }
 
     /// The name of the kind of this step.
     pub(crate) fn kind(&self) -> &'static str {

@@ -550,6 +550,14 @@ impl World {
                 self.array(*a)?;
             }
             Step::Flush => {}
+            Step::Rounds { count, steps } => {
+                let mut world = self.clone();
+                for step in (0..*count).flat_map(|_| steps) {
+                    step.results()?;
+                    world.apply(step)?;
+                }
+                *self = world;
+            }
         }
         Some(None)
     }

@@ -8,7 +8,8 @@ use num_complex::Complex;
 use sparsefuse::dense::{Array, Scalar, Vector};
 use sparsefuse::kernels::{BinaryOp, DType, Element, Numeric, ReduceOp, Value};
 use sparsefuse::runtime::{
-    Config, Counters, Error, Local, Processes, Runtime, Shape, StoreHandle, TaskArg, View,
+    Config, Counters, Error, Local, Processes, Rounds, Runtime, Shape, State, StoreHandle, TaskArg,
+    View,
 };
 use sparsefuse::sparse::{Csr, LocalRows};
 use std::collections::BTreeMap;
@@ -108,6 +109,31 @@ enum Matrix {
     F64(Csr<f64>),
     Complex(Csr<Complex<f64>>),
     I64(Csr<i64>),
+}
+
+/// A rank while it does the rounds of a loop, and the variables that these replace.
+struct Loop<'r> {
+    rank: &'r mut Rank,
+    vars: Vec<Var>,
+}
+
+impl State for Loop<'_> {
+    fn each_store(&mut self, visit: &mut dyn FnMut(&mut StoreHandle)) {
+        for var in &self.vars {
+            if let Some(Entry::Array(handle)) = self.rank.vars.get_mut(var) {
+                visit(&mut handle.store);
+            }
+        }
+    }
+
+    fn is_whole(&self) -> bool {
+        let entries = self.vars.iter().filter_map(|var| self.rank.vars.get(var));
+        let mut entries = entries.map(|entry| match entry {
+            Entry::Array(handle) => handle.view.is_none(),
+            Entry::Matrix(_) => false,
+        });
+        entries.all(|is_whole| is_whole)
+    }
 }
 
 /// Part of an array that is kept, and what it was.
@@ -518,6 +544,19 @@ impl Rank {
             }
             Step::Flush if self.runtime.config().run_ahead % 2 == 1 => self.runtime.start(),
             Step::Flush => self.runtime.flush(),
+            Step::Rounds { count, steps } => {
+                let mut vars: Vec<Var> = steps.iter().filter_map(Step::results).flatten().collect();
+                vars.sort_unstable();
+                vars.dedup();
+                let mut state = Loop { rank: self, vars };
+                let mut rounds = Rounds::new();
+                for _ in 0..*count {
+                    state.rank.runtime.flush();
+                    rounds.run(&mut state, |state| {
+                        steps.iter().try_for_each(|step| state.rank.apply(step))
+                    })?;
+                }
+            }
         }
         Ok(())
     }
