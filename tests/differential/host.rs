@@ -28,11 +28,7 @@ pub(crate) fn moved<T: Element>(
         true => reversed::<T>(args, row_len),
         false => one_further::<T>(args, row_len),
     };
-    let task = HostTask {
-        launch: None,
-        bytes: 0,
-        function: Arc::new(function),
-    };
+    let task = HostTask::new(function);
     runtime.submit_host(&HostBody::new(name, &args), &[a, &out], task)?;
     Ok(out)
 }
