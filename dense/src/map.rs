@@ -158,7 +158,7 @@ pub fn try_map3<A: Element, B: Element, C: Element, U: Element, const D: usize>(
 /// use sparsefuse_dense::{Vector, map_all};
 ///
 /// let x = Vector::from_vec(vec![0.0, 1.0, 4.0, 9.0, 16.0]);
-/// let [left, middle, right] = [0, 1, 2].map(|first| x.slice([first..first + 3]));
+/// let [left, middle, right] = [0, 1, 2].map(|first| x.slice(first..first + 3));
 /// let second = map_all([&left, &middle, &right], |[left, middle, right]| left - 2.0 * middle + right);
 /// assert_eq!(second.to_vec()?, [2.0; 3]);
 /// # Ok::<(), sparsefuse_dense::Error>(())

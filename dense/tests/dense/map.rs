@@ -65,7 +65,7 @@ fn pairs() -> Result<Vec<[Vec<Value>; 2]>, Error> {
             (a.pow(2.0) / &column).bits()?,
         ),
         {
-            let slices = [0, 1, 2].map(|first| a.slice([first..first + 3, 1..3]));
+            let slices = [0, 1, 2].map(|first| a.slice((first..first + 3, 1..3)));
             let [above, middle, below] = &slices;
             (
                 map_all([above, middle, below], |[a, m, b]| a - 2.0 * m + b).bits()?,
