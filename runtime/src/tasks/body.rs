@@ -93,6 +93,31 @@ pub(crate) struct Image {
 }
 
 impl BodyArg {
+    /// An argument that is read, and the argument of the kernel that it is.
+    pub fn read(access: Access, kernel_arg: impl Into<Option<u32>>) -> Self {
+        Self::declared(Privilege::Read, access, kernel_arg.into())
+    }
+
+    /// An argument that is written by its rows.
+    pub fn write(kernel_arg: u32) -> Self {
+        Self::declared(Privilege::Write, Access::Rows, Some(kernel_arg))
+    }
+
+    /// A vector of `count` elements that is reduced into: the arguments of the kernel from this one
+    /// on.
+    pub fn reduce_elements(op: ReduceOp, count: u32, kernel_arg: u32) -> Self {
+        let access = Access::Elements(count);
+        Self::declared(Privilege::Reduce(op), access, Some(kernel_arg))
+    }
+
+    fn declared(privilege: Privilege, access: Access, kernel_arg: Option<u32>) -> Self {
+        Self {
+            privilege,
+            access,
+            kernel_arg,
+        }
+    }
+
     /// Whether the task writes it, or reduces into it.
     pub(crate) fn is_written(&self) -> bool {
         self.privilege != Privilege::Read
