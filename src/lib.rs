@@ -54,6 +54,11 @@ pub mod prelude {
 #[doc = include_str!("../docs/scipy.md")]
 struct FromScipy;
 
+/// The examples of docs/own-tasks.md, which run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/own-tasks.md")]
+struct OwnTasks;
+
 /// The examples of README.md, which run as tests.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -2,7 +2,7 @@
 
 use sparsefuse::kernels::{ArgKind, BinaryOp, Inst, KernelBuilder};
 use sparsefuse::prelude::*;
-use sparsefuse::runtime::{Access, Body, BodyArg, Privilege, Shape};
+use sparsefuse::runtime::{Access, Body, BodyArg, Shape};
 use std::sync::{Arc, OnceLock};
 
 /// A square matrix as its diagonal, and the other entries by rows.
@@ -79,20 +79,14 @@ fn body() -> &'static Arc<Body> {
         let result = build.binary(BinaryOp::Add, sum, product);
         build.store(y, result);
 
-        let arg = |privilege, access, kernel_arg| BodyArg {
-            privilege,
-            access,
-            kernel_arg,
-        };
-        let read = |access, kernel_arg| arg(Privilege::Read, access, kernel_arg);
         let args = vec![
-            arg(Privilege::Write, Access::Rows, Some(y)),
-            read(Access::Ranges, None),
-            read(Access::Within { ranges: 1 }, Some(structure)),
-            read(Access::Within { ranges: 1 }, Some(entries)),
-            read(Access::At { indices: 2 }, Some(x)),
-            read(Access::Rows, Some(diagonal)),
-            read(Access::Rows, Some(own)),
+            BodyArg::write(y),
+            BodyArg::read(Access::Ranges, None),
+            BodyArg::read(Access::Within { ranges: 1 }, structure),
+            BodyArg::read(Access::Within { ranges: 1 }, entries),
+            BodyArg::read(Access::At { indices: 2 }, x),
+            BodyArg::read(Access::Rows, diagonal),
+            BodyArg::read(Access::Rows, own),
         ];
         Body::with_args("msr_product", build.finish(), args)
     })

@@ -2,7 +2,7 @@
 
 use sparsefuse::kernels::{ReduceOp, Symbols};
 use sparsefuse::prelude::*;
-use sparsefuse::runtime::{Access, Body, BodyArg, Privilege, Shape};
+use sparsefuse::runtime::{Access, Body, BodyArg, Shape};
 use std::sync::{Arc, OnceLock};
 
 /// How many bins there are: each is an argument of the kernel.
@@ -30,22 +30,11 @@ fn body() -> &'static Arc<Body> {
             symbols.reduce(ReduceOp::Sum, is_in);
         }
         // The elements of one vector are the arguments of the kernel from the second on.
-        let declared = [
-            (Privilege::Read, Access::Rows),
-            (
-                Privilege::Reduce(ReduceOp::Sum),
-                Access::Elements(BINS as u32),
-            ),
+        let args = vec![
+            BodyArg::read(Access::Rows, 0),
+            BodyArg::reduce_elements(ReduceOp::Sum, BINS as u32, 1),
         ];
-        let args = declared
-            .iter()
-            .zip(0..)
-            .map(|(&(privilege, access), number)| BodyArg {
-                privilege,
-                access,
-                kernel_arg: Some(number),
-            });
-        Body::with_args("histogram", symbols.finish(), args.collect())
+        Body::with_args("histogram", symbols.finish(), args)
     })
 }
 
