@@ -4,7 +4,6 @@ use sparsefuse::kernels::Element;
 use sparsefuse::runtime::{
     Access, Error, HostArgs, HostBody, HostTask, Privilege, Runtime, StoreHandle,
 };
-use std::sync::Arc;
 
 /// A new store with the elements of another: in the opposite order, from the whole of it; or each
 /// row one further, the first one also where it was, of which a rank gets its first one from the
