@@ -143,6 +143,23 @@ fn a_closure_in_a_loop_is_analysed_once() {
 }
 
 #[test]
+fn closures_may_be_long_and_arrays_empty() {
+    let found = everywhere(|| {
+        let x = Vector::<f64>::linspace(0.0, 1.0, 9);
+        let y = x.map(|x| (0..1000).fold(x, |y, k| y * 0.5 + x / (k + 1) as f64));
+        let nothing = x.slice(3..3).map(|x| x.exp());
+        assert_eq!(nothing.shape(), [0]);
+        Ok((y.to_vec()?, nothing.to_vec()?))
+    });
+    for (i, y) in found.0.into_iter().enumerate() {
+        let x = i as f64 / 8.0;
+        let expected = (0..1000).fold(x, |y, k| y * 0.5 + x / (k + 1) as f64);
+        assert_eq!(y, expected);
+    }
+    assert!(found.1.is_empty());
+}
+
+#[test]
 fn errors() {
     let (x, y) = (Vector::<f64>::ones([3]), Vector::<f64>::ones([4]));
     let found = try_map2(&x, &y, |x, y| x + y).unwrap_err().to_string();
