@@ -6,9 +6,10 @@
 //! thread alone goes through them in that order, as [`super::run`] does, and memory is given back
 //! about as early: a store ends with the last task that uses it.
 //!
-//! A task whose function divides its work among the threads ([`HostArgs::in_parts`], known of its
-//! body from the first time on) runs by itself, and so does one that has no other beside it. One that
-//! has a variant for one thread runs side by side with others where they are enough for all threads.
+//! A task whose function divides its work among the threads ([`crate::HostArgs::in_parts`], known of
+//! its body from the first time on) runs by itself, and so does one that has no other beside it. One
+//! that has a variant for one thread ([`crate::HostTask::serial`]) runs side by side with others where
+//! they are enough for all threads.
 //!
 //! The protocol. All that tasks change together (the frame, counters, who waits for whom) is the
 //! [`Board`], under one lock; a thread holds it while it begins or ends a task, and lets go of it
