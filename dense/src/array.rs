@@ -80,6 +80,11 @@ impl<T: Element, const D: usize> Array<T, D> {
         &self.store
     }
 
+    /// The same, to be replaced by another one of this type and rank.
+    pub(crate) fn store_mut(&mut self) -> &mut StoreHandle {
+        &mut self.store
+    }
+
     /// How the array sees its store; `None` for all of it as it is.
     #[must_use]
     pub fn view(&self) -> Option<&Arc<View>> {

@@ -94,6 +94,8 @@ mod search;
 mod sort;
 mod tables;
 
+mod repeat;
+
 mod bodies;
 mod operand;
 mod twins;
@@ -104,7 +106,8 @@ pub use join::Padding;
 pub use map::{map_all, map2, map3, try_map_all, try_map2, try_map3};
 pub use multiples::Scalars;
 pub use operand::{ArrayOperand, Handle, Operand, ScalarOperand, Source};
+pub use repeat::repeat;
 pub use scalar::Scalar;
 pub use slices::{IntoSlice, Slice, Slices, step};
 pub use sparsefuse_kernels::{Element, Field, Numeric, Real, Symbol, Term};
-pub use sparsefuse_runtime::{Error, ErrorKind};
+pub use sparsefuse_runtime::{Error, ErrorKind, Rounds, State};

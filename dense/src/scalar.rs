@@ -76,6 +76,11 @@ impl<T: Element> Scalar<T> {
         &self.store
     }
 
+    /// The same, to be replaced by another one of this type.
+    pub(crate) fn store_mut(&mut self) -> &mut StoreHandle {
+        &mut self.store
+    }
+
     /// The runtime that the scalar belongs to.
     #[must_use]
     pub fn runtime(&self) -> &Runtime {

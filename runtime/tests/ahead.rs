@@ -220,12 +220,13 @@ fn rounds(run_ahead: usize, slow: bool) -> (Vec<u64>, Counters) {
         if round % 7 == 6 {
             let sum = runtime.new_store(Shape::SCALAR, DType::F64);
             let args = [(&x).into(), (&y).into(), (&sum).into()];
-            runtime.submit(dot(), &args, &[]).unwrap();
-            values.push(runtime.read_scalar::<f64>(&sum).unwrap().to_bits());
+            runtime.submit(dot(), &args, &[]).expect("a dot product");
+            let sum = runtime.read_scalar::<f64>(&sum);
+            values.push(sum.expect("a number").to_bits());
             y = scaled(&y, 0.5);
         }
     }
-    values.extend(read(&y).unwrap().iter().map(|y| y.to_bits()));
+    values.extend(read(&y).expect("a vector").iter().map(|y| y.to_bits()));
     (values, runtime.counters())
 }
 

@@ -62,6 +62,15 @@ pub trait LinearOperator<T> {
         None
     }
 
+    /// Whether every application to a vector of a shape issues the same tasks, on the same arrays
+    /// beside the vector, and asks for no value: then methods issue the first iterations only, and
+    /// have the others done again ([`Rounds`](sparsefuse_runtime::Rounds)). An operator that counts
+    /// its applications, or changes from one to the next, says no, which is what this does unless it
+    /// is overridden.
+    fn is_repeatable(&self) -> bool {
+        false
+    }
+
     /// The largest absolute value of an entry, where that is known: solvers scale systems far from
     /// 1, so that no square becomes 0 or infinite. `None` makes them apply the operator once more,
     /// to a random vector.
@@ -126,6 +135,10 @@ impl<T: Field> LinearOperator<T> for Csr<T> {
         self.bytes_of_product()
     }
 
+    fn is_repeatable(&self) -> bool {
+        true
+    }
+
     fn largest_entry(&self) -> Result<Option<f64>, Error> {
         self.kept_norm_max().map(Some)
     }
@@ -167,6 +180,10 @@ impl<T: Field> LinearOperator<T> for Csc<T> {
         self.try_rmatvec(x)
     }
 
+    fn is_repeatable(&self) -> bool {
+        true
+    }
+
     fn largest_entry(&self) -> Result<Option<f64>, Error> {
         self.transpose().largest_entry()
     }
@@ -196,6 +213,10 @@ impl<T: Field> LinearOperator<T> for Coo<T> {
 
     fn apply_adjoint(&self, x: &Vector<T>) -> Result<Vector<T>, Error> {
         self.to_csr()?.apply_adjoint(x)
+    }
+
+    fn is_repeatable(&self) -> bool {
+        true
     }
 
     fn largest_entry(&self) -> Result<Option<f64>, Error> {
@@ -235,6 +256,10 @@ macro_rules! over_values {
             fn bytes(&self) -> Option<usize> {
                 self.bytes_of_product()
             }
+
+        fn is_repeatable(&self) -> bool {
+            true
+        }
 
             fn largest_entry(&self) -> Result<Option<f64>, Error> {
                 self.to_csr()?.largest_entry()
@@ -279,6 +304,10 @@ macro_rules! pointers {
 
             fn bytes(&self) -> Option<usize> {
                 (**self).bytes()
+            }
+
+            fn is_repeatable(&self) -> bool {
+                (**self).is_repeatable()
             }
 
             fn largest_entry(&self) -> Result<Option<f64>, Error> {

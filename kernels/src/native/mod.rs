@@ -43,7 +43,7 @@ mod tests;
 mod worth;
 
 use crate::abi::Splat;
-use crate::ir::{ArgId, Kernel, Loop};
+use crate::ir::{ArgId, ArgKind, Kernel, Loop};
 use crate::isa::Isa;
 use load::Loaded;
 pub(crate) use load::LoopFunction;
@@ -125,7 +125,7 @@ enum Failure {
 pub(crate) struct Twin {
     toolchain: Arc<Toolchain>,
     isa: Isa,
-    /// What is printed when a run asks for native code, which few do.
+    /// What is printed when runs have spent enough in blocks, which few do.
     source: Source,
     /// The C function and the arrays that it expects, or why there is none.
     printed: OnceLock<Result<Printed, Refusal>>,
@@ -147,7 +147,9 @@ struct Source {
     /// A kernel of this loop alone.
     kernel: Kernel,
     splats: Vec<u32>,
-    /// The arrays that the loop stores and does not read.
+    /// The arrays of the loop.
+    arrays: Vec<ArgId>,
+    /// Those that it stores and does not read.
     write_only: Vec<ArgId>,
 }
 
@@ -160,7 +162,16 @@ impl Native<'_> {
 
 impl Source {
     fn new(kernel: &Kernel, loop_: &Loop, (splats, write_only): (&[u32], &[ArgId])) -> Self {
+        let mut arrays = Vec::new();
+        for inst in &loop_.body {
+            inst.for_each_arg(|arg| {
+                if kernel.args[arg as usize].kind == ArgKind::Array && !arrays.contains(&arg) {
+                    arrays.push(arg);
+                }
+            });
+        }
         Self {
+            arrays,
             kernel: Kernel {
                 loops: vec![loop_.clone()],
                 args: kernel.args.clone(),
@@ -358,8 +369,13 @@ impl Twin {
         matches!(self.worth, Worth::Arithmetic(_))
     }
 
-    /// The arrays of the loop, and the bytes of their elements.
-    pub(crate) fn arrays(&self) -> &[(ArgId, usize)] {
+    /// The arrays of the loop.
+    pub(crate) fn arrays(&self) -> &[ArgId] {
+        &self.source.arrays
+    }
+
+    /// The arrays that the C function expects, in order, and the bytes of their elements.
+    pub(crate) fn expected(&self) -> &[(ArgId, usize)] {
         self.printed().map_or(&[], |printed| &printed.arrays)
     }
 
@@ -375,9 +391,11 @@ impl Twin {
         isa: Isa,
         run: &Wanted<'_, F>,
     ) -> Option<Native<'_>> {
-        let printed = self.printed().ok().filter(|_| isa == self.isa)?;
+        if isa != self.isa || matches!(self.printed.get(), Some(Err(_))) {
+            return None;
+        }
         #[cfg(test)]
-        let _ = self.first_run.set(self.premise(printed, run, false));
+        let _ = (self.first_run).set(self.premise(self.printed().ok()?, run, false));
         let fits = |form: &&Form| form.premise.get().is_none_or(|premise| premise.holds(run));
         let Some(number) = self.forms.iter().position(|form| fits(&form)) else {
             self.pass_by();
@@ -386,7 +404,7 @@ impl Twin {
         let form = &self.forms[number];
         if let Some(outcome) = form.outcome.get() {
             let loaded = outcome.as_ref().ok()?;
-            let premise = form.premise.get()?;
+            let (printed, premise) = (self.printed().ok()?, form.premise.get()?);
             return Some(Native {
                 function: loaded.function(),
                 arrays: &printed.arrays,
@@ -400,7 +418,8 @@ impl Twin {
         let patience = self.toolchain.patience;
         if before < patience && before.saturating_add(work) >= patience {
             // Only this run sees the patience end, so nobody else sets it.
-            let _ = form.premise.set(self.premise(printed, run, number > 0));
+            let premise = self.premise(self.printed().ok()?, run, number > 0);
+            let _ = form.premise.set(premise);
             compile::enqueue(Arc::clone(self), number);
         }
         None

@@ -41,22 +41,16 @@ impl PackedStructure {
         let mut structure = Self {
             parts: Vec::with_capacity(parts.len()),
             column_bytes: 0,
-            is_mostly_windows: false,
         };
-        let mut in_windows = 0;
         for part in parts {
             let mut part = part.into_inner().expect("every part has been planned")?;
             part.column_start = structure.column_bytes;
             structure.column_bytes += part.column_bytes;
-            let is_window = |block: &&RowBlock| matches!(block.kind, BlockKind::Window(_));
-            let rows = part.blocks.iter().filter(is_window);
-            in_windows += rows.map(|block| block.len as usize).sum::<usize>();
             for window in &mut part.windows {
                 window.columns += part.column_start;
             }
             structure.parts.push(part);
         }
-        structure.is_mostly_windows = 2 * in_windows > rows.len();
         if structure.column_bytes > 0 {
             structure.column_bytes += COLUMN_SLACK * size_of::<u32>();
         }

@@ -17,8 +17,6 @@ pub(crate) const COLUMN_SLACK: usize = 72;
 pub struct PackedStructure {
     pub(super) parts: Vec<StructurePart>,
     pub(super) column_bytes: usize,
-    /// Whether most rows are in windows.
-    pub(super) is_mostly_windows: bool,
 }
 
 /// Up to [`PART`] rows.
@@ -123,11 +121,6 @@ impl Paced {
 }
 
 impl PackedStructure {
-    /// Whether most rows are in windows.
-    pub(crate) fn is_mostly_windows(&self) -> bool {
-        self.is_mostly_windows
-    }
-
     /// The bytes that [`Self::fill_columns`] fills.
     #[must_use]
     pub fn column_bytes(&self) -> usize {

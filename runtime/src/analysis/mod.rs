@@ -8,6 +8,8 @@
 pub(crate) mod length;
 pub(crate) mod window;
 
+pub(crate) mod round;
+
 mod classes;
 pub(crate) mod solve;
 

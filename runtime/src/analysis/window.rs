@@ -21,7 +21,7 @@ use std::sync::atomic::Ordering;
 #[derive(Debug)]
 pub(crate) struct Window {
     /// Which window of the runtime this is; never 0.
-    serial: u64,
+    pub(super) serial: u64,
     pub(crate) tasks: Vec<Task>,
     pub(crate) args: Vec<Arg>,
     pub(crate) params: Vec<Value>,
@@ -35,19 +35,19 @@ pub(crate) struct Window {
     /// The partition that each store had when it entered; `None` if nothing had written it.
     pub(crate) initial: Vec<Option<Partition>>,
     /// Whether a task of the window writes the store of each slot, or reduces into it.
-    written: Vec<bool>,
+    pub(super) written: Vec<bool>,
     /// What [`Window::held`] gives.
     held: Vec<bool>,
-    key: Vec<u64>,
+    pub(super) key: Vec<u64>,
     /// The key of the window that is expected, as long as this one begins like it.
-    expected: Option<Arc<[u64]>>,
+    pub(super) expected: Option<Arc<[u64]>>,
 }
 
 /// A task in the window.
 #[derive(Debug)]
 pub(crate) struct Task {
     /// Its body, in [`Window::bodies`].
-    body: usize,
+    pub(super) body: usize,
     /// Its arguments, in [`Window::args`].
     pub(crate) args: Range<u32>,
     /// Its parameters, in [`Window::params`].
@@ -155,6 +155,11 @@ impl Window {
         Ok(())
     }
 
+    /// Whether functions of host tasks are to be called.
+    pub(crate) fn has_host_tasks(&self) -> bool {
+        !self.host.is_empty()
+    }
+
     /// What a host task has besides body and stores; nothing of another task.
     pub(crate) fn host(&self, number: usize) -> Option<&HostTask> {
         let place = self.host.binary_search_by_key(&number, |(of, _)| *of);
@@ -163,7 +168,7 @@ impl Window {
 
     /// Whether the words of the key from this one on are those of the expected window, as all words
     /// before them were.
-    fn is_as_expected(&self, first_word: usize) -> bool {
+    pub(super) fn is_as_expected(&self, first_word: usize) -> bool {
         let words = first_word..self.key.len();
         let expected = self.expected.as_deref();
         expected.is_some_and(|expected| expected.get(words.clone()) == Some(&self.key[words]))
@@ -180,7 +185,7 @@ impl Window {
     }
 
     /// The number of a body in [`Window::bodies`], where it is put if it is new.
-    fn number(&mut self, body: &Arc<Body>) -> usize {
+    pub(super) fn number(&mut self, body: &Arc<Body>) -> usize {
         let number = body.id() as usize;
         if self.bodies.len() <= number {
             self.bodies.resize(number + 1, None);

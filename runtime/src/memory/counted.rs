@@ -13,7 +13,7 @@ use std::cell::RefCell;
 use std::fmt;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ops::Deref;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 /// The most empty boxes of a type that a thread keeps: more than a window has stores.
 const MOST: usize = 2048;
@@ -49,6 +49,11 @@ impl<T: Recycled> Counted<T> {
     /// Where the value lies: the same for all its handles.
     pub(crate) fn address(&self) -> usize {
         Arc::as_ptr(&self.0).addr()
+    }
+
+    /// A handle that keeps no value, and as long as it is there no other value has this address.
+    pub(crate) fn downgrade(&self) -> Weak<T> {
+        Arc::downgrade(&self.0)
     }
 
     /// The number of handles of this value.

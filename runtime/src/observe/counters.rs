@@ -13,6 +13,8 @@ pub struct Counters {
     pub host_tasks: u64,
     /// Fused tasks that ran, host tasks apart.
     pub fused_tasks: u64,
+    /// Rounds of declared loops ([`crate::Rounds`]) whose tasks were not issued again.
+    pub rounds: u64,
     /// Windows that were executed.
     pub windows: u64,
     /// Windows whose schedule was remembered.
@@ -42,6 +44,7 @@ impl Counters {
             eager: self.eager + other.eager,
             host_tasks: self.host_tasks + other.host_tasks,
             fused_tasks: self.fused_tasks + other.fused_tasks,
+            rounds: self.rounds + other.rounds,
             windows: self.windows + other.windows,
             trace_hits: self.trace_hits + other.trace_hits,
             bytes: self.bytes + other.bytes,

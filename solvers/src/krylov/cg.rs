@@ -5,9 +5,9 @@ use super::iterations::{Iterations, expect_positive};
 use super::stopping::Stopping;
 use crate::operator::LinearOperator;
 use crate::solution::{Options, Solution, StopReason};
-use sparsefuse_dense::Vector;
+use sparsefuse_dense::{Scalar, Vector};
 use sparsefuse_kernels::Field;
-use sparsefuse_runtime::Error;
+use sparsefuse_runtime::{Error, State, StoreHandle};
 
 /// Solves A x = b by conjugate gradients with the default [`Options`]; A must be symmetric (or
 /// Hermitian) positive definite.
@@ -53,34 +53,90 @@ pub fn cg_with<T: Field>(
     Method::Cg.solve(a, b, options)
 }
 
+/// What an iteration leaves to the next one.
+struct Step<'x, T> {
+    x: &'x mut Vector<T>,
+    r: Vector<T>,
+    /// The preconditioned residual.
+    z: Vector<T>,
+    /// The direction.
+    p: Vector<T>,
+    rho: Scalar<T>,
+    /// That of the iteration before.
+    rho_before: Scalar<T>,
+    /// The curvature along p.
+    sigma: Scalar<T>,
+}
+
 pub(super) async fn iterate<T: Field>(
     stopping: &mut Stopping<'_, '_, T>,
     x: &mut Vector<T>,
-    mut r: Vector<T>,
+    r: Vector<T>,
 ) -> Iterations<T> {
-    let a = stopping.operator();
-    let (mut rho, [mut p]) = match stopping.saved() {
+    let (rho, [p]) = match stopping.saved() {
         Some(saved) => saved,
         None => {
             let z = stopping.precondition(&r)?;
             (r.dot(&z), [z])
         }
     };
+    let mut step = Step {
+        x,
+        z: r.clone(),
+        r,
+        p,
+        rho_before: rho.clone(),
+        sigma: rho.clone(),
+        rho,
+    };
+    step.along_p(stopping)?;
+    let mut rounds = stopping.rounds();
     loop {
-        let q = a.apply(&p)?;
-        let sigma = p.dot(&q);
-        let alpha = rho.ratio(&sigma);
-        *x += &alpha * &p;
-        r -= &alpha * &q;
-        let z = stopping.precondition(&r)?;
-        let rho_next = r.dot(&z);
-        let norm = stopping.norm(&r, &rho_next).await?;
-        stopping.check(x, norm).await?;
-        expect_positive(&sigma, StopReason::IndefiniteMatrix)?;
-        expect_positive(&rho_next, StopReason::IndefinitePreconditioner)?;
-        let beta = &rho_next / &rho;
-        p = z + &beta * &p;
-        rho = rho_next;
-        stopping.save((x, &r), &rho, [&p])?;
+        let norm = stopping.norm(&step.r, &step.rho).await?;
+        stopping.check(step.x, norm).await?;
+        expect_positive(&step.sigma, StopReason::IndefiniteMatrix)?;
+        expect_positive(&step.rho, StopReason::IndefinitePreconditioner)?;
+        if stopping.is_due() {
+            let p = step.next_direction();
+            stopping.save((step.x, &step.r), &step.rho, [&p])?;
+        }
+        rounds.run(&mut step, |step| {
+            step.p = step.next_direction();
+            step.along_p(stopping)
+        })?;
+    }
+}
+
+impl<T: Field> Step<'_, T> {
+    /// z + beta p, conjugate to p.
+    fn next_direction(&self) -> Vector<T> {
+        let beta = &self.rho / &self.rho_before;
+        &self.z + &beta * &self.p
+    }
+
+    /// The step along p to the least error in the norm of A.
+    fn along_p(&mut self, stopping: &Stopping<'_, '_, T>) -> Result<(), Error> {
+        let q = stopping.operator().apply(&self.p)?;
+        self.sigma = self.p.dot(&q);
+        let alpha = self.rho.ratio(&self.sigma);
+        *self.x += &alpha * &self.p;
+        self.r -= &alpha * &q;
+        self.z = stopping.precondition(&self.r)?;
+        self.rho_before = std::mem::replace(&mut self.rho, self.r.dot(&self.z));
+        Ok(())
+    }
+}
+
+impl<T: Field> State for Step<'_, T> {
+    fn each_store(&mut self, visit: &mut dyn FnMut(&mut StoreHandle)) {
+        let vectors = (&mut *self.x, &mut self.r, &mut self.z, &mut self.p);
+        let scalars = (&mut self.rho, &mut self.rho_before, &mut self.sigma);
+        (vectors, scalars).each_store(visit);
+    }
+
+    fn is_whole(&self) -> bool {
+        [&*self.x, &self.r, &self.z, &self.p]
+            .iter()
+            .all(|vector| vector.is_whole())
     }
 }

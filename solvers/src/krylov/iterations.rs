@@ -8,7 +8,7 @@ use super::scalars::real;
 use crate::solution::{Breakdown, StopReason};
 use sparsefuse_dense::{Scalar, Vector};
 use sparsefuse_kernels::Field;
-use sparsefuse_runtime::Error;
+use sparsefuse_runtime::{Error, Rounds, State};
 use std::convert::Infallible;
 
 /// How the iterations of a method end.
@@ -39,6 +39,28 @@ impl<T> From<StopReason> for End<T> {
 impl<T> From<Breakdown> for End<T> {
     fn from(number: Breakdown) -> Self {
         Self::Stop(StopReason::Breakdown(number))
+    }
+}
+
+/// The iterations of a method, which issues the first ones; the others are done again without it,
+/// where every application of the operator and of the preconditioner issues the same tasks.
+pub(super) struct Steps(Option<Rounds>);
+
+impl Steps {
+    pub(super) fn new(is_repeatable: bool) -> Self {
+        Self(is_repeatable.then(Rounds::new))
+    }
+
+    /// The next one.
+    pub(super) fn run<S: State>(
+        &mut self,
+        state: &mut S,
+        step: impl FnOnce(&mut S) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        match &mut self.0 {
+            Some(rounds) => rounds.run(state, step),
+            None => step(state),
+        }
     }
 }
 

@@ -372,6 +372,10 @@ impl<T: Field> LinearOperator<T> for Scaled<'_, T> {
         self.inner.bytes()
     }
 
+    fn is_repeatable(&self) -> bool {
+        self.inner.is_repeatable()
+    }
+
     fn largest_entry(&self) -> Result<Option<f64>, Error> {
         let scaled = |largest| times_power_of(largest, self.before + self.behind);
         Ok(self.inner.largest_entry()?.map(scaled))

@@ -17,7 +17,7 @@
 
 use super::Method;
 use super::admission::check;
-use super::iterations::{End, Iterations, until_stopped};
+use super::iterations::{End, Iterations, Steps, until_stopped};
 use super::residual::TrueResidual;
 use super::scalars::real;
 use crate::checkpoint::{self, Header, State};
@@ -278,6 +278,14 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
         self.iterations >= self.max_iter
     }
 
+    /// Whether the end of this iteration is to be saved.
+    pub(super) fn is_due(&self) -> bool {
+        let checkpoint = self.options.checkpoint.as_ref();
+        checkpoint.is_some_and(|checkpoint| {
+            self.iterations - self.saved_at >= checkpoint.every || self.is_at_limit()
+        })
+    }
+
     /// Writes a checkpoint, if one is due: what the next iteration of the method begins with. At the
     /// limit of iterations one is due, and ends them.
     pub(super) fn save<const N: usize>(
@@ -286,13 +294,14 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
         rho: &Scalar<T>,
         others: [&Vector<T>; N],
     ) -> Result<(), End<T>> {
+        let is_due = self.is_due();
         let (Some(checkpoint), Some(header)) = (self.options.checkpoint, &mut self.header) else {
             return Ok(());
         };
-        let is_last = self.iterations >= self.max_iter;
-        if self.iterations - self.saved_at < checkpoint.every && !is_last {
+        if !is_due {
             return Ok(());
         }
+        let is_last = self.iterations >= self.max_iter;
         self.saved_at = self.iterations;
         header.state = State {
             iterations: self.iterations,
@@ -354,6 +363,12 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
             Some(nullspace) => nullspace.project(&z),
             None => Ok(z),
         }
+    }
+
+    /// The rounds of the method, each an iteration without its decisions.
+    pub(super) fn rounds(&self) -> Steps {
+        let is_repeatable = |operator: &dyn LinearOperator<T>| operator.is_repeatable();
+        Steps::new(is_repeatable(self.a) && self.options.preconditioner.is_none_or(is_repeatable))
     }
 
     /// Whether [`Stopping::precondition`] changes anything.

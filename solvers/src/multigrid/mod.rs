@@ -256,6 +256,10 @@ impl<T: Field> LinearOperator<T> for Multigrid<T> {
         Some(self.a.runtime())
     }
 
+    fn is_repeatable(&self) -> bool {
+        true
+    }
+
     /// One cycle for A x = r from x = 0.
     fn apply(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
         Ok(times_power(&self.hierarchy.cycle(r)?, -self.power))

@@ -177,6 +177,10 @@ impl<T: Field> LinearOperator<T> for Chebyshev<T> {
         Some(self.a.runtime())
     }
 
+    fn is_repeatable(&self) -> bool {
+        true
+    }
+
     fn apply(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
         let (divide, product) = (|r: &_| self.jacobi.apply(r), |x: &_| self.a.try_matvec(x));
         self.interval()

@@ -40,6 +40,10 @@ impl<T: Field> LinearOperator<T> for Jacobi<T> {
         Some(self.inverse.runtime())
     }
 
+    fn is_repeatable(&self) -> bool {
+        true
+    }
+
     fn apply(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
         self.inverse.try_mul(r)
     }

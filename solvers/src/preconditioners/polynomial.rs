@@ -112,6 +112,10 @@ impl<T: Field> LinearOperator<T> for Polynomial<T> {
         Some(self.a.runtime())
     }
 
+    fn is_repeatable(&self) -> bool {
+        true
+    }
+
     fn apply(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
         let omega = T::from_f64(self.omega());
         let mut z = self.jacobi.apply(r)? * omega;

@@ -18,7 +18,7 @@ use self::lower::{Joined, Lowered, Op, Terms, lower};
 use self::slots::{Plan, Slot, SlotId, Slots};
 use crate::blocks::loops::lanes::{ProductLoop, Reduction, sum_of_products};
 use crate::blocks::loops::map::MapLoop;
-use crate::blocks::loops::packed::{PackedLoop, packed_sum};
+use crate::blocks::loops::packed::PackedLoops;
 use crate::blocks::loops::rows::RowReduction;
 use crate::blocks::loops::sparse_rows::{RowSumLoop, row_sum};
 use crate::blocks::loops::streams::{ProductsLoop, UpdateLoop, products, update};
@@ -69,7 +69,7 @@ pub(crate) enum Step {
         /// Where `x` is a matrix.
         wide: PerIsa<RowSumLoop>,
         /// For packed entries, where their type has such.
-        packed: Option<PerIsa<PackedLoop>>,
+        packed: Option<PackedLoops>,
         structure: ArgId,
         entries: ArgId,
         x: ArgId,
@@ -291,7 +291,7 @@ impl Op {
             Self::RowSum(dtype, [structure, entries, x]) => Step::RowSum {
                 run: row_sum(dtype),
                 wide: wide_row_sum(dtype),
-                packed: packed_sum(dtype),
+                packed: PackedLoops::new(dtype),
                 structure,
                 entries,
                 x,

@@ -288,7 +288,9 @@ pub(crate) fn fold_each<F: Fold>(
     let mut i = head;
     while i + LANES <= n {
         let chunk = chunk(i);
-        lanes = std::array::from_fn(|l| F::join(lanes[l], chunk[l]));
+        for l in 0..LANES {
+            lanes[l] = F::join(lanes[l], chunk[l]);
+        }
         i += LANES;
     }
     for l in 0..n - i {
@@ -326,7 +328,8 @@ unsafe fn sum_products<T: NumericOps>(
     n: usize,
     factors: &[Input; 2],
 ) {
-    let [a, b] = factors.map(|input| (input.data.cast::<T>(), usize::from(input.step > 0)));
+    let factor = |input: &Input| (input.data.cast::<T>(), usize::from(input.step > 0));
+    let (a, b) = (factor(&factors[0]), factor(&factors[1]));
     // SAFETY: the caller promises row `i`, which a factor without step has at its beginning.
     let value =
         |(data, step): (*const T, usize), i: usize| unsafe { data.add(i * step).read_unaligned() };
@@ -341,8 +344,11 @@ unsafe fn sum_products<T: NumericOps>(
         (lane, n),
         |i| value(a, i).mul(value(b, i)),
         |i| {
-            let (a, b) = (chunk(a, i), chunk(b, i));
-            std::array::from_fn(|l| a[l].mul(b[l]))
+            let (mut products, b) = (chunk(a, i), chunk(b, i));
+            for l in 0..LANES {
+                products[l] = products[l].mul(b[l]);
+            }
+            products
         },
     );
 }

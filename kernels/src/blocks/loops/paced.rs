@@ -5,7 +5,9 @@
     reason = "reads the matrix and x through pointers of the launch"
 )]
 
-use super::packed::{NEAR, PackedPart, Stored};
+use super::packed::PackedPart;
+use super::packed_rows::{NEAR, Stored, sum_row};
+use super::written_out::for_each_lane;
 use crate::isa::prefetch;
 use crate::ops::NumericOps;
 use crate::packed::{GROUP, Pace, Paced, Pattern};
@@ -33,7 +35,11 @@ impl<T: NumericOps, const SIDE_BY_SIDE: bool> PackedPart<'_, T, SIDE_BY_SIDE> {
     ) {
         let run = *self.rows.structure.paced(self.number, number);
         let stencils = self.values.stencils.as_ptr().cast::<T>();
-        let values = values.map(|values| stencils.wrapping_add(values as usize));
+        let [even, odd] = values;
+        let values = [
+            stencils.wrapping_add(even as usize),
+            stencils.wrapping_add(odd as usize),
+        ];
         let at = |row: usize| out.wrapping_add(row - rows.start);
         let mut row = rows.start;
         while row < rows.end {
@@ -116,14 +122,8 @@ impl<T: NumericOps, const SIDE_BY_SIDE: bool> PackedPart<'_, T, SIDE_BY_SIDE> {
     #[inline(always)]
     unsafe fn paced_row(&self, run: Paced, row: usize, value: impl Fn(usize) -> T) -> T {
         let (pattern, column) = run.row(row);
-        let x = self.rows.own.cast::<T>().wrapping_add(column);
-        let mut sum = T::ZERO;
-        for (k, &offset) in self.offsets(pattern).iter().enumerate() {
-            // SAFETY: the row has this column, which is an own one.
-            let x = unsafe { x.wrapping_offset(offset as isize).read_unaligned() };
-            sum = value(k).mul_add(x, sum);
-        }
-        sum
+        // SAFETY: the row has these columns, which are own ones.
+        unsafe { sum_row(self.offsets(pattern), self.columns_at(column), value) }
     }
 
     /// `G` groups of rows whose columns advance by two each, if there are as many; how many rows it
@@ -161,7 +161,7 @@ impl<T: NumericOps, const SIDE_BY_SIDE: bool> PackedPart<'_, T, SIDE_BY_SIDE> {
                     let x = x.add(group * 2 * GROUP);
                     x.cast::<[T; 2 * GROUP]>().read_unaligned()
                 };
-                *sums = std::array::from_fn(|l| value.mul_add(x[2 * l], sums[l]));
+                for_each_lane::<GROUP>(|l| sums[l] = value.mul_add(x[2 * l], sums[l]));
             }
         }
         // SAFETY: there are as many rows.
@@ -191,8 +191,8 @@ impl<T: NumericOps, const SIDE_BY_SIDE: bool> PackedPart<'_, T, SIDE_BY_SIDE> {
             ]
         };
         for (group, (even, odd)) in even.iter().zip(&odd).enumerate() {
-            let both: [T; 2 * GROUP] =
-                std::array::from_fn(|l| if l % 2 == 0 { even[l / 2] } else { odd[l / 2] });
+            let mut both = [T::ZERO; 2 * GROUP];
+            for_each_lane::<GROUP>(|l| (both[2 * l], both[2 * l + 1]) = (even[l], odd[l]));
             // SAFETY: there are as many rows.
             unsafe {
                 let out = out.add(group * 2 * GROUP);
@@ -221,7 +221,7 @@ impl<T: NumericOps, const SIDE_BY_SIDE: bool> PackedPart<'_, T, SIDE_BY_SIDE> {
                     let x = x.add(group * GROUP);
                     x.cast::<[T; GROUP]>().read_unaligned()
                 };
-                *sums = std::array::from_fn(|l| value.mul_add(x[l], sums[l]));
+                for_each_lane::<GROUP>(|l| sums[l] = value.mul_add(x[l], sums[l]));
             }
         }
         sums

@@ -8,12 +8,13 @@
     reason = "reads the matrix and x through pointers of the launch"
 )]
 
+use super::packed_rows::{Codes, Elements, PackedRows, Stored, WindowLoop, WindowRange, sum_row};
+use super::windows::window_loop;
+use super::written_out::for_each_lane;
 use crate::element::DType;
-use crate::isa::{Isa, PerIsa, per_isa, prefetch};
+use crate::isa::{PerIsa, per_isa};
 use crate::ops::NumericOps;
-use crate::packed::{
-    Form, GROUP, PART, PackedStructure, PackedValues, Pattern, Segment, ValuesPart, WINDOW,
-};
+use crate::packed::{Form, GROUP, PART, Pattern, Segment, ValuesPart, WINDOW};
 use num_complex::Complex;
 use std::ops::Range;
 
@@ -21,36 +22,6 @@ use std::ops::Range;
 const WIDE: usize = 32;
 /// The rows of a stencil behind those, of which there are fewer.
 const HALF: usize = 16;
-
-/// The rows of a packed piece that one call multiplies.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct PackedRows<'a> {
-    pub(crate) structure: &'a PackedStructure,
-    pub(crate) values: &'a PackedValues,
-    pub(crate) columns: *const u8,
-    pub(crate) data: *const u8,
-    /// The first row of the piece, and the number of rows.
-    pub(crate) first: usize,
-    pub(crate) n: usize,
-    /// The elements of `x` with indices below `own_len`.
-    pub(crate) own: *const u8,
-    pub(crate) own_len: usize,
-    /// The others; null if there are none.
-    pub(crate) ghosts: *const u8,
-}
-
-impl PackedRows<'_> {
-    /// The instruction set for these rows where this one is there. In windows `x` is read here and
-    /// there: with AVX-512 the compiler uses gather instructions for it, which take up to 1.4 times
-    /// as long as many loads (AMD Zen 5; on Intel machines microcode has made them slower still).
-    /// Runs of rows gain from the wider registers.
-    pub(crate) fn isa(&self, available: Isa) -> Isa {
-        match self.structure.is_mostly_windows() {
-            true => available.min(Isa::Avx2),
-            false => available,
-        }
-    }
-}
 
 /// Writes the row sums of a packed matrix to `out`.
 ///
@@ -60,14 +31,30 @@ impl PackedRows<'_> {
 /// instruction set available.
 pub(crate) type PackedLoop = unsafe fn(rows: &PackedRows<'_>, out: *mut u8);
 
-/// The loop of [`crate::Inst::RowSum`] for packed pieces, where there are such.
-pub(crate) fn packed_sum(dtype: DType) -> Option<PerIsa<PackedLoop>> {
-    match dtype {
-        DType::F32 => Some(packed_loop::<f32>()),
-        DType::F64 => Some(packed_loop::<f64>()),
-        DType::ComplexF32 => Some(packed_loop::<Complex<f32>>()),
-        DType::ComplexF64 => Some(packed_loop::<Complex<f64>>()),
-        DType::I32 | DType::I64 | DType::U32 | DType::U64 | DType::Bool => None,
+/// The loops of [`crate::Inst::RowSum`] for packed pieces with elements of a type.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PackedLoops {
+    pub(crate) run: PerIsa<PackedLoop>,
+    pub(crate) windows: PerIsa<WindowLoop>,
+}
+
+impl PackedLoops {
+    /// `None` for types of which no matrix is packed.
+    pub(crate) fn new(dtype: DType) -> Option<Self> {
+        match dtype {
+            DType::F32 => Some(Self::of::<f32>()),
+            DType::F64 => Some(Self::of::<f64>()),
+            DType::ComplexF32 => Some(Self::of::<Complex<f32>>()),
+            DType::ComplexF64 => Some(Self::of::<Complex<f64>>()),
+            DType::I32 | DType::I64 | DType::U32 | DType::U64 | DType::Bool => None,
+        }
+    }
+
+    fn of<T: NumericOps>() -> Self {
+        Self {
+            run: packed_loop::<T>(),
+            windows: window_loop::<T>(),
+        }
     }
 }
 
@@ -175,7 +162,15 @@ impl<T: NumericOps, const SIDE_BY_SIDE: bool> PackedPart<'_, T, SIDE_BY_SIDE> {
                         self.paced(stored, number, values, row - first..last - first, out);
                     }
                     Form::Window { number, values } => {
-                        self.window(stored, number, values, first, row..last, out);
+                        let range = WindowRange {
+                            of: self.rows,
+                            part: self.number,
+                            number,
+                            first,
+                            values,
+                            rows: row..last,
+                        };
+                        (self.rows.windows)(&range, out.cast());
                     }
                 }
             }
@@ -301,6 +296,13 @@ impl<T: NumericOps, const SIDE_BY_SIDE: bool> PackedPart<'_, T, SIDE_BY_SIDE> {
                 let group = row - row % GROUP;
                 let (from, to) = (group.max(first), (group + GROUP).min(end));
                 let n = to.min(rows.end) - row;
+                if !SIDE_BY_SIDE {
+                    let values =
+                        |k: usize| stored.one(values_at(from) + k * (to - from) + row - from);
+                    out.write_unaligned(sum_row(offsets, self.x_at(row), values));
+                    (row, out) = (row + 1, out.add(1));
+                    continue;
+                }
                 let sums = self.group(stored, offsets, values_at(from), from, to - from);
                 for (i, sum) in sums[row - from..row - from + n].iter().enumerate() {
                     out.add(i).write_unaligned(*sum);
@@ -338,7 +340,7 @@ impl<T: NumericOps, const SIDE_BY_SIDE: bool> PackedPart<'_, T, SIDE_BY_SIDE> {
                     xs[..width].copy_from_slice(std::slice::from_raw_parts(x, width));
                     xs
                 };
-                sums = std::array::from_fn(|l| values[l].mul_add(xs[l], sums[l]));
+                for_each_lane::<GROUP>(|l| sums[l] = values[l].mul_add(xs[l], sums[l]));
             }
         }
         sums
@@ -369,91 +371,12 @@ impl<T: NumericOps> Stencil<'_, T> {
                     x.offset(offset as isize).cast::<[T; W]>().read_unaligned(),
                 )
             };
-            sums = std::array::from_fn(|l| value.mul_add(xs[l], sums[l]));
+            for_each_lane::<W>(|l| sums[l] = value.mul_add(xs[l], sums[l]));
         }
         // SAFETY: the caller promises room for `W` elements.
         unsafe { out.cast::<[T; W]>().write_unaligned(sums) };
     }
 }
-
-/// The stored values of a part.
-pub(crate) trait Stored<T>: Copy {
-    /// The value with this number.
-    ///
-    /// # Safety
-    /// The part has it.
-    unsafe fn one(self, at: usize) -> T;
-
-    /// Eight values from this number on.
-    ///
-    /// # Safety
-    /// The part has the first of them; behind the last one there is room to read seven more, which
-    /// mean nothing ([`PackedValues::fill`]).
-    unsafe fn eight(self, at: usize) -> [T; GROUP];
-}
-
-/// Values as they are.
-struct Elements<T>(*const T);
-
-/// The numbers of the values in a dictionary.
-struct Codes<T> {
-    codes: *const u8,
-    dictionary: *const T,
-}
-
-impl<T> Clone for Elements<T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-impl<T> Copy for Elements<T> {}
-impl<T> Clone for Codes<T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-impl<T> Copy for Codes<T> {}
-
-impl<T: Copy> Stored<T> for Elements<T> {
-    #[inline(always)]
-    unsafe fn one(self, at: usize) -> T {
-        // SAFETY: the caller promises the value.
-        unsafe { self.0.add(at).read_unaligned() }
-    }
-
-    #[inline(always)]
-    unsafe fn eight(self, at: usize) -> [T; GROUP] {
-        prefetch(self.0.wrapping_add(at + AHEAD));
-        // SAFETY: the caller promises the values.
-        unsafe { self.0.add(at).cast::<[T; GROUP]>().read_unaligned() }
-    }
-}
-
-impl<T: Copy> Stored<T> for Codes<T> {
-    #[inline(always)]
-    unsafe fn one(self, at: usize) -> T {
-        // SAFETY: the caller promises the number, which the dictionary has.
-        unsafe {
-            self.dictionary
-                .add(*self.codes.add(at) as usize)
-                .read_unaligned()
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn eight(self, at: usize) -> [T; GROUP] {
-        // SAFETY: as above, eight times.
-        unsafe {
-            let codes = self.codes.add(at).cast::<[u8; GROUP]>().read_unaligned();
-            codes.map(|code| self.dictionary.add(code as usize).read_unaligned())
-        }
-    }
-}
-
-/// How many values ahead of their use memory is asked for.
-pub(super) const AHEAD: usize = 256;
-/// The bytes of `x` up to which it is taken to lie in the L2 cache.
-pub(crate) const NEAR: usize = 1 << 20;
 
 /// The sums of two groups of eight rows of diagonals; `x` belongs to the first row of each.
 ///
@@ -474,7 +397,7 @@ unsafe fn full_groups<T: NumericOps, S: Stored<T>>(
                 let xs = x[group].offset(offset as isize).cast::<[T; GROUP]>();
                 (stored.eight(at[group] + k * GROUP), xs.read_unaligned())
             };
-            sums[group] = std::array::from_fn(|l| values[l].mul_add(xs[l], sums[group][l]));
+            for_each_lane::<GROUP>(|l| sums[group][l] = values[l].mul_add(xs[l], sums[group][l]));
         }
     }
     sums

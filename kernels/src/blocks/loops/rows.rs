@@ -80,13 +80,15 @@ impl RowReduction {
 type Loops = (PerIsa<RowReduceLoop>, JoinEach);
 
 fn row_reduce(op: ReduceOp, dtype: DType, with_x: bool) -> Loops {
+    let is_extremum = matches!(op, ReduceOp::Min | ReduceOp::Max);
     match dtype {
         DType::F32 => of_ordered::<f32>(op, with_x),
         DType::F64 => of_ordered::<f64>(op, with_x),
-        DType::I32 => of_ordered::<i32>(op, with_x),
-        DType::I64 => of_ordered::<i64>(op, with_x),
-        DType::U32 => of_ordered::<u32>(op, with_x),
-        DType::U64 => of_ordered::<u64>(op, with_x),
+        // Sums and products wrap, and have the bits of those without a sign.
+        DType::I32 if is_extremum => of_ordered::<i32>(op, with_x),
+        DType::I64 if is_extremum => of_ordered::<i64>(op, with_x),
+        DType::I32 | DType::U32 => of_unsigned::<u32>(op, with_x),
+        DType::I64 | DType::U64 => of_unsigned::<u64>(op, with_x),
         DType::ComplexF32 => of_numeric::<Complex<f32>>(op, with_x),
         DType::ComplexF64 => of_numeric::<Complex<f64>>(op, with_x),
         DType::Bool => match op {
@@ -106,6 +108,15 @@ fn of_ordered<T: OrderedOps>(op: ReduceOp, with_x: bool) -> Loops {
     }
 }
 
+/// Extrema of numbers without a sign are rare.
+fn of_unsigned<T: OrderedOps>(op: ReduceOp, with_x: bool) -> Loops {
+    match (op, with_x) {
+        (ReduceOp::Min, false) => rare_plain::<Least<T>>(),
+        (ReduceOp::Max, false) => rare_plain::<Greatest<T>>(),
+        _ => of_ordered::<T>(op, with_x),
+    }
+}
+
 fn of_numeric<T: NumericOps>(op: ReduceOp, with_x: bool) -> Loops {
     match (op, with_x) {
         (ReduceOp::Sum, false) => plain::<Sum<T>>(),
@@ -122,6 +133,10 @@ fn plain<F: Fold>() -> Loops {
 
 fn scaled<F: Fold<T: NumericOps>>() -> Loops {
     (row_reduce_loop::<Scaled<F>>(), join_bytes::<F>)
+}
+
+fn rare_plain<F: Fold>() -> Loops {
+    (rare_reduce_loop::<Plain<F>>(), join_bytes::<F>)
 }
 
 /// Reductions of products other than sums: no operation of arrays is one.
@@ -162,16 +177,29 @@ impl<F: Fold<T: NumericOps>> RowFold for Scaled<F> {
 
 per_isa!(
     // As for `row_sum_loop`: rows side by side would be gathered.
-    fn row_reduce_loop<R: RowFold>(rows: &DenseRows, out: *mut u8) = reduce_rows,
-    up to avx2
+    fn row_reduce_loop<R: RowFold>(rows: &DenseRows, out: *mut u8) = reduce_side_by_side,
+    baseline reduce_one_by_one, up to avx2
 );
 per_isa!(
-    fn rare_reduce_loop<R: RowFold>(rows: &DenseRows, out: *mut u8) = reduce_rows,
+    fn rare_reduce_loop<R: RowFold>(rows: &DenseRows, out: *mut u8) = reduce_one_by_one,
     one for all
 );
 
 #[inline(always)]
-unsafe fn reduce_rows<R: RowFold>(rows: &DenseRows, out: *mut u8) {
+unsafe fn reduce_side_by_side<R: RowFold>(rows: &DenseRows, out: *mut u8) {
+    // SAFETY: forwarded.
+    unsafe { reduce_rows::<R, true>(rows, out) }
+}
+
+/// Less code: rows, elements and columns are reduced one after the other.
+#[inline(always)]
+unsafe fn reduce_one_by_one<R: RowFold>(rows: &DenseRows, out: *mut u8) {
+    // SAFETY: forwarded.
+    unsafe { reduce_rows::<R, false>(rows, out) }
+}
+
+#[inline(always)]
+unsafe fn reduce_rows<R: RowFold, const SIDE_BY_SIDE: bool>(rows: &DenseRows, out: *mut u8) {
     let out = out.cast::<Element<R>>();
     // SAFETY: the rows `row < n` of the matrix, and as many elements of `out`.
     unsafe {
@@ -181,21 +209,21 @@ unsafe fn reduce_rows<R: RowFold>(rows: &DenseRows, out: *mut u8) {
             while row < rows.n {
                 let count = widest.min(rows.n - row);
                 let data = rows.data.cast::<Element<R>>().add(row);
-                reduce_panel::<R>(rows, (data, count), out.add(row));
+                reduce_panel::<R, SIDE_BY_SIDE>(rows, (data, count), out.add(row));
                 row += count;
             }
             return;
         }
         let data = |row: usize| rows.data.wrapping_offset(row as isize * rows.row_bytes);
         let mut row = 0;
-        if rows.first == 0 && rows.end <= LANES.min(rows.tile_len) {
+        if SIDE_BY_SIDE && rows.first == 0 && rows.end <= LANES.min(rows.tile_len) {
             while row + GROUP <= rows.n {
                 reduce_group::<R>(rows, data(row).cast(), out.add(row));
                 row += GROUP;
             }
         }
         while row < rows.n {
-            let value = reduce_row::<R>(rows, data(row).cast());
+            let value = reduce_row::<R, SIDE_BY_SIDE>(rows, data(row).cast());
             out.add(row).write_unaligned(value);
             row += 1;
         }
@@ -248,9 +276,12 @@ unsafe fn reduce_group<R: RowFold>(
 /// [`crate::reduce`] as they come. The subtree that ends with tile `t` swallows as many earlier ones
 /// as `t` has trailing one bits.
 #[inline(always)]
-unsafe fn reduce_row<R: RowFold>(rows: &DenseRows, data: *const Element<R>) -> Element<R> {
+unsafe fn reduce_row<R: RowFold, const SIDE_BY_SIDE: bool>(
+    rows: &DenseRows,
+    data: *const Element<R>,
+) -> Element<R> {
     let identity = Element::<R>::from_lane_bits(rows.identity);
-    if rows.first == 0 && rows.end <= rows.tile_len {
+    if SIDE_BY_SIDE && rows.first == 0 && rows.end <= rows.tile_len {
         // SAFETY: these are all columns of the row; of none the lanes are identities.
         return unsafe { reduce_tile::<R>(rows, data, identity, 0, rows.end) };
     }
@@ -260,7 +291,12 @@ unsafe fn reduce_row<R: RowFold>(rows: &DenseRows, data: *const Element<R>) -> E
     while first < rows.end {
         let n = rows.tile_len.min(rows.end - first);
         // SAFETY: the columns `first..first + n` are among those of the row.
-        let mut value = unsafe { reduce_tile::<R>(rows, data, identity, first, n) };
+        let mut value = unsafe {
+            match SIDE_BY_SIDE {
+                true => reduce_tile::<R>(rows, data, identity, first, n),
+                false => reduce_elements::<R>(rows, data, identity, first, n),
+            }
+        };
         for _ in 0..tile.trailing_ones() {
             n_trees -= 1;
             value = R::F::join(trees[n_trees], value);
@@ -312,7 +348,7 @@ unsafe fn reduce_tile<R: RowFold>(
             prefetch(data.wrapping_add(512));
             prefetch(data.wrapping_add(512 + LANES / 2));
             // SAFETY: as above, for the columns from `first + i` on.
-            let (a, b) = unsafe {
+            let (mut chunk, x) = unsafe {
                 (
                     data.cast::<[Element<R>; LANES]>().read_unaligned(),
                     x.add(first + i)
@@ -320,9 +356,38 @@ unsafe fn reduce_tile<R: RowFold>(
                         .read_unaligned(),
                 )
             };
-            std::array::from_fn(|l| R::scale(a[l], b[l]))
+            for l in 0..LANES {
+                chunk[l] = R::scale(chunk[l], x[l]);
+            }
+            chunk
         },
     ))
+}
+
+/// The same, one element after the other.
+#[inline(always)]
+unsafe fn reduce_elements<R: RowFold>(
+    rows: &DenseRows,
+    data: *const Element<R>,
+    identity: Element<R>,
+    first: usize,
+    n: usize,
+) -> Element<R> {
+    let mut lanes = [identity; LANES];
+    let x = rows.x.cast::<Element<R>>();
+    for k in first..first + n {
+        // SAFETY: the caller promises these columns, and `x` has an element for each.
+        let (element, x) = unsafe {
+            let element = data.add(k).read_unaligned();
+            match R::WITH_X {
+                true => (element, x.add(k).read_unaligned()),
+                false => (element, identity),
+            }
+        };
+        let lane = &mut lanes[k % LANES];
+        *lane = R::F::join(*lane, R::scale(element, x));
+    }
+    join_lanes::<R::F>(lanes)
 }
 
 /// Bytes of a column of the rows that are reduced side by side where the elements of a column are
@@ -343,7 +408,7 @@ pub(crate) fn panel_bytes(n_tiles: usize) -> usize {
 /// What [`reduce_row`] does, for `count` rows of a matrix whose columns are contiguous, the first of
 /// which begins at `data`.
 #[inline(always)]
-unsafe fn reduce_panel<R: RowFold>(
+unsafe fn reduce_panel<R: RowFold, const SIDE_BY_SIDE: bool>(
     rows: &DenseRows,
     (data, count): (*const Element<R>, usize),
     out: *mut Element<R>,
@@ -360,7 +425,7 @@ unsafe fn reduce_panel<R: RowFold>(
         while first < rows.end {
             let n = rows.tile_len.min(rows.end - first);
             lanes.fill(identity);
-            fold_panel::<R>(rows, (data, count), lanes, first, n);
+            fold_panel::<R, SIDE_BY_SIDE>(rows, (data, count), lanes, first, n);
             // As `join_lanes`.
             let mut half = LANES / 2 * count;
             while half >= count {
@@ -393,7 +458,7 @@ unsafe fn reduce_panel<R: RowFold>(
 /// Joins the columns `first..first + n` of `count` rows side by side to their lanes: lane 0 of each
 /// row, lane 1 of each row, and so on.
 #[inline(always)]
-unsafe fn fold_panel<R: RowFold>(
+unsafe fn fold_panel<R: RowFold, const SIDE_BY_SIDE: bool>(
     rows: &DenseRows,
     (data, count): (*const Element<R>, usize),
     lanes: &mut [Element<R>],
@@ -406,7 +471,7 @@ unsafe fn fold_panel<R: RowFold>(
         true => LANES,
         false => 1,
     };
-    let is_long = at_once == 1 && column_bytes >= LONG;
+    let is_long = SIDE_BY_SIDE && at_once == 1 && column_bytes >= LONG;
     let (mut k, end) = (first, first + n);
     while k < end {
         let lane = k % LANES;
@@ -446,18 +511,21 @@ unsafe fn join_columns<R: RowFold, const N: usize>(
 ) {
     let x = rows.x.cast::<Element<R>>();
     let column = |s: usize| data.wrapping_byte_offset((k + s * LANES) as isize * rows.column_bytes);
-    let columns: [_; N] = std::array::from_fn(column);
-    let x: [_; N] = std::array::from_fn(|s| match R::WITH_X {
-        // SAFETY: the caller promises these columns, and `x` has an element for each.
-        true => unsafe { x.add(k + s * LANES).read_unaligned() },
-        false => Element::<R>::from_lane_bits(rows.identity),
-    });
+    let mut columns = [data; N];
+    let mut scales = [Element::<R>::from_lane_bits(rows.identity); N];
+    for s in 0..N {
+        columns[s] = column(s);
+        if R::WITH_X {
+            // SAFETY: the caller promises these columns, and `x` has an element for each.
+            scales[s] = unsafe { x.add(k + s * LANES).read_unaligned() };
+        }
+    }
     for row in 0..lanes.len() {
         let mut lane = lanes[row];
         for s in 0..N {
             // SAFETY: the caller promises as many elements of each column.
             let element = unsafe { columns[s].add(row).read_unaligned() };
-            lane = R::F::join(lane, R::scale(element, x[s]));
+            lane = R::F::join(lane, R::scale(element, scales[s]));
         }
         lanes[row] = lane;
     }

@@ -13,7 +13,7 @@
 
 use crate::abi::CHUNK;
 use crate::abi::Lanes;
-use crate::element::DType;
+use crate::element::{DType, Numeric};
 use crate::isa::{LINE, PerIsa, per_isa, prefetch_far};
 use crate::ops::NumericOps;
 use crate::reduce::LANES;
@@ -174,9 +174,13 @@ unsafe fn update_few<W: Way, const N: usize>(
     type Chunk<T> = [T; CHUNK];
     let from = from.cast::<Chunk<W::T>>();
     let to = to.cast::<Chunk<W::T>>();
-    let arrays = terms.map(|term| term.factors[0].wrapping_add(offset).cast::<Chunk<W::T>>());
-    // SAFETY: the caller promises a chunk of copies.
-    let numbers = terms.map(|term| unsafe { term.factors[1].cast::<W::T>().read_unaligned() });
+    let mut arrays = [std::ptr::null::<Chunk<W::T>>(); N];
+    let mut numbers = [<W::T as Numeric>::ZERO; N];
+    for (i, term) in terms.iter().enumerate() {
+        arrays[i] = term.factors[0].wrapping_add(offset).cast();
+        // SAFETY: the caller promises a chunk of copies.
+        numbers[i] = unsafe { term.factors[1].cast::<W::T>().read_unaligned() };
+    }
     for chunk in 0..chunks {
         // SAFETY: the caller promises the chunks of all operands.
         unsafe {
@@ -289,7 +293,10 @@ unsafe fn sum_all<F: Factors, const REGISTERS: usize>(
             }
         }
         for (term, &sum) in terms.iter().zip(sums) {
-            let [a, b] = term.factors.map(|factor| factor.cast::<F::T>());
+            let (a, b) = (
+                term.factors[0].cast::<F::T>(),
+                term.factors[1].cast::<F::T>(),
+            );
             let sum = lanes[sum].of::<F::T>();
             for i in whole..n {
                 let lane = &mut sum[(first + i as u64) as usize % LANES];
@@ -324,6 +331,19 @@ fn distinct<const N: usize>(terms: &[Term; N]) -> ([*const u8; N], usize) {
     (arrays, n)
 }
 
+/// A chunk of both factors.
+#[inline(always)]
+unsafe fn chunk_of<F: Factors>(term: &Term, chunk: usize) -> ([F::T; LANES], [F::T; LANES]) {
+    let [a, b] = term.factors;
+    // SAFETY: the caller promises the chunk.
+    unsafe {
+        (
+            a.cast::<[F::T; LANES]>().add(chunk).read_unaligned(),
+            b.cast::<[F::T; LANES]>().add(chunk).read_unaligned(),
+        )
+    }
+}
+
 /// Defines functions that sum `n` rows, whole chunks, of some terms side by side. The sums are
 /// variables of their own, since an array of them would not stay in registers.
 macro_rules! side_by_side {
@@ -338,7 +358,6 @@ macro_rules! side_by_side {
         ) {
             let (later, n_later) = distinct(terms);
             let later = if ahead > 0 { &later[..n_later] } else { &[] };
-            let arrays = terms.map(|term| term.factors.map(|of| of.cast::<[F::T; LANES]>()));
             $(let mut $lanes = *lanes[sums[$i]].of::<F::T>();)*
             for chunk in 0..n / LANES {
                 for &array in later {
@@ -349,7 +368,7 @@ macro_rules! side_by_side {
                 }
                 $(
                     // SAFETY: the caller promises the chunks of both factors.
-                    let [a, b] = arrays[$i].map(|of| unsafe { of.add(chunk).read_unaligned() });
+                    let (a, b) = unsafe { chunk_of::<F>(&terms[$i], chunk) };
                     for l in 0..LANES {
                         $lanes[l] = $lanes[l].add(F::product(a[l], b[l]));
                     }

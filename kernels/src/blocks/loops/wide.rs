@@ -43,9 +43,9 @@ unsafe fn sum_wide_rows<T: NumericOps>(rows: &SparseRows, out: *mut u8) {
         let out = out.cast::<T>().wrapping_add(done);
         // SAFETY: the caller promises as many rows as `n` elements touch, and room for these.
         unsafe {
-            let entries = [*rows.pos.add(row), *rows.pos.add(row + 1)];
-            let entries = entries.map(|position| (position - rows.base) as usize);
-            sum_columns::<T>(rows, entries[0]..entries[1], column..column + count, out);
+            let first = (*rows.pos.add(row) - rows.base) as usize;
+            let end = (*rows.pos.add(row + 1) - rows.base) as usize;
+            sum_columns::<T>(rows, first..end, column..column + count, out);
         }
         (row, column, done) = (row + 1, 0, done + count);
     }

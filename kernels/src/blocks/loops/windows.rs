@@ -7,53 +7,95 @@
     reason = "reads the matrix and x through pointers of the launch"
 )]
 
-use super::packed::{AHEAD, NEAR, PackedPart, Stored};
-use crate::isa::prefetch;
+use super::packed_rows::{AHEAD, Codes, Elements, NEAR, Stored, WindowRange};
+use super::written_out::for_each_lane;
+use crate::isa::{per_isa, prefetch};
 use crate::ops::NumericOps;
 use crate::packed::{COLUMN_SLACK, GROUP, Group, NodesOf, WINDOW, Width, Window, side_by_side};
 use std::hint::black_box;
-use std::ops::Range;
+use std::mem::MaybeUninit;
 
 /// How many entries ahead of their use the elements of `x` are asked for.
 const FAR_AHEAD: usize = COLUMN_SLACK - GROUP;
 
-impl<T: NumericOps, const SIDE_BY_SIDE: bool> PackedPart<'_, T, SIDE_BY_SIDE> {
-    /// Rows of a window, all of it at once if possible.
-    ///
-    /// # Safety
-    /// The part has this window, whose first row is `first` and whose values begin at `values`;
-    /// `rows` are some of its rows, `out` has room for them, and `x` has all columns.
-    #[inline(always)]
-    pub(super) unsafe fn window<S: Stored<T>>(
-        &self,
-        stored: S,
-        number: u32,
-        values: usize,
-        first: usize,
-        rows: Range<usize>,
-        out: *mut T,
-    ) {
-        let (window, nodes) = self.rows.structure.window(self.number, number);
-        let of = WindowRows {
-            window,
-            nodes,
-            stored,
-            values,
-            columns: self.rows.columns.wrapping_add(window.columns),
-            own: self.rows.own.cast::<T>(),
-            own_len: self.rows.own_len,
-            ghosts: self.rows.ghosts.cast::<T>(),
-            is_far: self.rows.own_len * size_of::<T>() > NEAR,
-        };
-        // SAFETY: forwarded; `sums` has room for every row of a window.
-        unsafe {
-            if rows.len() == window.len as usize {
-                return of.sum(out);
-            }
-            let mut sums = [T::ZERO; WINDOW];
-            of.sum(sums.as_mut_ptr());
-            let wanted = &sums[rows.start - first..rows.end - first];
-            out.copy_from_nonoverlapping(wanted.as_ptr(), wanted.len());
+per_isa!(
+    // `x` is read here and there: with AVX-512 the compiler uses gather instructions for it, which
+    // take up to 1.4 times as long as many loads (AMD Zen 5; on Intel machines microcode has made
+    // them slower still).
+    pub(crate) fn window_loop<T: NumericOps>(range: &WindowRange<'_>, out: *mut u8) = sum_side_by_side,
+    baseline sum_one_by_one, up to avx2
+);
+
+#[inline(always)]
+unsafe fn sum_side_by_side<T: NumericOps>(range: &WindowRange<'_>, out: *mut u8) {
+    // SAFETY: forwarded.
+    unsafe { sum_window::<T, true>(range, out) }
+}
+
+#[inline(always)]
+unsafe fn sum_one_by_one<T: NumericOps>(range: &WindowRange<'_>, out: *mut u8) {
+    // SAFETY: forwarded.
+    unsafe { sum_window::<T, false>(range, out) }
+}
+
+#[inline(always)]
+unsafe fn sum_window<T: NumericOps, const SIDE_BY_SIDE: bool>(
+    range: &WindowRange<'_>,
+    out: *mut u8,
+) {
+    let values = &range.of.values.parts[range.part];
+    let data = range.of.data.wrapping_add(values.start);
+    let dictionary = &range.of.values.dictionary;
+    // SAFETY: forwarded; the values are stored so.
+    unsafe {
+        if dictionary.is_empty() {
+            sum_stored::<T, _, SIDE_BY_SIDE>(range, Elements(data.cast::<T>()), out.cast());
+        } else {
+            let dictionary = dictionary.as_ptr().cast::<T>();
+            let codes = Codes {
+                codes: data,
+                dictionary,
+            };
+            sum_stored::<T, _, SIDE_BY_SIDE>(range, codes, out.cast());
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn sum_stored<T: NumericOps, S: Stored<T>, const SIDE_BY_SIDE: bool>(
+    range: &WindowRange<'_>,
+    stored: S,
+    out: *mut T,
+) {
+    let (rows, of) = (&range.rows, range.of);
+    let (window, nodes) = of.structure.window(range.part, range.number);
+    let of = WindowRows {
+        window,
+        nodes,
+        stored,
+        values: range.values,
+        columns: of.columns.wrapping_add(window.columns),
+        own: of.own.cast::<T>(),
+        own_len: of.own_len,
+        ghosts: of.ghosts.cast::<T>(),
+        is_far: of.own_len * size_of::<T>() > NEAR,
+    };
+    let mut sums = [const { MaybeUninit::<T>::uninit() }; WINDOW];
+    let is_whole = rows.len() == window.len as usize;
+    let target = if is_whole {
+        out
+    } else {
+        sums.as_mut_ptr().cast()
+    };
+    // SAFETY: forwarded; `sums` has room for every row of a window, and all are written.
+    unsafe {
+        match SIDE_BY_SIDE {
+            true => of.sum(target),
+            false => of.sum_one_by_one(target),
+        }
+        if !is_whole {
+            let wanted = target.add(rows.start - range.first);
+            out.copy_from_nonoverlapping(wanted, rows.len());
         }
     }
 }
@@ -142,14 +184,12 @@ impl<T: NumericOps, S: Stored<T>> WindowRows<'_, T, S> {
                 prefetch(columns.wrapping_add(at + AHEAD));
                 if self.is_far {
                     let later = columns.add(at + FAR_AHEAD).cast::<[C; GROUP]>();
-                    later
-                        .read_unaligned()
-                        .into_iter()
-                        .for_each(|column| prefetch(x(column)));
+                    let later = later.read_unaligned();
+                    for_each_lane::<GROUP>(|l| prefetch(x(later[l])));
                 }
                 let cols = columns.add(at).cast::<[C; GROUP]>().read_unaligned();
-                sums = std::array::from_fn(|l| {
-                    values[l].mul_add(x(cols[l]).read_unaligned(), sums[l])
+                for_each_lane::<GROUP>(|l| {
+                    sums[l] = values[l].mul_add(x(cols[l]).read_unaligned(), sums[l])
                 });
                 at += GROUP;
             }
@@ -158,10 +198,8 @@ impl<T: NumericOps, S: Stored<T>> WindowRows<'_, T, S> {
                 for k in common..length as usize {
                     if self.is_far && k % GROUP == 0 {
                         let later = columns.add(at + FAR_AHEAD).cast::<[C; GROUP]>();
-                        later
-                            .read_unaligned()
-                            .into_iter()
-                            .for_each(|column| prefetch(x(column)));
+                        let later = later.read_unaligned();
+                        for_each_lane::<GROUP>(|l| prefetch(x(later[l])));
                     }
                     let x = x(columns.add(at).read_unaligned()).read_unaligned();
                     sum = self.stored.one(values + at).mul_add(x, sum);
@@ -192,10 +230,10 @@ impl<T: NumericOps, S: Stored<T>> WindowRows<'_, T, S> {
         // a group by room for eight.
         unsafe {
             for _ in 0..common {
-                let xs = self.x::<L>(column).map(|x| x.read_unaligned());
+                let xs = self.x::<L>(column);
                 for sums in &mut sums {
                     let values = self.stored.eight(value);
-                    *sums = std::array::from_fn(|l| values[l].mul_add(xs[l], sums[l]));
+                    for_each_lane::<L>(|l| sums[l] = values[l].mul_add(xs[l], sums[l]));
                     value += L;
                 }
                 column += L;
@@ -204,10 +242,10 @@ impl<T: NumericOps, S: Stored<T>> WindowRows<'_, T, S> {
             // of each node, one by one, and the loop above is half as fast.
             let sums = black_box(sums);
             for (l, (&row, &length)) in group.rows.iter().zip(group.lengths).enumerate() {
-                let mut sum: [T; H] = std::array::from_fn(|h| sums[h][l]);
+                let mut sum = [T::ZERO; H];
+                for_each_lane::<H>(|h| sum[h] = sums[h][l]);
                 for _ in common..length as usize {
                     let [x] = self.x::<1>(column);
-                    let x = x.read_unaligned();
                     for sum in &mut sum {
                         *sum = self.stored.one(value).mul_add(x, *sum);
                         value += 1;
@@ -221,34 +259,78 @@ impl<T: NumericOps, S: Stored<T>> WindowRows<'_, T, S> {
         place.values = value - self.values;
     }
 
-    /// Where the elements of `x` are that the columns from this one on name.
+    /// The elements of `x` that the columns from this one on name.
     #[inline(always)]
-    unsafe fn x<const L: usize>(&self, at: usize) -> [*const T; L] {
-        // SAFETY: the caller promises the columns, or room to read them.
-        let columns: [u32; L] = unsafe {
-            match self.window.width {
-                Width::U8 => self.columns_at::<u8, L>(at).map(u32::from),
-                Width::U16 => self.columns_at::<u16, L>(at).map(u32::from),
-                Width::U32 | Width::Ghosts => self.columns_at::<u32, L>(at),
-            }
-        };
+    unsafe fn x<const L: usize>(&self, at: usize) -> [T; L] {
         let base = self.window.base as usize;
-        if self.window.width == Width::Ghosts {
-            columns.map(|column| match (column as usize).checked_sub(self.own_len) {
-                None => self.own.wrapping_add(column as usize),
-                Some(ghost) => self.ghosts.wrapping_add(ghost),
-            })
-        } else {
-            columns.map(|column| self.own.wrapping_add(base + column as usize))
+        let mut xs = [T::ZERO; L];
+        // SAFETY: the caller promises the columns, and `x` has the elements that they name.
+        unsafe {
+            let columns: [u32; L] = match self.window.width {
+                Width::U8 => self.columns_at::<u8, L>(at),
+                Width::U16 => self.columns_at::<u16, L>(at),
+                Width::U32 | Width::Ghosts => self.columns_at::<u32, L>(at),
+            };
+            if self.window.width == Width::Ghosts {
+                for_each_lane::<L>(|l| {
+                    let x = match (columns[l] as usize).checked_sub(self.own_len) {
+                        None => self.own.wrapping_add(columns[l] as usize),
+                        Some(ghost) => self.ghosts.wrapping_add(ghost),
+                    };
+                    xs[l] = x.read_unaligned();
+                });
+            } else {
+                for_each_lane::<L>(|l| {
+                    let x = self.own.wrapping_add(base + columns[l] as usize);
+                    xs[l] = x.read_unaligned();
+                });
+            }
         }
+        xs
     }
 
     #[inline(always)]
-    unsafe fn columns_at<C: Copy, const L: usize>(&self, at: usize) -> [C; L] {
-        // SAFETY: the caller promises the columns, or room to read them.
-        unsafe {
-            let columns = self.columns.cast::<C>().add(at);
-            columns.cast::<[C; L]>().read_unaligned()
+    unsafe fn columns_at<C: Copy + Into<u32>, const L: usize>(&self, at: usize) -> [u32; L] {
+        let columns = self.columns.cast::<C>().wrapping_add(at);
+        // SAFETY: the caller promises the columns.
+        let columns = unsafe { columns.cast::<[C; L]>().read_unaligned() };
+        let mut wide = [0; L];
+        for_each_lane::<L>(|l| wide[l] = columns[l].into());
+        wide
+    }
+
+    /// What [`Self::sum`] does, one entry after the other in the order in which they are stored.
+    #[inline(always)]
+    unsafe fn sum_one_by_one(&self, out: *mut T) {
+        let mut sums = [T::ZERO; WINDOW];
+        let (mut column, mut value) = (0, self.values);
+        // The next column, of these nodes, and its values.
+        let mut join = |rows: &[u8], height: usize| {
+            for of_node in 0..height {
+                for (l, &row) in rows.iter().enumerate() {
+                    let sum = &mut sums[usize::from(row) + of_node];
+                    // SAFETY: the window has these columns, and a value for each row of each.
+                    unsafe {
+                        let [x] = self.x::<1>(column + l);
+                        *sum = self.stored.one(value).mul_add(x, *sum);
+                    }
+                    value += 1;
+                }
+            }
+            column += rows.len();
+        };
+        for group in self.nodes.groups() {
+            let common = group.common_length();
+            for _ in 0..common {
+                join(group.rows, group.height);
+            }
+            for (row, &length) in group.rows.iter().zip(group.lengths) {
+                for _ in common..length as usize {
+                    join(std::slice::from_ref(row), group.height);
+                }
+            }
         }
+        // SAFETY: the caller promises room for the rows of the window, which are at most as many.
+        unsafe { out.copy_from_nonoverlapping(sums.as_ptr(), self.window.len as usize) };
     }
 }

@@ -23,8 +23,7 @@ impl Run<'_> {
     /// The native form of the loop, if it is ready, worth it and can take this run: arrays are
     /// contiguous, or have lines in common.
     pub(crate) fn native<'a>(&self, twin: &'a Arc<Twin>) -> Option<NativeRun<'a>> {
-        let arrays = twin.arrays();
-        let layouts = arrays.iter().filter_map(|&(arg, _)| self.uneven(arg));
+        let layouts = twin.arrays().iter().filter_map(|&arg| self.uneven(arg));
         let is_lined = layouts.clone().next().is_some();
         if !(self.is_large || is_lined || twin.is_for_all_sizes()) {
             return None;
@@ -37,7 +36,7 @@ impl Run<'_> {
         let wanted = Wanted {
             rows: self.n_rows() as u64,
             splats: self.splats,
-            placed: |number: usize| self.placed(arrays[number], lines),
+            placed: |number: usize| self.placed(twin.expected()[number], lines),
             is_lined,
             is_large: self.is_large && lines.is_none_or(|lines| lines.len() >= LONG),
         };

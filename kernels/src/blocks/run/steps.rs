@@ -14,7 +14,8 @@ use crate::blocks::compile::Step;
 use crate::blocks::compile::lower::Terms;
 use crate::blocks::compile::slots::SlotId;
 use crate::blocks::loops::map::Input;
-use crate::blocks::loops::packed::PackedRows;
+use crate::blocks::loops::packed::PackedLoops;
+use crate::blocks::loops::packed_rows::PackedRows;
 use crate::blocks::loops::rows::{DenseRows, RowReduction, panel_bytes};
 use crate::blocks::loops::sparse_rows::SparseRows;
 use crate::blocks::loops::streams::Term;
@@ -33,6 +34,10 @@ impl Worker<'_> {
         let run = self.run;
         let chunks = n.div_ceil(CHUNK);
         let of = |slot: SlotId| addresses[slot as usize];
+        let input = |slot: SlotId| Input {
+            data: of(slot).at(first),
+            step: of(slot).step,
+        };
         let (later, n_steps) = (first + n..first + 2 * n, run.program.steps.len());
         for (number, step) in run.program.steps.iter().enumerate() {
             for array in self.fetched {
@@ -48,10 +53,7 @@ impl Worker<'_> {
                         out,
                         inputs,
                     } => {
-                        let inputs = inputs.map(|slot| Input {
-                            data: of(slot).at(first),
-                            step: of(slot).step,
-                        });
+                        let inputs = [input(inputs[0]), input(inputs[1]), input(inputs[2])];
                         map.get(run.isa)(chunks, of(out).at(first), &inputs);
                     }
                     Step::Index { out } => {
@@ -79,8 +81,12 @@ impl Worker<'_> {
                         out,
                     } => {
                         let out = of(out).at(first);
-                        match run.packed_rows([entries, x], first, n).zip(packed) {
-                            Some((rows, packed)) => packed.get(rows.isa(run.isa))(&rows, out),
+                        let packed = packed.and_then(|loops| {
+                            let rows = run.packed_rows(loops, [entries, x], first, n);
+                            rows.map(|rows| (loops.run.get(run.isa), rows))
+                        });
+                        match packed {
+                            Some((packed, rows)) => packed(&rows, out),
                             None => {
                                 let rows = run.sparse_rows([structure, entries, x], first, n);
                                 let row_sum = if rows.width == 1 { row_sum } else { wide };
@@ -109,10 +115,7 @@ impl Worker<'_> {
                         factors,
                     } => {
                         let row = self.place_in_tile(first);
-                        let factors = factors.map(|slot| Input {
-                            data: of(slot).at(first),
-                            step: of(slot).step,
-                        });
+                        let factors = [input(factors[0]), input(factors[1])];
                         add.get(run.isa)(&mut self.lanes[reduction], row, n, &factors);
                     }
                     Step::Update {
@@ -153,8 +156,9 @@ impl Worker<'_> {
     fn factors(&mut self, terms: Terms, addresses: &[Address], first: usize) -> &[Term] {
         let slots = &self.run.program.terms[terms.first..terms.end];
         self.terms.clear();
-        self.terms.extend(slots.iter().map(|factors| Term {
-            factors: factors.map(|slot| addresses[slot as usize].at(first).cast_const()),
+        let at = |slot: SlotId| addresses[slot as usize].at(first).cast_const();
+        self.terms.extend(slots.iter().map(|&[a, b]| Term {
+            factors: [at(a), at(b)],
         }));
         self.terms
     }
@@ -303,11 +307,13 @@ impl Run<'_> {
     /// The rows of a matrix in packed form; `None` if it is in plain form.
     unsafe fn packed_rows(
         &self,
+        loops: PackedLoops,
         args: [ArgId; 2],
         first: usize,
         n: usize,
     ) -> Option<PackedRows<'_>> {
-        let [entries, x] = args.map(|arg| self.launch.operands[arg as usize]);
+        let [entries, x] = args;
+        let operand = |arg: ArgId| self.launch.operands[arg as usize];
         let (
             Operand::Packed(packed),
             Operand::Gather {
@@ -316,7 +322,7 @@ impl Run<'_> {
                 ghosts,
                 width: 1,
             },
-        ) = (entries, x)
+        ) = (operand(entries), operand(x))
         else {
             return None;
         };
@@ -332,6 +338,7 @@ impl Run<'_> {
             own,
             own_len,
             ghosts,
+            windows: loops.windows.get(self.isa),
         })
     }
 

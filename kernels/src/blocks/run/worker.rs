@@ -11,7 +11,7 @@ use super::strided::simplify;
 use super::uniform::misbound;
 use crate::abi::{CHUNK, Lanes, Splat};
 use crate::blocks::compile::ahead::Reach;
-use crate::blocks::compile::slots::{Slot, SlotId};
+use crate::blocks::compile::slots::Slot;
 use crate::blocks::compile::{LoopProgram, Step};
 use crate::blocks::loops::streams::Term;
 use crate::blocks::{Part, Settings};
@@ -178,41 +178,47 @@ impl<'a> Run<'a> {
 }
 
 impl Run<'_> {
-    /// Where the rows of a slot lie, in arrays if `in_place`, else in registers for `capacity` rows.
-    pub(crate) fn address(
+    /// Adds where the rows of each slot lie: in arrays if `in_place`, else in registers for
+    /// `capacity` rows.
+    fn add_addresses(
         &self,
-        slot: SlotId,
         in_place: bool,
-        registers: *mut u8,
-        capacity: usize,
-    ) -> Address {
-        match self.program.slots[slot as usize] {
-            Slot::Register { size, offset } => Address {
-                data: registers.wrapping_add(offset * capacity),
-                row_bytes: 0,
-                step: CHUNK * size,
-            },
-            Slot::Memory {
-                arg,
-                size,
-                register,
-            } => {
-                let array = self.arrays[arg as usize];
-                if in_place && array.is_contiguous && !array.is_streamed {
-                    Address {
-                        data: array.data,
-                        row_bytes: size,
-                        step: CHUNK * size,
+        (registers, capacity): (*mut u8, usize),
+        addresses: &mut Vec<Address>,
+    ) {
+        let first = addresses.len();
+        addresses.reserve(self.program.slots.len());
+        for slot in &self.program.slots {
+            let address = match *slot {
+                Slot::Register { size, offset } => Address {
+                    data: registers.wrapping_add(offset * capacity),
+                    row_bytes: 0,
+                    step: CHUNK * size,
+                },
+                Slot::Memory {
+                    arg,
+                    size,
+                    register,
+                } => {
+                    let array = self.arrays[arg as usize];
+                    if in_place && array.is_contiguous && !array.is_streamed {
+                        Address {
+                            data: array.data,
+                            row_bytes: size,
+                            step: CHUNK * size,
+                        }
+                    } else {
+                        // The register is an earlier slot.
+                        addresses[first + register as usize]
                     }
-                } else {
-                    self.address(register, in_place, registers, capacity)
                 }
-            }
-            Slot::Uniform { splat } => Address {
-                data: self.splats[splat].as_ptr().cast_mut().cast(),
-                row_bytes: 0,
-                step: 0,
-            },
+                Slot::Uniform { splat } => Address {
+                    data: self.splats[splat].as_ptr().cast_mut().cast(),
+                    row_bytes: 0,
+                    step: 0,
+                },
+            };
+            addresses.push(address);
         }
     }
 }
@@ -298,9 +304,7 @@ impl<'a> Worker<'a> {
             false => &[true],
         };
         for &in_place in tables {
-            let addresses = (0..program.slots.len() as SlotId)
-                .map(|slot| run.address(slot, in_place, registers, capacity));
-            scratch.addresses.extend(addresses);
+            run.add_addresses(in_place, (registers, capacity), &mut scratch.addresses);
         }
         scratch.natives.clear();
         scratch.placed.clear();

@@ -137,7 +137,7 @@ impl Natives {
         let names: Vec<String> = (0..self.twins.len()).map(|i| format!("loop{i}")).collect();
         for (twin, name) in self.twins.iter().zip(&names) {
             let premise = twin.first_run.get().cloned();
-            let premise = premise.unwrap_or_else(|| no_premise(twin.arrays().len()));
+            let premise = premise.unwrap_or_else(|| no_premise(twin.expected().len()));
             let form = &twin.forms[0];
             form.premise.set(premise).unwrap();
             let of_loop = twin.text(0).replace(compile::FUNCTION, name);

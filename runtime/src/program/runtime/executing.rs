@@ -201,6 +201,7 @@ impl Runtime {
     /// Waits until a store has its contents: executes the window if that writes it.
     pub(super) fn complete(&self, issuing: &mut Issuing, store: &StoreHandle) -> Result<(), Error> {
         self.check_own("read", [store].into_iter())?;
+        issuing.asked += 1;
         if issuing.window.writes(store.store()) {
             issuing.settle();
             return self.execute(issuing, &mut self.engine(), Call::Read(store.store()));
@@ -221,6 +222,7 @@ impl Issuing {
 
     /// The schedule of the completed window.
     fn schedule(&mut self, config: &Config, rank: usize) -> Arc<Schedule> {
+        self.asked += 1;
         self.counters.windows += 1;
         let schedule = match self.traces.find(self.window.key()) {
             Some(schedule) => {

@@ -41,6 +41,11 @@ impl StoreHandle {
     pub(super) fn store(&self) -> &Counted<Store> {
         &self.store
     }
+
+    /// Becomes a handle of another store of the same runtime.
+    pub(super) fn replace(&mut self, store: Counted<Store>) {
+        self.store = store;
+    }
 }
 
 impl Deref for StoreHandle {

@@ -11,6 +11,7 @@ mod executing;
 pub(crate) mod handle;
 mod host;
 mod looking;
+pub(crate) mod rounds;
 mod stores;
 mod values;
 
@@ -78,6 +79,8 @@ pub(super) struct Issuing {
     pub(super) eager: Vec<(&'static str, u64)>,
     /// What runs while the program goes on.
     under_way: UnderWay,
+    /// How often the program has asked for a value, or had a window executed.
+    asked: u64,
 }
 
 /// Everything that issuing and executing tasks changes, while nothing runs.
@@ -141,6 +144,7 @@ impl Runtime {
             last: None,
             eager: Vec::new(),
             under_way: UnderWay::default(),
+            asked: 0,
         };
         static NEXT: AtomicU64 = AtomicU64::new(0);
         // Relaxed: only uniqueness matters.
@@ -208,6 +212,7 @@ impl Runtime {
     /// What issuing and executing changes, when nothing runs.
     pub(super) fn inner(&self) -> Inner<'_> {
         let mut issuing = self.issuing();
+        issuing.asked += 1;
         issuing.settle();
         let engine = self.engine();
         Inner { issuing, engine }
