@@ -33,7 +33,7 @@ pub use sparsefuse_runtime::Error;
 pub mod prelude {
     pub use num_complex::{self, Complex};
     pub use sparsefuse_dense::{
-        Array, Element, Field, Numeric, Padding, Real, Scalar, Vector, step,
+        Array, Element, Field, Numeric, Padding, Real, Scalar, Vector, map_all, map2, map3, step,
     };
     pub use sparsefuse_kernels::DType;
     pub use sparsefuse_runtime::{Config, Error, Processes, Runtime, run_ranks};
@@ -53,6 +53,11 @@ pub mod prelude {
 #[cfg(doctest)]
 #[doc = include_str!("../docs/scipy.md")]
 struct FromScipy;
+
+/// The examples of docs/own-tasks.md, which run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/own-tasks.md")]
+struct OwnTasks;
 
 /// The examples of README.md, which run as tests.
 #[cfg(doctest)]

@@ -11,7 +11,6 @@ use sparsefuse_kernels::{DType, Element};
 use sparsefuse_runtime::{Access, Error, HostArgs, HostBody, HostTask, Privilege, Shape};
 use std::borrow::Cow;
 use std::ops::Range;
-use std::sync::Arc;
 
 mod sealed {
     pub trait Sealed {}
@@ -298,11 +297,7 @@ impl<const E: usize> Array<i64, E> {
                 Ok(())
             })
         };
-        let task = HostTask {
-            launch: None,
-            bytes: 0,
-            function: Arc::new(function),
-        };
+        let task = HostTask::new(function);
         let mut stores: Vec<_> = contiguous.iter().map(Array::store).collect();
         stores.push(&made);
         let body = HostBody::new(OP, &declared);

@@ -65,6 +65,7 @@ mod interop;
 mod npy;
 
 mod functions;
+mod map;
 mod methods;
 mod operators;
 
@@ -102,10 +103,11 @@ mod twins;
 pub use array::{Array, Vector};
 pub use indices::Index;
 pub use join::Padding;
+pub use map::{map_all, map2, map3, try_map_all, try_map2, try_map3};
 pub use multiples::Scalars;
 pub use operand::{ArrayOperand, Handle, Operand, ScalarOperand, Source};
 pub use repeat::repeat;
 pub use scalar::Scalar;
 pub use slices::{IntoSlice, Slice, Slices, step};
-pub use sparsefuse_kernels::{Element, Field, Numeric, Real};
+pub use sparsefuse_kernels::{Element, Field, Numeric, Real, Symbol, Term};
 pub use sparsefuse_runtime::{Error, ErrorKind, Rounds, State};

@@ -10,7 +10,6 @@ use sparsefuse_kernels::{DType, Element, Numeric};
 use sparsefuse_runtime::{
     Access, Error, HostArgs, HostBody, HostTask, Privilege, Shape, try_collect,
 };
-use std::sync::Arc;
 
 /// The arguments of the task.
 const MASK: usize = 0;
@@ -57,11 +56,7 @@ impl<const D: usize> Array<bool, D> {
             (Privilege::Read, Access::Held, DType::Bool),
             (Privilege::Write, Access::Rows, DType::I64),
         ];
-        let task = HostTask {
-            launch: None,
-            bytes: 0,
-            function: Arc::new(move |args| indices(args, row_len)),
-        };
+        let task = HostTask::new(move |args| indices(args, row_len));
         let body = HostBody::new("nonzero", &declared);
         runtime.submit_host(&body, &[mask.store(), &made], task)?;
         Ok(Vector::wrap(made, None))

@@ -11,7 +11,6 @@ use sparsefuse_kernels::{Isa, Numeric};
 use sparsefuse_runtime::{
     Access, Error, HostArgs, HostBody, HostTask, Privilege, Shape, View, reserve,
 };
-use std::sync::Arc;
 
 /// The arguments of the task.
 const A: usize = 0;
@@ -84,11 +83,7 @@ impl<T: Numeric> Array<T, 2> {
             (Privilege::Read, Access::Whole, T::DTYPE),
             (Privilege::Write, Access::Rows, T::DTYPE),
         ];
-        let task = HostTask {
-            launch: None,
-            bytes: 0,
-            function: Arc::new(move |args| product.run::<T>(args)),
-        };
+        let task = HostTask::new(move |args| product.run::<T>(args));
         let stores = [a.store(), b.store(), &made];
         runtime.submit_host(&HostBody::new(OP, &declared), &stores, task)?;
         Ok(Self::wrap(made, None))

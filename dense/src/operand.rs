@@ -38,11 +38,27 @@ impl Kind<'_> {
         }
     }
 
-    fn runtime(&self) -> Option<&Runtime> {
+    pub(crate) fn runtime(&self) -> Option<&Runtime> {
         match self {
             Self::Array(arg) => Some(arg.store.runtime()),
             Self::Scalar(store) => Some(store.runtime()),
             Self::Number(_) => None,
+        }
+    }
+
+    /// How an array is seen by a task on a shape that it broadcasts to, where that is not its own.
+    pub(crate) fn broadcast_view(
+        self,
+        op: &'static str,
+        shape: Shape,
+    ) -> Result<Option<Arc<View>>, Error> {
+        match self {
+            Self::Array(arg) if arg.shape() != shape => {
+                check_len(op, shape)?;
+                let seen = arg.view.map_or(View::identity(arg.shape()), |view| **view);
+                Ok(Some(Arc::new(seen.broadcast_to(shape)?)))
+            }
+            Self::Array(_) | Self::Scalar(_) | Self::Number(_) => Ok(None),
         }
     }
 }
@@ -131,13 +147,7 @@ pub(crate) fn elementwise(
     let shape = common_shape(op, operands)?;
     let mut views: [Option<Arc<View>>; 3] = [const { None }; 3];
     for (operand, view) in operands.iter().zip(&mut views) {
-        if let Kind::Array(arg) = operand.0
-            && arg.shape() != shape
-        {
-            check_len(op, shape)?;
-            let seen = arg.view.map_or(View::identity(arg.shape()), |view| **view);
-            *view = Some(Arc::new(seen.broadcast_to(shape)?));
-        }
+        *view = operand.0.broadcast_view(op, shape)?;
     }
     let current;
     let runtime = match operands.iter().find_map(|operand| operand.0.runtime()) {
@@ -175,7 +185,7 @@ pub(crate) fn elementwise(
 
 /// The shape that all arrays among the operands broadcast to; that of a single element if there
 /// are none.
-fn common_shape(op: &'static str, operands: &[Source<'_>]) -> Result<Shape, Error> {
+pub(crate) fn common_shape(op: &'static str, operands: &[Source<'_>]) -> Result<Shape, Error> {
     let mut shapes = operands.iter().filter_map(|operand| operand.0.shape());
     let Some(first) = shapes.next() else {
         return Ok(Shape::SCALAR);

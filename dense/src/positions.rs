@@ -12,7 +12,6 @@ use sparsefuse_kernels::{DType, Element, Numeric};
 use sparsefuse_runtime::{
     Access, Error, HostArgs, HostBody, HostTask, Privilege, Shape, try_collect,
 };
-use std::sync::Arc;
 
 /// The arguments of the task.
 const X: usize = 0;
@@ -110,11 +109,7 @@ impl<T: Numeric + PartialOrd, const D: usize> Array<T, D> {
             (Privilege::Read, Access::Held, T::DTYPE),
             (Privilege::Write, Access::Rows, DType::I64),
         ];
-        let task = HostTask {
-            launch: None,
-            bytes: 0,
-            function: Arc::new(move |args| search.run::<T>(args, is_better)),
-        };
+        let task = HostTask::new(move |args| search.run::<T>(args, is_better));
         runtime.submit_host(&HostBody::new(op, &declared), &[x.store(), &made], task)?;
         Ok(Array::wrap(made, None))
     }

@@ -10,7 +10,6 @@ use crate::operand::expect;
 use crate::views::check_axes;
 use sparsefuse_kernels::Numeric;
 use sparsefuse_runtime::{Access, Error, HostArgs, HostBody, HostTask, Privilege, try_collect};
-use std::sync::Arc;
 
 /// The arguments of the task.
 const X: usize = 0;
@@ -101,11 +100,7 @@ impl<T: Numeric, const D: usize> Array<T, D> {
             (Privilege::Read, Access::Rows, T::DTYPE),
             (Privilege::Write, Access::Rows, T::DTYPE),
         ];
-        let task = HostTask {
-            launch: None,
-            bytes: 0,
-            function: Arc::new(function),
-        };
+        let task = HostTask::new(function);
         runtime.submit_host(&HostBody::new(op, &declared), &[x.store(), &made], task)?;
         Ok(Self::wrap(made, None))
     }

@@ -6,7 +6,6 @@ use crate::scalar::Scalar;
 use crate::sort::key_of_equals;
 use sparsefuse_kernels::{DType, Numeric, Real};
 use sparsefuse_runtime::{Access, Error, HostArgs, HostBody, HostTask, Privilege, try_collect};
-use std::sync::Arc;
 
 impl<T: Numeric + PartialOrd> Vector<T> {
     /// For each of some values the first place in this sorted vector before which it could stand: the
@@ -111,11 +110,7 @@ impl<T: Numeric + PartialOrd> Vector<T> {
             (Privilege::Read, Access::Rows, T::DTYPE),
             (Privilege::Write, Access::Rows, DType::I64),
         ];
-        let task = HostTask {
-            launch: None,
-            bytes: 0,
-            function: Arc::new(function),
-        };
+        let task = HostTask::new(function);
         let stores = [sorted.store(), values.store(), &made];
         runtime.submit_host(&HostBody::new(op, &declared), &stores, task)?;
         Ok(Array::wrap(made, None))

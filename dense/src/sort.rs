@@ -14,7 +14,6 @@ use sparsefuse_kernels::{DType, Element, Numeric};
 use sparsefuse_runtime::{
     Access, Error, HostArgs, HostBody, HostTask, Privilege, reserve, try_collect, try_concat,
 };
-use std::sync::Arc;
 
 /// The arguments of the task.
 const X: usize = 0;
@@ -127,11 +126,7 @@ impl<T: Numeric + PartialOrd, const D: usize> Array<T, D> {
             (Privilege::Read, access, T::DTYPE),
             (Privilege::Write, Access::Rows, U::DTYPE),
         ];
-        let task = HostTask {
-            launch: None,
-            bytes: 0,
-            function: Arc::new(function),
-        };
+        let task = HostTask::new(function);
         runtime.submit_host(&HostBody::new(op, &declared), &[x.store(), &made], task)?;
         Array::wrap(made, None).try_move_axis(last, axis)
     }

@@ -10,7 +10,6 @@ use crate::operand::{check_len, expect};
 use crate::views::check_axes;
 use sparsefuse_kernels::Element;
 use sparsefuse_runtime::{Access, Error, HostArgs, HostBody, HostTask, Privilege, Shape, reserve};
-use std::sync::Arc;
 
 /// The arguments of the task.
 const X: usize = 0;
@@ -159,11 +158,7 @@ impl<T: Element, const D: usize> Array<T, D> {
             x_row_len: x.arg().shape().row_len(),
             row_len: shape.row_len(),
         };
-        let task = HostTask {
-            launch: None,
-            bytes: 0,
-            function: Arc::new(move |args| gather.run::<T, I>(args)),
-        };
+        let task = HostTask::new(move |args| gather.run::<T, I>(args));
         let body = HostBody::new(lines.op, &declared);
         runtime.submit_host(&body, &[x.store(), indices.store(), &made], task)?;
         Ok(Array::wrap(made, None))

@@ -32,8 +32,8 @@ pub mod workers;
 pub use blocks::{Part, Program, Settings};
 pub use element::{DType, Element, Field, Numeric, Real, Value};
 pub use ir::{
-    Arg, ArgId, ArgKind, BinaryOp, Inst, Kernel, KernelBuilder, Loop, RandomKind, ReduceOp,
-    UnaryOp, ValueId,
+    Arg, ArgId, ArgKind, BinaryOp, Inst, Kernel, KernelBuilder, Loop, RandomKind, ReduceOp, Symbol,
+    Symbols, Term, UnaryOp, ValueId,
 };
 pub use isa::Isa;
 pub use launch::{Extent, Launch, Layout, Operand, Packed, Structure};

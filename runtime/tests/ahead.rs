@@ -41,14 +41,10 @@ fn host(
     function: impl Fn(&[f64], &mut [f64]) -> Result<(), Error> + Send + Sync + 'static,
 ) -> StoreHandle {
     let out = x.runtime().new_store(x.shape(), DType::F64);
-    let task = HostTask {
-        launch: None,
-        bytes: 0,
-        function: Arc::new(move |args: &mut HostArgs<'_>| {
-            let x = args.read::<f64>(0)?;
-            function(x, args.write::<f64>(1)?)
-        }),
-    };
+    let task = HostTask::new(move |args: &mut HostArgs<'_>| {
+        let x = args.read::<f64>(0)?;
+        function(x, args.write::<f64>(1)?)
+    });
     let issued = x.runtime().submit_host(&MARK, &[x, &out], task);
     issued.expect("the arguments fit the body");
     out

@@ -44,11 +44,7 @@ fn host(name: &str, reads: &[&StoreHandle], function: Arc<Function>) -> StoreHan
         let read: Result<Vec<&[f64]>, Error> = (0..n_reads).map(|k| args.read(k)).collect();
         function(&read?, args.write(n_reads)?)
     };
-    let task = HostTask {
-        launch: None,
-        bytes: 0,
-        function: Arc::new(function),
-    };
+    let task = HostTask::new(function);
     let issued = runtime.submit_host(&HostBody::new(name, &args), &stores, task);
     issued.expect("the arguments fit the body");
     out
@@ -128,11 +124,7 @@ fn a_function_that_divides_its_work_has_all_threads() {
                 of_part(&[&x[first..first + part.len()]], part)
             })
         };
-        let task = HostTask {
-            launch: None,
-            bytes: 0,
-            function: Arc::new(function),
-        };
+        let task = HostTask::new(function);
         runtime.submit_host(&body, &[&x, &y], task).unwrap();
         y
     };
@@ -231,4 +223,60 @@ fn a_task_without_memory_waits_for_those_that_give_it_back() {
     for sum in &sums {
         assert_eq!(read(sum).unwrap(), [1.0; LEN]);
     }
+}
+
+/// Counts the calls of both variants of tasks on a rank: how many on one thread, how many divided.
+fn variants(config: Config, tasks: usize) -> (usize, usize) {
+    let runtime = Runtime::new(config).expect("the settings are in range");
+    let x = vector(&runtime, 1.0);
+    let args = [Privilege::Read, Privilege::Write].map(|to| (to, Access::Rows, DType::F64));
+    let body = HostBody::new("doubled", &args);
+    let calls = Arc::new(Mutex::new((0, 0)));
+    let issue = |_| {
+        let (serial, divided) = (Arc::clone(&calls), Arc::clone(&calls));
+        let task = HostTask::new(move |args| {
+            divided.lock().expect("no call panics").1 += 1;
+            let (x, y) = (args.read::<f64>(0)?, args.write::<f64>(1)?);
+            args.in_parts(y, 1, |first, part| {
+                part.iter_mut()
+                    .zip(&x[first..])
+                    .for_each(|(y, x)| *y = 2.0 * x);
+                Ok(())
+            })
+        });
+        let task = task.with_serial(move |args| {
+            serial.lock().expect("no call panics").0 += 1;
+            let (x, y) = (args.read::<f64>(0)?, args.write::<f64>(1)?);
+            y.iter_mut().zip(x).for_each(|(y, x)| *y = 2.0 * x);
+            Ok(())
+        });
+        let y = runtime.new_store(x.shape(), DType::F64);
+        let issued = runtime.submit_host(&body, &[&x, &y], task);
+        issued.expect("the arguments fit the body");
+        y
+    };
+    let results: Vec<StoreHandle> = (0..tasks).map(issue).collect();
+    for y in &results {
+        assert_eq!(read(y).expect("no task fails"), [2.0; LEN]);
+    }
+    let calls = calls.lock().expect("no call panics");
+    *calls
+}
+
+#[test]
+fn a_variant_is_chosen_by_threads_elements_and_company() {
+    let config = |threads, parallel_threshold| Config {
+        threads,
+        parallel_threshold,
+        ..Config::default()
+    };
+    assert_eq!(variants(config(1, 0), 3), (3, 0), "one thread");
+    assert_eq!(variants(config(2, LEN + 1), 1), (1, 0), "few elements");
+    assert_eq!(variants(config(2, LEN), 1), (0, 1), "one task");
+    assert_eq!(variants(config(2, 0), 2), (2, 0), "a task for each thread");
+    assert_eq!(
+        variants(config(3, 0), 2),
+        (0, 2),
+        "fewer tasks than threads"
+    );
 }

@@ -25,11 +25,7 @@ static REVERSE: LazyLock<HostBody> = LazyLock::new(|| body("reverse", Access::Wh
 fn task(
     function: impl Fn(&mut HostArgs<'_>) -> Result<(), Error> + Send + Sync + 'static,
 ) -> HostTask {
-    HostTask {
-        launch: None,
-        bytes: 0,
-        function: Arc::new(function),
-    }
+    HostTask::new(function)
 }
 
 /// Each element and all before it, added from the first on; the ranks follow one another.

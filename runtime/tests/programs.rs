@@ -498,3 +498,25 @@ fn a_thread_that_ends_has_a_current_runtime() {
     });
     assert!(ranks.recv().is_ok_and(|ranks| ranks > 0));
 }
+
+#[test]
+fn a_body_is_found_again_by_what_it_is() {
+    let kernel = |op| {
+        let mut build = KernelBuilder::new();
+        let (x, y) = (
+            build.arg(DType::F64, ArgKind::Array),
+            build.arg(DType::F64, ArgKind::Array),
+        );
+        let element = build.load(x);
+        let element = build.unary(op, element);
+        build.store(y, element);
+        build.finish()
+    };
+    let body = Body::new("found_again", kernel(UnaryOp::Exp));
+    let again = Body::with_args("found_again", kernel(UnaryOp::Exp), body.args().to_vec());
+    assert!(Arc::ptr_eq(&body, &again));
+    let other_name = Body::new("found", kernel(UnaryOp::Exp));
+    assert!(!Arc::ptr_eq(&body, &other_name));
+    let other_kernel = Body::new("found_again", kernel(UnaryOp::Sqrt));
+    assert!(!Arc::ptr_eq(&body, &other_kernel));
+}

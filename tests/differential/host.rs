@@ -4,7 +4,6 @@ use sparsefuse::kernels::Element;
 use sparsefuse::runtime::{
     Access, Error, HostArgs, HostBody, HostTask, Privilege, Runtime, StoreHandle,
 };
-use std::sync::Arc;
 
 /// A new store with the elements of another: in the opposite order, from the whole of it; or each
 /// row one further, the first one also where it was, of which a rank gets its first one from the
@@ -28,11 +27,7 @@ pub(crate) fn moved<T: Element>(
         true => reversed::<T>(args, row_len),
         false => one_further::<T>(args, row_len),
     };
-    let task = HostTask {
-        launch: None,
-        bytes: 0,
-        function: Arc::new(function),
-    };
+    let task = HostTask::new(function);
     runtime.submit_host(&HostBody::new(name, &args), &[a, &out], task)?;
     Ok(out)
 }

@@ -71,6 +71,24 @@ const PEERS: Check = Check {
     variable: None,
     advice: "run `cargo update --workspace --manifest-path benches/peers/Cargo.toml`",
 };
+/// The example that is a workspace of its own sees what a user sees. `tests/own_tasks.rs` runs its
+/// tests.
+const OWN_TASKS: Check = Check {
+    heading: "own tasks",
+    arguments: &[
+        "clippy",
+        "--locked",
+        "--all-targets",
+        "--manifest-path",
+        "examples/own-tasks/Cargo.toml",
+        "--",
+        "-D",
+        "warnings",
+    ],
+    variable: Some(("CARGO_TARGET_DIR", "target")),
+    advice: "mend what clippy shows, or run \
+             `cargo update --workspace --manifest-path examples/own-tasks/Cargo.toml`",
+};
 const DOCUMENTATION: Check = Check {
     heading: "documentation",
     arguments: &[
@@ -107,7 +125,10 @@ pub(crate) fn run(quick: bool) -> Result<ExitCode, String> {
     let (checks, tests) = if quick {
         (&[FORMAT, CLIPPY][..], UNIT_TESTS)
     } else {
-        (&[FORMAT, PEERS, CLIPPY, MINIMAL, DOCUMENTATION][..], TESTS)
+        (
+            &[FORMAT, PEERS, CLIPPY, MINIMAL, OWN_TASKS, DOCUMENTATION][..],
+            TESTS,
+        )
     };
     let mut times = Vec::new();
     for check in checks {

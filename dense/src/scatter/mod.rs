@@ -167,11 +167,7 @@ impl<T: Element, const D: usize> Array<T, D> {
             number,
             in_any_order: R::IS_SUM && T::DTYPE.is_integer(),
         };
-        let task = HostTask {
-            launch: None,
-            bytes: 0,
-            function: Arc::new(move |args| scatter.run::<I>(args, R::combine)),
-        };
+        let task = HostTask::new(move |args| scatter.run::<I>(args, R::combine));
         let body = HostBody::new(lines.op, &declared);
         runtime.submit_host(&body, &stores, task)?;
         Ok(Self::wrap(made, None))

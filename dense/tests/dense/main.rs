@@ -8,6 +8,7 @@ mod functions;
 mod fusion;
 mod gathers;
 mod join;
+mod map;
 mod numpy;
 mod order;
 mod overwritten;

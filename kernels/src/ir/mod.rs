@@ -19,8 +19,10 @@
 //! one that a uniform instruction writes by no row.
 
 mod builder;
+mod symbol;
 
 pub use self::builder::KernelBuilder;
+pub use self::symbol::{Symbol, Symbols, Term};
 pub use crate::operations::{BinaryOp, UnaryOp};
 
 use crate::element::{DType, Value};
@@ -31,7 +33,7 @@ pub type ValueId = u32;
 pub type ArgId = u32;
 
 /// A body of loops over the arguments of one piece.
-#[derive(Clone, Debug, PartialEq, Default)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Kernel {
     /// The arguments, in the order in which a launch binds them.
     pub args: Vec<Arg>,
@@ -42,7 +44,7 @@ pub struct Kernel {
 }
 
 /// An argument of a kernel.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Arg {
     /// The element type.
     pub dtype: DType,
@@ -74,7 +76,7 @@ pub enum ArgKind {
 }
 
 /// A loop over the rows of a domain.
-#[derive(Clone, Debug, PartialEq, Default)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Loop {
     /// Which of the launch's domains the loop runs over; loops with equal numbers have equal rows.
     pub domain: u32,

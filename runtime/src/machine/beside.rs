@@ -6,8 +6,10 @@
 //! thread alone goes through them in that order, as [`super::run`] does, and memory is given back
 //! about as early: a store ends with the last task that uses it.
 //!
-//! A task whose function divides its work among the threads ([`HostArgs::in_parts`], known of its
-//! body from the first time on) runs by itself, and so does one that has no other beside it.
+//! A task whose function divides its work among the threads ([`crate::HostArgs::in_parts`], known of
+//! its body from the first time on) runs by itself, and so does one that has no other beside it. One
+//! that has a variant for one thread ([`crate::HostTask::serial`]) runs side by side with others where
+//! they are enough for all threads.
 //!
 //! The protocol. All that tasks change together (the frame, counters, who waits for whom) is the
 //! [`Board`], under one lock; a thread holds it while it begins or ends a task, and lets go of it
@@ -58,8 +60,12 @@ pub(super) fn run(
         let (Some(next), second) = (ready.next(), ready.next()) else {
             return;
         };
-        let divides = |number: usize| body_of(section.start + number, schedule, window).divides();
-        if second.is_none() || divides(next) {
+        let wants_all = wants_all_threads(
+            (section.start + next, order.ready.len()),
+            (schedule, window),
+            context.workers,
+        );
+        if second.is_none() || wants_all {
             let mut running = Running {
                 number: section.start + next,
                 task: &schedule.groups[section.start + next],
@@ -77,6 +83,7 @@ pub(super) fn run(
             }
             continue;
         }
+        let at_once = order.ready.len();
         let board = Board {
             order,
             frame,
@@ -86,6 +93,7 @@ pub(super) fn run(
         };
         let place = Place {
             first: section.start,
+            at_once,
             schedule,
             window,
             runtime: context.runtime,
@@ -94,6 +102,25 @@ pub(super) fn run(
         };
         order = place.run(board);
     }
+}
+
+/// Whether a task, of this many that could run at once, divides its work among all threads: as its
+/// function has done before, unless there is a variant that does not, and tasks for all threads.
+fn wants_all_threads(
+    (number, at_once): (usize, usize),
+    (schedule, window): (&Schedule, &Window),
+    workers: &Workers,
+) -> bool {
+    match has_serial(number, (schedule, window)) {
+        true => at_once < workers.count(),
+        false => body_of(number, schedule, window).divides(),
+    }
+}
+
+/// Whether the function of a task has a variant for one thread.
+fn has_serial(number: usize, (schedule, window): (&Schedule, &Window)) -> bool {
+    let task = schedule.tasks[schedule.groups[number].group.tasks.start].number;
+    window.host(task).is_some_and(|host| host.serial.is_some())
 }
 
 fn body_of<'w>(
@@ -195,6 +222,8 @@ struct Board<'a> {
 /// What they share.
 struct Place<'a> {
     first: usize,
+    /// How many tasks could run at once when it began.
+    at_once: usize,
     schedule: &'a Schedule,
     window: &'a Window,
     runtime: u64,
@@ -250,12 +279,15 @@ impl Place<'_> {
     /// Begins the first task that can begin; `running` counts those that have begun.
     fn next(&self, (board, running): &mut (Board<'_>, usize)) -> Next {
         loop {
-            let divides =
-                |number: usize| body_of(self.first + number, self.schedule, self.window).divides();
             let ready = &board.order.ready;
-            let able = ready.iter().copied().find(|&number| !divides(number));
-            let is_alone = *running == 0 && ready.len() == 1;
-            let Some(number) = able.filter(|_| !is_alone) else {
+            let (at_once, plan) = (self.at_once, (self.schedule, self.window));
+            let able = ready.iter().copied().find(|&number| {
+                !wants_all_threads((self.first + number, at_once), plan, self.workers)
+            });
+            let is_last = *running == 0 && ready.len() == 1;
+            // One with a variant for one thread is able only where all are to take that.
+            let is_alone = |&number: &usize| is_last && !has_serial(self.first + number, plan);
+            let Some(number) = able.filter(|number| !is_alone(number)) else {
                 return if *running > 0 {
                     Next::Wait
                 } else {
@@ -336,6 +368,7 @@ impl Place<'_> {
             host: host.expect("a host task is pushed with its function"),
             body,
             conversation: None,
+            is_beside: true,
         };
         let mut read = begun.read.iter();
         let cuts = vec![None; task.bindings.len()];

@@ -107,6 +107,7 @@ impl Running<'_, '_> {
             host,
             body,
             conversation,
+            is_beside: false,
         };
         let outcome = call.run(&mut taken, cuts.collect(), |from| self.locate(from, inputs));
         for (slot, partition, instance) in taken {
@@ -136,6 +137,8 @@ pub(super) struct HostCall<'a> {
     pub(super) host: &'a HostTask,
     pub(super) body: &'a Body,
     pub(super) conversation: Option<&'a Conversation<'a>>,
+    /// Whether other tasks run at the same time, so that it has one thread.
+    pub(super) is_beside: bool,
 }
 
 impl HostCall<'_> {
@@ -151,12 +154,14 @@ impl HostCall<'_> {
         let host_place = host_place.expect("the step of a host task says where it runs");
         let mut outputs = taken.iter_mut();
         let mut args = Vec::with_capacity(self.task.bindings.len());
+        let mut elements = 0;
         for (number, binding) in self.task.bindings.iter().enumerate() {
             let dtype = self.body.dtype(number);
             if self.body.args()[number].privilege != Privilege::Read {
                 let instance = outputs.next().map(|(.., instance)| instance);
                 let instance = instance.and_then(Counted::get_mut);
                 let instance = instance.expect("new memory has one owner");
+                elements += instance.len();
                 args.push(HostArg::Write(dtype, Some(instance)));
                 continue;
             }
@@ -183,8 +188,14 @@ impl HostCall<'_> {
             body: self.body,
             conversation: self.conversation,
         };
+        let threads = if self.is_beside {
+            1
+        } else {
+            self.workers.count()
+        };
+        let function = self.host.variant(elements, threads, self.config);
         let before = RUNNING.replace(Some(self.runtime));
-        let outcome = catch_unwind(AssertUnwindSafe(|| (self.host.function)(&mut args)));
+        let outcome = catch_unwind(AssertUnwindSafe(|| function(&mut args)));
         RUNNING.set(before);
         let outcome = outcome.unwrap_or_else(|panic| Err(panicked(&self.task.name, &*panic)));
         outcome.and_then(|()| args.check_written())

@@ -16,9 +16,10 @@ use crate::memory::counted::Counted;
 use crate::shape::Shape;
 use crate::stores::store::Store;
 use sparsefuse_kernels::{ArgKind, DType, Inst, Kernel, ReduceOp};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// What a task may do with an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -92,6 +93,31 @@ pub(crate) struct Image {
 }
 
 impl BodyArg {
+    /// An argument that is read, and the argument of the kernel that it is.
+    pub fn read(access: Access, kernel_arg: impl Into<Option<u32>>) -> Self {
+        Self::declared(Privilege::Read, access, kernel_arg.into())
+    }
+
+    /// An argument that is written by its rows.
+    pub fn write(kernel_arg: u32) -> Self {
+        Self::declared(Privilege::Write, Access::Rows, Some(kernel_arg))
+    }
+
+    /// A vector of `count` elements that is reduced into: the arguments of the kernel from this one
+    /// on.
+    pub fn reduce_elements(op: ReduceOp, count: u32, kernel_arg: u32) -> Self {
+        let access = Access::Elements(count);
+        Self::declared(Privilege::Reduce(op), access, Some(kernel_arg))
+    }
+
+    fn declared(privilege: Privilege, access: Access, kernel_arg: Option<u32>) -> Self {
+        Self {
+            privilege,
+            access,
+            kernel_arg,
+        }
+    }
+
     /// Whether the task writes it, or reduces into it.
     pub(crate) fn is_written(&self) -> bool {
         self.privilege != Privilege::Read
@@ -111,8 +137,11 @@ impl BodyArg {
 
 /// What all tasks of a kind share.
 ///
-/// A body is made once and kept, as in a `static` [`OnceLock`]: the runtime remembers what it has
-/// analysed by the bodies of a window. [`Body::new`] is enough for arithmetic and reductions;
+/// Bodies that have name, kernel and declarations in common are one body, however often they are
+/// made: the runtime remembers what it has analysed by the bodies of a window. A body is kept for the
+/// whole process, so numbers that change belong in parameters, not in kernels; and finding it again
+/// takes about as long as writing its kernel, so hot paths keep it, as in a `static` [`OnceLock`].
+/// [`Body::new`] is enough for arithmetic and reductions;
 /// [`Body::with_args`] declares the arguments of structures. A kernel comes from a
 /// [`KernelBuilder`](sparsefuse_kernels::KernelBuilder), as for [`Runtime::submit`], or from its
 /// text form ([`sparsefuse_kernels::text`]):
@@ -175,22 +204,7 @@ impl Body {
     /// As [`Body::with_args`], and if the kernel has a structure.
     #[must_use]
     pub fn new(name: &str, kernel: Kernel) -> Arc<Self> {
-        check_kernel(name, &kernel);
-        let uses = uses(&kernel);
-        let args = (0..kernel.args.len() as u32)
-            .map(|arg| BodyArg {
-                privilege: uses[arg as usize].privilege,
-                access: match kernel.args[arg as usize].kind {
-                    ArgKind::Array | ArgKind::DenseRows => Access::Rows,
-                    ArgKind::Scalar | ArgKind::Reduction | ArgKind::Gather => Access::Whole,
-                    ArgKind::Entries | ArgKind::Structure => {
-                        panic!("the arguments of `{name}` have to be declared: `Body::with_args`")
-                    }
-                },
-                kernel_arg: Some(arg),
-            })
-            .collect();
-        Self::declared(name, kernel, args, &uses)
+        Self::known(name, kernel, |kernel, uses| undeclared(name, kernel, uses))
     }
 
     /// A body with its arguments declared one by one.
@@ -201,15 +215,33 @@ impl Body {
     /// not fit the kernel: bodies are written by programmers, not by data.
     #[must_use]
     pub fn with_args(name: &str, kernel: Kernel, args: Vec<BodyArg>) -> Arc<Self> {
-        check_kernel(name, &kernel);
-        let uses = uses(&kernel);
-        Self::declared(name, kernel, args, &uses)
+        Self::known(name, kernel, |_, _| args)
     }
 
-    fn declared(name: &str, kernel: Kernel, args: Vec<BodyArg>, uses: &[Use]) -> Arc<Self> {
-        check_declarations(name, &kernel, &args, uses);
+    /// The body of this kernel with this name and these declarations, made if there is none.
+    fn known(
+        name: &str,
+        kernel: Kernel,
+        declare: impl FnOnce(&Kernel, &[Use]) -> Vec<BodyArg>,
+    ) -> Arc<Self> {
+        static KNOWN: Mutex<BTreeMap<Kernel, Vec<Arc<Body>>>> = Mutex::new(BTreeMap::new());
+        // What is refused below is not in the list.
+        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        let bodies = known.get(&kernel);
+        if bodies.is_none() {
+            check_kernel(name, &kernel);
+        }
+        let uses = uses(&kernel);
+        let args = declare(&kernel, &uses);
+        let is_it = |body: &&Arc<Self>| body.name == name && body.args == args;
+        if let Some(body) = bodies.and_then(|bodies| bodies.iter().find(is_it)) {
+            return Arc::clone(body);
+        }
+        check_declarations(name, &kernel, &args, &uses);
         let kinds = args.iter().map(|arg| kind(&kernel, arg)).collect();
-        Self::of_kinds(name, kernel, (args, uses), kinds)
+        let body = Self::of_kinds(name, kernel.clone(), (args, &uses), kinds);
+        known.entry(kernel).or_default().push(Arc::clone(&body));
+        body
     }
 
     /// The body of host tasks: see [`crate::HostBody::new`].
@@ -351,6 +383,27 @@ impl Body {
     pub(crate) fn images(&self) -> &[Image] {
         &self.images
     }
+}
+
+/// The declarations of a kernel that has no structure: those of [`Body::new`].
+///
+/// # Panics
+///
+/// If it has one.
+fn undeclared(name: &str, kernel: &Kernel, uses: &[Use]) -> Vec<BodyArg> {
+    let numbers = 0..kernel.args.len() as u32;
+    let declared = numbers.zip(uses).map(|(number, used)| BodyArg {
+        privilege: used.privilege,
+        access: match kernel.args[number as usize].kind {
+            ArgKind::Array | ArgKind::DenseRows => Access::Rows,
+            ArgKind::Scalar | ArgKind::Reduction | ArgKind::Gather => Access::Whole,
+            ArgKind::Entries | ArgKind::Structure => {
+                panic!("the arguments of `{name}` have to be declared: `Body::with_args`")
+            }
+        },
+        kernel_arg: Some(number),
+    });
+    declared.collect()
 }
 
 /// # Panics

@@ -9,6 +9,7 @@
 use super::body::{Access, Body, Privilege};
 use crate::comm::exchange::{Exchange, Messages};
 use crate::comm::{self, conversation::Conversation};
+use crate::config::Config;
 use crate::error::{Error, ErrorKind};
 use crate::geometry::partition::Partition;
 use crate::memory::bytes;
@@ -74,6 +75,52 @@ pub struct HostTask {
     /// call the runtime, and holds no handle of the runtime or of its stores. Its result is a
     /// function of what it reads and of what it has brought.
     pub function: Arc<HostFunction>,
+    /// Another variant of `function`, for one thread: it writes the same elements and sends the same
+    /// messages, but does not divide its work. It is called where the rank has one thread, where it
+    /// writes fewer elements than [`Config::parallel_threshold`](crate::Config::parallel_threshold),
+    /// and where at least as many host tasks as the rank has threads can run side by side. The result
+    /// must not depend on which is called.
+    pub serial: Option<Arc<HostFunction>>,
+}
+
+impl HostTask {
+    /// A task of one function, which is cut as its `Rows` arguments are and reads nothing but its
+    /// arguments.
+    pub fn new(
+        function: impl Fn(&mut HostArgs<'_>) -> Result<(), Error> + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            launch: None,
+            bytes: 0,
+            function: Arc::new(function),
+            serial: None,
+        }
+    }
+
+    /// The same task with another variant of its function, for one thread: see
+    /// [`HostTask::serial`].
+    #[must_use]
+    pub fn with_serial(
+        self,
+        serial: impl Fn(&mut HostArgs<'_>) -> Result<(), Error> + Send + Sync + 'static,
+    ) -> Self {
+        let serial: Option<Arc<HostFunction>> = Some(Arc::new(serial));
+        Self { serial, ..self }
+    }
+
+    /// The variant for a call that writes this many elements, on a rank with this many threads.
+    pub(crate) fn variant(
+        &self,
+        elements: usize,
+        threads: usize,
+        config: &Config,
+    ) -> &HostFunction {
+        let is_small = threads == 1 || elements < config.parallel_threshold;
+        match &self.serial {
+            Some(serial) if is_small => &**serial,
+            Some(_) | None => &*self.function,
+        }
+    }
 }
 
 impl fmt::Debug for HostTask {

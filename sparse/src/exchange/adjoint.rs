@@ -153,7 +153,7 @@ impl<T: Numeric> AdjointProduct<T> {
         let task = HostTask {
             launch: Some(self.launch),
             bytes: self.bytes,
-            function: Arc::new(move |args| product.run(args)),
+            ..HostTask::new(move |args| product.run(args))
         };
         let body = HostBody::new("rmatvec", &declared);
         y.runtime().submit_host(&body, &stores, task)

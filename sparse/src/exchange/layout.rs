@@ -142,6 +142,7 @@ impl RowLayout {
             launch: Some(self.partition),
             bytes,
             function,
+            serial: None,
         };
         let x = x.contiguous()?;
         let made = self.runtime.new_store(shape, T::DTYPE);

@@ -288,11 +288,17 @@ impl<T: Numeric> Csr<T> {
         self.pos.runtime()
     }
 
-    pub(crate) fn pos(&self) -> &StoreHandle {
+    /// The store of the positions: where the entries of each row begin, and where the last ones end,
+    /// of type `u64`. With [`Csr::crd`] and [`Csr::values`] it is what a product of one's own reads,
+    /// as `Ranges` and `Within` these; it is cut as the rows are.
+    #[must_use]
+    pub fn pos(&self) -> &StoreHandle {
         &self.pos
     }
 
-    pub(crate) fn crd(&self) -> &StoreHandle {
+    /// The store of the columns of the entries, ascending in each row, of type `u32`.
+    #[must_use]
+    pub fn crd(&self) -> &StoreHandle {
         &self.crd
     }
 

@@ -11,7 +11,7 @@ use super::matmul::Multiplication;
 use crate::formats::csr::Csr;
 use sparsefuse_dense::{Array, Vector};
 use sparsefuse_kernels::{ArgKind, DType, Inst, KernelBuilder, Numeric};
-use sparsefuse_runtime::{Access, Body, BodyArg, Error, Privilege, Shape, TaskArg};
+use sparsefuse_runtime::{Access, Body, BodyArg, Error, Shape, TaskArg};
 use std::sync::{Arc, OnceLock};
 
 impl<T: Numeric> Csr<T> {
@@ -152,21 +152,12 @@ fn body(dtype: DType) -> &'static Arc<Body> {
             x,
         });
         build.store(y, sum);
-        let read = |access, kernel_arg| BodyArg {
-            privilege: Privilege::Read,
-            access,
-            kernel_arg,
-        };
         let args = vec![
-            BodyArg {
-                privilege: Privilege::Write,
-                access: Access::Rows,
-                kernel_arg: Some(y),
-            },
-            read(Access::Ranges, None),
-            read(Access::Within { ranges: 1 }, Some(structure)),
-            read(Access::Within { ranges: 1 }, Some(entries)),
-            read(Access::At { indices: 2 }, Some(x)),
+            BodyArg::write(y),
+            BodyArg::read(Access::Ranges, None),
+            BodyArg::read(Access::Within { ranges: 1 }, structure),
+            BodyArg::read(Access::Within { ranges: 1 }, entries),
+            BodyArg::read(Access::At { indices: 2 }, x),
         ];
         Body::with_args("spmv", build.finish(), args)
     })

@@ -60,14 +60,14 @@ impl Runtime {
     /// let (send, receive) = mpsc::channel();
     /// let receive = Mutex::new(receive);
     /// let body = HostBody::new("wait", &[(Privilege::Write, Access::Rows, DType::F64)]);
-    /// let function = Arc::new(move |args: &mut sparsefuse_runtime::HostArgs<'_>| {
+    /// let task = HostTask::new(move |args| {
     ///     let found = receive.lock().map_or(0.0, |receive| receive.recv().unwrap_or(0.0));
     ///     args.write::<f64>(0)?.fill(found);
     ///     Ok(())
     /// });
     /// let runtime = Runtime::new(Default::default())?;
     /// let y = runtime.new_store(Shape::new(&[2]), DType::F64);
-    /// runtime.submit_host(&body, &[&y], HostTask { launch: None, bytes: 0, function })?;
+    /// runtime.submit_host(&body, &[&y], task)?;
     /// runtime.start();
     /// send.send(7.0).expect("the task receives it");
     /// assert_eq!(runtime.read::<f64>(&y, None)?, [7.0, 7.0]);

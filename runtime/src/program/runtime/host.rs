@@ -33,18 +33,14 @@ impl Runtime {
     /// let runtime = Runtime::current();
     /// let x = runtime.store_from_vec(Shape::new(&[4]), vec![1.0, 2.0, 3.0, 4.0])?;
     /// let y = runtime.new_store(x.shape(), DType::F64);
-    /// let task = HostTask {
-    ///     launch: None,
-    ///     bytes: 0,
-    ///     function: Arc::new(|args| {
+    /// let task = HostTask::new(|args| {
     ///         let mut sum = 0.0;
     ///         for (x, y) in args.read::<f64>(0)?.iter().zip(args.write::<f64>(1)?) {
     ///             sum += x;
     ///             *y = sum;
     ///         }
     ///         Ok(())
-    ///     }),
-    /// };
+    ///     });
     /// runtime.submit_host(&running_sum, &[&x, &y], task)?;
     /// assert_eq!(runtime.read::<f64>(&y, None)?, [1.0, 3.0, 6.0, 10.0]);
     /// # Ok::<(), sparsefuse_runtime::Error>(())

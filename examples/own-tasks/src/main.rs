@@ -1,0 +1,33 @@
+//! Tasks of one's own: six ways, one file each, as `docs/own-tasks.md` explains them.
+//!
+//! Each file has the task, a function that shows it at work, and a test that compares it with plain
+//! loops, on ranks and threads.
+
+mod fused;
+mod stencil;
+
+mod library;
+mod reduction;
+
+mod format;
+mod variants;
+
+#[cfg(test)]
+mod everywhere;
+
+use sparsefuse::prelude::*;
+
+fn main() -> Result<(), Error> {
+    let shown = [
+        ("1. a fused function", fused::show()?),
+        ("2. a stencil", stencil::show()?),
+        ("3. another library", library::show()?),
+        ("4. a reduction into an array", reduction::show()?),
+        ("5. a sparse format", format::show()?),
+        ("6. two variants", variants::show()?),
+    ];
+    for (heading, text) in shown {
+        println!("== {heading}\n{text}\n");
+    }
+    Ok(())
+}
