@@ -224,12 +224,19 @@ fn rounds(run_ahead: usize, slow: bool) -> (Vec<u64>, Counters) {
         if round % 7 == 6 {
             let sum = runtime.new_store(Shape::SCALAR, DType::F64);
             let args = [(&x).into(), (&y).into(), (&sum).into()];
-            runtime.submit(dot(), &args, &[]).unwrap();
-            values.push(runtime.read_scalar::<f64>(&sum).unwrap().to_bits());
+            runtime
+                .submit(dot(), &args, &[])
+                .expect("the arguments fit the body");
+            values.push(
+                runtime
+                    .read_scalar::<f64>(&sum)
+                    .expect("no task fails")
+                    .to_bits(),
+            );
             y = scaled(&y, 0.5);
         }
     }
-    values.extend(read(&y).unwrap().iter().map(|y| y.to_bits()));
+    values.extend(read(&y).expect("no task fails").iter().map(|y| y.to_bits()));
     (values, runtime.counters())
 }
 
