@@ -36,7 +36,7 @@ pub mod prelude {
         Array, Element, Field, Numeric, Padding, Real, Scalar, Vector, step,
     };
     pub use sparsefuse_kernels::DType;
-    pub use sparsefuse_runtime::{Config, Error, Processes, Runtime, run_ranks};
+    pub use sparsefuse_runtime::{Config, Error, Processes, Runtime, TaskSpace, run_ranks};
     pub use sparsefuse_solvers::multigrid::Multigrid;
     pub use sparsefuse_solvers::preconditioners::{splu, spsolve};
     pub use sparsefuse_solvers::{

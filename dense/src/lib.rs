@@ -81,6 +81,8 @@ mod join;
 mod slices;
 mod views;
 
+mod blocks;
+
 mod indices;
 mod scatter;
 mod shares;
@@ -98,6 +100,7 @@ mod operand;
 mod twins;
 
 pub use array::{Array, Vector};
+pub use blocks::Blocks;
 pub use indices::Index;
 pub use join::Padding;
 pub use multiples::Scalars;
