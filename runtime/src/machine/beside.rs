@@ -15,12 +15,11 @@
 //! [`Board`], under one lock; a thread holds it while it begins or ends a task, and lets go of it
 //! while the function runs, which has its arguments to itself: it reads instances by handles of its
 //! own, and writes new ones, which it gives back, or blocks that no task uses meanwhile. A thread
-//! that finds nothing to begin sleeps, under the lock, so it misses nothing; a thread that begins a
-//! task while another one could begin wakes one that sleeps; and all are woken when nothing is left,
-//! or when one that waits for memory may have some. So no task waits while a thread sleeps.
+//! that finds nothing to begin sleeps; [`Crew`] says who wakes it.
 //!
 //! [`HostArgs::in_parts`]: crate::HostArgs::in_parts
 
+use super::crew::{Crew, Wake};
 use super::host::{HostCall, Taken};
 use super::{Context, Frame, Running};
 use crate::analysis::graph::Graph;
@@ -85,9 +84,7 @@ pub(super) fn run(
             pool: context.pool,
             counters: context.counters,
             profile: context.profile.as_deref_mut(),
-            running: 0,
-            sleeping: 0,
-            awaits_memory: false,
+            crew: Crew::default(),
         };
         let place = Place {
             first,
@@ -97,6 +94,7 @@ pub(super) fn run(
             runtime: context.runtime,
             config: context.config,
             workers: context.workers,
+            alone: Workers::alone(),
         };
         order = place.run(board);
     }
@@ -187,11 +185,7 @@ struct Board<'g, 'a> {
     pool: &'a Arc<Pool>,
     counters: &'a mut Counters,
     profile: Option<&'a mut Profile>,
-    /// How many tasks have begun and not ended, and how many threads sleep.
-    running: usize,
-    sleeping: usize,
-    /// Whether a thread sleeps until there is memory.
-    awaits_memory: bool,
+    crew: Crew,
 }
 
 /// What they share.
@@ -204,6 +198,8 @@ struct Place<'a> {
     runtime: u64,
     config: &'a crate::config::Config,
     workers: &'a Workers,
+    /// For what a task needs before it begins, while the others may be at work.
+    alone: Workers,
 }
 
 /// A task that has begun: its own handles of what it reads, in the order of its bindings, and what it
@@ -232,26 +228,22 @@ impl Place<'_> {
             loop {
                 match self.next(&mut guard) {
                     Next::Call(mut begun) => {
-                        if guard.sleeping > 0 && !guard.order.ready.is_empty() {
-                            changed.notify_one();
-                        }
+                        let is_left = !guard.order.ready.is_empty();
+                        wake(&changed, guard.crew.take(is_left));
                         drop(guard);
                         let outcome = self.call(&mut begun);
                         guard = lock(&board);
-                        guard.running -= 1;
                         self.end(&mut guard, begun, outcome);
-                        if std::mem::take(&mut guard.awaits_memory) {
-                            changed.notify_all();
-                        }
+                        wake(&changed, guard.crew.give_back());
                     }
                     Next::Wait => {
-                        guard.sleeping += 1;
+                        guard.crew.sleep();
                         let woken = changed.wait(guard);
                         guard = woken.unwrap_or_else(PoisonError::into_inner);
-                        guard.sleeping -= 1;
+                        guard.crew.wake();
                     }
                     Next::Leave => {
-                        changed.notify_all();
+                        wake(&changed, Wake::All);
                         return;
                     }
                 }
@@ -269,23 +261,22 @@ impl Place<'_> {
             };
             let ready = &board.order.ready;
             let able = ready.iter().copied().find(|&number| !divides(number));
-            let is_alone = board.running == 0 && ready.len() == 1;
+            let is_alone = !board.crew.runs() && ready.len() == 1;
             let Some(number) = able.filter(|_| !is_alone) else {
-                return match board.running {
-                    0 => Next::Leave,
-                    _ => Next::Wait,
+                return match board.crew.runs() {
+                    true => Next::Wait,
+                    false => Next::Leave,
                 };
             };
             let number = number as usize;
             match self.begin(board, number) {
                 Ok(begun) => {
                     board.order.begin(number);
-                    board.running += 1;
                     return Next::Call(begun);
                 }
                 // Those that run give memory back.
-                Err(cause) if board.running > 0 && is_memory(&cause) => {
-                    board.awaits_memory = true;
+                Err(cause) if board.crew.runs() && is_memory(&cause) => {
+                    board.crew.want_memory();
                     return Next::Wait;
                 }
                 Err(cause) => {
@@ -315,8 +306,7 @@ impl Place<'_> {
         let task = self.task(number);
         let mut begun = self.nothing(number);
         begun.since = board.profile.is_some().then(Instant::now);
-        // With one thread: the others may be at work.
-        let found = board.frame.find(task, self.window, &Workers::alone());
+        let found = board.frame.find(task, self.window, &self.alone);
         found.map_err(|failure| failure.cause)?;
         let mut written = task.blocks().filter(|block| block.is_written);
         if let Some(cause) = written.find_map(|block| self.refused.get(&block.slot)) {
@@ -383,6 +373,14 @@ impl Place<'_> {
             Err(cause) => board.frame.fail(task, &cause),
         }
         board.order.end(begun.number, |slot| board.frame.free(slot));
+    }
+}
+
+fn wake(changed: &Condvar, who: Wake) {
+    match who {
+        Wake::None => {}
+        Wake::One => changed.notify_one(),
+        Wake::All => changed.notify_all(),
     }
 }
 

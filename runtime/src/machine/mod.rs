@@ -10,6 +10,7 @@
 pub(crate) mod ahead;
 mod beside;
 pub(crate) mod compute;
+mod crew;
 pub(crate) mod engine;
 mod failures;
 mod frame;
