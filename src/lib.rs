@@ -54,6 +54,11 @@ pub mod prelude {
 #[doc = include_str!("../docs/scipy.md")]
 struct FromScipy;
 
+/// The examples of docs/task-spaces.md, which run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/task-spaces.md")]
+struct TaskSpaces;
+
 /// The examples of README.md, which run as tests.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
