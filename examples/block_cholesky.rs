@@ -8,7 +8,7 @@ use faer::{Accum, MatMut, MatRef, Par};
 use sparsefuse::dense::Blocks;
 use sparsefuse::prelude::*;
 use sparsefuse::runtime::{BlockMut, BlockRef};
-use sparsefuse_frame::{About, Choice, Run};
+use sparsefuse_frame::{About, Choice, Run, median};
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -135,16 +135,10 @@ fn issue(space: &mut TaskSpace, a: &Blocks<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// The seconds in the middle.
-fn median(mut seconds: Vec<f64>) -> f64 {
-    seconds.sort_by(f64::total_cmp);
-    seconds.get(seconds.len() / 2).copied().unwrap_or(0.0)
-}
-
 pub(crate) fn program(run: &Run<'_>) -> Result<(), Error> {
     let n = run.size;
     let b: usize = run.choice("block").parse().unwrap_or(256);
-    if n % b != 0 {
+    if !n.is_multiple_of(b) {
         let expected = format!("a size that is a multiple of {b}");
         return Err(Error::argument("block_cholesky", expected, n.to_string()));
     }

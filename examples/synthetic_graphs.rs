@@ -2,7 +2,7 @@
 
 use sparsefuse::prelude::*;
 use sparsefuse::runtime::TaskArg;
-use sparsefuse_frame::{About, Choice, Run};
+use sparsefuse_frame::{About, Choice, Run, median};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -129,11 +129,6 @@ fn sum(rows: &mut [[f64; WIDTH]], busy: Duration) {
     rayon::join(|| sum(left, busy), || sum(right, busy));
     work(busy);
     left[0].iter_mut().zip(&right[0]).for_each(|(x, y)| *x += y);
-}
-
-fn median(mut seconds: Vec<f64>) -> f64 {
-    seconds.sort_by(f64::total_cmp);
-    seconds.get(seconds.len() / 2).copied().unwrap_or(0.0)
 }
 
 pub(crate) fn program(run: &Run<'_>) -> Result<(), Error> {

@@ -4,7 +4,7 @@
 use sparsefuse_kernels::DType;
 use sparsefuse_runtime::{
     Access, Config, Error, HostArgs, HostBody, HostTask, Local, Partition, Privilege, Runtime,
-    Shape, StoreHandle, TaskArg, TaskSpace, View, run_ranks,
+    Shape, StoreHandle, TaskArg, TaskSpace, View, plan_rank, run_ranks,
 };
 use sparsefuse_testing::bodies::copy;
 use sparsefuse_testing::small;
@@ -553,4 +553,108 @@ fn blocks_that_do_not_fit_are_refused() {
     let expected = "submit_host: expected no launch for a task with blocks, which is not cut, found \
                     one that cuts it";
     assert_eq!(refused, expected);
+}
+
+#[test]
+fn a_copy_without_memory_fails_the_tasks_that_need_it() {
+    for threads in [1, 2] {
+        // Room for the grid and the names, not for a copy of the grid.
+        let config = Config {
+            threads,
+            memory_limit: 16 * 16 * 8 + 1024,
+            ..Config::default()
+        };
+        let runtime = Runtime::new(config).unwrap();
+        let x = grid(&runtime, 16, 1.0);
+        let before: Local<f64> = runtime.local(&x).unwrap();
+        let mut space = TaskSpace::new(&runtime, "add");
+        let halves = [0..8, 8..16].map(|rows| region(&x, rows, 0..16));
+        for (k, half) in halves.iter().enumerate() {
+            space.task(k).reads((&x, half)).run(|_| Ok(())).unwrap();
+            space.task(2 + k).updates((&x, half)).run(add(1.0)).unwrap();
+        }
+        space.wait(0).unwrap();
+        space.wait(1).unwrap();
+        for k in [2, 3] {
+            let error = space.wait(k).unwrap_err().to_string();
+            assert!(
+                error.starts_with("`add` failed: expected 2048 bytes of memory"),
+                "{error}"
+            );
+        }
+        assert!(read(&x).is_err());
+        assert_eq!(before[..], [1.0; 256]);
+    }
+}
+
+#[test]
+fn a_plan_counts_tasks_on_blocks_and_does_not_run_them() {
+    let planned = plan_rank(0, 3, &small(), |runtime| {
+        let (shape, elements) = (Shape::new(&[N, N]), vec![1.0; N * N]);
+        let x = runtime.store_of_rows(shape, Partition::Replicated, 0..N, elements);
+        let x = x.unwrap();
+        let mut space = TaskSpace::new(runtime, "never");
+        let block = region(&x, 0..4, 0..5);
+        let task = space.task(0).updates((&x, &block));
+        task.run(|_| panic!("a plan runs no function")).unwrap();
+        space.wait_all().unwrap();
+        runtime.take_plan()
+    });
+    let planned = planned.unwrap();
+    assert_eq!(
+        (planned[0].name.as_str(), planned[0].bytes),
+        ("never", 2 * 20 * 8 + 1)
+    );
+}
+
+#[test]
+fn a_repeated_graph_is_remembered_and_leaves_no_memory() {
+    let runtime = runtime(2);
+    let x = grid(&runtime, N, 1.0);
+    let blocks: Vec<Arc<View>> = (0..3).map(|k| region(&x, 4 * k..4 * k + 4, 0..N)).collect();
+    let held = runtime.memory_in_use();
+    for round in 0..5 {
+        let mut space = TaskSpace::new(&runtime, "again");
+        for step in 0..4 {
+            for (k, block) in blocks.iter().enumerate() {
+                space
+                    .task([step, k])
+                    .updates((&x, block))
+                    .run(add(1.0))
+                    .unwrap();
+            }
+        }
+        space.wait_all().unwrap();
+        let counters = runtime.counters();
+        assert_eq!((counters.windows, counters.trace_hits), (round + 1, round));
+        drop(space);
+        assert_eq!(runtime.memory_in_use(), held);
+    }
+    assert_eq!(read(&x).unwrap(), [21.0; N * N]);
+}
+
+#[test]
+fn a_function_that_divides_its_block_has_all_threads() {
+    let runtime = runtime(2);
+    let x = grid(&runtime, 8, 1.0);
+    let mut space = TaskSpace::new(&runtime, "halves");
+    // From the second time on it is known that these divide their work.
+    for round in 0..3 {
+        for k in 0..2 {
+            let block = region(&x, 4 * k..4 * k + 4, 0..8);
+            let task = space.task([round, k]).updates((&x, &block));
+            let issued = task.run(move |args| {
+                let mut block = args.block_mut::<f64>(0)?;
+                let mut rows: Vec<&mut [f64]> = block.rows_mut().collect();
+                args.in_parts_to(&mut rows, &[2, 4], |_, rows| {
+                    rows.iter_mut()
+                        .for_each(|row| row.iter_mut().for_each(|x| *x += 1.0));
+                    Ok(())
+                })
+            });
+            issued.unwrap();
+        }
+        space.wait_all().unwrap();
+    }
+    assert_eq!(read(&x).unwrap(), [4.0; 64]);
 }

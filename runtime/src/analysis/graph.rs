@@ -10,7 +10,6 @@
 //! nothing here; making one takes a look at each use of a store, and one at each pair of different
 //! blocks of a store.
 
-use super::schedule::FusedTask;
 use crate::geometry::view::View;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -64,26 +63,34 @@ impl Lists {
     }
 }
 
-/// The graphs of all runs of two or more host tasks, in the order of the schedule.
-pub(crate) fn graphs(tasks: &[FusedTask]) -> Vec<Graph> {
+/// What a host task does with the stores of its window, by their slots.
+pub(crate) struct Uses<'a> {
+    pub(crate) reads: &'a [u32],
+    pub(crate) writes: &'a [u32],
+    pub(crate) frees: &'a [u32],
+    /// Of some of the slots that it reads, it uses these blocks alone: slot, block, whether it is
+    /// written.
+    pub(crate) blocks: Vec<(u32, &'a View, bool)>,
+}
+
+/// The graphs of all runs of two or more host tasks, in the order of the schedule; `None` for tasks
+/// that are in no graph.
+pub(crate) fn graphs(tasks: &[Option<Uses<'_>>]) -> Vec<Graph> {
     let mut graphs = Vec::new();
-    let is_in_graph = |task: &FusedTask| {
-        let is_cut = task.host.as_ref().is_none_or(|host| host.is_cut);
-        !is_cut && task.fetches.is_empty()
-    };
     let mut begin = 0;
-    for run in tasks.chunk_by(|a, b| is_in_graph(a) == is_in_graph(b)) {
+    for run in tasks.chunk_by(|a, b| a.is_some() == b.is_some()) {
         let end = begin + run.len();
-        if run.len() > 1 && is_in_graph(&run[0]) {
-            graphs.push(graph(begin..end, run));
+        let tasks: Vec<&Uses<'_>> = run.iter().flatten().collect();
+        if tasks.len() > 1 {
+            graphs.push(graph(begin..end, &tasks));
         }
         begin = end;
     }
     graphs
 }
 
-fn graph(numbers: Range<usize>, tasks: &[FusedTask]) -> Graph {
-    let mut ending: Vec<u32> = tasks.iter().flat_map(|task| &task.frees).copied().collect();
+fn graph(numbers: Range<usize>, tasks: &[&Uses<'_>]) -> Graph {
+    let mut ending: Vec<u32> = tasks.iter().flat_map(|task| task.frees).copied().collect();
     ending.sort_unstable();
     ending.dedup();
     let mut in_place: Vec<u32> = Vec::new();
@@ -92,7 +99,7 @@ fn graph(numbers: Range<usize>, tasks: &[FusedTask]) -> Graph {
     let mut befores: Vec<Vec<u32>> = Vec::with_capacity(tasks.len());
     for (number, task) in tasks.iter().enumerate() {
         let mut before = Vec::new();
-        let mut used = [&task.reads[..], &task.writes, &task.frees].concat();
+        let mut used = [task.reads, task.writes, task.frees].concat();
         used.sort_unstable();
         used.dedup();
         uses.push(used.iter().filter_map(|slot| {
@@ -101,15 +108,18 @@ fn graph(numbers: Range<usize>, tasks: &[FusedTask]) -> Graph {
             Some(place as u32)
         }));
         for &slot in &used {
-            let mut blocks = task.blocks().filter(|block| block.slot == slot).peekable();
+            let mut blocks = task
+                .blocks
+                .iter()
+                .filter(|block| block.0 == slot)
+                .peekable();
             if blocks.peek().is_none() {
                 let is_written = task.writes.contains(&slot);
                 regions.add((slot, None), is_written, number as u32, &mut before);
             }
-            for block in blocks {
-                let region = (slot, Some(&block.view));
-                regions.add(region, block.is_written, number as u32, &mut before);
-                in_place.extend(block.is_written.then_some(slot));
+            for &(_, view, is_written) in blocks {
+                regions.add((slot, Some(view)), is_written, number as u32, &mut before);
+                in_place.extend(is_written.then_some(slot));
             }
         }
         before.sort_unstable();

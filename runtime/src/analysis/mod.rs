@@ -24,7 +24,7 @@ pub(crate) mod traces;
 
 use self::fuse::Solved;
 use self::place::Planner;
-use self::schedule::{Schedule, TaskNote};
+use self::schedule::{FusedTask, Schedule, TaskNote};
 use self::solve::{Launch, Slot};
 use self::window::Window;
 use crate::geometry::partition::{CutsTable, Partition};
@@ -76,7 +76,7 @@ pub(crate) fn analyse(
     let passing = passing.filter(|output| cuts.ranks() > 1 && !slots[output.slot as usize].is_held);
     let passing = passing.map(|output| bytes(&slots[output.slot as usize], cuts.ranks()));
     let graphs = match cuts.ranks() {
-        1 => graph::graphs(&fused),
+        1 => graph::graphs(&fused.iter().map(FusedTask::host_uses).collect::<Vec<_>>()),
         _ => Vec::new(),
     };
     Schedule {

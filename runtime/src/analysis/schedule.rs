@@ -5,7 +5,7 @@
 
 use super::compose::PieceSpec;
 use super::fuse::Group;
-use super::graph::Graph;
+use super::graph::{Graph, Uses};
 use super::solve::{Launch, Slot};
 use crate::comm::exchange::Sent;
 use crate::comm::exchange::around::Around;
@@ -176,6 +176,22 @@ impl FusedTask {
             From::Slot(slot) => slot,
             From::Fetched(number) => self.fetches[number].slot,
         }
+    }
+
+    /// What a host task that no exchange belongs to does with its stores; nothing of others.
+    pub(crate) fn host_uses(&self) -> Option<Uses<'_>> {
+        let is_cut = self.host.as_ref().is_none_or(|host| host.is_cut);
+        if is_cut || !self.fetches.is_empty() {
+            return None;
+        }
+        let blocks = self.blocks();
+        let blocks = blocks.map(|block| (block.slot, &block.view, block.is_written));
+        Some(Uses {
+            reads: &self.reads,
+            writes: &self.writes,
+            frees: &self.frees,
+            blocks: blocks.collect(),
+        })
     }
 
     /// The blocks that a host task uses.
