@@ -109,6 +109,8 @@ pub struct TaskSpace {
     runtime: Runtime,
     name: Arc<str>,
     done: BTreeMap<TaskName, StoreHandle>,
+    /// The bodies of its tasks, one for each list of arguments.
+    bodies: Vec<HostBody>,
 }
 
 /// A task that is being described: see [`TaskSpace::task`].
@@ -124,13 +126,15 @@ pub struct NewTask<'a> {
 }
 
 impl TaskSpace {
-    /// A space without tasks. Its name is what profiles and errors show.
+    /// A space without tasks. Its name is what profiles and errors show; it is kept as long as the
+    /// process lives, so spaces of a kind share one.
     #[must_use]
     pub fn new(runtime: &Runtime, name: &str) -> Self {
         Self {
             runtime: runtime.clone(),
             name: name.into(),
             done: BTreeMap::new(),
+            bodies: Vec::new(),
         }
     }
 
@@ -184,6 +188,17 @@ impl TaskSpace {
     /// Forgets the names; the tasks run all the same.
     pub fn forget(&mut self) {
         self.done.clear();
+    }
+
+    /// The body of tasks with these arguments.
+    fn body(&mut self, declared: &[(Privilege, Access, DType)]) -> HostBody {
+        let is_it = |body: &&HostBody| body.body().is_host_of(&self.name, declared);
+        if let Some(body) = self.bodies.iter().find(is_it) {
+            return body.clone();
+        }
+        let body = HostBody::new(&self.name, declared);
+        self.bodies.push(body.clone());
+        body
     }
 
     fn expected(&self) -> String {
@@ -296,7 +311,7 @@ impl<'a> NewTask<'a> {
             bytes: 0,
             function: Arc::new(function),
         };
-        let body = HostBody::new(&space.name, &declared);
+        let body = space.body(&declared);
         space.runtime.submit_host_args(&body, &all, task)?;
         drop(all);
         space.done.insert(name, done);

@@ -255,7 +255,7 @@ impl Body {
     }
 
     /// Whether it is the body of host tasks with this name and these arguments.
-    pub(super) fn is_host_of(&self, name: &str, declared: &[(Privilege, Access, DType)]) -> bool {
+    pub(crate) fn is_host_of(&self, name: &str, declared: &[(Privilege, Access, DType)]) -> bool {
         let own = self.args.iter().zip(&self.kinds);
         let own = own.map(|(arg, &(_, dtype))| (arg.privilege, arg.access, dtype));
         self.name == name && own.eq(declared.iter().copied())
