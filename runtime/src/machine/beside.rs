@@ -112,7 +112,8 @@ fn own(
     for &slot in &graph.in_place {
         window.stores[slot as usize].forget_derived();
         let size = schedule.slots[slot as usize].dtype.size();
-        let owned = frame.make_unique(slot, (window, context.pool), size);
+        let plain = frame.materialise(slot, window, context.workers);
+        let owned = plain.and_then(|()| frame.make_unique(slot, (window, context.pool), size));
         refused.extend(owned.err().map(|cause| (slot, cause)));
     }
     refused

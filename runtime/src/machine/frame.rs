@@ -153,10 +153,8 @@ impl Frame {
             if task.reads.binary_search(&slot).is_err() {
                 continue;
             }
-            if self.is_evicted(slot) {
-                let held = self.change(slot, window, |held| held.materialise(workers));
-                held.map_err(|cause| Failure::of(slot, cause))?;
-            }
+            let plain = self.materialise(slot, window, workers);
+            plain.map_err(|cause| Failure::of(slot, cause))?;
             let found = match block {
                 Some(block) => self.block(slot, &block.view),
                 None => self.instance(slot),
@@ -220,10 +218,21 @@ impl Frame {
         window: &Window,
         workers: &Workers,
     ) -> Result<&Counted<Instance>, Error> {
-        if self.is_evicted(slot) {
-            self.change(slot, window, |held| held.materialise(workers))?;
-        }
+        self.materialise(slot, window, workers)?;
         self.instance(slot)
+    }
+
+    /// Makes sure that a slot that is held has its plain form.
+    pub(super) fn materialise(
+        &mut self,
+        slot: u32,
+        window: &Window,
+        workers: &Workers,
+    ) -> Result<(), Error> {
+        match self.is_evicted(slot) {
+            true => self.change(slot, window, |held| held.materialise(workers)),
+            false => Ok(()),
+        }
     }
 
     /// Adds a packed form of a slot to its plain one, which it may evict.

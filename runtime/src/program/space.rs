@@ -95,7 +95,9 @@ impl fmt::Debug for TaskName {
 /// ```
 ///
 /// The function of a task must not call the runtime, so it issues no tasks and waits for none; one that
-/// has much to do may divide its work among the threads of the rank with [`HostArgs::in_parts`].
+/// has much to do may divide its work among the threads of the rank with [`HostArgs::in_parts`]. Then
+/// it runs by itself, as do all tasks of its space with arguments of the same kinds, so such tasks
+/// have a space of their own.
 /// A task that fails, or panics, mars the blocks that it would have changed: later tasks that use any
 /// of their elements, or come after its name, fail with the first cause, all others run.
 ///
@@ -144,8 +146,9 @@ impl TaskSpace {
         NewTask {
             space: self,
             name: name.into(),
-            declared: Vec::new(),
-            args: Vec::new(),
+            // As many as most tasks have, the name included.
+            declared: Vec::with_capacity(4),
+            args: Vec::with_capacity(4),
             after: Vec::new(),
             unknown: None,
         }
