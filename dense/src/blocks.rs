@@ -164,3 +164,107 @@ impl Blocks<'_> {
         Ok((self.store, &self.views[row * columns + column]).into())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sparsefuse_runtime::{Config, Runtime, TaskSpace, run_ranks};
+
+    /// Adds its number to each block, and returns the elements.
+    fn numbered<T: Element>(
+        runtime: &Runtime,
+        blocks: &Blocks<'_>,
+        of: fn(usize) -> T,
+        add: fn(&mut T, T),
+    ) -> Result<(), Error> {
+        let mut space = TaskSpace::new(runtime, "number");
+        let [_, columns] = blocks.grid();
+        for [i, j] in pairs(blocks.grid()) {
+            let number = of(i * columns + j);
+            space
+                .task([i, j])
+                .updates(blocks.block(i, j))
+                .run(move |args| {
+                    let mut block = args.block_mut::<T>(0)?;
+                    block.rows_mut().flatten().for_each(|x| add(x, number));
+                    Ok(())
+                })?;
+        }
+        space.wait_all()
+    }
+
+    #[test]
+    fn blocks_are_those_of_the_array_on_threads_and_ranks() {
+        for (ranks, threads) in [(1, 1), (1, 2), (3, 1)] {
+            let config = Config {
+                threads,
+                tile_len: 4,
+                cut_threshold: 1,
+                ..Config::default()
+            };
+            let found = run_ranks(ranks, &config, |runtime| {
+                let ten = Array::<i64, 2>::from_fn([5, 3], |[i, j]| (i * 3 + j) as i64 * 10);
+                let before = ten.clone();
+                let mut seen = ten.transpose();
+                let blocks = seen.blocks([2, 2])?;
+                assert_eq!(blocks.grid(), [2, 3]);
+                numbered(runtime, &blocks, |k| k as i64, |x, k| *x += k)?;
+                assert_eq!(ten.to_vec()?, before.to_vec()?, "values stay what they are");
+                seen.to_vec()
+            });
+            let expected = [
+                [0, 30, 61, 91, 122],
+                [10, 40, 71, 101, 132],
+                [23, 53, 84, 114, 145],
+            ];
+            for found in found.expect("no rank fails") {
+                assert_eq!(found.expect("no task fails"), expected.concat());
+            }
+        }
+    }
+
+    #[test]
+    fn tiles_are_slices() {
+        let mut tiles = Array::<f64, 4>::zeros([2, 1, 3, 2]);
+        let runtime = tiles.runtime().clone();
+        let blocks = tiles.tiles().expect("the array has elements");
+        let mut space = TaskSpace::new(&runtime, "fill");
+        for row in 0..2 {
+            let task = space.task(row).updates(blocks.block(row, 0));
+            let issued = task.run(move |args| {
+                let mut block = args.block_mut::<f64>(0)?;
+                let elements = block.as_mut_slice().expect("a tile has no gaps");
+                elements.fill(row as f64 + 1.0);
+                Ok(())
+            });
+            issued.expect("the tile is a block");
+        }
+        let expected = [[1.0; 6], [2.0; 6]].concat();
+        assert_eq!(tiles.to_vec(), Ok(expected));
+    }
+
+    #[test]
+    fn what_is_no_block_is_refused() {
+        let mut a = Array::<f64, 2>::zeros([4, 4]);
+        let refused = a
+            .blocks([2, 0])
+            .map(|_| ())
+            .map_err(|error| error.to_string());
+        let expected = "blocks: expected blocks with rows and columns, found [2, 0]";
+        assert_eq!(refused, Err(expected.to_owned()));
+        let blocks = a.blocks([3, 2]).expect("the array has elements");
+        let refused = blocks.try_block(2, 0).map(|_| ());
+        let expected = "block: expected one of 2 by 2 blocks, found (2, 0)";
+        assert_eq!(
+            refused.map_err(|error| error.to_string()),
+            Err(expected.to_owned())
+        );
+        let mut none = Array::<f64, 2>::zeros([4, 0]);
+        let refused = none.blocks([3, 2]).map(|_| ());
+        let expected = "blocks: expected an array with elements, found [4, 0]";
+        assert_eq!(
+            refused.map_err(|error| error.to_string()),
+            Err(expected.to_owned())
+        );
+    }
+}
