@@ -36,7 +36,7 @@ pub mod prelude {
         Array, Element, Field, Numeric, Padding, Real, Scalar, Vector, map_all, map2, map3, step,
     };
     pub use sparsefuse_kernels::DType;
-    pub use sparsefuse_runtime::{Config, Error, Processes, Runtime, run_ranks};
+    pub use sparsefuse_runtime::{Config, Error, Processes, Runtime, TaskSpace, run_ranks};
     pub use sparsefuse_solvers::multigrid::Multigrid;
     pub use sparsefuse_solvers::preconditioners::{splu, spsolve};
     pub use sparsefuse_solvers::{
@@ -58,6 +58,11 @@ struct FromScipy;
 #[cfg(doctest)]
 #[doc = include_str!("../docs/own-tasks.md")]
 struct OwnTasks;
+
+/// The examples of docs/task-spaces.md, which run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/task-spaces.md")]
+struct TaskSpaces;
 
 /// The examples of README.md, which run as tests.
 #[cfg(doctest)]

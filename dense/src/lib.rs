@@ -82,6 +82,8 @@ mod join;
 mod slices;
 mod views;
 
+mod blocks;
+
 mod indices;
 mod scatter;
 mod shares;
@@ -101,6 +103,7 @@ mod operand;
 mod twins;
 
 pub use array::{Array, Vector};
+pub use blocks::Blocks;
 pub use indices::Index;
 pub use join::Padding;
 pub use map::{map_all, map2, map3, try_map_all, try_map2, try_map3};

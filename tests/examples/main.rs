@@ -15,6 +15,12 @@ mod options;
 #[path = "../../examples/black_scholes.rs"]
 #[expect(dead_code, reason = "`main`")]
 mod black_scholes;
+#[path = "../../examples/block_cholesky.rs"]
+#[expect(dead_code, reason = "`main`")]
+mod block_cholesky;
+#[path = "../../examples/block_product.rs"]
+#[expect(dead_code, reason = "`main`")]
+mod block_product;
 #[path = "../../examples/channel_flow.rs"]
 #[expect(dead_code, reason = "`main`")]
 mod channel_flow;
@@ -51,11 +57,15 @@ mod shallow_water;
 #[path = "../../examples/stencil27.rs"]
 #[expect(dead_code, reason = "`main`")]
 mod stencil27;
+#[path = "../../examples/synthetic_graphs.rs"]
+#[expect(dead_code, reason = "`main`")]
+mod synthetic_graphs;
 #[path = "../../examples/wave_dg.rs"]
 #[expect(dead_code, reason = "`main`")]
 mod wave_dg;
 
 mod flows;
+mod graphs;
 mod learning;
 mod points;
 mod stencils;

@@ -55,7 +55,7 @@ mod processes;
 pub use about::{About, Choice};
 pub use failure::Failure;
 pub use report::Report;
-pub use run::{Run, Steps};
+pub use run::{Run, Steps, median};
 
 use sparsefuse_runtime::{Config, Error, Processes};
 use std::ffi::OsString;

@@ -145,6 +145,13 @@ impl<'a> Run<'a> {
     }
 }
 
+/// The number in the middle, 0 of none: what an example measures of its steps.
+#[must_use]
+pub fn median(mut numbers: Vec<f64>) -> f64 {
+    numbers.sort_by(f64::total_cmp);
+    numbers.get(numbers.len() / 2).copied().unwrap_or(0.0)
+}
+
 /// The numbers of the steps from 0; see [`Run::steps`].
 #[derive(Debug)]
 pub struct Steps<'a> {

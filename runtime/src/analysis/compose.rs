@@ -277,6 +277,11 @@ fn image_of(body: &Body, number: usize) -> Option<usize> {
             images.position(|image| image.indices == number)
         }
         Access::Within { ranges } => images.position(|image| image.ranges == ranges as usize),
-        Access::Rows | Access::Ranges | Access::Whole | Access::Held | Access::Elements(_) => None,
+        Access::Rows
+        | Access::Ranges
+        | Access::Whole
+        | Access::Held
+        | Access::Block
+        | Access::Elements(_) => None,
     }
 }

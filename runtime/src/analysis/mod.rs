@@ -20,17 +20,18 @@ pub(crate) mod compose;
 pub(crate) mod place;
 pub(crate) mod reuse;
 
+pub(crate) mod graph;
 pub(crate) mod schedule;
 pub(crate) mod traces;
 
 use self::fuse::Solved;
 use self::place::Planner;
-use self::schedule::{Schedule, TaskNote};
+use self::schedule::{FusedTask, Schedule, TaskNote};
 use self::solve::{Launch, Slot};
 use self::window::Window;
 use crate::geometry::partition::{CutsTable, Partition};
 use crate::hash::hash;
-use crate::tasks::body::Privilege;
+use crate::tasks::body::{Access, Privilege};
 use std::ops::Range;
 
 /// From a window to the schedule of one rank.
@@ -76,7 +77,12 @@ pub(crate) fn analyse(
     // a longer window has no more of them at a time.
     let passing = passing.filter(|output| cuts.ranks() > 1 && !slots[output.slot as usize].is_held);
     let passing = passing.map(|output| bytes(&slots[output.slot as usize], cuts.ranks()));
+    let graphs = match cuts.ranks() {
+        1 => graph::graphs(&fused.iter().map(FusedTask::host_uses).collect::<Vec<_>>()),
+        _ => Vec::new(),
+    };
     Schedule {
+        graphs,
         passing: passing.sum(),
         alive: alive(window, &slots, cuts.ranks()),
         groups: fused,
@@ -206,10 +212,11 @@ fn solve_each<'a>(
 }
 
 /// What a task has written has the partition of its launch; single elements and results of
-/// reductions are replicated, and a store of which a slice was written stays as it was.
+/// reductions are replicated, and a store of which a slice or a block was written stays as it was.
 fn settle(task: &Solved<'_>, launch: Partition, slots: &mut [Slot]) {
     for (declared, arg) in task.body.args().iter().zip(task.args) {
-        if declared.privilege == Privilege::Read || arg.view.is_some() {
+        let is_in_place = arg.view.is_some() || declared.access == Access::Block;
+        if declared.privilege == Privilege::Read || is_in_place {
             continue;
         }
         let slot = &mut slots[arg.slot as usize];

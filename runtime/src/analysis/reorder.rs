@@ -23,7 +23,9 @@ pub(crate) fn reordered<'a>(
     n_slots: usize,
 ) -> (Vec<Solved<'a>>, Vec<Group>) {
     let as_issued = groups(&tasks, n_slots, true);
-    if as_issued.len() < 2 {
+    // Host tasks are groups of their own in any order.
+    let is_kernels = |group: &&Group| !tasks[group.tasks.start].body.is_host();
+    if as_issued.iter().filter(is_kernels).nth(1).is_none() {
         return (tasks, as_issued);
     }
     let mut best = (tasks, as_issued);

@@ -5,12 +5,15 @@
 
 use super::compose::PieceSpec;
 use super::fuse::Group;
+use super::graph::{Graph, Uses};
 use super::solve::{Launch, Slot};
 use crate::comm::exchange::Sent;
 use crate::comm::exchange::around::Around;
 use crate::comm::exchange::fetch::Fetch;
 use crate::geometry::partition::Partition;
+use crate::geometry::view::View;
 use crate::shape::Shape;
+use crate::tasks::block::BlockRows;
 use crate::tasks::body::{Access, Privilege};
 use sparsefuse_kernels::blocks::Program;
 use sparsefuse_kernels::{DType, Extent, Isa, Kernel, Layout, ReduceOp, Toolchain};
@@ -22,6 +25,8 @@ use std::sync::Arc;
 pub(crate) struct Schedule {
     /// The fused tasks, in order.
     pub(crate) groups: Vec<FusedTask>,
+    /// The runs of host tasks that may run side by side, in their order; none on several ranks.
+    pub(crate) graphs: Vec<Graph>,
     /// The stores of the window as the analysis saw them.
     pub(crate) slots: Vec<Slot>,
     /// Slots that the window has written and the program holds: what it leaves behind.
@@ -173,6 +178,28 @@ impl FusedTask {
         }
     }
 
+    /// What a host task that no exchange belongs to does with its stores; nothing of others.
+    pub(crate) fn host_uses(&self) -> Option<Uses<'_>> {
+        let is_cut = self.host.as_ref().is_none_or(|host| host.is_cut);
+        if is_cut || !self.fetches.is_empty() {
+            return None;
+        }
+        let blocks = self.blocks();
+        let blocks = blocks.map(|block| (block.slot, &block.view, block.is_written));
+        Some(Uses {
+            reads: &self.reads,
+            writes: &self.writes,
+            frees: &self.frees,
+            blocks: blocks.collect(),
+        })
+    }
+
+    /// The blocks that a host task uses.
+    pub(crate) fn blocks(&self) -> impl Iterator<Item = &Block> + Clone {
+        let host = self.host.iter();
+        host.flat_map(|host| host.blocks.iter().flatten())
+    }
+
     /// The slots that are gathered from, and by which piece.
     pub(crate) fn gathered(&self) -> impl Iterator<Item = (u32, usize)> {
         self.bindings.iter().filter_map(|binding| match *binding {
@@ -191,6 +218,17 @@ pub(crate) struct HostPlace {
     pub(crate) is_cut: bool,
     /// How each argument is spread over the ranks.
     pub(crate) partitions: Vec<Partition>,
+    /// The arguments that are blocks.
+    pub(crate) blocks: Vec<Option<Block>>,
+}
+
+/// A block of a store, as a host task gets it.
+#[derive(Clone, Debug)]
+pub(crate) struct Block {
+    pub(crate) slot: u32,
+    pub(crate) view: View,
+    pub(crate) rows: BlockRows,
+    pub(crate) is_written: bool,
 }
 
 /// A store that gets an instance before the kernel runs.

@@ -1,7 +1,7 @@
 //! The solver: from the constraints of a task and the partitions of its stores to its launch.
 //!
 //! All `Rows` arguments of a task form one class (`equal`), so a task has one unknown: how its
-//! rows are cut. The rules, in order: a structure stays where it is; a task that writes a store
+//! rows are cut. The rules, in order: a task with blocks is not cut; a structure stays where it is; a task that writes a store
 //! in place, or a slice of it, runs where the store is; small domains are not cut; else the
 //! partition that some argument already has and that moves the fewest bytes, of equals one that is
 //! not the default, which vectors beside a balanced structure take over for good; else a new tiling.
@@ -68,6 +68,9 @@ pub(crate) fn solve(
     cuts: &mut CutsTable,
     hint: Option<Partition>,
 ) -> Launch {
+    if body.has_blocks() {
+        return Launch::On(Partition::Replicated);
+    }
     let Some(domain) = domain(body, args, slots) else {
         return Launch::Any;
     };

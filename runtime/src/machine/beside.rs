@@ -1,24 +1,30 @@
-//! Host tasks side by side: on one rank, neighbouring host tasks of a schedule run as soon as those
-//! that they read from have ended, each on one of the rank's threads.
+//! Host tasks side by side: on one rank, a run of host tasks of a schedule runs as the graph that it is
+//! ([`Graph`]), each task on one of the rank's threads as soon as those that it waits for have ended.
 //!
-//! Each writes stores that are new, so a task waits for those that write what it reads and for
-//! nothing else. Of the tasks that could begin, the first in the order of the schedule begins; so one
-//! thread alone goes through them in that order, as [`super::run`] does, and memory is given back
-//! about as early: a store ends with the last task that uses it.
+//! Of the tasks that could begin, the first in the order of the schedule begins; so one thread alone
+//! goes through them in that order, as [`super::run`] does, and memory is given back about as early:
+//! a store ends with the last task that uses it.
 //!
 //! A task whose function divides its work among the threads ([`crate::HostArgs::in_parts`], known of
 //! its body from the first time on) runs by itself, and so does one that has no other beside it. One
 //! that has a variant for one thread ([`crate::HostTask::serial`]) runs side by side with others where
 //! they are enough for all threads.
 //!
+//! Blocks of a store are written in place by several tasks at once. So a store that the program still
+//! reads is copied before any of them begins, and a task that fails mars its block and no other.
+//!
 //! The protocol. All that tasks change together (the frame, counters, who waits for whom) is the
 //! [`Board`], under one lock; a thread holds it while it begins or ends a task, and lets go of it
 //! while the function runs, which has its arguments to itself: it reads instances by handles of its
-//! own, and writes new ones, which it gives back. Whenever a task has ended, all who wait are woken
-//! and look again.
+//! own, and writes new ones, which it gives back, or blocks that no task uses meanwhile. A thread
+//! that finds nothing to begin sleeps; [`Crew`] says who wakes it.
+//!
+//! [`HostArgs::in_parts`]: crate::HostArgs::in_parts
 
+use super::crew::{Crew, Wake};
 use super::host::{HostCall, Taken};
 use super::{Context, Frame, Running};
+use crate::analysis::graph::Graph;
 use crate::analysis::schedule::{FusedTask, Schedule};
 use crate::analysis::window::Window;
 use crate::error::{Error, ErrorKind};
@@ -28,47 +34,43 @@ use crate::memory::instance::Instance;
 use crate::memory::pool::Pool;
 use crate::observe::counters::Counters;
 use crate::observe::profile::{Profile, Run, TaskKind, Travel};
+use crate::tasks::body::Body;
 use sparsefuse_kernels::Workers;
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// The host tasks from this one on that may run side by side; fewer than two if there are none.
-pub(super) fn section(schedule: &Schedule, first: usize, context: &Context<'_>) -> Range<usize> {
-    if context.comm.size() > 1 || context.workers.count() == 1 || !context.machine.computes() {
-        return first..first;
-    }
-    let is_alone = |task: &&FusedTask| {
-        let is_cut = task.host.as_ref().is_none_or(|host| host.is_cut);
-        !is_cut && task.fetches.is_empty()
-    };
-    let tasks = schedule.groups[first..].iter().take_while(is_alone);
-    first..first + tasks.count()
+/// The graph that begins with this task, if its tasks may run side by side.
+pub(super) fn graph<'s>(
+    schedule: &'s Schedule,
+    first: usize,
+    context: &Context<'_>,
+) -> Option<&'s Graph> {
+    let graphs = &schedule.graphs;
+    let place = graphs.binary_search_by_key(&first, |graph| graph.tasks.start);
+    let graph = &graphs[place.ok()?];
+    (context.workers.count() > 1 && context.machine.computes()).then_some(graph)
 }
 
-/// Runs the tasks of a section.
+/// Runs the tasks of a graph.
 pub(super) fn run(
-    section: Range<usize>,
+    graph: &Graph,
     (schedule, window): (&Schedule, &Window),
     frame: &mut Frame,
     context: &mut Context<'_>,
 ) {
-    let mut order = Order::new(&schedule.groups[section.clone()]);
-    loop {
-        let mut ready = order.ready.iter().copied();
-        let (Some(next), second) = (ready.next(), ready.next()) else {
-            return;
-        };
-        let wants_all = wants_all_threads(
-            (section.start + next, order.ready.len()),
-            (schedule, window),
-            context.workers,
-        );
-        if second.is_none() || wants_all {
+    let first = graph.tasks.start;
+    let plan = (schedule, window);
+    let mut order = Order::new(graph);
+    let refused = own(graph, plan, frame, context);
+    let workers = context.workers;
+    while let Some(alone) =
+        order.alone(|number, at_once| wants_all_threads((first + number, at_once), plan, workers))
+    {
+        if let Some(number) = alone {
             let mut running = Running {
-                number: section.start + next,
-                task: &schedule.groups[section.start + next],
+                number: first + number,
+                task: &schedule.groups[first + number],
                 window,
                 schedule,
                 frame,
@@ -77,10 +79,8 @@ pub(super) fn run(
                 awaits_halos: false,
             };
             running.run_host();
-            order.begin(next);
-            for slot in order.end(next) {
-                frame.free(slot);
-            }
+            order.begin(number);
+            order.end(number, |slot| frame.free(slot));
             continue;
         }
         let at_once = order.ready.len();
@@ -90,15 +90,18 @@ pub(super) fn run(
             pool: context.pool,
             counters: context.counters,
             profile: context.profile.as_deref_mut(),
+            crew: Crew::default(),
         };
         let place = Place {
-            first: section.start,
+            first,
             at_once,
             schedule,
             window,
+            refused: &refused,
             runtime: context.runtime,
             config: context.config,
             workers: context.workers,
+            alone: Workers::alone(),
         };
         order = place.run(board);
     }
@@ -123,100 +126,93 @@ fn has_serial(number: usize, (schedule, window): (&Schedule, &Window)) -> bool {
     window.host(task).is_some_and(|host| host.serial.is_some())
 }
 
-fn body_of<'w>(
-    number: usize,
-    schedule: &Schedule,
-    window: &'w Window,
-) -> &'w Arc<crate::tasks::body::Body> {
+/// Makes sure that stores of which tasks write blocks are read by no one else, before any of these
+/// tasks begins; those of which there is no memory for a copy.
+fn own(
+    graph: &Graph,
+    (schedule, window): (&Schedule, &Window),
+    frame: &mut Frame,
+    context: &Context<'_>,
+) -> BTreeMap<u32, Error> {
+    let mut refused = BTreeMap::new();
+    for &slot in &graph.in_place {
+        window.stores[slot as usize].forget_derived();
+        let size = schedule.slots[slot as usize].dtype.size();
+        let plain = frame.materialise(slot, window, context.workers);
+        let owned = plain.and_then(|()| frame.make_unique(slot, (window, context.pool), size));
+        refused.extend(owned.err().map(|cause| (slot, cause)));
+    }
+    refused
+}
+
+fn body_of<'w>(number: usize, schedule: &Schedule, window: &'w Window) -> &'w Arc<Body> {
     let task = &schedule.groups[number];
     let number = schedule.tasks[task.group.tasks.start].number;
     window.body(&window.tasks[number])
 }
 
-/// Who waits for whom; tasks are numbered from the first of the section on.
-struct Order {
-    /// Tasks that have all that they read, and have not begun.
-    ready: BTreeSet<usize>,
-    /// How many tasks each one still waits for, and who waits for it.
-    waits_for: Vec<usize>,
-    followers: Vec<Vec<usize>>,
-    /// The slots that each task uses, and of those that end in the section how many tasks use them.
-    uses: Vec<Vec<u32>>,
-    users: BTreeMap<u32, usize>,
+/// Who still waits for whom; tasks are numbered from the first of the graph on.
+struct Order<'a> {
+    graph: &'a Graph,
+    /// Tasks that have all that they wait for, and have not begun.
+    ready: BTreeSet<u32>,
+    /// How many tasks each one still waits for.
+    waits_for: Vec<u32>,
+    /// How many tasks still use each slot that ends in the graph.
+    users: Vec<u32>,
 }
 
-impl Order {
-    fn new(tasks: &[FusedTask]) -> Self {
-        let mut order = Self {
-            ready: BTreeSet::new(),
-            waits_for: vec![0; tasks.len()],
-            followers: vec![Vec::new(); tasks.len()],
-            uses: Vec::with_capacity(tasks.len()),
-            users: BTreeMap::new(),
-        };
-        let frees = tasks.iter().flat_map(|task| &task.frees);
-        order.users.extend(frees.map(|&slot| (slot, 0)));
-        let mut writers = BTreeMap::new();
-        for (number, task) in tasks.iter().enumerate() {
-            let mut before: Vec<usize> = task
-                .reads
-                .iter()
-                .filter_map(|slot| writers.get(slot).copied())
-                .collect();
-            before.sort_unstable();
-            before.dedup();
-            for &writer in &before {
-                order.followers[writer].push(number);
-            }
-            order.waits_for[number] = before.len();
-            if before.is_empty() {
-                order.ready.insert(number);
-            }
-            let mut uses = [&task.reads[..], &task.writes, &task.frees].concat();
-            uses.sort_unstable();
-            uses.dedup();
-            for slot in &uses {
-                if let Some(users) = order.users.get_mut(slot) {
-                    *users += 1;
-                }
-            }
-            order.uses.push(uses);
-            writers.extend(task.writes.iter().map(|&slot| (slot, number)));
+impl<'a> Order<'a> {
+    fn new(graph: &'a Graph) -> Self {
+        let numbers = (0..).zip(&graph.waits_for);
+        Self {
+            ready: numbers.filter(|of| *of.1 == 0).map(|of| of.0).collect(),
+            waits_for: graph.waits_for.clone(),
+            users: graph.users.clone(),
+            graph,
         }
-        order
+    }
+
+    /// The next task, where that is to run by itself; `Some(None)` where several may run at once, and
+    /// `None` where none is left.
+    fn alone(&self, wants_all: impl Fn(usize, usize) -> bool) -> Option<Option<usize>> {
+        let (first, at_once) = (*self.ready.first()? as usize, self.ready.len());
+        let is_alone = at_once == 1 || wants_all(first, at_once);
+        Some(is_alone.then_some(first))
     }
 
     fn begin(&mut self, number: usize) {
-        self.ready.remove(&number);
+        self.ready.remove(&(number as u32));
     }
 
-    /// Makes those ready that waited for this task alone; the slots that nobody uses any more.
-    fn end(&mut self, number: usize) -> Vec<u32> {
-        for &follower in &self.followers[number] {
-            self.waits_for[follower] -= 1;
-            if self.waits_for[follower] == 0 {
+    /// Makes those ready that waited for this task alone, and frees the slots that no other uses any
+    /// more.
+    fn end(&mut self, number: usize, mut free: impl FnMut(u32)) {
+        for &follower in self.graph.followers(number) {
+            let waits_for = &mut self.waits_for[follower as usize];
+            *waits_for -= 1;
+            if *waits_for == 0 {
                 self.ready.insert(follower);
             }
         }
-        let users = &mut self.users;
-        let is_last = |slot: &u32| {
-            let users = users.get_mut(slot);
-            users.is_some_and(|users| {
-                *users -= 1;
-                *users == 0
-            })
-        };
-        self.uses[number].iter().copied().filter(is_last).collect()
+        for &place in self.graph.uses(number) {
+            let users = &mut self.users[place as usize];
+            *users -= 1;
+            if *users == 0 {
+                free(self.graph.ending[place as usize]);
+            }
+        }
     }
 }
 
 /// What tasks that run side by side change.
-struct Board<'a> {
-    order: Order,
+struct Board<'g, 'a> {
+    order: Order<'g>,
     frame: &'a mut Frame,
     pool: &'a Arc<Pool>,
     counters: &'a mut Counters,
     profile: Option<&'a mut Profile>,
+    crew: Crew,
 }
 
 /// What they share.
@@ -226,9 +222,13 @@ struct Place<'a> {
     at_once: usize,
     schedule: &'a Schedule,
     window: &'a Window,
+    /// Slots that cannot be written in place, and why.
+    refused: &'a BTreeMap<u32, Error>,
     runtime: u64,
     config: &'a crate::config::Config,
     workers: &'a Workers,
+    /// For what a task needs before it begins, while the others may be at work.
+    alone: Workers,
 }
 
 /// A task that has begun: its own handles of what it reads, in the order of its bindings, and what it
@@ -249,59 +249,68 @@ enum Next {
 
 impl Place<'_> {
     /// Runs tasks until at most one is ready that could run, and none runs.
-    fn run(&self, board: Board<'_>) -> Order {
-        let board = Mutex::new((board, 0_usize));
+    fn run<'g>(&self, board: Board<'g, '_>) -> Order<'g> {
+        let board = Mutex::new(board);
         let changed = Condvar::new();
         self.workers.run(self.workers.count(), |_| {
             let mut guard = lock(&board);
             loop {
                 match self.next(&mut guard) {
                     Next::Call(mut begun) => {
+                        let is_left = !guard.order.ready.is_empty();
+                        wake(&changed, guard.crew.take(is_left));
                         drop(guard);
                         let outcome = self.call(&mut begun);
                         guard = lock(&board);
-                        guard.1 -= 1;
-                        self.end(&mut guard.0, begun, outcome);
-                        changed.notify_all();
+                        self.end(&mut guard, begun, outcome);
+                        wake(&changed, guard.crew.give_back());
                     }
                     Next::Wait => {
+                        guard.crew.sleep();
                         let woken = changed.wait(guard);
                         guard = woken.unwrap_or_else(PoisonError::into_inner);
+                        guard.crew.wake();
                     }
-                    Next::Leave => return,
+                    Next::Leave => {
+                        wake(&changed, Wake::All);
+                        return;
+                    }
                 }
             }
         });
         let board = board.into_inner();
-        board.unwrap_or_else(PoisonError::into_inner).0.order
+        board.unwrap_or_else(PoisonError::into_inner).order
     }
 
-    /// Begins the first task that can begin; `running` counts those that have begun.
-    fn next(&self, (board, running): &mut (Board<'_>, usize)) -> Next {
+    /// Begins the first task that can begin.
+    fn next(&self, board: &mut Board<'_, '_>) -> Next {
         loop {
             let ready = &board.order.ready;
             let (at_once, plan) = (self.at_once, (self.schedule, self.window));
+            let of_schedule = |number: u32| self.first + number as usize;
             let able = ready.iter().copied().find(|&number| {
-                !wants_all_threads((self.first + number, at_once), plan, self.workers)
+                !wants_all_threads((of_schedule(number), at_once), plan, self.workers)
             });
-            let is_last = *running == 0 && ready.len() == 1;
+            let is_last = !board.crew.runs() && ready.len() == 1;
             // One with a variant for one thread is able only where all are to take that.
-            let is_alone = |&number: &usize| is_last && !has_serial(self.first + number, plan);
+            let is_alone = |&number: &u32| is_last && !has_serial(of_schedule(number), plan);
             let Some(number) = able.filter(|number| !is_alone(number)) else {
-                return if *running > 0 {
-                    Next::Wait
-                } else {
-                    Next::Leave
+                return match board.crew.runs() {
+                    true => Next::Wait,
+                    false => Next::Leave,
                 };
             };
+            let number = number as usize;
             match self.begin(board, number) {
                 Ok(begun) => {
                     board.order.begin(number);
-                    *running += 1;
                     return Next::Call(begun);
                 }
                 // Those that run give memory back.
-                Err(cause) if *running > 0 && is_memory(&cause) => return Next::Wait,
+                Err(cause) if board.crew.runs() && is_memory(&cause) => {
+                    board.crew.want_memory();
+                    return Next::Wait;
+                }
                 Err(cause) => {
                     board.order.begin(number);
                     self.end(board, self.nothing(number), Err(cause));
@@ -325,23 +334,21 @@ impl Place<'_> {
     }
 
     /// Takes what a task reads, and makes what it writes.
-    fn begin(&self, board: &mut Board<'_>, number: usize) -> Result<Begun, Error> {
+    fn begin(&self, board: &mut Board<'_, '_>, number: usize) -> Result<Begun, Error> {
         let task = self.task(number);
         let mut begun = self.nothing(number);
         begun.since = board.profile.is_some().then(Instant::now);
-        let mut failure = None;
-        for &slot in &task.reads {
-            // With one thread: the others may be at work.
-            let plain = board.frame.plain(slot, self.window, &Workers::alone());
-            failure = plain.err().or(failure);
-        }
-        if let Some(cause) = failure {
-            return Err(cause);
+        let found = board.frame.find(task, self.window, &self.alone);
+        found.map_err(|failure| failure.cause)?;
+        let mut written = task.blocks().filter(|block| block.is_written);
+        if let Some(cause) = written.find_map(|block| self.refused.get(&block.slot)) {
+            return Err(cause.clone());
         }
         for binding in &task.bindings {
             let slot = task.slot_of_host(binding);
-            if !task.writes.contains(&slot) {
-                begun.read.push(board.frame.instance(slot)?.clone());
+            let is_new = task.outputs.iter().any(|output| output.slot == slot);
+            if !is_new {
+                begun.read.push(board.frame.held(slot)?.clone());
             }
         }
         for output in &task.outputs {
@@ -378,7 +385,7 @@ impl Place<'_> {
     }
 
     /// Leaves what a task has made, or why it has not.
-    fn end(&self, board: &mut Board<'_>, begun: Begun, outcome: Result<(), Error>) {
+    fn end(&self, board: &mut Board<'_, '_>, begun: Begun, outcome: Result<(), Error>) {
         let task = self.task(begun.number);
         let number = self.schedule.tasks[task.group.tasks.start].number;
         let host_bytes = self.window.host(number).map_or(0, |host| host.bytes);
@@ -398,9 +405,15 @@ impl Place<'_> {
             }
             Err(cause) => board.frame.fail(task, &cause),
         }
-        for slot in board.order.end(begun.number) {
-            board.frame.free(slot);
-        }
+        board.order.end(begun.number, |slot| board.frame.free(slot));
+    }
+}
+
+fn wake(changed: &Condvar, who: Wake) {
+    match who {
+        Wake::None => {}
+        Wake::One => changed.notify_one(),
+        Wake::All => changed.notify_all(),
     }
 }
 

@@ -5,16 +5,18 @@
 )]
 
 use super::Inputs;
+use super::failures::Failure;
 use crate::analysis::schedule::{FusedTask, Schedule};
 use crate::analysis::window::Window;
 use crate::comm::reduce::Pending;
 use crate::error::{Error, ErrorKind};
 use crate::geometry::partition::{CutsTable, Partition};
+use crate::geometry::view::View;
 use crate::images::packed::PackedElements;
 use crate::memory::counted::Counted;
 use crate::memory::instance::Instance;
 use crate::shape::Shape;
-use crate::stores::store::{Contents, Held};
+use crate::stores::store::{Contents, Held, Marred};
 use sparsefuse_kernels::Workers;
 use sparsefuse_kernels::reduce::{Forest, Partial};
 use sparsefuse_kernels::{Operand, Value};
@@ -25,6 +27,9 @@ use std::collections::BTreeMap;
 pub(crate) struct Frame {
     pub(super) instances: Vec<Option<(Partition, Held)>>,
     pub(super) poison: BTreeMap<u32, Error>,
+    /// The blocks of slots whose tasks have failed, in the order of these tasks: where each one came
+    /// (0 for those of earlier windows), its block, its failure.
+    marred: BTreeMap<u32, Vec<(usize, Marred)>>,
     pub(super) operands: Vec<Operand>,
     /// Those of the tiles of a task's reductions, one reduction after the other, and more.
     pub(super) partials: Vec<Partial>,
@@ -59,6 +64,7 @@ impl Frame {
     /// Takes what the stores of the window hold, and leaves it to those that the program holds.
     pub(super) fn load(&mut self, window: &Window) {
         self.poison.clear();
+        self.marred.clear();
         for (slot, store) in window.stores.iter().enumerate() {
             let contents = match (window.initial[slot], window.held()[slot]) {
                 (None, _) => Contents::Unwritten,
@@ -70,6 +76,11 @@ impl Frame {
                 Contents::Poisoned(_, cause) => {
                     self.poison.insert(slot as u32, cause);
                     None
+                }
+                Contents::Marred(partition, held, blocks) => {
+                    let blocks = blocks.iter().map(|block| (0, block.clone()));
+                    self.marred.insert(slot as u32, blocks.collect());
+                    Some((partition, held))
                 }
                 Contents::Unwritten => None,
             });
@@ -96,7 +107,9 @@ impl Frame {
                     held.plain().is_none_or(|plain| plain.rows.start == first),
                     "an instance begins where its partition says"
                 );
-                store.replace(Contents::Here(partition, held));
+                let marred = self.marred.remove(&slot).unwrap_or_default();
+                let marred = marred.into_iter().map(|(_, block)| block);
+                store.replace(Contents::new(partition, held, marred.collect()));
             }
         }
         self.instances.clear();
@@ -106,12 +119,72 @@ impl Frame {
     pub(super) fn fail(&mut self, task: &FusedTask, cause: &Error) {
         let cause = cause.clone().poison(&task.name);
         for &slot in &task.writes {
-            self.poison.insert(slot, cause.clone());
+            let of_slot = task.blocks().filter(|block| block.slot == slot);
+            let mut written = of_slot.filter(|block| block.is_written).peekable();
+            if written.peek().is_none() {
+                self.poison.insert(slot, cause.clone());
+            }
+            for block in written {
+                let marred = self.marred.entry(slot).or_default();
+                let number = 1 + task.group.tasks.start;
+                let place = marred.partition_point(|(other, _)| *other <= number);
+                let mut known = marred[..place].iter().map(|(_, known)| &known.view);
+                if !known.any(|known| *known == block.view) {
+                    let (view, cause) = (block.view, cause.clone());
+                    marred.insert(place, (number, Marred { view, cause }));
+                }
+            }
+        }
+    }
+
+    /// Makes sure that what a host task reads is there: of a store of which it uses blocks, these.
+    ///
+    /// Fails with the first argument of which that is not so.
+    pub(super) fn find(
+        &mut self,
+        task: &FusedTask,
+        window: &Window,
+        workers: &Workers,
+    ) -> Result<(), Failure> {
+        let host = task.host.as_ref();
+        let blocks = host.map_or(&[][..], |host| &host.blocks);
+        for (binding, block) in task.bindings.iter().zip(blocks) {
+            let slot = task.slot_of_host(binding);
+            if task.reads.binary_search(&slot).is_err() {
+                continue;
+            }
+            let plain = self.materialise(slot, window, workers);
+            plain.map_err(|cause| Failure::of(slot, cause))?;
+            let found = match block {
+                Some(block) => self.block(slot, &block.view),
+                None => self.instance(slot),
+            };
+            found.map_err(|cause| Failure::of(slot, cause))?;
+        }
+        Ok(())
+    }
+
+    /// The plain form of a slot, of which a block is used.
+    pub(super) fn block(&self, slot: u32, view: &View) -> Result<&Counted<Instance>, Error> {
+        let held = self.held(slot)?;
+        let mut marred = self.marred.get(&slot).into_iter().flatten();
+        match marred.find(|(_, block)| block.view.may_meet(view)) {
+            Some((_, block)) => Err(block.cause.clone()),
+            None => Ok(held),
         }
     }
 
     /// The plain form of a slot.
     pub(super) fn instance(&self, slot: u32) -> Result<&Counted<Instance>, Error> {
+        let held = self.held(slot)?;
+        match self.marred.get(&slot).and_then(|marred| marred.first()) {
+            Some((_, block)) => Err(block.cause.clone()),
+            None => Ok(held),
+        }
+    }
+
+    /// The plain form of a slot, of which blocks may be marred.
+    pub(super) fn held(&self, slot: u32) -> Result<&Counted<Instance>, Error> {
         if let Some(cause) = self.poison.get(&slot) {
             return Err(cause.clone());
         }
@@ -145,10 +218,21 @@ impl Frame {
         window: &Window,
         workers: &Workers,
     ) -> Result<&Counted<Instance>, Error> {
-        if self.is_evicted(slot) {
-            self.change(slot, window, |held| held.materialise(workers))?;
-        }
+        self.materialise(slot, window, workers)?;
         self.instance(slot)
+    }
+
+    /// Makes sure that a slot that is held has its plain form.
+    pub(super) fn materialise(
+        &mut self,
+        slot: u32,
+        window: &Window,
+        workers: &Workers,
+    ) -> Result<(), Error> {
+        match self.is_evicted(slot) {
+            true => self.change(slot, window, |held| held.materialise(workers)),
+            false => Ok(()),
+        }
     }
 
     /// Adds a packed form of a slot to its plain one, which it may evict.

@@ -4,6 +4,7 @@
 //! task is cut, the ranks agree on that: one that cannot begin says so in the place of all that its
 //! function would have sent ([`Conversation`]).
 
+use super::failures::Failure;
 use super::{Inputs, Running};
 use crate::analysis::schedule::{Binding, From, FusedTask};
 use crate::comm::conversation::Conversation;
@@ -46,7 +47,8 @@ impl Running<'_, '_> {
         let host = host.expect("a host task is pushed with its function");
         let mut failures = Vec::new();
         let mut inputs = std::mem::take(&mut self.frame.inputs);
-        self.materialise(&mut failures);
+        let found = self.find();
+        failures.extend(found.err());
         self.fetch(&mut inputs, &mut failures);
         if failures.is_empty() {
             failures.extend(self.allocate().err());
@@ -63,6 +65,23 @@ impl Running<'_, '_> {
         self.count(self.task.bytes + host.bytes, begin);
         inputs.clear();
         self.frame.inputs = inputs;
+    }
+
+    /// Makes sure that what the task reads is there.
+    fn find(&mut self) -> Result<(), Failure> {
+        let is_cut = |slot| matches!(self.frame.partition(slot), Some(Partition::Tile(_)));
+        let ranks = self.context.comm.size();
+        if let Some(block) = self
+            .task
+            .blocks()
+            .find(|block| ranks > 1 && is_cut(block.slot))
+        {
+            let expected = "blocks of a store that every rank holds whole";
+            let cause = Error::argument("block", expected, "one whose rows are cut");
+            return Err(Failure::of(block.slot, cause));
+        }
+        self.frame
+            .find(self.task, self.window, self.context.workers)
     }
 
     /// Calls the function, if this rank is ready, and agrees with the others on how it ends where
@@ -157,6 +176,14 @@ impl HostCall<'_> {
         let mut elements = 0;
         for (number, binding) in self.task.bindings.iter().enumerate() {
             let dtype = self.body.dtype(number);
+            if let Some(block) = &host_place.blocks[number] {
+                let instance = located(From::Slot(block.slot));
+                args.push(match block.is_written {
+                    false => HostArg::Block(dtype, instance, block.rows),
+                    true => HostArg::BlockMut(dtype, Some(instance), block.rows),
+                });
+                continue;
+            }
             if self.body.args()[number].privilege != Privilege::Read {
                 let instance = outputs.next().map(|(.., instance)| instance);
                 let instance = instance.and_then(Counted::get_mut);
@@ -203,7 +230,7 @@ impl HostCall<'_> {
 }
 
 /// The failure of a task whose function or kernel panicked.
-pub(super) fn panicked(task: &str, panic: &(dyn Any + Send)) -> Error {
+pub(crate) fn panicked(task: &str, panic: &(dyn Any + Send)) -> Error {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
     ErrorKind::Panic {

@@ -10,6 +10,7 @@
 pub(crate) mod ahead;
 mod beside;
 pub(crate) mod compute;
+mod crew;
 pub(crate) mod engine;
 mod failures;
 mod frame;
@@ -130,13 +131,12 @@ fn run(schedule: &Schedule, window: &Window, frame: &mut Frame, context: &mut Co
     frame.load(window);
     let mut next = 0;
     while let Some(task) = schedule.groups.get(next) {
-        if task.host.is_some() {
-            let section = beside::section(schedule, next, context);
-            if section.len() > 1 {
-                next = section.end;
-                beside::run(section, (schedule, window), frame, context);
-                continue;
-            }
+        if task.host.is_some()
+            && let Some(graph) = beside::graph(schedule, next, context)
+        {
+            next = graph.tasks.end;
+            beside::run(graph, (schedule, window), frame, context);
+            continue;
         }
         let number = next;
         next += 1;

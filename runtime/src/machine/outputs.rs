@@ -4,14 +4,17 @@
     reason = "an instance that is still read elsewhere is copied byte by byte"
 )]
 
-use super::Running;
 use super::failures::Failure;
+use super::{Frame, Running};
 use crate::analysis::schedule::{Output, Reuse};
+use crate::analysis::window::Window;
 use crate::error::Error;
 use crate::geometry::partition::Partition;
 use crate::images::residency::Residency;
 use crate::memory::counted::Counted;
 use crate::memory::instance::Instance;
+use crate::memory::pool::Pool;
+use std::sync::Arc;
 
 impl Running<'_, '_> {
     /// Gives every output memory: that of a dying input, or some of the pool's; and makes sure
@@ -26,7 +29,8 @@ impl Running<'_, '_> {
         let written = self.task.writes.iter();
         let mut in_place = written.filter(|&&slot| self.window.initial[slot as usize].is_some());
         in_place.try_for_each(|&slot| {
-            let unique = self.make_unique(slot);
+            let place = (self.window, self.context.pool);
+            let unique = self.frame.make_unique(slot, place, self.size(slot));
             unique.map_err(|cause| Failure::of(slot, cause))
         })
     }
@@ -102,11 +106,18 @@ impl Running<'_, '_> {
         instance.get_mut()?;
         Some(instance.clone())
     }
+}
 
-    /// Copies an instance that is about to be written in place while it is still read elsewhere.
-    fn make_unique(&mut self, slot: u32) -> Result<(), Error> {
-        let size = self.size(slot);
-        let Some((_, held)) = &mut self.frame.instances[slot as usize] else {
+impl Frame {
+    /// Copies an instance that is about to be written in place while it is still read elsewhere, in
+    /// elements of `size` bytes.
+    pub(super) fn make_unique(
+        &mut self,
+        slot: u32,
+        (window, pool): (&Window, &Arc<Pool>),
+        size: usize,
+    ) -> Result<(), Error> {
+        let Some((_, held)) = &mut self.instances[slot as usize] else {
             return Ok(());
         };
         held.forget_packed();
@@ -114,10 +125,10 @@ impl Running<'_, '_> {
             return Ok(());
         };
         // The store itself gets back what is written here, or the reason why nothing was.
-        self.window.stores[slot as usize].take();
+        window.stores[slot as usize].take();
         if instance.get_mut().is_none() {
             let bytes = instance.len() * size;
-            let memory = self.context.pool.allocate(instance.len(), size)?;
+            let memory = pool.allocate(instance.len(), size)?;
             // SAFETY: both hold `len` elements of `size` bytes (`Instance::new`, and the line
             // above), and the new memory has no other user.
             unsafe { std::ptr::copy_nonoverlapping(instance.data(), memory.data(), bytes) };

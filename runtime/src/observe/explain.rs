@@ -81,6 +81,7 @@ fn task_line(task: &TaskNote, cuts: &CutsTable) -> String {
             }
             Access::Whole | Access::Elements(_) => " broadcast".to_owned(),
             Access::Held => " held".to_owned(),
+            Access::Block => " block".to_owned(),
         };
         let _ = write!(line, " {privilege} s{slot}");
         if let Some(shape) = view {

@@ -9,6 +9,7 @@
 
 use crate::error::{Error, ErrorKind};
 use crate::geometry::partition::Partition;
+use crate::geometry::view::View;
 use crate::images::pack::Prospect;
 use crate::images::packed::PackedElements;
 use crate::images::piece::{Piece, PieceKey};
@@ -68,8 +69,18 @@ pub(crate) enum Contents {
     Unwritten,
     /// This rank's part.
     Here(Partition, Held),
+    /// This rank's part, of which some blocks could not be written: in the order in which they
+    /// failed, at least one.
+    Marred(Partition, Held, Arc<[Marred]>),
     /// The task that should have written the store, with this partition, failed.
     Poisoned(Partition, Error),
+}
+
+/// A block whose task failed.
+#[derive(Clone, Debug)]
+pub(crate) struct Marred {
+    pub(crate) view: View,
+    pub(crate) cause: Error,
 }
 
 impl Store {
@@ -245,6 +256,7 @@ impl Store {
                 let instance = held.plain().expect("it has just been materialised");
                 Ok(read(*partition, instance))
             }
+            Contents::Marred(_, _, blocks) => Err(blocks[0].cause.clone()),
             Contents::Poisoned(_, cause) => Err(cause.clone()),
             Contents::Unwritten => Err(ErrorKind::Unwritten { op }.into()),
         }
@@ -252,10 +264,20 @@ impl Store {
 }
 
 impl Contents {
+    /// This rank's part, and the blocks of it whose tasks failed.
+    pub(crate) fn new(partition: Partition, held: Held, marred: Vec<Marred>) -> Self {
+        match marred.is_empty() {
+            true => Self::Here(partition, held),
+            false => Self::Marred(partition, held, marred.into()),
+        }
+    }
+
     fn partition_word(&self) -> u64 {
         match self {
             Self::Unwritten => 0,
-            Self::Here(partition, _) | Self::Poisoned(partition, _) => partition.word(),
+            Self::Here(partition, _)
+            | Self::Marred(partition, ..)
+            | Self::Poisoned(partition, _) => partition.word(),
         }
     }
 }

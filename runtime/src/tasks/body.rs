@@ -56,6 +56,10 @@ pub enum Access {
     /// No relation: what a rank holds of the store, however it is cut. Of host tasks alone, whose
     /// functions exchange what they need of the rest.
     Held,
+    /// No relation: the elements that the argument's view sees, row by row, where they lie. Of host
+    /// tasks alone. A block that is written has contents, which the function finds and changes in
+    /// place: other tasks may write other blocks of the store at the same time. The task is not cut.
+    Block,
     /// `broadcast`, element by element: a vector of this many, each of which is an argument of the
     /// kernel that it reduces into: the one that is named, and those after it.
     Elements(u32),
@@ -66,7 +70,7 @@ impl Access {
     fn is_structured(self) -> bool {
         match self {
             Self::Ranges | Self::Within { .. } | Self::At { .. } => true,
-            Self::Rows | Self::Whole | Self::Held | Self::Elements(_) => false,
+            Self::Rows | Self::Whole | Self::Held | Self::Block | Self::Elements(_) => false,
         }
     }
 }
@@ -254,8 +258,11 @@ impl Body {
         for &(privilege, access, dtype) in declared {
             kinds.push(match (privilege, access) {
                 (Privilege::Read | Privilege::Write, Access::Rows) => (ArgKind::Array, dtype),
-                (Privilege::Read, Access::Whole | Access::Held) => (ArgKind::Gather, dtype),
-                _ => panic!("the host body `{name}` reads Rows, Whole or Held and writes Rows"),
+                (Privilege::Read, Access::Whole | Access::Held)
+                | (Privilege::Read | Privilege::Write, Access::Block) => (ArgKind::Gather, dtype),
+                _ => panic!(
+                    "the host body `{name}` reads Rows, Whole, Held or Block and writes Rows or Block"
+                ),
             });
             args.push(BodyArg {
                 privilege,
@@ -280,7 +287,7 @@ impl Body {
     }
 
     /// Whether it is the body of host tasks with this name and these arguments.
-    pub(super) fn is_host_of(&self, name: &str, declared: &[(Privilege, Access, DType)]) -> bool {
+    pub(crate) fn is_host_of(&self, name: &str, declared: &[(Privilege, Access, DType)]) -> bool {
         let own = self.args.iter().zip(&self.kinds);
         let own = own.map(|(arg, &(_, dtype))| (arg.privilege, arg.access, dtype));
         self.name == name && own.eq(declared.iter().copied())
@@ -366,7 +373,14 @@ impl Body {
 
     /// Whether a task needs what its argument holds already.
     pub(crate) fn needs_contents(&self, arg: usize) -> bool {
-        self.args[arg].privilege == Privilege::Read || self.updated[arg]
+        let declared = &self.args[arg];
+        let is_read = declared.privilege == Privilege::Read || declared.access == Access::Block;
+        is_read || self.updated[arg]
+    }
+
+    /// Whether its tasks work on blocks, and are not cut.
+    pub(crate) fn has_blocks(&self) -> bool {
+        self.args.iter().any(|arg| arg.access == Access::Block)
     }
 
     /// The type of the elements of an argument.
@@ -473,7 +487,7 @@ fn check_declarations(name: &str, kernel: &Kernel, args: &[BodyArg], uses: &[Use
 fn fits(kernel: &Kernel, uses: &[Use], arg: &BodyArg, kind: ArgKind) -> bool {
     match (arg.access, kind) {
         (Access::Ranges, _) => arg.kernel_arg.is_none(),
-        (Access::Held, _) => false,
+        (Access::Held | Access::Block, _) => false,
         _ if arg.kernel_arg.is_none() => false,
         (Access::Elements(_), _) => are_elements(kernel, uses, arg),
         (Access::Rows, kind) => matches!(kind, ArgKind::Array | ArgKind::DenseRows),
@@ -494,7 +508,7 @@ fn is_related(kernel: &Kernel, args: &[BodyArg], number: usize) -> bool {
         is_structure && matches!(arg.access, Access::Within { .. })
     };
     match args[number].access {
-        Access::Rows | Access::Whole | Access::Held | Access::Elements(_) => true,
+        Access::Rows | Access::Whole | Access::Held | Access::Block | Access::Elements(_) => true,
         Access::Ranges => is_named(Access::Within {
             ranges: number as u32,
         }),

@@ -6,6 +6,7 @@
 //! the contents tell (which elements indices name, how many entries a rank holds) is checked
 //! when the task runs: `images`, `machine`.
 
+use super::block::BlockRows;
 use super::body::{Access, Body, Seen};
 use crate::error::{Error, ErrorKind};
 use crate::geometry::view::View;
@@ -38,12 +39,16 @@ pub(crate) fn check(body: &Body, args: &[Seen<'_>]) -> Result<(), Error> {
                     | Access::Within { .. }
                     | Access::At { .. }
                     | Access::Whole
-                    | Access::Held => Shape::SCALAR,
+                    | Access::Held
+                    | Access::Block => Shape::SCALAR,
                 };
                 if *arg.shape() != expected {
                     return Err(Error::shape(OP, expected, *arg.shape()));
                 }
                 check_whole(arg)?;
+            }
+            ArgKind::Gather if declared.access == Access::Block => {
+                BlockRows::of(&view_of(arg))?;
             }
             ArgKind::Gather | ArgKind::Entries | ArgKind::Structure => check_whole(arg)?,
             ArgKind::DenseRows => {
@@ -147,7 +152,9 @@ fn check_written(
     others: impl Iterator<Item = usize>,
 ) -> Result<(), Error> {
     let written = &args[number];
-    if written.view.is_some_and(|view| !view.is_slice()) {
+    // The rows of a block, which has been checked, share no element.
+    let is_block = body.args[number].access == Access::Block;
+    if !is_block && written.view.is_some_and(|view| !view.is_slice()) {
         let expected = "a slice with ascending steps to write through";
         return Err(Error::argument(OP, expected, "another view"));
     }
@@ -192,7 +199,7 @@ fn check_images(body: &Body, args: &[Seen<'_>], rows: Option<&Shape>) -> Result<
         let domain = rows.copied().unwrap_or(Shape::SCALAR);
         let found = *args[number].shape();
         match body.args[number].access {
-            Access::Rows | Access::Whole | Access::Held | Access::Elements(_) => {}
+            Access::Rows | Access::Whole | Access::Held | Access::Block | Access::Elements(_) => {}
             Access::Ranges => {
                 let expected = Shape::new(&[domain.rows().saturating_add(1)]);
                 if domain.rank() == 0 || found != expected {

@@ -6,6 +6,7 @@
 //! bring data of its own, which are no part of what is remembered of a window. It gets its
 //! arguments as slices, and the messages between ranks, from [`HostArgs`].
 
+use super::block::{BlockMut, BlockRef, BlockRows};
 use super::body::{Access, Body, Privilege};
 use crate::comm::exchange::{Exchange, Messages};
 use crate::comm::{self, conversation::Conversation};
@@ -28,7 +29,7 @@ pub struct HostBody(Arc<Body>);
 impl HostBody {
     /// A body with these arguments. What is read is cut like the task (`Rows`), whole on every rank
     /// (`Whole`), or what each rank holds of it (`Held`); what is written is cut like the task. All
-    /// `Rows` arguments of a task have one shape.
+    /// `Rows` arguments of a task have one shape. A `Block` is read, or changed in place.
     ///
     /// # Panics
     ///
@@ -158,6 +159,10 @@ pub(crate) enum HostArg<'a> {
     Read(DType, &'a Instance, Range<usize>),
     /// An instance for writing, until the function takes it.
     Write(DType, Option<&'a mut Instance>),
+    /// Some rows of an instance.
+    Block(DType, &'a Instance, BlockRows),
+    /// Some rows of an instance, to be changed in place, until the function takes them.
+    BlockMut(DType, Option<&'a Instance>, BlockRows),
 }
 
 impl<'a> HostArgs<'a> {
@@ -355,6 +360,38 @@ impl<'a> HostArgs<'a> {
         }
     }
 
+    /// A block that is read.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such argument, or its elements have another type.
+    pub fn block<T: Element>(&self, number: usize) -> Result<BlockRef<'a, T>, Error> {
+        match self.args.get(number) {
+            Some(HostArg::Block(dtype, instance, rows)) => {
+                check_type::<T>(*dtype)?;
+                Ok(BlockRef::new(instance, *rows))
+            }
+            other => Err(no_such("a block that is read", number, other)),
+        }
+    }
+
+    /// A block that is changed in place, with what it holds. Each is to be taken once; one that is
+    /// left alone stays as it is.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such argument, its elements have another type, or it was taken before.
+    pub fn block_mut<T: Element>(&mut self, number: usize) -> Result<BlockMut<'a, T>, Error> {
+        if let Some(HostArg::BlockMut(dtype, instance, rows)) = self.args.get_mut(number) {
+            check_type::<T>(*dtype)?;
+            if let Some(instance) = instance.take() {
+                return Ok(BlockMut::new(instance, *rows));
+            }
+        }
+        let expected = "a block that is written, and is not taken yet";
+        Err(no_such(expected, number, self.args.get(number)))
+    }
+
     /// Sends elements to another rank, without waiting for them to arrive.
     ///
     /// # Errors
@@ -505,7 +542,9 @@ fn no_such(expected: &str, number: usize, found: Option<&HostArg<'_>>) -> Error 
     let found = match found {
         Some(HostArg::Read(..)) => "one that is read",
         Some(HostArg::Write(_, Some(_))) => "one that is written",
-        Some(HostArg::Write(_, None)) => "one that is taken",
+        Some(HostArg::Block(..)) => "a block that is read",
+        Some(HostArg::BlockMut(_, Some(_), _)) => "a block that is written",
+        Some(HostArg::Write(_, None) | HostArg::BlockMut(_, None, _)) => "one that is taken",
         None => "none",
     };
     let found = format!("{found} of the number {number}");

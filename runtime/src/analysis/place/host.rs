@@ -3,10 +3,11 @@
 use super::Planner;
 use super::bind::Moves;
 use crate::analysis::compose::Source;
-use crate::analysis::schedule::{Binding, From, FusedTask, HostPlace, Output};
+use crate::analysis::schedule::{Binding, Block, From, FusedTask, HostPlace, Output};
 use crate::analysis::solve;
 use crate::geometry::partition::Partition;
 use crate::shape::Shape;
+use crate::tasks::block::BlockRows;
 use crate::tasks::body::{Access, Privilege};
 use sparsefuse_kernels::Kernel;
 
@@ -24,7 +25,7 @@ impl Planner<'_> {
         let mut moves = Moves::without_halos();
         let mut bindings = Vec::new();
         let (mut outputs, mut bytes) = (Vec::new(), 0);
-        let mut partitions = Vec::new();
+        let (mut partitions, mut blocks) = (Vec::new(), Vec::new());
         for (number, (declared, arg)) in task.body.args().iter().zip(task.args).enumerate() {
             let source = Source {
                 slot: arg.slot,
@@ -33,15 +34,27 @@ impl Planner<'_> {
                 view: None,
                 piece: None,
             };
+            let block = (declared.access == Access::Block).then(|| {
+                let view = self.view(&Source {
+                    view: arg.view.clone(),
+                    ..source.clone()
+                });
+                Block {
+                    slot: arg.slot,
+                    view,
+                    rows: BlockRows::of(&view).expect("the rows of blocks are checked at first"),
+                    is_written: declared.privilege != Privilege::Read,
+                }
+            });
             let binding = match declared.access {
-                Access::Held => Binding::Whole {
+                Access::Held | Access::Block => Binding::Whole {
                     from: From::Slot(arg.slot),
                     len: self.held(arg.slot).len(),
                 },
                 _ => self.bind(&source, &[], &mut moves),
             };
             partitions.push(match declared.access {
-                Access::Whole => Partition::Replicated,
+                Access::Whole | Access::Block => Partition::Replicated,
                 Access::Held => self.partition(arg.slot),
                 _ => self.group.launch,
             });
@@ -51,9 +64,15 @@ impl Planner<'_> {
                 Binding::Whole { len, .. } => *len,
                 _ => unreachable!("arguments of host tasks are rows or whole stores"),
             };
-            bytes += len * slot.dtype.size();
+            bytes += slot.dtype.size()
+                * match &block {
+                    Some(block) => block.view.shape().len() * (1 + usize::from(block.is_written)),
+                    None => len,
+                };
             bindings.push(binding);
-            if declared.privilege != Privilege::Read {
+            let is_in_place = block.is_some();
+            blocks.push(block);
+            if declared.privilege != Privilege::Read && !is_in_place {
                 outputs.push(Output {
                     slot: arg.slot,
                     partition: self.partition(arg.slot),
@@ -72,6 +91,7 @@ impl Planner<'_> {
                 rows: self.rows(domain),
                 is_cut: partitions.iter().any(|&of| of != Partition::Replicated),
                 partitions,
+                blocks,
             }),
             kernel: Kernel::default(),
             reads,

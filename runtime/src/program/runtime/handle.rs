@@ -86,6 +86,13 @@ impl<'a> TaskArg<'a> {
     }
 }
 
+impl<'a> From<(&'a StoreHandle, &'a Arc<View>)> for TaskArg<'a> {
+    fn from((store, view): (&'a StoreHandle, &'a Arc<View>)) -> Self {
+        let view = Some(view);
+        Self { store, view }
+    }
+}
+
 impl<'a> From<&'a StoreHandle> for TaskArg<'a> {
     fn from(store: &'a StoreHandle) -> Self {
         Self { store, view: None }

@@ -49,37 +49,72 @@ impl Runtime {
     /// (On several ranks each would sum its own rows; [`HostArgs`](crate::HostArgs) has the messages
     /// with which they go on from one to the next.)
     ///
+    /// An argument that is a block ([`Access::Block`]) may be seen through a view ([`TaskArg`]), and is
+    /// written in place: every handle of its store sees that. On one rank such tasks run at once on
+    /// the threads of the rank as far as their blocks have no elements in common. On several ranks
+    /// every rank runs them, each on its own copy of the store, so a store whose rows are cut fails.
+    ///
     /// # Errors
     ///
     /// If the arguments do not fit the body in number, type or shape, belong to another runtime, a
-    /// store is read that nothing has written, or one would be written that has contents; or if the
-    /// launch does not cut the rows of the task.
-    pub fn submit_host(
+    /// store is read that nothing has written, or one would be written that has contents; if a block
+    /// has more than two dimensions or rows that are not neighbouring elements, or shares elements
+    /// with another one of which one is written; or if the launch does not cut the rows of the task,
+    /// or cuts one that has blocks.
+    pub fn submit_host<'a, A: Copy + Into<TaskArg<'a>>>(
         &self,
         body: &HostBody,
-        args: &[&StoreHandle],
+        args: &[A],
+        task: HostTask,
+    ) -> Result<(), Error> {
+        let args: Vec<TaskArg<'_>> = args.iter().map(|&arg| arg.into()).collect();
+        self.submit_host_args(body, &args, task)
+    }
+
+    /// As [`Runtime::submit_host`].
+    pub(crate) fn submit_host_args(
+        &self,
+        body: &HostBody,
+        args: &[TaskArg<'_>],
         task: HostTask,
     ) -> Result<(), Error> {
         let body = body.body();
         // The same iterator as that of `submit`, so that what is generic over it is compiled once,
         // and inlined there.
-        let all: Vec<TaskArg<'_>> = args.iter().map(|&store| store.into()).collect();
-        let seen = all.iter().map(TaskArg::seen);
+        let seen = args.iter().map(TaskArg::seen);
         check::check_counts(body, seen.clone(), &[])?;
-        self.check_own(OP, args.iter().copied())?;
+        self.check_own(OP, args.iter().map(|arg| arg.store))?;
+        if body.has_blocks() && task.launch.is_some_and(|of| of != Partition::Replicated) {
+            let expected = "no launch for a task with blocks, which is not cut";
+            return Err(Error::argument(OP, expected, "one that cuts it"));
+        }
         let mut issuing = self.issuing();
         self.make_room(&mut issuing);
-        for (declared, store) in body.args().iter().zip(args) {
+        for (declared, arg) in body.args().iter().zip(args) {
             if let (Access::Rows, Some(partition)) = (declared.access, task.launch) {
-                issuing.check_launch(store, partition)?;
+                issuing.check_launch(arg.store, partition)?;
             }
-            if declared.is_written() {
-                issuing.check_new(store)?;
+            if declared.access != Access::Block {
+                check_whole(arg)?;
+                if declared.is_written() {
+                    issuing.check_new(arg.store)?;
+                }
             }
         }
         issuing.window.push_host(body, seen, task)?;
         issuing.counters.tasks += 1;
         Ok(())
+    }
+}
+
+/// Only blocks are seen through views.
+fn check_whole(arg: &TaskArg<'_>) -> Result<(), Error> {
+    match arg.view {
+        Some(view) if !view.is_identity() => {
+            let expected = "a whole store, or a block";
+            Err(Error::argument(OP, expected, "a view of a store"))
+        }
+        _ => Ok(()),
     }
 }
 

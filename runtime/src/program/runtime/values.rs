@@ -81,7 +81,9 @@ impl Runtime {
             .copied()
             .unwrap_or_else(|| View::identity(store.shape()));
         let partition = match store.contents() {
-            Contents::Here(partition, _) | Contents::Poisoned(partition, _) => partition,
+            Contents::Here(partition, _)
+            | Contents::Marred(partition, ..)
+            | Contents::Poisoned(partition, _) => partition,
             Contents::Unwritten => return Err(ErrorKind::Unwritten { op: "read" }.into()),
         };
         let len = view.shape().len();
