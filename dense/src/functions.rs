@@ -68,7 +68,9 @@ functions! {
         let root = self.try_add(T::ONE)?.try_mul(&above)?.try_sqrt()?;
         let near = above.try_add(&root)?.try_ln_1p()?;
         let far = self.try_ln()?.try_add(T::from_f64(LN_2))?;
-        self.try_less(T::from_f64(LARGE))?.try_select(&near, &far)
+        let acosh = self.try_less(T::from_f64(LARGE))?.try_select(&near, &far)?;
+        // Of large negative values the above is rounded to that of 0 or -1.
+        self.try_less(T::ONE)?.try_select(T::from_f64(f64::NAN), &acosh)
     }
 
     /// The inverse of the hyperbolic tangent; NaN for values beyond -1 and 1. NumPy's `arctanh`. Error

@@ -260,3 +260,70 @@ fn memory_is_given_back() {
     runtime.flush();
     assert_eq!(runtime.memory_in_use(), 0);
 }
+
+#[test]
+fn a_limit_that_suffices_one_window_after_the_other_suffices() {
+    const LEN: usize = 4096;
+    for threads in [1, 2] {
+        let config = Config {
+            threads,
+            ahead_threshold: 0,
+            window: 8,
+            max_window: 8,
+            // The blocks of memory are powers of two here.
+            memory_limit: 5 * LEN * size_of::<f64>() / 2,
+            ..Config::default()
+        };
+        assert!(config.run_ahead > 0, "windows run ahead by default");
+        for starts in [false, true] {
+            let runtime = Runtime::new(config.clone()).unwrap();
+            let mut x = vector(&runtime, vec![1.0; LEN]);
+            for _ in 0..100 {
+                x = scaled(&x, 0.5);
+                if starts {
+                    runtime.start();
+                }
+            }
+            assert_eq!(read(&x).unwrap()[0], 0.5_f64.powi(100));
+        }
+    }
+}
+
+#[test]
+fn a_window_runs_once_also_where_what_a_function_has_brought_panics_at_its_end() {
+    struct Bad;
+    impl Drop for Bad {
+        fn drop(&mut self) {
+            assert!(std::thread::panicking(), "what the function has brought");
+        }
+    }
+    let runtime = runtime(2);
+    let x = vector(&runtime, vec![1.0; 4]);
+    let ran = Arc::new(AtomicUsize::new(0));
+    let count = || {
+        let ran = Arc::clone(&ran);
+        host(&x, move |x, y| {
+            ran.fetch_add(1, Ordering::SeqCst);
+            y.copy_from_slice(x);
+            Ok(())
+        })
+    };
+    let bad = Bad;
+    host(&x, move |_, _| {
+        let _brought = &bad;
+        Ok(())
+    });
+    runtime.start();
+    let first = count();
+    runtime.start();
+    // Whoever clears the window has the panic.
+    let flushed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| runtime.flush()));
+    assert!(flushed.is_err());
+    for _ in 0..10 {
+        count();
+        runtime.start();
+    }
+    assert_eq!(read(&first).unwrap(), [1.0; 4]);
+    assert_eq!(read(&count()).unwrap(), [1.0; 4]);
+    assert_eq!(ran.load(Ordering::SeqCst), 12);
+}

@@ -280,3 +280,26 @@ fn a_variant_is_chosen_by_threads_elements_and_company() {
         "fewer tasks than threads"
     );
 }
+
+#[test]
+fn a_limit_that_suffices_one_after_the_other_suffices() {
+    let bytes = LEN.next_power_of_two() * size_of::<f64>();
+    for threads in [1, 2, 4] {
+        // x, what one pair makes, and little more; side by side the first tasks of all pairs fit, and
+        // then none of those that would give memory back.
+        let runtime = runtime(threads, 3 * bytes + bytes / 4);
+        let x = vector(&runtime, 1.0);
+        let twice = |x: &StoreHandle| {
+            let double = |x: &[&[f64]], y: &mut [f64]| {
+                y.iter_mut().zip(x[0]).for_each(|(y, x)| *y = 2.0 * x);
+                Ok(())
+            };
+            host("double", &[x], Arc::new(double))
+        };
+        let mut last = None;
+        for _ in 0..4 {
+            last = Some(twice(&twice(&x)));
+        }
+        assert_eq!(read(&last.unwrap()).unwrap(), [4.0; LEN]);
+    }
+}

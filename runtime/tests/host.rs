@@ -699,3 +699,42 @@ fn a_plan_counts_host_tasks_and_does_not_run_them() {
     );
     assert_eq!((host_tasks, plan.len()), (1, 3));
 }
+
+#[test]
+fn a_part_of_a_function_that_calls_its_runtime_fails() {
+    let config = Config {
+        threads: 3,
+        parallel_threshold: 0,
+        ..Config::default()
+    };
+    let runtime = Runtime::new(config).unwrap();
+    let x = vector(&runtime, ramp(12));
+    let held = runtime.clone();
+    let calls = task(move |args| {
+        let y = args.write::<f64>(1)?;
+        args.in_parts(y, 1, |_, _| {
+            let _ = held.counters();
+            Ok(())
+        })
+    });
+    let y = host(&body("calls", Access::Rows), &x, calls);
+    let failed = runtime.read::<f64>(&y, None).unwrap_err().to_string();
+    assert!(failed.contains("panicked"), "{failed}");
+    // So does one that runs a window of another runtime, whose function calls the first one.
+    let other = Runtime::new(Config::default()).unwrap();
+    let (of_other, first) = (vector(&other, ramp(3)), runtime.clone());
+    let outer = task(move |args| {
+        let first = first.clone();
+        let inner = task(move |_| {
+            let _ = first.counters();
+            Ok(())
+        });
+        let z = host(&body("inner", Access::Rows), &of_other, inner);
+        let inner = z.runtime().read::<f64>(&z, None);
+        args.write::<f64>(1)?
+            .fill(f64::from(u8::from(inner.is_err())));
+        Ok(())
+    });
+    let y = host(&body("outer", Access::Rows), &x, outer);
+    assert_eq!(runtime.read::<f64>(&y, None).unwrap(), [1.0; 12]);
+}

@@ -220,3 +220,15 @@ fn kinds_of_numbers() {
         Ok(())
     });
 }
+
+#[test]
+fn acosh_of_what_is_below_1_is_nan() {
+    let below = [
+        0.999, 0.0, -0.5, -1.0, -3.0, -1e7, -1e9, -1e154, -1e200, -1e308,
+    ];
+    let x = Array::<f64, 1>::from_vec(below.to_vec());
+    assert!(x.acosh().to_vec().unwrap().iter().all(|y| y.is_nan()));
+    let below = [-26947.6_f32, -1e10, -3e38, f32::NEG_INFINITY];
+    let x = Array::<f32, 1>::from_vec(below.to_vec());
+    assert!(x.acosh().to_vec().unwrap().iter().all(|y| y.is_nan()));
+}

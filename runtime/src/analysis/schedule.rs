@@ -12,6 +12,7 @@ use crate::comm::exchange::around::Around;
 use crate::comm::exchange::fetch::Fetch;
 use crate::geometry::partition::Partition;
 use crate::geometry::view::View;
+use crate::memory::pool;
 use crate::shape::Shape;
 use crate::tasks::block::BlockRows;
 use crate::tasks::body::{Access, Privilege};
@@ -45,6 +46,17 @@ pub(crate) struct Schedule {
 }
 
 impl Schedule {
+    /// The bytes of memory that some of its tasks ask for on this rank, if none is given back
+    /// meanwhile.
+    pub(crate) fn made_bytes(&self, tasks: Range<usize>) -> usize {
+        let outputs = self.groups[tasks].iter().flat_map(|task| &task.outputs);
+        let bytes = outputs.map(|output| {
+            let size = self.slots[output.slot as usize].dtype.size();
+            pool::taken(output.len, size)
+        });
+        bytes.fold(0, usize::saturating_add)
+    }
+
     /// Lets kernels that are bound by arithmetic become native code.
     pub(crate) fn with_native(mut self, isa: Isa, toolchain: &Arc<Toolchain>) -> Self {
         for task in &mut self.groups {

@@ -311,12 +311,13 @@ impl Window {
         self.tasks.clear();
         self.args.clear();
         self.params.clear();
-        self.host.clear();
         self.stores.clear();
         self.initial.clear();
         self.written.clear();
         self.held.clear();
         self.key.clear();
+        // What functions have captured may panic when it is dropped.
+        self.host.clear();
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -64,9 +64,14 @@ pub(super) fn run(
     let mut order = Order::new(graph);
     let refused = own(graph, plan, frame, context);
     let workers = context.workers;
-    while let Some(alone) =
-        order.alone(|number, at_once| wants_all_threads((first + number, at_once), plan, workers))
-    {
+    // In the order of the schedule memory is given back early; side by side, all of it may be needed
+    // at once, and what has begun cannot be taken back.
+    let made = schedule.made_bytes(graph.tasks.clone());
+    let is_tight = !context.pool.has_room(made);
+    let is_alone = |number: usize, at_once| {
+        is_tight || wants_all_threads((first + number, at_once), plan, workers)
+    };
+    while let Some(alone) = order.alone(is_alone) {
         if let Some(number) = alone {
             let mut running = Running {
                 number: first + number,
@@ -424,5 +429,8 @@ fn lock<T>(board: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Whether an error says that memory was refused.
 fn is_memory(cause: &Error) -> bool {
-    matches!(cause.kind(), ErrorKind::OutOfMemory { .. })
+    matches!(
+        cause.kind(),
+        ErrorKind::OutOfMemory { .. } | ErrorKind::Refused { .. }
+    )
 }

@@ -15,22 +15,12 @@ use crate::images::residency::Residency;
 use crate::memory::counted::Counted;
 use crate::memory::instance::Instance;
 use crate::tasks::body::{Body, Privilege};
+use crate::tasks::calling;
 use crate::tasks::host::{HostArg, HostArgs, HostTask};
 use sparsefuse_kernels::Workers;
 use std::any::Any;
-use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-
-thread_local! {
-    /// The number of the runtime whose host task this thread runs.
-    static RUNNING: Cell<Option<u64>> = const { Cell::new(None) };
-}
-
-/// Whether this thread runs a host task of the runtime with this number, and so has its lock.
-pub(crate) fn runs_here(runtime: u64) -> bool {
-    RUNNING.get() == Some(runtime)
-}
 
 /// An output while the function writes it.
 pub(super) type Taken = (u32, Partition, Counted<Instance>);
@@ -221,9 +211,8 @@ impl HostCall<'_> {
             self.workers.count()
         };
         let function = self.host.variant(elements, threads, self.config);
-        let before = RUNNING.replace(Some(self.runtime));
-        let outcome = catch_unwind(AssertUnwindSafe(|| function(&mut args)));
-        RUNNING.set(before);
+        let call = || calling::within(&[self.runtime], || function(&mut args));
+        let outcome = catch_unwind(AssertUnwindSafe(call));
         let outcome = outcome.unwrap_or_else(|panic| Err(panicked(&self.task.name, &*panic)));
         outcome.and_then(|()| args.check_written())
     }

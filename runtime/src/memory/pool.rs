@@ -78,6 +78,11 @@ fn class(bytes: usize) -> Option<(usize, usize)> {
     Some((power as usize * 4 + steps, size))
 }
 
+/// The bytes that memory for `len` elements of `size` bytes takes of the limit.
+pub(crate) fn taken(len: usize, size: usize) -> usize {
+    class(len.saturating_mul(size)).map_or(usize::MAX, |(_, size)| size)
+}
+
 impl Pool {
     pub(crate) fn new(limit: usize) -> Arc<Self> {
         let lists = (0..=usize::BITS as usize * 4).map(|_| Vec::new()).collect();
@@ -172,6 +177,11 @@ impl Pool {
     /// The most bytes that were in use at a time.
     pub(crate) fn peak(&self) -> usize {
         self.peak.load(Ordering::Relaxed)
+    }
+
+    /// Whether so many bytes may be in use besides those that are.
+    pub(crate) fn has_room(&self, bytes: usize) -> bool {
+        self.in_use().saturating_add(bytes) <= self.limit
     }
 
     /// The bytes in use now.

@@ -8,6 +8,7 @@
 
 use super::block::{BlockMut, BlockRef, BlockRows};
 use super::body::{Access, Body, Privilege};
+use super::calling;
 use crate::comm::exchange::{Exchange, Messages};
 use crate::comm::{self, conversation::Conversation};
 use crate::config::Config;
@@ -263,10 +264,11 @@ impl<'a> HostArgs<'a> {
         if jobs.len() > 1 {
             self.body.note_division();
         }
+        let runtimes = calling::calling();
         self.workers.run(jobs.len(), |job| {
             let mut job = jobs[job].lock().unwrap_or_else(PoisonError::into_inner);
             let ((number, part), outcome) = &mut *job;
-            *outcome = work(*number, part);
+            *outcome = calling::within(&runtimes, || work(*number, part));
         });
         let mut outcomes = jobs.into_iter().map(Mutex::into_inner);
         outcomes.try_for_each(|job| job.unwrap_or_else(PoisonError::into_inner).1)

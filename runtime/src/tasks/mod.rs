@@ -3,5 +3,6 @@
 
 pub(crate) mod block;
 pub(crate) mod body;
+pub(crate) mod calling;
 pub(crate) mod check;
 pub(crate) mod host;

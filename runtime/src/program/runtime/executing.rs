@@ -12,6 +12,7 @@ use crate::machine;
 use crate::machine::ahead::{Ahead, Job};
 use crate::machine::engine::Engine;
 use crate::observe::lockstep::Call;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -23,6 +24,10 @@ pub(super) struct UnderWay {
     /// How many were handed over, and how many of these are back.
     handed_over: u64,
     back: u64,
+    /// What each of those that are not back makes, in bytes, the oldest first.
+    made: VecDeque<usize>,
+    /// Windows that are back, and have not been cleared.
+    returned: Vec<Window>,
     /// Windows that are back, empty, for the memory of their lists.
     spare: Vec<Window>,
 }
@@ -128,7 +133,8 @@ impl Runtime {
         }
         issuing.begin(&call);
         let schedule = issuing.schedule(config, self.rank());
-        if has_work(&schedule, config.ahead_threshold) && self.give(issuing, &schedule) {
+        let pays = has_work(&schedule, config.ahead_threshold);
+        if pays && self.has_room(issuing, &schedule) && self.give(issuing, &schedule) {
             return Ok(());
         }
         issuing.settle();
@@ -160,6 +166,16 @@ impl Runtime {
         Ok(())
     }
 
+    /// Whether memory is no reason to wait: with all that windows under way make, it stays below half
+    /// of the limit. What ends meanwhile is given back only when the program looks, so a program that
+    /// needs more than that runs its windows here, as one that does not run ahead.
+    fn has_room(&self, issuing: &Issuing, schedule: &Schedule) -> bool {
+        let limit = self.config().memory_limit;
+        let made = issuing.under_way.made.iter().sum::<usize>();
+        let made = made.saturating_add(schedule.made_bytes(0..schedule.groups.len()));
+        limit == usize::MAX || self.shared.pool.in_use().saturating_add(made) <= limit / 2
+    }
+
     /// Gives the window away. Whether that was possible.
     fn give(&self, issuing: &mut Issuing, schedule: &Arc<Schedule>) -> bool {
         let Issuing {
@@ -175,6 +191,8 @@ impl Runtime {
             return false;
         };
         under_way.handed_over += 1;
+        let made = schedule.made_bytes(0..schedule.groups.len());
+        under_way.made.push_back(made);
         for store in &window.stores {
             store.under_way.fetch_add(1, Ordering::Relaxed);
             store
@@ -264,14 +282,19 @@ impl Issuing {
             return;
         };
         ahead.wait(number);
-        let first = under_way.spare.len();
-        ahead.take_back(&mut under_way.spare);
-        for window in &mut under_way.spare[first..] {
+        let first = under_way.returned.len();
+        ahead.take_back(&mut under_way.returned);
+        for window in &under_way.returned[first..] {
             for store in &window.stores {
                 store.under_way.fetch_sub(1, Ordering::Relaxed);
             }
-            window.clear();
+            under_way.made.pop_front();
             under_way.back += 1;
+        }
+        // Clearing may panic, where what a function has captured does when it is dropped.
+        while let Some(mut window) = under_way.returned.pop() {
+            window.clear();
+            under_way.spare.push(window);
         }
     }
 }

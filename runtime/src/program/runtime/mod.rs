@@ -26,15 +26,16 @@ use crate::comm::{self, Comm};
 use crate::config::Config;
 use crate::error::Error;
 use crate::geometry::partition::{CutsTable, Partition};
+use crate::machine::Machine;
 use crate::machine::compute::Runs;
 use crate::machine::engine::Engine;
-use crate::machine::{self, Machine};
 use crate::memory::pool::Pool;
 use crate::observe::counters::Counters;
 use crate::observe::lockstep::{Call, Lockstep};
 use crate::shape::Shape;
 use crate::stores::store::{Contents, Store};
 use crate::tasks::body::Body;
+use crate::tasks::calling;
 use crate::tasks::check;
 use sparsefuse_kernels::workers::Workers;
 use sparsefuse_kernels::{DType, Value};
@@ -230,7 +231,7 @@ impl Runtime {
     /// panic is the failure of that task.
     fn check_outside(&self) {
         assert!(
-            !machine::host::runs_here(self.shared.number),
+            !calling::calls(self.shared.number),
             "expected a host task that leaves its runtime alone, found one that calls it"
         );
     }
