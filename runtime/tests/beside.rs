@@ -5,6 +5,7 @@ use sparsefuse_kernels::DType;
 use sparsefuse_runtime::{
     Access, Config, Error, HostArgs, HostBody, HostTask, Privilege, Runtime, Shape, StoreHandle,
 };
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -289,8 +290,13 @@ fn a_limit_that_suffices_one_after_the_other_suffices() {
         // then none of those that would give memory back.
         let runtime = runtime(threads, 3 * bytes + bytes / 4);
         let x = vector(&runtime, 1.0);
+        let calls = Arc::new(AtomicUsize::new(0));
         let twice = |x: &StoreHandle| {
-            let double = |x: &[&[f64]], y: &mut [f64]| {
+            let calls = Arc::clone(&calls);
+            let double = move |x: &[&[f64]], y: &mut [f64]| {
+                calls.fetch_add(1, Ordering::Relaxed);
+                // So that all threads have begun one.
+                std::thread::sleep(Duration::from_millis(2));
                 y.iter_mut().zip(x[0]).for_each(|(y, x)| *y = 2.0 * x);
                 Ok(())
             };
@@ -301,5 +307,6 @@ fn a_limit_that_suffices_one_after_the_other_suffices() {
             last = Some(twice(&twice(&x)));
         }
         assert_eq!(read(&last.unwrap()).unwrap(), [4.0; LEN]);
+        assert_eq!(calls.load(Ordering::Relaxed), 8, "none has failed");
     }
 }
