@@ -28,8 +28,8 @@ impl<T: Element> State for Scalar<T> {
 /// fraction of issuing their tasks, and has the same bits, on any number of ranks ([`Rounds`]).
 ///
 /// So **a round must do the same each time**: it is a function of the state and of arrays that do not
-/// change meanwhile. A round that asks for values, or runs functions that work at once, such as
-/// `sort`, is called each time.
+/// change meanwhile. A round that asks for values, calls an eager function (`nonzero`) or issues
+/// a host task (`take`, a sweep of ILU) is called each time.
 ///
 /// ```
 /// use sparsefuse_dense::{Scalar, Vector, repeat};

@@ -6,7 +6,7 @@ use sparsefuse_runtime::{Error, Runtime};
 use sparsefuse_testing::{bits, everywhere};
 use std::cell::Cell;
 
-/// So many rounds of a loop, by [`Rounds`] or all issued; how many were done again.
+/// Runs rounds of a loop, by [`Rounds`] or all issued; returns how many were done again.
 fn rounds<S: State>(
     (count, by_rounds): (usize, bool),
     state: &mut S,

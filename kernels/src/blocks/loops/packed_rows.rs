@@ -44,7 +44,7 @@ pub(crate) struct WindowRange<'a> {
     pub(crate) rows: Range<usize>,
 }
 
-/// Writes the sums of some rows of a window to `out`, all of them at once if possible.
+/// Writes the sums of some rows of a window to `out`.
 ///
 /// # Safety
 /// As [`super::packed::PackedLoop`]; the part has this window, whose first row and values are these,

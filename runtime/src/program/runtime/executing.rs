@@ -1,5 +1,5 @@
-//! When the window is executed, and where: by whoever wants a value, or by the machine's thread
-//! while the program goes on.
+//! When the window is executed, and where: by the caller that asks for a value, or by the machine's
+//! thread while the program goes on.
 
 use super::handle::StoreHandle;
 use super::{Inner, Issuing, Runtime};
