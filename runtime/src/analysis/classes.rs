@@ -14,7 +14,7 @@ use super::fuse::Solved;
 use super::solve::{self, Launch, Slot};
 use crate::analysis::window::Arg;
 use crate::geometry::partition::{CutsTable, Partition};
-use crate::tasks::body::{Access, Privilege};
+use crate::tasks::argument::{Access, Privilege};
 
 /// For each task, the partition that its class wants; `None` if all classes run alike already.
 pub(super) fn hints(tasks: &[Solved<'_>], slots: &[Slot]) -> Option<Vec<Option<Partition>>> {

@@ -31,7 +31,7 @@ use self::solve::{Launch, Slot};
 use self::window::Window;
 use crate::geometry::partition::{CutsTable, Partition};
 use crate::hash::hash;
-use crate::tasks::body::{Access, Privilege};
+use crate::tasks::argument::{Access, Privilege};
 use std::ops::Range;
 
 /// From a window to the schedule of one rank.

@@ -14,7 +14,7 @@
 
 use crate::analysis::fuse::{Group, Open, Solved, groups};
 use crate::analysis::solve::Launch;
-use crate::tasks::body::{Access, Privilege};
+use crate::tasks::argument::{Access, Privilege};
 
 /// The tasks of a window in the order in which they run, cut into groups. For each group it looks at
 /// all tasks that are left; a window that is remembered is not looked at again.

@@ -12,7 +12,8 @@ use crate::geometry::partition::{CutsTable, Partition};
 use crate::geometry::region::Region;
 use crate::geometry::view::View;
 use crate::shape::Shape;
-use crate::tasks::body::{Access, Body, Privilege};
+use crate::tasks::argument::{Access, Privilege};
+use crate::tasks::body::Body;
 use sparsefuse_kernels::{ArgKind, DType};
 use std::ops::Range;
 

@@ -16,7 +16,7 @@ use crate::analysis::place;
 use crate::analysis::schedule::FusedTask;
 use crate::analysis::solve::{Launch, Slot};
 use crate::error::Error;
-use crate::tasks::body::Access;
+use crate::tasks::argument::Access;
 use std::collections::BTreeMap;
 
 /// Something that tasks of a group use, and that could not be had.

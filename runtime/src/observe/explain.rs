@@ -4,7 +4,7 @@ use crate::analysis::schedule::{FusedTask, Schedule, TaskNote};
 use crate::analysis::solve::Launch;
 use crate::comm::exchange::Sent;
 use crate::geometry::partition::{CutsTable, Partition};
-use crate::tasks::body::{Access, Privilege};
+use crate::tasks::argument::{Access, Privilege};
 use sparsefuse_kernels::blocks::Program;
 use std::fmt::Write as _;
 

@@ -6,8 +6,9 @@
 //! the contents tell (which elements indices name, how many entries a rank holds) is checked
 //! when the task runs: `images`, `machine`.
 
+use super::argument::Access;
 use super::block::BlockRows;
-use super::body::{Access, Body, Seen};
+use super::body::{Body, Seen};
 use crate::error::{Error, ErrorKind};
 use crate::geometry::view::View;
 use crate::shape::Shape;

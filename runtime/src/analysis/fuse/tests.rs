@@ -3,7 +3,7 @@
 use super::*;
 use crate::geometry::partition::CutsId;
 use crate::shape::Shape;
-use crate::tasks::body::BodyArg;
+use crate::tasks::argument::BodyArg;
 use sparsefuse_kernels::{ArgKind, DType, KernelBuilder, ReduceOp, UnaryOp};
 
 /// y = -x; with `sums`, also s = sum(x); with `whole`, x by broadcast.

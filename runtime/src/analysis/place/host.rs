@@ -7,8 +7,8 @@ use crate::analysis::schedule::{Binding, Block, From, FusedTask, HostPlace, Outp
 use crate::analysis::solve;
 use crate::geometry::partition::Partition;
 use crate::shape::Shape;
+use crate::tasks::argument::{Access, Privilege};
 use crate::tasks::block::BlockRows;
-use crate::tasks::body::{Access, Privilege};
 use sparsefuse_kernels::Kernel;
 
 impl Planner<'_> {

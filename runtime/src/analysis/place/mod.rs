@@ -25,7 +25,7 @@ use crate::geometry::partition::{CutsTable, Partition};
 use crate::geometry::region::Region;
 use crate::geometry::view::View;
 use crate::shape::Shape;
-use crate::tasks::body::Privilege;
+use crate::tasks::argument::Privilege;
 use sparsefuse_kernels::blocks::Program;
 use sparsefuse_kernels::{ArgKind, Extent, Inst, Kernel, Loop};
 use std::ops::Range;

@@ -11,7 +11,7 @@ use crate::analysis::compose::Source;
 use crate::analysis::schedule::Binding;
 use crate::geometry::region::Region;
 use crate::shape::Shape;
-use crate::tasks::body::{Access, Privilege};
+use crate::tasks::argument::{Access, Privilege};
 use sparsefuse_kernels::{Extent, Inst, Kernel, Layout, Loop};
 
 /// The tiles that a loop must be spared, at least; fewer elements take less time than the loops that

@@ -4,7 +4,7 @@ use super::handle::{StoreHandle, TaskArg};
 use super::{Issuing, Runtime};
 use crate::error::Error;
 use crate::geometry::partition::Partition;
-use crate::tasks::body::Access;
+use crate::tasks::argument::Access;
 use crate::tasks::check;
 use crate::tasks::host::{HostBody, HostTask};
 
