@@ -129,7 +129,7 @@ impl Round {
 
     /// Whether the round can begin with these stores, of which each has two handles where it stands
     /// once: they are cut, shaped and shared like those of the round that was issued, and what is
-    /// written in place nobody else holds.
+    /// written in place has no other handle.
     pub(crate) fn takes<'a>(
         &self,
         state: impl Iterator<Item = &'a Counted<Store>> + Clone,

@@ -10,7 +10,7 @@
 //! that has a variant for one thread ([`crate::HostTask::serial`]) runs side by side with others where
 //! they are enough for all threads.
 //!
-//! Blocks of a store are written in place by several tasks at once. So a store that the program still
+//! Blocks of a store are written in place by several tasks at the same time. So a store that the program still
 //! reads is copied before any of them begins, and a task that fails mars its block and no other.
 //!
 //! The protocol. All that tasks change together (the frame, counters, who waits for whom) is the
@@ -65,7 +65,7 @@ pub(super) fn run(
     let refused = own(graph, plan, frame, context);
     let workers = context.workers;
     // In the order of the schedule memory is given back early; side by side, all of it may be needed
-    // at once, and what has begun cannot be taken back.
+    // at the same time, and a task that has begun cannot be taken back.
     let made = schedule.made_bytes(graph.tasks.clone());
     let is_tight = !context.pool.has_room(made);
     let is_alone = |number: usize, at_once| {

@@ -134,7 +134,8 @@ impl Runtime {
         issuing.begin(&call);
         let schedule = issuing.schedule(config, self.rank());
         let pays = has_work(&schedule, config.ahead_threshold);
-        if pays && self.has_room(issuing, &schedule) && self.give(issuing, &schedule) {
+        let made = schedule.made_bytes(0..schedule.groups.len());
+        if pays && self.has_room(issuing, made) && self.give(issuing, &schedule, made) {
             return Ok(());
         }
         issuing.settle();
@@ -169,15 +170,16 @@ impl Runtime {
     /// Whether memory is no reason to wait: with all that windows under way make, it stays below half
     /// of the limit. What ends meanwhile is given back only when the program looks, so a program that
     /// needs more than that runs its windows here, as one that does not run ahead.
-    fn has_room(&self, issuing: &Issuing, schedule: &Schedule) -> bool {
+    fn has_room(&self, issuing: &Issuing, made: usize) -> bool {
         let limit = self.config().memory_limit;
-        let made = issuing.under_way.made.iter().sum::<usize>();
-        let made = made.saturating_add(schedule.made_bytes(0..schedule.groups.len()));
-        limit == usize::MAX || self.shared.pool.in_use().saturating_add(made) <= limit / 2
+        let under_way = issuing.under_way.made.iter().copied();
+        let in_use = self.shared.pool.in_use();
+        limit == usize::MAX
+            || under_way.fold(in_use.saturating_add(made), usize::saturating_add) <= limit / 2
     }
 
-    /// Gives the window away. Whether that was possible.
-    fn give(&self, issuing: &mut Issuing, schedule: &Arc<Schedule>) -> bool {
+    /// Gives the window away, which makes so many bytes. Whether that was possible.
+    fn give(&self, issuing: &mut Issuing, schedule: &Arc<Schedule>, made: usize) -> bool {
         let Issuing {
             window,
             cuts,
@@ -191,7 +193,6 @@ impl Runtime {
             return false;
         };
         under_way.handed_over += 1;
-        let made = schedule.made_bytes(0..schedule.groups.len());
         under_way.made.push_back(made);
         for store in &window.stores {
             store.under_way.fetch_add(1, Ordering::Relaxed);
