@@ -163,9 +163,12 @@ impl Native<'_> {
 impl Source {
     fn new(kernel: &Kernel, loop_: &Loop, (splats, write_only): (&[u32], &[ArgId])) -> Self {
         let mut arrays = Vec::new();
+        let mut is_new: Vec<bool> = (kernel.args.iter())
+            .map(|arg| arg.kind == ArgKind::Array)
+            .collect();
         for inst in &loop_.body {
             inst.for_each_arg(|arg| {
-                if kernel.args[arg as usize].kind == ArgKind::Array && !arrays.contains(&arg) {
+                if std::mem::take(&mut is_new[arg as usize]) {
                     arrays.push(arg);
                 }
             });

@@ -52,6 +52,9 @@ impl Free {
 
     /// Gives blocks back to the system, large ones first, until at most `most` bytes are kept.
     fn shrink(&mut self, most: usize) {
+        if self.bytes <= most {
+            return;
+        }
         for class in (0..self.lists.len()).rev() {
             while self.bytes > most && self.pop(class).is_some() {}
         }

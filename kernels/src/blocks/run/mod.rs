@@ -7,6 +7,7 @@
 )]
 
 mod bound;
+mod buffer;
 mod chunks;
 mod division;
 mod fetch;

@@ -10,7 +10,7 @@
 use super::bound::{Array, Shared};
 use super::steps::x_in_place;
 use super::strided::simplify;
-use super::worker::{Line, buffer};
+use super::buffer::Buffer;
 use crate::blocks::compile::{LoopProgram, Step};
 use crate::blocks::loops::rows::{DenseRows, RowReduction, panel_bytes, panel_rows};
 use crate::blocks::{Part, Settings};
@@ -163,7 +163,7 @@ impl<'a> Long<'a> {
         };
         workers.run(n_parts, |part| {
             PANEL.with_borrow_mut(|panel| {
-                let panel = buffer(panel, panel_bytes(self.tiles));
+                let panel = panel.of(panel_bytes(self.tiles));
                 for piece in n_pieces * part / n_parts..n_pieces * (part + 1) / n_parts {
                     let (unit, first) = (piece / self.n_panels, piece % self.n_panels * self.panel);
                     let of_unit = values.at(unit * unit_bytes);
@@ -240,5 +240,5 @@ impl Values {
 }
 
 thread_local! {
-    static PANEL: RefCell<Vec<Line>> = const { RefCell::new(Vec::new()) };
+    static PANEL: RefCell<Buffer> = const { RefCell::new(Buffer::EMPTY) };
 }

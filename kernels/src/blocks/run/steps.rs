@@ -8,7 +8,7 @@ use super::bound::Address;
 use super::stream;
 use super::strided::{copy_run, gather, scatter, walk};
 use super::uniform::misbound;
-use super::worker::{Run, Worker, buffer};
+use super::worker::{Run, Worker};
 use crate::abi::CHUNK;
 use crate::blocks::compile::Step;
 use crate::blocks::compile::lower::Terms;
@@ -208,10 +208,10 @@ impl Worker<'_> {
         };
         let launch = self.run.launch;
         let (x, spare) = match x.map(|x| (x, x_in_place(launch, x, columns))) {
-            None => (std::ptr::null(), buffer(self.dense, room)),
-            Some((_, Some(x))) => (x, buffer(self.dense, room)),
+            None => (std::ptr::null(), self.dense.of(room)),
+            Some((_, Some(x))) => (x, self.dense.of(room)),
             Some((x, None)) => {
-                let spare = buffer(self.dense, room + row_len);
+                let spare = self.dense.of(room + row_len);
                 // SAFETY: `x` has an element for each column, and the buffer room for them.
                 let x = unsafe { copy_x(launch, x, size, columns, spare.add(room)) };
                 (x, spare)

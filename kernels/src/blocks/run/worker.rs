@@ -2,6 +2,7 @@
 #![expect(unsafe_code, reason = "threads share the pointers of a launch")]
 
 use super::bound::{Address, Array, Shared};
+use super::buffer::Buffer;
 use super::division::Rows;
 use super::fetch::Fetched;
 use super::length::{UNIT, block_len, is_far, is_large};
@@ -226,7 +227,7 @@ impl Run<'_> {
 /// The buffers of one thread.
 #[derive(Debug)]
 pub(crate) struct Scratch {
-    registers: Vec<Line>,
+    registers: Buffer,
     addresses: Vec<Address>,
     line: Vec<Address>,
     lined: Vec<Lined>,
@@ -236,17 +237,12 @@ pub(crate) struct Scratch {
     lanes: Vec<Lanes>,
     terms: Vec<Term>,
     /// A row and the `x` of a dense matrix that do not lie side by side.
-    dense: Vec<Line>,
+    dense: Buffer,
 }
-
-/// A cache line.
-#[derive(Clone, Copy, Debug)]
-#[repr(align(64))]
-pub(crate) struct Line(#[expect(dead_code, reason = "used through pointers")] [u8; 64]);
 
 impl Scratch {
     pub(crate) const EMPTY: Self = Self {
-        registers: Vec::new(),
+        registers: Buffer::EMPTY,
         addresses: Vec::new(),
         line: Vec::new(),
         lined: Vec::new(),
@@ -255,17 +251,8 @@ impl Scratch {
         placed: Vec::new(),
         lanes: Vec::new(),
         terms: Vec::new(),
-        dense: Vec::new(),
+        dense: Buffer::EMPTY,
     };
-}
-
-/// At least `bytes` bytes of a buffer, which grows where it must.
-pub(crate) fn buffer(lines: &mut Vec<Line>, bytes: usize) -> *mut u8 {
-    let n = bytes.div_ceil(size_of::<Line>());
-    if lines.len() < n {
-        lines.resize(n, Line([0; 64]));
-    }
-    lines.as_mut_ptr().cast()
 }
 
 /// One thread of a run.
@@ -288,7 +275,7 @@ pub(crate) struct Worker<'a> {
     pub(crate) lined: &'a [Lined],
     /// The factors of a step with several terms.
     pub(crate) terms: &'a mut Vec<Term>,
-    pub(crate) dense: &'a mut Vec<Line>,
+    pub(crate) dense: &'a mut Buffer,
     /// The first row of the tile that is being reduced.
     pub(crate) tile_start: usize,
 }
@@ -297,7 +284,7 @@ impl<'a> Worker<'a> {
     pub(crate) fn new(run: &'a Run<'a>, scratch: &'a mut Scratch) -> Self {
         let program = run.program;
         let capacity = run.block_len.next_multiple_of(UNIT);
-        let registers = buffer(&mut scratch.registers, capacity * program.register_bytes);
+        let registers = scratch.registers.of(capacity * program.register_bytes);
         scratch.addresses.clear();
         let tables: &[bool] = match run.has_ragged_blocks() {
             true => &[true, false],
