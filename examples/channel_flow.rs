@@ -82,10 +82,14 @@ impl Flow {
     }
 
     pub(crate) fn step(&mut self) {
+        let runtime = self.p.runtime().clone();
+        let region = runtime.region("pressure");
         let b = self.divergence_to_remove() * (0.25 * self.h * self.h);
         for _ in 0..SWEEPS {
             self.sweep(&b);
         }
+        drop(region);
+        let _region = runtime.region("velocity");
         let (dt, h) = (self.dt, self.h);
         let push_x = (at(&self.p, 0, 1) - at(&self.p, 0, -1)) * (dt / (2.0 * DENSITY * h));
         let push_y = (at(&self.p, 1, 0) - at(&self.p, -1, 0)) * (dt / (2.0 * DENSITY * h));

@@ -52,6 +52,7 @@ pub use program::processes::Processes;
 pub use program::ranks::run_ranks;
 pub use program::runtime::Runtime;
 pub use program::runtime::handle::{StoreHandle, TaskArg};
+pub use program::runtime::region::Region;
 pub use program::runtime::rounds::{Rounds, State};
 pub use program::space::{NewTask, TaskName, TaskSpace};
 pub use shape::{MAX_RANK, Shape};

@@ -22,6 +22,7 @@ pub(crate) struct Options {
     pub(crate) native: bool,
     pub(crate) json: bool,
     pub(crate) explain: bool,
+    pub(crate) profile: bool,
     pub(crate) out: Option<PathBuf>,
     pub(crate) plot: Option<PathBuf>,
     /// Options of this example: name and value.
@@ -55,6 +56,7 @@ impl Options {
             native: !found.get_flag("no-native"),
             json: found.get_flag("json"),
             explain: found.get_flag("explain"),
+            profile: found.get_flag("profile"),
             out: path("out"),
             plot: path("plot"),
             choices: names.map(|name| (name, choice(name))).collect(),
@@ -82,6 +84,7 @@ impl Options {
             threads: (self.threads).unwrap_or((config.threads / self.ranks).max(1)),
             fusion: self.fusion && config.fusion,
             native: config.native.clone().filter(|_| self.native),
+            profile: self.profile || config.profile,
             ..config.clone()
         }
     }
@@ -159,6 +162,10 @@ fn command(about: &About) -> Command {
         .arg(flag(
             "explain",
             "Print the tasks of the last step to standard error, and which of them were fused",
+        ))
+        .arg(flag(
+            "profile",
+            "Print the time of each kernel and of each region of the program to standard error",
         ))
         .arg(file(
             "out",

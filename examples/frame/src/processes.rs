@@ -126,7 +126,7 @@ fn write_files(field: &Field, options: &Options) -> Result<(), Failure> {
 
 /// Prints the report. A reader that has seen enough (`| head`) is no failure.
 fn show(report: &Report, options: &Options) -> Result<(), Failure> {
-    if options.explain {
+    if options.explain || options.profile {
         // There is no way to report that this failed.
         let _ = io::stderr()
             .lock()

@@ -40,6 +40,7 @@ pub(crate) struct Record {
     pub(crate) hash: Hash,
     /// The first result, on rank 0.
     pub(crate) field: Option<Field>,
+    /// What is asked for of the last step, and of the time of all.
     pub(crate) explained: String,
 }
 
@@ -203,6 +204,11 @@ impl Steps<'_> {
         record.peak = runtime.peak_memory() as u64;
         if self.run.options.explain {
             record.explained = runtime.explain();
+        }
+        if self.run.options.profile
+            && let Some(profile) = runtime.profile()
+        {
+            record.explained.push_str(&profile.table());
         }
         self.run.bar.finish_and_clear();
     }

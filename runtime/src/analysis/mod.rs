@@ -14,6 +14,7 @@ mod classes;
 pub(crate) mod solve;
 
 pub(crate) mod fuse;
+pub(crate) mod regions;
 pub(crate) mod reorder;
 
 pub(crate) mod compose;

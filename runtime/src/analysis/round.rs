@@ -4,6 +4,7 @@
 //! rounds that are equal in all of that do the same to what the loop holds, and so will the next
 //! one: its window is copied, and its tasks need not be issued.
 
+use super::regions::Regions;
 use super::window::{Arg, Task, Window};
 use crate::geometry::partition::Partition;
 use crate::memory::counted::Counted;
@@ -22,6 +23,7 @@ pub(crate) struct Round {
     tasks: Vec<(Arc<Body>, Range<u32>, Range<u32>)>,
     args: Vec<Arg>,
     params: Vec<Value>,
+    regions: Regions,
     /// The key without its end, the stores that are held.
     key: Box<[u64]>,
     slots: Vec<Slot>,
@@ -105,6 +107,7 @@ impl Round {
             tasks: window.tasks.iter().map(task).collect(),
             args: window.args.clone(),
             params: window.params.clone(),
+            regions: window.regions.clone(),
             key: window.key().into(),
             firsts: before.iter().filter_map(first).collect(),
         })
@@ -174,6 +177,7 @@ impl Round {
         }
         window.args.extend_from_slice(&self.args);
         window.params.extend_from_slice(&self.params);
+        window.regions.clone_from(&self.regions);
         window.key.extend_from_slice(&self.key);
         if !window.is_as_expected(0) {
             window.expected = None;

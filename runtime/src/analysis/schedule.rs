@@ -6,6 +6,7 @@
 use super::compose::PieceSpec;
 use super::fuse::Group;
 use super::graph::{Graph, Uses};
+use super::regions::Regions;
 use super::solve::{Launch, Slot};
 use crate::comm::exchange::Sent;
 use crate::comm::exchange::around::Around;
@@ -18,6 +19,7 @@ use crate::tasks::argument::{Access, Privilege};
 use crate::tasks::block::BlockRows;
 use sparsefuse_kernels::blocks::Program;
 use sparsefuse_kernels::{DType, Extent, Isa, Kernel, Layout, ReduceOp, Toolchain};
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -55,6 +57,12 @@ impl Schedule {
             pool::taken(output.len, size)
         });
         bytes.fold(0, usize::saturating_add)
+    }
+
+    /// The regions in which the tasks of a group were issued.
+    pub(crate) fn regions<'w>(&self, group: &Group, regions: &'w Regions) -> Cow<'w, str> {
+        let tasks = self.tasks.get(group.tasks.clone()).unwrap_or_default();
+        regions.of(tasks.iter().map(|task| task.number))
     }
 
     /// Lets kernels that are bound by arithmetic become native code.

@@ -4,6 +4,7 @@
 //! window's schedule is remembered grows with every task, so issuing a task costs no allocation
 //! here. Stores are renamed by first use: the number of a store within the window is its *slot*.
 
+use super::regions::Regions;
 use crate::error::{Error, ErrorKind};
 use crate::geometry::partition::Partition;
 use crate::geometry::view::View;
@@ -27,6 +28,8 @@ pub(crate) struct Window {
     pub(crate) params: Vec<Value>,
     /// The numbers of its host tasks, ascending, and what they have besides body and stores.
     host: Vec<(usize, HostTask)>,
+    /// Where its tasks were issued.
+    pub(crate) regions: Regions,
     /// The bodies that any window had, by their numbers: a task costs no count of who holds its
     /// body.
     bodies: Vec<Option<Arc<Body>>>,
@@ -69,6 +72,7 @@ impl Window {
             args: Vec::new(),
             params: Vec::new(),
             host: Vec::new(),
+            regions: Regions::default(),
             bodies: Vec::new(),
             stores: Vec::new(),
             initial: Vec::new(),
@@ -316,6 +320,7 @@ impl Window {
         self.written.clear();
         self.held.clear();
         self.key.clear();
+        self.regions.clear();
         // What functions have captured may panic when it is dropped.
         self.host.clear();
     }

@@ -399,7 +399,9 @@ impl Place<'_> {
         board.counters.bytes += bytes;
         if let (Some(profile), Some(since)) = (board.profile.as_deref_mut(), begun.since) {
             let travel = Travel::default();
-            profile.record((&task.name, TaskKind::Host), since, Run { bytes, travel });
+            let region = self.schedule.regions(&task.group, &self.window.regions);
+            let named = (&*region, &*task.name, TaskKind::Host);
+            profile.record(named, since, Run { bytes, travel });
         }
         match outcome {
             Ok(()) => {

@@ -393,7 +393,11 @@ impl<'c> Running<'_, 'c> {
                 None => TaskKind::Fused,
                 Some(_) => TaskKind::Host,
             };
-            profile.record((&self.task.name, kind), begin, Run { bytes, travel });
+            let region = self
+                .schedule
+                .regions(&self.task.group, &self.window.regions);
+            let task = (&*region, &*self.task.name, kind);
+            profile.record(task, begin, Run { bytes, travel });
         }
     }
 }

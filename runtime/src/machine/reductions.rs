@@ -75,7 +75,8 @@ pub(super) fn finish(
         };
         let outcome = write_results(task, frame, shares);
         if let (Some(profile), Some(begin)) = (context.profile.as_deref_mut(), begin) {
-            profile.wait(&task.name, begin.elapsed());
+            let region = schedule.regions(&task.group, &window.regions);
+            profile.wait((&region, &task.name), begin.elapsed());
         }
         if let Err(cause) = outcome {
             frame.fail(task, &cause);

@@ -1,5 +1,6 @@
 //! The last window as text: tasks, partitions, groups, kernels, and what this rank does.
 
+use crate::analysis::regions::Regions;
 use crate::analysis::schedule::{FusedTask, Schedule, TaskNote};
 use crate::analysis::solve::Launch;
 use crate::comm::exchange::Sent;
@@ -9,7 +10,7 @@ use sparsefuse_kernels::blocks::Program;
 use std::fmt::Write as _;
 
 /// The text of [`crate::Runtime::explain`].
-pub(crate) fn text(schedule: &Schedule, cuts: &CutsTable) -> String {
+pub(crate) fn text(schedule: &Schedule, regions: &Regions, cuts: &CutsTable) -> String {
     let mut out = String::from("stores\n");
     for (number, slot) in schedule.slots.iter().enumerate() {
         let held = if slot.is_held {
@@ -21,7 +22,12 @@ pub(crate) fn text(schedule: &Schedule, cuts: &CutsTable) -> String {
     }
     out.push_str("tasks\n");
     for (number, task) in schedule.tasks.iter().enumerate() {
-        let _ = writeln!(out, "  t{number}: {}", task_line(task, cuts));
+        let region = regions.of(std::iter::once(task.number));
+        let region = match &*region {
+            "" => String::new(),
+            region => format!("[{region}] "),
+        };
+        let _ = writeln!(out, "  t{number}: {region}{}", task_line(task, cuts));
     }
     for (number, task) in schedule.groups.iter().enumerate() {
         group(&mut out, number, task, cuts);

@@ -1,5 +1,5 @@
 //! The profile: time, bytes and calls of every fused task, and of every host task and eager task
-//! by its name.
+//! by its name; those of each region of the program apart ([`crate::Runtime::region`]).
 //!
 //! The time of an eager task is its own: what it issues and waits for is listed by itself, be it
 //! fused tasks or other eager tasks. So no second is counted twice, and the sum is that of all.
@@ -8,6 +8,7 @@
 //! `about:tracing` and Perfetto open.
 
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
@@ -15,12 +16,16 @@ use std::time::{Duration, Instant};
 /// Events that the trace file keeps; the sums go on beyond it.
 const MOST_EVENTS: usize = 1 << 20;
 
+/// The bytes from which on the name of a fused task is shortened in the table.
+const LONG: usize = 60;
+
 /// What was recorded; see the module's text.
 #[derive(Clone, Debug)]
 pub struct Profile {
     begin: Instant,
-    /// By kind, in the order of [`TaskKind`], and name.
-    tasks: [BTreeMap<String, KernelProfile>; 3],
+    /// By region, kind, in the order of [`TaskKind`], and name.
+    tasks: BTreeMap<String, [BTreeMap<String, KernelProfile>; 3]>,
+    n_tasks: u32,
     /// The number of the task, start and length in microseconds.
     events: Vec<(u32, f64, f64)>,
     /// Of the innermost eager task that is running.
@@ -55,6 +60,8 @@ impl TaskKind {
 #[derive(Clone, Debug, Default)]
 pub struct KernelProfile {
     number: u32,
+    /// The region of the program, or several with `+` between them; nothing outside of all.
+    pub region: String,
     /// What kind of task it is.
     pub kind: TaskKind,
     /// How often it ran.
@@ -106,14 +113,16 @@ impl Profile {
     pub(crate) fn new() -> Self {
         Self {
             begin: Instant::now(),
-            tasks: Default::default(),
+            tasks: BTreeMap::new(),
+            n_tasks: 0,
             events: Vec::new(),
             within: Within::default(),
         }
     }
 
-    /// Records one run of a task of a window that began at `begin` and ends now.
-    pub(crate) fn record(&mut self, task: (&str, TaskKind), begin: Instant, run: Run) {
+    /// Records one run of a task of a window, of this region, name and kind, that began at `begin` and
+    /// ends now.
+    pub(crate) fn record(&mut self, task: (&str, &str, TaskKind), begin: Instant, run: Run) {
         let lasted = begin.elapsed();
         self.within.others += lasted;
         let task = self.task(task);
@@ -123,8 +132,9 @@ impl Profile {
     }
 
     /// Records the wait for what a fused task reduces.
-    pub(crate) fn wait(&mut self, name: &str, waited: Duration) {
-        if let Some(task) = self.tasks[TaskKind::Fused as usize].get_mut(name) {
+    pub(crate) fn wait(&mut self, (region, name): (&str, &str), waited: Duration) {
+        let kinds = self.tasks.get_mut(region);
+        if let Some(task) = kinds.and_then(|kinds| kinds[TaskKind::Fused as usize].get_mut(name)) {
             task.seconds += waited.as_secs_f64();
             task.waited += waited.as_secs_f64();
             self.within.others += waited;
@@ -154,7 +164,7 @@ impl Profile {
     }
 
     /// Records an eager task, which ends now.
-    pub(crate) fn end_eager(&mut self, name: &str, begun: Begun) {
+    pub(crate) fn end_eager(&mut self, (region, name): (&str, &str), begun: Begun) {
         let lasted = begun.begin.elapsed();
         let within = std::mem::replace(&mut self.within, begun.around);
         self.within.others += lasted;
@@ -163,30 +173,32 @@ impl Profile {
             ..Travel::default()
         };
         let bytes = within.bytes;
-        let task = self.task((name, TaskKind::Eager));
+        let task = self.task((region, name, TaskKind::Eager));
         task.add(lasted.saturating_sub(within.others), Run { bytes, travel });
         let number = task.number;
         self.push_event(number, begun.begin, lasted);
     }
 
     /// The sums of a task, which may not have run before.
-    fn task(&mut self, (name, kind): (&str, TaskKind)) -> &mut KernelProfile {
-        let number = self.n_tasks() as u32;
-        let tasks = &mut self.tasks[kind as usize];
+    fn task(&mut self, (region, name, kind): (&str, &str, TaskKind)) -> &mut KernelProfile {
+        if !self.tasks.contains_key(region) {
+            self.tasks.insert(region.to_owned(), Default::default());
+        }
+        let kinds = self.tasks.get_mut(region);
+        let tasks =
+            &mut kinds.expect("a region that was not there has been put there")[kind as usize];
         if !tasks.contains_key(name) {
             let fresh = KernelProfile {
-                number,
+                number: self.n_tasks,
+                region: region.to_owned(),
                 kind,
                 ..KernelProfile::default()
             };
+            self.n_tasks += 1;
             tasks.insert(name.to_owned(), fresh);
         }
         let task = tasks.get_mut(name);
         task.expect("a task that was not there has been put there")
-    }
-
-    fn n_tasks(&self) -> usize {
-        self.tasks.iter().map(BTreeMap::len).sum()
     }
 
     fn push_event(&mut self, number: u32, begin: Instant, lasted: Duration) {
@@ -197,18 +209,29 @@ impl Profile {
         }
     }
 
-    /// The tasks by name: the fused ones, then host tasks, then eager ones.
+    /// The tasks by name: of each region the fused ones, then host tasks, then eager ones.
     pub fn kernels(&self) -> impl Iterator<Item = (&str, &KernelProfile)> {
-        let all = self.tasks.iter().flatten();
+        let all = self.tasks.values().flatten().flatten();
         all.map(|(name, task)| (name.as_str(), task))
     }
 
-    /// The tasks, those that took longest first, and their share of the time.
+    /// The regions of the program, by name, and the seconds of their tasks. What was issued in none
+    /// is named by nothing.
+    pub fn regions(&self) -> impl Iterator<Item = (&str, f64)> {
+        self.tasks.iter().map(|(region, kinds)| {
+            let seconds = kinds.iter().flatten().map(|(_, task)| task.seconds);
+            (region.as_str(), seconds.sum())
+        })
+    }
+
+    /// The tasks, those that took longest first, and their share of the time; then the regions of
+    /// the program, if it has named any. Names of tasks that fuse many operations are shortened.
     #[must_use]
     pub fn table(&self) -> String {
         let mut rows: Vec<_> = self.kernels().collect();
         rows.sort_by(|a, b| b.1.seconds.total_cmp(&a.1.seconds));
         let total: f64 = rows.iter().map(|(_, kernel)| kernel.seconds).sum();
+        let share = |seconds: f64| 100.0 * seconds / total.max(1e-12);
         let mut text = format!(
             "{:>10} {:>12} {:>12} {:>8} {:>6}  task\n",
             "calls", "seconds", "us/call", "GB/s", "share"
@@ -222,15 +245,30 @@ impl Profile {
             } = *kernel;
             let per_call = seconds / calls as f64 * 1e6;
             let rate = bytes as f64 / seconds.max(1e-12) / 1e9;
-            let share = 100.0 * seconds / total.max(1e-12);
+            let share = share(seconds);
             let _ = write!(
                 text,
-                "{calls:>10} {seconds:>12.6} {per_call:>12.3} {rate:>8.2} {share:>5.1}%  {name}"
+                "{calls:>10} {seconds:>12.6} {per_call:>12.3} {rate:>8.2} {share:>5.1}%  "
             );
+            if !kernel.region.is_empty() {
+                let _ = write!(text, "{}: ", kernel.region);
+            }
+            text.push_str(&short(name));
             let _ = match kernel.kind {
                 TaskKind::Fused => writeln!(text),
                 kind => writeln!(text, " ({})", kind.name()),
             };
+        }
+        if self.tasks.keys().all(String::is_empty) {
+            return text;
+        }
+        let mut regions: Vec<_> = self.regions().collect();
+        regions.sort_by(|a, b| b.1.total_cmp(&a.1));
+        let _ = writeln!(text, "{:>23} {:>28}  region", "seconds", "share");
+        for (region, seconds) in regions {
+            let share = share(seconds);
+            let region = if region.is_empty() { "(none)" } else { region };
+            let _ = writeln!(text, "{seconds:>23.6} {share:>27.1}%  {region}");
         }
         text
     }
@@ -241,6 +279,7 @@ impl Profile {
         let kernels = self.kernels().map(|(name, kernel)| {
             json!({
                 "name": name,
+                "region": kernel.region,
                 "kind": kernel.kind.name(),
                 "calls": kernel.calls,
                 "seconds": kernel.seconds,
@@ -255,12 +294,16 @@ impl Profile {
     /// The events in Chrome's trace format; `rank` becomes the process.
     #[must_use]
     pub fn chrome_events(&self, rank: usize) -> Vec<Value> {
-        let mut tasks = vec![("", ""); self.n_tasks()];
+        let mut tasks = vec![(String::new(), ""); self.n_tasks as usize];
         for (name, kernel) in self.kernels() {
+            let name = match kernel.region.as_str() {
+                "" => name.to_owned(),
+                region => format!("{region}: {name}"),
+            };
             tasks[kernel.number as usize] = (name, kernel.kind.name());
         }
         let event = |&(number, start, length): &(u32, f64, f64)| {
-            let (name, kind) = tasks[number as usize];
+            let (name, kind) = &tasks[number as usize];
             json!({
                 "name": name,
                 "cat": kind,
@@ -272,6 +315,23 @@ impl Profile {
             })
         };
         self.events.iter().map(event).collect()
+    }
+}
+
+/// The name of a fused task, cut behind some of its operations if it has many.
+fn short(name: &str) -> Cow<'_, str> {
+    if name.len() <= LONG {
+        return Cow::Borrowed(name);
+    }
+    let times = |part: &str| {
+        part.rsplit_once('*')
+            .and_then(|(_, times)| times.parse().ok())
+    };
+    let operations: u64 = name.split('+').map(|part| times(part).unwrap_or(1)).sum();
+    let ends = name.match_indices('+').map(|(end, _)| end);
+    match ends.take_while(|end| *end <= LONG).last() {
+        Some(end) => Cow::Owned(format!("{}+... ({operations} operations)", &name[..end])),
+        None => Cow::Borrowed(name),
     }
 }
 

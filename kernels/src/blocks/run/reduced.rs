@@ -8,9 +8,9 @@
 #![expect(unsafe_code, reason = "follows the pointers of a launch")]
 
 use super::bound::{Array, Shared};
+use super::buffer::Buffer;
 use super::steps::x_in_place;
 use super::strided::simplify;
-use super::buffer::Buffer;
 use crate::blocks::compile::{LoopProgram, Step};
 use crate::blocks::loops::rows::{DenseRows, RowReduction, panel_bytes, panel_rows};
 use crate::blocks::{Part, Settings};

@@ -13,7 +13,7 @@
 //! [`Counters`]: crate::Counters
 
 use super::handle::StoreHandle;
-use super::{Inner, Issuing, Runtime};
+use super::{Inner, Issuing, Runtime, region};
 use crate::comm::Comm;
 use crate::error::Error;
 use crate::observe::lockstep::Call;
@@ -88,7 +88,8 @@ impl Runtime {
 
     fn end_eager(&self, name: &'static str, begun: Begun) {
         if let Some(profile) = &mut self.inner().engine.profile {
-            profile.end_eager(name, begun);
+            let region = region::current(self.shared.number);
+            profile.end_eager((region.as_deref().unwrap_or_default(), name), begun);
         }
     }
 }

@@ -258,6 +258,7 @@ impl Issuing {
             }
         };
         self.last = Some(Arc::clone(&schedule));
+        self.last_regions.clone_from(&self.window.regions);
         self.eager.clear();
         schedule
     }

@@ -1,7 +1,7 @@
 //! Issuing host tasks: functions that are tasks of the window as kernels are.
 
 use super::handle::{StoreHandle, TaskArg};
-use super::{Issuing, Runtime};
+use super::{Issuing, Runtime, region};
 use crate::error::Error;
 use crate::geometry::partition::Partition;
 use crate::tasks::argument::Access;
@@ -102,7 +102,7 @@ impl Runtime {
             }
         }
         issuing.window.push_host(body, seen, task)?;
-        issuing.counters.tasks += 1;
+        issuing.note_issued(region::current(self.shared.number));
         Ok(())
     }
 }

@@ -34,7 +34,9 @@ impl Runtime {
     pub fn explain(&self) -> String {
         let inner = self.inner();
         let window = match &inner.issuing.last {
-            Some(schedule) => explain::text(schedule, &inner.issuing.cuts),
+            Some(schedule) => {
+                explain::text(schedule, &inner.issuing.last_regions, &inner.issuing.cuts)
+            }
             None => "no window has been executed\n".to_owned(),
         };
         window + &explain::eager(&inner.issuing.eager)

@@ -11,6 +11,7 @@ mod executing;
 pub(crate) mod handle;
 mod host;
 mod looking;
+pub(crate) mod region;
 pub(crate) mod rounds;
 mod stores;
 mod values;
@@ -19,6 +20,7 @@ use self::executing::UnderWay;
 use self::handle::{StoreHandle, TaskArg};
 use super::settings;
 use crate::analysis::length::Length;
+use crate::analysis::regions::Regions;
 use crate::analysis::schedule::Schedule;
 use crate::analysis::traces::Traces;
 use crate::analysis::window::Window;
@@ -78,6 +80,8 @@ pub(super) struct Issuing {
     pub(super) last: Option<Arc<Schedule>>,
     /// The eager tasks that have run since, and how often.
     pub(super) eager: Vec<(&'static str, u64)>,
+    /// The regions of the last window's tasks.
+    pub(super) last_regions: Regions,
     /// What runs while the program goes on.
     under_way: UnderWay,
     /// How often the program has asked for a value, or had a window executed.
@@ -144,6 +148,7 @@ impl Runtime {
             counters: Counters::default(),
             last: None,
             eager: Vec::new(),
+            last_regions: Regions::default(),
             under_way: UnderWay::default(),
             asked: 0,
         };
@@ -317,7 +322,7 @@ impl Runtime {
         let mut issuing = self.issuing();
         self.make_room(&mut issuing);
         issuing.window.push(body, seen, params)?;
-        issuing.counters.tasks += 1;
+        issuing.note_issued(region::current(self.shared.number));
         Ok(())
     }
 
