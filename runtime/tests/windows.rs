@@ -149,6 +149,22 @@ fn other_streams_have_few_windows_too() {
             program.issue(0, 3);
         }
     });
+    check("two loops in turn", 60, &|program| {
+        for _ in 0..200 {
+            (0..60).for_each(|_| round(program, 37));
+            (0..60).for_each(|_| round(program, 21));
+        }
+    });
+    check("arguments that rotate", 8, &|program| {
+        let mut others = [program.b.clone(), program.b.clone()];
+        for _ in 0..1000 {
+            // Each of three vectors in turn is the one that changes.
+            program.issue(0, 1);
+            program.issue(1, 12);
+            std::mem::swap(&mut program.x, &mut others[0]);
+            others.swap(0, 1);
+        }
+    });
     check("a value in every tenth round", 10, &|program| {
         for number in 0..1000 {
             round(program, 37);

@@ -5,6 +5,10 @@
 //! and be analysed. So [`Length`] keeps the tasks of the last full windows, looks for the smallest
 //! period of their end, and cuts at multiples of it; then all full windows have the same key.
 //!
+//! A program may go from one loop to another one and back. Windows are cut at whole periods behind the
+//! place where a loop has begun, and what was decided behind a window that was new is decided again
+//! when it comes back; so the second time all its windows are known.
+//!
 //! All of this is a function of the tasks, the shapes of their stores and the settings, so every
 //! rank decides alike.
 
@@ -43,6 +47,15 @@ pub(crate) struct Length {
     recent: Vec<u64>,
 }
 
+/// What was decided behind a full window that was new.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct After {
+    capacity: usize,
+    period: Option<usize>,
+    fitting: usize,
+    tasks: usize,
+}
+
 impl Length {
     pub(crate) fn new(first: usize, most: usize) -> Self {
         Self {
@@ -73,13 +86,35 @@ impl Length {
         if was_remembered {
             self.grow(schedule);
             self.tasks = self.regular();
+            let after = schedule.after.get();
+            if let Some(after) = after.filter(|after| after.capacity == self.capacity) {
+                (self.period, self.fitting) = (after.period, after.fitting);
+                self.tasks = after.tasks;
+            }
         } else {
-            self.look_for_period(schedule);
+            let begun = self.look_for_period(schedule);
             let early = self
                 .period
-                .map_or(0, |period| early(&schedule.alive, period));
-            self.tasks = self.regular() - early;
+                .map_or(0, |period| early(&schedule.alive, period, begun));
+            self.tasks = self.regular() - early - self.surplus(begun, early);
+            // It is new, so nothing has been decided behind it.
+            let _ = schedule.after.set(After {
+                capacity: self.capacity,
+                period: self.period,
+                fitting: self.fitting,
+                tasks: self.tasks,
+            });
         }
+    }
+
+    /// The tasks of whole periods by which the next window had better be shorter, so that the windows
+    /// of a loop that began so many tasks ago are cut where they would be if one had begun with it.
+    fn surplus(&self, begun: Option<usize>, early: usize) -> usize {
+        let behind = begun.and_then(|begun| begun.checked_sub(early));
+        let (Some(period), Some(behind)) = (self.period, behind) else {
+            return 0;
+        };
+        behind % self.regular() / period * period
     }
 
     /// Tasks of a full window that begins at the place where the one before has ended.
@@ -113,37 +148,51 @@ impl Length {
         }
     }
 
-    fn look_for_period(&mut self, schedule: &Schedule) {
+    /// How many tasks ago the loop has begun that the program is in, if it is another one than before.
+    fn look_for_period(&mut self, schedule: &Schedule) -> Option<usize> {
         let tasks = schedule.steps.len();
-        let found = period(&self.recent, tasks / 2).filter(|&period| period <= self.most);
-        if found.is_some() && found != self.period {
-            self.period = found;
+        let found = period(&self.recent, tasks / 2).filter(|&(period, _)| period <= self.most);
+        let mut begun = None;
+        if let Some((period, length)) = found
+            && self.period != Some(period)
+        {
+            self.period = Some(period);
             self.fitting = usize::MAX;
+            begun = Some(length);
         }
         if let Some(period) = self.period {
             let passing = (schedule.passing / tasks * period).max(1);
             // It never grows again: a shorter window makes fewer results that pass.
             self.fitting = self.fitting.min(MOST_PASSING / passing).max(1);
         }
+        begun
     }
 }
 
 /// How many tasks before the end of a window it had better been cut, and the next one will be: where
-/// the fewest bytes were alive within the last period.
-fn early(alive: &[usize], period: usize) -> usize {
+/// the fewest bytes were alive within the last period. Of several such places it is the last one, or,
+/// behind a loop that began so many tasks ago, the first one of its rounds.
+fn early(alive: &[usize], period: usize, begun: Option<usize>) -> usize {
     let Some(before) = (alive.len() - 1).checked_sub(period) else {
         return 0;
     };
-    // What the program holds at the end may not be needed any more; one period before, that is known.
-    let here = alive[before].min(alive[before + period]);
-    let places = (1..period).map(|early| (alive[before + period - early], early));
-    let (least, early) = places.min().unwrap_or((here, 0));
-    if least < here { early } else { 0 }
+    let bytes = |early: usize| match early {
+        // What the program holds at the end may not be needed any more; one period before, that is
+        // known.
+        0 => alive[before].min(alive[before + period]),
+        _ => alive[before + period - early],
+    };
+    let place = |early: usize| match begun {
+        Some(begun) => (begun - early) % period,
+        None => early,
+    };
+    let places = (0..period).map(|early| (bytes(early), place(early), early));
+    places.min().map_or(0, |(_, _, early)| early)
 }
 
-/// The smallest period of the longest end of a list that has one, if that end has `least` elements
-/// or more: what comes before, such as the beginning of a program, does not matter.
-fn period(list: &[u64], least: usize) -> Option<usize> {
+/// The smallest period of the longest end of a list that has one, and how long that end is, if it has
+/// `least` elements or more: what comes before, such as the beginning of a program, does not matter.
+fn period(list: &[u64], least: usize) -> Option<(usize, usize)> {
     // Backwards, an end is a beginning: the failure function of Knuth, Morris and Pratt, "Fast
     // pattern matching in strings" (1977), has for each of them the longest that it also ends with.
     let element = |place: usize| list[list.len() - 1 - place];
@@ -158,7 +207,7 @@ fn period(list: &[u64], least: usize) -> Option<usize> {
         borders[place] = border;
         let period = place + 1 - border;
         if place + 1 >= least && border >= period.min(PROOF) {
-            found = Some(period);
+            found = Some((period, place + 1));
         }
     }
     found
@@ -176,15 +225,15 @@ mod tests {
 
     #[test]
     fn the_period_of_an_end_is_found() {
-        assert_eq!(period(&rounds(0, 37, 128), 64), Some(37));
-        assert_eq!(period(&rounds(50, 37, 78), 64), Some(37));
-        assert_eq!(period(&rounds(0, 1, 128), 64), Some(1));
+        assert_eq!(period(&rounds(0, 37, 128), 64), Some((37, 128)));
+        assert_eq!(period(&rounds(50, 37, 78), 64), Some((37, 78)));
+        assert_eq!(period(&rounds(0, 1, 128), 64), Some((1, 128)));
         // Twice, or as much as proves it.
         assert_eq!(period(&rounds(0, 90, 179), 64), None);
-        assert_eq!(period(&rounds(0, 90, 180), 64), Some(90));
+        assert_eq!(period(&rounds(0, 90, 180), 64), Some((90, 180)));
         let proven = 700 + PROOF as u64;
         assert_eq!(period(&rounds(3, 700, proven - 1), 64), None);
-        assert_eq!(period(&rounds(3, 700, proven), 64), Some(700));
+        assert_eq!(period(&rounds(3, 700, proven), 64), Some((700, 828)));
         // A short end proves nothing.
         assert_eq!(period(&rounds(100, 3, 28), 64), None);
         assert_eq!(period(&[], 0), None);
@@ -193,18 +242,23 @@ mod tests {
     #[test]
     fn windows_are_cut_where_little_is_alive() {
         // Before the first task, between the tasks, and after the last.
-        assert_eq!(early(&[2, 3, 3, 2, 3, 3, 2], 3), 0);
-        assert_eq!(early(&[3, 3, 2, 3, 3, 2, 3], 3), 1);
-        assert_eq!(early(&[3, 2, 3, 3, 2, 3, 3], 3), 2);
+        assert_eq!(early(&[2, 3, 3, 2, 3, 3, 2], 3, None), 0);
+        assert_eq!(early(&[3, 3, 2, 3, 3, 2, 3], 3, None), 1);
+        assert_eq!(early(&[3, 2, 3, 3, 2, 3, 3], 3, None), 2);
         // The program still holds what it has replaced.
-        assert_eq!(early(&[2, 3, 3, 2, 3, 3, 4], 3), 0);
+        assert_eq!(early(&[2, 3, 3, 2, 3, 3, 4], 3, None), 0);
+        // The first of several places, seen from where the loop began.
+        assert_eq!(early(&[2, 2, 3, 2, 2, 3, 2], 3, Some(7)), 0);
+        assert_eq!(early(&[2, 2, 3, 2, 2, 3, 2], 3, Some(8)), 2);
+        assert_eq!(early(&[2, 2, 2, 2, 2, 2, 2], 3, Some(8)), 2);
+        assert_eq!(early(&[2, 2, 2, 2, 2, 2, 2], 3, Some(9)), 0);
         // Less than a period was seen.
-        assert_eq!(early(&[3, 2, 3], 3), 0);
+        assert_eq!(early(&[3, 2, 3], 3, None), 0);
     }
 
     #[test]
     fn an_inner_loop_is_part_of_the_round_around_it() {
         let round: Vec<u64> = [vec![7, 8, 9], [1, 2].repeat(20)].concat();
-        assert_eq!(period(&round.repeat(3), 64), Some(43));
+        assert_eq!(period(&round.repeat(3), 64), Some((43, 129)));
     }
 }

@@ -34,6 +34,7 @@ use crate::geometry::partition::{CutsTable, Partition};
 use crate::hash::hash;
 use crate::tasks::argument::{Access, Privilege};
 use std::ops::Range;
+use std::sync::OnceLock;
 
 /// From a window to the schedule of one rank.
 pub(crate) fn analyse(
@@ -85,6 +86,7 @@ pub(crate) fn analyse(
     Schedule {
         graphs,
         passing: passing.sum(),
+        after: OnceLock::new(),
         alive: alive(window, &slots, cuts.ranks()),
         groups: fused,
         slots,

@@ -6,6 +6,7 @@
 use super::compose::PieceSpec;
 use super::fuse::Group;
 use super::graph::{Graph, Uses};
+use super::length::After;
 use super::regions::Regions;
 use super::solve::{Launch, Slot};
 use crate::comm::exchange::Sent;
@@ -21,7 +22,7 @@ use sparsefuse_kernels::blocks::Program;
 use sparsefuse_kernels::{DType, Extent, Isa, Kernel, Layout, ReduceOp, Toolchain};
 use std::borrow::Cow;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// What one rank does for a window, and why.
 #[derive(Debug)]
@@ -42,6 +43,8 @@ pub(crate) struct Schedule {
     /// For each place before, between and after these tasks, the bytes that a rank holds there and
     /// needs later; counted as `passing`.
     pub(crate) alive: Vec<usize>,
+    /// How long the next window is to be, if the program goes on as it did when this one was new.
+    pub(crate) after: OnceLock<After>,
     /// Bytes of what a rank makes within the window and drops again, results that no task stores
     /// apart. Every rank counts alike, as if stores were cut into equal parts.
     pub(crate) passing: usize,
