@@ -21,7 +21,8 @@ impl<T: Element, const D: usize> Array<T, D> {
         Ok(Self::wrap(store, None))
     }
 
-    /// An array of what `element` gives for each index. Every rank computes all elements.
+    /// An array of what `element` gives for each index. On several ranks each computes its own rows
+    /// alone, so `element` must be a function of the index.
     ///
     /// ```
     /// use sparsefuse_dense::Array;
@@ -36,7 +37,7 @@ impl<T: Element, const D: usize> Array<T, D> {
     /// With the error that [`Array::try_from_fn`] returns.
     #[must_use]
     #[track_caller]
-    pub fn from_fn(shape: [usize; D], element: impl FnMut([usize; D]) -> T) -> Self {
+    pub fn from_fn(shape: [usize; D], element: impl Fn([usize; D]) -> T) -> Self {
         expect(Self::try_from_fn(shape, element))
     }
 
@@ -47,20 +48,19 @@ impl<T: Element, const D: usize> Array<T, D> {
     /// If memory cannot hold the shape, or is refused.
     pub fn try_from_fn(
         shape: [usize; D],
-        mut element: impl FnMut([usize; D]) -> T,
+        element: impl Fn([usize; D]) -> T,
     ) -> Result<Self, Error> {
         let dims = Shape::new(&shape);
         check_len("from_fn", dims)?;
         let runtime = Runtime::current();
         let (partition, rows) = runtime.default_rows(dims);
-        let own = rows.start * dims.row_len()..rows.end * dims.row_len();
         let store = runtime.store_by_filling(dims, partition, |elements| {
             let mut index = [0; D];
-            for flat in 0..dims.len() {
-                let value = element(index);
-                if own.contains(&flat) {
-                    elements[flat - own.start] = value;
-                }
+            if let Some(row) = index.first_mut() {
+                *row = rows.start;
+            }
+            for own in elements {
+                *own = element(index);
                 advance(&mut index, shape);
             }
             Ok(())

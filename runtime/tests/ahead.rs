@@ -117,6 +117,36 @@ fn flush_waits() {
 }
 
 #[test]
+fn a_thread_that_waits_lets_others_read_and_issue() {
+    let runtime = runtime(4);
+    let (x, other) = (
+        vector(&runtime, vec![1.0, 2.0]),
+        vector(&runtime, vec![3.0, 4.0]),
+    );
+    let (y, open) = gate(&x);
+    runtime.start();
+    std::thread::scope(|scope| {
+        let waits = scope.spawn(|| read(&y).unwrap());
+        let (done, is_done) = channel();
+        let other = &other;
+        scope.spawn(move || {
+            // Long enough for the other thread to begin to wait.
+            for _ in 0..20_000 {
+                assert_eq!(read(other).unwrap(), [3.0, 4.0]);
+                std::thread::yield_now();
+            }
+            let _sum = sum(2.0, other, other);
+            done.send(()).unwrap();
+        });
+        let outcome = is_done.recv_timeout(LONG / 2);
+        // Also where the test fails, so that it ends.
+        open.send(()).unwrap();
+        assert!(outcome.is_ok(), "the others waited too");
+        waits.join().unwrap();
+    });
+}
+
+#[test]
 fn no_more_windows_are_under_way_than_asked_for() {
     for run_ahead in [1, 2, 5] {
         let runtime = runtime(run_ahead);

@@ -3,6 +3,8 @@
 use crate::{Bits, everywhere, values};
 use num_complex::Complex;
 use sparsefuse_dense::{Array, Element, Field, Numeric, Real, Scalar, Vector};
+use sparsefuse_runtime::{Config, Shape, run_ranks};
+use std::cell::Cell;
 
 const LEN: usize = 23;
 
@@ -474,4 +476,29 @@ fn empty_arrays() {
         Ok((y.to_vec()?, sums))
     });
     assert_eq!(found, (vec![], [0.0; 4]));
+}
+
+#[test]
+fn a_rank_computes_its_own_elements_of_a_function() {
+    let config = Config {
+        cut_threshold: 1,
+        ..sparsefuse_testing::small()
+    };
+    let expected: Vec<f64> = (0..23 * 5).map(f64::from).collect();
+    for ranks in [1, 2, 3, 5] {
+        let outcomes = run_ranks(ranks, &config, |runtime| {
+            let calls = Cell::new(0_usize);
+            let a = Array::from_fn([23, 5], |[i, j]| {
+                calls.set(calls.get() + 1);
+                (i * 5 + j) as f64
+            });
+            let (_, own) = runtime.default_rows(Shape::new(&[23, 5]));
+            assert_eq!(calls.get(), own.len() * 5);
+            (calls.get(), a.to_vec().unwrap())
+        });
+        let outcomes = outcomes.unwrap();
+        assert!(outcomes.iter().all(|(_, elements)| *elements == expected));
+        let calls = outcomes.iter().map(|(calls, _)| calls);
+        assert_eq!(calls.sum::<usize>(), 23 * 5, "{ranks} ranks");
+    }
 }

@@ -297,10 +297,9 @@ fn file(name: &str) -> PathBuf {
 fn round_trip<T: Element, const D: usize>(shape: [usize; D], element: impl Fn(usize) -> T + Sync) {
     let path = file("round_trip");
     everywhere(|| {
-        let mut flat = 0;
-        let a = Array::from_fn(shape, |_| {
-            flat += 1;
-            element(flat - 1)
+        let a = Array::from_fn(shape, |index| {
+            let dims = index.iter().zip(shape);
+            element(dims.fold(0, |flat, (i, dim)| flat * dim + i))
         });
         a.save_npy(&path)?;
         let b = Array::<T, D>::load_npy(&path)?;

@@ -14,7 +14,7 @@ fn config() -> Config {
 
 /// Regions with their tasks: name, calls.
 fn found(runtime: &Runtime) -> Vec<(String, String, u64)> {
-    let profile = runtime.profile().unwrap();
+    let profile = runtime.profile().expect("it was asked for");
     let tasks = profile.kernels();
     let mut tasks: Vec<_> = tasks
         .map(|(name, task)| (task.region.clone(), name.to_owned(), task.calls))
@@ -103,7 +103,7 @@ fn regions_change_neither_bits_nor_what_is_remembered() {
                 let region = is_named.then(|| runtime.region(name));
                 x = &x * 1.5 - &x * &x;
                 drop(region);
-                x = (&x).tanh();
+                x = x.tanh();
                 runtime.flush();
             }
             x.to_vec().unwrap()

@@ -38,6 +38,10 @@ pub(crate) struct Ahead {
     thread: Option<JoinHandle<()>>,
 }
 
+/// See [`Ahead::waiting`].
+#[derive(Debug)]
+pub(crate) struct Waiting(Arc<Queue>);
+
 #[derive(Debug, Default)]
 struct Queue {
     state: Mutex<State>,
@@ -81,20 +85,29 @@ impl Ahead {
     ///
     /// If running one of them has panicked.
     pub(crate) fn wait(&self, n_ended: u64) {
-        let mut state = self.queue.state();
-        while state.n_ended < n_ended {
-            let woken = self.queue.changed.wait(state);
-            state = woken.unwrap_or_else(PoisonError::into_inner);
-        }
+        let mut state = self.queue.ended(n_ended);
         if let Some(panic) = state.panic.take() {
             drop(state);
             resume_unwind(panic);
         }
     }
 
+    /// Where a thread waits that lets others issue and read meanwhile.
+    pub(crate) fn waiting(&self) -> Waiting {
+        Waiting(Arc::clone(&self.queue))
+    }
+
     /// Moves the windows that have ended to a list.
     pub(crate) fn take_back(&self, windows: &mut Vec<Window>) {
         windows.append(&mut self.queue.state().ended);
+    }
+}
+
+impl Waiting {
+    /// Waits until so many windows have ended since the beginning. That one has panicked is told by
+    /// [`Ahead::wait`].
+    pub(crate) fn wait(&self, n_ended: u64) {
+        drop(self.0.ended(n_ended));
     }
 }
 
@@ -118,6 +131,16 @@ impl Queue {
     fn state(&self) -> MutexGuard<'_, State> {
         // Every change of the state is one assignment or call.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The state when so many windows have ended.
+    fn ended(&self, n_ended: u64) -> MutexGuard<'_, State> {
+        let mut state = self.state();
+        while state.n_ended < n_ended {
+            let woken = self.changed.wait(state);
+            state = woken.unwrap_or_else(PoisonError::into_inner);
+        }
+        state
     }
 
     /// The work of the machine's thread.

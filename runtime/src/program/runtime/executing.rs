@@ -13,8 +13,8 @@ use crate::machine::ahead::{Ahead, Job};
 use crate::machine::engine::Engine;
 use crate::observe::lockstep::Call;
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, MutexGuard};
 
 /// The windows that were handed over to the machine's thread.
 #[derive(Debug, Default)]
@@ -215,6 +215,25 @@ impl Runtime {
         let most = self.config().run_ahead as u64;
         issuing.wait_for(issuing.under_way.handed_over.saturating_sub(most));
         true
+    }
+
+    /// What issuing changes, for a thread that is going to ask for a store: it waits here for most of
+    /// what is under way, while other threads issue tasks and read what has ended.
+    pub(super) fn issuing_for(&self, store: &StoreHandle) -> MutexGuard<'_, Issuing> {
+        let issuing = self.issuing();
+        let under_way = &issuing.under_way;
+        let number = match issuing.window.writes(store.store()) {
+            true => under_way.handed_over,
+            false => store.last_window.load(Ordering::Relaxed),
+        };
+        let ahead = under_way.ahead.as_ref();
+        let Some(ahead) = ahead.filter(|_| under_way.back < number) else {
+            return issuing;
+        };
+        let waiting = ahead.waiting();
+        drop(issuing);
+        waiting.wait(number);
+        self.issuing()
     }
 
     /// Waits until a store has its contents: executes the window if that writes it.

@@ -25,7 +25,7 @@ impl Runtime {
     pub fn local<T: Element>(&self, store: &StoreHandle) -> Result<Local<T>, Error> {
         check_dtype::<T>(store)?;
         // Under the lock, so that no other thread's window has the contents just now.
-        let mut issuing = self.issuing();
+        let mut issuing = self.issuing_for(store);
         self.complete(&mut issuing, store)?;
         store.with_instance("read", |partition, instance| {
             Local::new(partition, instance.clone())
@@ -154,7 +154,7 @@ impl Runtime {
         read: impl FnOnce(Partition, &[T]) -> R,
     ) -> Result<R, Error> {
         check_dtype::<T>(store)?;
-        let mut issuing = self.issuing();
+        let mut issuing = self.issuing_for(store);
         self.complete(&mut issuing, store)?;
         if !self.shared.computes {
             let element = scalar::from_f64(T::DTYPE, 1.0).get();
