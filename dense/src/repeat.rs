@@ -18,6 +18,10 @@ impl<T: Element> State for Scalar<T> {
     fn each_store(&mut self, visit: &mut dyn FnMut(&mut StoreHandle)) {
         visit(self.store_mut());
     }
+
+    fn is_whole(&self) -> bool {
+        true
+    }
 }
 
 /// Repeats a round as long as it says so, at most this often; how often it did.

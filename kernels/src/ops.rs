@@ -177,7 +177,9 @@ macro_rules! float_ops {
             #[inline(always)]
             fn rem(self, other: Self) -> Self {
                 let rest = self % other;
-                if rest != 0.0 && (rest < 0.0) != (other < 0.0) {
+                if rest == 0.0 {
+                    $float::copysign(0.0, other)
+                } else if (rest < 0.0) != (other < 0.0) {
                     rest + other
                 } else {
                     rest

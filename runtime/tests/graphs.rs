@@ -516,6 +516,26 @@ fn what_the_program_still_reads_is_not_changed() {
 }
 
 #[test]
+fn a_store_with_clones_is_not_changed_in_place() {
+    let runtime = runtime(2);
+    let x = grid(&runtime, 4, 1.0);
+    let clone = x.clone();
+    let mut space = TaskSpace::new(&runtime, "add");
+    let error = space.task(0).updates(&x).run(add(1.0)).unwrap_err();
+    let expected = "expected a store with one handle, to change blocks of it in place, found one \
+                    with clones";
+    assert!(error.to_string().contains(expected), "{error}");
+    assert_eq!(read(&clone).unwrap(), [1.0; 16]);
+    drop(clone);
+    // While other tasks of the window, and windows under way, use it too.
+    for k in 1..4 {
+        space.task(k).updates(&x).run(add(1.0)).unwrap();
+        runtime.start();
+    }
+    assert_eq!(read(&x).unwrap(), [4.0; 16]);
+}
+
+#[test]
 fn blocks_that_do_not_fit_are_refused() {
     let runtime = runtime(1);
     let x = grid(&runtime, 4, 1.0);

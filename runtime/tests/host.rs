@@ -367,13 +367,21 @@ fn parts_end_where_they_are_told_to() {
         let part = |i: usize| ends.iter().position(|&end| i < end).unwrap() as f64;
         assert_eq!(y.unwrap(), (0..10).map(part).collect::<Vec<_>>());
     }
-    let short = task(|args| {
-        let y = args.write::<f64>(1)?;
-        args.in_parts_to(y, &[9], |_, _| Ok(()))
-    });
-    let y = host(&REVERSE, &x, short);
-    let error = runtime.read::<f64>(&y, None).unwrap_err().to_string();
-    assert!(error.contains("the parts are all elements"), "{error}");
+    for (ends, found) in [
+        (&[9][..], "[9]"),
+        (&[11], "[11]"),
+        (&[7, 3, 10], "[7, 3, 10]"),
+        (&[], "[]"),
+    ] {
+        let wrong = task(move |args| {
+            let y = args.write::<f64>(1)?;
+            args.in_parts_to(y, ends, |_, _| Ok(()))
+        });
+        let y = host(&REVERSE, &x, wrong);
+        let error = runtime.read::<f64>(&y, None).unwrap_err().to_string();
+        let expected = format!("expected ascending ends, the last of which is 10, found {found}");
+        assert!(error.contains(&expected), "{error}");
+    }
 }
 
 #[test]

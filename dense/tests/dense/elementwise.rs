@@ -155,14 +155,20 @@ fn division_of_reals_and_integers() {
 
 fn ordered<T>()
 where
-    T: Numeric + PartialOrd + std::ops::Rem<Output = T> + std::ops::Add<Output = T>,
+    T: Numeric
+        + PartialOrd
+        + std::ops::Rem<Output = T>
+        + std::ops::Add<Output = T>
+        + std::ops::Div<Output = T>,
 {
     let smaller = |a, b| if a < b { a } else { b };
     let larger = |a, b| if a > b { a } else { b };
-    // The remainder takes the sign of the divisor.
+    // The remainder takes the sign of the divisor, also where it is 0.
     let modulo = |a: T, b: T| {
         let rest = a % b;
-        if rest != T::ZERO && (rest < T::ZERO) != (b < T::ZERO) {
+        if rest == T::ZERO {
+            T::ZERO / b
+        } else if (rest < T::ZERO) != (b < T::ZERO) {
             rest + b
         } else {
             rest
@@ -501,4 +507,16 @@ fn a_rank_computes_its_own_elements_of_a_function() {
         let calls = outcomes.iter().map(|(calls, _)| calls);
         assert_eq!(calls.sum::<usize>(), 23 * 5, "{ranks} ranks");
     }
+}
+
+#[test]
+fn a_remainder_that_is_zero_has_the_sign_of_the_divisor() {
+    everywhere(|| {
+        let a = Vector::from_vec(vec![-6.0, 6.0, 0.0, -0.0, -0.0, 6.0]);
+        let b = Vector::from_vec(vec![3.0, -3.0, -3.0, 3.0, -3.0, f64::INFINITY]);
+        let found = (&a % &b).bits()?;
+        let expected = [0.0, -0.0, -0.0, 0.0, -0.0, 6.0_f64];
+        assert_eq!(found, Vector::from_vec(expected.to_vec()).bits()?);
+        Ok(found)
+    });
 }

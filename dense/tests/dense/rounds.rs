@@ -3,8 +3,8 @@
 
 use sparsefuse_dense::{Rounds, Scalar, State, Vector, repeat};
 use sparsefuse_runtime::{Error, Runtime};
-use sparsefuse_testing::{bits, everywhere};
-use std::cell::Cell;
+use sparsefuse_testing::{bits, everywhere, small};
+use std::cell::{Cell, RefCell};
 
 /// Runs rounds of a loop, by [`Rounds`] or all issued; returns how many were done again.
 fn rounds<S: State>(
@@ -232,4 +232,65 @@ fn repeat_goes_on_as_long_as_it_is_told() {
         assert_eq!(repeat(0, &mut state, |_| Ok(Scalar::new(true)))?, 0);
         Ok((count, bits(&state.0.to_vec()?)))
     });
+}
+
+#[test]
+fn an_array_that_is_captured_and_held_by_the_loop_is_not_what_takes_its_place() {
+    everywhere(|| {
+        let runtime = Runtime::current();
+        let c = Vector::from_fn([7], |[i]| i as f64);
+        let mut state = (Vector::<f64>::zeros([7]), c.clone());
+        let (before, mut rounds) = (runtime.counters().rounds, Rounds::new());
+        for number in 0..11 {
+            if number == 6 {
+                state.1 = Vector::full([7], 100.0);
+            }
+            runtime.flush();
+            rounds.run(&mut state, |(x, _): &mut (Vector<f64>, Vector<f64>)| {
+                *x = &*x + &c;
+                Ok::<(), Error>(())
+            })?;
+        }
+        // Once it is replaced, the array is none of the loop's: two are issued again.
+        assert_eq!(runtime.counters().rounds - before, 7);
+        assert_eq!(state.0.to_vec()?, (&c * 11.0).to_vec()?);
+        state.0.to_vec()
+    });
+}
+
+#[test]
+fn a_round_belongs_to_one_runtime() {
+    let two = [(); 2].map(|()| Runtime::new(small()).unwrap());
+    let [c, mut x] = [1.0, 0.0].map(|c| two[0].enter(|| Vector::full([3], c)));
+    let mut rounds = Rounds::new();
+    let round = |x: &mut Vector<f64>| {
+        *x = x.try_add(&c)?;
+        Ok::<(), Error>(())
+    };
+    for _ in 0..5 {
+        two[0].flush();
+        rounds.run(&mut x, round).unwrap();
+    }
+    assert!(two[0].counters().rounds > 0);
+    x = two[1].enter(|| Vector::zeros([3]));
+    two[1].flush();
+    let error = rounds.run(&mut x, round).unwrap_err().to_string();
+    assert!(error.contains("stores of one runtime"), "{error}");
+}
+
+#[test]
+fn rounds_that_issue_to_another_runtime_are_issued() {
+    let two = [(); 2].map(|()| Runtime::new(small()).unwrap());
+    let other = two[1].enter(|| RefCell::new(Vector::<f64>::zeros([3])));
+    two[0].enter(|| {
+        let mut x = Vector::<f64>::zeros([3]);
+        let round = |x: &mut Vector<f64>| {
+            *x = &*x + 1.0;
+            *other.borrow_mut() += 1.0;
+            Ok(x.sum().greater(-1.0))
+        };
+        assert_eq!(repeat(10, &mut x, round).unwrap(), 10);
+        assert_eq!(x.to_vec().unwrap(), [10.0; 3]);
+    });
+    assert_eq!(other.into_inner().to_vec().unwrap(), [10.0; 3]);
 }

@@ -341,6 +341,28 @@ operators! {
     BitXor bitxor Xor, T: Element, ops::BitXor;
 }
 
+/// Operators that assign: one line for each.
+macro_rules! assigning_operators {
+    ($($trait:ident $method:ident $op:ident, T: $($bound:path),*;)*) => {$(
+        impl<'b, T: $($bound +)*, R: Term<'b, T>> ops::$trait<R> for Symbol<'b, T> {
+            fn $method(&mut self, other: R) {
+                *self = self.binary(BinaryOp::$op, other);
+            }
+        }
+    )*};
+}
+
+assigning_operators! {
+    AddAssign add_assign Add, T: Numeric;
+    SubAssign sub_assign Sub, T: Numeric;
+    MulAssign mul_assign Mul, T: Numeric;
+    DivAssign div_assign Div, T: Numeric;
+    RemAssign rem_assign Rem, T: Numeric, PartialOrd;
+    BitAndAssign bitand_assign And, T: Element, ops::BitAnd;
+    BitOrAssign bitor_assign Or, T: Element, ops::BitOr;
+    BitXorAssign bitxor_assign Xor, T: Element, ops::BitXor;
+}
+
 /// Plain numbers on the left: one line for each operator.
 macro_rules! number_on_the_left {
     ($($trait:ident $method:ident $op:ident: $($type:ty)*;)*) => {$($(
@@ -411,6 +433,24 @@ mod tests {
     %9 = select %7 %6 %8
     store a2 %9";
         assert!(found.contains(expected), "{found}");
+    }
+
+    #[test]
+    fn operators_that_assign_write_the_same_instructions() {
+        let assigned = text(|symbols| {
+            let (mut x, y) = (symbols.array::<f64>(), symbols.array::<f64>());
+            x += y * 2.0;
+            x -= 1.0;
+            x *= y;
+            x /= y;
+            x %= 3.0;
+            symbols.store(x);
+        });
+        let plain = text(|symbols| {
+            let (x, y) = (symbols.array::<f64>(), symbols.array::<f64>());
+            symbols.store(((x + y * 2.0 - 1.0) * y / y) % 3.0);
+        });
+        assert_eq!(assigned, plain);
     }
 
     #[test]

@@ -19,6 +19,8 @@ use std::sync::{Arc, Weak};
 /// See the module's text.
 #[derive(Debug)]
 pub(crate) struct Round {
+    /// The runtime, by its number.
+    pub(crate) runtime: u64,
     /// The tasks: bodies, arguments, parameters.
     tasks: Vec<(Arc<Body>, Range<u32>, Range<u32>)>,
     args: Vec<Arg>,
@@ -41,6 +43,9 @@ pub(crate) struct Slot {
     pub(crate) dtype: DType,
     initial: Option<Partition>,
     is_written: bool,
+    /// The store itself where the loop held it before the round and behind it, at the same place. The
+    /// round may have meant this store, and not whatever stands at that place.
+    stays: Option<Weak<Store>>,
 }
 
 /// Where the store of a slot comes from.
@@ -68,9 +73,9 @@ impl Round {
     /// `None` if the next one may do something else: if it has host tasks, whose functions may be
     /// others, or ends with a store that is neither of the window nor was there before.
     pub(crate) fn of<'a>(
-        window: &Window,
+        (runtime, window): (u64, &Window),
         before: &[Weak<Store>],
-        after: impl Iterator<Item = &'a Counted<Store>>,
+        after: impl Iterator<Item = &'a Counted<Store>> + Clone,
     ) -> Option<Self> {
         if window.is_empty() || window.has_host_tasks() {
             return None;
@@ -90,6 +95,11 @@ impl Round {
             dtype: store.dtype(),
             initial: window.initial[number],
             is_written: window.written[number],
+            stays: place(store).and_then(|place| {
+                let behind = after.clone().nth(place);
+                let stays = behind.is_some_and(|behind| behind.ptr_eq(store));
+                stays.then(|| store.downgrade())
+            }),
         };
         let origin = |store: &Counted<Store>| {
             let slot = window.known_slot(store);
@@ -102,7 +112,8 @@ impl Round {
         };
         let first = |of: &Weak<Store>| before.iter().position(|other| other.ptr_eq(of));
         Some(Self {
-            results: after.map(origin).collect::<Option<_>>()?,
+            runtime,
+            results: after.clone().map(origin).collect::<Option<_>>()?,
             slots: window.stores.iter().enumerate().map(slot).collect(),
             tasks: window.tasks.iter().map(task).collect(),
             args: window.args.clone(),
@@ -138,6 +149,10 @@ impl Round {
         state: impl Iterator<Item = &'a Counted<Store>> + Clone,
     ) -> bool {
         let first = |of| state.clone().position(|other| other.ptr_eq(of));
+        let stays = |store: &Counted<Store>, slot: &Slot| {
+            let same = slot.stays.as_ref();
+            same.is_none_or(|same| same.as_ptr().addr() == store.address())
+        };
         let firsts = state.clone().filter_map(first);
         self.firsts.iter().copied().eq(firsts)
             && self.slots.iter().all(|slot| match slot.source {
@@ -149,6 +164,7 @@ impl Round {
                     *store.shape_ref() == slot.shape
                         && store.dtype() == slot.dtype
                         && store.partition() == slot.initial
+                        && stays(store, slot)
                         && (!slot.is_written || is_own())
                 }),
                 Source::Kept(ref store) => store.partition() == slot.initial,

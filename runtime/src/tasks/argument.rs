@@ -26,8 +26,8 @@ pub enum Privilege {
 pub enum Access {
     /// `equal`: cut along dimension 0 like all other `Rows` arguments.
     Rows,
-    /// `equal`, as the first `n` of `n + 1` elements: with its neighbour behind it, each encloses
-    /// the range of elements that belong to its row.
+    /// `equal`, as the first `n` of `n + 1` elements of type `u64`, for `n` rows: with its neighbour
+    /// behind it, each encloses the range of elements that belong to its row.
     Ranges,
     /// `image` by range: the elements that the ranges of the piece's rows enclose.
     Within {

@@ -114,24 +114,34 @@ impl<'a> HostArgs<'a> {
     ///
     /// # Errors
     ///
-    /// What `work` returns.
+    /// What `work` returns, or if the ends are others.
     ///
     /// # Panics
     ///
-    /// If the ends are others, or a part panics.
+    /// If a part panics.
     pub fn in_parts_to<T: Send>(
         &self,
         mut elements: &mut [T],
         ends: &[usize],
         work: impl Fn(usize, &mut [T]) -> Result<(), Error> + Sync,
     ) -> Result<(), Error> {
+        let is_all = ends
+            .last()
+            .map_or(elements.is_empty(), |end| *end == elements.len());
+        if !is_all || !ends.is_sorted() {
+            let expected = format!("ascending ends, the last of which is {}", elements.len());
+            return Err(Error::argument(
+                "in_parts_to",
+                expected,
+                format!("{ends:?}"),
+            ));
+        }
         let (mut parts, mut begin) = (Vec::with_capacity(ends.len()), 0);
         for (number, &end) in ends.iter().enumerate() {
             let (part, rest) = elements.split_at_mut(end - begin);
             parts.push((number, part));
             (elements, begin) = (rest, end);
         }
-        assert!(elements.is_empty(), "the parts are all elements");
         self.run_parts(parts, work)
     }
 

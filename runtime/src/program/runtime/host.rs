@@ -57,7 +57,8 @@ impl Runtime {
     /// # Errors
     ///
     /// If the arguments do not fit the body in number, type or shape, belong to another runtime, a
-    /// store is read that nothing has written, or one would be written that has contents; if a block
+    /// store is read that nothing has written, or a block of one is written of which the program has
+    /// another handle, which would see the change, or one would be written that has contents; if a block
     /// has more than two dimensions or rows that are not neighbouring elements, or shares elements
     /// with another one of which one is written; or if the launch does not cut the rows of the task,
     /// or cuts one that has blocks.
@@ -94,6 +95,9 @@ impl Runtime {
             if let (Access::Rows, Some(partition)) = (declared.access, task.launch) {
                 issuing.check_launch(arg.store, partition)?;
             }
+            if declared.access == Access::Block && declared.is_written() {
+                issuing.check_alone(arg.store)?;
+            }
             if declared.access != Access::Block {
                 check_whole(arg)?;
                 if declared.is_written() {
@@ -127,6 +131,16 @@ impl Issuing {
         }
         let expected = format!("a partition of {rows} rows by this runtime");
         Err(Error::argument(OP, expected, "another"))
+    }
+
+    /// Refuses to change a store in place that another handle of the program shows unchanged.
+    fn check_alone(&self, store: &StoreHandle) -> Result<(), Error> {
+        let of_window = usize::from(self.window.has(store.store()));
+        if store.store().count() == 1 + of_window + store.handles_under_way() {
+            return Ok(());
+        }
+        let expected = "a store with one handle, to change blocks of it in place";
+        Err(Error::argument(OP, expected, "one with clones"))
     }
 
     /// Refuses to write a store that has contents.

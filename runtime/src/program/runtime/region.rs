@@ -2,7 +2,7 @@
 //! were issued.
 
 use super::{Issuing, Runtime};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,6 +25,7 @@ struct Begun {
 
 thread_local! {
     static BEGUN: RefCell<Vec<Begun>> = const { RefCell::new(Vec::new()) };
+    static ISSUED: Cell<u64> = const { Cell::new(0) };
 }
 
 static NEXT: AtomicU64 = AtomicU64::new(0);
@@ -36,6 +37,11 @@ pub(super) fn current(runtime: u64) -> Option<Arc<str>> {
         let region = begun.find(|region| region.runtime == runtime)?;
         Some(Arc::clone(&region.path))
     })
+}
+
+/// How many tasks this thread has issued.
+pub(super) fn issued() -> u64 {
+    ISSUED.get()
 }
 
 impl Runtime {
@@ -95,6 +101,7 @@ impl Issuing {
     /// Counts the task that has been issued last, in a region of the program.
     pub(super) fn note_issued(&mut self, region: Option<Arc<str>>) {
         self.counters.tasks += 1;
+        ISSUED.set(ISSUED.get() + 1);
         if let Some(region) = region {
             self.window
                 .regions

@@ -2,6 +2,7 @@
 //! without it.
 
 use super::handle::StoreHandle;
+use super::region;
 use crate::analysis::round::{Origin, Round, Source};
 use crate::memory::counted::Counted;
 use crate::stores::store::{Contents, Store};
@@ -12,11 +13,9 @@ pub trait State {
     /// Shows each store, always in the same order.
     fn each_store(&mut self, visit: &mut dyn FnMut(&mut StoreHandle));
 
-    /// Whether these are whole stores, and no views of such. A round that begins or ends with views
-    /// is not done again.
-    fn is_whole(&self) -> bool {
-        true
-    }
+    /// Whether these are whole stores, and none of them is seen through a view: handles are, and
+    /// arrays ask their own `is_whole`. A round that begins or ends with views is not done again.
+    fn is_whole(&self) -> bool;
 }
 
 /// The rounds of a loop, each of which does the same to what the loop holds, its [`State`].
@@ -30,9 +29,9 @@ pub trait State {
 /// Rounds are alike where they issue the same tasks, with the same numbers as parameters, on the
 /// state, on what they make, and on stores that are the same each time. **What a round does must
 /// depend on nothing else**: numbers of the program that change seldom, or contents of other stores
-/// that the program replaces, are not seen. A round that asks for a value, runs host tasks, has more
-/// tasks than a window, begins while there are other tasks in the window, or fails, is issued each
-/// time.
+/// that the program replaces, are not seen. A round that asks for a value, runs host tasks, issues
+/// tasks to another runtime too, has more tasks than a window, begins while there are other tasks in
+/// the window, or fails, is issued each time.
 ///
 /// ```
 /// use sparsefuse_kernels::DType;
@@ -79,6 +78,8 @@ struct Before {
     state: Vec<Weak<Store>>,
     /// How often the program had asked for something.
     asked: u64,
+    /// How many tasks this thread had issued, to whatever runtime.
+    issued: u64,
 }
 
 impl Rounds {
@@ -144,6 +145,7 @@ impl Rounds {
         let mut issuing = runtime.issuing();
         let state = &self.handles;
         let can_begin = issuing.window.is_empty()
+            && round.runtime == number
             && round.len() <= issuing.length.tasks()
             && state.iter().all(|store| store.runtime_number() == number)
             && round.takes(state.iter().map(StoreHandle::store));
@@ -182,6 +184,7 @@ impl Rounds {
                 .map(|store| store.store().downgrade())
                 .collect(),
             asked: issuing.asked,
+            issued: region::issued(),
         });
         drop(issuing);
         // What the state alone holds is the round's to write in place.
@@ -193,8 +196,12 @@ impl Rounds {
     fn end(&mut self, before: &Before) -> Option<Round> {
         let issuing = self.handles.first()?.runtime().issuing();
         let after = self.handles.iter().map(StoreHandle::store);
-        let is_window = issuing.asked == before.asked;
-        let round = is_window.then(|| Round::of(&issuing.window, &before.state, after))?;
+        // Tasks of another runtime, or of another thread, would not be done again.
+        let is_window = issuing.asked == before.asked
+            && region::issued() - before.issued == issuing.window.tasks.len() as u64;
+        let number = self.handles.first()?.runtime_number();
+        let window = &issuing.window;
+        let round = is_window.then(|| Round::of((number, window), &before.state, after))?;
         drop(issuing);
         self.handles.clear();
         round
@@ -204,6 +211,10 @@ impl Rounds {
 impl State for StoreHandle {
     fn each_store(&mut self, visit: &mut dyn FnMut(&mut StoreHandle)) {
         visit(self);
+    }
+
+    fn is_whole(&self) -> bool {
+        true
     }
 }
 
