@@ -1,6 +1,8 @@
 //! Graphs of tasks beside loops.
 
-use crate::{block_cholesky, block_product, check_result, everywhere, synthetic_graphs};
+use crate::{
+    block_cholesky, block_product, check_result, everywhere, synthetic_graphs, task_bench,
+};
 
 #[test]
 fn the_factor_in_blocks_is_that_of_loops() {
@@ -60,5 +62,29 @@ fn every_task_of_a_synthetic_graph_runs_once() {
         }
         let first: Vec<f64> = report.values().iter().step_by(8).take(3).copied().collect();
         assert_eq!(first, expected, "{graph}");
+    }
+}
+
+#[test]
+fn every_point_of_task_bench_gets_its_inputs_in_both_forms() {
+    let (width, steps) = (40_usize, 10_usize);
+    for pattern in ["stencil_1d", "nearest", "fft", "no_comm", "tree", "dom"] {
+        // The last time step of each point: of the wavefront, none for those that it does not reach.
+        let last = |i: usize| match pattern {
+            "dom" => (0..steps).rev().find(|&t| {
+                let first = (t + width).saturating_sub(steps);
+                (first..first + (t + 1).min(steps - t)).contains(&i)
+            }),
+            "tree" => (i < 1 << (steps - 1)).then_some(steps - 1),
+            _ => Some(steps - 1),
+        };
+        let output = |i| last(i).map_or(0.0, |t| t as f64 * 2f64.powi(32) + i as f64);
+        let outputs: Vec<f64> = (0..width).map(output).collect();
+        for form in ["tasks", "arrays"] {
+            let arguments = ["--size", "40", "--steps", "2", "--time-steps", "10"];
+            let arguments = [&arguments[..], &["--pattern", pattern, "--form", form]].concat();
+            let report = everywhere(&task_bench::ABOUT, &arguments, task_bench::program);
+            check_result(&report, &outputs, 0.0);
+        }
     }
 }

@@ -60,6 +60,9 @@ mod stencil27;
 #[path = "../../examples/synthetic_graphs.rs"]
 #[expect(dead_code, reason = "`main`")]
 mod synthetic_graphs;
+#[path = "../../examples/task_bench.rs"]
+#[expect(dead_code, reason = "`main`")]
+mod task_bench;
 #[path = "../../examples/wave_dg.rs"]
 #[expect(dead_code, reason = "`main`")]
 mod wave_dg;
