@@ -113,8 +113,13 @@ pub struct TaskSpace {
     name: Arc<str>,
     done: BTreeMap<TaskName, StoreHandle>,
     /// The bodies of its tasks, one for each list of arguments.
-    bodies: Vec<HostBody>,
+    bodies: Vec<(Vec<Declared>, HostBody)>,
+    /// An empty list, for the arguments of the next task.
+    spare: Vec<Declared>,
 }
+
+/// What a task declares of an argument.
+type Declared = (Privilege, Access, DType);
 
 /// A task that is being described: see [`TaskSpace::task`].
 #[derive(Debug)]
@@ -122,7 +127,7 @@ pub struct TaskSpace {
 pub struct NewTask<'a> {
     space: &'a mut TaskSpace,
     name: Option<TaskName>,
-    declared: Vec<(Privilege, Access, DType)>,
+    declared: Vec<Declared>,
     args: Vec<TaskArg<'a>>,
     after: Vec<StoreHandle>,
     unknown: Option<String>,
@@ -138,6 +143,7 @@ impl TaskSpace {
             name: name.into(),
             done: BTreeMap::new(),
             bodies: Vec::new(),
+            spare: Vec::new(),
         }
     }
 
@@ -172,10 +178,10 @@ impl TaskSpace {
 
     fn new_task(&mut self, name: Option<TaskName>) -> NewTask<'_> {
         NewTask {
+            declared: std::mem::take(&mut self.spare),
             space: self,
             name,
             // As many as most tasks have, the name included.
-            declared: Vec::with_capacity(4),
             args: Vec::with_capacity(4),
             after: Vec::new(),
             unknown: None,
@@ -221,15 +227,14 @@ impl TaskSpace {
         self.done.clear();
     }
 
-    /// The body of tasks with these arguments.
-    fn body(&mut self, declared: &[(Privilege, Access, DType)]) -> HostBody {
-        let is_it = |body: &&HostBody| body.body().is_host_of(&self.name, declared);
-        if let Some(body) = self.bodies.iter().find(is_it) {
-            return body.clone();
-        }
-        let body = HostBody::new(&self.name, declared);
-        self.bodies.push(body.clone());
-        body
+    /// The place of the body of tasks with these arguments.
+    fn body(&mut self, declared: &[Declared]) -> usize {
+        let known = self.bodies.iter().position(|(known, _)| known == declared);
+        known.unwrap_or_else(|| {
+            let body = HostBody::new(&self.name, declared);
+            self.bodies.push((declared.to_vec(), body));
+            self.bodies.len() - 1
+        })
     }
 
     fn expected(&self) -> String {
@@ -312,7 +317,7 @@ impl<'a> NewTask<'a> {
         if let Some(unknown) = unknown {
             return Err(Error::argument("after", space.expected(), unknown));
         }
-        let is_written = |of: &(Privilege, Access, DType)| of.0 == Privilege::Write;
+        let is_written = |of: &Declared| of.0 == Privilege::Write;
         if name.is_none() && !declared.iter().any(is_written) {
             let expected = "a task that has a name or changes a block";
             return Err(Error::argument("run", expected, "one that has neither"));
@@ -350,8 +355,11 @@ impl<'a> NewTask<'a> {
         };
         let task = HostTask::new(function);
         let body = space.body(&declared);
-        space.runtime.submit_host_args(&body, &all, task)?;
+        let body = &space.bodies[body].1;
+        space.runtime.submit_host_args(body, &all, task)?;
         drop(all);
+        declared.clear();
+        space.spare = declared;
         if let (Some(name), Some(done)) = (name, done) {
             space.done.insert(name, done);
         }
