@@ -208,7 +208,7 @@ fn arrays(run: &Run<'_>, graph: &Graph, iterations: usize) -> Result<(Vec<i64>, 
     let border = border.max().unwrap_or(0);
     let shape = Shape::new(&[graph.width + 2 * border]);
     let window = |distance: isize| {
-        let begin = border.strict_add_signed(distance);
+        let begin = border.wrapping_add_signed(distance);
         let view = View::identity(shape).slice(0, begin..begin + graph.width, 1);
         view.map(Arc::new)
     };
