@@ -129,10 +129,7 @@ fn output(t: usize, i: usize) -> i64 {
 
 /// What a point computes.
 fn compute(iterations: usize, t: usize) {
-    let mut numbers = [0.0; 64];
-    for (k, number) in numbers.iter_mut().enumerate() {
-        *number = (t + k) as f64;
-    }
+    let mut numbers: [f64; 64] = std::array::from_fn(|k| t as f64 + k as f64);
     for _ in 0..iterations {
         numbers.iter_mut().for_each(|x| *x = *x * 0.75 + 0.25);
     }

@@ -82,7 +82,7 @@ static int inputs_of(int kind, int i, int inputs[MOST_INPUTS]) {
 
 static void compute(long iterations, int t) {
   double numbers[LANES];
-  for (int k = 0; k < LANES; k++) numbers[k] = t + k;
+  for (int k = 0; k < LANES; k++) numbers[k] = (double)t + (double)k;
   for (long iteration = 0; iteration < iterations; iteration++) {
     for (int k = 0; k < LANES; k++) numbers[k] = numbers[k] * 0.75 + 0.25;
   }
