@@ -495,6 +495,43 @@ fn a_task_that_panics_fails_by_its_name() {
 }
 
 #[test]
+fn tasks_without_names_are_ordered_by_their_blocks_and_fail_with_them() {
+    for threads in [1, 2] {
+        let runtime = runtime(threads);
+        let x = grid(&runtime, 4, 1.0);
+        let [upper, lower] = [0..2, 2..4].map(|rows| region(&x, rows, 0..4));
+        let mut space = TaskSpace::new(&runtime, "part");
+        for _ in 0..300 {
+            let task = space.unnamed_task().reads((&x, &upper));
+            let task = task.updates((&x, &lower)).run(|args| {
+                let upper = args.block::<f64>(0)?.row(0)[0];
+                let mut lower = args.block_mut::<f64>(1)?;
+                lower.rows_mut().flatten().for_each(|x| *x += upper);
+                Ok(())
+            });
+            task.expect("the blocks fit");
+            let task = space.unnamed_task().updates((&x, &upper)).run(add(1.0));
+            task.expect("the block fits");
+        }
+        assert!(space.is_empty());
+        space.wait_all().expect("no task has a name");
+        let elements = read(&x).expect("no task fails");
+        assert_eq!(elements[..8], [301.0; 8]);
+        assert_eq!(elements[8..], [1.0 + 300.0 * 301.0 / 2.0; 8]);
+
+        let fails = |_: &mut HostArgs<'_>| Err(Error::argument("part", "luck", "none"));
+        let task = space.unnamed_task().updates((&x, &upper)).run(fails);
+        task.expect("the block fits");
+        let error = read(&x).expect_err("a block is marred").to_string();
+        assert!(error.starts_with("`part` failed: "), "{error}");
+        let refused = space.unnamed_task().reads((&x, &lower)).run(|_| Ok(()));
+        let expected = "run: expected a task that has a name or changes a block, found one that has \
+                        neither";
+        assert_eq!(refused.expect_err("it does nothing").to_string(), expected);
+    }
+}
+
+#[test]
 fn what_the_program_still_reads_is_not_changed() {
     for threads in [1, 2] {
         let runtime = runtime(threads);

@@ -18,6 +18,9 @@ mod black_scholes;
 #[path = "../../examples/block_cholesky.rs"]
 #[expect(dead_code, reason = "`main`")]
 mod block_cholesky;
+#[path = "../../examples/block_jacobi.rs"]
+#[expect(dead_code, reason = "`main`")]
+mod block_jacobi;
 #[path = "../../examples/block_product.rs"]
 #[expect(dead_code, reason = "`main`")]
 mod block_product;
@@ -36,6 +39,9 @@ mod k_means;
 #[path = "../../examples/logistic_regression.rs"]
 #[expect(dead_code, reason = "`main`")]
 mod logistic_regression;
+#[path = "../../examples/low_rank_product.rs"]
+#[expect(dead_code, reason = "`main`")]
+mod low_rank_product;
 #[path = "../../examples/mandelbrot.rs"]
 #[expect(dead_code, reason = "`main`")]
 mod mandelbrot;
@@ -60,6 +66,12 @@ mod stencil27;
 #[path = "../../examples/synthetic_graphs.rs"]
 #[expect(dead_code, reason = "`main`")]
 mod synthetic_graphs;
+#[path = "../../examples/task_bench.rs"]
+#[expect(dead_code, reason = "`main`")]
+mod task_bench;
+#[path = "../../examples/tree_n_body.rs"]
+#[expect(dead_code, reason = "`main`")]
+mod tree_n_body;
 #[path = "../../examples/wave_dg.rs"]
 #[expect(dead_code, reason = "`main`")]
 mod wave_dg;

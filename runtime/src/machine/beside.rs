@@ -17,7 +17,9 @@
 //! [`Board`], under one lock; a thread holds it while it begins or ends a task, and lets go of it
 //! while the function runs, which has its arguments to itself: it reads instances by handles of its
 //! own, and writes new ones, which it gives back, or blocks that no task uses meanwhile. A thread
-//! that finds nothing to begin sleeps; [`Crew`] says who wakes it.
+//! that finds nothing to begin sleeps; [`Crew`] says who wakes it. Where the last tasks were short, a
+//! thread takes several at once, which counts as one to the crew: at most its share of those that are
+//! ready, so that others find as many.
 //!
 //! [`HostArgs::in_parts`]: crate::HostArgs::in_parts
 
@@ -38,7 +40,12 @@ use crate::tasks::body::Body;
 use sparsefuse_kernels::Workers;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// The most tasks that a thread takes at once.
+const MOST_AT_ONCE: usize = 8;
+/// A task that takes less than this is short: getting the lock may take as long.
+const QUICK: Duration = Duration::from_micros(2);
 
 /// The graph that begins with this task, if its tasks may run side by side.
 pub(super) fn graph<'s>(
@@ -96,6 +103,7 @@ pub(super) fn run(
             counters: context.counters,
             profile: context.profile.as_deref_mut(),
             crew: Crew::default(),
+            is_quick: false,
         };
         let place = Place {
             first,
@@ -218,6 +226,19 @@ struct Board<'g, 'a> {
     counters: &'a mut Counters,
     profile: Option<&'a mut Profile>,
     crew: Crew,
+    /// Whether the tasks that have ended last were short.
+    is_quick: bool,
+}
+
+impl Board<'_, '_> {
+    /// How many tasks a thread takes at once: one, but where tasks are short its share of those that
+    /// are ready, so that it asks for the lock less often. With a profile each task is timed by itself.
+    fn share(&self, threads: usize) -> usize {
+        match self.is_quick && self.profile.is_none() {
+            true => (self.order.ready.len() / threads).clamp(1, MOST_AT_ONCE),
+            false => 1,
+        }
+    }
 }
 
 /// What they share.
@@ -247,7 +268,7 @@ struct Begun {
 
 /// What a thread does next.
 enum Next {
-    Call(Begun),
+    Call,
     Wait,
     Leave,
 }
@@ -258,16 +279,22 @@ impl Place<'_> {
         let board = Mutex::new(board);
         let changed = Condvar::new();
         self.workers.run(self.workers.count(), |_| {
+            let (mut begun, mut outcomes) = (Vec::new(), Vec::new());
             let mut guard = lock(&board);
             loop {
-                match self.next(&mut guard) {
-                    Next::Call(mut begun) => {
+                match self.next(&mut guard, &mut begun) {
+                    Next::Call => {
                         let is_left = !guard.order.ready.is_empty();
                         wake(&changed, guard.crew.take(is_left));
                         drop(guard);
-                        let outcome = self.call(&mut begun);
+                        let since = Instant::now();
+                        outcomes.extend(begun.iter_mut().map(|begun| self.call(begun)));
+                        let is_quick = since.elapsed() < QUICK * begun.len() as u32;
                         guard = lock(&board);
-                        self.end(&mut guard, begun, outcome);
+                        guard.is_quick = is_quick;
+                        for (begun, outcome) in begun.drain(..).zip(outcomes.drain(..)) {
+                            self.end(&mut guard, begun, outcome);
+                        }
                         wake(&changed, guard.crew.give_back());
                     }
                     Next::Wait => {
@@ -287,32 +314,41 @@ impl Place<'_> {
         board.unwrap_or_else(PoisonError::into_inner).order
     }
 
-    /// Begins the first task that can begin.
-    fn next(&self, board: &mut Board<'_, '_>) -> Next {
+    /// Begins the first tasks that can begin, as many as a thread takes at once.
+    fn next(&self, board: &mut Board<'_, '_>, begun: &mut Vec<Begun>) -> Next {
+        let share = board.share(self.workers.count());
         loop {
             let ready = &board.order.ready;
+            let runs = board.crew.runs() || !begun.is_empty();
             let (at_once, plan) = (self.at_once, (self.schedule, self.window));
             let of_schedule = |number: u32| self.first + number as usize;
             let able = ready.iter().copied().find(|&number| {
                 !wants_all_threads((of_schedule(number), at_once), plan, self.workers)
             });
-            let is_last = !board.crew.runs() && ready.len() == 1;
+            let is_last = !runs && ready.len() == 1;
             // One with a variant for one thread is able only where all are to take that.
             let is_alone = |&number: &u32| is_last && !has_serial(of_schedule(number), plan);
             let Some(number) = able.filter(|number| !is_alone(number)) else {
-                return match board.crew.runs() {
-                    true => Next::Wait,
-                    false => Next::Leave,
+                return match (begun.is_empty(), runs) {
+                    (false, _) => Next::Call,
+                    (true, true) => Next::Wait,
+                    (true, false) => Next::Leave,
                 };
             };
             let number = number as usize;
             match self.begin(board, number) {
-                Ok(begun) => {
+                Ok(one) => {
                     board.order.begin(number);
-                    return Next::Call(begun);
+                    begun.push(one);
+                    if begun.len() == share {
+                        return Next::Call;
+                    }
                 }
                 // Those that run give memory back.
-                Err(cause) if board.crew.runs() && is_memory(&cause) => {
+                Err(cause) if runs && is_memory(&cause) => {
+                    if !begun.is_empty() {
+                        return Next::Call;
+                    }
                     board.crew.want_memory();
                     return Next::Wait;
                 }
@@ -383,8 +419,7 @@ impl Place<'_> {
             is_beside: true,
         };
         let mut read = begun.read.iter();
-        let cuts = vec![None; task.bindings.len()];
-        call.run(&mut begun.taken, cuts, |_| {
+        call.run(&mut begun.taken, Vec::new(), |_| {
             read.next().expect("a task has begun with all it reads")
         })
     }

@@ -104,11 +104,15 @@ impl Running<'_, '_> {
         let mut taken = self.take_outputs();
         let host_place = self.task.host.as_ref();
         let host_place = host_place.expect("the step of a host task says where it runs");
-        let cuts = host_place.partitions.iter().map(|&of| match of {
-            Partition::Tile(id) if self.context.comm.size() > 1 => {
-                Some(Arc::clone(self.context.cuts.get(id)))
-            }
-            Partition::Tile(_) | Partition::Replicated => None,
+        // A rank that is alone has all rows.
+        let is_alone = self.context.comm.size() == 1;
+        let partitions = match is_alone {
+            true => &[][..],
+            false => &host_place.partitions[..],
+        };
+        let cuts = partitions.iter().map(|&of| match of {
+            Partition::Tile(id) => Some(Arc::clone(self.context.cuts.get(id))),
+            Partition::Replicated => None,
         });
         let call = HostCall {
             runtime: self.context.runtime,
@@ -153,8 +157,8 @@ pub(super) struct HostCall<'a> {
 }
 
 impl HostCall<'_> {
-    /// Calls the function with what it writes, the cuts of its arguments, and what it reads, each
-    /// found once, in the order of the arguments.
+    /// Calls the function with what it writes, the cuts of its arguments (none where no argument is
+    /// cut), and what it reads, each found once, in the order of the arguments.
     pub(super) fn run<'i>(
         &self,
         taken: &mut [Taken],

@@ -113,16 +113,21 @@ pub struct TaskSpace {
     name: Arc<str>,
     done: BTreeMap<TaskName, StoreHandle>,
     /// The bodies of its tasks, one for each list of arguments.
-    bodies: Vec<HostBody>,
+    bodies: Vec<(Vec<Declared>, HostBody)>,
+    /// An empty list, for the arguments of the next task.
+    spare: Vec<Declared>,
 }
+
+/// What a task declares of an argument.
+type Declared = (Privilege, Access, DType);
 
 /// A task that is being described: see [`TaskSpace::task`].
 #[derive(Debug)]
 #[must_use = "a task is issued by `run`"]
 pub struct NewTask<'a> {
     space: &'a mut TaskSpace,
-    name: TaskName,
-    declared: Vec<(Privilege, Access, DType)>,
+    name: Option<TaskName>,
+    declared: Vec<Declared>,
     args: Vec<TaskArg<'a>>,
     after: Vec<StoreHandle>,
     unknown: Option<String>,
@@ -138,17 +143,45 @@ impl TaskSpace {
             name: name.into(),
             done: BTreeMap::new(),
             bodies: Vec::new(),
+            spare: Vec::new(),
         }
     }
 
     /// Describes a task with a name, up to [`NewTask::run`]. A name that is given again means the
     /// later task from then on.
     pub fn task<'a>(&'a mut self, name: impl Into<TaskName>) -> NewTask<'a> {
+        self.new_task(Some(name.into()))
+    }
+
+    /// Describes a task without a name, up to [`NewTask::run`]: one that is ordered by its blocks alone,
+    /// of which it must change at least one. It costs about half as much as one with a name. Who reads the
+    /// blocks that it changes waits for it, and gets its failure; [`TaskSpace::wait_all`] does not.
+    ///
+    /// ```
+    /// use sparsefuse_runtime::{Runtime, Shape, TaskSpace};
+    ///
+    /// let runtime = Runtime::current();
+    /// let sum = runtime.store_from_vec(Shape::new(&[1]), vec![0.0])?;
+    /// let mut space = TaskSpace::new(&runtime, "sum");
+    /// for i in 1..=4 {
+    ///     space.unnamed_task().updates(&sum).run(move |args| {
+    ///         args.block_mut::<f64>(0)?.row_mut(0)[0] += f64::from(i);
+    ///         Ok(())
+    ///     })?;
+    /// }
+    /// assert_eq!(runtime.read::<f64>(&sum, None)?, [10.0]);
+    /// # Ok::<(), sparsefuse_runtime::Error>(())
+    /// ```
+    pub fn unnamed_task(&mut self) -> NewTask<'_> {
+        self.new_task(None)
+    }
+
+    fn new_task(&mut self, name: Option<TaskName>) -> NewTask<'_> {
         NewTask {
+            declared: std::mem::take(&mut self.spare),
             space: self,
-            name: name.into(),
+            name,
             // As many as most tasks have, the name included.
-            declared: Vec::with_capacity(4),
             args: Vec::with_capacity(4),
             after: Vec::new(),
             unknown: None,
@@ -180,7 +213,7 @@ impl TaskSpace {
         self.runtime.read_scalar::<bool>(done).map(|_| ())
     }
 
-    /// Waits until all tasks have ended. Every rank must ask.
+    /// Waits until all tasks with names have ended. Every rank must ask.
     ///
     /// # Errors
     ///
@@ -194,15 +227,14 @@ impl TaskSpace {
         self.done.clear();
     }
 
-    /// The body of tasks with these arguments.
-    fn body(&mut self, declared: &[(Privilege, Access, DType)]) -> HostBody {
-        let is_it = |body: &&HostBody| body.body().is_host_of(&self.name, declared);
-        if let Some(body) = self.bodies.iter().find(is_it) {
-            return body.clone();
-        }
-        let body = HostBody::new(&self.name, declared);
-        self.bodies.push(body.clone());
-        body
+    /// The place of the body of tasks with these arguments.
+    fn body(&mut self, declared: &[Declared]) -> usize {
+        let known = self.bodies.iter().position(|(known, _)| known == declared);
+        known.unwrap_or_else(|| {
+            let body = HostBody::new(&self.name, declared);
+            self.bodies.push((declared.to_vec(), body));
+            self.bodies.len() - 1
+        })
     }
 
     fn expected(&self) -> String {
@@ -268,7 +300,8 @@ impl<'a> NewTask<'a> {
     ///
     /// # Errors
     ///
-    /// As [`Runtime::submit_host`], or if it comes after a name that no task has.
+    /// As [`Runtime::submit_host`], if it comes after a name that no task has, or if it has no name and
+    /// changes no block.
     pub fn run(
         self,
         function: impl FnOnce(&mut HostArgs<'_>) -> Result<(), Error> + Send + 'static,
@@ -284,27 +317,37 @@ impl<'a> NewTask<'a> {
         if let Some(unknown) = unknown {
             return Err(Error::argument("after", space.expected(), unknown));
         }
-        let done = space.runtime.new_store(Shape::SCALAR, DType::Bool);
-        let place = args.len();
-        declared.push((Privilege::Write, Access::Rows, DType::Bool));
-        declared.extend(
-            after
-                .iter()
-                .map(|_| (Privilege::Read, Access::Whole, DType::Bool)),
-        );
+        let is_written = |of: &Declared| of.0 == Privilege::Write;
+        if name.is_none() && !declared.iter().any(is_written) {
+            let expected = "a task that has a name or changes a block";
+            return Err(Error::argument("run", expected, "one that has neither"));
+        }
+        let done = name.map(|_| space.runtime.new_store(Shape::SCALAR, DType::Bool));
+        let place = done.as_ref().map(|_| args.len());
         let mut all = args;
-        all.push((&done).into());
-        all.extend(after.iter().map(TaskArg::from));
+        if let Some(done) = &done {
+            declared.push((Privilege::Write, Access::Rows, DType::Bool));
+            all.push(done.into());
+        }
+        for name in &after {
+            declared.push((Privilege::Read, Access::Whole, DType::Bool));
+            all.push(name.into());
+        }
         let of_space = Arc::clone(&space.name);
         let function = Mutex::new(Some(function));
         let function = move |args: &mut HostArgs<'_>| {
-            args.write::<bool>(place)?.fill(true);
+            if let Some(place) = place {
+                args.write::<bool>(place)?.fill(true);
+            }
             let mut function = function.lock().unwrap_or_else(PoisonError::into_inner);
             let Some(function) = function.take() else {
                 let expected = "a task that runs once";
                 return Err(Error::argument("run", expected, "one that runs again"));
             };
-            let whole = || format!("{of_space}{name}");
+            let whole = || match name {
+                Some(name) => format!("{of_space}{name}"),
+                None => of_space.to_string(),
+            };
             match catch_unwind(AssertUnwindSafe(|| function(args))) {
                 Ok(outcome) => outcome.map_err(|cause| cause.poison(&whole())),
                 Err(panic) => Err(panicked(&whole(), &*panic).poison(&whole())),
@@ -312,9 +355,14 @@ impl<'a> NewTask<'a> {
         };
         let task = HostTask::new(function);
         let body = space.body(&declared);
-        space.runtime.submit_host_args(&body, &all, task)?;
+        let body = &space.bodies[body].1;
+        space.runtime.submit_host_args(body, &all, task)?;
         drop(all);
-        space.done.insert(name, done);
+        declared.clear();
+        space.spare = declared;
+        if let (Some(name), Some(done)) = (name, done) {
+            space.done.insert(name, done);
+        }
         Ok(())
     }
 }

@@ -22,7 +22,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[derive(Debug)]
 pub struct HostArgs<'a> {
     pub(crate) args: Vec<HostArg<'a>>,
-    /// The cuts of each argument; none where every rank has all rows.
+    /// The cuts of each argument, none where every rank has all rows; an empty list where that is so of
+    /// all of them.
     pub(crate) cuts: Vec<Option<Arc<[usize]>>>,
     /// The rows of the launch on this rank.
     pub(crate) rows: Range<usize>,

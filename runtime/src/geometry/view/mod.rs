@@ -354,16 +354,18 @@ impl View {
         let axes = self.axis[..self.shape.rank()].iter();
         let first = self.shape.rank() as u64 | u64::from(self.is_flat) << 3;
         let axes = axes.fold(first, |axes, axis| axes << 4 | axis.map_or(15, u64::from));
-        key.push(axes);
+        // At once: pushed one by one, each would look for room.
+        let mut words = [axes; 1 + 3 * MAX_RANK];
+        let (mut rest, mut count) = (&mut words[1..], 1);
         for v in 0..self.shape.rank() {
-            key.push(self.shape.dims()[v] as u64);
-            key.push(self.step[v] as u64);
+            rest[0] = self.shape.dims()[v] as u64;
+            rest[1] = self.step[v] as u64;
+            (rest, count) = (&mut rest[2..], count + 2);
         }
-        key.extend(
-            self.offset[..self.base_rank()]
-                .iter()
-                .map(|&offset| offset as u64),
-        );
+        for (word, &offset) in rest.iter_mut().zip(&self.offset[..self.base_rank()]) {
+            (*word, count) = (offset as u64, count + 1);
+        }
+        key.extend_from_slice(&words[..count]);
     }
 
     /// Whether every element of the base is seen at most once, in ascending order, along the same
