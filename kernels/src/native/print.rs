@@ -183,6 +183,7 @@ impl Printer<'_> {
             Inst::Cast(to, a) => self.cast(to, a)?,
             Inst::Random { .. } => return Err(Refusal::new("random", None)),
             Inst::RowSum { .. } => return Err(Refusal::new("row_sum", None)),
+            Inst::Gather { .. } => return Err(Refusal::new("gather", None)),
             Inst::RowReduce { .. } => return Err(Refusal::new("row_reduce", None)),
             Inst::Const(_) | Inst::Param(_) | Inst::LoadScalar(_) | Inst::StoreScalar(..) => {
                 unreachable!("the verifier admits these as uniform instructions only")

@@ -83,6 +83,7 @@ fn cost(inst: &Inst) -> u64 {
         | Inst::Select(..)
         | Inst::Cast(..)
         | Inst::RowSum { .. }
+        | Inst::Gather { .. }
         | Inst::RowReduce { .. }
         | Inst::StoreScalar(..)
         | Inst::Reduce(..) => 1,
