@@ -16,6 +16,7 @@ mod products;
 mod programs;
 mod random;
 mod reductions;
+mod repeated_gathers;
 mod rounds;
 mod scans;
 mod views;
