@@ -84,6 +84,7 @@ mod views;
 
 mod blocks;
 
+mod gather;
 mod indices;
 mod scatter;
 mod shares;

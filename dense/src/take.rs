@@ -1,10 +1,12 @@
 //! Gathers: elements of an array at indices that another array holds.
 //!
-//! A gather is a host task. Its rows are those of the result; of what is gathered from, each rank
+//! Where indices are used again and again, a gather is a kernel ([`crate::gather`]), else a host task. The
+//! rows of that are those of the result; of what is gathered from, each rank
 //! reads what it holds, and asks the others for the units that its items name, in their order. Where
 //! every rank holds everything, nothing is asked.
 
 use crate::array::{Array, Vector};
+use crate::gather;
 use crate::indices::{Index, Lines, Segment, element_cuts, owner};
 use crate::operand::{check_len, expect};
 use crate::views::check_axes;
@@ -19,7 +21,8 @@ const MADE: usize = 2;
 impl<T: Element, const D: usize> Array<T, D> {
     /// The elements at flat, row-major indices, in the shape of the index array; of a vector, simply
     /// those at these indices. Negative indices count from the end. NumPy's `take` without an axis,
-    /// and `x[indices]` of a vector. One task, which is not fused.
+    /// and `x[indices]` of a vector. One task. It is not fused, but on one rank, of a vector by a vector
+    /// of indices that has been used some times: from then on it is fused as other operations are.
     ///
     /// On several ranks, an element that another rank holds is asked for once for each index that
     /// names it.
@@ -97,7 +100,8 @@ impl<T: Element, const D: usize> Array<T, D> {
 
     /// The slices along an axis at some indices: rows `indices` of a matrix for axis 0, columns for
     /// axis 1. Negative indices count from the end. NumPy's `take` along an axis, ndarray's
-    /// `select`. One task, which is not fused.
+    /// `select`. One task, which is fused where [`Array::take`] would be: of a vector or a matrix,
+    /// along axis 0.
     ///
     /// ```
     /// use sparsefuse_dense::{Array, Vector};
@@ -144,6 +148,9 @@ impl<T: Element, const D: usize> Array<T, D> {
         shape: Shape,
     ) -> Result<Array<T, E>, Error> {
         let (x, indices) = (self.contiguous()?, indices.contiguous()?);
+        if let Some(made) = gather::by_structure(&x, &indices, lines, shape)? {
+            return Ok(made);
+        }
         let runtime = self.runtime();
         let made = runtime.new_store(shape, T::DTYPE);
         let (read, write) = (Privilege::Read, Privilege::Write);

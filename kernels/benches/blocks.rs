@@ -341,6 +341,7 @@ fn product(name: &str, matrix: &Matrix, fused: bool, form: Form, workers: &Worke
     };
     let operands = [
         Operand::Structure(Structure {
+            singles: false,
             pos: pos.as_ptr(),
             crd: crd.as_ptr(),
             rows: n,

@@ -148,6 +148,8 @@ pub struct Structure {
     pub rows: usize,
     /// The number of entries.
     pub entries: usize,
+    /// Whether every row has one entry; `false` where that is not known.
+    pub singles: bool,
     /// How many rows before its own, and how many behind it, a row's columns may lie, in rows that
     /// name no ghosts; the largest number where that is not known.
     pub below: usize,

@@ -238,6 +238,10 @@ impl Body<'_> {
                 entries,
                 x,
             } => self.row_sum(structure, entries, x),
+            Inst::Gather { structure, x } => {
+                self.arg(structure, ArgKind::Structure)?;
+                self.arg(x, ArgKind::Gather).map(drop)
+            }
             Inst::RowReduce { op, rows, x } => self.row_reduce(op, rows, x),
             Inst::Store(arg, value) => {
                 let dtype = self.arg(arg, ArgKind::Array)?;

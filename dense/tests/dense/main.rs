@@ -17,6 +17,7 @@ mod programs;
 mod random;
 mod reductions;
 mod regions;
+mod repeated_gathers;
 mod rounds;
 mod scans;
 mod views;

@@ -221,6 +221,7 @@ fn may_run_again(kernel: &Kernel, loop_: &Loop) -> bool {
             Inst::StoreScalar(arg, _) => written.push(memory(arg)),
             Inst::LoadScalar(arg) | Inst::Load(arg) => read.push(memory(arg)),
             Inst::RowSum { entries, x, .. } => read.extend([memory(entries), memory(x)]),
+            Inst::Gather { x, .. } => read.push(memory(x)),
             Inst::RowReduce { rows, x, .. } => {
                 read.push(memory(rows));
                 read.extend(x.map(memory));

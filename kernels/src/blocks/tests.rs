@@ -468,6 +468,7 @@ fn every_row_sum_equals_the_reference() {
             check("row_sum", &kernel, rows * width, &outputs, |outputs, _| {
                 vec![
                     Operand::Structure(Structure {
+                        singles: false,
                         pos: pos.as_ptr(),
                         crd: crd.as_ptr(),
                         rows,

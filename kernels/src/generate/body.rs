@@ -95,7 +95,7 @@ impl<'a> BodyBuilder<'a> {
     }
 
     fn load(&mut self) -> Option<()> {
-        match self.choices.below(6) {
+        match self.choices.below(8) {
             0 => self.define(Inst::Index, DType::I64, false),
             1 => {
                 let (structure, _) = self.readable(ArgKind::Structure)?;
@@ -110,6 +110,11 @@ impl<'a> BodyBuilder<'a> {
                 self.define(inst, dtype, false)
             }
             2 => self.row_reduce(),
+            3 => {
+                let (structure, _) = self.readable(ArgKind::Structure)?;
+                let (x, dtype) = self.readable(ArgKind::Gather)?;
+                self.define(Inst::Gather { structure, x }, dtype, false)
+            }
             _ => {
                 let (arg, dtype) = self.readable(ArgKind::Array)?;
                 self.define(Inst::Load(arg), dtype, false)

@@ -171,6 +171,7 @@ impl Case {
                     let (pos, crd) = &self.structures[number];
                     let (below, above) = Structure::reach(0..pos.len() - 1, pos, crd);
                     Operand::Structure(Structure {
+                        singles: pos.windows(2).all(|ends| ends[1] - ends[0] == 1),
                         pos: pos.as_ptr(),
                         crd: crd.as_ptr(),
                         rows: self.domains[domain].len as usize,

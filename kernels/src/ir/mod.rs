@@ -65,7 +65,7 @@ pub enum ArgKind {
     Scalar,
     /// One element in all, the target of `reduce`.
     Reduction,
-    /// Any element by index: the `x` of a product.
+    /// Any element by index: the `x` of a product or of a gather.
     Gather,
     /// The entries of a sparse matrix, in the order of its structure.
     Entries,
@@ -123,6 +123,14 @@ pub enum Inst {
         structure: ArgId,
         /// An `Entries` argument.
         entries: ArgId,
+        /// A `Gather` argument.
+        x: ArgId,
+    },
+    /// The element of `x` that the first entry of the row of a structure names, 0 where the row has
+    /// none. Where `x` is a matrix, so is the domain, as that of [`Inst::RowSum`]. Of any type.
+    Gather {
+        /// A `Structure` argument.
+        structure: ArgId,
         /// A `Gather` argument.
         x: ArgId,
     },
@@ -304,6 +312,7 @@ impl Inst {
             | Self::Index
             | Self::Load(_)
             | Self::RowSum { .. }
+            | Self::Gather { .. }
             | Self::RowReduce { .. } => {}
             Self::Unary(_, a)
             | Self::Cast(_, a)
@@ -336,6 +345,7 @@ impl Inst {
             | Self::Index
             | Self::Load(_)
             | Self::RowSum { .. }
+            | Self::Gather { .. }
             | Self::RowReduce { .. } => self,
             Self::Unary(op, a) => Self::Unary(op, rename(a)),
             Self::Cast(dtype, a) => Self::Cast(dtype, rename(a)),
@@ -370,6 +380,10 @@ impl Inst {
                 entries: rename(entries),
                 x: rename(x),
             },
+            Self::Gather { structure, x } => Self::Gather {
+                structure: rename(structure),
+                x: rename(x),
+            },
             Self::RowReduce { op, rows, x } => Self::RowReduce {
                 op,
                 rows: rename(rows),
@@ -401,6 +415,10 @@ impl Inst {
             } => {
                 visit(structure);
                 visit(entries);
+                visit(x);
+            }
+            Self::Gather { structure, x } => {
+                visit(structure);
                 visit(x);
             }
             Self::RowReduce { rows, x, .. } => {
@@ -447,6 +465,7 @@ pub fn value_types(kernel: &Kernel, body: &[Inst]) -> Vec<Option<DType>> {
             Inst::Cast(dtype, _) => Some(dtype),
             Inst::Random { kind, .. } => Some(kind.output()),
             Inst::RowSum { entries, .. } => arg(entries),
+            Inst::Gather { x, .. } => arg(x),
             Inst::RowReduce { op, rows, .. } => arg(rows).and_then(|dtype| op.output(dtype)),
             Inst::Store(..) | Inst::StoreScalar(..) | Inst::Reduce(..) => None,
         });
@@ -464,6 +483,7 @@ pub fn uniform_values(body: &[Inst]) -> Vec<bool> {
             Inst::Index
                 | Inst::Load(_)
                 | Inst::RowSum { .. }
+                | Inst::Gather { .. }
                 | Inst::RowReduce { .. }
                 | Inst::Store(..)
                 | Inst::Reduce(..)

@@ -457,6 +457,12 @@ FN f64 lgamma_f64(f64 x) {
 
 /* ops.rs */
 
+/* The product, and nothing else. GCC 12 makes a fused multiply-add of `a - b * c` if it is stored
+ * beside `d + e * f`, although its options forbid that; of this it makes none. Adding -0 leaves every
+ * product as it is. */
+FN f32 times_f32(f32 a, f32 b) { return __builtin_fmaf(a, b, -0.0f); }
+FN f64 times_f64(f64 a, f64 b) { return __builtin_fma(a, b, -0.0); }
+
 #define OPERATIONS_ON_REALS(T)                                                            \
     FN T min_##T(T a, T b) { return (a <= b) | (a != a) ? a : b; }                        \
     FN T max_##T(T a, T b) { return (a >= b) | (a != a) ? a : b; }                        \

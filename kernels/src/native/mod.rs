@@ -8,9 +8,9 @@
 //! to the steps. No run waits for the compiler; where it fails, the loop stays in blocks, with the
 //! reason in [`Program::native_notes`](crate::Program::native_notes).
 //!
-//! The bits are those of the blocks: `math.c` has the operations of [`crate::ops`] and of the
-//! elementary functions, the options keep the compiler from fusing or reordering them, and the
-//! lanes of reductions are the same memory.
+//! The bits are those of the blocks: `math.c` and `complex.c` have the operations of [`crate::ops`]
+//! and of the elementary functions, the options keep the compiler from fusing or reordering them, and
+//! the lanes of reductions are the same memory.
 //!
 //! Libraries are kept in a directory that only the user can write ([`cache`]), under the hash of
 //! their source and options.

@@ -1,5 +1,5 @@
 //! What stands in front of printed loops: C types, the polynomials and constants of the Rust
-//! functions, and `math.c`; behind it the functions of reals for `f32`, through `f64`.
+//! functions, `math.c` and `complex.c`; behind them the functions of reals for `f32`, through `f64`.
 
 use crate::ir::UnaryOp;
 use crate::math::constants::{NUMBERS, POLYNOMIALS};
@@ -66,6 +66,7 @@ pub(super) fn prelude() -> String {
         polynomial(&mut text, name, coefficients);
     }
     text.push_str(include_str!("math.c"));
+    text.push_str(include_str!("complex.c"));
     let functions = UnaryOp::ALL
         .into_iter()
         .filter(|op| op.types() == Types::Reals);

@@ -10,9 +10,12 @@
 //! are one address in machine code, and a value that is the same along a line is read once.
 //! Row `k` of a chunk belongs to lane `k`; the caller turns the lanes where a line begins elsewhere.
 //!
+//! A complex number is a pair of parts. The compiler takes pairs apart before it looks for SIMD code,
+//! so `complex.c` chooses between pairs part by part.
+//!
 //! What has no vector code in C compilers (integer division, remainders), and what is rare
-//! (complex numbers, row operations, random numbers), is refused with a reason: such a loop stays
-//! with the blocks.
+//! (elementary functions of complex numbers, row operations, random numbers), is refused with a
+//! reason: such a loop stays with the blocks.
 //!
 //! The fast reduction of the arguments of sine and cosine holds up to a bound. A loop with one of
 //! them first computes all values of a chunk; if an argument is beyond the bound it returns, and
@@ -25,7 +28,7 @@ use crate::ir::{
     ArgId, BinaryOp, Inst, Kernel, Loop, ReduceOp, UnaryOp, ValueId, uniform_values, value_types,
 };
 use crate::isa::Isa;
-use crate::operations::{BinaryForm, UnaryForm};
+use crate::operations::{BinaryForm, Types, UnaryForm};
 use std::fmt::Write as _;
 
 /// A loop in C.
@@ -63,6 +66,7 @@ pub(super) fn print(
         buffers: String::new(),
         copies: String::new(),
         is_guarded: has_angles(&loop_.body),
+        has_pairs: has_pairs(kernel, &loop_.body),
         lanes: Vec::new(),
     };
     printer.body(&loop_.body)?;
@@ -89,6 +93,8 @@ struct Printer<'a> {
     /// The copies of whole chunks past the caches.
     copies: String,
     is_guarded: bool,
+    /// Whether products have to be kept from compilers that fuse them.
+    has_pairs: bool,
     lanes: Vec<usize>,
 }
 
@@ -97,6 +103,23 @@ fn has_angles(body: &[Inst]) -> bool {
     let is_angle =
         |inst: &Inst| matches!(inst, Inst::Unary(op, _) if op.form() == UnaryForm::Angle);
     body.iter().any(is_angle)
+}
+
+/// Whether a body stores values side by side: complex numbers, or elements of several views of a store.
+/// Of these GCC 12 fuses what it must not; see `times_f64` in `math.c`.
+fn has_pairs(kernel: &Kernel, body: &[Inst]) -> bool {
+    let stored = body.iter().filter_map(|inst| match *inst {
+        Inst::Store(arg, _) => Some(&kernel.args[arg as usize]),
+        _ => None,
+    });
+    let mut memories = Vec::new();
+    for arg in stored {
+        if arg.dtype.is_complex() || memories.contains(&arg.memory) {
+            return true;
+        }
+        memories.push(arg.memory);
+    }
+    false
 }
 
 /// For each instruction, whether an effect needs it.
@@ -128,7 +151,10 @@ impl Printer<'_> {
 
     fn varying(&mut self, out: ValueId, inst: Inst, body: &[Inst]) -> Result<(), Refusal> {
         let value = match inst {
-            Inst::Store(arg, a) => return self.store(arg, a),
+            Inst::Store(arg, a) => {
+                self.store(arg, a);
+                return Ok(());
+            }
             Inst::Reduce(op, _, a) => return self.reduce(op, a),
             Inst::Load(arg) => self.load(arg, out, body)?,
             Inst::Index => "(i64)(start + first + at + k)".to_owned(),
@@ -136,24 +162,34 @@ impl Printer<'_> {
             Inst::Binary(op, a, b) => {
                 let dtype = self.dtype(a);
                 let b = match op {
-                    BinaryOp::Pow => self.row_operand(b)?,
-                    _ => self.operand(b)?,
+                    BinaryOp::Pow => self.row_operand(b),
+                    _ => self.operand(b),
                 };
-                binary(op, dtype, &self.operand(a)?, &b)?
+                let a = self.operand(a);
+                match self.has_pairs && dtype.is_real_float() && op == BinaryOp::Mul {
+                    true => format!("times_{}({a}, {b})", memory_type(dtype)),
+                    false => binary(op, dtype, &a, &b)?,
+                }
             }
             Inst::Select(condition, a, b) => {
-                let condition = self.operand(condition)?;
-                format!("{condition} ? {} : {}", self.operand(a)?, self.operand(b)?)
+                let condition = self.operand(condition);
+                let dtype = self.dtype(a);
+                let (a, b) = (self.operand(a), self.operand(b));
+                match dtype.is_complex() {
+                    true => format!("select_{}({condition}, {a}, {b})", memory_type(dtype)),
+                    false => format!("{condition} ? {a} : {b}"),
+                }
             }
             Inst::Cast(to, a) => self.cast(to, a)?,
             Inst::Random { .. } => return Err(Refusal::new("random", None)),
             Inst::RowSum { .. } => return Err(Refusal::new("row_sum", None)),
+            Inst::Gather { .. } => return Err(Refusal::new("gather", None)),
             Inst::RowReduce { .. } => return Err(Refusal::new("row_reduce", None)),
             Inst::Const(_) | Inst::Param(_) | Inst::LoadScalar(_) | Inst::StoreScalar(..) => {
                 unreachable!("the verifier admits these as uniform instructions only")
             }
         };
-        let type_ = self.value_type(self.dtype(out))?;
+        let type_ = value_type(self.dtype(out));
         let _ = writeln!(self.values, "            const {type_} v{out} = {value};");
         Ok(())
     }
@@ -162,42 +198,34 @@ impl Printer<'_> {
         self.types[value as usize].expect("the verifier admits typed operands")
     }
 
-    /// The C type of a variable.
-    fn value_type(&self, dtype: DType) -> Result<&'static str, Refusal> {
-        match dtype {
-            DType::Bool => Ok("_Bool"),
-            other => memory_type(other),
-        }
-    }
-
     /// The name of an operand; a uniform one is defined at its first use.
-    fn operand(&mut self, value: ValueId) -> Result<String, Refusal> {
+    fn operand(&mut self, value: ValueId) -> String {
         let Some(splat) = self.splat(value) else {
-            return Ok(format!("v{value}"));
+            return format!("v{value}");
         };
         let name = format!("s{splat}");
         let dtype = self.dtype(value);
-        let (variable, element) = (self.value_type(dtype)?, memory_type(dtype)?);
+        let (variable, element) = (value_type(dtype), memory_type(dtype));
         self.uniform(&format!(
             "    const {variable} {name} = \
              *(const {element} *)(uniforms + {SPLAT_BYTES} * SPLAT{splat});\n"
         ));
-        Ok(name)
+        name
     }
 
     /// As [`Printer::operand`], but a uniform one is read from the memory that has a copy of it for
     /// each row of a chunk. Conditions on one that is the same for all rows would be taken out of the
     /// loop and become scalars, which GCC cannot select vectors with: it would compute row by row.
-    fn row_operand(&mut self, value: ValueId) -> Result<String, Refusal> {
+    fn row_operand(&mut self, value: ValueId) -> String {
         let Some(splat) = self.splat(value) else {
             return self.operand(value);
         };
-        let element = memory_type(self.dtype(value))?;
+        let element = memory_type(self.dtype(value));
         self.uniform(&format!(
             "    const {element} *const e{splat} = \
              (const {element} *)(uniforms + {SPLAT_BYTES} * SPLAT{splat});\n"
         ));
-        Ok(format!("e{splat}[k]"))
+        format!("e{splat}[k]")
     }
 
     /// The place of a uniform value among those that the caller passes.
@@ -214,11 +242,11 @@ impl Printer<'_> {
     }
 
     /// The place of an array, `a` of which is defined at its first use.
-    fn array(&mut self, arg: ArgId) -> Result<usize, Refusal> {
+    fn array(&mut self, arg: ArgId) -> usize {
         let known = self.arrays.iter().position(|&array| array == arg);
         let place = known.unwrap_or(self.arrays.len());
         if known.is_none() {
-            let element = memory_type(self.kernel.args[arg as usize].dtype)?;
+            let element = memory_type(self.kernel.args[arg as usize].dtype);
             self.arrays.push(arg);
             let _ = writeln!(
                 self.uniforms,
@@ -226,13 +254,13 @@ impl Printer<'_> {
                  STEP{place} * (i64)first;"
             );
         }
-        Ok(place)
+        place
     }
 
     /// The element of an array at the row.
-    fn element(&mut self, arg: ArgId) -> Result<String, Refusal> {
-        let place = self.array(arg)?;
-        Ok(format!("a{place}[STEP{place} * (i64)(at + k)]"))
+    fn element(&mut self, arg: ArgId) -> String {
+        let place = self.array(arg);
+        format!("a{place}[STEP{place} * (i64)(at + k)]")
     }
 
     fn load(&mut self, arg: ArgId, out: ValueId, body: &[Inst]) -> Result<String, Refusal> {
@@ -244,30 +272,29 @@ impl Printer<'_> {
             // The stores of a guarded loop come last.
             return Err(Refusal::new("load of what was stored", None));
         }
-        let element = self.element(arg)?;
+        let element = self.element(arg);
         Ok(match self.kernel.args[arg as usize].dtype {
             DType::Bool => format!("{element} != 0"),
             _ => element,
         })
     }
 
-    fn store(&mut self, arg: ArgId, a: ValueId) -> Result<(), Refusal> {
-        let to = self.element(arg)?;
-        let a = self.effect_operand(a)?;
+    fn store(&mut self, arg: ArgId, a: ValueId) {
+        let to = self.element(arg);
+        let a = self.effect_operand(a);
         if !self.streamed.contains(&arg) {
             self.effect(&format!("{to} = {a};"));
-            return Ok(());
+            return;
         }
         // The caller names arrays whose rows lie side by side.
-        let place = self.array(arg)?;
-        let element = memory_type(self.kernel.args[arg as usize].dtype)?;
+        let place = self.array(arg);
+        let element = memory_type(self.kernel.args[arg as usize].dtype);
         let _ = writeln!(self.buffers, "        LINES {element} ca{place}[{CHUNK}];");
         let _ = writeln!(
             self.copies,
             "        stream(a{place} + at, ca{place}, N * sizeof *ca{place});"
         );
         self.effect(&format!("ca{place}[k] = {a};"));
-        Ok(())
     }
 
     fn reduce(&mut self, op: ReduceOp, a: ValueId) -> Result<(), Refusal> {
@@ -283,7 +310,7 @@ impl Printer<'_> {
                 return Err(Refusal::new(op.name(), Some(dtype)));
             }
         };
-        let element = memory_type(dtype)?;
+        let element = memory_type(dtype);
         let number = self.lanes.len();
         let lanes = format!("l{number}");
         let _ = writeln!(
@@ -292,26 +319,26 @@ impl Printer<'_> {
             number * LANES_BYTES
         );
         self.lanes.push(dtype.size());
-        let a = self.effect_operand(a)?;
+        let a = self.effect_operand(a);
         let joined = binary(op, dtype, &format!("{lanes}[F + k]"), &a)?;
         self.effect(&format!("{lanes}[F + k] = {joined};"));
         Ok(())
     }
 
     /// The operand of an effect, which a guarded loop computes one inner loop earlier.
-    fn effect_operand(&mut self, a: ValueId) -> Result<String, Refusal> {
-        let name = self.operand(a)?;
+    fn effect_operand(&mut self, a: ValueId) -> String {
+        let name = self.operand(a);
         if !self.is_guarded || self.numbers[a as usize].is_some() {
-            return Ok(name);
+            return name;
         }
-        let element = memory_type(self.dtype(a))?;
+        let element = memory_type(self.dtype(a));
         let buffer = format!("b{a}");
         let line = format!("        {element} {buffer}[{CHUNK}];\n");
         if !self.buffers.contains(&line) {
             self.buffers.push_str(&line);
             let _ = writeln!(self.values, "            {buffer}[k] = {name};");
         }
-        Ok(format!("{buffer}[k]"))
+        format!("{buffer}[k]")
     }
 
     fn effect(&mut self, line: &str) {
@@ -324,10 +351,16 @@ impl Printer<'_> {
 
     fn unary(&mut self, op: UnaryOp, a: ValueId) -> Result<String, Refusal> {
         let dtype = self.dtype(a);
-        let operand = self.operand(a)?;
-        let type_ = memory_type(dtype)?;
+        let operand = self.operand(a);
+        let call = |operand: &str| format!("{}_{}({operand})", op.name(), memory_type(dtype));
         if op.is_identity_on(dtype) {
             return Ok(operand);
+        }
+        if dtype.is_complex() {
+            return match op.types() == Types::Numeric {
+                true => Ok(call(&operand)),
+                false => Err(Refusal::new(op.name(), Some(dtype))),
+            };
         }
         Ok(match op.form() {
             UnaryForm::Prefix(sign) => format!("{sign}{operand}"),
@@ -335,26 +368,53 @@ impl Printer<'_> {
             UnaryForm::Zero => "0".to_owned(),
             UnaryForm::Angle => {
                 let _ = writeln!(self.values, "            large |= is_large({operand});");
-                format!("{}_{type_}({operand})", op.name())
+                call(&operand)
             }
-            UnaryForm::Call => format!("{}_{type_}({operand})", op.name()),
+            UnaryForm::Call => call(&operand),
         })
     }
 
     fn cast(&mut self, to: DType, a: ValueId) -> Result<String, Refusal> {
         let from = self.dtype(a);
-        let operand = self.operand(a)?;
+        let operand = self.operand(a);
+        if from == to {
+            return Ok(operand);
+        }
+        if !from.is_complex() && !to.is_complex() {
+            return self.real_cast((from, to), &operand);
+        }
+        let type_ = value_type(to);
+        let part = |name: &str| match from.is_complex() {
+            true => format!("{operand}.{name}"),
+            false => operand.clone(),
+        };
+        if to == DType::Bool {
+            let from = memory_type(from);
+            return Ok(format!("ne_{from}({operand}, ({from}){{0, 0}})"));
+        }
+        let re = self.real_cast((from.real(), to.real()), &part("re"))?;
+        Ok(match (from.is_complex(), to.is_complex()) {
+            (_, false) => re,
+            (false, true) => format!("({type_}){{{re}, 0}}"),
+            (true, true) => {
+                let im = self.real_cast((from.real(), to.real()), &part("im"))?;
+                format!("({type_}){{{re}, {im}}}")
+            }
+        })
+    }
+
+    fn real_cast(&self, (from, to): (DType, DType), operand: &str) -> Result<String, Refusal> {
         let is_float = |dtype: DType| dtype.is_real_float();
         let is_wide = |dtype: DType| matches!(dtype, DType::I64 | DType::U64 | DType::U32);
         // AVX2 has no conversions between floats and these.
         let is_missing = self.isa != Isa::Avx512
             && (is_float(from) && is_wide(to) || is_wide(from) && is_float(to));
-        if is_missing || to.is_complex() {
+        if is_missing {
             return Err(Refusal::new("cast", Some(to)));
         }
-        let type_ = self.value_type(to)?;
+        let type_ = value_type(to);
         Ok(match to {
-            _ if from == to => operand,
+            _ if from == to => operand.to_owned(),
             DType::Bool => format!("{operand} != 0"),
             _ if is_float(from) && to.is_integer() => format!("{type_}_of({operand})"),
             _ => format!("({type_}){operand}"),
@@ -425,28 +485,38 @@ impl Printer<'_> {
     }
 }
 
-/// The C type of an element in memory.
-fn memory_type(dtype: DType) -> Result<&'static str, Refusal> {
+/// The C type of a variable.
+fn value_type(dtype: DType) -> &'static str {
     match dtype {
-        DType::F32 => Ok("f32"),
-        DType::F64 => Ok("f64"),
-        DType::I32 => Ok("i32"),
-        DType::I64 => Ok("i64"),
-        DType::U32 => Ok("u32"),
-        DType::U64 => Ok("u64"),
-        DType::Bool => Ok("u8"),
-        DType::ComplexF32 | DType::ComplexF64 => Err(Refusal::new("arithmetic", Some(dtype))),
+        DType::Bool => "_Bool",
+        other => memory_type(other),
+    }
+}
+
+/// The C type of an element in memory.
+fn memory_type(dtype: DType) -> &'static str {
+    match dtype {
+        DType::F32 => "f32",
+        DType::F64 => "f64",
+        DType::I32 => "i32",
+        DType::I64 => "i64",
+        DType::U32 => "u32",
+        DType::U64 => "u64",
+        DType::Bool => "u8",
+        DType::ComplexF32 => "complex_f32",
+        DType::ComplexF64 => "complex_f64",
     }
 }
 
 fn binary(op: BinaryOp, dtype: DType, a: &str, b: &str) -> Result<String, Refusal> {
-    let type_ = memory_type(dtype)?;
+    let call = || format!("{}_{}({a}, {b})", op.name(), memory_type(dtype));
     let is_float = dtype.is_real_float();
     match op.form() {
+        BinaryForm::Sign(_) | BinaryForm::FloatSign(_) if dtype.is_complex() => Ok(call()),
         BinaryForm::Sign(sign) => Ok(format!("{a} {sign} {b}")),
         BinaryForm::FloatSign(sign) if is_float => Ok(format!("{a} {sign} {b}")),
-        BinaryForm::Call => Ok(format!("{}_{type_}({a}, {b})", op.name())),
-        BinaryForm::FloatCall if is_float => Ok(format!("{}_{type_}({a}, {b})", op.name())),
+        BinaryForm::Call => Ok(call()),
+        BinaryForm::FloatCall if is_float => Ok(call()),
         BinaryForm::FloatSign(_) | BinaryForm::FloatCall | BinaryForm::Missing => {
             Err(Refusal::new(op.name(), Some(dtype)))
         }

@@ -6,7 +6,8 @@
 //! from there; but while the steps after the first work in the cache, memory does less than it
 //! could. So a loop of several steps is worth it too, for arrays beyond the caches only.
 
-use crate::ir::{ArgKind, Inst, Kernel, Loop, uniform_values};
+use crate::element::DType;
+use crate::ir::{ArgKind, Inst, Kernel, Loop, uniform_values, value_types};
 use crate::isa::Isa;
 use std::collections::BTreeMap;
 
@@ -39,14 +40,18 @@ pub(super) fn worth(kernel: &Kernel, loop_: &Loop, isa: Isa) -> Option<Worth> {
         return None;
     }
     let uniform = uniform_values(&loop_.body);
-    let varying = loop_.body.iter().zip(uniform);
-    let varying = varying.filter_map(|(inst, uniform)| (!uniform).then_some(inst));
+    let types = value_types(kernel, &loop_.body);
+    let varying = loop_.body.iter().zip(uniform).zip(types);
+    let varying =
+        varying.filter_map(|((inst, uniform), dtype)| (!uniform).then_some((inst, dtype)));
     let (mut work, mut n_steps) = (0, 0);
     // Arguments that share memory are views of one array, which comes from memory once, and goes
     // there once.
     let mut arrays = BTreeMap::new();
-    for inst in varying {
-        work += cost(inst);
+    for (inst, dtype) in varying {
+        // A complex number has two parts.
+        let parts = 1 + u64::from(dtype.is_some_and(DType::is_complex));
+        work += parts * cost(inst);
         n_steps += usize::from(!matches!(inst, Inst::Load(_)));
         inst.for_each_arg(|arg| {
             let arg = &kernel.args[arg as usize];
@@ -78,6 +83,7 @@ fn cost(inst: &Inst) -> u64 {
         | Inst::Select(..)
         | Inst::Cast(..)
         | Inst::RowSum { .. }
+        | Inst::Gather { .. }
         | Inst::RowReduce { .. }
         | Inst::StoreScalar(..)
         | Inst::Reduce(..) => 1,

@@ -179,6 +179,7 @@ fn check<T: Sample>(matrix: &Matrix, expected_summary: impl Fn(&Summary) -> bool
             let mut y = vec![T::sample(9.0); plain.len()];
             let operands = [
                 Operand::Structure(Structure {
+                    singles: false,
                     pos: matrix.pos.as_ptr(),
                     crd: matrix.crd.as_ptr(),
                     rows: plain.len(),

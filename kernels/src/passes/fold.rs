@@ -69,6 +69,7 @@ fn simplify(types: &[Option<DType>], body: &[Inst], inst: Inst) -> Option<Simple
         | Inst::Load(_)
         | Inst::Random { .. }
         | Inst::RowSum { .. }
+        | Inst::Gather { .. }
         | Inst::RowReduce { .. }
         | Inst::Store(..)
         | Inst::StoreScalar(..)

@@ -6,6 +6,9 @@
 //! loop meets only row `i` of the earlier. A loop that is all uniform has no rows and merges with
 //! any.
 //!
+//! A loop that gathers merges with others as long as there is little arithmetic: what has more gets
+//! native code.
+//!
 //! A copy that merges with nothing goes in front of the last loop, unless it must come after it.
 //! That is the copy of an array of which a part is then written (`assign_slice`): the loop that
 //! computes the part was issued before the copy, the one that writes it comes after, and so the two
@@ -39,8 +42,8 @@ struct Merger<'a> {
     memories: &'a Memories,
     /// The loops so far.
     merged: Vec<Loop>,
-    /// The last of them that has rows, for each domain.
-    last_of_domain: BTreeMap<u32, usize>,
+    /// The last of them that has rows, for each domain; those that gather apart.
+    last_of_domain: BTreeMap<(u32, bool), usize>,
     /// The last of them that is all uniform, so that it can take any domain.
     last_without_rows: Option<usize>,
     /// For each memory, the last loop that touched it.
@@ -56,6 +59,25 @@ struct Touch {
     loop_: usize,
     /// The argument, if it is the only one and is reached row by row.
     by: Option<ArgId>,
+}
+
+/// What arithmetic costs at most, in quarters of a cycle for each row, in a loop that gathers: one with
+/// more is worth native code, which does not gather.
+const LITTLE: u64 = 32;
+
+/// What the arithmetic of a body costs a row, in quarters of a cycle.
+fn cost(body: &[Inst]) -> u64 {
+    let cost = |inst: &Inst| match *inst {
+        Inst::Unary(op, _) => op.cost(),
+        Inst::Binary(op, ..) => op.cost(),
+        _ => 0,
+    };
+    body.iter().map(cost).sum()
+}
+
+/// Whether a loop gathers.
+fn gathers(body: &[Inst]) -> bool {
+    body.iter().any(|inst| matches!(inst, Inst::Gather { .. }))
 }
 
 /// Whether a loop computes nothing.
@@ -79,10 +101,8 @@ impl Merger<'_> {
             .all(|&uniform| uniform);
         let first = self.first_allowed(&loop_.body);
         let target = if has_rows {
-            let of_domain = self.last_of_domain.get(&loop_.domain).copied();
             let is_allowed = |&at: &usize| at >= first;
-            of_domain
-                .filter(is_allowed)
+            self.of_domain(&loop_, first)
                 .or(self.last_without_rows.filter(is_allowed))
         } else {
             // As early as possible, where it hinders nobody who comes later.
@@ -90,7 +110,7 @@ impl Merger<'_> {
         };
         let target = target.unwrap_or_else(|| self.add(&loop_, first));
         if has_rows {
-            self.give_rows(target, loop_.domain);
+            self.give_rows(target, &loop_);
         }
         self.record(target, &loop_.body);
         append(&mut self.merged[target].body, &loop_.body);
@@ -132,7 +152,8 @@ impl Merger<'_> {
     fn shift_last(&mut self) {
         let last = self.merged.len() - 1;
         let Loop { domain, body } = &self.merged[last];
-        self.last_of_domain.insert(*domain, last + 1);
+        self.last_of_domain
+            .insert((*domain, gathers(body)), last + 1);
         for_each_access(body, |access| {
             let memory = self.memories.of(access.arg);
             for touch in [&mut self.touched[memory], &mut self.written[memory]] {
@@ -161,14 +182,31 @@ impl Merger<'_> {
         first
     }
 
-    /// The loop at `target` runs over this domain from now on, and is the last that does: an allowed
-    /// one after it would have been the target.
-    fn give_rows(&mut self, target: usize, domain: u32) {
+    /// The last loop of the domain that can take this one, of those from `first` on.
+    fn of_domain(&self, loop_: &Loop, first: usize) -> Option<usize> {
+        let gathers = gathers(&loop_.body);
+        let last = |gathers: bool| {
+            let last = self.last_of_domain.get(&(loop_.domain, gathers)).copied();
+            last.filter(|&at| at >= first)
+        };
+        let is_little = |&at: &usize| cost(&self.merged[at].body) + cost(&loop_.body) <= LITTLE;
+        last(gathers).max(last(!gathers).filter(is_little))
+    }
+
+    /// The loop at `target` runs over the domain of this one from now on.
+    fn give_rows(&mut self, target: usize, loop_: &Loop) {
+        let Loop { domain, body } = loop_;
         if self.last_without_rows == Some(target) {
             self.last_without_rows = None;
-            self.merged[target].domain = domain;
-            self.last_of_domain.insert(domain, target);
+            self.merged[target].domain = *domain;
         }
+        let gathers = gathers(body) || gathers(&self.merged[target].body);
+        if gathers && self.last_of_domain.get(&(*domain, false)) == Some(&target) {
+            self.last_of_domain.remove(&(*domain, false));
+        }
+        let last = self.last_of_domain.entry((*domain, gathers));
+        let last = last.or_insert(target);
+        *last = target.max(*last);
     }
 
     /// Notes that the loop at `target` now has this body too.

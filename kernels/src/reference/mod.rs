@@ -150,6 +150,8 @@ impl<'a> LoopRun<'a> {
                 x,
                 // SAFETY: the caller promises a row of the structure for each row of the loop.
             } => unsafe { self.row_sum(structure, entries, x, row) },
+            // SAFETY: the caller promises a row of the structure for each row of the loop.
+            Inst::Gather { structure, x } => unsafe { self.first_named(structure, x, row) },
             // SAFETY: the caller promises a row of the matrix for each row of the loop.
             Inst::RowReduce { op, rows, x } => unsafe { self.row_reduce(op, rows, x, row) },
             Inst::Store(arg, a) => {
@@ -202,6 +204,30 @@ impl<'a> LoopRun<'a> {
             sum = scalar::mul_add(entry, x, sum);
         }
         sum
+    }
+
+    /// The element of `x` that the first entry of the row names, or 0.
+    ///
+    /// # Safety
+    ///
+    /// As [`run`]; the row lies in the extent.
+    unsafe fn first_named(&self, structure: ArgId, x: ArgId, row: usize) -> Value {
+        let Operand::Structure(Structure { pos, crd, .. }) = self.operand(structure) else {
+            misbound(structure, "structure")
+        };
+        let width = self.width(x);
+        let (row, within) = (row / width, row % width);
+        // SAFETY: the structure has one position more than rows, and the row is one of them.
+        let [first, begin, end] =
+            unsafe { [*pos, *pos.add(row), *pos.add(row + 1)] }.map(|position| position as usize);
+        if begin == end {
+            return Value::from_bits(self.dtype(x), [0; 2]);
+        }
+        // SAFETY: the row has an entry, whose column is an index of `x`.
+        unsafe {
+            let column = *crd.add(begin - first) as usize;
+            self.read(x, self.gather(x, column, within))
+        }
     }
 
     /// The reduction over the row of `matrix[row, k]` or `matrix[row, k] * x[k]`.

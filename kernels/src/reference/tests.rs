@@ -79,6 +79,7 @@ fn loops_run_in_sequence() {
             width: 1,
         },
         Operand::Structure(Structure {
+            singles: false,
             pos: [0, 1, 2].as_ptr(),
             crd: [1, 0].as_ptr(),
             rows: 2,
@@ -146,6 +147,7 @@ fn row_sum_fuses_in_the_order_of_storage_and_reads_ghosts() {
     }";
     let operands = [
         Operand::Structure(Structure {
+            singles: false,
             pos: pos.as_ptr(),
             crd: crd.as_ptr(),
             rows: 3,

@@ -179,6 +179,10 @@ impl<'a> Parser<'a> {
                 entries: self.arg_id()?,
                 x: self.arg_id()?,
             },
+            "gather" => Inst::Gather {
+                structure: self.arg_id()?,
+                x: self.arg_id()?,
+            },
             "row_reduce" => Inst::RowReduce {
                 op: self.reduce_op()?,
                 rows: self.arg_id()?,

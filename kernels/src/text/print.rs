@@ -87,6 +87,7 @@ impl fmt::Display for Inst {
                 entries,
                 x,
             } => write!(f, "row_sum a{structure} a{entries} a{x}"),
+            Self::Gather { structure, x } => write!(f, "gather a{structure} a{x}"),
             Self::RowReduce { op, rows, x } => {
                 write!(f, "row_reduce {} a{rows}", op.name())?;
                 x.map_or(Ok(()), |x| write!(f, " a{x}"))

@@ -143,12 +143,7 @@ impl Composed {
     /// The instruction with the structure and the entries of the piece of what it gathers: one
     /// structure has several pieces where what is gathered by it is spread in several ways.
     fn of_one_piece(&mut self, inst: Inst, by_slot: &mut BySlot) -> Inst {
-        let Inst::RowSum {
-            structure,
-            entries,
-            x,
-        } = inst
-        else {
+        let (Inst::RowSum { x, .. } | Inst::Gather { x, .. }) = inst else {
             return inst;
         };
         let piece = self.args[x as usize].piece;
@@ -157,11 +152,7 @@ impl Composed {
             let dtype = self.kernel.args[arg as usize].dtype;
             self.arg(Source { piece, ..source }, dtype, by_slot)
         };
-        Inst::RowSum {
-            structure: of_piece(structure),
-            entries: of_piece(entries),
-            x,
-        }
+        inst.map_args(|arg| if arg == x { x } else { of_piece(arg) })
     }
 
     /// The argument for a source: the one that is there already, or a new one.

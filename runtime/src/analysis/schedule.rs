@@ -120,6 +120,8 @@ pub(crate) struct FusedTask {
     pub(crate) bytes: usize,
     /// Indices and entries that the task uses to gather alone, so that their packed form is enough.
     pub(crate) only_gathered: Vec<u32>,
+    /// The pieces whose indices are read in plain form.
+    pub(crate) plain_pieces: Vec<usize>,
     /// How many of the kernel's loops come before ghosts are sent: they write elements that other
     /// ranks gather in the loops after them.
     pub(crate) leading: usize,

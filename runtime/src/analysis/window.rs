@@ -128,7 +128,10 @@ impl Window {
             }
         }
         for (declared, arg) in body.args().iter().zip(&self.args[first_arg..]) {
-            self.written[arg.slot as usize] |= declared.is_written();
+            if declared.is_written() {
+                self.written[arg.slot as usize] = true;
+                self.stores[arg.slot as usize].forget_gathers();
+            }
         }
         let first_param = self.params.len() as u32;
         self.params.extend_from_slice(params);

@@ -49,6 +49,8 @@ pub(crate) struct Piece {
     pub(crate) boundary: Vec<Range<u64>>,
     /// How far before and behind a row of the interior the elements lie that its indices name.
     reach: (usize, usize),
+    /// Whether each of its rows has one entry.
+    singles: bool,
 }
 
 /// What a piece depends on besides the indices.
@@ -157,6 +159,7 @@ impl Piece {
             interior,
             boundary,
             reach,
+            singles: ranges.windows(2).all(|ends| ends[1] - ends[0] == 1),
         })
     }
 
@@ -174,6 +177,7 @@ impl Piece {
             entries: self.entries.len(),
             below: self.reach.0,
             above: self.reach.1,
+            singles: self.singles,
         }
     }
 

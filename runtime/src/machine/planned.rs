@@ -205,6 +205,7 @@ impl Running<'_, '_> {
                     | Inst::LoadScalar(_)
                     | Inst::Index
                     | Inst::Load(_)
+                    | Inst::Gather { .. }
                     | Inst::Store(..)
                     | Inst::StoreScalar(..) => 0,
                 };

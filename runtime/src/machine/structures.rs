@@ -141,6 +141,12 @@ impl Running<'_, '_> {
                 }
             }
         }
+        for &piece in &self.task.plain_pieces {
+            let indices = inputs
+                .piece(piece)
+                .materialise_indices(self.context.workers);
+            indices.map_err(blame(self.task.pieces[piece].indices))?;
+        }
         Ok(())
     }
 
@@ -219,7 +225,9 @@ impl Running<'_, '_> {
         if self.task.pieces.is_empty() {
             return 0;
         }
-        let mut bytes = 0;
+        let gathers = self.task.plain_pieces.iter();
+        let pieces = gathers.filter_map(|&piece| inputs.pieces[piece].as_ref());
+        let mut bytes = pieces.map(|piece| piece.bytes()).sum();
         for (number, binding) in self.task.bindings.iter().enumerate() {
             let Binding::Entries { from, piece } = *binding else {
                 continue;

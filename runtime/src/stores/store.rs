@@ -47,7 +47,38 @@ pub struct Store {
     /// the store asks without locking the state.
     is_derived_from: AtomicBool,
     state: Mutex<State>,
+    /// How programs gather by the contents that the window will have computed; so it is forgotten as
+    /// soon as a task that writes them is issued.
+    gathers: Mutex<Vec<Gathers>>,
+    /// Whether there are any.
+    is_gathered_by: AtomicBool,
 }
+
+/// Gathers of a kind by the indices that a store holds.
+#[derive(Debug)]
+struct Gathers {
+    /// The operation, for messages, and how many elements or rows there are.
+    of: (&'static str, usize),
+    /// How many there have been.
+    count: usize,
+    /// The ranges, and the indices within them.
+    structure: Option<[Counted<Store>; 2]>,
+}
+
+/// What a program gathers by.
+#[derive(Debug)]
+pub(crate) enum GatherBy {
+    /// The indices as they are.
+    Indices,
+    /// A structure that is to be made of them, and kept.
+    NewStructure,
+    /// The structure that was made of them.
+    Structure([Counted<Store>; 2]),
+}
+
+/// The gathers by indices from which on a structure is made of them, which takes about as long as
+/// some gathers.
+const MANY_GATHERS: usize = 4;
 
 /// What a rank holds of a store.
 #[derive(Debug)]
@@ -102,6 +133,8 @@ impl Store {
             is_agreed: AtomicBool::new(false),
             is_derived_from: AtomicBool::new(false),
             state,
+            gathers: Mutex::default(),
+            is_gathered_by: AtomicBool::new(false),
         }
     }
 
@@ -218,6 +251,50 @@ impl Store {
     pub(crate) fn keep_piece(&self, piece: Arc<Piece>) {
         self.is_derived_from.store(true, Ordering::Relaxed);
         self.state().pieces.push(piece);
+    }
+
+    /// What the program gathers by that is about to gather by these indices: the
+    /// operation, and from how many elements or rows. Only where the program issues tasks, as keeping and forgetting it.
+    pub(crate) fn gather_by(&self, of: (&'static str, usize)) -> GatherBy {
+        self.is_gathered_by.store(true, Ordering::Relaxed);
+        let mut gathers = self.gathers();
+        let place = gathers.iter().position(|gathers| gathers.of == of);
+        let place = place.unwrap_or_else(|| {
+            gathers.push(Gathers {
+                of,
+                count: 0,
+                structure: None,
+            });
+            gathers.len() - 1
+        });
+        let alike = &mut gathers[place];
+        alike.count += 1;
+        match &alike.structure {
+            Some(structure) => GatherBy::Structure(structure.clone()),
+            None if alike.count < MANY_GATHERS => GatherBy::Indices,
+            None => GatherBy::NewStructure,
+        }
+    }
+
+    /// Keeps a structure until a task that writes the indices is issued.
+    pub(crate) fn keep_structure(&self, of: (&'static str, usize), structure: [Counted<Self>; 2]) {
+        let mut gathers = self.gathers();
+        if let Some(alike) = gathers.iter_mut().find(|gathers| gathers.of == of) {
+            alike.structure = Some(structure);
+        }
+    }
+
+    /// Forgets the structures made of these indices: a task that writes them is being issued.
+    pub(crate) fn forget_gathers(&self) {
+        if self.is_gathered_by.load(Ordering::Relaxed) {
+            self.is_gathered_by.store(false, Ordering::Relaxed);
+            self.gathers().clear();
+        }
+    }
+
+    fn gathers(&self) -> MutexGuard<'_, Vec<Gathers>> {
+        // Every change is one assignment, so a panic leaves it whole.
+        self.gathers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What `with` makes of the prospect of a packed form, which is kept until the store is written.

@@ -353,6 +353,10 @@ fn check_declarations(name: &str, kernel: &Kernel, args: &[BodyArg], uses: &[Use
                 let indices = arg(structure).unwrap_or_default() as u32;
                 (x, Access::At { indices })
             }
+            Inst::Gather { structure, x } => {
+                let indices = arg(structure).unwrap_or_default() as u32;
+                (x, Access::At { indices })
+            }
             Inst::RowReduce { x: Some(x), .. } => (x, Access::Whole),
             _ => continue,
         };

@@ -169,6 +169,7 @@ fn accesses(loop_: &Loop) -> Vec<Access> {
                 push(entries, Way::Other, false);
                 push(x, Way::Gather(structure), false);
             }
+            Inst::Gather { x, .. } => push(x, Way::Other, false),
             Inst::RowReduce { rows, x, .. } => {
                 push(rows, Way::Other, false);
                 x.into_iter().for_each(|x| push(x, Way::Other, false));
@@ -294,6 +295,7 @@ mod tests {
             array(p_data),
             array(q.as_mut_ptr()),
             Operand::Structure(Structure {
+                singles: false,
                 pos: pos.as_ptr(),
                 crd: crd.as_ptr(),
                 rows: n,

@@ -47,6 +47,8 @@ pub(crate) enum Op {
     Index,
     Load(ArgId, usize),
     RowSum(DType, [ArgId; 3]),
+    /// The structure, `x` and the size of its elements.
+    Gather([ArgId; 2], usize),
     RowReduce(RowReduction, ArgId, Option<ArgId>),
     Store(ArgId, usize, Operand),
     Reduce(usize, Operand),
@@ -190,6 +192,9 @@ impl Lowered {
                 let dtype = kernel.args[entries as usize].dtype;
                 self.define(Op::RowSum(dtype, [structure, entries, x]), size(entries))
             }
+            Inst::Gather { structure, x } => {
+                self.define(Op::Gather([structure, x], size(x)), size(x))
+            }
             Inst::RowReduce { op, rows, x } => {
                 let dtype = kernel.args[rows as usize].dtype;
                 let reduce = RowReduction::new(op, dtype, x.is_some());
@@ -294,6 +299,7 @@ impl Op {
             | Self::Index
             | Self::Load(..)
             | Self::RowSum(..)
+            | Self::Gather(..)
             | Self::RowReduce(..)
             | Self::Store(..)
             | Self::Reduce(..)
@@ -323,6 +329,7 @@ impl Op {
             Self::Index
             | Self::Load(..)
             | Self::RowSum(..)
+            | Self::Gather(..)
             | Self::RowReduce(..)
             | Self::ReduceProducts(..) => [Operand::None; 3],
         }
@@ -336,6 +343,7 @@ impl Op {
             | Self::AddProduct(..)
             | Self::Index
             | Self::RowSum(..)
+            | Self::Gather(..)
             | Self::RowReduce(..)
             | Self::Reduce(..)
             | Self::ReduceProduct(..)

@@ -75,6 +75,13 @@ pub(crate) enum Step {
         x: ArgId,
         out: SlotId,
     },
+    /// What the first entries of rows name.
+    Gather {
+        structure: ArgId,
+        x: ArgId,
+        size: usize,
+        out: SlotId,
+    },
     /// A reduction of the rows of a dense matrix.
     RowReduce {
         reduce: RowReduction,
@@ -221,6 +228,7 @@ fn write_only(kernel: &Kernel, lowered: &Lowered) -> Vec<ArgId> {
                 stored.push(arg);
             }
             Op::RowSum(_, args) => reached.extend(args.map(memory)),
+            Op::Gather(args, _) => reached.extend(args.map(memory)),
             Op::RowReduce(_, matrix, x) => {
                 reached.push(memory(matrix));
                 reached.extend(x.map(memory));
@@ -295,6 +303,12 @@ impl Op {
                 structure,
                 entries,
                 x,
+                out,
+            },
+            Self::Gather([structure, x], size) => Step::Gather {
+                structure,
+                x,
+                size,
                 out,
             },
             Self::RowReduce(reduce, matrix, x) => Step::RowReduce {

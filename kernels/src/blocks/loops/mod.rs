@@ -1,6 +1,7 @@
 //! The loops that are compiled beforehand, one for each operation and type of elements, and the
 //! lists of them.
 
+pub(crate) mod gathers;
 pub(crate) mod lanes;
 pub(crate) mod map;
 pub(crate) mod paced;

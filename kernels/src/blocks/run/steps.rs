@@ -13,6 +13,7 @@ use crate::abi::CHUNK;
 use crate::blocks::compile::Step;
 use crate::blocks::compile::lower::Terms;
 use crate::blocks::compile::slots::SlotId;
+use crate::blocks::loops::gathers::{self, NamedRows};
 use crate::blocks::loops::map::Input;
 use crate::blocks::loops::packed::PackedLoops;
 use crate::blocks::loops::packed_rows::PackedRows;
@@ -93,6 +94,15 @@ impl Worker<'_> {
                                 row_sum.get(run.isa)(&rows, out);
                             }
                         }
+                    }
+                    Step::Gather {
+                        structure,
+                        x,
+                        size,
+                        out,
+                    } => {
+                        let rows = run.named_rows([structure, x], first, n);
+                        gathers::gather(size, &rows, of(out).at(first));
                     }
                     Step::RowReduce {
                         reduce,
@@ -340,6 +350,36 @@ impl Run<'_> {
             ghosts,
             windows: loops.windows.get(self.isa),
         })
+    }
+
+    fn named_rows(&self, [structure, x]: [ArgId; 2], first: usize, n: usize) -> NamedRows {
+        let operand = |arg: ArgId| self.launch.operands[arg as usize];
+        let Operand::Structure(Structure {
+            pos, crd, singles, ..
+        }) = operand(structure)
+        else {
+            misbound(structure, "structure")
+        };
+        let Operand::Gather {
+            own,
+            own_len,
+            ghosts,
+            width,
+        } = operand(x)
+        else {
+            misbound(x, "gather")
+        };
+        NamedRows {
+            first,
+            n,
+            width,
+            pos,
+            crd,
+            singles,
+            own,
+            own_len,
+            ghosts,
+        }
     }
 
     unsafe fn sparse_rows(&self, args: [ArgId; 3], first: usize, n: usize) -> SparseRows {

@@ -51,6 +51,7 @@ pub(crate) unsafe fn uniform(
         Inst::Index
         | Inst::Load(_)
         | Inst::RowSum { .. }
+        | Inst::Gather { .. }
         | Inst::RowReduce { .. }
         | Inst::Store(..)
         | Inst::Reduce(..) => unreachable!("these instructions vary"),

@@ -166,6 +166,7 @@ impl<'a> Run<'a> {
                     }
                 }
                 Step::Map { .. }
+                | Step::Gather { .. }
                 | Step::Index { .. }
                 | Step::Load { .. }
                 | Step::Store { .. }

@@ -11,7 +11,6 @@ use crate::{random, reference, scalar};
 /// Elements of one type in memory.
 #[derive(Clone, Debug)]
 struct Elements {
-    dtype: DType,
     words: Vec<u64>,
 }
 
@@ -20,13 +19,16 @@ impl Elements {
         let size = dtype.size();
         let mut bytes = vec![0; (n * size).next_multiple_of(8)];
         for (i, place) in bytes.chunks_mut(size).take(n).enumerate() {
-            place.copy_from_slice(&value(i).bits()[0].to_le_bytes()[..size]);
+            let parts = place.chunks_mut(dtype.real().size());
+            for (part, bits) in parts.zip(value(i).bits()) {
+                part.copy_from_slice(&bits.to_le_bytes()[..part.len()]);
+            }
         }
         let words = bytes
             .chunks(8)
             .map(|word| u64::from_le_bytes(word.try_into().unwrap()));
         let words = words.collect();
-        Self { dtype, words }
+        Self { words }
     }
 
     fn operand(&mut self, n: usize) -> Operand {
@@ -37,7 +39,8 @@ impl Elements {
     }
 }
 
-/// A number of any kind: any bits, small ones, special ones, large ones.
+/// A number of any kind: any bits, small ones, special ones, large ones. The parts of a complex number
+/// are of two kinds.
 fn point(dtype: DType, seed: u64, i: usize) -> Value {
     const SPECIALS: [f64; 16] = [
         0.0,
@@ -59,7 +62,12 @@ fn point(dtype: DType, seed: u64, i: usize) -> Value {
     ];
     let bits = random::bits(seed, i as u64);
     let unit = random::uniform(seed + 1, i as u64);
+    let part = |seed: u64, i: usize| point(dtype.real(), seed, i).bits()[0];
     match i % 4 {
+        _ if dtype.is_complex() => {
+            let parts = [part(seed + 10, i), part(seed + 20, bits as usize / 4)];
+            Value::from_bits(dtype, parts)
+        }
         _ if dtype == DType::Bool => (bits % 2 == 1).to_value(),
         0 => Value::from_bits(dtype, [bits >> (64 - 8 * dtype.size()), 0]),
         1 => scalar::from_f64(dtype, 40.0 * unit - 20.0),
@@ -105,10 +113,14 @@ fn check(
 /// All operations on all types.
 fn checks() -> Vec<Check> {
     let mut checks = Vec::new();
-    let is_long = |dtype: DType, cost| dtype.is_real_float() && cost;
+    // Of complex numbers, the absolute value and the quotient.
+    let is_long = |dtype: DType, of_reals, of_complex| {
+        dtype.is_real_float() && of_reals || dtype.is_complex() && of_complex
+    };
     for dtype in DType::ALL {
         for op in UnaryOp::ALL {
-            let points = if is_long(dtype, op.cost() > 1) {
+            let is_absolute = matches!(op, UnaryOp::Abs | UnaryOp::Sign);
+            let points = if is_long(dtype, op.cost() > 1, is_absolute) {
                 MANY
             } else {
                 FEW
@@ -119,7 +131,7 @@ fn checks() -> Vec<Check> {
             }
         }
         for op in BinaryOp::ALL {
-            let points = if is_long(dtype, op == BinaryOp::Pow) {
+            let points = if is_long(dtype, op == BinaryOp::Pow, op == BinaryOp::Div) {
                 MANY
             } else {
                 FEW
@@ -142,9 +154,29 @@ fn checks() -> Vec<Check> {
             }));
         }
     }
+    checks.extend(complex_chains());
     checks.push(check("index", (DType::F64, DType::I64), FEW, |build, _| {
         build.push(Inst::Index)
     }));
+    checks
+}
+
+/// Operations on what others yield, of which compilers make a product added to one part and
+/// subtracted from the other: they must not be fused.
+fn complex_chains() -> Vec<Check> {
+    let mut checks = Vec::new();
+    for dtype in [DType::ComplexF32, DType::ComplexF64] {
+        for first in [BinaryOp::Add, BinaryOp::Mul, BinaryOp::Div] {
+            for second in [BinaryOp::Add, BinaryOp::Sub, BinaryOp::Mul] {
+                let what = format!("{} of a conjugate {}", second.name(), first.name());
+                checks.push(check(&what, (dtype, dtype), FEW, |build, [a, b, _]| {
+                    let value = build.binary(first, a, b);
+                    let conjugate = build.unary(UnaryOp::Conj, value);
+                    build.binary(second, b, conjugate)
+                }));
+            }
+        }
+    }
     checks
 }
 
@@ -178,7 +210,7 @@ impl Check {
         // SAFETY: all arrays have `n` elements, and the instruction set is one of this machine.
         unsafe { program.run(&launch, Part::All, &settings, &workers) };
         let words = arrays[3].words.iter();
-        words.map(|&word| one_nan(arrays[3].dtype, word)).collect()
+        words.map(|&word| one_nan(self.out.real(), word)).collect()
     }
 }
 
@@ -195,7 +227,7 @@ fn every_operation_has_the_bits_of_the_blocks() {
                 programs.push((check, program));
             }
         }
-        assert!(programs.len() > 150, "{} are printed", programs.len());
+        assert!(programs.len() > 180, "{} are printed", programs.len());
         if unless_missing(natives.load()).is_none() {
             return;
         }

@@ -233,3 +233,73 @@ fn lines_have_the_bits_of_the_blocks() {
         assert!(passed.count() < 10, "runs that forms cannot take");
     }
 }
+
+/// Products of complex numbers whose parts are views of real arrays: GCC 12 made fused multiply-adds of
+/// products that are subtracted beside others that are added.
+#[test]
+fn parts_side_by_side_are_not_fused() {
+    const N: usize = 1_003;
+    let folder = Folder::new("parts");
+    let mut build = KernelBuilder::new();
+    let args = [(); 6].map(|()| build.arg(DType::F64, ArgKind::Array));
+    let [a_re, a_im, b_re, b_im] = [0, 1, 2, 3].map(|part| build.load(args[part]));
+    let factors = [(a_re, b_re), (a_im, b_im), (a_re, b_im), (a_im, b_re)];
+    let [first, second, third, fourth] = factors.map(|(a, b)| build.binary(BinaryOp::Mul, a, b));
+    let re = build.binary(BinaryOp::Sub, first, second);
+    let im = build.binary(BinaryOp::Add, third, fourth);
+    build.store(args[4], re);
+    build.store(args[5], im);
+    let mut kernel = build.finish();
+    for parts in args.chunks(2) {
+        kernel.args[parts[1] as usize].memory = parts[0];
+    }
+    let run = |run: &dyn Fn(&Launch<'_>)| {
+        let parts = |seed| (0..2 * N).map(move |i| random::uniform(seed, i as u64) - 0.5);
+        let mut stores: [Vec<f64>; 3] = [1, 2, 3].map(|seed| parts(seed).collect());
+        let pairs = stores.iter_mut().flat_map(|store| {
+            let begin = store.as_mut_ptr();
+            [begin, begin.wrapping_add(1)]
+        });
+        let operands: Vec<Operand> = pairs
+            .map(|data| Operand::Array {
+                data: data.cast(),
+                layout: Layout {
+                    rank: 1,
+                    dims: [N, 1, 1, 1],
+                    strides: [2, 0, 0, 0],
+                },
+            })
+            .collect();
+        run(&Launch {
+            domains: &[Extent {
+                start: 0,
+                len: N as u64,
+                tiles: Tiles::of_vector(1024),
+            }],
+            operands: &operands,
+            params: &[],
+            tile_len: 1024,
+        });
+        let [.., made] = stores;
+        made.iter().map(|x| x.to_bits()).collect::<Vec<u64>>()
+    };
+    for isa in isas() {
+        let mut natives = Natives::new(isa, folder.toolchain());
+        let program = natives.program(&kernel);
+        let run_program = || {
+            run(&|launch| {
+                let workers = Workers::new(1).unwrap();
+                // SAFETY: each view has `N` elements of its store.
+                unsafe { program.run(launch, Part::All, &divided(isa), &workers) };
+            })
+        };
+        run_program();
+        if unless_missing(natives.load()).is_none() {
+            return;
+        }
+        // SAFETY: as above.
+        let expected = run(&|launch| unsafe { reference::run(&kernel, launch) });
+        assert!(run_program() == expected, "{isa}");
+        assert!(!natives.twins[0].is_passed_by.load(Relaxed), "{isa}");
+    }
+}

@@ -78,6 +78,38 @@ u64 f(u8 *const *arrays, const u8 *uniforms, u8 *lanes, u64 start, u64 first, u6
 }
 
 #[test]
+fn complex_numbers_are_pairs() {
+    let mut build = KernelBuilder::new();
+    let [x, y] = [(); 2].map(|()| build.arg(DType::ComplexF64, ArgKind::Array));
+    let is_small = build.arg(DType::Bool, ArgKind::Array);
+    let a = build.param(DType::ComplexF64);
+    let [x, is_small] = [x, is_small].map(|arg| build.load(arg));
+    let product = build.binary(BinaryOp::Mul, a, x);
+    let size = build.unary(UnaryOp::Abs, product);
+    let widened = build.push(Inst::Cast(DType::ComplexF64, size));
+    let chosen = build.push(Inst::Select(is_small, widened, x));
+    build.store(y, chosen);
+    let expected = "
+            const complex_f64 v1 = a0[STEP0 * (i64)(at + k)];
+            const _Bool v2 = a1[STEP1 * (i64)(at + k)] != 0;
+            const complex_f64 v3 = mul_complex_f64(s0, v1);
+            const f64 v4 = abs_complex_f64(v3);
+            const complex_f64 v5 = (complex_f64){v4, 0};
+            const complex_f64 v6 = select_complex_f64(v2, v5, v1);
+            a2[STEP2 * (i64)(at + k)] = v6;
+";
+    let text = c(&build.finish(), &[0]);
+    assert!(text.contains(expected), "{text}");
+
+    let mut build = KernelBuilder::new();
+    let [x, y] = [(); 2].map(|()| build.arg(DType::ComplexF64, ArgKind::Array));
+    let x = build.load(x);
+    let exp = build.unary(UnaryOp::Exp, x);
+    build.store(y, exp);
+    assert_eq!(c(&build.finish(), &[]), "there is no C for `exp` of cf64");
+}
+
+#[test]
 fn a_loop_with_angles_leaves_large_ones_to_the_steps() {
     let mut build = KernelBuilder::new();
     let [x, y] = [(); 2].map(|()| build.arg(DType::F32, ArgKind::Array));

@@ -108,6 +108,7 @@ impl Planner<'_> {
             frees,
             bytes,
             only_gathered: Vec::new(),
+            plain_pieces: Vec::new(),
             leading: 0,
         }
     }

@@ -179,6 +179,12 @@ impl Planner<'_> {
         let mut others = writes.clone();
         others.extend(fetches.iter().map(|fetch| fetch.slot));
         others.extend(halos.iter().map(|halo| halo.slot));
+        let plain_pieces = plain_pieces(&kernel, &bindings);
+        others.extend(
+            plain_pieces
+                .iter()
+                .map(|&piece| composed.pieces[piece].indices),
+        );
         let only_gathered = only_gathered(&composed.pieces, &bindings, others);
         let program = has_work.then(|| Program::compile(&kernel));
         let can_be_divided = program.as_ref().is_some_and(Program::is_divisible)
@@ -212,6 +218,7 @@ impl Planner<'_> {
             frees,
             bytes,
             only_gathered,
+            plain_pieces,
             leading,
         }
     }
@@ -444,6 +451,23 @@ fn leading(kernel: &Kernel, args: &[Source], pieces: &[PieceSpec]) -> usize {
         .iter()
         .rposition(writes)
         .map_or(0, |last| last + 1)
+}
+
+/// The pieces whose indices are read in plain form: those by which elements are gathered.
+fn plain_pieces(kernel: &Kernel, bindings: &[Binding]) -> Vec<usize> {
+    let insts = kernel.loops.iter().flat_map(|loop_| &loop_.body);
+    let mut pieces: Vec<usize> = insts
+        .filter_map(|inst| match *inst {
+            Inst::Gather { structure, .. } => match bindings[structure as usize] {
+                Binding::Structure { piece } => Some(piece),
+                _ => unreachable!("a structure is bound to a piece"),
+            },
+            _ => None,
+        })
+        .collect();
+    pieces.sort_unstable();
+    pieces.dedup();
+    pieces
 }
 
 /// The slots of indices and entries that are read in packed form alone, and by none of the `others`.

@@ -184,6 +184,7 @@ fn stored(task: &Trimmed<'_>, number: usize) -> Option<u32> {
             | Inst::Index
             | Inst::Random { .. }
             | Inst::RowSum { .. }
+            | Inst::Gather { .. }
             | Inst::RowReduce { .. } => return None,
         }
     }
