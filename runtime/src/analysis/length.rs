@@ -12,7 +12,7 @@
 //! All of this is a function of the tasks, the shapes of their stores and the settings, so every
 //! rank decides alike.
 
-use crate::analysis::schedule::Schedule;
+use crate::analysis::schedule::{After, Schedule};
 
 /// Full windows that are remembered before the window grows: a longer one is analysed anew, which
 /// pays where the program goes on repeating itself.
@@ -45,15 +45,6 @@ pub(crate) struct Length {
     fitting: usize,
     /// Hashes of the last tasks, see [`Schedule::steps`]; only those of consecutive full windows.
     recent: Vec<u64>,
-}
-
-/// What was decided behind a full window that was new.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct After {
-    capacity: usize,
-    period: Option<usize>,
-    fitting: usize,
-    tasks: usize,
 }
 
 impl Length {

@@ -6,7 +6,6 @@
 use super::compose::PieceSpec;
 use super::fuse::Group;
 use super::graph::{Graph, Uses};
-use super::length::After;
 use super::regions::Regions;
 use super::solve::{Launch, Slot};
 use crate::comm::exchange::Sent;
@@ -76,6 +75,16 @@ impl Schedule {
         }
         self
     }
+}
+
+/// What `length` decided behind a full window that was new: what it knew of the program, and the tasks
+/// of the next window.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct After {
+    pub(super) capacity: usize,
+    pub(super) period: Option<usize>,
+    pub(super) fitting: usize,
+    pub(super) tasks: usize,
 }
 
 /// A task of the window, for `explain`.
