@@ -154,7 +154,7 @@ impl TaskSpace {
     }
 
     /// Describes a task without a name, up to [`NewTask::run`]: one that is ordered by its blocks alone,
-    /// of which it must change at least one. It costs about half as much as one with a name. Who reads the
+    /// of which it must change at least one. It costs less than one with a name. Who reads the
     /// blocks that it changes waits for it, and gets its failure; [`TaskSpace::wait_all`] does not.
     ///
     /// ```
