@@ -3,7 +3,7 @@
 
 use crate::{Bits, everywhere};
 use num_complex::Complex;
-use sparsefuse_dense::{Array, Element, Error, Vector};
+use sparsefuse_dense::{Array, Element, Error, Rounds, Vector};
 use sparsefuse_runtime::{Config, Runtime};
 use sparsefuse_testing::bits;
 
@@ -108,6 +108,37 @@ fn indices_that_change_are_read_anew() {
         expected.extend(at.iter().map(|at| at.rem_euclid(100) as f64));
     }
     assert_eq!(found, expected);
+}
+
+/// The indices are part of what the rounds of a loop go on with, and are replaced between two rounds.
+#[test]
+fn rounds_gather_by_the_indices_of_the_moment() {
+    let (n, count) = (100, 3 * ROUNDS);
+    let forth: Vec<i64> = (0..n as i64).map(|i| i * 7 % n as i64).collect();
+    let back: Vec<i64> = (0..n as i64).rev().collect();
+    let begin = |i: usize| i as f64 / 7.0;
+    let found = everywhere(|| {
+        let x = Vector::from_vec((0..n).map(begin).collect());
+        let mut state = (x, Vector::from_slice(&forth));
+        let mut rounds = Rounds::new();
+        for number in 0..count {
+            if number == 2 * ROUNDS {
+                state.1 = Vector::from_slice(&back);
+            }
+            rounds.run(&mut state, |(x, at)| {
+                *x = x.take(at) * 0.5 + 1.0;
+                Ok::<(), Error>(())
+            })?;
+            Runtime::current().flush();
+        }
+        state.0.bits()
+    });
+    let mut x: Vec<f64> = (0..n).map(begin).collect();
+    for number in 0..count {
+        let at = if number < 2 * ROUNDS { &forth } else { &back };
+        x = at.iter().map(|&at| x[at as usize] * 0.5 + 1.0).collect();
+    }
+    assert_eq!(found, bits(&x));
 }
 
 #[test]

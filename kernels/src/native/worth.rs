@@ -7,7 +7,7 @@
 //! could. So a loop of several steps is worth it too, for arrays beyond the caches only.
 
 use crate::element::DType;
-use crate::ir::{ArgKind, Inst, Kernel, Loop, uniform_values, value_types};
+use crate::ir::{ArgKind, BinaryOp, Inst, Kernel, Loop, UnaryOp, uniform_values, value_types};
 use crate::isa::Isa;
 use std::collections::BTreeMap;
 
@@ -41,17 +41,21 @@ pub(super) fn worth(kernel: &Kernel, loop_: &Loop, isa: Isa) -> Option<Worth> {
     }
     let uniform = uniform_values(&loop_.body);
     let types = value_types(kernel, &loop_.body);
-    let varying = loop_.body.iter().zip(uniform).zip(types);
-    let varying =
-        varying.filter_map(|((inst, uniform), dtype)| (!uniform).then_some((inst, dtype)));
+    let varying = loop_.body.iter().zip(uniform);
+    let varying = varying.filter_map(|(inst, uniform)| (!uniform).then_some(inst));
     let (mut work, mut n_steps) = (0, 0);
     // Arguments that share memory are views of one array, which comes from memory once, and goes
     // there once.
     let mut arrays = BTreeMap::new();
-    for (inst, dtype) in varying {
-        // A complex number has two parts.
-        let parts = 1 + u64::from(dtype.is_some_and(DType::is_complex));
-        work += parts * cost(inst);
+    for inst in varying {
+        let mut is_complex = false;
+        inst.for_each_operand(|value| {
+            is_complex |= types[value as usize].is_some_and(DType::is_complex);
+        });
+        work += match is_complex {
+            true => complex_cost(inst),
+            false => cost(inst),
+        };
         n_steps += usize::from(!matches!(inst, Inst::Load(_)));
         inst.for_each_arg(|arg| {
             let arg = &kernel.args[arg as usize];
@@ -87,5 +91,14 @@ fn cost(inst: &Inst) -> u64 {
         | Inst::RowReduce { .. }
         | Inst::StoreScalar(..)
         | Inst::Reduce(..) => 1,
+    }
+}
+
+/// The same for complex numbers, which have two parts. Blocks divide them one by one.
+fn complex_cost(inst: &Inst) -> u64 {
+    match *inst {
+        Inst::Binary(BinaryOp::Div, ..) => 100,
+        Inst::Unary(UnaryOp::Abs | UnaryOp::Sign, _) => 2 * BinaryOp::Hypot.cost(),
+        _ => 2 * cost(inst),
     }
 }

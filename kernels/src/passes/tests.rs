@@ -198,6 +198,30 @@ fn merge_keeps_loops_that_meet_in_any_other_way() {
 }
 
 #[test]
+fn a_loop_that_gathers_takes_little_arithmetic() {
+    let check = |loops: &str| check(merge::merge, loops);
+    check(
+        "loop d0 { %0 = gather a8 a6 store a2 %0 }
+         loop d0 { %0 = load a2 %1 = neg %0 store a0 %1 }
+      => loop d0 { %0 = gather a8 a6 store a2 %0 %2 = load a2 %3 = neg %2 store a0 %3 }",
+    );
+    // What has more stays apart, and takes what comes later.
+    check(
+        "loop d0 { %0 = gather a8 a6 store a2 %0 }
+         loop d0 { %0 = load a2 %1 = erf %0 %2 = erf %1 store a0 %2 }
+         loop d0 { %0 = load a0 %1 = neg %0 store a0 %1 }
+      => loop d0 { %0 = gather a8 a6 store a2 %0 }
+         loop d0 {
+           %0 = load a2 %1 = erf %0 %2 = erf %1 store a0 %2
+           %4 = load a0 %5 = neg %4 store a0 %5
+         }",
+    );
+    // A gather reads any row of what a loop has written.
+    let same = "loop d0 { %0 = load a0 store a1 %0 } loop d0 { %0 = gather a8 a6 store a2 %0 }";
+    check(&format!("{same} => {same}"));
+}
+
+#[test]
 fn forward_hands_stored_values_on() {
     let check = |loops: &str| check(forward::forward, loops);
     check(

@@ -70,6 +70,9 @@ impl StoreHandle {
         of: (&'static str, usize),
         make: impl FnOnce() -> Result<[Self; 2], Error>,
     ) -> Result<Option<[Self; 2]>, Error> {
+        // What is kept follows from indices that a window need not name, so a round that gathers by it is
+        // issued each time.
+        self.runtime.issuing().asked += 1;
         let of_runtime = |store: Counted<Store>| Self {
             store,
             runtime: self.runtime.clone(),

@@ -84,7 +84,8 @@ pub(super) struct Issuing {
     pub(super) last_regions: Regions,
     /// What runs while the program goes on.
     under_way: UnderWay,
-    /// How often the program has asked for a value, or had a window executed.
+    /// How often the program has asked for a value, or for a structure of indices, or had a window
+    /// executed.
     asked: u64,
 }
 
