@@ -11,6 +11,7 @@
 )]
 
 mod clock;
+mod place;
 mod seat;
 mod spin;
 mod sync;
@@ -23,7 +24,7 @@ use std::any::Any;
 use std::fmt;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::PoisonError;
+use std::sync::{PoisonError, mpsc};
 use sync::{Arc, AtomicBool, AtomicUsize, Builder, JoinHandle, Mutex, Ordering, UnsafeCell};
 
 /// The threads of one rank: the calling thread and `count() - 1` others.
@@ -47,11 +48,22 @@ impl Workers {
             threads: Vec::with_capacity(others),
             _counted: spin::Counted::new(if others == 0 { 0 } else { count }),
         };
+        let caller = place::here();
         for thread in 1..=others {
             let shared = Arc::clone(&workers.shared);
             let builder = Builder::new().name(format!("sparsefuse-{thread}"));
-            let handle = builder.spawn(move || shared.serve(thread))?;
+            let (tell, has_left) = mpsc::channel();
+            let handle = builder.spawn(move || {
+                place::leave(caller, thread);
+                // Nobody waits where there is nothing to leave.
+                let _ = tell.send(());
+                shared.serve(thread);
+            })?;
             workers.threads.push(handle);
+            if caller.is_some() {
+                // The thread does not run on this processor before this one sleeps.
+                let _ = has_left.recv();
+            }
         }
         Ok(workers)
     }
