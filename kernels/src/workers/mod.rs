@@ -55,7 +55,7 @@ impl Workers {
             let (tell, has_left) = mpsc::channel();
             let handle = builder.spawn(move || {
                 place::leave(caller, thread);
-                // Nobody waits where there is nothing to leave.
+                // The caller does not wait where there is no other processor.
                 let _ = tell.send(());
                 shared.serve(thread);
             })?;

@@ -7,7 +7,7 @@ const ALIGNMENT: usize = 64;
 /// costs something only when it is touched.
 const LEAST: usize = 512 << 10;
 
-/// Memory for intermediate values, which nobody expects to find again.
+/// Memory for intermediate values, which no later call reads.
 #[derive(Debug)]
 pub(crate) struct Buffer {
     words: Vec<u128>,
@@ -18,7 +18,7 @@ impl Buffer {
 
     /// At least `bytes` bytes from the begin of a cache line on.
     ///
-    /// Where there are fewer, new memory takes the place of the old one, zeros that nobody has written:
+    /// Where there are fewer, new memory takes the place of the old one, zeros that no page holds yet:
     /// a loop over many arrays has room for a block of each, most of which it seldom touches.
     pub(crate) fn of(&mut self, bytes: usize) -> *mut u8 {
         let bytes = bytes + ALIGNMENT - 1;
