@@ -99,7 +99,7 @@ impl Length {
     }
 
     /// The tasks of whole periods by which the next window had better be shorter, so that the windows
-    /// of a loop that began so many tasks ago are cut where they would be if one had begun with it.
+    /// of a loop that began this number of tasks ago are cut where they would be if one had begun with it.
     fn surplus(&self, begun: Option<usize>, early: usize) -> usize {
         let behind = begun.and_then(|begun| begun.checked_sub(early));
         let (Some(period), Some(behind)) = (self.period, behind) else {
@@ -162,7 +162,7 @@ impl Length {
 
 /// How many tasks before the end of a window it had better been cut, and the next one will be: where
 /// the fewest bytes were alive within the last period. Of several such places it is the last one, or,
-/// behind a loop that began so many tasks ago, the first one of its rounds.
+/// behind a loop that began this number of tasks ago, the first one of its rounds.
 fn early(alive: &[usize], period: usize, begun: Option<usize>) -> usize {
     let Some(before) = (alive.len() - 1).checked_sub(period) else {
         return 0;

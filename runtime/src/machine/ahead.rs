@@ -104,7 +104,7 @@ impl Ahead {
 }
 
 impl Waiting {
-    /// Waits until so many windows have ended since the beginning. That one has panicked is told by
+    /// Waits until this number of windows has ended since the beginning. A panic of one is told by
     /// [`Ahead::wait`].
     pub(crate) fn wait(&self, n_ended: u64) {
         drop(self.0.ended(n_ended));
