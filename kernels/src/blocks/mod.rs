@@ -23,6 +23,7 @@
 //! are a few hundred loops, each for three instruction sets on x86-64 and for one elsewhere.
 #![expect(unsafe_code, reason = "passes on the promises about a launch")]
 
+mod bands;
 mod compile;
 mod loops;
 mod run;
@@ -37,6 +38,7 @@ use crate::isa::Isa;
 use crate::launch::Launch;
 use crate::native::{Toolchain, Twin};
 use crate::workers::Workers;
+use bands::Bands;
 use compile::LoopProgram;
 use compile::ahead::Ahead;
 use std::ops::Range;
@@ -48,6 +50,8 @@ pub struct Program {
     loops: Vec<LoopProgram>,
     /// For each loop but the last, whether it may run ahead of the next one.
     ahead: Vec<Option<Ahead>>,
+    /// Which loops may follow each other over their rows, if any.
+    bands: Option<Arc<Bands>>,
     /// For each loop its native form, if it is worth one.
     twins: Vec<Option<Arc<Twin>>>,
     is_divisible: bool,
@@ -69,6 +73,7 @@ impl Program {
                 .map(|pair| Ahead::plan(kernel, &pair[0], &pair[1]))
                 .collect(),
             twins: vec![None; loops.len()],
+            bands: Bands::of(kernel, &loops),
             loops,
             is_divisible: is_divisible(kernel),
         }
@@ -170,8 +175,19 @@ impl Program {
             part == Part::All || self.is_divisible,
             "only divisible programs run in parts"
         );
+        let bands = self.bands.as_ref().filter(|_| part == Part::All);
+        let plan = bands.map(|bands| bands.plan(launch, settings, workers.count()));
         let mut number = loops.start;
         while number < loops.end {
+            let chain = plan.as_ref();
+            if let Some(chain) = chain.and_then(|plan| plan.chain(number, loops.end)) {
+                let members = number..number + chain.links.len();
+                let of_members = (&self.loops[members.clone()], &self.twins[members.clone()]);
+                // SAFETY: the caller's promises; the plan is that of this launch.
+                unsafe { run::run_chain(chain, of_members, launch, settings, workers) };
+                number = members.end;
+                continue;
+            }
             let program = &self.loops[number];
             let has_next = number + 1 < loops.end;
             let ahead = self.ahead.get(number).filter(|_| has_next);

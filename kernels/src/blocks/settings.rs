@@ -7,6 +7,10 @@ use std::ops::Range;
 /// of most machines holds.
 const LARGE: usize = 48 << 20;
 
+/// The bytes of the arrays of several loops from which on it pays that these follow each other: more
+/// than the L1 cache of most machines holds.
+const BEYOND_L1: usize = 96 << 10;
+
 /// How to run a program; none of this changes what it computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
@@ -19,6 +23,9 @@ pub struct Settings {
     pub parallel_threshold: usize,
     /// Loops whose arrays have more bytes than this store past the caches what they do not read.
     pub stream_threshold: usize,
+    /// Neighbouring loops whose arrays have more bytes than this may follow each other over their
+    /// rows; with 0 they do wherever they can.
+    pub band_threshold: usize,
 }
 
 impl Default for Settings {
@@ -29,6 +36,7 @@ impl Default for Settings {
             block_len: 0,
             parallel_threshold: 1 << 16,
             stream_threshold: LARGE,
+            band_threshold: BEYOND_L1,
         }
     }
 }

@@ -214,6 +214,7 @@ impl Running<'_, '_> {
             block_len,
             parallel_threshold,
             stream_threshold,
+            band_threshold,
             tile_len,
             ..
         } = *self.context.config;
@@ -222,6 +223,7 @@ impl Running<'_, '_> {
             block_len,
             parallel_threshold,
             stream_threshold: stream_threshold / self.context.comm.on_machine(),
+            band_threshold,
         };
         let launch = Launch {
             domains: &self.task.extents,

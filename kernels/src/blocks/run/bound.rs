@@ -12,16 +12,22 @@ use crate::launch::{Launch, Operand};
 /// What the threads of a run share; made by the caller.
 #[derive(Debug)]
 pub(crate) struct Shared {
-    /// The uniform values, by number.
-    pub(crate) values: Vec<Value>,
-    /// A chunk of copies of each of those that steps read.
-    pub(crate) splats: Vec<Splat>,
+    pub(crate) uniforms: Uniforms,
     /// The `Array` operands of the loop, by argument; others have a null pointer, and what other loops
     /// use is as it was. Behind them, for each step that reduces rows, the results if they are there
     /// before any row is run (`reduced.rs`), else a null pointer.
     pub(crate) arrays: Vec<Array>,
     /// The memory of these results.
     pub(crate) reduced: Vec<Vec<u128>>,
+}
+
+/// The uniform values of a loop.
+#[derive(Debug)]
+pub(crate) struct Uniforms {
+    /// All of them, by number.
+    values: Vec<Value>,
+    /// A chunk of copies of each of those that steps read.
+    pub(crate) splats: Vec<Splat>,
 }
 
 /// An array operand.
@@ -43,8 +49,7 @@ impl Default for Shared {
 
 impl Shared {
     pub(crate) const EMPTY: Self = Self {
-        values: Vec::new(),
-        splats: Vec::new(),
+        uniforms: Uniforms::EMPTY,
         arrays: Vec::new(),
         reduced: Vec::new(),
     };
@@ -52,22 +57,14 @@ impl Shared {
     /// # Safety
     /// As [`super::run_loop`].
     pub(crate) unsafe fn prepare(&mut self, program: &LoopProgram, launch: &Launch<'_>) {
-        self.values.clear();
-        self.splats.clear();
-        for &(inst, dtype) in &program.uniforms {
-            // SAFETY: the caller's promises about scalars and parameters.
-            let value = unsafe { uniform(inst, dtype, &self.values, launch) };
-            self.values.push(value);
-        }
-        let values = &self.values;
-        let splats = program.splats.iter();
-        self.splats
-            .extend(splats.map(|&number| splat(values[number as usize])));
-        // A launch may have many more operands than one of its loops uses.
-        self.arrays.resize(launch.operands.len(), Array::NONE);
-        for &arg in &program.args {
-            self.arrays[arg as usize] = Array::new(&launch.operands[arg as usize]);
-        }
+        // SAFETY: forwarded.
+        unsafe { self.uniforms.compute(program, launch) };
+        bind(&mut self.arrays, program, launch);
+    }
+
+    /// The arrays and the copies of uniform values.
+    pub(crate) fn data(&self) -> (&[Array], &[Splat]) {
+        (&self.arrays, &self.uniforms.splats)
     }
 
     /// Decides which arrays are stored past the caches.
@@ -83,6 +80,38 @@ impl Shared {
                 array.is_streamed = array.is_contiguous;
             }
         }
+    }
+}
+
+/// Sets the arrays that a loop uses, by argument.
+pub(crate) fn bind(arrays: &mut Vec<Array>, program: &LoopProgram, launch: &Launch<'_>) {
+    // A launch may have many more operands than one of its loops uses.
+    arrays.resize(launch.operands.len(), Array::NONE);
+    for &arg in &program.args {
+        arrays[arg as usize] = Array::new(&launch.operands[arg as usize]);
+    }
+}
+
+impl Uniforms {
+    pub(crate) const EMPTY: Self = Self {
+        values: Vec::new(),
+        splats: Vec::new(),
+    };
+
+    /// # Safety
+    /// As [`super::run_loop`].
+    pub(crate) unsafe fn compute(&mut self, program: &LoopProgram, launch: &Launch<'_>) {
+        self.values.clear();
+        self.splats.clear();
+        for &(inst, dtype) in &program.uniforms {
+            // SAFETY: the caller's promises about scalars and parameters.
+            let value = unsafe { uniform(inst, dtype, &self.values, launch) };
+            self.values.push(value);
+        }
+        let values = &self.values;
+        let splats = program.splats.iter();
+        self.splats
+            .extend(splats.map(|&number| splat(values[number as usize])));
     }
 }
 

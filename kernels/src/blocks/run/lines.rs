@@ -50,6 +50,13 @@ pub(crate) struct Lined {
     last: Option<isize>,
 }
 
+impl Lined {
+    /// The same slot, read to the end of each line and no further.
+    pub(crate) fn exact(self) -> Self {
+        Self { last: None, ..self }
+    }
+}
+
 impl Lines {
     /// The lines of the arrays of a loop; `None` if it has no such arrays.
     pub(crate) fn of(program: &LoopProgram, launch: &Launch<'_>, arrays: &[Array]) -> Option<Self> {

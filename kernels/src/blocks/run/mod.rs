@@ -6,6 +6,7 @@
     reason = "follows the pointers of a launch, block by block"
 )]
 
+mod banded;
 mod bound;
 mod buffer;
 mod chunks;
@@ -21,6 +22,7 @@ mod tiles;
 pub(super) mod uniform;
 mod worker;
 
+pub(crate) use self::banded::run_chain;
 use self::bound::Shared;
 use self::length::{NEAR, UNIT, is_far};
 use self::worker::{Run, Scratch, Worker};
@@ -55,7 +57,7 @@ pub(crate) unsafe fn run_loop(
         reduced::reduce_long_rows(program, launch, part, machine, &mut shared[0]);
     }
     shared[0].stream(program, launch, settings);
-    let mut run = Run::new(program, launch, &shared[0], settings, part);
+    let mut run = Run::new(program, launch, shared[0].data(), settings, part);
     if run.has_work() {
         run.native = twin.and_then(|twin| run.native(twin));
         let n_parts = run.n_parts(run.work(), settings, workers);
@@ -97,8 +99,8 @@ pub(crate) unsafe fn run_ahead(
         let array = &mut shared[1].arrays[arg as usize];
         (array.is_streamed, array.is_near) = (false, true);
     }
-    let mut first = Run::new(programs[0], launch, &shared[0], settings, part);
-    let mut second = Run::new(programs[1], launch, &shared[1], settings, part);
+    let mut first = Run::new(programs[0], launch, shared[0].data(), settings, part);
+    let mut second = Run::new(programs[1], launch, shared[1].data(), settings, part);
     first.block_len = second.block_len;
     let is_far = is_far(&programs, launch, settings);
     (first.is_far, second.is_far) = (is_far, is_far);

@@ -1,7 +1,7 @@
 //! A run of a loop as its threads see it, and what each of them holds.
 #![expect(unsafe_code, reason = "threads share the pointers of a launch")]
 
-use super::bound::{Address, Array, Shared};
+use super::bound::{Address, Array};
 use super::buffer::Buffer;
 use super::division::Rows;
 use super::fetch::Fetched;
@@ -44,6 +44,8 @@ pub(crate) struct Run<'a> {
     /// one from beyond the L2 cache.
     pub(crate) rows_ahead: Option<usize>,
     pub(crate) rows: Rows<'a>,
+    /// Whether the rows are run as slices that may begin and end anywhere.
+    pub(crate) is_sliced: bool,
     /// The lines of arrays that are contiguous along the innermost dimension alone.
     pub(crate) lines: Option<Lines>,
     /// The native form of the loop, if it takes this run.
@@ -58,7 +60,7 @@ impl<'a> Run<'a> {
     pub(crate) fn new(
         program: &'a LoopProgram,
         launch: &'a Launch<'a>,
-        shared: &'a Shared,
+        (arrays, splats): (&'a [Array], &'a [Splat]),
         settings: &Settings,
         part: Part<'a>,
     ) -> Self {
@@ -69,15 +71,16 @@ impl<'a> Run<'a> {
             program,
             launch,
             extent,
-            arrays: &shared.arrays,
-            splats: &shared.splats,
+            arrays,
+            splats,
             isa: settings.isa,
             block_len: block_len(program, extent.tiles, (&rows, is_large), settings),
             rows,
-            lines: Lines::of(program, launch, &shared.arrays),
+            lines: Lines::of(program, launch, arrays),
             is_large,
             is_far: is_far(&[program], launch, settings),
             rows_ahead: None,
+            is_sliced: false,
             native: None,
         }
     }
@@ -135,7 +138,7 @@ impl<'a> Run<'a> {
         let has_ragged_units = !self.rows.are_multiples_of(CHUNK);
         let has_lines =
             self.lines.is_some() || self.native.is_some_and(|native| native.lines.is_some());
-        has_lines || has_ragged_units || cuts.iter().any(|cut| cut % CHUNK != 0)
+        self.is_sliced || has_lines || has_ragged_units || cuts.iter().any(|cut| cut % CHUNK != 0)
     }
 
     /// An estimate of the work: element operations. Rows count by their number where they have few,
@@ -283,9 +286,19 @@ pub(crate) struct Worker<'a> {
 
 impl<'a> Worker<'a> {
     pub(crate) fn new(run: &'a Run<'a>, scratch: &'a mut Scratch) -> Self {
+        let capacity = run.block_len.next_multiple_of(UNIT);
+        let registers = scratch.registers.of(capacity * run.program.register_bytes);
+        Self::with_registers(run, scratch, registers)
+    }
+
+    /// With registers that others may use between blocks.
+    pub(crate) fn with_registers(
+        run: &'a Run<'a>,
+        scratch: &'a mut Scratch,
+        registers: *mut u8,
+    ) -> Self {
         let program = run.program;
         let capacity = run.block_len.next_multiple_of(UNIT);
-        let registers = scratch.registers.of(capacity * program.register_bytes);
         scratch.addresses.clear();
         let tables: &[bool] = match run.has_ragged_blocks() {
             true => &[true, false],
@@ -312,6 +325,8 @@ impl<'a> Worker<'a> {
             scratch.line.extend_from_slice(whole);
             scratch.line.extend_from_slice(ragged);
             let slots = lines.slots(program, run.launch, run.arrays);
+            // Beside this loop others write, behind a line too.
+            let slots = slots.map(|slot| if run.is_sliced { slot.exact() } else { slot });
             scratch.lined.extend(slots);
         }
         Self {

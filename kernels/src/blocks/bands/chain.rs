@@ -1,0 +1,280 @@
+//! Chains: which neighbouring loops follow each other, and how far behind.
+
+use super::parts::Parts;
+use super::reach::{Reach, Wait};
+use super::{Plain, Touch, array};
+use crate::blocks::Settings;
+use crate::launch::Launch;
+use std::collections::BTreeMap;
+
+/// The bytes that the loops of a chain use at a time: part of the L2 cache of most machines.
+const KEPT: i64 = 640 << 10;
+/// The same where the arrays are larger than the last cache, of which this is a part.
+const KEPT_OF_LARGE: i64 = 4 << 20;
+/// The elements of a band, about: so many that calls for them cost little.
+const BAND: usize = 2048;
+/// One in so many rows of a thread is what the last loop of a chain is behind at most, since what is
+/// left between two threads is run by one of them.
+const SHARE: i64 = 8;
+/// What it may be behind in any case.
+const CLOSE: i64 = 2;
+
+/// A chain of loops.
+#[derive(Debug)]
+pub(crate) struct Chain {
+    /// The number of the first loop.
+    pub(crate) first: usize,
+    /// Each loop, in order.
+    pub(crate) links: Vec<Link>,
+    /// The outer rows by which each goes on at a time.
+    pub(crate) band: i64,
+    /// The threads among which the rows are divided.
+    pub(crate) threads: usize,
+    /// The bytes of the arrays.
+    pub(super) held: i64,
+    /// The bytes that the loops would read and write one after the other.
+    pub(super) moved: i64,
+}
+
+/// A loop of a chain.
+#[derive(Debug)]
+pub(crate) struct Link {
+    /// The elements of an outer row.
+    pub(crate) row_len: usize,
+    /// How many outer rows it is behind the first loop.
+    pub(crate) lag: i64,
+    /// Which outer rows threads run.
+    pub(crate) parts: Parts,
+}
+
+/// What chains depend on besides the launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Machine {
+    threads: usize,
+    block_len: usize,
+    parallel_threshold: usize,
+    band_threshold: usize,
+    stream_threshold: usize,
+}
+
+/// Adds loops to a chain.
+#[derive(Debug)]
+pub(super) struct Builder {
+    chain: Chain,
+    machine: Machine,
+    memories: BTreeMap<u32, Memory>,
+    /// The least and the most that a loop is behind the first one, in rows of memory.
+    depths: [i64; 2],
+    /// The rows of the first loop.
+    rows: i64,
+}
+
+/// What the loops of a chain reach of a memory.
+#[derive(Debug, Default)]
+struct Memory {
+    /// Which loop, by its place in the chain, reaches what, and whether it writes it.
+    reaches: Vec<(usize, Reach, bool)>,
+    is_written: bool,
+    /// A reach, and the row of the first loop beside which its first row lies.
+    frame: Option<(Reach, i64)>,
+    bytes: i64,
+    /// The bytes from row to row.
+    step: i64,
+}
+
+impl Machine {
+    pub(super) fn new(settings: &Settings, threads: usize) -> Self {
+        let Settings {
+            block_len,
+            parallel_threshold,
+            band_threshold,
+            stream_threshold,
+            ..
+        } = *settings;
+        Self {
+            threads,
+            block_len,
+            parallel_threshold,
+            band_threshold,
+            stream_threshold,
+        }
+    }
+
+    /// Whether chains are made wherever they can be, as tests want it.
+    fn is_eager(&self) -> bool {
+        self.band_threshold == 0
+    }
+}
+
+impl Chain {
+    /// Whether it is worth while: there is something to keep in the cache, and something to keep it
+    /// for.
+    pub(super) fn pays(&self, machine: &Machine) -> bool {
+        let is_large = self.held >= machine.band_threshold as i64;
+        let is_read_again = 2 * self.moved >= 3 * self.held;
+        self.links.len() > 1 && (machine.is_eager() || is_large && is_read_again)
+    }
+}
+
+impl Builder {
+    pub(super) fn new(first: usize, machine: Machine) -> Self {
+        Self {
+            chain: Chain {
+                first,
+                links: Vec::new(),
+                band: 1,
+                threads: 1,
+                held: 0,
+                moved: 0,
+            },
+            machine,
+            memories: BTreeMap::new(),
+            depths: [0, 0],
+            rows: 0,
+        }
+    }
+
+    pub(super) fn finish(self) -> Chain {
+        self.chain
+    }
+
+    /// Adds a loop; `None` if it cannot be part of this chain, which ends before it.
+    pub(super) fn add(&mut self, plain: &Plain, launch: &Launch<'_>) -> Option<()> {
+        let reaches = reaches(plain, launch)?;
+        let &(_, first) = reaches.first()?;
+        let len = launch.domains[plain.domain as usize].len as usize;
+        let row_len = len / first.rows() as usize;
+        if self.chain.links.is_empty() {
+            self.begin(first.rows(), row_len, len)?;
+        }
+        let is_written = |memory: &u32| self.memories.get(memory).is_some_and(|it| it.is_written);
+        if plain.scalars.iter().any(is_written) {
+            return None;
+        }
+        let waits = self.waits(&reaches)?;
+        let place = self.place(&reaches);
+        let links = &self.chain.links;
+        let lags = waits.iter().filter_map(|(link, wait)| Some(links[*link].lag + wait.lag()?));
+        let lag = lags.max().map_or(place, |lag| lag.max(place));
+        let mut depths = self.depths;
+        if first.rows() > 1 {
+            depths = [depths[0].min(lag - place), depths[1].max(lag - place)];
+        }
+        let nominal = |cut: usize| {
+            let cut = self.rows * cut as i64 / self.chain.threads as i64;
+            (cut - place).clamp(0, first.rows())
+        };
+        let waits = waits.iter().map(|(link, wait)| (&links[*link].parts, wait));
+        let parts = Parts::new(first.rows(), self.chain.threads, nominal, waits)?;
+        if !self.has_room(&reaches, depths) {
+            return None;
+        }
+        self.depths = depths;
+        self.note(&reaches, place);
+        self.chain.links.push(Link {
+            row_len,
+            lag,
+            parts,
+        });
+        Some(())
+    }
+
+    /// Decides what follows from the first loop.
+    fn begin(&mut self, rows: i64, row_len: usize, len: usize) -> Option<()> {
+        if rows == 1 {
+            return None;
+        }
+        let band = match self.machine.block_len {
+            0 => BAND,
+            set => set,
+        };
+        self.rows = rows;
+        self.chain.band = (band / row_len).max(1) as i64;
+        if len * 16 >= self.machine.parallel_threshold {
+            self.chain.threads = self.machine.threads.min(rows as usize);
+        }
+        Some(())
+    }
+
+    /// What a loop waits for; `None` if it goes through a memory in another way than one before.
+    fn waits(&self, reaches: &[(Touch, Reach)]) -> Option<Vec<(usize, Wait)>> {
+        let mut waits = Vec::new();
+        for (touch, reach) in reaches {
+            let Some(memory) = self.memories.get(&touch.memory) else {
+                continue;
+            };
+            for (link, earlier, is_written) in &memory.reaches {
+                if (*is_written || touch.is_written)
+                    && let Some(wait) = Wait::new(earlier, reach).ok()?
+                {
+                    waits.push((*link, wait));
+                }
+            }
+        }
+        Some(waits)
+    }
+
+    /// Beside which row of the first loop the first row of this one lies in memory: by what it
+    /// writes, where a loop before has reached that.
+    fn place(&self, reaches: &[(Touch, Reach)]) -> i64 {
+        let place = |(touch, reach): &(Touch, Reach)| {
+            let (frame, place) = self.memories.get(&touch.memory)?.frame.as_ref()?;
+            Some(place + reach.rows_behind(frame))
+        };
+        let written = reaches.iter().filter(|(touch, _)| touch.is_written);
+        let place = written.chain(reaches).find_map(place);
+        place.unwrap_or(0)
+    }
+
+    /// Whether what the loops use at a time is kept in the cache, and little is left between threads.
+    fn has_room(&self, reaches: &[(Touch, Reach)], depths: [i64; 2]) -> bool {
+        let depth = depths[1] - depths[0];
+        let threads = self.chain.threads as i64;
+        if threads > 1 && depth > (self.rows / (SHARE * threads)).max(CLOSE) {
+            return false;
+        }
+        let steps = self.memories.values().map(|memory| memory.step);
+        let is_new = |touch: &Touch| !self.memories.contains_key(&touch.memory);
+        let new = reaches.iter().filter(|(touch, _)| is_new(touch));
+        let step = steps.sum::<i64>() + new.map(|(_, reach)| reach.step()).sum::<i64>();
+        let kept = match self.chain.held > self.machine.stream_threshold as i64 {
+            true => KEPT_OF_LARGE,
+            false => KEPT,
+        };
+        self.machine.is_eager() || (depth + self.chain.band + 1) * step <= kept
+    }
+
+    /// Notes what a loop that has been added reaches.
+    fn note(&mut self, reaches: &[(Touch, Reach)], place: i64) {
+        let number = self.chain.links.len();
+        let mut moved: Vec<(u32, bool, i64)> = Vec::new();
+        for (touch, reach) in reaches {
+            let memory = self.memories.entry(touch.memory).or_default();
+            memory.reaches.push((number, *reach, touch.is_written));
+            memory.is_written |= touch.is_written;
+            memory.frame.get_or_insert((*reach, place));
+            self.chain.held += (reach.bytes() - memory.bytes).max(0);
+            memory.bytes = memory.bytes.max(reach.bytes());
+            memory.step = memory.step.max(reach.step());
+            let same = |it: &&mut (u32, bool, i64)| (it.0, it.1) == (touch.memory, touch.is_written);
+            match moved.iter_mut().find(same) {
+                Some(known) => known.2 = known.2.max(reach.bytes()),
+                None => moved.push((touch.memory, touch.is_written, reach.bytes())),
+            }
+        }
+        self.chain.moved += moved.iter().map(|it| it.2).sum::<i64>();
+    }
+}
+
+/// What a loop reaches; `None` if its arrays differ in their dimensions.
+fn reaches(plain: &Plain, launch: &Launch<'_>) -> Option<Vec<(Touch, Reach)>> {
+    let len = launch.domains[plain.domain as usize].len as usize;
+    let mut dims = None;
+    let reaches = plain.touches.iter().map(|&touch| {
+        let (data, layout) = array(launch, touch.arg)?;
+        let same = *dims.get_or_insert((layout.rank, layout.dims));
+        let is_alike = same == (layout.rank, layout.dims) && layout.len() == len && len > 0;
+        is_alike.then(|| (touch, Reach::new(data, &layout, touch.size)))
+    });
+    reaches.collect()
+}
