@@ -722,6 +722,7 @@ pub(crate) fn setup(seed: u64, tile_len: usize) -> Setup {
         parallel_threshold: dice.pick(&[0, 0, 1 << 16]),
         pack_after: 0,
         stream_threshold: 0,
+        band_threshold: 0,
         isa: dice.pick(&Isa::available()),
         fusion: dice.chance(70),
         window,
@@ -748,5 +749,6 @@ pub(crate) fn setup(seed: u64, tile_len: usize) -> Setup {
     config.stream_threshold = dice.pick(&[0, usize::MAX]);
     config.run_ahead = dice.pick(&[0, 1, 2, 3]);
     config.ahead_threshold = dice.pick(&[0, 0, 1 << 18]);
+    config.band_threshold = dice.pick(&[0, 0, usize::MAX]);
     Setup { ranks, config }
 }

@@ -80,6 +80,7 @@ fn plainer(setup: &Setup) -> Vec<Setup> {
         with(&|config| config.parallel_threshold = 1 << 16),
         with(&|config| config.pack_after = usize::MAX),
         with(&|config| config.stream_threshold = usize::MAX),
+        with(&|config| config.band_threshold = usize::MAX),
         with(&|config| config.isa = Isa::Baseline),
         with(&|config| config.executor = Executor::Reference),
         with(&|config| config.fusion = false),

@@ -13,6 +13,9 @@
 //! A loop that takes long in blocks may have a twin in native code ([`crate::native`]), which from
 //! some run on takes the place of its steps for whole chunks of contiguous arrays.
 //!
+//! Neighbouring loops that cannot become one, such as sweeps of a stencil, may follow each other over
+//! their rows, so that each finds in the cache what the one before has just written ([`bands`]).
+//!
 //! # How a loop comes to be
 //!
 //! An operation is a type that implements [`loops::map::Map`] with the functions of [`crate::ops`];
@@ -106,6 +109,14 @@ impl Program {
     pub fn native_notes(&self) -> impl Iterator<Item = (usize, String)> {
         let twins = self.twins.iter().enumerate();
         twins.filter_map(|(number, twin)| Some((number, twin.as_ref()?.note()?)))
+    }
+
+    /// The loops that followed each other in bands in the last run, and how.
+    #[must_use]
+    pub fn band_notes(&self) -> Vec<String> {
+        let plan = self.bands.as_ref().and_then(|bands| bands.last_plan());
+        let chains = plan.iter().flat_map(|plan| &plan.chains);
+        chains.map(ToString::to_string).collect()
     }
 
     /// Whether each loop may be run in several runs ([`Part::Tiles`]): all loops have the same

@@ -43,6 +43,11 @@ fn check_random(seed: u64, tile_len: usize, block_lens: &[usize], workers: &[Wor
                     } else {
                         usize::MAX
                     },
+                    band_threshold: if seed.is_multiple_of(3) {
+                        usize::MAX
+                    } else {
+                        0
+                    },
                 };
                 let found = case.with_one_nan(run_program(&case, &program, &settings, workers));
                 assert!(

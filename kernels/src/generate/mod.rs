@@ -7,6 +7,7 @@
 
 mod body;
 mod choices;
+pub(crate) mod sweeps;
 
 use self::body::BodyBuilder;
 use self::choices::Choices;

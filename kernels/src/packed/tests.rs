@@ -218,6 +218,7 @@ fn check<T: Sample>(matrix: &Matrix, expected_summary: impl Fn(&Summary) -> bool
                 block_len,
                 parallel_threshold: 0,
                 stream_threshold: if block_len == 0 { 0 } else { usize::MAX },
+                ..Settings::default()
             };
             // SAFETY: the operands are vectors of this function that fit the matrix.
             unsafe { program.run(&launch, Part::All, &settings, &workers) };

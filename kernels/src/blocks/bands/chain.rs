@@ -6,13 +6,14 @@ use super::{Plain, Touch, array};
 use crate::blocks::Settings;
 use crate::launch::Launch;
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// The bytes that the loops of a chain use at a time: part of the L2 cache of most machines.
-const KEPT: i64 = 640 << 10;
+const KEPT: i64 = 768 << 10;
 /// The same where the arrays are larger than the last cache, of which this is a part.
 const KEPT_OF_LARGE: i64 = 4 << 20;
 /// The elements of a band, about: so many that calls for them cost little.
-const BAND: usize = 2048;
+const BAND: usize = 4096;
 /// One in so many rows of a thread is what the last loop of a chain is behind at most, since what is
 /// left between two threads is run by one of them.
 const SHARE: i64 = 8;
@@ -31,9 +32,9 @@ pub(crate) struct Chain {
     /// The threads among which the rows are divided.
     pub(crate) threads: usize,
     /// The bytes of the arrays.
-    pub(super) held: i64,
+    held: i64,
     /// The bytes that the loops would read and write one after the other.
-    pub(super) moved: i64,
+    moved: i64,
 }
 
 /// A loop of a chain.
@@ -116,6 +117,26 @@ impl Chain {
     }
 }
 
+/// As `explain` prints it.
+impl fmt::Display for Chain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            first,
+            links,
+            band,
+            threads,
+            ..
+        } = self;
+        let last = first + links.len() - 1;
+        let depth = links.iter().map(|link| link.lag).max().unwrap_or(0);
+        write!(
+            f,
+            "loops {first} to {last} run in bands of {band} rows, the last loop {depth} rows behind, \
+             on {threads} threads"
+        )
+    }
+}
+
 impl Builder {
     pub(super) fn new(first: usize, machine: Machine) -> Self {
         Self {
@@ -154,7 +175,9 @@ impl Builder {
         let waits = self.waits(&reaches)?;
         let place = self.place(&reaches);
         let links = &self.chain.links;
-        let lags = waits.iter().filter_map(|(link, wait)| Some(links[*link].lag + wait.lag()?));
+        let lags = waits
+            .iter()
+            .filter_map(|(link, wait)| Some(links[*link].lag + wait.lag()?));
         let lag = lags.max().map_or(place, |lag| lag.max(place));
         let mut depths = self.depths;
         if first.rows() > 1 {
@@ -256,7 +279,8 @@ impl Builder {
             self.chain.held += (reach.bytes() - memory.bytes).max(0);
             memory.bytes = memory.bytes.max(reach.bytes());
             memory.step = memory.step.max(reach.step());
-            let same = |it: &&mut (u32, bool, i64)| (it.0, it.1) == (touch.memory, touch.is_written);
+            let same =
+                |it: &&mut (u32, bool, i64)| (it.0, it.1) == (touch.memory, touch.is_written);
             match moved.iter_mut().find(same) {
                 Some(known) => known.2 = known.2.max(reach.bytes()),
                 None => moved.push((touch.memory, touch.is_written, reach.bytes())),

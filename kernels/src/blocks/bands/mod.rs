@@ -118,7 +118,10 @@ impl Bands {
         let machine = Machine::new(settings, threads);
         // What is kept is replaced as a whole.
         let mut kept = self.plan.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(plan) = kept.as_ref().filter(|plan| plan.fits(self, launch, machine)) {
+        if let Some(plan) = kept
+            .as_ref()
+            .filter(|plan| plan.fits(self, launch, machine))
+        {
             return Arc::clone(plan);
         }
         let plan = Arc::new(Plan::new(self, launch, machine));
@@ -171,19 +174,9 @@ impl Plan {
                 }
                 let chain = builder.finish();
                 next += chain.links.len().max(1);
-                if std::env::var("BANDS").is_ok() && !chain.pays(&machine) {
-                    eprintln!("no: chain {} +{} held {} moved {}", chain.first, chain.links.len(), chain.held, chain.moved);
-                }
                 if chain.pays(&machine) {
                     chains.push(chain);
                 }
-            }
-        }
-        if std::env::var("BANDS").is_ok() {
-            eprintln!("candidates {:?}", bands.candidates);
-            for c in &chains {
-                eprintln!("chain {} +{} band {} threads {} held {} moved {}", c.first, c.links.len(), c.band, c.threads, c.held, c.moved);
-                for l in c.links.iter().take(14) { eprintln!("   len {} lag {} {:?}", l.row_len, l.lag, l.parts); }
             }
         }
         Self {

@@ -29,9 +29,13 @@ impl Parts {
     ) -> Option<Self> {
         let cut = |number: usize| {
             let nominal = nominal(number);
-            let ends = waits.clone().map(|(of, wait)| wait.allowed(of.cuts[number - 1][0]));
+            let ends = waits
+                .clone()
+                .map(|(of, wait)| wait.allowed(of.cuts[number - 1][0]));
             let end = ends.fold(nominal, i64::min);
-            let begins = waits.clone().map(|(of, wait)| wait.first_behind(of.cuts[number - 1][1]));
+            let begins = waits
+                .clone()
+                .map(|(of, wait)| wait.first_behind(of.cuts[number - 1][1]));
             [end, begins.fold(nominal, i64::max)]
         };
         let cuts = (1..threads).map(cut).collect();

@@ -34,7 +34,11 @@ impl Reach {
             low += distance.min(0);
             high += distance.max(0);
         }
-        let rows = if layout.rank == 0 { 1 } else { layout.dims[0] as i64 };
+        let rows = if layout.rank == 0 {
+            1
+        } else {
+            layout.dims[0] as i64
+        };
         Self {
             begin: data.addr() as i64 + low,
             len: high - low + size,

@@ -4,6 +4,7 @@
 
 #![expect(unsafe_code, reason = "runs programs on memory of the tests")]
 
+mod bands;
 mod bits;
 mod cache;
 mod failures;
@@ -67,6 +68,7 @@ fn divided(isa: Isa) -> Settings {
         block_len: 0,
         parallel_threshold: 0,
         stream_threshold: 0,
+        band_threshold: usize::MAX,
     }
 }
 
