@@ -12,6 +12,9 @@ use std::fmt;
 const KEPT: i64 = 768 << 10;
 /// The same where the arrays are larger than the last cache, of which this is a part.
 const KEPT_OF_LARGE: i64 = 4 << 20;
+/// How often the loops of a chain reach each of its arrays at least, in the mean. Loops over dozens
+/// of arrays that reach them once or twice are faster one after the other: they fill the cache.
+const AGAIN: i64 = 4;
 /// The elements of a band, about: so many that calls for them cost little.
 const BAND: usize = 4096;
 /// One in so many rows of a thread is what the last loop of a chain is behind at most, since what is
@@ -112,7 +115,7 @@ impl Chain {
     /// for.
     pub(super) fn pays(&self, machine: &Machine) -> bool {
         let is_large = self.held >= machine.band_threshold as i64;
-        let is_read_again = 2 * self.moved >= 3 * self.held;
+        let is_read_again = self.moved >= AGAIN * self.held;
         self.links.len() > 1 && (machine.is_eager() || is_large && is_read_again)
     }
 }

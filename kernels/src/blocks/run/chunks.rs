@@ -21,11 +21,13 @@ const LONG: usize = 512;
 
 impl Run<'_> {
     /// The native form of the loop, if it is ready, worth it and can take this run: arrays are
-    /// contiguous, or have lines in common.
+    /// contiguous, or have lines in common. In bands other loops fill the cache, so that blocks would
+    /// have no more than memory gives.
     pub(crate) fn native<'a>(&self, twin: &'a Arc<Twin>) -> Option<NativeRun<'a>> {
         let layouts = twin.arrays().iter().filter_map(|&arg| self.uneven(arg));
         let is_lined = layouts.clone().next().is_some();
-        if !(self.is_large || is_lined || twin.is_for_all_sizes()) {
+        let is_wanted = self.is_large || self.is_sliced || is_lined;
+        if !(is_wanted || twin.is_for_all_sizes()) {
             return None;
         }
         let lines = Lines::of_all(layouts);
