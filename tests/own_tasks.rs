@@ -3,6 +3,8 @@
 
 #[path = "../examples/own-tasks/src/everywhere.rs"]
 mod everywhere;
+#[path = "../examples/own-tasks/src/finding.rs"]
+mod finding;
 #[path = "../examples/own-tasks/src/format.rs"]
 mod format;
 #[path = "../examples/own-tasks/src/fused.rs"]
@@ -26,5 +28,6 @@ fn each_shows_itself_at_work() -> Result<(), sparsefuse::Error> {
     assert!(reduction::show()?.contains("34166, 34119"));
     assert!(format::show()?.ends_with("iterations"));
     assert!(variants::show()?.starts_with("the largest"));
+    assert!(finding::show()?.contains("normal numbers are beyond"));
     Ok(())
 }

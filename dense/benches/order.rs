@@ -19,7 +19,7 @@ struct Data {
 
 type Work = fn(&Data) -> Result<(), Error>;
 
-const WORKS: [(&str, Work); 9] = [
+const WORKS: [(&str, Work); 11] = [
     ("sort, f64", |data| made(&data.x.sort())),
     ("sort, i64", |data| made(&data.k.sort())),
     ("argsort, f64", |data| made(&data.x.argsort())),
@@ -29,6 +29,13 @@ const WORKS: [(&str, Work); 9] = [
     ("x[x > 0.5]", |data| {
         made(&data.x.compress(&data.x.greater(0.5))?)
     }),
+    ("x[x > 0.5], x[x < 0.1]", |data| {
+        let high = data.x.compress_deferred(&data.x.greater(0.5))?;
+        let low = data.x.compress_deferred(&data.x.less(0.1))?;
+        made(&high.get()?)?;
+        made(&low.get()?)
+    }),
+    ("unique, i64", |data| made(&data.k.unique()?)),
     ("flat_nonzero", |data| {
         made(&data.x.greater(0.5).flat_nonzero()?)
     }),

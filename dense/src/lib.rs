@@ -90,6 +90,7 @@ mod scatter;
 mod shares;
 mod take;
 
+mod chosen;
 mod masks;
 mod positions;
 mod scans;
@@ -114,4 +115,4 @@ pub use repeat::repeat;
 pub use scalar::Scalar;
 pub use slices::{IntoSlice, Slice, Slices, step};
 pub use sparsefuse_kernels::{Element, Field, Numeric, Real, Symbol, Term};
-pub use sparsefuse_runtime::{Error, ErrorKind, Rounds, State};
+pub use sparsefuse_runtime::{Deferred, Error, ErrorKind, Rounds, State};

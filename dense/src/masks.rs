@@ -1,19 +1,17 @@
 //! Masks: which elements they choose, and what is done to these.
 
 use crate::array::{Array, Vector};
-use crate::indices::as_cut;
+use crate::chosen::{chosen, count_true, deferred, part, write_true};
 use crate::operand::{ArrayOperand, expect};
 use crate::scalar::Scalar;
 use crate::twins::twins;
 use crate::views::check_axes;
-use sparsefuse_kernels::{DType, Element, Numeric};
-use sparsefuse_runtime::{
-    Access, Error, HostArgs, HostBody, HostTask, Privilege, Shape, try_collect,
-};
+use sparsefuse_kernels::{Element, Numeric};
+use sparsefuse_runtime::{Deferred, Error, Shape};
 
-/// The arguments of the task.
+/// The arguments of the tasks.
 const MASK: usize = 0;
-const MADE: usize = 1;
+const X: usize = 1;
 
 twins! {
     methods [const D: usize] Array<bool, D>;
@@ -31,7 +29,7 @@ twins! {
 
 impl<const D: usize> Array<bool, D> {
     /// The flat, row-major indices of the elements that are true, ascending. NumPy's `flatnonzero`.
-    /// Waits for their number; then one task, which is not fused.
+    /// One task, which is not fused; waits for it, since it finds their number.
     ///
     /// ```
     /// use sparsefuse_dense::Vector;
@@ -46,20 +44,42 @@ impl<const D: usize> Array<bool, D> {
     /// If the computation of the mask failed.
     #[doc(alias = "flatnonzero")]
     pub fn flat_nonzero(&self) -> Result<Vector<i64>, Error> {
+        self.flat_nonzero_deferred()?.get()
+    }
+
+    /// As [`Array::flat_nonzero`], without waiting: what is issued until the result is asked for is in
+    /// the same window.
+    ///
+    /// ```
+    /// use sparsefuse_dense::Vector;
+    ///
+    /// let x = Vector::from_vec(vec![3.0, -1.0, 2.0]);
+    /// let positive = x.greater(0.0).flat_nonzero_deferred()?;
+    /// let negative = x.less(0.0).flat_nonzero_deferred()?;
+    /// // Both are found in one window.
+    /// assert_eq!(positive.get()?.to_vec()?, [0, 2]);
+    /// assert_eq!(negative.get()?.to_vec()?, [1]);
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As all functions of one value: see the [rules](crate#rules). A failed computation of the mask
+    /// is found when the result is asked for.
+    pub fn flat_nonzero_deferred(&self) -> Result<Deferred<Vector<i64>>, Error> {
         let mask = self.contiguous()?;
-        let shape = mask.arg().shape();
-        let row_len = shape.row_len();
-        let n = mask.try_count()?.get()? as usize;
-        let runtime = self.runtime();
-        let made = runtime.new_store(Shape::new(&[n]), DType::I64);
-        let declared = [
-            (Privilege::Read, Access::Held, DType::Bool),
-            (Privilege::Write, Access::Rows, DType::I64),
-        ];
-        let task = HostTask::new(move |args| indices(args, row_len));
-        let body = HostBody::new("nonzero", &declared);
-        runtime.submit_host(&body, &[mask.store(), &made], task)?;
-        Ok(Vector::wrap(made, None))
+        let row_len = mask.arg().shape().row_len();
+        deferred("nonzero", &[mask.store()], move |args| {
+            let mask = args.read::<bool>(MASK)?;
+            let cuts = args.cuts(MASK);
+            let first = cuts.map_or(0, |cuts| cuts[args.rank()]) * row_len;
+            let count = |range| count_true(&mask[range]);
+            let found = chosen(args, mask.len(), count, |range, made| {
+                let places = (first + range.start) as i64..;
+                write_true(&mask[range], places, made);
+            });
+            Ok(part(cuts.is_some(), found?))
+        })
     }
 
     /// The indices of the elements that are true, in each dimension. NumPy's `nonzero`; its `argwhere`
@@ -91,8 +111,9 @@ impl<const D: usize> Array<bool, D> {
 }
 
 impl<T: Element, const D: usize> Array<T, D> {
-    /// The elements where a mask of the same shape is true, row-major: NumPy's `a[mask]`. Waits for
-    /// their number; then two tasks, which are not fused.
+    /// The elements where a mask of the same shape is true, row-major: NumPy's `a[mask]`. One task,
+    /// which is not fused; waits for it, since it finds their number. On several ranks each has those
+    /// of its own rows.
     ///
     /// ```
     /// use sparsefuse_dense::Vector;
@@ -107,8 +128,44 @@ impl<T: Element, const D: usize> Array<T, D> {
     /// If the shapes differ, or the computation of the mask failed.
     #[doc(alias("extract", "boolean indexing"))]
     pub fn compress(&self, mask: &Array<bool, D>) -> Result<Vector<T>, Error> {
+        self.compress_deferred(mask)?.get()
+    }
+
+    /// As [`Array::compress`], without waiting: what is issued until the result is asked for is in the
+    /// same window.
+    ///
+    /// ```
+    /// use sparsefuse_dense::Vector;
+    ///
+    /// let x = Vector::from_vec(vec![3.0, -1.0, 2.0]);
+    /// let positive = x.compress_deferred(&x.greater(0.0))?;
+    /// let sum = x.sum();
+    /// // The sum is computed in the same window.
+    /// assert_eq!(positive.get()?.to_vec()?, [3.0, 2.0]);
+    /// assert_eq!(sum.get()?, 4.0);
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the shapes differ. A failed computation of the mask or of the elements is found when the
+    /// result is asked for.
+    pub fn compress_deferred(&self, mask: &Array<bool, D>) -> Result<Deferred<Vector<T>>, Error> {
         self.check_mask("compress", mask)?;
-        self.try_take(&mask.flat_nonzero()?)
+        let (mask, x) = (mask.contiguous()?, self.contiguous()?);
+        let row_len = mask.arg().shape().row_len();
+        deferred("compress", &[mask.store(), x.store()], move |args| {
+            // Where they are cut in two ways, the mask moves, which is less.
+            let cuts = args.cuts(X).or_else(|| args.cuts(MASK));
+            let mask = args.read_between::<bool>(MASK, row_len, cuts)?;
+            let x = args.read_between::<T>(X, row_len, cuts)?;
+            let count = |range| count_true(&mask[range]);
+            let found = chosen(args, mask.len(), count, |range, made| {
+                let elements = x[range.clone()].iter().copied();
+                write_true(&mask[range], elements, made);
+            });
+            Ok(part(cuts.is_some(), found?))
+        })
     }
 
     /// The slices along an axis where a mask of that length is true: NumPy's `compress` along an axis,
@@ -184,75 +241,6 @@ impl<T: Element, const D: usize> Array<T, D> {
         match expected == found {
             true => Ok(()),
             false => Err(Error::shape(op, expected, found)),
-        }
-    }
-}
-
-/// The function of the task: each rank finds the indices of its own elements, and then those of the
-/// result go where that is.
-fn indices(args: &mut HostArgs<'_>, row_len: usize) -> Result<(), Error> {
-    let mask = args.read::<bool>(MASK)?;
-    let made = args.write::<i64>(MADE)?;
-    let cuts = args.cuts(MASK);
-    let first = cuts.map_or(0, |cuts| cuts[args.rank()]) * row_len;
-    // Each thread has a part of the mask, and counts before it writes.
-    let parts = args.threads();
-    let part_of = |part: usize| mask.len() * part / parts..mask.len() * (part + 1) / parts;
-    let mut counts = vec![0; parts];
-    let each: Vec<usize> = (1..=parts).collect();
-    args.in_parts_to(&mut counts, &each, |part, n| {
-        n[0] = count(&mask[part_of(part)]);
-        Ok(())
-    })?;
-    let ends: Vec<usize> = (1..=parts).map(|n| counts[..n].iter().sum()).collect();
-    let n = ends[parts - 1];
-    let write_parts = |made: &mut [i64]| {
-        args.in_parts_to(made, &ends, |part, made| {
-            let places = part_of(part);
-            write(&mask[places.clone()], (first + places.start) as i64, made);
-            Ok(())
-        })
-    };
-    if cuts.is_none() && args.cuts(MADE).is_none() {
-        check_number(made.len(), n)?;
-        return write_parts(made);
-    }
-    let mut found = try_collect((0..n).map(|_| 0))?;
-    write_parts(&mut found)?;
-    let own = as_cut(args, &found, cuts.is_some(), MADE)?;
-    check_number(made.len(), own.len())?;
-    made.copy_from_slice(&own);
-    Ok(())
-}
-
-/// How many elements of a mask are true.
-fn count(mask: &[bool]) -> usize {
-    // As many that the count fits a byte, so that the loop is over vectors of bytes.
-    let few = |few: &[bool]| few.iter().fold(0, |n: u8, &is_true| n + u8::from(is_true));
-    mask.chunks(128).map(|chunk| usize::from(few(chunk))).sum()
-}
-
-/// Writes the places of the elements that are true, the first element having place `first`. There are
-/// as many as `made` has room for.
-fn write(mask: &[bool], first: i64, made: &mut [i64]) {
-    let mut n = 0;
-    for (&is_true, place) in mask.iter().zip(first..) {
-        if n == made.len() {
-            return;
-        }
-        // Written whether it is true or not: a branch here would be a guess.
-        made[n] = place;
-        n += usize::from(is_true);
-    }
-}
-
-/// The mask has as many true elements as were counted before the task was issued.
-fn check_number(expected: usize, found: usize) -> Result<(), Error> {
-    match expected == found {
-        true => Ok(()),
-        false => {
-            let (expected, found) = (format!("{expected} true elements"), found.to_string());
-            Err(Error::argument("nonzero", expected, found))
         }
     }
 }

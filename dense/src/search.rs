@@ -5,7 +5,9 @@ use crate::operand::expect;
 use crate::scalar::Scalar;
 use crate::sort::key_of_equals;
 use sparsefuse_kernels::{DType, Numeric, Real};
-use sparsefuse_runtime::{Access, Error, HostArgs, HostBody, HostTask, Privilege, try_collect};
+use sparsefuse_runtime::{
+    Access, Deferred, Error, HostArgs, HostBody, HostTask, Privilege, try_collect,
+};
 
 impl<T: Numeric + PartialOrd> Vector<T> {
     /// For each of some values the first place in this sorted vector before which it could stand: the
@@ -116,8 +118,8 @@ impl<T: Numeric + PartialOrd> Vector<T> {
         Ok(Array::wrap(made, None))
     }
 
-    /// The distinct elements in ascending order; of all NaN one. NumPy's `unique`. Sorts, and waits
-    /// for the number of elements of the result.
+    /// The distinct elements in ascending order; of all NaN one. NumPy's `unique`. Sorts; then one
+    /// task, which is not fused; waits for it, since it finds their number.
     ///
     /// ```
     /// use sparsefuse_dense::Vector;
@@ -132,8 +134,29 @@ impl<T: Numeric + PartialOrd> Vector<T> {
     /// If the computation of the vector failed.
     #[doc(alias = "unique_values")]
     pub fn unique(&self) -> Result<Self, Error> {
-        let sorted = self.try_sort_axis(0)?;
-        sorted.try_take(&sorted.begins_run()?.flat_nonzero()?)
+        self.unique_deferred()?.get()
+    }
+
+    /// As [`Vector::unique`], without waiting: what is issued until the result is asked for is in the
+    /// same window.
+    ///
+    /// ```
+    /// use sparsefuse_dense::Vector;
+    ///
+    /// let x = Vector::from_vec(vec![3, 1, 3, 3, 2]);
+    /// let (of_x, of_squares) = (x.unique_deferred()?, (&x * &x).unique_deferred()?);
+    /// assert_eq!(of_x.get()?.to_vec()?, [1, 2, 3]);
+    /// assert_eq!(of_squares.get()?.to_vec()?, [1, 4, 9]);
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As all functions of one value: see the [rules](crate#rules). A failed computation of the vector
+    /// is found when the result is asked for.
+    pub fn unique_deferred(&self) -> Result<Deferred<Self>, Error> {
+        self.try_sort_axis(0)?
+            .of_runs("unique", |element, _| element)
     }
 
     /// The distinct elements as [`Vector::unique`] gives them, and how often each stands in the
@@ -152,13 +175,16 @@ impl<T: Numeric + PartialOrd> Vector<T> {
     /// If the computation of the vector failed.
     pub fn unique_counts(&self) -> Result<(Self, Vector<i64>), Error> {
         let sorted = self.try_sort_axis(0)?;
-        let first = sorted.begins_run()?.flat_nonzero()?;
+        let values = sorted.of_runs("unique", |element, _| element)?;
+        let first = sorted
+            .of_runs("unique_first", |_, place| place as i64)?
+            .get()?;
         let end = self
             .runtime()
             .enter(|| Vector::try_full([1], self.len() as i64))?;
         let ends = Vector::try_concatenate(0, &[&first, &end])?.try_slice(1..)?;
         let counts = ends.try_sub(&first)?;
-        Ok((sorted.try_take(&first)?, counts))
+        Ok((values.get()?, counts))
     }
 
     /// The distinct elements as [`Vector::unique`] gives them, and for each element of the vector the
@@ -181,18 +207,6 @@ impl<T: Numeric + PartialOrd> Vector<T> {
         let values = self.unique()?;
         let inverse = values.try_searchsorted(self)?;
         Ok((values, inverse))
-    }
-
-    /// Of a sorted vector: whether each element differs from the one before it. All NaN are equal.
-    fn begins_run(&self) -> Result<Vector<bool>, Error> {
-        let n = self.len();
-        let mut begins = self.runtime().enter(|| Vector::try_full([n], true))?;
-        if n > 1 {
-            let (this, before) = (self.try_slice(1..)?, self.try_slice(..n - 1)?);
-            let is_number = before.try_equal(&before)?;
-            begins.try_assign_slice(1.., &this.try_not_equal(&before)?.try_and(&is_number)?)?;
-        }
-        Ok(begins)
     }
 }
 

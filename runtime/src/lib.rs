@@ -6,8 +6,9 @@
 //! and no format such as CSR: that the indices are columns is for the crates above it to say. The
 //! folders are the way of the data, and each knows only those below it in this list: [`program`] →
 //! [`machine`] → [`observe`] → [`analysis`] → [`tasks`] → [`stores`] → [`images`] → [`comm`] →
-//! [`memory`] → [`geometry`]. What finds the sizes of its outputs is an eager task, which runs where
-//! it is issued: [`Runtime::eager_task`].
+//! [`memory`] → [`geometry`]. A host task may find the size of its
+//! result ([`Runtime::submit_deferred`]); work that calls the runtime is an eager task, which runs where
+//! it is issued ([`Runtime::eager_task`]).
 
 mod hash;
 mod shape;
@@ -51,6 +52,7 @@ pub use program::planned_rank::plan_rank;
 pub use program::processes::Processes;
 pub use program::ranks::run_ranks;
 pub use program::runtime::Runtime;
+pub use program::runtime::deferred::{Deferred, Part};
 pub use program::runtime::handle::{StoreHandle, TaskArg};
 pub use program::runtime::region::Region;
 pub use program::runtime::rounds::{Rounds, State};

@@ -4,7 +4,7 @@
 
 use sparsefuse_dense::Vector;
 use sparsefuse_runtime::{Config, Error, Runtime};
-use sparsefuse_sparse::{Csr, Triplets, gallery};
+use sparsefuse_sparse::{Csr, Diagonal, Triangle, TriangularSolve, Triplets, gallery};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -68,7 +68,8 @@ fn work(path: &Path) -> Result<Vec<f64>, Error> {
     let sorted = Csr::from_triplets(&triplets)?;
     let square = sorted.transpose()?.try_matmul(&read)?;
     let ones = Vector::try_ones([square.n_cols()])?;
-    square.solve_lower(&square.try_matvec(&ones)?)?.to_vec()
+    let lower = TriangularSolve::new(&square, Triangle::Lower, Diagonal::Stored)?;
+    lower.solve(&square.try_matvec(&ones)?)?.to_vec()
 }
 
 #[test]

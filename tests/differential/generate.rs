@@ -601,6 +601,11 @@ impl Author {
                 a: self.array(),
                 shape: self.dice.below(1000),
             },
+            59 if self.dice.below(2) == 0 => Step::Chosen {
+                out,
+                a: self.array(),
+                every: 1 + self.dice.below(4),
+            },
             59 => Step::Moved {
                 out,
                 a: self.array(),

@@ -2,7 +2,7 @@
 
 use sparsefuse::kernels::Element;
 use sparsefuse::runtime::{
-    Access, Error, HostArgs, HostBody, HostTask, Privilege, Runtime, StoreHandle,
+    Access, Error, HostArgs, HostBody, HostTask, Part, Privilege, Runtime, StoreHandle,
 };
 
 /// A new store with the elements of another: in the opposite order, from the whole of it; or each
@@ -62,4 +62,32 @@ fn one_further<T: Element>(args: &mut HostArgs<'_>, row_len: usize) -> Result<()
         out[row_len..].copy_from_slice(&own[..own.len() - row_len]);
     }
     Ok(())
+}
+
+/// One of `every` so many elements: each rank finds those of its own, and nothing is told in advance.
+pub(crate) fn chosen<T: Element>(
+    runtime: &Runtime,
+    a: &StoreHandle,
+    every: usize,
+) -> Result<StoreHandle, Error> {
+    let row_len = a.shape().row_len();
+    let planned = |runtime: &Runtime| Ok(Part::Own(runtime.room(1)?));
+    let part = runtime.submit_deferred("chosen", &[a], planned, move |args| {
+        let (own, cuts) = (args.read::<T>(0)?, args.cuts(0));
+        let first = cuts.map_or(0, |cuts| cuts[args.rank()]) * row_len;
+        let chosen = || {
+            own.iter()
+                .skip((every - first % every) % every)
+                .step_by(every)
+        };
+        let mut found = args.room(chosen().count())?;
+        for (found, element) in found.iter_mut().zip(chosen()) {
+            *found = *element;
+        }
+        Ok(match cuts {
+            Some(_) => Part::Own(found),
+            None => Part::All(found),
+        })
+    })?;
+    part.then(|runtime, part| runtime.store_of_part(part)).get()
 }

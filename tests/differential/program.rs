@@ -190,6 +190,12 @@ pub(crate) enum Step {
         a: Var,
         whole: bool,
     },
+    /// A deferred result, cut as it was found: one of `every` so many elements, as a vector.
+    Chosen {
+        out: Var,
+        a: Var,
+        every: usize,
+    },
     Clone {
         out: Var,
         a: Var,
@@ -268,7 +274,7 @@ pub(crate) enum Step {
 
 impl Step {
     /// The names of all kinds of steps.
-    pub(crate) const KINDS: [&'static str; 38] = [
+    pub(crate) const KINDS: [&'static str; 39] = [
         "Data",
         "Fill",
         "Index",
@@ -290,6 +296,7 @@ impl Step {
         "Pick",
         "Broadcast",
         "Moved",
+        "Chosen",
         "Clone",
         "Drop",
         "Assign",

@@ -352,6 +352,14 @@ impl World {
                 }
                 self.make(*out, a.dtype, &a.shape, elements);
             }
+            Step::Chosen { out, a, every } => {
+                let a = self.array(*a)?.clone();
+                if a.shape.is_empty() {
+                    return None;
+                }
+                let chosen: Vec<Value> = self.elements(&a).into_iter().step_by(*every).collect();
+                self.make(*out, a.dtype, &[chosen.len()], chosen);
+            }
             Step::Clone { out, a } => {
                 let entry = self.vars.get(a)?.clone();
                 self.vars.insert(*out, entry);

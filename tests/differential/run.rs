@@ -401,6 +401,19 @@ impl Rank {
                     },
                 );
             }
+            Step::Chosen { out, a, every } => {
+                let a = self.contiguous(&self.array(*a))?;
+                let (runtime, store) = (&self.runtime, &a.store);
+                let chosen =
+                    with_element!(a.dtype(), T => host::chosen::<T>(runtime, store, *every))?;
+                self.set(
+                    *out,
+                    Handle {
+                        store: chosen,
+                        view: None,
+                    },
+                );
+            }
             Step::Clone { out, a } => {
                 let entry = self.vars[a].clone();
                 self.vars.insert(*out, entry);

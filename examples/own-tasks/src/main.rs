@@ -1,4 +1,4 @@
-//! Tasks of one's own: six ways, one file each, as `docs/own-tasks.md` explains them.
+//! Tasks of one's own: seven ways, one file each, as `docs/own-tasks.md` explains them.
 //!
 //! Each file has the task, a function that shows it at work, and a test that compares it with plain
 //! loops, on ranks and threads.
@@ -9,6 +9,7 @@ mod stencil;
 mod library;
 mod reduction;
 
+mod finding;
 mod format;
 mod variants;
 
@@ -25,6 +26,7 @@ fn main() -> Result<(), Error> {
         ("4. a reduction into an array", reduction::show()?),
         ("5. a sparse format", format::show()?),
         ("6. two variants", variants::show()?),
+        ("7. a size that is found", finding::show()?),
     ];
     for (heading, text) in shown {
         println!("== {heading}\n{text}\n");

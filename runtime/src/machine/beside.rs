@@ -39,6 +39,7 @@ use crate::observe::profile::{Profile, Run, TaskKind, Travel};
 use crate::tasks::body::Body;
 use sparsefuse_kernels::Workers;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -88,6 +89,7 @@ pub(super) fn run(
                 frame,
                 context,
                 travel: Travel::default(),
+                found: 0,
                 awaits_halos: false,
             };
             running.run_host();
@@ -99,7 +101,6 @@ pub(super) fn run(
         let board = Board {
             order,
             frame,
-            pool: context.pool,
             counters: context.counters,
             profile: context.profile.as_deref_mut(),
             crew: Crew::default(),
@@ -114,6 +115,7 @@ pub(super) fn run(
             runtime: context.runtime,
             config: context.config,
             workers: context.workers,
+            pool: context.pool,
             alone: Workers::alone(),
         };
         order = place.run(board);
@@ -222,7 +224,6 @@ impl<'a> Order<'a> {
 struct Board<'g, 'a> {
     order: Order<'g>,
     frame: &'a mut Frame,
-    pool: &'a Arc<Pool>,
     counters: &'a mut Counters,
     profile: Option<&'a mut Profile>,
     crew: Crew,
@@ -253,6 +254,7 @@ struct Place<'a> {
     runtime: u64,
     config: &'a crate::config::Config,
     workers: &'a Workers,
+    pool: &'a Arc<Pool>,
     /// For what a task needs before it begins, while the others may be at work.
     alone: Workers,
 }
@@ -263,6 +265,8 @@ struct Begun {
     number: usize,
     read: Vec<Counted<Instance>>,
     taken: Vec<Taken>,
+    /// Bytes of the memory that the function has taken for what it finds.
+    found: usize,
     since: Option<Instant>,
 }
 
@@ -370,6 +374,7 @@ impl Place<'_> {
             number,
             read: Vec::new(),
             taken: Vec::new(),
+            found: 0,
             since: None,
         }
     }
@@ -394,7 +399,7 @@ impl Place<'_> {
         }
         for output in &task.outputs {
             let size = self.schedule.slots[output.slot as usize].dtype.size();
-            let memory = board.pool.allocate(output.len, size)?;
+            let memory = self.pool.allocate(output.len, size)?;
             let instance = Instance::new(memory, output.rows.clone(), output.len, size);
             let taken = (output.slot, output.partition, Counted::new(instance));
             begun.taken.push(taken);
@@ -412,16 +417,20 @@ impl Place<'_> {
             runtime: self.runtime,
             config: self.config,
             workers: self.workers,
+            pool: self.pool,
             task,
             host: host.expect("a host task is pushed with its function"),
             body,
             conversation: None,
             is_beside: true,
+            found: AtomicUsize::new(0),
         };
         let mut read = begun.read.iter();
-        call.run(&mut begun.taken, Vec::new(), |_| {
+        let outcome = call.run(&mut begun.taken, Vec::new(), |_| {
             read.next().expect("a task has begun with all it reads")
-        })
+        });
+        begun.found = call.found.into_inner();
+        outcome
     }
 
     /// Leaves what a task has made, or why it has not.
@@ -429,7 +438,7 @@ impl Place<'_> {
         let task = self.task(begun.number);
         let number = self.schedule.tasks[task.group.tasks.start].number;
         let host_bytes = self.window.host(number).map_or(0, |host| host.bytes);
-        let bytes = (task.bytes + host_bytes) as u64;
+        let bytes = (task.bytes + host_bytes + begun.found) as u64;
         board.counters.host_tasks += 1;
         board.counters.bytes += bytes;
         if let (Some(profile), Some(since)) = (board.profile.as_deref_mut(), begun.since) {

@@ -14,6 +14,7 @@ use crate::geometry::partition::Partition;
 use crate::images::residency::Residency;
 use crate::memory::counted::Counted;
 use crate::memory::instance::Instance;
+use crate::memory::pool::Pool;
 use crate::tasks::argument::Privilege;
 use crate::tasks::body::Body;
 use crate::tasks::calling;
@@ -23,6 +24,7 @@ use sparsefuse_kernels::Workers;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 
 /// An output while the function writes it.
 pub(super) type Taken = (u32, Partition, Counted<Instance>);
@@ -54,7 +56,7 @@ impl Running<'_, '_> {
                 self.frame.instances[output.slot as usize] = None;
             }
         }
-        self.count(self.task.bytes + host.bytes, begin);
+        self.count(self.task.bytes + host.bytes + self.found, begin);
         inputs.clear();
         self.frame.inputs = inputs;
     }
@@ -118,13 +120,16 @@ impl Running<'_, '_> {
             runtime: self.context.runtime,
             config: self.context.config,
             workers: self.context.workers,
+            pool: self.context.pool,
             task: self.task,
             host,
             body,
             conversation,
             is_beside: false,
+            found: AtomicUsize::new(0),
         };
         let outcome = call.run(&mut taken, cuts.collect(), |from| self.locate(from, inputs));
+        self.found += call.found.into_inner();
         for (slot, partition, instance) in taken {
             self.frame.instances[slot as usize] = Some((partition, Residency::Plain(instance)));
         }
@@ -148,12 +153,15 @@ pub(super) struct HostCall<'a> {
     pub(super) runtime: u64,
     pub(super) config: &'a Config,
     pub(super) workers: &'a Workers,
+    pub(super) pool: &'a Arc<Pool>,
     pub(super) task: &'a FusedTask,
     pub(super) host: &'a HostTask,
     pub(super) body: &'a Body,
     pub(super) conversation: Option<&'a Conversation<'a>>,
     /// Whether other tasks run at the same time, so that it has one thread.
     pub(super) is_beside: bool,
+    /// Bytes of the memory that the function has taken for what it finds.
+    pub(super) found: AtomicUsize,
 }
 
 impl HostCall<'_> {
@@ -208,6 +216,8 @@ impl HostCall<'_> {
             threads: self.config.threads,
             parallel_threshold: self.config.parallel_threshold,
             workers: self.workers,
+            pool: self.pool,
+            found: &self.found,
             body: self.body,
             conversation: self.conversation,
         };

@@ -155,6 +155,7 @@ fn run(schedule: &Schedule, window: &Window, frame: &mut Frame, context: &mut Co
             frame,
             context,
             travel: Travel::default(),
+            found: 0,
             awaits_halos: false,
         };
         match task.host {
@@ -201,6 +202,8 @@ pub(crate) struct Running<'a, 'c> {
     context: &'a mut Context<'c>,
     /// The time of messages, if there is a profile.
     travel: Travel,
+    /// Bytes of the memory that the function of a host task has taken for what it finds.
+    found: usize,
     /// Whether halos are on their way: they are waited for when the interior rows have been run.
     awaits_halos: bool,
 }
@@ -289,6 +292,7 @@ impl<'c> Running<'_, 'c> {
             frame: self.frame,
             context: self.context,
             travel: Travel::default(),
+            found: 0,
             awaits_halos: self.awaits_halos,
         }
     }

@@ -16,7 +16,7 @@ use sparsefuse_kernels::DType;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// The name of a task in its space: one to three numbers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -334,16 +334,10 @@ impl<'a> NewTask<'a> {
             all.push(name.into());
         }
         let of_space = Arc::clone(&space.name);
-        let function = Mutex::new(Some(function));
-        let function = move |args: &mut HostArgs<'_>| {
+        let task = HostTask::once(move |args| {
             if let Some(place) = place {
                 args.write::<bool>(place)?.fill(true);
             }
-            let mut function = function.lock().unwrap_or_else(PoisonError::into_inner);
-            let Some(function) = function.take() else {
-                let expected = "a task that runs once";
-                return Err(Error::argument("run", expected, "one that runs again"));
-            };
             let whole = || match name {
                 Some(name) => format!("{of_space}{name}"),
                 None => of_space.to_string(),
@@ -352,8 +346,7 @@ impl<'a> NewTask<'a> {
                 Ok(outcome) => outcome.map_err(|cause| cause.poison(&whole())),
                 Err(panic) => Err(panicked(&whole(), &*panic).poison(&whole())),
             }
-        };
-        let task = HostTask::new(function);
+        });
         let body = space.body(&declared);
         let body = &space.bodies[body].1;
         space.runtime.submit_host_args(body, &all, task)?;

@@ -93,6 +93,26 @@ impl HostTask {
         }
     }
 
+    /// A task whose function is called once, and may use up what it brings.
+    pub(crate) fn once(
+        function: impl FnOnce(&mut HostArgs<'_>) -> Result<(), Error> + Send + 'static,
+    ) -> Self {
+        let function = Mutex::new(Some(function));
+        Self::new(move |args| {
+            let function = function
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .take();
+            match function {
+                Some(function) => function(args),
+                None => {
+                    let expected = "a task that runs once";
+                    Err(Error::argument("run", expected, "one that runs again"))
+                }
+            }
+        })
+    }
+
     /// The same task with another variant of its function, for one thread: see
     /// [`HostTask::serial`].
     #[must_use]

@@ -9,9 +9,12 @@ use crate::comm::{self, conversation::Conversation};
 use crate::error::{Error, ErrorKind};
 use crate::memory::bytes;
 use crate::memory::instance::Instance;
+use crate::memory::pool::Pool;
+use crate::memory::room::Room;
 use sparsefuse_kernels::{DType, Element, Workers};
 use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What the function of a host task gets: its stores on this rank, and the messages between ranks.
@@ -33,6 +36,9 @@ pub struct HostArgs<'a> {
     pub(crate) parallel_threshold: usize,
     pub(crate) workers: &'a Workers,
     pub(crate) body: &'a Body,
+    pub(crate) pool: &'a Arc<Pool>,
+    /// Bytes of the memory that the function has taken for what it finds.
+    pub(crate) found: &'a AtomicUsize,
     /// None where every rank does the same.
     pub(crate) conversation: Option<&'a Conversation<'a>>,
 }
@@ -254,6 +260,20 @@ impl<'a> HostArgs<'a> {
                 Err(no_such(expected, number, other.as_deref()))
             }
         }
+    }
+
+    /// Memory of the rank's pool for elements that the function finds, which are whatever was there
+    /// before: see [`Runtime::submit_deferred`](crate::Runtime::submit_deferred).
+    ///
+    /// # Errors
+    ///
+    /// If memory runs out.
+    pub fn room<T: Element>(&self, len: usize) -> Result<Room<T>, Error> {
+        let room = Room::new(self.pool, len)?;
+        // Relaxed: it is read when the function has ended.
+        let bytes = len * size_of::<T>();
+        self.found.fetch_add(bytes, Ordering::Relaxed);
+        Ok(room)
     }
 
     /// A block that is read.

@@ -52,27 +52,6 @@ pub struct TriangularSweep<T> {
     part: Arc<LocalTriangle<T>>,
 }
 
-impl<T: Field> Csr<T> {
-    /// Solves L x = b with the lower triangle L of this matrix, diagonal included. A
-    /// [`TriangularSolve`] keeps what many solves share.
-    ///
-    /// # Errors
-    ///
-    /// As [`TriangularSolve::new`] and [`TriangularSolve::solve`].
-    pub fn solve_lower(&self, b: &Vector<T>) -> Result<Vector<T>, Error> {
-        TriangularSolve::new(self, Triangle::Lower, Diagonal::Stored)?.solve(b)
-    }
-
-    /// Solves U x = b with the upper triangle U of this matrix, diagonal included.
-    ///
-    /// # Errors
-    ///
-    /// As [`TriangularSolve::new`] and [`TriangularSolve::solve`].
-    pub fn solve_upper(&self, b: &Vector<T>) -> Result<Vector<T>, Error> {
-        TriangularSolve::new(self, Triangle::Upper, Diagonal::Stored)?.solve(b)
-    }
-}
-
 impl<T: Field> TriangularSolve<T> {
     /// The solution of systems with a triangle of a square matrix. Executes the window; every rank
     /// must ask.

@@ -4,6 +4,7 @@
 //! Issuing a task ([`Runtime::submit`]) appends to the window and returns; the window is executed
 //! when a value is needed, when it is full, or on [`Runtime::flush`].
 
+pub(crate) mod deferred;
 mod eager;
 mod entering;
 mod exchanges;

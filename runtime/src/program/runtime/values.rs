@@ -146,6 +146,11 @@ impl Runtime {
         elements.ok_or_else(|| Error::argument("get", expected, "one that is cut"))
     }
 
+    /// Waits for the task that writes a store of type `bool`, on several ranks for its end on all.
+    pub(super) fn wait_for_task(&self, done: &StoreHandle) -> Result<(), Error> {
+        self.read_results(done, |_, _: &[bool]| ())
+    }
+
     /// What `read` makes of the elements that this rank holds. Ranks ask each other whether all of
     /// them have theirs, unless the task that wrote the store has reduced over the ranks.
     fn read_results<T: Element, R>(
