@@ -40,7 +40,7 @@ pub struct Config {
     pub stream_threshold: usize,
     /// Bytes of their arrays above which neighbouring loops of a kernel follow each other over the
     /// rows, band by band, where one writes what the other reads, as sweeps of a stencil do. The
-    /// default is half of the L2 cache of most machines; 0 lets them do so wherever they
+    /// default is the L2 cache of most machines; 0 lets them do so wherever they
     /// can, and `usize::MAX` nowhere.
     pub band_threshold: usize,
     /// How often entries are read in plain form by one structure before they are packed, which takes
@@ -97,7 +97,7 @@ impl Default for Config {
             block_len: 0,
             parallel_threshold: 1 << 16,
             stream_threshold: 48 << 20,
-            band_threshold: 512 << 10,
+            band_threshold: 1 << 20,
             pack_after: 1,
             isa: Isa::detect(),
             fusion: true,
