@@ -64,7 +64,7 @@ fn one_further<T: Element>(args: &mut HostArgs<'_>, row_len: usize) -> Result<()
     Ok(())
 }
 
-/// One of `every` so many elements: each rank finds those of its own, and nothing is told in advance.
+/// Every `every`-th element: each rank finds those of its own, and nothing is told in advance.
 pub(crate) fn chosen<T: Element>(
     runtime: &Runtime,
     a: &StoreHandle,

@@ -190,7 +190,7 @@ pub(crate) enum Step {
         a: Var,
         whole: bool,
     },
-    /// A deferred result, cut as it was found: one of `every` so many elements, as a vector.
+    /// A deferred result, cut as it was found: every `every`-th element, as a vector.
     Chosen {
         out: Var,
         a: Var,

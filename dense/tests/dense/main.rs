@@ -2,6 +2,7 @@
 //! give the same bits.
 
 mod axes;
+mod bands;
 mod elementwise;
 mod errors;
 mod functions;

@@ -42,7 +42,7 @@ pub(crate) struct Sweeps {
 }
 
 impl Sweeps {
-    /// No loops on memories of so many elements.
+    /// No loops yet, on memories of these numbers of elements.
     pub(crate) fn empty(lens: Vec<usize>) -> Self {
         Self {
             kernel: Kernel::default(),

@@ -15,13 +15,15 @@ const KEPT_OF_LARGE: i64 = 4 << 20;
 /// How often the loops of a chain reach each of its arrays at least, in the mean. Loops over dozens
 /// of arrays that reach them once or twice are faster one after the other: they fill the cache.
 const AGAIN: i64 = 4;
-/// The elements of a band, about: so many that calls for them cost little.
+/// The elements of a band, about: enough that calls for them cost little.
 const BAND: usize = 4096;
-/// One in so many rows of a thread is what the last loop of a chain is behind at most, since what is
-/// left between two threads is run by one of them.
+/// With several threads, the share of a thread's rows by which the last loop of a chain is behind at
+/// most (one in eight), since what is left between two threads is run by one of them.
 const SHARE: i64 = 8;
-/// What it may be behind in any case.
+/// The rows that it may be behind in any case.
 const CLOSE: i64 = 2;
+/// The loops of a chain at most: each is compared with all before it.
+const MOST: usize = 128;
 
 /// A chain of loops.
 #[derive(Debug)]
@@ -108,13 +110,27 @@ impl Machine {
     fn is_eager(&self) -> bool {
         self.band_threshold == 0
     }
+
+    /// Whether the arrays of some loops are large enough for a chain.
+    pub(super) fn admits<'a>(
+        &self,
+        loops: impl Iterator<Item = &'a Plain>,
+        launch: &Launch<'_>,
+    ) -> bool {
+        let mut largest: BTreeMap<u32, i64> = BTreeMap::new();
+        for (touch, reach) in loops.filter_map(|plain| reaches(plain, launch)).flatten() {
+            let bytes = largest.entry(touch.memory).or_default();
+            *bytes = (*bytes).max(reach.bytes());
+        }
+        is_beyond(largest.values().sum(), self.band_threshold)
+    }
 }
 
 impl Chain {
     /// Whether it is worth while: there is something to keep in the cache, and something to keep it
     /// for.
     pub(super) fn pays(&self, machine: &Machine) -> bool {
-        let is_large = self.held >= machine.band_threshold as i64;
+        let is_large = is_beyond(self.held, machine.band_threshold);
         let is_read_again = self.moved >= AGAIN * self.held;
         self.links.len() > 1 && (machine.is_eager() || is_large && is_read_again)
     }
@@ -164,6 +180,9 @@ impl Builder {
 
     /// Adds a loop; `None` if it cannot be part of this chain, which ends before it.
     pub(super) fn add(&mut self, plain: &Plain, launch: &Launch<'_>) -> Option<()> {
+        if self.chain.links.len() == MOST {
+            return None;
+        }
         let reaches = reaches(plain, launch)?;
         let &(_, first) = reaches.first()?;
         let len = launch.domains[plain.domain as usize].len as usize;
@@ -263,7 +282,7 @@ impl Builder {
         let is_new = |touch: &Touch| !self.memories.contains_key(&touch.memory);
         let new = reaches.iter().filter(|(touch, _)| is_new(touch));
         let step = steps.sum::<i64>() + new.map(|(_, reach)| reach.step()).sum::<i64>();
-        let kept = match self.chain.held > self.machine.stream_threshold as i64 {
+        let kept = match is_beyond(self.chain.held, self.machine.stream_threshold) {
             true => KEPT_OF_LARGE,
             false => KEPT,
         };
@@ -291,6 +310,11 @@ impl Builder {
         }
         self.chain.moved += moved.iter().map(|it| it.2).sum::<i64>();
     }
+}
+
+/// Whether there are more bytes than a threshold, which may be the largest number of all.
+fn is_beyond(bytes: i64, threshold: usize) -> bool {
+    usize::try_from(bytes).is_ok_and(|bytes| bytes > threshold)
 }
 
 /// What a loop reaches; `None` if its arrays differ in their dimensions.

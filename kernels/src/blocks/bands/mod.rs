@@ -108,7 +108,7 @@ impl Bands {
         })
     }
 
-    /// The chains for a launch on so many threads.
+    /// The chains for a launch on this number of threads.
     pub(crate) fn plan(
         &self,
         launch: &Launch<'_>,
@@ -163,6 +163,10 @@ impl Plan {
     fn new(bands: &Bands, launch: &Launch<'_>, machine: Machine) -> Self {
         let mut chains = Vec::new();
         for range in &bands.candidates {
+            let loops = bands.loops[range.clone()].iter().flatten();
+            if !machine.admits(loops, launch) {
+                continue;
+            }
             let mut next = range.start;
             while next < range.end {
                 let mut builder = Builder::new(next, machine);
@@ -187,9 +191,13 @@ impl Plan {
         }
     }
 
+    /// Whether the plan is right for a launch. Without chains it is right for any, so that small arrays
+    /// cost no look at each of them.
     fn fits(&self, bands: &Bands, launch: &Launch<'_>, machine: Machine) -> bool {
-        self.machine == machine
-            && self.rows.iter().copied().eq(rows(bands, launch))
+        if self.machine != machine || self.chains.is_empty() {
+            return self.machine == machine;
+        }
+        self.rows.iter().copied().eq(rows(bands, launch))
             && self.places.iter().copied().eq(places(bands, launch))
     }
 

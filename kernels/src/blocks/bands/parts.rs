@@ -18,7 +18,7 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
-    /// The parts of a loop of so many rows that waits for loops with these parts, cut as near as
+    /// The parts of a loop of this number of rows that waits for loops with these parts, cut as near as
     /// possible to the nominal places. `None` if there are not rows enough, so that what is left at
     /// one meeting of threads depends on what is left at the next.
     pub(super) fn new<'a>(

@@ -132,7 +132,7 @@ impl Wait {
         ceil(i * self.later + self.upper, self.earlier).clamp(0, self.rows[0])
     }
 
-    /// How many rows of the later loop may be run when so many of the earlier one have been.
+    /// How many rows of the later loop may be run when `done` rows of the earlier one have been.
     pub(crate) fn allowed(&self, done: i64) -> i64 {
         if done >= self.rows[0] {
             return self.rows[1];
