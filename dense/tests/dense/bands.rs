@@ -1,8 +1,6 @@
 //! Sweeps of a stencil on arrays beyond the L2 cache, which run in bands by default: the bits of plain
 //! loops, and what `explain` says.
 
-#![expect(clippy::unwrap_used, reason = "a test fails where it panics")]
-
 use sparsefuse_dense::{Array, Error};
 use sparsefuse_runtime::{Config, Runtime};
 use sparsefuse_testing::{bits, everywhere_with};
