@@ -9,7 +9,7 @@
 //! of its last chunk hold whatever lay there before; their results are computed and never used.
 
 use crate::abi::CHUNK;
-use crate::isa::per_isa;
+use crate::isa::{one_chunk_at_a_time, per_isa};
 use crate::math;
 use crate::ops::{FloatOps, NumericOps, OrderedOps, PlaneOps, RealOps};
 use crate::random;
@@ -74,6 +74,7 @@ unsafe fn map<M: Map>(chunks: usize, out: *mut u8, inputs: &[Input; 3]) {
     let [a, b, c] = *inputs;
     let mut out = out.cast::<Chunk<M::Out>>();
     for chunk in 0..chunks {
+        one_chunk_at_a_time();
         // SAFETY: `MapLoop` promises that the chunk is there for reading and for writing; all
         // element types here admit any bits.
         unsafe {

@@ -13,8 +13,8 @@
 
 use crate::abi::CHUNK;
 use crate::abi::Lanes;
-use crate::element::{DType, Numeric};
-use crate::isa::{LINE, PerIsa, per_isa, prefetch_far};
+use crate::element::DType;
+use crate::isa::{LINE, PerIsa, one_chunk_at_a_time, per_isa, prefetch_far};
 use crate::ops::NumericOps;
 use crate::reduce::LANES;
 use num_complex::Complex;
@@ -115,12 +115,12 @@ impl<T: NumericOps> Way for Minus<T> {
     }
 }
 
-// With AVX-512 the compiler takes the arrays of two or three terms together and gathers from them,
-// which takes up to ten times as long as the loop for AVX2.
-per_isa!(
-    fn update_loop<W: Way>(chunks: usize, out: *mut u8, target: *const u8, terms: &[Term]) = update_all,
-    up to avx2
-);
+per_isa!(fn update_loop<W: Way>(
+    chunks: usize,
+    out: *mut u8,
+    target: *const u8,
+    terms: &[Term],
+) = update_all);
 
 #[inline(always)]
 unsafe fn update_all<W: Way>(chunks: usize, out: *mut u8, target: *const u8, terms: &[Term]) {
@@ -149,14 +149,14 @@ unsafe fn update_all<W: Way>(chunks: usize, out: *mut u8, target: *const u8, ter
         // stretch has room for `n` chunks. What the last group writes, earlier ones have read.
         unsafe {
             for (group, terms) in whole.iter().enumerate() {
-                update_few::<W, SIDE_BY_SIDE>(n, ends(group), offset, terms);
+                update_four::<W>(n, ends(group), offset, terms);
             }
             let ends = ends(whole.len());
             match *rest {
                 [] => {}
-                [a] => update_few::<W, 1>(n, ends, offset, &[a]),
-                [a, b] => update_few::<W, 2>(n, ends, offset, &[a, b]),
-                [a, b, c] => update_few::<W, 3>(n, ends, offset, &[a, b, c]),
+                [a] => update_one::<W>(n, ends, offset, &[a]),
+                [a, b] => update_two::<W>(n, ends, offset, &[a, b]),
+                [a, b, c] => update_three::<W>(n, ends, offset, &[a, b, c]),
                 _ => unreachable!("the rest is shorter than a group"),
             }
         }
@@ -164,36 +164,46 @@ unsafe fn update_all<W: Way>(chunks: usize, out: *mut u8, target: *const u8, ter
     }
 }
 
-#[inline(always)]
-unsafe fn update_few<W: Way, const N: usize>(
-    chunks: usize,
-    (from, to): (*const u8, *mut u8),
-    offset: usize,
-    terms: &[Term; N],
-) {
-    type Chunk<T> = [T; CHUNK];
-    let from = from.cast::<Chunk<W::T>>();
-    let to = to.cast::<Chunk<W::T>>();
-    let mut arrays = [std::ptr::null::<Chunk<W::T>>(); N];
-    let mut numbers = [<W::T as Numeric>::ZERO; N];
-    for (i, term) in terms.iter().enumerate() {
-        arrays[i] = term.factors[0].wrapping_add(offset).cast();
-        // SAFETY: the caller promises a chunk of copies.
-        numbers[i] = unsafe { term.factors[1].cast::<W::T>().read_unaligned() };
-    }
-    for chunk in 0..chunks {
-        // SAFETY: the caller promises the chunks of all operands.
-        unsafe {
-            let mut sum = from.add(chunk).read_unaligned();
-            for (array, &number) in arrays.iter().zip(&numbers) {
-                let array = array.add(chunk).read_unaligned();
-                for k in 0..CHUNK {
-                    sum[k] = W::join(sum[k], array[k], number);
+/// Defines functions that update chunks of a target by some terms, one after the other.
+macro_rules! update_by {
+    ($($name:ident $n:literal: $($array:ident $number:ident $i:literal)*;)*) => {$(
+        #[inline(always)]
+        unsafe fn $name<W: Way>(
+            chunks: usize,
+            (from, to): (*const u8, *mut u8),
+            offset: usize,
+            terms: &[Term; $n],
+        ) {
+            let from = from.cast::<[W::T; CHUNK]>();
+            let to = to.cast::<[W::T; CHUNK]>();
+            $(
+                let $array = terms[$i].factors[0].wrapping_add(offset).cast::<[W::T; CHUNK]>();
+                // SAFETY: the caller promises a chunk of copies.
+                let $number = unsafe { terms[$i].factors[1].cast::<W::T>().read_unaligned() };
+            )*
+            for chunk in 0..chunks {
+                one_chunk_at_a_time();
+                // SAFETY: the caller promises the chunks of all operands.
+                unsafe {
+                    let mut sum = from.add(chunk).read_unaligned();
+                    $(
+                        let array = $array.add(chunk).read_unaligned();
+                        for k in 0..CHUNK {
+                            sum[k] = W::join(sum[k], array[k], $number);
+                        }
+                    )*
+                    to.add(chunk).write_unaligned(sum);
                 }
             }
-            to.add(chunk).write_unaligned(sum);
         }
-    }
+    )*};
+}
+
+update_by! {
+    update_four 4: a0 c0 0 a1 c1 1 a2 c2 2 a3 c3 3;
+    update_three 3: a0 c0 0 a1 c1 1 a2 c2 2;
+    update_two 2: a0 c0 0 a1 c1 1;
+    update_one 1: a0 c0 0;
 }
 
 /// What is summed.
