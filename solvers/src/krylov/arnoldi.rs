@@ -54,23 +54,40 @@ impl<T: Field> Zeros<T> {
     /// For bases of vectors like this one.
     pub(super) fn like(vector: &Vector<T>) -> Self {
         let count = if vector.len() <= SHORT { GRAIN - 1 } else { 0 };
-        Self((0..count).map(|_| Vector::zeros([vector.len()])).collect())
+        // From numbers, not by a task: the windows of the first cycle are those of the later ones.
+        let zeros = |_| Vector::from_vec(vec![T::from_f64(0.0); vector.len()]);
+        Self((0..count).map(zeros).collect())
     }
 
-    /// What the tasks on a basis of `k` vectors lack.
+    /// What the tasks on a basis of `k` vectors lack; the first one, which has nothing to subtract, is of
+    /// a kind of its own in any case.
     fn beside(&self, k: usize) -> &[Vector<T>] {
+        if k == 0 {
+            return &[];
+        }
         // They take the candidate and its image besides.
         let count = k + 2;
         &self.0[..(count.next_multiple_of(GRAIN) - count).min(self.0.len())]
     }
 }
 
+/// The candidate for the next basis vector.
+enum Candidate<T> {
+    Made(Vector<T>),
+    /// A vector, its coefficients in the basis, and the norm of what remains without them. No task is
+    /// issued for the candidate behind the last vector of a cycle, since nobody asks for it.
+    Remainder(Vector<T>, Vec<Complex<f64>>, f64),
+}
+
 /// The basis, and what is known of the operator on it; see the module's text.
 pub(super) struct Arnoldi<T> {
     /// Q.
     basis: Vec<Vector<T>>,
-    /// u.
-    candidate: Vector<T>,
+    /// u, or what it is made of.
+    candidate: Candidate<T>,
+    /// The residual that the space begins with, up to the end of the first step: whether somebody else
+    /// holds it, as the caller of a solve holds b, would make another window of it.
+    start: Option<Vector<T>>,
     /// The columns of T.
     triangle: Vec<Vec<Complex<f64>>>,
     /// The last column of H, as long as only the candidate stands for the next basis vector, and
@@ -84,10 +101,11 @@ pub(super) struct Arnoldi<T> {
 
 impl<T: Field> Arnoldi<T> {
     /// The space that begins with a residual of this norm.
-    pub(super) fn new(r: &Vector<T>, norm: f64, zeros: &Zeros<T>) -> Self {
+    pub(super) fn new(r: Vector<T>, norm: f64, zeros: &Zeros<T>) -> Self {
         Self {
             basis: Vec::new(),
-            candidate: r * T::from_f64(1.0 / norm),
+            candidate: Candidate::Made(&r * T::from_f64(1.0 / norm)),
+            start: Some(r),
             triangle: Vec::new(),
             open_column: None,
             projected: Projected::new(norm, T::Real::EPSILON.to_f64()),
@@ -98,22 +116,31 @@ impl<T: Field> Arnoldi<T> {
     }
 
     /// u, to which the operator is to be applied.
-    pub(super) fn candidate(&self) -> &Vector<T> {
-        &self.candidate
+    pub(super) fn candidate(&mut self) -> Vector<T> {
+        let u = match &self.candidate {
+            Candidate::Made(u) => return u.clone(),
+            Candidate::Remainder(w, of_w, norm) => {
+                self.without_basis(w, of_w) * T::from_f64(1.0 / norm)
+            }
+        };
+        self.candidate = Candidate::Made(u.clone());
+        u
     }
 
     /// Takes the image w of the candidate. One reduction: of k + 2 inner products where the basis has
     /// k vectors, 2 k + 3 where the candidate is orthogonalised again.
     pub(super) async fn step(&mut self, w: Vector<T>) -> Result<(), Error> {
+        let u = self.candidate();
         let Products {
             mut t,
             mut h,
             alpha,
             w_squares,
         } = match self.orthogonality.is_rough() {
-            true => self.products_again(&w).await?,
-            false => self.products(&w).await?,
+            true => self.products_again(&u, &w).await?,
+            false => self.products(&u, &w).await?,
         };
+        self.start = None;
         let number = self.basis.len();
         if let Some((mut column, eta)) = self.open_column.take()
             && self.orthogonality.is_rough()
@@ -125,8 +152,8 @@ impl<T: Field> Arnoldi<T> {
             self.projected.set_column(number - 1, column);
         }
         self.basis.push(match self.orthogonality.is_rough() {
-            true => self.without_basis(&self.candidate, &t) * T::from_f64(1.0 / alpha),
-            false => self.candidate.clone(),
+            true => self.without_basis(&u, &t) * T::from_f64(1.0 / alpha),
+            false => u,
         });
         self.orthogonality.accept();
 
@@ -148,9 +175,8 @@ impl<T: Field> Arnoldi<T> {
         let mut eta = 0.0;
         if !self.is_exhausted {
             eta = rest.sqrt();
-            let u = self.without_basis(&w, &of_w);
-            self.candidate = u * T::from_f64(1.0 / eta);
             self.orthogonality.next(&of_w, (squares, rest));
+            self.candidate = Candidate::Remainder(w, of_w, eta);
         }
 
         self.open_column = Some((h.clone(), eta));
@@ -162,10 +188,10 @@ impl<T: Field> Arnoldi<T> {
     }
 
     /// The inner products of a step whose candidate is the basis vector.
-    async fn products(&self, w: &Vector<T>) -> Result<Products, Error> {
+    async fn products(&self, u: &Vector<T>, w: &Vector<T>) -> Result<Products, Error> {
         let k = self.basis.len();
         let others = self.basis.iter().chain(self.zeros.beside(k));
-        let mut h = products(w, others.chain([&self.candidate])).await?;
+        let mut h = products(w, others.chain([u])).await?;
         let w_squares = h.pop().expect(ITSELF).re;
         let uw = h.pop().expect(BEFORE_ITSELF);
         h.truncate(k);
@@ -180,8 +206,7 @@ impl<T: Field> Arnoldi<T> {
 
     /// The inner products of a step that orthogonalises its candidate again, all of them issued
     /// before the first is read.
-    async fn products_again(&self, w: &Vector<T>) -> Result<Products, Error> {
-        let u = &self.candidate;
+    async fn products_again(&self, u: &Vector<T>, w: &Vector<T>) -> Result<Products, Error> {
         let zeros = self.zeros.beside(self.basis.len());
         let mut others: Vec<&Vector<T>> = self.basis.iter().chain(zeros).collect();
         others.push(u);
@@ -315,11 +340,11 @@ mod tests {
             T::from_f64((i[0] as f64 * 0.7).sin() + 0.1)
         });
         let norm = b.norm2().get().unwrap().to_f64();
-        let mut space = Arnoldi::new(&b, norm, &Zeros::like(&b));
+        let mut space = Arnoldi::new(b.clone(), norm, &Zeros::like(&b));
         let mut again = 0;
         while space.len() < most && !space.is_exhausted() {
             again += usize::from(space.orthogonality.is_rough());
-            let w = a.matvec(space.candidate());
+            let w = a.matvec(&space.candidate());
             alone(space.step(w)).unwrap();
         }
         let (products, norms) = loss(&space.basis);
@@ -338,9 +363,9 @@ mod tests {
         let b = Vector::<f64>::from_fn([500], |i| (i[0] as f64 * 0.7).sin());
         let norm = b.norm2().get().unwrap();
         let basis = |zeros: &Zeros<f64>| {
-            let mut space = Arnoldi::new(&b, norm, zeros);
+            let mut space = Arnoldi::new(b.clone(), norm, zeros);
             while space.len() < 70 {
-                let w = a.matvec(space.candidate());
+                let w = a.matvec(&space.candidate());
                 alone(space.step(w)).unwrap();
             }
             let bits = |q: &Vector<f64>| q.to_vec().unwrap().into_iter().map(f64::to_bits);

@@ -66,11 +66,10 @@ pub(super) async fn iterate<T: Field>(
     let mut norm = stopping.first_norm();
     let zeros = Zeros::like(&r);
     loop {
-        let mut space = Arnoldi::new(&r, norm, &zeros);
+        let mut space = Arnoldi::new(r, norm, &zeros);
         let mut preconditioned = Vec::new();
-        drop(r);
         let judgement = loop {
-            let z = stopping.precondition(space.candidate())?;
+            let z = stopping.precondition(&space.candidate())?;
             space.step(a.apply(&z)?).await?;
             preconditioned.push(z);
             let is_full = space.len() == restart || space.is_exhausted();

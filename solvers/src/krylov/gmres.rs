@@ -78,10 +78,9 @@ pub(super) async fn iterate<T: Field>(
             true => norm / norm_of(&r).await?,
             false => 1.0,
         };
-        let mut space = Arnoldi::new(&r, norm / scale, &zeros);
-        drop(r);
+        let mut space = Arnoldi::new(r, norm / scale, &zeros);
         let judgement = loop {
-            let u = space.candidate();
+            let u = &space.candidate();
             let w = match is_left {
                 true => stopping.precondition(&a.apply(u)?)?,
                 false => a.apply(&stopping.precondition(u)?)?,
