@@ -1,5 +1,6 @@
-//! Calls of cargo, all in the root folder of the project.
+//! Calls of cargo and other programs, all in the root folder of the project.
 
+use std::ffi::OsStr;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -14,6 +15,14 @@ pub(crate) fn nightly<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Comma
     let mut command = Command::new("cargo");
     command.arg("+nightly");
     call(command, arguments)
+}
+
+/// A call of any program.
+pub(crate) fn command<'a>(
+    program: impl AsRef<OsStr>,
+    arguments: impl IntoIterator<Item = &'a str>,
+) -> Command {
+    call(Command::new(program), arguments)
 }
 
 fn call<'a>(mut command: Command, arguments: impl IntoIterator<Item = &'a str>) -> Command {

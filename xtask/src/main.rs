@@ -12,6 +12,7 @@ mod mpi;
 mod bench;
 mod estimates;
 mod peers;
+mod programs;
 
 mod differential;
 mod fuzz;
@@ -61,7 +62,7 @@ enum Command {
     #[command(args_conflicts_with_subcommands = true)]
     Bench {
         #[command(subcommand)]
-        peers: Option<Bench>,
+        beside: Option<Bench>,
         /// The bench to run; all of them without it
         name: Option<String>,
     },
@@ -105,6 +106,25 @@ enum Bench {
     ///   cargo xtask bench peers --only gmg --only amg --against petsc
     #[command(verbatim_doc_comment)]
     Peers(peers::Arguments),
+    /// Run programs of `examples/` beside the same ones in NumPy, JAX and numba, and compare results
+    ///
+    /// Prints the median time of a step of each. Needs Python; packages go to an environment under
+    /// `target/peers`.
+    ///
+    /// Examples:
+    ///   cargo xtask bench examples
+    ///   cargo xtask bench examples channel_flow:1024:10 stencil27 --peers numba --rounds 3
+    #[command(verbatim_doc_comment)]
+    Examples(programs::Examples),
+    /// Run graphs of tasks beside Dask, and Task Bench beside MPI: what a task costs
+    ///
+    /// Task Bench prints METG(50), the granularity of tasks at which half of the time is theirs, and
+    /// the floor. Needs Python, and an MPI for ranks as processes.
+    ///
+    /// Example:
+    ///   cargo xtask bench tasks --patterns stencil_1d,fft --widths 2,8,128
+    #[command(verbatim_doc_comment)]
+    Tasks(programs::Tasks),
 }
 
 fn main() -> ExitCode {
@@ -112,12 +132,16 @@ fn main() -> ExitCode {
         Command::Test { mpi: true, .. } => mpi::run_alone(),
         Command::Test { quick, .. } => test::run(quick),
         Command::Bench {
-            peers: Some(Bench::Peers(arguments)),
+            beside: Some(beside),
             ..
-        } => peers::run(&arguments),
+        } => match beside {
+            Bench::Peers(arguments) => peers::run(&arguments),
+            Bench::Examples(arguments) => programs::examples(&arguments),
+            Bench::Tasks(arguments) => programs::tasks(&arguments),
+        },
         Command::Table => table::run(),
         Command::Map => map::run(),
-        Command::Bench { peers: None, name } => bench::run(name.as_deref()),
+        Command::Bench { beside: None, name } => bench::run(name.as_deref()),
         Command::Fuzz { seconds } => fuzz::run(seconds),
         Command::Differential { seconds } => differential::run(seconds),
     };
