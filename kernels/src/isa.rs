@@ -190,10 +190,10 @@ macro_rules! per_isa {
     };
     ($(#[$doc:meta])* $vis:vis fn $name:ident<$G:ident: $bound:path>(
         $($arg:ident: $type:ty),* $(,)?
-    ) = $body:ident, avx512 $wide:ident) => {
+    ) = $body:ident $(, baseline $simple:ident)?, avx512 $wide:ident) => {
         $(#[$doc])*
         $vis fn $name<$G: $bound>() -> crate::isa::PerIsa<unsafe fn($($type),*)> {
-            crate::isa::per_isa!(@baseline $G $bound, ($($arg: $type),*), $body);
+            crate::isa::per_isa!(@baseline $G $bound, ($($arg: $type),*), $body $(, $simple)?);
             crate::isa::per_isa!(@avx2 $G $bound, ($($arg: $type),*), $body);
             crate::isa::per_isa!(@avx512 $G $bound, ($($arg: $type),*), $wide);
             #[cfg(target_arch = "x86_64")]

@@ -9,36 +9,14 @@ use super::lanes::{
     AllTrue, AnyTrue, Fold, Greatest, LaneElement, Least, Prod, Sum, fold_each, fold_elements,
     join_lanes,
 };
+use super::row_fold::{DenseRows, Element, Plain, RowFold, Scaled};
+use super::rows_together::{have_whole_chunks, reduce_four, reduce_two};
 use crate::element::DType;
 use crate::ir::ReduceOp;
-use crate::isa::{PerIsa, per_isa, prefetch};
+use crate::isa::{Isa, PerIsa, per_isa};
 use crate::ops::{NumericOps, OrderedOps};
 use crate::reduce::{LANES, identity};
 use num_complex::Complex;
-use std::marker::PhantomData;
-
-/// The rows of a dense matrix that one call reduces.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct DenseRows {
-    /// The number of rows.
-    pub(crate) n: usize,
-    /// Element 0 of the first row. The elements of a row are neighbours, or those of a column are.
-    pub(crate) data: *const u8,
-    /// Bytes from row to row, and from column to column.
-    pub(crate) row_bytes: isize,
-    pub(crate) column_bytes: isize,
-    /// The columns to reduce. The first is the first of a tile, and of a subtree of the tree over
-    /// tiles: what is made of them is the value of that subtree.
-    pub(crate) first: usize,
-    pub(crate) end: usize,
-    /// An element for each column from column 0 on, or null where the rows are reduced as they are.
-    pub(crate) x: *const u8,
-    pub(crate) tile_len: usize,
-    /// The bits of the reduction of nothing.
-    pub(crate) identity: [u64; 2],
-    /// [`panel_bytes`] where the elements of a column are neighbours.
-    pub(crate) panel: *mut u8,
-}
 
 /// Writes the reductions of the rows of a dense matrix to `out`.
 ///
@@ -132,7 +110,7 @@ fn plain<F: Fold>() -> Loops {
 }
 
 fn scaled<F: Fold<T: NumericOps>>() -> Loops {
-    (row_reduce_loop::<Scaled<F>>(), join_bytes::<F>)
+    (scaled_rows_loop::<Scaled<F>>(), join_bytes::<F>)
 }
 
 fn rare_plain<F: Fold>() -> Loops {
@@ -144,41 +122,14 @@ fn rare_scaled<F: Fold<T: NumericOps>>() -> Loops {
     (rare_reduce_loop::<Scaled<F>>(), join_bytes::<F>)
 }
 
-/// A reduction of a row, and what happens to its elements before.
-trait RowFold {
-    type F: Fold;
-    const WITH_X: bool;
-    fn scale(element: Element<Self>, x: Element<Self>) -> Element<Self>;
-}
-
-type Element<R> = <<R as RowFold>::F as Fold>::T;
-
-/// The elements as they are.
-struct Plain<F>(PhantomData<F>);
-impl<F: Fold> RowFold for Plain<F> {
-    type F = F;
-    const WITH_X: bool = false;
-    #[inline(always)]
-    fn scale(element: F::T, _: F::T) -> F::T {
-        element
-    }
-}
-
-/// The elements times those of `x`.
-struct Scaled<F>(PhantomData<F>);
-impl<F: Fold<T: NumericOps>> RowFold for Scaled<F> {
-    type F = F;
-    const WITH_X: bool = true;
-    #[inline(always)]
-    fn scale(element: F::T, x: F::T) -> F::T {
-        element.mul(x)
-    }
-}
-
 per_isa!(
     // As for `row_sum_loop`: rows side by side would be gathered.
     fn row_reduce_loop<R: RowFold>(rows: &DenseRows, out: *mut u8) = reduce_side_by_side,
     baseline reduce_one_by_one, up to avx2
+);
+per_isa!(
+    fn scaled_rows_loop<R: RowFold>(rows: &DenseRows, out: *mut u8) = reduce_side_by_side,
+    baseline reduce_one_by_one, avx512 reduce_four_at_a_time
 );
 per_isa!(
     fn rare_reduce_loop<R: RowFold>(rows: &DenseRows, out: *mut u8) = reduce_one_by_one,
@@ -220,6 +171,13 @@ unsafe fn reduce_rows<R: RowFold, const SIDE_BY_SIDE: bool>(rows: &DenseRows, ou
             while row + GROUP <= rows.n {
                 reduce_group::<R>(rows, data(row).cast(), out.add(row));
                 row += GROUP;
+            }
+        }
+        if SIDE_BY_SIDE && R::WITH_X && have_whole_chunks(rows) {
+            while row + 2 <= rows.n {
+                let values = reduce_two::<R>(rows, data(row).cast());
+                out.add(row).cast::<[_; 2]>().write_unaligned(values);
+                row += 2;
             }
         }
         while row < rows.n {
@@ -270,6 +228,33 @@ unsafe fn reduce_group<R: RowFold>(
             out.add(row).write_unaligned(lanes[0][row]);
         }
     }
+}
+
+/// With the registers of AVX-512 four rows at a time, where there are whole chunks; else, and the rows that
+/// remain, as with AVX2.
+#[inline(always)]
+unsafe fn reduce_four_at_a_time<R: RowFold>(rows: &DenseRows, out: *mut u8) {
+    let mut row = 0;
+    if rows.column_bytes == size_of::<Element<R>>() as isize && have_whole_chunks(rows) {
+        while row + 4 <= rows.n {
+            let data = rows.data.wrapping_offset(row as isize * rows.row_bytes);
+            // SAFETY: the rows `row..row + 4` of the matrix, and as many elements of `out`.
+            unsafe {
+                let values = reduce_four::<R>(rows, data.cast());
+                let out = out.cast::<Element<R>>().add(row);
+                out.cast::<[_; 4]>().write_unaligned(values);
+            }
+            row += 4;
+        }
+    }
+    let others = DenseRows {
+        n: rows.n - row,
+        data: rows.data.wrapping_offset(row as isize * rows.row_bytes),
+        ..*rows
+    };
+    let out = out.wrapping_add(row * size_of::<Element<R>>());
+    // SAFETY: the rows that are left, and their elements of `out`; who has AVX-512 has AVX2.
+    unsafe { scaled_rows_loop::<R>().get(Isa::Avx2)(&others, out) };
 }
 
 /// One row, the elements of which begin at `data`: its tiles, joined by the tree of
@@ -345,8 +330,6 @@ unsafe fn reduce_tile<R: RowFold>(
         },
         |i| {
             let data = data.wrapping_add(first + i);
-            prefetch(data.wrapping_add(512));
-            prefetch(data.wrapping_add(512 + LANES / 2));
             // SAFETY: as above, for the columns from `first + i` on.
             let (mut chunk, x) = unsafe {
                 (
