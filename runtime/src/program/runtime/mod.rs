@@ -401,6 +401,14 @@ fn workers(config: &Config) -> Result<Workers, Error> {
             config.threads.to_string(),
         ));
     }
+    if config.window > config.max_window {
+        let expected = format!("at most max_window, {}", config.max_window);
+        return Err(Error::argument(
+            "window",
+            expected,
+            config.window.to_string(),
+        ));
+    }
     if !config.isa.is_available() {
         let found = config.isa.name();
         return Err(Error::argument(
