@@ -3,7 +3,7 @@
 
 use crate::array::{Array, Vector};
 use crate::bodies::{self, Distribution, Operation, Origin, Target};
-use crate::operand::{check_len, expect};
+use crate::operand::{check_len, expect, named};
 use crate::operators::binary;
 use crate::twins::twins;
 use sparsefuse_kernels::{BinaryOp, Element, Field, Numeric, Real, Value};
@@ -17,8 +17,8 @@ impl<T: Element, const D: usize> Array<T, D> {
     ///
     /// If the number of elements does not fit the shape.
     pub fn from_shape_vec(shape: [usize; D], elements: Vec<T>) -> Result<Self, Error> {
-        let store = Runtime::current().store_from_vec(Shape::new(&shape), elements)?;
-        Ok(Self::wrap(store, None))
+        let store = || Runtime::current().store_from_vec(Shape::new(&shape), elements);
+        Ok(Self::wrap(named("from_shape_vec", store)?, None))
     }
 
     /// An array of what `element` gives for each index. On several ranks each computes its own rows
@@ -212,8 +212,10 @@ impl<T: Element> Vector<T> {
     /// If the grid has more points than can be counted.
     pub fn try_meshgrid(x: &Self, y: &Self) -> Result<[Array<T, 2>; 2], Error> {
         let shape = [y.len(), x.len()];
-        let x = x.try_insert_axis(0)?.broadcast_to(shape)?;
-        Ok([x, y.try_insert_axis(1)?.broadcast_to(shape)?])
+        named("meshgrid", || {
+            let x = x.try_insert_axis(0)?.broadcast_to(shape)?;
+            Ok([x, y.try_insert_axis(1)?.broadcast_to(shape)?])
+        })
     }
 }
 
