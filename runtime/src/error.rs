@@ -225,6 +225,15 @@ impl Error {
         self
     }
 
+    /// Whether memory for a store could not be had.
+    pub(crate) fn is_lack_of_memory(&self) -> bool {
+        let kind = self.kind();
+        matches!(
+            kind,
+            ErrorKind::OutOfMemory { .. } | ErrorKind::Refused { .. }
+        )
+    }
+
     /// This error as the first cause of a poisoned store; a cause stays the first one.
     pub(crate) fn poison(self, task: &str) -> Self {
         match *self.kind {
