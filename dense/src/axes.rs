@@ -5,7 +5,7 @@
 
 use crate::array::{Array, Vector};
 use crate::bodies::{self, Operation};
-use crate::operand::expect;
+use crate::operand::{expect, named};
 use crate::views::check_axes;
 use sparsefuse_kernels::{Element, Field, Numeric, Real, ReduceOp};
 use sparsefuse_runtime::{Error, Shape, TaskArg};
@@ -52,7 +52,7 @@ macro_rules! along_an_axis {
                 /// length 0.
                 pub fn $try(&self, axis: usize) -> Result<Array<T, $less>, Error> {
                     let ($array, $axis) = (self, axis);
-                    $body
+                    $crate::operand::named(stringify!($name), || $body)
                 }
             }
         )*
@@ -181,7 +181,7 @@ macro_rules! dimensions {
                 axis: usize,
                 index: usize,
             ) -> Result<Array<T, $less>, Error> {
-                self.seen(|view| view.index(axis, index))
+                named("index_axis", || self.seen(|view| view.index(axis, index)))
             }
         }
 
@@ -275,7 +275,7 @@ impl<T: Element> Array<T, 2> {
     ///
     /// If the row does not exist.
     pub fn try_row(&self, row: usize) -> Result<Vector<T>, Error> {
-        self.try_index_axis(0, row)
+        named("row", || self.try_index_axis(0, row))
     }
 
     /// Column `column` as a vector.
@@ -295,6 +295,6 @@ impl<T: Element> Array<T, 2> {
     ///
     /// If the column does not exist.
     pub fn try_column(&self, column: usize) -> Result<Vector<T>, Error> {
-        self.try_index_axis(1, column)
+        named("column", || self.try_index_axis(1, column))
     }
 }

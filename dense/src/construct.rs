@@ -3,7 +3,7 @@
 
 use crate::array::{Array, Vector};
 use crate::bodies::{self, Distribution, Operation, Origin, Target};
-use crate::operand::{check_len, expect};
+use crate::operand::{check_len, expect, named};
 use crate::operators::binary;
 use crate::twins::twins;
 use sparsefuse_kernels::{BinaryOp, Element, Field, Numeric, Real, Value};
@@ -15,10 +15,11 @@ impl<T: Element, const D: usize> Array<T, D> {
     ///
     /// # Errors
     ///
-    /// If the number of elements does not fit the shape.
+    /// If the number of elements does not fit the shape, or memory runs out; on several ranks, where it
+    /// runs out on one, that is found when the array is read.
     pub fn from_shape_vec(shape: [usize; D], elements: Vec<T>) -> Result<Self, Error> {
-        let store = Runtime::current().store_from_vec(Shape::new(&shape), elements)?;
-        Ok(Self::wrap(store, None))
+        let store = || Runtime::current().store_from_vec(Shape::new(&shape), elements);
+        Ok(Self::wrap(named("from_shape_vec", store)?, None))
     }
 
     /// An array of what `element` gives for each index. On several ranks each computes its own rows
@@ -45,16 +46,15 @@ impl<T: Element, const D: usize> Array<T, D> {
     ///
     /// # Errors
     ///
-    /// If memory cannot hold the shape, or is refused.
+    /// If memory cannot hold the shape, or is refused; on several ranks, where it is refused on one, that
+    /// is found when the array is read.
     pub fn try_from_fn(
         shape: [usize; D],
         element: impl Fn([usize; D]) -> T,
     ) -> Result<Self, Error> {
         let dims = Shape::new(&shape);
         check_len("from_fn", dims)?;
-        let runtime = Runtime::current();
-        let (partition, rows) = runtime.default_rows(dims);
-        let store = runtime.store_by_filling(dims, partition, |elements| {
+        let store = Runtime::current().store_from_rows(dims, |rows, elements| {
             let mut index = [0; D];
             if let Some(row) = index.first_mut() {
                 *row = rows.start;
@@ -63,7 +63,6 @@ impl<T: Element, const D: usize> Array<T, D> {
                 *own = element(index);
                 advance(&mut index, shape);
             }
-            Ok(())
         })?;
         Ok(Self::wrap(store, None))
     }
@@ -212,8 +211,10 @@ impl<T: Element> Vector<T> {
     /// If the grid has more points than can be counted.
     pub fn try_meshgrid(x: &Self, y: &Self) -> Result<[Array<T, 2>; 2], Error> {
         let shape = [y.len(), x.len()];
-        let x = x.try_insert_axis(0)?.broadcast_to(shape)?;
-        Ok([x, y.try_insert_axis(1)?.broadcast_to(shape)?])
+        named("meshgrid", || {
+            let x = x.try_insert_axis(0)?.broadcast_to(shape)?;
+            Ok([x, y.try_insert_axis(1)?.broadcast_to(shape)?])
+        })
     }
 }
 

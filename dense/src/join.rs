@@ -5,7 +5,7 @@
 
 use crate::array::{Array, Vector};
 use crate::bodies::{self, Operation, Origin, Target};
-use crate::operand::{check_len, expect};
+use crate::operand::{check_len, expect, named};
 use crate::slices::{IntoSlice, Slice};
 use crate::views::check_axes;
 use sparsefuse_kernels::{Element, Value};
@@ -78,7 +78,8 @@ impl<T: Element, const D: usize> Array<T, D> {
         for array in arrays {
             let begin = end;
             end += array.shape()[axis];
-            whole.try_assign_slice(along(axis, begin..end), *array)?;
+            let part = along(axis, begin..end);
+            named(OP, || whole.try_assign_slice(part, *array))?;
         }
         Ok(whole)
     }
@@ -127,7 +128,8 @@ impl<T: Element, const D: usize> Array<T, D> {
         let ends = at.iter().copied().chain([self.shape()[axis]]);
         let mut begin = 0;
         let part = |end| {
-            let part = self.try_slice(along(axis, begin..end));
+            let part = || self.try_slice(along(axis, begin..end));
+            let part = named("split", part);
             begin = end;
             part
         };
@@ -363,10 +365,11 @@ macro_rules! stacks {
                         return Err(Error::shape("stack", shape, other.arg().shape()));
                     }
                 }
-                let parts = arrays.iter().map(|array| array.try_insert_axis(axis));
-                let parts: Result<Vec<_>, Error> = parts.collect();
-                let parts = parts?;
-                Array::try_concatenate(axis.min($less), &parts.iter().collect::<Vec<_>>())
+                named("stack", || {
+                    let parts = arrays.iter().map(|array| array.try_insert_axis(axis));
+                    let parts: Vec<_> = parts.collect::<Result<_, Error>>()?;
+                    Array::try_concatenate(axis.min($less), &parts.iter().collect::<Vec<_>>())
+                })
             }
         }
     )*};

@@ -2,7 +2,7 @@
 
 use crate::array::{Array, Vector};
 use crate::chosen::{chosen, count_true, deferred, part, write_true};
-use crate::operand::{ArrayOperand, expect};
+use crate::operand::{ArrayOperand, expect, named};
 use crate::scalar::Scalar;
 use crate::twins::twins;
 use crate::views::check_axes;
@@ -227,7 +227,7 @@ impl<T: Element, const D: usize> Array<T, D> {
         value: impl ArrayOperand<T, D>,
     ) -> Result<(), Error> {
         self.check_mask("assign_where", mask)?;
-        let made = mask.try_select(value, &*self)?;
+        let made = named("assign_where", || mask.try_select(value, &*self))?;
         if made.shape() != self.shape() {
             let (expected, found) = (self.arg().shape(), made.arg().shape());
             return Err(Error::shape("assign_where", expected, found));

@@ -6,7 +6,7 @@
 
 use crate::array::Array;
 use crate::bodies::Operation;
-use crate::operand::{ArrayOperand, Handle, Operand, ScalarOperand, elementwise, expect};
+use crate::operand::{ArrayOperand, Handle, Operand, ScalarOperand, elementwise, expect, named};
 use crate::operators::{binary, unary};
 use crate::scalar::Scalar;
 use crate::twins::twins;
@@ -112,7 +112,8 @@ macro_rules! binary_methods {
                 ///
                 /// If the shapes do not broadcast to a common one.
                 pub fn $try(&self, other: impl ArrayOperand<$T, D>) -> Result<Array<output!($T $output), D>, Error> {
-                    binary::<$T, output!($T $output), _>(BinaryOp::$op, &self, &other)
+                    let binary = || binary::<$T, output!($T $output), _>(BinaryOp::$op, &self, &other);
+                    named(stringify!($name), binary)
                 }
             )*
         }
@@ -132,7 +133,8 @@ macro_rules! binary_methods {
                 ///
                 /// If the operands belong to different runtimes.
                 pub fn $try<R: Operand<$T>>(&self, other: R) -> Result<R::With<output!($T $output)>, Error> {
-                    binary::<$T, output!($T $output), _>(BinaryOp::$op, &self, &other)
+                    let binary = || binary::<$T, output!($T $output), _>(BinaryOp::$op, &self, &other);
+                    named(stringify!($name), binary)
                 }
             )*
         }
@@ -180,7 +182,7 @@ impl<T: Numeric + PartialOrd, const D: usize> Array<T, D> {
         low: impl ArrayOperand<T, D>,
         high: impl ArrayOperand<T, D>,
     ) -> Result<Self, Error> {
-        self.try_maximum(low)?.try_minimum(high)
+        named("clamp", || self.try_maximum(low)?.try_minimum(high))
     }
 }
 

@@ -179,7 +179,8 @@ pub(crate) fn elementwise(
         }
     }
     // The result comes last, which is what the rest of `args` has been filled with.
-    runtime.submit(body, &args[..=n_args], &params[..n_params])?;
+    let (args, params) = (&args[..=n_args], &params[..n_params]);
+    named(op, || runtime.submit(body, args, params))?;
     Ok(store)
 }
 
@@ -223,6 +224,14 @@ pub(crate) fn check_len(op: &'static str, shape: Shape) -> Result<(), Error> {
             Err(Error::argument(op, expected, shape.to_string()))
         }
     }
+}
+
+/// What `make` makes; its failure is told of this operation, of which others may be a part.
+pub(crate) fn named<R>(
+    op: &'static str,
+    make: impl FnOnce() -> Result<R, Error>,
+) -> Result<R, Error> {
+    make().map_err(|error| error.of_operation(op))
 }
 
 /// The value, or a panic with the error's message, as operators do.

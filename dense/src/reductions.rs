@@ -2,7 +2,7 @@
 
 use crate::array::Array;
 use crate::bodies::{self, Operation, Term};
-use crate::operand::expect;
+use crate::operand::{expect, named};
 use crate::scalar::Scalar;
 use crate::twins::twins;
 use sparsefuse_kernels::{Element, Field, Numeric, ReduceOp};
@@ -142,7 +142,7 @@ macro_rules! ordered_reductions {
                 /// If the array is empty.
                 pub fn $try(&self) -> Result<Scalar<$output>, Error> {
                     self.check_not_empty(ReduceOp::$op)?;
-                    self.reduce(Operation::Reduce(ReduceOp::$op))
+                    named(stringify!($name), || self.reduce(Operation::Reduce(ReduceOp::$op)))
                 }
             )*
         }

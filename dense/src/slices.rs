@@ -146,10 +146,11 @@ impl Slice {
         if self.step >= 0 {
             return view.slice(dim, range, self.step);
         }
-        let step = self.step.unsigned_abs();
-        let skipped = range.len().saturating_sub(1) % step;
+        // Of all steps beyond the end the effect is the same.
+        let step = self.step.saturating_neg();
+        let skipped = range.len().saturating_sub(1) % step.unsigned_abs();
         let start = range.start + skipped;
-        view.slice(dim, start..range.end, step as isize)
+        view.slice(dim, start..range.end, step)
     }
 
     /// Whether the slice walks backwards.

@@ -8,7 +8,7 @@
 
 use crate::array::{Array, Vector};
 use crate::indices::as_cut;
-use crate::operand::expect;
+use crate::operand::{expect, named};
 use crate::views::check_axes;
 use sparsefuse_kernels::{DType, Element, Numeric};
 use sparsefuse_runtime::{
@@ -50,7 +50,9 @@ impl<T: Numeric + PartialOrd, const D: usize> Array<T, D> {
     ///
     /// If there is no such axis.
     pub fn try_sort_axis(&self, axis: usize) -> Result<Self, Error> {
-        self.ordered("sort", axis, |x, _| key(x), from_key)
+        named("sort_axis", || {
+            self.ordered("sort", axis, |x, _| key(x), from_key)
+        })
     }
 
     /// The indices that sort along an axis: NaN last, and equal elements, as -0 and 0 are, in the
@@ -82,7 +84,9 @@ impl<T: Numeric + PartialOrd, const D: usize> Array<T, D> {
     /// If there is no such axis.
     pub fn try_argsort_axis(&self, axis: usize) -> Result<Array<i64, D>, Error> {
         let pair = |x, place| (key_of_equals(x), place);
-        self.ordered("argsort", axis, pair, |(_, place)| place as i64)
+        named("argsort_axis", || {
+            self.ordered("argsort", axis, pair, |(_, place)| place as i64)
+        })
     }
 
     /// The task: `item` makes what is sorted of an element and its place, `made` what is returned.

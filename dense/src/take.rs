@@ -8,7 +8,7 @@
 use crate::array::{Array, Vector};
 use crate::gather;
 use crate::indices::{Index, Lines, Segment, element_cuts, owner};
-use crate::operand::{check_len, expect};
+use crate::operand::{check_len, expect, named};
 use crate::views::check_axes;
 use sparsefuse_kernels::Element;
 use sparsefuse_runtime::{Access, Error, HostArgs, HostBody, HostTask, Privilege, Shape, reserve};
@@ -95,7 +95,9 @@ impl<T: Element, const D: usize> Array<T, D> {
         &self,
         indices: [&Array<I, E>; D],
     ) -> Result<Array<T, E>, Error> {
-        self.try_take(&Array::try_ravel_multi_index(self.shape(), indices)?)
+        named("take_points", || {
+            self.try_take(&Array::try_ravel_multi_index(self.shape(), indices)?)
+        })
     }
 
     /// The slices along an axis at some indices: rows `indices` of a matrix for axis 0, columns for

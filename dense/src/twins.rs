@@ -37,7 +37,9 @@ macro_rules! twins {
                 /// # Errors
                 ///
                 #[doc = $errors]
-                pub fn $try($(&$this,)? $($arg: $of),*) -> Result<$output, $crate::Error> $body
+                pub fn $try($(&$this,)? $($arg: $of),*) -> Result<$output, $crate::Error> {
+                    $crate::operand::named(stringify!($name), || $body)
+                }
             )*
         }
     };

@@ -7,7 +7,7 @@
 use crate::array::Array;
 use crate::bodies::Origin;
 use crate::bodies::{self, Operation, Target};
-use crate::operand::{ArrayOperand, Kind, Source, check_len, expect};
+use crate::operand::{ArrayOperand, Kind, Source, check_len, expect, named};
 use crate::slices::{Slice, Slices};
 use sparsefuse_kernels::Element;
 use sparsefuse_runtime::{Error, Shape, TaskArg, View};
@@ -89,7 +89,7 @@ impl<T: Element, const D: usize> Array<T, D> {
     ///
     /// If the order does not have each axis once.
     pub fn try_permute_axes(&self, order: [usize; D]) -> Result<Self, Error> {
-        self.seen(|view| view.permute(&order))
+        named("permute_axes", || self.seen(|view| view.permute(&order)))
     }
 
     /// The array with two axes exchanged. A view.
@@ -174,8 +174,10 @@ impl<T: Element, const D: usize> Array<T, D> {
     /// If a dimension has neither length 1 nor the length asked for.
     pub fn broadcast_to<const E: usize>(&self, shape: [usize; E]) -> Result<Array<T, E>, Error> {
         let shape = Shape::new(&shape);
-        check_len("broadcast", shape)?;
-        self.seen(|view| view.broadcast_to(shape))
+        named("broadcast_to", || {
+            check_len("broadcast_to", shape)?;
+            self.seen(|view| view.broadcast_to(shape))
+        })
     }
 
     /// The same elements, row-major, in another shape. A view, if steps through memory can say it,
@@ -260,7 +262,9 @@ impl<T: Element, const D: usize> Array<T, D> {
         ranges: impl Slices<D>,
         value: impl ArrayOperand<T, D>,
     ) -> Result<(), Error> {
-        self.assign(&ranges.slices(), value.source())
+        named("assign_slice", || {
+            self.assign(&ranges.slices(), value.source())
+        })
     }
 
     fn assign(&mut self, slices: &[Slice; D], Source(value): Source<'_>) -> Result<(), Error> {
@@ -270,33 +274,39 @@ impl<T: Element, const D: usize> Array<T, D> {
         if target.shape().is_empty() {
             return Ok(());
         }
+        if target.is_identity() {
+            // Nothing of what the array was is needed, even if it could not be computed.
+            let store = self.runtime().new_store(target.shape(), T::DTYPE);
+            Self::fill(TaskArg::from(&store), value, view.as_ref())?;
+            *self = Self::wrap(store, None);
+            return Ok(());
+        }
         // The value is still borrowed, so an array that is also (seen by) the value is not unique.
         if self.view().is_some() || !self.runtime().is_unique(self.store()) {
             *self = self.try_copy()?;
         }
-        let target = (!target.is_identity()).then(|| Arc::new(target));
+        let target = Arc::new(target);
         let target = TaskArg {
             store: self.store(),
-            view: target.as_ref(),
+            view: Some(&target),
         };
+        Self::fill(target, value, view.as_ref())
+    }
+
+    /// Issues the task that writes a value, an array through a view, into a target.
+    fn fill(target: TaskArg<'_>, value: Kind<'_>, view: Option<&Arc<View>>) -> Result<(), Error> {
+        let runtime = target.store.runtime();
         let fill = |origin| bodies::body(Operation::Fill(origin, Target::Array), T::DTYPE);
         match value {
             Kind::Array(arg) => {
-                let arg = TaskArg {
-                    view: view.as_ref(),
-                    ..arg
-                };
-                self.runtime()
-                    .submit(fill(Origin::Array), &[arg, target], &[])
+                let arg = TaskArg { view, ..arg };
+                runtime.submit(fill(Origin::Array), &[arg, target], &[])
             }
             Kind::Scalar(scalar) => {
                 let args = [TaskArg::from(scalar), target];
-                self.runtime().submit(fill(Origin::Scalar), &args, &[])
+                runtime.submit(fill(Origin::Scalar), &args, &[])
             }
-            Kind::Number(number) => {
-                self.runtime()
-                    .submit(fill(Origin::Number), &[target], &[number])
-            }
+            Kind::Number(number) => runtime.submit(fill(Origin::Number), &[target], &[number]),
         }
     }
 
@@ -336,9 +346,12 @@ impl<T: Element, const D: usize> Array<T, D> {
     ) -> Result<(), Error> {
         let slices = ranges.slices();
         // The handle of the slice is gone when the array is written.
-        let slice = self.seen(|view| sliced(view, &slices, Slice::of))?;
+        const OP: &str = "update_slice";
+        let slice = named(OP, || self.seen(|view| sliced(view, &slices, Slice::of)))?;
         let value = change(slice)?;
-        self.assign(&slices, Source(Kind::Array(value.arg())))
+        named(OP, || {
+            self.assign(&slices, Source(Kind::Array(value.arg())))
+        })
     }
 
     /// The array through a change of its view.

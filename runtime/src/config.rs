@@ -54,7 +54,7 @@ pub struct Config {
     /// whole periods; it doubles after full ones were remembered, and fused whole, a few times, as
     /// long as what it makes and drops again fits the caches.
     pub window: usize,
-    /// Tasks that the window may grow to.
+    /// Tasks that the window may grow to; not fewer than `window`.
     pub max_window: usize,
     /// Windows that may be under way on a thread of their own while the program issues more, on a
     /// runtime of one rank; with 0 each runs where it ends. These are full windows and those of

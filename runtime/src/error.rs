@@ -203,6 +203,37 @@ impl Error {
         }
     }
 
+    /// The same failure, told of the operation that the program has called, which is made of the one
+    /// that has failed.
+    #[must_use]
+    pub fn of_operation(mut self, called: &'static str) -> Self {
+        match Arc::make_mut(&mut self.kind) {
+            ErrorKind::Shape { op, .. }
+            | ErrorKind::DType { op, .. }
+            | ErrorKind::Argument { op, .. }
+            | ErrorKind::Unwritten { op } => *op = called,
+            ErrorKind::OutOfMemory { .. }
+            | ErrorKind::Refused { .. }
+            | ErrorKind::Panic { .. }
+            | ErrorKind::Rank { .. }
+            | ErrorKind::Mpi { .. }
+            | ErrorKind::File { .. }
+            | ErrorKind::Format { .. }
+            | ErrorKind::Parted { .. }
+            | ErrorKind::Poisoned { .. } => {}
+        }
+        self
+    }
+
+    /// Whether memory for a store could not be had.
+    pub(crate) fn is_lack_of_memory(&self) -> bool {
+        let kind = self.kind();
+        matches!(
+            kind,
+            ErrorKind::OutOfMemory { .. } | ErrorKind::Refused { .. }
+        )
+    }
+
     /// This error as the first cause of a poisoned store; a cause stays the first one.
     pub(crate) fn poison(self, task: &str) -> Self {
         match *self.kind {

@@ -116,6 +116,27 @@ fn flush_waits() {
     assert_eq!(ended.load(Ordering::Relaxed), 5);
 }
 
+/// What is in the window when the last handle goes never runs; what has been started does.
+#[test]
+fn a_runtime_that_is_dropped_runs_what_it_has_started() {
+    for (is_started, expected) in [(true, 1), (false, 0)] {
+        let ended = Arc::new(AtomicUsize::new(0));
+        let runtime = runtime(2);
+        let x = vector(&runtime, vec![1.0; 4]);
+        let counted = Arc::clone(&ended);
+        host(&x, move |_, _| {
+            counted.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        });
+        if is_started {
+            runtime.start();
+        }
+        drop((runtime, x));
+        assert_eq!(ended.load(Ordering::Relaxed), expected);
+        assert_eq!(Arc::strong_count(&ended), 1, "the task is gone");
+    }
+}
+
 #[test]
 fn a_thread_that_waits_lets_others_read_and_issue() {
     let runtime = runtime(4);

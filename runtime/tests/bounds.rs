@@ -251,12 +251,17 @@ fn products_of_arrays_that_are_too_short() {
                     4,
                     "expected indices of the entries",
                 ),
-                (vec![0, 3, 2, 3, 4], crd(), 4, "never decreasing"),
+                (
+                    vec![0, 3, 2, 3, 4],
+                    crd(),
+                    4,
+                    "expected ranges that never decrease, found 2 behind 3 in row 1",
+                ),
                 (
                     pos(),
                     vec![0, 1, 2, 4],
                     4,
-                    "expected indices below 4, found 4",
+                    "expected indices below 4, found 4 in row 3",
                 ),
                 (
                     pos(),
@@ -264,7 +269,12 @@ fn products_of_arrays_that_are_too_short() {
                     4,
                     "expected indices below 4",
                 ),
-                (pos(), crd(), 3, "expected indices below 3, found 3"),
+                (
+                    vec![0, 0, 2, 4, 4],
+                    crd(),
+                    3,
+                    "expected indices below 3, found 3 in row 2",
+                ),
             ] {
                 let error = product((pos, crd, 4, x)).unwrap_err().to_string();
                 assert!(error.contains(expected), "{error}");

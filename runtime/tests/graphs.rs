@@ -494,6 +494,26 @@ fn a_task_that_panics_fails_by_its_name() {
     assert_eq!(read(&x).unwrap_err().to_string(), expected);
 }
 
+/// A function sees its blocks, and nothing of what orders the tasks.
+#[test]
+fn a_task_that_asks_for_another_block_fails() {
+    let runtime = runtime(1);
+    let x = grid(&runtime, 4, 1.0);
+    let mut space = TaskSpace::new(&runtime, "asks");
+    space.task(0).run(|_| Ok(())).unwrap();
+    let task = space.task(1).after([0]).reads(&x);
+    task.run(|args| args.block::<f64>(1).map(drop)).unwrap();
+    let task = space.task(2).after([0]).reads(&x);
+    task.run(|args| args.block_mut::<f64>(0).map(drop)).unwrap();
+    let expected = "host task: expected argument 1 to be a block that is read, found none";
+    let found = space.wait(1).unwrap_err().to_string();
+    assert_eq!(found, format!("`asks[1]` failed: {expected}"));
+    let found = space.wait(2).unwrap_err().to_string();
+    let expected = "argument 0 to be a block that is written and not taken yet, found a block that \
+                    is read";
+    assert!(found.ends_with(expected), "{found}");
+}
+
 #[test]
 fn tasks_without_names_are_ordered_by_their_blocks_and_fail_with_them() {
     for threads in [1, 2] {

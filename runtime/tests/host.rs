@@ -594,20 +594,20 @@ fn arguments_that_do_not_fit_are_refused() {
         ),
         (
             task(|args| args.read::<f64>(1).map(drop)),
-            "host task: expected an argument that is read, found one that is written of the number 1",
+            "host task: expected argument 1 to be one that is read, found one that is written",
         ),
         (
             task(|args| {
                 args.write::<f64>(1)?;
                 args.write::<f64>(1).map(drop)
             }),
-            "host task: expected an argument that is written, and is not taken yet, found one that \
-             is taken of the number 1",
+            "host task: expected argument 1 to be one that is written and not taken yet, found one \
+             that is taken",
         ),
         (
             task(|_| Ok(())),
             "host task: expected a function that takes all arguments that it writes, found one that \
-             has left the number 1",
+             has left argument 1",
         ),
         (
             task(|args| args.send(1, &[1.0])),

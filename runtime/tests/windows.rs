@@ -195,3 +195,18 @@ fn windows_do_not_grow_beyond_what_caches_hold() {
     let peak = runtime.peak_memory();
     assert!(peak <= 12 * array, "{} arrays", peak / array);
 }
+
+#[test]
+fn windows_that_are_longer_than_they_may_be_are_refused() {
+    let config = |window, max_window| Config {
+        window,
+        max_window,
+        ..Config::default()
+    };
+    assert!(Runtime::new(config(5, 5)).is_ok());
+    let expected = "window: expected at most max_window, 4, found 5";
+    let refused = Runtime::new(config(5, 4)).unwrap_err();
+    assert_eq!(refused.to_string(), expected);
+    let refused = run_ranks(2, &config(5, 4), |_| ()).unwrap_err();
+    assert_eq!(refused.to_string(), expected);
+}

@@ -10,7 +10,6 @@ use super::columns::{self, Elements};
 use super::failure::Failure;
 use super::memory;
 use super::output::{self, aligned, counted, grouped, seconds};
-use super::solve::together_in_process;
 use super::source;
 use super::together::Together;
 use num_complex::Complex;
@@ -87,11 +86,7 @@ fn find<T: Field + Add<Output = T>>(
     let first_rank = together.processes.number() * arguments.ranks;
     let ranks = arguments.ranks * together.processes.count();
     let on_rank = |_: &_| on_rank::<T>(arguments, ranks, config.threads);
-    let runs = together
-        .processes
-        .run_ranks(arguments.ranks, &config, on_rank);
-    let (rank, runs) = together_in_process(first_rank, runs);
-    let runs = together.agree(rank, runs)?;
+    let runs = together.run_ranks(arguments.ranks, &config, on_rank)?;
     let (report, vectors) = &runs[0];
     let shown = match together.is_first() {
         true => show(report, vectors.as_ref()),

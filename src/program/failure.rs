@@ -1,6 +1,7 @@
 //! Why the program could not do what it was asked for.
 
 use sparsefuse::Error;
+use sparsefuse::runtime::ErrorKind;
 use sparsefuse::sparse::matrix_market::{ReadError, ReadErrorKind, WriteError};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -56,15 +57,18 @@ impl Failure {
         }
     }
 
-    /// The other rank whose failure this is, if it is that of another.
-    pub(super) fn other_rank(&self) -> Option<usize> {
+    /// Whether it follows from what another rank has done: that failed, or runs another program.
+    pub(super) fn follows(&self) -> bool {
+        let follows = |cause: &Error| {
+            cause.other_rank().is_some() || matches!(cause.kind(), ErrorKind::Parted { .. })
+        };
         match self {
-            Self::Library(error) => error.other_rank(),
+            Self::Library(error) => follows(error),
             Self::Read(error) => match error.kind() {
-                ReadErrorKind::Assembly(cause) => cause.other_rank(),
-                _ => None,
+                ReadErrorKind::Assembly(cause) => follows(cause),
+                _ => false,
             },
-            Self::Input { .. } | Self::Write(_) | Self::Agreed(_) | Self::System { .. } => None,
+            Self::Input { .. } | Self::Write(_) | Self::Agreed(_) | Self::System { .. } => false,
         }
     }
 

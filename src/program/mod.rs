@@ -120,10 +120,14 @@ fn usage(error: &clap::Error, is_first: bool) -> ExitCode {
         return status;
     }
     match error.kind() {
-        ErrorKind::DisplayHelp
-        | ErrorKind::DisplayVersion
-        | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            // A reader that has seen enough is no failure.
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            match output::check_printed(error.print()) {
+                Ok(()) => status,
+                Err(failure) => complain(&failure.to_string()),
+            }
+        }
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            // It goes to standard error, whose failure cannot be reported.
             let _ = error.print();
             status
         }

@@ -11,7 +11,12 @@ use std::path::Path;
 pub(super) fn print(text: &str) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     let printed = stdout.write_all(text.as_bytes());
-    match printed.and_then(|()| stdout.flush()) {
+    check_printed(printed.and_then(|()| stdout.flush()))
+}
+
+/// What became of something that was printed to standard output, as [`print()`] tells it.
+pub(super) fn check_printed(printed: io::Result<()>) -> Result<(), Failure> {
+    match printed {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::system(
             Path::new("standard output"),
             "write",

@@ -109,18 +109,14 @@ fn solve<T: Field + Add<Output = T>>(
         Progress::start(&source, arguments.rtol(), arguments.atol)
     });
     let progress = Mutex::new(progress.flatten());
-    let runs = together
-        .processes
-        .run_ranks(arguments.ranks, config, |runtime| {
-            // A panic could leave nothing half done.
-            let progress = progress
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .take_if(|_| runtime.rank() == 0);
-            on_rank::<T>(runtime, arguments, progress, begin)
-        });
-    let (rank, runs) = together_in_process(first_rank, runs);
-    let runs = together.agree(rank, runs)?;
+    let runs = together.run_ranks(arguments.ranks, config, |runtime| {
+        // A panic could leave nothing half done.
+        let progress = progress
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take_if(|_| runtime.rank() == 0);
+        on_rank::<T>(runtime, arguments, progress, begin)
+    })?;
     let converged = runs[0].totals.converged();
     let profiles = all_profiles(together, &runs)?;
     let shown = match runs.into_iter().next() {
@@ -133,32 +129,6 @@ fn solve<T: Field + Add<Output = T>>(
     } else {
         Status::NotConverged
     })
-}
-
-/// What all ranks of this process have, or the failure of one of them and its number: of those
-/// that did not just hear of another's, the first.
-pub(super) fn together_in_process<R>(
-    first_rank: usize,
-    ranks: Result<Vec<Result<R, Failure>>, Error>,
-) -> (usize, Result<Vec<R>, Failure>) {
-    let ranks = match ranks {
-        Ok(ranks) => ranks,
-        Err(error) => return (first_rank, Err(error.into())),
-    };
-    let is_own =
-        |rank: &Result<R, Failure>| matches!(rank, Err(error) if error.other_rank().is_none());
-    let failed = ranks.iter().position(is_own);
-    let failed = failed.or_else(|| ranks.iter().position(Result::is_err));
-    let rank = failed.unwrap_or(0);
-    let mut values = Vec::with_capacity(ranks.len());
-    for (number, result) in ranks.into_iter().enumerate() {
-        match result {
-            Ok(value) => values.push(value),
-            Err(error) if number == rank => return (first_rank + rank, Err(error)),
-            Err(_) => {}
-        }
-    }
-    (first_rank, Ok(values))
 }
 
 /// Prints what rank 0 knows, and writes the files that were asked for.

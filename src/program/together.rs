@@ -6,8 +6,9 @@
 
 use super::failure::Failure;
 use sparsefuse::Error;
-use sparsefuse::runtime::Processes;
+use sparsefuse::runtime::{Config, Processes, Runtime};
 use std::ffi::{OsStr, OsString};
+use std::sync::{Mutex, PoisonError};
 
 /// The processes of this program.
 pub(super) struct Together {
@@ -52,6 +53,38 @@ impl Together {
         )))
     }
 
+    /// Runs `program` on this many ranks of each process: what it returns on those of this one, or
+    /// the failure of a rank. Of several failures that is the first one whose cause is its own: a
+    /// rank that fails and ends leaves others that find it gone, or doing something else.
+    pub(super) fn run_ranks<R: Send>(
+        &self,
+        ranks: usize,
+        config: &Config,
+        program: impl Fn(&Runtime) -> Result<R, Failure> + Sync,
+    ) -> Result<Vec<R>, Failure> {
+        let failures = Mutex::new(Vec::new());
+        let ran = self.processes.run_ranks(ranks, config, |runtime| {
+            let note = |failure| {
+                let failures = failures.lock();
+                // A list is whole after every push.
+                let mut failures = failures.unwrap_or_else(PoisonError::into_inner);
+                failures.push((runtime.rank(), failure));
+            };
+            program(runtime).map_err(note).ok()
+        });
+        let failures = failures.into_inner();
+        let failures = failures.unwrap_or_else(PoisonError::into_inner);
+        let order = |(rank, failure): &(usize, Failure)| (failure.follows(), *rank);
+        let failure = failures.into_iter().min_by_key(order);
+        let (rank, mine) = match (failure, ran) {
+            (Some((rank, failure)), Err(_)) if !failure.follows() => (rank, Err(failure)),
+            (_, Err(error)) => (self.processes.number() * ranks, Err(error.into())),
+            (Some((rank, failure)), Ok(_)) => (rank, Err(failure)),
+            (None, Ok(values)) => (0, Ok(values.into_iter().flatten().collect())),
+        };
+        self.agree(rank, mine)
+    }
+
     /// What `mine` holds if all processes have succeeded, else one failure on all of them, which
     /// names its rank unless all have failed alike. `rank` is the one that `mine` is of.
     pub(super) fn agree<T>(&self, rank: usize, mine: Result<T, Failure>) -> Result<T, Failure> {
@@ -60,7 +93,7 @@ impl Together {
         }
         let complaint = mine.as_ref().err().map(|failure| Complaint {
             rank: rank as u64,
-            is_own: failure.other_rank().is_none(),
+            is_own: !failure.follows(),
             text: failure.to_string(),
         });
         let all = self.processes.all_gather(encode(complaint.as_ref()))?;
@@ -124,6 +157,27 @@ mod tests {
             })
             .collect();
         assert_eq!(verdict(&all).as_deref(), expected);
+    }
+
+    #[test]
+    fn a_rank_that_fails_alone_is_the_one_that_is_told_of() {
+        let together = Together::join().expect("this process is alone");
+        for failing in [0, 1, 2] {
+            for check_ranks in [false, true] {
+                let config = Config {
+                    check_ranks,
+                    ..Config::default()
+                };
+                let ran = together.run_ranks(3, &config, |runtime| {
+                    if runtime.rank() == failing {
+                        return Err(Failure::input("file", "a matrix", "none"));
+                    }
+                    Ok(runtime.agree(Ok(()))?)
+                });
+                let failure = ran.expect_err("a rank has failed").to_string();
+                assert_eq!(failure, "file: expected a matrix, found none");
+            }
+        }
     }
 
     #[test]

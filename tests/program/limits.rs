@@ -148,3 +148,29 @@ fn a_full_disk_leaves_no_half_of_a_profile() {
     assert!(text(&output.stderr).contains("full.json: cannot write: "));
     assert!(!profile.exists());
 }
+
+/// What cannot be printed is a failure, be it a report or help.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_full_standard_output_is_an_error() {
+    for line in [
+        "--help",
+        "--version",
+        "solve --help",
+        "solve poisson2d:8",
+        "solve poisson2d:8 --json",
+        "info poisson2d:8",
+        "plan poisson2d:8 --ranks 2",
+        "eigs poisson2d:8",
+    ] {
+        let output = Command::new(env!("CARGO_BIN_EXE_sparsefuse"))
+            .args(line.split_whitespace())
+            .stdout(fs::File::create("/dev/full").unwrap())
+            .output()
+            .unwrap();
+        let complaint = text(&output.stderr);
+        let expected = "sparsefuse: standard output: cannot write: No space left";
+        assert!(complaint.starts_with(expected), "{line}: {complaint}");
+        assert_eq!(output.status.code(), Some(2), "{line}");
+    }
+}

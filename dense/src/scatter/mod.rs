@@ -16,7 +16,7 @@ mod task;
 use crate::array::{Array, Vector};
 use crate::bodies::{self, Operation, Origin, Target};
 use crate::indices::{Index, Lines};
-use crate::operand::{ArrayOperand, Kind, Source, expect};
+use crate::operand::{ArrayOperand, Kind, Source, expect, named};
 use crate::views::check_axes;
 use sparsefuse_kernels::{Element, Numeric};
 use sparsefuse_runtime::{
@@ -340,7 +340,9 @@ impl<I: Index, const E: usize> Array<I, E> {
             counts_from_end: false,
             ..Lines::flat(op, len, self.len())
         };
-        let none = self.runtime().enter(|| Vector::<T>::try_zeros([len]))?;
+        let none = named(op, || {
+            self.runtime().enter(|| Vector::<T>::try_zeros([len]))
+        })?;
         let places = (lines, self, Access::Held);
         none.scattered(places, values, self.arg().shape(), Plus)
     }

@@ -186,7 +186,7 @@ fn what_does_not_fit_is_refused() {
         let message = |result: Result<Array<f64, 3>, Error>| result.unwrap_err().to_string();
         assert_eq!(
             message(a.try_permute_axes([0, 1, 1])),
-            "permute: expected each of the dimensions 0..3 once, found [0, 1, 1]"
+            "permute_axes: expected each of the dimensions 0..3 once, found [0, 1, 1]"
         );
         assert_eq!(
             message(a.try_move_axis(0, 3)),

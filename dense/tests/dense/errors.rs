@@ -3,7 +3,7 @@
 use crate::small;
 use sparsefuse_dense::{Array, Error, Scalar, Vector, step};
 use sparsefuse_kernels::DType;
-use sparsefuse_runtime::{Config, ErrorKind, Runtime, Shape, View, run_ranks};
+use sparsefuse_runtime::{Runtime, Shape, View, run_ranks};
 use std::process::Command;
 use std::sync::Arc;
 
@@ -20,12 +20,12 @@ fn shapes() {
     let of_3_found_4 = |op: &str| format!("{op}: expected a shape of (3), found (4)");
     check(x.try_add(&y), &of_3_found_4("add"));
     check(x.try_div(&y), &of_3_found_4("div"));
-    check(x.try_minimum(&y), &of_3_found_4("min"));
-    check(x.try_less(&y), &of_3_found_4("lt"));
+    check(x.try_minimum(&y), &of_3_found_4("minimum"));
+    check(x.try_less(&y), &of_3_found_4("less"));
     check(x.try_dot(&y), &of_3_found_4("dot"));
     check(a.try_matvec(&y), &of_3_found_4("matvec"));
     check(x.clone().try_add_assign(&y), &of_3_found_4("add"));
-    check(x.try_clamp(&y, 1.0), &of_3_found_4("max"));
+    check(x.try_clamp(&y, 1.0), &of_3_found_4("clamp"));
     check(
         x.try_dot_unconjugated(&y),
         &of_3_found_4("dot_unconjugated"),
@@ -37,7 +37,7 @@ fn shapes() {
     );
     check(
         a.broadcast_to([3, 3]),
-        "broadcast: expected a shape of (3, 3), found (2, 3)",
+        "broadcast_to: expected a shape of (3, 3), found (2, 3)",
     );
     let mut z = x.clone();
     check(
@@ -46,7 +46,7 @@ fn shapes() {
     );
     check(
         Array::from_shape_vec([2, 2], vec![1, 2, 3]),
-        "from_vec: expected as many elements as the shape (2, 2) has, found 3",
+        "from_shape_vec: expected as many elements as the shape (2, 2) has, found 3",
     );
 }
 
@@ -69,11 +69,11 @@ fn ranges_and_axes() {
     );
     check(
         a.try_row(2),
-        "index: expected an index below 2 for dimension 0, found 2",
+        "row: expected an index below 2 for dimension 0, found 2",
     );
     check(
         a.try_column(3),
-        "index: expected an index below 3 for dimension 1, found 3",
+        "column: expected an index below 3 for dimension 1, found 3",
     );
     check(
         x.try_histogram(usize::MAX, 0.0..1.0)
@@ -140,7 +140,7 @@ fn types_ranks_and_runtimes() {
     let y = other.enter(|| Vector::<f64>::ones([3]));
     check(
         x.try_add(&y),
-        "submit: expected stores of one runtime, found stores of two",
+        "add: expected stores of one runtime, found stores of two",
     );
     let unwritten = other.new_store(Shape::new(&[3]), DType::F64);
     let z = Vector::<f64>::from_store(unwritten, None).unwrap();
@@ -156,39 +156,40 @@ fn twins_of_functions_of_one_value() {
     let x = Vector::<f64>::from_store(of_type(&[3], DType::F64), None).unwrap();
     let s = Scalar::<f64>::from_store(of_type(&[], DType::F64)).unwrap();
     let mask = Vector::<bool>::from_store(of_type(&[3], DType::Bool), None).unwrap();
-    let unwritten = "submit: expected a store with contents, found one that nothing has written";
-    for result in [
-        x.try_sqrt(),
-        x.try_abs(),
-        x.try_square(),
-        x.try_recip(),
-        x.try_cast(),
+    let unwritten =
+        |op| format!("{op}: expected a store with contents, found one that nothing has written");
+    for (op, result) in [
+        ("sqrt", x.try_sqrt()),
+        ("abs", x.try_abs()),
+        ("square", x.try_square()),
+        ("recip", x.try_recip()),
+        ("cast", x.try_cast()),
     ] {
-        check(result, unwritten);
+        check(result, &unwritten(op));
     }
-    for result in [
-        s.try_sqrt(),
-        s.try_abs(),
-        s.try_square(),
-        s.try_recip(),
-        s.try_cast(),
+    for (op, result) in [
+        ("sqrt", s.try_sqrt()),
+        ("abs", s.try_abs()),
+        ("square", s.try_square()),
+        ("recip", s.try_recip()),
+        ("cast", s.try_cast()),
     ] {
-        check(result, unwritten);
+        check(result, &unwritten(op));
     }
-    for result in [
-        x.try_sum(),
-        x.try_prod(),
-        x.try_mean(),
-        x.try_norm1(),
-        x.try_norm2(),
-        x.try_norm_inf(),
-        x.try_sum_of_squares(),
-        x.try_max(),
+    for (op, result) in [
+        ("sum", x.try_sum()),
+        ("prod", x.try_prod()),
+        ("mean", x.try_mean()),
+        ("norm1", x.try_norm1()),
+        ("norm2", x.try_norm2()),
+        ("norm_inf", x.try_norm_inf()),
+        ("sum_of_squares", x.try_sum_of_squares()),
+        ("max", x.try_max()),
     ] {
-        check(result, unwritten);
+        check(result, &unwritten(op));
     }
-    check(mask.try_any(), unwritten);
-    check(mask.try_all(), unwritten);
+    check(mask.try_any(), &unwritten("any"));
+    check(mask.try_all(), &unwritten("all"));
 
     let written = Vector::from_vec(vec![4.0, 9.0]);
     assert_eq!(written.try_sqrt().unwrap().to_vec().unwrap(), [2.0, 3.0]);
@@ -202,16 +203,23 @@ fn twins_of_constructors() {
         format!("{op}: expected a shape whose elements memory can hold, found {shape}")
     };
     let shape = [usize::MAX, 3];
-    let found = beyond("full", &format!("({}, 3)", usize::MAX));
-    check(Array::<f64, 2>::try_zeros(shape), &found);
-    check(Array::<f64, 2>::try_ones(shape), &found);
-    check(Array::try_full(shape, true), &found);
-    check(Array::<f64, 2>::try_random_uniform(shape, 1), &found);
-    check(Array::<f64, 2>::try_random_normal(shape, 1), &found);
-    let found = beyond("from_fn", &format!("({}, 3)", usize::MAX));
-    check(Array::try_from_fn(shape, |_| 1.0), &found);
-    let found = beyond("full", &format!("({})", usize::MAX));
-    check(Vector::<i64>::try_arange(usize::MAX), &found);
+    let rows_of_3 = format!("({}, 3)", usize::MAX);
+    for (op, result) in [
+        ("zeros", Array::<f64, 2>::try_zeros(shape)),
+        ("ones", Array::try_ones(shape)),
+        ("full", Array::try_full(shape, 2.0)),
+        ("random_uniform", Array::try_random_uniform(shape, 1)),
+        ("random_normal", Array::try_random_normal(shape, 1)),
+        ("from_fn", Array::try_from_fn(shape, |_| 1.0)),
+    ] {
+        check(result, &beyond(op, &rows_of_3));
+    }
+    let len = format!("({})", usize::MAX);
+    check(
+        Vector::<i64>::try_arange(usize::MAX),
+        &beyond("arange", &len),
+    );
+    let found = beyond("linspace", &len);
     check(Vector::try_linspace(0.0, 1.0, usize::MAX), &found);
     assert!(Array::<f64, 2>::try_eye(usize::MAX).is_err());
     assert_eq!(
@@ -252,7 +260,7 @@ fn shapes_beyond_counting_are_refused() {
     let error = one.broadcast_to([1usize << 62, 4]).unwrap_err().to_string();
     assert_eq!(
         error,
-        "broadcast: expected a shape whose elements memory can hold, found (4611686018427387904, 4)"
+        "broadcast_to: expected a shape whose elements memory can hold, found (4611686018427387904, 4)"
     );
 }
 
@@ -319,75 +327,51 @@ fn gathers_on_a_rank_that_is_not_there() {
     assert_eq!(messages.unwrap(), [expected; 2]);
 }
 
-/// What was fused with something that fails, and does not depend on it, is there.
+/// The message names the operation that was called, not one of those that it is made of.
 #[test]
-fn results_that_depend_on_nothing_that_failed() {
-    for (ranks, fusion) in [(1, true), (1, false), (3, true), (3, false)] {
-        let config = Config {
-            memory_limit: 1 << 20,
-            fusion,
-            ..Config::default()
-        };
-        let outcomes = run_ranks(ranks, &config, |_| {
-            let x = Vector::<f64>::ones([1 << 14]);
-            let y = &x * 2.0;
-            let total = y.sum();
-            let bad = Vector::<f64>::random_uniform([1 << 20], 1) + 1.0;
-            let norm = (&bad * 2.0).norm2();
-            let error = norm.get().unwrap_err();
-            assert!(
-                matches!(error.kind(), ErrorKind::Poisoned { .. }),
-                "{error}"
-            );
-            assert!(error.to_string().contains("bytes of memory"), "{error}");
-            assert_eq!(bad.to_vec().unwrap_err(), error, "the first cause");
-            let sums = [total.get(), y.sum().get(), x.sum().get()];
-            sums.map(|sum| sum.unwrap())
-        });
-        for sums in outcomes.unwrap() {
-            assert_eq!(
-                sums,
-                [32768.0, 32768.0, 16384.0],
-                "{ranks} ranks, fusion {fusion}"
-            );
-        }
+fn operations_that_are_made_of_others() {
+    let x = Vector::<f64>::ones([3]);
+    let a = Array::<f64, 2>::ones([2, 3]);
+    let beyond = "expected a range within 0..3 for dimension 0, found 2..9";
+    for (op, result) in [
+        ("assign_slice", x.clone().try_assign_slice(2..9, 1.0)),
+        ("update_slice", x.clone().try_update_slice(2..9, Ok)),
+        ("split", x.try_split(0, &[2, 9]).map(drop)),
+    ] {
+        check(result, &format!("{op}: {beyond}"));
     }
-}
-
-/// The same where one rank alone fails, and the others know of nothing: what the ranks reduce
-/// together fails on all of them or on none.
-#[test]
-fn one_rank_alone_fails() {
-    for (fusion, failing) in [(true, 0), (true, 1), (true, 2), (false, 1)] {
-        let config = Config {
-            memory_limit: 1 << 16,
-            fusion,
-            ..small()
-        };
-        let outcomes = run_ranks(3, &config, |runtime| {
-            let full = (runtime.rank() == failing).then(|| runtime.room::<bool>(57_000).unwrap());
-            let x = Vector::<f64>::ones([60]);
-            let bad = Array::<f64, 2>::random_uniform([60, 64], 1) + 1.0;
-            let y = &x * 2.0;
-            let (good, lost) = (y.sum(), bad.sum());
-            let after = &y + &x;
-            let least = after.min();
-            runtime.flush();
-            drop(full);
-            let error = lost.get().unwrap_err();
-            assert!(error.to_string().contains("bytes of memory"), "{error}");
-            assert!(bad.to_vec().is_err());
-            let again = &y * &good;
-            (good.get(), least.get(), after.to_vec(), again.to_vec())
-        });
-        for (good, least, after, again) in outcomes.unwrap() {
-            assert_eq!(
-                (good.unwrap(), least.unwrap()),
-                (120.0, 3.0),
-                "rank {failing}"
-            );
-            assert_eq!(after.unwrap(), [3.0; 60]);
-            assert_eq!(again.unwrap(), [240.0; 60]);
-        }
+    // What the change says is its own.
+    let other = x.clone().try_update_slice(.., |x| x.try_slice(2..9));
+    check(other, &format!("slice: {beyond}"));
+    check(
+        x.clone().try_update_slice(.., |_| Ok(Vector::ones([4]))),
+        "update_slice: expected a shape of (3), found (4)",
+    );
+    check(
+        a.try_index_axis(2, 0),
+        "index_axis: expected a dimension below 2, found 2",
+    );
+    check(
+        Vector::<f64>::try_stack(0, &[]),
+        "stack: expected at least one array, found none",
+    );
+    check(
+        Vector::try_stack(2, &[&x]),
+        "stack: expected a position up to 1 and at most 4 dimensions, found 2",
+    );
+    for (op, result) in [
+        ("var_axis", a.try_var_axis(2)),
+        ("std_axis", a.try_std_axis(2)),
+        ("nan_mean_axis", a.try_nan_mean_axis(2)),
+    ] {
+        check(result, &format!("{op}: expected an axis below 2, found 2"));
     }
+    check(
+        a.try_take_points([&Vector::from_vec(vec![0]), &Vector::from_vec(vec![0, 1])]),
+        "take_points: expected a shape of (1), found (2)",
+    );
+    check(
+        x.clone().try_assign_where(&x.less(0.0), Vector::ones([4])),
+        "assign_where: expected a shape of (3), found (4)",
+    );
 }

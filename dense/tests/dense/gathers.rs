@@ -389,7 +389,7 @@ fn what_does_not_fit_is_refused() {
     let other = Vector::from_vec(vec![0, 1, 2]);
     assert_eq!(
         message(a.try_take_points([&at, &other]).map(drop)),
-        "ravel_multi_index: expected a shape of (2), found (3)"
+        "take_points: expected a shape of (2), found (3)"
     );
     let runtime = Runtime::new(Config::default()).unwrap();
     let far = runtime.enter(|| Vector::from_vec(vec![0]));

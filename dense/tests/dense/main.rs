@@ -5,6 +5,7 @@ mod axes;
 mod bands;
 mod elementwise;
 mod errors;
+mod failures;
 mod functions;
 mod fusion;
 mod gathers;

@@ -280,7 +280,7 @@ fn what_does_not_fit() -> Result<(), Error> {
         "assign_where: expected a shape of (2, 3), found (3, 2)"
     );
     let error = a.try_sort_axis(2).unwrap_err().to_string();
-    assert_eq!(error, "sort: expected an axis below 2, found 2");
+    assert_eq!(error, "sort_axis: expected an axis below 2, found 2");
     let row = Vector::from_vec(vec![true; 4]);
     assert!(a.compress_axis(1, &row).is_err());
     assert!(a.compress_axis(2, &row).is_err());

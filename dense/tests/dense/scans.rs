@@ -253,7 +253,7 @@ fn a_change_of_a_slice_is_one_pass() {
         let error = refused.try_update_slice(..3, |_| Ok(Vector::zeros([4])));
         assert_eq!(
             error.unwrap_err().to_string(),
-            "assign_slice: expected a shape of (3), found (4)"
+            "update_slice: expected a shape of (3), found (4)"
         );
         assert_eq!(x.sum().get().unwrap(), 12_000.0);
     });

@@ -170,6 +170,31 @@ fn slices_of_vectors() {
     assert_eq!(found, (vec![0; 21], 50, vec![19, 15, 11, 7, 3]));
 }
 
+/// Found as an error of the assignment, and as a product that overflows: from one element no step is
+/// taken.
+#[test]
+fn steps_beyond_all_elements() {
+    let found = everywhere(|| {
+        let far = [isize::MIN, isize::MAX, 1 << 61, -(1 << 61)];
+        let mut x = Vector::<i64>::arange(9);
+        let mut a = Array::<i64, 2>::ones([7, 5]);
+        for (number, far) in (2..).zip(far) {
+            let last = x.slice(step(.., far)) * number;
+            x.assign_slice(step(1.., far), &last);
+            let corner = a.slice((step(1.., far), step(.., -far.max(-isize::MAX)))) + number;
+            a.assign_slice((step(.., far), step(.., far)), &corner);
+            a.update_slice((.., step(.., far)), |column| column + 1);
+        }
+        Ok((
+            x.to_vec()?,
+            a.sum().get()?,
+            a.slice((step(.., far[0]), ..)).to_vec()?,
+        ))
+    });
+    let expected = (vec![0, 0, 2, 3, 4, 5, 6, 7, 80], 73, vec![3, 1, 1, 1, 9]);
+    assert_eq!(found, expected);
+}
+
 /// Assigns to a slice of the counted matrix, of which another handle is held or not.
 fn check_assign(
     ranges: impl Slices<2> + Clone + Sync,

@@ -52,7 +52,7 @@ impl Length {
         Self {
             tasks: first,
             capacity: first,
-            most: most.max(first),
+            most,
             hits: 0,
             period: None,
             fitting: usize::MAX,

@@ -282,9 +282,28 @@ fn checked_ranges<'a>(inspect: &Inspect<'a>) -> Result<&'a [u64], Error> {
     // Without a branch for each of them.
     let ascend = |all: bool, pair: &[u64]| all & (pair[0] <= pair[1]);
     let is_valid = ranges.is_some_and(|ranges| ranges.windows(2).fold(true, ascend));
-    ranges
-        .filter(|_| is_valid)
-        .ok_or_else(|| Error::argument("gather", "ranges of all rows, never decreasing", "others"))
+    match ranges {
+        Some(ranges) if is_valid => Ok(ranges),
+        Some(ranges) => Err(decrease(inspect.rows.start, ranges)),
+        None => {
+            let found = "those of other rows";
+            let expected = format!("ranges of the rows {:?}", inspect.rows);
+            Err(Error::argument("gather", expected, found))
+        }
+    }
+}
+
+/// The failure of ranges that decrease somewhere; the first one is that of a row.
+fn decrease(first_row: usize, ranges: &[u64]) -> Error {
+    let falls = |pair: &[u64]| pair[0] > pair[1];
+    let place = ranges.windows(2).position(falls).unwrap_or(0);
+    let found = format!(
+        "{} behind {} in row {}",
+        ranges[place + 1],
+        ranges[place],
+        first_row + place
+    );
+    Error::argument("gather", "ranges that never decrease", found)
 }
 
 /// The ranges of this rank's rows, if they are all there.
@@ -329,12 +348,13 @@ fn localize(inspect: &Inspect<'_>) -> Result<Option<LocalIndices>, Error> {
     let any_out = indices
         .iter()
         .fold(false, |any, &index| any | (index >= limit));
-    if any_out && let Some(&index) = indices.iter().find(|&&index| index as usize >= x_len) {
-        return Err(Error::argument(
-            "gather",
-            format!("indices below {x_len}"),
-            index.to_string(),
-        ));
+    let is_out = |index: &u32| *index as usize >= x_len;
+    if any_out && let Some(place) = indices.iter().position(is_out) {
+        let entry = ranges[0] + place as u64;
+        let row = inspect.rows.start + ranges.partition_point(|&begin| begin <= entry) - 1;
+        let found = format!("{} in row {row}", indices[place]);
+        let expected = format!("indices below {x_len}");
+        return Err(Error::argument("gather", expected, found));
     }
     if inspect.key.x_partition == Partition::Replicated {
         return Ok(None);

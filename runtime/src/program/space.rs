@@ -323,7 +323,7 @@ impl<'a> NewTask<'a> {
             return Err(Error::argument("run", expected, "one that has neither"));
         }
         let done = name.map(|_| space.runtime.new_store(Shape::SCALAR, DType::Bool));
-        let place = done.as_ref().map(|_| args.len());
+        let n_blocks = args.len();
         let mut all = args;
         if let Some(done) = &done {
             declared.push((Privilege::Write, Access::Rows, DType::Bool));
@@ -335,9 +335,11 @@ impl<'a> NewTask<'a> {
         }
         let of_space = Arc::clone(&space.name);
         let task = HostTask::once(move |args| {
-            if let Some(place) = place {
-                args.write::<bool>(place)?.fill(true);
+            if name.is_some() {
+                args.write::<bool>(n_blocks)?.fill(true);
             }
+            // The function sees its blocks alone.
+            args.args.truncate(n_blocks);
             let whole = || match name {
                 Some(name) => format!("{of_space}{name}"),
                 None => of_space.to_string(),

@@ -238,7 +238,7 @@ impl<'a> HostArgs<'a> {
                 let held = bytes::elements::<T>(instance);
                 Ok(&held[elements.clone()])
             }
-            other => Err(no_such("an argument that is read", number, other)),
+            other => Err(no_such("one that is read", number, other)),
         }
     }
 
@@ -256,7 +256,7 @@ impl<'a> HostArgs<'a> {
                 Ok(instance.map_or(&mut [], bytes::elements_to_fill))
             }
             other => {
-                let expected = "an argument that is written, and is not taken yet";
+                let expected = "one that is written and not taken yet";
                 Err(no_such(expected, number, other.as_deref()))
             }
         }
@@ -304,7 +304,7 @@ impl<'a> HostArgs<'a> {
                 return Ok(BlockMut::new(instance, *rows));
             }
         }
-        let expected = "a block that is written, and is not taken yet";
+        let expected = "a block that is written and not taken yet";
         Err(no_such(expected, number, self.args.get(number)))
     }
 
@@ -395,7 +395,7 @@ impl<'a> HostArgs<'a> {
             return Ok(());
         };
         let expected = "a function that takes all arguments that it writes";
-        let found = format!("one that has left the number {number}");
+        let found = format!("one that has left argument {number}");
         Err(Error::argument("host task", expected, found))
     }
 
@@ -454,6 +454,7 @@ fn check_type<T: Element>(found: DType) -> Result<(), Error> {
     .into())
 }
 
+/// The failure to take an argument as what it is not; none is one beyond the last.
 fn no_such(expected: &str, number: usize, found: Option<&HostArg<'_>>) -> Error {
     let found = match found {
         Some(HostArg::Read(..)) => "one that is read",
@@ -463,6 +464,9 @@ fn no_such(expected: &str, number: usize, found: Option<&HostArg<'_>>) -> Error 
         Some(HostArg::Write(_, None) | HostArg::BlockMut(_, None, _)) => "one that is taken",
         None => "none",
     };
-    let found = format!("{found} of the number {number}");
-    Error::argument("host task", expected, found)
+    Error::argument(
+        "host task",
+        format!("argument {number} to be {expected}"),
+        found,
+    )
 }

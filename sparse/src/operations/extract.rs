@@ -208,7 +208,10 @@ impl<T: Numeric> Csr<T> {
     #[doc(alias = "submatrix")]
     #[doc(alias = "slice")]
     pub fn block(&self, rows: Range<usize>, columns: Range<usize>) -> Result<Self, Error> {
-        self.row_range(rows)?.column_range(columns)
+        let block = self
+            .row_range(rows)
+            .and_then(|part| part.column_range(columns));
+        block.map_err(|error| error.of_operation("block"))
     }
 
     /// The rows with these numbers, in this order; a row may occur more than once. Every rank gives

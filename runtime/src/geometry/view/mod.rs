@@ -122,8 +122,11 @@ impl View {
             let start = &mut view.offset[axis as usize];
             *start = start.wrapping_add_signed((first as isize).wrapping_mul(self.step[dim]));
         }
-        // Where it does not fit there is one index at most, from which no step is taken.
-        view.step[dim] = self.step[dim].wrapping_mul(step);
+        // From one index no step is taken: all are the same view, and none is too large to compute with.
+        // What wraps is a view of more elements than memory can hold.
+        if count > 1 {
+            view.step[dim] = self.step[dim].wrapping_mul(step);
+        }
         Ok(view)
     }
 

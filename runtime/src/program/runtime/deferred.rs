@@ -20,7 +20,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The result of a host task that may not have run yet: see [`Runtime::submit_deferred`]. If it is
-/// dropped, the task runs all the same, and its result is dropped.
+/// dropped, the task runs with its window all the same, and its result is dropped.
 #[must_use = "the result is what `get` returns"]
 pub struct Deferred<R> {
     done: StoreHandle,

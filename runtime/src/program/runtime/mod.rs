@@ -48,6 +48,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 /// One rank's runtime; a handle that is cheap to clone.
+///
+/// Tasks that wait in the window when the last handle is dropped do not run: nothing can ask for their
+/// results any more. Stores, arrays and task spaces hold a handle each. A program that wants the side
+/// effects of host tasks calls [`Runtime::flush`] before it ends; what [`Runtime::start`] has begun
+/// runs to its end.
 #[derive(Clone)]
 pub struct Runtime {
     pub(super) shared: Arc<Shared>,
@@ -399,6 +404,14 @@ fn workers(config: &Config) -> Result<Workers, Error> {
             "threads",
             expected,
             config.threads.to_string(),
+        ));
+    }
+    if config.window > config.max_window {
+        let expected = format!("at most max_window, {}", config.max_window);
+        return Err(Error::argument(
+            "window",
+            expected,
+            config.window.to_string(),
         ));
     }
     if !config.isa.is_available() {

@@ -19,7 +19,8 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// If the number of elements does not fit the shape, or memory runs out.
+    /// If the number of elements does not fit the shape, or memory runs out. On several ranks one
+    /// alone may lack the memory: that is found where the store is read, as the failure of a task.
     pub fn store_from_vec<T: Element>(
         &self,
         shape: Shape,
@@ -41,7 +42,44 @@ impl Runtime {
                 elements[rows.start * row_len..rows.end * row_len].to_vec()
             }
         };
-        self.store_of_rows(shape, partition, rows, elements)
+        let made = self.store_of_rows(shape, partition, rows, elements);
+        self.made_or_failed::<T>("from_vec", (shape, partition), made)
+    }
+
+    /// A store whose rows `fill` writes on each rank, given their numbers and their elements, row-major,
+    /// with whatever they were before.
+    ///
+    /// # Errors
+    ///
+    /// If memory runs out, as [`Runtime::store_from_vec`].
+    pub fn store_from_rows<T: Element>(
+        &self,
+        shape: Shape,
+        fill: impl FnOnce(Range<usize>, &mut [T]),
+    ) -> Result<StoreHandle, Error> {
+        let (partition, rows) = self.default_rows(shape);
+        let made = self.store_by_filling(shape, partition, |elements| {
+            fill(rows, elements);
+            Ok(())
+        });
+        self.made_or_failed::<T>("from_fn", (shape, partition), made)
+    }
+
+    /// A store that this rank has made. If it alone lacks the memory, the others do not know: then it
+    /// goes on as they do, with a store that could not be computed.
+    fn made_or_failed<T: Element>(
+        &self,
+        op: &'static str,
+        (shape, partition): (Shape, Partition),
+        made: Result<StoreHandle, Error>,
+    ) -> Result<StoreHandle, Error> {
+        match made {
+            Err(cause) if self.ranks() > 1 && cause.is_lack_of_memory() => {
+                let contents = Contents::Poisoned(partition, cause.poison(op));
+                Ok(self.store(shape, T::DTYPE, contents))
+            }
+            made => made,
+        }
     }
 
     /// A store whose rows each rank has made itself.
