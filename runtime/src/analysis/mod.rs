@@ -11,6 +11,7 @@ pub(crate) mod window;
 pub(crate) mod round;
 
 mod classes;
+mod halos;
 pub(crate) mod solve;
 
 pub(crate) mod fuse;
@@ -70,6 +71,7 @@ pub(crate) fn analyse(
         }
         fused.push(task);
     }
+    let around = halos::place(&mut fused, (&slots, &window.around), (cuts, rank));
     let mut results: Vec<u32> = fused.iter().flat_map(|task| task.writes.clone()).collect();
     results.retain(|&slot| slots[slot as usize].is_held);
     results.sort_unstable();
@@ -85,6 +87,7 @@ pub(crate) fn analyse(
     };
     Schedule {
         graphs,
+        around,
         passing: passing.sum(),
         after: OnceLock::new(),
         alive: alive(window, &slots, cuts.ranks()),
@@ -207,6 +210,7 @@ fn solve_each<'a>(
             args,
             params: task.params.clone(),
             launch,
+            local: solve::local(body, args, &slots, launch.partition(), cuts),
         };
         settle(&task, launch.partition(), &mut slots);
         solved.push(task);

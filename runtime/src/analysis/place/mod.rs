@@ -17,10 +17,10 @@ use self::trim::Trimmed;
 use crate::analysis::compose::{self, Composed, PieceSpec, Source};
 use crate::analysis::fuse::{Group, Solved};
 use crate::analysis::reuse;
-use crate::analysis::schedule::{Binding, From, FusedTask, Output, Reduction};
+use crate::analysis::schedule::{Binding, From, FusedTask, Halves, Output, Reduction};
 use crate::analysis::solve::{self, Slot};
-use crate::comm::exchange::around::Around;
 use crate::comm::forests;
+use crate::geometry::partition::needs::Needs;
 use crate::geometry::partition::{CutsTable, Partition};
 use crate::geometry::region::Region;
 use crate::geometry::view::View;
@@ -41,7 +41,7 @@ pub(super) struct Planner<'a> {
     /// The stores as they are before the group.
     pub(super) slots: &'a [Slot],
     pub(super) last_use: &'a [usize],
-    pub(super) cuts: &'a CutsTable,
+    pub(super) cuts: &'a mut CutsTable,
     pub(super) rank: usize,
 }
 
@@ -52,7 +52,7 @@ pub(crate) fn plan_some(
     launch: Partition,
     slots: &[Slot],
     frees: &[u32],
-    (cuts, rank): (&CutsTable, usize),
+    (cuts, rank): (&mut CutsTable, usize),
 ) -> FusedTask {
     let group = Group {
         tasks: 0..tasks.len(),
@@ -152,11 +152,12 @@ impl Planner<'_> {
             self.slots.len(),
             |slot, to| self.fits(slot, to),
         );
-        // On several ranks loops are run in parts, those of the interior first.
-        if self.cuts.ranks() == 1 {
+        // Loops before which ghosts are sent run in parts.
+        if self.cuts.ranks() == 1 || composed.pieces.is_empty() {
             let place = (self.slots, composed.args.as_slice());
             reuse::share(&mut outputs, &mut kernel, place, |slot| self.dies(slot));
         }
+        let n_domains = composed.domains.len();
         let domains = composed.domains.iter();
         let mut extents = domains.map(|&shape| self.extent(shape)).collect();
         self.trim(Trimmed {
@@ -175,10 +176,10 @@ impl Planner<'_> {
             list.sort_unstable();
             list.dedup();
         }
-        let (fetches, halos) = self.exchanges(moves);
+        let (fetches, needs) = (moves.fetches, moves.needs);
         let mut others = writes.clone();
         others.extend(fetches.iter().map(|fetch| fetch.slot));
-        others.extend(halos.iter().map(|halo| halo.slot));
+        others.extend(needs.iter().map(|(slot, _)| *slot));
         let plain_pieces = plain_pieces(&kernel, &bindings);
         others.extend(
             plain_pieces
@@ -187,16 +188,12 @@ impl Planner<'_> {
         );
         let only_gathered = only_gathered(&composed.pieces, &bindings, others);
         let program = has_work.then(|| Program::compile(&kernel));
-        let can_be_divided = program.as_ref().is_some_and(Program::is_divisible)
-            && composed.pieces.is_empty()
-            && !halos.is_empty();
-        let halves = match &kernel.loops[..] {
-            [first, ..] if can_be_divided => {
-                let domain = composed.domains[first.domain as usize];
-                self.halves(domain, &composed.args, &halos)
-            }
-            _ => None,
-        };
+        let may_wait = composed.pieces.is_empty() && fetches.is_empty() && !needs.is_empty();
+        let halves = program.as_ref().filter(|_| may_wait).and_then(|program| {
+            let loops = &kernel.loops[..apart(&kernel).min(program.divisible())];
+            let domains = &composed.domains[..n_domains];
+            self.halves(loops, (&composed.args, domains), &needs)
+        });
         let leading = leading(&kernel, &composed.args, &composed.pieces);
         FusedTask {
             name: self.name(),
@@ -207,7 +204,9 @@ impl Planner<'_> {
             reads,
             writes,
             fetches,
-            halos,
+            needs,
+            around: Vec::new(),
+            halos: Vec::new(),
             halves,
             pieces: composed.pieces,
             outputs,
@@ -223,20 +222,25 @@ impl Planner<'_> {
         }
     }
 
-    /// The tiles of this rank's rows that need no halo, and the others.
+    /// How these loops, the first of a task, run apart on rows that need no halo, and on the others. A
+    /// trimmed loop has none of these domains.
     fn halves(
         &self,
-        domain: Shape,
-        args: &[Source],
-        halos: &[Around],
-    ) -> Option<[Vec<Range<u64>>; 2]> {
+        loops: &[Loop],
+        (args, domains): (&[Source], &[Shape]),
+        needs: &[(u32, Needs)],
+    ) -> Option<Halves> {
+        let domain = *domains.get(loops.first()?.domain as usize)?;
         let rows = self.rows(domain);
-        let has_halo = |slot: u32| halos.iter().any(|halo| halo.slot == slot);
-        let views: Vec<(View, Region)> = args
-            .iter()
-            .filter(|source| has_halo(source.slot))
-            .map(|source| (self.view(source), self.held(source.slot)))
-            .collect();
+        let mut views: Vec<(View, Region)> = Vec::new();
+        for inst in loops.iter().flat_map(|loop_| &loop_.body) {
+            inst.for_each_arg(|arg| {
+                let source = &args[arg as usize];
+                if needs.iter().any(|(slot, _)| *slot == source.slot) {
+                    views.push((self.view(source), self.held(source.slot)));
+                }
+            });
+        }
         let is_own = |rows: &Range<usize>| {
             let mut views = views.iter();
             views.all(|(view, held)| held.contains(&view.region(rows)))
@@ -262,7 +266,11 @@ impl Planner<'_> {
         let interior = first_tile..end_tile;
         let boundary = [0..first_tile, end_tile..n_tiles];
         let boundary = boundary.into_iter().filter(|tiles| !tiles.is_empty());
-        (!interior.is_empty()).then(|| [vec![interior], boundary.collect()])
+        (!interior.is_empty()).then(|| Halves {
+            loops: loops.len(),
+            interior: vec![interior],
+            boundary: boundary.collect(),
+        })
     }
 
     /// What the group finds there, what it writes, and what dies with it.
@@ -430,6 +438,32 @@ impl Planner<'_> {
         }
         bytes
     }
+}
+
+/// How many of the first loops of a kernel reach no memory that another of them writes, but row by row:
+/// so these may run on some rows first and then on the others.
+fn apart(kernel: &Kernel) -> usize {
+    let memory = |arg: u32| kernel.args[arg as usize].memory;
+    let meets = |one: u32, other: u32| one != other && memory(one) == memory(other);
+    let meet = |ones: &[u32], others: &[u32]| {
+        let mut ones = ones.iter();
+        ones.any(|&one| others.iter().any(|&other| meets(one, other)))
+    };
+    let (mut used, mut written): (Vec<u32>, Vec<u32>) = (Vec::new(), Vec::new());
+    let is_apart = |loop_: &&Loop| {
+        let (mut uses, mut writes) = (Vec::new(), Vec::new());
+        for inst in &loop_.body {
+            inst.for_each_arg(|arg| uses.push(arg));
+            if let Inst::Store(arg, _) = *inst {
+                writes.push(arg);
+            }
+        }
+        let is_apart = !meet(&uses, &written) && !meet(&writes, &used);
+        used.append(&mut uses);
+        written.append(&mut writes);
+        is_apart
+    };
+    kernel.loops.iter().take_while(is_apart).count()
 }
 
 /// How many loops write what is sent as ghosts, or come before such a loop.

@@ -13,7 +13,7 @@ use crate::shape::{MAX_RANK, Shape};
 use std::ops::Range;
 
 /// A store seen through a transform; see the module's text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct View {
     shape: Shape,
     base: Shape,
