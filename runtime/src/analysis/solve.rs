@@ -254,7 +254,7 @@ pub(super) fn moved(arg: &Arg, slots: &[Slot], launch: Partition, cuts: &mut Cut
         Some(partition) => {
             let view = arg.view.as_deref().copied();
             let view = view.unwrap_or_else(|| View::identity(slot.shape));
-            let needs = Needs::new(partition, Read { launch, view });
+            let needs = Needs::new(partition, Read::new(launch, view));
             cuts.reach(&needs).moved
         }
     };
@@ -285,7 +285,7 @@ pub(super) fn local(
         }
         let view = arg.view.as_deref().copied();
         let view = view.unwrap_or_else(|| View::identity(slot.shape));
-        let needs = Needs::new(partition, Read { launch, view });
+        let needs = Needs::new(partition, Read::new(launch, view));
         cuts.reach(&needs).is_local
     });
     local.collect()

@@ -91,6 +91,29 @@ impl Instance {
         })
     }
 
+    /// A copy in new memory, with what is around the elements.
+    ///
+    /// # Errors
+    ///
+    /// If memory runs out.
+    pub(crate) fn duplicate(&self, pool: &Arc<Pool>) -> Result<Self, Error> {
+        let memory = pool.allocate(self.memory.len(), 1)?;
+        // SAFETY: both have as many bytes, those of the pool or of a vector that it has adopted are
+        // initialised (`block.rs`), and the new memory has no other user. Callers hold the engine's
+        // lock, so nothing writes the old one.
+        unsafe {
+            std::ptr::copy_nonoverlapping(self.memory.data(), memory.data(), self.memory.len());
+        }
+        Ok(Self {
+            memory,
+            rows: self.rows.clone(),
+            len: self.len,
+            skip: self.skip,
+            room: self.room,
+            around: AtomicU64::new(self.around.load(Ordering::Relaxed)),
+        })
+    }
+
     /// Whether there is room for as many rows.
     pub(crate) fn has_room(&self, room: [usize; 2]) -> bool {
         self.room[0] >= room[0] && self.room[1] >= room[1]

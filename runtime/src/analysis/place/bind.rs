@@ -54,7 +54,7 @@ impl Planner<'_> {
                 let view = self.view(source);
                 let rows = self.rows(view.shape());
                 let launch = self.group.launch;
-                let needs = self.needs(slot, Read { launch, view }, source.view.is_none());
+                let needs = self.needs(slot, Read::new(launch, view), source.view.is_none());
                 let (from, held) = self.locate(slot, needs, moves);
                 let (offset, strides) = view.placement(&held, rows.start);
                 let mut dims = view.shape().padded_dims();
@@ -90,10 +90,7 @@ impl Planner<'_> {
                     return Binding::Gathered { slot, piece };
                 }
                 let shape = self.slots[slot as usize].shape;
-                let whole = Read {
-                    launch: Partition::Replicated,
-                    view: View::identity(shape),
-                };
+                let whole = Read::new(Partition::Replicated, View::identity(shape));
                 let needs = self.needs(slot, whole, false);
                 let (from, _) = self.fetched(slot, needs, moves);
                 Binding::Whole {
@@ -109,10 +106,7 @@ impl Planner<'_> {
                 let from = if self.partition(slot) == partition {
                     From::Slot(slot)
                 } else {
-                    let beside = Read {
-                        launch: partition,
-                        view: View::identity(shape),
-                    };
+                    let beside = Read::new(partition, View::identity(shape));
                     let needs = self.needs(slot, beside, false);
                     self.fetched(slot, needs, moves).0
                 };
@@ -135,7 +129,7 @@ impl Planner<'_> {
     fn needs(&mut self, slot: u32, read: Read, is_as_launched: bool) -> Option<Needs> {
         let partition = self.partition(slot);
         let is_held =
-            partition == Partition::Replicated || is_as_launched && partition == read.launch;
+            partition == Partition::Replicated || is_as_launched && partition == read.launch();
         let needs = (!is_held).then(|| Needs::new(partition, read))?;
         (!self.cuts.reach(&needs).is_local).then_some(needs)
     }

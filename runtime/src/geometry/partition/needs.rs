@@ -8,16 +8,19 @@
 use super::{CutsTable, Partition};
 use crate::geometry::region::Region;
 use crate::geometry::view::View;
-use crate::shape::Shape;
+use crate::shape::{MAX_RANK, Shape};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What is read of a store: by each rank what its rows of a launch see through a view.
+/// What is read of a store: by each rank what its rows of a launch see through a view, and through views
+/// that begin further on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Read {
-    pub(crate) launch: Partition,
-    pub(crate) view: View,
+    launch: Partition,
+    view: View,
+    /// How much further the last one begins, along each dimension of the store.
+    further: [usize; MAX_RANK],
 }
 
 /// What the ranks need of a store that is cut in this way: the smallest box, for each of them, around
@@ -25,7 +28,7 @@ pub(crate) struct Read {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Needs {
     partition: Partition,
-    /// Ascending; at least one.
+    /// At least one; none of them can be joined.
     reads: Vec<Read>,
 }
 
@@ -52,7 +55,7 @@ pub(crate) struct Reach {
     pub(crate) moved: usize,
     /// Whether every rank holds what it needs.
     pub(crate) is_local: bool,
-    /// Whether what every rank needs is next to its own rows, and not more than these, or a few.
+    /// Whether what every rank needs is next to its own rows, and not more than half of these, or a few.
     pub(crate) is_around: bool,
 }
 
@@ -83,6 +86,89 @@ const FEW: usize = 8;
 /// The facts of a kind that are remembered; beyond this, all are forgotten and found again.
 const MOST: usize = 1 << 14;
 
+impl Read {
+    pub(crate) fn new(launch: Partition, view: View) -> Self {
+        Self {
+            launch,
+            view,
+            further: [0; MAX_RANK],
+        }
+    }
+
+    pub(crate) fn launch(&self) -> Partition {
+        self.launch
+    }
+
+    /// The first and the last place where the views of one begin, and those of another; none where they
+    /// differ in more.
+    fn ends(&self, other: &Self) -> Option<[[[usize; MAX_RANK]; 2]; 2]> {
+        let firsts = match self.view == other.view {
+            // Also of views in another shape.
+            true => Some([[0; MAX_RANK]; 2]),
+            false => (self.view.offset_beside(&other.view))
+                .zip(other.view.offset_beside(&self.view))
+                .map(|(one, other)| [one, other]),
+        };
+        let [one, two] = firsts.filter(|_| self.launch == other.launch)?;
+        let last = |first: [usize; MAX_RANK], read: &Self| {
+            std::array::from_fn(|d| first[d] + read.further[d])
+        };
+        Some([[one, last(one, self)], [two, last(two, other)]])
+    }
+
+    /// Both as one, if they differ in nothing but where they begin.
+    fn joined(&self, other: &Self) -> Option<Self> {
+        let [[first, last], [other_first, other_last]] = self.ends(other)?;
+        let least: [usize; MAX_RANK] = std::array::from_fn(|d| first[d].min(other_first[d]));
+        let view = match self.view == other.view {
+            true => self.view,
+            false => self.view.at_offset(least),
+        };
+        Some(Self {
+            launch: self.launch,
+            view,
+            further: std::array::from_fn(|d| last[d].max(other_last[d]) - least[d]),
+        })
+    }
+
+    /// Whether what another one reads is among what this one does.
+    fn includes(&self, other: &Self) -> bool {
+        self.ends(other)
+            .is_some_and(|[[first, last], [other_first, other_last]]| {
+                (0..MAX_RANK).all(|d| first[d] <= other_first[d] && other_last[d] <= last[d])
+            })
+    }
+
+    /// The box that a rank reads.
+    fn of_rank(&self, rank: usize, cuts: &CutsTable) -> Region {
+        let rows = cuts.rows(self.launch, self.view.shape(), rank);
+        let mut region = self.view.region(&rows);
+        if !region.is_empty() {
+            for (hi, further) in region.hi.iter_mut().zip(self.further) {
+                *hi += further;
+            }
+        }
+        region
+    }
+
+    /// The same in front of the first element of each row, which changes neither between which ranks
+    /// nor how much moves: ranks hold whole rows.
+    fn at_first_columns(&self) -> Self {
+        let offset = self.view.offset_beside(&self.view);
+        let view = offset.map(|offset| {
+            let first: [usize; MAX_RANK] = std::array::from_fn(|d| match d {
+                0 => offset[0],
+                _ => 0,
+            });
+            self.view.at_offset(first)
+        });
+        Self {
+            view: view.unwrap_or(self.view),
+            ..*self
+        }
+    }
+}
+
 impl Needs {
     pub(crate) fn new(partition: Partition, read: Read) -> Self {
         let reads = vec![read];
@@ -97,15 +183,24 @@ impl Needs {
     pub(crate) fn include(&self, others: &Self) -> bool {
         let mut reads = others.reads.iter();
         self.partition == others.partition
-            && reads.all(|read| self.reads.binary_search(read).is_ok())
+            && reads.all(|read| self.reads.iter().any(|mine| mine.includes(read)))
+    }
+
+    /// Needs something more.
+    fn add(&mut self, read: &Read) {
+        for known in &mut self.reads {
+            if let Some(joined) = known.joined(read) {
+                *known = joined;
+                return;
+            }
+        }
+        self.reads.push(*read);
+        self.reads.sort_unstable();
     }
 
     /// The box that a rank needs.
     pub(crate) fn of_rank(&self, rank: usize, cuts: &CutsTable) -> Region {
-        let mut reads = self.reads.iter().map(|Read { launch, view }| {
-            let rows = cuts.rows(*launch, view.shape(), rank);
-            view.region(&rows)
-        });
+        let mut reads = self.reads.iter().map(|read| read.of_rank(rank, cuts));
         let first = reads.next().expect("needs are those of a read at least");
         reads.fold(first, |hull, region| hull.hull(&region))
     }
@@ -132,6 +227,10 @@ pub(crate) fn rows_around(need: &Region, own: &Range<usize>) -> [usize; 2] {
 impl CutsTable {
     /// What needs mean for all ranks.
     pub(crate) fn reach(&mut self, needs: &Needs) -> Reach {
+        let needs = match &needs.reads[..] {
+            [read] => &Needs::new(needs.partition, read.at_first_columns()),
+            _ => needs,
+        };
         if let Some(&known) = self.known.reaches.get(needs) {
             return known;
         }
@@ -147,7 +246,8 @@ impl CutsTable {
             let around: usize = rows_around(&need, &own).iter().sum();
             reach.moved += need.len() - need.intersect(&held).len();
             reach.is_local &= held.contains(&need);
-            reach.is_around &= need.is_empty() || touches && around <= own.len().max(FEW);
+            let most = (own.len() / 2).max(FEW);
+            reach.is_around &= need.is_empty() || touches && around <= most;
         }
         if self.known.reaches.len() == MOST {
             self.known.reaches.clear();
@@ -161,9 +261,7 @@ impl CutsTable {
     pub(crate) fn joined(&mut self, one: &Needs, other: &Needs) -> Option<Needs> {
         let mut joined = one.clone();
         for read in &other.reads {
-            if let Err(place) = joined.reads.binary_search(read) {
-                joined.reads.insert(place, *read);
-            }
+            joined.add(read);
         }
         let apart = self.reach(one).moved + self.reach(other).moved;
         let reach = self.reach(&joined);

@@ -368,6 +368,20 @@ impl View {
         key.extend_from_slice(&words[..count]);
     }
 
+    /// Where the view begins along each dimension of the base, if another one differs in nothing else.
+    pub(crate) fn offset_beside(&self, other: &Self) -> Option<[usize; MAX_RANK]> {
+        let moved = Self {
+            offset: other.offset,
+            ..*self
+        };
+        (moved == *other && !self.is_flat).then_some(self.offset)
+    }
+
+    /// The same view, beginning elsewhere.
+    pub(crate) fn at_offset(&self, offset: [usize; MAX_RANK]) -> Self {
+        Self { offset, ..*self }
+    }
+
     /// Whether every element of the base is seen at most once, in ascending order, along the same
     /// dimensions: what a task may write through.
     pub(crate) fn is_slice(&self) -> bool {
