@@ -76,10 +76,12 @@ pub(crate) fn analyse(
     results.retain(|&slot| slots[slot as usize].is_held);
     results.sort_unstable();
     results.dedup();
-    let passing = fused.iter().flat_map(|task| &task.outputs);
-    // On one rank the results of later loops have the memory of earlier ones, see `reuse::share`, so
-    // a longer window has no more of them at a time.
-    let passing = passing.filter(|output| cuts.ranks() > 1 && !slots[output.slot as usize].is_held);
+    // Where loops do not run in parts, the results of later ones have the memory of earlier ones, see
+    // `reuse::share`, so a longer window has no more of them at a time.
+    let in_parts = |task: &&FusedTask| cuts.ranks() > 1 && !task.pieces.is_empty();
+    let passing = fused.iter().filter(in_parts);
+    let passing = passing.flat_map(|task| &task.outputs);
+    let passing = passing.filter(|output| !slots[output.slot as usize].is_held);
     let passing = passing.map(|output| bytes(&slots[output.slot as usize], cuts.ranks()));
     let graphs = match cuts.ranks() {
         1 => graph::graphs(&fused.iter().map(FusedTask::host_uses).collect::<Vec<_>>()),

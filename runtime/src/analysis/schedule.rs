@@ -48,8 +48,8 @@ pub(crate) struct Schedule {
     pub(crate) alive: Vec<usize>,
     /// How long the next window is to be, if the program goes on as it did when this one was new.
     pub(crate) after: OnceLock<After>,
-    /// Bytes of what a rank makes within the window and drops again, results that no task stores
-    /// apart. Every rank counts alike, as if stores were cut into equal parts.
+    /// Bytes of what a rank makes within the window, in tasks whose loops run in parts, and drops again,
+    /// results that no task stores apart. Every rank counts alike, as if stores were cut into equal parts.
     pub(crate) passing: usize,
 }
 

@@ -2,9 +2,9 @@
 //!
 //! All `Rows` arguments of a task form one class (`equal`), so a task has one unknown: how its
 //! rows are cut. The rules, in order: a task with blocks is not cut; a structure stays where it is; a task that writes a store
-//! in place, or a slice of it, runs where the store is; small domains are not cut; else the
-//! partition that some argument already has and that moves the fewest bytes, of equals one that is
-//! not the default, which vectors beside a balanced structure take over for good; else a new tiling.
+//! in place, or a slice of it, runs where the store is; small domains are cut only where what they read
+//! lies; else the partition, of the default one and those that arguments have, that moves the fewest
+//! bytes, of equals one that was chosen, which vectors beside a balanced structure take over for good.
 //! Everything here is a function of shapes and partitions, the same on every rank.
 
 use crate::analysis::window::Arg;
@@ -94,7 +94,7 @@ pub(crate) fn solve(
     {
         return Launch::On(hint);
     }
-    Launch::On(cheapest(body, args, slots, cuts, even).unwrap_or(default))
+    Launch::On(cheapest(body, args, slots, cuts, even))
 }
 
 /// The shape by which it is decided whether a task is worth cutting, and where: that of the rows
@@ -195,9 +195,9 @@ fn seen_through(
     }
 }
 
-/// Among the partitions that the arguments have, the one that moves the fewest bytes; of equals the
-/// first that cuts between tiles elsewhere than by default, since it was chosen explicitly; else the
-/// first. Where an argument is repeated along dimensions of the task, its partition counts only if it is
+/// Among the default partition and those that the arguments have, the one that moves the fewest bytes; of
+/// equals the first that cuts between tiles elsewhere than by default, since it was chosen explicitly;
+/// else the default, so that tasks which see a grid through other slices agree. Where an argument is repeated along dimensions of the task, its partition counts only if it is
 /// as even as the default one: a vector of few tiles does not decide how a grid is cut.
 fn cheapest(
     body: &Body,
@@ -205,11 +205,16 @@ fn cheapest(
     slots: &[Slot],
     cuts: &mut CutsTable,
     default: CutsId,
-) -> Option<Partition> {
+) -> Partition {
     let reduces = reduces(body);
     let domain = domain(body, args, slots).unwrap_or(Shape::SCALAR);
     let tiles = cuts.tiles(domain);
-    let mut best: Option<((usize, bool), Partition)> = None;
+    let cost_of = |candidate: Partition, cuts: &mut CutsTable| -> usize {
+        let read = rows_read(body, args);
+        read.map(|arg| moved(arg, slots, candidate, cuts)).sum()
+    };
+    let all = Partition::Tile(default);
+    let mut best = ((cost_of(all, cuts), true), all);
     for arg in rows_read(body, args) {
         let Some(partition) = slots[arg.slot as usize].partition else {
             continue;
@@ -223,16 +228,13 @@ fn cheapest(
         {
             continue;
         }
-        let moved = rows_read(body, args)
-            .map(|other| moved(other, slots, candidate, cuts))
-            .sum();
         let is_chosen = id != default && cuts.begins_at(id, tiles);
-        let cost = (moved, !is_chosen);
-        if best.is_none_or(|(least, _)| cost < least) {
-            best = Some((cost, candidate));
+        let cost = (cost_of(candidate, cuts), !is_chosen);
+        if cost < best.0 {
+            best = (cost, candidate);
         }
     }
-    best.map(|(_, partition)| partition)
+    best.1
 }
 
 pub(super) fn rows_read<'a>(body: &'a Body, args: &'a [Arg]) -> impl Iterator<Item = &'a Arg> {
