@@ -64,18 +64,17 @@ impl Running<'_, '_> {
     /// Makes sure that there is room for rows around those of a slot: once, since stores that are
     /// made later have it from the beginning.
     pub(super) fn make_room(&mut self, slot: u32, room: [usize; 2]) -> Result<(), Error> {
-        let old = self.frame.instance(slot)?;
-        if old.has_room(room) {
+        let shape = self.schedule.slots[slot as usize].shape;
+        let (size, row_len) = (self.size(slot), shape.row_len());
+        if self.frame.instance(slot)?.has_room(room, row_len * size) {
             return Ok(());
         }
-        let shape = self.schedule.slots[slot as usize].shape;
         let partition = self.frame.partition(slot).unwrap_or(Partition::Replicated);
         let own = self
             .context
             .cuts
             .rows(partition, shape, self.context.comm.rank());
         let room = self.frame.expect_room(partition, shape, room);
-        let (size, row_len) = (self.size(slot), shape.row_len());
         let old = self.frame.instance(slot)?;
         let new = Instance::with_room(self.context.pool, own.clone(), room, (row_len, size))?;
         let bytes = own.len() * row_len * size;

@@ -33,6 +33,8 @@ pub(crate) struct Instance {
     skip: usize,
     /// How many rows there is room for in front of these and behind them.
     room: [usize; 2],
+    /// The bytes of a row, where there is room for some.
+    row_bytes: usize,
     /// The word of the needs whose rows have arrived in the room last, 0 where none are whole; used
     /// by the engine alone.
     around: AtomicU64,
@@ -57,6 +59,7 @@ impl Instance {
             len,
             skip: 0,
             room: [0; 2],
+            row_bytes: 0,
             around: AtomicU64::new(0),
         }
     }
@@ -87,6 +90,7 @@ impl Instance {
             len,
             skip,
             room,
+            row_bytes: row_len * size,
             around: AtomicU64::new(0),
         })
     }
@@ -110,13 +114,18 @@ impl Instance {
             len: self.len,
             skip: self.skip,
             room: self.room,
+            row_bytes: self.row_bytes,
             around: AtomicU64::new(self.around.load(Ordering::Relaxed)),
         })
     }
 
-    /// Whether there is room for as many rows.
-    pub(crate) fn has_room(&self, room: [usize; 2]) -> bool {
-        self.room[0] >= room[0] && self.room[1] >= room[1]
+    /// Whether there is room for as many rows of `row_bytes` bytes. A store without rows on this rank may
+    /// have the memory of one with other rows.
+    pub(crate) fn has_room(&self, room: [usize; 2], row_bytes: usize) -> bool {
+        let fits = |side: usize| {
+            room[side] == 0 || room[side] <= self.room[side] && row_bytes == self.row_bytes
+        };
+        fits(0) && fits(1)
     }
 
     /// The needs whose rows are in the room, if nothing has been written to the elements since.

@@ -99,6 +99,6 @@ impl Around {
         let (n_rows, row_bytes) = (self.n_rows[side as usize], self.row_len * self.item.size);
         // SAFETY: as the caller promises.
         let halo = || unsafe { instance.halo(side, n_rows, row_bytes) };
-        instance.has_room(self.n_rows).then(halo)
+        instance.has_room(self.n_rows, row_bytes).then(halo)
     }
 }

@@ -151,16 +151,15 @@ impl Read {
         region
     }
 
-    /// The same in front of the first element of each row, which changes neither between which ranks
-    /// nor how much moves: ranks hold whole rows.
+    /// The same from the first element of each row on, which changes neither between which ranks nor how
+    /// much moves: ranks hold whole rows.
     fn at_first_columns(&self) -> Self {
-        let offset = self.view.offset_beside(&self.view);
-        let view = offset.map(|offset| {
-            let first: [usize; MAX_RANK] = std::array::from_fn(|d| match d {
-                0 => offset[0],
-                _ => 0,
-            });
-            self.view.at_offset(first)
+        let box_ = self.view.region(&(0..self.view.shape().rows()));
+        let view = self.view.offset_beside(&self.view).map(|mut offset| {
+            for (offset, lo) in offset.iter_mut().zip(box_.lo).skip(1) {
+                *offset -= lo;
+            }
+            self.view.at_offset(offset)
         });
         Self {
             view: view.unwrap_or(self.view),
@@ -323,5 +322,60 @@ impl CutsTable {
         }
         self.known.covered.insert(key, covers);
         covers
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 16 rows of 8 on 4 ranks, seen through a slice of 14 rows and some columns, by the ranks that have
+    /// these rows of the slice.
+    fn needs(table: &mut CutsTable, row: usize, columns: Range<usize>) -> Needs {
+        let cut = |cuts: [usize; 5], table: &mut CutsTable| Partition::Tile(table.intern(&cuts));
+        let view = View::identity(Shape::new(&[16, 8]));
+        let view = view.slice(0, row..row + 14, 1);
+        let view = view.and_then(|view| view.slice(1, columns, 1));
+        let held = cut([0, 4, 8, 12, 16], table);
+        let launch = cut([0, 3, 7, 11, 14], table);
+        let view = view.expect("the slice is one of the grid");
+        Needs::new(held, Read::new(launch, view))
+    }
+
+    #[test]
+    fn slices_that_differ_in_their_place_are_one_box() {
+        let table = &mut CutsTable::new(4, 1, 1);
+        let middle = needs(table, 1, 1..7);
+        assert!(table.reach(&middle).is_local);
+        let mut all = middle.clone();
+        for (row, columns) in [(0, 1..7), (2, 1..7), (1, 0..6), (1, 2..8)] {
+            let other = needs(table, row, columns);
+            assert!(!all.include(&other));
+            all = table.joined(&all, &other).expect("boxes beside each other");
+            assert!(all.include(&other) && all.include(&middle));
+        }
+        assert_eq!(all.reads.len(), 1);
+        let reach = table.reach(&all);
+        assert!(reach.is_around && !reach.is_local);
+        assert_eq!(reach.moved, 6 * 8, "six halos of a whole row");
+        assert_eq!(all.of_rank(1, table).lo[..2], [3, 0]);
+        assert_eq!(all.of_rank(1, table).hi[..2], [9, 8]);
+        let partners = table.partners(&all, 1);
+        assert_eq!(
+            (&partners.takers[..], &partners.givers[..]),
+            (&[0, 2][..], &[0, 2][..])
+        );
+        let number = table.number_of(&all);
+        assert!(table.covers(number, &middle));
+        let number = table.number_of(&middle);
+        assert!(!table.covers(number, &all));
+    }
+
+    #[test]
+    fn the_first_column_and_the_last_one_are_two_boxes() {
+        let table = &mut CutsTable::new(4, 1, 1);
+        let [first, last] = [0..1, 7..8].map(|columns| needs(table, 2, columns));
+        assert_eq!(table.reach(&first).moved, 3);
+        assert_eq!(table.joined(&first, &last), None);
     }
 }
