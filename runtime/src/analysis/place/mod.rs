@@ -9,6 +9,7 @@
 //! then; what dies with the group is held by no handle and used by no later task.
 
 mod bind;
+mod halves;
 mod host;
 mod trim;
 
@@ -17,22 +18,16 @@ use self::trim::Trimmed;
 use crate::analysis::compose::{self, Composed, PieceSpec, Source};
 use crate::analysis::fuse::{Group, Solved};
 use crate::analysis::reuse;
-use crate::analysis::schedule::{Binding, From, FusedTask, Halves, Output, Reduction};
+use crate::analysis::schedule::{Binding, From, FusedTask, Output, Reduction};
 use crate::analysis::solve::{self, Slot};
 use crate::comm::forests;
-use crate::geometry::partition::needs::Needs;
 use crate::geometry::partition::{CutsTable, Partition};
 use crate::geometry::region::Region;
-use crate::geometry::view::View;
 use crate::shape::Shape;
 use crate::tasks::argument::Privilege;
 use sparsefuse_kernels::blocks::Program;
 use sparsefuse_kernels::{ArgKind, Extent, Inst, Kernel, Loop};
 use std::ops::Range;
-
-/// How many rows at either end are looked at to find those that need no halo; where more need one, none
-/// is run before it is there.
-const WIDEST_HALO: usize = 1 << 12;
 
 /// Places the data of one group.
 pub(super) struct Planner<'a> {
@@ -190,7 +185,7 @@ impl Planner<'_> {
         let program = has_work.then(|| Program::compile(&kernel));
         let may_wait = composed.pieces.is_empty() && fetches.is_empty() && !needs.is_empty();
         let halves = program.as_ref().filter(|_| may_wait).and_then(|program| {
-            let loops = &kernel.loops[..apart(&kernel).min(program.divisible())];
+            let loops = &kernel.loops[..halves::apart(&kernel).min(program.divisible())];
             let domains = &composed.domains[..n_domains];
             self.halves(loops, (&composed.args, domains), &needs)
         });
@@ -220,57 +215,6 @@ impl Planner<'_> {
             plain_pieces,
             leading,
         }
-    }
-
-    /// How these loops, the first of a task, run apart on rows that need no halo, and on the others. A
-    /// trimmed loop has none of these domains.
-    fn halves(
-        &self,
-        loops: &[Loop],
-        (args, domains): (&[Source], &[Shape]),
-        needs: &[(u32, Needs)],
-    ) -> Option<Halves> {
-        let domain = *domains.get(loops.first()?.domain as usize)?;
-        let rows = self.rows(domain);
-        let mut views: Vec<(View, Region)> = Vec::new();
-        for inst in loops.iter().flat_map(|loop_| &loop_.body) {
-            inst.for_each_arg(|arg| {
-                let source = &args[arg as usize];
-                if needs.iter().any(|(slot, _)| *slot == source.slot) {
-                    views.push((self.view(source), self.held(source.slot)));
-                }
-            });
-        }
-        let is_own = |rows: &Range<usize>| {
-            let mut views = views.iter();
-            views.all(|(view, held)| held.contains(&view.region(rows)))
-        };
-        let mut from_begin = rows.clone().take(WIDEST_HALO);
-        let first = from_begin.find(|&row| is_own(&(row..row + 1)))?;
-        let mut from_end = (first..rows.end).rev().take(WIDEST_HALO);
-        let end = 1 + from_end.find(|&row| is_own(&(row..row + 1)))?;
-        if !is_own(&(first..end)) {
-            return None;
-        }
-        let (tiles, row_len) = (self.cuts.tiles(domain), domain.row_len());
-        // Where nothing is reduced, the first row may stand within a tile.
-        let offset = tiles.offset((rows.start * row_len) as u64) as usize;
-        let element = |row: usize| (row - rows.start) * row_len + offset;
-        // Tiles whose first row needs no halo, up to the one that has the last such row and more.
-        let first_tile = tiles.count(element(first)) as u64;
-        let end_tile = match end == rows.end {
-            true => tiles.count(element(end)) as u64,
-            false => tiles.number(element(end)) as u64,
-        };
-        let n_tiles = tiles.count(element(rows.end)) as u64;
-        let interior = first_tile..end_tile;
-        let boundary = [0..first_tile, end_tile..n_tiles];
-        let boundary = boundary.into_iter().filter(|tiles| !tiles.is_empty());
-        (!interior.is_empty()).then(|| Halves {
-            loops: loops.len(),
-            interior: vec![interior],
-            boundary: boundary.collect(),
-        })
     }
 
     /// What the group finds there, what it writes, and what dies with it.
@@ -438,32 +382,6 @@ impl Planner<'_> {
         }
         bytes
     }
-}
-
-/// How many of the first loops of a kernel reach no memory that another of them writes, but row by row:
-/// so these may run on some rows first and then on the others.
-fn apart(kernel: &Kernel) -> usize {
-    let memory = |arg: u32| kernel.args[arg as usize].memory;
-    let meets = |one: u32, other: u32| one != other && memory(one) == memory(other);
-    let meet = |ones: &[u32], others: &[u32]| {
-        let mut ones = ones.iter();
-        ones.any(|&one| others.iter().any(|&other| meets(one, other)))
-    };
-    let (mut used, mut written): (Vec<u32>, Vec<u32>) = (Vec::new(), Vec::new());
-    let is_apart = |loop_: &&Loop| {
-        let (mut uses, mut writes) = (Vec::new(), Vec::new());
-        for inst in &loop_.body {
-            inst.for_each_arg(|arg| uses.push(arg));
-            if let Inst::Store(arg, _) = *inst {
-                writes.push(arg);
-            }
-        }
-        let is_apart = !meet(&uses, &written) && !meet(&writes, &used);
-        used.append(&mut uses);
-        written.append(&mut writes);
-        is_apart
-    };
-    kernel.loops.iter().take_while(is_apart).count()
 }
 
 /// How many loops write what is sent as ghosts, or come before such a loop.

@@ -91,6 +91,7 @@ impl Around {
     /// # Safety
     ///
     /// Nothing else reads or writes the room around the instance while the slice lives.
+    #[expect(clippy::mut_from_ref, reason = "the room is no part of what is shared")]
     pub(crate) unsafe fn target<'i>(
         &self,
         side: Side,
