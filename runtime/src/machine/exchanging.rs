@@ -5,7 +5,8 @@
 //!
 //! That a halo has not arrived is a failure of the tasks that read it, and not of the one before which
 //! it travels; so a rank notes for each store what is around its rows ([`Instance::around`]), and a task
-//! looks whether that is what the analysis says.
+//! looks whether that is what the analysis says. What has not arrived stays lost until the store is
+//! written, since the other ranks take it for sent.
 
 #![expect(
     unsafe_code,
