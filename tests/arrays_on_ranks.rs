@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 #![expect(clippy::unwrap_used, reason = "a test fails where it panics")]
 
+mod halos;
 mod stencils;
 
 use sparsefuse::prelude::*;

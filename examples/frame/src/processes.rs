@@ -100,12 +100,14 @@ fn check_files<'a>(
     }
 }
 
-/// What this rank has found, the peak memory of all ranks, and the hash of rank 0.
-fn summed(runtime: &Runtime, record: Record) -> Result<(Record, u64, String), Error> {
-    let peaks = runtime.all_gather(&[record.peak])?;
+/// What this rank has found, with what all ranks together have held and sent, and the hash of rank 0.
+fn summed(runtime: &Runtime, mut record: Record) -> Result<(Record, String), Error> {
+    let of_ranks = runtime.all_gather(&[record.peak, record.messages, record.bytes_sent])?;
+    let sum = |number: usize| of_ranks.iter().map(|of_rank| of_rank[number]).sum();
+    (record.peak, record.messages, record.bytes_sent) = (sum(0), sum(1), sum(2));
     let hashes = runtime.all_gather_bytes(record.hash.text().into_bytes())?;
     let hash = String::from_utf8_lossy(&hashes[0]).into_owned();
-    Ok((record, peaks.into_iter().flatten().sum(), hash))
+    Ok((record, hash))
 }
 
 fn write_files(field: &Field, options: &Options) -> Result<(), Failure> {

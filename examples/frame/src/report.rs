@@ -82,8 +82,6 @@ pub struct Report {
     pub(crate) ranks: usize,
     pub(crate) fusion: bool,
     pub(crate) choices: Vec<(&'static str, String)>,
-    /// The bytes of all ranks.
-    pub(crate) peak: u64,
     /// The bytes of one of the program's large arrays.
     pub(crate) array: f64,
     pub(crate) hash: String,
@@ -95,7 +93,7 @@ impl Report {
         about: &About,
         options: &Options,
         (threads, ranks): (usize, usize),
-        (record, peak, hash): (Record, u64, String),
+        (record, hash): (Record, String),
     ) -> Self {
         Self {
             title: about.title,
@@ -106,7 +104,6 @@ impl Report {
             ranks,
             fusion: options.fusion,
             choices: options.choices.clone(),
-            peak,
             array: (about.array_bytes)(options.size as f64),
             hash,
             record,
@@ -148,7 +145,7 @@ impl Report {
 
     /// The most memory that stores have held, in large arrays of the program.
     fn arrays(&self) -> f64 {
-        self.peak as f64 / self.array
+        self.record.peak as f64 / self.array
     }
 
     /// One JSON object.
@@ -180,7 +177,9 @@ impl Report {
             "seconds": self.record.total,
             "tasks_per_step": per_step(self.record.tasks),
             "fused_tasks_per_step": per_step(self.record.fused_tasks),
-            "peak_memory_bytes": self.peak,
+            "messages_per_step": per_step(self.record.messages),
+            "bytes_sent_per_step": per_step(self.record.bytes_sent),
+            "peak_memory_bytes": self.record.peak,
             "peak_memory_arrays": self.arrays(),
             "result_hash": self.hash,
             "result_shape": self.shape(),
@@ -222,11 +221,21 @@ impl Report {
                 per_step(self.record.fused_tasks)
             ),
         );
+        if self.ranks > 1 {
+            line(
+                "all ranks",
+                format!(
+                    "send {:.1} messages a step, {:.3} MB",
+                    per_step(self.record.messages),
+                    per_step(self.record.bytes_sent) / 1e6
+                ),
+            );
+        }
         line(
             "peak memory",
             format!(
                 "{:.2} MB, {:.1} arrays",
-                self.peak as f64 / 1e6,
+                self.record.peak as f64 / 1e6,
                 self.arrays()
             ),
         );

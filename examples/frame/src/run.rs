@@ -33,6 +33,9 @@ pub(crate) struct Record {
     /// Tasks and fused tasks of all steps.
     pub(crate) tasks: u64,
     pub(crate) fused_tasks: u64,
+    /// Messages that this rank has sent in all steps, those of reductions apart, and their bytes.
+    pub(crate) messages: u64,
+    pub(crate) bytes_sent: u64,
     /// The most bytes that stores of this rank have held until the end of the steps.
     pub(crate) peak: u64,
     pub(crate) checks: Vec<Check>,
@@ -201,6 +204,8 @@ impl Steps<'_> {
         record.total = self.begin.elapsed().as_secs_f64();
         record.tasks = counters.tasks - self.counters.tasks;
         record.fused_tasks = counters.fused_tasks - self.counters.fused_tasks;
+        record.messages = counters.messages - self.counters.messages;
+        record.bytes_sent = counters.bytes_sent - self.counters.bytes_sent;
         record.peak = runtime.peak_memory() as u64;
         if self.run.options.explain {
             record.explained = runtime.explain();

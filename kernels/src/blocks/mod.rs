@@ -57,7 +57,8 @@ pub struct Program {
     bands: Option<Arc<Bands>>,
     /// For each loop its native form, if it is worth one.
     twins: Vec<Option<Arc<Twin>>>,
-    is_divisible: bool,
+    /// How many of the first loops may run in parts.
+    divisible: usize,
 }
 
 impl Program {
@@ -78,7 +79,7 @@ impl Program {
             twins: vec![None; loops.len()],
             bands: Bands::of(kernel, &loops),
             loops,
-            is_divisible: is_divisible(kernel),
+            divisible: divisible(kernel),
         }
     }
 
@@ -119,12 +120,18 @@ impl Program {
         chains.map(ToString::to_string).collect()
     }
 
-    /// Whether each loop may be run in several runs ([`Part::Tiles`]): all loops have the same
+    /// How many of the first loops may be run in several runs ([`Part::Tiles`]): they have the same
     /// domain, and running their uniform instructions again changes nothing, because none reads a
     /// scalar that it writes.
     #[must_use]
+    pub fn divisible(&self) -> usize {
+        self.divisible
+    }
+
+    /// Whether all loops may be run in several runs.
+    #[must_use]
     pub fn is_divisible(&self) -> bool {
-        self.is_divisible
+        self.divisible == self.loops.len()
     }
 
     /// How many loops the program has.
@@ -173,8 +180,8 @@ impl Program {
     /// - `settings.isa` is available on this machine.
     ///
     /// # Panics
-    /// If an operand is of the wrong kind, if `part` divides a program that is not divisible, or if
-    /// there are no such loops.
+    /// If an operand is of the wrong kind, if `part` divides loops that are not divisible, or if there
+    /// are no such loops.
     pub unsafe fn run_loops(
         &self,
         launch: &Launch<'_>,
@@ -183,8 +190,8 @@ impl Program {
         workers: &Workers,
     ) {
         assert!(
-            part == Part::All || self.is_divisible,
-            "only divisible programs run in parts"
+            part == Part::All || loops.end <= self.divisible,
+            "only divisible loops run in parts"
         );
         let bands = self.bands.as_ref().filter(|_| part == Part::All);
         let plan = bands.map(|bands| bands.plan(launch, settings, workers.count()));
@@ -226,16 +233,10 @@ impl Program {
     }
 }
 
-fn is_divisible(kernel: &Kernel) -> bool {
-    let is_one_domain = kernel
-        .loops
-        .windows(2)
-        .all(|pair| pair[0].domain == pair[1].domain);
-    is_one_domain
-        && kernel
-            .loops
-            .iter()
-            .all(|loop_| may_run_again(kernel, loop_))
+fn divisible(kernel: &Kernel) -> usize {
+    let domain = kernel.loops.first().map(|loop_| loop_.domain);
+    let is_divisible = |loop_: &&Loop| Some(loop_.domain) == domain && may_run_again(kernel, loop_);
+    kernel.loops.iter().take_while(is_divisible).count()
 }
 
 /// Whether a loop reads no scalar that it writes.

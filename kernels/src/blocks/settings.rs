@@ -48,7 +48,7 @@ pub enum Part<'a> {
     /// All rows.
     All,
     /// The rows of some tiles, numbered from the first tile that the extent touches. Only for
-    /// programs that [`super::Program::is_divisible`]; a loop must run every tile once, in any order
-    /// and in any number of runs, each of which also runs its uniform instructions.
+    /// loops that are [`super::Program::divisible`]; a loop must run every tile once, in any order and
+    /// in any number of runs, each of which also runs its uniform instructions.
     Tiles(&'a [Range<u64>]),
 }

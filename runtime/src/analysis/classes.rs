@@ -102,7 +102,7 @@ fn bytes_read(task: &Solved<'_>, slots: &[Slot]) -> usize {
 /// What a solution costs: the bytes that travel, and those of new stores that cannot be handed over
 /// within a fused task, since they are written and read in different places. `slots` are the stores
 /// as they are before the window.
-pub(super) fn cost(tasks: &[Solved<'_>], slots: &[Slot], cuts: &CutsTable) -> usize {
+pub(super) fn cost(tasks: &[Solved<'_>], slots: &[Slot], cuts: &mut CutsTable) -> usize {
     let mut slots = slots.to_vec();
     let is_new: Vec<bool> = slots.iter().map(|slot| slot.partition.is_none()).collect();
     let mut cost = 0_usize;

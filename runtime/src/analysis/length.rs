@@ -21,10 +21,10 @@ const HITS_TO_GROW: u32 = 8;
 /// Tasks that must be the same as one period before them, where the period is longer than that.
 const PROOF: usize = 128;
 
-/// Bytes of results that a window may make and drop again, on several ranks. There they all have memory
-/// until the window has run, so a window with more of them than the cache of a core holds sends them to
-/// memory and back; on one rank later results have the memory of earlier ones (`reuse::share`), and the
-/// length makes no difference. Measured before that was so, with caches of 2 MiB, in us a round of `x = x + (b - A x) w` on 256² points, of
+/// Bytes of results that a window may make and drop again in products on several ranks. There they all
+/// have memory until their task has run, so a window with more of them than the cache of a core holds
+/// sends them to memory and back; elsewhere later results have the memory of earlier ones
+/// (`reuse::share`), and the length makes no difference. Measured before that was so, with caches of 2 MiB, in us a round of `x = x + (b - A x) w` on 256² points, of
 /// which each round makes one that passes, in windows of 1, 2, 4, 8 and 16 rounds: 66, 71, 75, 77, 90.
 /// On 64² points windows of 2 to 16 rounds are equal, one of 64 takes a fifth longer.
 const MOST_PASSING: usize = 512 << 10;

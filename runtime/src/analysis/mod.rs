@@ -11,6 +11,7 @@ pub(crate) mod window;
 pub(crate) mod round;
 
 mod classes;
+mod halos;
 pub(crate) mod solve;
 
 pub(crate) mod fuse;
@@ -70,14 +71,17 @@ pub(crate) fn analyse(
         }
         fused.push(task);
     }
+    let around = halos::place(&mut fused, (&slots, &window.around), (cuts, rank));
     let mut results: Vec<u32> = fused.iter().flat_map(|task| task.writes.clone()).collect();
     results.retain(|&slot| slots[slot as usize].is_held);
     results.sort_unstable();
     results.dedup();
-    let passing = fused.iter().flat_map(|task| &task.outputs);
-    // On one rank the results of later loops have the memory of earlier ones, see `reuse::share`, so
-    // a longer window has no more of them at a time.
-    let passing = passing.filter(|output| cuts.ranks() > 1 && !slots[output.slot as usize].is_held);
+    // Where loops do not run in parts, the results of later ones have the memory of earlier ones, see
+    // `reuse::share`, so a longer window has no more of them at a time.
+    let in_parts = |task: &&FusedTask| cuts.ranks() > 1 && !task.pieces.is_empty();
+    let passing = fused.iter().filter(in_parts);
+    let passing = passing.flat_map(|task| &task.outputs);
+    let passing = passing.filter(|output| !slots[output.slot as usize].is_held);
     let passing = passing.map(|output| bytes(&slots[output.slot as usize], cuts.ranks()));
     let graphs = match cuts.ranks() {
         1 => graph::graphs(&fused.iter().map(FusedTask::host_uses).collect::<Vec<_>>()),
@@ -85,6 +89,7 @@ pub(crate) fn analyse(
     };
     Schedule {
         graphs,
+        around,
         passing: passing.sum(),
         after: OnceLock::new(),
         alive: alive(window, &slots, cuts.ranks()),
@@ -207,6 +212,7 @@ fn solve_each<'a>(
             args,
             params: task.params.clone(),
             launch,
+            local: solve::local(body, args, &slots, launch.partition(), cuts),
         };
         settle(&task, launch.partition(), &mut slots);
         solved.push(task);

@@ -206,6 +206,7 @@ mod tests {
             args,
             params: 0..0,
             launch: Launch::On(Partition::Tile(CutsId(task.3))),
+            local: Vec::new(),
         });
         let tasks: Vec<Solved<'_>> = solved.collect();
         order(&tasks, 20, Begin::First)

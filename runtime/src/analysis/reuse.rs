@@ -90,6 +90,7 @@ pub(crate) fn share(
             let (from, to) = (&outputs[first], &outputs[number]);
             let dtype = |output: &Output| slots[output.slot as usize].dtype;
             last + 1 < slot_use.first
+                && slots[from.slot as usize].shape == slots[to.slot as usize].shape
                 && (from.partition, &from.rows, from.len) == (to.partition, &to.rows, to.len)
                 && dtype(from).size() == dtype(to).size()
                 && dtype(from).alignment() >= dtype(to).alignment()

@@ -7,6 +7,7 @@
 use super::regions::Regions;
 use super::window::{Arg, Task, Window};
 use crate::geometry::partition::Partition;
+use crate::geometry::partition::needs::NeedsId;
 use crate::memory::counted::Counted;
 use crate::shape::Shape;
 use crate::stores::store::Store;
@@ -42,6 +43,7 @@ pub(crate) struct Slot {
     pub(crate) shape: Shape,
     pub(crate) dtype: DType,
     initial: Option<Partition>,
+    around: Option<NeedsId>,
     is_written: bool,
     /// The store itself where the loop held it before the round and behind it, at the same place. The
     /// round may have meant this store, and not whatever stands at that place.
@@ -94,6 +96,7 @@ impl Round {
             shape: store.shape(),
             dtype: store.dtype(),
             initial: window.initial[number],
+            around: window.around[number],
             is_written: window.written[number],
             stays: place(store).and_then(|place| {
                 let behind = after.clone().nth(place);
@@ -164,10 +167,13 @@ impl Round {
                     *store.shape_ref() == slot.shape
                         && store.dtype() == slot.dtype
                         && store.partition() == slot.initial
+                        && store.around() == slot.around
                         && stays(store, slot)
                         && (!slot.is_written || is_own())
                 }),
-                Source::Kept(ref store) => store.partition() == slot.initial,
+                Source::Kept(ref store) => {
+                    store.partition() == slot.initial && store.around() == slot.around
+                }
                 Source::New => true,
             })
     }
@@ -181,6 +187,7 @@ impl Round {
             store.window_slot.store(word, Ordering::Relaxed);
             window.stores.push(store);
             window.initial.push(slot.initial);
+            window.around.push(slot.around);
             window.written.push(slot.is_written);
         }
         for (body, args, params) in &self.tasks {

@@ -9,9 +9,11 @@ use super::graph::{Graph, Uses};
 use super::regions::Regions;
 use super::solve::{Launch, Slot};
 use crate::comm::exchange::Sent;
-use crate::comm::exchange::around::Around;
+use crate::comm::exchange::around::{Around, SIDES};
 use crate::comm::exchange::fetch::Fetch;
+use crate::comm::exchange::together::{self, Part};
 use crate::geometry::partition::Partition;
+use crate::geometry::partition::needs::{Needs, NeedsId};
 use crate::geometry::view::View;
 use crate::memory::pool;
 use crate::shape::Shape;
@@ -34,6 +36,8 @@ pub(crate) struct Schedule {
     pub(crate) slots: Vec<Slot>,
     /// Slots that the window has written and the program holds: what it leaves behind.
     pub(crate) results: Vec<u32>,
+    /// What all ranks have around their rows afterwards, of slots of which that changes.
+    pub(crate) around: Vec<(u32, Option<NeedsId>)>,
     /// One line per task for `explain`.
     pub(crate) tasks: Vec<TaskNote>,
     /// One hash per task of the window, as they were issued: what it does, up to the names of its
@@ -44,8 +48,8 @@ pub(crate) struct Schedule {
     pub(crate) alive: Vec<usize>,
     /// How long the next window is to be, if the program goes on as it did when this one was new.
     pub(crate) after: OnceLock<After>,
-    /// Bytes of what a rank makes within the window and drops again, results that no task stores
-    /// apart. Every rank counts alike, as if stores were cut into equal parts.
+    /// Bytes of what a rank makes within the window, in tasks whose loops run in parts, and drops again,
+    /// results that no task stores apart. Every rank counts alike, as if stores were cut into equal parts.
     pub(crate) passing: usize,
 }
 
@@ -113,10 +117,15 @@ pub(crate) struct FusedTask {
     /// Slots that are poisoned if this fails.
     pub(crate) writes: Vec<u32>,
     pub(crate) fetches: Vec<Fetch>,
-    /// The halos of stores that are read beyond this rank's rows, in their instances.
+    /// What the ranks need of stores that are read beyond their rows, in their instances.
+    pub(crate) needs: Vec<(u32, Needs)>,
+    /// For each of these stores, the needs whose rows have arrived by then: with this task's halos,
+    /// those of an earlier one, or in an earlier window.
+    pub(crate) around: Vec<(u32, NeedsId)>,
+    /// The halos that travel before this task, for it and for later ones.
     pub(crate) halos: Vec<Around>,
-    /// The tiles whose rows need no halo, and the others; `None` where they cannot be run apart.
-    pub(crate) halves: Option<[Vec<Range<u64>>; 2]>,
+    /// What can be run before the halos are there.
+    pub(crate) halves: Option<Halves>,
     pub(crate) pieces: Vec<PieceSpec>,
     pub(crate) outputs: Vec<Output>,
     pub(crate) bindings: Vec<Binding>,
@@ -166,8 +175,11 @@ impl FusedTask {
         let (Some(pieces), Some(fetches)) = (pieces, fetches) else {
             return false;
         };
-        let is_brought = |halo| whole.halos.iter().any(|known| known.covers(halo));
-        if !self.halos.iter().all(is_brought) {
+        let is_brought = |(slot, needs): &(u32, Needs)| {
+            let mut known = whole.needs.iter();
+            known.any(|(of, known)| of == slot && known.include(needs))
+        };
+        if !self.needs.iter().all(is_brought) {
             return false;
         }
         for binding in &mut self.bindings {
@@ -188,14 +200,30 @@ impl FusedTask {
         self.pieces.clone_from(&whole.pieces);
         self.fetches.clone_from(&whole.fetches);
         self.halos.clone_from(&whole.halos);
+        self.around.clone_from(&whole.around);
         let mut gathered = self.gathered();
         gathered.all(|this| whole.gathered().any(|known| known == this))
     }
 
+    /// The exchanges before the task, which share their messages: the sides of the halos one after
+    /// the other, then the fetches.
+    pub(crate) fn exchanges(&self) -> Vec<Part<'_>> {
+        let sides = self.halos.iter().flat_map(|halo| {
+            SIDES.map(|side| Part {
+                exchange: halo.side(side),
+                item: halo.item,
+            })
+        });
+        let fetches = self.fetches.iter().map(|fetch| Part {
+            exchange: &fetch.exchange,
+            item: fetch.item,
+        });
+        sides.chain(fetches).collect()
+    }
+
     /// What this rank sends before the task, halos included.
     pub(crate) fn fetched(&self) -> Sent {
-        let fetches = self.fetches.iter().map(Fetch::sent);
-        fetches.chain(self.halos.iter().map(Around::sent)).sum()
+        together::sent(&self.exchanges())
     }
 
     /// Whether it is a host task of which each rank does or knows something of its own: the ranks
@@ -241,6 +269,16 @@ impl FusedTask {
             _ => None,
         })
     }
+}
+
+/// Loops that run apart on rows that need no halo.
+#[derive(Debug)]
+pub(crate) struct Halves {
+    /// How many they are, the first ones of the kernel.
+    pub(crate) loops: usize,
+    /// The tiles whose rows need no halo, and the others.
+    pub(crate) interior: Vec<Range<u64>>,
+    pub(crate) boundary: Vec<Range<u64>>,
 }
 
 /// Where a host task runs.

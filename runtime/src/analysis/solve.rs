@@ -2,14 +2,14 @@
 //!
 //! All `Rows` arguments of a task form one class (`equal`), so a task has one unknown: how its
 //! rows are cut. The rules, in order: a task with blocks is not cut; a structure stays where it is; a task that writes a store
-//! in place, or a slice of it, runs where the store is; small domains are not cut; else the
-//! partition that some argument already has and that moves the fewest bytes, of equals one that is
-//! not the default, which vectors beside a balanced structure take over for good; else a new tiling.
+//! in place, or a slice of it, runs where the store is; small domains are cut only where what they read
+//! lies; else the partition, of the default one and those that arguments have, that moves the fewest
+//! bytes, of equals one that was chosen, which vectors beside a balanced structure take over for good.
 //! Everything here is a function of shapes and partitions, the same on every rank.
 
 use crate::analysis::window::Arg;
-use crate::geometry::partition::{CutsTable, Partition};
-use crate::geometry::region::Region;
+use crate::geometry::partition::needs::{Needs, Read};
+use crate::geometry::partition::{CutsId, CutsTable, Partition};
 use crate::geometry::view::View;
 use crate::shape::Shape;
 use crate::tasks::argument::{Access, Privilege};
@@ -84,16 +84,17 @@ pub(crate) fn solve(
         return Launch::On(partition);
     }
     let default = cuts.default_partition(work(body, args, slots, domain));
-    if default == Partition::Replicated {
-        return Launch::On(default);
-    }
+    let Partition::Tile(even) = default else {
+        let beside = may_be_cut(body).then(|| where_read(body, args, slots, cuts));
+        return Launch::On(beside.flatten().unwrap_or(default));
+    };
     if let Some(hint @ Partition::Tile(id)) = hint
         && cuts.cuts_all(hint, domain.rows())
         && (!reduces(body) || cuts.begins_at(id, cuts.tiles(domain)))
     {
         return Launch::On(hint);
     }
-    Launch::On(cheapest(body, args, slots, cuts, default).unwrap_or(default))
+    Launch::On(cheapest(body, args, slots, cuts, even))
 }
 
 /// The shape by which it is decided whether a task is worth cutting, and where: that of the rows
@@ -110,6 +111,34 @@ fn work(body: &Body, args: &[Arg], slots: &[Slot], domain: Shape) -> Shape {
 fn reduces(body: &Body) -> bool {
     let mut args = body.args().iter();
     args.any(|arg| matches!(arg.privilege, Privilege::Reduce(_)))
+}
+
+/// Whether a task with little work may be cut all the same: it neither reduces nor has a function that
+/// would talk to the other ranks then.
+fn may_be_cut(body: &Body) -> bool {
+    !reduces(body) && !body.is_host()
+}
+
+/// The partition that moves nothing of what a small task reads, where something moves if every rank
+/// does all of it: the boundary of a grid is made where it lies.
+fn where_read(
+    body: &Body,
+    args: &[Arg],
+    slots: &[Slot],
+    cuts: &mut CutsTable,
+) -> Option<Partition> {
+    let moved_by = |launch: Partition, cuts: &mut CutsTable| -> usize {
+        let read = rows_read(body, args);
+        read.map(|arg| moved(arg, slots, launch, cuts)).sum()
+    };
+    if moved_by(Partition::Replicated, cuts) == 0 {
+        return None;
+    }
+    rows_read(body, args).find_map(|arg| {
+        let partition = slots[arg.slot as usize].partition?;
+        let seen = seen_through(partition, arg.view.as_deref(), cuts);
+        seen.filter(|&seen| seen != Partition::Replicated && moved_by(seen, cuts) == 0)
+    })
 }
 
 /// Rows are cut like the ranges of their entries, of which there is one element more. Of several
@@ -160,32 +189,32 @@ fn seen_through(
     view: Option<&View>,
     cuts: &mut CutsTable,
 ) -> Option<Partition> {
-    let (Partition::Tile(id), Some(view)) = (partition, view) else {
-        return Some(partition);
-    };
-    let list = cuts.get(id).clone();
-    let mut seen = Vec::with_capacity(list.len());
-    for &cut in list.iter() {
-        seen.push(view.rows_within(cut..cut)?.start);
+    match (partition, view) {
+        (Partition::Tile(id), Some(view)) => cuts.seen(id, view).map(Partition::Tile),
+        (Partition::Tile(_) | Partition::Replicated, _) => Some(partition),
     }
-    *seen.last_mut()? = view.shape().rows();
-    seen[0] = 0;
-    Some(Partition::Tile(cuts.intern(&seen)))
 }
 
-/// Among the partitions that the arguments have, the one that moves the fewest bytes; of equals the
-/// first that cuts between tiles elsewhere than by default, since it was chosen explicitly; else the
-/// first.
+/// Among the default partition and those that the arguments have, the one that moves the fewest bytes; of
+/// equals the first that cuts between tiles elsewhere than by default, since it was chosen explicitly;
+/// else the default, so that tasks which see a grid through other slices agree. Where an argument is repeated along dimensions of the task, its partition counts only if it is
+/// as even as the default one: a vector of few tiles does not decide how a grid is cut.
 fn cheapest(
     body: &Body,
     args: &[Arg],
     slots: &[Slot],
     cuts: &mut CutsTable,
-    default: Partition,
-) -> Option<Partition> {
+    default: CutsId,
+) -> Partition {
     let reduces = reduces(body);
-    let tiles = cuts.tiles(domain(body, args, slots).unwrap_or(Shape::SCALAR));
-    let mut best: Option<((usize, bool), Partition)> = None;
+    let domain = domain(body, args, slots).unwrap_or(Shape::SCALAR);
+    let tiles = cuts.tiles(domain);
+    let cost_of = |candidate: Partition, cuts: &mut CutsTable| -> usize {
+        let read = rows_read(body, args);
+        read.map(|arg| moved(arg, slots, candidate, cuts)).sum()
+    };
+    let all = Partition::Tile(default);
+    let mut best = ((cost_of(all, cuts), true), all);
     for arg in rows_read(body, args) {
         let Some(partition) = slots[arg.slot as usize].partition else {
             continue;
@@ -194,19 +223,18 @@ fn cheapest(
         let Some(candidate @ Partition::Tile(id)) = seen else {
             continue;
         };
-        if reduces && !cuts.begins_at(id, tiles) {
+        let is_repeated = slots[arg.slot as usize].shape.len() < domain.len();
+        if reduces && !cuts.begins_at(id, tiles) || is_repeated && !cuts.is_even_beside(id, default)
+        {
             continue;
         }
-        let moved = rows_read(body, args)
-            .map(|other| moved(other, slots, candidate, cuts))
-            .sum();
-        let is_chosen = candidate != default && cuts.begins_at(id, tiles);
-        let cost = (moved, !is_chosen);
-        if best.is_none_or(|(least, _)| cost < least) {
-            best = Some((cost, candidate));
+        let is_chosen = id != default && cuts.begins_at(id, tiles);
+        let cost = (cost_of(candidate, cuts), !is_chosen);
+        if cost < best.0 {
+            best = (cost, candidate);
         }
     }
-    best.map(|(_, partition)| partition)
+    best.1
 }
 
 pub(super) fn rows_read<'a>(body: &'a Body, args: &'a [Arg]) -> impl Iterator<Item = &'a Arg> {
@@ -220,25 +248,49 @@ pub(super) fn rows_read<'a>(body: &'a Body, args: &'a [Arg]) -> impl Iterator<It
 
 /// The bytes that all ranks together need for their rows of the launch, through this argument, and
 /// do not hold.
-pub(super) fn moved(arg: &Arg, slots: &[Slot], launch: Partition, cuts: &CutsTable) -> usize {
+pub(super) fn moved(arg: &Arg, slots: &[Slot], launch: Partition, cuts: &mut CutsTable) -> usize {
     let slot = &slots[arg.slot as usize];
     let elements = match slot.partition {
         None | Some(Partition::Replicated) => 0,
         Some(partition) if arg.view.is_none() && partition == launch => 0,
-        Some(partition) => (0..cuts.ranks())
-            .map(|rank| {
-                let rows = launch_rows(launch, shape(arg, slots), rank, cuts);
-                let needed = match &arg.view {
-                    None => Region::of_rows(slot.shape, &rows),
-                    Some(view) => view.region(&rows),
-                };
-                let held = cuts.rows(partition, slot.shape, rank);
-                let held = Region::of_rows(slot.shape, &held);
-                needed.len() - needed.intersect(&held).len()
-            })
-            .sum(),
+        Some(partition) => {
+            let view = arg.view.as_deref().copied();
+            let view = view.unwrap_or_else(|| View::identity(slot.shape));
+            let needs = Needs::new(partition, Read::new(launch, view));
+            cuts.reach(&needs).moved
+        }
     };
     elements * slot.dtype.size()
+}
+
+/// For each argument of a task whether what a rank's rows of the launch reach are rows that it holds;
+/// nothing where there is one rank.
+pub(super) fn local(
+    body: &Body,
+    args: &[Arg],
+    slots: &[Slot],
+    launch: Partition,
+    cuts: &mut CutsTable,
+) -> Vec<bool> {
+    if cuts.ranks() == 1 {
+        return Vec::new();
+    }
+    let args = body.args().iter().zip(args);
+    let local = args.map(|(declared, arg)| {
+        let slot = &slots[arg.slot as usize];
+        let partition = slot.partition.unwrap_or(launch);
+        if declared.access != Access::Rows || slot.shape.rank() == 0 {
+            return false;
+        }
+        if partition == Partition::Replicated || arg.view.is_none() && partition == launch {
+            return true;
+        }
+        let view = arg.view.as_deref().copied();
+        let view = view.unwrap_or_else(|| View::identity(slot.shape));
+        let needs = Needs::new(partition, Read::new(launch, view));
+        cuts.reach(&needs).is_local
+    });
+    local.collect()
 }
 
 /// The rows of a task's domain that a rank computes.

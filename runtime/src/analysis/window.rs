@@ -7,6 +7,7 @@
 use super::regions::Regions;
 use crate::error::{Error, ErrorKind};
 use crate::geometry::partition::Partition;
+use crate::geometry::partition::needs::NeedsId;
 use crate::geometry::view::View;
 use crate::memory::counted::Counted;
 use crate::stores::store::Store;
@@ -37,6 +38,8 @@ pub(crate) struct Window {
     pub(crate) stores: Vec<Counted<Store>>,
     /// The partition that each store had when it entered; `None` if nothing had written it.
     pub(crate) initial: Vec<Option<Partition>>,
+    /// What all ranks had around their rows of it then.
+    pub(crate) around: Vec<Option<NeedsId>>,
     /// Whether a task of the window writes the store of each slot, or reduces into it.
     pub(super) written: Vec<bool>,
     /// What [`Window::held`] gives.
@@ -76,6 +79,7 @@ impl Window {
             bodies: Vec::new(),
             stores: Vec::new(),
             initial: Vec::new(),
+            around: Vec::new(),
             written: Vec::new(),
             held: Vec::new(),
             key: Vec::new(),
@@ -188,6 +192,7 @@ impl Window {
             store.window_slot.store(0, Ordering::Relaxed);
         }
         self.initial.truncate(first);
+        self.around.truncate(first);
         self.written.truncate(first);
     }
 
@@ -262,15 +267,20 @@ impl Window {
             .store(self.serial << 32 | u64::from(slot), Ordering::Relaxed);
         let initial = store.partition();
         let shape = store.shape_ref();
+        let around = store.around();
         // Rank and type have 8 bits each, which leaves the word of a partition its 33. The bit above
-        // tells the words of a new store from the number of a known one, so that equal words are
-        // equal tasks.
+        // tells the words of a new store from the number of a known one, and the one below whether
+        // there is a word for what is around its rows, so that equal words are equal tasks.
         let kind = 1 << 62 | shape.rank() as u64 | (store.dtype() as u64) << 8;
+        let has_around = u64::from(around.is_some()) << 61;
+        let partition = initial.map_or(0, Partition::word) << 16;
+        self.key.push(kind | has_around | partition);
         self.key
-            .push(kind | initial.map_or(0, Partition::word) << 16);
+            .extend(around.map(|needs| NeedsId::word(Some(needs))));
         self.key.extend(shape.dims().iter().map(|&dim| dim as u64));
         self.stores.push(store.clone());
         self.initial.push(initial);
+        self.around.push(around);
         self.written.push(false);
         slot
     }
@@ -320,6 +330,7 @@ impl Window {
         self.params.clear();
         self.stores.clear();
         self.initial.clear();
+        self.around.clear();
         self.written.clear();
         self.held.clear();
         self.key.clear();

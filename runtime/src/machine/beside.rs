@@ -70,7 +70,7 @@ pub(super) fn run(
     let first = graph.tasks.start;
     let plan = (schedule, window);
     let mut order = Order::new(graph);
-    let refused = own(graph, plan, frame, context);
+    let refused = own(graph, window, frame, context);
     let workers = context.workers;
     // In the order of the schedule memory is given back early; side by side, all of it may be needed
     // at the same time, and a task that has begun cannot be taken back.
@@ -145,16 +145,15 @@ fn has_serial(number: usize, (schedule, window): (&Schedule, &Window)) -> bool {
 /// tasks begins; those of which there is no memory for a copy.
 fn own(
     graph: &Graph,
-    (schedule, window): (&Schedule, &Window),
+    window: &Window,
     frame: &mut Frame,
     context: &Context<'_>,
 ) -> BTreeMap<u32, Error> {
     let mut refused = BTreeMap::new();
     for &slot in &graph.in_place {
         window.stores[slot as usize].forget_derived();
-        let size = schedule.slots[slot as usize].dtype.size();
         let plain = frame.materialise(slot, window, context.workers);
-        let owned = plain.and_then(|()| frame.make_unique(slot, (window, context.pool), size));
+        let owned = plain.and_then(|()| frame.make_unique(slot, (window, context.pool)));
         refused.extend(owned.err().map(|cause| (slot, cause)));
     }
     refused

@@ -9,8 +9,6 @@ use super::host::panicked;
 use super::{Context, Inputs, Machine, Running};
 use crate::analysis::schedule::{Binding, From, FusedTask};
 use crate::comm::exchange::Item;
-use crate::comm::exchange::around::Around;
-use crate::comm::exchange::fetch::Fetch;
 use crate::comm::halo::Halo;
 use crate::config::{Config, Executor};
 use crate::error::Error;
@@ -41,33 +39,6 @@ pub(crate) struct Ghosts {
 pub(crate) struct Runs;
 
 impl Machine for Runs {
-    fn fetch(
-        &self,
-        fetch: &Fetch,
-        context: &Context<'_>,
-        source: Result<&Instance, Error>,
-    ) -> Result<Instance, Error> {
-        fetch.run(context.comm, context.pool, source)
-    }
-
-    fn send_halo(
-        &self,
-        halo: &Around,
-        context: &Context<'_>,
-        instance: Result<&Instance, Error>,
-    ) -> Result<(), Error> {
-        halo.post(context.comm, instance)
-    }
-
-    fn receive_halo(
-        &self,
-        halo: &Around,
-        context: &Context<'_>,
-        instance: Result<&Instance, Error>,
-    ) -> Result<(), Error> {
-        halo.wait(context.comm, instance)
-    }
-
     fn take_halos(
         &self,
         running: &Running<'_, '_>,
@@ -141,12 +112,14 @@ impl Running<'_, '_> {
             .halves
             .as_ref()
             .filter(|_| self.awaits_halos && self.context.config.executor == Executor::Blocks);
-        let halves = match of_halos {
-            Some([interior, boundary]) => Some((interior, boundary)),
-            None => program
-                .and_then(|program| self.halves(program, inputs))
-                .map(|piece| (&piece.interior, &piece.boundary)),
+        let (halves, front) = match of_halos {
+            Some(halves) => (Some((&halves.interior, &halves.boundary)), halves.loops),
+            None => {
+                let piece = program.and_then(|program| self.halves(program, inputs));
+                (piece.map(|piece| (&piece.interior, &piece.boundary)), all)
+            }
         };
+        let front = front.min(all);
         let (interior, boundary) = match halves {
             Some((interior, boundary)) => (Part::Tiles(interior), Part::Tiles(boundary)),
             None => (Part::Tiles(&[]), Part::All),
@@ -158,19 +131,22 @@ impl Running<'_, '_> {
         self.send_ghosts((&mut ghosts, inputs), (program, &outcome), failures);
         let sent = self.now();
         if halves.is_some() {
-            outcome = outcome.and_then(|()| self.run_loops(program, (0..all, interior)));
+            outcome = outcome.and_then(|()| self.run_loops(program, (0..front, interior)));
         }
         let computed = self.now();
         let travels = !ghosts.is_empty() || self.awaits_halos;
         if self.awaits_halos {
-            self.receive_halos(failures);
+            self.receive(&mut [], failures);
         }
         self.receive_ghosts(&mut ghosts, inputs, failures);
         if let (Some(sent), Some(computed), true) = (sent, computed, travels) {
             self.travel.overlapped += computed - sent;
             self.travel.waited += computed.elapsed();
         }
-        let outcome = outcome.and_then(|()| self.run_loops(program, (leading..all, boundary)));
+        outcome = outcome.and_then(|()| self.run_loops(program, (leading..front, boundary)));
+        if front < all {
+            outcome = outcome.and_then(|()| self.run_loops(program, (front..all, Part::All)));
+        }
         for Ghosts { piece, halo, .. } in ghosts {
             inputs.piece(piece).put_back(halo);
         }

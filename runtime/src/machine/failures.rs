@@ -161,6 +161,7 @@ impl Running<'_, '_> {
                 args: self.window.args_of(task),
                 params: task.params.clone(),
                 launch: Launch::On(launch),
+                local: Vec::new(),
             }
         };
         let tasks: Vec<_> = numbers.iter().map(solved).collect();
@@ -171,7 +172,9 @@ impl Running<'_, '_> {
                 ..slot.clone()
             })
             .collect();
-        let place = (self.context.cuts, self.context.comm.rank());
+        // What is remembered of the cuts is for windows; this is for a failure.
+        let mut cuts = self.context.cuts.clone();
+        let place = (&mut cuts, self.context.comm.rank());
         let mut part = place::plan_some(&tasks, launch, &slots, &self.task.frees, place);
         part.exchange_as(self.task, &slots).then_some(part)
     }

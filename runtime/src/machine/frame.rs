@@ -27,6 +27,8 @@ use std::collections::BTreeMap;
 pub(crate) struct Frame {
     pub(super) instances: Vec<Option<(Partition, Held)>>,
     pub(super) poison: BTreeMap<u32, Error>,
+    /// Why the rows around this rank's own have not arrived, of slots of which that is so.
+    pub(super) lost: BTreeMap<u32, Error>,
     /// The blocks of slots whose tasks have failed, in the order of these tasks: where each one came
     /// (0 for those of earlier windows), its block, its failure.
     marred: BTreeMap<u32, Vec<(usize, Marred)>>,
@@ -64,6 +66,7 @@ impl Frame {
     /// Takes what the stores of the window hold, and leaves it to those that the program holds.
     pub(super) fn load(&mut self, window: &Window) {
         self.poison.clear();
+        self.lost.clear();
         self.marred.clear();
         for (slot, store) in window.stores.iter().enumerate() {
             let contents = match (window.initial[slot], window.held()[slot]) {
@@ -113,6 +116,9 @@ impl Frame {
             }
         }
         self.instances.clear();
+        for &(slot, around) in &schedule.around {
+            window.stores[slot as usize].set_around(around);
+        }
     }
 
     /// A task has failed: so has what it writes.

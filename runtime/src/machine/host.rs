@@ -43,7 +43,7 @@ impl Running<'_, '_> {
         let mut inputs = std::mem::take(&mut self.frame.inputs);
         let found = self.find();
         failures.extend(found.err());
-        self.fetch(&mut inputs, &mut failures);
+        self.exchange(&mut inputs, &mut failures);
         if failures.is_empty() {
             failures.extend(self.allocate().err());
         }

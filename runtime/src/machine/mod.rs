@@ -1,7 +1,7 @@
 //! Execution: a schedule replayed on the stores of a window.
 //!
 //! [`run`] reads from top to bottom what happens to a fused task on one rank: fetch what other
-//! ranks hold, look up the pieces of structures ([`structures`]), allocate, compute (interior rows
+//! ranks hold ([`exchanging`]), look up the pieces of structures ([`structures`]), allocate, compute (interior rows
 //! while ghosts travel, then the others), reduce, free. What is reduced over the ranks is waited
 //! for by the first task that uses it. A host task has no kernel, but a function that is called
 //! ([`host`]). A failure poisons what depends on it ([`failures`]); the rank goes on with
@@ -12,6 +12,7 @@ mod beside;
 pub(crate) mod compute;
 mod crew;
 pub(crate) mod engine;
+mod exchanging;
 mod failures;
 mod frame;
 pub(crate) mod host;
@@ -26,14 +27,11 @@ use self::frame::Frame;
 use crate::analysis::schedule::{FusedTask, Schedule};
 use crate::analysis::window::Window;
 use crate::comm::Comm;
-use crate::comm::exchange::around::Around;
-use crate::comm::exchange::fetch::Fetch;
 use crate::config::Config;
 use crate::error::Error;
 use crate::geometry::partition::{CutsTable, Partition};
 use crate::images::packed::PackedEntries;
 use crate::images::piece::Piece;
-use crate::memory::counted::Counted;
 use crate::memory::instance::Instance;
 use crate::memory::pool::Pool;
 use crate::observe::counters::Counters;
@@ -51,30 +49,6 @@ use std::time::Instant;
 /// tasks run ([`compute::Runs`]) or are planned, on a rank whose neighbours are not there
 /// ([`planned::Plans`]).
 pub(crate) trait Machine: fmt::Debug + Sync {
-    /// What the task needs of another rank's part, of which this one has `source`.
-    fn fetch(
-        &self,
-        fetch: &Fetch,
-        context: &Context<'_>,
-        source: Result<&Instance, Error>,
-    ) -> Result<Instance, Error>;
-
-    /// Sends the rows of this rank that others read around their own, or why there are none.
-    fn send_halo(
-        &self,
-        halo: &Around,
-        context: &Context<'_>,
-        instance: Result<&Instance, Error>,
-    ) -> Result<(), Error>;
-
-    /// Waits for the rows around those of this rank.
-    fn receive_halo(
-        &self,
-        halo: &Around,
-        context: &Context<'_>,
-        instance: Result<&Instance, Error>,
-    ) -> Result<(), Error>;
-
     /// The ghosts that arrive while the task runs.
     fn take_halos(
         &self,
@@ -250,8 +224,7 @@ impl<'c> Running<'_, 'c> {
         let mut failures = Vec::new();
         let mut inputs = std::mem::take(&mut self.frame.inputs);
         self.materialise(&mut failures);
-        self.fetch(&mut inputs, &mut failures);
-        self.send_halos(&mut failures);
+        self.exchange(&mut inputs, &mut failures);
         self.find_pieces(&mut inputs, &mut failures);
         self.check_tiles(&mut failures);
         let machine = self.context.machine;
@@ -295,52 +268,6 @@ impl<'c> Running<'_, 'c> {
             found: 0,
             awaits_halos: self.awaits_halos,
         }
-    }
-
-    /// What the task needs of other ranks' parts.
-    fn fetch(&mut self, inputs: &mut Inputs, failures: &mut Vec<Failure>) {
-        for fetch in &self.task.fetches {
-            let source = self.frame.instance(fetch.slot).map(|instance| &**instance);
-            let instance = self.context.machine.fetch(fetch, self.context, source);
-            self.context.counters.add_sent(fetch.sent());
-            let fetched = instance.map_err(|cause| failures.push(Failure::of(fetch.slot, cause)));
-            inputs.fetched.push(fetched.ok());
-        }
-    }
-
-    /// Sends what others read around their rows, and waits for what this rank does, unless there are
-    /// rows that can be run before it is there.
-    fn send_halos(&mut self, failures: &mut Vec<Failure>) {
-        let machine = self.context.machine;
-        for halo in &self.task.halos {
-            let ready = self.make_room(halo.slot, halo.room());
-            let instance = ready.and_then(|()| self.frame.instance(halo.slot));
-            let sent = machine.send_halo(halo, self.context, instance.map(|instance| &**instance));
-            self.context.counters.add_sent(halo.sent());
-            failures.extend(sent.err().map(|cause| Failure::of(halo.slot, cause)));
-        }
-        self.awaits_halos = self.task.halves.is_some();
-        if !self.awaits_halos {
-            self.receive_halos(failures);
-        }
-    }
-
-    /// Waits for the rows around this rank's own.
-    fn receive_halos(&mut self, failures: &mut Vec<Failure>) {
-        let machine = self.context.machine;
-        for halo in &self.task.halos {
-            let has_room = |instance: &&Counted<Instance>| instance.has_room(halo.room());
-            let instance = self.frame.instance(halo.slot).and_then(|instance| {
-                let ready = Some(instance).filter(has_room);
-                ready.ok_or_else(|| Error::argument("halo", "room for it", "none"))
-            });
-            let instance = instance.map(|instance| &**instance);
-            let arrived = machine.receive_halo(halo, self.context, instance);
-            let is_known = failures.iter().any(|failure| failure.slot == halo.slot);
-            let failed = arrived.err().filter(|_| !is_known);
-            failures.extend(failed.map(|cause| Failure::of(halo.slot, cause)));
-        }
-        self.awaits_halos = false;
     }
 
     /// A task that reduces runs where pieces begin at tiles, unless a structure, or a store that it

@@ -30,7 +30,7 @@ impl Running<'_, '_> {
         let mut in_place = written.filter(|&&slot| self.window.initial[slot as usize].is_some());
         in_place.try_for_each(|&slot| {
             let place = (self.window, self.context.pool);
-            let unique = self.frame.make_unique(slot, place, self.size(slot));
+            let unique = self.frame.make_unique(slot, place);
             unique.map_err(|cause| Failure::of(slot, cause))
         })
     }
@@ -64,18 +64,17 @@ impl Running<'_, '_> {
     /// Makes sure that there is room for rows around those of a slot: once, since stores that are
     /// made later have it from the beginning.
     pub(super) fn make_room(&mut self, slot: u32, room: [usize; 2]) -> Result<(), Error> {
-        let old = self.frame.instance(slot)?;
-        if old.has_room(room) {
+        let shape = self.schedule.slots[slot as usize].shape;
+        let (size, row_len) = (self.size(slot), shape.row_len());
+        if self.frame.instance(slot)?.has_room(room, row_len * size) {
             return Ok(());
         }
-        let shape = self.schedule.slots[slot as usize].shape;
         let partition = self.frame.partition(slot).unwrap_or(Partition::Replicated);
         let own = self
             .context
             .cuts
             .rows(partition, shape, self.context.comm.rank());
         let room = self.frame.expect_room(partition, shape, room);
-        let (size, row_len) = (self.size(slot), shape.row_len());
         let old = self.frame.instance(slot)?;
         let new = Instance::with_room(self.context.pool, own.clone(), room, (row_len, size))?;
         let bytes = own.len() * row_len * size;
@@ -109,13 +108,12 @@ impl Running<'_, '_> {
 }
 
 impl Frame {
-    /// Copies an instance that is about to be written in place while it is still read elsewhere, in
-    /// elements of `size` bytes.
+    /// Copies an instance that is about to be written in place while it is still read elsewhere, with
+    /// its halos, which the same task may read.
     pub(super) fn make_unique(
         &mut self,
         slot: u32,
         (window, pool): (&Window, &Arc<Pool>),
-        size: usize,
     ) -> Result<(), Error> {
         let Some((_, held)) = &mut self.instances[slot as usize] else {
             return Ok(());
@@ -127,13 +125,7 @@ impl Frame {
         // The store itself gets back what is written here, or the reason why nothing was.
         window.stores[slot as usize].take();
         if instance.get_mut().is_none() {
-            let bytes = instance.len() * size;
-            let memory = pool.allocate(instance.len(), size)?;
-            // SAFETY: both hold `len` elements of `size` bytes (`Instance::new`, and the line
-            // above), and the new memory has no other user.
-            unsafe { std::ptr::copy_nonoverlapping(instance.data(), memory.data(), bytes) };
-            let (rows, len) = (instance.rows.clone(), instance.len());
-            *instance = Counted::new(Instance::new(memory, rows, len, size));
+            *instance = Counted::new(instance.duplicate(pool)?);
         }
         Ok(())
     }

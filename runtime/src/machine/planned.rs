@@ -5,15 +5,12 @@
 
 use super::compute::Ghosts;
 use super::failures::Failure;
-use super::{Context, Inputs, Machine, Running};
+use super::{Inputs, Machine, Running};
 use crate::analysis::schedule::{Binding, FusedTask};
 use crate::comm::exchange::Sent;
-use crate::comm::exchange::around::Around;
-use crate::comm::exchange::fetch::Fetch;
 use crate::comm::{forests, reduce};
 use crate::error::Error;
 use crate::geometry::partition::Partition;
-use crate::memory::instance::Instance;
 use crate::observe::plan::{Arrival, PlannedTask};
 use crate::tasks::body::Body;
 use crate::tasks::host::HostTask;
@@ -25,33 +22,6 @@ use sparsefuse_kernels::ir::uniform_values;
 pub(crate) struct Plans;
 
 impl Machine for Plans {
-    fn fetch(
-        &self,
-        fetch: &Fetch,
-        context: &Context<'_>,
-        _source: Result<&Instance, Error>,
-    ) -> Result<Instance, Error> {
-        fetch.make_room(context.pool)
-    }
-
-    fn send_halo(
-        &self,
-        _halo: &Around,
-        _context: &Context<'_>,
-        instance: Result<&Instance, Error>,
-    ) -> Result<(), Error> {
-        instance.map(drop)
-    }
-
-    fn receive_halo(
-        &self,
-        _halo: &Around,
-        _context: &Context<'_>,
-        _instance: Result<&Instance, Error>,
-    ) -> Result<(), Error> {
-        Ok(())
-    }
-
     fn take_halos(
         &self,
         _running: &Running<'_, '_>,

@@ -1,18 +1,21 @@
 //! Instances: memory that holds rows of a store on this rank, with room for rows around them.
 //!
 //! A store that is seen through shifted views is read where it is: the rows of other ranks that the
-//! views need, the halo, arrive in front of and behind the rank's own ones. What is in the room
-//! between two exchanges is no part of the store.
+//! views need, the halo, arrive in front of and behind the rank's own ones. They are no part of the
+//! store, and stay valid until it is written: the analysis knows (`analysis/halos.rs`), and the
+//! instance whether they have arrived on this rank.
 #![expect(unsafe_code, reason = "memory is read as elements of a type")]
 
 use super::counted::{Recycled, Spare};
 use super::pool::{Memory, Pool};
 use crate::error::Error;
+use crate::geometry::partition::needs::NeedsId;
 use sparsefuse_kernels::Element;
 use std::cell::RefCell;
 use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 thread_local! {
     static SPARE: Spare<Instance> = const { RefCell::new(Vec::new()) };
@@ -30,6 +33,11 @@ pub(crate) struct Instance {
     skip: usize,
     /// How many rows there is room for in front of these and behind them.
     room: [usize; 2],
+    /// The bytes of a row, where there is room for some.
+    row_bytes: usize,
+    /// The word of the needs whose rows have arrived in the room last, 0 where none are whole; used
+    /// by the engine alone.
+    around: AtomicU64,
 }
 
 /// The alignment of the elements where there is room in front of them: that of the pool.
@@ -51,6 +59,8 @@ impl Instance {
             len,
             skip: 0,
             room: [0; 2],
+            row_bytes: 0,
+            around: AtomicU64::new(0),
         }
     }
 
@@ -80,12 +90,52 @@ impl Instance {
             len,
             skip,
             room,
+            row_bytes: row_len * size,
+            around: AtomicU64::new(0),
         })
     }
 
-    /// Whether there is room for as many rows.
-    pub(crate) fn has_room(&self, room: [usize; 2]) -> bool {
-        self.room[0] >= room[0] && self.room[1] >= room[1]
+    /// A copy in new memory, with what is around the elements.
+    ///
+    /// # Errors
+    ///
+    /// If memory runs out.
+    pub(crate) fn duplicate(&self, pool: &Arc<Pool>) -> Result<Self, Error> {
+        let memory = pool.allocate(self.memory.len(), 1)?;
+        // SAFETY: both have as many bytes, those of the pool or of a vector that it has adopted are
+        // initialised (`block.rs`), and the new memory has no other user. Callers hold the engine's
+        // lock, so nothing writes the old one.
+        unsafe {
+            std::ptr::copy_nonoverlapping(self.memory.data(), memory.data(), self.memory.len());
+        }
+        Ok(Self {
+            memory,
+            rows: self.rows.clone(),
+            len: self.len,
+            skip: self.skip,
+            room: self.room,
+            row_bytes: self.row_bytes,
+            around: AtomicU64::new(self.around.load(Ordering::Relaxed)),
+        })
+    }
+
+    /// Whether there is room for as many rows of `row_bytes` bytes. A store without rows on this rank may
+    /// have the memory of one with other rows.
+    pub(crate) fn has_room(&self, room: [usize; 2], row_bytes: usize) -> bool {
+        let fits = |side: usize| {
+            room[side] == 0 || room[side] <= self.room[side] && row_bytes == self.row_bytes
+        };
+        fits(0) && fits(1)
+    }
+
+    /// The needs whose rows are in the room, if nothing has been written to the elements since.
+    pub(crate) fn around(&self) -> Option<NeedsId> {
+        NeedsId::from_word(self.around.load(Ordering::Relaxed))
+    }
+
+    /// Says which rows are in the room from now on.
+    pub(crate) fn set_around(&self, needs: Option<NeedsId>) {
+        self.around.store(NeedsId::word(needs), Ordering::Relaxed);
     }
 
     pub(crate) fn data(&self) -> *mut u8 {

@@ -114,20 +114,14 @@ fn group(out: &mut String, number: usize, task: &FusedTask, cuts: &CutsTable) {
         .map_or("the window ended".to_owned(), |end| end.to_string());
     let _ = writeln!(out, "  ended: {reason}");
     for fetch in &task.fetches {
-        let Sent { messages, bytes } = fetch.sent();
-        let _ = writeln!(
-            out,
-            "  fetch s{}: sends {messages} messages, {bytes} bytes",
-            fetch.slot
-        );
+        let _ = writeln!(out, "  fetch s{}", fetch.slot);
     }
     for halo in &task.halos {
-        let Sent { messages, bytes } = halo.sent();
-        let _ = writeln!(
-            out,
-            "  halo of s{}: sends {messages} messages, {bytes} bytes",
-            halo.slot
-        );
+        let _ = writeln!(out, "  halo of s{}", halo.slot);
+    }
+    if !task.fetches.is_empty() || !task.halos.is_empty() {
+        let Sent { messages, bytes } = task.fetched();
+        let _ = writeln!(out, "  sends {messages} messages, {bytes} bytes");
     }
     for piece in &task.pieces {
         let _ = writeln!(out, "  ghosts of s{} by image(s{})", piece.x, piece.indices);

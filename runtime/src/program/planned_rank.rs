@@ -36,7 +36,7 @@ pub fn plan_rank<R>(
 mod tests {
     use super::*;
     use crate::analysis::fuse::tests::gather;
-    use crate::{Arrival, Body, PlannedTask, Shape, StoreHandle, TaskArg};
+    use crate::{Arrival, Body, PlannedTask, Shape, StoreHandle, TaskArg, View};
     use sparsefuse_kernels::{ArgKind, BinaryOp, DType, KernelBuilder, ReduceOp};
     use std::sync::Arc;
 
@@ -161,6 +161,74 @@ mod tests {
                 tasks.iter().map(|task| task.name.clone()).collect()
             };
             assert_eq!(names(&tasks_of_many), names(&tasks));
+        }
+    }
+
+    /// The cuts that the analysis of a step of a stencil looks at: of an array through shifted views, and
+    /// of one of fewer rows that it is added to.
+    fn analyse_views(rank: usize, ranks: usize) -> usize {
+        const N: usize = 1 << 14;
+        let config = Config {
+            tile_len: 4,
+            native: None,
+            ..Config::default()
+        };
+        let planned = plan_rank(rank, ranks, &config, |runtime| {
+            let add = add();
+            let whole = View::identity(Shape::new(&[N]));
+            let views = [0, 1, 2].map(|by| Arc::new(whole.slice(0, by..N - 2 + by, 1).unwrap()));
+            let mut u = any_vector(runtime, N);
+            let mut looked_at = 0;
+            // Steps that are remembered, and one that keeps more and so is analysed anew.
+            let mut kept = Vec::new();
+            for step in 0..4 {
+                let (sum, next) = (
+                    runtime.new_store(Shape::new(&[N - 2]), DType::F64),
+                    runtime.new_store(Shape::new(&[N]), DType::F64),
+                );
+                let seen = |view| TaskArg {
+                    store: &u,
+                    view: Some(view),
+                };
+                let sides = [seen(&views[0]), seen(&views[2]), (&sum).into()];
+                runtime.submit(&add, &sides, &[]).unwrap();
+                let both = [(&u).into(), (&u).into(), (&next).into()];
+                runtime.submit(&add, &both, &[]).unwrap();
+                let target = TaskArg {
+                    store: &next,
+                    view: Some(&views[1]),
+                };
+                let inner = [(&sum).into(), seen(&views[1]), target];
+                runtime.submit(&add, &inner, &[]).unwrap();
+                u = next;
+                kept.extend((step == 3).then(|| sum.clone()));
+                drop(sum);
+                let (_, before) = runtime.size_of_analysis();
+                runtime.flush();
+                looked_at = runtime.size_of_analysis().1 - before;
+            }
+            assert!(runtime.counters().messages > 0, "halos travel");
+            looked_at
+        });
+        planned.unwrap()
+    }
+
+    /// z = x + y.
+    fn add() -> Arc<Body> {
+        let mut build = KernelBuilder::new();
+        let [x, y, z] = [(); 3].map(|()| build.arg(DType::F64, ArgKind::Array));
+        let (x, y) = (build.load(x), build.load(y));
+        let sum = build.binary(BinaryOp::Add, x, y);
+        build.store(z, sum);
+        Body::new("add", build.finish())
+    }
+
+    #[test]
+    fn the_analysis_of_views_does_not_grow_with_the_ranks() {
+        let looked_at = analyse_views(1, 4);
+        assert!(looked_at > 0, "the window was analysed anew");
+        for ranks in [64, 4096] {
+            assert_eq!(analyse_views(1, ranks), looked_at, "{ranks} ranks");
         }
     }
 

@@ -9,6 +9,7 @@
 
 use crate::error::{Error, ErrorKind};
 use crate::geometry::partition::Partition;
+use crate::geometry::partition::needs::NeedsId;
 use crate::geometry::view::View;
 use crate::images::pack::Prospect;
 use crate::images::packed::PackedElements;
@@ -37,6 +38,9 @@ pub struct Store {
     /// without locking the state. A window that is handed over says before it runs what will be
     /// here, and writes the same once more when it has run.
     partition: AtomicU64,
+    /// The word of what all ranks have around their rows, 0 where that is nothing: the same on all of
+    /// them, as the partition is.
+    around: AtomicU64,
     /// Handles that windows under way have, and the number of the last window that was handed over
     /// with this store; written and read under the window's lock only.
     pub(crate) under_way: AtomicU64,
@@ -128,6 +132,7 @@ impl Store {
             dtype,
             window_slot: AtomicU64::new(0),
             partition,
+            around: AtomicU64::new(0),
             under_way: AtomicU64::new(0),
             last_window: AtomicU64::new(0),
             is_agreed: AtomicBool::new(false),
@@ -198,6 +203,16 @@ impl Store {
     /// The partition of the contents; `None` if there are none.
     pub(crate) fn partition(&self) -> Option<Partition> {
         Partition::from_word(self.partition.load(Ordering::Relaxed))
+    }
+
+    /// What all ranks have around their rows. Only under the window's lock.
+    pub(crate) fn around(&self) -> Option<NeedsId> {
+        NeedsId::from_word(self.around.load(Ordering::Relaxed))
+    }
+
+    /// Says what all ranks have around their rows, when a window has run. Only by the engine.
+    pub(crate) fn set_around(&self, needs: Option<NeedsId>) {
+        self.around.store(NeedsId::word(needs), Ordering::Relaxed);
     }
 
     /// The handles that windows under way have. Only under the window's lock.

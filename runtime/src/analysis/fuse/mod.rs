@@ -2,8 +2,9 @@
 //!
 //! [`groups`] takes the longest fusible prefix, again and again. Each of the five rules is one
 //! function that answers yes, or no with a [`Refusal`]. A partition is compared by how a task
-//! reaches a store (`Rows` through which view, or an image or the whole of it); no rule looks at
-//! pieces, so the cost does not grow with rows, and without views not with ranks.
+//! reaches a store (`Rows` through which view, or an image or the whole of it), and by whether each
+//! rank has there what its rows need, as the solver has found out; no rule looks at pieces, so the
+//! cost does not grow with rows or ranks.
 //!
 //! On several ranks a group may exchange ghosts once, when it is under way: a task may gather
 //! what the group has written before it first gathered anything (`p = r + beta p; q = A p`). The
@@ -96,6 +97,9 @@ pub(crate) struct Solved<'a> {
     /// The window's numbers of its parameters.
     pub(crate) params: Range<u32>,
     pub(crate) launch: Launch,
+    /// For each argument, whether what a rank's rows of the launch reach are rows that it holds; nothing
+    /// where there is one rank.
+    pub(crate) local: Vec<bool>,
 }
 
 /// Cuts a window into groups; without fusion, each task is its own.
@@ -169,12 +173,19 @@ enum Gathers {
 struct Through {
     access: Access,
     view: Option<Arc<View>>,
+    is_local: bool,
 }
 
 impl Through {
     /// Whether elements of other rows are reached, by the indices of a structure.
     fn is_gathered(&self) -> bool {
         matches!(self.access, Access::At { .. })
+    }
+
+    /// Whether each rank reaches rows that it holds, by either: then they depend on each other within
+    /// a rank, as on one that is alone.
+    fn are_local(&self, other: &Self) -> bool {
+        self.is_local && other.is_local
     }
 }
 
@@ -268,17 +279,15 @@ impl Open {
 }
 
 fn uses(task: &Solved<'_>) -> impl Iterator<Item = (Privilege, u32, Through)> {
-    task.body
-        .args()
-        .iter()
-        .zip(task.args)
-        .map(|(declared, arg)| {
-            let through = Through {
-                access: declared.access,
-                view: arg.view.clone(),
-            };
-            (declared.privilege, arg.slot, through)
-        })
+    let args = task.body.args().iter().zip(task.args).enumerate();
+    args.map(|(number, (declared, arg))| {
+        let through = Through {
+            access: declared.access,
+            view: arg.view.clone(),
+            is_local: task.local.get(number).is_some_and(|&is_local| is_local),
+        };
+        (declared.privilege, arg.slot, through)
+    })
 }
 
 /// Rule 1: all tasks of a group have the same launch domain; scalar arithmetic fits any.
@@ -290,8 +299,8 @@ fn same_launch_domain(open: &Open, task: &Solved<'_>) -> Result<(), Refusal> {
     }
 }
 
-/// Rule 2: what was written through a partition is read or written later only through it, or
-/// gathered after the one exchange that a group has.
+/// Rule 2: what was written through a partition is read or written later only through it, or where
+/// each rank reaches what it has written itself, or gathered after the one exchange that a group has.
 fn true_dependence(open: &Open, task: &Solved<'_>) -> Result<(), Refusal> {
     if open.has_one_piece(task) {
         return Ok(());
@@ -310,7 +319,7 @@ fn true_dependence(open: &Open, task: &Solved<'_>) -> Result<(), Refusal> {
                 };
                 is_whole && entry.is_early && may_exchange
             }
-            Some(written) => *written == through,
+            Some(written) => *written == through || written.are_local(&through),
         };
         if !is_admitted {
             return Err(Refusal::TrueDependence { slot });
@@ -319,19 +328,19 @@ fn true_dependence(open: &Open, task: &Solved<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Rule 3: what was read through a partition is written later only through it.
+/// Rule 3: what was read through a partition is written later only through it, or where it was read
+/// row by row: what a rank needs of other ranks has travelled before the group.
 fn anti_dependence(open: &Open, task: &Solved<'_>) -> Result<(), Refusal> {
     if open.has_one_piece(task) {
         return Ok(());
     }
     for (privilege, slot, through) in uses(task) {
         let is_write = privilege == Privilege::Write;
-        if is_write
-            && open.uses[slot as usize]
-                .read
-                .iter()
-                .any(|read| *read != through)
-        {
+        let by_rows = |read: &Through| {
+            read.access == Access::Rows && through.access == Access::Rows && through.is_local
+        };
+        let mut reads = open.uses[slot as usize].read.iter();
+        if is_write && reads.any(|read| *read != through && !by_rows(read)) {
             return Err(Refusal::AntiDependence { slot });
         }
     }

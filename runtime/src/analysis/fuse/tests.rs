@@ -70,6 +70,7 @@ fn check(tasks: &[Given<'_>], expected: &[(usize, Option<Refusal>)]) {
             args,
             params: 0..0,
             launch: *launch,
+            local: Vec::new(),
         })
         .collect();
     let ends: Vec<_> = groups(&solved, 30, true)

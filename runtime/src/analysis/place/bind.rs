@@ -12,22 +12,19 @@
 use super::Planner;
 use crate::analysis::compose::{PieceSpec, Source};
 use crate::analysis::schedule::{Binding, From};
-use crate::analysis::solve::{self, Slot};
-use crate::comm::exchange::around::Around;
 use crate::comm::exchange::fetch::Fetch;
 use crate::geometry::partition::Partition;
+use crate::geometry::partition::needs::{Needs, Read};
 use crate::geometry::region::Region;
 use crate::geometry::view::View;
-use crate::shape::Shape;
 use sparsefuse_kernels::{ArgKind, Layout};
-use std::ops::Range;
 
 /// What has to move before a task.
 #[derive(Debug, Default)]
 pub(super) struct Moves {
     pub(super) fetches: Vec<Fetch>,
-    /// For each store that is read beyond the rows of its ranks, the box that each of them needs.
-    halos: Vec<(u32, Vec<Region>)>,
+    /// What the ranks need of stores that are read beyond their rows.
+    pub(super) needs: Vec<(u32, Needs)>,
     has_no_halos: bool,
 }
 
@@ -56,12 +53,9 @@ impl Planner<'_> {
             ArgKind::Array | ArgKind::DenseRows => {
                 let view = self.view(source);
                 let rows = self.rows(view.shape());
-                let place = (slot, source.view.is_none());
-                let needs =
-                    |planner: &Self, rank| view.region(&planner.rows_of(view.shape(), rank));
-                let (from, held) = self
-                    .around(place, moves, needs)
-                    .unwrap_or_else(|| self.locate(place, &mut moves.fetches, needs));
+                let launch = self.group.launch;
+                let needs = self.needs(slot, Read::new(launch, view), source.view.is_none());
+                let (from, held) = self.locate(slot, needs, moves);
                 let (offset, strides) = view.placement(&held, rows.start);
                 let mut dims = view.shape().padded_dims();
                 dims[0] = rows.len();
@@ -96,8 +90,9 @@ impl Planner<'_> {
                     return Binding::Gathered { slot, piece };
                 }
                 let shape = self.slots[slot as usize].shape;
-                let whole = Region::of_rows(shape, &(0..shape.rows()));
-                let (from, _) = self.locate((slot, false), &mut moves.fetches, |_, _| whole);
+                let whole = Read::new(Partition::Replicated, View::identity(shape));
+                let needs = self.needs(slot, whole, false);
+                let (from, _) = self.fetched(slot, needs, moves);
                 Binding::Whole {
                     from,
                     len: shape.len(),
@@ -111,10 +106,9 @@ impl Planner<'_> {
                 let from = if self.partition(slot) == partition {
                     From::Slot(slot)
                 } else {
-                    let needs = |planner: &Self, rank| {
-                        Region::of_rows(shape, &planner.cuts.rows(partition, shape, rank))
-                    };
-                    self.locate((slot, false), &mut moves.fetches, needs).0
+                    let beside = Read::new(partition, View::identity(shape));
+                    let needs = self.needs(slot, beside, false);
+                    self.fetched(slot, needs, moves).0
                 };
                 Binding::Entries { from, piece }
             }
@@ -130,90 +124,47 @@ impl Planner<'_> {
             .unwrap_or_else(|| View::identity(shape))
     }
 
-    fn rows_of(&self, shape: Shape, rank: usize) -> Range<usize> {
-        solve::launch_rows(self.group.launch, shape, rank, self.cuts)
+    /// What the ranks need of a store for their rows of the launch, seen through a view; nothing where
+    /// each of them holds it.
+    fn needs(&mut self, slot: u32, read: Read, is_as_launched: bool) -> Option<Needs> {
+        let partition = self.partition(slot);
+        let is_held =
+            partition == Partition::Replicated || is_as_launched && partition == read.launch();
+        let needs = (!is_held).then(|| Needs::new(partition, read))?;
+        (!self.cuts.reach(&needs).is_local).then_some(needs)
     }
 
-    /// The instance of the rank, if what each rank needs of a store is there or around it, and
-    /// something is around it; that is noted.
-    fn around(
-        &self,
-        (slot, is_as_launched): (u32, bool),
-        moves: &mut Moves,
-        needs: impl Fn(&Self, usize) -> Region,
-    ) -> Option<(From, Region)> {
-        let partition = self.partition(slot);
-        let is_local = self.is_local((slot, is_as_launched), &needs);
-        let shape = self.slots[slot as usize].shape;
-        let need = |rank| needs(self, rank);
-        if is_local || moves.has_no_halos || !Around::fits((partition, shape), self.cuts, need) {
-            return None;
-        }
-        let needs = (0..self.cuts.ranks()).map(need);
-        match moves.halos.iter_mut().find(|(known, _)| *known == slot) {
-            Some((_, known)) => {
-                for (known, need) in known.iter_mut().zip(needs) {
-                    *known = known.hull(&need);
-                }
+    /// Where the data is that the ranks need of a store: in their instances, if each holds all of it or
+    /// has room for the rest around it, else in what a fetch brings; what has to move is noted. The
+    /// box is the one that the memory holds.
+    fn locate(&mut self, slot: u32, needs: Option<Needs>, moves: &mut Moves) -> (From, Region) {
+        let Some(needs) = needs else {
+            return (From::Slot(slot), self.held(slot));
+        };
+        if !moves.has_no_halos && self.cuts.reach(&needs).is_around {
+            let known = moves.needs.iter_mut().find(|(known, _)| *known == slot);
+            match known.map(|(_, known)| (self.cuts.joined(known, &needs), known)) {
+                None => moves.needs.push((slot, needs)),
+                Some((Some(joined), known)) => *known = joined,
+                Some((None, _)) => return self.fetched(slot, Some(needs), moves),
             }
-            None => moves.halos.push((slot, needs.collect())),
-        }
-        Some((From::Slot(slot), self.held(slot)))
-    }
-
-    /// The exchanges of what was noted.
-    pub(super) fn exchanges(&self, moves: Moves) -> (Vec<Fetch>, Vec<Around>) {
-        let halos = moves.halos.into_iter().map(|(slot, needs)| {
-            let Slot { shape, dtype, .. } = self.slots[slot as usize];
-            let what = (slot, shape, dtype);
-            Around::new(what, self.partition(slot), self.rank, self.cuts, needs)
-        });
-        (moves.fetches, halos.collect())
-    }
-
-    /// Whether each rank holds what it needs of a store.
-    fn is_local(
-        &self,
-        (slot, is_as_launched): (u32, bool),
-        needs: &impl Fn(&Self, usize) -> Region,
-    ) -> bool {
-        let partition = self.partition(slot);
-        let shape = self.slots[slot as usize].shape;
-        partition == Partition::Replicated
-            || is_as_launched && partition == self.group.launch
-            || (0..self.cuts.ranks()).all(|rank| {
-                let held = Region::of_rows(shape, &self.cuts.rows(partition, shape, rank));
-                held.contains(&needs(self, rank))
-            })
-    }
-
-    /// Where the data that each rank needs of a store is: in its instance, if that is so on every
-    /// rank, else in what a fetch brings. The box is the one that the memory holds. Where the rows
-    /// of the launch need the same rows of the store (`is_as_launched`), and it is cut alike, no
-    /// rank needs to be looked at.
-    fn locate(
-        &self,
-        (slot, is_as_launched): (u32, bool),
-        fetches: &mut Vec<Fetch>,
-        needs: impl Fn(&Self, usize) -> Region,
-    ) -> (From, Region) {
-        if self.is_local((slot, is_as_launched), &needs) {
             return (From::Slot(slot), self.held(slot));
         }
-        let partition = self.partition(slot);
-        let Slot { shape, dtype, .. } = self.slots[slot as usize];
-        let fetch = Fetch::new(
-            (slot, shape, dtype),
-            partition,
-            self.rank,
-            self.cuts,
-            |rank| needs(self, rank),
-        );
+        self.fetched(slot, Some(needs), moves)
+    }
+
+    /// The same, where nothing is read around the rows of a rank.
+    fn fetched(&mut self, slot: u32, needs: Option<Needs>, moves: &mut Moves) -> (From, Region) {
+        let Some(needs) = needs else {
+            return (From::Slot(slot), self.held(slot));
+        };
+        let dtype = self.slots[slot as usize].dtype;
+        let fetch = Fetch::new((slot, dtype), needs, self.rank, self.cuts);
         let region = fetch.region;
-        let known = fetches.iter().position(|known| known.is_same(&fetch));
-        let number = known.unwrap_or(fetches.len());
+        let known = moves.fetches.iter().position(|known| known.is_same(&fetch));
+        let number = known.unwrap_or(moves.fetches.len());
         if known.is_none() {
-            fetches.push(fetch);
+            moves.fetches.push(fetch);
         }
         (From::Fetched(number), region)
     }

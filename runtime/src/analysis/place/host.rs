@@ -97,6 +97,8 @@ impl Planner<'_> {
             reads,
             writes,
             fetches: moves.fetches,
+            needs: Vec::new(),
+            around: Vec::new(),
             halos: Vec::new(),
             halves: None,
             pieces: Vec::new(),

@@ -9,6 +9,7 @@
 //! then; what dies with the group is held by no handle and used by no later task.
 
 mod bind;
+mod halves;
 mod host;
 mod trim;
 
@@ -19,20 +20,14 @@ use crate::analysis::fuse::{Group, Solved};
 use crate::analysis::reuse;
 use crate::analysis::schedule::{Binding, From, FusedTask, Output, Reduction};
 use crate::analysis::solve::{self, Slot};
-use crate::comm::exchange::around::Around;
 use crate::comm::forests;
 use crate::geometry::partition::{CutsTable, Partition};
 use crate::geometry::region::Region;
-use crate::geometry::view::View;
 use crate::shape::Shape;
 use crate::tasks::argument::Privilege;
 use sparsefuse_kernels::blocks::Program;
 use sparsefuse_kernels::{ArgKind, Extent, Inst, Kernel, Loop};
 use std::ops::Range;
-
-/// How many rows at either end are looked at to find those that need no halo; where more need one, none
-/// is run before it is there.
-const WIDEST_HALO: usize = 1 << 12;
 
 /// Places the data of one group.
 pub(super) struct Planner<'a> {
@@ -41,7 +36,7 @@ pub(super) struct Planner<'a> {
     /// The stores as they are before the group.
     pub(super) slots: &'a [Slot],
     pub(super) last_use: &'a [usize],
-    pub(super) cuts: &'a CutsTable,
+    pub(super) cuts: &'a mut CutsTable,
     pub(super) rank: usize,
 }
 
@@ -52,7 +47,7 @@ pub(crate) fn plan_some(
     launch: Partition,
     slots: &[Slot],
     frees: &[u32],
-    (cuts, rank): (&CutsTable, usize),
+    (cuts, rank): (&mut CutsTable, usize),
 ) -> FusedTask {
     let group = Group {
         tasks: 0..tasks.len(),
@@ -152,11 +147,12 @@ impl Planner<'_> {
             self.slots.len(),
             |slot, to| self.fits(slot, to),
         );
-        // On several ranks loops are run in parts, those of the interior first.
-        if self.cuts.ranks() == 1 {
+        // Loops before which ghosts are sent run in parts.
+        if self.cuts.ranks() == 1 || composed.pieces.is_empty() {
             let place = (self.slots, composed.args.as_slice());
             reuse::share(&mut outputs, &mut kernel, place, |slot| self.dies(slot));
         }
+        let n_domains = composed.domains.len();
         let domains = composed.domains.iter();
         let mut extents = domains.map(|&shape| self.extent(shape)).collect();
         self.trim(Trimmed {
@@ -175,10 +171,10 @@ impl Planner<'_> {
             list.sort_unstable();
             list.dedup();
         }
-        let (fetches, halos) = self.exchanges(moves);
+        let (fetches, needs) = (moves.fetches, moves.needs);
         let mut others = writes.clone();
         others.extend(fetches.iter().map(|fetch| fetch.slot));
-        others.extend(halos.iter().map(|halo| halo.slot));
+        others.extend(needs.iter().map(|(slot, _)| *slot));
         let plain_pieces = plain_pieces(&kernel, &bindings);
         others.extend(
             plain_pieces
@@ -187,16 +183,12 @@ impl Planner<'_> {
         );
         let only_gathered = only_gathered(&composed.pieces, &bindings, others);
         let program = has_work.then(|| Program::compile(&kernel));
-        let can_be_divided = program.as_ref().is_some_and(Program::is_divisible)
-            && composed.pieces.is_empty()
-            && !halos.is_empty();
-        let halves = match &kernel.loops[..] {
-            [first, ..] if can_be_divided => {
-                let domain = composed.domains[first.domain as usize];
-                self.halves(domain, &composed.args, &halos)
-            }
-            _ => None,
-        };
+        let may_wait = composed.pieces.is_empty() && fetches.is_empty() && !needs.is_empty();
+        let halves = program.as_ref().filter(|_| may_wait).and_then(|program| {
+            let loops = &kernel.loops[..halves::apart(&kernel).min(program.divisible())];
+            let domains = &composed.domains[..n_domains];
+            self.halves(loops, (&composed.args, domains), &needs)
+        });
         let leading = leading(&kernel, &composed.args, &composed.pieces);
         FusedTask {
             name: self.name(),
@@ -207,7 +199,9 @@ impl Planner<'_> {
             reads,
             writes,
             fetches,
-            halos,
+            needs,
+            around: Vec::new(),
+            halos: Vec::new(),
             halves,
             pieces: composed.pieces,
             outputs,
@@ -221,48 +215,6 @@ impl Planner<'_> {
             plain_pieces,
             leading,
         }
-    }
-
-    /// The tiles of this rank's rows that need no halo, and the others.
-    fn halves(
-        &self,
-        domain: Shape,
-        args: &[Source],
-        halos: &[Around],
-    ) -> Option<[Vec<Range<u64>>; 2]> {
-        let rows = self.rows(domain);
-        let has_halo = |slot: u32| halos.iter().any(|halo| halo.slot == slot);
-        let views: Vec<(View, Region)> = args
-            .iter()
-            .filter(|source| has_halo(source.slot))
-            .map(|source| (self.view(source), self.held(source.slot)))
-            .collect();
-        let is_own = |rows: &Range<usize>| {
-            let mut views = views.iter();
-            views.all(|(view, held)| held.contains(&view.region(rows)))
-        };
-        let mut from_begin = rows.clone().take(WIDEST_HALO);
-        let first = from_begin.find(|&row| is_own(&(row..row + 1)))?;
-        let mut from_end = (first..rows.end).rev().take(WIDEST_HALO);
-        let end = 1 + from_end.find(|&row| is_own(&(row..row + 1)))?;
-        if !is_own(&(first..end)) {
-            return None;
-        }
-        let (tiles, row_len) = (self.cuts.tiles(domain), domain.row_len());
-        // Where nothing is reduced, the first row may stand within a tile.
-        let offset = tiles.offset((rows.start * row_len) as u64) as usize;
-        let element = |row: usize| (row - rows.start) * row_len + offset;
-        // Tiles whose first row needs no halo, up to the one that has the last such row and more.
-        let first_tile = tiles.count(element(first)) as u64;
-        let end_tile = match end == rows.end {
-            true => tiles.count(element(end)) as u64,
-            false => tiles.number(element(end)) as u64,
-        };
-        let n_tiles = tiles.count(element(rows.end)) as u64;
-        let interior = first_tile..end_tile;
-        let boundary = [0..first_tile, end_tile..n_tiles];
-        let boundary = boundary.into_iter().filter(|tiles| !tiles.is_empty());
-        (!interior.is_empty()).then(|| [vec![interior], boundary.collect()])
     }
 
     /// What the group finds there, what it writes, and what dies with it.

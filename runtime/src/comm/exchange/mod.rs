@@ -15,6 +15,7 @@ mod places;
 pub(crate) mod requests;
 #[cfg(test)]
 mod tests;
+pub(crate) mod together;
 
 pub use self::messages::Messages;
 pub(crate) use self::places::{Item, Places};
@@ -110,12 +111,26 @@ impl Exchange {
         needed: impl Fn(usize) -> Region,
         into: Region,
     ) -> Self {
+        let others: Vec<usize> = (0..ranks).filter(|&other| other != rank).collect();
+        Self::of_boxes_between(rank, [&others, &others], held, needed, into)
+    }
+
+    /// The same where only `takers` need something that this rank holds, and only `givers` hold
+    /// something that it needs.
+    pub(crate) fn of_boxes_between(
+        rank: usize,
+        [takers, givers]: [&[usize]; 2],
+        held: impl Fn(usize) -> Region,
+        needed: impl Fn(usize) -> Region,
+        into: Region,
+    ) -> Self {
         let (here, wanted) = (held(rank), needed(rank));
         let place = |within: Region, part: Region| Places::of_box(within, within.intersect(&part));
         let arrives = |from: Region| place(into, wanted.intersect(&from));
-        let others = || (0..ranks).filter(|&other| other != rank);
-        let sends = others().map(|other| (other, place(here, needed(other))));
-        let receives = others().map(|other| (other, arrives(held(other))));
+        let sends = takers
+            .iter()
+            .map(|&other| (other, place(here, needed(other))));
+        let receives = givers.iter().map(|&other| (other, arrives(held(other))));
         let own = (place(here, wanted), arrives(here));
         Self::new(sends.collect(), Some(own), receives.collect())
     }
@@ -426,7 +441,7 @@ impl Exchange {
     }
 
     /// Copies what this rank has itself.
-    fn keep(&self, item: Item, source: &[u8], target: &mut [u8]) -> Result<(), Error> {
+    pub(crate) fn keep(&self, item: Item, source: &[u8], target: &mut [u8]) -> Result<(), Error> {
         check_len(target, item, self.target_len)?;
         let of = |run: &Range<usize>| run.start * item.size..run.end * item.size;
         match &self.own {

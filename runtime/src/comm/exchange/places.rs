@@ -144,7 +144,7 @@ impl Places {
     }
 
     /// Copies the items of a message to memory. The caller has compared the lengths.
-    pub(super) fn put(&self, item: Item, from: &[u8], to: &mut [u8]) {
+    pub(crate) fn put(&self, item: Item, from: &[u8], to: &mut [u8]) {
         let size = item.size;
         self.for_each_run(|place, number, len| {
             let run = &from[number * size..(number + len) * size];

@@ -13,7 +13,7 @@ use crate::shape::{MAX_RANK, Shape};
 use std::ops::Range;
 
 /// A store seen through a transform; see the module's text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct View {
     shape: Shape,
     base: Shape,
@@ -369,6 +369,20 @@ impl View {
             (*word, count) = (offset as u64, count + 1);
         }
         key.extend_from_slice(&words[..count]);
+    }
+
+    /// Where the view begins along each dimension of the base, if another one differs in nothing else.
+    pub(crate) fn offset_beside(&self, other: &Self) -> Option<[usize; MAX_RANK]> {
+        let moved = Self {
+            offset: other.offset,
+            ..*self
+        };
+        (moved == *other && !self.is_flat).then_some(self.offset)
+    }
+
+    /// The same view, beginning elsewhere.
+    pub(crate) fn at_offset(&self, offset: [usize; MAX_RANK]) -> Self {
+        Self { offset, ..*self }
     }
 
     /// Whether every element of the base is seen at most once, in ascending order, along the same

@@ -3,7 +3,7 @@
 use super::Runtime;
 use super::handle::StoreHandle;
 use crate::comm;
-use crate::comm::exchange::fetch::Fetch;
+use crate::comm::exchange::{Exchange, Item, fetch};
 use crate::error::{Error, ErrorKind};
 use crate::geometry::partition::Partition;
 use crate::geometry::region::Region;
@@ -102,14 +102,15 @@ impl Runtime {
         let is_wanted = |rank| root.is_none_or(|root| rank == root);
         let region = view.region(&(0..view.shape().rows()));
         let nothing = Region::of_rows(store.shape(), &(0..0));
-        let plan = Fetch::new(
-            (0, store.shape(), T::DTYPE),
-            partition,
-            self.rank(),
-            &inner.issuing.cuts,
-            |rank| if is_wanted(rank) { region } else { nothing },
-        );
-        let fetched = plan.run(&*inner.engine.comm, &self.shared.pool, Ok(local.instance()));
+        let cuts = &inner.issuing.cuts;
+        let held =
+            |rank| Region::of_rows(store.shape(), &cuts.rows(partition, store.shape(), rank));
+        let wanted = |rank| if is_wanted(rank) { region } else { nothing };
+        let (rank, ranks) = (self.rank(), self.ranks());
+        let exchange = Exchange::of_boxes((rank, ranks), held, wanted, wanted(rank));
+        let what = (&exchange, wanted(rank), Item::new(T::DTYPE, 1));
+        let (comm, pool) = (&*inner.engine.comm, &self.shared.pool);
+        let fetched = fetch::read(what, comm, pool, Ok(local.instance()));
         let len = if is_wanted(self.rank()) { len } else { 0 };
         let fetched = fetched.and_then(|fetched| Ok((fetched, reserve(len)?)));
         let (fetched, elements) = comm::agree(&*inner.engine.comm, fetched)?;

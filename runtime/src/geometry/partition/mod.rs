@@ -3,7 +3,10 @@
 //! A store is cut along dimension 0. The places of the cuts are interned in [`CutsTable`], so that
 //! comparing two partitions is comparing two numbers, however many ranks there are.
 
-use crate::geometry::view::gcd;
+pub(crate) mod needs;
+
+use self::needs::Known;
+use crate::geometry::view::{View, gcd};
 use crate::shape::Shape;
 use sparsefuse_kernels::tiles::Tiles;
 use std::collections::BTreeMap;
@@ -53,6 +56,9 @@ pub(crate) struct CutsTable {
     defaults: BTreeMap<(usize, usize), Partition>,
     /// Lists that end earlier, by the list and the end.
     clipped: BTreeMap<(CutsId, usize), CutsId>,
+    /// Lists as the rows of a view see them, if there is such a list.
+    seen: BTreeMap<(CutsId, View), Option<CutsId>>,
+    known: Known,
     ranks: usize,
     tile_len: usize,
     threshold: usize,
@@ -78,6 +84,8 @@ struct Cuts {
     list: Arc<[usize]>,
     /// The largest number that divides all cuts within; 0 where there are none.
     divisor: usize,
+    /// The most rows that a rank has.
+    most: usize,
 }
 
 impl CutsTable {
@@ -86,6 +94,8 @@ impl CutsTable {
             lists: Vec::new(),
             defaults: BTreeMap::new(),
             clipped: BTreeMap::new(),
+            seen: BTreeMap::new(),
+            known: Known::default(),
             ranks,
             tile_len,
             threshold,
@@ -122,8 +132,14 @@ impl CutsTable {
             let last = cuts[cuts.len() - 1];
             let within = cuts.iter().filter(|&&cut| cut != last);
             let divisor = within.fold(0, |divisor, &cut| gcd(divisor, cut));
+            let pieces = cuts.windows(2).map(|pair| pair[1] - pair[0]);
+            let most = pieces.max().unwrap_or(0);
             let list = cuts.into();
-            self.lists.push(Cuts { list, divisor });
+            self.lists.push(Cuts {
+                list,
+                divisor,
+                most,
+            });
             self.lists.len() - 1
         }) as u32)
     }
@@ -137,6 +153,23 @@ impl CutsTable {
         let clipped = self.intern(&list);
         self.clipped.insert((id, end), clipped);
         clipped
+    }
+
+    /// The list as the rows of a view see it, where they walk upwards along those of the store.
+    pub(crate) fn seen(&mut self, id: CutsId, view: &View) -> Option<CutsId> {
+        if let Some(&known) = self.seen.get(&(id, *view)) {
+            return known;
+        }
+        let list = Arc::clone(self.get(id));
+        let row = |&cut: &usize| Some(view.rows_within(cut..cut)?.start);
+        let rows: Option<Vec<usize>> = list.iter().map(row).collect();
+        let seen = rows.map(|mut rows| {
+            rows[0] = 0;
+            rows[list.len() - 1] = view.shape().rows();
+            self.intern(&rows)
+        });
+        self.seen.insert((id, *view), seen);
+        seen
     }
 
     /// The rows of a store of this shape that a rank holds.
@@ -204,6 +237,12 @@ impl CutsTable {
         self.lists[id.0 as usize]
             .divisor
             .is_multiple_of(tiles.grain())
+    }
+
+    /// Whether no rank has more rows by the one list than the most by the other, and a quarter.
+    pub(crate) fn is_even_beside(&self, one: CutsId, other: CutsId) -> bool {
+        let most = |id: CutsId| self.lists[id.0 as usize].most;
+        most(one) <= most(other) + most(other) / 4
     }
 
     /// Counts cuts that are looked at, in tests.
