@@ -18,6 +18,7 @@ pub(crate) mod regions;
 pub(crate) mod reorder;
 
 pub(crate) mod compose;
+pub(crate) mod versions;
 pub(crate) mod place;
 pub(crate) mod reuse;
 
@@ -64,10 +65,11 @@ pub(crate) fn analyse(
             cuts,
             rank,
         };
-        let task = planner.plan_group();
+        let task = planner.plan_versions();
         for number in group.tasks.clone() {
             settle(&tasks[number], group.launch, &mut slots);
         }
+        slots.extend_from_slice(&task.versions.slots);
         fused.push(task);
     }
     let mut results: Vec<u32> = fused.iter().flat_map(|task| task.writes.clone()).collect();

@@ -3,6 +3,7 @@
 use super::Planner;
 use super::bind::Moves;
 use crate::analysis::compose::Source;
+use crate::analysis::versions::Versions;
 use crate::analysis::schedule::{Binding, Block, From, FusedTask, HostPlace, Output};
 use crate::analysis::solve;
 use crate::geometry::partition::Partition;
@@ -101,6 +102,7 @@ impl Planner<'_> {
             halves: None,
             pieces: Vec::new(),
             outputs,
+            versions: Versions::default(),
             bindings,
             params: Vec::new(),
             extents: Vec::new(),

@@ -17,6 +17,7 @@ use self::trim::Trimmed;
 use crate::analysis::compose::{self, Composed, PieceSpec, Source};
 use crate::analysis::fuse::{Group, Solved};
 use crate::analysis::reuse;
+use crate::analysis::versions::{self, Versions};
 use crate::analysis::schedule::{Binding, From, FusedTask, Output, Reduction};
 use crate::analysis::solve::{self, Slot};
 use crate::comm::exchange::around::Around;
@@ -77,12 +78,45 @@ pub(crate) fn plan_some(
 impl Planner<'_> {
     /// The whole way from the tasks of the group to one.
     pub(super) fn plan_group(&mut self) -> FusedTask {
-        if self.tasks[self.group.tasks.start].body.is_host() {
-            return self.plan_host();
+        match self.composed() {
+            None => self.plan_host(),
+            Some(composed) => self.plan(composed, Versions::default()),
         }
+    }
+
+    /// The same, where stores may get new versions: on one rank, since the rows of others are read
+    /// around those of a store.
+    pub(super) fn plan_versions(&mut self) -> FusedTask {
+        let Some(composed) = self.composed() else {
+            return self.plan_host();
+        };
+        if self.cuts.ranks() > 1 {
+            return self.plan(composed, Versions::default());
+        }
+        let least = trim::LEAST_TILES * self.cuts.tile_len();
+        let (composed, versions) =
+            versions::split(composed, (self.slots, self.group.launch), least);
+        let slots = [self.slots, versions.slots.as_slice()].concat();
+        let mut last_use = self.last_use.to_vec();
+        last_use.resize(slots.len(), self.group.tasks.start);
+        for (version, _) in versions.last() {
+            last_use[version as usize] = usize::MAX;
+        }
+        let mut planner = Planner {
+            slots: &slots,
+            last_use: &last_use,
+            ..*self
+        };
+        planner.plan(composed, versions)
+    }
+
+    /// The kernel of the group; none of a host task.
+    fn composed(&self) -> Option<Composed> {
         let is_temporary = |slot| self.is_temporary(slot);
-        let composed = compose::compose(self.group, self.tasks, self.slots, is_temporary);
-        self.plan(composed.optimize())
+        let is_host = self.tasks[self.group.tasks.start].body.is_host();
+        (!is_host).then(|| {
+            compose::compose(self.group, self.tasks, self.slots, is_temporary).optimize()
+        })
     }
 
     /// The rows of a domain that this rank computes.
@@ -125,7 +159,7 @@ impl Planner<'_> {
         !self.slots[slot as usize].is_held && self.last_use[slot as usize] < self.group.tasks.end
     }
 
-    fn plan(&mut self, mut composed: Composed) -> FusedTask {
+    fn plan(&mut self, mut composed: Composed, versions: Versions) -> FusedTask {
         let (mut reads, mut writes, mut frees) = self.uses();
         let mut moves = Moves::default();
         let of_args = self.reductions(&composed);
@@ -155,7 +189,9 @@ impl Planner<'_> {
         // On several ranks loops are run in parts, those of the interior first.
         if self.cuts.ranks() == 1 {
             let place = (self.slots, composed.args.as_slice());
-            reuse::share(&mut outputs, &mut kernel, place, |slot| self.dies(slot));
+            let is_replaced = |slot| versions.last().any(|(_, of)| of == slot);
+            let dies = |slot| self.dies(slot) || is_replaced(slot);
+            reuse::share(&mut outputs, &mut kernel, place, dies);
         }
         let domains = composed.domains.iter();
         let mut extents = domains.map(|&shape| self.extent(shape)).collect();
@@ -211,6 +247,7 @@ impl Planner<'_> {
             halves,
             pieces: composed.pieces,
             outputs,
+            versions,
             bindings,
             params: composed.params,
             extents,

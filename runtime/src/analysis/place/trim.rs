@@ -12,11 +12,14 @@ use crate::analysis::schedule::Binding;
 use crate::geometry::region::Region;
 use crate::shape::Shape;
 use crate::tasks::argument::{Access, Privilege};
-use sparsefuse_kernels::{Extent, Inst, Kernel, Layout, Loop};
+use sparsefuse_kernels::{ArgKind, Extent, Inst, Kernel, Layout, Loop};
 
 /// The tiles that a loop must be spared, at least; fewer elements take less time than the loops that
 /// there would be in its place.
-const LEAST_TILES: usize = 16;
+pub(super) const LEAST_TILES: usize = 16;
+
+/// The boxes that a loop is replaced by at most.
+const MOST_PARTS: usize = 16;
 
 /// What becomes of the loops of a fused task: its kernel, and where arguments and domains lie.
 pub(super) struct Trimmed<'a> {
@@ -28,25 +31,24 @@ pub(super) struct Trimmed<'a> {
 }
 
 impl Planner<'_> {
-    /// Lets loops leave out what is overwritten before it is read.
+    /// Lets loops leave out what is overwritten before it is read: the last ones first, since what a
+    /// loop need not write need not be there for it.
     pub(super) fn trim(&self, mut task: Trimmed<'_>) {
-        let mut number = 0;
-        while number < task.kernel.loops.len() {
-            let Some((held, hole)) = self.hole(&task, number) else {
-                number += 1;
+        for number in (0..task.kernel.loops.len()).rev() {
+            let Some((held, parts)) = self.needed_parts(&task, number) else {
                 continue;
             };
             let whole = task.kernel.loops.remove(number);
-            for part in around(&held, &hole) {
+            for part in parts.into_iter().rev() {
                 let loop_ = self.narrowed(&mut task, &whole, &held, &part);
                 task.kernel.loops.insert(number, loop_);
-                number += 1;
             }
         }
     }
 
-    /// The box of a loop that need not be run, within the rank's part of the store that it writes.
-    fn hole(&self, task: &Trimmed<'_>, number: usize) -> Option<(Region, Region)> {
+    /// The rank's part of the store that a loop writes, and the boxes of it that must be written, if
+    /// that spares enough.
+    fn needed_parts(&self, task: &Trimmed<'_>, number: usize) -> Option<(Region, Vec<Region>)> {
         let stored = stored(task, number)?;
         let source = &task.args[stored as usize];
         let shape = self.slots[source.slot as usize].shape;
@@ -56,30 +58,69 @@ impl Planner<'_> {
             return None;
         }
         let held = Region::of_rows(shape, &self.rows(shape));
-        let hole = held.intersect(&self.overwritten(task, number, source.slot)?);
-        let is_worth_it = hole.len() >= least && 2 * hole.len() >= held.len();
-        is_worth_it.then_some((held, hole))
+        let mut parts = Vec::new();
+        self.needed(task, (number + 1, source.slot), held, &mut parts)?;
+        let spared = held.len() - parts.iter().map(Region::len).sum::<usize>();
+        (spared >= least && 2 * spared >= held.len()).then_some((held, parts))
     }
 
-    /// The box of a store that is written next, if nothing reads the store before.
-    fn overwritten(&self, task: &Trimmed<'_>, number: usize, slot: u32) -> Option<Region> {
-        let is_of_slot = |arg: u32| task.args[arg as usize].slot == slot;
-        for later in &task.kernel.loops[number + 1..] {
-            let (mut written, mut is_read) = (None, false);
+    /// Adds the boxes of a part of a store that are read before they are overwritten, by loops from
+    /// `next` on or later tasks; `None` if they are many.
+    fn needed(
+        &self,
+        task: &Trimmed<'_>,
+        (next, slot): (usize, u32),
+        part: Region,
+        parts: &mut Vec<Region>,
+    ) -> Option<()> {
+        let loops = task.kernel.loops.iter().enumerate().skip(next);
+        for (number, later) in loops {
+            let mut written = None;
             for inst in &later.body {
+                let mut is_read = false;
+                inst.for_each_arg(|arg| {
+                    let source = &task.args[arg as usize];
+                    is_read |= source.slot == slot && !self.reach(source).intersect(&part).is_empty();
+                });
                 match *inst {
-                    Inst::Store(arg, _) if is_of_slot(arg) && written.is_none() => {
-                        written = Some(arg);
-                    }
-                    inst => inst.for_each_arg(|arg| is_read |= is_of_slot(arg)),
+                    Inst::Store(arg, _) if is_read && written.is_none() => written = Some(arg),
+                    _ if is_read => return add(parts, part),
+                    _ => {}
                 }
             }
-            match written {
-                Some(arg) if !is_read => return self.whole_box(&task.args[arg as usize]),
-                None if !is_read => {}
-                _ => return None,
+            if let Some(arg) = written {
+                let Some(hole) = self.whole_box(&task.args[arg as usize]) else {
+                    return add(parts, part);
+                };
+                return self.needed_around((task, number + 1, slot), (part, hole), parts);
             }
         }
+        if self.dies(slot) {
+            return Some(());
+        }
+        match self.overwritten_later(slot) {
+            Some(hole) if !hole.intersect(&part).is_empty() => {
+                let rest = around(&part, &hole.intersect(&part));
+                rest.into_iter().try_for_each(|rest| add(parts, rest))
+            }
+            _ => add(parts, part),
+        }
+    }
+
+    /// As [`Planner::needed`], for the part without a hole.
+    fn needed_around(
+        &self,
+        (task, next, slot): (&Trimmed<'_>, usize, u32),
+        (part, hole): (Region, Region),
+        parts: &mut Vec<Region>,
+    ) -> Option<()> {
+        let rest = around(&part, &hole.intersect(&part));
+        let mut rest = rest.into_iter();
+        rest.try_for_each(|rest| self.needed(task, (next, slot), rest, parts))
+    }
+
+    /// The box that the next task writes, if nothing reads the store before.
+    fn overwritten_later(&self, slot: u32) -> Option<Region> {
         let later = &self.tasks[self.group.tasks.end..];
         let task = later
             .iter()
@@ -94,6 +135,15 @@ impl Planner<'_> {
         let view = arg.view.as_deref()?;
         let region = view.region(&(0..view.shape().rows()));
         (region.len() == view.shape().len()).then_some(region)
+    }
+
+    /// The box that holds all that an argument reaches.
+    fn reach(&self, source: &Source) -> Region {
+        let shape = self.slots[source.slot as usize].shape;
+        match (source.kind, source.view.as_deref()) {
+            (ArgKind::Array, Some(view)) => view.region(&(0..view.shape().rows())),
+            _ => Region::of_rows(shape, &(0..shape.rows())),
+        }
     }
 
     /// The elements that an argument sees, if they are a box without gaps.
@@ -189,6 +239,12 @@ fn stored(task: &Trimmed<'_>, number: usize) -> Option<u32> {
         }
     }
     stored
+}
+
+/// Adds a part; `None` if there are many.
+fn add(parts: &mut Vec<Region>, part: Region) -> Option<()> {
+    parts.push(part);
+    (parts.len() <= MOST_PARTS).then_some(())
 }
 
 /// The boxes that make up a box without another one that lies in it.
