@@ -18,9 +18,9 @@ pub(crate) mod regions;
 pub(crate) mod reorder;
 
 pub(crate) mod compose;
-pub(crate) mod versions;
 pub(crate) mod place;
 pub(crate) mod reuse;
+pub(crate) mod versions;
 
 pub(crate) mod graph;
 pub(crate) mod schedule;

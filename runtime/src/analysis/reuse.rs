@@ -98,7 +98,8 @@ pub(crate) fn share(
             let is_same_place = match from {
                 Reuse::Input(input) => {
                     let slot = &slots[input as usize];
-                    slot.partition == Some(to.partition) && slot.shape == slots[to.slot as usize].shape
+                    slot.partition == Some(to.partition)
+                        && slot.shape == slots[to.slot as usize].shape
                 }
                 Reuse::Output(of) => outputs.iter().any(|from| {
                     let place = (from.slot, from.partition, &from.rows, from.len);

@@ -146,7 +146,10 @@ impl Splitter<'_> {
 
     fn slot(&self, slot: u32) -> &Slot {
         let made = (slot as usize).checked_sub(self.slots.len());
-        made.map_or_else(|| &self.slots[slot as usize], |made| &self.versions.slots[made])
+        made.map_or_else(
+            || &self.slots[slot as usize],
+            |made| &self.versions.slots[made],
+        )
     }
 
     /// The copies of temporary arrays in a loop.
@@ -161,12 +164,14 @@ impl Splitter<'_> {
             };
             let is_temporary = self.composed.kernel.args[from as usize].temporary;
             let from = self.source(from);
-            (is_temporary && from.view.is_none() && self.source(to).view.is_some()).then_some(Copy {
-                number,
-                place,
-                from: from.slot,
-                to,
-            })
+            (is_temporary && from.view.is_none() && self.source(to).view.is_some()).then_some(
+                Copy {
+                    number,
+                    place,
+                    from: from.slot,
+                    to,
+                },
+            )
         });
         copies.collect()
     }
@@ -313,13 +318,20 @@ impl Splitter<'_> {
             return known as ArgId;
         }
         let args = &mut self.composed.kernel.args;
-        let of_slot = self.composed.args.iter().position(|known| known.slot == slot);
+        let of_slot = self
+            .composed
+            .args
+            .iter()
+            .position(|known| known.slot == slot);
         let memory = match of_slot {
             Some(arg) => args[arg].memory,
             None => 1 + args.iter().map(|arg| arg.memory).max().unwrap_or(0),
         };
         let made = (slot as usize).checked_sub(self.slots.len());
-        let slot = made.map_or_else(|| &self.slots[slot as usize], |made| &self.versions.slots[made]);
+        let slot = made.map_or_else(
+            || &self.slots[slot as usize],
+            |made| &self.versions.slots[made],
+        );
         args.push(Arg {
             dtype: slot.dtype,
             kind: ArgKind::Array,

@@ -3,9 +3,9 @@
 use super::Planner;
 use super::bind::Moves;
 use crate::analysis::compose::Source;
-use crate::analysis::versions::Versions;
 use crate::analysis::schedule::{Binding, Block, From, FusedTask, HostPlace, Output};
 use crate::analysis::solve;
+use crate::analysis::versions::Versions;
 use crate::geometry::partition::Partition;
 use crate::shape::Shape;
 use crate::tasks::argument::{Access, Privilege};

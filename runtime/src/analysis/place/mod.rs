@@ -17,9 +17,9 @@ use self::trim::Trimmed;
 use crate::analysis::compose::{self, Composed, PieceSpec, Source};
 use crate::analysis::fuse::{Group, Solved};
 use crate::analysis::reuse;
-use crate::analysis::versions::{self, Versions};
 use crate::analysis::schedule::{Binding, From, FusedTask, Output, Reduction};
 use crate::analysis::solve::{self, Slot};
+use crate::analysis::versions::{self, Versions};
 use crate::comm::exchange::around::Around;
 use crate::comm::forests;
 use crate::geometry::partition::{CutsTable, Partition};
@@ -114,9 +114,8 @@ impl Planner<'_> {
     fn composed(&self) -> Option<Composed> {
         let is_temporary = |slot| self.is_temporary(slot);
         let is_host = self.tasks[self.group.tasks.start].body.is_host();
-        (!is_host).then(|| {
-            compose::compose(self.group, self.tasks, self.slots, is_temporary).optimize()
-        })
+        (!is_host)
+            .then(|| compose::compose(self.group, self.tasks, self.slots, is_temporary).optimize())
     }
 
     /// The rows of a domain that this rank computes.
@@ -201,6 +200,7 @@ impl Planner<'_> {
             bindings: &mut bindings,
             domains: &mut composed.domains,
             extents: &mut extents,
+            outputs: &outputs,
         });
         let has_work = kernel
             .loops
