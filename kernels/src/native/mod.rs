@@ -154,6 +154,11 @@ struct Source {
 }
 
 impl Native<'_> {
+    /// Whether it reduces, so that a line begins with a lane of its own.
+    pub(crate) fn reduces(&self) -> bool {
+        !self.lanes.is_empty()
+    }
+
     /// Whether the function reads the address of an array, which others may lie behind.
     pub(crate) fn reads_address(&self, array: usize) -> bool {
         self.ways[array].base == array
@@ -258,6 +263,11 @@ pub(crate) struct Native<'a> {
     pub(crate) is_streamed: bool,
 }
 
+/// The macros of a form that takes lines.
+const LINED: &str = "#define LINED
+#define FROM(array) (arrays[array] + (i64)line * steps[array])
+";
+
 impl Premise {
     /// What is known of a run: all of it, or what any run has whose arrays have these steps.
     fn of<F: Fn(usize) -> Placed>(run: &Wanted<'_, F>, memories: &[u32], is_general: bool) -> Self {
@@ -297,9 +307,10 @@ impl Premise {
             let _ = writeln!(text, "#define OFFSET{array} ({offset})");
             let _ = writeln!(text, "#define STEP{array} ({step})");
         }
-        if self.is_lined {
-            text.push_str("#define LINED\n");
-        }
+        text.push_str(match self.is_lined {
+            true => LINED,
+            false => "#define FROM(array) arrays[array]\n",
+        });
     }
 
     fn holds<F: Fn(usize) -> Placed>(&self, run: &Wanted<'_, F>) -> bool {

@@ -6,8 +6,10 @@
 //! stands in macros in front of the function: `SPLAT0`, `SPLAT1`, ... say where a uniform value lies,
 //! the same for those that are equal; `ARRAY0`, `OFFSET0`, `STEP0`, ... where an array begins, as an
 //! address that the caller passes and a number of elements behind it, and the distance from row to
-//! row; `LINED` asks for the rest that is no whole chunk, too. So the neighbours that a stencil reads
-//! are one address in machine code, and a value that is the same along a line is read once.
+//! row; `LINED` asks for the rest that is no whole chunk, too, and for as many lines as the caller
+//! says, each as many bytes behind the one before as `steps` has it. So the neighbours that a stencil
+//! reads are one address in machine code, a value that is the same along a line is read once, and
+//! short lines cost no calls.
 //! Row `k` of a chunk belongs to lane `k`; the caller turns the lanes where a line begins elsewhere.
 //!
 //! A complex number is a pair of parts. The compiler takes pairs apart before it looks for SIMD code,
@@ -157,7 +159,7 @@ impl Printer<'_> {
             }
             Inst::Reduce(op, _, a) => return self.reduce(op, a),
             Inst::Load(arg) => self.load(arg, out, body)?,
-            Inst::Index => "(i64)(start + first + at + k)".to_owned(),
+            Inst::Index => "(i64)(start + row + at + k)".to_owned(),
             Inst::Unary(op, a) => self.unary(op, a)?,
             Inst::Binary(op, a, b) => {
                 let dtype = self.dtype(a);
@@ -250,7 +252,7 @@ impl Printer<'_> {
             self.arrays.push(arg);
             let _ = writeln!(
                 self.uniforms,
-                "    {element} *const a{place} = ({element} *)arrays[ARRAY{place}] + OFFSET{place} + \
+                "    {element} *const a{place} = ({element} *)FROM(ARRAY{place}) + OFFSET{place} + \
                  STEP{place} * (i64)first;"
             );
         }
@@ -424,7 +426,8 @@ impl Printer<'_> {
     fn finish(self, name: &str) -> Printed {
         let mut text = format!(
             "u64 {name}(u8 *const *arrays, const u8 *uniforms, u8 *lanes, u64 start, u64 first, \
-             u64 rows) {{\n"
+             u64 rows, u64 lines, const i64 *steps) {{\n    \
+             for (u64 line = 0; line < lines; line++) {{\n    const u64 row = first + line * rows;\n"
         );
         text.push_str(&self.uniforms);
         text.push_str("    u64 at = 0;\n");
@@ -451,10 +454,11 @@ impl Printer<'_> {
         }
         let _ = writeln!(
             text,
-            "    if (end == rows) return at;\n#endif\n    \
+            "    if (end == rows) break;\n#endif\n    \
              for (; at + {CHUNK} <= rows; at += {CHUNK}) {{\n        \
              const u32 N = {CHUNK}, F = 0;\n{}    }}\n\
-             #ifdef LINED\n    end = rows;\n    }}\n#endif\n    return at;\n}}",
+             #ifdef LINED\n    end = rows;\n    }}\n#endif\n    \
+             if (at < rows) return line * rows + at;\n    }}\n    return lines * rows;\n}}",
             self.rows()
         );
         let size = |arg: ArgId| self.kernel.args[arg as usize].dtype.size();
@@ -479,7 +483,7 @@ impl Printer<'_> {
             false => format!("{buffers}{inner}{values}        }}\n{copies}"),
             true => format!(
                 "        u64 large = 0;\n{buffers}{inner}{values}        }}\n        \
-                 if (large) return at;\n{inner}{effects}        }}\n{copies}"
+                 if (large) return line * rows + at;\n{inner}{effects}        }}\n{copies}"
             ),
         }
     }
