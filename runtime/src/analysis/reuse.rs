@@ -92,7 +92,8 @@ pub(crate) fn share(
         let Some(slot_use) = uses[slot as usize].as_ref().filter(|_| is_array(slot)) else {
             continue;
         };
-        let first = slot_use.first - usize::from(gathers(&kernel.loops[slot_use.first]));
+        let gathers = gathers(&kernel.loops[slot_use.first]);
+        let first = slot_use.first.saturating_sub(usize::from(gathers));
         let to = &outputs[number];
         let fits = |&(from, last): &(Reuse, usize)| {
             let is_same_place = match from {
