@@ -3,7 +3,6 @@
 //! that run one after the other.
 
 #![forbid(unsafe_code)]
-#![expect(clippy::unwrap_used, reason = "a test fails where it panics")]
 
 use sparsefuse::prelude::*;
 use sparsefuse::runtime::Config;

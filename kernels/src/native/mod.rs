@@ -35,20 +35,22 @@ mod compile;
 #[cfg(unix)]
 mod exit;
 mod load;
+mod operators;
 mod prelude;
+mod premise;
 mod print;
 #[cfg(test)]
 #[cfg(unix)]
 mod tests;
 mod worth;
 
-use crate::abi::Splat;
 use crate::ir::{ArgId, ArgKind, Kernel, Loop};
 use crate::isa::Isa;
 use load::Loaded;
 pub(crate) use load::LoopFunction;
+pub(crate) use premise::{Placed, Wanted};
+use premise::{Premise, Way};
 use print::Printed;
-use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -200,56 +202,6 @@ struct Form {
     outcome: OnceLock<Result<Loaded, Failure>>,
 }
 
-/// What the code of a form takes as known, and which runs it can take therefore.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Premise {
-    /// For each uniform value the first that must have the same bits.
-    firsts: Vec<usize>,
-    /// Where each array lies.
-    ways: Vec<Way>,
-    /// Whether the function takes lines with the rest that is no whole chunk.
-    is_lined: bool,
-    /// The arrays that lines are stored to past the caches.
-    streamed: Vec<ArgId>,
-}
-
-/// Where an array of a form lies: a number of elements behind another one, which has the same
-/// distances, or at an address of its own. Views of one store, as stencils have them, are one address
-/// with many numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Way {
-    base: usize,
-    offset: isize,
-    /// The distance from row to row, in elements.
-    step: isize,
-}
-
-/// Where an array of a run lies.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Placed {
-    pub(crate) data: *mut u8,
-    /// The bytes of an element.
-    pub(crate) size: usize,
-    /// The distances of lines along each dimension, in elements; of a contiguous array, whose rows are
-    /// found by their numbers, none.
-    pub(crate) strides: Option<[isize; 4]>,
-    /// The distance from row to row of a line, in elements.
-    pub(crate) step: isize,
-}
-
-/// A run, as far as the choice of a form asks.
-#[derive(Debug)]
-pub(crate) struct Wanted<'a, F> {
-    pub(crate) rows: u64,
-    pub(crate) splats: &'a [Splat],
-    /// Where each of the twin's arrays lies.
-    pub(crate) placed: F,
-    /// Whether it goes line by line.
-    pub(crate) is_lined: bool,
-    /// Whether the arrays are larger than the caches, and lines long.
-    pub(crate) is_large: bool,
-}
-
 /// A loop's function, ready to be called.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Native<'a> {
@@ -261,77 +213,6 @@ pub(crate) struct Native<'a> {
     pub(crate) lanes: &'a [usize],
     /// Whether it stores lines past the caches.
     pub(crate) is_streamed: bool,
-}
-
-/// The macros of a form that takes lines.
-const LINED: &str = "#define LINED
-#define FROM(array) (arrays[array] + (i64)line * steps[array])
-";
-
-impl Premise {
-    /// What is known of a run: all of it, or what any run has whose arrays have these steps.
-    fn of<F: Fn(usize) -> Placed>(run: &Wanted<'_, F>, memories: &[u32], is_general: bool) -> Self {
-        let way = |number: usize| {
-            let it = (run.placed)(number);
-            let is_beside = |other: &usize| {
-                let other = (run.placed)(*other);
-                (other.strides, other.step, other.size) == (it.strides, it.step, it.size)
-            };
-            let alike = (0..number).filter(|other| memories[*other] == memories[number]);
-            let base = alike.filter(|_| !is_general).find(is_beside);
-            let base = base.unwrap_or(number);
-            Way {
-                base,
-                offset: it.elements_behind(&(run.placed)(base)),
-                step: it.step,
-            }
-        };
-        Self {
-            firsts: match is_general {
-                false => firsts(run.splats),
-                true => (0..run.splats.len()).collect(),
-            },
-            ways: (0..memories.len()).map(way).collect(),
-            is_lined: run.is_lined,
-            streamed: Vec::new(),
-        }
-    }
-
-    /// The macros of a form; see [`mod@print`].
-    fn define(&self, text: &mut String) {
-        for (splat, first) in self.firsts.iter().enumerate() {
-            let _ = writeln!(text, "#define SPLAT{splat} {first}");
-        }
-        for (array, Way { base, offset, step }) in self.ways.iter().enumerate() {
-            let _ = writeln!(text, "#define ARRAY{array} {base}");
-            let _ = writeln!(text, "#define OFFSET{array} ({offset})");
-            let _ = writeln!(text, "#define STEP{array} ({step})");
-        }
-        text.push_str(match self.is_lined {
-            true => LINED,
-            false => "#define FROM(array) arrays[array]\n",
-        });
-    }
-
-    fn holds<F: Fn(usize) -> Placed>(&self, run: &Wanted<'_, F>) -> bool {
-        let mut ways = self.ways.iter().enumerate();
-        self.is_lined == run.is_lined
-            && has_equals(run.splats, &self.firsts)
-            && ways.all(|(number, way)| {
-                let it = (run.placed)(number);
-                let base = (run.placed)(way.base);
-                it.step == way.step
-                    && it.strides == base.strides
-                    && it.elements_behind(&base) == way.offset
-            })
-    }
-}
-
-impl Placed {
-    fn elements_behind(&self, base: &Self) -> isize {
-        let bytes = self.data.addr().wrapping_sub(base.data.addr()) as isize;
-        bytes / self.size as isize
-    }
 }
 
 impl Twin {
@@ -502,16 +383,4 @@ impl Twin {
         }
         text
     }
-}
-
-/// For each chunk of copies the first with the same bits.
-fn firsts(splats: &[Splat]) -> Vec<usize> {
-    let first = |splat: &Splat| splats.iter().position(|other| other[0] == splat[0]);
-    splats.iter().filter_map(first).collect()
-}
-
-/// Whether chunks of copies are equal where `firsts` says so.
-fn has_equals(splats: &[Splat], firsts: &[usize]) -> bool {
-    let mut pairs = splats.iter().zip(firsts);
-    pairs.all(|(splat, &first)| splat[0] == splats[first][0])
 }

@@ -24,13 +24,14 @@
 //! the caller runs that chunk in blocks.
 
 use super::Refusal;
+use super::operators::{binary, memory_type, value_type};
 use crate::abi::{CHUNK, LANES_BYTES, SPLAT_BYTES};
 use crate::element::DType;
 use crate::ir::{
     ArgId, BinaryOp, Inst, Kernel, Loop, ReduceOp, UnaryOp, ValueId, uniform_values, value_types,
 };
 use crate::isa::Isa;
-use crate::operations::{BinaryForm, Types, UnaryForm};
+use crate::operations::{Types, UnaryForm};
 use std::fmt::Write as _;
 
 /// A loop in C.
@@ -485,44 +486,6 @@ impl Printer<'_> {
                 "        u64 large = 0;\n{buffers}{inner}{values}        }}\n        \
                  if (large) return line * rows + at;\n{inner}{effects}        }}\n{copies}"
             ),
-        }
-    }
-}
-
-/// The C type of a variable.
-fn value_type(dtype: DType) -> &'static str {
-    match dtype {
-        DType::Bool => "_Bool",
-        other => memory_type(other),
-    }
-}
-
-/// The C type of an element in memory.
-fn memory_type(dtype: DType) -> &'static str {
-    match dtype {
-        DType::F32 => "f32",
-        DType::F64 => "f64",
-        DType::I32 => "i32",
-        DType::I64 => "i64",
-        DType::U32 => "u32",
-        DType::U64 => "u64",
-        DType::Bool => "u8",
-        DType::ComplexF32 => "complex_f32",
-        DType::ComplexF64 => "complex_f64",
-    }
-}
-
-fn binary(op: BinaryOp, dtype: DType, a: &str, b: &str) -> Result<String, Refusal> {
-    let call = || format!("{}_{}({a}, {b})", op.name(), memory_type(dtype));
-    let is_float = dtype.is_real_float();
-    match op.form() {
-        BinaryForm::Sign(_) | BinaryForm::FloatSign(_) if dtype.is_complex() => Ok(call()),
-        BinaryForm::Sign(sign) => Ok(format!("{a} {sign} {b}")),
-        BinaryForm::FloatSign(sign) if is_float => Ok(format!("{a} {sign} {b}")),
-        BinaryForm::Call => Ok(call()),
-        BinaryForm::FloatCall if is_float => Ok(call()),
-        BinaryForm::FloatSign(_) | BinaryForm::FloatCall | BinaryForm::Missing => {
-            Err(Refusal::new(op.name(), Some(dtype)))
         }
     }
 }

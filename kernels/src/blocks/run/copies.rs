@@ -2,21 +2,11 @@
 //! a way through registers. A line may be a column, whose elements lie far apart.
 #![expect(unsafe_code, reason = "copies elements through pointers of the launch")]
 
-use super::lines::{Lines, offset};
+use super::lines::{CopyRun, Lines, offset};
 use super::strided::copy_run;
 use super::worker::{Run, Worker};
 use crate::launch::{Layout, Operand};
 use std::ops::Range;
-
-/// A run that copies lines.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct CopyRun {
-    /// The bytes of an element.
-    size: usize,
-    from: (*mut u8, Layout),
-    to: (*mut u8, Layout),
-    lines: Lines,
-}
 
 impl Run<'_> {
     /// The copy that the loop is, if its arrays have lines in common. Blocks do as well where both are

@@ -38,6 +38,16 @@ pub(crate) struct NativeRun<'a> {
     pub(crate) lines: Option<Lines>,
 }
 
+/// A run that copies lines.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CopyRun {
+    /// The bytes of an element.
+    pub(crate) size: usize,
+    pub(crate) from: (*mut u8, Layout),
+    pub(crate) to: (*mut u8, Layout),
+    pub(crate) lines: Lines,
+}
+
 /// A slot whose memory is read line by line.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lined {

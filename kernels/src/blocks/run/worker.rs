@@ -3,11 +3,10 @@
 
 use super::bound::{Address, Array};
 use super::buffer::Buffer;
-use super::copies::CopyRun;
 use super::division::Rows;
 use super::fetch::Fetched;
 use super::length::{UNIT, block_len, is_far, is_large};
-use super::lines::{Lined, Lines, NativeRun};
+use super::lines::{CopyRun, Lined, Lines, NativeRun};
 use super::stream;
 use super::strided::simplify;
 use super::uniform::misbound;

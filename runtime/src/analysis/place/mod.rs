@@ -9,15 +9,17 @@
 //! then; what dies with the group is held by no handle and used by no later task.
 
 mod bind;
+mod gathered;
 mod host;
 mod trim;
 
 use self::bind::Moves;
+use self::gathered::{leading, only_gathered, plain_pieces};
 use self::trim::Trimmed;
-use crate::analysis::compose::{self, Composed, PieceSpec, Source};
+use crate::analysis::compose::{self, Composed, Source};
 use crate::analysis::fuse::{Group, Solved};
 use crate::analysis::reuse;
-use crate::analysis::schedule::{Binding, From, FusedTask, Output, Reduction};
+use crate::analysis::schedule::{Binding, FusedTask, Output, Reduction};
 use crate::analysis::solve::{self, Slot};
 use crate::analysis::versions::{self, Versions};
 use crate::comm::exchange::around::Around;
@@ -28,7 +30,7 @@ use crate::geometry::view::View;
 use crate::shape::Shape;
 use crate::tasks::argument::Privilege;
 use sparsefuse_kernels::blocks::Program;
-use sparsefuse_kernels::{ArgKind, Extent, Inst, Kernel, Loop};
+use sparsefuse_kernels::{ArgKind, Extent, Inst, Kernel};
 use std::ops::Range;
 
 /// How many rows at either end are looked at to find those that need no halo; where more need one, none
@@ -467,85 +469,4 @@ impl Planner<'_> {
         }
         bytes
     }
-}
-
-/// How many loops write what is sent as ghosts, or come before such a loop.
-fn leading(kernel: &Kernel, args: &[Source], pieces: &[PieceSpec]) -> usize {
-    let travels = |source: &&Source| {
-        let piece = source.piece.map(|piece| pieces[piece]);
-        source.kind == ArgKind::Gather
-            && piece.is_some_and(|piece| piece.x_partition != Partition::Replicated)
-    };
-    let sent: Vec<u32> = args.iter().filter(travels).map(|of| of.slot).collect();
-    let writes = |loop_: &Loop| {
-        let mut insts = loop_.body.iter();
-        insts.any(
-            |inst| matches!(*inst, Inst::Store(arg, _) if sent.contains(&args[arg as usize].slot)),
-        )
-    };
-    kernel
-        .loops
-        .iter()
-        .rposition(writes)
-        .map_or(0, |last| last + 1)
-}
-
-/// The pieces whose indices are read in plain form: those by which elements are gathered.
-fn plain_pieces(kernel: &Kernel, bindings: &[Binding]) -> Vec<usize> {
-    let insts = kernel.loops.iter().flat_map(|loop_| &loop_.body);
-    let mut pieces: Vec<usize> = insts
-        .filter_map(|inst| match *inst {
-            Inst::Gather { structure, .. } => match bindings[structure as usize] {
-                Binding::Structure { piece } => Some(piece),
-                _ => unreachable!("a structure is bound to a piece"),
-            },
-            _ => None,
-        })
-        .collect();
-    pieces.sort_unstable();
-    pieces.dedup();
-    pieces
-}
-
-/// The slots of indices and entries that are read in packed form alone, and by none of the `others`.
-fn only_gathered(pieces: &[PieceSpec], bindings: &[Binding], mut others: Vec<u32>) -> Vec<u32> {
-    let mut slots: Vec<u32> = pieces.iter().map(|piece| piece.indices).collect();
-    // Where rows are gathered, and not elements, the plain form is read.
-    let is_wide = |piece: usize| pieces[piece].width != 1;
-    let wide = pieces.iter().filter(|piece| piece.width != 1);
-    others.extend(wide.map(|piece| piece.indices));
-    for binding in bindings {
-        match *binding {
-            Binding::Entries {
-                from: From::Slot(slot),
-                piece,
-            } if is_wide(piece) => others.push(slot),
-            Binding::Entries {
-                from: From::Slot(slot),
-                ..
-            } => slots.push(slot),
-            Binding::Array {
-                from: From::Slot(slot),
-                ..
-            }
-            | Binding::DenseRows {
-                from: From::Slot(slot),
-                ..
-            }
-            | Binding::Whole {
-                from: From::Slot(slot),
-                ..
-            }
-            | Binding::Scalar { slot }
-            | Binding::Gathered { slot, .. } => others.push(slot),
-            Binding::Array { .. }
-            | Binding::DenseRows { .. }
-            | Binding::Whole { .. }
-            | Binding::Entries { .. }
-            | Binding::Reduction { .. }
-            | Binding::Structure { .. } => {}
-        }
-    }
-    slots.retain(|slot| !others.contains(slot));
-    slots
 }
