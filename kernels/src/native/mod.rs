@@ -19,12 +19,12 @@
 //!
 //! | state of a form | kept as | left by |
 //! |---|---|---|
-//! | in blocks | `spent` below the patience, no outcome | the run whose work passes the patience |
-//! | being compiled | `spent` at or above it, no outcome | the compiler thread, which sets the outcome |
+//! | in blocks | not enqueued, no outcome | a run that finds the work of the loop and its equals at or above the patience |
+//! | being compiled | enqueued, no outcome | the compiler thread, which sets the outcome |
 //! | native, or failed | the outcome | nobody |
 //!
-//! `spent` is only a count, so it is relaxed; exactly one run sees it pass the patience, and that
-//! one sends the form to the queue. `premise` and `outcome` are `OnceLock`s, whose release and
+//! What is spent is only a count, so it is relaxed; exactly one run sets `is_enqueued`, and that one
+//! sends the form to the queue. Equal loops count together ([`together`]), for their first forms. `premise` and `outcome` are `OnceLock`s, whose release and
 //! acquire carry them to the runs: `premise` from that one run, the loaded library from the compiler
 //! thread.
 
@@ -42,6 +42,7 @@ mod print;
 #[cfg(test)]
 #[cfg(unix)]
 mod tests;
+mod together;
 mod worth;
 
 use crate::ir::{ArgId, ArgKind, Kernel, Loop};
@@ -136,6 +137,8 @@ pub(crate) struct Twin {
     /// are equal and how far views of a store lie apart; and the form for all others. Programs repeat
     /// constants, and what depends on equal ones is computed once.
     forms: [Form; 2],
+    /// What the loop and those equal to it have spent in blocks.
+    together: Arc<AtomicU64>,
     /// Whether a run could not be taken.
     is_passed_by: AtomicBool,
     /// What a form for the first run would take as known.
@@ -196,7 +199,9 @@ impl Source {
 /// A native form of a loop.
 #[derive(Debug, Default)]
 struct Form {
+    /// The work of the runs that it would have taken.
     spent: AtomicU64,
+    is_enqueued: AtomicBool,
     /// Set before `outcome`.
     premise: OnceLock<Premise>,
     outcome: OnceLock<Result<Loaded, Failure>>,
@@ -232,6 +237,8 @@ impl Twin {
     }
 
     fn of(source: Source, worth: Worth, (isa, toolchain): (Isa, &Arc<Toolchain>)) -> Self {
+        let Kernel { loops, .. } = &source.kernel;
+        let together = together::spent(&source.kernel, &loops[0], toolchain);
         Self {
             source,
             printed: OnceLock::new(),
@@ -239,6 +246,7 @@ impl Twin {
             toolchain: Arc::clone(toolchain),
             isa,
             forms: Default::default(),
+            together,
             is_passed_by: AtomicBool::new(false),
             #[cfg(test)]
             first_run: OnceLock::new(),
@@ -310,9 +318,16 @@ impl Twin {
         }
         let work = run.rows.saturating_mul(self.worth.work()) / 4;
         let before = form.spent.fetch_add(work, Ordering::Relaxed);
-        let patience = self.toolchain.patience;
-        if before < patience && before.saturating_add(work) >= patience {
-            // Only this run sees the patience end, so nobody else sets it.
+        let mut spent = before.saturating_add(work);
+        if number == 0 {
+            let together = self.together.fetch_add(work, Ordering::Relaxed);
+            // A loop that runs once needs no code, however long its equals take.
+            if before > 0 {
+                spent = spent.max(together.saturating_add(work));
+            }
+        }
+        if spent >= self.toolchain.patience && !form.is_enqueued.swap(true, Ordering::Relaxed) {
+            // Only this run has found it so, so nobody else sets it.
             let premise = self.premise(self.printed().ok()?, run, number > 0);
             let _ = form.premise.set(premise);
             compile::enqueue(Arc::clone(self), number);
@@ -363,7 +378,7 @@ impl Twin {
         match form.outcome.get() {
             Some(Ok(_)) => format!("native for {}", self.isa),
             Some(Err(failure)) => format!("in blocks: {failure}"),
-            None if form.spent.load(Ordering::Relaxed) < self.toolchain.patience => {
+            None if !form.is_enqueued.load(Ordering::Relaxed) => {
                 "in blocks, native when it has run for longer".to_owned()
             }
             None => "in blocks while it is being compiled".to_owned(),
