@@ -4,7 +4,7 @@
 use super::Failure;
 use libloading::Library;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 /// A loop as a C function: takes `lines` lines of `rows` rows, of which the first is local row `first`
 /// and global row `start + first`, and returns how many rows it has done; it ends early before a chunk
@@ -32,13 +32,37 @@ pub(crate) type LoopFunction = unsafe extern "C" fn(
 #[derive(Clone, Debug)]
 pub(super) struct Loaded {
     function: LoopFunction,
-    _library: Arc<Library>,
+    library: Arc<Library>,
+}
+
+/// A function that is there as long as others hold its library.
+#[derive(Debug)]
+pub(super) struct Shared {
+    function: LoopFunction,
+    library: Weak<Library>,
+}
+
+impl Shared {
+    /// The function, if its library is still there.
+    pub(super) fn loaded(&self) -> Option<Loaded> {
+        let library = self.library.upgrade()?;
+        let function = self.function;
+        Some(Loaded { function, library })
+    }
 }
 
 impl Loaded {
     /// The function, for as long as `self` lives.
     pub(super) fn function(&self) -> LoopFunction {
         self.function
+    }
+
+    /// The function for those that do not hold its library.
+    pub(super) fn shared(&self) -> Shared {
+        Shared {
+            function: self.function,
+            library: Arc::downgrade(&self.library),
+        }
     }
 }
 
@@ -55,11 +79,11 @@ pub(super) unsafe fn load(path: &Path, names: &[&str]) -> Result<Vec<Loaded>, Fa
     let mut functions = Vec::with_capacity(names.len());
     for name in names {
         // SAFETY: the caller promises that a function of this name is a printed loop, which has
-        // this type; `_library` keeps it in memory.
+        // this type; `library` keeps it in memory.
         let function = *unsafe { library.get::<LoopFunction>(name.as_bytes()) }.map_err(failure)?;
         functions.push(Loaded {
             function,
-            _library: Arc::clone(&library),
+            library: Arc::clone(&library),
         });
     }
     Ok(functions)

@@ -57,6 +57,7 @@ pub(crate) fn split(
 ) -> (Composed, Versions) {
     let mut splitter = Splitter {
         uses: uses(&composed, slots.len()),
+        args: args_of(&composed, slots.len()),
         copies: Vec::new(),
         slots,
         launch,
@@ -117,9 +118,19 @@ struct Splitter<'a> {
     launch: Partition,
     /// The uses of each slot, in the order of the kernel.
     uses: Vec<Vec<Use>>,
+    /// The arguments of each slot.
+    args: Vec<Vec<ArgId>>,
     /// Loops to be put in front of others, by the numbers of these.
     copies: Vec<(usize, Loop)>,
     versions: Versions,
+}
+
+fn args_of(composed: &Composed, n_slots: usize) -> Vec<Vec<ArgId>> {
+    let mut args = vec![Vec::new(); n_slots];
+    for (arg, source) in (0..).zip(&composed.args) {
+        args[source.slot as usize].push(arg);
+    }
+    args
 }
 
 fn uses(composed: &Composed, n_slots: usize) -> Vec<Vec<Use>> {
@@ -291,6 +302,7 @@ impl Splitter<'_> {
             partition: None,
         });
         self.uses.push(Vec::new());
+        self.args.push(Vec::new());
         version
     }
 
@@ -313,33 +325,32 @@ impl Splitter<'_> {
             view,
             piece: None,
         };
-        let mut known = self.composed.args.iter();
-        if let Some(known) = known.position(|known| *known == source) {
-            return known as ArgId;
+        let of_slot = &self.args[slot as usize];
+        let is_known = |arg: &&ArgId| *self.source(**arg) == source;
+        if let Some(&known) = of_slot.iter().find(is_known) {
+            return known;
         }
+        let known = of_slot.first().copied();
         let args = &mut self.composed.kernel.args;
-        let of_slot = self
-            .composed
-            .args
-            .iter()
-            .position(|known| known.slot == slot);
-        let memory = match of_slot {
-            Some(arg) => args[arg].memory,
+        let memory = match known {
+            Some(arg) => args[arg as usize].memory,
             None => 1 + args.iter().map(|arg| arg.memory).max().unwrap_or(0),
         };
         let made = (slot as usize).checked_sub(self.slots.len());
-        let slot = made.map_or_else(
+        let of = made.map_or_else(
             || &self.slots[slot as usize],
             |made| &self.versions.slots[made],
         );
         args.push(Arg {
-            dtype: slot.dtype,
+            dtype: of.dtype,
             kind: ArgKind::Array,
             memory,
             temporary: false,
         });
         self.composed.args.push(source);
-        (args.len() - 1) as ArgId
+        let new = (args.len() - 1) as ArgId;
+        self.args[slot as usize].push(new);
+        new
     }
 
     /// Lets an instruction use a version.
