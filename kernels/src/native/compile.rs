@@ -7,11 +7,11 @@
 
 use super::cache::{self, Cache};
 use super::exit;
-use super::load::{self, Loaded};
+use super::load::{self, Loaded, Shared};
 use super::{Failure, Toolchain, Twin, prelude};
 use crate::isa::Isa;
 use rustix::process::{Pid, Signal, kill_process_group, setpriority_pgrp};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::fs::{self, File};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -77,8 +77,7 @@ fn serve() {
         // A program that is gone needs no library.
         if Arc::strong_count(&twin) > 1 {
             let outcome = catch_unwind(AssertUnwindSafe(|| {
-                library(&twin.toolchain, twin.isa, &twin.text(form), &[FUNCTION])
-                    .map(|mut functions| functions.remove(0))
+                function(&twin.toolchain, twin.isa, &twin.text(form))
             }));
             let outcome = outcome
                 .unwrap_or_else(|_| Err(Failure::Compiler("the compiler thread panicked".into())));
@@ -86,6 +85,24 @@ fn serve() {
             let _ = twin.forms[form].outcome.set(outcome);
         }
     }
+}
+
+/// The functions of this process, by the address of their toolchain, the instruction set and the text.
+static FUNCTIONS: Mutex<BTreeMap<(usize, &str, String), Shared>> = Mutex::new(BTreeMap::new());
+
+/// The function that a text defines: that of another loop with the same text, or of the library.
+fn function(toolchain: &Arc<Toolchain>, isa: Isa, text: &str) -> Result<Loaded, Failure> {
+    // A toolchain is there as long as twins hold it, and with them their functions.
+    let key = (Arc::as_ptr(toolchain).addr(), isa.name(), text.to_owned());
+    let known = || FUNCTIONS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(loaded) = known().get(&key).and_then(Shared::loaded) {
+        return Ok(loaded);
+    }
+    let loaded = library(toolchain, isa, text, &[FUNCTION])?.remove(0);
+    let mut known = known();
+    known.retain(|_, shared| shared.loaded().is_some());
+    known.insert(key, loaded.shared());
+    Ok(loaded)
 }
 
 /// The functions with these names that `text` defines, from the cache or compiled.

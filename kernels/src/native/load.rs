@@ -4,18 +4,18 @@
 use super::Failure;
 use libloading::Library;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
-/// A loop as a C function: takes `rows` rows, of which the first is local row `first` and global row
-/// `start + first`, and returns how many it has done; it ends early before a chunk that needs the
-/// steps, and before a rest that is no whole chunk, unless it is one for lines. See
+/// A loop as a C function: takes `lines` lines of `rows` rows, of which the first is local row `first`
+/// and global row `start + first`, and returns how many rows it has done; it ends early before a chunk
+/// that needs the steps, and before a rest that is no whole chunk, unless it is one for lines. See
 /// [`super::print`].
 ///
 /// # Safety
 /// `arrays` must point to the addresses of the loop's arrays that it reads (those that are a base, as
 /// local row 0 would have them), which must lie as its form takes them to and be valid for these
-/// rows; `uniforms` to the chunks of copies of its uniform values;
-/// `lanes` to the lanes of its reductions, to which these rows are joined beginning with lane 0.
+/// rows; `uniforms` to the chunks of copies of its uniform values; `steps` to the bytes from line to
+/// line of each array, if there is more than one line or the form is one for lines; `lanes` to the lanes of its reductions, to which these rows are joined beginning with lane 0.
 /// The instruction set that the loop was printed for must be available.
 pub(crate) type LoopFunction = unsafe extern "C" fn(
     arrays: *const *mut u8,
@@ -24,19 +24,45 @@ pub(crate) type LoopFunction = unsafe extern "C" fn(
     start: u64,
     first: u64,
     rows: u64,
+    lines: u64,
+    steps: *const i64,
 ) -> u64;
 
 /// A function and the library that it is from.
 #[derive(Clone, Debug)]
 pub(super) struct Loaded {
     function: LoopFunction,
-    _library: Arc<Library>,
+    library: Arc<Library>,
+}
+
+/// A function that is there as long as others hold its library.
+#[derive(Debug)]
+pub(super) struct Shared {
+    function: LoopFunction,
+    library: Weak<Library>,
+}
+
+impl Shared {
+    /// The function, if its library is still there.
+    pub(super) fn loaded(&self) -> Option<Loaded> {
+        let library = self.library.upgrade()?;
+        let function = self.function;
+        Some(Loaded { function, library })
+    }
 }
 
 impl Loaded {
     /// The function, for as long as `self` lives.
     pub(super) fn function(&self) -> LoopFunction {
         self.function
+    }
+
+    /// The function for those that do not hold its library.
+    pub(super) fn shared(&self) -> Shared {
+        Shared {
+            function: self.function,
+            library: Arc::downgrade(&self.library),
+        }
     }
 }
 
@@ -53,11 +79,11 @@ pub(super) unsafe fn load(path: &Path, names: &[&str]) -> Result<Vec<Loaded>, Fa
     let mut functions = Vec::with_capacity(names.len());
     for name in names {
         // SAFETY: the caller promises that a function of this name is a printed loop, which has
-        // this type; `_library` keeps it in memory.
+        // this type; `library` keeps it in memory.
         let function = *unsafe { library.get::<LoopFunction>(name.as_bytes()) }.map_err(failure)?;
         functions.push(Loaded {
             function,
-            _library: Arc::clone(&library),
+            library: Arc::clone(&library),
         });
     }
     Ok(functions)

@@ -19,12 +19,12 @@
 //!
 //! | state of a form | kept as | left by |
 //! |---|---|---|
-//! | in blocks | `spent` below the patience, no outcome | the run whose work passes the patience |
-//! | being compiled | `spent` at or above it, no outcome | the compiler thread, which sets the outcome |
+//! | in blocks | not enqueued, no outcome | a run that finds the work of the loop and its equals at or above the patience |
+//! | being compiled | enqueued, no outcome | the compiler thread, which sets the outcome |
 //! | native, or failed | the outcome | nobody |
 //!
-//! `spent` is only a count, so it is relaxed; exactly one run sees it pass the patience, and that
-//! one sends the form to the queue. `premise` and `outcome` are `OnceLock`s, whose release and
+//! What is spent is only a count, so it is relaxed; exactly one run sets `is_enqueued`, and that one
+//! sends the form to the queue. Equal loops count together ([`together`]), for their first forms. `premise` and `outcome` are `OnceLock`s, whose release and
 //! acquire carry them to the runs: `premise` from that one run, the loaded library from the compiler
 //! thread.
 
@@ -35,20 +35,23 @@ mod compile;
 #[cfg(unix)]
 mod exit;
 mod load;
+mod operators;
 mod prelude;
+mod premise;
 mod print;
 #[cfg(test)]
 #[cfg(unix)]
 mod tests;
+mod together;
 mod worth;
 
-use crate::abi::Splat;
 use crate::ir::{ArgId, ArgKind, Kernel, Loop};
 use crate::isa::Isa;
 use load::Loaded;
 pub(crate) use load::LoopFunction;
+pub(crate) use premise::{Placed, Wanted};
+use premise::{Premise, Way};
 use print::Printed;
-use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -134,6 +137,8 @@ pub(crate) struct Twin {
     /// are equal and how far views of a store lie apart; and the form for all others. Programs repeat
     /// constants, and what depends on equal ones is computed once.
     forms: [Form; 2],
+    /// What the loop and those equal to it have spent in blocks.
+    together: Arc<AtomicU64>,
     /// Whether a run could not be taken.
     is_passed_by: AtomicBool,
     /// What a form for the first run would take as known.
@@ -154,6 +159,11 @@ struct Source {
 }
 
 impl Native<'_> {
+    /// Whether it reduces, so that a line begins with a lane of its own.
+    pub(crate) fn reduces(&self) -> bool {
+        !self.lanes.is_empty()
+    }
+
     /// Whether the function reads the address of an array, which others may lie behind.
     pub(crate) fn reads_address(&self, array: usize) -> bool {
         self.ways[array].base == array
@@ -189,60 +199,12 @@ impl Source {
 /// A native form of a loop.
 #[derive(Debug, Default)]
 struct Form {
+    /// The work of the runs that it would have taken.
     spent: AtomicU64,
+    is_enqueued: AtomicBool,
     /// Set before `outcome`.
     premise: OnceLock<Premise>,
     outcome: OnceLock<Result<Loaded, Failure>>,
-}
-
-/// What the code of a form takes as known, and which runs it can take therefore.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Premise {
-    /// For each uniform value the first that must have the same bits.
-    firsts: Vec<usize>,
-    /// Where each array lies.
-    ways: Vec<Way>,
-    /// Whether the function takes lines with the rest that is no whole chunk.
-    is_lined: bool,
-    /// The arrays that lines are stored to past the caches.
-    streamed: Vec<ArgId>,
-}
-
-/// Where an array of a form lies: a number of elements behind another one, which has the same
-/// distances, or at an address of its own. Views of one store, as stencils have them, are one address
-/// with many numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Way {
-    base: usize,
-    offset: isize,
-    /// The distance from row to row, in elements.
-    step: isize,
-}
-
-/// Where an array of a run lies.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Placed {
-    pub(crate) data: *mut u8,
-    /// The bytes of an element.
-    pub(crate) size: usize,
-    /// The distances of lines along each dimension, in elements; of a contiguous array, whose rows are
-    /// found by their numbers, none.
-    pub(crate) strides: Option<[isize; 4]>,
-    /// The distance from row to row of a line, in elements.
-    pub(crate) step: isize,
-}
-
-/// A run, as far as the choice of a form asks.
-#[derive(Debug)]
-pub(crate) struct Wanted<'a, F> {
-    pub(crate) rows: u64,
-    pub(crate) splats: &'a [Splat],
-    /// Where each of the twin's arrays lies.
-    pub(crate) placed: F,
-    /// Whether it goes line by line.
-    pub(crate) is_lined: bool,
-    /// Whether the arrays are larger than the caches, and lines long.
-    pub(crate) is_large: bool,
 }
 
 /// A loop's function, ready to be called.
@@ -256,71 +218,6 @@ pub(crate) struct Native<'a> {
     pub(crate) lanes: &'a [usize],
     /// Whether it stores lines past the caches.
     pub(crate) is_streamed: bool,
-}
-
-impl Premise {
-    /// What is known of a run: all of it, or what any run has whose arrays have these steps.
-    fn of<F: Fn(usize) -> Placed>(run: &Wanted<'_, F>, memories: &[u32], is_general: bool) -> Self {
-        let way = |number: usize| {
-            let it = (run.placed)(number);
-            let is_beside = |other: &usize| {
-                let other = (run.placed)(*other);
-                (other.strides, other.step, other.size) == (it.strides, it.step, it.size)
-            };
-            let alike = (0..number).filter(|other| memories[*other] == memories[number]);
-            let base = alike.filter(|_| !is_general).find(is_beside);
-            let base = base.unwrap_or(number);
-            Way {
-                base,
-                offset: it.elements_behind(&(run.placed)(base)),
-                step: it.step,
-            }
-        };
-        Self {
-            firsts: match is_general {
-                false => firsts(run.splats),
-                true => (0..run.splats.len()).collect(),
-            },
-            ways: (0..memories.len()).map(way).collect(),
-            is_lined: run.is_lined,
-            streamed: Vec::new(),
-        }
-    }
-
-    /// The macros of a form; see [`mod@print`].
-    fn define(&self, text: &mut String) {
-        for (splat, first) in self.firsts.iter().enumerate() {
-            let _ = writeln!(text, "#define SPLAT{splat} {first}");
-        }
-        for (array, Way { base, offset, step }) in self.ways.iter().enumerate() {
-            let _ = writeln!(text, "#define ARRAY{array} {base}");
-            let _ = writeln!(text, "#define OFFSET{array} ({offset})");
-            let _ = writeln!(text, "#define STEP{array} ({step})");
-        }
-        if self.is_lined {
-            text.push_str("#define LINED\n");
-        }
-    }
-
-    fn holds<F: Fn(usize) -> Placed>(&self, run: &Wanted<'_, F>) -> bool {
-        let mut ways = self.ways.iter().enumerate();
-        self.is_lined == run.is_lined
-            && has_equals(run.splats, &self.firsts)
-            && ways.all(|(number, way)| {
-                let it = (run.placed)(number);
-                let base = (run.placed)(way.base);
-                it.step == way.step
-                    && it.strides == base.strides
-                    && it.elements_behind(&base) == way.offset
-            })
-    }
-}
-
-impl Placed {
-    fn elements_behind(&self, base: &Self) -> isize {
-        let bytes = self.data.addr().wrapping_sub(base.data.addr()) as isize;
-        bytes / self.size as isize
-    }
 }
 
 impl Twin {
@@ -340,6 +237,8 @@ impl Twin {
     }
 
     fn of(source: Source, worth: Worth, (isa, toolchain): (Isa, &Arc<Toolchain>)) -> Self {
+        let Kernel { loops, .. } = &source.kernel;
+        let together = together::spent(&source.kernel, &loops[0], toolchain);
         Self {
             source,
             printed: OnceLock::new(),
@@ -347,6 +246,7 @@ impl Twin {
             toolchain: Arc::clone(toolchain),
             isa,
             forms: Default::default(),
+            together,
             is_passed_by: AtomicBool::new(false),
             #[cfg(test)]
             first_run: OnceLock::new(),
@@ -418,9 +318,16 @@ impl Twin {
         }
         let work = run.rows.saturating_mul(self.worth.work()) / 4;
         let before = form.spent.fetch_add(work, Ordering::Relaxed);
-        let patience = self.toolchain.patience;
-        if before < patience && before.saturating_add(work) >= patience {
-            // Only this run sees the patience end, so nobody else sets it.
+        let mut spent = before.saturating_add(work);
+        if number == 0 {
+            let together = self.together.fetch_add(work, Ordering::Relaxed);
+            // A loop that runs once needs no code, however long its equals take.
+            if before > 0 {
+                spent = spent.max(together.saturating_add(work));
+            }
+        }
+        if spent >= self.toolchain.patience && !form.is_enqueued.swap(true, Ordering::Relaxed) {
+            // Only this run has found it so, so nobody else sets it.
             let premise = self.premise(self.printed().ok()?, run, number > 0);
             let _ = form.premise.set(premise);
             compile::enqueue(Arc::clone(self), number);
@@ -471,7 +378,7 @@ impl Twin {
         match form.outcome.get() {
             Some(Ok(_)) => format!("native for {}", self.isa),
             Some(Err(failure)) => format!("in blocks: {failure}"),
-            None if form.spent.load(Ordering::Relaxed) < self.toolchain.patience => {
+            None if !form.is_enqueued.load(Ordering::Relaxed) => {
                 "in blocks, native when it has run for longer".to_owned()
             }
             None => "in blocks while it is being compiled".to_owned(),
@@ -491,16 +398,4 @@ impl Twin {
         }
         text
     }
-}
-
-/// For each chunk of copies the first with the same bits.
-fn firsts(splats: &[Splat]) -> Vec<usize> {
-    let first = |splat: &Splat| splats.iter().position(|other| other[0] == splat[0]);
-    splats.iter().filter_map(first).collect()
-}
-
-/// Whether chunks of copies are equal where `firsts` says so.
-fn has_equals(splats: &[Splat], firsts: &[usize]) -> bool {
-    let mut pairs = splats.iter().zip(firsts);
-    pairs.all(|(splat, &first)| splat[0] == splats[first][0])
 }

@@ -6,8 +6,10 @@
 //! stands in macros in front of the function: `SPLAT0`, `SPLAT1`, ... say where a uniform value lies,
 //! the same for those that are equal; `ARRAY0`, `OFFSET0`, `STEP0`, ... where an array begins, as an
 //! address that the caller passes and a number of elements behind it, and the distance from row to
-//! row; `LINED` asks for the rest that is no whole chunk, too. So the neighbours that a stencil reads
-//! are one address in machine code, and a value that is the same along a line is read once.
+//! row; `LINED` asks for the rest that is no whole chunk, too, and for as many lines as the caller
+//! says, each as many bytes behind the one before as `steps` has it. So the neighbours that a stencil
+//! reads are one address in machine code, a value that is the same along a line is read once, and
+//! short lines cost no calls.
 //! Row `k` of a chunk belongs to lane `k`; the caller turns the lanes where a line begins elsewhere.
 //!
 //! A complex number is a pair of parts. The compiler takes pairs apart before it looks for SIMD code,
@@ -22,13 +24,14 @@
 //! the caller runs that chunk in blocks.
 
 use super::Refusal;
+use super::operators::{binary, memory_type, value_type};
 use crate::abi::{CHUNK, LANES_BYTES, SPLAT_BYTES};
 use crate::element::DType;
 use crate::ir::{
     ArgId, BinaryOp, Inst, Kernel, Loop, ReduceOp, UnaryOp, ValueId, uniform_values, value_types,
 };
 use crate::isa::Isa;
-use crate::operations::{BinaryForm, Types, UnaryForm};
+use crate::operations::{Types, UnaryForm};
 use std::fmt::Write as _;
 
 /// A loop in C.
@@ -157,7 +160,7 @@ impl Printer<'_> {
             }
             Inst::Reduce(op, _, a) => return self.reduce(op, a),
             Inst::Load(arg) => self.load(arg, out, body)?,
-            Inst::Index => "(i64)(start + first + at + k)".to_owned(),
+            Inst::Index => "(i64)(start + row + at + k)".to_owned(),
             Inst::Unary(op, a) => self.unary(op, a)?,
             Inst::Binary(op, a, b) => {
                 let dtype = self.dtype(a);
@@ -250,7 +253,7 @@ impl Printer<'_> {
             self.arrays.push(arg);
             let _ = writeln!(
                 self.uniforms,
-                "    {element} *const a{place} = ({element} *)arrays[ARRAY{place}] + OFFSET{place} + \
+                "    {element} *const a{place} = ({element} *)FROM(ARRAY{place}) + OFFSET{place} + \
                  STEP{place} * (i64)first;"
             );
         }
@@ -424,7 +427,8 @@ impl Printer<'_> {
     fn finish(self, name: &str) -> Printed {
         let mut text = format!(
             "u64 {name}(u8 *const *arrays, const u8 *uniforms, u8 *lanes, u64 start, u64 first, \
-             u64 rows) {{\n"
+             u64 rows, u64 lines, const i64 *steps) {{\n    \
+             for (u64 line = 0; line < lines; line++) {{\n    const u64 row = first + line * rows;\n"
         );
         text.push_str(&self.uniforms);
         text.push_str("    u64 at = 0;\n");
@@ -451,10 +455,11 @@ impl Printer<'_> {
         }
         let _ = writeln!(
             text,
-            "    if (end == rows) return at;\n#endif\n    \
+            "    if (end == rows) break;\n#endif\n    \
              for (; at + {CHUNK} <= rows; at += {CHUNK}) {{\n        \
              const u32 N = {CHUNK}, F = 0;\n{}    }}\n\
-             #ifdef LINED\n    end = rows;\n    }}\n#endif\n    return at;\n}}",
+             #ifdef LINED\n    end = rows;\n    }}\n#endif\n    \
+             if (at < rows) return line * rows + at;\n    }}\n    return lines * rows;\n}}",
             self.rows()
         );
         let size = |arg: ArgId| self.kernel.args[arg as usize].dtype.size();
@@ -479,46 +484,8 @@ impl Printer<'_> {
             false => format!("{buffers}{inner}{values}        }}\n{copies}"),
             true => format!(
                 "        u64 large = 0;\n{buffers}{inner}{values}        }}\n        \
-                 if (large) return at;\n{inner}{effects}        }}\n{copies}"
+                 if (large) return line * rows + at;\n{inner}{effects}        }}\n{copies}"
             ),
-        }
-    }
-}
-
-/// The C type of a variable.
-fn value_type(dtype: DType) -> &'static str {
-    match dtype {
-        DType::Bool => "_Bool",
-        other => memory_type(other),
-    }
-}
-
-/// The C type of an element in memory.
-fn memory_type(dtype: DType) -> &'static str {
-    match dtype {
-        DType::F32 => "f32",
-        DType::F64 => "f64",
-        DType::I32 => "i32",
-        DType::I64 => "i64",
-        DType::U32 => "u32",
-        DType::U64 => "u64",
-        DType::Bool => "u8",
-        DType::ComplexF32 => "complex_f32",
-        DType::ComplexF64 => "complex_f64",
-    }
-}
-
-fn binary(op: BinaryOp, dtype: DType, a: &str, b: &str) -> Result<String, Refusal> {
-    let call = || format!("{}_{}({a}, {b})", op.name(), memory_type(dtype));
-    let is_float = dtype.is_real_float();
-    match op.form() {
-        BinaryForm::Sign(_) | BinaryForm::FloatSign(_) if dtype.is_complex() => Ok(call()),
-        BinaryForm::Sign(sign) => Ok(format!("{a} {sign} {b}")),
-        BinaryForm::FloatSign(sign) if is_float => Ok(format!("{a} {sign} {b}")),
-        BinaryForm::Call => Ok(call()),
-        BinaryForm::FloatCall if is_float => Ok(call()),
-        BinaryForm::FloatSign(_) | BinaryForm::FloatCall | BinaryForm::Missing => {
-            Err(Refusal::new(op.name(), Some(dtype)))
         }
     }
 }

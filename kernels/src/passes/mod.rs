@@ -86,6 +86,19 @@ pub fn optimize_with(
     }
 }
 
+/// A kernel without what it does not need: dead code, then arguments and parameters.
+#[must_use]
+pub fn without_unused(mut kernel: Kernel) -> Optimized {
+    let memories = Memories::new(&kernel.args);
+    dce::dce(&mut kernel, &memories);
+    let (args, params) = compact::compact(&mut kernel);
+    Optimized {
+        kernel,
+        args,
+        params,
+    }
+}
+
 /// Keeps the instructions that `is_kept` marks and renumbers their operands, which are all kept.
 fn retain(body: &mut Vec<Inst>, is_kept: &[bool]) {
     let mut number: Vec<ValueId> = Vec::with_capacity(body.len());

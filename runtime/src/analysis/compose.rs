@@ -10,7 +10,7 @@ use crate::geometry::view::View;
 use crate::shape::Shape;
 use crate::tasks::argument::{Access, Image};
 use crate::tasks::body::Body;
-use sparsefuse_kernels::passes;
+use sparsefuse_kernels::passes::{self, Optimized};
 use sparsefuse_kernels::{Arg as KernelArg, ArgKind, Inst, Kernel, Loop};
 use std::sync::Arc;
 
@@ -189,7 +189,7 @@ impl Composed {
         arg
     }
 
-    fn domain(&mut self, shape: Shape) -> u32 {
+    pub(super) fn domain(&mut self, shape: Shape) -> u32 {
         let known = self.domains.iter().position(|&domain| domain == shape);
         known.unwrap_or_else(|| {
             self.domains.push(shape);
@@ -229,8 +229,19 @@ impl Composed {
 
     /// Runs the passes of the kernel IR, and forgets arguments, parameters and pieces that nothing
     /// needs: a gather whose result dies must not decide which rows run before its ghosts arrive.
-    pub(crate) fn optimize(self) -> Self {
-        let optimized = passes::optimize(self.kernel);
+    pub(crate) fn optimize(mut self) -> Self {
+        let optimized = passes::optimize(std::mem::take(&mut self.kernel));
+        self.only(optimized)
+    }
+
+    /// Forgets what no effect needs.
+    pub(crate) fn without_unused(mut self) -> Self {
+        let optimized = passes::without_unused(std::mem::take(&mut self.kernel));
+        self.only(optimized)
+    }
+
+    /// What is left when passes have changed the kernel.
+    fn only(self, optimized: Optimized) -> Self {
         let mut args: Vec<Source> = optimized
             .args
             .iter()

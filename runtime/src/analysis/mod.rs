@@ -21,6 +21,7 @@ pub(crate) mod reorder;
 pub(crate) mod compose;
 pub(crate) mod place;
 pub(crate) mod reuse;
+pub(crate) mod versions;
 
 pub(crate) mod graph;
 pub(crate) mod schedule;
@@ -65,10 +66,11 @@ pub(crate) fn analyse(
             cuts,
             rank,
         };
-        let task = planner.plan_group();
+        let task = planner.plan_versions();
         for number in group.tasks.clone() {
             settle(&tasks[number], group.launch, &mut slots);
         }
+        slots.extend_from_slice(&task.versions.slots);
         fused.push(task);
     }
     let around = halos::place(&mut fused, (&slots, &window.around), (cuts, rank));

@@ -11,7 +11,7 @@
 use crate::analysis::compose::Source;
 use crate::analysis::schedule::{Output, Reuse};
 use crate::analysis::solve::Slot;
-use sparsefuse_kernels::{ArgKind, Inst, Kernel};
+use sparsefuse_kernels::{ArgKind, Inst, Kernel, Loop};
 
 /// Finds for each output an input that `fits` and whose last use is where the output is written, or
 /// in an earlier loop.
@@ -61,16 +61,19 @@ pub(crate) fn take_over(
     }
 }
 
-/// Lets outputs have the memory of others that die in the task too, and are used for the last time
-/// some loops before: the sweeps of a stencil need two arrays then, however many they are. There is a
-/// loop between them, since neighbouring loops may run at the same time.
+/// Lets outputs have the memory of inputs and of other outputs that die in the task, and are used for
+/// the last time some loops before: the sweeps of a stencil need two arrays then, however many they
+/// are. There is a loop between them where the later one gathers, since two such loops may run at the
+/// same time.
 ///
 /// The outputs are in the order in which loops write them. Loops must run one after the other, each
-/// with all its rows.
+/// with all its rows; so on several ranks, where the interior may run before the rows that need a halo of
+/// an input, inputs keep their memory.
 pub(crate) fn share(
     outputs: &mut [Output],
     kernel: &mut Kernel,
     (slots, args): (&[Slot], &[Source]),
+    is_alone: bool,
     dies: impl Fn(u32) -> bool,
 ) {
     let uses = uses(kernel, args, slots.len());
@@ -79,42 +82,76 @@ pub(crate) fn share(
         let mut kinds = kinds.map(|source| source.kind);
         kinds.all(|kind| matches!(kind, ArgKind::Array | ArgKind::DenseRows | ArgKind::Gather))
     };
-    // Outputs that die and have memory of their own, and the last loop that uses that.
-    let mut free: Vec<(usize, usize)> = Vec::new();
+    let dtype = |slot: u32| slots[slot as usize].dtype;
+    let is_like = |from: u32, to: u32| {
+        dtype(from).size() == dtype(to).size() && dtype(from).alignment() >= dtype(to).alignment()
+    };
+    // Memory that dies, and the last loop that uses it.
+    let mut free = match is_alone {
+        true => dying_inputs(outputs, &uses, slots, &dies),
+        false => Vec::new(),
+    };
+    free.retain(|(input, _)| is_array(input.slot()));
     for number in 0..outputs.len() {
         let slot = outputs[number].slot;
         let Some(slot_use) = uses[slot as usize].as_ref().filter(|_| is_array(slot)) else {
             continue;
         };
-        let fits = |&(first, last): &(usize, usize)| {
-            let (from, to) = (&outputs[first], &outputs[number]);
-            let dtype = |output: &Output| slots[output.slot as usize].dtype;
-            last + 1 < slot_use.first
-                && slots[from.slot as usize].shape == slots[to.slot as usize].shape
-                && (from.partition, &from.rows, from.len) == (to.partition, &to.rows, to.len)
-                && dtype(from).size() == dtype(to).size()
-                && dtype(from).alignment() >= dtype(to).alignment()
+        let gathers = gathers(&kernel.loops[slot_use.first]);
+        let first = slot_use.first.saturating_sub(usize::from(gathers));
+        let to = &outputs[number];
+        let fits = |&(from, last): &(Reuse, usize)| {
+            let is_same_place = match from {
+                Reuse::Input(input) => {
+                    let slot = &slots[input as usize];
+                    slot.partition == Some(to.partition)
+                        && slot.shape == slots[to.slot as usize].shape
+                }
+                Reuse::Output(of) => outputs.iter().any(|from| {
+                    let place = (from.slot, from.partition, &from.rows, from.len);
+                    slots[of as usize].shape == slots[to.slot as usize].shape
+                        && place == (of, to.partition, &to.rows, to.len)
+                }),
+            };
+            last < first && is_same_place && is_like(from.slot(), slot)
         };
-        let found = match outputs[number].reuse {
-            Some(_) => None,
-            None => free.iter().position(fits),
-        };
-        let first = match found {
-            Some(place) => {
-                let (first, _) = free.swap_remove(place);
-                let of = outputs[first].slot;
-                outputs[number].reuse = Some(Reuse::Output(of));
-                let memory = args.iter().position(|source| source.slot == of);
-                let memory = memory.map(|arg| kernel.args[arg].memory);
-                set_memory(kernel, args, slot, memory.unwrap_or(of));
-                first
-            }
-            None => number,
-        };
+        if to.reuse.is_none()
+            && let Some(place) = free.iter().position(fits)
+        {
+            let (from, _) = free.swap_remove(place);
+            outputs[number].reuse = Some(from);
+            let memory = args.iter().position(|source| source.slot == from.slot());
+            let memory = memory.map(|arg| kernel.args[arg].memory);
+            set_memory(kernel, args, slot, memory.unwrap_or(from.slot()));
+        }
         if dies(slot) {
-            free.push((first, slot_use.last));
+            free.push((Reuse::Output(slot), slot_use.last));
         }
     }
+}
+
+/// The inputs that die with the task, are not written by it and have not been taken over, with the
+/// last loops that use them.
+fn dying_inputs(
+    outputs: &[Output],
+    uses: &[Option<Use>],
+    slots: &[Slot],
+    dies: impl Fn(u32) -> bool,
+) -> Vec<(Reuse, usize)> {
+    let inputs = (0..).zip(uses).filter_map(|(slot, slot_use)| {
+        let slot_use = slot_use.as_ref().filter(|it| !it.is_written)?;
+        let input = Reuse::Input(slot);
+        let is_free = dies(slot) && !outputs.iter().any(|output| output.reuse == Some(input));
+        let is_there = slots[slot as usize].partition.is_some();
+        (is_there && is_free).then_some((input, slot_use.last))
+    });
+    inputs.collect()
+}
+
+/// Whether a loop gathers, so that it may run at the same time as the one before.
+fn gathers(loop_: &Loop) -> bool {
+    let mut insts = loop_.body.iter();
+    insts.any(|inst| matches!(inst, Inst::Gather { .. } | Inst::RowSum { .. }))
 }
 
 /// Says which memory the arguments of a store are in.

@@ -8,6 +8,7 @@ use super::fuse::Group;
 use super::graph::{Graph, Uses};
 use super::regions::Regions;
 use super::solve::{Launch, Slot};
+use super::versions::Versions;
 use crate::comm::exchange::Sent;
 use crate::comm::exchange::around::{Around, SIDES};
 use crate::comm::exchange::fetch::Fetch;
@@ -32,7 +33,7 @@ pub(crate) struct Schedule {
     pub(crate) groups: Vec<FusedTask>,
     /// The runs of host tasks that may run side by side, in their order; none on several ranks.
     pub(crate) graphs: Vec<Graph>,
-    /// The stores of the window as the analysis saw them.
+    /// The stores of the window as the analysis saw them, and behind them versions of some.
     pub(crate) slots: Vec<Slot>,
     /// Slots that the window has written and the program holds: what it leaves behind.
     pub(crate) results: Vec<u32>,
@@ -128,6 +129,8 @@ pub(crate) struct FusedTask {
     pub(crate) halves: Option<Halves>,
     pub(crate) pieces: Vec<PieceSpec>,
     pub(crate) outputs: Vec<Output>,
+    /// Outputs that stores become when the task has run.
+    pub(crate) versions: Versions,
     pub(crate) bindings: Vec<Binding>,
     pub(crate) params: Vec<u32>,
     pub(crate) extents: Vec<Extent>,

@@ -7,6 +7,7 @@
 use super::Inputs;
 use super::failures::Failure;
 use crate::analysis::schedule::{FusedTask, Schedule};
+use crate::analysis::versions::Versions;
 use crate::analysis::window::Window;
 use crate::comm::reduce::Pending;
 use crate::error::{Error, ErrorKind};
@@ -63,8 +64,9 @@ pub(super) struct Awaited {
 unsafe impl Send for Frame {}
 
 impl Frame {
-    /// Takes what the stores of the window hold, and leaves it to those that the program holds.
-    pub(super) fn load(&mut self, window: &Window) {
+    /// Takes what the stores of the window hold, and leaves it to those that the program holds. There
+    /// are `slots` slots, those of versions behind the others.
+    pub(super) fn load(&mut self, window: &Window, slots: usize) {
         self.poison.clear();
         self.lost.clear();
         self.marred.clear();
@@ -87,6 +89,18 @@ impl Frame {
                 }
                 Contents::Unwritten => None,
             });
+        }
+        self.instances.resize_with(slots, || None);
+    }
+
+    /// Lets stores be the last of their versions, if the task that makes these has run, and forgets
+    /// the others.
+    pub(super) fn replace(&mut self, versions: &Versions, has_run: bool) {
+        for (version, of) in versions.last().filter(|_| has_run) {
+            self.instances[of as usize] = self.instances[version as usize].take();
+        }
+        for &(version, _) in &versions.of {
+            self.free(version);
         }
     }
 

@@ -102,7 +102,7 @@ pub(crate) struct Context<'a> {
 
 /// Runs a schedule on the stores of a window.
 fn run(schedule: &Schedule, window: &Window, frame: &mut Frame, context: &mut Context<'_>) {
-    frame.load(window);
+    frame.load(window, schedule.slots.len());
     let mut next = 0;
     while let Some(task) = schedule.groups.get(next) {
         if task.host.is_some()
@@ -241,6 +241,8 @@ impl<'c> Running<'_, 'c> {
         let mut running = self.instead(part.as_ref().unwrap_or(whole));
         let outcome = machine.compute(&mut running, runs, &inputs, halos, &mut failures);
         self.travel = running.travel;
+        let has_run = runs && part.is_none() && outcome.is_ok();
+        self.frame.replace(&whole.versions, has_run);
         if let Err(cause) = outcome {
             self.frame.fail(whole, &cause);
         } else if failures.len() > known {

@@ -20,14 +20,22 @@ impl Running<'_, '_> {
     /// Gives every output memory: that of a dying input, or some of the pool's; and makes sure
     /// that what is written in place is not read elsewhere.
     pub(super) fn allocate(&mut self) -> Result<(), Failure> {
+        let versions = &self.task.versions;
+        let replaced: Vec<u32> = versions.last().map(|(_, of)| of).collect();
+        for &slot in &replaced {
+            // The store itself gets back a version, or the reason why there is none.
+            self.window.stores[slot as usize].take();
+        }
         for output in &self.task.outputs {
             let made = self.make(output);
-            let instance = made.map_err(|cause| Failure::of(output.slot, cause))?;
+            let instance = made.map_err(|cause| Failure::of(versions.root(output.slot), cause))?;
             self.frame.instances[output.slot as usize] =
                 Some((output.partition, Residency::Plain(instance)));
         }
         let written = self.task.writes.iter();
-        let mut in_place = written.filter(|&&slot| self.window.initial[slot as usize].is_some());
+        let mut in_place = written.filter(|&&slot| {
+            self.window.initial[slot as usize].is_some() && !replaced.contains(&slot)
+        });
         in_place.try_for_each(|&slot| {
             let place = (self.window, self.context.pool);
             let unique = self.frame.make_unique(slot, place);

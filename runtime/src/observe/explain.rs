@@ -126,6 +126,9 @@ fn group(out: &mut String, number: usize, task: &FusedTask, cuts: &CutsTable) {
     for piece in &task.pieces {
         let _ = writeln!(out, "  ghosts of s{} by image(s{})", piece.x, piece.indices);
     }
+    for (version, of) in task.versions.last() {
+        let _ = writeln!(out, "  s{of} becomes s{version}");
+    }
     for output in &task.outputs {
         let _ = match output.reuse {
             Some(reuse) => {

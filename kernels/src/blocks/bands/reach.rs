@@ -63,9 +63,12 @@ impl Reach {
     }
 
     /// How many rows further on in memory than the first row of another one it begins, in rows of
-    /// one of them that has several; rounded.
+    /// one of them that has several; rounded, and 0 if both have one.
     pub(crate) fn rows_behind(&self, other: &Self) -> i64 {
-        let step = self.step().max(other.step()).max(1);
+        let step = self.step().max(other.step());
+        if step == 0 {
+            return 0;
+        }
         (self.begin - other.begin + step / 2).div_euclid(step)
     }
 

@@ -136,6 +136,8 @@ pub(crate) struct LoopProgram {
     pub(crate) reached: Vec<(ArgId, usize)>,
     /// The structures of products with what they gather, and the sizes of its elements.
     pub(crate) gathered: Vec<(ArgId, ArgId, usize)>,
+    /// What the loop copies to what, if it does nothing else, and the bytes of an element.
+    pub(crate) copy: Option<(ArgId, ArgId, usize)>,
     /// The bytes of a row of all arrays.
     pub(crate) array_bytes: usize,
     pub(crate) reductions: Vec<(ArgId, Reduction)>,
@@ -208,10 +210,21 @@ fn assign(loop_: &Loop, kernel: &Kernel, lowered: Lowered, plan: &Plan) -> LoopP
         write_only,
         reached,
         gathered,
+        copy: copy(kernel, loop_),
         array_bytes,
         reductions: lowered.reductions,
         terms,
         sums,
+    }
+}
+
+/// See [`LoopProgram::copy`].
+fn copy(kernel: &Kernel, loop_: &Loop) -> Option<(ArgId, ArgId, usize)> {
+    match loop_.body[..] {
+        [Inst::Load(from), Inst::Store(to, _)] => {
+            Some((from, to, kernel.args[from as usize].dtype.size()))
+        }
+        _ => None,
     }
 }
 

@@ -48,6 +48,7 @@ pub(crate) unsafe fn run_chain(
             let mut run = Run::new(program, launch, data, &settings, Part::All);
             run.is_sliced = true;
             run.native = twin.as_ref().and_then(|twin| run.native(twin));
+            run.copy = run.copied();
             run
         })
         .collect();

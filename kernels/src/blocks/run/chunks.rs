@@ -83,18 +83,35 @@ impl Worker<'_> {
     pub(crate) unsafe fn run_native(&mut self, run: &NativeRun<'_>, rows: Range<usize>) {
         let mut first = rows.start;
         while first < rows.end {
-            let end = match run.lines {
-                None => rows.end,
-                Some(lines) => self.aim(&run.native, lines, first).end.min(rows.end),
+            let left = rows.end - first;
+            // Of a contiguous array, what is no whole chunk is left to the steps.
+            let (n, n_lines) = match run.lines {
+                None if left < CHUNK => (left, 0),
+                None => (left, 1),
+                Some(lines) => {
+                    let (line, around) = self.aim(&run.native, lines, first);
+                    let n = (around.end - first).min(left);
+                    let follows = around.start == first && !run.native.reduces();
+                    match follows {
+                        true => (n, lines.following(line, left / n)),
+                        false => (n, 1),
+                    }
+                }
             };
             // SAFETY: forwarded.
-            unsafe { self.run_line(run, first..end) };
-            first = end;
+            let done = unsafe { self.run_lines(run, first, n, n_lines) };
+            first += done;
+            if done < n * n_lines.max(1) {
+                let rest = first..(first + CHUNK).min(first + n - done % n);
+                // SAFETY: forwarded.
+                unsafe { self.run_in_blocks(rest.clone(), &mut |_| ()) };
+                first = rest.end;
+            }
         }
     }
 
     /// Sets the addresses of the arrays to those of the line that a row lies in.
-    fn aim(&mut self, native: &Native<'_>, lines: Lines, row: usize) -> Range<usize> {
+    fn aim(&mut self, native: &Native<'_>, lines: Lines, row: usize) -> (usize, Range<usize>) {
         let (line, rows) = lines.around(row);
         let index = lines.index(line);
         let natives = self.natives.iter_mut().zip(self.placed).enumerate();
@@ -107,45 +124,40 @@ impl Worker<'_> {
                 *address = placed.data.wrapping_offset(distance);
             }
         }
-        rows
+        (line, rows)
     }
 
-    /// Runs rows of one line.
-    unsafe fn run_line(&mut self, run: &NativeRun<'_>, rows: Range<usize>) {
-        let mut first = rows.start;
-        let least = match run.lines {
-            None => CHUNK,
-            Some(_) => 1,
+    /// Runs rows of a line, or of several that follow each other, and says how many it has run.
+    ///
+    /// # Safety
+    /// As [`Worker::run_native`]; the addresses are those of the line that row `first` lies in.
+    unsafe fn run_lines(
+        &mut self,
+        run: &NativeRun<'_>,
+        first: usize,
+        rows: usize,
+        lines: usize,
+    ) -> usize {
+        let turn = (first - self.tile_start) % LANES;
+        turn_lanes(self.lanes, run.native.lanes, turn);
+        // SAFETY: the arrays lie as the form takes them to and have these rows, as the caller
+        // promises; there are splats and lanes for all that the loop reads, the lanes begin with that
+        // of the first row, and each array has its step from line to line. The instruction set is
+        // that of the run.
+        let done = unsafe {
+            (run.native.function)(
+                self.natives.as_ptr(),
+                self.run.splats.as_ptr().cast(),
+                self.lanes.as_mut_ptr().cast(),
+                self.run.extent.start,
+                first as u64,
+                rows as u64,
+                lines as u64,
+                self.line_steps.as_ptr(),
+            )
         };
-        while first < rows.end {
-            let n = rows.end - first;
-            let mut done = 0;
-            if n >= least {
-                let turn = (first - self.tile_start) % LANES;
-                turn_lanes(self.lanes, run.native.lanes, turn);
-                // SAFETY: the arrays lie as the form takes them to and have these rows, as the caller
-                // promises; there are splats and lanes for all that the loop reads, and the lanes
-                // begin with that of the first row. The instruction set is that of the run.
-                done = unsafe {
-                    (run.native.function)(
-                        self.natives.as_ptr(),
-                        self.run.splats.as_ptr().cast(),
-                        self.lanes.as_mut_ptr().cast(),
-                        self.run.extent.start,
-                        first as u64,
-                        n as u64,
-                    ) as usize
-                };
-                turn_lanes(self.lanes, run.native.lanes, LANES - turn);
-            }
-            first += done;
-            let left = first..(first + CHUNK).min(rows.end);
-            if done < n {
-                // SAFETY: forwarded.
-                unsafe { self.run_in_blocks(left.clone(), &mut |_| ()) };
-                first = left.end;
-            }
-        }
+        turn_lanes(self.lanes, run.native.lanes, LANES - turn);
+        done as usize
     }
 }
 

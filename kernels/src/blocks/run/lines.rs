@@ -14,7 +14,7 @@ use crate::abi::CHUNK;
 use crate::blocks::compile::slots::Slot;
 use crate::blocks::compile::{LoopProgram, Step};
 use crate::launch::{Launch, Layout, Operand};
-use crate::native::Native;
+use crate::native::{Native, Placed};
 use std::ops::Range;
 
 /// The shortest line for which this is worth while.
@@ -36,6 +36,16 @@ pub(crate) struct NativeRun<'a> {
     pub(crate) native: Native<'a>,
     /// The lines of the arrays that are not contiguous.
     pub(crate) lines: Option<Lines>,
+}
+
+/// A run that copies lines.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CopyRun {
+    /// The bytes of an element.
+    pub(crate) size: usize,
+    pub(crate) from: (*mut u8, Layout),
+    pub(crate) to: (*mut u8, Layout),
+    pub(crate) lines: Lines,
 }
 
 /// A slot whose memory is read line by line.
@@ -96,6 +106,25 @@ impl Lines {
     pub(crate) fn len(&self) -> usize {
         let inner = self.n_outer..self.layout.rank as usize;
         self.layout.dims[inner].iter().product()
+    }
+
+    /// How many whole lines, from one on, lie one after the other along the dimension next to a line,
+    /// of `n` lines at most.
+    pub(crate) fn following(&self, line: usize, n: usize) -> usize {
+        match self.n_outer.checked_sub(1) {
+            Some(next) => n.min(self.layout.dims[next] - line % self.layout.dims[next]),
+            None => n.min(1),
+        }
+    }
+
+    /// The bytes from line to line of an array along the dimension next to a line.
+    pub(crate) fn line_step(&self, placed: &Placed) -> i64 {
+        let elements = match (placed.strides, self.n_outer.checked_sub(1)) {
+            (Some(strides), Some(next)) => strides[next],
+            (Some(_), None) => 0,
+            (None, _) => self.len() as isize * placed.step,
+        };
+        elements as i64 * placed.size as i64
     }
 
     /// The distance from row to row of a line of an array with these dimensions.

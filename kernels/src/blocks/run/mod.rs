@@ -10,6 +10,7 @@ mod banded;
 mod bound;
 mod buffer;
 mod chunks;
+mod copies;
 mod division;
 mod fetch;
 mod length;
@@ -60,6 +61,7 @@ pub(crate) unsafe fn run_loop(
     let mut run = Run::new(program, launch, shared[0].data(), settings, part);
     if run.has_work() {
         run.native = twin.and_then(|twin| run.native(twin));
+        run.copy = run.copied();
         let n_parts = run.n_parts(run.work(), settings, workers);
         let run = &run;
         workers.run(n_parts, |i| {

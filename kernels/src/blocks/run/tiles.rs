@@ -52,9 +52,13 @@ impl Worker<'_> {
     unsafe fn run_blocks(&mut self, rows: Range<usize>, before_rows: &mut impl FnMut(usize)) {
         // SAFETY: forwarded.
         unsafe {
-            match self.run.native {
-                None => self.run_in_blocks(rows, before_rows),
-                Some(native) => {
+            match (self.run.native, self.run.copy) {
+                (None, None) => self.run_in_blocks(rows, before_rows),
+                (None, Some(copy)) => {
+                    before_rows(rows.end);
+                    self.run_copy(&copy, rows);
+                }
+                (Some(native), _) => {
                     before_rows(rows.end);
                     self.run_native(&native, rows);
                 }

@@ -6,7 +6,7 @@ use super::buffer::Buffer;
 use super::division::Rows;
 use super::fetch::Fetched;
 use super::length::{UNIT, block_len, is_far, is_large};
-use super::lines::{Lined, Lines, NativeRun};
+use super::lines::{CopyRun, Lined, Lines, NativeRun};
 use super::stream;
 use super::strided::simplify;
 use super::uniform::misbound;
@@ -50,6 +50,8 @@ pub(crate) struct Run<'a> {
     pub(crate) lines: Option<Lines>,
     /// The native form of the loop, if it takes this run.
     pub(crate) native: Option<NativeRun<'a>>,
+    /// The copy that the loop is, if it goes line by line.
+    pub(crate) copy: Option<CopyRun>,
 }
 
 // SAFETY: threads only read the run; they write through its pointers to rows and partials of their
@@ -82,6 +84,7 @@ impl<'a> Run<'a> {
             rows_ahead: None,
             is_sliced: false,
             native: None,
+            copy: None,
         }
     }
 
@@ -237,6 +240,7 @@ pub(crate) struct Scratch {
     lined: Vec<Lined>,
     fetched: Vec<Fetched>,
     natives: Vec<*mut u8>,
+    line_steps: Vec<i64>,
     placed: Vec<Placed>,
     lanes: Vec<Lanes>,
     terms: Vec<Term>,
@@ -252,6 +256,7 @@ impl Scratch {
         lined: Vec::new(),
         fetched: Vec::new(),
         natives: Vec::new(),
+        line_steps: Vec::new(),
         placed: Vec::new(),
         lanes: Vec::new(),
         terms: Vec::new(),
@@ -269,6 +274,8 @@ pub(crate) struct Worker<'a> {
     /// The addresses of the arrays that the loop's native form expects, where it goes line by line
     /// those of the line; and where these arrays lie.
     pub(crate) natives: &'a mut [*mut u8],
+    /// The bytes from line to line of each of them.
+    pub(crate) line_steps: &'a [i64],
     pub(crate) placed: &'a [Placed],
     /// What each block asks for, for the next one.
     pub(crate) fetched: &'a [Fetched],
@@ -312,6 +319,11 @@ impl<'a> Worker<'a> {
         scratch.placed.extend(run.placed_natives());
         let data = scratch.placed.iter().map(|placed| placed.data);
         scratch.natives.extend(data);
+        scratch.line_steps.clear();
+        if let Some(lines) = run.native.and_then(|native| native.lines) {
+            let steps = scratch.placed.iter().map(|placed| lines.line_step(placed));
+            scratch.line_steps.extend(steps);
+        }
         scratch.fetched.clear();
         if run.is_far && !program.has_many_terms {
             let fetched = Fetched::of_loop(program, run.launch, run.arrays);
@@ -334,6 +346,7 @@ impl<'a> Worker<'a> {
             whole,
             ragged,
             natives: &mut scratch.natives,
+            line_steps: &scratch.line_steps,
             placed: &scratch.placed,
             fetched: &scratch.fetched,
             lanes: &mut scratch.lanes,

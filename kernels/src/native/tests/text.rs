@@ -29,10 +29,12 @@ fn prints_values_stores_and_lanes() {
     build.store(y, root);
     build.reduce(ReduceOp::Sum, norm, root);
     let expected = "\
-u64 f(u8 *const *arrays, const u8 *uniforms, u8 *lanes, u64 start, u64 first, u64 rows) {
-    f64 *const a0 = (f64 *)arrays[ARRAY0] + OFFSET0 + STEP0 * (i64)first;
+u64 f(u8 *const *arrays, const u8 *uniforms, u8 *lanes, u64 start, u64 first, u64 rows, u64 lines, const i64 *steps) {
+    for (u64 line = 0; line < lines; line++) {
+    const u64 row = first + line * rows;
+    f64 *const a0 = (f64 *)FROM(ARRAY0) + OFFSET0 + STEP0 * (i64)first;
     const f64 s0 = *(const f64 *)(uniforms + 256 * SPLAT0);
-    f64 *const a1 = (f64 *)arrays[ARRAY1] + OFFSET1 + STEP1 * (i64)first;
+    f64 *const a1 = (f64 *)FROM(ARRAY1) + OFFSET1 + STEP1 * (i64)first;
     f64 *const l0 = (f64 *)(lanes + 0);
     u64 at = 0;
 #ifdef LINED
@@ -53,7 +55,7 @@ u64 f(u8 *const *arrays, const u8 *uniforms, u8 *lanes, u64 start, u64 first, u6
     }
 ";
     let end = "\
-    if (end == rows) return at;
+    if (end == rows) break;
 #endif
     for (; at + 16 <= rows; at += 16) {
         const u32 N = 16, F = 0;
@@ -70,7 +72,9 @@ u64 f(u8 *const *arrays, const u8 *uniforms, u8 *lanes, u64 start, u64 first, u6
     end = rows;
     }
 #endif
-    return at;
+    if (at < rows) return line * rows + at;
+    }
+    return lines * rows;
 }
 ";
     let text = c(&build.finish(), &[0]);
@@ -127,7 +131,7 @@ fn a_loop_with_angles_leaves_large_ones_to_the_steps() {
             const f32 v1 = sin_f32(v0);
             b1[k] = v1;
         }
-        if (large) return at;
+        if (large) return line * rows + at;
         ROWS
         for (u32 k = 0; k < N; k++) {
             a1[STEP1 * (i64)(at + k)] = b1[k];

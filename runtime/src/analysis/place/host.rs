@@ -5,6 +5,7 @@ use super::bind::Moves;
 use crate::analysis::compose::Source;
 use crate::analysis::schedule::{Binding, Block, From, FusedTask, HostPlace, Output};
 use crate::analysis::solve;
+use crate::analysis::versions::Versions;
 use crate::geometry::partition::Partition;
 use crate::shape::Shape;
 use crate::tasks::argument::{Access, Privilege};
@@ -103,6 +104,7 @@ impl Planner<'_> {
             halves: None,
             pieces: Vec::new(),
             outputs,
+            versions: Versions::default(),
             bindings,
             params: Vec::new(),
             extents: Vec::new(),

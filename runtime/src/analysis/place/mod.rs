@@ -9,24 +9,27 @@
 //! then; what dies with the group is held by no handle and used by no later task.
 
 mod bind;
+mod gathered;
 mod halves;
 mod host;
 mod trim;
 
 use self::bind::Moves;
+use self::gathered::{leading, only_gathered, plain_pieces};
 use self::trim::Trimmed;
-use crate::analysis::compose::{self, Composed, PieceSpec, Source};
+use crate::analysis::compose::{self, Composed, Source};
 use crate::analysis::fuse::{Group, Solved};
 use crate::analysis::reuse;
-use crate::analysis::schedule::{Binding, From, FusedTask, Output, Reduction};
+use crate::analysis::schedule::{Binding, FusedTask, Output, Reduction};
 use crate::analysis::solve::{self, Slot};
+use crate::analysis::versions::{self, Versions};
 use crate::comm::forests;
 use crate::geometry::partition::{CutsTable, Partition};
 use crate::geometry::region::Region;
 use crate::shape::Shape;
 use crate::tasks::argument::Privilege;
 use sparsefuse_kernels::blocks::Program;
-use sparsefuse_kernels::{ArgKind, Extent, Inst, Kernel, Loop};
+use sparsefuse_kernels::{ArgKind, Extent, Inst, Kernel};
 use std::ops::Range;
 
 /// Places the data of one group.
@@ -72,12 +75,44 @@ pub(crate) fn plan_some(
 impl Planner<'_> {
     /// The whole way from the tasks of the group to one.
     pub(super) fn plan_group(&mut self) -> FusedTask {
-        if self.tasks[self.group.tasks.start].body.is_host() {
-            return self.plan_host();
+        match self.composed() {
+            None => self.plan_host(),
+            Some(composed) => self.plan(composed, Versions::default()),
         }
+    }
+
+    /// The same, where stores may get new versions: on one rank, since the rows of others are read
+    /// around those of a store.
+    pub(super) fn plan_versions(&mut self) -> FusedTask {
+        let Some(composed) = self.composed() else {
+            return self.plan_host();
+        };
+        if self.cuts.ranks() > 1 {
+            return self.plan(composed, Versions::default());
+        }
+        let least = trim::LEAST_TILES * self.cuts.tile_len();
+        let (composed, versions) =
+            versions::split(composed, (self.slots, self.group.launch), least);
+        let slots = [self.slots, versions.slots.as_slice()].concat();
+        let mut last_use = self.last_use.to_vec();
+        last_use.resize(slots.len(), self.group.tasks.start);
+        for (version, _) in versions.last() {
+            last_use[version as usize] = usize::MAX;
+        }
+        let mut planner = Planner {
+            slots: &slots,
+            last_use: &last_use,
+            ..*self
+        };
+        planner.plan(composed, versions)
+    }
+
+    /// The kernel of the group; none of a host task.
+    fn composed(&self) -> Option<Composed> {
         let is_temporary = |slot| self.is_temporary(slot);
-        let composed = compose::compose(self.group, self.tasks, self.slots, is_temporary);
-        self.plan(composed.optimize())
+        let is_host = self.tasks[self.group.tasks.start].body.is_host();
+        (!is_host)
+            .then(|| compose::compose(self.group, self.tasks, self.slots, is_temporary).optimize())
     }
 
     /// The rows of a domain that this rank computes.
@@ -120,7 +155,7 @@ impl Planner<'_> {
         !self.slots[slot as usize].is_held && self.last_use[slot as usize] < self.group.tasks.end
     }
 
-    fn plan(&mut self, mut composed: Composed) -> FusedTask {
+    fn plan(&mut self, mut composed: Composed, versions: Versions) -> FusedTask {
         let (mut reads, mut writes, mut frees) = self.uses();
         let mut moves = Moves::default();
         let of_args = self.reductions(&composed);
@@ -150,7 +185,10 @@ impl Planner<'_> {
         // Loops before which ghosts are sent run in parts.
         if self.cuts.ranks() == 1 || composed.pieces.is_empty() {
             let place = (self.slots, composed.args.as_slice());
-            reuse::share(&mut outputs, &mut kernel, place, |slot| self.dies(slot));
+            let is_replaced = |slot| versions.last().any(|(_, of)| of == slot);
+            let dies = |slot| self.dies(slot) || is_replaced(slot);
+            let is_alone = self.cuts.ranks() == 1;
+            reuse::share(&mut outputs, &mut kernel, place, is_alone, dies);
         }
         let n_domains = composed.domains.len();
         let domains = composed.domains.iter();
@@ -161,6 +199,7 @@ impl Planner<'_> {
             bindings: &mut bindings,
             domains: &mut composed.domains,
             extents: &mut extents,
+            outputs: &outputs,
         });
         let has_work = kernel
             .loops
@@ -205,6 +244,7 @@ impl Planner<'_> {
             halves,
             pieces: composed.pieces,
             outputs,
+            versions,
             bindings,
             params: composed.params,
             extents,
@@ -382,85 +422,4 @@ impl Planner<'_> {
         }
         bytes
     }
-}
-
-/// How many loops write what is sent as ghosts, or come before such a loop.
-fn leading(kernel: &Kernel, args: &[Source], pieces: &[PieceSpec]) -> usize {
-    let travels = |source: &&Source| {
-        let piece = source.piece.map(|piece| pieces[piece]);
-        source.kind == ArgKind::Gather
-            && piece.is_some_and(|piece| piece.x_partition != Partition::Replicated)
-    };
-    let sent: Vec<u32> = args.iter().filter(travels).map(|of| of.slot).collect();
-    let writes = |loop_: &Loop| {
-        let mut insts = loop_.body.iter();
-        insts.any(
-            |inst| matches!(*inst, Inst::Store(arg, _) if sent.contains(&args[arg as usize].slot)),
-        )
-    };
-    kernel
-        .loops
-        .iter()
-        .rposition(writes)
-        .map_or(0, |last| last + 1)
-}
-
-/// The pieces whose indices are read in plain form: those by which elements are gathered.
-fn plain_pieces(kernel: &Kernel, bindings: &[Binding]) -> Vec<usize> {
-    let insts = kernel.loops.iter().flat_map(|loop_| &loop_.body);
-    let mut pieces: Vec<usize> = insts
-        .filter_map(|inst| match *inst {
-            Inst::Gather { structure, .. } => match bindings[structure as usize] {
-                Binding::Structure { piece } => Some(piece),
-                _ => unreachable!("a structure is bound to a piece"),
-            },
-            _ => None,
-        })
-        .collect();
-    pieces.sort_unstable();
-    pieces.dedup();
-    pieces
-}
-
-/// The slots of indices and entries that are read in packed form alone, and by none of the `others`.
-fn only_gathered(pieces: &[PieceSpec], bindings: &[Binding], mut others: Vec<u32>) -> Vec<u32> {
-    let mut slots: Vec<u32> = pieces.iter().map(|piece| piece.indices).collect();
-    // Where rows are gathered, and not elements, the plain form is read.
-    let is_wide = |piece: usize| pieces[piece].width != 1;
-    let wide = pieces.iter().filter(|piece| piece.width != 1);
-    others.extend(wide.map(|piece| piece.indices));
-    for binding in bindings {
-        match *binding {
-            Binding::Entries {
-                from: From::Slot(slot),
-                piece,
-            } if is_wide(piece) => others.push(slot),
-            Binding::Entries {
-                from: From::Slot(slot),
-                ..
-            } => slots.push(slot),
-            Binding::Array {
-                from: From::Slot(slot),
-                ..
-            }
-            | Binding::DenseRows {
-                from: From::Slot(slot),
-                ..
-            }
-            | Binding::Whole {
-                from: From::Slot(slot),
-                ..
-            }
-            | Binding::Scalar { slot }
-            | Binding::Gathered { slot, .. } => others.push(slot),
-            Binding::Array { .. }
-            | Binding::DenseRows { .. }
-            | Binding::Whole { .. }
-            | Binding::Entries { .. }
-            | Binding::Reduction { .. }
-            | Binding::Structure { .. } => {}
-        }
-    }
-    slots.retain(|slot| !others.contains(slot));
-    slots
 }

@@ -8,15 +8,18 @@
 
 use super::Planner;
 use crate::analysis::compose::Source;
-use crate::analysis::schedule::Binding;
+use crate::analysis::schedule::{Binding, Output, Reuse};
 use crate::geometry::region::Region;
 use crate::shape::Shape;
 use crate::tasks::argument::{Access, Privilege};
-use sparsefuse_kernels::{Extent, Inst, Kernel, Layout, Loop};
+use sparsefuse_kernels::{ArgKind, Extent, Inst, Kernel, Layout, Loop};
 
 /// The tiles that a loop must be spared, at least; fewer elements take less time than the loops that
 /// there would be in its place.
-const LEAST_TILES: usize = 16;
+pub(super) const LEAST_TILES: usize = 16;
+
+/// The boxes that a loop is replaced by at most.
+const MOST_PARTS: usize = 16;
 
 /// What becomes of the loops of a fused task: its kernel, and where arguments and domains lie.
 pub(super) struct Trimmed<'a> {
@@ -25,61 +28,167 @@ pub(super) struct Trimmed<'a> {
     pub(super) bindings: &'a mut Vec<Binding>,
     pub(super) domains: &'a mut Vec<Shape>,
     pub(super) extents: &'a mut Vec<Extent>,
+    pub(super) outputs: &'a [Output],
 }
 
+/// The boxes that a loop must write; `None` if it writes all.
+type Parts = Option<Vec<Region>>;
+
 impl Planner<'_> {
-    /// Lets loops leave out what is overwritten before it is read.
+    /// Lets loops leave out what is overwritten before it is read, and what is there already.
     pub(super) fn trim(&self, mut task: Trimmed<'_>) {
-        let mut number = 0;
-        while number < task.kernel.loops.len() {
-            let Some((held, hole)) = self.hole(&task, number) else {
-                number += 1;
+        let n_loops = task.kernel.loops.len();
+        let mut parts: Vec<Parts> = vec![None; n_loops];
+        // The last ones first: what a loop need not write, it need not read.
+        for number in (0..n_loops).rev() {
+            parts[number] = self.needed_parts(&task, &parts, number);
+        }
+        if parts.iter().all(Option::is_none) {
+            return;
+        }
+        if self.cuts.ranks() == 1 {
+            self.leave_out_known(&task, &mut parts);
+        }
+        let loops = std::mem::take(&mut task.kernel.loops);
+        for (loop_, parts) in loops.into_iter().zip(parts) {
+            let Some(parts) = parts else {
+                task.kernel.loops.push(loop_);
                 continue;
             };
-            let whole = task.kernel.loops.remove(number);
-            for part in around(&held, &hole) {
-                let loop_ = self.narrowed(&mut task, &whole, &held, &part);
-                task.kernel.loops.insert(number, loop_);
-                number += 1;
+            let held = self.written_whole(&task, &loop_);
+            for part in parts {
+                let narrowed = self.narrowed(&mut task, &loop_, &held, &part);
+                task.kernel.loops.push(narrowed);
             }
         }
     }
 
-    /// The box of a loop that need not be run, within the rank's part of the store that it writes.
-    fn hole(&self, task: &Trimmed<'_>, number: usize) -> Option<(Region, Region)> {
-        let stored = stored(task, number)?;
+    /// The rank's part of the store that a loop writes as a whole.
+    fn written_whole(&self, task: &Trimmed<'_>, loop_: &Loop) -> Region {
+        let shape = task.domains[loop_.domain as usize];
+        Region::of_rows(shape, &self.rows(shape))
+    }
+
+    /// The boxes that a loop must write, if it may leave out enough.
+    fn needed_parts(&self, task: &Trimmed<'_>, known: &[Parts], number: usize) -> Parts {
+        let loop_ = &task.kernel.loops[number];
+        let stored = stored(task, loop_)?;
         let source = &task.args[stored as usize];
         let shape = self.slots[source.slot as usize].shape;
-        let is_whole = source.view.is_none() && task.domains[domain(task, number)] == shape;
+        let is_whole = source.view.is_none() && task.domains[loop_.domain as usize] == shape;
         let least = LEAST_TILES * self.cuts.tile_len();
         if !is_whole || shape.len() < least || task.kernel.args[stored as usize].temporary {
             return None;
         }
-        let held = Region::of_rows(shape, &self.rows(shape));
-        let hole = held.intersect(&self.overwritten(task, number, source.slot)?);
-        let is_worth_it = hole.len() >= least && 2 * hole.len() >= held.len();
-        is_worth_it.then_some((held, hole))
+        let held = self.written_whole(task, loop_);
+        let mut parts = Vec::new();
+        let place = (number + 1, source.slot);
+        self.needed((task, known), place, held, &mut parts)?;
+        let spared = held.len() - parts.iter().map(Region::len).sum::<usize>();
+        (spared >= least && 2 * spared >= held.len()).then_some(parts)
     }
 
-    /// The box of a store that is written next, if nothing reads the store before.
-    fn overwritten(&self, task: &Trimmed<'_>, number: usize, slot: u32) -> Option<Region> {
-        let is_of_slot = |arg: u32| task.args[arg as usize].slot == slot;
-        for later in &task.kernel.loops[number + 1..] {
-            let (mut written, mut is_read) = (None, false);
+    /// Adds the boxes of a part of a store that are read before they are overwritten, by loops from
+    /// `next` on or later tasks; `None` if they are many. Of the loops behind `next` it is known what
+    /// they must write.
+    fn needed(
+        &self,
+        (task, all): (&Trimmed<'_>, &[Parts]),
+        (next, slot): (usize, u32),
+        part: Region,
+        parts: &mut Vec<Region>,
+    ) -> Option<()> {
+        let loops = task.kernel.loops.iter().zip(all).enumerate();
+        for (number, (later, known)) in loops.skip(next) {
+            let mut written = None;
             for inst in &later.body {
+                let mut is_met = false;
+                inst.for_each_arg(|arg| {
+                    let source = &task.args[arg as usize];
+                    is_met |= source.slot == slot && self.meets(source, known, &part);
+                });
                 match *inst {
-                    Inst::Store(arg, _) if is_of_slot(arg) && written.is_none() => {
-                        written = Some(arg);
-                    }
-                    inst => inst.for_each_arg(|arg| is_read |= is_of_slot(arg)),
+                    Inst::Store(arg, _) if is_met && written.is_none() => written = Some(arg),
+                    _ if is_met => return add(parts, part),
+                    _ => {}
                 }
             }
-            match written {
-                Some(arg) if !is_read => return self.whole_box(&task.args[arg as usize]),
-                None if !is_read => {}
-                _ => return None,
+            let Some(arg) = written else {
+                continue;
+            };
+            let Some(hole) = self
+                .whole_box(&task.args[arg as usize])
+                .filter(|_| known.is_none())
+            else {
+                return add(parts, part);
+            };
+            let rest = around(&part, &hole.intersect(&part));
+            return rest
+                .into_iter()
+                .try_for_each(|rest| self.needed((task, all), (number + 1, slot), rest, parts));
+        }
+        if self.dies(slot) {
+            return Some(());
+        }
+        match self.overwritten_later(slot) {
+            Some(hole) if !hole.intersect(&part).is_empty() => {
+                let rest = around(&part, &hole.intersect(&part));
+                rest.into_iter().try_for_each(|rest| add(parts, rest))
+            }
+            _ => add(parts, part),
+        }
+    }
+
+    /// Whether a loop that writes `known` parts reaches a part of a store by an argument.
+    fn meets(&self, source: &Source, known: &Parts, part: &Region) -> bool {
+        let reach = self.reach(source).intersect(part);
+        match known.as_ref().filter(|_| source.view.is_none()) {
+            Some(known) => known
+                .iter()
+                .any(|known| !known.intersect(&reach).is_empty()),
+            None => !reach.is_empty(),
+        }
+    }
+
+    /// Lets copies leave out parts in which both stores are equal: of two arrays that sweeps of a
+    /// stencil go to and fro between, the boundary is the same from the second copy on.
+    fn leave_out_known(&self, task: &Trimmed<'_>, parts: &mut [Parts]) {
+        let mut equal: Vec<Equal> = Vec::new();
+        for (loop_, parts) in task.kernel.loops.iter().zip(parts) {
+            if let (Some(parts), Some(stores)) = (&mut *parts, copied(task, loop_)) {
+                let pair = stores.map(|slot| root(task.outputs, slot));
+                let is_equal = |part: &Region| {
+                    let mut known = equal.iter();
+                    known.any(|it| it.is_of(pair) && it.part.contains(part))
+                };
+                parts.retain(|part| !is_equal(part));
+            }
+            for inst in &loop_.body {
+                let Inst::Store(arg, _) = *inst else {
+                    continue;
+                };
+                let source = &task.args[arg as usize];
+                let memory = task.kernel.args[arg as usize].memory;
+                let shape = self.slots[source.slot as usize].shape;
+                equal.retain(|it| {
+                    let is_apart = it.shape == shape && !self.meets(source, parts, &it.part);
+                    !it.memories.contains(&memory) || is_apart
+                });
+            }
+            let copied = copied(task, loop_).zip(copied_args(loop_));
+            if let (Some(parts), Some((stores, args))) = (&*parts, copied) {
+                equal.extend(parts.iter().map(|&part| Equal {
+                    roots: stores.map(|slot| root(task.outputs, slot)),
+                    memories: args.map(|arg| task.kernel.args[arg as usize].memory),
+                    shape: self.slots[stores[0] as usize].shape,
+                    part,
+                }));
             }
         }
+    }
+
+    /// The box that the next task writes, if nothing reads the store before.
+    fn overwritten_later(&self, slot: u32) -> Option<Region> {
         let later = &self.tasks[self.group.tasks.end..];
         let task = later
             .iter()
@@ -96,6 +205,15 @@ impl Planner<'_> {
         (region.len() == view.shape().len()).then_some(region)
     }
 
+    /// The box that holds all that an argument reaches.
+    fn reach(&self, source: &Source) -> Region {
+        let shape = self.slots[source.slot as usize].shape;
+        match (source.kind, source.view.as_deref()) {
+            (ArgKind::Array, Some(view)) => view.region(&(0..view.shape().rows())),
+            _ => Region::of_rows(shape, &(0..shape.rows())),
+        }
+    }
+
     /// The elements that an argument sees, if they are a box without gaps.
     fn whole_box(&self, source: &Source) -> Option<Region> {
         let view = self.view(source);
@@ -108,12 +226,18 @@ impl Planner<'_> {
         let rank = task.domains[whole.domain as usize].rank();
         let lens: [usize; 4] = std::array::from_fn(|d| part.hi[d] - part.lo[d]);
         let shape = Shape::new(&lens[..rank]);
-        task.extents.push(Extent {
+        let extent = Extent {
             start: 0,
             len: shape.len() as u64,
             tiles: self.cuts.tiles(shape),
+        };
+        let mut domains = task.domains.iter().zip(task.extents.iter());
+        let domain = domains.position(|known| known == (&shape, &extent));
+        let domain = domain.unwrap_or_else(|| {
+            task.domains.push(shape);
+            task.extents.push(extent);
+            task.domains.len() - 1
         });
-        task.domains.push(shape);
         let mut renamed: Vec<(u32, u32)> = Vec::new();
         let mut narrow = |arg: u32| {
             if let Some(&(_, new)) = renamed.iter().find(|(old, _)| *old == arg) {
@@ -147,22 +271,59 @@ impl Planner<'_> {
         };
         let body = whole.body.iter().map(|inst| inst.map_args(&mut narrow));
         Loop {
-            domain: (task.domains.len() - 1) as u32,
+            domain: domain as u32,
             body: body.collect(),
         }
     }
 }
 
-fn domain(task: &Trimmed<'_>, number: usize) -> usize {
-    task.kernel.loops[number].domain as usize
+/// Parts of two stores that are equal.
+struct Equal {
+    /// The outputs whose memory the stores have.
+    roots: [u32; 2],
+    /// The numbers of their memories.
+    memories: [u32; 2],
+    shape: Shape,
+    part: Region,
+}
+
+impl Equal {
+    fn is_of(&self, [from, to]: [u32; 2]) -> bool {
+        self.roots == [from, to] || self.roots == [to, from]
+    }
+}
+
+/// The output whose memory an output is sure to have. Memory of an input is only taken over if no
+/// other store has it.
+fn root(outputs: &[Output], slot: u32) -> u32 {
+    let reuse = outputs.iter().find(|output| output.slot == slot);
+    match reuse.and_then(|output| output.reuse) {
+        Some(Reuse::Output(of)) => root(outputs, of),
+        Some(Reuse::Input(_)) | None => slot,
+    }
+}
+
+/// What a loop copies to what, if it is a copy.
+fn copied_args(loop_: &Loop) -> Option<[u32; 2]> {
+    match loop_.body[..] {
+        [Inst::Load(from), Inst::Store(to, _)] => Some([from, to]),
+        _ => None,
+    }
+}
+
+/// The stores that a loop copies from and to, if it copies one as it is.
+fn copied(task: &Trimmed<'_>, loop_: &Loop) -> Option<[u32; 2]> {
+    let sources = copied_args(loop_)?.map(|arg| &task.args[arg as usize]);
+    let is_whole = sources.iter().all(|source| source.view.is_none());
+    is_whole.then(|| sources.map(|source| source.slot))
 }
 
 /// The argument that a loop stores, if that is all it does, and each row of it depends on the same row
 /// of other arrays alone.
-fn stored(task: &Trimmed<'_>, number: usize) -> Option<u32> {
-    let rank = task.domains[domain(task, number)].rank() as u8;
+fn stored(task: &Trimmed<'_>, loop_: &Loop) -> Option<u32> {
+    let rank = task.domains[loop_.domain as usize].rank() as u8;
     let mut stored = None;
-    for inst in &task.kernel.loops[number].body {
+    for inst in &loop_.body {
         match *inst {
             Inst::Store(arg, _) if stored.is_none() => stored = Some(arg),
             Inst::Load(arg) => {
@@ -189,6 +350,12 @@ fn stored(task: &Trimmed<'_>, number: usize) -> Option<u32> {
         }
     }
     stored
+}
+
+/// Adds a part; `None` if there are many.
+fn add(parts: &mut Vec<Region>, part: Region) -> Option<()> {
+    parts.push(part);
+    (parts.len() <= MOST_PARTS).then_some(())
 }
 
 /// The boxes that make up a box without another one that lies in it.

@@ -394,6 +394,16 @@ impl View {
             && (0..rank).all(|d| self.axis[d] == Some(d as u8) && self.step[d] > 0)
     }
 
+    /// What this view of a box sees of the store that the box lies in, from `lo` on; `None` for a view
+    /// in another shape.
+    pub(crate) fn within(&self, base: Shape, lo: &[usize; MAX_RANK]) -> Option<Self> {
+        (!self.is_flat).then(|| Self {
+            base,
+            offset: std::array::from_fn(|d| self.offset[d] + lo[d]),
+            ..*self
+        })
+    }
+
     /// Whether two views of one store may see the same element: `false` only where they see none in
     /// common, by their ranges and steps along some dimension.
     pub(crate) fn may_meet(&self, other: &Self) -> bool {
