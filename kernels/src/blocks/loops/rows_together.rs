@@ -61,7 +61,7 @@ macro_rules! together {
         ) -> [Element<R>; $n] {
             let (first, end) = (rows.first, rows.end);
             if end - first <= rows.tile_len {
-                // SAFETY: forwarded, as below.
+                // SAFETY: forwarded.
                 return unsafe { $of_tile::<R>(rows, data, first, end - first) };
             }
             // As for a row alone: a subtree that ends with tile `t` swallows as many earlier ones as `t`
@@ -72,6 +72,7 @@ macro_rules! together {
             let (mut tile, mut first) = (0_usize, first);
             while first < end {
                 let n = rows.tile_len.min(end - first);
+                // SAFETY: forwarded.
                 let mut values = unsafe { $of_tile::<R>(rows, data, first, n) };
                 for _ in 0..tile.trailing_ones() {
                     n_trees -= 1;

@@ -100,9 +100,12 @@ impl Planner<'_> {
             last_use[version as usize] = usize::MAX;
         }
         let mut planner = Planner {
+            group: self.group,
+            tasks: self.tasks,
             slots: &slots,
             last_use: &last_use,
-            ..*self
+            cuts: self.cuts,
+            rank: self.rank,
         };
         planner.plan(composed, versions)
     }
