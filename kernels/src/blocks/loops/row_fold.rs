@@ -23,7 +23,7 @@ pub(crate) struct DenseRows {
     pub(crate) tile_len: usize,
     /// The bits of the reduction of nothing.
     pub(crate) identity: [u64; 2],
-    /// [`panel_bytes`] where the elements of a column are neighbours.
+    /// [`super::rows::panel_bytes`] where the elements of a column are neighbours.
     pub(crate) panel: *mut u8,
 }
 
