@@ -160,15 +160,19 @@ impl Running<'_, '_> {
     /// Fails the tasks that read around rows where something else is.
     fn check_around(&self, failures: &mut Vec<Failure>) {
         for &(slot, needs) in &self.task.around {
-            let around = self.frame.instance(slot).map(|instance| instance.around());
-            let cause = match (self.frame.lost.get(&slot), around) {
-                (_, Ok(around)) if around == Some(needs) => continue,
-                (Some(cause), _) => cause.clone(),
-                (None, Err(cause)) => cause,
-                (None, Ok(_)) => {
+            let instance = self.frame.instance(slot);
+            let cause = match (instance, self.frame.lost.get(&slot)) {
+                (Ok(instance), _) if instance.around() == Some(needs) => continue,
+                (Ok(instance), Some(cause)) => {
+                    instance.set_lost(cause);
+                    cause.clone()
+                }
+                (Ok(instance), None) => instance.lost().unwrap_or_else(|| {
                     let expected = "the rows around those of this rank";
                     Error::argument("halo", expected, "none: they have not arrived")
-                }
+                }),
+                (Err(_), Some(cause)) => cause.clone(),
+                (Err(cause), None) => cause,
             };
             failures.push(Failure::of(slot, cause));
         }

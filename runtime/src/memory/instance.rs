@@ -14,8 +14,8 @@ use sparsefuse_kernels::Element;
 use std::cell::RefCell;
 use std::mem::MaybeUninit;
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 thread_local! {
     static SPARE: Spare<Instance> = const { RefCell::new(Vec::new()) };
@@ -38,6 +38,8 @@ pub(crate) struct Instance {
     /// The word of the needs whose rows have arrived in the room last, 0 where none are whole; used
     /// by the engine alone.
     around: AtomicU64,
+    /// Why none have arrived, if that has failed.
+    lost: Mutex<Option<Error>>,
 }
 
 /// The alignment of the elements where there is room in front of them: that of the pool.
@@ -61,6 +63,7 @@ impl Instance {
             room: [0; 2],
             row_bytes: 0,
             around: AtomicU64::new(0),
+            lost: Mutex::new(None),
         }
     }
 
@@ -92,6 +95,7 @@ impl Instance {
             room,
             row_bytes: row_len * size,
             around: AtomicU64::new(0),
+            lost: Mutex::new(None),
         })
     }
 
@@ -116,6 +120,7 @@ impl Instance {
             room: self.room,
             row_bytes: self.row_bytes,
             around: AtomicU64::new(self.around.load(Ordering::Relaxed)),
+            lost: Mutex::new(self.lost()),
         })
     }
 
@@ -131,6 +136,19 @@ impl Instance {
     /// The needs whose rows are in the room, if nothing has been written to the elements since.
     pub(crate) fn around(&self) -> Option<NeedsId> {
         NeedsId::from_word(self.around.load(Ordering::Relaxed))
+    }
+
+    /// Why what should be in the room has not arrived, if that is known.
+    pub(crate) fn lost(&self) -> Option<Error> {
+        let lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
+        lost.clone()
+    }
+
+    /// Says why what should be in the room is not: until it is written anew, later tasks fail for the same
+    /// reason.
+    pub(crate) fn set_lost(&self, cause: &Error) {
+        let mut lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
+        *lost = Some(cause.clone());
     }
 
     /// Says which rows are in the room from now on.

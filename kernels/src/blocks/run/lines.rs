@@ -91,9 +91,11 @@ impl Lines {
             layout.rank -= 1;
         }
         let mut n_outer = (layout.rank as usize).checked_sub(1)?;
+        let rank = layout.rank as usize;
+        // The stride of a dimension of one index says nothing, so that of a row is what counts.
         let goes_on = |it: Layout, d: usize| {
-            let length = layout.dims[d] as isize;
-            layout.dims[d - 1] == 1 || it.strides[d - 1] == it.strides[d] * length
+            let rows: usize = layout.dims[d..rank].iter().product();
+            layout.dims[d - 1] == 1 || it.strides[d - 1] == it.strides[rank - 1] * rows as isize
         };
         while n_outer > 0 && layouts.clone().all(|it| goes_on(it, n_outer)) {
             n_outer -= 1;
