@@ -73,14 +73,15 @@ pub(crate) fn split(
     }
     let Splitter {
         mut composed,
-        copies,
+        mut copies,
         versions,
         ..
     } = splitter;
     if versions.of.is_empty() {
         return (composed, versions);
     }
-    // From the last one on, so that loops before keep their numbers.
+    // From the last one on, so that loops before keep their numbers. A later copy may have an earlier maker.
+    copies.sort_by_key(|&(before, _)| before);
     for (before, loop_) in copies.into_iter().rev() {
         composed.kernel.loops.insert(before, loop_);
     }

@@ -75,7 +75,7 @@ impl<T: Field> Zeros<T> {
 enum Candidate<T> {
     Made(Vector<T>),
     /// A vector, its coefficients in the basis, and the norm of what remains without them. No task is
-    /// issued for the candidate behind the last vector of a cycle, since nobody asks for it.
+    /// issued for the candidate behind the last vector of a cycle, which the methods do not ask for.
     Remainder(Vector<T>, Vec<Complex<f64>>, f64),
 }
 
@@ -85,8 +85,8 @@ pub(super) struct Arnoldi<T> {
     basis: Vec<Vector<T>>,
     /// u, or what it is made of.
     candidate: Candidate<T>,
-    /// The residual that the space begins with, up to the end of the first step: whether somebody else
-    /// holds it, as the caller of a solve holds b, would make another window of it.
+    /// The residual that the space begins with, up to the end of the first step: if the caller of a solve
+    /// holds it too, as it may hold b, the window would be another one otherwise.
     start: Option<Vector<T>>,
     /// The columns of T.
     triangle: Vec<Vec<Complex<f64>>>,

@@ -1,4 +1,4 @@
-//! Several exchanges at once: a rank sends each other one message, with what all of them bring it.
+//! Several exchanges in one message: a rank sends each other rank one, with what all of them bring it.
 //!
 //! The message holds the items of the first exchange, then those of the next one, and so on. A rank
 //! that has nothing to send for one of them says why in place of the message, and then sends what each
