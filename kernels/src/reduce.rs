@@ -177,6 +177,14 @@ impl Forest {
     /// Makes this the forest of neighbouring tiles, as [`Forest::of_tiles`].
     pub fn set_tiles(&mut self, op: ReduceOp, dtype: DType, first: u64, tiles: &mut [Partial]) {
         self.trees.clear();
+        if let [tile] = *tiles {
+            // As below, for the many small arrays of one tile.
+            return self.trees.push(Tree {
+                level: 0,
+                node: first,
+                value: tile,
+            });
+        }
         let (mut nodes, mut first, mut level) = (tiles, first, 0);
         // The trees that end before the nodes of this level; those after it follow them.
         let mut n_before = 0;

@@ -138,7 +138,7 @@ pub(crate) struct Twin {
     /// constants, and what depends on equal ones is computed once.
     forms: [Form; 2],
     /// What the loop and those equal to it have spent in blocks.
-    together: Arc<AtomicU64>,
+    together: OnceLock<Arc<AtomicU64>>,
     /// Whether a run could not be taken.
     is_passed_by: AtomicBool,
     /// What a form for the first run would take as known.
@@ -237,8 +237,6 @@ impl Twin {
     }
 
     fn of(source: Source, worth: Worth, (isa, toolchain): (Isa, &Arc<Toolchain>)) -> Self {
-        let Kernel { loops, .. } = &source.kernel;
-        let together = together::spent(&source.kernel, &loops[0], toolchain);
         Self {
             source,
             printed: OnceLock::new(),
@@ -246,7 +244,7 @@ impl Twin {
             toolchain: Arc::clone(toolchain),
             isa,
             forms: Default::default(),
-            together,
+            together: OnceLock::new(),
             is_passed_by: AtomicBool::new(false),
             #[cfg(test)]
             first_run: OnceLock::new(),
@@ -320,7 +318,7 @@ impl Twin {
         let before = form.spent.fetch_add(work, Ordering::Relaxed);
         let mut spent = before.saturating_add(work);
         if number == 0 {
-            let together = self.together.fetch_add(work, Ordering::Relaxed);
+            let together = self.together().fetch_add(work, Ordering::Relaxed);
             // A loop that runs once needs no code, however long its equals take.
             if before > 0 {
                 spent = spent.max(together.saturating_add(work));
@@ -333,6 +331,14 @@ impl Twin {
             compile::enqueue(Arc::clone(self), number);
         }
         None
+    }
+
+    /// What the loop and its equals have spent in blocks.
+    fn together(&self) -> &AtomicU64 {
+        self.together.get_or_init(|| {
+            let kernel = &self.source.kernel;
+            together::spent(kernel, &kernel.loops[0], &self.toolchain)
+        })
     }
 
     /// What a form for a run takes as known.

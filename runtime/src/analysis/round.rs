@@ -202,9 +202,7 @@ impl Round {
         window.params.extend_from_slice(&self.params);
         window.regions.clone_from(&self.regions);
         window.key.extend_from_slice(&self.key);
-        if !window.is_as_expected(0) {
-            window.expected = None;
-        }
+        window.is_as_expected(0);
     }
 
     /// The number of tasks.

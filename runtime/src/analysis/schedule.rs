@@ -402,6 +402,8 @@ pub(crate) struct Reduction {
     pub(crate) domain: u32,
     /// The first of this rank's rows of the domain.
     pub(crate) first_row: usize,
+    /// The tiles of this rank's rows.
+    pub(crate) n_tiles: usize,
     /// Whether each rank reduces its own rows only.
     pub(crate) is_partial: bool,
     /// The most trees that the forest of any range of tiles has.

@@ -1,7 +1,7 @@
 //! The memory of past windows.
 //!
 //! A window with a key that was seen before is not analysed again: its schedule is replayed. After
-//! each window the one is expected that followed it the last time; what is issued as expected was
+//! each window those are expected that followed it the last times; what is issued as expected was
 //! checked then ([`crate::analysis::window`]), and need not be looked up.
 
 use crate::analysis::schedule::Schedule;
@@ -11,6 +11,9 @@ use std::sync::Arc;
 
 /// Schedules that are remembered; beyond this, all are forgotten and learnt again.
 const MOST: usize = 4096;
+/// How many windows are expected: the one that has followed last, and others before it. The basis of a
+/// method grows by several steps that are alike, and then by others.
+const EXPECTED: usize = 3;
 
 /// Schedules by the keys of their windows.
 #[derive(Debug, Default)]
@@ -26,15 +29,15 @@ pub(crate) struct Traces {
 struct Trace {
     key: Arc<[u64]>,
     schedule: Arc<Schedule>,
-    /// The number of the one that followed it the last time.
-    next: Option<usize>,
+    /// The numbers of those that followed it, the last one first.
+    next: Vec<usize>,
 }
 
 impl Traces {
     /// The schedule of the window with this key, which runs now.
     pub(crate) fn find(&mut self, key: &[u64]) -> Option<Arc<Schedule>> {
         let is_it = |number: &usize| *self.all[*number].key == *key;
-        let expected = self.next().filter(is_it);
+        let expected = self.next().iter().copied().find(is_it);
         let look_up = || {
             let list = self.by_hash.get(&hash(key))?;
             list.iter().copied().find(is_it)
@@ -55,25 +58,30 @@ impl Traces {
         self.all.push(Trace {
             key: key.into(),
             schedule: Arc::clone(&schedule),
-            next: None,
+            next: Vec::new(),
         });
         self.follow(number);
         schedule
     }
 
-    /// The key of the window that is expected next.
-    pub(crate) fn expected(&self) -> Option<Arc<[u64]>> {
-        let next = self.next()?;
-        Some(Arc::clone(&self.all[next].key))
+    /// The keys of the windows that are expected next, the likeliest one first.
+    pub(crate) fn expected(&self) -> impl Iterator<Item = Arc<[u64]>> {
+        let next = self.next().iter();
+        next.map(|&number| Arc::clone(&self.all[number].key))
     }
 
-    fn next(&self) -> Option<usize> {
-        self.all[self.last?].next
+    fn next(&self) -> &[usize] {
+        self.last.map_or(&[], |last| &self.all[last].next)
     }
 
     fn follow(&mut self, number: usize) {
         if let Some(last) = self.last {
-            self.all[last].next = Some(number);
+            let next = &mut self.all[last].next;
+            if next.first() != Some(&number) {
+                next.retain(|&other| other != number);
+                next.truncate(EXPECTED - 1);
+                next.insert(0, number);
+            }
         }
         self.last = Some(number);
     }

@@ -55,6 +55,9 @@ pub(crate) fn split(
     (slots, launch): (&[Slot], Partition),
     least: usize,
 ) -> (Composed, Versions) {
+    if !may_copy(&composed) {
+        return (composed, Versions::default());
+    }
     let mut splitter = Splitter {
         uses: uses(&composed, slots.len()),
         args: args_of(&composed, slots.len()),
@@ -86,6 +89,12 @@ pub(crate) fn split(
         composed.kernel.loops.insert(before, loop_);
     }
     (composed.without_unused(), versions)
+}
+
+/// Whether there are temporary arrays and slices at all.
+fn may_copy(composed: &Composed) -> bool {
+    let mut args = composed.kernel.args.iter();
+    args.any(|arg| arg.temporary) && composed.args.iter().any(|source| source.view.is_some())
 }
 
 /// Where a loop uses a store.

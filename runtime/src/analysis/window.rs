@@ -45,8 +45,9 @@ pub(crate) struct Window {
     /// What [`Window::held`] gives.
     held: Vec<bool>,
     pub(super) key: Vec<u64>,
-    /// The key of the window that is expected, as long as this one begins like it.
-    pub(super) expected: Option<Arc<[u64]>>,
+    /// The keys of windows that are expected, the likeliest one first; as long as this one begins like
+    /// the first of them.
+    expected: Vec<Arc<[u64]>>,
 }
 
 /// A task in the window.
@@ -83,19 +84,20 @@ impl Window {
             written: Vec::new(),
             held: Vec::new(),
             key: Vec::new(),
-            expected: None,
+            expected: Vec::new(),
         }
     }
 
-    /// Expects the next window to be one that was there before.
-    pub(crate) fn expect(&mut self, key: Option<Arc<[u64]>>) {
-        self.expected = key;
+    /// Expects the next window to be one that was there before, by its key.
+    pub(crate) fn expect(&mut self, keys: impl Iterator<Item = Arc<[u64]>>) {
+        self.expected.clear();
+        self.expected.extend(keys);
     }
 
     /// Appends a task with as many arguments and parameters as its body has.
     ///
     /// Fails, and leaves the window as it was, if arguments do not fit the body, or the task reads
-    /// a store that nothing has written. That is not asked again while the window is like the
+    /// a store that nothing has written. That is not asked again while the window is like an
     /// expected one: the key has all that tells.
     pub(crate) fn push<'a>(
         &mut self,
@@ -121,7 +123,6 @@ impl Window {
             });
         }
         if !self.is_as_expected(first_word) {
-            self.expected = None;
             let checked = self.check_args(body, first_arg);
             let checked = checked.and_then(|()| self.check_written(body, first_arg, first_slot));
             if let Err(error) = checked {
@@ -159,9 +160,7 @@ impl Window {
         self.push(body, args, &[])?;
         let first_word = self.key.len();
         self.key.push(task.launch.map_or(0, Partition::word));
-        if !self.is_as_expected(first_word) {
-            self.expected = None;
-        }
+        self.is_as_expected(first_word);
         self.host.push((self.tasks.len() - 1, task));
         Ok(())
     }
@@ -177,12 +176,18 @@ impl Window {
         place.ok().map(|place| &self.host[place].1)
     }
 
-    /// Whether the words of the key from this one on are those of the expected window, as all words
-    /// before them were.
-    pub(super) fn is_as_expected(&self, first_word: usize) -> bool {
+    /// Whether the key is, up to here, that of a window that was expected: the words before this one are
+    /// those of the first expected one. Those of which that is not so are forgotten.
+    pub(super) fn is_as_expected(&mut self, first_word: usize) -> bool {
         let words = first_word..self.key.len();
-        let expected = self.expected.as_deref();
-        expected.is_some_and(|expected| expected.get(words.clone()) == Some(&self.key[words]))
+        let Some(expected) = self.expected.first() else {
+            return false;
+        };
+        if expected.get(words.clone()) != Some(&self.key[words]) {
+            let key = self.key.as_slice();
+            self.expected.retain(|expected| expected.starts_with(key));
+        }
+        !self.expected.is_empty()
     }
 
     /// Takes stores out of the window from this slot on.

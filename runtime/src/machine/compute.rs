@@ -303,12 +303,8 @@ impl Running<'_, '_> {
             .iter()
             .map(|&param| self.window.params[param as usize]);
         frame.params.extend(params);
-        let tiles: usize = self
-            .task
-            .reductions
-            .iter()
-            .map(|reduction| reduction.tiles(self.task))
-            .sum();
+        let reductions = self.task.reductions.iter();
+        let tiles: usize = reductions.map(|reduction| reduction.n_tiles).sum();
         if frame.partials.len() < tiles {
             let unwritten = Partial {
                 bits: [0; 2],
@@ -365,7 +361,7 @@ impl Running<'_, '_> {
             },
             Binding::Reduction { number } => {
                 let first = *taken;
-                *taken += self.task.reductions[number].tiles(self.task);
+                *taken += self.task.reductions[number].n_tiles;
                 Operand::Reduction {
                     partials: self.frame.partials[first..].as_mut_ptr(),
                 }

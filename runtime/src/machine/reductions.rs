@@ -14,14 +14,6 @@ use sparsefuse_kernels::{DType, Value};
 use std::borrow::Borrow;
 use std::time::Instant;
 
-impl Reduction {
-    /// The tiles of this rank's rows.
-    pub(super) fn tiles(&self, task: &FusedTask) -> usize {
-        let extent = task.extents[self.domain as usize];
-        extent.tiles.count(extent.len as usize)
-    }
-}
-
 impl FusedTask {
     /// Whether a slot is the result of a reduction.
     fn reduces_into(&self, slot: u32) -> bool {
@@ -156,7 +148,7 @@ impl Running<'_, '_> {
         }
         let mut rest = &mut partials[..];
         for (reduction, forest) in ran.reductions.iter().zip(forests) {
-            let len = reduction.tiles(ran).min(rest.len());
+            let len = reduction.n_tiles.min(rest.len());
             let (tiles, later) = rest.split_at_mut(len);
             let extent = ran.extents[reduction.domain as usize];
             let what = (reduction.op, reduction.dtype);

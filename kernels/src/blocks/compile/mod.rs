@@ -123,6 +123,8 @@ pub(crate) struct LoopProgram {
     /// The numbers of the uniform values that steps read.
     pub(crate) splats: Vec<u32>,
     pub(crate) steps: Vec<Step>,
+    /// The numbers of the steps that do anything where all arrays are used in place.
+    pub(crate) busy: Vec<u32>,
     pub(crate) slots: Vec<Slot>,
     /// The sum of the sizes of the registers.
     pub(crate) register_bytes: usize,
@@ -201,6 +203,7 @@ fn assign(loop_: &Loop, kernel: &Kernel, lowered: Lowered, plan: &Plan) -> LoopP
         domain: loop_.domain,
         args,
         uniforms: lowered.uniforms,
+        busy: busy(&steps, &slots.slots),
         steps,
         has_many_terms,
         longest_block: (block_bytes / row_bytes).clamp(MIN_BLOCK_LEN, MAX_BLOCK_LEN),
@@ -216,6 +219,21 @@ fn assign(loop_: &Loop, kernel: &Kernel, lowered: Lowered, plan: &Plan) -> LoopP
         terms,
         sums,
     }
+}
+
+/// See [`LoopProgram::busy`].
+fn busy(steps: &[Step], slots: &[Slot]) -> Vec<u32> {
+    let is_array = |slot: SlotId| matches!(slots[slot as usize], Slot::Memory { .. });
+    let is_idle = |step: &Step| match *step {
+        Step::Load { out, .. } => is_array(out),
+        Step::Store {
+            value, is_direct, ..
+        } => is_direct && is_array(value),
+        _ => false,
+    };
+    let steps = (0..).zip(steps);
+    let busy = steps.filter_map(|(number, step)| (!is_idle(step)).then_some(number));
+    busy.collect()
 }
 
 /// See [`LoopProgram::copy`].

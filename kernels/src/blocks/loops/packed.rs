@@ -243,6 +243,10 @@ impl<T: NumericOps, const SIDE_BY_SIDE: bool> PackedPart<'_, T, SIDE_BY_SIDE> {
                 stencil.chunk::<WIDE>(x.wrapping_add(i), out.add(i));
                 i += WIDE;
             }
+            if SIDE_BY_SIDE && i + HALF + GROUP < n {
+                stencil.chunks::<HALF>([i, n - HALF], x, out);
+                return;
+            }
             if SIDE_BY_SIDE && i + HALF <= n {
                 stencil.chunk::<HALF>(x.wrapping_add(i), out.add(i));
                 i += HALF;
@@ -375,6 +379,27 @@ impl<T: NumericOps> Stencil<'_, T> {
         }
         // SAFETY: the caller promises room for `W` elements.
         unsafe { out.cast::<[T; W]>().write_unaligned(sums) };
+    }
+
+    /// Twice `W` rows, which may overlap, behind the one of `x` and `out`: what is known of an entry is
+    /// read once for both.
+    #[inline(always)]
+    unsafe fn chunks<const W: usize>(&self, rows: [usize; 2], x: *const T, out: *mut T) {
+        let mut sums = [[T::ZERO; W]; 2];
+        for (k, &offset) in self.offsets.iter().enumerate() {
+            // SAFETY: as in `chunk`, twice.
+            let (value, xs) = unsafe {
+                let x = x.offset(offset as isize);
+                let xs = rows.map(|row| x.add(row).cast::<[T; W]>().read_unaligned());
+                (self.values.add(k).read_unaligned(), xs)
+            };
+            for_each_lane::<W>(|l| sums[0][l] = value.mul_add(xs[0][l], sums[0][l]));
+            for_each_lane::<W>(|l| sums[1][l] = value.mul_add(xs[1][l], sums[1][l]));
+        }
+        for (row, sums) in rows.into_iter().zip(sums) {
+            // SAFETY: the caller promises room for the rows.
+            unsafe { out.add(row).cast::<[T; W]>().write_unaligned(sums) };
+        }
     }
 }
 

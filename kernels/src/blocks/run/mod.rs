@@ -132,6 +132,9 @@ pub(crate) unsafe fn run_ahead(
         };
         workers.run_phases(2, n_parts, |phase, i| {
             let (start, head, tail, end) = seams(i);
+            if phase == 0 && start == head && tail == end {
+                return;
+            }
             SCRATCH.with_borrow_mut(|scratch| {
                 let [ahead, behind] = scratch;
                 let mut ahead = Worker::new(first, ahead);

@@ -23,16 +23,52 @@ use crate::blocks::loops::sparse_rows::SparseRows;
 use crate::blocks::loops::streams::Term;
 use crate::ir::ArgId;
 use crate::launch::{Launch, Operand, Structure};
+use std::ops::Range;
 
 /// The entries of a matrix from which on it is taken to come from beyond the L2 cache.
 const LARGE: usize = 150_000;
 
 impl Worker<'_> {
-    /// Takes the rows `first..first + n` through all steps.
+    /// Takes the rows `first..first + n` through all steps; `is_in_place` tells whether the addresses of
+    /// all arrays are their own.
     ///
     /// # Safety
     /// As [`Worker::run`].
-    pub(crate) unsafe fn run_steps(&mut self, addresses: &[Address], first: usize, n: usize) {
+    pub(crate) unsafe fn run_steps(
+        &mut self,
+        (addresses, is_in_place): (&[Address], bool),
+        first: usize,
+        n: usize,
+    ) {
+        let program = self.run.program;
+        let (n_busy, later) = (program.busy.len(), first + n..first + 2 * n);
+        // SAFETY: forwarded.
+        unsafe {
+            if is_in_place {
+                for (place, &number) in program.busy.iter().enumerate() {
+                    self.fetch(&later, (place, n_busy));
+                    self.run_step(number as usize, addresses, first, n);
+                }
+            } else {
+                for number in 0..program.steps.len() {
+                    self.fetch(&later, (number, program.steps.len()));
+                    self.run_step(number, addresses, first, n);
+                }
+            }
+        }
+    }
+
+    /// Asks for a share of the rows of the next block.
+    fn fetch(&self, later: &Range<usize>, (number, of): (usize, usize)) {
+        for array in self.fetched {
+            array.share(later, number, of);
+        }
+    }
+
+    /// # Safety
+    /// As [`Worker::run`]; the steps before have been run.
+    #[inline]
+    unsafe fn run_step(&mut self, number: usize, addresses: &[Address], first: usize, n: usize) {
         let run = self.run;
         let chunks = n.div_ceil(CHUNK);
         let of = |slot: SlotId| addresses[slot as usize];
@@ -40,117 +76,111 @@ impl Worker<'_> {
             data: of(slot).at(first),
             step: of(slot).step,
         };
-        let (later, n_steps) = (first + n..first + 2 * n, run.program.steps.len());
-        for (number, step) in run.program.steps.iter().enumerate() {
-            for array in self.fetched {
-                array.share(&later, number, n_steps);
-            }
-            // SAFETY: slots hold their rows as `compile` has planned it: `chunks` whole chunks in
-            // registers, and in arrays where `n` is a multiple of `CHUNK`. The caller promises the
-            // rows of all operands.
-            unsafe {
-                match *step {
-                    Step::Map {
-                        run: map,
-                        out,
-                        inputs,
-                    } => {
-                        let inputs = [input(inputs[0]), input(inputs[1]), input(inputs[2])];
-                        map.get(run.isa)(chunks, of(out).at(first), &inputs);
+        // SAFETY: slots hold their rows as `compile` has planned it: `chunks` whole chunks in
+        // registers, and in arrays where `n` is a multiple of `CHUNK`. The caller promises the
+        // rows of all operands.
+        unsafe {
+            match run.program.steps[number] {
+                Step::Map {
+                    run: map,
+                    out,
+                    inputs,
+                } => {
+                    let inputs = [input(inputs[0]), input(inputs[1]), input(inputs[2])];
+                    map.get(run.isa)(chunks, of(out).at(first), &inputs);
+                }
+                Step::Index { out } => {
+                    let row = run.extent.start + first as u64;
+                    write_index(row as i64, n, of(out).at(first));
+                }
+                Step::Load { arg, size, out } => run.load(arg, size, of(out), first, n),
+                Step::Store {
+                    arg,
+                    size,
+                    value,
+                    is_direct,
+                } => {
+                    if !(is_direct && of(value).row_bytes > 0) {
+                        run.store(arg, size, of(value).at(first), first, n);
                     }
-                    Step::Index { out } => {
-                        let row = run.extent.start + first as u64;
-                        write_index(row as i64, n, of(out).at(first));
-                    }
-                    Step::Load { arg, size, out } => run.load(arg, size, of(out), first, n),
-                    Step::Store {
-                        arg,
-                        size,
-                        value,
-                        is_direct,
-                    } => {
-                        if !(is_direct && of(value).row_bytes > 0) {
-                            run.store(arg, size, of(value).at(first), first, n);
+                }
+                Step::RowSum {
+                    run: row_sum,
+                    wide,
+                    packed,
+                    structure,
+                    entries,
+                    x,
+                    out,
+                } => {
+                    let out = of(out).at(first);
+                    let packed = packed.and_then(|loops| {
+                        let rows = run.packed_rows(loops, [entries, x], first, n);
+                        rows.map(|rows| (loops.run.get(run.isa), rows))
+                    });
+                    match packed {
+                        Some((packed, rows)) => packed(&rows, out),
+                        None => {
+                            let rows = run.sparse_rows([structure, entries, x], first, n);
+                            let row_sum = if rows.width == 1 { row_sum } else { wide };
+                            row_sum.get(run.isa)(&rows, out);
                         }
                     }
-                    Step::RowSum {
-                        run: row_sum,
-                        wide,
-                        packed,
-                        structure,
-                        entries,
-                        x,
-                        out,
-                    } => {
-                        let out = of(out).at(first);
-                        let packed = packed.and_then(|loops| {
-                            let rows = run.packed_rows(loops, [entries, x], first, n);
-                            rows.map(|rows| (loops.run.get(run.isa), rows))
-                        });
-                        match packed {
-                            Some((packed, rows)) => packed(&rows, out),
-                            None => {
-                                let rows = run.sparse_rows([structure, entries, x], first, n);
-                                let row_sum = if rows.width == 1 { row_sum } else { wide };
-                                row_sum.get(run.isa)(&rows, out);
-                            }
+                }
+                Step::Gather {
+                    structure,
+                    x,
+                    size,
+                    out,
+                } => {
+                    let rows = run.named_rows([structure, x], first, n);
+                    gathers::gather(size, &rows, of(out).at(first));
+                }
+                Step::RowReduce {
+                    reduce,
+                    matrix,
+                    x,
+                    out,
+                } => {
+                    let out = of(out).at(first);
+                    match results(run, number) {
+                        Some(results) => {
+                            let results = results.wrapping_add(first * reduce.size);
+                            results.copy_to(out, n * reduce.size);
                         }
+                        None => self.reduce_rows(&reduce, (matrix, x), first, n, out),
                     }
-                    Step::Gather {
-                        structure,
-                        x,
-                        size,
-                        out,
-                    } => {
-                        let rows = run.named_rows([structure, x], first, n);
-                        gathers::gather(size, &rows, of(out).at(first));
-                    }
-                    Step::RowReduce {
-                        reduce,
-                        matrix,
-                        x,
-                        out,
-                    } => {
-                        let out = of(out).at(first);
-                        match results(run, number) {
-                            Some(results) => {
-                                let results = results.wrapping_add(first * reduce.size);
-                                results.copy_to(out, n * reduce.size);
-                            }
-                            None => self.reduce_rows(&reduce, (matrix, x), first, n, out),
-                        }
-                    }
-                    Step::ReduceProduct {
-                        run: add,
-                        reduction,
-                        factors,
-                    } => {
-                        let row = self.place_in_tile(first);
-                        let factors = [input(factors[0]), input(factors[1])];
-                        add.get(run.isa)(&mut self.lanes[reduction], row, n, &factors);
-                    }
-                    Step::Update {
-                        run: update,
-                        target,
-                        terms,
-                        out,
-                    } => {
-                        let terms = self.factors(terms, addresses, first);
-                        let (out, target) = (of(out).at(first), of(target).at(first));
-                        update.get(run.isa)(chunks, out, target, terms);
-                    }
-                    Step::ReduceProducts { run: add, terms } => {
-                        let row = self.place_in_tile(first);
-                        let sums = &run.program.sums[terms.first..terms.end];
-                        self.factors(terms, addresses, first);
-                        let ahead = run.rows_ahead.unwrap_or(0);
-                        add.get(run.isa)(self.lanes, (row, n), self.terms, sums, ahead);
-                    }
-                    Step::Reduce { reduction, value } => {
-                        let row = self.place_in_tile(first);
-                        let add = run.program.reductions[reduction].1.add().get(run.isa);
-                        add(&mut self.lanes[reduction], row, n, of(value).at(first));
-                    }
+                }
+                Step::ReduceProduct {
+                    run: add,
+                    reduction,
+                    factors,
+                } => {
+                    let row = self.place_in_tile(first);
+                    let factors = [input(factors[0]), input(factors[1])];
+                    add.get(run.isa)(&mut self.lanes[reduction], row, n, &factors);
+                }
+                Step::Update {
+                    run: update,
+                    target,
+                    terms,
+                    out,
+                } => {
+                    let terms = self.factors(terms, addresses, first);
+                    let (out, target) = (of(out).at(first), of(target).at(first));
+                    update.get(run.isa)(chunks, out, target, terms);
+                }
+                Step::ReduceProducts { run: add, terms } => {
+                    let row = self.place_in_tile(first);
+                    let sums = &run.program.sums[terms.first..terms.end];
+                    self.factors(terms, addresses, first);
+                    let ahead = run.rows_ahead.unwrap_or(0);
+                    add.get(run.isa)(self.lanes, (row, n), self.terms, sums, ahead);
+                }
+                Step::Reduce { reduction, value } => {
+                    let row = self.place_in_tile(first);
+                    let add = run.program.reductions[reduction].1.add().get(run.isa);
+                    add(&mut self.lanes[reduction], row, n, of(value).at(first));
                 }
             }
         }

@@ -79,7 +79,7 @@ impl Worker<'_> {
             // SAFETY: forwarded.
             return unsafe {
                 let addresses = (self.whole, self.ragged);
-                self.run_blocks_at(addresses, rows, before_rows)
+                self.run_blocks_at(addresses, self.is_in_place, rows, before_rows)
             };
         };
         let mut first = rows.start;
@@ -90,16 +90,18 @@ impl Worker<'_> {
             let end = around.end.min(rows.end);
             lines.aim(line, self.lined, (whole, rest), self.ragged);
             // SAFETY: forwarded; the addresses are those of the line that these rows lie in.
-            unsafe { self.run_blocks_at((whole, rest), first..end, before_rows) };
+            unsafe { self.run_blocks_at((whole, rest), false, first..end, before_rows) };
             first = end;
         }
         *self.line = addresses;
     }
 
-    /// Runs blocks of rows: whole chunks at the first addresses, the rest at the second.
+    /// Runs blocks of rows: whole chunks at the first addresses, which may be those of the arrays
+    /// themselves, the rest at the second.
     unsafe fn run_blocks_at(
         &mut self,
         (whole_at, rest_at): (&[Address], &[Address]),
+        is_in_place: bool,
         rows: Range<usize>,
         before_rows: &mut impl FnMut(usize),
     ) {
@@ -111,10 +113,10 @@ impl Worker<'_> {
             // SAFETY: forwarded.
             unsafe {
                 if whole > 0 {
-                    self.run_steps(whole_at, first, whole);
+                    self.run_steps((whole_at, is_in_place), first, whole);
                 }
                 if whole < n {
-                    self.run_steps(rest_at, first + whole, n - whole);
+                    self.run_steps((rest_at, false), first + whole, n - whole);
                 }
             }
             first += n;

@@ -187,47 +187,50 @@ impl<'a> Run<'a> {
 
 impl Run<'_> {
     /// Adds where the rows of each slot lie: in arrays if `in_place`, else in registers for
-    /// `capacity` rows.
+    /// `capacity` rows. Returns whether all arrays that can be used in place are.
     fn add_addresses(
         &self,
         in_place: bool,
         (registers, capacity): (*mut u8, usize),
         addresses: &mut Vec<Address>,
-    ) {
-        let first = addresses.len();
-        addresses.reserve(self.program.slots.len());
-        for slot in &self.program.slots {
-            let address = match *slot {
-                Slot::Register { size, offset } => Address {
-                    data: registers.wrapping_add(offset * capacity),
-                    row_bytes: 0,
-                    step: CHUNK * size,
-                },
-                Slot::Memory {
-                    arg,
-                    size,
-                    register,
-                } => {
-                    let array = self.arrays[arg as usize];
-                    if in_place && array.is_contiguous && !array.is_streamed {
-                        Address {
-                            data: array.data,
-                            row_bytes: size,
-                            step: CHUNK * size,
-                        }
-                    } else {
-                        // The register is an earlier slot.
-                        addresses[first + register as usize]
+    ) -> bool {
+        let mut are_all = in_place;
+        let slots = self.program.slots.as_slice();
+        let register = |size: usize, offset: usize| Address {
+            data: registers.wrapping_add(offset * capacity),
+            row_bytes: 0,
+            step: CHUNK * size,
+        };
+        addresses.extend(slots.iter().map(|slot| match *slot {
+            Slot::Register { size, offset } => register(size, offset),
+            Slot::Memory {
+                arg,
+                size,
+                register: own,
+            } => {
+                let array = &self.arrays[arg as usize];
+                if in_place && array.is_contiguous && !array.is_streamed {
+                    return Address {
+                        data: array.data,
+                        row_bytes: size,
+                        step: CHUNK * size,
+                    };
+                }
+                are_all = false;
+                match slots[own as usize] {
+                    Slot::Register { size, offset } => register(size, offset),
+                    Slot::Memory { .. } | Slot::Uniform { .. } => {
+                        unreachable!("the slot of an array in short blocks is a register")
                     }
                 }
-                Slot::Uniform { splat } => Address {
-                    data: self.splats[splat].as_ptr().cast_mut().cast(),
-                    row_bytes: 0,
-                    step: 0,
-                },
-            };
-            addresses.push(address);
-        }
+            }
+            Slot::Uniform { splat } => Address {
+                data: self.splats[splat].as_ptr().cast_mut().cast(),
+                row_bytes: 0,
+                step: 0,
+            },
+        }));
+        are_all
     }
 }
 
@@ -270,6 +273,8 @@ pub(crate) struct Worker<'a> {
     /// The address of each slot in blocks of whole chunks; then in shorter ones, which must not
     /// read or write an array beyond its last row and so use registers instead.
     pub(crate) whole: &'a [Address],
+    /// Whether the first of them are those of the arrays, of all that can be used in place.
+    pub(crate) is_in_place: bool,
     pub(crate) ragged: &'a [Address],
     /// The addresses of the arrays that the loop's native form expects, where it goes line by line
     /// those of the line; and where these arrays lie.
@@ -311,8 +316,10 @@ impl<'a> Worker<'a> {
             true => &[true, false],
             false => &[true],
         };
+        let mut is_in_place = false;
         for &in_place in tables {
-            run.add_addresses(in_place, (registers, capacity), &mut scratch.addresses);
+            let registers = (registers, capacity);
+            is_in_place |= run.add_addresses(in_place, registers, &mut scratch.addresses);
         }
         scratch.natives.clear();
         scratch.placed.clear();
@@ -344,6 +351,7 @@ impl<'a> Worker<'a> {
         Self {
             run,
             whole,
+            is_in_place,
             ragged,
             natives: &mut scratch.natives,
             line_steps: &scratch.line_steps,

@@ -93,6 +93,9 @@ impl Planner<'_> {
         let least = trim::LEAST_TILES * self.cuts.tile_len();
         let (composed, versions) =
             versions::split(composed, (self.slots, self.group.launch), least);
+        if versions.of.is_empty() {
+            return self.plan(composed, versions);
+        }
         let slots = [self.slots, versions.slots.as_slice()].concat();
         let mut last_use = self.last_use.to_vec();
         last_use.resize(slots.len(), self.group.tasks.start);
@@ -330,12 +333,17 @@ impl Planner<'_> {
     fn reductions(&self, composed: &Composed) -> Vec<Option<Reduction>> {
         let mut reductions = vec![None; composed.args.len()];
         for kernel_loop in &composed.kernel.loops {
+            let is_reduction = |inst: &Inst| matches!(inst, Inst::Reduce(..));
+            if !kernel_loop.body.iter().any(is_reduction) {
+                continue;
+            }
             let types = sparsefuse_kernels::ir::value_types(&composed.kernel, &kernel_loop.body);
+            let domain = composed.domains[kernel_loop.domain as usize];
+            let extent = self.extent(domain);
             for inst in &kernel_loop.body {
                 let Inst::Reduce(op, target, value) = *inst else {
                     continue;
                 };
-                let domain = composed.domains[kernel_loop.domain as usize];
                 let Source { slot, element, .. } = composed.args[target as usize];
                 reductions[target as usize] = Some(Reduction {
                     op,
@@ -344,8 +352,9 @@ impl Planner<'_> {
                     element,
                     domain: kernel_loop.domain,
                     first_row: self.rows(domain).start,
+                    n_tiles: extent.tiles.count(extent.len as usize),
                     is_partial: self.group.launch != Partition::Replicated,
-                    most_trees: forests::most_trees(self.cuts.tiles(domain).leaves(domain.len())),
+                    most_trees: forests::most_trees(extent.tiles.leaves(domain.len())),
                 });
             }
         }
