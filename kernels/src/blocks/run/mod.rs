@@ -109,7 +109,9 @@ pub(crate) unsafe fn run_ahead(
     let is_near = second.rows.len as usize * programs[1].array_bytes <= NEAR;
     second.rows_ahead = (!is_near).then_some(second.block_len + reach.above);
     if second.has_work() {
-        let wanted = second.n_parts(first.work() + second.work(), settings, workers);
+        // Not their sum, so that these two decide as other loops over the same rows do.
+        let work = first.work().max(second.work());
+        let wanted = second.n_parts(work, settings, workers);
         let n_parts = if second.can_be_cut(wanted, reach) {
             wanted
         } else {
