@@ -65,3 +65,4 @@ pub use tasks::block::{BlockMut, BlockRef};
 pub use tasks::body::Body;
 pub use tasks::host::{HostBody, HostFunction, HostTask};
 pub use tasks::host_args::HostArgs;
+pub use tasks::scope::Scope;

@@ -313,6 +313,11 @@ fn run_on(runtime: &Runtime, program: &[Step]) -> Outcome {
                     .map(|block| (block.store, view(block)))
                     .collect();
                 let mut task = space.task(name(number));
+                task = match number % 4 {
+                    0 => task.threads(1 + number / 4 % runtime.config().threads),
+                    1 => task.scratch(100 * number),
+                    _ => task,
+                };
                 for (place, (store, view)) in all.iter().enumerate() {
                     let arg = TaskArg::from((&stores[*store], view));
                     task = match place < n_reads {

@@ -78,10 +78,48 @@ impl Workers {
         }
     }
 
+    /// A team of `count` threads, at least one, that are not started: the caller's, and others that
+    /// join it ([`Workers::join`]) until it is dismissed. Those that have not joined, or come late,
+    /// are not waited for.
+    #[must_use]
+    pub fn team(count: usize) -> Self {
+        let shared = Shared::new(count.max(1) - 1);
+        // Nothing else has the places of a team, so each is taken once.
+        shared
+            .free_seats
+            .store(shared.seats.len(), Ordering::Relaxed);
+        Self {
+            shared: Arc::new(shared),
+            threads: Vec::new(),
+            _counted: spin::Counted::new(0),
+        }
+    }
+
+    /// Works in a team as one of its threads, until it is dismissed; returns at once where it has
+    /// been, or has all of its threads.
+    pub fn join(&self) {
+        if let Some(thread) = self.shared.take_seat() {
+            self.shared.serve(thread);
+        }
+    }
+
+    /// Lets the threads go that have joined a team, and those that will. What is run afterwards runs
+    /// on the caller's thread. Of other workers than a team, and while one of its threads runs
+    /// something, this does nothing.
+    pub fn dismiss(&self) {
+        if !self.threads.is_empty() || !self.shared.claim() {
+            return;
+        }
+        // The claim is never given back, so this happens once, and no run follows.
+        // SAFETY: no run goes on, and the threads of the last one have arrived for the last time.
+        self.shared.job.with_mut(|job| unsafe { *job = None });
+        self.shared.seats.iter().for_each(|seat| seat.call(0));
+    }
+
     /// The number of threads, the caller's included.
     #[must_use]
     pub fn count(&self) -> usize {
-        self.threads.len() + 1
+        self.shared.seats.len() + 1
     }
 
     /// Calls `work(i)` for each `i` in `0..parts` and returns when all are done; the caller runs
@@ -176,6 +214,8 @@ struct Shared {
     job: UnsafeCell<Option<Job>>,
     /// Those of threads 1, 2, …
     seats: Box<[Seat]>,
+    /// How many seats of a team no thread has taken; none where the threads were started.
+    free_seats: AtomicUsize,
     /// The threads that have not arrived at the end of the phase.
     pending: AtomicUsize,
     /// Ticks when all have.
@@ -206,11 +246,20 @@ impl Shared {
             is_busy: AtomicBool::new(false),
             job: UnsafeCell::new(None),
             seats: (0..others).map(|_| Seat::new()).collect(),
+            free_seats: AtomicUsize::new(0),
             pending: AtomicUsize::new(0),
             phases: Clock::new(),
             has_panicked: AtomicBool::new(false),
             panic: Mutex::new(None),
         }
+    }
+
+    /// The number of a thread of a team that no other thread is.
+    fn take_seat(&self) -> Option<usize> {
+        // Relaxed: the number is all that it says.
+        let [set, fetch] = [Ordering::Relaxed; 2];
+        let one_less = |free: usize| free.checked_sub(1);
+        self.free_seats.fetch_update(set, fetch, one_less).ok()
     }
 
     /// Claims the threads for a run, unless one goes on.

@@ -170,6 +170,12 @@ impl Window {
         !self.host.is_empty()
     }
 
+    /// The most bytes that the function of one of its host tasks takes for itself.
+    pub(crate) fn most_scratch(&self) -> usize {
+        let scratch = self.host.iter().map(|(_, host)| host.scratch);
+        scratch.max().unwrap_or(0)
+    }
+
     /// What a host task has besides body and stores; nothing of another task.
     pub(crate) fn host(&self, number: usize) -> Option<&HostTask> {
         let place = self.host.binary_search_by_key(&number, |(of, _)| *of);

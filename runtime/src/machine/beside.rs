@@ -10,6 +10,12 @@
 //! that has a variant for one thread ([`crate::HostTask::serial`]) runs side by side with others where
 //! they are enough for all threads.
 //!
+//! A task that says how many threads it needs ([`crate::HostTask::threads`]) has this many: the
+//! thread that takes it leads a team ([`Workers::team`]), which others join until its function has
+//! ended. It begins when they are free, and no later task begins before it; the same holds for the
+//! bytes that a function takes for itself. So tasks that wait for threads or memory begin in the
+//! order of the schedule, and those that run give back what they wait for.
+//!
 //! Blocks of a store are written in place by several tasks at the same time. So a store that the program still
 //! reads is copied before any of them begins, and a task that fails mars its block and no other.
 //!
@@ -25,6 +31,7 @@
 
 use super::crew::{Crew, Wake};
 use super::host::{HostCall, Taken};
+use super::order::Order;
 use super::{Context, Frame, Running};
 use crate::analysis::graph::Graph;
 use crate::analysis::schedule::{FusedTask, Schedule};
@@ -33,12 +40,13 @@ use crate::error::{Error, ErrorKind};
 use crate::images::residency::Residency;
 use crate::memory::counted::Counted;
 use crate::memory::instance::Instance;
-use crate::memory::pool::Pool;
+use crate::memory::pool::{Pool, Reserved};
 use crate::observe::counters::Counters;
 use crate::observe::profile::{Profile, Run, TaskKind, Travel};
 use crate::tasks::body::Body;
 use sparsefuse_kernels::Workers;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::iter::repeat_n;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -75,6 +83,7 @@ pub(super) fn run(
     // In the order of the schedule memory is given back early; side by side, all of it may be needed
     // at the same time, and a task that has begun cannot be taken back.
     let made = schedule.made_bytes(graph.tasks.clone());
+    let made = made.saturating_add(window.most_scratch());
     let is_tight = !context.pool.has_room(made);
     let is_alone = |number: usize, at_once| {
         is_tight || wants_all_threads((first + number, at_once), plan, workers)
@@ -104,6 +113,7 @@ pub(super) fn run(
             counters: context.counters,
             profile: context.profile.as_deref_mut(),
             crew: Crew::default(),
+            teams: Vec::new(),
             is_quick: false,
         };
         let place = Place {
@@ -129,10 +139,19 @@ fn wants_all_threads(
     (schedule, window): (&Schedule, &Window),
     workers: &Workers,
 ) -> bool {
+    if threads_of(number, (schedule, window)).is_some() {
+        return false;
+    }
     match has_serial(number, (schedule, window)) {
         true => at_once < workers.count(),
         false => body_of(number, schedule, window).divides(),
     }
+}
+
+/// How many threads a task said that it needs.
+fn threads_of(number: usize, (schedule, window): (&Schedule, &Window)) -> Option<usize> {
+    let task = schedule.tasks[schedule.groups[number].group.tasks.start].number;
+    window.host(task).and_then(|host| host.threads)
 }
 
 /// Whether the function of a task has a variant for one thread.
@@ -165,60 +184,6 @@ fn body_of<'w>(number: usize, schedule: &Schedule, window: &'w Window) -> &'w Ar
     window.body(&window.tasks[number])
 }
 
-/// Who still waits for whom; tasks are numbered from the first of the graph on.
-struct Order<'a> {
-    graph: &'a Graph,
-    /// Tasks that have all that they wait for, and have not begun.
-    ready: BTreeSet<u32>,
-    /// How many tasks each one still waits for.
-    waits_for: Vec<u32>,
-    /// How many tasks still use each slot that ends in the graph.
-    users: Vec<u32>,
-}
-
-impl<'a> Order<'a> {
-    fn new(graph: &'a Graph) -> Self {
-        let numbers = (0..).zip(&graph.waits_for);
-        Self {
-            ready: numbers.filter(|of| *of.1 == 0).map(|of| of.0).collect(),
-            waits_for: graph.waits_for.clone(),
-            users: graph.users.clone(),
-            graph,
-        }
-    }
-
-    /// The next task, where that is to run by itself; `Some(None)` where several may run at once, and
-    /// `None` where none is left.
-    fn alone(&self, wants_all: impl Fn(usize, usize) -> bool) -> Option<Option<usize>> {
-        let (first, at_once) = (*self.ready.first()? as usize, self.ready.len());
-        let is_alone = at_once == 1 || wants_all(first, at_once);
-        Some(is_alone.then_some(first))
-    }
-
-    fn begin(&mut self, number: usize) {
-        self.ready.remove(&(number as u32));
-    }
-
-    /// Makes those ready that waited for this task alone, and frees the slots that no other uses any
-    /// more.
-    fn end(&mut self, number: usize, mut free: impl FnMut(u32)) {
-        for &follower in self.graph.followers(number) {
-            let waits_for = &mut self.waits_for[follower as usize];
-            *waits_for -= 1;
-            if *waits_for == 0 {
-                self.ready.insert(follower);
-            }
-        }
-        for &place in self.graph.uses(number) {
-            let users = &mut self.users[place as usize];
-            *users -= 1;
-            if *users == 0 {
-                free(self.graph.ending[place as usize]);
-            }
-        }
-    }
-}
-
 /// What tasks that run side by side change.
 struct Board<'g, 'a> {
     order: Order<'g>,
@@ -226,6 +191,8 @@ struct Board<'g, 'a> {
     counters: &'a mut Counters,
     profile: Option<&'a mut Profile>,
     crew: Crew,
+    /// Teams that threads may join, each as often as it has places left.
+    teams: Vec<Arc<Workers>>,
     /// Whether the tasks that have ended last were short.
     is_quick: bool,
 }
@@ -266,12 +233,27 @@ struct Begun {
     taken: Vec<Taken>,
     /// Bytes of the memory that the function has taken for what it finds.
     found: usize,
+    /// The threads of a task that said how many it needs.
+    team: Option<Arc<Workers>>,
+    /// What its function takes for itself.
+    scratch: Option<Reserved>,
     since: Option<Instant>,
+}
+
+/// A team, which is dismissed when this ends.
+struct Dismissed<'a>(&'a Workers);
+
+impl Drop for Dismissed<'_> {
+    fn drop(&mut self) {
+        self.0.dismiss();
+    }
 }
 
 /// What a thread does next.
 enum Next {
     Call,
+    /// Joins a team.
+    Join(Arc<Workers>),
     Wait,
     Leave,
 }
@@ -288,7 +270,10 @@ impl Place<'_> {
                 match self.next(&mut guard, &mut begun) {
                     Next::Call => {
                         let is_left = !guard.order.ready.is_empty();
-                        wake(&changed, guard.crew.take(is_left));
+                        // One that needs several is taken alone.
+                        let team: Option<Arc<Workers>> = begun[0].team.clone();
+                        let threads = team.as_ref().map_or(1, |team| team.count());
+                        wake(&changed, guard.crew.take(threads, is_left));
                         drop(guard);
                         let since = Instant::now();
                         outcomes.extend(begun.iter_mut().map(|begun| self.call(begun)));
@@ -298,7 +283,15 @@ impl Place<'_> {
                         for (begun, outcome) in begun.drain(..).zip(outcomes.drain(..)) {
                             self.end(&mut guard, begun, outcome);
                         }
-                        wake(&changed, guard.crew.give_back());
+                        if let Some(team) = team {
+                            guard.teams.retain(|other| !Arc::ptr_eq(&team, other));
+                        }
+                        wake(&changed, guard.crew.give_back(threads));
+                    }
+                    Next::Join(team) => {
+                        drop(guard);
+                        team.join();
+                        guard = lock(&board);
                     }
                     Next::Wait => {
                         guard.crew.sleep();
@@ -320,6 +313,9 @@ impl Place<'_> {
     /// Begins the first tasks that can begin, as many as a thread takes at once.
     fn next(&self, board: &mut Board<'_, '_>, begun: &mut Vec<Begun>) -> Next {
         let share = board.share(self.workers.count());
+        if let Some(team) = board.teams.pop() {
+            return Next::Join(team);
+        }
         loop {
             let ready = &board.order.ready;
             let runs = board.crew.runs() || !begun.is_empty();
@@ -339,11 +335,24 @@ impl Place<'_> {
                 };
             };
             let number = number as usize;
+            let threads = threads_of(self.first + number, plan);
+            let threads = threads.map(|threads| threads.clamp(1, self.workers.count()));
+            let needed = threads.unwrap_or(1);
+            if needed > 1 && !begun.is_empty() {
+                return Next::Call;
+            }
+            if board.crew.threads() + needed > self.workers.count() {
+                board.crew.want_room();
+                return Next::Wait;
+            }
             match self.begin(board, number) {
-                Ok(one) => {
+                Ok(mut one) => {
                     board.order.begin(number);
+                    one.team = threads.map(|threads| Arc::new(Workers::team(threads)));
+                    let places = one.team.iter().flat_map(|team| repeat_n(team, needed - 1));
+                    board.teams.extend(places.cloned());
                     begun.push(one);
-                    if begun.len() == share {
+                    if begun.len() == share || needed > 1 {
                         return Next::Call;
                     }
                 }
@@ -352,7 +361,7 @@ impl Place<'_> {
                     if !begun.is_empty() {
                         return Next::Call;
                     }
-                    board.crew.want_memory();
+                    board.crew.want_room();
                     return Next::Wait;
                 }
                 Err(cause) => {
@@ -374,6 +383,8 @@ impl Place<'_> {
             read: Vec::new(),
             taken: Vec::new(),
             found: 0,
+            team: None,
+            scratch: None,
             since: None,
         }
     }
@@ -388,6 +399,12 @@ impl Place<'_> {
         let mut written = task.blocks().filter(|block| block.is_written);
         if let Some(cause) = written.find_map(|block| self.refused.get(&block.slot)) {
             return Err(cause.clone());
+        }
+        let host = self
+            .window
+            .host(self.schedule.tasks[task.group.tasks.start].number);
+        if let Some(host) = host.filter(|host| host.scratch > 0) {
+            begun.scratch = Some(self.pool.reserve(host.scratch)?);
         }
         for binding in &task.bindings {
             let slot = task.slot_of_host(binding);
@@ -415,7 +432,7 @@ impl Place<'_> {
         let call = HostCall {
             runtime: self.runtime,
             config: self.config,
-            workers: self.workers,
+            workers: begun.team.as_deref().unwrap_or(self.workers),
             pool: self.pool,
             task,
             host: host.expect("a host task is pushed with its function"),
@@ -424,6 +441,7 @@ impl Place<'_> {
             is_beside: true,
             found: AtomicUsize::new(0),
         };
+        let _ends = begun.team.as_deref().map(Dismissed);
         let mut read = begun.read.iter();
         let outcome = call.run(&mut begun.taken, Vec::new(), |_| {
             read.next().expect("a task has begun with all it reads")
@@ -455,6 +473,7 @@ impl Place<'_> {
             }
             Err(cause) => board.frame.fail(task, &cause),
         }
+        drop(begun.scratch);
         board.order.end(begun.number, |slot| board.frame.free(slot));
     }
 }

@@ -7,7 +7,10 @@
 //! - A thread that takes a task, and leaves another one that could be taken, wakes one that sleeps;
 //!   that one does the same. So as many wake as there are tasks, and none needs to count them.
 //! - A thread that gives back a task takes the next one itself, by the rule above.
-//! - A thread that gives back a task wakes all if one of them sleeps for want of memory.
+//! - A thread that gives back a task wakes all if one of them sleeps for want of memory or threads.
+//! - A thread that takes a task that needs several threads wakes all, of which some join it. The
+//!   threads of such a task count as taken, whether they have come or not; so the threads of all
+//!   tasks that run are never more than those of the rank.
 //! - A thread that leaves, since nothing runs and nothing can be taken, wakes all, which then leave too.
 //!
 //! [`Crew`] counts, and says whom to wake; `beside.rs` has the lock, and a test goes through all
@@ -18,9 +21,11 @@
 pub(super) struct Crew {
     /// Tasks that were taken and not given back.
     running: usize,
+    /// Their threads.
+    threads: usize,
     sleeping: usize,
-    /// Whether a thread sleeps until there may be memory.
-    awaits_memory: bool,
+    /// Whether a thread sleeps until there may be memory, or threads.
+    awaits_room: bool,
 }
 
 /// Who is to be woken.
@@ -37,27 +42,37 @@ impl Crew {
         self.running > 0
     }
 
-    /// A thread takes a task; `is_left` says whether there is another one that has not begun.
-    pub(super) fn take(&mut self, is_left: bool) -> Wake {
+    /// The threads of tasks that run.
+    pub(super) fn threads(&self) -> usize {
+        self.threads
+    }
+
+    /// A thread takes a task that needs this many threads; `is_left` says whether there is another one
+    /// that has not begun.
+    pub(super) fn take(&mut self, threads: usize, is_left: bool) -> Wake {
         self.running += 1;
-        match is_left && self.sleeping > 0 {
-            true => Wake::One,
-            false => Wake::None,
+        self.threads += threads;
+        match self.sleeping > 0 {
+            true if threads > 1 => Wake::All,
+            true if is_left => Wake::One,
+            true | false => Wake::None,
         }
     }
 
-    /// A thread gives a task back.
-    pub(super) fn give_back(&mut self) -> Wake {
+    /// A thread gives back a task that had this many threads.
+    pub(super) fn give_back(&mut self, threads: usize) -> Wake {
         self.running -= 1;
-        match std::mem::take(&mut self.awaits_memory) {
+        self.threads -= threads;
+        match std::mem::take(&mut self.awaits_room) {
             true => Wake::All,
             false => Wake::None,
         }
     }
 
-    /// A thread could take a task if there were memory, of which those that run give some back.
-    pub(super) fn want_memory(&mut self) {
-        self.awaits_memory = true;
+    /// A thread could take a task if there were memory or threads, of which those that run give some
+    /// back.
+    pub(super) fn want_room(&mut self) {
+        self.awaits_room = true;
     }
 
     /// A thread goes to sleep.
@@ -98,9 +113,11 @@ mod tests {
         memory: usize,
     }
 
-    /// Tasks, by those that wait for each, of which each takes one of `memory` while it runs.
+    /// Tasks, by those that wait for each, of which each takes one of `memory` while it runs, and its
+    /// number of threads.
     struct Graph {
         followers: Vec<Vec<usize>>,
+        threads: Vec<usize>,
     }
 
     impl Graph {
@@ -121,9 +138,10 @@ mod tests {
                 state.threads[thread] = At::Left;
                 return Wake::All;
             };
-            if state.memory == 0 {
-                assert!(state.crew.runs(), "those that run have the memory");
-                state.crew.want_memory();
+            let threads = self.threads[task].min(state.threads.len());
+            if state.memory == 0 || state.crew.threads() + threads > state.threads.len() {
+                assert!(state.crew.runs(), "those that run have memory and threads");
+                state.crew.want_room();
                 state.crew.sleep();
                 state.threads[thread] = At::Sleeping;
                 return Wake::None;
@@ -131,7 +149,7 @@ mod tests {
             state.memory -= 1;
             state.left.remove(&task);
             state.threads[thread] = At::Running(task);
-            state.crew.take(ready.len() > 1)
+            state.crew.take(threads, ready.len() > 1)
         }
 
         /// The states that may follow.
@@ -154,7 +172,8 @@ mod tests {
                         for &follower in &self.followers[task] {
                             after.waits_for[follower] -= 1;
                         }
-                        let wake = after.crew.give_back();
+                        let threads = self.threads[task].min(after.threads.len());
+                        let wake = after.crew.give_back(threads);
                         // It keeps the lock, and looks for the next one.
                         if wake == Wake::All {
                             wake_all(&mut after);
@@ -197,9 +216,14 @@ mod tests {
     }
 
     /// Goes through all interleavings; how many states there are.
-    fn explore(followers: &[&[usize]], n_threads: usize, memory: usize) -> usize {
+    fn explore(
+        (followers, threads): (&[&[usize]], [usize; 6]),
+        n_threads: usize,
+        memory: usize,
+    ) -> usize {
         let graph = Graph {
             followers: followers.iter().map(|list| list.to_vec()).collect(),
+            threads: threads.to_vec(),
         };
         let mut waits_for = vec![0; followers.len()];
         for &follower in followers.iter().copied().flatten() {
@@ -224,7 +248,10 @@ mod tests {
                 assert!(state.left.is_empty() && !state.crew.runs(), "{state:?}");
             }
             // No thread sleeps beside a task that it could take, unless another one will wake it.
-            let n_ready = graph.ready(&state).len().min(state.memory);
+            let free = n_threads - state.crew.threads();
+            let first = graph.ready(&state).first().copied();
+            let is_able = |task: usize| graph.threads[task].min(n_threads) <= free;
+            let n_ready = usize::from(state.memory > 0 && first.is_some_and(is_able));
             let is_looked_for = |at: &At| matches!(at, At::Looking | At::Woken);
             let sleeps = state.threads.contains(&At::Sleeping);
             let looks = state.threads.iter().any(is_looked_for);
@@ -242,7 +269,9 @@ mod tests {
         for graph in [&independent[..], &diamond, &chains] {
             for n_threads in 1..=4 {
                 for memory in [1, 2, 4] {
-                    assert!(explore(graph, n_threads, memory) > 6);
+                    for threads in [[1; 6], [1, 2, 1, 3, 1, 2]] {
+                        assert!(explore((graph, threads), n_threads, memory) > 6);
+                    }
                 }
             }
         }

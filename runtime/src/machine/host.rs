@@ -48,6 +48,11 @@ impl Running<'_, '_> {
             failures.extend(self.allocate().err());
         }
         let ready = failures.pop().map_or(Ok(()), |failure| Err(failure.cause));
+        let scratch = ready.and_then(|()| self.context.pool.reserve(host.scratch));
+        let (ready, _scratch) = match scratch {
+            Ok(scratch) => (Ok(()), Some(scratch)),
+            Err(cause) => (Err(cause), None),
+        };
         let machine = self.context.machine;
         let outcome = machine.call(self, ready, (host, body), &inputs);
         if let Err(cause) = outcome {
@@ -158,7 +163,7 @@ pub(super) struct HostCall<'a> {
     pub(super) host: &'a HostTask,
     pub(super) body: &'a Body,
     pub(super) conversation: Option<&'a Conversation<'a>>,
-    /// Whether other tasks run at the same time, so that it has one thread.
+    /// Whether other tasks run at the same time, so that it has one thread or those that it said.
     pub(super) is_beside: bool,
     /// Bytes of the memory that the function has taken for what it finds.
     pub(super) found: AtomicUsize,
@@ -213,7 +218,12 @@ impl HostCall<'_> {
             args,
             cuts,
             rows: host_place.rows.clone(),
-            threads: self.config.threads,
+            threads: self
+                .host
+                .threads
+                .filter(|_| self.is_beside)
+                .unwrap_or(self.config.threads),
+            is_declared: self.host.threads.is_some(),
             parallel_threshold: self.config.parallel_threshold,
             workers: self.workers,
             pool: self.pool,
@@ -221,10 +231,9 @@ impl HostCall<'_> {
             body: self.body,
             conversation: self.conversation,
         };
-        let threads = if self.is_beside {
-            1
-        } else {
-            self.workers.count()
+        let threads = match self.is_beside {
+            true => self.host.threads.unwrap_or(1),
+            false => self.workers.count(),
         };
         let function = self.host.variant(elements, threads, self.config);
         let call = || calling::within(&[self.runtime], || function(&mut args));

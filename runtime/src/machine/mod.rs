@@ -16,6 +16,7 @@ mod exchanging;
 mod failures;
 mod frame;
 pub(crate) mod host;
+mod order;
 mod outputs;
 pub(crate) mod planned;
 mod reductions;

@@ -99,6 +99,13 @@ impl Pool {
         })
     }
 
+    /// Counts bytes in use that a function takes from elsewhere, as long as this lives.
+    pub(crate) fn reserve(self: &Arc<Self>, bytes: usize) -> Result<Reserved, Error> {
+        self.count(bytes).ok_or_else(|| self.out_of_memory(bytes))?;
+        let pool = Arc::clone(self);
+        Ok(Reserved { bytes, pool })
+    }
+
     /// Memory for `len` elements of `size` bytes, with whatever its last user left there.
     pub(crate) fn allocate(self: &Arc<Self>, len: usize, size: usize) -> Result<Memory, Error> {
         let bytes = len.saturating_mul(size);
@@ -193,6 +200,19 @@ impl Pool {
     }
 }
 
+/// Bytes that count as in use.
+#[derive(Debug)]
+pub(crate) struct Reserved {
+    bytes: usize,
+    pool: Arc<Pool>,
+}
+
+impl Drop for Reserved {
+    fn drop(&mut self) {
+        self.pool.in_use.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
 /// Memory with one owner; back to its pool when dropped.
 #[derive(Debug)]
 pub(crate) struct Memory {
@@ -282,7 +302,11 @@ mod tests {
         }
         let adopted = pool.adopt(vec![1.0f64; 100]).unwrap();
         assert_eq!(pool.in_use(), 4096 + 800);
+        let reserved = pool.reserve(5000).unwrap();
+        assert_eq!(pool.in_use(), 4096 + 800 + 5000);
+        assert!(pool.reserve(105).is_err() && pool.reserve(104).is_ok());
+        drop(reserved);
         drop((again, adopted));
-        assert_eq!((pool.in_use(), pool.peak()), (0, 4896));
+        assert_eq!((pool.in_use(), pool.peak()), (0, 10_000));
     }
 }

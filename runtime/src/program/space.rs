@@ -95,10 +95,11 @@ impl fmt::Debug for TaskName {
 /// # Ok::<(), sparsefuse_runtime::Error>(())
 /// ```
 ///
-/// The function of a task must not call the runtime, so it issues no tasks and waits for none; one that
-/// has much to do may divide its work among the threads of the rank with [`HostArgs::in_parts`]. Then
-/// it runs by itself, as do all tasks of its space with arguments of the same kinds, so such tasks
-/// have a space of their own.
+/// The function of a task must not call the runtime, so it issues no tasks of the window. One that has
+/// much to do says how many threads it needs ([`NewTask::threads`]), and divides its work among them
+/// with [`HostArgs::in_parts`], or spawns functions and waits for them ([`HostArgs::scope`]). One that
+/// does so and has not said it runs by itself, as do all tasks of its space with arguments of the same
+/// kinds.
 /// A task that fails, or panics, mars the blocks that it would have changed: later tasks that use any
 /// of their elements, or come after its name, fail with the first cause, all others run.
 ///
@@ -131,6 +132,8 @@ pub struct NewTask<'a> {
     args: Vec<TaskArg<'a>>,
     after: Vec<StoreHandle>,
     unknown: Option<String>,
+    threads: Option<usize>,
+    scratch: usize,
 }
 
 impl TaskSpace {
@@ -185,6 +188,8 @@ impl TaskSpace {
             args: Vec::with_capacity(4),
             after: Vec::new(),
             unknown: None,
+            threads: None,
+            scratch: 0,
         }
     }
 
@@ -289,6 +294,39 @@ impl<'a> NewTask<'a> {
         self.uses(Privilege::Write, block.into())
     }
 
+    /// Needs this many threads: the task begins when they are free, and its function has them for
+    /// [`HostArgs::in_parts`] and [`HostArgs::scope`]. Where no other task can run beside it, it has
+    /// all threads of the rank. Tasks behind it do not begin before it, unless it still waits for
+    /// other tasks.
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.threads = Some(threads);
+        self
+    }
+
+    /// Takes this many bytes of memory for itself while it runs, such as vectors that its function
+    /// allocates. They count towards [`Config::memory_limit`](crate::Config::memory_limit): the task
+    /// begins when they are free, and fails if they are not when no other task runs. Memory of
+    /// [`HostArgs::room`] counts by itself.
+    pub fn scratch(mut self, bytes: usize) -> Self {
+        self.scratch = bytes;
+        self
+    }
+
+    /// Refuses what the rank can never give.
+    fn check_resources(&self) -> Result<(), Error> {
+        let config = self.space.runtime.config();
+        if let Some(threads) = self.threads.filter(|&n| n == 0 || n > config.threads) {
+            let expected = format!("1 to {} threads, those of the rank", config.threads);
+            return Err(Error::argument("threads", expected, threads.to_string()));
+        }
+        if self.scratch > config.memory_limit {
+            let expected = format!("at most the limit of {} bytes", config.memory_limit);
+            let found = self.scratch.to_string();
+            return Err(Error::argument("scratch", expected, found));
+        }
+        Ok(())
+    }
+
     fn uses(mut self, privilege: Privilege, block: TaskArg<'a>) -> Self {
         self.declared
             .push((privilege, Access::Block, block.store.dtype()));
@@ -300,12 +338,13 @@ impl<'a> NewTask<'a> {
     ///
     /// # Errors
     ///
-    /// As [`Runtime::submit_host`], if it comes after a name that no task has, or if it has no name and
-    /// changes no block.
+    /// As [`Runtime::submit_host`], if it comes after a name that no task has, if it has no name and
+    /// changes no block, or if it needs more threads or bytes than the rank may have.
     pub fn run(
         self,
         function: impl FnOnce(&mut HostArgs<'_>) -> Result<(), Error> + Send + 'static,
     ) -> Result<(), Error> {
+        self.check_resources()?;
         let Self {
             space,
             name,
@@ -313,6 +352,8 @@ impl<'a> NewTask<'a> {
             args,
             after,
             unknown,
+            threads,
+            scratch,
         } = self;
         if let Some(unknown) = unknown {
             return Err(Error::argument("after", space.expected(), unknown));
@@ -349,6 +390,11 @@ impl<'a> NewTask<'a> {
                 Err(panic) => Err(panicked(&whole(), &*panic).poison(&whole())),
             }
         });
+        let task = HostTask {
+            threads,
+            scratch,
+            ..task
+        };
         let body = space.body(&declared);
         let body = &space.bodies[body].1;
         space.runtime.submit_host_args(body, &all, task)?;

@@ -30,8 +30,10 @@ pub struct HostArgs<'a> {
     pub(crate) cuts: Vec<Option<Arc<[usize]>>>,
     /// The rows of the launch on this rank.
     pub(crate) rows: Range<usize>,
-    /// The threads of the rank.
+    /// The threads that the function has.
     pub(crate) threads: usize,
+    /// Whether its task has said how many threads it needs.
+    pub(crate) is_declared: bool,
     /// Elements below which work stays on the calling thread.
     pub(crate) parallel_threshold: usize,
     pub(crate) workers: &'a Workers,
@@ -63,7 +65,8 @@ impl<'a> HostArgs<'a> {
         self.rows.clone()
     }
 
-    /// How many threads the rank has for work on its rows.
+    /// How many threads the rank has for work on its rows; beside other tasks, those that the task
+    /// said it needs ([`NewTask::threads`](crate::NewTask::threads)), where it did.
     #[must_use]
     pub fn threads(&self) -> usize {
         self.threads
@@ -162,7 +165,7 @@ impl<'a> HostArgs<'a> {
         let jobs = parts.into_iter().map(|part| Mutex::new((part, Ok(()))));
         let jobs: Vec<_> = jobs.collect();
         if jobs.len() > 1 {
-            self.body.note_division();
+            self.note_division();
         }
         let runtimes = calling::calling();
         self.workers.run(jobs.len(), |job| {
@@ -172,6 +175,13 @@ impl<'a> HostArgs<'a> {
         });
         let mut outcomes = jobs.into_iter().map(Mutex::into_inner);
         outcomes.try_for_each(|job| job.unwrap_or_else(PoisonError::into_inner).1)
+    }
+
+    /// Remembers that functions of this kind divide their work, unless they say so themselves.
+    pub(crate) fn note_division(&self) {
+        if !self.is_declared {
+            self.body.note_division();
+        }
     }
 
     /// The rows of an argument that is read, of `row_len` elements, that this rank has by other cuts:

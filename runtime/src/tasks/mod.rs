@@ -8,3 +8,4 @@ pub(crate) mod calling;
 pub(crate) mod check;
 pub(crate) mod host;
 pub(crate) mod host_args;
+pub(crate) mod scope;

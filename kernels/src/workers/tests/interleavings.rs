@@ -101,3 +101,21 @@ fn two_callers() {
         other.join().unwrap();
     });
 }
+
+#[test]
+fn a_thread_joins_a_team_that_runs_and_is_dismissed() {
+    explore(|| {
+        let team = Arc::new(Workers::team(2));
+        let joins = loom::thread::spawn({
+            let team = Arc::clone(&team);
+            move || team.join()
+        });
+        let numbers: [Number; 2] = Default::default();
+        team.run(2, |part| numbers[part].add(1));
+        assert_eq!(numbers.each_ref().map(Number::get), [1; 2]);
+        team.dismiss();
+        team.run(2, |part| numbers[part].add(1));
+        assert_eq!(numbers.each_ref().map(Number::get), [2; 2]);
+        joins.join().unwrap();
+    });
+}

@@ -109,3 +109,59 @@ fn threads_that_sleep_are_woken() {
     }
     assert_eq!(sum.into_inner(), 200 * 2 * 3);
 }
+
+#[test]
+fn threads_that_join_a_team_take_part_until_it_is_dismissed() {
+    for count in COUNTS {
+        let team = Workers::team(count);
+        assert_eq!(team.count(), count);
+        thread::scope(|scope| {
+            // One more than there are places.
+            for _ in 0..count {
+                scope.spawn(|| team.join());
+            }
+            // Each part waits for all others, so all threads must come.
+            let together = Barrier::new(count);
+            let ids = Mutex::new(Vec::new());
+            team.run(count, |_| {
+                together.wait();
+                ids.lock().unwrap().push(thread::current().id());
+            });
+            let mut ids = ids.into_inner().unwrap();
+            assert_eq!(ids.len(), count);
+            ids.sort_by_key(|id| format!("{id:?}"));
+            ids.dedup();
+            assert_eq!(ids.len(), count);
+            team.dismiss();
+        });
+        // Nobody is left, and nobody may come.
+        team.join();
+        let runs = AtomicUsize::new(0);
+        team.run(5, |_| {
+            runs.fetch_add(1, Ordering::SeqCst);
+        });
+        assert_eq!(runs.into_inner(), 5);
+    }
+}
+
+#[test]
+fn only_the_leader_of_a_team_dismisses_it_and_only_between_runs() {
+    let started = Workers::new(2).unwrap();
+    started.dismiss();
+    started.join();
+    let runs = AtomicUsize::new(0);
+    started.run(2, |_| {
+        started.dismiss();
+        runs.fetch_add(1, Ordering::SeqCst);
+    });
+    let team = Workers::team(2);
+    thread::scope(|scope| {
+        scope.spawn(|| team.join());
+        team.run(2, |_| {
+            team.dismiss();
+            runs.fetch_add(1, Ordering::SeqCst);
+        });
+        team.dismiss();
+    });
+    assert_eq!(runs.into_inner(), 4);
+}
