@@ -207,7 +207,7 @@ fn distinct_elements() {
 #[test]
 fn quantiles_of_many_elements() {
     let n = 70_001;
-    let clusters = |i: usize| element::<f64>(i) * if i % 2 == 0 { 1e-300 } else { 1e300 };
+    let clusters = |i: usize| element::<f64>(i) * if i.is_multiple_of(2) { 1e-300 } else { 1e300 };
     let vectors: [Vec<f64>; 4] = [
         (0..n).map(clusters).collect(),
         (0..n).map(|i| (i * 7919 % n) as f64).collect(),
