@@ -1,26 +1,33 @@
-//! How long sorts, searches and masks of ten million elements take.
+//! How long sorts, searches, histograms, quantiles, scans and masks take.
 //!
-//! `cargo bench -p sparsefuse-dense --bench order [-- NAME]`: milliseconds on 1 and 2 threads, the
-//! shortest of 5 rounds; `benches/results/order.md` has figures beside NumPy's.
+//! `cargo bench -p sparsefuse-dense --bench order [-- NAME] [--len N]`: milliseconds on 1 and 2 threads,
+//! the median of 5 rounds, of ten million elements or of N. `benches/python/order.py` runs it and NumPy
+//! in turn; `benches/results/order.md` has figures.
 
 use sparsefuse_dense::{Array, Element, Error, Vector};
 use sparsefuse_runtime::{Config, Runtime};
 use std::time::Instant;
 
 const ROUNDS: usize = 5;
-const LEN: usize = 10_000_000;
 
 /// What is worked on.
 struct Data {
     x: Vector<f64>,
+    single: Vector<f32>,
     k: Vector<i64>,
+    below: Vector<i64>,
+    anywhere: Vector<i64>,
     table: Vector<f64>,
+    /// Rows of 50, and as many rows as columns.
+    tall: Array<f64, 2>,
+    square: Array<f64, 2>,
 }
 
 type Work = fn(&Data) -> Result<(), Error>;
 
-const WORKS: [(&str, Work); 11] = [
+const WORKS: [(&str, Work); 30] = [
     ("sort, f64", |data| made(&data.x.sort())),
+    ("sort, f32", |data| made(&data.single.sort())),
     ("sort, i64", |data| made(&data.k.sort())),
     ("argsort, f64", |data| made(&data.x.argsort())),
     ("searchsorted in 1000", |data| {
@@ -35,6 +42,7 @@ const WORKS: [(&str, Work); 11] = [
         made(&high.get()?)?;
         made(&low.get()?)
     }),
+    ("unique, f64", |data| made(&data.x.unique()?)),
     ("unique, i64", |data| made(&data.k.unique()?)),
     ("flat_nonzero", |data| {
         made(&data.x.greater(0.5).flat_nonzero()?)
@@ -42,44 +50,95 @@ const WORKS: [(&str, Work); 11] = [
     ("histogram, 100 bins", |data| {
         made(&data.x.histogram(100, 0.0..1.0).0)
     }),
+    ("bincount, 1000", |data| made(&data.below.bincount(1000))),
+    ("bincount with weights", |data| {
+        made(&data.below.bincount_weighted(&data.x, 1000))
+    }),
+    ("median", |data| data.x.median().get().map(|_| ())),
+    ("quantile", |data| data.x.quantile(0.25).get().map(|_| ())),
+    ("cumsum, f64", |data| made(&data.x.cumsum())),
+    ("cumsum, i64", |data| made(&data.k.cumsum())),
+    ("cumprod, f64", |data| made(&data.x.cumprod())),
+    ("take, anywhere", |data| {
+        made(&data.x.try_take(&data.anywhere)?)
+    }),
+    ("put, anywhere", |data| {
+        let mut changed = data.x.clone();
+        changed.try_put(&data.anywhere, &data.x)?;
+        made(&changed)
+    }),
+    ("sum_axis(0), tall", |data| made(&data.tall.sum_axis(0))),
+    ("sum_axis(1), tall", |data| made(&data.tall.sum_axis(1))),
+    ("sum_axis(0), square", |data| made(&data.square.sum_axis(0))),
+    ("sum_axis(1), square", |data| made(&data.square.sum_axis(1))),
+    ("X^T r, tall", |data| {
+        let column = data
+            .tall
+            .slice((.., 0..1))
+            .reshape([data.tall.shape()[0]])?;
+        made(&data.tall.t().try_matvec(&column)?)
+    }),
+    ("argmax_axis(0), square", |data| {
+        made(&data.square.argmax_axis(0))
+    }),
+    ("argmax_axis(1), square", |data| {
+        made(&data.square.argmax_axis(1))
+    }),
+    ("any", |data| data.x.greater(2.0).any().get().map(|_| ())),
     ("var", |data| data.x.var().get().map(|_| ())),
     ("atan", |data| made(&data.x.atan())),
 ];
 
 fn main() -> Result<(), Error> {
-    let mut args = std::env::args().skip(1);
-    let wanted = args.find(|arg| !arg.starts_with('-')).unwrap_or_default();
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let len = args.iter().position(|arg| arg == "--len");
+    let len = len.and_then(|at| args.get(at + 1)?.parse().ok());
+    let wanted = args.iter().take_while(|arg| *arg != "--len");
+    let wanted = wanted.into_iter().find(|arg| !arg.starts_with('-'));
+    let wanted = wanted.map_or("", |name| name);
     println!("{:24} {:>9} {:>9}", "ms", "1 thread", "2");
-    for (name, work) in WORKS.into_iter().filter(|(name, _)| name.contains(&wanted)) {
+    for (name, work) in WORKS.into_iter().filter(|(name, _)| name.contains(wanted)) {
         let mut times = [0.0; 2];
         for (threads, time) in (1..).zip(&mut times) {
             let config = Config {
                 threads,
                 ..Config::default()
             };
-            *time = Runtime::new(config)?.enter(|| shortest(work))?;
+            *time = Runtime::new(config)?.enter(|| median(len.unwrap_or(10_000_000), work))?;
         }
-        println!("{name:24} {:9.1} {:9.1}", times[0], times[1]);
+        println!("{name:24} {:9.4} {:9.4}", times[0], times[1]);
     }
     Ok(())
 }
 
-fn shortest(work: Work) -> Result<f64, Error> {
-    let x = Vector::<f64>::random_uniform([LEN], 1);
+fn median(len: usize, work: Work) -> Result<f64, Error> {
+    let x = Vector::<f64>::random_uniform([len], 1);
+    let (tall, side) = (len / 50, len.isqrt());
+    let anywhere = (Vector::<f64>::random_uniform([len], 2) * len as f64).cast::<i64>();
     let data = Data {
+        single: x.cast(),
         k: (&x * 1e9).cast(),
+        below: &anywhere % 1000,
         table: x.slice(..1000).sort(),
+        tall: x.slice(..tall * 50).reshape([tall, 50])?,
+        square: x.slice(..side * side).reshape([side, side])?,
+        anywhere,
         x,
     };
+    made(&data.single)?;
     made(&data.k)?;
+    made(&data.below)?;
     made(&data.table)?;
-    let mut shortest = f64::INFINITY;
+    // The first runs make memory and native code.
+    work(&data)?;
+    let mut times = Vec::new();
     for _ in 0..ROUNDS {
         let begun = Instant::now();
         work(&data)?;
-        shortest = shortest.min(begun.elapsed().as_secs_f64() * 1e3);
+        times.push(begun.elapsed().as_secs_f64() * 1e3);
     }
-    Ok(shortest)
+    times.sort_by(f64::total_cmp);
+    Ok(times[ROUNDS / 2])
 }
 
 fn made<T: Element, const D: usize>(array: &Array<T, D>) -> Result<(), Error> {

@@ -93,8 +93,10 @@ mod take;
 mod chosen;
 mod masks;
 mod positions;
+mod runs;
 mod scans;
 mod search;
+mod select;
 mod sort;
 mod tables;
 

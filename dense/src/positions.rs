@@ -200,7 +200,13 @@ impl Search {
         wins: impl Fn(T, Best<T>) -> bool + Copy + Sync,
     ) -> Result<(), Error> {
         let inner = self.inner;
-        args.in_parts(best, 1, |first, part| {
+        // Each thread has some of the lines, which may be few and long.
+        let (lines, parts) = (best.len(), args.threads());
+        let parts = if x.len() < MANY { 1 } else { parts.min(lines) };
+        let at = |part: usize| (lines as u128 * part as u128 / parts as u128) as usize;
+        let ends: Vec<usize> = (1..=parts).map(at).collect();
+        args.in_parts_to(best, &ends, |number, part| {
+            let first = at(number);
             if inner == 1 && n > 0 {
                 for (best, line) in part.iter_mut().zip(x[first * n..].chunks_exact(n)) {
                     *best = best_of_line(*best, line, wins);
@@ -227,6 +233,8 @@ impl Search {
     }
 }
 
+/// Elements from which on the threads share the lines.
+const MANY: usize = 1 << 16;
 /// Elements that are compared with the best so far together.
 const CHUNK: usize = 32;
 

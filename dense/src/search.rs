@@ -3,6 +3,7 @@
 use crate::array::{Array, Vector};
 use crate::operand::expect;
 use crate::scalar::Scalar;
+use crate::select::elements_at;
 use crate::sort::key_of_equals;
 use sparsefuse_kernels::{DType, Numeric, Real};
 use sparsefuse_runtime::{
@@ -212,7 +213,8 @@ impl<T: Numeric + PartialOrd> Vector<T> {
 
 impl<T: Real> Vector<T> {
     /// The middle element of the sorted vector, or the mean of the two in the middle; NaN if there is
-    /// one, or no element. NumPy's `median`. Sorts, and few tasks on single elements.
+    /// one, or no element. NumPy's `median`. One task, which is not fused and does not sort, and few on
+    /// single elements.
     ///
     /// ```
     /// use sparsefuse_dense::Vector;
@@ -242,8 +244,7 @@ impl<T: Real> Vector<T> {
 
     /// The element below which a part `q` of the sorted vector lies, between 0 and 1: interpolated
     /// linearly between the two that are next to place `q * (n - 1)`. NaN if there is one, or no
-    /// element. NumPy's `quantile`; its `percentile` takes `100 * q`. Sorts, and few tasks on single
-    /// elements.
+    /// element. NumPy's `quantile`; its `percentile` takes `100 * q`. Tasks as of [`Vector::median`].
     ///
     /// # Panics
     ///
@@ -278,7 +279,8 @@ impl<T: Real> Vector<T> {
         })
     }
 
-    /// What `join` makes of two elements of the sorted vector; NaN if there is one, or no element.
+    /// What `join` makes of two elements of the sorted vector, the second of which is the first, or next
+    /// to it; NaN if there is one, or no element.
     fn sorted_at(
         &self,
         places: impl FnOnce(usize) -> (usize, usize),
@@ -289,12 +291,12 @@ impl<T: Real> Vector<T> {
             let nan = T::from_f64(f64::NAN);
             return Ok(self.runtime().enter(|| Scalar::new(nan)));
         }
-        let sorted = self.try_sort_axis(0)?;
-        // The sum of one element would make 0 of -0.
-        let at = |place| sorted.try_slice(place..=place)?.try_max();
         let (low, high) = places(n);
-        let last = at(n - 1)?;
-        let joined = join(at(low)?, at(high)?)?;
+        let found = elements_at(self, low)?;
+        // The sum of one element would make 0 of -0.
+        let at = |place| found.try_slice(place..=place)?.try_max();
+        let (last, high) = (at(2)?, at(usize::from(high > low))?);
+        let joined = join(at(0)?, high)?;
         last.try_equal(&last)?.try_select(&joined, &last)
     }
 }

@@ -133,7 +133,7 @@ impl<I: Index> Singles<'_, I> {
 }
 
 /// One job for each thread, which has something of its own.
-fn each<S: Send>(
+pub(crate) fn each<S: Send>(
     args: &HostArgs<'_>,
     states: &mut [S],
     work: impl Fn(usize, &mut S) -> Result<(), Error> + Sync,

@@ -1,14 +1,15 @@
 //! Sorted arrays, and the indices that sort.
 //!
 //! An order is one of whole numbers ([`key`]), in which NaN is the largest. Lines of arrays of several
-//! dimensions are sorted each by one thread. A vector is sorted by buckets: pivots from a sample part
-//! it, each rank gets the elements between two pivots, and there each thread those between two more.
-//! No rank holds more than its buckets, unless it has all of the vector before. What is sorted is the
-//! order of elements and places alone, so neither pivots nor threads nor ranks show.
+//! dimensions are sorted each by one thread. Of a vector that is cut each rank gets the elements
+//! between two pivots from a sample, and there the threads share them ([`crate::runs`]). No rank holds
+//! more than these, unless it has all of the vector before. What is sorted is the order of
+//! elements and places alone, so neither pivots nor threads nor ranks show.
 
 use crate::array::{Array, Vector};
 use crate::indices::as_cut;
 use crate::operand::{expect, named};
+use crate::runs::{Item, sort_to};
 use crate::views::check_axes;
 use sparsefuse_kernels::{DType, Element, Numeric};
 use sparsefuse_runtime::{
@@ -90,7 +91,7 @@ impl<T: Numeric + PartialOrd, const D: usize> Array<T, D> {
     }
 
     /// The task: `item` makes what is sorted of an element and its place, `made` what is returned.
-    fn ordered<K: Item, U: Element>(
+    fn ordered<K: Exchanged, U: Element>(
         &self,
         op: &'static str,
         axis: usize,
@@ -162,18 +163,32 @@ impl<T: Numeric + PartialOrd> Vector<T> {
 }
 
 /// What is sorted: an element as a [`key`], or a pair of one and a place.
-trait Item: Ord + Copy + Send + Sync {
+trait Exchanged: Item {
     /// Sends each rank a list of items, and returns those that arrive here.
     fn exchange(args: &HostArgs<'_>, lists: &[Vec<Self>]) -> Result<Vec<Self>, Error>;
 }
 
 impl Item for u64 {
+    #[inline(always)]
+    fn key(self) -> u64 {
+        self
+    }
+}
+
+impl Exchanged for u64 {
     fn exchange(args: &HostArgs<'_>, lists: &[Vec<Self>]) -> Result<Vec<Self>, Error> {
         try_concat(&args.all_to_all(lists)?)
     }
 }
 
 impl Item for (u64, u64) {
+    #[inline(always)]
+    fn key(self) -> u64 {
+        self.0
+    }
+}
+
+impl Exchanged for (u64, u64) {
     fn exchange(args: &HostArgs<'_>, lists: &[Vec<Self>]) -> Result<Vec<Self>, Error> {
         let part = |part: fn(&Self) -> u64| {
             let lists = lists.iter().map(|list| try_collect(list.iter().map(part)));
@@ -186,7 +201,7 @@ impl Item for (u64, u64) {
 }
 
 /// Sorts a vector, of which `x` is what this rank holds.
-fn vector<T: Element, K: Item, U: Element>(
+fn vector<T: Element, K: Exchanged, U: Element>(
     args: &HostArgs<'_>,
     x: &[T],
     made: &mut [U],
@@ -194,21 +209,37 @@ fn vector<T: Element, K: Item, U: Element>(
     made_of: impl Fn(K) -> U + Copy + Sync,
 ) -> Result<(), Error> {
     let cuts = args.cuts(X);
-    let first = cuts.map_or(0, |cuts| cuts[args.rank()]) as u64;
-    let mut items = try_collect(x.iter().map(|&x| item(x, 0)))?;
-    let places = items.iter_mut().zip(x).zip(first..);
-    places.for_each(|((made, &x), place)| *made = item(x, place));
+    let first = cuts.map_or(0, |cuts| cuts[args.rank()]);
+    let item = |number: usize| item(x[number], (first + number) as u64);
+    if cuts.is_none() && made.len() == x.len() {
+        return sort_to(args, item, made, made_of);
+    }
+    let mut items = try_collect((0..x.len()).map(item))?;
     if cuts.is_some() {
         items = between_ranks(args, &items)?;
     }
-    let items = sorted(args, items)?;
-    let found: Vec<U> = try_collect(items.iter().map(|&item| made_of(item)))?;
+    let mut found: Vec<U> = try_collect(items.iter().map(|&item| made_of(item)))?;
+    sort_to(args, |number| items[number], &mut found, made_of)?;
     made.copy_from_slice(&as_cut(args, &found, cuts.is_some(), MADE)?);
     Ok(())
 }
 
-/// Items of a rank, or of a bucket, that are looked at to find pivots.
+/// Items of a rank that are looked at to find pivots, for each rank.
 const SAMPLES: usize = 64;
+
+/// The items of all ranks that lie between the pivots of this one.
+fn between_ranks<K: Exchanged>(args: &HostArgs<'_>, items: &[K]) -> Result<Vec<K>, Error> {
+    let ranks = args.ranks();
+    let sample = sample(items, SAMPLES * ranks);
+    let pivots = pivots(K::exchange(args, &vec![sample; ranks])?, ranks);
+    let owner = |item: &K| pivots.partition_point(|pivot| pivot <= item);
+    let mut counts = vec![0; ranks];
+    items.iter().for_each(|item| counts[owner(item)] += 1);
+    let lists: Result<Vec<Vec<K>>, Error> = counts.into_iter().map(reserve).collect();
+    let mut lists = lists?;
+    items.iter().for_each(|item| lists[owner(item)].push(*item));
+    K::exchange(args, &lists)
+}
 
 /// Items that part others into `parts`, about evenly, from a sample of them.
 fn pivots<K: Item>(mut sample: Vec<K>, parts: usize) -> Vec<K> {
@@ -222,51 +253,6 @@ fn sample<K: Item>(items: &[K], n: usize) -> Vec<K> {
     let place = |i: usize| (items.len() as u128 * i as u128 / n as u128) as usize;
     let n = if items.is_empty() { 0 } else { n };
     (0..n).map(|i| items[place(i)]).collect()
-}
-
-/// The items of all ranks that lie between the pivots of this one.
-fn between_ranks<K: Item>(args: &HostArgs<'_>, items: &[K]) -> Result<Vec<K>, Error> {
-    let ranks = args.ranks();
-    let sample = sample(items, SAMPLES * ranks);
-    let pivots = pivots(K::exchange(args, &vec![sample; ranks])?, ranks);
-    let owner = |item: &K| pivots.partition_point(|pivot| pivot <= item);
-    let mut counts = vec![0; ranks];
-    items.iter().for_each(|item| counts[owner(item)] += 1);
-    let lists: Result<Vec<Vec<K>>, Error> = counts.into_iter().map(reserve).collect();
-    let mut lists = lists?;
-    items.iter().for_each(|item| lists[owner(item)].push(*item));
-    K::exchange(args, &lists)
-}
-
-/// Items below which one thread sorts alone.
-const FEW: usize = 1 << 14;
-
-/// The items in order, of which each thread sorts those between two pivots.
-fn sorted<K: Item>(args: &HostArgs<'_>, mut items: Vec<K>) -> Result<Vec<K>, Error> {
-    let threads = args.threads();
-    if threads == 1 || items.len() < FEW {
-        items.sort_unstable();
-        return Ok(items);
-    }
-    let pivots = pivots(sample(&items, SAMPLES * threads), threads);
-    let part_of = |item: &K| pivots.partition_point(|pivot| pivot <= item);
-    let mut ends = vec![0; threads];
-    items.iter().for_each(|item| ends[part_of(item)] += 1);
-    let mut end = 0;
-    for part in &mut ends {
-        end += *part;
-        *part = end;
-    }
-    let mut made = try_collect(items.iter().copied())?;
-    args.in_parts_to(&mut made, &ends, |part, made| {
-        let own = items.iter().filter(|item| part_of(item) == part);
-        made.iter_mut()
-            .zip(own)
-            .for_each(|(made, &item)| *made = item);
-        made.sort_unstable();
-        Ok(())
-    })?;
-    Ok(made)
 }
 
 /// The place of an element in the order of its type: elements are in order as their keys are. All NaN
@@ -292,7 +278,7 @@ pub(crate) fn key_of_equals<T: Numeric>(x: T) -> u64 {
 
 /// The element that has a key.
 #[inline(always)]
-fn from_key<T: Element>(key: u64) -> T {
+pub(crate) fn from_key<T: Element>(key: u64) -> T {
     let bits = match T::DTYPE {
         DType::F64 => float_bits::<63>(key),
         DType::F32 => float_bits::<31>(key),

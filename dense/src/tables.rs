@@ -2,8 +2,11 @@
 
 use crate::array::{Array, Vector};
 use crate::operand::{check_len, expect};
-use sparsefuse_kernels::Real;
-use sparsefuse_runtime::{Error, Shape};
+use crate::shares::each;
+use sparsefuse_kernels::{DType, Real};
+use sparsefuse_runtime::{
+    Access, Error, HostArgs, HostBody, HostTask, Privilege, Shape, try_collect,
+};
 use std::ops::Range;
 
 impl<T: Real, const D: usize> Array<T, D> {
@@ -58,12 +61,23 @@ impl<T: Real, const D: usize> Array<T, D> {
         };
         let make = || Vector::try_from_fn([bins + 1], |[i]| end(i));
         let ends = self.runtime().enter(make)?;
-        // 0 below the first end, `bins + 1` from the last one on, unless it is met.
-        let place = ends.try_searchsorted_right(self)?;
-        let is_last = self.try_equal(end(bins))?;
-        let place = is_last.try_select(bins as i64, &place)?;
-        let counts = place.try_bincount(bins + 2)?;
-        Ok((counts.try_slice(1..bins + 1)?, ends))
+        let bin_of = Bins {
+            n: bins,
+            start: range.start,
+            per_length: bins as f64 / length,
+        };
+        let x = self.contiguous()?;
+        let runtime = self.runtime();
+        let counts = runtime.new_store(Shape::new(&[bins]), DType::I64);
+        let declared = [
+            (Privilege::Read, Access::Held, T::DTYPE),
+            (Privilege::Read, Access::Whole, T::DTYPE),
+            (Privilege::Write, Access::Rows, DType::I64),
+        ];
+        let task = HostTask::new(move |args: &mut HostArgs<'_>| bin_of.count::<T>(args));
+        let stores = [x.store(), ends.store(), &counts];
+        runtime.submit_host(&HostBody::new(OP, &declared), &stores, task)?;
+        Ok((Vector::wrap(counts, None), ends))
     }
 
     /// For each element `x` the value at `x` of the function that is linear between points, of which
@@ -121,4 +135,85 @@ impl<T: Real, const D: usize> Array<T, D> {
         let made = is_before.try_select(&y0, &between)?;
         is_behind.try_select(&y1, &made)
     }
+}
+
+/// The arguments of a histogram.
+const X: usize = 0;
+const ENDS: usize = 1;
+const COUNTS: usize = 2;
+
+/// Elements from which on the threads share them.
+const MANY: usize = 1 << 16;
+
+/// Bins of equal length.
+#[derive(Clone, Copy)]
+struct Bins {
+    n: usize,
+    start: f64,
+    /// How many bins have the length 1.
+    per_length: f64,
+}
+
+impl Bins {
+    /// The task: each thread counts some of the elements of the rank.
+    fn count<T: Real>(&self, args: &mut HostArgs<'_>) -> Result<(), Error> {
+        let (x, ends) = (args.read::<T>(X)?, args.read::<T>(ENDS)?);
+        let made = args.write::<i64>(COUNTS)?;
+        // Counts of their own are not worth while if there are more of them than elements.
+        let parts = match x.len() < MANY.max(self.n.saturating_mul(args.threads())) {
+            true => 1,
+            false => args.threads(),
+        };
+        let at = |part: usize| (x.len() as u128 * part as u128 / parts as u128) as usize;
+        let mut counts: Vec<Vec<i64>> = (0..parts).map(|_| Vec::new()).collect();
+        each(args, &mut counts, |part, counts| {
+            *counts = try_collect((0..self.n).map(|_| 0))?;
+            for &x in &x[at(part)..at(part + 1)] {
+                if ends[0] <= x && x <= ends[self.n] {
+                    counts[self.bin(x, ends)] += 1;
+                }
+            }
+            Ok(())
+        })?;
+        let own = sum(counts);
+        let of_rank = |rank: usize| match args.cuts(COUNTS) {
+            Some(cuts) => &own[cuts[rank]..cuts[rank + 1]],
+            None => &own[..],
+        };
+        if args.cuts(X).is_none() {
+            made.copy_from_slice(of_rank(args.rank()));
+            return Ok(());
+        }
+        let lists = (0..args.ranks()).map(|rank| try_collect(of_rank(rank).iter().copied()));
+        let lists: Result<Vec<Vec<i64>>, Error> = lists.collect();
+        made.copy_from_slice(&sum(args.all_to_all(&lists?)?));
+        Ok(())
+    }
+
+    /// The last bin that an element is not below, of those that are not empty: found by a product, and
+    /// corrected by the ends, which are rounded otherwise.
+    #[inline(always)]
+    fn bin<T: Real>(&self, x: T, ends: &[T]) -> usize {
+        let last = self.n - 1;
+        let found = ((x.to_f64() - self.start) * self.per_length) as usize;
+        let found = found.min(last);
+        let found = found - usize::from(x < ends[found] && found > 0);
+        let found = found + usize::from(found < last && ends[found + 1] <= x);
+        if ends[found] <= x && (found == last || x < ends[found + 1]) {
+            return found;
+        }
+        ends[1..self.n].partition_point(|&end| end <= x)
+    }
+}
+
+/// The sums of the elements of lists that are equally long.
+fn sum(lists: Vec<Vec<i64>>) -> Vec<i64> {
+    let mut lists = lists.into_iter();
+    let mut sum = lists.next().unwrap_or_default();
+    for list in lists {
+        sum.iter_mut()
+            .zip(list)
+            .for_each(|(sum, count)| *sum += count);
+    }
+    sum
 }

@@ -3,8 +3,9 @@
 
 use crate::Bits;
 use num_complex::Complex;
-use sparsefuse_dense::{Array, Element, Error, Vector};
-use sparsefuse_testing::{bits, everywhere};
+use sparsefuse_dense::{Array, Element, Error, Numeric, Vector};
+use sparsefuse_runtime::Config;
+use sparsefuse_testing::{bits, everywhere, everywhere_with};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -211,6 +212,41 @@ fn kronecker_products_and_grids() {
     });
     let large = Array::<f64, 2>::zeros([1, 1]).broadcast_to([1 << 40, 1 << 10]);
     assert!(large.is_ok_and(|large| large.try_kron(&large).is_err()));
+}
+
+/// As many elements that threads share them, at the ends of bins and beside them; and bins that single
+/// precision cannot tell apart.
+#[test]
+fn bins_of_many_elements() {
+    let n_bins = 97;
+    let x: Vec<f64> = (0..70_000)
+        .map(|i| {
+            let end = (i % 110) as f64 * (2.3 / n_bins as f64) - 1.1;
+            [end.next_down(), end, end.next_up()][i % 3]
+        })
+        .collect();
+    let narrow: Vec<f32> = (0..300)
+        .map(|i| 1.0 + (i % 7) as f32 * f32::EPSILON)
+        .collect();
+    everywhere_with(&Config::default(), || {
+        let (counts, ends) = Vector::from_slice(&x).histogram(n_bins, -1.1..1.2);
+        assert_eq!(counts.to_vec()?, counted(&x, &ends.to_vec()?));
+        let range = 1.0..1.0 + 5.0 * f64::from(f32::EPSILON);
+        let (of_narrow, ends) = Vector::from_slice(&narrow).histogram(64, range);
+        assert_eq!(of_narrow.to_vec()?, counted(&narrow, &ends.to_vec()?));
+        counts.bits()
+    });
+}
+
+/// The elements of each bin, found by looking at all ends.
+fn counted<T: Numeric + PartialOrd>(x: &[T], ends: &[T]) -> Vec<i64> {
+    let last = ends.len() - 1;
+    let mut counts = vec![0; last];
+    for x in x.iter().filter(|&x| (ends[0]..=ends[last]).contains(x)) {
+        let place = ends.iter().filter(|&end| end <= x).count();
+        counts[if *x == ends[last] { last } else { place } - 1] += 1;
+    }
+    counts
 }
 
 #[test]

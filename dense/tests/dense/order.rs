@@ -87,6 +87,30 @@ fn many_elements_in_order() {
     }
 }
 
+/// What threads sort is divided by places, also between equal elements and beside NaN.
+#[test]
+fn many_equal_elements_in_order() {
+    let n = 40_000;
+    let elements: [Vec<f64>; 3] = [
+        vec![1.5; n],
+        (0..n).map(special).collect(),
+        (0..n)
+            .map(|i| if i % 100 == 0 { f64::NAN } else { -0.0 })
+            .collect(),
+    ];
+    for elements in elements {
+        let mut places: Vec<i64> = (0..n as i64).collect();
+        places.sort_by(|&a, &b| order(&elements[a as usize], &elements[b as usize]));
+        for base in [small(), Config::default()] {
+            everywhere_with(&base, || {
+                let x = Vector::from_slice(&elements);
+                assert_eq!(x.argsort().to_vec()?, places);
+                x.sort().bits()
+            });
+        }
+    }
+}
+
 #[test]
 fn negative_zero_stands_before_zero() {
     everywhere(|| {
@@ -175,6 +199,43 @@ fn distinct_elements() {
             assert_eq!(x.unique_counts()?.1.to_vec()?, counts);
             assert_eq!(x.unique_inverse()?.1.to_vec()?, inverse);
             Ok(bits(&found))
+        });
+    }
+}
+
+/// Quantiles by places of the sorted vector: clusters far apart, equal elements and both zeros.
+#[test]
+fn quantiles_of_many_elements() {
+    let n = 70_001;
+    let clusters = |i: usize| element::<f64>(i) * if i.is_multiple_of(2) { 1e-300 } else { 1e300 };
+    let vectors: [Vec<f64>; 4] = [
+        (0..n).map(clusters).collect(),
+        (0..n).map(|i| (i * 7919 % n) as f64).collect(),
+        (0..n).map(|i| if i < n / 2 { -1.0 } else { 1.0 }).collect(),
+        vec![3.0; n],
+    ];
+    for x in vectors {
+        let mut sorted = x.clone();
+        sorted.sort_by(order);
+        everywhere_with(&Config::default(), || {
+            let v = Vector::from_slice(&x);
+            for place in [0, 1, n / 3, n / 2 - 1, n / 2, n - 2, n - 1] {
+                let q = place as f64 / (n - 1) as f64;
+                let at = q * (n - 1) as f64;
+                let (low, high) = (sorted[at as usize], sorted[(at as usize + 1).min(n - 1)]);
+                let part = at - at.floor();
+                let expected = match part < 0.5 {
+                    true => low + (high - low) * part,
+                    false => high - (high - low) * (1.0 - part),
+                };
+                assert_eq!(v.quantile(q).get()?, expected, "{place}");
+            }
+            let even = v.slice(1..);
+            let mut of_even = x[1..].to_vec();
+            of_even.sort_by(order);
+            let expected = (of_even[n / 2 - 1] + of_even[n / 2]) * 0.5;
+            assert_eq!(even.median().get()?, expected);
+            v.median().bits()
         });
     }
 }

@@ -561,3 +561,40 @@ fn check_row_reduction(op: ReduceOp, dtype: DType, rows: usize, columns: usize, 
         });
     }
 }
+
+/// Dimensions of one index between others, whose strides say nothing, in parts of larger arrays.
+#[test]
+fn copies_of_lines_equal_the_reference() {
+    let mut build = KernelBuilder::new();
+    let [from, to] = [(); 2].map(|()| build.arg(DType::F64, ArgKind::Array));
+    let value = build.load(from);
+    build.store(to, value);
+    let kernel = build.finish();
+    for dims in [[3, 1, 5, 1], [1, 3, 1, 5], [2, 1, 1, 7], [5, 1, 2, 3]] {
+        let n = dims.iter().product();
+        for strides in [[64, 0, 8, 1], [64, 1, 8, 1], [64, 8, 9, 1]] {
+            let numbers = |first: usize| (first..first + 2048).map(|i| (i as f64).to_value());
+            let (source, outputs) = (Elements::new(DType::F64, numbers(0)), numbers(4000));
+            let outputs = Elements::new(DType::F64, outputs);
+            let layout = Layout {
+                rank: 4,
+                dims,
+                strides,
+            };
+            let seen = |operand, layout| match operand {
+                Operand::Array { data, .. } => Operand::Array { data, layout },
+                other => other,
+            };
+            check("copy", &kernel, n, &outputs, |outputs, _| {
+                let to = Layout {
+                    strides: [256, 40, 30, 2],
+                    ..layout
+                };
+                vec![
+                    seen(source.array(n), layout),
+                    seen(outputs.array_mut(n), to),
+                ]
+            });
+        }
+    }
+}

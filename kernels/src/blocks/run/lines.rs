@@ -260,3 +260,56 @@ fn strided(slot: &Slot, launch: &Launch<'_>, arrays: &[Array]) -> Option<(*mut u
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Part of an array with gaps of `gap` elements behind its rows of each dimension; a dimension of one
+    /// index has this stride, which no element depends on.
+    fn layout(dims: &[usize], gap: usize, stride_of_one: isize) -> Layout {
+        let mut layout = Layout {
+            rank: dims.len() as u8,
+            dims: [1; 4],
+            strides: [0; 4],
+        };
+        layout.dims[..dims.len()].copy_from_slice(dims);
+        let mut stride = 1;
+        for (d, &n) in dims.iter().enumerate().rev() {
+            layout.strides[d] = if n == 1 { stride_of_one } else { stride };
+            stride *= (n + if n == 1 { 0 } else { gap }) as isize;
+        }
+        layout
+    }
+
+    fn check(layouts: [Layout; 2]) {
+        let Some(lines) = Lines::of_all(layouts.into_iter()) else {
+            return;
+        };
+        for layout in layouts {
+            for row in 0..layout.len() {
+                let (line, around) = lines.around(row);
+                let step = lines.step(&layout) * (row - around.start) as isize;
+                let found = offset(lines.index(line), layout.strides) + step;
+                assert_eq!(found, layout.offset(row), "row {row} of {layouts:?}");
+            }
+        }
+    }
+
+    /// The stride of a dimension of one index between others had been taken for that of a row.
+    #[test]
+    fn rows_of_lines_lie_where_their_layouts_say() {
+        let lens = [1, 2, 5];
+        for number in 0..3usize.pow(4) {
+            let dims = [27, 9, 3, 1].map(|unit| lens[number / unit % 3]);
+            for rank in 1..=4 {
+                for [first, second] in [[0, 0], [0, 1], [1, 0], [2, 3]] {
+                    for stride_of_one in [0, 1, 5, -7] {
+                        let other = layout(&dims[..rank], second, 2);
+                        check([layout(&dims[..rank], first, stride_of_one), other]);
+                    }
+                }
+            }
+        }
+    }
+}
