@@ -141,8 +141,7 @@ impl RowLayout {
         let task = HostTask {
             launch: Some(self.partition),
             bytes,
-            function,
-            serial: None,
+            ..HostTask::new(move |args| function(args))
         };
         let x = x.contiguous()?;
         let made = self.runtime.new_store(shape, T::DTYPE);
