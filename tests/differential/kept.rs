@@ -3,8 +3,8 @@
 use crate::generate::base;
 use crate::program::Operand::{Number, Of};
 use crate::program::Step::{
-    self, Binary, Broadcast, Cast, Clone, Data, Drop, Fill, Index, MatVec, Matrix, Product,
-    RowReduce, Several, Slice, Unary, Update, Values, Write,
+    self, Binary, Broadcast, Cast, Clone, Data, Drop, Fill, Index, MatVec, Matrix, Product, Read,
+    Reduce, Reshape, Rounds, RowReduce, Several, Slice, Unary, Update, Values, Write,
 };
 use crate::program::{Flavour, Pattern, Program, Range};
 use crate::run::Setup;
@@ -412,4 +412,80 @@ fn rows_without_elements_of_a_store_that_is_cut() {
             },
         ],
     );
+}
+
+/// A rank had no memory for a halo. Later tasks failed because it was not there, with a message that did
+/// not name the reason. Seed 3186.
+#[test]
+fn a_halo_without_memory_fails_later_tasks_for_that_reason() {
+    let data = |out, shape: &[usize], flavour, seed| Data {
+        out,
+        dtype: ComplexF64,
+        shape: shape.to_vec(),
+        flavour,
+        seed,
+    };
+    let range = |dim, start, end, step| Range {
+        dim,
+        start,
+        end,
+        step,
+    };
+    let sums = [
+        RowReduce {
+            out: 2,
+            op: ReduceOp::Sum,
+            a: 13,
+        },
+        Slice {
+            out: 9,
+            a: 2,
+            range: range(0, 1, 2, 1),
+        },
+        Reduce {
+            out: 11,
+            op: ReduceOp::Sum,
+            a: 13,
+        },
+    ];
+    let mut steps = vec![
+        data(0, &[7, 2, 3, 12], Flavour::Small, 10),
+        data(2, &[12, 12], Flavour::Smooth, 407),
+        Reshape {
+            out: 13,
+            a: 2,
+            shape: 15,
+        },
+        Unary {
+            out: 0,
+            op: UnaryOp::Sqrt,
+            a: 2,
+        },
+        Rounds {
+            count: 5,
+            steps: sums.to_vec(),
+        },
+        Slice {
+            out: 7,
+            a: 13,
+            range: range(0, 2, 2, 2),
+        },
+    ];
+    for _ in 0..3 {
+        let special = data(5, &[12, 12], Flavour::Special, 490);
+        steps.extend([special, Read { a: 5 }, Read { a: 2 }]);
+    }
+    let program = Program { tile_len: 1, steps };
+    let config = Config {
+        cut_threshold: 1,
+        block_len: 1,
+        window: 2,
+        memory_limit: 3538,
+        ..base(1).config
+    };
+    let setup = Setup { ranks: 3, config };
+    let outcome = check_within(LIMIT, &program, &setup);
+    let seen = outcome.unwrap_or_else(|failure| panic!("{failure}"));
+    let mut observations = seen.iter().flat_map(|seen| &seen.observations);
+    assert!(observations.any(Result::is_err));
 }
