@@ -7,6 +7,7 @@
 use crate::array::Array;
 use crate::indices::element_cuts;
 use crate::operand::expect;
+use crate::shares::part;
 use crate::views::check_axes;
 use sparsefuse_kernels::{DType, Element, Numeric};
 use sparsefuse_runtime::{
@@ -203,10 +204,10 @@ impl Search {
         // Each thread has some of the lines, which may be few and long.
         let (lines, parts) = (best.len(), args.threads());
         let parts = if x.len() < MANY { 1 } else { parts.min(lines) };
-        let at = |part: usize| (lines as u128 * part as u128 / parts as u128) as usize;
-        let ends: Vec<usize> = (1..=parts).map(at).collect();
+        let lines_of = |number| part(lines, number, parts);
+        let ends: Vec<usize> = (0..parts).map(|number| lines_of(number).end).collect();
         args.in_parts_to(best, &ends, |number, part| {
-            let first = at(number);
+            let first = lines_of(number).start;
             if inner == 1 && n > 0 {
                 for (best, line) in part.iter_mut().zip(x[first * n..].chunks_exact(n)) {
                     *best = best_of_line(*best, line, wins);

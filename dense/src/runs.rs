@@ -5,9 +5,10 @@
 //! items are. Which items of each run lie before that place is found by their keys, from which all
 //! threads conclude the same.
 
-use crate::shares::each;
+use crate::shares::{each, part};
 use sparsefuse_runtime::{Error, HostArgs, reserve, try_collect};
 use std::borrow::Cow;
+use std::ops::Range;
 
 /// What is sorted, in the order of keys; of items with equal keys, those of an earlier run come first.
 pub(crate) trait Item: Ord + Copy + Send + Sync {
@@ -26,22 +27,23 @@ pub(crate) fn sort_to<K: Item, U: Send>(
 ) -> Result<(), Error> {
     let n = made.len();
     let n_runs = if n < FEW { 1 } else { args.threads() };
-    let at = |run: usize| (n as u128 * run as u128 / n_runs as u128) as usize;
+    let own = |run: usize| part(n, run, n_runs);
     let mut runs: Vec<Vec<K>> = (0..n_runs).map(|_| Vec::new()).collect();
     each(args, &mut runs, |number, run| {
-        *run = try_collect((at(number)..at(number + 1)).map(&item))?;
+        *run = try_collect(own(number).map(&item))?;
         run.sort_unstable();
         Ok(())
     })?;
-    let ends: Vec<usize> = (1..=n_runs).map(at).collect();
-    args.in_parts_to(made, &ends, |part, made| {
-        let (begins, ends) = (before(&runs, at(part)), before(&runs, at(part + 1)));
+    let ends: Vec<usize> = (0..n_runs).map(|run| own(run).end).collect();
+    args.in_parts_to(made, &ends, |number, made| {
+        let Range { start, end } = own(number);
+        let (begins, ends) = (before(&runs, start), before(&runs, end));
         let ranges = begins.into_iter().zip(ends);
-        let own = runs
+        let parts = runs
             .iter()
             .zip(ranges)
             .map(|(run, (begin, end))| &run[begin..end]);
-        merge_all(own.collect(), made, made_of)
+        merge_all(parts.collect(), made, made_of)
     })
 }
 

@@ -6,7 +6,7 @@
 
 use crate::array::Vector;
 use crate::indices::as_cut;
-use crate::shares::each;
+use crate::shares::{each, part};
 use crate::sort::{from_key, key};
 use sparsefuse_kernels::Element;
 use sparsefuse_runtime::{
@@ -162,12 +162,6 @@ fn in_parts(
         Ok(())
     })?;
     Ok(lists)
-}
-
-/// Part `number` of `parts` of `n` numbers.
-fn part(n: usize, number: usize, parts: usize) -> Range<usize> {
-    let at = |part: usize| (n as u128 * part as u128 / parts as u128) as usize;
-    at(number)..at(number + 1)
 }
 
 /// One list of those of all threads, and of all ranks where they hold parts of the vector: `join` makes

@@ -132,6 +132,12 @@ impl<I: Index> Singles<'_, I> {
     }
 }
 
+/// Part `number` of `parts` of `n` numbers, about equally long.
+pub(crate) fn part(n: usize, number: usize, parts: usize) -> Range<usize> {
+    let at = |part: usize| (n as u128 * part as u128 / parts as u128) as usize;
+    at(number)..at(number + 1)
+}
+
 /// One job for each thread, which has something of its own.
 pub(crate) fn each<S: Send>(
     args: &HostArgs<'_>,

@@ -2,7 +2,7 @@
 
 use crate::array::{Array, Vector};
 use crate::operand::{check_len, expect};
-use crate::shares::each;
+use crate::shares::{each, part};
 use sparsefuse_kernels::{DType, Real};
 use sparsefuse_runtime::{
     Access, Error, HostArgs, HostBody, HostTask, Privilege, Shape, try_collect,
@@ -164,11 +164,10 @@ impl Bins {
             true => 1,
             false => args.threads(),
         };
-        let at = |part: usize| (x.len() as u128 * part as u128 / parts as u128) as usize;
         let mut counts: Vec<Vec<i64>> = (0..parts).map(|_| Vec::new()).collect();
-        each(args, &mut counts, |part, counts| {
+        each(args, &mut counts, |number, counts| {
             *counts = try_collect((0..self.n).map(|_| 0))?;
-            for &x in &x[at(part)..at(part + 1)] {
+            for &x in &x[part(x.len(), number, parts)] {
                 if ends[0] <= x && x <= ends[self.n] {
                     counts[self.bin(x, ends)] += 1;
                 }

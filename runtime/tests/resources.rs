@@ -6,7 +6,7 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// How long a test waits for what should come at once, before it fails.
+/// How long a test waits for what should come without delay, before it fails.
 const LONG: Duration = Duration::from_secs(60);
 
 fn runtime(threads: usize, memory_limit: usize) -> Runtime {
@@ -44,7 +44,7 @@ impl InUse {
     }
 }
 
-/// Takes a while, so that tasks that may run at once do.
+/// Takes a while, so that tasks that may run side by side do.
 fn work(n: usize) {
     let sum = (0..n).fold(0.0, |sum: f64, k| (sum + k as f64).sin());
     assert!(sum.is_finite());

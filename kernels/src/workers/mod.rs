@@ -95,7 +95,7 @@ impl Workers {
         }
     }
 
-    /// Works in a team as one of its threads, until it is dismissed; returns at once where it has
+    /// Works in a team as one of its threads, until it is dismissed; returns immediately where it has
     /// been, or has all of its threads.
     pub fn join(&self) {
         if let Some(thread) = self.shared.take_seat() {

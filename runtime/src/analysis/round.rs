@@ -202,7 +202,7 @@ impl Round {
         window.params.extend_from_slice(&self.params);
         window.regions.clone_from(&self.regions);
         window.key.extend_from_slice(&self.key);
-        window.is_as_expected(0);
+        window.goes_on_as_expected(0);
     }
 
     /// The number of tasks.

@@ -122,7 +122,7 @@ impl Window {
                 view: arg.view.cloned(),
             });
         }
-        if !self.is_as_expected(first_word) {
+        if !self.goes_on_as_expected(first_word) {
             let checked = self.check_args(body, first_arg);
             let checked = checked.and_then(|()| self.check_written(body, first_arg, first_slot));
             if let Err(error) = checked {
@@ -160,7 +160,7 @@ impl Window {
         self.push(body, args, &[])?;
         let first_word = self.key.len();
         self.key.push(task.launch.map_or(0, Partition::word));
-        self.is_as_expected(first_word);
+        self.goes_on_as_expected(first_word);
         self.host.push((self.tasks.len() - 1, task));
         Ok(())
     }
@@ -184,7 +184,7 @@ impl Window {
 
     /// Whether the key is, up to here, that of a window that was expected: the words before this one are
     /// those of the first expected one. Those of which that is not so are forgotten.
-    pub(super) fn is_as_expected(&mut self, first_word: usize) -> bool {
+    pub(super) fn goes_on_as_expected(&mut self, first_word: usize) -> bool {
         let words = first_word..self.key.len();
         let Some(expected) = self.expected.first() else {
             return false;

@@ -25,7 +25,7 @@ impl<'a> Order<'a> {
         }
     }
 
-    /// The next task, where that is to run by itself; `Some(None)` where several may run at once, and
+    /// The next task, where that is to run alone; `Some(None)` where several may run side by side, and
     /// `None` where none is left.
     pub(super) fn alone(&self, wants_all: impl Fn(usize, usize) -> bool) -> Option<Option<usize>> {
         let (first, at_once) = (*self.ready.first()? as usize, self.ready.len());

@@ -134,7 +134,7 @@ fn threads_that_join_a_team_take_part_until_it_is_dismissed() {
             assert_eq!(ids.len(), count);
             team.dismiss();
         });
-        // Nobody is left, and nobody may come.
+        // No thread is left, and none may join.
         team.join();
         let runs = AtomicUsize::new(0);
         team.run(5, |_| {
