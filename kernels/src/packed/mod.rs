@@ -43,7 +43,7 @@ pub use self::structure::PackedStructure;
 pub(crate) use self::structure::{COLUMN_SLACK, Pace, Paced, Pattern};
 pub use self::values::PackedValues;
 pub(crate) use self::values::{Form, Segment, ValuesPart};
-pub(crate) use self::window::{Group, NodesOf, Width, Window, side_by_side};
+pub(crate) use self::window::{Group, NodesOf, SingleRows, Width, Window, side_by_side};
 pub use self::words::Words;
 
 use crate::element::{DType, Element};

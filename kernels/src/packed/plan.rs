@@ -11,6 +11,7 @@ use super::structure::{
 };
 use super::window::{HIGHEST, Width, Window};
 use super::{PART, WINDOW, extend, push};
+use crate::abi::CHUNK;
 use crate::workers::Workers;
 use std::collections::TryReserveError;
 use std::ops::Range;
@@ -171,9 +172,15 @@ impl StructurePart {
         start: usize,
         range: Range<usize>,
     ) -> Result<(), TryReserveError> {
+        // The last rows, which fill no chunk, are computed by a call of their own; in a window with
+        // others those would be computed twice.
+        let chunks_end = rows.len() - rows.len() % CHUNK;
         let mut first = range.start;
         while first < range.end {
-            let end = ((first - start) / WINDOW + 1) * WINDOW + start;
+            let mut end = ((first - start) / WINDOW + 1) * WINDOW + start;
+            if (first + 1..end).contains(&chunks_end) {
+                end = chunks_end;
+            }
             let end = end.min(range.end);
             self.add_window(rows, start, first..end)?;
             first = end;
@@ -203,10 +210,11 @@ impl StructurePart {
         };
         push(&mut self.blocks, block)?;
         let first_node = self.nodes.len();
-        self.nodes.add(nodes(rows, range.clone()))?;
+        let n_higher = self.nodes.add(nodes(rows, range.clone()))?;
         let window = Window {
             first_node: first_node as u32,
             n_nodes: (self.nodes.len() - first_node) as u32,
+            n_higher: n_higher as u32,
             len: range.len() as u32,
             width,
             base: if width == Width::Ghosts { 0 } else { base },

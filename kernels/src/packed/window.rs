@@ -18,6 +18,8 @@ pub(crate) struct Window {
     /// The first of its nodes in [`Nodes`], and their number.
     pub(super) first_node: u32,
     pub(super) n_nodes: u32,
+    /// How many of them have more than one row.
+    pub(super) n_higher: u32,
     /// The number of rows.
     pub(crate) len: u32,
     pub(crate) width: Width,
@@ -82,6 +84,15 @@ pub(crate) struct NodesOf<'a> {
     rows: &'a [u8],
     heights: &'a [u8],
     lengths: &'a [u32],
+    n_higher: usize,
+}
+
+/// Nodes of one row, from long to short.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SingleRows<'a> {
+    pub(crate) rows: &'a [u8],
+    /// The numbers of their entries.
+    pub(crate) lengths: &'a [u32],
 }
 
 /// Neighbouring nodes of one height: [`side_by_side`] of them, or what is left.
@@ -105,13 +116,15 @@ impl Nodes {
     }
 
     /// Adds the nodes of a window: first row, height and length of each, in any order.
-    pub(super) fn add(&mut self, mut nodes: Vec<(u8, u8, u32)>) -> Result<(), TryReserveError> {
+    /// Returns how many of them have more than one row.
+    pub(super) fn add(&mut self, mut nodes: Vec<(u8, u8, u32)>) -> Result<usize, TryReserveError> {
         nodes.sort_unstable_by_key(|&(row, height, length)| {
             (u8::MAX - height, u32::MAX - length, row)
         });
         extend(&mut self.rows, nodes.iter().map(|node| node.0))?;
         extend(&mut self.heights, nodes.iter().map(|node| node.1))?;
-        extend(&mut self.lengths, nodes.iter().map(|node| node.2))
+        extend(&mut self.lengths, nodes.iter().map(|node| node.2))?;
+        Ok(nodes.partition_point(|&(_, height, _)| height > 1))
     }
 
     #[inline]
@@ -122,11 +135,32 @@ impl Nodes {
             rows: &self.rows[range.clone()],
             heights: &self.heights[range.clone()],
             lengths: &self.lengths[range],
+            n_higher: window.n_higher as usize,
         }
     }
 }
 
 impl<'a> NodesOf<'a> {
+    /// The nodes of several rows.
+    #[inline(always)]
+    pub(crate) fn higher(self) -> Self {
+        Self {
+            rows: &self.rows[..self.n_higher],
+            heights: &self.heights[..self.n_higher],
+            lengths: &self.lengths[..self.n_higher],
+            ..self
+        }
+    }
+
+    /// The others, which are stored behind those.
+    #[inline(always)]
+    pub(crate) fn single(self) -> SingleRows<'a> {
+        SingleRows {
+            rows: &self.rows[self.n_higher..],
+            lengths: &self.lengths[self.n_higher..],
+        }
+    }
+
     /// The groups in the order in which they are stored, and behind those of a height what is left.
     #[inline(always)]
     pub(crate) fn groups(self) -> impl Iterator<Item = Group<'a>> {

@@ -11,7 +11,9 @@ use super::packed_rows::{AHEAD, Codes, Elements, NEAR, Stored, WindowRange};
 use super::written_out::for_each_lane;
 use crate::isa::{per_isa, prefetch};
 use crate::ops::NumericOps;
-use crate::packed::{COLUMN_SLACK, GROUP, Group, NodesOf, WINDOW, Width, Window, side_by_side};
+use crate::packed::{
+    COLUMN_SLACK, GROUP, Group, NodesOf, SingleRows, WINDOW, Width, Window, side_by_side,
+};
 use std::hint::black_box;
 use std::mem::MaybeUninit;
 
@@ -130,86 +132,128 @@ impl<T: NumericOps, S: Stored<T>> WindowRows<'_, T, S> {
             columns: 0,
             values: 0,
         };
-        for group in self.nodes.groups() {
-            let at = &mut at;
-            // SAFETY: forwarded. Columns are distances from the base, all of them of own elements;
-            // with ghosts, indices of both.
-            unsafe {
-                match (group.height, self.window.width) {
-                    (1, Width::U8) => {
-                        self.rows(&group, at, out, |j: u8| from_base.wrapping_add(j as usize));
-                    }
-                    (1, Width::U16) => {
-                        self.rows(&group, at, out, |j: u16| from_base.wrapping_add(j as usize));
-                    }
-                    (1, Width::U32) => {
-                        self.rows(&group, at, out, |j: u32| from_base.wrapping_add(j as usize));
-                    }
-                    (1, Width::Ghosts) => self.rows(&group, at, out, |j: u32| {
-                        let j = j as usize;
-                        if j < self.own_len {
-                            own.wrapping_add(j)
-                        } else {
-                            ghosts.wrapping_add(j - self.own_len)
-                        }
-                    }),
-                    (2, _) => self.higher::<2, { side_by_side(2) }>(&group, at, out),
-                    (3, _) => self.higher::<3, { side_by_side(3) }>(&group, at, out),
-                    _ => self.higher::<4, { side_by_side(4) }>(&group, at, out),
+        // SAFETY: forwarded. Columns are distances from the base, all of them of own elements;
+        // with ghosts, indices of both.
+        unsafe {
+            for group in self.nodes.higher().groups() {
+                match group.height {
+                    2 => self.higher::<2, { side_by_side(2) }>(&group, &mut at, out),
+                    3 => self.higher::<3, { side_by_side(3) }>(&group, &mut at, out),
+                    _ => self.higher::<4, { side_by_side(4) }>(&group, &mut at, out),
                 }
+            }
+            let single = self.nodes.single();
+            match self.window.width {
+                Width::U8 => {
+                    self.rows(single, &at, out, |j: u8| from_base.wrapping_add(j as usize));
+                }
+                Width::U16 => {
+                    self.rows(single, &at, out, |j: u16| {
+                        from_base.wrapping_add(j as usize)
+                    });
+                }
+                Width::U32 => {
+                    self.rows(single, &at, out, |j: u32| {
+                        from_base.wrapping_add(j as usize)
+                    });
+                }
+                Width::Ghosts => self.rows(single, &at, out, |j: u32| {
+                    let j = j as usize;
+                    if j < self.own_len {
+                        own.wrapping_add(j)
+                    } else {
+                        ghosts.wrapping_add(j - self.own_len)
+                    }
+                }),
             }
         }
     }
 
-    /// A group of single rows, whose elements of `x` are found from columns of type `C`.
+    /// Nodes of one row, whose elements of `x` are found from columns of type `C`: as many entries
+    /// as all eight rows of a group have side by side, then the rest of each. Most groups have no
+    /// rest, since rows lie by length.
     #[inline(always)]
     unsafe fn rows<C: Copy>(
         &self,
-        group: &Group<'_>,
-        place: &mut Place,
+        single: SingleRows<'_>,
+        place: &Place,
         out: *mut T,
         x: impl Fn(C) -> *const T,
     ) {
-        let columns = self.columns.cast::<C>().wrapping_add(place.columns);
-        let values = self.values + place.values;
-        let mut at = 0;
-        let mut sums = [T::ZERO; GROUP];
-        let common = group.common_length();
-        // SAFETY: the window has these entries in this order: those that all rows of the group
-        // have, side by side, then the rest of each row. Behind its columns and values there is
-        // room to read as far ahead.
+        let mut columns = self.columns.cast::<C>().wrapping_add(place.columns);
+        let mut value = self.values + place.values;
+        let (groups, left) = single.rows.as_chunks::<GROUP>();
+        let (lengths, left_lengths) = single.lengths.as_chunks::<GROUP>();
+        // SAFETY: the window has these entries in this order. Behind its columns and values there
+        // is room to read as far ahead.
         unsafe {
-            for _ in 0..common {
-                let values = self.stored.eight(values + at);
-                prefetch(columns.wrapping_add(at + AHEAD));
-                if self.is_far {
-                    let later = columns.add(at + FAR_AHEAD).cast::<[C; GROUP]>();
-                    let later = later.read_unaligned();
-                    for_each_lane::<GROUP>(|l| prefetch(x(later[l])));
-                }
-                let cols = columns.add(at).cast::<[C; GROUP]>().read_unaligned();
-                for_each_lane::<GROUP>(|l| {
-                    sums[l] = values[l].mul_add(x(cols[l]).read_unaligned(), sums[l])
-                });
-                at += GROUP;
-            }
-            for ((&row, &length), sum) in group.rows.iter().zip(group.lengths).zip(sums) {
-                let mut sum = sum;
-                for k in common..length as usize {
-                    if self.is_far && k % GROUP == 0 {
-                        let later = columns.add(at + FAR_AHEAD).cast::<[C; GROUP]>();
-                        let later = later.read_unaligned();
-                        for_each_lane::<GROUP>(|l| prefetch(x(later[l])));
+            for (rows, lengths) in groups.iter().zip(lengths) {
+                let common = lengths[GROUP - 1] as usize;
+                let mut sums = [T::ZERO; GROUP];
+                let end = columns.wrapping_add(common * GROUP);
+                while columns != end {
+                    let values = self.stored.eight(value);
+                    prefetch(columns.wrapping_add(AHEAD));
+                    if self.is_far {
+                        self.ask(columns, &x);
                     }
-                    let x = x(columns.add(at).read_unaligned()).read_unaligned();
-                    sum = self.stored.one(values + at).mul_add(x, sum);
-                    at += 1;
+                    let cols = columns.cast::<[C; GROUP]>().read_unaligned();
+                    for_each_lane::<GROUP>(|l| {
+                        sums[l] = values[l].mul_add(x(cols[l]).read_unaligned(), sums[l])
+                    });
+                    columns = columns.wrapping_add(GROUP);
+                    value += GROUP;
                 }
+                if lengths[0] as usize == common {
+                    for_each_lane::<GROUP>(|l| out.add(rows[l] as usize).write_unaligned(sums[l]));
+                } else {
+                    for ((&row, &length), sum) in rows.iter().zip(lengths).zip(sums) {
+                        let rest = length as usize - common;
+                        let sum = self.rest(sum, (&mut columns, &mut value), rest, &x);
+                        out.add(row as usize).write_unaligned(sum);
+                    }
+                }
+            }
+            for (&row, &length) in left.iter().zip(left_lengths) {
+                let sum = self.rest(T::ZERO, (&mut columns, &mut value), length as usize, &x);
                 out.add(row as usize).write_unaligned(sum);
             }
         }
-        place.columns += at;
-        place.values += at;
+    }
+
+    /// Adds the entries of one row from here on to its sum.
+    #[inline(always)]
+    unsafe fn rest<C: Copy>(
+        &self,
+        mut sum: T,
+        (columns, value): (&mut *const C, &mut usize),
+        n: usize,
+        x: &impl Fn(C) -> *const T,
+    ) -> T {
+        for k in 0..n {
+            // SAFETY: the caller promises the entries, and room to read ahead.
+            unsafe {
+                if self.is_far && k % GROUP == 0 {
+                    self.ask(*columns, x);
+                }
+                let x = x(columns.read_unaligned()).read_unaligned();
+                sum = self.stored.one(*value).mul_add(x, sum);
+            }
+            *columns = columns.wrapping_add(1);
+            *value += 1;
+        }
+        sum
+    }
+
+    /// Asks for the elements of `x` that are read some entries later.
+    #[inline(always)]
+    unsafe fn ask<C: Copy>(&self, columns: *const C, x: &impl Fn(C) -> *const T) {
+        // SAFETY: behind the columns there is room to read as far ahead.
+        let later = unsafe {
+            let later = columns.add(FAR_AHEAD).cast::<[C; GROUP]>();
+            later.read_unaligned()
+        };
+        for_each_lane::<GROUP>(|l| prefetch(x(later[l])));
     }
 
     /// A group of `L` nodes of `H` rows: each element of `x` is read once for all rows of its node.
