@@ -350,6 +350,7 @@ mod tests {
             (5000, 70),
             (7000, 900),
             (900, 899),
+            (1100, 3), // five tiles: shares of two and three threads are uneven
         ] {
             let expected = run(n, reach, false, |launch| {
                 // SAFETY: the operands are vectors of `run` that fit the kernel.

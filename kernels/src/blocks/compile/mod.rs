@@ -64,17 +64,7 @@ pub(crate) enum Step {
         is_direct: bool,
     },
     /// A product with a sparse matrix.
-    RowSum {
-        run: PerIsa<RowSumLoop>,
-        /// Where `x` is a matrix.
-        wide: PerIsa<RowSumLoop>,
-        /// For packed entries, where their type has such.
-        packed: Option<PackedLoops>,
-        structure: ArgId,
-        entries: ArgId,
-        x: ArgId,
-        out: SlotId,
-    },
+    RowSum { sums: RowSums, out: SlotId },
     /// What the first entries of rows name.
     Gather {
         structure: ArgId,
@@ -109,6 +99,21 @@ pub(crate) enum Step {
         run: PerIsa<ProductsLoop>,
         terms: Terms,
     },
+}
+
+/// The sums of the rows of a sparse matrix.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RowSums {
+    pub(crate) run: PerIsa<RowSumLoop>,
+    /// Where `x` is a matrix.
+    pub(crate) wide: PerIsa<RowSumLoop>,
+    /// For packed entries, where their type has such.
+    pub(crate) packed: Option<PackedLoops>,
+    pub(crate) structure: ArgId,
+    pub(crate) entries: ArgId,
+    pub(crate) x: ArgId,
+    /// Bytes of a sum.
+    pub(crate) size: usize,
 }
 
 /// A loop, ready to run.
@@ -328,12 +333,15 @@ impl Op {
             Self::Index => Step::Index { out },
             Self::Load(arg, size) => Step::Load { arg, size, out },
             Self::RowSum(dtype, [structure, entries, x]) => Step::RowSum {
-                run: row_sum(dtype),
-                wide: wide_row_sum(dtype),
-                packed: PackedLoops::new(dtype),
-                structure,
-                entries,
-                x,
+                sums: RowSums {
+                    run: row_sum(dtype),
+                    wide: wide_row_sum(dtype),
+                    packed: PackedLoops::new(dtype),
+                    structure,
+                    entries,
+                    x,
+                    size: dtype.size(),
+                },
                 out,
             },
             Self::Gather([structure, x], size) => Step::Gather {

@@ -8,7 +8,7 @@ const ALIGNMENT: usize = 64;
 const LEAST: usize = 512 << 10;
 
 /// Memory for intermediate values, which no later call reads.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Buffer {
     words: Vec<u128>,
 }

@@ -13,7 +13,7 @@ use std::ops::Range;
 const ROW_WEIGHT: u64 = 4;
 
 /// The rows of a run, in units that one thread owns as a whole.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Rows<'a> {
     /// Rows of a unit.
     pub(crate) unit: u64,
@@ -66,10 +66,10 @@ impl<'a> Rows<'a> {
             ranges,
             n_units: n_units as usize,
             matrix: program.steps.iter().find_map(|step| match *step {
-                Step::RowSum { structure, x, .. } => {
+                Step::RowSum { ref sums, .. } => {
                     match (
-                        launch.operands[structure as usize],
-                        launch.operands[x as usize],
+                        launch.operands[sums.structure as usize],
+                        launch.operands[sums.x as usize],
                     ) {
                         (Operand::Structure(structure), Operand::Gather { width, .. }) => {
                             Some((structure, width))
@@ -79,6 +79,19 @@ impl<'a> Rows<'a> {
                 }
                 _ => None,
             }),
+        }
+    }
+
+    /// The same rows in units of windows; `start` is the extent's first one.
+    pub(crate) fn in_windows(&self, start: u64) -> Self {
+        let unit = WINDOW as u64;
+        let offset = start % unit;
+        Self {
+            unit,
+            offset,
+            tiles: None,
+            n_units: (offset + self.len).div_ceil(unit) as usize,
+            ..*self
         }
     }
 
@@ -101,12 +114,7 @@ impl<'a> Rows<'a> {
         else {
             return even;
         };
-        let weight = |unit: u64| {
-            let row = (self.local(unit) / width).min(matrix.rows);
-            // SAFETY: `Program::run` asks for `rows + 1` positions.
-            let entries = unsafe { *matrix.pos.add(row) - *matrix.pos };
-            entries + ROW_WEIGHT * row as u64
-        };
+        let weight = |unit| self.weight(unit, (&matrix, width));
         let total = weight(self.n_units as u64);
         let target = total / n as u64 * i as u64;
         if weight(even).abs_diff(target) <= total / (16 * n as u64) {
@@ -121,7 +129,33 @@ impl<'a> Rows<'a> {
                 high = middle;
             }
         }
-        low
+        // The nearer one: units may be few and heavy.
+        match low.checked_sub(1) {
+            Some(below) if target - weight(below) < weight(low) - target => below,
+            _ => low,
+        }
+    }
+
+    /// What the units before this one take.
+    fn weight(&self, unit: u64, (matrix, width): (&Structure, usize)) -> u64 {
+        let row = (self.local(unit) / width).min(matrix.rows);
+        // SAFETY: `Program::run` asks for `rows + 1` positions.
+        let entries = unsafe { *matrix.pos.add(row) - *matrix.pos };
+        entries + ROW_WEIGHT * row as u64
+    }
+
+    /// Whether one of `n` parts has much more of a sparse matrix than its share.
+    pub(crate) fn is_uneven(&self, n: usize) -> bool {
+        let Some((matrix, width)) = self.matrix else {
+            return false;
+        };
+        if n <= 1 || self.ranges.is_some() {
+            return false;
+        }
+        let weight = |unit| self.weight(unit, (&matrix, width));
+        let of_part = |i| weight(self.cut(i + 1, n)) - weight(self.cut(i, n));
+        let heaviest = (0..n).map(of_part).max().unwrap_or(0);
+        heaviest * n as u64 * 8 > weight(self.n_units as u64) * 9
     }
 
     /// Whether the units have multiples of `chunk` rows, apart from the first and the last one.

@@ -16,6 +16,7 @@ mod fetch;
 mod length;
 mod lines;
 mod reduced;
+mod row_sums;
 mod steps;
 mod stream;
 mod strided;
@@ -25,7 +26,9 @@ mod worker;
 
 pub(crate) use self::banded::run_chain;
 use self::bound::Shared;
+use self::buffer::Buffer;
 use self::length::{NEAR, UNIT, is_far};
+use self::row_sums::SumsBefore;
 use self::worker::{Run, Scratch, Worker};
 use super::compile::LoopProgram;
 use super::compile::ahead::{Ahead, Reach};
@@ -59,12 +62,22 @@ pub(crate) unsafe fn run_loop(
     }
     shared[0].stream(program, launch, settings);
     let mut run = Run::new(program, launch, shared[0].data(), settings, part);
+    let mut memory = SUMS.take();
     if run.has_work() {
         run.native = twin.and_then(|twin| run.native(twin));
         run.copy = run.copied();
-        let n_parts = run.n_parts(run.work(), settings, workers);
+        let n_threads = threads_for(run.work(), settings, workers);
+        run.before = SumsBefore::new(&run, n_threads, &mut memory);
+        let (phases, n_parts) = match run.before {
+            None => (1, run.n_parts(n_threads)),
+            Some(_) => (2, n_threads),
+        };
         let run = &run;
-        workers.run(n_parts, |i| {
+        workers.run_phases(phases, n_parts, |phase, i| {
+            if let Some(before) = run.before.filter(|_| phase == 0) {
+                // SAFETY: the caller's promises.
+                return unsafe { before.compute(run, i, n_parts) };
+            }
             SCRATCH.with_borrow_mut(|scratch| {
                 let mut worker = Worker::new(run, &mut scratch[0]);
                 let rows = &run.rows;
@@ -74,13 +87,14 @@ pub(crate) unsafe fn run_loop(
             });
         });
     }
+    SUMS.set(memory);
     SHARED.set(shared);
 }
 
 /// Runs two loops at the same time, the first ahead of the second by its reach.
 ///
 /// With several threads, each first runs the rows of the first loop that others will read: those
-/// within reach of the ends of its part.
+/// within reach of the ends of its part, or all of them where the reach is too far.
 ///
 /// # Safety
 /// As [`crate::blocks::Program::run`]; and [`crate::blocks::compile::ahead::Ahead`] admits it.
@@ -101,6 +115,7 @@ pub(crate) unsafe fn run_ahead(
         let array = &mut shared[1].arrays[arg as usize];
         (array.is_streamed, array.is_near) = (false, true);
     }
+    let mut memory = SUMS.take();
     let mut first = Run::new(programs[0], launch, shared[0].data(), settings, part);
     let mut second = Run::new(programs[1], launch, shared[1].data(), settings, part);
     first.block_len = second.block_len;
@@ -111,15 +126,22 @@ pub(crate) unsafe fn run_ahead(
     if second.has_work() {
         // Not their sum, so that these two decide as other loops over the same rows do.
         let work = first.work().max(second.work());
-        let wanted = second.n_parts(work, settings, workers);
-        let n_parts = if second.can_be_cut(wanted, reach) {
-            wanted
-        } else {
-            1
+        let n_threads = match second.has_whole_windows() {
+            true => threads_for(work, settings, workers),
+            false => 1,
         };
+        second.before = SumsBefore::new(&second, n_threads, &mut memory);
+        let n_parts = match second.before {
+            None => second.n_parts(n_threads),
+            Some(_) => n_threads,
+        };
+        let is_ahead = second.before.is_none() && second.can_be_cut(n_parts, reach);
         let (first, second) = (&first, &second);
         let seams = |i: usize| {
             let Range { start, end } = second.rows.range(i, n_parts);
+            if !is_ahead {
+                return (start, end, end, end);
+            }
             let above = if i == 0 {
                 0
             } else {
@@ -132,10 +154,15 @@ pub(crate) unsafe fn run_ahead(
             };
             (start, start + above, end - below, end)
         };
-        workers.run_phases(2, n_parts, |phase, i| {
+        let n_phases = if second.before.is_some() { 3 } else { 2 };
+        workers.run_phases(n_phases, n_parts, |phase, i| {
             let (start, head, tail, end) = seams(i);
             if phase == 0 && start == head && tail == end {
                 return;
+            }
+            if let Some(before) = second.before.filter(|_| phase == 1) {
+                // SAFETY: the caller's promises; the first loop has run.
+                return unsafe { before.compute(second, i, n_parts) };
             }
             SCRATCH.with_borrow_mut(|scratch| {
                 let [ahead, behind] = scratch;
@@ -166,10 +193,20 @@ pub(crate) unsafe fn run_ahead(
             });
         });
     }
+    SUMS.set(memory);
     SHARED.set(shared);
 }
 
+/// How many threads run a loop with this much work.
+fn threads_for(work: usize, settings: &Settings, workers: &Workers) -> usize {
+    match work < settings.parallel_threshold {
+        true => 1,
+        false => workers.count(),
+    }
+}
+
 thread_local! {
+    static SUMS: Cell<Buffer> = const { Cell::new(Buffer::EMPTY) };
     static SHARED: Cell<[Shared; 2]> = const { Cell::new([Shared::EMPTY; 2]) };
     static SCRATCH: RefCell<[Scratch; 2]> = const { RefCell::new([Scratch::EMPTY; 2]) };
 }

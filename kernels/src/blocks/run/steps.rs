@@ -10,9 +10,9 @@ use super::strided::{copy_run, gather, scatter, walk};
 use super::uniform::misbound;
 use super::worker::{Run, Worker};
 use crate::abi::CHUNK;
-use crate::blocks::compile::Step;
 use crate::blocks::compile::lower::Terms;
 use crate::blocks::compile::slots::SlotId;
+use crate::blocks::compile::{RowSums, Step};
 use crate::blocks::loops::gathers::{self, NamedRows};
 use crate::blocks::loops::map::Input;
 use crate::blocks::loops::packed::PackedLoops;
@@ -104,27 +104,14 @@ impl Worker<'_> {
                         run.store(arg, size, of(value).at(first), first, n);
                     }
                 }
-                Step::RowSum {
-                    run: row_sum,
-                    wide,
-                    packed,
-                    structure,
-                    entries,
-                    x,
-                    out,
-                } => {
+                Step::RowSum { ref sums, out } => {
                     let out = of(out).at(first);
-                    let packed = packed.and_then(|loops| {
-                        let rows = run.packed_rows(loops, [entries, x], first, n);
-                        rows.map(|rows| (loops.run.get(run.isa), rows))
-                    });
-                    match packed {
-                        Some((packed, rows)) => packed(&rows, out),
-                        None => {
-                            let rows = run.sparse_rows([structure, entries, x], first, n);
-                            let row_sum = if rows.width == 1 { row_sum } else { wide };
-                            row_sum.get(run.isa)(&rows, out);
+                    match run.sums_before(number) {
+                        Some(before) => {
+                            let before = before.wrapping_add(first * sums.size);
+                            before.copy_to(out, n * sums.size);
                         }
+                        None => run.sum_rows(sums, first, n, out),
                     }
                 }
                 Step::Gather {
@@ -341,6 +328,42 @@ impl Run<'_> {
                 values.copy_to(array.data.add(first * size), n * size);
             } else {
                 scatter(size, values, array.data, &self.layout(arg), first, n);
+            }
+        }
+    }
+
+    /// The row sums that are step `number`, where they were computed before the loop.
+    fn sums_before(&self, number: usize) -> Option<*const u8> {
+        let before = self.before.as_ref()?;
+        let is_product = |step: &&Step| matches!(step, Step::RowSum { .. });
+        let products = self.program.steps[..number].iter().filter(is_product);
+        Some(before.sums(self, products.count()).cast_const())
+    }
+
+    /// Writes the sums of rows of a sparse matrix to `out`.
+    ///
+    /// # Safety
+    /// The caller promises the rows, and room for `n` sums.
+    pub(crate) unsafe fn sum_rows(&self, sums: &RowSums, first: usize, n: usize, out: *mut u8) {
+        let &RowSums {
+            structure,
+            entries,
+            x,
+            ..
+        } = sums;
+        // SAFETY: the caller's promises.
+        unsafe {
+            let packed = sums.packed.and_then(|loops| {
+                let rows = self.packed_rows(loops, [entries, x], first, n);
+                rows.map(|rows| (loops.run.get(self.isa), rows))
+            });
+            match packed {
+                Some((packed, rows)) => packed(&rows, out),
+                None => {
+                    let rows = self.sparse_rows([structure, entries, x], first, n);
+                    let run = if rows.width == 1 { sums.run } else { sums.wide };
+                    run.get(self.isa)(&rows, out);
+                }
             }
         }
     }

@@ -7,6 +7,7 @@ use super::division::Rows;
 use super::fetch::Fetched;
 use super::length::{UNIT, block_len, is_far, is_large};
 use super::lines::{CopyRun, Lined, Lines, NativeRun};
+use super::row_sums::SumsBefore;
 use super::stream;
 use super::strided::simplify;
 use super::uniform::misbound;
@@ -21,7 +22,6 @@ use crate::isa::Isa;
 use crate::launch::{Extent, Launch, Layout, Operand};
 use crate::native::Placed;
 use crate::packed::WINDOW;
-use crate::workers::Workers;
 
 /// The operations that a row counts as, at least.
 const LEAST_PER_ROW: usize = 16;
@@ -52,6 +52,8 @@ pub(crate) struct Run<'a> {
     pub(crate) native: Option<NativeRun<'a>>,
     /// The copy that the loop is, if it goes line by line.
     pub(crate) copy: Option<CopyRun>,
+    /// The row sums that are computed before the loop.
+    pub(crate) before: Option<SumsBefore<'a>>,
 }
 
 // SAFETY: threads only read the run; they write through its pointers to rows and partials of their
@@ -85,6 +87,7 @@ impl<'a> Run<'a> {
             is_sliced: false,
             native: None,
             copy: None,
+            before: None,
         }
     }
 
@@ -106,21 +109,21 @@ impl<'a> Run<'a> {
         self.extent.len > 0 && !self.program.steps.is_empty()
     }
 
-    /// Into how many parts the rows are divided.
-    pub(crate) fn n_parts(&self, work: usize, settings: &Settings, workers: &Workers) -> usize {
-        if work < settings.parallel_threshold {
-            1
-        } else {
-            workers.count().min(self.rows.n_units)
-        }
+    /// Into how many parts the rows are divided where so many threads run them.
+    pub(crate) fn n_parts(&self, n_threads: usize) -> usize {
+        n_threads.min(self.rows.n_units)
+    }
+
+    /// Whether parts of the rows consist of whole windows of packed matrices.
+    pub(crate) fn has_whole_windows(&self) -> bool {
+        self.rows.offset == 0 && self.rows.unit.is_multiple_of(WINDOW as u64)
     }
 
     /// Whether the rows can be divided into `n` parts so that only neighbours read each other's
-    /// rows, and each part consists of whole windows of packed matrices.
+    /// rows.
     pub(crate) fn can_be_cut(&self, n: usize, reach: Reach) -> bool {
-        let is_even = self.rows.offset == 0 && self.rows.unit.is_multiple_of(WINDOW as u64);
         let needed = reach.below + reach.above + 2 * WINDOW;
-        n == 1 || (is_even && (0..n).all(|i| self.rows.range(i, n).len() >= needed))
+        n == 1 || (0..n).all(|i| self.rows.range(i, n).len() >= needed)
     }
 
     /// The way through an array that is not contiguous, in as few dimensions as possible.
@@ -156,10 +159,10 @@ impl<'a> Run<'a> {
                 Step::Update { terms, .. } | Step::ReduceProducts { terms, .. } => {
                     per_row += terms.end - terms.first - 1;
                 }
-                Step::RowSum { structure, x, .. } => {
+                Step::RowSum { ref sums, .. } => {
                     if let (Operand::Structure(structure), Operand::Gather { width, .. }) = (
-                        &self.launch.operands[structure as usize],
-                        &self.launch.operands[x as usize],
+                        &self.launch.operands[sums.structure as usize],
+                        &self.launch.operands[sums.x as usize],
                     ) {
                         entries += structure.entries * width;
                     }
