@@ -22,6 +22,9 @@ const FEW: usize = 16;
 const RECENT: usize = 16;
 /// The most values of a dictionary.
 const DICTIONARY: usize = 256;
+/// The bytes of values up to which they are stored as they are: they stay in the L2 cache, and a
+/// dictionary costs a load for each of them.
+const NEAR: usize = 640 << 10;
 /// Room behind the last value, so that eight of any type can be read at its place.
 const SLACK: usize = 128;
 /// Parts begin at multiples of this many bytes.
@@ -71,7 +74,8 @@ fn plan<W: Word>(
     }
     let size = size_of::<W>();
     let n_stored: usize = parts.iter().map(|part| part.n_stored).sum();
-    let dictionary = dictionary.filter(|words| words.len() * size * 8 <= n_stored);
+    let is_near = n_stored * size <= NEAR;
+    let dictionary = dictionary.filter(|words| !is_near && words.len() * size * 8 <= n_stored);
     let unit = if dictionary.is_some() { 1 } else { size };
     let mut bytes = 0;
     for part in &mut parts {

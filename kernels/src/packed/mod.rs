@@ -16,8 +16,8 @@
 //!   padding; columns are distances from the window's first one, in 1, 2 or 4 bytes, and stored
 //!   once for up to four neighbouring rows with equal columns (a *node*, `window.rs`).
 //!
-//! Where all values of a matrix outside its stencils are among 256, they are stored as one byte
-//! each, the number of the value in a dictionary.
+//! Where all values of a matrix outside its stencils are among 256, and too many for the L2 cache,
+//! they are stored as one byte each, the number of the value in a dictionary.
 //!
 //! Runs of eight rows are worth a descriptor, by bytes and by time; who packs compares the bytes of
 //! the whole with those of the plain form.

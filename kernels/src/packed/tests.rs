@@ -299,8 +299,12 @@ fn equal_rows_among_others_are_stencils() {
 #[test]
 fn few_values_become_a_dictionary() {
     let value = |row: usize, column: usize| ((row * 31 + column * 17) % 40) as f64;
-    check_all(&grid([37, 50], 1, value), |summary| summary.dictionary > 30);
-    let matrix = scattered(3000, 900, 0, 60, 3);
+    check_all(&grid([137, 150], 1, value), |summary| {
+        summary.dictionary > 30
+    });
+    // Few enough for the L2 cache.
+    check_all(&grid([37, 50], 1, value), |summary| summary.dictionary == 0);
+    let matrix = scattered(25_000, 900, 0, 60, 3);
     let few = Matrix {
         vals: matrix
             .vals
@@ -351,9 +355,9 @@ fn rows_with_equal_columns_share_them() {
         }
     }
     // Blocks of a size that divides no window, whose values repeat.
-    let blocks = scattered(900, 2500, 0, 90, 29);
+    let blocks = scattered(9000, 2500, 0, 90, 29);
     for height in [2, 3, 5] {
-        let rows = (0..900 * height).map(|row| {
+        let rows = (0..9000 * height).map(|row| {
             let columns = blocks.plain().columns(row / height).iter();
             columns
                 .map(|&column| (column as usize, ((row + column as usize) % 7) as f64))
