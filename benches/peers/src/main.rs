@@ -76,7 +76,18 @@ fn main() -> ExitCode {
 
 /// Prepares, measures, writes the report.
 fn drive(arguments: &Arguments) -> Result<(), String> {
-    let chosen = chosen(&arguments.only, arguments.quick)?;
+    let mut chosen = chosen(&arguments.only, arguments.quick)?;
+    chosen.retain(|work| {
+        let is_there = work.is_dense() || matrices::is_there(work.on);
+        if !is_there {
+            eprintln!(
+                "skipped: {}, there is no shared/matrices/{}",
+                work.name(),
+                work.on
+            );
+        }
+        is_there
+    });
     let against = competitors::chosen(&arguments.against)?;
     let (rounds, batch) = if arguments.quick { (3, 0.1) } else { (5, 0.4) };
     let effort = Effort {

@@ -3,6 +3,7 @@
 //! A file is, in the byte order of the machine: rows, columns and entries as `u64`, the positions
 //! as `u64`, the values as `f64`, the columns as `u32`.
 
+use sparsefuse::sparse::matrix_market::{self, Content};
 use sparsefuse::sparse::{Csr, LocalRows, gallery};
 use std::fs::{self, File};
 use std::io::{BufReader, BufWriter, Read, Write};
@@ -24,7 +25,27 @@ pub(crate) fn file(folder: &Path, name: &str) -> Result<PathBuf, String> {
     Ok(path)
 }
 
+/// The file of a real matrix, `name.mtx`: in a folder `shared/matrices` beside the checkout, or
+/// beside a folder that holds it. `None` where it is not there.
+fn real(name: &str) -> Option<PathBuf> {
+    let above = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().skip(3);
+    let mut files = above.map(|folder| folder.join("shared/matrices").join(name));
+    files.find(|file| file.is_file())
+}
+
+/// Whether the matrix can be had: generators can, files where they are.
+pub(crate) fn is_there(name: &str) -> bool {
+    !name.ends_with(".mtx") || real(name).is_some()
+}
+
 fn make(name: &str) -> Result<Csr<f64>, String> {
+    if let Some(file) = real(name) {
+        let (_, content) = matrix_market::read(&file).map_err(|error| error.to_string())?;
+        let Content::Sparse(triplets) = content else {
+            return Err(format!("{} is a dense matrix", file.display()));
+        };
+        return Csr::from_triplets(&triplets).map_err(|error| error.to_string());
+    }
     let (kind, numbers) = name.split_once(':').unwrap_or((name, ""));
     let numbers: Vec<usize> = numbers.split(',').flat_map(str::parse).collect();
     let made = match (kind, numbers.as_slice()) {
