@@ -71,9 +71,9 @@ impl<T: Field> Ic0<T> {
 
     fn factored(a: &Csr<T>) -> Result<Self, Error> {
         let layout = a.row_layout()?;
-        let (_, rows) = a.local_rows()?;
+        let (_, mut rows) = a.local_rows()?;
         let elimination = Elimination::new(OP, &layout, &rows, Rule::Hermitian)?;
-        let (rows, shift) = factor(&elimination, &layout, &rows)?;
+        let shift = factor(&elimination, &mut rows, || Ok(a.local_rows()?.1))?;
         Ok(Self {
             elimination,
             factors: Factors::of_rows(&layout, &rows)?,
@@ -89,24 +89,25 @@ impl<T: Field> Ic0<T> {
     }
 }
 
-/// The factors of the rows, with the smallest shift that gives positive pivots.
+/// Puts the factors in the place of the rows, with the smallest shift that gives positive pivots, and
+/// returns that; `again` gives the rows anew.
 fn factor<T: Field>(
     elimination: &Elimination,
-    layout: &RowLayout,
-    rows: &LocalRows<T>,
-) -> Result<(LocalRows<T>, f64), Error> {
-    let copy = || layout.runtime().agree(LocalRows::try_copy(rows.as_rows()));
-    let mut factored = copy()?;
-    let Some(first) = elimination.run(&mut factored)? else {
-        return Ok((factored, 0.0));
+    rows: &mut LocalRows<T>,
+    again: impl Fn() -> Result<LocalRows<T>, Error>,
+) -> Result<f64, Error> {
+    let Some(first) = elimination.run(rows)? else {
+        return Ok(0.0);
     };
+    let layout = elimination.layout();
+    *rows = again()?;
     layout.runtime().agree(check_diagonal(layout, rows))?;
     for shift in (0..SHIFTS).map(|k| FIRST_SHIFT * 2f64.powi(k)) {
-        factored = copy()?;
-        scale_diagonal(layout, &mut factored, 1.0 + shift);
-        if elimination.run(&mut factored)?.is_none() {
-            return Ok((factored, shift));
+        scale_diagonal(layout, rows, 1.0 + shift);
+        if elimination.run(rows)?.is_none() {
+            return Ok(shift);
         }
+        *rows = again()?;
     }
     Err(first.error(OP))
 }
@@ -164,8 +165,9 @@ impl<T: Field> Preconditioner<T> for Ic0<T> {
     fn update(&mut self, a: &Csr<T>) -> Result<(), Error> {
         check_update(OP, self, a)?;
         eager(TASK, &[a], || {
-            let rows = rows_in(&self.layout, a)?;
-            let (rows, shift) = factor(&self.elimination, &self.layout, &rows)?;
+            let again = || rows_in(&self.layout, a);
+            let mut rows = again()?;
+            let shift = factor(&self.elimination, &mut rows, again)?;
             self.factors.update_rows(&rows)?;
             self.shift = shift;
             Ok(())
