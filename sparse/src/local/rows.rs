@@ -40,6 +40,11 @@ impl<'a, T: Copy> Rows<'a, T> {
         (self.pos[row] - first) as usize..(self.pos[row + 1] - first) as usize
     }
 
+    /// The numbers of the entries of some rows.
+    pub(crate) fn entries_of(&self, rows: &Range<usize>) -> Range<usize> {
+        self.entries_before(rows.start)..self.entries_before(rows.end)
+    }
+
     /// The positions of the rows, one more than rows, which need not begin with 0.
     #[must_use]
     pub fn pos(&self) -> &'a [u64] {
@@ -83,7 +88,7 @@ impl<'a, T: Copy> Rows<'a, T> {
     /// Some of the rows.
     #[must_use]
     pub fn range(&self, rows: Range<usize>) -> Self {
-        let entries = self.entries_before(rows.start)..self.entries_before(rows.end);
+        let entries = self.entries_of(&rows);
         Self {
             pos: &self.pos[rows.start..=rows.end],
             crd: &self.crd[entries.clone()],
@@ -300,6 +305,34 @@ pub(crate) fn add_up(counts: &mut [u64]) {
 /// sorting is long, and would be compiled for every closure that it is given.
 pub(crate) fn sort_by_column<T>(entries: &mut [(u32, T)]) {
     entries.sort_by_key(|&(column, _)| column);
+}
+
+/// Rows up to this long are sorted by insertion.
+const SHORT: usize = 32;
+
+/// As [`sort_by_column`], of columns and values apart.
+pub(crate) fn sort_row<T: Copy>(crd: &mut [u32], vals: &mut [T]) {
+    if crd.len() > SHORT {
+        if crd.is_sorted() {
+            return;
+        }
+        let entries = crd.iter().copied().zip(vals.iter().copied());
+        let mut entries: Vec<_> = entries.collect();
+        sort_by_column(&mut entries);
+        for ((column, value), sorted) in crd.iter_mut().zip(vals).zip(entries) {
+            (*column, *value) = sorted;
+        }
+        return;
+    }
+    for end in 1..crd.len() {
+        let (column, value) = (crd[end], vals[end]);
+        let mut place = end;
+        while place > 0 && crd[place - 1] > column {
+            (crd[place], vals[place]) = (crd[place - 1], vals[place - 1]);
+            place -= 1;
+        }
+        (crd[place], vals[place]) = (column, value);
+    }
 }
 
 /// Appends a row with its columns in ascending order and duplicates summed in their order.
