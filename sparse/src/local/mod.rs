@@ -19,6 +19,7 @@ pub(crate) mod sampled;
 pub(crate) mod blocks;
 pub(crate) mod diagonals;
 
+pub(crate) mod column_sums;
 pub(crate) mod merge;
 pub(crate) mod sorting;
 pub(crate) mod transpose;
