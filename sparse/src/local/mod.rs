@@ -9,6 +9,9 @@ pub(crate) mod triplets;
 
 pub mod parallel;
 
+pub(crate) mod factors;
+
+pub(crate) mod accumulator;
 pub(crate) mod adjoint;
 pub(crate) mod dealing;
 pub(crate) mod gustavson;
