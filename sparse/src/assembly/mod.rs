@@ -11,10 +11,7 @@ use crate::local::parallel::{self, Threads};
 use crate::local::rows::{LocalRows, Rows, add_up, check_local, check_order};
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::{Element, Numeric};
-use sparsefuse_runtime::{
-    Error, ErrorKind, Partition, Room, Runtime, Shape, StoreHandle, try_collect,
-};
-use std::iter::repeat_n;
+use sparsefuse_runtime::{Error, ErrorKind, Partition, Room, Runtime, Shape, StoreHandle};
 use std::ops::{Deref, DerefMut, Range};
 
 /// The name of the tasks that make matrices of what is no matrix.
@@ -241,56 +238,34 @@ pub(crate) fn values<T: Numeric>(
     Vector::from_store(runtime.agree(vals)?, None)
 }
 
-/// A matrix whose rows `make` makes one by one: it appends the entries of a row, given by its number
-/// on this rank, to what it gets. It is called twice for each row, to count and to fill, by the
-/// parts into which the rows are divided.
-pub(crate) fn by_row<T: Numeric>(
+/// What writes the numbers of entries of some rows, given by their numbers on this rank.
+pub(crate) type CountRows<'m> = &'m (dyn Fn(Range<usize>, &mut [u64]) + Sync);
+
+/// What writes columns and values of some rows, which have exactly this memory.
+pub(crate) type FillRows<'m, T> = &'m (dyn Fn(Range<usize>, &mut [u32], &mut [T]) + Sync);
+
+/// A matrix whose rows are counted, then filled, by the parts into which they are divided. Compiled
+/// once for a type and not for every `count` and `fill`.
+pub(crate) fn in_parts<T: Numeric>(
     runtime: &Runtime,
     shape: (usize, usize),
     own: (Partition, Range<usize>),
     parts: &[Range<usize>],
-    make: impl Fn(usize, &mut LocalRows<T>) + Sync + Send,
+    (count, fill): (CountRows<'_>, FillRows<'_, T>),
 ) -> Result<Stores<T>, Error> {
     let threads = &Threads::of(runtime);
-    let pos = try_collect(repeat_n(0u64, own.1.len() + 1));
-    let mut pos = runtime.agree(pos)?;
+    let mut pos = Positions::room(runtime, own.1.len())?;
     let counts = parallel::split(&mut pos[1..], parts.iter().map(Range::len));
     let work = parts.iter().cloned().zip(counts);
-    parallel::each(threads, work, |(rows, counts)| {
-        let mut made = LocalRows::with_capacity(0, 0);
-        for (row, count) in rows.zip(counts) {
-            make(row, &mut made);
-            *count = made.crd.len() as u64;
-            made.crd.clear();
-            made.vals.clear();
-        }
-    });
+    parallel::each(threads, work, |(rows, counts)| count(rows, counts));
     add_up(&mut pos);
-    filled(
-        runtime,
-        shape,
-        own,
-        Positions::Vector(pos),
-        |pos, crd, vals| {
-            let len = |rows: &Range<usize>| (pos[rows.end] - pos[rows.start]) as usize;
-            let crds = parallel::split(crd, parts.iter().map(len));
-            let vals = parallel::split(vals, parts.iter().map(len));
-            let work = parts.iter().cloned().zip(crds).zip(vals);
-            parallel::each(threads, work, |((rows, crd), vals)| {
-                let mut made = LocalRows::with_capacity(0, 0);
-                let mut begin = 0;
-                for row in rows {
-                    make(row, &mut made);
-                    let of_row = begin..begin + made.crd.len();
-                    begin = of_row.end;
-                    crd[of_row.clone()].copy_from_slice(&made.crd);
-                    vals[of_row].copy_from_slice(&made.vals);
-                    made.crd.clear();
-                    made.vals.clear();
-                }
-            });
-        },
-    )
+    filled(runtime, shape, own, pos, |pos, crd, vals| {
+        let len = |rows: &Range<usize>| (pos[rows.end] - pos[rows.start]) as usize;
+        let crds = parallel::split(crd, parts.iter().map(len));
+        let vals = parallel::split(vals, parts.iter().map(len));
+        let work = parts.iter().cloned().zip(crds).zip(vals);
+        parallel::each(threads, work, |((rows, crd), vals)| fill(rows, crd, vals));
+    })
 }
 
 /// How the stores of a matrix are spread over the ranks, and what of them is on this one.

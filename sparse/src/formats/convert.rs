@@ -1,11 +1,13 @@
 //! Conversions from and to dense arrays, rows and triplets.
 
 use crate::formats::csr::Csr;
-use crate::local::rows::LocalRows;
+use crate::formats::eager::eager;
+use crate::local::parallel::{self, Threads};
+use crate::local::rows::{LocalRows, Rows};
 use crate::local::triplets::Triplets;
 use sparsefuse_dense::Array;
 use sparsefuse_kernels::Numeric;
-use sparsefuse_runtime::Error;
+use sparsefuse_runtime::{Error, Shape};
 
 impl<T: Numeric> Csr<T> {
     /// A matrix with the elements of a dense one that are not 0; `elements` gives those of a row.
@@ -86,7 +88,8 @@ impl<T: Numeric> Csr<T> {
         self.to_rows()?.into_triplets(self.n_cols())
     }
 
-    /// The matrix with all its zeros, as an array of this runtime.
+    /// The matrix with all its zeros, as an array of this runtime, of which each rank makes its rows.
+    /// Executes the window, and works on all threads.
     ///
     /// # Errors
     ///
@@ -94,25 +97,36 @@ impl<T: Numeric> Csr<T> {
     #[doc(alias = "toarray")]
     #[doc(alias = "todense")]
     pub fn to_dense(&self) -> Result<Array<T, 2>, Error> {
-        let (n_rows, n_cols) = self.shape();
-        let elements = self.to_elements()?;
-        let shape = sparsefuse_runtime::Shape::new(&[n_rows, n_cols]);
-        let store = self.runtime().store_from_vec(shape, elements)?;
-        Array::from_store(store, None)
+        let shape = Shape::new(&[self.n_rows(), self.n_cols()]);
+        eager("to_dense", &[self], || {
+            let runtime = self.runtime();
+            let (partition, own) = runtime.default_rows(shape);
+            let held = self.rows_at(Some(partition), own)?;
+            let rows = held.as_rows();
+            let store = runtime.store_by_filling(shape, partition, |elements| {
+                fill_dense(&Threads::of(runtime), rows, self.n_cols(), elements);
+                Ok(())
+            });
+            Array::from_store(runtime.agree(store)?, None)
+        })
     }
+}
 
-    /// The elements with all zeros, row by row, on every rank.
-    pub(crate) fn to_elements(&self) -> Result<Vec<T>, Error> {
-        let LocalRows { pos, crd, vals } = self.to_rows()?;
-        let (n_rows, n_cols) = self.shape();
-        let len = n_rows.saturating_mul(n_cols);
-        let mut elements = sparsefuse_runtime::reserve(len)?;
-        elements.resize(len, T::ZERO);
-        for row in 0..n_rows {
-            for k in pos[row] as usize..pos[row + 1] as usize {
-                elements[row * n_cols + crd[k] as usize] = vals[k];
+/// Elements of a dense matrix that a thread writes at a time, at least a row.
+const DENSE_PART: usize = 1 << 15;
+
+/// Writes all elements of some rows.
+fn fill_dense<T: Numeric>(threads: &Threads, rows: Rows<'_, T>, n_cols: usize, elements: &mut [T]) {
+    let width = n_cols.max(1);
+    let parts = parallel::chunks(rows.len(), DENSE_PART.div_ceil(width));
+    let lens = parts.iter().map(|part| part.len() * n_cols);
+    let work = parts.iter().cloned().zip(parallel::split(elements, lens));
+    parallel::each(threads, work, |(part, elements)| {
+        for (row, elements) in part.zip(elements.chunks_exact_mut(width)) {
+            elements.fill(T::ZERO);
+            for (column, value) in rows.row(row) {
+                elements[column as usize] = value;
             }
         }
-        Ok(elements)
-    }
+    });
 }

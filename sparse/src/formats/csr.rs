@@ -13,7 +13,7 @@ use crate::exchange::layout::RowLayout;
 use crate::exchange::own_rows::{HeldRows, OwnRows};
 use crate::exchange::owners::Owners;
 use crate::formats::inspected::Inspected;
-use crate::local::rows::{LocalRows, append_sorted, check_local};
+use crate::local::rows::{LocalRows, check_local};
 use crate::local::triplets::Triplets;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Numeric;
@@ -70,28 +70,18 @@ impl<T: Numeric> Csr<T> {
         assembly::check_shape("csr", n_rows, n_cols)?;
         let whole = LocalRows { pos, crd, vals };
         check_local(&(0..n_rows), n_cols, &whole)?;
-        let is_sorted = (0..n_rows).all(|row| {
-            let entries = whole.pos[row] as usize..whole.pos[row + 1] as usize;
-            whole.crd[entries].is_sorted_by(|a, b| a < b)
-        });
         let runtime = Runtime::current();
-        if is_sorted && runtime.ranks() == 1 {
-            let own = runtime.default_rows(Shape::new(&[n_rows]));
-            let stores = runtime.eager_task(ASSEMBLE, &[], || {
-                assembly::from_local(&runtime, (n_rows, n_cols), own, whole)
-            });
-            return stores.map(Self::of_stores);
-        }
-        Self::from_rows(n_rows, n_cols, |rows| {
-            let mut local = LocalRows::with_capacity(rows.len(), 0);
-            for row in rows {
-                let entries = whole.pos[row] as usize..whole.pos[row + 1] as usize;
-                let mut entries: Vec<(u32, T)> =
-                    entries.map(|k| (whole.crd[k], whole.vals[k])).collect();
-                append_sorted(&mut local, &mut entries);
-            }
-            local
-        })
+        let own = runtime.default_rows(Shape::new(&[n_rows]));
+        let stores = runtime.eager_task(ASSEMBLE, &[], || {
+            let local = match own.1.len() == n_rows {
+                true => Ok(whole),
+                false => LocalRows::try_copy(whole.as_rows().range(own.1.clone())),
+            };
+            let mut local = runtime.agree(local)?;
+            local.sort_and_sum();
+            assembly::from_local(&runtime, (n_rows, n_cols), own, local)
+        });
+        stores.map(Self::of_stores)
     }
 
     /// A matrix from its entries, in any order; entries at the same place are summed in the order

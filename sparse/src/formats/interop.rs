@@ -9,7 +9,7 @@ use crate::local::rows::LocalRows;
 use crate::local::triplets::Triplets;
 use ndarray::{Array2, ArrayView2};
 use sparsefuse_kernels::Numeric;
-use sparsefuse_runtime::Error;
+use sparsefuse_runtime::{Error, reserve};
 use sprs::{CsMat, CsMatI, TriMat};
 
 impl<T: Numeric> Csr<T> {
@@ -78,6 +78,21 @@ impl<T: Numeric> Csr<T> {
     pub fn to_ndarray(&self) -> Result<Array2<T>, Error> {
         Array2::from_shape_vec(self.shape(), self.to_elements()?)
             .map_err(|error| Error::argument("to_ndarray", "an ndarray", error.to_string()))
+    }
+
+    /// The elements with all zeros, row by row, on every rank.
+    fn to_elements(&self) -> Result<Vec<T>, Error> {
+        let LocalRows { pos, crd, vals } = self.to_rows()?;
+        let (n_rows, n_cols) = self.shape();
+        let len = n_rows.saturating_mul(n_cols);
+        let mut elements = reserve(len)?;
+        elements.resize(len, T::ZERO);
+        for row in 0..n_rows {
+            for k in pos[row] as usize..pos[row + 1] as usize {
+                elements[row * n_cols + crd[k] as usize] = vals[k];
+            }
+        }
+        Ok(elements)
     }
 }
 

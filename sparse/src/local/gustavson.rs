@@ -6,7 +6,8 @@
 //! Each `c[i, j]` is summed over ascending `k` with one fused multiply-add each, from zero, so its
 //! bits depend on nothing else.
 //!
-//! Where a row of `C` is to be planned, a hash table numbers its columns; the plan says for each
+//! Rows are added up in an array where there are few enough columns ([`Accumulator`]). Others, and
+//! rows that repeat, are planned: a hash table numbers the columns of a row, and the plan says for each
 //! product where its sum is. Rows of stencils repeat: row `i` of `A` is row `i - 1` moved by one
 //! column, and so are the rows of `B` that it meets. Then row `i` of `C` is row `i - 1` moved by
 //! one column, and its plan is the same; finding that out takes one look at each entry of `A` and
@@ -15,6 +16,8 @@
 //! Moves, per product, 4 bytes of columns and an element from the caches, and writes each entry of
 //! `C` once.
 
+use super::accumulator::Accumulator;
+use super::factors::Factors;
 use super::parallel::{self, Threads};
 use super::rows::{Rows, add_up};
 use sparsefuse_kernels::Numeric;
@@ -23,29 +26,6 @@ use sparsefuse_runtime::{Error, try_collect, try_concat};
 use std::borrow::Cow;
 use std::iter::repeat_n;
 use std::ops::Range;
-
-/// What a rank multiplies: its rows of the left factor, whose columns are numbers of the rows of
-/// the right one.
-#[derive(Clone, Copy)]
-pub(crate) struct Factors<'a, T> {
-    pub(crate) left: Rows<'a, T>,
-    pub(crate) right: Rows<'a, T>,
-}
-
-impl<'a, T: Numeric> Factors<'a, T> {
-    /// The number of products that make a row.
-    fn products(&self, row: usize) -> usize {
-        let columns = self.left.columns(row).iter();
-        columns.map(|&k| self.right.entries(k as usize).len()).sum()
-    }
-
-    /// The columns of the products that make a row, in the order in which they are summed.
-    fn columns(&self, row: usize) -> impl Iterator<Item = u32> + 'a {
-        let right = self.right;
-        let rows = self.left.columns(row).iter();
-        rows.flat_map(move |&k| right.columns(k as usize).iter().copied())
-    }
-}
 
 /// The first phase: finds the positions of the rows of the product, the first of which is there,
 /// and which of the rows repeat.
@@ -66,17 +46,23 @@ pub(crate) fn count<T: Numeric>(
     let counts_of = parallel::split(&mut pos[1..], lens());
     let repeats_of = parallel::split(&mut repeats, lens());
     let work = parts.iter().cloned().zip(counts_of).zip(repeats_of);
-    parallel::each(threads, work, |((rows, counts), repeats)| {
-        let mut plan = Plan::default();
-        for (number, row) in rows.enumerate() {
-            let meets_repeats = || left.columns(row).iter().all(|&k| of_right[k as usize]);
-            repeats[number] = number > 0 && of_left[row] && meets_repeats();
-            counts[number] = match repeats[number] {
-                true => counts[number - 1],
-                false => plan.count(factors, row),
-            };
-        }
-    });
+    let is_narrow = Accumulator::fits(factors);
+    parallel::each_with(
+        threads,
+        work,
+        Work::new,
+        |again, ((rows, counts), repeats)| {
+            for (number, row) in rows.enumerate() {
+                let meets_repeats = || left.columns(row).iter().all(|&k| of_right[k as usize]);
+                repeats[number] = number > 0 && of_left[row] && meets_repeats();
+                counts[number] = match repeats[number] {
+                    true => counts[number - 1],
+                    false if is_narrow => again.sums.count(factors, row),
+                    false => again.plan.count(factors, row),
+                };
+            }
+        },
+    );
     add_up(pos);
     Ok(repeats)
 }
@@ -107,9 +93,10 @@ pub(crate) fn fill<T: Numeric>(
     let crds = parallel::split(crd, parts.iter().map(len));
     let vals = parallel::split(vals, parts.iter().map(len));
     let work = parts.iter().cloned().zip(crds).zip(vals);
-    parallel::each(threads, work, |((rows, crd), vals)| {
+    parallel::each_with(threads, work, Work::new, |again, ((rows, crd), vals)| {
         let columns = Columns::Wanted(crd);
         isa.run(Part {
+            again,
             factors,
             repeats,
             rows,
@@ -134,9 +121,10 @@ pub(crate) fn recompute<T: Numeric>(
     };
     let vals = parallel::split(vals, parts.iter().map(|rows| entries(rows).len()));
     let work = parts.iter().cloned().zip(vals);
-    parallel::each(threads, work, |(rows, vals)| {
+    parallel::each_with(threads, work, Work::new, |again, (rows, vals)| {
         let columns = Columns::Known(&crd[entries(&rows)]);
         isa.run(Part {
+            again,
             factors,
             repeats,
             rows,
@@ -147,8 +135,24 @@ pub(crate) fn recompute<T: Numeric>(
     });
 }
 
+/// What a thread uses again for other rows.
+struct Work<T> {
+    sums: Accumulator<T>,
+    plan: Plan,
+}
+
+impl<T: Numeric> Work<T> {
+    fn new() -> Self {
+        Self {
+            sums: Accumulator::new(),
+            plan: Plan::default(),
+        }
+    }
+}
+
 /// Some rows of the product in the second phase.
 struct Part<'a, T> {
+    again: &'a mut Work<T>,
     factors: Factors<'a, T>,
     repeats: &'a [bool],
     rows: Range<usize>,
@@ -171,11 +175,21 @@ impl<T: Numeric> Computation for Part<'_, T> {
     #[inline(always)]
     fn run(mut self) {
         let position = |row: usize| (self.pos[row] - self.pos[self.rows.start]) as usize;
-        let mut plan = Plan::default();
+        let Work { sums, plan } = self.again;
+        let is_narrow = Accumulator::fits(self.factors);
         let mut row = self.rows.start;
         while row < self.rows.end {
             let end = end_of_run(self.repeats, row, self.rows.end);
             let entries = position(row)..position(end);
+            if is_narrow && end == row + 1 {
+                let vals = &mut self.vals[entries.clone()];
+                match &mut self.columns {
+                    Columns::Wanted(crd) => sums.fill(self.factors, row, (&mut crd[entries], vals)),
+                    Columns::Known(crd) => sums.fill_at(self.factors, row, &crd[entries], vals),
+                }
+                row = end;
+                continue;
+            }
             match &mut self.columns {
                 Columns::Wanted(crd) => {
                     plan.make(self.factors, row);
@@ -194,7 +208,7 @@ impl<T: Numeric> Computation for Part<'_, T> {
 /// The sums of some rows that have one plan.
 #[inline(always)]
 fn add<T: Numeric>(
-    Factors { left, right }: Factors<'_, T>,
+    Factors { left, right, .. }: Factors<'_, T>,
     rows: Range<usize>,
     plan: &[u32],
     vals: &mut [T],
@@ -408,16 +422,20 @@ mod tests {
         ) {
             let left = rows(n_rows, n_inner as u32, &draws);
             let right = rows(n_inner, n_cols, &draws);
-            let factors = Factors { left: left.as_rows(), right: right.as_rows() };
-            for threads in [1, 3].map(Threads::new) {
+            let (left_rows, right_rows) = (left.as_rows(), right.as_rows());
+            // Narrow enough to be found among marks, to be sorted, and too wide for sums of all.
+            let widths = [n_cols as usize, 1 << 12, 1 << 22];
+            let factors = widths.map(|n_cols| Factors { left: left_rows, right: right_rows, n_cols });
+            let on = [1, 3].map(Threads::new);
+            for (&factors, threads) in factors.iter().flat_map(|of| on.iter().map(move |on| (of, on))) {
                 for isa in Isa::available() {
                     let mut pos = vec![0; n_rows + 1];
-                    let repeats = count(&threads, factors, &mut pos).unwrap();
+                    let repeats = count(threads, factors, &mut pos).unwrap();
                     let len = pos[n_rows] as usize;
                     let (mut crd, mut vals) = (vec![0; len], vec![0.0; len]);
-                    fill((&threads, isa), factors, &repeats, &pos, (&mut crd, &mut vals));
+                    fill((threads, isa), factors, &repeats, &pos, (&mut crd, &mut vals));
                     let mut again = vec![0.0; len];
-                    recompute((&threads, isa), factors, &repeats, (&pos, &crd), &mut again);
+                    recompute((threads, isa), factors, &repeats, (&pos, &crd), &mut again);
                     prop_assert_eq!(&vals, &again);
                     prop_assert_eq!(LocalRows { pos, crd, vals }, expected(&left, &right));
                 }

@@ -8,7 +8,7 @@
 //!
 //! Looks at each term of the whole product once, and writes the entries of the mask alone.
 
-use super::gustavson::Factors;
+use super::factors::Factors;
 use super::parallel::{self, Threads};
 use sparsefuse_kernels::Numeric;
 use sparsefuse_kernels::isa::{Computation, Isa};
@@ -56,7 +56,7 @@ impl<T: Numeric> Computation for Part<'_, T> {
     #[inline(always)]
     fn run(self) {
         let (pos, crd) = self.mask;
-        let Factors { left, right } = self.factors;
+        let Factors { left, right, .. } = self.factors;
         self.vals.fill(T::ZERO);
         let mut rest = self.vals;
         for row in self.rows {
@@ -178,7 +178,7 @@ mod tests {
                     expected.push(sum);
                 }
             }
-            let factors = Factors { left: a, right: b };
+            let factors = Factors { left: a, right: b, n_cols: n_cols as usize };
             for threads in [1, 3].map(Threads::new) {
                 for isa in Isa::available() {
                     let mut vals = vec![f64::NAN; mask.crd.len()];

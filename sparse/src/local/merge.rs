@@ -1,37 +1,83 @@
-//! Two rows side by side.
+//! Rows of two matrices side by side: the columns that one of them has, or both.
+//!
+//! Which of two columns comes first cannot be predicted, so the loops have no branches on it: they
+//! write what either may bring, and go on in one row or in both by adding the outcome of a comparison.
 
 use super::rows::Rows;
 use sparsefuse_kernels::Numeric;
-use std::cmp::Ordering;
-use std::ops::Range;
 
-/// Visits the columns of a row of two matrices, ascending, with the values that are there.
+/// What becomes of the values of two matrices where both have an entry, and where one has.
+pub(crate) struct Terms<B, L, R> {
+    pub(crate) both: B,
+    pub(crate) left: L,
+    pub(crate) right: R,
+}
+
+/// How many columns two ascending lists have in common.
 #[inline(always)]
-pub(crate) fn merge<T: Numeric>(
-    left: Rows<'_, T>,
-    right: Rows<'_, T>,
-    row: usize,
-    mut visit: impl FnMut(u32, Option<T>, Option<T>),
-) {
-    let (mut i, left_end) = bounds(left.entries(row));
-    let (mut j, right_end) = bounds(right.entries(row));
-    while i < left_end && j < right_end {
-        let (a, b) = (left.crd[i], right.crd[j]);
-        let (left, right) = (left.vals[i], right.vals[j]);
-        match a.cmp(&b) {
-            Ordering::Less => visit(a, Some(left), None),
-            Ordering::Equal => visit(a, Some(left), Some(right)),
-            Ordering::Greater => visit(b, None, Some(right)),
-        }
+pub(crate) fn count_common(left: &[u32], right: &[u32]) -> usize {
+    let (mut i, mut j, mut common) = (0, 0, 0);
+    while i < left.len() && j < right.len() {
+        let (a, b) = (left[i], right[j]);
+        common += usize::from(a == b);
         i += usize::from(a <= b);
         j += usize::from(b <= a);
     }
-    (i..left_end).for_each(|k| visit(left.crd[k], Some(left.vals[k]), None));
-    (j..right_end).for_each(|k| visit(right.crd[k], None, Some(right.vals[k])));
+    common
 }
 
-fn bounds(range: Range<usize>) -> (usize, usize) {
-    (range.start, range.end)
+/// Writes the columns that one of two rows has, with what becomes of the values, and returns how
+/// many they are.
+#[inline(always)]
+pub(crate) fn unite<T: Numeric>(
+    (left, right): (Rows<'_, T>, Rows<'_, T>),
+    row: usize,
+    (crd, vals): (&mut [u32], &mut [T]),
+    terms: &Terms<impl Fn(T, T) -> T, impl Fn(T) -> T, impl Fn(T) -> T>,
+) -> usize {
+    let (left_crd, left_vals) = (left.columns(row), left.values(row));
+    let (right_crd, right_vals) = (right.columns(row), right.values(row));
+    let (mut i, mut j, mut at) = (0, 0, 0);
+    while i < left_crd.len() && j < right_crd.len() {
+        let (a, b) = (left_crd[i], right_crd[j]);
+        let (x, y) = (left_vals[i], right_vals[j]);
+        let values = [(terms.both)(x, y), (terms.left)(x), (terms.right)(y)];
+        crd[at] = a.min(b);
+        vals[at] = values[usize::from(a < b) + 2 * usize::from(b < a)];
+        at += 1;
+        i += usize::from(a <= b);
+        j += usize::from(b <= a);
+    }
+    for (&column, &value) in left_crd[i..].iter().zip(&left_vals[i..]) {
+        (crd[at], vals[at]) = (column, (terms.left)(value));
+        at += 1;
+    }
+    for (&column, &value) in right_crd[j..].iter().zip(&right_vals[j..]) {
+        (crd[at], vals[at]) = (column, (terms.right)(value));
+        at += 1;
+    }
+    at
+}
+
+/// As [`unite`] of the columns that both of two rows have.
+#[inline(always)]
+pub(crate) fn intersect<T: Numeric>(
+    (left, right): (Rows<'_, T>, Rows<'_, T>),
+    row: usize,
+    (crd, vals): (&mut [u32], &mut [T]),
+    both: impl Fn(T, T) -> T,
+) -> usize {
+    let (left_crd, left_vals) = (left.columns(row), left.values(row));
+    let (right_crd, right_vals) = (right.columns(row), right.values(row));
+    let (mut i, mut j, mut at) = (0, 0, 0);
+    while at < crd.len() && i < left_crd.len() && j < right_crd.len() {
+        let (a, b) = (left_crd[i], right_crd[j]);
+        (crd[at], vals[at]) = (a, both(left_vals[i], right_vals[j]));
+        at += usize::from(a == b);
+        i += usize::from(a <= b);
+        j += usize::from(b <= a);
+    }
+    at
 }
 
 #[cfg(test)]
@@ -46,22 +92,26 @@ mod tests {
             crd,
             vals,
         };
-        let mut visited = Vec::new();
-        merge(
-            rows(&left, &[1, 2, 3]),
-            rows(&right, &[10, 20, 30]),
-            0,
-            |column, a, b| {
-                visited.push((column, a, b));
-            },
+        let both = (
+            rows(&left, &[1.0, 2.0, 3.0]),
+            rows(&right, &[10.0, 20.0, 30.0]),
         );
-        let expected = [
-            (0, None, Some(10)),
-            (1, Some(1), None),
-            (4, Some(2), Some(20)),
-            (5, Some(3), None),
-            (9, None, Some(30)),
-        ];
-        assert_eq!(visited, expected);
+        let common = count_common(&left, &right);
+        assert_eq!(common, 1);
+        let (mut crd, mut vals) = ([0; 5], [0.0; 5]);
+        let terms = Terms {
+            both: |x, y| x + y,
+            left: |x: f64| -x,
+            right: |y| y,
+        };
+        assert_eq!(unite(both, 0, (&mut crd, &mut vals), &terms), 5);
+        assert_eq!(
+            (crd, vals),
+            ([0, 1, 4, 5, 9], [10.0, -1.0, 22.0, -3.0, 30.0])
+        );
+        let (crd, vals) = (&mut crd[..common], &mut vals[..common]);
+        let made = intersect(both, 0, (&mut *crd, &mut *vals), |x, y| x * y);
+        assert_eq!(made, common);
+        assert_eq!((&*crd, &*vals), (&[4][..], &[40.0][..]));
     }
 }

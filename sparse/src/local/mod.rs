@@ -9,6 +9,9 @@ pub(crate) mod triplets;
 
 pub mod parallel;
 
+pub(crate) mod factors;
+
+pub(crate) mod accumulator;
 pub(crate) mod adjoint;
 pub(crate) mod dealing;
 pub(crate) mod gustavson;
@@ -19,6 +22,7 @@ pub(crate) mod sampled;
 pub(crate) mod blocks;
 pub(crate) mod diagonals;
 
+pub(crate) mod column_sums;
 pub(crate) mod merge;
 pub(crate) mod sorting;
 pub(crate) mod transpose;

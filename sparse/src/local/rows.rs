@@ -40,6 +40,11 @@ impl<'a, T: Copy> Rows<'a, T> {
         (self.pos[row] - first) as usize..(self.pos[row + 1] - first) as usize
     }
 
+    /// The numbers of the entries of some rows.
+    pub(crate) fn entries_of(&self, rows: &Range<usize>) -> Range<usize> {
+        self.entries_before(rows.start)..self.entries_before(rows.end)
+    }
+
     /// The positions of the rows, one more than rows, which need not begin with 0.
     #[must_use]
     pub fn pos(&self) -> &'a [u64] {
@@ -83,7 +88,7 @@ impl<'a, T: Copy> Rows<'a, T> {
     /// Some of the rows.
     #[must_use]
     pub fn range(&self, rows: Range<usize>) -> Self {
-        let entries = self.entries_before(rows.start)..self.entries_before(rows.end);
+        let entries = self.entries_of(&rows);
         Self {
             pos: &self.pos[rows.start..=rows.end],
             crd: &self.crd[entries.clone()],
@@ -198,6 +203,35 @@ impl<T: Element> LocalRows<T> {
 }
 
 impl<T: Numeric> LocalRows<T> {
+    /// Sorts the entries of each row by column, and sums those of one column in their order. In
+    /// place.
+    pub(crate) fn sort_and_sum(&mut self) {
+        let Self { pos, crd, vals } = self;
+        let (mut begin, mut at) = (0, 0);
+        for end in &mut pos[1..] {
+            let entries = begin..*end as usize;
+            begin = entries.end;
+            let is_sorted = crd[entries.clone()].is_sorted_by(|a, b| a < b);
+            if is_sorted && at == entries.start {
+                at = entries.end;
+                continue;
+            }
+            sort_row(&mut crd[entries.clone()], &mut vals[entries.clone()]);
+            let first = at;
+            for k in entries {
+                if at > first && crd[at - 1] == crd[k] {
+                    vals[at - 1] = vals[at - 1].plus(vals[k]);
+                } else {
+                    (crd[at], vals[at]) = (crd[k], vals[k]);
+                    at += 1;
+                }
+            }
+            *end = at as u64;
+        }
+        crd.truncate(at);
+        vals.truncate(at);
+    }
+
     /// The entries, row by row; the rows are all rows of a matrix.
     pub(crate) fn into_triplets(self, n_cols: usize) -> Result<Triplets<T>, Error> {
         let n_rows = self.pos.len() - 1;
@@ -302,27 +336,57 @@ pub(crate) fn sort_by_column<T>(entries: &mut [(u32, T)]) {
     entries.sort_by_key(|&(column, _)| column);
 }
 
-/// Appends a row with its columns in ascending order and duplicates summed in their order.
-pub(crate) fn append_sorted<T: Numeric>(local: &mut LocalRows<T>, entries: &mut [(u32, T)]) {
-    if !entries.is_sorted_by(|a, b| a.0 < b.0) {
-        sort_by_column(entries);
-    }
-    let begin = local.crd.len();
-    for &(column, value) in entries.iter() {
-        match local.crd.last() {
-            Some(&last) if local.crd.len() > begin && last == column => {
-                let sum = local.vals.len() - 1;
-                local.vals[sum] = local.vals[sum].plus(value);
-            }
-            _ => local.push(column, value),
+/// Rows up to this long are sorted by insertion.
+const SHORT: usize = 32;
+
+/// As [`sort_by_column`], of columns and values apart.
+pub(crate) fn sort_row<T: Copy>(crd: &mut [u32], vals: &mut [T]) {
+    if crd.len() > SHORT {
+        if crd.is_sorted() {
+            return;
         }
+        let entries = crd.iter().copied().zip(vals.iter().copied());
+        let mut entries: Vec<_> = entries.collect();
+        sort_by_column(&mut entries);
+        for ((column, value), sorted) in crd.iter_mut().zip(vals).zip(entries) {
+            (*column, *value) = sorted;
+        }
+        return;
     }
-    local.end_row();
+    for end in 1..crd.len() {
+        let (column, value) = (crd[end], vals[end]);
+        let mut place = end;
+        while place > 0 && crd[place - 1] > column {
+            (crd[place], vals[place]) = (crd[place - 1], vals[place - 1]);
+            place -= 1;
+        }
+        (crd[place], vals[place]) = (column, value);
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Rows;
+    use super::{LocalRows, Rows};
+
+    #[test]
+    fn rows_are_sorted_and_columns_that_occur_twice_are_summed_in_their_order() {
+        let long = (0..100u32).map(|k| (99 - k) % 50);
+        let crd: Vec<u32> = [0, 1, 5, 2, 5, 2, 5].into_iter().chain(long).collect();
+        let vals = [1.0, 2.0, 1e16, 3.0, 1.0, 4.0, -1e16];
+        let vals = vals.into_iter().chain((0..100).map(f64::from));
+        let mut rows = LocalRows {
+            pos: vec![0, 2, 7, 7, 107],
+            crd,
+            vals: vals.collect(),
+        };
+        rows.sort_and_sum();
+        assert_eq!(rows.pos, [0, 2, 4, 4, 54]);
+        assert_eq!(rows.crd[..4], [0, 1, 2, 5]);
+        assert_eq!(rows.vals[..4], [1.0, 2.0, 7.0, (1e16 + 1.0) - 1e16]);
+        assert!(rows.crd[4..].iter().copied().eq(0..50));
+        let sums = (0..50).map(|column| f64::from(49 - column) + f64::from(99 - column));
+        assert!(rows.vals[4..].iter().copied().eq(sums));
+    }
 
     #[test]
     fn ranges_without_rows() {

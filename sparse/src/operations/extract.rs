@@ -8,11 +8,11 @@ use crate::exchange::ghosts::{self, Ghosts};
 use crate::formats::csr::Csr;
 use crate::formats::eager::eager;
 use crate::local::parallel::{self, Threads};
-use crate::local::rows::{LocalRows, Rows, add_up, sort_by_column};
+use crate::local::rows::{Rows, sort_row};
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Numeric;
 use sparsefuse_runtime::{Error, Shape, View, try_collect};
-use std::iter::repeat_n;
+use std::iter::{repeat_n, successors};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -178,17 +178,20 @@ impl<T: Numeric> Csr<T> {
         let wanted = rows.start + own.1.start..rows.start + own.1.end;
         let held = self.rows_at(None, wanted)?;
         let from = held.as_rows();
+        let count = |part: Range<usize>, counts: &mut [u64]| {
+            let pairs = from.pos[part.start..=part.end].windows(2);
+            for (count, pair) in counts.iter_mut().zip(pairs) {
+                *count = pair[1] - pair[0];
+            }
+        };
+        let fill = |part: Range<usize>, crd: &mut [u32], vals: &mut [T]| {
+            let part = from.range(part);
+            crd.copy_from_slice(part.crd);
+            vals.copy_from_slice(part.vals);
+        };
         let parts = parallel::parts(from.pos);
-        let stores = assembly::by_row(
-            runtime,
-            (rows.len(), self.n_cols()),
-            own,
-            &parts,
-            |row, made| {
-                made.crd.extend_from_slice(from.columns(row));
-                made.vals.extend_from_slice(from.values(row));
-            },
-        );
+        let shape = (rows.len(), self.n_cols());
+        let stores = assembly::in_parts(runtime, shape, own, &parts, (&count, &fill));
         stores.map(Self::of_stores)
     }
 
@@ -245,22 +248,37 @@ impl<T: Numeric> Csr<T> {
         let wanted = try_collect(rows[own.1.clone()].iter().map(|&row| row as u32));
         let wanted = runtime.agree(wanted)?;
         let source = self.own_rows()?;
-        let needed = runtime.agree(ghosts::distinct(&wanted, self.n_rows()))?;
-        let ghosts = Ghosts::new(runtime, source.partition, needed)?;
-        let fetched = ghosts.fetch_rows(source.as_rows())?;
-        let (from, numbers) = (fetched.as_rows(), runtime.agree(ghosts.numbers(&wanted))?);
-        let parts = parallel::chunks(wanted.len(), 1 << 12);
-        let stores = assembly::by_row(
-            runtime,
-            (rows.len(), self.n_cols()),
-            own,
-            &parts,
-            |row, made| {
-                let row = numbers[row] as usize;
-                made.crd.extend_from_slice(from.columns(row));
-                made.vals.extend_from_slice(from.values(row));
-            },
-        );
+        let fetched;
+        let (from, numbers) = match source.is_replicated() {
+            true => (source.as_rows(), wanted),
+            false => {
+                let needed = runtime.agree(ghosts::distinct(&wanted, self.n_rows()))?;
+                let ghosts = Ghosts::new(runtime, source.partition, needed)?;
+                fetched = ghosts.fetch_rows(source.as_rows())?;
+                let numbers = runtime.agree(ghosts.numbers(&wanted))?;
+                (fetched.as_rows(), numbers)
+            }
+        };
+        let count = |part: Range<usize>, counts: &mut [u64]| {
+            for (count, &row) in counts.iter_mut().zip(&numbers[part]) {
+                *count = from.entries(row as usize).len() as u64;
+            }
+        };
+        let fill = |part: Range<usize>, crd: &mut [u32], vals: &mut [T]| {
+            let mut made = crd.iter_mut().zip(vals);
+            for &row in &numbers[part] {
+                let entries = from.entries(row as usize);
+                let values = from.vals[entries.clone()].iter();
+                let old = from.crd[entries].iter().zip(values);
+                // Most rows are too short for their memory to be copied.
+                for ((&column, &value), (crd, val)) in old.zip(made.by_ref()) {
+                    (*crd, *val) = (column, value);
+                }
+            }
+        };
+        let parts = parallel::chunks(numbers.len(), 1 << 12);
+        let shape = (rows.len(), self.n_cols());
+        let stores = assembly::in_parts(runtime, shape, own, &parts, (&count, &fill));
         stores.map(Self::of_stores)
     }
 
@@ -286,37 +304,45 @@ impl<T: Numeric> Csr<T> {
             let expected = format!("columns below {}", self.n_cols());
             return Err(Error::argument(OP, expected, column.to_string()));
         }
-        let stores = eager(OP, &[self], || {
-            let numbers = new_numbers(columns, self.n_cols());
-            let (first, numbers) = self.runtime().agree(numbers)?;
-            let of_column = |column: u32| {
-                let column = column as usize;
-                &numbers[first[column] as usize..first[column + 1] as usize]
-            };
-            let own = self.own_rows()?;
-            let from = own.as_rows();
-            let parts = parallel::parts(from.pos);
-            let (shape, spread) = (
-                (self.n_rows(), columns.len()),
-                (own.partition, own.rows.clone()),
-            );
-            assembly::by_row(self.runtime(), shape, spread, &parts, |row, made| {
-                let begin = made.crd.len();
+        eager(OP, &[self], || {
+            let numbers = NewNumbers::of(columns, self.n_cols());
+            let numbers = self.runtime().agree(numbers)?;
+            match numbers.next.is_empty() && numbers.ascend {
+                true => self.with_picked(columns.len(), |_, column, _| numbers.first(column)),
+                false => self.with_numbered(columns.len(), &numbers),
+            }
+        })
+    }
+
+    /// The columns that have new numbers, which may be several.
+    fn with_numbered(&self, n_cols: usize, numbers: &NewNumbers) -> Result<Self, Error> {
+        let own = self.own_rows()?;
+        let from = own.as_rows();
+        let count = |part: Range<usize>, counts: &mut [u64]| {
+            for (row, count) in part.zip(counts) {
+                let columns = from.columns(row).iter();
+                let of_each = columns.map(|&column| numbers.of_column(column).count() as u64);
+                *count = of_each.sum();
+            }
+        };
+        let fill = |part: Range<usize>, crd: &mut [u32], vals: &mut [T]| {
+            let mut at = 0;
+            for row in part {
+                let begin = at;
                 for (column, value) in from.row(row) {
-                    of_column(column)
-                        .iter()
-                        .for_each(|&number| made.push(number, value));
+                    for number in numbers.of_column(column) {
+                        (crd[at], vals[at]) = (number, value);
+                        at += 1;
+                    }
                 }
-                if !made.crd[begin..].is_sorted() {
-                    let new = made.crd.drain(begin..).zip(made.vals.drain(begin..));
-                    let mut entries: Vec<_> = new.collect();
-                    sort_by_column(&mut entries);
-                    entries
-                        .into_iter()
-                        .for_each(|(column, value)| made.push(column, value));
+                if !numbers.ascend {
+                    sort_row(&mut crd[begin..at], &mut vals[begin..at]);
                 }
-            })
-        });
+            }
+        };
+        let (spread, parts) = ((own.partition, own.rows.clone()), parallel::parts(from.pos));
+        let shape = (self.n_rows(), n_cols);
+        let stores = assembly::in_parts(self.runtime(), shape, spread, &parts, (&count, &fill));
         stores.map(Self::of_stores)
     }
 
@@ -383,48 +409,99 @@ impl<T: Numeric> Csr<T> {
         &self,
         op: &'static str,
         n_cols: usize,
-        pick: impl Fn(usize, u32, T) -> Option<u32> + Sync + Send,
+        pick: impl Fn(usize, u32, T) -> Option<u32> + Sync,
     ) -> Result<Self, Error> {
-        let stores = eager(op, &[self], || {
-            let own = self.own_rows()?;
-            let from = own.as_rows();
-            let first = own.rows.start;
-            let spread = (own.partition, own.rows.clone());
-            let parts = parallel::parts(from.pos);
-            let shape = (self.n_rows(), n_cols);
-            assembly::by_row(
-                self.runtime(),
-                shape,
-                spread,
-                &parts,
-                |row, made: &mut LocalRows<T>| {
-                    for (column, value) in from.row(row) {
-                        if let Some(column) = pick(first + row, column, value) {
-                            made.push(column, value);
-                        }
+        eager(op, &[self], || self.with_picked(n_cols, pick))
+    }
+
+    fn with_picked(
+        &self,
+        n_cols: usize,
+        pick: impl Fn(usize, u32, T) -> Option<u32> + Sync,
+    ) -> Result<Self, Error> {
+        let own = self.own_rows()?;
+        let from = own.as_rows();
+        let first = own.rows.start;
+        let count = |part: Range<usize>, counts: &mut [u64]| {
+            for (row, count) in part.zip(counts) {
+                let picks = from
+                    .row(row)
+                    .map(|(column, value)| pick(first + row, column, value));
+                *count = picks.map(|picked| u64::from(picked.is_some())).sum();
+            }
+        };
+        let fill = |part: Range<usize>, crd: &mut [u32], vals: &mut [T]| {
+            let mut at = 0;
+            for row in part {
+                for (column, value) in from.row(row) {
+                    if at == crd.len() {
+                        return;
                     }
-                },
-            )
-        });
+                    // What is not picked is overwritten: which entries are cannot be predicted.
+                    let picked = pick(first + row, column, value);
+                    (crd[at], vals[at]) = (picked.unwrap_or(column), value);
+                    at += usize::from(picked.is_some());
+                }
+            }
+            assert_eq!(
+                at,
+                crd.len(),
+                "an entry is picked when counted and when filled"
+            );
+        };
+        let (spread, parts) = ((own.partition, own.rows.clone()), parallel::parts(from.pos));
+        let shape = (self.n_rows(), n_cols);
+        let stores = assembly::in_parts(self.runtime(), shape, spread, &parts, (&count, &fill));
         stores.map(Self::of_stores)
     }
 }
 
-/// The new numbers of each column, of `n_cols`, where the columns of a list become the first, the
-/// second and so on: where those of each begin, and the numbers, one column after the other.
-fn new_numbers(columns: &[usize], n_cols: usize) -> Result<(Vec<u64>, Vec<u32>), Error> {
-    let mut first = try_collect(repeat_n(0u64, n_cols + 1))?;
-    for &column in columns {
-        first[column + 1] += 1;
+/// The numbers that columns get, where those of a list become the first, the second and so on.
+struct NewNumbers {
+    /// The first new number of each column.
+    first: Vec<u32>,
+    /// For each new number the next one of the same column; empty if all have one at most.
+    next: Vec<u32>,
+    /// Whether the list ascends, and with it new numbers as the old ones do.
+    ascend: bool,
+}
+
+/// No number: there are fewer columns.
+const NONE: u32 = u32::MAX;
+
+impl NewNumbers {
+    fn of(columns: &[usize], n_cols: usize) -> Result<Self, Error> {
+        let mut first = try_collect(repeat_n(NONE, n_cols))?;
+        let mut next = try_collect(repeat_n(NONE, columns.len()))?;
+        let mut is_map = true;
+        for (number, &column) in columns.iter().enumerate().rev() {
+            next[number] = first[column];
+            is_map &= first[column] == NONE;
+            first[column] = number as u32;
+        }
+        if is_map {
+            next.clear();
+        }
+        let ascend = columns.is_sorted();
+        Ok(Self {
+            first,
+            next,
+            ascend,
+        })
     }
-    add_up(&mut first);
-    let mut next = try_collect(first.iter().copied())?;
-    let mut numbers = try_collect(repeat_n(0u32, columns.len()))?;
-    for (number, &column) in (0..).zip(columns) {
-        numbers[next[column] as usize] = number;
-        next[column] += 1;
+
+    fn first(&self, column: u32) -> Option<u32> {
+        let number = self.first[column as usize];
+        (number != NONE).then_some(number)
     }
-    Ok((first, numbers))
+
+    /// All numbers of a column, ascending.
+    fn of_column(&self, column: u32) -> impl Iterator<Item = u32> {
+        successors(self.first(column), |&number| {
+            let next = *self.next.get(number as usize)?;
+            (next != NONE).then_some(next)
+        })
+    }
 }
 
 /// The elements of a diagonal in some rows, of which row 0 has the number `first` in the matrix.

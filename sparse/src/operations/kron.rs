@@ -56,16 +56,30 @@ impl<T: Numeric> Csr<T> {
         let number_of = |row: usize| numbers.partition_point(|&other| (other as usize) < row);
         let (left, right) = (held.as_rows(), fetched.as_rows());
         let parts = parallel::chunks(rows.len(), 1 << 12);
-        let stores = assembly::by_row(runtime, (n_rows, n_cols), own, &parts, |row, made| {
+        let of_row = |row: usize| {
             let row = rows.start + row;
-            let inner = number_of(row % per_row);
-            for (column, value) in left.row(row / per_row - outer.start) {
-                let first = column * other.n_cols() as u32;
-                for (column, other) in right.row(inner) {
-                    made.push(first + column, value.times(other));
+            (row / per_row - outer.start, number_of(row % per_row))
+        };
+        let count = |part: Range<usize>, counts: &mut [u64]| {
+            for (row, count) in part.zip(counts) {
+                let (row, inner) = of_row(row);
+                *count = (left.entries(row).len() * right.entries(inner).len()) as u64;
+            }
+        };
+        let fill = |part: Range<usize>, crd: &mut [u32], vals: &mut [T]| {
+            let mut at = 0;
+            for row in part {
+                let (row, inner) = of_row(row);
+                for (column, value) in left.row(row) {
+                    let first = column * other.n_cols() as u32;
+                    for (column, other) in right.row(inner) {
+                        (crd[at], vals[at]) = (first + column, value.times(other));
+                        at += 1;
+                    }
                 }
             }
-        });
+        };
+        let stores = assembly::in_parts(runtime, (n_rows, n_cols), own, &parts, (&count, &fill));
         stores.map(Self::of_stores)
     }
 }

@@ -70,7 +70,7 @@ impl<T: Numeric> Csr<T> {
         let (a, b) = (held.as_rows(), right.own_rows()?);
         let foreign = Foreign::find(runtime, (a, self.n_cols()), &b)?;
         let foreign_vals = Foreign::vals(runtime, &foreign, &b)?;
-        let factors = factors(a, &b, foreign.as_ref(), &foreign_vals);
+        let factors = factors(a, (&b, right.n_cols()), foreign.as_ref(), &foreign_vals);
         let Rows { pos, crd, .. } = wanted.as_rows();
         let partition = runtime.local::<u32>(mask.crd())?.partition();
         let shape = Shape::new(&[mask.nnz()]);

@@ -6,7 +6,8 @@ use crate::exchange::ghosts::{self, Ghosts};
 use crate::exchange::own_rows::OwnRows;
 use crate::formats::csr::Csr;
 use crate::formats::eager::eager;
-use crate::local::gustavson::{self, Factors};
+use crate::local::factors::Factors;
+use crate::local::gustavson;
 use crate::local::parallel::Threads;
 use crate::local::rows::Rows;
 use sparsefuse_dense::Vector;
@@ -73,7 +74,12 @@ impl<T: Numeric> Multiplication<T> {
         let (a, b) = (left.own_rows()?, right.own_rows()?);
         let foreign = Foreign::find(runtime, (a.as_rows(), left.n_cols()), &b)?;
         let foreign_vals = Foreign::vals(runtime, &foreign, &b)?;
-        let factors = factors(a.as_rows(), &b, foreign.as_ref(), &foreign_vals);
+        let factors = factors(
+            a.as_rows(),
+            (&b, right.n_cols()),
+            foreign.as_ref(),
+            &foreign_vals,
+        );
         let mut pos = assembly::Positions::room(runtime, factors.left.len())?;
         let threads = (&Threads::of(runtime), runtime.config().isa);
         let repeats = runtime.agree(gustavson::count(threads.0, factors, &mut pos))?;
@@ -128,7 +134,12 @@ impl<T: Numeric> Multiplication<T> {
         let runtime = left.runtime();
         let (a, b) = (left.own_rows()?, right.own_rows()?);
         let foreign_vals = Foreign::vals(runtime, &self.foreign, &b)?;
-        let factors = factors(a.as_rows(), &b, self.foreign.as_ref(), &foreign_vals);
+        let factors = factors(
+            a.as_rows(),
+            (&b, right.n_cols()),
+            self.foreign.as_ref(),
+            &foreign_vals,
+        );
         let old = self.product.own_rows()?;
         let Rows { pos, crd, .. } = old.as_rows();
         let partition = runtime.local::<u32>(self.product.crd())?.partition();
@@ -183,7 +194,7 @@ impl Foreign {
 /// the right one.
 pub(super) fn factors<'a, T: Numeric>(
     left: Rows<'a, T>,
-    right: &'a OwnRows<T>,
+    (right, n_cols): (&'a OwnRows<T>, usize),
     foreign: Option<&'a Foreign>,
     foreign_vals: &'a [T],
 ) -> Factors<'a, T> {
@@ -191,6 +202,7 @@ pub(super) fn factors<'a, T: Numeric>(
         None => Factors {
             left,
             right: right.as_rows(),
+            n_cols,
         },
         Some(foreign) => Factors {
             left: Rows {
@@ -202,6 +214,7 @@ pub(super) fn factors<'a, T: Numeric>(
                 crd: &foreign.crd,
                 vals: foreign_vals,
             },
+            n_cols,
         },
     }
 }

@@ -1,12 +1,14 @@
 //! Sums and norms: products with a vector of ones and reductions of the values, so lazy, fused and
-//! in the runtime's order of summation. What goes by columns goes through the transpose, which makes
-//! the order that of the rows.
+//! in the runtime's order of summation. What goes by columns is one pass over the entries where a rank
+//! has them all ([`ColumnSums`]), and else goes through the transpose, which has the same order.
 
 use super::expect;
 use crate::formats::csr::Csr;
+use crate::formats::eager::eager;
+use crate::local::column_sums::ColumnSums;
 use sparsefuse_dense::{Scalar, Vector};
 use sparsefuse_kernels::{Field, Numeric};
-use sparsefuse_runtime::Error;
+use sparsefuse_runtime::{Error, Shape};
 
 /// Methods that panic, each with its twin `try_` that returns the error.
 macro_rules! twins {
@@ -47,7 +49,8 @@ twins! {
     Numeric;
     /// The sums along an axis, as [`Array::sum_axis`](sparsefuse_dense::Array::sum_axis): 1 for
     /// those of the rows, by one product with a vector; 0 for those of the columns, over ascending
-    /// rows, by one transpose more.
+    /// rows, by one pass over the entries, which executes the window; where ranks have some rows each,
+    /// by one transpose more.
     ///
     /// ```
     /// use sparsefuse_sparse::gallery;
@@ -60,7 +63,7 @@ twins! {
     /// If there is no such axis; along axis 0 as [`Csr::transpose`].
     {
         match axis {
-            0 => self.transpose()?.try_sum_axis(1),
+            0 => self.column_sums(),
             1 => {
                 let ones = self.runtime().enter(|| Vector::try_ones([self.n_cols()]));
                 self.try_matvec(&ones?)
@@ -82,8 +85,8 @@ twins! {
 
 twins! {
     Field;
-    /// The 1-norm: the largest sum of absolute values of a column. One transpose, one product with a
-    /// vector and one reduction.
+    /// The 1-norm: the largest sum of absolute values of a column. [`Csr::sum_axis`] and one
+    /// reduction.
     norm1 try_norm1(&self) -> Scalar<T::Real>;
     /// As [`Csr::transpose`].
     { self.try_abs()?.try_sum_axis(0)?.try_norm_inf() }
@@ -112,4 +115,29 @@ twins! {
     norm_max try_norm_max(&self) -> Scalar<T::Real>;
     /// If nothing has written the values.
     { self.values().try_norm_inf() }
+}
+
+impl<T: Numeric> Csr<T> {
+    /// The sums of the columns.
+    fn column_sums(&self) -> Result<Vector<T>, Error> {
+        eager("sum_axis", &[self], || {
+            let own = self.own_rows()?;
+            if !own.is_replicated() {
+                return self.transpose()?.try_sum_axis(1);
+            }
+            let (rows, runtime) = (own.as_rows(), self.runtime());
+            let shape = Shape::new(&[self.n_cols()]);
+            let (partition, columns) = runtime.default_rows(shape);
+            let sums = runtime.store_by_filling(shape, partition, |sums| {
+                runtime.config().isa.run(ColumnSums {
+                    crd: rows.crd,
+                    vals: rows.vals,
+                    first: columns.start as u32,
+                    sums,
+                });
+                Ok(())
+            });
+            Vector::from_store(runtime.agree(sums)?, None)
+        })
+    }
 }

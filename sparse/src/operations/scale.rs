@@ -3,10 +3,9 @@
 //! The structure is shared with the old matrix; what an entry becomes depends on its own value and
 //! place, so each rank makes its own, on all threads.
 
-use super::beside::rows_at_columns;
+use super::beside::{rows_at_columns, rows_of};
 use super::expect;
 use crate::exchange::check_runtime;
-use crate::exchange::ghosts::Ghosts;
 use crate::exchange::own_rows::OwnRows;
 use crate::formats::csr::Csr;
 use crate::formats::eager::eager;
@@ -14,7 +13,7 @@ use crate::local::parallel::{self, Threads};
 use crate::local::rows::Rows;
 use sparsefuse_dense::{ArrayOperand, ScalarOperand, Vector};
 use sparsefuse_kernels::Numeric;
-use sparsefuse_runtime::{Error, Shape, try_collect};
+use sparsefuse_runtime::{Error, Shape};
 use std::ops::Range;
 
 impl<T: Numeric> Csr<T> {
@@ -103,25 +102,14 @@ impl<T: Numeric> Csr<T> {
         let own = self.own_rows()?;
         let local = factors.contiguous()?;
         let local = self.runtime().agree(local.local())?;
-        let factors = if local.partition() == own.partition {
-            self.runtime().agree(try_collect(local.iter().copied()))?
-        } else if local.is_replicated() {
-            let factors = try_collect(local[own.rows.clone()].iter().copied());
-            self.runtime().agree(factors)?
-        } else {
-            let rows = own.rows.clone();
-            Ghosts::of_range(self.runtime(), local.partition(), rows)?.fetch(&local)?
-        };
+        let factors = rows_of(self.runtime(), &own, &local, 1)?;
         self.with_entries(&own, |rows, part, vals| {
             let mut vals = vals.iter_mut();
             for row in part {
-                let scaled = rows
-                    .values(row)
-                    .iter()
-                    .map(|value| value.times(factors[row]));
-                vals.by_ref()
-                    .zip(scaled)
-                    .for_each(|(new, value)| *new = value);
+                // The entry first: where there is none, no element is taken.
+                for (value, new) in rows.values(row).iter().zip(vals.by_ref()) {
+                    *new = value.times(factors[row]);
+                }
             }
         })
     }
@@ -145,9 +133,10 @@ impl<T: Numeric> Csr<T> {
         let local = self.runtime().agree(local.local())?;
         let (factors, columns) = rows_at_columns(self, &own, &local, 1)?;
         self.with_entries(&own, |rows, part, vals| {
-            let entries = rows.entries(part.start).start..rows.entries(part.end - 1).end;
-            for (new, k) in vals.iter_mut().zip(entries) {
-                *new = rows.vals[k].times(factors[columns[k] as usize]);
+            let entries = rows.entries_of(&part);
+            let old = rows.vals[entries.clone()].iter().zip(&columns[entries]);
+            for (new, (value, &column)) in vals.iter_mut().zip(old) {
+                *new = value.times(factors[column as usize]);
             }
         })
     }

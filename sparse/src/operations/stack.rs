@@ -7,8 +7,10 @@ use crate::assembly;
 use crate::formats::csr::Csr;
 use crate::formats::eager::eager;
 use crate::local::parallel;
+use crate::local::rows::Rows;
 use sparsefuse_kernels::Numeric;
 use sparsefuse_runtime::{Error, Shape};
+use std::ops::Range;
 
 /// Where the blocks lie: the first row or column of each, and the end.
 type Edges = Vec<usize>;
@@ -201,29 +203,79 @@ fn stacked<T: Numeric>(
     let own_rows = own.1.clone();
     let mut held = Vec::with_capacity(blocks.len());
     for (row, edges) in blocks.iter().zip(row_edges.windows(2)) {
-        let clamp = |row: usize| row.clamp(edges[0], edges[1]) - edges[0];
-        let wanted = clamp(own_rows.start)..clamp(own_rows.end);
+        let wanted = within(&own_rows, &(edges[0]..edges[1]));
         let mut of_row = Vec::with_capacity(row.len());
         for (block, &first_column) in row.iter().zip(column_edges) {
             if let Some(block) = block {
                 of_row.push((block.rows_at(None, wanted.clone())?, first_column as u32));
             }
         }
-        held.push((edges[0] + wanted.start, of_row));
+        held.push((edges[0] + wanted.start..edges[0] + wanted.end, of_row));
     }
-    let parts = parallel::chunks(own_rows.len(), 1 << 12);
-    let shape = (n_rows, column_edges[column_edges.len() - 1]);
-    let stores = assembly::by_row(runtime, shape, own, &parts, |row, made| {
-        let row = own_rows.start + row;
-        // Of rows of blocks without rows, the last one that begins here has this row.
-        let number = row_edges.partition_point(|&first| first <= row) - 1;
-        let (first_row, of_row) = &held[number];
-        for (block, first_column) in of_row {
-            let from = block.as_rows();
-            for (column, value) in from.row(row - first_row) {
-                made.push(first_column + column, value);
+    // The rows of blocks that some rows of this rank consist of, and their rows there.
+    let pieces = |part: Range<usize>| {
+        let rows = own_rows.start + part.start..own_rows.start + part.end;
+        let pieces = held.iter().map(move |(of_blocks, of_row)| {
+            let blocks = of_row.iter().map(|(held, first)| (held.as_rows(), *first));
+            (within(&rows, of_blocks), blocks)
+        });
+        pieces.filter(|(rows, _)| !rows.is_empty())
+    };
+    let count = |part: Range<usize>, counts: &mut [u64]| {
+        let mut begin = 0;
+        for (rows, blocks) in pieces(part) {
+            let counts = &mut counts[begin..begin + rows.len()];
+            begin += rows.len();
+            counts.fill(0);
+            for (from, _) in blocks {
+                let pairs = from.pos[rows.start..=rows.end].windows(2);
+                for (count, pair) in counts.iter_mut().zip(pairs) {
+                    *count += pair[1] - pair[0];
+                }
             }
         }
-    });
+    };
+    let fill = |part: Range<usize>, crd: &mut [u32], vals: &mut [T]| {
+        let mut at = 0;
+        let mut append = |from: Rows<'_, T>, entries: Range<usize>, first: u32| {
+            let to = at..at + entries.len();
+            at = to.end;
+            copy(&from.crd[entries.clone()], &mut crd[to.clone()], |column| {
+                first + column
+            });
+            copy(&from.vals[entries], &mut vals[to], |value| value);
+        };
+        for (rows, mut blocks) in pieces(part) {
+            if blocks.len() == 1 {
+                // Neighbouring rows stay neighbours.
+                if let Some((from, first)) = blocks.next() {
+                    append(from, from.entries_of(&rows), first);
+                }
+                continue;
+            }
+            let blocks: Vec<_> = blocks.collect();
+            for row in rows {
+                for &(from, first) in &blocks {
+                    append(from, from.entries(row), first);
+                }
+            }
+        }
+    };
+    let parts = parallel::chunks(own_rows.len(), 1 << 12);
+    let shape = (n_rows, column_edges[column_edges.len() - 1]);
+    let stores = assembly::in_parts(runtime, shape, own, &parts, (&count, &fill));
     stores.map(Csr::of_stores)
+}
+
+/// What some rows have of a stretch of rows, counted from its first one.
+fn within(rows: &Range<usize>, stretch: &Range<usize>) -> Range<usize> {
+    let clamp = |row: usize| row.clamp(stretch.start, stretch.end) - stretch.start;
+    clamp(rows.start)..clamp(rows.end)
+}
+
+/// What `map` makes of each element. A loop: most rows are too short for the memory to be copied.
+fn copy<E: Copy>(from: &[E], to: &mut [E], map: impl Fn(E) -> E) {
+    for (to, &from) in to.iter_mut().zip(from) {
+        *to = map(from);
+    }
 }

@@ -8,11 +8,13 @@
 use crate::assembly;
 use crate::formats::csr::Csr;
 use crate::formats::eager::eager;
-use crate::local::merge::merge;
+use crate::local::merge::{Terms, count_common, intersect, unite};
 use crate::local::parallel;
+use crate::local::rows::Rows;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Numeric;
 use sparsefuse_runtime::{Error, Shape};
+use std::ops::Range;
 
 impl<T: Numeric> Csr<T> {
     /// The sum of two matrices. An entry that cancels is stored, as a 0.
@@ -98,7 +100,10 @@ impl<T: Numeric> Csr<T> {
         if self.shares_structure_of(other) {
             return self.with_values(self.values() * other.values());
         }
-        self.merged("multiply", other, |left, right| Some(left?.times(right?)))
+        let count = |both: Both<'_, T>, row| count_common(both.0.columns(row), both.1.columns(row));
+        self.merged("multiply", other, count, |both, row, made| {
+            intersect(both, row, made, T::times)
+        })
     }
 
     /// The matrix with an entry wherever one of the two has one.
@@ -113,47 +118,50 @@ impl<T: Numeric> Csr<T> {
         if self.shares_structure_of(other) {
             return self.with_values(values(self.values(), other.values()));
         }
-        self.merged(op, other, |left, right| match (left, right) {
-            (Some(left), Some(right)) => Some((terms.both)(left, right)),
-            (Some(left), None) => Some((terms.left)(left)),
-            (None, Some(right)) => Some((terms.right)(right)),
-            (None, None) => None,
+        let count = |both: Both<'_, T>, row| {
+            let (left, right) = (both.0.columns(row), both.1.columns(row));
+            left.len() + right.len() - count_common(left, right)
+        };
+        self.merged(op, other, count, |both, row, made| {
+            unite(both, row, made, &terms)
         })
     }
 
-    /// The matrix of what `entry` makes of the values of two at each place where one of them has an
-    /// entry.
+    /// The matrix of rows that two make: `count` says how many entries they have, and `fill` writes
+    /// them at the begin of some memory and says so again.
     fn merged(
         &self,
         op: &'static str,
         other: &Self,
-        entry: impl Fn(Option<T>, Option<T>) -> Option<T> + Sync,
+        count: impl Fn(Both<'_, T>, usize) -> usize + Sync,
+        fill: impl Fn(Both<'_, T>, usize, (&mut [u32], &mut [T])) -> usize + Sync,
     ) -> Result<Self, Error> {
         eager(op, &[self, other], || {
             let left = self.own_rows()?;
             let right = other.rows_at(Some(left.partition), left.rows.clone())?;
-            let (a, b) = (left.as_rows(), right.as_rows());
+            let both = (left.as_rows(), right.as_rows());
             let own = (left.partition, left.rows.clone());
-            let parts = parallel::parts(a.pos);
-            let stores =
-                assembly::by_row(self.runtime(), self.shape(), own, &parts, |row, made| {
-                    merge(a, b, row, |column, left, right| {
-                        if let Some(value) = entry(left, right) {
-                            made.push(column, value);
-                        }
-                    });
-                });
+            let count = |part: Range<usize>, counts: &mut [u64]| {
+                for (row, made) in part.zip(counts) {
+                    *made = count(both, row) as u64;
+                }
+            };
+            let fill = |part: Range<usize>, crd: &mut [u32], vals: &mut [T]| {
+                let mut at = 0;
+                for row in part {
+                    at += fill(both, row, (&mut crd[at..], &mut vals[at..]));
+                }
+            };
+            let parts = parallel::parts(both.0.pos);
+            let work = (&count as _, &fill as _);
+            let stores = assembly::in_parts(self.runtime(), self.shape(), own, &parts, work);
             stores.map(Self::of_stores)
         })
     }
 }
 
-/// What becomes of the values of two matrices where both have an entry, and where one has.
-struct Terms<B, L, R> {
-    both: B,
-    left: L,
-    right: R,
-}
+/// The rows of two matrices.
+type Both<'a, T> = (Rows<'a, T>, Rows<'a, T>);
 
 fn check_shapes<T: Numeric>(op: &'static str, left: &Csr<T>, right: &Csr<T>) -> Result<(), Error> {
     if left.shape() == right.shape() {
