@@ -9,6 +9,7 @@ use crate::indices::element_cuts;
 use crate::operand::expect;
 use crate::shares::part;
 use crate::views::check_axes;
+use sparsefuse_kernels::isa::{Computation, Isa};
 use sparsefuse_kernels::{DType, Element, Numeric};
 use sparsefuse_runtime::{
     Access, Error, HostArgs, HostBody, HostTask, Privilege, Shape, try_collect,
@@ -102,6 +103,7 @@ impl<T: Numeric + PartialOrd, const D: usize> Array<T, D> {
             n: shape[axis],
             inner: shape[axis + 1..].iter().product(),
             row_len: left.row_len(),
+            isa: self.runtime().config().isa,
         };
         let x = self.contiguous()?;
         let runtime = self.runtime();
@@ -126,6 +128,7 @@ struct Search {
     inner: usize,
     /// Elements of a row of the result.
     row_len: usize,
+    isa: Isa,
 }
 
 /// The best element so far, and its index; negative where there is none.
@@ -209,9 +212,12 @@ impl Search {
         args.in_parts_to(best, &ends, |number, part| {
             let first = lines_of(number).start;
             if inner == 1 && n > 0 {
-                for (best, line) in part.iter_mut().zip(x[first * n..].chunks_exact(n)) {
-                    *best = best_of_line(*best, line, wins);
-                }
+                self.isa.run(LinesOf {
+                    lines: &x[first * n..],
+                    n,
+                    best: part,
+                    wins,
+                });
                 return Ok(());
             }
             let mut done = 0;
@@ -236,26 +242,60 @@ impl Search {
 
 /// Elements from which on the threads share the lines.
 const MANY: usize = 1 << 16;
-/// Elements that are compared with the best so far together.
-const CHUNK: usize = 32;
+/// Elements of a line that are compared with each other before one of them is looked for, and of these
+/// those that are compared side by side.
+const PIECE: usize = 1024;
+const CHUNK: usize = 16;
 
-/// The best of a line, the first element of which has index 0: whether one of a chunk wins is found
-/// without branches, and which one only if there is one.
+/// The best of some lines that lie one after the other.
+struct LinesOf<'a, T, W> {
+    lines: &'a [T],
+    /// Elements of a line, at least one.
+    n: usize,
+    best: &'a mut [Best<T>],
+    wins: W,
+}
+
+impl<T: Element, W: Fn(T, Best<T>) -> bool> Computation for LinesOf<'_, T, W> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        for (best, line) in self.best.iter_mut().zip(self.lines.chunks_exact(self.n)) {
+            *best = best_of_line(*best, line, &self.wins);
+        }
+    }
+}
+
+/// The best of a line, the first element of which has index 0: first its value, without branches, and its
+/// place only if it is better than what there was.
 #[inline(always)]
 fn best_of_line<T: Element>(
     mut best: Best<T>,
     line: &[T],
     wins: impl Fn(T, Best<T>) -> bool,
 ) -> Best<T> {
-    for (number, chunk) in line.chunks(CHUNK).enumerate() {
-        let before = best;
-        let any_wins = |any: bool, &x: &T| any | wins(x, before);
-        if best.1 < 0 || chunk.iter().fold(false, any_wins) {
-            for (place, &x) in chunk.iter().enumerate() {
-                if wins(x, best) {
-                    best = Best(x, (number * CHUNK + place) as i64);
+    let better = |old: T, new: T| if wins(new, Best(old, 0)) { new } else { old };
+    for (number, piece) in line.chunks(PIECE).enumerate() {
+        let (chunks, rest) = piece.as_chunks::<CHUNK>();
+        let mut found = piece[0];
+        if let Some((first, others)) = chunks.split_first() {
+            let mut lanes = *first;
+            for chunk in others {
+                for (lane, &x) in lanes.iter_mut().zip(chunk) {
+                    *lane = better(*lane, x);
                 }
             }
+            found = lanes.into_iter().fold(lanes[0], better);
+        }
+        found = rest.iter().copied().fold(found, better);
+        if wins(found, best) {
+            // The first over which what was found does not win is as good as that.
+            let is_it = |x: &T| !wins(found, Best(*x, 0));
+            let has_it = |chunk: &[T; CHUNK]| chunk.iter().fold(false, |any, x| any | is_it(x));
+            let before = chunks.iter().position(has_it).unwrap_or(chunks.len()) * CHUNK;
+            let place = before + piece[before..].iter().position(is_it).unwrap_or(0);
+            best = Best(piece[place], (number * PIECE + place) as i64);
         }
     }
     best
