@@ -4,9 +4,9 @@
     python3 benches/python/everyday.py BINARY [BINARY ...] [--len 1000000] [--rounds 3] [--only NAME]
 
 For each operation, a round runs the built bench (or several of them, such as that of before a change) and
-then NumPy, pinned to the same core. Prints microseconds: of each binary and of NumPy the median of the
-rounds, the ratio of the last binary to NumPy, the smallest and the largest of the rounds; and says where
-the results differ.
+then NumPy, pinned to the same core, each for some hundred milliseconds of which the shortest counts.
+Prints microseconds: of each binary and of NumPy the median of the rounds, the ratio of the last binary to
+NumPy, the smallest and the largest of the rounds; and says where the results differ.
 """
 
 import argparse
@@ -218,7 +218,7 @@ def measured(work):
             work()
             calls += 1
         times.append(elapsed * 1e6 / calls)
-    return statistics.median(times), found
+    return min(times), found
 
 
 def of_binary(binary, name, n):

@@ -313,27 +313,39 @@ impl<T: Element, const D: usize> Array<T, D> {
         let mut inner: [Range<usize>; D] =
             std::array::from_fn(|d| widths[d].0..widths[d].0 + shape[d]);
         whole.try_assign_slice(inner.clone(), self)?;
-        for (axis, &(before, after)) in widths.iter().enumerate() {
-            let (first, last) = (before, before + shape[axis]);
+        let is_padded = |axis: &usize| widths[*axis] != (0, 0);
+        for (number, axis) in (0..D).filter(is_padded).enumerate() {
+            let (before, after) = widths[axis];
             for (is_first, width) in [(true, before), (false, after)] {
                 if width == 0 {
                     continue;
                 }
-                let (from, is_turned) = padding.part((first, last), is_first, width);
-                inner[axis] = from;
-                let mut part = whole.try_slice(inner.clone())?;
+                let (mut part, is_turned) = match number {
+                    0 => {
+                        let (from, is_turned) = padding.part((0, shape[axis]), is_first, width);
+                        (self.try_slice(along(axis, from))?, is_turned)
+                    }
+                    _ => {
+                        let ends = (before, before + shape[axis]);
+                        let (from, is_turned) = padding.part(ends, is_first, width);
+                        inner[axis] = from;
+                        (whole.try_slice(inner.clone())?, is_turned)
+                    }
+                };
                 if is_turned {
                     part = part.try_flip(axis)?;
                 }
-                inner[axis] = if is_first {
-                    0..width
-                } else {
-                    last..last + width
-                };
                 let mut dims = part.shape();
                 dims[axis] = width;
-                // As an array of its own, so that the whole is not held while it is written.
-                let part = part.broadcast_to(dims)?.try_copy()?;
+                part = part.broadcast_to(dims)?;
+                if number > 0 {
+                    // An array of its own: what is held elsewhere is copied before it is written.
+                    part = part.try_copy()?;
+                }
+                inner[axis] = match is_first {
+                    true => 0..width,
+                    false => padded[axis] - width..padded[axis],
+                };
                 whole.try_assign_slice(inner.clone(), &part)?;
             }
             inner[axis] = 0..padded[axis];

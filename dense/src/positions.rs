@@ -143,16 +143,10 @@ impl Search {
     ) -> Result<(), Error> {
         let x = args.read::<T>(X)?;
         let made = args.write::<i64>(MADE)?;
-        let wins = move |new: T, Best(old, index): Best<T>| {
-            // A NaN is not equal to itself, and wins over all but an earlier one.
-            #[expect(clippy::eq_op, reason = "what a NaN is")]
-            let is_nan = |x: T| x != x;
-            (index < 0) | !is_nan(old) & (is_nan(new) | is_better(new, old))
-        };
         if !self.is_first {
             let lines = x.len() / self.n;
             let mut best = try_collect((0..lines).map(|_| Best(T::ZERO, -1)))?;
-            self.search(args, x, self.n, &mut best, wins)?;
+            self.search(args, x, self.n, &mut best, is_better)?;
             let found: Vec<i64> = try_collect(best.iter().map(|&Best(_, index)| index))?;
             let found = args.recut(&found, self.row_len, args.cuts(X), args.cuts(MADE))?;
             made.copy_from_slice(&found);
@@ -160,7 +154,7 @@ impl Search {
         }
         let mut best = try_collect((0..self.inner).map(|_| Best(T::ZERO, -1)))?;
         let n = x.len().checked_div(self.inner).unwrap_or(0);
-        self.search(args, x, n, &mut best, wins)?;
+        self.search(args, x, n, &mut best, is_better)?;
         let cuts = element_cuts(args.cuts(MADE), self.row_len);
         let own = |rank: usize| match &cuts {
             Some(cuts) => cuts[rank]..cuts[rank + 1],
@@ -184,7 +178,7 @@ impl Search {
         for (place, made) in made.iter_mut().enumerate() {
             let mut best = Best(T::ZERO, -1);
             for (values, indices) in values.iter().zip(&indices) {
-                if indices[place] >= 0 && wins(values[place], best) {
+                if indices[place] >= 0 && wins(is_better, values[place], best) {
                     best = Best(values[place], indices[place]);
                 }
             }
@@ -195,13 +189,13 @@ impl Search {
 
     /// The best of the lines of `x`, which have `n` elements here; lines of neighbouring places lie
     /// side by side.
-    fn search<T: Element>(
+    fn search<T: Element + PartialEq>(
         &self,
         args: &HostArgs<'_>,
         x: &[T],
         n: usize,
         best: &mut [Best<T>],
-        wins: impl Fn(T, Best<T>) -> bool + Copy + Sync,
+        is_better: impl Fn(T, T) -> bool + Copy + Sync,
     ) -> Result<(), Error> {
         let inner = self.inner;
         // Each thread has some of the lines, which may be few and long.
@@ -216,7 +210,7 @@ impl Search {
                     lines: &x[first * n..],
                     n,
                     best: part,
-                    wins,
+                    is_better,
                 });
                 return Ok(());
             }
@@ -228,7 +222,7 @@ impl Search {
                 for index in 0..n {
                     let row = &x[(outer * n + index) * inner + place..][..len];
                     for (best, &x) in lines.iter_mut().zip(row) {
-                        if wins(x, *best) {
+                        if wins(is_better, x, *best) {
                             *best = Best(x, index as i64);
                         }
                     }
@@ -248,21 +242,21 @@ const PIECE: usize = 1024;
 const CHUNK: usize = 16;
 
 /// The best of some lines that lie one after the other.
-struct LinesOf<'a, T, W> {
+struct LinesOf<'a, T, F> {
     lines: &'a [T],
     /// Elements of a line, at least one.
     n: usize,
     best: &'a mut [Best<T>],
-    wins: W,
+    is_better: F,
 }
 
-impl<T: Element, W: Fn(T, Best<T>) -> bool> Computation for LinesOf<'_, T, W> {
+impl<T: Element + PartialEq, F: Fn(T, T) -> bool + Copy> Computation for LinesOf<'_, T, F> {
     type Output = ();
 
     #[inline(always)]
     fn run(self) {
         for (best, line) in self.best.iter_mut().zip(self.lines.chunks_exact(self.n)) {
-            *best = best_of_line(*best, line, &self.wins);
+            *best = best_of_line(*best, line, self.is_better);
         }
     }
 }
@@ -270,33 +264,84 @@ impl<T: Element, W: Fn(T, Best<T>) -> bool> Computation for LinesOf<'_, T, W> {
 /// The best of a line, the first element of which has index 0: first its value, without branches, and its
 /// place only if it is better than what there was.
 #[inline(always)]
-fn best_of_line<T: Element>(
+fn best_of_line<T: Element + PartialEq>(
     mut best: Best<T>,
     line: &[T],
-    wins: impl Fn(T, Best<T>) -> bool,
+    is_better: impl Fn(T, T) -> bool + Copy,
 ) -> Best<T> {
-    let better = |old: T, new: T| if wins(new, Best(old, 0)) { new } else { old };
     for (number, piece) in line.chunks(PIECE).enumerate() {
-        let (chunks, rest) = piece.as_chunks::<CHUNK>();
-        let mut found = piece[0];
-        if let Some((first, others)) = chunks.split_first() {
-            let mut lanes = *first;
-            for chunk in others {
-                for (lane, &x) in lanes.iter_mut().zip(chunk) {
-                    *lane = better(*lane, x);
-                }
-            }
-            found = lanes.into_iter().fold(lanes[0], better);
-        }
-        found = rest.iter().copied().fold(found, better);
-        if wins(found, best) {
-            // The first over which what was found does not win is as good as that.
-            let is_it = |x: &T| !wins(found, Best(*x, 0));
-            let has_it = |chunk: &[T; CHUNK]| chunk.iter().fold(false, |any, x| any | is_it(x));
-            let before = chunks.iter().position(has_it).unwrap_or(chunks.len()) * CHUNK;
-            let place = before + piece[before..].iter().position(is_it).unwrap_or(0);
-            best = Best(piece[place], (number * PIECE + place) as i64);
-        }
+        let (found, nan) = best_of_piece(piece, is_better);
+        let place = match nan {
+            Some(nan) if wins(is_better, nan, best) => place_of(piece, is_nan),
+            None if wins(is_better, found, best) => place_of(piece, |x| x == found),
+            Some(_) | None => continue,
+        };
+        best = Best(piece[place], (number * PIECE + place) as i64);
     }
     best
+}
+
+/// The best of all elements that are not NaN, and a NaN if there is one.
+#[inline(always)]
+fn best_of_piece<T: Element + PartialEq>(
+    piece: &[T],
+    is_better: impl Fn(T, T) -> bool + Copy,
+) -> (T, Option<T>) {
+    let better = |old: T, new: T| if is_better(new, old) { new } else { old };
+    let odd = |old: T, new: T| if is_nan(new) { new } else { old };
+    let (chunks, rest) = piece.as_chunks::<CHUNK>();
+    // Nothing is better than NaN, so none may be what the others are compared with.
+    let number = piece.iter().find(|&&x| !is_nan(x));
+    let first = *number.unwrap_or(&piece[0]);
+    let (mut lanes, mut nans) = ([first; CHUNK], [first; CHUNK]);
+    for chunk in chunks {
+        for l in 0..CHUNK {
+            lanes[l] = better(lanes[l], chunk[l]);
+            nans[l] = odd(nans[l], chunk[l]);
+        }
+    }
+    for half in [8, 4, 2, 1] {
+        for l in 0..half {
+            lanes[l] = better(lanes[l], lanes[l + half]);
+            nans[l] = odd(nans[l], nans[l + half]);
+        }
+    }
+    let (mut found, mut nan) = (lanes[0], nans[0]);
+    for &x in rest {
+        found = better(found, x);
+        nan = odd(nan, x);
+    }
+    (found, is_nan(nan).then_some(nan))
+}
+
+/// The place of the first element that is one that is looked for, which is there.
+#[inline(always)]
+fn place_of<T: Copy>(piece: &[T], is_it: impl Fn(T) -> bool) -> usize {
+    let (chunks, _) = piece.as_chunks::<CHUNK>();
+    let has_it = |chunk: &[T; CHUNK]| chunk.iter().fold(false, |any, &x| any | is_it(x));
+    let before = chunks.iter().position(has_it).unwrap_or(chunks.len()) * CHUNK;
+    let mut place = before;
+    // Without branches: the last that is looked at and fits is the first.
+    for (number, &x) in piece[before..].iter().take(CHUNK).enumerate().rev() {
+        place = if is_it(x) { before + number } else { place };
+    }
+    place
+}
+
+/// A NaN is not equal to itself.
+#[inline(always)]
+fn is_nan<T: Copy + PartialEq>(x: T) -> bool {
+    #[expect(clippy::eq_op, reason = "what a NaN is")]
+    let is_nan = x != x;
+    is_nan
+}
+
+/// Whether a later element wins over the best so far: a NaN wins over all but an earlier one.
+#[inline(always)]
+fn wins<T: Copy + PartialEq>(
+    is_better: impl Fn(T, T) -> bool,
+    new: T,
+    Best(old, index): Best<T>,
+) -> bool {
+    (index < 0) | !is_nan(old) & (is_nan(new) | is_better(new, old))
 }

@@ -284,38 +284,49 @@ per_isa!(fn rare_fold_loop<F: Fold>(lanes: &mut Lanes, first: u64, n: usize, val
 
 #[inline(always)]
 unsafe fn fold_rows<F: Fold>(lanes: &mut Lanes, first: u64, n: usize, values: *const u8) {
-    let values = values.cast::<F::T>();
-    let lanes = lanes.of::<F::T>();
     let lane = (first % LANES as u64) as usize;
     // SAFETY: forwarded: the caller promises `n` elements.
-    *lanes = unsafe { fold_block::<F>(*lanes, lane, n, values) };
+    unsafe { fold_block::<F>(lanes.of(), lane, n, values.cast()) };
 }
 
-/// As [`fold_elements`], of long blocks: two chunks at a time where that leaves no trace, since each join
-/// waits for the one before it.
+/// As [`fold_elements`], of long blocks: whole chunks in registers, which the lanes in memory are not
+/// while their number is not known, and two at a time where that leaves no trace, since each join waits
+/// for the one before it.
 #[inline(always)]
 unsafe fn fold_block<F: Fold>(
-    mut lanes: [F::T; LANES],
+    lanes: &mut [F::T; LANES],
     lane: usize,
     n: usize,
     values: *const F::T,
-) -> [F::T; LANES] {
+) {
     let mut done = 0;
-    if F::IS_ASSOCIATIVE && lane == 0 {
-        while done + 2 * LANES <= n {
+    if lane == 0 {
+        let mut whole = *lanes;
+        while F::IS_ASSOCIATIVE && done + 2 * LANES <= n {
             // SAFETY: the elements `done..done + 2 * LANES` are among the `n`.
             let [a, b] = unsafe {
                 let chunks = values.add(done).cast::<[[F::T; LANES]; 2]>();
                 chunks.read_unaligned()
             };
             for l in 0..LANES {
-                lanes[l] = F::join_two(lanes[l], a[l], b[l]);
+                whole[l] = F::join_two(whole[l], a[l], b[l]);
             }
             done += 2 * LANES;
         }
+        while done + LANES <= n {
+            // SAFETY: the elements `done..done + LANES` are among the `n`.
+            let chunk = unsafe { values.add(done).cast::<[F::T; LANES]>().read_unaligned() };
+            for l in 0..LANES {
+                whole[l] = F::join(whole[l], chunk[l]);
+            }
+            done += LANES;
+        }
+        *lanes = whole;
     }
-    // SAFETY: the rest of the `n` elements.
-    unsafe { fold_elements::<F>(lanes, lane, n - done, values.add(done)) }
+    if done < n {
+        // SAFETY: the rest of the `n` elements.
+        *lanes = unsafe { fold_elements::<F>(*lanes, lane, n - done, values.add(done)) };
+    }
 }
 
 /// Joins `n` elements to lanes, beginning with lane `lane`.
@@ -476,12 +487,15 @@ unsafe fn search_rows<S: Search>(lanes: &mut Lanes, first: u64, n: usize, values
     if n == 0 {
         return;
     }
-    // SAFETY: forwarded: the caller promises `n` elements, of which there is one.
-    let found = unsafe {
-        let one = [values.read_unaligned(); LANES];
-        join_lanes::<S>(fold_block::<S>(one, 0, n, values))
-    };
     let (best, row) = (lanes.of::<S::T>()[0], lanes.rows[0]);
+    let scratch = lanes.of::<S::T>();
+    // SAFETY: forwarded: the caller promises `n` elements, of which there is one.
+    unsafe {
+        *scratch = [values.read_unaligned(); LANES];
+        fold_block::<S>(scratch, 0, n, values);
+    }
+    let found = join_lanes::<S>(*scratch);
+    lanes.of()[0] = best;
     if S::is_better(found, first, best, row) {
         // SAFETY: as above.
         let place = unsafe {
