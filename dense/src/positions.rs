@@ -206,7 +206,8 @@ impl Search {
         args.in_parts_to(best, &ends, |number, part| {
             let first = lines_of(number).start;
             if inner == 1 && n > 0 {
-                self.isa.run(LinesOf {
+                // Choices under masks take longer than those of AVX2.
+                self.isa.min(Isa::Avx2).run(LinesOf {
                     lines: &x[first * n..],
                     n,
                     best: part,
@@ -270,48 +271,39 @@ fn best_of_line<T: Element + PartialEq>(
     is_better: impl Fn(T, T) -> bool + Copy,
 ) -> Best<T> {
     for (number, piece) in line.chunks(PIECE).enumerate() {
-        let (found, nan) = best_of_piece(piece, is_better);
-        let place = match nan {
-            Some(nan) if wins(is_better, nan, best) => place_of(piece, is_nan),
-            None if wins(is_better, found, best) => place_of(piece, |x| x == found),
-            Some(_) | None => continue,
+        let place = if piece.iter().fold(false, |any, &x| any | is_nan(x)) {
+            place_of(piece, is_nan)
+        } else {
+            let found = best_of_piece(piece, is_better);
+            if !wins(is_better, found, best) {
+                continue;
+            }
+            place_of(piece, |x| x == found)
         };
-        best = Best(piece[place], (number * PIECE + place) as i64);
+        if wins(is_better, piece[place], best) {
+            best = Best(piece[place], (number * PIECE + place) as i64);
+        }
     }
     best
 }
 
-/// The best of all elements that are not NaN, and a NaN if there is one.
+/// The best of elements that are not NaN.
 #[inline(always)]
-fn best_of_piece<T: Element + PartialEq>(
-    piece: &[T],
-    is_better: impl Fn(T, T) -> bool + Copy,
-) -> (T, Option<T>) {
+fn best_of_piece<T: Copy>(piece: &[T], is_better: impl Fn(T, T) -> bool) -> T {
     let better = |old: T, new: T| if is_better(new, old) { new } else { old };
-    let odd = |old: T, new: T| if is_nan(new) { new } else { old };
     let (chunks, rest) = piece.as_chunks::<CHUNK>();
-    // Nothing is better than NaN, so none may be what the others are compared with.
-    let number = piece.iter().find(|&&x| !is_nan(x));
-    let first = *number.unwrap_or(&piece[0]);
-    let (mut lanes, mut nans) = ([first; CHUNK], [first; CHUNK]);
+    let mut lanes = [piece[0]; CHUNK];
     for chunk in chunks {
         for l in 0..CHUNK {
             lanes[l] = better(lanes[l], chunk[l]);
-            nans[l] = odd(nans[l], chunk[l]);
         }
     }
     for half in [8, 4, 2, 1] {
         for l in 0..half {
             lanes[l] = better(lanes[l], lanes[l + half]);
-            nans[l] = odd(nans[l], nans[l + half]);
         }
     }
-    let (mut found, mut nan) = (lanes[0], nans[0]);
-    for &x in rest {
-        found = better(found, x);
-        nan = odd(nan, x);
-    }
-    (found, is_nan(nan).then_some(nan))
+    rest.iter().copied().fold(lanes[0], better)
 }
 
 /// The place of the first element that is one that is looked for, which is there.
