@@ -17,6 +17,7 @@ use sparsefuse_kernels::Element;
 use sparsefuse_kernels::isa::prefetch_all;
 use sparsefuse_runtime::{Error, HostArgs, try_collect};
 use std::ops::Range;
+use std::slice::from_ref;
 
 /// Items of a block.
 const BLOCK: usize = 4096;
@@ -129,7 +130,8 @@ impl<I: Index> Singles<'_, I> {
                 if is_far {
                     let places = indices.iter().filter_map(|&index| lines.place(index));
                     let elements = places.map(|place| base.wrapping_add(place));
-                    elements.for_each(|place| prefetch_all(part.get(place).as_slice()));
+                    let named = elements.filter_map(|element| part.get(element));
+                    named.for_each(|element| prefetch_all(from_ref(element)));
                 }
                 for (number, &index) in indices.iter().enumerate() {
                     let Some(place) = lines.place(index) else {
