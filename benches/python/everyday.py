@@ -38,7 +38,7 @@ def works(n):
     k, l = (x * 2e9).astype(np.int64) - 1_000_000_000, (y * 1e3).astype(np.int64) + 1
     k32, l32, u32 = k.astype(np.int32), l.astype(np.int32), (k + 1_000_000_000).astype(np.uint32)
     anywhere = (uniform(n, 3) * n).astype(np.int64)
-    below, mask = anywhere % 1000, y > 0.5
+    below, mask, other = anywhere % 1000, y > 0.5, x > 0.5
     side, rows = int(n**0.5), n // 50
     square, tall = x[: side * side].reshape(side, side).copy(), x[: rows * 50].reshape(rows, 50).copy()
     random = np.random.default_rng(1)
@@ -167,7 +167,7 @@ def works(n):
         "x == y": lambda: x == y,
         "i64 > i64": lambda: k > l,
         "is_nan": lambda: np.isnan(x),
-        "mask & mask": lambda: mask & mask,
+        "mask & other": lambda: mask & other,
         "f64 to f32": lambda: x.astype(np.float32),
         "f64 to i64": lambda: (x * 1e3).astype(np.int64),
         "f64 to i32": lambda: (x * 1e3).astype(np.int32),
