@@ -38,6 +38,15 @@ TAIL = """
 | `np.fft`, `np.polyfit`, `np.convolve` | |
 
 Arrays have up to four dimensions.
+
+## What differs
+
+- `/` of whole numbers truncates, as Rust's does; `%` has the sign of the divisor, as NumPy's has. What belongs to `%` is `floor_div`, NumPy's `//`. NumPy's `/` of whole numbers is `k.cast::<f64>() / 7.0`. By 0 all three are 0.
+- A slice that goes past the end is an error, where NumPy's ends there: `x.slice(10..x.len().min(20000))`.
+- Operands have one element type: `cast` converts an array, `Complex::from` a number: `z * Complex::from(2.0)`. (If `z * 2.0` compiled, the type of `Vector::random_uniform([n], 1) * 2.0` could not be inferred.)
+- What a reduction of real parts returns is a type of its own, which generic code has to name: `let norm: Scalar<T::Real> = x.norm2();`, or `let norm: T::Real = x.norm2().get()?;`. With elements of a known type it is `f64` or `f32`, and needs no annotation.
+- Counts and positions are `i64`; `mask.count()` counts what is true, `k.count_nonzero()` what is not 0.
+- Files of NumPy are read in either order of bytes (`<f8`, `>f8`) and of elements, and written little-endian, row by row.
 """
 
 

@@ -163,6 +163,7 @@ fn indexing(table: &mut Table, inputs: &Inputs) -> Outcome {
         "a[:, 2]" => a.column(2);
         "c[1]" => c.index_axis(0, 1);
         "x[10:20]" => x.slice(10..20);
+        "x[10:20000]" => x.slice(10..x.len().min(20000));
         "x[::-3]" => x.slice(step(.., -3));
         "a[1:-1, ::2]" => a.slice((1..10, step(.., 2)));
         "v[:, None]" => v.insert_axis(1);
@@ -207,7 +208,11 @@ fn operators(table: &mut Table, inputs: &Inputs) -> Outcome {
         "x / y" => x / y;
         "2 / p" => 2.0 / p;
         "z * z" => z * z;
-        "np.floor_divide(x, y)" => (x / y).floor();
+        "z * 2.0" => z * Complex::from(2.0);
+        "z * x" => z * x.cast::<Complex<f64>>();
+        "x // y" => x.floor_div(y);
+        "l // 7" => l.floor_div(7);
+        "np.trunc(l / 7).astype(np.int64)" => l / 7;
         "x % y" => x % y;
         "l % 7" => l % 7;
         "p ** 1.5" => p.pow(1.5);
@@ -330,6 +335,7 @@ fn reductions(table: &mut Table, inputs: &Inputs) -> Outcome {
         "np.any(a > 2, axis=0)" => a.greater(2.0).any_axis(0);
         "np.all(mask)" => mask.all();
         "np.count_nonzero(k)" => k.count_nonzero();
+        "np.count_nonzero(mask)" => mask.count();
         "np.count_nonzero(a > 0, axis=0)" => a.greater(0.0).cast::<i64>().sum_axis(0);
         "np.cumsum(x)" => x.cumsum();
         "np.cumsum(c, axis=1)" => c.cumsum_axis(1);

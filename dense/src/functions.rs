@@ -88,19 +88,6 @@ functions! {
         binary::<T, T, _>(BinaryOp::Pow, &T::from_f64(2.0), &self)
     }
 
-    /// The nearest whole number, of two the even one: 2 for 2.5, 4 for 3.5. NumPy's `round` and
-    /// `rint`; Rust's `round_ties_even`.
-    round try_round(&self) -> Self {
-        // From here on all numbers are whole; what is added leaves no place for fractions.
-        let whole = T::from_f64(1.0 / T::EPSILON.to_f64());
-        let size = self.try_abs()?;
-        let rounded = size.try_add(whole)?.try_sub(whole)?;
-        let size = size.try_less(whole)?.try_select(&rounded, &size)?;
-        // Where nothing is left, the sign is.
-        let signed = self.try_less(T::ZERO)?.try_select(&size.try_neg()?, &size)?;
-        self.try_equal(T::ZERO)?.try_select(self, &signed)
-    }
-
     /// The whole number that is left when the fraction is dropped.
     trunc try_trunc(&self) -> Self {
         let is_negative = self.try_less(T::ZERO)?;

@@ -5,11 +5,13 @@
 
 use crate::array::{Array, Vector};
 use crate::bodies::{self, Operation, Origin, Target};
+use crate::copies::Order;
 use crate::operand::{check_len, expect, named};
 use crate::slices::{IntoSlice, Slice};
 use crate::views::check_axes;
 use sparsefuse_kernels::{Element, Value};
 use sparsefuse_runtime::{Error, Runtime, Shape, TaskArg};
+use std::ops::Range;
 
 /// What [`Array::pad`] puts around an array.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -173,8 +175,8 @@ impl<T: Element, const D: usize> Array<T, D> {
         Self::try_concatenate(axis, &[&last?, &first?])
     }
 
-    /// Each slice along an axis `times` times, side by side. Two tasks that make indices, and a gather
-    /// by them.
+    /// Each slice along an axis `times` times, side by side. One task, which is not fused; on several
+    /// ranks two that make indices, and a gather by them.
     ///
     /// ```
     /// use sparsefuse_dense::Vector;
@@ -199,16 +201,11 @@ impl<T: Element, const D: usize> Array<T, D> {
     ///
     /// If there is no such axis, or memory cannot hold the result.
     pub fn try_repeat(&self, axis: usize, times: usize) -> Result<Self, Error> {
-        check_axes::<D>("repeat", [axis])?;
-        let mut shape = self.shape();
-        shape[axis] = shape[axis].saturating_mul(times);
-        check_len("repeat", Shape::new(&shape))?;
-        let indices = self.indices(shape[axis])?.try_div(times as i64)?;
-        self.try_take_axis(axis, &indices)
+        self.copies("repeat", axis, times, Order::Each)
     }
 
-    /// The array repeated as a whole, `times[d]` times along axis `d`. For each axis along which it is
-    /// repeated, two tasks that make indices, and a gather by them.
+    /// The array repeated as a whole, `times[d]` times along axis `d`. One task for each axis along which
+    /// it is repeated, which is not fused; on several ranks two that make indices, and a gather by them.
     ///
     /// ```
     /// use sparsefuse_dense::Array;
@@ -238,16 +235,14 @@ impl<T: Element, const D: usize> Array<T, D> {
         check_len("tile", Shape::new(&larger))?;
         let mut tiled = self.clone();
         for (axis, &times) in times.iter().enumerate().filter(|&(_, &times)| times != 1) {
-            let n = self.shape()[axis];
-            let indices = self.indices(n.saturating_mul(times))?.try_rem(n as i64)?;
-            tiled = tiled.try_take_axis(axis, &indices)?;
+            tiled = tiled.copies("tile", axis, times, Order::All)?;
         }
         Ok(tiled)
     }
 
     /// The array with elements around it: `widths[d].0` before it and `widths[d].1` behind it along axis
-    /// `d`. Two tasks for a constant; otherwise, for each axis that is padded, a few tasks that make
-    /// indices, and a gather by them.
+    /// `d`. Two tasks for a constant; otherwise two more for each end, or, where an end is longer than the
+    /// array, a few tasks for each axis that make indices, and a gather by them.
     ///
     /// ```
     /// use sparsefuse_dense::{Padding, Vector};
@@ -291,18 +286,91 @@ impl<T: Element, const D: usize> Array<T, D> {
             whole.try_assign_slice(inner, self)?;
             return Ok(whole);
         }
+        if (0..D).any(|axis| shape[axis] == 0 && widths[axis] != (0, 0)) {
+            let expected = "elements along the axis that is padded with them";
+            return Err(Error::argument(OP, expected, "none"));
+        }
+        let has_parts = |axis| {
+            let (before, after): (usize, usize) = widths[axis];
+            padding.has_parts(shape[axis], before.max(after))
+        };
+        match (0..D).all(has_parts) {
+            true => self.padded_by_parts(widths, padded, padding),
+            false => self.padded_by_indices(widths, padded, padding),
+        }
+    }
+
+    /// Padded with parts of its own: the array in the middle, and what is at its ends along one axis
+    /// after the other, those of an axis with the ends along those before.
+    fn padded_by_parts(
+        &self,
+        widths: [(usize, usize); D],
+        padded: [usize; D],
+        padding: Padding<T>,
+    ) -> Result<Self, Error> {
+        let shape = self.shape();
+        let mut whole = Self::blank("pad", self.runtime(), padded)?;
+        let mut inner: [Range<usize>; D] =
+            std::array::from_fn(|d| widths[d].0..widths[d].0 + shape[d]);
+        whole.try_assign_slice(inner.clone(), self)?;
+        let is_padded = |axis: &usize| widths[*axis] != (0, 0);
+        for (number, axis) in (0..D).filter(is_padded).enumerate() {
+            let (before, after) = widths[axis];
+            for (is_first, width) in [(true, before), (false, after)] {
+                if width == 0 {
+                    continue;
+                }
+                let (mut part, is_turned) = match number {
+                    0 => {
+                        let (from, is_turned) = padding.part((0, shape[axis]), is_first, width);
+                        (self.try_slice(along(axis, from))?, is_turned)
+                    }
+                    _ => {
+                        let ends = (before, before + shape[axis]);
+                        let (from, is_turned) = padding.part(ends, is_first, width);
+                        inner[axis] = from;
+                        (whole.try_slice(inner.clone())?, is_turned)
+                    }
+                };
+                if is_turned {
+                    part = part.try_flip(axis)?;
+                }
+                let mut dims = part.shape();
+                dims[axis] = width;
+                part = part.broadcast_to(dims)?;
+                if number > 0 {
+                    // An array of its own: what is held elsewhere is copied before it is written.
+                    part = part.try_copy()?;
+                }
+                inner[axis] = match is_first {
+                    true => 0..width,
+                    false => padded[axis] - width..padded[axis],
+                };
+                whole.try_assign_slice(inner.clone(), &part)?;
+            }
+            inner[axis] = 0..padded[axis];
+        }
+        Ok(whole)
+    }
+
+    /// Padded by indices, which may go through the array several times.
+    fn padded_by_indices(
+        &self,
+        widths: [(usize, usize); D],
+        padded: [usize; D],
+        padding: Padding<T>,
+    ) -> Result<Self, Error> {
         let mut made = self.clone();
         for (axis, &(before, after)) in widths.iter().enumerate() {
             if (before, after) == (0, 0) {
                 continue;
             }
-            let n = shape[axis] as i64;
-            if n == 0 {
-                let expected = "elements along the axis that is padded with them";
-                return Err(Error::argument(OP, expected, "none"));
-            }
+            let n = self.shape()[axis] as i64;
             // Counted from the first element of the array.
-            let place = self.indices(padded[axis])?.try_sub(before as i64)?;
+            let indices = self
+                .runtime()
+                .enter(|| Vector::<i64>::try_arange(padded[axis]));
+            let place = indices?.try_sub(before as i64)?;
             let indices = match padding {
                 Padding::Constant(_) | Padding::Edge => place.try_clamp(0, n - 1)?,
                 Padding::Wrap => place.try_rem(n)?,
@@ -319,10 +387,36 @@ impl<T: Element, const D: usize> Array<T, D> {
         }
         Ok(made)
     }
+}
 
-    /// 0, 1, … below `n`.
-    fn indices(&self, n: usize) -> Result<Vector<i64>, Error> {
-        self.runtime().enter(|| Vector::try_arange(n))
+impl<T> Padding<T> {
+    /// Whether each end is one part of an array that is this long.
+    fn has_parts(&self, len: usize, width: usize) -> bool {
+        match self {
+            Self::Constant(_) | Self::Edge => true,
+            Self::Reflect => width < len,
+            Self::Symmetric | Self::Wrap => width <= len,
+        }
+    }
+
+    /// The part of an array from `first` to `last` that is an end of this width, and whether it is
+    /// turned round; one slice stands for all.
+    fn part(
+        &self,
+        (first, last): (usize, usize),
+        is_first: bool,
+        width: usize,
+    ) -> (Range<usize>, bool) {
+        match (self, is_first) {
+            (Self::Constant(_) | Self::Edge, true) => (first..first + 1, false),
+            (Self::Constant(_) | Self::Edge, false) => (last - 1..last, false),
+            (Self::Reflect, true) => (first + 1..first + 1 + width, true),
+            (Self::Reflect, false) => (last - 1 - width..last - 1, true),
+            (Self::Symmetric, true) => (first..first + width, true),
+            (Self::Symmetric, false) => (last - width..last, true),
+            (Self::Wrap, true) => (last - width..last, false),
+            (Self::Wrap, false) => (first..first + width, false),
+        }
     }
 }
 

@@ -78,6 +78,7 @@ mod multiples;
 mod reductions;
 mod statistics;
 
+mod copies;
 mod join;
 mod slices;
 mod views;

@@ -2,7 +2,8 @@
 //!
 //! The format is that of `numpy.lib.format`: a magic string, a version, the length of a header, the
 //! header, which is a Python dictionary of the element type, the order and the shape, and then the
-//! elements. Version 1.0 is written, versions 1 to 3 are read; little-endian elements, row by row.
+//! elements. Version 1.0 is written, little-endian and row by row; versions 1 to 3 are read, in either order
+//! of bytes and of elements.
 
 use crate::array::Array;
 use crate::operand::check_len;
@@ -68,18 +69,19 @@ impl<T: Element, const D: usize> Array<T, D> {
         runtime.agree(end())
     }
 
-    /// Reads an array from a file as NumPy's `save` writes it. On several ranks each reads its own
-    /// rows. Every rank must ask.
+    /// Reads an array from a file as NumPy's `save` writes it, also on a machine with another order of
+    /// bytes. On several ranks each reads its own rows. Every rank must ask.
     ///
     /// # Errors
     ///
-    /// If the file cannot be read, is no such file, has elements of another type or byte order, or
-    /// another number of dimensions, or ends too early; or if memory is refused.
+    /// If the file cannot be read, is no such file, has elements of another type or another number of
+    /// dimensions, or ends too early; or if memory is refused.
     pub fn load_npy(path: impl AsRef<Path>) -> Result<Self, Error> {
         let (path, runtime) = (path.as_ref(), Runtime::current());
         let header = runtime.agree(Header::read(path))?;
         let (expected, found) = (descr(T::DTYPE), &header.descr);
-        if expected != found {
+        let is_big_endian = found.replacen('>', "<", 1) == expected && found != expected;
+        if expected != found && !is_big_endian {
             return Err(other(
                 path,
                 format!("elements of type '{expected}'"),
@@ -105,7 +107,7 @@ impl<T: Element, const D: usize> Array<T, D> {
                 file.seek(SeekFrom::Start(first))?;
                 let mut file = BufReader::new(file);
                 elements.iter_mut().try_for_each(|x| {
-                    *x = read_element(&mut file)?;
+                    *x = read_element(&mut file, is_big_endian)?;
                     Ok(())
                 })
             };
@@ -258,11 +260,16 @@ fn write_element<T: Element>(file: &mut impl Write, x: T) -> io::Result<()> {
     file.write_all(&second[..size - half])
 }
 
-fn read_element<T: Element>(file: &mut impl Read) -> io::Result<T> {
+fn read_element<T: Element>(file: &mut impl Read, is_big_endian: bool) -> io::Result<T> {
     let (size, half) = (T::DTYPE.size(), part_size(T::DTYPE));
     let mut parts = [[0; 8]; 2];
-    file.read_exact(&mut parts[0][..half])?;
-    file.read_exact(&mut parts[1][..size - half])?;
+    for (part, size) in parts.iter_mut().zip([half, size - half]) {
+        let part = &mut part[..size];
+        file.read_exact(part)?;
+        if is_big_endian {
+            part.reverse();
+        }
+    }
     Ok(T::from_bits(parts.map(u64::from_le_bytes)))
 }
 

@@ -9,6 +9,7 @@ use crate::indices::element_cuts;
 use crate::operand::expect;
 use crate::shares::part;
 use crate::views::check_axes;
+use sparsefuse_kernels::isa::{Computation, Isa};
 use sparsefuse_kernels::{DType, Element, Numeric};
 use sparsefuse_runtime::{
     Access, Error, HostArgs, HostBody, HostTask, Privilege, Shape, try_collect,
@@ -102,6 +103,7 @@ impl<T: Numeric + PartialOrd, const D: usize> Array<T, D> {
             n: shape[axis],
             inner: shape[axis + 1..].iter().product(),
             row_len: left.row_len(),
+            isa: self.runtime().config().isa,
         };
         let x = self.contiguous()?;
         let runtime = self.runtime();
@@ -126,6 +128,7 @@ struct Search {
     inner: usize,
     /// Elements of a row of the result.
     row_len: usize,
+    isa: Isa,
 }
 
 /// The best element so far, and its index; negative where there is none.
@@ -140,16 +143,10 @@ impl Search {
     ) -> Result<(), Error> {
         let x = args.read::<T>(X)?;
         let made = args.write::<i64>(MADE)?;
-        let wins = move |new: T, Best(old, index): Best<T>| {
-            // A NaN is not equal to itself, and wins over all but an earlier one.
-            #[expect(clippy::eq_op, reason = "what a NaN is")]
-            let is_nan = |x: T| x != x;
-            (index < 0) | !is_nan(old) & (is_nan(new) | is_better(new, old))
-        };
         if !self.is_first {
             let lines = x.len() / self.n;
             let mut best = try_collect((0..lines).map(|_| Best(T::ZERO, -1)))?;
-            self.search(args, x, self.n, &mut best, wins)?;
+            self.search(args, x, self.n, &mut best, is_better)?;
             let found: Vec<i64> = try_collect(best.iter().map(|&Best(_, index)| index))?;
             let found = args.recut(&found, self.row_len, args.cuts(X), args.cuts(MADE))?;
             made.copy_from_slice(&found);
@@ -157,7 +154,7 @@ impl Search {
         }
         let mut best = try_collect((0..self.inner).map(|_| Best(T::ZERO, -1)))?;
         let n = x.len().checked_div(self.inner).unwrap_or(0);
-        self.search(args, x, n, &mut best, wins)?;
+        self.search(args, x, n, &mut best, is_better)?;
         let cuts = element_cuts(args.cuts(MADE), self.row_len);
         let own = |rank: usize| match &cuts {
             Some(cuts) => cuts[rank]..cuts[rank + 1],
@@ -181,7 +178,7 @@ impl Search {
         for (place, made) in made.iter_mut().enumerate() {
             let mut best = Best(T::ZERO, -1);
             for (values, indices) in values.iter().zip(&indices) {
-                if indices[place] >= 0 && wins(values[place], best) {
+                if indices[place] >= 0 && wins(is_better, values[place], best) {
                     best = Best(values[place], indices[place]);
                 }
             }
@@ -192,13 +189,13 @@ impl Search {
 
     /// The best of the lines of `x`, which have `n` elements here; lines of neighbouring places lie
     /// side by side.
-    fn search<T: Element>(
+    fn search<T: Element + PartialEq>(
         &self,
         args: &HostArgs<'_>,
         x: &[T],
         n: usize,
         best: &mut [Best<T>],
-        wins: impl Fn(T, Best<T>) -> bool + Copy + Sync,
+        is_better: impl Fn(T, T) -> bool + Copy + Sync,
     ) -> Result<(), Error> {
         let inner = self.inner;
         // Each thread has some of the lines, which may be few and long.
@@ -209,9 +206,13 @@ impl Search {
         args.in_parts_to(best, &ends, |number, part| {
             let first = lines_of(number).start;
             if inner == 1 && n > 0 {
-                for (best, line) in part.iter_mut().zip(x[first * n..].chunks_exact(n)) {
-                    *best = best_of_line(*best, line, wins);
-                }
+                // Choices under masks take longer than those of AVX2.
+                self.isa.min(Isa::Avx2).run(LinesOf {
+                    lines: &x[first * n..],
+                    n,
+                    best: part,
+                    is_better,
+                });
                 return Ok(());
             }
             let mut done = 0;
@@ -222,7 +223,7 @@ impl Search {
                 for index in 0..n {
                     let row = &x[(outer * n + index) * inner + place..][..len];
                     for (best, &x) in lines.iter_mut().zip(row) {
-                        if wins(x, *best) {
+                        if wins(is_better, x, *best) {
                             *best = Best(x, index as i64);
                         }
                     }
@@ -236,27 +237,103 @@ impl Search {
 
 /// Elements from which on the threads share the lines.
 const MANY: usize = 1 << 16;
-/// Elements that are compared with the best so far together.
-const CHUNK: usize = 32;
+/// Elements of a line that are compared with each other before one of them is looked for, and of these
+/// those that are compared side by side.
+const PIECE: usize = 1024;
+const CHUNK: usize = 16;
 
-/// The best of a line, the first element of which has index 0: whether one of a chunk wins is found
-/// without branches, and which one only if there is one.
+/// The best of some lines that lie one after the other.
+struct LinesOf<'a, T, F> {
+    lines: &'a [T],
+    /// Elements of a line, at least one.
+    n: usize,
+    best: &'a mut [Best<T>],
+    is_better: F,
+}
+
+impl<T: Element + PartialEq, F: Fn(T, T) -> bool + Copy> Computation for LinesOf<'_, T, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        for (best, line) in self.best.iter_mut().zip(self.lines.chunks_exact(self.n)) {
+            *best = best_of_line(*best, line, self.is_better);
+        }
+    }
+}
+
+/// The best of a line, the first element of which has index 0: first its value, without branches, and its
+/// place only if it is better than what there was.
 #[inline(always)]
-fn best_of_line<T: Element>(
+fn best_of_line<T: Element + PartialEq>(
     mut best: Best<T>,
     line: &[T],
-    wins: impl Fn(T, Best<T>) -> bool,
+    is_better: impl Fn(T, T) -> bool + Copy,
 ) -> Best<T> {
-    for (number, chunk) in line.chunks(CHUNK).enumerate() {
-        let before = best;
-        let any_wins = |any: bool, &x: &T| any | wins(x, before);
-        if best.1 < 0 || chunk.iter().fold(false, any_wins) {
-            for (place, &x) in chunk.iter().enumerate() {
-                if wins(x, best) {
-                    best = Best(x, (number * CHUNK + place) as i64);
-                }
+    for (number, piece) in line.chunks(PIECE).enumerate() {
+        let place = if piece.iter().fold(false, |any, &x| any | is_nan(x)) {
+            place_of(piece, is_nan)
+        } else {
+            let found = best_of_piece(piece, is_better);
+            if !wins(is_better, found, best) {
+                continue;
             }
+            place_of(piece, |x| x == found)
+        };
+        if wins(is_better, piece[place], best) {
+            best = Best(piece[place], (number * PIECE + place) as i64);
         }
     }
     best
+}
+
+/// The best of elements that are not NaN.
+#[inline(always)]
+fn best_of_piece<T: Copy>(piece: &[T], is_better: impl Fn(T, T) -> bool) -> T {
+    let better = |old: T, new: T| if is_better(new, old) { new } else { old };
+    let (chunks, rest) = piece.as_chunks::<CHUNK>();
+    let mut lanes = [piece[0]; CHUNK];
+    for chunk in chunks {
+        for l in 0..CHUNK {
+            lanes[l] = better(lanes[l], chunk[l]);
+        }
+    }
+    for half in [8, 4, 2, 1] {
+        for l in 0..half {
+            lanes[l] = better(lanes[l], lanes[l + half]);
+        }
+    }
+    rest.iter().copied().fold(lanes[0], better)
+}
+
+/// The place of the first element that is one that is looked for, which is there.
+#[inline(always)]
+fn place_of<T: Copy>(piece: &[T], is_it: impl Fn(T) -> bool) -> usize {
+    let (chunks, _) = piece.as_chunks::<CHUNK>();
+    let has_it = |chunk: &[T; CHUNK]| chunk.iter().fold(false, |any, &x| any | is_it(x));
+    let before = chunks.iter().position(has_it).unwrap_or(chunks.len()) * CHUNK;
+    let mut place = before;
+    // Without branches: the last that is looked at and fits is the first.
+    for (number, &x) in piece[before..].iter().take(CHUNK).enumerate().rev() {
+        place = if is_it(x) { before + number } else { place };
+    }
+    place
+}
+
+/// A NaN is not equal to itself.
+#[inline(always)]
+fn is_nan<T: Copy + PartialEq>(x: T) -> bool {
+    #[expect(clippy::eq_op, reason = "what a NaN is")]
+    let is_nan = x != x;
+    is_nan
+}
+
+/// Whether a later element wins over the best so far: a NaN wins over all but an earlier one.
+#[inline(always)]
+fn wins<T: Copy + PartialEq>(
+    is_better: impl Fn(T, T) -> bool,
+    new: T,
+    Best(old, index): Best<T>,
+) -> bool {
+    (index < 0) | !is_nan(old) & (is_nan(new) | is_better(new, old))
 }

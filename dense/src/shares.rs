@@ -14,15 +14,19 @@
 
 use crate::indices::{Index, Lines};
 use sparsefuse_kernels::Element;
+use sparsefuse_kernels::isa::prefetch_all;
 use sparsefuse_runtime::{Error, HostArgs, try_collect};
 use std::ops::Range;
+use std::slice::from_ref;
 
 /// Items of a block.
 const BLOCK: usize = 4096;
 /// Bytes of the elements of a bucket: half of an L2 cache.
 const BUCKET: usize = 1 << 19;
-/// Bytes of an array from which on its elements are served by buckets.
-const LARGE: usize = 4 << 20;
+/// Bytes of an array from which on its elements are served by buckets: more than the last cache keeps.
+const LARGE: usize = 16 << 20;
+/// Items whose elements are asked for ahead, where these lie beyond the L2 cache.
+const AHEAD: usize = 32;
 /// How many stretches of items are looked at to choose a way, and items of each.
 const SAMPLES: usize = 64;
 
@@ -117,11 +121,28 @@ impl<I: Index> Singles<'_, I> {
         value: impl Fn(usize) -> T,
         combine: impl Fn(T, T) -> T,
     ) -> Result<(), Error> {
-        self.lines.for_each(numbers, self.indices, |item, element| {
+        let (lines, is_far) = (*self.lines, size_of_val(part) >= BUCKET);
+        lines.segments(numbers, self.indices, |segment| {
             // Elements before the part are far behind it.
-            if let Some(element) = part.get_mut(element.wrapping_sub(begin)) {
-                *element = combine(*element, value(item));
+            let base = segment.base.wrapping_sub(begin);
+            for (block, indices) in segment.indices.chunks(AHEAD).enumerate() {
+                let first = block * AHEAD;
+                if is_far {
+                    let places = indices.iter().filter_map(|&index| lines.place(index));
+                    let elements = places.map(|place| base.wrapping_add(place));
+                    let named = elements.filter_map(|element| part.get(element));
+                    named.for_each(|element| prefetch_all(from_ref(element)));
+                }
+                for (number, &index) in indices.iter().enumerate() {
+                    let Some(place) = lines.place(index) else {
+                        return Err(lines.refused(index, segment.number + first + number));
+                    };
+                    if let Some(element) = part.get_mut(base.wrapping_add(place)) {
+                        *element = combine(*element, value(segment.item + first + number));
+                    }
+                }
             }
+            Ok(())
         })
     }
 

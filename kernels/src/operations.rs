@@ -81,6 +81,8 @@ macro_rules! unary_operations {
             Floor  floor  { Same | Integers   | false | 1   | Call        | reals      | floor/try_floor }
             /// The smallest whole number that is not below the value.
             Ceil   ceil   { Same | Integers   | false | 1   | Call        | reals      | ceil/try_ceil }
+            /// The nearest whole number, of two the even one; NumPy's `round` and `rint`.
+            Round  round  { Same | Integers   | false | 1   | Call        | reals      | round/try_round }
         }
         Logical: LogicOps {
             /// Logical not.
@@ -110,13 +112,15 @@ macro_rules! binary_operations {
             /// The product; whole numbers wrap.
             Mul mul { Same | Both(One)       | 1  | Sign("*")      | wrapping   | - }
             /// The quotient; of whole numbers it is truncated towards 0, and `x / 0` is 0.
-            Div div { Same | Right(One)      | 8  | FloatSign("/") | numeric    | - }
+            Div div { Same | Right(One)      | 8  | FloatSign("/") | quotients  | - }
             /// A power; whole numbers wrap, to negative powers are 0 (but 1 for 1, ±1 for -1).
             Pow pow { Same | Nothing         | 60 | FloatCall      | numeric    | pow/try_pow }
         }
         Ordered: OrderedOps {
             /// The remainder with the sign of the divisor, as NumPy's `mod`; 0 for whole `x mod 0`.
-            Rem rem { Same | Nothing         | 8  | Missing        | ordered    | - }
+            Rem rem { Same | Nothing         | 8  | Missing        | remainders | - }
+            /// The quotient, rounded down, as NumPy's `//`; 0 for whole `x / 0`.
+            FloorDiv floor_div { Same | Nothing | 8 | Missing      | remainders | floor_div/try_floor_div }
             /// The smaller of two values; NaN if either is NaN.
             Min min { Same | Nothing         | 1  | Call           | ordered    | minimum/try_minimum }
             /// The larger of two values; NaN if either is NaN.

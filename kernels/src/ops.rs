@@ -33,27 +33,31 @@ pub(crate) trait NumericOps: Numeric {
 /// Order, for reals and integers.
 pub(crate) trait OrderedOps: NumericOps + PartialOrd {
     fn rem(self, other: Self) -> Self;
+    fn floor_div(self, other: Self) -> Self;
     fn floor(self) -> Self;
     fn ceil(self) -> Self;
     fn is_nan(self) -> bool;
 
-    /// This number, or a NaN if `other` is one. Without a branch and without a choice: a choice
-    /// between what is in memory and something else would be stored under a mask, which takes
-    /// several times as long as a plain store.
-    fn or_nan_of(self, other: Self) -> Self;
+    /// The nearest whole number, of two the even one.
+    fn round(self) -> Self;
+
+    /// This number, or a NaN if so. Without a branch and without a choice: a choice between what is in
+    /// memory and something else would be stored under a mask, which takes several times as long as a
+    /// plain store.
+    fn or_nan_if(self, is_nan: bool) -> Self;
 
     /// The smaller, the first of equals; NaN if one is NaN.
     #[inline(always)]
     fn min(self, other: Self) -> Self {
         let smaller = if other < self { other } else { self };
-        smaller.or_nan_of(other)
+        smaller.or_nan_if(other.is_nan())
     }
 
     /// The larger, the first of equals; NaN if one is NaN.
     #[inline(always)]
     fn max(self, other: Self) -> Self {
         let larger = if other > self { other } else { self };
-        larger.or_nan_of(other)
+        larger.or_nan_if(other.is_nan())
     }
 }
 
@@ -185,6 +189,24 @@ macro_rules! float_ops {
                     rest
                 }
             }
+            /// As NumPy's: by the remainder, which is exact, where the quotient may round up to a whole
+            /// number that is too large.
+            #[inline(always)]
+            fn floor_div(self, other: Self) -> Self {
+                let (rest, quotient) = (self % other, self / other);
+                let is_below = rest != 0.0 && (rest < 0.0) != (other < 0.0);
+                let nearly = (self - rest) / other - if is_below { 1.0 } else { 0.0 };
+                let floor = nearly.floor();
+                if other == 0.0 {
+                    quotient
+                } else if nearly == 0.0 {
+                    $float::copysign(0.0, quotient)
+                } else if nearly - floor > 0.5 {
+                    floor + 1.0
+                } else {
+                    floor
+                }
+            }
             #[inline(always)]
             fn floor(self) -> Self {
                 $float::floor(self)
@@ -194,16 +216,16 @@ macro_rules! float_ops {
                 $float::ceil(self)
             }
             #[inline(always)]
+            fn round(self) -> Self {
+                $float::round_ties_even(self)
+            }
+            #[inline(always)]
             fn is_nan(self) -> bool {
                 $float::is_nan(self)
             }
             #[inline(always)]
-            fn or_nan_of(self, other: Self) -> Self {
-                let nan = if other.is_nan() {
-                    Self::NAN.to_bits()
-                } else {
-                    0
-                };
+            fn or_nan_if(self, is_nan: bool) -> Self {
+                let nan = if is_nan { Self::NAN.to_bits() } else { 0 };
                 Self::from_bits(self.to_bits() | nan)
             }
         }
@@ -425,6 +447,15 @@ macro_rules! integer_ops {
                 if other == 0 { 0 } else { $rem(self, other) }
             }
             #[inline(always)]
+            fn floor_div(self, other: Self) -> Self {
+                if other == 0 {
+                    return 0;
+                }
+                let (quotient, rest) = (self.wrapping_div(other), self.wrapping_rem(other));
+                let is_below = rest != 0 && $is_negative(rest) != $is_negative(other);
+                quotient.wrapping_sub(Self::from(is_below))
+            }
+            #[inline(always)]
             fn floor(self) -> Self {
                 self
             }
@@ -437,7 +468,11 @@ macro_rules! integer_ops {
                 false
             }
             #[inline(always)]
-            fn or_nan_of(self, _: Self) -> Self {
+            fn round(self) -> Self {
+                self
+            }
+            #[inline(always)]
+            fn or_nan_if(self, _: bool) -> Self {
                 self
             }
         }

@@ -5,7 +5,7 @@
 //! their numbers independently and always find the same ones. The seed is the key of the cipher,
 //! the index the lower half of its counter, and one block of four words serves one index.
 
-use crate::math::double::{cos, log};
+use crate::math::double::{cos, cos_block, log};
 
 const ROUNDS: usize = 10;
 /// The multipliers of the two halves of a block.
@@ -30,11 +30,37 @@ pub fn uniform(seed: u64, index: u64) -> f64 {
 /// and `v` in [0, 1) from the two halves of one block.
 #[inline(always)]
 pub fn normal(seed: u64, index: u64) -> f64 {
+    let (u, angle) = polar(seed, index);
+    radius(u) * cos(angle)
+}
+
+/// As [`normal`], of several seeds and indices: loops that each go through all of them, so that they
+/// become SIMD code.
+#[inline(always)]
+pub(crate) fn normals<const N: usize>(seeds: &[u64; N], indices: &[i64; N]) -> [f64; N] {
+    let (mut numbers, mut angles, mut cosines) = ([0.0; N], [0.0; N], [0.0; N]);
+    for k in 0..N {
+        (numbers[k], angles[k]) = polar(seeds[k], indices[k] as u64);
+    }
+    cos_block(&angles, &mut cosines);
+    for k in 0..N {
+        numbers[k] = radius(numbers[k]) * cosines[k];
+    }
+    numbers
+}
+
+/// `u` and `2 pi v`.
+#[inline(always)]
+fn polar(seed: u64, index: u64) -> (f64, f64) {
     let [a, b, c, d] = block(seed, index);
     // Both are multiples of 2^-53, so the difference is exact.
     let u = 1.0 - unit(word(a, b));
-    let v = unit(word(c, d));
-    (-2.0 * log(u)).sqrt() * cos(std::f64::consts::TAU * v)
+    (u, std::f64::consts::TAU * unit(word(c, d)))
+}
+
+#[inline(always)]
+fn radius(u: f64) -> f64 {
+    (-2.0 * log(u)).sqrt()
 }
 
 #[inline(always)]
@@ -111,6 +137,16 @@ mod tests {
             block(0x299f_31d0_a409_3822, 0x85a3_08d3_243f_6a88),
             philox([0x243f_6a88, 0x85a3_08d3, 0, 0], [0xa409_3822, 0x299f_31d0])
         );
+    }
+
+    #[test]
+    fn several_normal_numbers_are_those_of_their_indices() {
+        for first in (0..4000).step_by(16) {
+            let indices = std::array::from_fn(|k| first + k as i64);
+            let expected = indices.map(|index| normal(5, index as u64).to_bits());
+            let found: [f64; 16] = normals(&[5; 16], &indices);
+            assert_eq!(found.map(f64::to_bits), expected);
+        }
     }
 
     /// The first four raw moments of `n` numbers.

@@ -142,9 +142,9 @@ impl<T: Element> Scatter<T> {
             };
             let places = (made, begin);
             return match self.number {
-                Some(value) => shares::serve(args, places, &singles, |_| value, combine),
+                Some(value) => shares::serve(args, places, &singles, move |_| value, combine),
                 None => {
-                    let value = |item: usize| values[item - first_item];
+                    let value = move |item: usize| values[item - first_item];
                     shares::serve(args, places, &singles, value, combine)
                 }
             };

@@ -520,3 +520,24 @@ fn a_remainder_that_is_zero_has_the_sign_of_the_divisor() {
         Ok(found)
     });
 }
+
+#[test]
+fn floor_division() -> Result<(), sparsefuse_dense::Error> {
+    let k = Vector::from_vec(vec![7_i64, -7, 7, -7, 5, 0, i64::MIN, i64::MIN]);
+    let l = Vector::from_vec(vec![2_i64, 2, -2, -2, 0, -3, -1, 3]);
+    let expected = [3, -4, -4, 3, 0, 0, i64::MIN, -3_074_457_345_618_258_603];
+    assert_eq!(k.floor_div(&l).to_vec()?, expected);
+    // The quotient that truncates, and what belongs to the one that rounds down.
+    assert_eq!((&k / &l).to_vec()?[..4], [3, -3, -3, 3]);
+    assert_eq!(
+        (k.floor_div(&l) * &l + &k % &l).to_vec()?[..4],
+        [7, -7, 7, -7]
+    );
+    // As Python's `//`: the nearest quotient of the last would be 10, which is too large.
+    let x = Vector::from_vec(vec![7.5, -7.5, 1.0, -0.5, 0.0, 1.0]);
+    let y = Vector::from_vec(vec![2.0, 2.0, 0.0, f64::INFINITY, -2.0, 0.1]);
+    let expected = [3.0, -4.0, f64::INFINITY, -1.0, -0.0, 9.0];
+    assert_eq!(x.floor_div(&y).bits()?, sparsefuse_testing::bits(&expected));
+    assert_eq!(Scalar::new(-7).floor_div(2).get()?, -4);
+    Ok(())
+}

@@ -113,8 +113,41 @@ fn rolled_repeated_and_tiled() {
 
 #[test]
 fn padded() {
-    let shape = [4, 6, 3];
-    let widths = [(2, 1), (0, 5), (2, 2)];
+    check_padded([4, 6, 3], [(2, 1), (0, 5), (2, 2)]);
+    // Ends that are longer than the array.
+    check_padded([2, 3, 2], [(5, 0), (3, 4), (0, 1)]);
+    check_padded([5, 2, 1500], [(0, 0), (1, 0), (3, 1)]);
+    // Further than once around.
+    everywhere(|| {
+        let one = Vector::from_vec(vec![7]);
+        assert_eq!(one.pad([(2, 1)], Padding::Reflect).to_vec()?, [7; 4]);
+        let two = Vector::from_vec(vec![1, 2]);
+        assert_eq!(
+            two.pad([(4, 0)], Padding::Reflect).to_vec()?,
+            [1, 2, 1, 2, 1, 2]
+        );
+        let empty = Array::<f64, 2>::zeros([2, 0]);
+        assert!(empty.try_pad([(0, 0), (1, 0)], Padding::Edge).is_err());
+        assert_eq!(empty.pad([(1, 1), (0, 0)], Padding::Edge).shape(), [4, 0]);
+        Ok(())
+    });
+}
+
+#[test]
+fn copies_of_single_elements() {
+    for times in [0, 1, 2, 3, 4, 7] {
+        let x: Vec<i32> = (0..1300).collect();
+        let each: Vec<i32> = x.iter().flat_map(|&x| vec![x; times]).collect();
+        everywhere(|| {
+            let made = Vector::from_slice(&x);
+            assert_eq!(made.repeat(0, times).to_vec()?, each);
+            assert_eq!(made.tile([times]).to_vec()?, x.repeat(times));
+            Ok(())
+        });
+    }
+}
+
+fn check_padded(shape: [usize; 3], widths: [(usize, usize); 3]) {
     let whole: [usize; 3] = std::array::from_fn(|d| shape[d] + widths[d].0 + widths[d].1);
     let by = |place: fn(isize, isize) -> Option<isize>| {
         from_indices(whole, |index| {
@@ -151,20 +184,10 @@ fn padded() {
     for (padding, expected) in cases {
         assert_eq!(
             everywhere(|| array(shape).pad(widths, padding).bits()),
-            expected
+            expected,
+            "{shape:?} {padding:?}"
         );
     }
-    // Further than once around.
-    everywhere(|| {
-        let one = Vector::from_vec(vec![7]);
-        assert_eq!(one.pad([(2, 1)], Padding::Reflect).to_vec()?, [7; 4]);
-        let two = Vector::from_vec(vec![1, 2]);
-        assert_eq!(
-            two.pad([(4, 0)], Padding::Reflect).to_vec()?,
-            [1, 2, 1, 2, 1, 2]
-        );
-        Ok(())
-    });
 }
 
 #[test]

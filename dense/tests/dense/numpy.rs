@@ -362,6 +362,22 @@ fn files_are_read_as_they_were_written() {
 }
 
 #[test]
+fn complex_files_of_machines_with_another_order_of_bytes() -> Result<(), Error> {
+    let text = "{'descr': '>c16', 'fortran_order': False, 'shape': (2,), }";
+    let mut bytes = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
+    bytes.extend(format!("{text:117}\n").bytes());
+    for part in [1.5, -2.0, 0.0, 3e-300_f64] {
+        bytes.extend(part.to_be_bytes());
+    }
+    let path = file("big_endian");
+    std::fs::write(&path, bytes).expect("the file is written");
+    let found = Vector::<Complex<f64>>::load_npy(&path)?.to_vec()?;
+    assert_eq!(found, [Complex::new(1.5, -2.0), Complex::new(0.0, 3e-300)]);
+    std::fs::remove_file(path).expect("the file is there");
+    Ok(())
+}
+
+#[test]
 fn files_of_numpy() -> Result<(), Error> {
     // `np.save` of `np.asfortranarray([[1, 2, 3], [4, 5, 6]], dtype=np.int32)`, version 1.0.
     let text = "{'descr': '<i4', 'fortran_order': True, 'shape': (2, 3), }";
@@ -401,9 +417,13 @@ fn files_of_numpy() -> Result<(), Error> {
         "expected elements of type '<i4', found '<f4'"
     );
     assert_eq!(
-        other("<i4", ">i4"),
-        "expected elements of type '<i4', found '>i4'"
+        other("<i4", ">i8"),
+        "expected elements of type '<i4', found '>i8'"
     );
+    let big = String::from_utf8_lossy(&bytes[10..128]).replace("<i4", ">i4");
+    let elements = [1i32, 4, 2, 5, 3, 6].map(i32::to_be_bytes).concat();
+    let big = [&bytes[..10], big.as_bytes(), &elements].concat();
+    assert_eq!(load(&big)?, [1, 2, 3, 4, 5, 6]);
     assert_eq!(other("(2, 3)", "(6,)  "), "expected 2 dimensions, found 1");
     assert!(other("(2, 3)", "(2, x)").starts_with("expected a header with descr"));
     // No memory is asked for what the file does not have.

@@ -484,6 +484,8 @@ FN u64 abs_u64(u64 a) { return a; }
 
 FN f32 floor_f32(f32 a) { return __builtin_floorf(a); }
 FN f64 floor_f64(f64 a) { return __builtin_floor(a); }
+FN f32 round_f32(f32 a) { return __builtin_rintf(a); }
+FN f64 round_f64(f64 a) { return __builtin_rint(a); }
 FN f32 ceil_f32(f32 a) { return __builtin_ceilf(a); }
 FN f64 ceil_f64(f64 a) { return __builtin_ceil(a); }
 FN f32 sqrt_f32(f32 a) { return __builtin_sqrtf(a); }

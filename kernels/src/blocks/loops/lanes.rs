@@ -112,8 +112,8 @@ fn extremum<T: OrderedOps>(
     match op {
         ReduceOp::Min => least(),
         ReduceOp::Max => greatest(),
-        ReduceOp::ArgMin => search::<ArgLeast<T>>(),
-        _ => search::<ArgGreatest<T>>(),
+        ReduceOp::ArgMin => search::<Least<T>>(),
+        _ => search::<Greatest<T>>(),
     }
 }
 
@@ -150,14 +150,24 @@ impl LaneElement for u8 {
 /// A reduction that only looks at elements.
 pub(crate) trait Fold {
     type T: LaneElement;
+    /// Whether it leaves no trace how elements of a lane are grouped, as long as they keep their order.
+    const IS_ASSOCIATIVE: bool;
     fn join(a: Self::T, b: Self::T) -> Self::T;
+
+    /// Two more elements of a lane.
+    #[inline(always)]
+    fn join_two(lane: Self::T, a: Self::T, b: Self::T) -> Self::T {
+        Self::join(lane, Self::join(a, b))
+    }
 }
 
 macro_rules! folds {
-    ($($name:ident<$T:ident: $bound:ident>($a:ident, $b:ident) = $value:expr;)*) => {$(
+    ($($name:ident<$T:ident: $bound:ident>($a:ident, $b:ident) = $value:expr,
+        associative: $is_associative:literal;)*) => {$(
         pub(crate) struct $name<$T>(PhantomData<$T>);
         impl<$T: $bound> Fold for $name<$T> {
             type T = $T;
+            const IS_ASSOCIATIVE: bool = $is_associative;
             #[inline(always)]
             fn join($a: $T, $b: $T) -> $T {
                 $value
@@ -167,12 +177,42 @@ macro_rules! folds {
 }
 
 folds! {
-    Sum<T: NumericOps>(a, b) = a.add(b);
-    Prod<T: NumericOps>(a, b) = a.mul(b);
-    Least<T: OrderedOps>(a, b) = OrderedOps::min(a, b);
-    Greatest<T: OrderedOps>(a, b) = OrderedOps::max(a, b);
-    AnyTrue<T: Byte>(a, b) = a | b;
-    AllTrue<T: Byte>(a, b) = a & b;
+    Sum<T: NumericOps>(a, b) = a.add(b), associative: false;
+    Prod<T: NumericOps>(a, b) = a.mul(b), associative: false;
+    AnyTrue<T: Byte>(a, b) = a | b, associative: true;
+    AllTrue<T: Byte>(a, b) = a & b, associative: true;
+}
+
+macro_rules! extrema {
+    ($($name:ident: $join:ident, $comparison:tt;)*) => {$(
+        pub(crate) struct $name<T>(PhantomData<T>);
+        impl<T: OrderedOps> Fold for $name<T> {
+            type T = T;
+            const IS_ASSOCIATIVE: bool = true;
+            #[inline(always)]
+            fn join(a: T, b: T) -> T {
+                OrderedOps::$join(a, b)
+            }
+            /// Looks for NaN in the two together.
+            #[inline(always)]
+            fn join_two(lane: T, a: T, b: T) -> T {
+                let first = |a: T, b: T| if b $comparison a { b } else { a };
+                first(lane, first(a, b)).or_nan_if(a.is_nan() | b.is_nan())
+            }
+        }
+
+        impl<T: OrderedOps> Search for $name<T> {
+            #[inline(always)]
+            fn wins(a: T, b: T) -> bool {
+                a $comparison b
+            }
+        }
+    )*};
+}
+
+extrema! {
+    Least: min, <;
+    Greatest: max, >;
 }
 
 /// The byte of a `bool`.
@@ -244,11 +284,49 @@ per_isa!(fn rare_fold_loop<F: Fold>(lanes: &mut Lanes, first: u64, n: usize, val
 
 #[inline(always)]
 unsafe fn fold_rows<F: Fold>(lanes: &mut Lanes, first: u64, n: usize, values: *const u8) {
-    let values = values.cast::<F::T>();
-    let lanes = lanes.of::<F::T>();
     let lane = (first % LANES as u64) as usize;
     // SAFETY: forwarded: the caller promises `n` elements.
-    *lanes = unsafe { fold_elements::<F>(*lanes, lane, n, values) };
+    unsafe { fold_block::<F>(lanes.of(), lane, n, values.cast()) };
+}
+
+/// As [`fold_elements`], of long blocks: whole chunks in registers, which the lanes in memory are not
+/// while their number is not known, and two at a time where that leaves no trace, since each join waits
+/// for the one before it.
+#[inline(always)]
+unsafe fn fold_block<F: Fold>(
+    lanes: &mut [F::T; LANES],
+    lane: usize,
+    n: usize,
+    values: *const F::T,
+) {
+    let mut done = 0;
+    if lane == 0 {
+        let mut whole = *lanes;
+        while F::IS_ASSOCIATIVE && done + 2 * LANES <= n {
+            // SAFETY: the elements `done..done + 2 * LANES` are among the `n`.
+            let [a, b] = unsafe {
+                let chunks = values.add(done).cast::<[[F::T; LANES]; 2]>();
+                chunks.read_unaligned()
+            };
+            for l in 0..LANES {
+                whole[l] = F::join_two(whole[l], a[l], b[l]);
+            }
+            done += 2 * LANES;
+        }
+        while done + LANES <= n {
+            // SAFETY: the elements `done..done + LANES` are among the `n`.
+            let chunk = unsafe { values.add(done).cast::<[F::T; LANES]>().read_unaligned() };
+            for l in 0..LANES {
+                whole[l] = F::join(whole[l], chunk[l]);
+            }
+            done += LANES;
+        }
+        *lanes = whole;
+    }
+    if done < n {
+        // SAFETY: the rest of the `n` elements.
+        *lanes = unsafe { fold_elements::<F>(*lanes, lane, n - done, values.add(done)) };
+    }
 }
 
 /// Joins `n` elements to lanes, beginning with lane `lane`.
@@ -353,9 +431,8 @@ unsafe fn sum_products<T: NumericOps>(
     );
 }
 
-/// A reduction that looks for a row.
-trait Search {
-    type T: LaneElement + OrderedOps;
+/// A reduction that looks for a row: the one whose element a fold of the elements gives.
+trait Search: Fold<T: OrderedOps> {
     /// Whether `a` wins over `b` wherever they come from, neither being NaN.
     fn wins(a: Self::T, b: Self::T) -> bool;
 
@@ -373,36 +450,6 @@ trait Search {
             (false, false) => Self::wins(a, b) || (!Self::wins(b, a) && i < j),
         }
     }
-
-    /// The better of a lane's best and an element of a later row, without branches.
-    #[inline(always)]
-    fn later(best: Self::T, best_row: u64, a: Self::T, row: u64) -> (Self::T, u64) {
-        let is_better =
-            (best_row == u64::MAX) | (a.is_nan() & !best.is_nan()) | Self::wins(a, best);
-        if is_better {
-            (a, row)
-        } else {
-            (best, best_row)
-        }
-    }
-}
-
-struct ArgLeast<T>(PhantomData<T>);
-impl<T: OrderedOps> Search for ArgLeast<T> {
-    type T = T;
-    #[inline(always)]
-    fn wins(a: T, b: T) -> bool {
-        a < b
-    }
-}
-
-struct ArgGreatest<T>(PhantomData<T>);
-impl<T: OrderedOps> Search for ArgGreatest<T> {
-    type T = T;
-    #[inline(always)]
-    fn wins(a: T, b: T) -> bool {
-        b < a
-    }
 }
 
 fn search<S: Search>() -> Reduction {
@@ -418,54 +465,73 @@ fn search<S: Search>() -> Reduction {
 }
 
 fn start_search<S: Search>(lanes: &mut Lanes, identity: Partial) {
-    *lanes.of() = [S::T::from_lane_bits(identity.bits); LANES];
-    lanes.rows = [identity.index; LANES];
+    lanes.of()[0] = S::T::from_lane_bits(identity.bits);
+    lanes.rows[0] = identity.index;
 }
 
+/// The order of elements with their rows is total, so it leaves no trace in which lane the best of
+/// some rows is kept: it is the first.
 fn finish_search<S: Search>(lanes: &mut Lanes) -> Partial {
-    let rows = lanes.rows;
-    let elements = *lanes.of::<S::T>();
-    // The order is total, so the winner does not depend on how the lanes are paired.
-    let mut best = 0;
-    for l in 1..LANES {
-        if S::is_better(elements[l], rows[l], elements[best], rows[best]) {
-            best = l;
-        }
-    }
     Partial {
-        bits: elements[best].to_lane_bits(),
-        index: rows[best],
+        bits: lanes.of::<S::T>()[0].to_lane_bits(),
+        index: lanes.rows[0],
     }
 }
 
 per_isa!(fn search_loop<S: Search>(lanes: &mut Lanes, first: u64, n: usize, values: *const u8) = search_rows, up to avx2);
 
+/// Folds the elements, and looks for the row only where the result is better than what there was.
 #[inline(always)]
 unsafe fn search_rows<S: Search>(lanes: &mut Lanes, first: u64, n: usize, values: *const u8) {
     let values = values.cast::<S::T>();
-    // SAFETY: `i < n` in each read below.
-    let value = |i: usize| unsafe { values.add(i).read_unaligned() };
-    let (mut best, mut rows) = (*lanes.of::<S::T>(), lanes.rows);
-    let lane = (first % LANES as u64) as usize;
-    let head = ((LANES - lane) % LANES).min(n);
-    for i in 0..head {
-        let l = lane + i;
-        (best[l], rows[l]) = S::later(best[l], rows[l], value(i), first + i as u64);
+    if n == 0 {
+        return;
     }
-    let mut i = head;
-    while i + LANES <= n {
+    let (best, row) = (lanes.of::<S::T>()[0], lanes.rows[0]);
+    let scratch = lanes.of::<S::T>();
+    // SAFETY: forwarded: the caller promises `n` elements, of which there is one.
+    unsafe {
+        *scratch = [values.read_unaligned(); LANES];
+        fold_block::<S>(scratch, 0, n, values);
+    }
+    let found = join_lanes::<S>(*scratch);
+    lanes.of()[0] = best;
+    if S::is_better(found, first, best, row) {
+        // SAFETY: as above.
+        let place = unsafe {
+            match found.is_nan() {
+                true => place_of(|x: S::T| x.is_nan(), n, values),
+                false => place_of(|x| x == found, n, values),
+            }
+        };
+        // SAFETY: a place is below `n`.
+        lanes.of()[0] = unsafe { values.add(place).read_unaligned() };
+        lanes.rows[0] = first + place as u64;
+    }
+}
+
+/// The first of `n` elements that is one that is looked for; the last if there is none.
+///
+/// # Safety
+/// `values` must be readable as `n` elements, at least one.
+#[inline(always)]
+unsafe fn place_of<T: Copy>(is_it: impl Fn(T) -> bool, n: usize, values: *const T) -> usize {
+    let mut i = 0;
+    while i + LANES < n {
         // SAFETY: the elements `i..i + LANES` are among the `n`.
-        let chunk = unsafe { values.add(i).cast::<[S::T; LANES]>().read_unaligned() };
-        let row = first + i as u64;
-        for l in 0..LANES {
-            (best[l], rows[l]) = S::later(best[l], rows[l], chunk[l], row + l as u64);
+        let chunk = unsafe { values.add(i).cast::<[T; LANES]>().read_unaligned() };
+        let mut any = false;
+        for x in chunk {
+            any |= is_it(x);
+        }
+        if any {
+            break;
         }
         i += LANES;
     }
-    for l in 0..n - i {
-        let row = first + (i + l) as u64;
-        (best[l], rows[l]) = S::later(best[l], rows[l], value(i + l), row);
+    // SAFETY: `i` is below `n`.
+    while i + 1 < n && !is_it(unsafe { values.add(i).read_unaligned() }) {
+        i += 1;
     }
-    *lanes.of() = best;
-    lanes.rows = rows;
+    i
 }

@@ -57,7 +57,7 @@ pub(crate) trait Map {
 }
 
 /// The elements of a chunk.
-type Chunk<T> = [T; CHUNK];
+pub(super) type Chunk<T> = [T; CHUNK];
 
 per_isa!(
     /// The loop of an operation.
@@ -303,6 +303,21 @@ pub(crate) struct RandomBits;
 pub(crate) struct RandomUniform;
 pub(crate) struct RandomNormal;
 
+impl Map for RandomNormal {
+    type A = u64;
+    type B = i64;
+    type C = ();
+    type Out = f64;
+    #[inline(always)]
+    fn apply(seed: u64, index: i64, (): ()) -> f64 {
+        random::normal(seed, index as u64)
+    }
+    #[inline(always)]
+    fn apply_chunk(seeds: Chunk<u64>, indices: Chunk<i64>, _: Chunk<()>) -> Chunk<f64> {
+        random::normals(&seeds, &indices)
+    }
+}
+
 macro_rules! random {
     ($($name:ident: $function:ident -> $out:ty;)*) => {$(
         impl Map for $name {
@@ -321,5 +336,4 @@ macro_rules! random {
 random! {
     RandomBits: bits -> u64;
     RandomUniform: uniform -> f64;
-    RandomNormal: normal -> f64;
 }

@@ -13,6 +13,7 @@ mod rows_together;
 pub(crate) mod sparse_rows;
 pub(crate) mod streams;
 pub(crate) mod table;
+mod whole;
 pub(crate) mod wide;
 mod windows;
 mod written_out;

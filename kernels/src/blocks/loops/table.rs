@@ -7,6 +7,7 @@
 
 use super::map as op;
 use super::map::{Map, MapLoop, map_loop, rare_map_loop};
+use super::whole;
 use crate::element::DType;
 use crate::ir::{BinaryOp, RandomKind, UnaryOp};
 use crate::isa::PerIsa;
@@ -108,6 +109,31 @@ macro_rules! numeric {
             F32 => f32, F64 => f64,;
             ComplexF32 => Complex<f32>, ComplexF64 => Complex<f64>,
             I32 => i32, I64 => i64, U32 => u32, U64 => u64,)
+    };
+}
+
+/// Divisions: those of whole numbers are in [`whole`].
+macro_rules! quotients {
+    ($name:expr, $dtype:expr, $op:ident) => {
+        match $dtype {
+            DType::I32 => rare::<whole::$op<i32>>(),
+            DType::I64 => rare::<whole::$op<i64>>(),
+            DType::U32 => rare::<whole::$op<u32>>(),
+            DType::U64 => rare::<whole::$op<u64>>(),
+            float => floats!($name, float, $op),
+        }
+    };
+}
+
+macro_rules! remainders {
+    ($name:expr, $dtype:expr, $op:ident) => {
+        match $dtype {
+            DType::I32 => rare::<whole::$op<i32>>(),
+            DType::I64 => rare::<whole::$op<i64>>(),
+            DType::U32 => rare::<whole::$op<u32>>(),
+            DType::U64 => rare::<whole::$op<u64>>(),
+            float => reals!($name, float, $op),
+        }
     };
 }
 
@@ -306,10 +332,20 @@ pub(crate) fn cast(from: DType, to: DType) -> Vec<Entry> {
         (F32, F64) => vec![entry::<op::Cast<f32, f64>>()],
         (F64, F32) => vec![entry::<op::Cast<f64, f32>>()],
         (Bool, real) => vec![by_target!(real, Number)],
-        (F32, integer) => vec![by_target!(integer, Cast, f32)],
-        (F64, integer) => vec![by_target!(integer, Cast, f64)],
+        (F32, integer) => vec![truncation::<f32>(integer)],
+        (F64, integer) => vec![truncation::<f64>(integer)],
         (integer, float) if float.is_real_float() => vec![cast_integer(integer, float)],
         (integer, other) => resize(integer, other),
+    }
+}
+
+fn truncation<T: whole::Float>(integer: DType) -> Entry {
+    match integer {
+        DType::I32 => rare::<whole::Truncation<T, i32>>(),
+        DType::I64 => rare::<whole::Truncation<T, i64>>(),
+        DType::U32 => rare::<whole::Truncation<T, u32>>(),
+        DType::U64 => rare::<whole::Truncation<T, u64>>(),
+        other => undefined("cast", other),
     }
 }
 
