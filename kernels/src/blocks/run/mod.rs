@@ -67,7 +67,12 @@ pub(crate) unsafe fn run_loop(
         run.native = twin.and_then(|twin| run.native(twin));
         run.copy = run.copied();
         let n_threads = threads_for(run.work(), settings, workers);
-        run.before = SumsBefore::new(&run, n_threads, &mut memory);
+        run.before = SumsBefore::new(
+            program,
+            (&run.rows, run.extent.start),
+            n_threads,
+            &mut memory,
+        );
         let (phases, n_parts) = match run.before {
             None => (1, run.n_parts(n_threads)),
             Some(_) => (2, n_threads),
@@ -76,7 +81,7 @@ pub(crate) unsafe fn run_loop(
         workers.run_phases(phases, n_parts, |phase, i| {
             if let Some(before) = run.before.filter(|_| phase == 0) {
                 // SAFETY: the caller's promises.
-                return unsafe { before.compute(run, i, n_parts) };
+                return unsafe { run.sum_before(&before, i, n_parts) };
             }
             SCRATCH.with_borrow_mut(|scratch| {
                 let mut worker = Worker::new(run, &mut scratch[0]);
@@ -130,7 +135,12 @@ pub(crate) unsafe fn run_ahead(
             true => threads_for(work, settings, workers),
             false => 1,
         };
-        second.before = SumsBefore::new(&second, n_threads, &mut memory);
+        second.before = SumsBefore::new(
+            programs[1],
+            (&second.rows, second.extent.start),
+            n_threads,
+            &mut memory,
+        );
         let n_parts = match second.before {
             None => second.n_parts(n_threads),
             Some(_) => n_threads,
@@ -162,7 +172,7 @@ pub(crate) unsafe fn run_ahead(
             }
             if let Some(before) = second.before.filter(|_| phase == 1) {
                 // SAFETY: the caller's promises; the first loop has run.
-                return unsafe { before.compute(second, i, n_parts) };
+                return unsafe { second.sum_before(&before, i, n_parts) };
             }
             SCRATCH.with_borrow_mut(|scratch| {
                 let [ahead, behind] = scratch;

@@ -5,6 +5,7 @@
 )]
 
 use super::bound::Address;
+use super::row_sums::SumsBefore;
 use super::stream;
 use super::strided::{copy_run, gather, scatter, walk};
 use super::uniform::misbound;
@@ -332,12 +333,24 @@ impl Run<'_> {
         }
     }
 
+    /// Computes what thread `i` of `n` has of the row sums that are computed before the loop.
+    ///
+    /// # Safety
+    /// As [`super::run_loop`]; what the matrices multiply has been written.
+    pub(crate) unsafe fn sum_before(&self, before: &SumsBefore<'_>, i: usize, n: usize) {
+        before.of_thread(self.program, (i, n), |sums, rows, out| {
+            // SAFETY: the caller's promises; there is room for these sums, which no other thread
+            // writes.
+            unsafe { self.sum_rows(sums, rows.start, rows.len(), out) };
+        });
+    }
+
     /// The row sums that are step `number`, where they were computed before the loop.
     fn sums_before(&self, number: usize) -> Option<*const u8> {
         let before = self.before.as_ref()?;
         let is_product = |step: &&Step| matches!(step, Step::RowSum { .. });
         let products = self.program.steps[..number].iter().filter(is_product);
-        Some(before.sums(self, products.count()).cast_const())
+        Some(before.sums(self.program, products.count()).cast_const())
     }
 
     /// Writes the sums of rows of a sparse matrix to `out`.
