@@ -102,15 +102,17 @@ impl<T: Numeric> Csr<T> {
     }
 
     /// The entries whose absolute value is above a tolerance; with 0 those that are not 0. A NaN
-    /// stays.
+    /// stays, and so does the smallest whole number of a type, whose absolute value the type lacks.
     ///
     /// # Errors
     ///
     /// As [`Csr::lower_triangle`].
     #[doc(alias = "eliminate_zeros")]
     pub fn drop_small(&self, tolerance: T::Magnitude) -> Result<Self, Error> {
-        self.kept("drop_small", |_, _, value| {
-            !(value.magnitude() <= tolerance)
+        // A NaN is in no range, nor is what wraps to a negative number.
+        let small = T::Magnitude::ZERO..=tolerance;
+        self.kept("drop_small", move |_, _, value| {
+            !small.contains(&value.magnitude())
         })
     }
 

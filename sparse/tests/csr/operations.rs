@@ -262,6 +262,13 @@ fn small_entries_and_zeros_are_dropped() {
 }
 
 #[test]
+fn the_smallest_whole_number_is_not_dropped() {
+    let a = Csr::new(1, 3, vec![0, 3], vec![0, 1, 2], vec![i32::MIN, 0, -1]).unwrap();
+    let kept = a.drop_small(0).unwrap().to_triplets().unwrap();
+    assert_eq!(kept.vals(), [i32::MIN, -1]);
+}
+
+#[test]
 fn what_does_not_fit_is_refused() {
     let a = gallery::poisson1d::<f64>(3).unwrap();
     let b = gallery::poisson1d::<f64>(4).unwrap();
