@@ -15,6 +15,7 @@ mod division;
 mod fetch;
 mod length;
 mod lines;
+mod products;
 mod reduced;
 mod row_sums;
 mod steps;
