@@ -1,4 +1,4 @@
-//! What a program calls every day, each operation by itself and its result wanted at once.
+//! What a program calls every day: one operation at a time, whose result is read before the next one.
 //!
 //! `cargo bench -p sparsefuse-dense --bench everyday [-- [NAME] --len N]`: of each operation the
 //! microseconds on one thread, the shortest of its rounds, and a number made of three elements of the

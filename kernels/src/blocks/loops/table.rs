@@ -112,28 +112,29 @@ macro_rules! numeric {
     };
 }
 
-/// Divisions: those of whole numbers are in [`whole`].
-macro_rules! quotients {
-    ($name:expr, $dtype:expr, $op:ident) => {
+/// Divisions: those of whole numbers are in [`whole`], those of the types that `others` takes are
+/// elementwise.
+macro_rules! divisions {
+    ($others:ident, $name:expr, $dtype:expr, $op:ident) => {
         match $dtype {
             DType::I32 => rare::<whole::$op<i32>>(),
             DType::I64 => rare::<whole::$op<i64>>(),
             DType::U32 => rare::<whole::$op<u32>>(),
             DType::U64 => rare::<whole::$op<u64>>(),
-            float => floats!($name, float, $op),
+            float => $others!($name, float, $op),
         }
+    };
+}
+
+macro_rules! quotients {
+    ($name:expr, $dtype:expr, $op:ident) => {
+        divisions!(floats, $name, $dtype, $op)
     };
 }
 
 macro_rules! remainders {
     ($name:expr, $dtype:expr, $op:ident) => {
-        match $dtype {
-            DType::I32 => rare::<whole::$op<i32>>(),
-            DType::I64 => rare::<whole::$op<i64>>(),
-            DType::U32 => rare::<whole::$op<u32>>(),
-            DType::U64 => rare::<whole::$op<u64>>(),
-            float => reals!($name, float, $op),
-        }
+        divisions!(reals, $name, $dtype, $op)
     };
 }
 

@@ -211,3 +211,58 @@ impl LoopProgram {
                 .any(|step| matches!(step, Step::RowSum { .. }))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Tiles of 1024 rows, of which those from row 1024 on have ten entries and the others one.
+    fn rows(pos: &[u64], crd: &[u32]) -> Rows<'static> {
+        let n = pos.len() - 1;
+        let matrix = Structure {
+            singles: false,
+            pos: pos.as_ptr(),
+            crd: crd.as_ptr(),
+            rows: n,
+            entries: crd.len(),
+            below: usize::MAX,
+            above: usize::MAX,
+        };
+        Rows {
+            unit: 1024,
+            offset: 0,
+            tiles: Some(Tiles::of_vector(1024)),
+            len: n as u64,
+            ranges: None,
+            n_units: n.div_ceil(1024),
+            matrix: Some((matrix, 1)),
+        }
+    }
+
+    #[test]
+    fn few_heavy_units_are_shared_by_all_threads() {
+        for n in [2003, 2475, 4884] {
+            let entries = |row: usize| if row < 1024 { 1 } else { 10 };
+            let mut pos = vec![0];
+            for row in 0..n {
+                pos.push(pos[row] + entries(row));
+            }
+            let crd = vec![0; pos[n] as usize];
+            let tiles = rows(&pos, &crd);
+            for rows in [tiles, tiles.in_windows(0)] {
+                for threads in [1, 2, 3, 5] {
+                    let mut end = 0;
+                    for i in 0..threads {
+                        let part = rows.range(i, threads);
+                        assert_eq!(part.start, end, "{n} rows, part {i} of {threads}");
+                        assert!(!part.is_empty() || rows.n_units < 2 * threads);
+                        end = part.end;
+                    }
+                    assert_eq!(end, n);
+                }
+            }
+            assert!((0..2).all(|i| !tiles.range(i, 2).is_empty()), "{n} rows");
+            assert!(!tiles.in_windows(0).is_uneven(2), "{n} rows");
+        }
+    }
+}

@@ -109,7 +109,7 @@ impl<'a> Run<'a> {
         self.extent.len > 0 && !self.program.steps.is_empty()
     }
 
-    /// Into how many parts the rows are divided where so many threads run them.
+    /// Into how many parts `n_threads` threads divide the rows.
     pub(crate) fn n_parts(&self, n_threads: usize) -> usize {
         n_threads.min(self.rows.n_units)
     }
