@@ -46,7 +46,13 @@ impl Layout {
     /// Whether the flat index is the distance from `data`.
     #[must_use]
     pub fn is_contiguous(&self) -> bool {
-        let mut expected = 1;
+        self.is_even(1)
+    }
+
+    /// Whether each row is this many elements behind the one before it.
+    #[must_use]
+    pub(crate) fn is_even(&self, step: isize) -> bool {
+        let mut expected = step;
         for d in (0..self.rank as usize).rev() {
             if self.dims[d] != 1 && self.strides[d] != expected {
                 return false;
@@ -155,6 +161,21 @@ pub struct Structure {
     pub below: usize,
     /// See `below`.
     pub above: usize,
+}
+
+impl Operand {
+    /// The first `len` elements of a `Gather` operand, where they lie side by side.
+    pub(crate) fn side_by_side(&self, len: usize) -> Option<*const u8> {
+        match *self {
+            Self::Gather {
+                own,
+                own_len,
+                ghosts,
+                ..
+            } if len <= own_len || ghosts.is_null() => Some(own),
+            _ => None,
+        }
+    }
 }
 
 impl Structure {

@@ -44,6 +44,7 @@ use crate::workers::Workers;
 use bands::Bands;
 use compile::LoopProgram;
 use compile::ahead::Ahead;
+use compile::made::Made;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -53,6 +54,8 @@ pub struct Program {
     loops: Vec<LoopProgram>,
     /// For each loop but the last, whether it may run ahead of the next one.
     ahead: Vec<Option<Ahead>>,
+    /// For each loop but the last, what it makes for the row reductions of the next one.
+    made: Vec<Option<Arc<Made>>>,
     /// Which loops may follow each other over their rows, if any.
     bands: Option<Arc<Bands>>,
     /// For each loop its native form, if it is worth one.
@@ -75,6 +78,9 @@ impl Program {
                 .loops
                 .windows(2)
                 .map(|pair| Ahead::plan(kernel, &pair[0], &pair[1]))
+                .collect(),
+            made: (1..loops.len())
+                .map(|next| Made::plan(kernel, &loops, next - 1).map(Arc::new))
                 .collect(),
             twins: vec![None; loops.len()],
             bands: Bands::of(kernel, &loops),
@@ -118,6 +124,12 @@ impl Program {
         let plan = self.bands.as_ref().and_then(|bands| bands.last_plan());
         let chains = plan.iter().flat_map(|plan| &plan.chains);
         chains.map(ToString::to_string).collect()
+    }
+
+    /// The loops that made rows for the reductions of the next ones in the last run, and how.
+    pub fn made_notes(&self) -> impl Iterator<Item = String> {
+        let made = self.made.iter().enumerate();
+        made.filter_map(|(number, made)| made.as_ref()?.note(number))
     }
 
     /// How many of the first loops may be run in several runs ([`Part::Tiles`]): they have the same
@@ -213,16 +225,31 @@ impl Program {
                 let ahead = ahead.as_ref()?;
                 Some((ahead, ahead.reach(launch, part)?))
             });
+            let made = self
+                .made
+                .get(number)
+                .filter(|_| has_next && part == Part::All);
+            let made = made.and_then(|made| {
+                let (made, pair) = (made.as_ref()?, [program, &self.loops[number + 1]]);
+                let batches = made.batches(pair, launch, (settings, workers.count()))?;
+                Some((&**made, batches, pair))
+            });
             // SAFETY: the caller's promises, loop by loop; what loops that run at the same time
-            // have to keep, `Ahead` has asked of the kernel and of the launch.
+            // have to keep, `Ahead` and `Made` have asked of the kernel and of the launch.
             number += unsafe {
-                match ahead {
-                    Some((ahead, reach)) => {
+                match (ahead, made) {
+                    (Some((ahead, reach)), _) => {
                         let pair = ([program, &self.loops[number + 1]], ahead, reach);
                         run::run_ahead(pair, launch, part, settings, workers);
                         2
                     }
-                    None => {
+                    (None, Some((made, batches, pair))) => {
+                        let twins = [number, number + 1].map(|of| self.twins[of].as_ref());
+                        let machine = (settings, workers);
+                        run::run_made((made, batches), (pair, twins), launch, machine);
+                        2
+                    }
+                    (None, None) => {
                         let twin = self.twins[number].as_ref();
                         run::run_loop(program, twin, launch, part, settings, workers);
                         1

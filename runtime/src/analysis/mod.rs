@@ -93,6 +93,7 @@ pub(crate) fn analyse(
         graphs,
         around,
         passing: passing.sum(),
+        elements: elements(window, &slots, cuts.ranks()),
         after: OnceLock::new(),
         alive: alive(window, &slots, cuts.ranks()),
         groups: fused,
@@ -106,6 +107,19 @@ pub(crate) fn analyse(
 /// The bytes of one of equal parts of a store.
 fn bytes(slot: &Slot, ranks: usize) -> usize {
     slot.shape.len() * slot.dtype.size() / ranks
+}
+
+/// See [`Schedule::elements`].
+fn elements(window: &Window, slots: &[Slot], ranks: usize) -> usize {
+    let written = window.tasks.iter().flat_map(|task| {
+        let args = &window.args[task.args.start as usize..task.args.end as usize];
+        let declared = window.body(task).args();
+        args.iter()
+            .zip(declared)
+            .filter(|(_, declared)| declared.is_written())
+    });
+    let elements = written.map(|(arg, _)| slots[arg.slot as usize].shape.len() / ranks);
+    elements.fold(0, usize::saturating_add)
 }
 
 /// See [`Schedule::alive`].

@@ -52,9 +52,31 @@ pub(crate) struct Schedule {
     /// Bytes of what a rank makes within the window, in tasks whose loops run in parts, and drops again,
     /// results that no task stores apart. Every rank counts alike, as if stores were cut into equal parts.
     pub(crate) passing: usize,
+    /// Elements that a rank's tasks write, counted alike.
+    pub(crate) elements: usize,
 }
 
 impl Schedule {
+    /// Whether there is so much to do, counted roughly: bytes, and instructions on elements. What a
+    /// host task does is not known, so it is enough.
+    pub(crate) fn has_work(&self, least: usize) -> bool {
+        let mut work = 0_usize;
+        for task in &self.groups {
+            if task.host.is_some() {
+                return true;
+            }
+            work = work.saturating_add(task.bytes);
+            for loop_ in &task.kernel.loops {
+                let rows = task.extents[loop_.domain as usize].len as usize;
+                work = work.saturating_add(rows.saturating_mul(loop_.body.len()));
+            }
+            if work >= least {
+                return true;
+            }
+        }
+        work >= least
+    }
+
     /// The bytes of memory that some of its tasks ask for on this rank, if none is given back
     /// meanwhile.
     pub(crate) fn made_bytes(&self, tasks: Range<usize>) -> usize {

@@ -159,6 +159,9 @@ fn group(out: &mut String, number: usize, task: &FusedTask, cuts: &CutsTable) {
     for note in task.program.iter().flat_map(Program::band_notes) {
         let _ = writeln!(out, "  {note}");
     }
+    for note in task.program.iter().flat_map(Program::made_notes) {
+        let _ = writeln!(out, "  {note}");
+    }
     for reduction in &task.reductions {
         let over = if reduction.is_partial {
             "over all ranks"

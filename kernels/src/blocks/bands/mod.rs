@@ -264,7 +264,7 @@ impl Plain {
 
 impl LoopProgram {
     /// Whether the loop does the same to each row, and nothing else.
-    fn is_plain(&self) -> bool {
+    pub(crate) fn is_plain(&self) -> bool {
         let is_plain = |step: &Step| {
             matches!(
                 step,

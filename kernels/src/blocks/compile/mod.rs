@@ -11,6 +11,7 @@ mod absorb;
 pub(crate) mod ahead;
 mod bundle;
 pub(crate) mod lower;
+pub(crate) mod made;
 pub(crate) mod slots;
 
 use self::bundle::bundle;

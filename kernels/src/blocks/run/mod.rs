@@ -15,6 +15,7 @@ mod division;
 mod fetch;
 mod length;
 mod lines;
+mod made;
 mod products;
 mod reduced;
 mod row_sums;
@@ -29,6 +30,7 @@ pub(crate) use self::banded::run_chain;
 use self::bound::Shared;
 use self::buffer::Buffer;
 use self::length::{NEAR, UNIT, is_far};
+pub(crate) use self::made::run_made;
 use self::row_sums::SumsBefore;
 use self::worker::{Run, Scratch, Worker};
 use super::compile::LoopProgram;
@@ -54,12 +56,28 @@ pub(crate) unsafe fn run_loop(
     settings: &Settings,
     workers: &Workers,
 ) {
+    let machine = (settings, workers);
+    // SAFETY: forwarded.
+    unsafe { run_reduced(program, twin, (launch, part), machine, &[]) };
+}
+
+/// Runs a loop of which some row reductions, given by number, are there.
+///
+/// # Safety
+/// As [`run_loop`]; the results have an element for each row.
+unsafe fn run_reduced(
+    program: &LoopProgram,
+    twin: Option<&Arc<Twin>>,
+    (launch, part): (&Launch<'_>, Part<'_>),
+    (settings, workers): (&Settings, &Workers),
+    known: &[(usize, *mut u8)],
+) {
     let mut shared = SHARED.take();
     // SAFETY: the caller's promises.
     unsafe {
         shared[0].prepare(program, launch);
         let machine = (settings, workers);
-        reduced::reduce_long_rows(program, launch, part, machine, &mut shared[0]);
+        reduced::reduce_long_rows(program, (launch, part), machine, known, &mut shared[0]);
     }
     shared[0].stream(program, launch, settings);
     let mut run = Run::new(program, launch, shared[0].data(), settings, part);

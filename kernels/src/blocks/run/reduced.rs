@@ -9,7 +9,6 @@
 
 use super::bound::{Array, Shared};
 use super::buffer::Buffer;
-use super::steps::x_in_place;
 use super::strided::simplify;
 use crate::blocks::compile::{LoopProgram, Step};
 use crate::blocks::loops::row_fold::DenseRows;
@@ -25,15 +24,16 @@ const PIECES: usize = 8;
 /// Rows for each thread from which on the rows are divided, as those of other loops.
 const MANY: usize = 256;
 
-/// Computes the reductions of a loop whose rows are few and long.
+/// Computes the reductions of a loop whose rows are few and long, but for those that are there: their
+/// numbers, and where the results are.
 ///
 /// # Safety
 /// As [`super::run_loop`].
 pub(super) unsafe fn reduce_long_rows(
     program: &LoopProgram,
-    launch: &Launch<'_>,
-    part: Part<'_>,
+    (launch, part): (&Launch<'_>, Part<'_>),
     (settings, workers): (&Settings, &Workers),
+    known: &[(usize, *mut u8)],
     shared: &mut Shared,
 ) {
     let mut number = 0;
@@ -51,12 +51,16 @@ pub(super) unsafe fn reduce_long_rows(
             shared.reduced.push(Vec::new());
         }
         let n_rows = launch.domains[program.domain as usize].len as usize;
+        let known = known.iter().find(|(of, _)| *of == number);
         let long = Long::new(reduce, (matrix, x), launch, n_rows, workers.count())
-            .filter(|_| part == Part::All);
-        let results = match long {
+            .filter(|_| part == Part::All && known.is_none());
+        let results = match (known, long) {
+            (Some(&(_, results)), _) => results,
             // SAFETY: the caller's promises.
-            Some(long) => unsafe { long.run(&mut shared.reduced[number], settings, workers) },
-            None => std::ptr::null_mut(),
+            (None, Some(long)) => unsafe {
+                long.run(&mut shared.reduced[number], settings, workers)
+            },
+            (None, None) => std::ptr::null_mut(),
         };
         shared.arrays.push(Array::of(results, true));
         number += 1;
@@ -109,7 +113,7 @@ impl<'a> Long<'a> {
         }
         let x = match x {
             None => std::ptr::null(),
-            Some(x) => x_in_place(launch, x, columns)?,
+            Some(x) => launch.operands[x as usize].side_by_side(columns)?,
         };
         let panel = match is_contiguous {
             true => 1,

@@ -229,7 +229,7 @@ impl Worker<'_> {
             false => row_len.max(panel_bytes(columns.div_ceil(tile_len))),
         };
         let launch = self.run.launch;
-        let (x, spare) = match x.map(|x| (x, x_in_place(launch, x, columns))) {
+        let (x, spare) = match x.map(|x| (x, launch.operands[x as usize].side_by_side(columns))) {
             None => (std::ptr::null(), self.dense.of(room)),
             Some((_, Some(x))) => (x, self.dense.of(room)),
             Some((x, None)) => {
@@ -325,12 +325,6 @@ impl Run<'_> {
             }
         }
     }
-}
-
-/// The first `columns` elements of a `Gather` operand, if they lie side by side.
-pub(crate) fn x_in_place(launch: &Launch<'_>, x: ArgId, columns: usize) -> Option<*const u8> {
-    let (own, own_len, ghosts) = gathered(launch, x);
-    (columns <= own_len || ghosts.is_null()).then_some(own)
 }
 
 /// The first `columns` elements of a `Gather` operand side by side in `spare`.

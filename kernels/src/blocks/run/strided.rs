@@ -6,6 +6,9 @@
 
 use crate::launch::Layout;
 
+/// The bytes of a run that is copied element by element: it takes no longer than a call.
+const SHORT: usize = 64;
+
 /// Copies the rows `first..first + n` of an array to `out`.
 ///
 /// # Safety
@@ -65,7 +68,7 @@ pub(crate) unsafe fn copy_run(
     from: (*const u8, isize),
     to: (*mut u8, isize),
 ) {
-    if from.1 == 1 && to.1 == 1 {
+    if from.1 == 1 && to.1 == 1 && count * size > SHORT {
         // SAFETY: the caller promises `count` elements on both sides; `copy` allows overlap.
         return unsafe { std::ptr::copy(from.0, to.0, count * size) };
     }
@@ -116,18 +119,20 @@ pub(crate) fn walk(
         flat /= dims[d].max(1);
     }
     let mut rest = n;
+    let mut offset: isize = (0..=last).map(|d| index[d] as isize * strides[d]).sum();
     while rest > 0 {
-        let offset: isize = (0..=last).map(|d| index[d] as isize * strides[d]).sum();
         let count = rest.min(dims[last] - index[last]);
         visit(offset, count, strides[last]);
         rest -= count;
         index[last] += count;
+        offset += count as isize * strides[last];
         for d in (1..=last).rev() {
             if index[d] < dims[d] {
                 break;
             }
             index[d] = 0;
             index[d - 1] += 1;
+            offset += strides[d - 1] - dims[d] as isize * strides[d];
         }
     }
 }

@@ -133,7 +133,7 @@ impl Runtime {
         }
         issuing.begin(&call);
         let schedule = issuing.schedule(config, self.rank());
-        let pays = has_work(&schedule, config.ahead_threshold);
+        let pays = schedule.has_work(config.ahead_threshold);
         let made = schedule.made_bytes(0..schedule.groups.len());
         if pays && self.has_room(issuing, made) && self.give(issuing, &schedule, made) {
             return Ok(());
@@ -318,24 +318,4 @@ impl Issuing {
             under_way.spare.push(window);
         }
     }
-}
-
-/// Whether a schedule has so much to do, counted roughly: bytes, and instructions on elements. What
-/// a host task does is not known, so it is enough.
-fn has_work(schedule: &Schedule, least: usize) -> bool {
-    let mut work = 0_usize;
-    for task in &schedule.groups {
-        if task.host.is_some() {
-            return true;
-        }
-        work = work.saturating_add(task.bytes);
-        for loop_ in &task.kernel.loops {
-            let rows = task.extents[loop_.domain as usize].len as usize;
-            work = work.saturating_add(rows.saturating_mul(loop_.body.len()));
-        }
-        if work >= least {
-            return true;
-        }
-    }
-    work >= least
 }
