@@ -414,6 +414,48 @@ fn rows_without_elements_of_a_store_that_is_cut() {
     );
 }
 
+/// Rows that a loop had made for the sums of the next one were taken for all that there was of a matrix
+/// which a third loop read.
+#[test]
+fn a_matrix_is_read_again_behind_the_sums_of_its_rows() {
+    keep(
+        15,
+        vec![
+            Data {
+                out: 0,
+                dtype: F64,
+                shape: vec![5, 5],
+                flavour: Flavour::Smooth,
+                seed: 7,
+            },
+            Unary {
+                out: 1,
+                op: UnaryOp::Exp,
+                a: Of(0),
+            },
+            RowReduce {
+                out: 2,
+                op: ReduceOp::Sum,
+                a: 1,
+            },
+            Broadcast {
+                out: 3,
+                a: 2,
+                shape: vec![5, 5],
+            },
+            Binary {
+                out: 4,
+                op: BinaryOp::Div,
+                a: Of(1),
+                b: Of(3),
+            },
+            Drop { a: 1 },
+            Drop { a: 2 },
+            Drop { a: 3 },
+        ],
+    );
+}
+
 /// A rank had no memory for a halo. Later tasks failed because it was not there, with a message that did
 /// not name the reason. Seed 3186.
 #[test]

@@ -11,7 +11,7 @@
 use super::{LoopProgram, Step};
 use crate::blocks::Settings;
 use crate::blocks::loops::rows::RowReduction;
-use crate::ir::{ArgId, Kernel};
+use crate::ir::{ArgId, Inst, Kernel};
 use crate::launch::{Launch, Operand};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -95,17 +95,23 @@ impl Made {
         if reductions.is_empty() {
             return None;
         }
-        let is_of = |arg: ArgId, stored: ArgId| {
-            let mut reductions = reductions.iter();
-            arg == stored || reductions.any(|of| of.stored == stored && of.matrix == arg)
-        };
-        // What else reaches the memory of a matrix wants all of it.
+        // Whatever else reaches the memory of a matrix wants all of it.
         let passes = |stored: ArgId| {
             let mut is_met = !kernel.args[stored as usize].temporary;
-            for inst in kernel.loops.iter().flat_map(|loop_| &loop_.body) {
-                inst.for_each_arg(|arg| {
-                    is_met |= memory(arg) == memory(stored) && !is_of(arg, stored)
-                });
+            for (of, loop_) in kernel.loops.iter().enumerate() {
+                for inst in &loop_.body {
+                    let is_known = match *inst {
+                        Inst::Store(arg, _) => of == number && arg == stored,
+                        Inst::RowReduce { rows, x, .. } => {
+                            let is_of = |it: &OfRows| (it.matrix, it.x) == (rows, x);
+                            of == number + 1 && reductions.iter().any(is_of)
+                        }
+                        _ => false,
+                    };
+                    inst.for_each_arg(|arg| {
+                        is_met |= memory(arg) == memory(stored) && !is_known;
+                    });
+                }
             }
             !is_met
         };
