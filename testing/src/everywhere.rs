@@ -25,7 +25,8 @@ const SETTINGS: [(usize, usize, bool, usize); 8] = [
 /// The same for tiles of the default length, of which few tests fill more than one.
 const DEFAULT_TILES: [(usize, usize, bool, usize); 2] = [(1, 1, false, 2), (3, 3, true, 0)];
 
-/// Settings under which a few elements are enough for several pieces, tiles and threads.
+/// Settings under which a few elements are enough for several pieces, tiles and threads, and for loops
+/// that follow each other in bands.
 ///
 /// ```
 /// use sparsefuse_runtime::Config;
@@ -40,6 +41,7 @@ pub fn small() -> Config {
         tile_len: 4,
         cut_threshold: 1,
         parallel_threshold: 0,
+        band_threshold: 0,
         ..Config::default()
     }
 }

@@ -10,6 +10,7 @@ mod functions;
 mod fusion;
 mod gathers;
 mod join;
+mod made;
 mod map;
 mod numpy;
 mod order;
