@@ -15,6 +15,8 @@
 //!
 //! Neighbouring loops that cannot become one, such as sweeps of a stencil, may follow each other over
 //! their rows, so that each finds in the cache what the one before has just written ([`bands`]).
+//! A loop that makes matrices for the row reductions of the next one makes some rows at a time
+//! ([`compile::made`]).
 //!
 //! # How a loop comes to be
 //!
