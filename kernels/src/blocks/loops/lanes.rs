@@ -6,6 +6,9 @@
 #![expect(unsafe_code, reason = "reads blocks through pointers, with SIMD")]
 
 use super::map::Input;
+use super::tiled::{
+    TileLoop, fold_tiles_loop, product_tiles_loop, rare_fold_tiles_loop, search_tiles_loop,
+};
 use crate::abi::Lanes;
 use crate::element::{DType, Element};
 use crate::ir::ReduceOp;
@@ -29,6 +32,7 @@ pub(crate) struct Reduction {
     start: fn(&mut Lanes, Partial),
     add: PerIsa<LaneLoop>,
     finish: fn(&mut Lanes) -> Partial,
+    tiles: PerIsa<TileLoop>,
 }
 
 impl Reduction {
@@ -37,6 +41,37 @@ impl Reduction {
         let mut reduction = of(op, dtype);
         reduction.identity = identity(op, dtype);
         reduction
+    }
+
+    /// From its functions; the identity is 0.
+    pub(super) fn of_functions(
+        start: fn(&mut Lanes, Partial),
+        add: PerIsa<LaneLoop>,
+        finish: fn(&mut Lanes) -> Partial,
+        tiles: PerIsa<TileLoop>,
+    ) -> Self {
+        Self {
+            identity: Partial {
+                bits: [0; 2],
+                index: 0,
+            },
+            start,
+            add,
+            finish,
+            tiles,
+        }
+    }
+
+    /// The result of no rows.
+    #[inline]
+    pub(crate) fn identity(&self) -> Partial {
+        self.identity
+    }
+
+    /// The loop that reduces whole tiles.
+    #[inline]
+    pub(crate) fn tiles(&self) -> PerIsa<TileLoop> {
+        self.tiles
     }
 
     /// Begins a tile.
@@ -86,8 +121,8 @@ fn of(op: ReduceOp, dtype: DType) -> Reduction {
             DType::I64 | DType::U64 => rare_fold::<Prod<u64>>(),
             DType::Bool => undefined(op, dtype),
         },
-        ReduceOp::Any => rare_fold::<AnyTrue<u8>>(),
-        ReduceOp::All => rare_fold::<AllTrue<u8>>(),
+        ReduceOp::Any => rare_fold::<AnyTrue>(),
+        ReduceOp::All => rare_fold::<AllTrue>(),
         ReduceOp::Min | ReduceOp::Max | ReduceOp::ArgMin | ReduceOp::ArgMax => match dtype {
             DType::F32 => extremum::<f32>(op, rare_fold::<Least<f32>>, rare_fold::<Greatest<f32>>),
             DType::F64 => extremum::<f64>(op, rare_fold::<Least<f64>>, rare_fold::<Greatest<f64>>),
@@ -154,6 +189,12 @@ pub(crate) trait Fold {
     const IS_ASSOCIATIVE: bool;
     fn join(a: Self::T, b: Self::T) -> Self::T;
 
+    /// Whether nothing that is joined to this changes it.
+    #[inline(always)]
+    fn is_final(_: Self::T) -> bool {
+        false
+    }
+
     /// Two more elements of a lane.
     #[inline(always)]
     fn join_two(lane: Self::T, a: Self::T, b: Self::T) -> Self::T {
@@ -179,8 +220,36 @@ macro_rules! folds {
 folds! {
     Sum<T: NumericOps>(a, b) = a.add(b), associative: false;
     Prod<T: NumericOps>(a, b) = a.mul(b), associative: false;
-    AnyTrue<T: Byte>(a, b) = a | b, associative: true;
-    AllTrue<T: Byte>(a, b) = a & b, associative: true;
+}
+
+/// Whether any of some `bool` is true, and whether all are: of their bytes.
+pub(crate) struct AnyTrue;
+pub(crate) struct AllTrue;
+
+impl Fold for AnyTrue {
+    type T = u8;
+    const IS_ASSOCIATIVE: bool = true;
+    #[inline(always)]
+    fn join(a: u8, b: u8) -> u8 {
+        a | b
+    }
+    #[inline(always)]
+    fn is_final(a: u8) -> bool {
+        a != 0
+    }
+}
+
+impl Fold for AllTrue {
+    type T = u8;
+    const IS_ASSOCIATIVE: bool = true;
+    #[inline(always)]
+    fn join(a: u8, b: u8) -> u8 {
+        a & b
+    }
+    #[inline(always)]
+    fn is_final(a: u8) -> bool {
+        a == 0
+    }
 }
 
 macro_rules! extrema {
@@ -215,13 +284,6 @@ extrema! {
     Greatest: max, >;
 }
 
-/// The byte of a `bool`.
-pub(crate) trait Byte:
-    LaneElement + std::ops::BitOr<Output = Self> + std::ops::BitAnd<Output = Self>
-{
-}
-impl Byte for u8 {}
-
 /// Joins the lanes pairwise, as [`crate::reduce::join_lanes`].
 #[inline(always)]
 pub(crate) fn join_lanes<F: Fold>(mut lanes: [F::T; LANES]) -> F::T {
@@ -236,25 +298,17 @@ pub(crate) fn join_lanes<F: Fold>(mut lanes: [F::T; LANES]) -> F::T {
 }
 
 fn fold<F: Fold>() -> Reduction {
-    fold_with::<F>(fold_loop::<F>())
+    fold_with::<F>(fold_loop::<F>(), fold_tiles_loop::<F>())
 }
 
 /// A reduction without a variant for AVX-512: an operation that is rare, or that the one for AVX2 does
 /// faster (extrema 1.35 times on AMD Zen 5).
 fn rare_fold<F: Fold>() -> Reduction {
-    fold_with::<F>(rare_fold_loop::<F>())
+    fold_with::<F>(rare_fold_loop::<F>(), rare_fold_tiles_loop::<F>())
 }
 
-fn fold_with<F: Fold>(add: PerIsa<LaneLoop>) -> Reduction {
-    Reduction {
-        identity: Partial {
-            bits: [0; 2],
-            index: 0,
-        },
-        start: start_fold::<F>,
-        add,
-        finish: finish_fold::<F>,
-    }
+fn fold_with<F: Fold>(add: PerIsa<LaneLoop>, tiles: PerIsa<TileLoop>) -> Reduction {
+    Reduction::of_functions(start_fold::<F>, add, finish_fold::<F>, tiles)
 }
 
 impl Lanes {
@@ -292,8 +346,11 @@ unsafe fn fold_rows<F: Fold>(lanes: &mut Lanes, first: u64, n: usize, values: *c
 /// As [`fold_elements`], of long blocks: whole chunks in registers, which the lanes in memory are not
 /// while their number is not known, and two at a time where that leaves no trace, since each join waits
 /// for the one before it.
+///
+/// # Safety
+/// `values` must be readable as `n` elements.
 #[inline(always)]
-unsafe fn fold_block<F: Fold>(
+pub(super) unsafe fn fold_block<F: Fold>(
     lanes: &mut [F::T; LANES],
     lane: usize,
     n: usize,
@@ -384,13 +441,19 @@ pub(crate) fn fold_each<F: Fold>(
 pub(crate) type ProductLoop =
     unsafe fn(lanes: &mut Lanes, first: u64, n: usize, factors: &[Input; 2]);
 
-/// The loop for products of floating-point numbers.
-pub(crate) fn sum_of_products(dtype: DType) -> PerIsa<ProductLoop> {
+/// The loops for products of floating-point numbers: of rows, and of whole tiles.
+pub(crate) fn sum_of_products(dtype: DType) -> (PerIsa<ProductLoop>, PerIsa<TileLoop>) {
     match dtype {
-        DType::F32 => product_loop::<f32>(),
-        DType::F64 => product_loop::<f64>(),
-        DType::ComplexF32 => product_loop::<Complex<f32>>(),
-        DType::ComplexF64 => product_loop::<Complex<f64>>(),
+        DType::F32 => (product_loop::<f32>(), product_tiles_loop::<f32>()),
+        DType::F64 => (product_loop::<f64>(), product_tiles_loop::<f64>()),
+        DType::ComplexF32 => (
+            product_loop::<Complex<f32>>(),
+            product_tiles_loop::<Complex<f32>>(),
+        ),
+        DType::ComplexF64 => (
+            product_loop::<Complex<f64>>(),
+            product_tiles_loop::<Complex<f64>>(),
+        ),
         DType::I32 | DType::I64 | DType::U32 | DType::U64 | DType::Bool => {
             undefined(ReduceOp::Sum, dtype)
         }
@@ -432,7 +495,7 @@ unsafe fn sum_products<T: NumericOps>(
 }
 
 /// A reduction that looks for a row: the one whose element a fold of the elements gives.
-trait Search: Fold<T: OrderedOps> {
+pub(super) trait Search: Fold<T: OrderedOps> {
     /// Whether `a` wins over `b` wherever they come from, neither being NaN.
     fn wins(a: Self::T, b: Self::T) -> bool;
 
@@ -453,15 +516,12 @@ trait Search: Fold<T: OrderedOps> {
 }
 
 fn search<S: Search>() -> Reduction {
-    Reduction {
-        identity: Partial {
-            bits: [0; 2],
-            index: u64::MAX,
-        },
-        start: start_search::<S>,
-        add: search_loop::<S>(),
-        finish: finish_search::<S>,
-    }
+    Reduction::of_functions(
+        start_search::<S>,
+        search_loop::<S>(),
+        finish_search::<S>,
+        search_tiles_loop::<S>(),
+    )
 }
 
 fn start_search<S: Search>(lanes: &mut Lanes, identity: Partial) {
@@ -498,15 +558,25 @@ unsafe fn search_rows<S: Search>(lanes: &mut Lanes, first: u64, n: usize, values
     lanes.of()[0] = best;
     if S::is_better(found, first, best, row) {
         // SAFETY: as above.
-        let place = unsafe {
-            match found.is_nan() {
-                true => place_of(|x: S::T| x.is_nan(), n, values),
-                false => place_of(|x| x == found, n, values),
-            }
-        };
+        let place = unsafe { place_of::<S>(found, n, values) };
         // SAFETY: a place is below `n`.
         lanes.of()[0] = unsafe { values.add(place).read_unaligned() };
         lanes.rows[0] = first + place as u64;
+    }
+}
+
+/// The place of an element among `n`, the first of equals; of a NaN the first NaN's.
+///
+/// # Safety
+/// `values` must be readable as `n` elements, at least one.
+#[inline(always)]
+pub(super) unsafe fn place_of<S: Search>(found: S::T, n: usize, values: *const S::T) -> usize {
+    // SAFETY: forwarded.
+    unsafe {
+        match found.is_nan() {
+            true => place_where(|x: S::T| x.is_nan(), n, values),
+            false => place_where(|x| x == found, n, values),
+        }
     }
 }
 
@@ -515,7 +585,7 @@ unsafe fn search_rows<S: Search>(lanes: &mut Lanes, first: u64, n: usize, values
 /// # Safety
 /// `values` must be readable as `n` elements, at least one.
 #[inline(always)]
-unsafe fn place_of<T: Copy>(is_it: impl Fn(T) -> bool, n: usize, values: *const T) -> usize {
+unsafe fn place_where<T: Copy>(is_it: impl Fn(T) -> bool, n: usize, values: *const T) -> usize {
     let mut i = 0;
     while i + LANES < n {
         // SAFETY: the elements `i..i + LANES` are among the `n`.
