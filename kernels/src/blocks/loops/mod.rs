@@ -11,6 +11,7 @@ pub(crate) mod packed_rows;
 pub(crate) mod row_fold;
 pub(crate) mod rows;
 mod rows_together;
+mod search;
 pub(crate) mod sparse_rows;
 pub(crate) mod streams;
 pub(crate) mod table;
