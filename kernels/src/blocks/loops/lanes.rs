@@ -5,17 +5,21 @@
 //! after the other, so the length of the blocks leaves no trace in the result.
 #![expect(unsafe_code, reason = "reads blocks through pointers, with SIMD")]
 
+use super::folds::{
+    AllTrue, AnyTrue, Fold, Greatest, LaneElement, Least, Prod, Search, Sum, fold_block, fold_each,
+    join_lanes, place_of,
+};
 use super::map::Input;
-use super::search::{Search, search};
-use super::tiled::{TileLoop, fold_tiles_loop, product_tiles_loop, rare_fold_tiles_loop};
+use super::tiled::{
+    TileLoop, fold_tiles_loop, product_tiles_loop, rare_fold_tiles_loop, search_tiles_loop,
+};
 use crate::abi::Lanes;
-use crate::element::{DType, Element};
+use crate::element::DType;
 use crate::ir::ReduceOp;
 use crate::isa::{PerIsa, per_isa};
 use crate::ops::{NumericOps, OrderedOps};
 use crate::reduce::{LANES, Partial, identity};
 use num_complex::Complex;
-use std::marker::PhantomData;
 
 /// Joins `n` rows of a tile to the lanes; `first` is the place of the first one within the tile.
 ///
@@ -151,151 +155,6 @@ fn extremum<T: OrderedOps>(
     }
 }
 
-/// An element of a lane: the types of the IR, and the byte of a `bool`.
-pub(crate) trait LaneElement: Copy {
-    /// As [`Element::from_bits`].
-    fn from_lane_bits(bits: [u64; 2]) -> Self;
-    /// As [`Element::to_bits`].
-    fn to_lane_bits(self) -> [u64; 2];
-}
-
-impl<T: Element> LaneElement for T {
-    #[inline(always)]
-    fn from_lane_bits(bits: [u64; 2]) -> Self {
-        T::from_bits(bits)
-    }
-    #[inline(always)]
-    fn to_lane_bits(self) -> [u64; 2] {
-        self.to_bits()
-    }
-}
-
-impl LaneElement for u8 {
-    #[inline(always)]
-    fn from_lane_bits(bits: [u64; 2]) -> Self {
-        bits[0] as Self
-    }
-    #[inline(always)]
-    fn to_lane_bits(self) -> [u64; 2] {
-        [u64::from(self), 0]
-    }
-}
-
-/// A reduction that only looks at elements.
-pub(crate) trait Fold {
-    type T: LaneElement;
-    /// Whether it leaves no trace how elements of a lane are grouped, as long as they keep their order.
-    const IS_ASSOCIATIVE: bool;
-    fn join(a: Self::T, b: Self::T) -> Self::T;
-
-    /// Whether nothing that is joined to this changes it.
-    #[inline(always)]
-    fn is_final(_: Self::T) -> bool {
-        false
-    }
-
-    /// Two more elements of a lane.
-    #[inline(always)]
-    fn join_two(lane: Self::T, a: Self::T, b: Self::T) -> Self::T {
-        Self::join(lane, Self::join(a, b))
-    }
-}
-
-macro_rules! folds {
-    ($($name:ident<$T:ident: $bound:ident>($a:ident, $b:ident) = $value:expr,
-        associative: $is_associative:literal;)*) => {$(
-        pub(crate) struct $name<$T>(PhantomData<$T>);
-        impl<$T: $bound> Fold for $name<$T> {
-            type T = $T;
-            const IS_ASSOCIATIVE: bool = $is_associative;
-            #[inline(always)]
-            fn join($a: $T, $b: $T) -> $T {
-                $value
-            }
-        }
-    )*};
-}
-
-folds! {
-    Sum<T: NumericOps>(a, b) = a.add(b), associative: false;
-    Prod<T: NumericOps>(a, b) = a.mul(b), associative: false;
-}
-
-/// Whether any of some `bool` is true, and whether all are: of their bytes.
-pub(crate) struct AnyTrue;
-pub(crate) struct AllTrue;
-
-impl Fold for AnyTrue {
-    type T = u8;
-    const IS_ASSOCIATIVE: bool = true;
-    #[inline(always)]
-    fn join(a: u8, b: u8) -> u8 {
-        a | b
-    }
-    #[inline(always)]
-    fn is_final(a: u8) -> bool {
-        a != 0
-    }
-}
-
-impl Fold for AllTrue {
-    type T = u8;
-    const IS_ASSOCIATIVE: bool = true;
-    #[inline(always)]
-    fn join(a: u8, b: u8) -> u8 {
-        a & b
-    }
-    #[inline(always)]
-    fn is_final(a: u8) -> bool {
-        a == 0
-    }
-}
-
-macro_rules! extrema {
-    ($($name:ident: $join:ident, $comparison:tt;)*) => {$(
-        pub(crate) struct $name<T>(PhantomData<T>);
-        impl<T: OrderedOps> Fold for $name<T> {
-            type T = T;
-            const IS_ASSOCIATIVE: bool = true;
-            #[inline(always)]
-            fn join(a: T, b: T) -> T {
-                OrderedOps::$join(a, b)
-            }
-            /// Looks for NaN in the two together.
-            #[inline(always)]
-            fn join_two(lane: T, a: T, b: T) -> T {
-                let first = |a: T, b: T| if b $comparison a { b } else { a };
-                first(lane, first(a, b)).or_nan_if(a.is_nan() | b.is_nan())
-            }
-        }
-
-        impl<T: OrderedOps> Search for $name<T> {
-            #[inline(always)]
-            fn wins(a: T, b: T) -> bool {
-                a $comparison b
-            }
-        }
-    )*};
-}
-
-extrema! {
-    Least: min, <;
-    Greatest: max, >;
-}
-
-/// Joins the lanes pairwise, as [`crate::reduce::join_lanes`].
-#[inline(always)]
-pub(crate) fn join_lanes<F: Fold>(mut lanes: [F::T; LANES]) -> F::T {
-    let mut half = LANES / 2;
-    while half > 0 {
-        for l in 0..half {
-            lanes[l] = F::join(lanes[l], lanes[l + half]);
-        }
-        half /= 2;
-    }
-    lanes[0]
-}
-
 fn fold<F: Fold>() -> Reduction {
     fold_with::<F>(fold_loop::<F>(), fold_tiles_loop::<F>())
 }
@@ -340,97 +199,6 @@ unsafe fn fold_rows<F: Fold>(lanes: &mut Lanes, first: u64, n: usize, values: *c
     let lane = (first % LANES as u64) as usize;
     // SAFETY: forwarded: the caller promises `n` elements.
     unsafe { fold_block::<F>(lanes.of(), lane, n, values.cast()) };
-}
-
-/// As [`fold_elements`], of long blocks: whole chunks in registers, which the lanes in memory are not
-/// while their number is not known, and two at a time where that leaves no trace, since each join waits
-/// for the one before it.
-///
-/// # Safety
-/// `values` must be readable as `n` elements.
-#[inline(always)]
-pub(super) unsafe fn fold_block<F: Fold>(
-    lanes: &mut [F::T; LANES],
-    lane: usize,
-    n: usize,
-    values: *const F::T,
-) {
-    let mut done = 0;
-    if lane == 0 {
-        let mut whole = *lanes;
-        while F::IS_ASSOCIATIVE && done + 2 * LANES <= n {
-            // SAFETY: the elements `done..done + 2 * LANES` are among the `n`.
-            let [a, b] = unsafe {
-                let chunks = values.add(done).cast::<[[F::T; LANES]; 2]>();
-                chunks.read_unaligned()
-            };
-            for l in 0..LANES {
-                whole[l] = F::join_two(whole[l], a[l], b[l]);
-            }
-            done += 2 * LANES;
-        }
-        while done + LANES <= n {
-            // SAFETY: the elements `done..done + LANES` are among the `n`.
-            let chunk = unsafe { values.add(done).cast::<[F::T; LANES]>().read_unaligned() };
-            for l in 0..LANES {
-                whole[l] = F::join(whole[l], chunk[l]);
-            }
-            done += LANES;
-        }
-        *lanes = whole;
-    }
-    if done < n {
-        // SAFETY: the rest of the `n` elements.
-        *lanes = unsafe { fold_elements::<F>(*lanes, lane, n - done, values.add(done)) };
-    }
-}
-
-/// Joins `n` elements to lanes, beginning with lane `lane`.
-///
-/// # Safety
-/// `values` must be readable as `n` elements.
-#[inline(always)]
-pub(crate) unsafe fn fold_elements<F: Fold>(
-    lanes: [F::T; LANES],
-    lane: usize,
-    n: usize,
-    values: *const F::T,
-) -> [F::T; LANES] {
-    fold_each::<F>(
-        lanes,
-        (lane, n),
-        // SAFETY: element `i` is among the `n`.
-        |i| unsafe { values.add(i).read_unaligned() },
-        // SAFETY: so are the elements `i..i + LANES`.
-        |i| unsafe { values.add(i).cast::<[F::T; LANES]>().read_unaligned() },
-    )
-}
-
-/// Joins `n` elements to lanes, beginning with lane `lane`: asks for each of the `n` once, alone or
-/// with those after it as a chunk.
-#[inline(always)]
-pub(crate) fn fold_each<F: Fold>(
-    mut lanes: [F::T; LANES],
-    (lane, n): (usize, usize),
-    value: impl Fn(usize) -> F::T,
-    chunk: impl Fn(usize) -> [F::T; LANES],
-) -> [F::T; LANES] {
-    let head = ((LANES - lane) % LANES).min(n);
-    for i in 0..head {
-        lanes[lane + i] = F::join(lanes[lane + i], value(i));
-    }
-    let mut i = head;
-    while i + LANES <= n {
-        let chunk = chunk(i);
-        for l in 0..LANES {
-            lanes[l] = F::join(lanes[l], chunk[l]);
-        }
-        i += LANES;
-    }
-    for l in 0..n - i {
-        lanes[l] = F::join(lanes[l], value(i + l));
-    }
-    lanes
 }
 
 /// Joins the products of `n` rows to the lanes of a sum.
@@ -491,4 +259,55 @@ unsafe fn sum_products<T: NumericOps>(
             products
         },
     );
+}
+
+/// The functions of a search.
+fn search<S: Search>() -> Reduction {
+    Reduction::of_functions(
+        start_search::<S>,
+        search_loop::<S>(),
+        finish_search::<S>,
+        search_tiles_loop::<S>(),
+    )
+}
+
+fn start_search<S: Search>(lanes: &mut Lanes, identity: Partial) {
+    lanes.of()[0] = S::T::from_lane_bits(identity.bits);
+    lanes.rows[0] = identity.index;
+}
+
+/// The order of elements with their rows is total, so it leaves no trace in which lane the best of
+/// some rows is kept: it is the first.
+fn finish_search<S: Search>(lanes: &mut Lanes) -> Partial {
+    Partial {
+        bits: lanes.of::<S::T>()[0].to_lane_bits(),
+        index: lanes.rows[0],
+    }
+}
+
+per_isa!(fn search_loop<S: Search>(lanes: &mut Lanes, first: u64, n: usize, values: *const u8) = search_rows, up to avx2);
+
+/// Folds the elements, and looks for the row only where the result is better than what there was.
+#[inline(always)]
+unsafe fn search_rows<S: Search>(lanes: &mut Lanes, first: u64, n: usize, values: *const u8) {
+    let values = values.cast::<S::T>();
+    if n == 0 {
+        return;
+    }
+    let (best, row) = (lanes.of::<S::T>()[0], lanes.rows[0]);
+    let scratch = lanes.of::<S::T>();
+    // SAFETY: forwarded: the caller promises `n` elements, of which there is one.
+    unsafe {
+        *scratch = [values.read_unaligned(); LANES];
+        fold_block::<S>(scratch, 0, n, values);
+    }
+    let found = join_lanes::<S>(*scratch);
+    lanes.of()[0] = best;
+    if S::is_better(found, first, best, row) {
+        // SAFETY: as above.
+        let place = unsafe { place_of::<S>(found, n, values) };
+        // SAFETY: a place is below `n`.
+        lanes.of()[0] = unsafe { values.add(place).read_unaligned() };
+        lanes.rows[0] = first + place as u64;
+    }
 }

@@ -2,6 +2,7 @@
 //! lists of them.
 
 pub(crate) mod count;
+pub(crate) mod folds;
 pub(crate) mod gathers;
 pub(crate) mod lanes;
 pub(crate) mod map;
@@ -11,7 +12,6 @@ pub(crate) mod packed_rows;
 pub(crate) mod row_fold;
 pub(crate) mod rows;
 mod rows_together;
-mod search;
 pub(crate) mod sparse_rows;
 pub(crate) mod streams;
 pub(crate) mod table;

@@ -5,7 +5,7 @@
     reason = "reads the matrix through pointers of the launch"
 )]
 
-use super::lanes::{
+use super::folds::{
     AllTrue, AnyTrue, Fold, Greatest, LaneElement, Least, Prod, Sum, fold_each, fold_elements,
     join_lanes,
 };

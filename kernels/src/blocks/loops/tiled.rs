@@ -10,9 +10,8 @@
 //! of them does not.
 #![expect(unsafe_code, reason = "reads arrays through pointers, with SIMD")]
 
-use super::lanes::{Fold, LaneElement, Sum, fold_block, fold_each, join_lanes};
+use super::folds::{Fold, LaneElement, Search, Sum, fold_block, fold_each, join_lanes, place_of};
 use super::map::Input;
-use super::search::{Search, place_of};
 use crate::isa::per_isa;
 use crate::ops::NumericOps;
 use crate::reduce::{LANES, Partial};
