@@ -289,10 +289,10 @@ impl Data {
         let l = (&y * 1e3).cast::<i64>() + 1;
         let anywhere = (uniform(len, 3) * len as f64).cast::<i64>();
         let (side, tall) = (len.isqrt(), len / 50);
-        let z: Vec<_> = x.to_vec()?.into_iter().zip(y.to_vec()?).collect();
+        let parts = [x.to_vec()?, y.to_vec()?];
         Ok(Self {
             single: x.cast(),
-            z: Vector::from_vec(z.into_iter().map(|(re, im)| Complex { re, im }).collect()),
+            z: Vector::from_fn([len], |[i]| Complex::new(parts[0][i], parts[1][i])),
             k32: k.cast(),
             l32: l.cast(),
             u32: (&k + 1_000_000_000).cast(),
@@ -310,7 +310,8 @@ impl Data {
     }
 }
 
-/// Numbers between 0 and 1: the finalizer of SplitMix64 of the place.
+/// Numbers between 0 and 1: the finalizer of SplitMix64 of the place. In memory of the library, whose
+/// pages are large as those of NumPy's arrays are; a vector of the program has small ones.
 fn uniform(len: usize, seed: u64) -> Vector<f64> {
     let number = |place: u64| {
         let mut bits = (place + (seed << 40)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -318,5 +319,5 @@ fn uniform(len: usize, seed: u64) -> Vector<f64> {
         bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         ((bits ^ (bits >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
     };
-    Vector::from_vec((0..len as u64).map(number).collect())
+    Vector::from_fn([len], |[place]| number(place as u64))
 }

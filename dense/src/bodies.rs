@@ -36,6 +36,8 @@ pub(crate) enum Operation {
     MatVec,
     /// `start + step * index`, of two numbers.
     Arange,
+    /// The indices themselves: the same from 0 in steps of 1.
+    Indices,
     /// 1 where row and column agree, of the number of columns.
     Eye,
     /// Random numbers, of a seed.
@@ -93,7 +95,8 @@ const REDUCE_OF: usize = REDUCE + ReduceOp::ALL.len();
 const ROW_REDUCE: usize = REDUCE_OF + 5;
 const MAT_VEC: usize = ROW_REDUCE + ReduceOp::ALL.len();
 const ARANGE: usize = MAT_VEC + 1;
-const EYE: usize = ARANGE + 1;
+const INDICES: usize = ARANGE + 1;
+const EYE: usize = INDICES + 1;
 const RANDOM: usize = EYE + 1;
 const RATIO: usize = RANDOM + 2;
 const N_OPERATIONS: usize = RATIO + 1;
@@ -124,6 +127,7 @@ impl Operation {
             Self::RowReduce(op) => ROW_REDUCE + op as usize,
             Self::MatVec => MAT_VEC,
             Self::Arange => ARANGE,
+            Self::Indices => INDICES,
             Self::Eye => EYE,
             Self::Random(distribution) => RANDOM + distribution as usize,
             Self::Ratio => RATIO,
@@ -148,7 +152,7 @@ impl Operation {
             Self::RowReduce(ReduceOp::Sum) => "row_sum",
             Self::RowReduce(_) => "row_reduce",
             Self::MatVec => "matvec",
-            Self::Arange => "arange",
+            Self::Arange | Self::Indices => "arange",
             Self::Eye => "eye",
             Self::Random(Distribution::Uniform) => "random_uniform",
             Self::Random(Distribution::Normal) => "random_normal",
@@ -225,6 +229,11 @@ impl Operation {
                 let index = b.push(Inst::Cast(dtype, index));
                 let way = b.binary(BinaryOp::Mul, step, index);
                 let x = b.binary(BinaryOp::Add, start, way);
+                result(b, true, Some(dtype), x);
+            }
+            Self::Indices => {
+                let index = b.push(Inst::Index);
+                let x = b.push(Inst::Cast(dtype, index));
                 result(b, true, Some(dtype), x);
             }
             Self::Eye => {

@@ -149,8 +149,7 @@ twins! {
     constructors [T: Numeric] Vector<T>;
     /// 0, 1, 2 … `len - 1`. One task.
     arange try_arange(len: usize) -> Self {
-        let numbers = [T::ZERO.to_value(), T::ONE.to_value()];
-        generate([len], Operation::Arange, &numbers)
+        generate([len], Operation::Indices, &[])
     }
 }
 

@@ -32,7 +32,7 @@ macro_rules! unary_operations {
             /// `-x`; whole numbers wrap, unsigned ones too.
             Neg    neg    { Same | Nothing    | true  | 1   | Prefix("-") | wrapping   | - }
             /// The absolute value, real for complex numbers; whole numbers wrap.
-            Abs    abs    { Real | Unsigned   | false | 1   | Call        | signed     | abs/try_abs }
+            Abs    abs    { Real | Unsigned   | false | 1   | Call        | magnitudes | abs/try_abs }
             /// -1, 0 or 1 by the sign, NaN for NaN; `x / |x|`, or 0, for complex numbers.
             Sign   sign   { Same | Nothing    | false | 1   | Call        | numeric    | sign/try_sign }
             /// The complex conjugate; real numbers stay as they are.
@@ -46,13 +46,13 @@ macro_rules! unary_operations {
             /// The square root.
             Sqrt   sqrt   { Same | Nothing    | false | 8   | Call        | floats     | sqrt/try_sqrt }
             /// `e` to the power of the value.
-            Exp    exp    { Same | Nothing    | false | 10  | Call        | floats     | exp/try_exp }
+            Exp    exp    { Same | Nothing    | false | 10  | Call        | blocks     | exp/try_exp }
             /// The natural logarithm.
             Log    log    { Same | Nothing    | false | 14  | Call        | floats     | ln/try_ln }
             /// The sine.
-            Sin    sin    { Same | Nothing    | false | 14  | Angle       | angles     | sin/try_sin }
+            Sin    sin    { Same | Nothing    | false | 14  | Angle       | blocks     | sin/try_sin }
             /// The cosine.
-            Cos    cos    { Same | Nothing    | false | 14  | Angle       | angles     | cos/try_cos }
+            Cos    cos    { Same | Nothing    | false | 14  | Angle       | blocks     | cos/try_cos }
             /// The hyperbolic tangent.
             Tanh   tanh   { Same | Nothing    | false | 24  | Call        | floats     | tanh/try_tanh }
         }
@@ -114,7 +114,7 @@ macro_rules! binary_operations {
             /// The quotient; of whole numbers it is truncated towards 0, and `x / 0` is 0.
             Div div { Same | Right(One)      | 8  | FloatSign("/") | quotients  | - }
             /// A power; whole numbers wrap, to negative powers are 0 (but 1 for 1, ±1 for -1).
-            Pow pow { Same | Nothing         | 60 | FloatCall      | numeric    | pow/try_pow }
+            Pow pow { Same | Nothing         | 60 | FloatCall      | powers     | pow/try_pow }
         }
         Ordered: OrderedOps {
             /// The remainder with the sign of the divisor, as NumPy's `mod`; 0 for whole `x mod 0`.
@@ -128,9 +128,9 @@ macro_rules! binary_operations {
         }
         Reals: PlaneOps {
             /// The angle of the point with the height `self` and the abscissa `other`, from -pi to pi.
-            Atan2 atan2 { Same | Nothing     | 32 | Call           | rare_reals | atan2/try_atan2 }
+            Atan2 atan2 { Same | Nothing     | 32 | Call           | reals      | atan2/try_atan2 }
             /// The square root of the sum of both squares, without overflow on the way.
-            Hypot hypot { Same | Nothing     | 12 | Call           | rare_reals | hypot/try_hypot }
+            Hypot hypot { Same | Nothing     | 12 | Call           | reals      | hypot/try_hypot }
         }
         All: PartialEq {
             /// Whether the value equals `other`.

@@ -15,14 +15,17 @@
 //! half. The results of lines are joined by such trees along each dimension outside of them, from
 //! the innermost to dimension 0.
 //!
+//! A tile that cannot change whether any or all elements are true, or where an extremum is, may have
+//! the identity for its result, since these joins are exact and do not depend on their order.
+//!
 //! A range along the last tree is therefore represented by its maximal aligned subtrees
 //! ([`Forest`]), at most two per level, and joining neighbouring ranges is exactly associative: the
 //! result has the same bits however the tiles are divided among threads and ranks.
 
 use crate::element::{DType, Element, Value};
 use crate::ir::ReduceOp;
-use crate::ops::NumericOps;
-use crate::scalar;
+use crate::ops::{BitOps, NumericOps, OrderedOps};
+use crate::scalar::{self, with_type};
 use num_complex::Complex;
 
 /// The number of lanes of a tile.
@@ -259,15 +262,30 @@ impl Forest {
     }
 }
 
-/// Joins neighbours: element `i` becomes the join of `2 i` and `2 i + 1`.
+/// Joins neighbours: element `i` becomes the join of `2 i` and `2 i + 1`. The type is known inside the
+/// loop, since there are a thousand tiles for a million rows.
 fn join_pairs(op: ReduceOp, dtype: DType, nodes: &mut [Partial]) {
-    // Sums, which solvers take several of in each iteration, know their type inside the loop.
-    match (op, dtype) {
-        (ReduceOp::Sum, DType::F32) => pairwise(nodes, sum::<f32>),
-        (ReduceOp::Sum, DType::F64) => pairwise(nodes, sum::<f64>),
-        (ReduceOp::Sum, DType::ComplexF32) => pairwise(nodes, sum::<Complex<f32>>),
-        (ReduceOp::Sum, DType::ComplexF64) => pairwise(nodes, sum::<Complex<f64>>),
-        _ => pairwise(nodes, |a, b| join(op, dtype, a, b)),
+    let undefined = || -> ! { panic!("the verifier admits no `{}` of {dtype}", op.name()) };
+    match op {
+        ReduceOp::Sum => {
+            with_type!(Numeric dtype, T => pairwise(nodes, of_elements(T::add)), else undefined())
+        }
+        ReduceOp::Prod => {
+            with_type!(Numeric dtype, T => pairwise(nodes, of_elements(T::mul)), else undefined())
+        }
+        ReduceOp::Min => {
+            with_type!(Ordered dtype, T => pairwise(nodes, of_elements(<T as OrderedOps>::min)), else undefined())
+        }
+        ReduceOp::Max => {
+            with_type!(Ordered dtype, T => pairwise(nodes, of_elements(<T as OrderedOps>::max)), else undefined())
+        }
+        ReduceOp::Any => pairwise(nodes, of_elements(bool::or)),
+        ReduceOp::All => pairwise(nodes, of_elements(bool::and)),
+        ReduceOp::ArgMin | ReduceOp::ArgMax => pairwise(nodes, |a, b| match b.index {
+            // Most tiles have nothing that is better than what was before (`blocks/loops/tiled.rs`).
+            u64::MAX => a,
+            _ => join(op, dtype, a, b),
+        }),
     }
 }
 
@@ -277,10 +295,11 @@ fn pairwise(nodes: &mut [Partial], join: impl Fn(Partial, Partial) -> Partial) {
     }
 }
 
+/// The join of results by that of their elements.
 #[inline]
-fn sum<T: NumericOps>(a: Partial, b: Partial) -> Partial {
-    Partial {
-        bits: T::from_bits(a.bits).add(T::from_bits(b.bits)).to_bits(),
+fn of_elements<T: Element>(join: impl Fn(T, T) -> T) -> impl Fn(Partial, Partial) -> Partial {
+    move |a, b| Partial {
+        bits: join(T::from_bits(a.bits), T::from_bits(b.bits)).to_bits(),
         index: 0,
     }
 }

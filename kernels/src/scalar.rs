@@ -56,6 +56,8 @@ macro_rules! with_type {
     };
 }
 
+pub(crate) use with_type;
+
 fn get<T: Element>(value: Value) -> T {
     T::from_bits(value.bits())
 }

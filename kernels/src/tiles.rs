@@ -3,6 +3,7 @@
 use crate::element::DType;
 use crate::ir::ReduceOp;
 use crate::reduce::{Forest, Partial};
+use std::ops::Range;
 
 /// The tiles of the elements of an array; see [`crate::reduce`].
 ///
@@ -132,6 +133,18 @@ impl Tiles {
             usize::MAX => element % self.len as u64,
             _ => 0,
         }
+    }
+
+    /// How many tiles of full length follow each other from the first of these elements on, with which one
+    /// begins.
+    pub(crate) fn whole(&self, elements: &Range<usize>) -> usize {
+        let end = match self.line.is_multiple_of(self.len) || self.line == usize::MAX {
+            true => elements.end,
+            false => elements
+                .end
+                .min((elements.start / self.line + 1) * self.line),
+        };
+        (end - elements.start) / self.len
     }
 
     fn per_line(&self) -> usize {

@@ -21,7 +21,7 @@
 //! # How a loop comes to be
 //!
 //! An operation is a type that implements [`loops::map::Map`] with the functions of [`crate::ops`];
-//! a reduction one that implements [`loops::lanes::Fold`]. The generic bodies (`map`, `fold_rows`,
+//! a reduction one that implements [`loops::folds::Fold`]. The generic bodies (`map`, `fold_rows`,
 //! `sum_rows`, …) are `#[inline(always)]`, and [`crate::isa::per_isa`] inlines each of them into
 //! one function per instruction set, which the compiler turns into SIMD code. [`loops::table`] lists which
 //! operations exist for which element types; types whose bits behave alike share them. In all there

@@ -5,7 +5,7 @@
 use super::run::uniform;
 use super::*;
 use crate::element::{DType, Element, Value};
-use crate::generate::{Case, Data, case, one_nan};
+use crate::generate::{Case, Data, case, join_if_decided, one_nan};
 use crate::ir::{ArgKind, BinaryOp, KernelBuilder, RandomKind, ReduceOp, UnaryOp, ValueId};
 use crate::launch::{Extent, Layout, Operand, Structure};
 use crate::reduce::Partial;
@@ -242,6 +242,11 @@ fn check(
             params: &[],
             tile_len,
         });
+        for inst in kernel.loops.iter().flat_map(|loop_| &loop_.body) {
+            if let Inst::Reduce(op, ..) = *inst {
+                join_if_decided(op, outputs.dtype, &mut partials);
+            }
+        }
         for partial in &mut partials {
             partial.bits = partial.bits.map(|word| one_nan(outputs.dtype.real(), word));
         }

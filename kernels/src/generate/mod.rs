@@ -12,9 +12,9 @@ pub(crate) mod sweeps;
 use self::body::BodyBuilder;
 use self::choices::Choices;
 use crate::element::{DType, Value};
-use crate::ir::{Arg, ArgId, ArgKind, Inst, Kernel, value_types};
+use crate::ir::{Arg, ArgId, ArgKind, Inst, Kernel, ReduceOp, value_types};
 use crate::launch::{Extent, Launch, Layout, Operand, Structure};
-use crate::reduce::Partial;
+use crate::reduce::{Partial, identity, join};
 use crate::tiles::Tiles;
 
 /// A kernel and everything that a launch of it needs.
@@ -115,7 +115,8 @@ impl Case {
         data
     }
 
-    /// The data with one NaN in place of all others, whose sign and payload mean nothing.
+    /// The data with one NaN in place of all others, whose sign and payload mean nothing, and with one
+    /// result of all tiles where a tile may be left out that changes nothing.
     pub(crate) fn with_one_nan(&self, mut data: Data) -> Data {
         for arg in &self.kernel.args {
             for word in &mut data.buffers[arg.memory as usize] {
@@ -125,14 +126,16 @@ impl Case {
         for loop_ in &self.kernel.loops {
             let types = value_types(&self.kernel, &loop_.body);
             for inst in &loop_.body {
-                let Inst::Reduce(_, arg, a) = *inst else {
+                let Inst::Reduce(op, arg, a) = *inst else {
                     continue;
                 };
                 let dtype = types[a as usize].expect("generated kernels are well typed");
                 let Binding::Reduction { slots } = self.bindings[arg as usize] else {
                     unreachable!("a reduction is bound to slots")
                 };
-                for partial in &mut data.partials[slots] {
+                let partials = &mut data.partials[slots];
+                join_if_decided(op, dtype, partials);
+                for partial in partials {
                     partial.bits = partial.bits.map(|word| one_nan(dtype.real(), word));
                 }
             }
@@ -327,4 +330,16 @@ fn add_structure(case: &mut Case, choices: &mut Choices) {
         memory: case.data.buffers.len() as u32 - 1,
         temporary: false,
     });
+}
+
+/// Joins the results of tiles where one may be left out that does not change what they are together.
+pub(crate) fn join_if_decided(op: ReduceOp, dtype: DType, partials: &mut Vec<Partial>) {
+    match op {
+        ReduceOp::Sum | ReduceOp::Prod | ReduceOp::Min | ReduceOp::Max => {}
+        ReduceOp::ArgMin | ReduceOp::ArgMax | ReduceOp::Any | ReduceOp::All => {
+            let all = partials.iter();
+            let joined = all.fold(identity(op, dtype), |a, &b| join(op, dtype, a, b));
+            *partials = vec![joined];
+        }
+    }
 }

@@ -42,10 +42,43 @@ pub(crate) fn pow(x: f64, y: f64) -> f64 {
     if x == 1.0 || y == 0.0 { 1.0 } else { defined }
 }
 
+/// `x[i]` to the power `y[i]`. One step of the computation after the other, for all elements: that of one
+/// element is a chain of 150 operations, longer than what a processor looks ahead, and so are two chains in
+/// sequence.
+#[inline(always)]
+pub(crate) fn pow_block<const N: usize>(x: &[f64; N], y: &[f64; N]) -> [f64; N] {
+    let (mut out, mut are_plain) = ([0.0; N], true);
+    let (mut logs, mut exponents) = ([(0.0, 0.0); N], [(0.0, 0.0, 0.0); N]);
+    for i in 0..N {
+        are_plain &= (x[i] > 0.0) & (x[i] < f64::INFINITY) & (y[i].abs() < f64::INFINITY);
+    }
+    if !are_plain {
+        for i in 0..N {
+            out[i] = pow(x[i], y[i]);
+        }
+        return out;
+    }
+    for i in 0..N {
+        logs[i] = log2_extended(x[i]);
+    }
+    for i in 0..N {
+        exponents[i] = exponent(logs[i], y[i]);
+    }
+    for i in 0..N {
+        out[i] = power_of(exponents[i]);
+    }
+    out
+}
+
 /// The power of a positive finite number; `1` to an infinite power is left open.
 #[inline(always)]
 fn positive_pow(x: f64, y: f64) -> f64 {
-    let log = log2_extended(x);
+    power_of(exponent(log2_extended(x), y))
+}
+
+/// `(k, high, low)` with `2^(y log) = 2^k e^(high + low)`, of a base-2 logarithm.
+#[inline(always)]
+fn exponent(log: (f64, f64), y: f64) -> (f64, f64, f64) {
     let (high, low) = two_product(y, log.0);
     let low = y.mul_add(log.1, low);
     let exponent = clamp(high, -1100.0, 1100.0);
@@ -53,6 +86,12 @@ fn positive_pow(x: f64, y: f64) -> f64 {
     let k = round(exponent);
     let (high, low) = multiply((exponent - k, low), (LN_2, LN_2_LOW));
     let (high, low) = fast_two_sum(high, low);
+    (k, high, low)
+}
+
+/// `2^k e^(high + low)`.
+#[inline(always)]
+fn power_of((k, high, low): (f64, f64, f64)) -> f64 {
     scale(exp_reduced(high, low), k)
 }
 

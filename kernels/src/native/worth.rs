@@ -52,9 +52,11 @@ pub(super) fn worth(kernel: &Kernel, loop_: &Loop, isa: Isa) -> Option<Worth> {
         inst.for_each_operand(|value| {
             is_complex |= types[value as usize].is_some_and(DType::is_complex);
         });
-        work += match is_complex {
-            true => complex_cost(inst),
-            false => cost(inst),
+        work += match *inst {
+            // Blocks count a mask without making numbers of it.
+            Inst::Cast(_, a) if types[a as usize] == Some(DType::Bool) => 0,
+            _ if is_complex => complex_cost(inst),
+            _ => cost(inst),
         };
         n_steps += usize::from(!matches!(inst, Inst::Load(_)));
         inst.for_each_arg(|arg| {

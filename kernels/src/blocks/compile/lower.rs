@@ -8,13 +8,14 @@
 //! is read, and every value knows the last op that reads it.
 
 use super::absorb::Absorbed;
+use crate::blocks::loops::count::count;
 use crate::blocks::loops::lanes::Reduction;
 use crate::blocks::loops::map::MapLoop;
 use crate::blocks::loops::rows::RowReduction;
 use crate::blocks::loops::table::{self, Entry, Product};
 use crate::element::DType;
 use crate::ir::{
-    ArgId, BinaryOp, Inst, Kernel, Loop, UnaryOp, ValueId, uniform_values, value_types,
+    ArgId, BinaryOp, Inst, Kernel, Loop, ReduceOp, UnaryOp, ValueId, uniform_values, value_types,
 };
 use crate::isa::PerIsa;
 use std::collections::BTreeMap;
@@ -86,6 +87,8 @@ pub(crate) struct Lowered {
     pub(crate) reductions: Vec<(ArgId, Reduction)>,
     /// For each value that is a conjugate, of what.
     pub(crate) conjugates: BTreeMap<usize, Operand>,
+    /// For each value that is a mask as numbers, the mask.
+    masks: BTreeMap<usize, Operand>,
     /// The factors of the terms of bundles, and for sums the reductions.
     pub(crate) terms: Vec<([Operand; 2], usize)>,
 }
@@ -178,9 +181,14 @@ impl Lowered {
             Inst::Select(condition, a, b) => {
                 self.map(table::select(dtype(a)), [of(condition), of(a), of(b)])
             }
-            Inst::Cast(to, a) => table::cast(dtype(a), to)
-                .into_iter()
-                .fold(of(a), |value, entry| self.map(entry, [value])),
+            Inst::Cast(to, a) => {
+                let entries = table::cast(dtype(a), to).into_iter();
+                let out = entries.fold(of(a), |value, entry| self.map(entry, [value]));
+                if let (DType::Bool, Operand::Value(value)) = (dtype(a), out) {
+                    self.masks.insert(value, of(a));
+                }
+                out
+            }
             Inst::Random { kind, seed, index } => {
                 self.map(table::random(kind), [of(seed), of(index)])
             }
@@ -206,10 +214,23 @@ impl Lowered {
             }
             Inst::Reduce(op, arg, a) => {
                 let value = self.vary(of(a), dtype(a));
-                self.reductions.push((arg, Reduction::new(op, dtype(a))));
+                let (reduction, value) = match self.counted(op, dtype(a), value) {
+                    Some(counted) => counted,
+                    None => (Reduction::new(op, dtype(a)), value),
+                };
+                self.reductions.push((arg, reduction));
                 self.effect(Op::Reduce(self.reductions.len() - 1, value))
             }
         }
+    }
+
+    /// How the true elements of a mask are counted, and the mask, where the sum of a value is that.
+    fn counted(&self, op: ReduceOp, dtype: DType, value: Operand) -> Option<(Reduction, Operand)> {
+        let Operand::Value(number) = value else {
+            return None;
+        };
+        let mask = *self.masks.get(&number).filter(|_| op == ReduceOp::Sum)?;
+        Some((count(dtype)?, mask))
     }
 
     /// An instruction that carries out the multiplication of two factors among its operands.

@@ -23,6 +23,7 @@ use crate::blocks::loops::packed::PackedLoops;
 use crate::blocks::loops::rows::RowReduction;
 use crate::blocks::loops::sparse_rows::{RowSumLoop, row_sum};
 use crate::blocks::loops::streams::{ProductsLoop, UpdateLoop, products, update};
+use crate::blocks::loops::tiled::TileLoop;
 use crate::blocks::loops::wide::wide_row_sum;
 use crate::element::DType;
 use crate::ir::{ArgId, Inst, Kernel, Loop};
@@ -85,6 +86,7 @@ pub(crate) enum Step {
     /// Joins the products of two slots to the lanes of a sum.
     ReduceProduct {
         run: PerIsa<ProductLoop>,
+        tiles: PerIsa<TileLoop>,
         reduction: usize,
         factors: [SlotId; 2],
     },
@@ -367,11 +369,15 @@ impl Op {
                 reduction,
                 value: reads[0],
             },
-            Self::ReduceProduct(dtype, reduction, _) => Step::ReduceProduct {
-                run: sum_of_products(dtype),
-                reduction,
-                factors: [reads[0], reads[1]],
-            },
+            Self::ReduceProduct(dtype, reduction, _) => {
+                let (run, tiles) = sum_of_products(dtype);
+                Step::ReduceProduct {
+                    run,
+                    tiles,
+                    reduction,
+                    factors: [reads[0], reads[1]],
+                }
+            }
         }
     }
 }

@@ -5,15 +5,21 @@
 //! after the other, so the length of the blocks leaves no trace in the result.
 #![expect(unsafe_code, reason = "reads blocks through pointers, with SIMD")]
 
+use super::folds::{
+    AllTrue, AnyTrue, Fold, Greatest, LaneElement, Least, Prod, Search, Sum, fold_block, fold_each,
+    join_lanes, place_of,
+};
 use super::map::Input;
+use super::tiled::{
+    TileLoop, fold_tiles_loop, product_tiles_loop, rare_fold_tiles_loop, search_tiles_loop,
+};
 use crate::abi::Lanes;
-use crate::element::{DType, Element};
+use crate::element::DType;
 use crate::ir::ReduceOp;
 use crate::isa::{PerIsa, per_isa};
 use crate::ops::{NumericOps, OrderedOps};
 use crate::reduce::{LANES, Partial, identity};
 use num_complex::Complex;
-use std::marker::PhantomData;
 
 /// Joins `n` rows of a tile to the lanes; `first` is the place of the first one within the tile.
 ///
@@ -29,6 +35,7 @@ pub(crate) struct Reduction {
     start: fn(&mut Lanes, Partial),
     add: PerIsa<LaneLoop>,
     finish: fn(&mut Lanes) -> Partial,
+    tiles: PerIsa<TileLoop>,
 }
 
 impl Reduction {
@@ -37,6 +44,37 @@ impl Reduction {
         let mut reduction = of(op, dtype);
         reduction.identity = identity(op, dtype);
         reduction
+    }
+
+    /// From its functions; the identity is 0.
+    pub(super) fn of_functions(
+        start: fn(&mut Lanes, Partial),
+        add: PerIsa<LaneLoop>,
+        finish: fn(&mut Lanes) -> Partial,
+        tiles: PerIsa<TileLoop>,
+    ) -> Self {
+        Self {
+            identity: Partial {
+                bits: [0; 2],
+                index: 0,
+            },
+            start,
+            add,
+            finish,
+            tiles,
+        }
+    }
+
+    /// The result of no rows.
+    #[inline]
+    pub(crate) fn identity(&self) -> Partial {
+        self.identity
+    }
+
+    /// The loop that reduces whole tiles.
+    #[inline]
+    pub(crate) fn tiles(&self) -> PerIsa<TileLoop> {
+        self.tiles
     }
 
     /// Begins a tile.
@@ -86,8 +124,8 @@ fn of(op: ReduceOp, dtype: DType) -> Reduction {
             DType::I64 | DType::U64 => rare_fold::<Prod<u64>>(),
             DType::Bool => undefined(op, dtype),
         },
-        ReduceOp::Any => rare_fold::<AnyTrue<u8>>(),
-        ReduceOp::All => rare_fold::<AllTrue<u8>>(),
+        ReduceOp::Any => rare_fold::<AnyTrue>(),
+        ReduceOp::All => rare_fold::<AllTrue>(),
         ReduceOp::Min | ReduceOp::Max | ReduceOp::ArgMin | ReduceOp::ArgMax => match dtype {
             DType::F32 => extremum::<f32>(op, rare_fold::<Least<f32>>, rare_fold::<Greatest<f32>>),
             DType::F64 => extremum::<f64>(op, rare_fold::<Least<f64>>, rare_fold::<Greatest<f64>>),
@@ -117,144 +155,18 @@ fn extremum<T: OrderedOps>(
     }
 }
 
-/// An element of a lane: the types of the IR, and the byte of a `bool`.
-pub(crate) trait LaneElement: Copy {
-    /// As [`Element::from_bits`].
-    fn from_lane_bits(bits: [u64; 2]) -> Self;
-    /// As [`Element::to_bits`].
-    fn to_lane_bits(self) -> [u64; 2];
-}
-
-impl<T: Element> LaneElement for T {
-    #[inline(always)]
-    fn from_lane_bits(bits: [u64; 2]) -> Self {
-        T::from_bits(bits)
-    }
-    #[inline(always)]
-    fn to_lane_bits(self) -> [u64; 2] {
-        self.to_bits()
-    }
-}
-
-impl LaneElement for u8 {
-    #[inline(always)]
-    fn from_lane_bits(bits: [u64; 2]) -> Self {
-        bits[0] as Self
-    }
-    #[inline(always)]
-    fn to_lane_bits(self) -> [u64; 2] {
-        [u64::from(self), 0]
-    }
-}
-
-/// A reduction that only looks at elements.
-pub(crate) trait Fold {
-    type T: LaneElement;
-    /// Whether it leaves no trace how elements of a lane are grouped, as long as they keep their order.
-    const IS_ASSOCIATIVE: bool;
-    fn join(a: Self::T, b: Self::T) -> Self::T;
-
-    /// Two more elements of a lane.
-    #[inline(always)]
-    fn join_two(lane: Self::T, a: Self::T, b: Self::T) -> Self::T {
-        Self::join(lane, Self::join(a, b))
-    }
-}
-
-macro_rules! folds {
-    ($($name:ident<$T:ident: $bound:ident>($a:ident, $b:ident) = $value:expr,
-        associative: $is_associative:literal;)*) => {$(
-        pub(crate) struct $name<$T>(PhantomData<$T>);
-        impl<$T: $bound> Fold for $name<$T> {
-            type T = $T;
-            const IS_ASSOCIATIVE: bool = $is_associative;
-            #[inline(always)]
-            fn join($a: $T, $b: $T) -> $T {
-                $value
-            }
-        }
-    )*};
-}
-
-folds! {
-    Sum<T: NumericOps>(a, b) = a.add(b), associative: false;
-    Prod<T: NumericOps>(a, b) = a.mul(b), associative: false;
-    AnyTrue<T: Byte>(a, b) = a | b, associative: true;
-    AllTrue<T: Byte>(a, b) = a & b, associative: true;
-}
-
-macro_rules! extrema {
-    ($($name:ident: $join:ident, $comparison:tt;)*) => {$(
-        pub(crate) struct $name<T>(PhantomData<T>);
-        impl<T: OrderedOps> Fold for $name<T> {
-            type T = T;
-            const IS_ASSOCIATIVE: bool = true;
-            #[inline(always)]
-            fn join(a: T, b: T) -> T {
-                OrderedOps::$join(a, b)
-            }
-            /// Looks for NaN in the two together.
-            #[inline(always)]
-            fn join_two(lane: T, a: T, b: T) -> T {
-                let first = |a: T, b: T| if b $comparison a { b } else { a };
-                first(lane, first(a, b)).or_nan_if(a.is_nan() | b.is_nan())
-            }
-        }
-
-        impl<T: OrderedOps> Search for $name<T> {
-            #[inline(always)]
-            fn wins(a: T, b: T) -> bool {
-                a $comparison b
-            }
-        }
-    )*};
-}
-
-extrema! {
-    Least: min, <;
-    Greatest: max, >;
-}
-
-/// The byte of a `bool`.
-pub(crate) trait Byte:
-    LaneElement + std::ops::BitOr<Output = Self> + std::ops::BitAnd<Output = Self>
-{
-}
-impl Byte for u8 {}
-
-/// Joins the lanes pairwise, as [`crate::reduce::join_lanes`].
-#[inline(always)]
-pub(crate) fn join_lanes<F: Fold>(mut lanes: [F::T; LANES]) -> F::T {
-    let mut half = LANES / 2;
-    while half > 0 {
-        for l in 0..half {
-            lanes[l] = F::join(lanes[l], lanes[l + half]);
-        }
-        half /= 2;
-    }
-    lanes[0]
-}
-
 fn fold<F: Fold>() -> Reduction {
-    fold_with::<F>(fold_loop::<F>())
+    fold_with::<F>(fold_loop::<F>(), fold_tiles_loop::<F>())
 }
 
 /// A reduction without a variant for AVX-512: an operation that is rare, or that the one for AVX2 does
 /// faster (extrema 1.35 times on AMD Zen 5).
 fn rare_fold<F: Fold>() -> Reduction {
-    fold_with::<F>(rare_fold_loop::<F>())
+    fold_with::<F>(rare_fold_loop::<F>(), rare_fold_tiles_loop::<F>())
 }
 
-fn fold_with<F: Fold>(add: PerIsa<LaneLoop>) -> Reduction {
-    Reduction {
-        identity: Partial {
-            bits: [0; 2],
-            index: 0,
-        },
-        start: start_fold::<F>,
-        add,
-        finish: finish_fold::<F>,
-    }
+fn fold_with<F: Fold>(add: PerIsa<LaneLoop>, tiles: PerIsa<TileLoop>) -> Reduction {
+    Reduction::of_functions(start_fold::<F>, add, finish_fold::<F>, tiles)
 }
 
 impl Lanes {
@@ -289,94 +201,6 @@ unsafe fn fold_rows<F: Fold>(lanes: &mut Lanes, first: u64, n: usize, values: *c
     unsafe { fold_block::<F>(lanes.of(), lane, n, values.cast()) };
 }
 
-/// As [`fold_elements`], of long blocks: whole chunks in registers, which the lanes in memory are not
-/// while their number is not known, and two at a time where that leaves no trace, since each join waits
-/// for the one before it.
-#[inline(always)]
-unsafe fn fold_block<F: Fold>(
-    lanes: &mut [F::T; LANES],
-    lane: usize,
-    n: usize,
-    values: *const F::T,
-) {
-    let mut done = 0;
-    if lane == 0 {
-        let mut whole = *lanes;
-        while F::IS_ASSOCIATIVE && done + 2 * LANES <= n {
-            // SAFETY: the elements `done..done + 2 * LANES` are among the `n`.
-            let [a, b] = unsafe {
-                let chunks = values.add(done).cast::<[[F::T; LANES]; 2]>();
-                chunks.read_unaligned()
-            };
-            for l in 0..LANES {
-                whole[l] = F::join_two(whole[l], a[l], b[l]);
-            }
-            done += 2 * LANES;
-        }
-        while done + LANES <= n {
-            // SAFETY: the elements `done..done + LANES` are among the `n`.
-            let chunk = unsafe { values.add(done).cast::<[F::T; LANES]>().read_unaligned() };
-            for l in 0..LANES {
-                whole[l] = F::join(whole[l], chunk[l]);
-            }
-            done += LANES;
-        }
-        *lanes = whole;
-    }
-    if done < n {
-        // SAFETY: the rest of the `n` elements.
-        *lanes = unsafe { fold_elements::<F>(*lanes, lane, n - done, values.add(done)) };
-    }
-}
-
-/// Joins `n` elements to lanes, beginning with lane `lane`.
-///
-/// # Safety
-/// `values` must be readable as `n` elements.
-#[inline(always)]
-pub(crate) unsafe fn fold_elements<F: Fold>(
-    lanes: [F::T; LANES],
-    lane: usize,
-    n: usize,
-    values: *const F::T,
-) -> [F::T; LANES] {
-    fold_each::<F>(
-        lanes,
-        (lane, n),
-        // SAFETY: element `i` is among the `n`.
-        |i| unsafe { values.add(i).read_unaligned() },
-        // SAFETY: so are the elements `i..i + LANES`.
-        |i| unsafe { values.add(i).cast::<[F::T; LANES]>().read_unaligned() },
-    )
-}
-
-/// Joins `n` elements to lanes, beginning with lane `lane`: asks for each of the `n` once, alone or
-/// with those after it as a chunk.
-#[inline(always)]
-pub(crate) fn fold_each<F: Fold>(
-    mut lanes: [F::T; LANES],
-    (lane, n): (usize, usize),
-    value: impl Fn(usize) -> F::T,
-    chunk: impl Fn(usize) -> [F::T; LANES],
-) -> [F::T; LANES] {
-    let head = ((LANES - lane) % LANES).min(n);
-    for i in 0..head {
-        lanes[lane + i] = F::join(lanes[lane + i], value(i));
-    }
-    let mut i = head;
-    while i + LANES <= n {
-        let chunk = chunk(i);
-        for l in 0..LANES {
-            lanes[l] = F::join(lanes[l], chunk[l]);
-        }
-        i += LANES;
-    }
-    for l in 0..n - i {
-        lanes[l] = F::join(lanes[l], value(i + l));
-    }
-    lanes
-}
-
 /// Joins the products of `n` rows to the lanes of a sum.
 ///
 /// # Safety
@@ -384,13 +208,19 @@ pub(crate) fn fold_each<F: Fold>(
 pub(crate) type ProductLoop =
     unsafe fn(lanes: &mut Lanes, first: u64, n: usize, factors: &[Input; 2]);
 
-/// The loop for products of floating-point numbers.
-pub(crate) fn sum_of_products(dtype: DType) -> PerIsa<ProductLoop> {
+/// The loops for products of floating-point numbers: of rows, and of whole tiles.
+pub(crate) fn sum_of_products(dtype: DType) -> (PerIsa<ProductLoop>, PerIsa<TileLoop>) {
     match dtype {
-        DType::F32 => product_loop::<f32>(),
-        DType::F64 => product_loop::<f64>(),
-        DType::ComplexF32 => product_loop::<Complex<f32>>(),
-        DType::ComplexF64 => product_loop::<Complex<f64>>(),
+        DType::F32 => (product_loop::<f32>(), product_tiles_loop::<f32>()),
+        DType::F64 => (product_loop::<f64>(), product_tiles_loop::<f64>()),
+        DType::ComplexF32 => (
+            product_loop::<Complex<f32>>(),
+            product_tiles_loop::<Complex<f32>>(),
+        ),
+        DType::ComplexF64 => (
+            product_loop::<Complex<f64>>(),
+            product_tiles_loop::<Complex<f64>>(),
+        ),
         DType::I32 | DType::I64 | DType::U32 | DType::U64 | DType::Bool => {
             undefined(ReduceOp::Sum, dtype)
         }
@@ -431,37 +261,14 @@ unsafe fn sum_products<T: NumericOps>(
     );
 }
 
-/// A reduction that looks for a row: the one whose element a fold of the elements gives.
-trait Search: Fold<T: OrderedOps> {
-    /// Whether `a` wins over `b` wherever they come from, neither being NaN.
-    fn wins(a: Self::T, b: Self::T) -> bool;
-
-    /// Whether `a` of row `i` wins over `b` of row `j`, as in [`crate::reduce`]; `u64::MAX` is no
-    /// row.
-    #[inline(always)]
-    fn is_better(a: Self::T, i: u64, b: Self::T, j: u64) -> bool {
-        if i == u64::MAX || j == u64::MAX {
-            return i < j;
-        }
-        match (a.is_nan(), b.is_nan()) {
-            (true, false) => true,
-            (false, true) => false,
-            (true, true) => i < j,
-            (false, false) => Self::wins(a, b) || (!Self::wins(b, a) && i < j),
-        }
-    }
-}
-
+/// The functions of a search.
 fn search<S: Search>() -> Reduction {
-    Reduction {
-        identity: Partial {
-            bits: [0; 2],
-            index: u64::MAX,
-        },
-        start: start_search::<S>,
-        add: search_loop::<S>(),
-        finish: finish_search::<S>,
-    }
+    Reduction::of_functions(
+        start_search::<S>,
+        search_loop::<S>(),
+        finish_search::<S>,
+        search_tiles_loop::<S>(),
+    )
 }
 
 fn start_search<S: Search>(lanes: &mut Lanes, identity: Partial) {
@@ -498,40 +305,9 @@ unsafe fn search_rows<S: Search>(lanes: &mut Lanes, first: u64, n: usize, values
     lanes.of()[0] = best;
     if S::is_better(found, first, best, row) {
         // SAFETY: as above.
-        let place = unsafe {
-            match found.is_nan() {
-                true => place_of(|x: S::T| x.is_nan(), n, values),
-                false => place_of(|x| x == found, n, values),
-            }
-        };
+        let place = unsafe { place_of::<S>(found, n, values) };
         // SAFETY: a place is below `n`.
         lanes.of()[0] = unsafe { values.add(place).read_unaligned() };
         lanes.rows[0] = first + place as u64;
     }
-}
-
-/// The first of `n` elements that is one that is looked for; the last if there is none.
-///
-/// # Safety
-/// `values` must be readable as `n` elements, at least one.
-#[inline(always)]
-unsafe fn place_of<T: Copy>(is_it: impl Fn(T) -> bool, n: usize, values: *const T) -> usize {
-    let mut i = 0;
-    while i + LANES < n {
-        // SAFETY: the elements `i..i + LANES` are among the `n`.
-        let chunk = unsafe { values.add(i).cast::<[T; LANES]>().read_unaligned() };
-        let mut any = false;
-        for x in chunk {
-            any |= is_it(x);
-        }
-        if any {
-            break;
-        }
-        i += LANES;
-    }
-    // SAFETY: `i` is below `n`.
-    while i + 1 < n && !is_it(unsafe { values.add(i).read_unaligned() }) {
-        i += 1;
-    }
-    i
 }

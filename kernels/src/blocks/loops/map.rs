@@ -100,7 +100,10 @@ macro_rules! define_unary {
     )*})*) => {
         $($(define_unary!(@$loops $op $trait $function $output);)*)*
     };
-    (@angles $($own:tt)*) => {};
+    (@blocks $($own:tt)*) => {};
+    (@magnitudes $op:ident $($own:tt)*) => {
+        define_unary!(@signed $op $($own)*);
+    };
     (@logical $($own:tt)*) => {};
     (@$loops:ident $op:ident $trait:ident $function:ident Same) => {
         operations! { $op<T: $trait>(a: T, _: (), _: ()) -> T = $trait::$function(a); }
@@ -187,11 +190,13 @@ impl Bits for u8 {}
 impl Bits for u32 {}
 impl Bits for u64 {}
 
-/// Sine and cosine, of which the real ones treat large arguments apart from the SIMD loop.
+/// Functions that the real ones of a chunk compute together: sine and cosine treat large arguments apart
+/// from the SIMD loop, the exponential function of `f32` results that are hard to round.
+pub(crate) struct Exp<T>(PhantomData<T>);
 pub(crate) struct Sin<T>(PhantomData<T>);
 pub(crate) struct Cos<T>(PhantomData<T>);
 
-macro_rules! trigonometric {
+macro_rules! by_blocks {
     ($($name:ident<$real:ident>: $apply:ident, $math:ident::$block:ident;)*) => {$(
         impl Map for $name<$real> {
             type A = $real;
@@ -223,11 +228,78 @@ macro_rules! trigonometric {
     )*};
 }
 
-trigonometric! {
+by_blocks! {
+    Exp<f32>: exp, single::exp_block;
+    Exp<f64>: exp, double::exp_block;
     Sin<f32>: sin, single::sin_block;
     Sin<f64>: sin, double::sin_block;
     Cos<f32>: cos, single::cos_block;
     Cos<f64>: cos, double::cos_block;
+}
+
+/// The absolute value of a complex number: its parts side by side first, so that these are SIMD lanes.
+pub(crate) struct Modulus<T>(PhantomData<T>);
+
+macro_rules! modulus {
+    ($($real:ident: $math:ident;)*) => {$(
+        impl Map for Modulus<$real> {
+            type A = Complex<$real>;
+            type B = ();
+            type C = ();
+            type Out = $real;
+            #[inline(always)]
+            fn apply(a: Complex<$real>, (): (), (): ()) -> $real {
+                NumericOps::abs(a)
+            }
+            #[inline(always)]
+            fn apply_chunk(
+                a: Chunk<Complex<$real>>,
+                _: Chunk<()>,
+                _: Chunk<()>,
+            ) -> Chunk<$real> {
+                let (mut re, mut im, mut out) = ([0.0; CHUNK], [0.0; CHUNK], [0.0; CHUNK]);
+                for k in 0..CHUNK {
+                    (re[k], im[k]) = (a[k].re, a[k].im);
+                }
+                for k in 0..CHUNK {
+                    out[k] = math::$math::hypot(re[k], im[k]);
+                }
+                out
+            }
+        }
+    )*};
+}
+
+modulus! {
+    f32: single;
+    f64: double;
+}
+
+/// The power of reals, of a chunk together.
+pub(crate) struct Power<T>(PhantomData<T>);
+
+macro_rules! power {
+    ($($real:ident: $math:ident;)*) => {$(
+        impl Map for Power<$real> {
+            type A = $real;
+            type B = $real;
+            type C = ();
+            type Out = $real;
+            #[inline(always)]
+            fn apply(a: $real, b: $real, (): ()) -> $real {
+                NumericOps::pow(a, b)
+            }
+            #[inline(always)]
+            fn apply_chunk(a: Chunk<$real>, b: Chunk<$real>, _: Chunk<()>) -> Chunk<$real> {
+                math::$math::pow_block(&a, &b)
+            }
+        }
+    )*};
+}
+
+power! {
+    f32: single;
+    f64: double;
 }
 
 /// `bool` negated.

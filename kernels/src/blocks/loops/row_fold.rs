@@ -1,6 +1,6 @@
 //! What the loops over rows of a dense matrix are generic over: the rows, and what is reduced.
 
-use super::lanes::Fold;
+use super::folds::Fold;
 use crate::ops::NumericOps;
 use std::marker::PhantomData;
 

@@ -5,7 +5,7 @@
     reason = "reads the matrix through pointers of the launch"
 )]
 
-use super::lanes::{
+use super::folds::{
     AllTrue, AnyTrue, Fold, Greatest, LaneElement, Least, Prod, Sum, fold_each, fold_elements,
     join_lanes,
 };
@@ -70,8 +70,8 @@ fn row_reduce(op: ReduceOp, dtype: DType, with_x: bool) -> Loops {
         DType::ComplexF32 => of_numeric::<Complex<f32>>(op, with_x),
         DType::ComplexF64 => of_numeric::<Complex<f64>>(op, with_x),
         DType::Bool => match op {
-            ReduceOp::Any => plain::<AnyTrue<u8>>(),
-            _ => plain::<AllTrue<u8>>(),
+            ReduceOp::Any => plain::<AnyTrue>(),
+            _ => plain::<AllTrue>(),
         },
     }
 }

@@ -8,7 +8,7 @@
     reason = "reads the matrix through pointers of the launch"
 )]
 
-use super::lanes::{Fold, LaneElement, join_lanes};
+use super::folds::{Fold, LaneElement, join_lanes};
 use super::row_fold::{DenseRows, Element, RowFold};
 use crate::isa::one_chunk_at_a_time;
 use crate::reduce::LANES;

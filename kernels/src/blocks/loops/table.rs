@@ -83,8 +83,8 @@ macro_rules! floats {
     };
 }
 
-/// Those of [`op::Sin`] and [`op::Cos`].
-macro_rules! angles {
+/// Those of [`op::Exp`], [`op::Sin`] and [`op::Cos`].
+macro_rules! blocks {
     ($name:expr, $dtype:expr, $op:ident) => {
         floats!($name, $dtype, $op)
     };
@@ -138,11 +138,27 @@ macro_rules! remainders {
     };
 }
 
-macro_rules! signed {
+/// Powers, of reals those of [`op::Power`].
+macro_rules! powers {
     ($name:expr, $dtype:expr, $op:ident) => {
-        by_type!($name, $dtype, $op:
-            F32 => f32, F64 => f64,;
-            ComplexF32 => Complex<f32>, ComplexF64 => Complex<f64>, I32 => i32, I64 => i64,)
+        match $dtype {
+            DType::F32 => entry::<op::Power<f32>>(),
+            DType::F64 => entry::<op::Power<f64>>(),
+            other => by_type!($name, other, $op:;
+                ComplexF32 => Complex<f32>, ComplexF64 => Complex<f64>,
+                I32 => i32, I64 => i64, U32 => u32, U64 => u64,),
+        }
+    };
+}
+
+/// Absolute values, of complex numbers those of [`op::Modulus`].
+macro_rules! magnitudes {
+    ($name:expr, $dtype:expr, $op:ident) => {
+        match $dtype {
+            DType::ComplexF32 => entry::<op::Modulus<f32>>(),
+            DType::ComplexF64 => entry::<op::Modulus<f64>>(),
+            real => by_type!($name, real, $op: F32 => f32, F64 => f64,; I32 => i32, I64 => i64,),
+        }
     };
 }
 

@@ -13,6 +13,7 @@ mod chunks;
 mod copies;
 mod division;
 mod fetch;
+mod in_place;
 mod length;
 mod lines;
 mod made;

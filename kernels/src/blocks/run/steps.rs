@@ -136,6 +136,7 @@ impl Worker<'_> {
                     run: add,
                     reduction,
                     factors,
+                    ..
                 } => {
                     let row = self.place_in_tile(first);
                     let factors = [input(factors[0]), input(factors[1])];

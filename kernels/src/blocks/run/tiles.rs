@@ -23,6 +23,12 @@ impl Worker<'_> {
         let tiles = self.run.extent.tiles;
         let mut first = rows.start;
         while first < rows.end {
+            // SAFETY: forwarded. The rows of arrays in place are there before any is run.
+            let n_reduced = unsafe { self.reduce_whole_tiles(first..rows.end) };
+            if n_reduced > 0 {
+                first += n_reduced;
+                continue;
+            }
             let tile = tiles.number(first);
             let end = tiles.start(tile + 1).min(rows.end);
             for (lanes, (_, reduction)) in self.lanes.iter_mut().zip(reductions) {
@@ -105,9 +111,13 @@ impl Worker<'_> {
         rows: Range<usize>,
         before_rows: &mut impl FnMut(usize),
     ) {
+        let longest = match is_in_place && self.is_one_map() {
+            true => rows.len(),
+            false => self.run.block_len,
+        };
         let mut first = rows.start;
         while first < rows.end {
-            let n = self.run.block_len.min(rows.end - first);
+            let n = longest.min(rows.end - first);
             before_rows(first + n);
             let whole = n - n % CHUNK;
             // SAFETY: forwarded.

@@ -354,6 +354,70 @@ fn blocks_equal_scalars() {
     }
 }
 
+#[test]
+fn exponentials_of_a_block_equal_those_of_its_numbers() {
+    // All floats are too many: some of each exponent, and all around the largest that are not apart.
+    let some = (0..=u32::MAX).step_by(65_521).map(f32::from_bits);
+    let borders = [87.0f32, -87.0, 88.72284, -103.97208, 0.0];
+    let around = borders.iter().flat_map(|x| {
+        let bits = x.to_bits();
+        (bits.saturating_sub(50)..bits + 50).map(f32::from_bits)
+    });
+    let x: Vec<f32> = some.chain(around).collect();
+    for x in x.chunks(16) {
+        let mut y = vec![0.0; x.len()];
+        single::exp_block(x, &mut y);
+        for (x, y) in x.iter().zip(y) {
+            assert_eq!(y.to_bits(), single::exp(*x).to_bits(), "{x:e}");
+        }
+    }
+}
+
+#[test]
+fn powers_of_a_block_equal_those_of_its_numbers() {
+    let bases = [
+        1e-310,
+        3e-160,
+        0.7,
+        1.0,
+        1.0f64.next_up(),
+        2.0,
+        97.3,
+        1e200,
+        f64::MAX,
+    ];
+    let exponents = [
+        0.0, -0.0, 1.5, -1.5, 0.3, 2.0, -3.0, 1e3, -1e3, 1e-20, 1e300,
+    ];
+    let special = [INF, -INF, NAN, -0.0, 0.0, -2.0, -2.5];
+    for n_special in [0, 1, 7] {
+        let bases = bases.iter().chain(&special[..n_special]);
+        let pairs = bases.flat_map(|&x| {
+            let exponents = exponents.iter().chain(&special[..n_special]);
+            exponents.map(move |&y| (x, y))
+        });
+        let pairs: Vec<(f64, f64)> = pairs.collect();
+        for pairs in pairs.as_chunks::<9>().0 {
+            let (x, y) = (pairs.map(|(x, _)| x), pairs.map(|(_, y)| y));
+            let found = double::pow_block(&x, &y);
+            let (x32, y32) = (x.map(|x| x as f32), y.map(|y| y as f32));
+            let found32 = single::pow_block(&x32, &y32);
+            for i in 0..9 {
+                let expected = double::pow(x[i], y[i]);
+                assert_eq!(found[i].to_bits(), expected.to_bits(), "{}^{}", x[i], y[i]);
+                let expected = single::pow(x32[i], y32[i]);
+                assert_eq!(
+                    found32[i].to_bits(),
+                    expected.to_bits(),
+                    "{}^{}",
+                    x[i],
+                    y[i]
+                );
+            }
+        }
+    }
+}
+
 fn blocks_equal_scalars_in_single_precision(x: &[f64]) {
     let x: Vec<f32> = x.iter().map(|x| *x as f32).collect();
     let (mut sin, mut cos) = (vec![0.0; x.len()], vec![0.0; x.len()]);
