@@ -19,7 +19,9 @@ const METHODS: [(&str, Make); 4] = [
     ("ilu0", |a| Ok(Box::new(Ilu0::new(a)?))),
     ("ilu1", |a| Ok(Box::new(Iluk::new(a, 1)?))),
     ("ic0", |a| Ok(Box::new(Ic0::new(a)?))),
-    ("ssor", |a| Ok(Box::new(Sor::new(a, SorOptions::default())?))),
+    ("ssor", |a| {
+        Ok(Box::new(Sor::new(a, SorOptions::default())?))
+    }),
 ];
 
 /// Applications of each round.
@@ -27,7 +29,9 @@ const APPLICATIONS: usize = 20;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1).filter(|arg| arg != "--bench");
-    let matrix = arguments.next().unwrap_or_else(|| "poisson3d:64".to_owned());
+    let matrix = arguments
+        .next()
+        .unwrap_or_else(|| "poisson3d:64".to_owned());
     let threads = arguments.next().map_or(Ok(1), |arg| arg.parse())?;
     let rounds = arguments.next().map_or(Ok(7), |arg| arg.parse())?;
     let only = arguments.next();
@@ -79,7 +83,9 @@ fn measure(name: &str, make: Make, a: &Csr<f64>, rounds: usize) -> Result<(), Er
         }
         let bits = m.apply(&x)?.to_vec()?;
         hash = bits.iter().fold(0u64, |hash, z| {
-            (hash ^ z.to_bits()).wrapping_mul(0x0100_0000_01b3).rotate_left(29)
+            (hash ^ z.to_bits())
+                .wrapping_mul(0x0100_0000_01b3)
+                .rotate_left(29)
         });
     }
     let (first_setup, first_application) = (setups[0], firsts[0]);
