@@ -35,17 +35,10 @@ pub(super) struct Parts<T> {
 #[inline(always)]
 pub(super) fn without_products<T: Field>(rows: &LocalRows<T>, row: usize, x: &[T], value: T) -> T {
     let entries = rows.pos[row] as usize..rows.pos[row + 1] as usize;
-    let (columns, entries) = (&rows.crd[entries.clone()], &rows.vals[entries]);
-    let without = |rest: T, (&column, &entry): (&u32, &T)| rest - entry * x[column as usize];
-    // Two terms at a time, one after the other: half the work of the loop.
-    let (column_pairs, last_column) = columns.as_chunks::<2>();
-    let (entry_pairs, last_entry) = entries.as_chunks::<2>();
-    let pairs = column_pairs.iter().zip(entry_pairs);
-    let rest = pairs.fold(value, |rest, (columns, entries)| {
-        let rest = without(rest, (&columns[0], &entries[0]));
-        without(rest, (&columns[1], &entries[1]))
-    });
-    last_column.iter().zip(last_entry).fold(rest, without)
+    let entries = rows.crd[entries.clone()].iter().zip(&rows.vals[entries]);
+    entries.fold(value, |rest, (&column, &entry)| {
+        rest - entry * x[column as usize]
+    })
 }
 
 impl<T: Field> Parts<T> {
