@@ -74,7 +74,7 @@ pub(crate) struct LocalTriangle<T> {
     triangle: Triangle,
     diagonal: Diagonal,
     levels: Option<Levels>,
-    /// The lengths of groups of rows ([`groups`]) in the order of a sweep without levels; empty where
+    /// The lengths of groups of rows ([`groups()`]) in the order of a sweep without levels; empty where
     /// rows have little in common.
     groups: Arc<[u8]>,
     parts: Parts<T>,
