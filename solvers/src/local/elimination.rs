@@ -1,14 +1,19 @@
 //! Incomplete elimination of the rows of one rank.
 //!
 //! Row by row (the IKJ variant; Saad, *Iterative Methods for Sparse Linear Systems*, 2nd edition,
-//! Algorithm 10.4): what an elimination would put where nothing is stored is dropped. A row needs
-//! the finished rows that its columns below the diagonal name.
+//! Algorithm 10.4): what an elimination would put where the pattern has no place is dropped. A row
+//! needs the finished rows that its columns below the diagonal name.
+//!
+//! A row is worked on in a vector with an element for each column that the rank's rows span, so that a
+//! multiple of another row is subtracted without a search. What is subtracted where the row has no
+//! place is never read: a row begins with zeros in its places.
 
+use super::pattern::{Pattern, Structure};
 use sparsefuse_kernels::Field;
-use sparsefuse_runtime::{Error, reserve};
+use sparsefuse_runtime::{Error, reserve, try_collect};
 use sparsefuse_sparse::{LocalRows, Rows};
+use std::iter::repeat_n;
 use std::ops::Range;
-use std::sync::Arc;
 
 /// How the entries of L follow from those of U.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,219 +41,311 @@ impl<T: Field> Pivot<T> {
     }
 }
 
-/// The error of a matrix whose entries are not where they were.
-pub(crate) fn other_structure(op: &'static str) -> Error {
-    Error::argument(op, "the structure that was factored before", "another")
-}
-
-/// A hash of the structure of rows: the words one after the other, mixed as in FNV-1a.
-pub(crate) fn hash<T: Field>(rows: Rows<'_, T>) -> u64 {
-    const PRIME: u64 = 0x0100_0000_01b3;
-    let mix = |hash: u64, word: u64| (hash ^ word).wrapping_mul(PRIME).rotate_left(29);
-    let first = rows.pos()[0];
-    let positions = rows.pos().iter().map(|&position| position - first);
-    let columns = rows.crd().iter().map(|&column| u64::from(column));
-    positions.chain(columns).fold(PRIME, mix)
-}
-
-/// The values of rows where a structure has entries, 0 where only that has one; and how many entries
-/// of the rows have no place in it. Fails where this rank has no memory for them.
-pub(crate) fn spread<T: Field>(
-    rows: Rows<'_, T>,
-    structure: &LocalRows<bool>,
-) -> Result<(LocalRows<T>, usize), Error> {
-    let len = structure.crd.len();
-    let mut spread = LocalRows::try_with_capacity(structure.pos.len(), len)?;
-    spread.vals.resize(len, T::ZERO);
-    let vals = &mut spread.vals;
-    let mut left_out = 0;
-    for (row, places) in structure.pos.windows(2).enumerate() {
-        let (mut place, end) = (places[0] as usize, places[1] as usize);
-        for (column, value) in rows.row(row) {
-            while place < end && structure.crd[place] < column {
-                place += 1;
-            }
-            if place < end && structure.crd[place] == column {
-                vals[place] = value;
-            } else {
-                left_out += 1;
-            }
-        }
-    }
-    spread.pos.extend_from_slice(&structure.pos[1..]);
-    spread.crd.extend_from_slice(&structure.crd);
-    Ok((spread, left_out))
-}
-
-/// ILU(0) of a matrix that one rank holds: L and U in the same rows.
+/// L and U of the rows of one rank, in the order of a [`Pattern`].
 #[derive(Clone, Debug)]
-pub(crate) struct LocalFactors<T> {
-    structure: Arc<LocalStructure>,
-    vals: Vec<T>,
+pub(crate) struct Factored<T> {
+    /// L without its diagonal, which is one.
+    pub(crate) lower: LocalRows<T>,
+    /// U without its diagonal.
+    pub(crate) upper: LocalRows<T>,
+    /// The diagonal of U.
+    pub(crate) pivots: Vec<T>,
+    /// Its inverse.
+    pub(crate) inverse: Vec<T>,
 }
 
-/// Where the entries of a matrix that one rank holds are.
-#[derive(Debug)]
-struct LocalStructure {
-    pos: Vec<u64>,
-    crd: Vec<u32>,
-    diagonal: Vec<usize>,
+/// The memory of an elimination: factors without values, and the row that is being eliminated.
+pub(crate) struct Memory<T> {
+    factored: Factored<T>,
+    /// The columns that the rows span, and an element for each.
+    span: Range<usize>,
+    row: Vec<T>,
+    /// Of each row of U how many entries, counted from the first, are still to be mirrored in L.
+    left: Vec<usize>,
 }
 
-impl<T: Field> LocalFactors<T> {
-    /// The factors, or the first pivot that cannot be divided by.
-    pub(crate) fn new(
-        op: &'static str,
-        rows: LocalRows<T>,
-    ) -> Result<Result<Self, Pivot<T>>, Error> {
-        let diagonal = diagonals(op, 0..rows.pos.len() - 1, &rows)?;
-        let LocalRows { pos, crd, vals } = rows;
-        let structure = LocalStructure { pos, crd, diagonal };
-        Self::eliminated(op, Arc::new(structure), vals)
-    }
-
-    /// The same for other values of the entries.
-    pub(crate) fn with_values(
-        &self,
-        op: &'static str,
-        vals: Vec<T>,
-    ) -> Result<Result<Self, Pivot<T>>, Error> {
-        Self::eliminated(op, Arc::clone(&self.structure), vals)
-    }
-
-    fn eliminated(
-        op: &'static str,
-        structure: Arc<LocalStructure>,
-        mut vals: Vec<T>,
-    ) -> Result<Result<Self, Pivot<T>>, Error> {
-        let work = Work {
-            first: 0,
-            needed: &[],
-            outer: &LocalRows::with_capacity(0, 0),
-            pos: &structure.pos,
-            crd: &structure.crd,
-            diagonal: &structure.diagonal,
-            rule: Rule::General,
+impl<T: Field> Memory<T> {
+    /// For the factors of rows on a pattern.
+    pub(crate) fn new(first: usize, pattern: Pattern, rule: Rule) -> Result<Self, Error> {
+        let span = pattern.span(first..first + pattern.n_rows());
+        let row = try_collect(repeat_n(T::ZERO, span.len()))?;
+        let Pattern { lower, upper } = pattern;
+        let left = match rule {
+            Rule::General => Vec::new(),
+            Rule::Hermitian => lengths(&upper.pos)?,
         };
-        let found = work.eliminate(op, &mut vals)?;
-        Ok(found.map_or(Ok(Self { structure, vals }), Err))
-    }
-
-    /// x := U^-1 L^-1 x.
-    pub(crate) fn solve(&self, x: &mut [T]) {
-        let LocalStructure { pos, crd, diagonal } = &*self.structure;
-        let vals = &self.vals;
-        let without = |entries: Range<usize>, value: T, x: &[T]| {
-            entries.fold(value, |rest, k| rest - vals[k] * x[crd[k] as usize])
+        let (n_rows, n_lower, n_upper) = (lower.pos.len() - 1, lower.crd.len(), upper.crd.len());
+        let factored = Factored {
+            lower: LocalRows {
+                pos: lower.pos,
+                crd: lower.crd,
+                vals: reserve(n_lower)?,
+            },
+            upper: LocalRows {
+                pos: upper.pos,
+                crd: upper.crd,
+                vals: reserve(n_upper)?,
+            },
+            pivots: reserve(n_rows)?,
+            inverse: reserve(n_rows)?,
         };
-        for row in 0..x.len() {
-            x[row] = without(pos[row] as usize..diagonal[row], x[row], x);
-        }
-        for row in (0..x.len()).rev() {
-            let above = diagonal[row] + 1..pos[row + 1] as usize;
-            x[row] = without(above, x[row], x) / vals[diagonal[row]];
+        Ok(Self {
+            factored,
+            span,
+            row,
+            left,
+        })
+    }
+}
+
+/// The number of entries of each row.
+fn lengths(pos: &[u64]) -> Result<Vec<usize>, Error> {
+    try_collect(pos.windows(2).map(|pair| (pair[1] - pair[0]) as usize))
+}
+
+impl<T: Field> Factored<T> {
+    /// No rows, with memory for as many and for about as many entries in each of L and U.
+    pub(crate) fn with_capacity(rows: usize, entries: usize) -> Result<Self, Error> {
+        Ok(Self {
+            lower: LocalRows::try_with_capacity(rows, entries)?,
+            upper: LocalRows::try_with_capacity(rows, entries)?,
+            pivots: reserve(rows)?,
+            inverse: reserve(rows)?,
+        })
+    }
+
+    /// A copy of the pattern.
+    pub(crate) fn pattern(&self) -> Result<Pattern, Error> {
+        Ok(Pattern {
+            lower: Structure::copied(&self.lower.pos, &self.lower.crd)?,
+            upper: Structure::copied(&self.upper.pos, &self.upper.crd)?,
+        })
+    }
+
+    /// The bytes of both factors.
+    pub(crate) fn bytes(&self) -> usize {
+        self.lower.bytes() + self.upper.bytes() + 2 * size_of_val(&self.inverse[..])
+    }
+
+    /// Zeros where an elimination has ended before.
+    fn pad(&mut self) {
+        let Self { lower, upper, .. } = self;
+        lower.vals.resize(lower.crd.len(), T::ZERO);
+        upper.vals.resize(upper.crd.len(), T::ZERO);
+        for of_rows in [&mut self.pivots, &mut self.inverse] {
+            of_rows.resize(upper.pos.len() - 1, T::ZERO);
         }
     }
 }
 
-/// A row has no entry on the diagonal, and gets none.
-pub(crate) fn no_diagonal(op: &'static str, row: usize) -> Error {
-    Error::argument(op, format!("a diagonal entry in row {row}"), "none")
+/// The finished rows of earlier ranks that a rank needs.
+pub(crate) struct Earlier<T> {
+    /// U without its diagonal, in descending columns.
+    upper: LocalRows<T>,
+    /// The inverse of U's diagonal.
+    inverse: Vec<T>,
+    /// As in [`Memory`].
+    left: Vec<usize>,
 }
 
-/// Where the diagonal entry of each row is.
-pub(crate) fn diagonals<T: Field>(
-    op: &'static str,
-    own: Range<usize>,
-    rows: &LocalRows<T>,
-) -> Result<Vec<usize>, Error> {
-    let place = |(number, row): (usize, usize)| {
-        let entries = rows.pos[number] as usize..rows.pos[number + 1] as usize;
-        match rows.crd[entries.clone()].binary_search(&(row as u32)) {
-            Ok(place) => Ok(entries.start + place),
-            Err(_) => Err(no_diagonal(op, row)),
-        }
-    };
-    let mut places = reserve(own.len())?;
-    for row in own.enumerate() {
-        places.push(place(row)?);
+impl<T: Field> Earlier<T> {
+    pub(crate) fn new(upper: LocalRows<T>, inverse: Vec<T>) -> Result<Self, Error> {
+        Ok(Self {
+            left: lengths(&upper.pos)?,
+            upper,
+            inverse,
+        })
     }
-    Ok(places)
+
+    /// Those of a rank that needs none.
+    pub(crate) fn none() -> Self {
+        Self {
+            upper: LocalRows::with_capacity(0, 0),
+            inverse: Vec::new(),
+            left: Vec::new(),
+        }
+    }
 }
 
-/// What the rows of this rank are eliminated with.
+/// What the rows of a rank are eliminated with.
 pub(crate) struct Work<'a, T> {
+    pub(crate) op: &'static str,
+    pub(crate) rule: Rule,
     /// The first row of this rank.
     pub(crate) first: usize,
+    /// The rows of earlier ranks that are needed, ascending.
     pub(crate) needed: &'a [u32],
-    /// The needed rows from their diagonal on.
-    pub(crate) outer: &'a LocalRows<T>,
-    pub(crate) pos: &'a [u64],
-    pub(crate) crd: &'a [u32],
-    pub(crate) diagonal: &'a [usize],
-    pub(crate) rule: Rule,
+    pub(crate) earlier: Earlier<T>,
+    /// What diagonal entries are multiplied by.
+    pub(crate) scale: Option<T>,
+}
+
+/// A finished row of U, without its diagonal.
+#[derive(Clone, Copy)]
+struct PivotRow<'a, T> {
+    columns: &'a [u32],
+    values: &'a [T],
+    inverse: T,
 }
 
 impl<T: Field> Work<'_, T> {
-    /// Puts L, without its ones, and U in the place of the values; or finds the first pivot that
-    /// cannot be divided by.
+    /// The factors of rows; or those up to the first pivot that cannot be divided by, and zeros.
     pub(crate) fn eliminate(
+        mut self,
+        rows: Rows<'_, T>,
+        memory: Memory<T>,
+    ) -> (Factored<T>, Result<Option<Pivot<T>>, Error>) {
+        let Memory {
+            mut factored,
+            span,
+            mut row,
+            left,
+        } = memory;
+        let row = Row {
+            first: span.start,
+            values: &mut row,
+        };
+        let found = match self.rule {
+            Rule::General => Ok(self.general(rows, row, &mut factored)),
+            Rule::Hermitian => {
+                let left = [left, std::mem::take(&mut self.earlier.left)];
+                self.hermitian(rows, row, left, &mut factored)
+            }
+        };
+        factored.pad();
+        (factored, found)
+    }
+
+    fn general(
         &self,
-        op: &'static str,
-        vals: &mut [T],
+        rows: Rows<'_, T>,
+        mut row: Row<'_, T>,
+        factored: &mut Factored<T>,
+    ) -> Option<Pivot<T>> {
+        for number in 0..rows.len() {
+            let Factored {
+                lower,
+                upper,
+                pivots,
+                inverse,
+            } = &mut *factored;
+            let below = &lower.crd[lower.pos[number] as usize..lower.pos[number + 1] as usize];
+            let above = &upper.crd[upper.pos[number] as usize..upper.pos[number + 1] as usize];
+            row.clear(below);
+            self.load(rows, number, above, &mut row);
+            for &column in below {
+                let (_, pivot) = self.pivot_row(column, upper, inverse);
+                let factor = *row.at(column) * pivot.inverse;
+                lower.vals.push(factor);
+                row.subtract_multiple(factor, pivot.columns, pivot.values);
+            }
+            upper
+                .vals
+                .extend(above.iter().map(|&column| *row.at(column)));
+            let value = *row.at((self.first + number) as u32);
+            if let Some(pivot) = self.push_pivot(value, pivots, inverse) {
+                return Some(pivot);
+            }
+        }
+        None
+    }
+
+    /// As [`Work::general`], of a row only what stands from the diagonal on. The entry of a finished
+    /// row that mirrors that of L, behind which nothing is subtracted, is found where the last row
+    /// that needed it stopped: rows come in ascending order.
+    fn hermitian(
+        &self,
+        rows: Rows<'_, T>,
+        mut row: Row<'_, T>,
+        [mut left, mut earlier_left]: [Vec<usize>; 2],
+        factored: &mut Factored<T>,
     ) -> Result<Option<Pivot<T>>, Error> {
-        for (number, &diagonal) in self.diagonal.iter().enumerate() {
-            let entries = self.pos[number] as usize..self.pos[number + 1] as usize;
-            let (before, row) = vals.split_at_mut(entries.start);
-            let row = &mut row[..entries.len()];
-            let columns = &self.crd[entries.clone()];
-            let below = diagonal - entries.start;
-            for k in 0..below {
-                let (pivot_columns, pivot_row) = self.pivot_row(columns[k], before);
-                let inverse = T::ONE / pivot_row[0];
-                let from = match self.rule {
-                    Rule::General => {
-                        row[k] = row[k] * inverse;
-                        k + 1
-                    }
-                    Rule::Hermitian => {
-                        let column = columns[below];
-                        let Ok(mirror) = pivot_columns.binary_search(&column) else {
-                            return Err(unsymmetric(op, column, columns[k]));
-                        };
-                        row[k] = pivot_row[mirror].conjugate() * inverse;
-                        below
-                    }
+        for number in 0..rows.len() {
+            let Factored {
+                lower,
+                upper,
+                pivots,
+                inverse,
+            } = &mut *factored;
+            let below = &lower.crd[lower.pos[number] as usize..lower.pos[number + 1] as usize];
+            let above = &upper.crd[upper.pos[number] as usize..upper.pos[number + 1] as usize];
+            let diagonal = (self.first + number) as u32;
+            self.load(rows, number, above, &mut row);
+            for &column in below {
+                let (place, pivot) = self.pivot_row(column, upper, inverse);
+                let left = match column as usize >= self.first {
+                    true => &mut left[place],
+                    false => &mut earlier_left[place],
                 };
-                let factor = row[k];
-                let pivot = (&pivot_columns[1..], &pivot_row[1..]);
-                subtract_multiple(factor, pivot, (&columns[from..], &mut row[from..]));
+                while *left > 0 && pivot.columns[*left - 1] < diagonal {
+                    *left -= 1;
+                }
+                if *left == 0 || pivot.columns[*left - 1] != diagonal {
+                    return Err(unsymmetric(self.op, diagonal, column));
+                }
+                let factor = pivot.values[*left - 1].conjugate() * pivot.inverse;
+                lower.vals.push(factor);
+                row.subtract_multiple(factor, &pivot.columns[..*left], &pivot.values[..*left]);
             }
-            if let Rule::Hermitian = self.rule {
-                row[below] = T::from_parts(row[below].parts().0, 0.0);
-            }
-            if !self.is_pivot(row[below]) {
-                let row_number = self.first + number;
-                return Ok(Some(Pivot {
-                    row: row_number,
-                    value: row[below],
-                }));
+            upper
+                .vals
+                .extend(above.iter().map(|&column| *row.at(column)));
+            let value = T::from_parts(row.at(diagonal).parts().0, 0.0);
+            if let Some(pivot) = self.push_pivot(value, pivots, inverse) {
+                return Ok(Some(pivot));
             }
         }
         Ok(None)
     }
 
-    /// A finished row from its diagonal on.
+    /// Puts the values of a row in its places from the diagonal on, and in others below it.
     #[inline(always)]
-    fn pivot_row<'a>(&'a self, column: u32, before: &'a [T]) -> (&'a [u32], &'a [T]) {
-        if column as usize >= self.first {
-            let row = column as usize - self.first;
-            let entries = self.diagonal[row]..self.pos[row + 1] as usize;
-            return (&self.crd[entries.clone()], &before[entries]);
+    fn load(&self, rows: Rows<'_, T>, number: usize, above: &[u32], row: &mut Row<'_, T>) {
+        let diagonal = (self.first + number) as u32;
+        row.clear(above);
+        *row.at(diagonal) = T::ZERO;
+        row.fill(rows.columns(number), rows.values(number));
+        if let Some(scale) = self.scale {
+            let value = row.at(diagonal);
+            *value = *value * scale;
         }
-        let row = self.needed.partition_point(|&needed| needed < column);
-        let entries: Range<usize> = self.outer.pos[row] as usize..self.outer.pos[row + 1] as usize;
-        (&self.outer.crd[entries.clone()], &self.outer.vals[entries])
+    }
+
+    /// A finished row, and its number among those of this rank or of the needed ones.
+    #[inline(always)]
+    fn pivot_row<'a>(
+        &'a self,
+        column: u32,
+        upper: &'a LocalRows<T>,
+        inverse: &'a [T],
+    ) -> (usize, PivotRow<'a, T>) {
+        let (row, upper, inverse) = match (column as usize).checked_sub(self.first) {
+            Some(row) => (row, upper, inverse),
+            None => {
+                let row = self.needed.partition_point(|&needed| needed < column);
+                (row, &self.earlier.upper, &self.earlier.inverse[..])
+            }
+        };
+        let ends = &upper.pos[row..row + 2];
+        let entries = ends[0] as usize..ends[1] as usize;
+        let pivot = PivotRow {
+            columns: &upper.crd[entries.clone()],
+            values: &upper.vals[entries],
+            inverse: inverse[row],
+        };
+        (row, pivot)
+    }
+
+    /// Takes the pivot of a row, or returns it if it cannot be divided by.
+    #[inline(always)]
+    fn push_pivot(&self, value: T, pivots: &mut Vec<T>, inverse: &mut Vec<T>) -> Option<Pivot<T>> {
+        if !self.is_pivot(value) {
+            let row = self.first + pivots.len();
+            return Some(Pivot { row, value });
+        }
+        pivots.push(value);
+        inverse.push(T::ONE / value);
+        None
     }
 
     fn is_pivot(&self, value: T) -> bool {
@@ -267,74 +364,47 @@ fn unsymmetric(op: &'static str, row: u32, column: u32) -> Error {
     Error::argument(op, expected, found)
 }
 
-/// Subtracts a multiple of a sparse row from another, where that has entries; columns ascend.
-#[inline(always)]
-fn subtract_multiple<T: Field>(
-    factor: T,
-    (pivot_columns, pivot_row): (&[u32], &[T]),
-    (columns, row): (&[u32], &mut [T]),
-) {
-    let mut place = 0;
-    for (&column, &value) in pivot_columns.iter().zip(pivot_row) {
-        while place < columns.len() && columns[place] < column {
-            place += 1;
-        }
-        if place == columns.len() {
-            return;
-        }
-        if columns[place] == column {
-            row[place] = row[place] - factor * value;
-        }
-    }
+/// The row that is being eliminated.
+struct Row<'a, T> {
+    /// The first column.
+    first: usize,
+    values: &'a mut [T],
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+impl<T: Field> Row<'_, T> {
+    /// The element of a column that the row spans.
+    #[inline(always)]
+    fn at(&mut self, column: u32) -> &mut T {
+        &mut self.values[column as usize - self.first]
+    }
 
-    /// A banded matrix of order `n` that dominates its diagonal, row by row without zeros.
-    fn band(n: usize, reach: usize) -> LocalRows<f64> {
-        let mut rows = LocalRows::with_capacity(n, 0);
-        for row in 0..n {
-            for column in row.saturating_sub(reach)..n.min(row + reach + 1) {
-                let value = match column == row {
-                    true => 4.0 * reach as f64,
-                    false => -1.0 - ((row * 7 + column * 3) % 5) as f64 / 8.0,
-                };
-                rows.push(column as u32, value);
+    #[inline(always)]
+    fn clear(&mut self, columns: &[u32]) {
+        for &column in columns {
+            *self.at(column) = T::ZERO;
+        }
+    }
+
+    /// Takes values, but for those of columns that no row has a place for.
+    #[inline(always)]
+    fn fill(&mut self, columns: &[u32], values: &[T]) {
+        for (&column, &value) in columns.iter().zip(values) {
+            let place = (column as usize).wrapping_sub(self.first);
+            if let Some(element) = self.values.get_mut(place) {
+                *element = value;
             }
-            rows.end_row();
         }
-        rows
     }
 
-    /// A band without gaps has no fill, so its incomplete factors are exact.
-    #[test]
-    fn the_factors_of_a_band_solve_it() -> Result<(), Error> {
-        let rows = band(40, 3);
-        let x: Vec<f64> = (0..40).map(|row| 1.0 + (row % 7) as f64).collect();
-        let view = rows.as_rows();
-        let product = |row| {
-            view.row(row)
-                .map(|(column, value)| value * x[column as usize])
-        };
-        let mut b: Vec<f64> = (0..40).map(|row| product(row).sum()).collect();
-        let factors = LocalFactors::new("test", rows.clone())?;
-        let factors = factors.map_err(|pivot| pivot.error("test"))?;
-        factors.solve(&mut b);
-        assert!(b.iter().zip(&x).all(|(found, x)| (found - x).abs() < 1e-12));
-        Ok(())
-    }
-
-    #[test]
-    fn the_first_pivot_that_is_0_is_found() -> Result<(), Error> {
-        let mut rows = band(5, 1);
-        let (diagonal, above) = (diagonals("test", 0..5, &rows)?, rows.pos[3] as usize);
-        for k in [diagonal[3], above] {
-            rows.vals[k] = 0.0;
+    /// Subtracts a multiple of another row, which may have entries that this rank's rows do not
+    /// span if it is one of an earlier rank.
+    #[inline(always)]
+    fn subtract_multiple(&mut self, factor: T, columns: &[u32], values: &[T]) {
+        for (&column, &value) in columns.iter().zip(values) {
+            let place = (column as usize).wrapping_sub(self.first);
+            if let Some(element) = self.values.get_mut(place) {
+                *element = *element - factor * value;
+            }
         }
-        let found = LocalFactors::new("test", rows)?.err();
-        assert_eq!(found, Some(Pivot { row: 3, value: 0.0 }));
-        Ok(())
     }
 }

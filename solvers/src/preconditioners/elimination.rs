@@ -1,43 +1,39 @@
-//! Incomplete elimination on a structure that is known: the numeric phase of ILU(0), ILU(k), IC(0),
+//! Incomplete elimination on a pattern that is known: the numeric phase of ILU(0), ILU(k), IC(0),
 //! and of ILUT for new values.
 //!
 //! A row needs the finished rows that its columns below the diagonal name; the ranks follow one
 //! another, and each eliminates its rows ([`crate::local::elimination`]), so the factors are those of
 //! one rank, to the bit.
 
-use crate::local::elimination::{Pivot, Rule, Work, diagonals, hash, other_structure};
+use super::factors::Factors;
+use crate::local::elimination::{Earlier, Factored, Memory, Pivot, Rule, Work};
+use crate::local::pattern::Pattern;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Error;
-use sparsefuse_sparse::{Chain, Csr, Ghosts, LocalRows, RowLayout, Sweep};
+use sparsefuse_sparse::{Chain, Csr, Ghosts, LocalRows, RowLayout, Rows, Sweep};
 
-/// The structure of an elimination: where the diagonal of each row is, and who waits for whom.
+/// Which rank waits for which in an elimination, and how that finds L.
 #[derive(Clone, Debug)]
 pub(super) struct Elimination {
     op: &'static str,
     layout: RowLayout,
     chain: Chain,
     rule: Rule,
-    diagonal: Vec<usize>,
-    /// The hash of the structure.
-    structure: u64,
 }
 
 impl Elimination {
-    /// The elimination of rows of this structure, which has the diagonal. Every rank must ask.
-    pub(super) fn new<T: Field>(
+    /// The elimination of rows on a pattern. Every rank must ask.
+    pub(super) fn new(
         op: &'static str,
         layout: &RowLayout,
-        rows: &LocalRows<T>,
+        pattern: &Pattern,
         rule: Rule,
     ) -> Result<Self, Error> {
-        let diagonal = diagonals(op, layout.rows(), rows);
         Ok(Self {
             op,
             layout: layout.clone(),
-            diagonal: layout.runtime().agree(diagonal)?,
-            chain: Chain::new(layout, Sweep::Forward, &rows.crd)?,
+            chain: Chain::new(layout, Sweep::Forward, &pattern.lower.crd)?,
             rule,
-            structure: hash(rows.as_rows()),
         })
     }
 
@@ -46,58 +42,90 @@ impl Elimination {
         &self.layout
     }
 
-    /// Puts L (below the diagonal, whose ones are not stored) and U in the place of the rows; or
-    /// finds the first pivot that cannot be divided by, the same on every rank.
-    pub(super) fn run<T: Field>(&self, rows: &mut LocalRows<T>) -> Result<Option<Pivot<T>>, Error> {
+    /// The factors of rows on the pattern; or the first pivot that cannot be divided by, the same on
+    /// every rank. Diagonal entries are multiplied by `scale` before. Every rank must ask.
+    pub(super) fn run<T: Field>(
+        &self,
+        rows: Rows<'_, T>,
+        pattern: Pattern,
+        scale: Option<T>,
+    ) -> Result<Result<Factored<T>, Pivot<T>>, Error> {
         let runtime = self.layout.runtime();
-        runtime.count_moved(2 * rows.bytes());
-        runtime.agree(self.check(rows))?;
-        let diagonal = &self.diagonal;
         let chain = self.chain.exchange();
-        let outer = LocalRows::<T>::receive(runtime, chain)?;
-        let LocalRows { pos, crd, vals } = rows;
+        let first = self.layout.rows().start;
+        let memory = runtime.agree(Memory::new(first, pattern, self.rule))?;
+        let upper = LocalRows::receive(runtime, chain)?;
         let work = Work {
-            first: self.layout.rows().start,
-            needed: self.chain.needed(),
-            outer: &outer,
-            pos,
-            crd,
-            diagonal,
+            op: self.op,
             rule: self.rule,
+            first,
+            needed: self.chain.needed(),
+            earlier: Earlier::new(upper, chain.receive(runtime)?)?,
+            scale,
         };
-        let found = work.eliminate(self.op, vals);
-        let upper = |row: usize| diagonal[row]..rows.pos[row + 1] as usize;
-        rows.as_rows().send(runtime, chain, upper)?;
+        let (factored, found) = work.eliminate(rows, memory);
+        runtime.count_moved(factored.bytes() + size_of_val(rows.crd()) + size_of_val(rows.vals()));
+        let upper = factored.upper.as_rows();
+        upper.send(runtime, chain, |row| upper.entries(row))?;
+        chain.send(runtime, Ok(&factored.inverse))?;
         // Ranks after a failed one have gone on with what it left: the first failure counts.
-        first_pivot(&self.layout, runtime.agree(found)?)
+        let pivot = first_pivot(&self.layout, runtime.agree(found)?)?;
+        Ok(pivot.map_or(Ok(factored), Err))
     }
 
     /// As [`Elimination::run`], where a pivot that cannot be divided by is an error.
-    pub(super) fn run_to_end<T: Field>(&self, rows: &mut LocalRows<T>) -> Result<(), Error> {
-        match self.run(rows)? {
-            None => Ok(()),
-            Some(pivot) => Err(pivot.error(self.op)),
-        }
-    }
-
-    /// Refuses rows of another structure.
-    fn check<T: Field>(&self, rows: &LocalRows<T>) -> Result<(), Error> {
-        if hash(rows.as_rows()) == self.structure {
-            return Ok(());
-        }
-        Err(other_structure(self.op))
+    pub(super) fn run_to_end<T: Field>(
+        &self,
+        rows: Rows<'_, T>,
+        pattern: Pattern,
+    ) -> Result<Factored<T>, Error> {
+        self.run(rows, pattern, None)?
+            .map_err(|pivot| pivot.error(self.op))
     }
 }
 
-/// The rows that this rank has in a layout, whatever ranks hold them now. So what an update accepts
-/// does not depend on the number of ranks. Every rank must ask.
-pub(super) fn rows_in<T: Field>(layout: &RowLayout, a: &Csr<T>) -> Result<LocalRows<T>, Error> {
+/// The error of a matrix whose entries are not where they were.
+pub(super) fn other_structure(op: &'static str) -> Error {
+    Error::argument(op, "the structure that was factored before", "another")
+}
+
+/// The pattern of rows that have their diagonal. Every rank must ask.
+pub(super) fn pattern_of<T: Field>(
+    op: &'static str,
+    layout: &RowLayout,
+    rows: Rows<'_, T>,
+) -> Result<Pattern, Error> {
+    let pattern = Pattern::of_rows(op, layout.rows(), rows);
+    layout.runtime().agree(pattern)
+}
+
+/// The pattern of rows with other values, refused if it is another than that of the factors. Every
+/// rank must ask.
+pub(super) fn pattern_again<T: Field>(
+    op: &'static str,
+    layout: &RowLayout,
+    factors: &Factors<T>,
+    rows: Rows<'_, T>,
+) -> Result<Pattern, Error> {
+    match factors.are_of(rows)? {
+        true => pattern_of(op, layout, rows),
+        false => Err(other_structure(op)),
+    }
+}
+
+/// Does something with the rows that this rank has in a layout, whatever ranks hold them now. So
+/// what an update accepts does not depend on the number of ranks. Every rank must ask.
+pub(super) fn with_rows_in<T: Field, R>(
+    layout: &RowLayout,
+    a: &Csr<T>,
+    work: impl FnOnce(Rows<'_, T>) -> Result<R, Error>,
+) -> Result<R, Error> {
     let own = a.own_rows()?;
     if own.partition() == layout.partition() {
-        return Ok(a.local_rows()?.1);
+        return work(own.as_rows());
     }
     let ghosts = Ghosts::of_range(layout.runtime(), own.partition(), layout.rows())?;
-    ghosts.fetch_rows(own.as_rows())
+    work(ghosts.fetch_rows(own.as_rows())?.as_rows())
 }
 
 /// The first pivot that any rank has found.

@@ -1,9 +1,10 @@
 //! A product of triangular factors as a preconditioner: M = L U.
 
+use crate::local::elimination::Factored;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Error;
-use sparsefuse_sparse::{Diagonal, LocalRows, RowLayout, Triangle, TriangularSolve};
+use sparsefuse_sparse::{RowLayout, Rows, Triangle, TriangularSolve};
 use std::sync::OnceLock;
 
 /// L with ones on its diagonal, and U.
@@ -16,20 +17,41 @@ pub(super) struct Factors<T> {
 }
 
 impl<T: Field> Factors<T> {
-    /// The factors that stand in the same rows: L below the diagonal, U from it on.
-    pub(super) fn of_rows(layout: &RowLayout, rows: &LocalRows<T>) -> Result<Self, Error> {
+    /// The factors that an elimination makes.
+    pub(super) fn new(layout: &RowLayout, factored: Factored<T>) -> Result<Self, Error> {
+        let Factored {
+            lower,
+            upper,
+            inverse,
+            ..
+        } = factored;
+        let make =
+            |triangle, rows, inverse| TriangularSolve::of_triangle(layout, triangle, rows, inverse);
         Ok(Self {
-            lower: TriangularSolve::of_rows(layout, rows, Triangle::Lower, Diagonal::Unit)?,
-            upper: TriangularSolve::of_rows(layout, rows, Triangle::Upper, Diagonal::Stored)?,
+            lower: make(Triangle::Lower, lower, None)?,
+            upper: make(Triangle::Upper, upper, Some(inverse))?,
             adjoint: OnceLock::new(),
         })
     }
 
-    /// Takes other values of the structure that the factors have: that is for the caller to know.
-    pub(super) fn update_rows(&mut self, rows: &LocalRows<T>) -> Result<(), Error> {
-        // U refuses a diagonal entry of 0; L, which has ones there, refuses nothing.
-        self.upper.update_rows(rows)?;
-        self.lower.update_rows(rows)?;
+    /// Whether both together have the structure of rows. Every rank must ask, and all get the same
+    /// answer.
+    pub(super) fn are_of(&self, rows: Rows<'_, T>) -> Result<bool, Error> {
+        let is_same = self.lower.is_of(rows) && self.upper.is_of(rows);
+        let everywhere = self.lower.layout().runtime().all_gather(&[is_same])?;
+        Ok(everywhere.iter().all(|is_same| is_same[0]))
+    }
+
+    /// Takes other factors of the structure that these have: that is for the caller to know.
+    pub(super) fn update(&mut self, factored: Factored<T>) -> Result<(), Error> {
+        let Factored {
+            lower,
+            upper,
+            inverse,
+            ..
+        } = factored;
+        self.upper.update_triangle(upper, Some(inverse))?;
+        self.lower.update_triangle(lower, None)?;
         self.adjoint = OnceLock::new();
         Ok(())
     }

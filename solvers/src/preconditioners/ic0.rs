@@ -1,14 +1,15 @@
 //! Incomplete Cholesky factorisation without fill.
 
-use super::elimination::{Elimination, rows_in};
+use super::elimination::{Elimination, pattern_again, pattern_of, with_rows_in};
 use super::factors::Factors;
 use super::{Preconditioner, check_square, check_update};
-use crate::local::elimination::Rule;
+use crate::local::elimination::{Factored, Rule};
+use crate::local::pattern::Pattern;
 use crate::operator::LinearOperator;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::{Error, Runtime};
-use sparsefuse_sparse::{Csr, LocalRows, RowLayout, eager};
+use sparsefuse_sparse::{Csr, RowLayout, Rows, eager};
 
 const OP: &str = "ic(0)";
 /// What profiles call the factorisation.
@@ -71,12 +72,13 @@ impl<T: Field> Ic0<T> {
 
     fn factored(a: &Csr<T>) -> Result<Self, Error> {
         let layout = a.row_layout()?;
-        let (_, mut rows) = a.local_rows()?;
-        let elimination = Elimination::new(OP, &layout, &rows, Rule::Hermitian)?;
-        let shift = factor(&elimination, &mut rows, || Ok(a.local_rows()?.1))?;
+        let own = a.own_rows()?;
+        let pattern = pattern_of(OP, &layout, own.as_rows())?;
+        let elimination = Elimination::new(OP, &layout, &pattern, Rule::Hermitian)?;
+        let (factored, shift) = factor(&elimination, own.as_rows(), pattern)?;
         Ok(Self {
             elimination,
-            factors: Factors::of_rows(&layout, &rows)?,
+            factors: Factors::new(&layout, factored)?,
             layout,
             shift,
         })
@@ -89,57 +91,41 @@ impl<T: Field> Ic0<T> {
     }
 }
 
-/// Puts the factors in the place of the rows, with the smallest shift that gives positive pivots, and
-/// returns that; `again` gives the rows anew.
+/// The factors with the smallest shift that gives positive pivots, and that shift.
 fn factor<T: Field>(
     elimination: &Elimination,
-    rows: &mut LocalRows<T>,
-    again: impl Fn() -> Result<LocalRows<T>, Error>,
-) -> Result<f64, Error> {
-    let Some(first) = elimination.run(rows)? else {
-        return Ok(0.0);
+    rows: Rows<'_, T>,
+    pattern: Pattern,
+) -> Result<(Factored<T>, f64), Error> {
+    let first = match elimination.run(rows, pattern, None)? {
+        Ok(factored) => return Ok((factored, 0.0)),
+        Err(pivot) => pivot,
     };
     let layout = elimination.layout();
-    *rows = again()?;
     layout.runtime().agree(check_diagonal(layout, rows))?;
     for shift in (0..SHIFTS).map(|k| FIRST_SHIFT * 2f64.powi(k)) {
-        scale_diagonal(layout, rows, 1.0 + shift);
-        if elimination.run(rows)?.is_none() {
-            return Ok(shift);
+        let pattern = pattern_of(OP, layout, rows)?;
+        let scale = T::from_f64(1.0 + shift);
+        if let Ok(factored) = elimination.run(rows, pattern, Some(scale))? {
+            return Ok((factored, shift));
         }
-        *rows = again()?;
     }
     Err(first.error(OP))
 }
 
 /// Refuses a diagonal that no shift makes positive; all its entries are stored.
-fn check_diagonal<T: Field>(layout: &RowLayout, rows: &LocalRows<T>) -> Result<(), Error> {
-    for (row, place) in diagonal_places(layout, rows) {
-        let value = rows.vals[place];
+fn check_diagonal<T: Field>(layout: &RowLayout, rows: Rows<'_, T>) -> Result<(), Error> {
+    for (number, row) in layout.rows().enumerate() {
+        let Ok(place) = rows.columns(number).binary_search(&(row as u32)) else {
+            continue;
+        };
+        let value = rows.values(number)[place];
         if !(value.parts().0 > 0.0) {
             let expected = format!("a positive diagonal entry in row {row}");
             return Err(Error::argument(OP, expected, value.to_string()));
         }
     }
     Ok(())
-}
-
-fn scale_diagonal<T: Field>(layout: &RowLayout, rows: &mut LocalRows<T>, factor: f64) {
-    for (_, place) in diagonal_places(layout, rows).collect::<Vec<_>>() {
-        rows.vals[place] = rows.vals[place] * T::from_f64(factor);
-    }
-}
-
-/// The rows that have a diagonal entry, and its place.
-fn diagonal_places<T>(
-    layout: &RowLayout,
-    rows: &LocalRows<T>,
-) -> impl Iterator<Item = (usize, usize)> {
-    layout.rows().enumerate().filter_map(|(number, row)| {
-        let entries = rows.pos[number] as usize..rows.pos[number + 1] as usize;
-        let place = rows.crd[entries.clone()].binary_search(&(row as u32));
-        Some((row, entries.start + place.ok()?))
-    })
 }
 
 impl<T: Field> LinearOperator<T> for Ic0<T> {
@@ -165,11 +151,17 @@ impl<T: Field> Preconditioner<T> for Ic0<T> {
     fn update(&mut self, a: &Csr<T>) -> Result<(), Error> {
         check_update(OP, self, a)?;
         eager(TASK, &[a], || {
-            let again = || rows_in(&self.layout, a);
-            let mut rows = again()?;
-            let shift = factor(&self.elimination, &mut rows, again)?;
-            self.factors.update_rows(&rows)?;
-            self.shift = shift;
+            let Self {
+                elimination,
+                factors,
+                ..
+            } = self;
+            self.shift = with_rows_in(&self.layout, a, |rows| {
+                let pattern = pattern_again(OP, elimination.layout(), factors, rows)?;
+                let (factored, shift) = factor(elimination, rows, pattern)?;
+                factors.update(factored)?;
+                Ok(shift)
+            })?;
             Ok(())
         })
     }

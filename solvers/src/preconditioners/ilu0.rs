@@ -1,6 +1,6 @@
 //! Incomplete LU factorisation without fill.
 
-use super::elimination::{Elimination, rows_in};
+use super::elimination::{Elimination, pattern_again, pattern_of, with_rows_in};
 use super::factors::Factors;
 use super::{Preconditioner, check_square, check_update};
 use crate::local::elimination::Rule;
@@ -61,12 +61,13 @@ impl<T: Field> Ilu0<T> {
 
     fn factored(a: &Csr<T>) -> Result<Self, Error> {
         let layout = a.row_layout()?;
-        let (_, mut rows) = a.local_rows()?;
-        let elimination = Elimination::new(OP, &layout, &rows, Rule::General)?;
-        elimination.run_to_end(&mut rows)?;
+        let own = a.own_rows()?;
+        let pattern = pattern_of(OP, &layout, own.as_rows())?;
+        let elimination = Elimination::new(OP, &layout, &pattern, Rule::General)?;
+        let factored = elimination.run_to_end(own.as_rows(), pattern)?;
         Ok(Self {
             elimination,
-            factors: Factors::of_rows(&layout, &rows)?,
+            factors: Factors::new(&layout, factored)?,
         })
     }
 }
@@ -93,9 +94,14 @@ impl<T: Field> Preconditioner<T> for Ilu0<T> {
     fn update(&mut self, a: &Csr<T>) -> Result<(), Error> {
         check_update(OP, self, a)?;
         eager(TASK, &[a], || {
-            let mut rows = rows_in(self.elimination.layout(), a)?;
-            self.elimination.run_to_end(&mut rows)?;
-            self.factors.update_rows(&rows)
+            let Self {
+                elimination,
+                factors,
+            } = self;
+            with_rows_in(elimination.layout(), a, |rows| {
+                let pattern = pattern_again(OP, elimination.layout(), factors, rows)?;
+                factors.update(elimination.run_to_end(rows, pattern)?)
+            })
         })
     }
 }

@@ -1,15 +1,17 @@
 //! Incomplete LU factorisation with levels of fill.
 
-use super::elimination::{Elimination, rows_in};
+use super::elimination::{Elimination, other_structure, with_rows_in};
 use super::factors::Factors;
 use super::upper_rows::UpperRows;
 use super::{Preconditioner, check_square, check_update};
-use crate::local::elimination::{Rule, no_diagonal, other_structure, spread};
+use crate::local::elimination::Rule;
+use crate::local::pattern::{Pattern, no_diagonal};
 use crate::operator::LinearOperator;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
-use sparsefuse_runtime::{Error, Runtime};
-use sparsefuse_sparse::{Csr, LocalRows, RowLayout, Rows, eager};
+use sparsefuse_runtime::{Error, Runtime, try_collect};
+use sparsefuse_sparse::{Csr, RowLayout, Rows, eager};
+use std::iter::repeat_n;
 
 const OP: &str = "ilu(k)";
 /// What profiles call the factorisation.
@@ -42,8 +44,7 @@ const TASK: &str = "iluk";
 #[derive(Clone, Debug)]
 pub struct Iluk<T> {
     layout: RowLayout,
-    /// The structure of L and U in the same rows.
-    structure: LocalRows<bool>,
+    pattern: Pattern,
     elimination: Elimination,
     factors: Factors<T>,
 }
@@ -65,14 +66,14 @@ impl<T: Field> Iluk<T> {
         let layout = a.row_layout()?;
         let own = a.own_rows()?;
         let rows = own.as_rows();
-        let structure = filled(&layout, rows, u32::try_from(k).unwrap_or(u32::MAX))?;
-        let (mut rows, _) = layout.runtime().agree(spread(rows, &structure))?;
-        let elimination = Elimination::new(OP, &layout, &rows, Rule::General)?;
-        elimination.run_to_end(&mut rows)?;
+        let pattern = filled(&layout, rows, u32::try_from(k).unwrap_or(u32::MAX))?;
+        let elimination = Elimination::new(OP, &layout, &pattern, Rule::General)?;
+        let copy = layout.runtime().agree(pattern.try_copy())?;
+        let factored = elimination.run_to_end(rows, copy)?;
         Ok(Self {
-            factors: Factors::of_rows(&layout, &rows)?,
+            factors: Factors::new(&layout, factored)?,
             layout,
-            structure,
+            pattern,
             elimination,
         })
     }
@@ -80,18 +81,15 @@ impl<T: Field> Iluk<T> {
     /// The entries of L and U on this rank, the ones of L's diagonal not counted.
     #[must_use]
     pub fn local_entries(&self) -> usize {
-        self.structure.crd.len()
+        self.pattern.n_entries()
     }
 
-    /// The rows with zeros where only L and U have entries; refused if they have entries elsewhere.
-    fn with_fill(&self, rows: Rows<'_, T>) -> Result<LocalRows<T>, Error> {
-        if rows.pos().len() == self.structure.pos.len() {
-            let (filled, left_out) = spread(rows, &self.structure)?;
-            if left_out == 0 {
-                return Ok(filled);
-            }
+    /// A copy of the pattern, refused if rows have entries elsewhere.
+    fn pattern_of(&self, rows: Rows<'_, T>) -> Result<Pattern, Error> {
+        match self.pattern.covers(self.layout.rows(), rows) {
+            true => self.pattern.try_copy(),
+            false => Err(other_structure(OP)),
         }
-        Err(other_structure(OP))
     }
 }
 
@@ -117,90 +115,154 @@ impl<T: Field> Preconditioner<T> for Iluk<T> {
     fn update(&mut self, a: &Csr<T>) -> Result<(), Error> {
         check_update(OP, self, a)?;
         eager(TASK, &[a], || {
-            let rows = rows_in(&self.layout, a)?;
-            let mut rows = self
-                .layout
-                .runtime()
-                .agree(self.with_fill(rows.as_rows()))?;
-            self.elimination.run_to_end(&mut rows)?;
-            self.factors.update_rows(&rows)
+            let factored = with_rows_in(&self.layout, a, |rows| {
+                let pattern = self.layout.runtime().agree(self.pattern_of(rows))?;
+                self.elimination.run_to_end(rows, pattern)
+            })?;
+            self.factors.update(factored)
         })
     }
 }
 
-/// The structure with fill: the symbolic phase, row by row.
-fn filled<T: Field>(
-    layout: &RowLayout,
-    rows: Rows<'_, T>,
-    k: u32,
-) -> Result<LocalRows<bool>, Error> {
+/// The pattern with fill: the symbolic phase, row by row.
+fn filled<T: Field>(layout: &RowLayout, rows: Rows<'_, T>, k: u32) -> Result<Pattern, Error> {
     let mut upper = UpperRows::<u32>::receive(layout)?;
-    let structure = filled_after(&mut upper, layout, rows, k);
+    let pattern = filled_after(&mut upper, layout, rows, k);
     // Ranks behind one that has no memory go on with rows that are empty, and then fail too.
     upper.end_rows(layout.rows().end);
     upper.hand_on(layout)?;
-    layout.runtime().agree(structure)
+    layout.runtime().agree(pattern)
 }
 
-/// The rows of this rank behind those that are finished.
+/// The rows of this rank behind those that are finished. Of these, `upper` has the entries of levels
+/// below `k`, which are all that can fill in.
 fn filled_after<T: Field>(
     upper: &mut UpperRows<u32>,
     layout: &RowLayout,
     rows: Rows<'_, T>,
     k: u32,
-) -> Result<LocalRows<bool>, Error> {
-    let mut structure = LocalRows::try_with_capacity(rows.len(), rows.crd().len())?;
-    let mut merged = Vec::new();
+) -> Result<Pattern, Error> {
+    let mut pattern = Pattern::with_capacity(rows.len(), rows.crd().len())?;
+    let mut work = Filling::new(layout.n_rows(), k)?;
     for (number, row) in layout.rows().enumerate() {
-        let columns = rows.columns(number).iter();
-        let mut found: Vec<(u32, u32)> = columns.map(|&column| (column, 0)).collect();
-        let mut place = 0;
-        while let Some(&(column, level)) = found.get(place) {
-            if column as usize >= row {
-                break;
-            }
-            place += 1;
-            let (columns, levels) = upper.row(column as usize);
-            let through = level.saturating_add(1);
-            let fill = columns.iter().zip(levels);
-            let fill = fill.map(|(&column, &level)| (column, level.saturating_add(through)));
-            merge(
-                &found[place..],
-                fill.filter(|&(_, level)| level <= k),
-                &mut merged,
-            );
-            found.truncate(place);
-            found.append(&mut merged);
+        work.begin(rows.columns(number));
+        work.fill(row, upper);
+        work.finish(row, &mut pattern, upper)?;
+    }
+    Ok(pattern)
+}
+
+/// A row while its fill is found: a list of its columns that ascends, with their levels.
+struct Filling {
+    /// The highest level.
+    k: u32,
+    /// The level of each column; `NONE` where the row has no entry.
+    levels: Vec<u32>,
+    /// The column behind each in the list, and at the end the first one.
+    next: Vec<u32>,
+    /// The columns of the row that is finished.
+    columns: Vec<u32>,
+}
+
+/// No level.
+const NONE: u32 = u32::MAX;
+
+impl Filling {
+    fn new(n_cols: usize, k: u32) -> Result<Self, Error> {
+        Ok(Self {
+            // Levels never come to as much: there are fewer columns.
+            k: k.min(NONE - 1),
+            levels: try_collect(repeat_n(NONE, n_cols))?,
+            next: try_collect(repeat_n(0, n_cols + 1))?,
+            columns: Vec::new(),
+        })
+    }
+
+    /// Where the list ends, and begins.
+    fn end(&self) -> u32 {
+        self.levels.len() as u32
+    }
+
+    /// The entries of the matrix, all of level 0.
+    fn begin(&mut self, columns: &[u32]) {
+        let mut last = self.end();
+        for &column in columns {
+            self.next[last as usize] = column;
+            self.levels[column as usize] = 0;
+            last = column;
         }
-        let first = found.get(place).map(|&(column, _)| column as usize);
-        if first != Some(row) {
+        let end = self.end();
+        self.next[last as usize] = end;
+    }
+
+    /// Fill through all rows below the diagonal, which come in ascending order.
+    fn fill(&mut self, row: usize, upper: &UpperRows<u32>) {
+        let mut pivot = self.next[self.levels.len()];
+        while (pivot as usize) < row {
+            let level = self.levels[pivot as usize];
+            if level < self.k {
+                let (columns, levels) = upper.row(pivot as usize);
+                self.fill_through(pivot, level + 1, columns, levels);
+            }
+            pivot = self.next[pivot as usize];
+        }
+    }
+
+    fn fill_through(&mut self, pivot: u32, through: u32, columns: &[u32], levels: &[u32]) {
+        let mut before = pivot;
+        for (&column, &level) in columns.iter().zip(levels) {
+            let level = level.saturating_add(through);
+            if level > self.k {
+                continue;
+            }
+            let own = &mut self.levels[column as usize];
+            if *own == NONE {
+                let mut behind = self.next[before as usize];
+                while behind < column {
+                    (before, behind) = (behind, self.next[behind as usize]);
+                }
+                self.next[before as usize] = column;
+                self.next[column as usize] = behind;
+            }
+            *own = level.min(*own);
+            before = column;
+        }
+    }
+
+    /// Appends the row to the pattern, and leaves it empty.
+    fn finish(
+        &mut self,
+        row: usize,
+        pattern: &mut Pattern,
+        upper: &mut UpperRows<u32>,
+    ) -> Result<(), Error> {
+        self.columns.clear();
+        let mut column = self.next[self.levels.len()];
+        while column != self.end() {
+            self.columns.push(column);
+            column = self.next[column as usize];
+        }
+        let below = self
+            .columns
+            .partition_point(|&column| (column as usize) < row);
+        if self.columns.get(below) != Some(&(row as u32)) {
             // Known now, and not after the structure of all rows.
             return Err(no_diagonal(OP, row));
         }
-        structure.try_reserve(found.len())?;
-        upper.try_reserve(found.len())?;
-        for &(column, level) in &found {
-            structure.push(column, true);
-            if column as usize > row {
+        let (below, above) = (&self.columns[..below], &self.columns[below + 1..]);
+        pattern.lower.push_row(below.iter().copied())?;
+        pattern.upper.push_row(above.iter().rev().copied())?;
+        upper.try_reserve(above.len())?;
+        for &column in above {
+            let level = self.levels[column as usize];
+            if level < self.k {
                 upper.push(column, level);
             }
         }
-        structure.end_row();
         upper.end_row();
-    }
-    Ok(structure)
-}
-
-/// Columns of two rows with their levels, ascending; where both have one, the lower level.
-fn merge(row: &[(u32, u32)], fill: impl Iterator<Item = (u32, u32)>, merged: &mut Vec<(u32, u32)>) {
-    let mut row = row.iter().copied().peekable();
-    for (column, level) in fill {
-        while let Some(entry) = row.next_if(|&(own, _)| own < column) {
-            merged.push(entry);
+        for &column in &self.columns {
+            self.levels[column as usize] = NONE;
         }
-        let own = row.next_if(|&(own, _)| own == column);
-        let own_level = own.map_or(level, |(_, own_level)| own_level);
-        merged.push((column, level.min(own_level)));
+        Ok(())
     }
-    merged.extend(row);
 }

@@ -1,15 +1,16 @@
 //! Incomplete LU factorisation with a threshold.
 
-use super::elimination::{Elimination, first_pivot, rows_in};
+use super::elimination::{Elimination, first_pivot, with_rows_in};
 use super::factors::Factors;
 use super::upper_rows::UpperRows;
 use super::{Preconditioner, check_square, check_update};
-use crate::local::elimination::{Pivot, Rule, hash, spread};
+use crate::local::elimination::{Factored, Pivot, Rule};
+use crate::local::pattern::Pattern;
 use crate::operator::LinearOperator;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::{Field, Real};
 use sparsefuse_runtime::{Error, Runtime, try_collect};
-use sparsefuse_sparse::{Csr, LocalRows, RowLayout, Rows, eager};
+use sparsefuse_sparse::{Csr, RowLayout, Rows, eager};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::iter::repeat_n;
@@ -77,8 +78,8 @@ pub struct Ilut<T> {
     layout: RowLayout,
     /// The hash of the structure of the matrix.
     matrix: u64,
-    /// The structure of L and U in the same rows.
-    kept: LocalRows<bool>,
+    /// What is kept.
+    kept: Pattern,
     elimination: Elimination,
     factors: Factors<T>,
 }
@@ -106,17 +107,13 @@ impl<T: Field> Ilut<T> {
         if let Some(pivot) = first_pivot(&layout, pivot)? {
             return Err(pivot.error(OP));
         }
-        let kept = try_collect(repeat_n(true, factored.crd.len()));
+        let kept = layout.runtime().agree(factored.pattern())?;
         Ok(Self {
             options,
             matrix: hash(own.as_rows()),
-            elimination: Elimination::new(OP, &layout, &factored, Rule::General)?,
-            factors: Factors::of_rows(&layout, &factored)?,
-            kept: LocalRows {
-                vals: layout.runtime().agree(kept)?,
-                pos: factored.pos,
-                crd: factored.crd,
-            },
+            elimination: Elimination::new(OP, &layout, &kept, Rule::General)?,
+            factors: Factors::new(&layout, factored)?,
+            kept,
             layout,
         })
     }
@@ -124,22 +121,22 @@ impl<T: Field> Ilut<T> {
     /// The entries of L and U on this rank, the ones of L's diagonal not counted.
     #[must_use]
     pub fn local_entries(&self) -> usize {
-        self.kept.crd.len()
+        self.kept.n_entries()
     }
 
     /// L and U of a matrix on the structure that is kept; `None` if the matrix is not like the one
     /// that was factored, or there is a pivot that cannot be divided by. Every rank must ask.
-    fn on_kept_structure(&self, a: &Csr<T>) -> Result<Option<LocalRows<T>>, Error> {
+    fn on_kept_structure(&self, a: &Csr<T>) -> Result<Option<Factored<T>>, Error> {
         let runtime = self.layout.runtime();
-        let rows = rows_in(&self.layout, a)?;
-        let is_same = hash(rows.as_rows()) == self.matrix;
-        let everywhere = runtime.all_gather(&[is_same])?;
-        if !everywhere.iter().all(|is_same| is_same[0]) {
-            return Ok(None);
-        }
-        let (mut rows, _dropped) = runtime.agree(spread(rows.as_rows(), &self.kept))?;
-        let pivot = self.elimination.run(&mut rows)?;
-        Ok(pivot.is_none().then_some(rows))
+        with_rows_in(&self.layout, a, |rows| {
+            let is_same = hash(rows) == self.matrix;
+            let everywhere = runtime.all_gather(&[is_same])?;
+            if !everywhere.iter().all(|is_same| is_same[0]) {
+                return Ok(None);
+            }
+            let kept = runtime.agree(self.kept.try_copy())?;
+            Ok(self.elimination.run(rows, kept, None)?.ok())
+        })
     }
 }
 
@@ -165,19 +162,29 @@ impl<T: Field> Preconditioner<T> for Ilut<T> {
     fn update(&mut self, a: &Csr<T>) -> Result<(), Error> {
         check_update(OP, self, a)?;
         match eager(OP, &[a], || self.on_kept_structure(a))? {
-            Some(rows) => self.factors.update_rows(&rows)?,
+            Some(factored) => self.factors.update(factored)?,
             None => *self = Self::new(a, self.options)?,
         }
         Ok(())
     }
 }
 
-/// L and U in the same rows, up to the first pivot of this rank that cannot be divided by.
+/// A hash of the structure of rows: the words one after the other, mixed as in FNV-1a.
+fn hash<T: Field>(rows: Rows<'_, T>) -> u64 {
+    const PRIME: u64 = 0x0100_0000_01b3;
+    let mix = |hash: u64, word: u64| (hash ^ word).wrapping_mul(PRIME).rotate_left(29);
+    let first = rows.pos()[0];
+    let positions = rows.pos().iter().map(|&position| position - first);
+    let columns = rows.crd().iter().map(|&column| u64::from(column));
+    positions.chain(columns).fold(PRIME, mix)
+}
+
+/// L and U, up to the first pivot of this rank that cannot be divided by.
 fn factor<T: Field>(
     layout: &RowLayout,
     rows: Rows<'_, T>,
     options: IlutOptions,
-) -> Result<(LocalRows<T>, Option<Pivot<T>>), Error> {
+) -> Result<(Factored<T>, Option<Pivot<T>>), Error> {
     let mut upper = UpperRows::receive(layout)?;
     let factored = factor_after(&mut upper, layout, rows, options);
     // Ranks behind one that has no memory continue with rows that are empty, and then fail too.
@@ -192,8 +199,8 @@ fn factor_after<T: Field>(
     layout: &RowLayout,
     rows: Rows<'_, T>,
     options: IlutOptions,
-) -> Result<(LocalRows<T>, Option<Pivot<T>>), Error> {
-    let mut factored = LocalRows::try_with_capacity(rows.len(), rows.crd().len())?;
+) -> Result<(Factored<T>, Option<Pivot<T>>), Error> {
+    let mut factored = Factored::with_capacity(rows.len(), rows.crd().len() / 2)?;
     let mut work = Row::new(layout.n_rows())?;
     let mut failed = None;
     for (number, row) in layout.rows().enumerate() {
@@ -290,26 +297,38 @@ impl<T: Field> Row<T> {
         &mut self,
         row: usize,
         (limit, fill): (f64, usize),
-        factored: &mut LocalRows<T>,
+        factored: &mut Factored<T>,
         finished: &mut UpperRows<T>,
     ) -> Result<(), Error> {
-        factored.try_reserve(self.lower.len() + 1 + self.upper.len())?;
+        let Factored {
+            lower,
+            upper,
+            pivots,
+            inverse,
+        } = factored;
+        lower.try_reserve(self.lower.len())?;
+        upper.try_reserve(self.upper.len())?;
         finished.try_reserve(1 + self.upper.len())?;
-        let lower = std::mem::take(&mut self.lower);
-        for column in self.largest(lower, 0.0, fill) {
-            factored.push(column, self.values[column as usize]);
+        let columns = std::mem::take(&mut self.lower);
+        for column in self.largest(columns, 0.0, fill) {
+            lower.push(column, self.values[column as usize]);
             self.clear(column);
         }
+        lower.end_row();
         let pivot = std::mem::replace(&mut self.values[row], T::ZERO);
-        factored.push(row as u32, pivot);
+        pivots.push(pivot);
+        inverse.push(T::ONE / pivot);
         finished.push(row as u32, pivot);
-        let upper = std::mem::take(&mut self.upper);
-        for column in self.largest(upper, limit, fill) {
-            factored.push(column, self.values[column as usize]);
+        let columns = std::mem::take(&mut self.upper);
+        let columns = self.largest(columns, limit, fill);
+        for &column in columns.iter().rev() {
+            upper.push(column, self.values[column as usize]);
+        }
+        upper.end_row();
+        for column in columns {
             finished.push(column, self.values[column as usize]);
             self.clear(column);
         }
-        factored.end_row();
         finished.end_row();
         Ok(())
     }

@@ -3,7 +3,8 @@
 use super::complete::Complete;
 use super::system::{Method, System};
 use super::{Preconditioner, check_square, check_update, is_like};
-use crate::local::elimination::{LocalFactors, Pivot};
+use crate::local::block_factors::LocalFactors;
+use crate::local::elimination::Pivot;
 use crate::operator::LinearOperator;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
@@ -314,7 +315,7 @@ impl<T: Field> Factors<T> {
     /// The factors for other values of the entries.
     fn with_values(&self, vals: Vec<T>, set: &[u32]) -> Result<Self, Error> {
         match self {
-            Self::Ilu0(factors) => Self::ilu0(factors.with_values(OP, vals)?, set),
+            Self::Ilu0(factors) => Self::ilu0(factors.with_values(OP, &vals)?, set),
             Self::Direct(factors) => Ok(Self::Direct(Box::new(factors.with_values(&vals)?))),
         }
     }

@@ -37,11 +37,15 @@ impl Chain {
             Sweep::Forward => (*column as usize) < rows.start,
             Sweep::Backward => *column as usize >= rows.end,
         };
-        let all = || columns.iter().copied().filter(is_needed);
-        let mut needed = runtime.agree(reserve(all().count()))?;
-        needed.extend(all());
-        needed.sort_unstable();
-        needed.dedup();
+        let mut needed = Vec::new();
+        // A rank that holds all rows needs none of others, and does not look for them.
+        if cuts.is_some() {
+            let all = || columns.iter().copied().filter(is_needed);
+            needed = runtime.agree(reserve(all().count()))?;
+            needed.extend(all());
+            needed.sort_unstable();
+            needed.dedup();
+        }
         let exchange = Exchange::gather(runtime, cuts.as_deref(), &needed)?;
         Ok(Self { needed, exchange })
     }

@@ -19,6 +19,12 @@ pub struct Rows<'a, T> {
 }
 
 impl<'a, T: Copy> Rows<'a, T> {
+    /// Rows with these positions, one at least, and as many columns and values as they say.
+    #[must_use]
+    pub fn of_parts(pos: &'a [u64], crd: &'a [u32], vals: &'a [T]) -> Self {
+        Self { pos, crd, vals }
+    }
+
     /// The number of rows.
     #[must_use]
     #[inline(always)]

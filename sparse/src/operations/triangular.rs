@@ -11,8 +11,8 @@ use crate::exchange::chain::Chain;
 use crate::exchange::layout::RowLayout;
 use crate::formats::csr::Csr;
 use crate::local::parallel::Threads;
-use crate::local::rows::LocalRows;
-use crate::local::triangular::{Diagonal, LocalTriangle, OP, Sweep, Triangle};
+use crate::local::rows::{LocalRows, Rows};
+use crate::local::triangular::{Diagonal, LocalTriangle, OP, Triangle};
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::{Error, HostArgs, Shape};
@@ -83,8 +83,40 @@ impl<T: Field> TriangularSolve<T> {
     ) -> Result<Self, Error> {
         let runtime = layout.runtime();
         let setup = || {
-            let setup = Self::set_up(layout, rows, triangle, diagonal)?;
+            let chain = Chain::new(layout, triangle.sweep(), &rows.crd)?;
+            let own = (layout.rows(), chain.needed());
+            let part = LocalTriangle::new(own, rows, (triangle, diagonal));
+            let setup = Self::set_up(layout, (triangle, diagonal), chain, part)?;
             runtime.count_moved(rows.bytes() + setup.sweep.bytes());
+            Ok(setup)
+        };
+        runtime.eager_task("triangular_setup", &[], setup)
+    }
+
+    /// The same from the triangle without its diagonal, as a factorisation makes it: entries stand
+    /// in the order of the sweep, of a lower triangle ascending and of an upper one descending; the
+    /// inverse of the diagonal beside it, or ones. Nothing is copied on one rank.
+    ///
+    /// # Errors
+    ///
+    /// If memory runs out, or another rank failed.
+    pub fn of_triangle(
+        layout: &RowLayout,
+        triangle: Triangle,
+        rows: LocalRows<T>,
+        inverse: Option<Vec<T>>,
+    ) -> Result<Self, Error> {
+        let runtime = layout.runtime();
+        let diagonal = match inverse {
+            Some(_) => Diagonal::Stored,
+            None => Diagonal::Unit,
+        };
+        let setup = || {
+            let chain = Chain::new(layout, triangle.sweep(), &rows.crd)?;
+            let own = (layout.rows(), chain.needed());
+            let part = LocalTriangle::of_triangle(own, triangle, rows, inverse);
+            let setup = Self::set_up(layout, (triangle, diagonal), chain, part)?;
+            runtime.count_moved(setup.sweep.bytes());
             Ok(setup)
         };
         runtime.eager_task("triangular_setup", &[], setup)
@@ -92,22 +124,16 @@ impl<T: Field> TriangularSolve<T> {
 
     fn set_up(
         layout: &RowLayout,
-        rows: &LocalRows<T>,
-        triangle: Triangle,
-        diagonal: Diagonal,
+        (triangle, diagonal): (Triangle, Diagonal),
+        chain: Chain,
+        part: Result<LocalTriangle<T>, Error>,
     ) -> Result<Self, Error> {
-        let sweep = match triangle {
-            Triangle::Lower => Sweep::Forward,
-            Triangle::Upper => Sweep::Backward,
-        };
-        let chain = Chain::new(layout, sweep, &rows.crd)?;
-        let own = (layout.rows(), chain.needed());
-        let part = LocalTriangle::new(own, rows, (triangle, diagonal));
         let part = layout.runtime().agree(part)?;
         let part = match layout.runtime().config().threads {
             1 => part,
             _ => layout.runtime().agree(part.by_wide_levels())?,
         };
+        let part = layout.runtime().agree(part.by_groups())?;
         Ok(Self {
             layout: layout.clone(),
             triangle,
@@ -144,6 +170,36 @@ impl<T: Field> TriangularSolve<T> {
         })?;
         // Whoever still sweeps with the values of before keeps them.
         Arc::make_mut(part).set_values(values);
+        Ok(())
+    }
+
+    /// Whether rows of the layout have this triangle's entries on its side of the diagonal, no
+    /// others, and a diagonal if this has one. Of this rank alone.
+    #[must_use]
+    pub fn is_of(&self, rows: Rows<'_, T>) -> bool {
+        self.sweep.part.is_of(self.sweep.chain.needed(), rows)
+    }
+
+    /// Takes another triangle of the same structure, given as in
+    /// [`of_triangle`](TriangularSolve::of_triangle): that is for the caller to know. The order of
+    /// the work stays.
+    ///
+    /// # Errors
+    ///
+    /// If memory runs out on a rank; then nothing has changed.
+    pub fn update_triangle(
+        &mut self,
+        rows: LocalRows<T>,
+        inverse: Option<Vec<T>>,
+    ) -> Result<(), Error> {
+        let runtime = self.layout.runtime();
+        let TriangularSweep { chain, part } = &mut self.sweep;
+        let made = runtime.eager_task("triangular_update", &[], || {
+            runtime.count_moved(part.bytes());
+            runtime.agree(part.with_triangle(chain.needed(), rows, inverse))
+        })?;
+        // What still sweeps with the values of before keeps them.
+        *part = Arc::new(made);
         Ok(())
     }
 
