@@ -4,7 +4,7 @@
 //! become one argument. What the passes of `kernels` then make of it is [`Composed::optimize`].
 
 use crate::analysis::fuse::{Group, Solved};
-use crate::analysis::solve::{self, Slot};
+use crate::analysis::solve::{self, Launch, Slot};
 use crate::geometry::partition::Partition;
 use crate::geometry::view::View;
 use crate::shape::Shape;
@@ -21,9 +21,16 @@ pub(crate) struct Composed {
     pub(crate) args: Vec<Source>,
     /// The window's number of each parameter.
     pub(crate) params: Vec<u32>,
-    /// The shape of each domain.
-    pub(crate) domains: Vec<Shape>,
+    pub(crate) domains: Vec<Domain>,
     pub(crate) pieces: Vec<PieceSpec>,
+}
+
+/// The rows of some loops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Domain {
+    pub(crate) shape: Shape,
+    /// How they are cut.
+    pub(crate) launch: Partition,
 }
 
 /// What an argument of the kernel is.
@@ -35,6 +42,8 @@ pub(crate) struct Source {
     pub(crate) element: usize,
     pub(crate) kind: ArgKind,
     pub(crate) view: Option<Arc<View>>,
+    /// How the rows that loops reach through it are cut.
+    pub(crate) launch: Partition,
     /// For a structure, its entries, and what is gathered by it, the number of the piece.
     pub(crate) piece: Option<usize>,
 }
@@ -89,7 +98,12 @@ pub(crate) fn compose(
         before: Vec::new(),
     };
     for number in group.tasks.clone() {
-        composed.append(&tasks[number], (slots, group.launch), &mut by_slot);
+        let task = &tasks[number];
+        let launch = match task.launch {
+            Launch::Any => group.launch,
+            Launch::On(launch) => launch,
+        };
+        composed.append(task, (slots, launch), &mut by_slot);
     }
     for (arg, source) in composed.kernel.args.iter_mut().zip(&composed.args) {
         arg.temporary = is_temporary(source.slot);
@@ -119,6 +133,14 @@ impl Composed {
                     element,
                     kind: task.body.kind(number),
                     view: arg.view.clone(),
+                    launch: match task.body.kind(number) {
+                        ArgKind::Array | ArgKind::DenseRows => launch,
+                        ArgKind::Scalar
+                        | ArgKind::Reduction
+                        | ArgKind::Gather
+                        | ArgKind::Entries
+                        | ArgKind::Structure => Partition::Replicated,
+                    },
                     piece,
                 };
                 renamed[kernel_arg as usize] =
@@ -129,7 +151,7 @@ impl Composed {
         self.params.extend(task.params.clone());
         self.kernel.params.extend_from_slice(&kernel.params);
         let shape = solve::domain(task.body, task.args, slots).unwrap_or(Shape::SCALAR);
-        let domain = self.domain(shape);
+        let domain = self.domain(Domain { shape, launch });
         for kernel_loop in &kernel.loops {
             let mut rename = |inst: &Inst| match *inst {
                 Inst::Param(param) => Inst::Param(first_param + param),
@@ -189,10 +211,13 @@ impl Composed {
         arg
     }
 
-    pub(super) fn domain(&mut self, shape: Shape) -> u32 {
-        let known = self.domains.iter().position(|&domain| domain == shape);
+    pub(super) fn domain(&mut self, mut domain: Domain) -> u32 {
+        if domain.shape.rank() == 0 {
+            domain.launch = Partition::Replicated;
+        }
+        let known = self.domains.iter().position(|&known| known == domain);
         known.unwrap_or_else(|| {
-            self.domains.push(shape);
+            self.domains.push(domain);
             self.domains.len() - 1
         }) as u32
     }

@@ -63,12 +63,13 @@ pub(crate) fn analyse(
             tasks: &tasks,
             slots: &slots,
             last_use: &last_use,
+            made: &place::made(&tasks[group.tasks.clone()]),
             cuts,
             rank,
         };
         let task = planner.plan_versions();
         for number in group.tasks.clone() {
-            settle(&tasks[number], group.launch, &mut slots);
+            settle(&tasks[number], tasks[number].launch.partition(), &mut slots);
         }
         slots.extend_from_slice(&task.versions.slots);
         fused.push(task);

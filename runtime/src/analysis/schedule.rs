@@ -390,6 +390,13 @@ impl From {
     }
 }
 
+impl Reduction {
+    /// Whether each rank reduces its own rows only.
+    pub(crate) fn is_partial(&self) -> bool {
+        self.launch != Partition::Replicated
+    }
+}
+
 /// A reduction of a kernel.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reduction {
@@ -400,12 +407,12 @@ pub(crate) struct Reduction {
     /// The element of the slot's store that is the result.
     pub(crate) element: usize,
     pub(crate) domain: u32,
+    /// How the rows that are reduced are cut.
+    pub(crate) launch: Partition,
     /// The first of this rank's rows of the domain.
     pub(crate) first_row: usize,
     /// The tiles of this rank's rows.
     pub(crate) n_tiles: usize,
-    /// Whether each rank reduces its own rows only.
-    pub(crate) is_partial: bool,
     /// The most trees that the forest of any range of tiles has.
     pub(crate) most_trees: usize,
 }

@@ -14,7 +14,7 @@
 //! The invariant: where the old kernel reads an element of the store or of the copied array, the new
 //! one reads an element that has the same bits then.
 
-use crate::analysis::compose::{Composed, Source};
+use crate::analysis::compose::{Composed, Domain, Source};
 use crate::analysis::solve::Slot;
 use crate::geometry::partition::Partition;
 use crate::geometry::region::Region;
@@ -318,7 +318,10 @@ impl Splitter<'_> {
 
     /// A loop that copies all of a store to its version.
     fn whole_copy(&mut self, store: u32, version: u32) -> Loop {
-        let domain = self.composed.domain(self.slot(store).shape);
+        let domain = self.composed.domain(Domain {
+            shape: self.slot(store).shape,
+            launch: self.launch,
+        });
         let [from, to] = [store, version].map(|slot| self.arg(slot, None));
         Loop {
             domain,
@@ -333,6 +336,7 @@ impl Splitter<'_> {
             element: 0,
             kind: ArgKind::Array,
             view,
+            launch: self.launch,
             piece: None,
         };
         let of_slot = &self.args[slot as usize];

@@ -13,8 +13,8 @@
 use super::{Inputs, Running};
 use crate::analysis::fuse::Solved;
 use crate::analysis::place;
-use crate::analysis::schedule::FusedTask;
-use crate::analysis::solve::{Launch, Slot};
+use crate::analysis::schedule::{FusedTask, TaskNote};
+use crate::analysis::solve::Slot;
 use crate::error::Error;
 use crate::tasks::argument::Access;
 use std::collections::BTreeMap;
@@ -153,14 +153,14 @@ impl Running<'_, '_> {
     fn plan(&self, numbers: &[usize]) -> Option<FusedTask> {
         let launch = self.task.group.launch;
         let solved = |&number: &usize| {
-            let number = self.schedule.tasks[number].number;
+            let TaskNote { number, launch, .. } = self.schedule.tasks[number];
             let task = &self.window.tasks[number];
             Solved {
                 number,
                 body: self.window.body(task),
                 args: self.window.args_of(task),
                 params: task.params.clone(),
-                launch: Launch::On(launch),
+                launch,
                 local: Vec::new(),
             }
         };

@@ -160,7 +160,7 @@ fn group(out: &mut String, number: usize, task: &FusedTask, cuts: &CutsTable) {
         let _ = writeln!(out, "  {note}");
     }
     for reduction in &task.reductions {
-        let over = if reduction.is_partial {
+        let over = if reduction.is_partial() {
             "over all ranks"
         } else {
             "here"

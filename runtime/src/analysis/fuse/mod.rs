@@ -17,6 +17,7 @@ use crate::geometry::partition::Partition;
 use crate::geometry::view::View;
 use crate::tasks::argument::{Access, Privilege};
 use crate::tasks::body::Body;
+use sparsefuse_kernels::ArgKind;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -24,7 +25,7 @@ use std::sync::Arc;
 /// Why a task does not join the group before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// Rule 1: the group runs over other pieces.
+    /// Rule 1: the group runs over other pieces, and both reduce, or one of them follows a structure.
     LaunchDomain,
     /// Rule 2: the group wrote this store through another partition than the task reads or writes
     /// it through.
@@ -81,7 +82,7 @@ impl fmt::Display for Refusal {
 pub(crate) struct Group {
     /// The tasks, by their numbers in the window.
     pub(crate) tasks: Range<usize>,
-    /// The pieces they run over.
+    /// The pieces that the first of them with rows runs over; others may have pieces of their own.
     pub(crate) launch: Partition,
     /// Why the next task did not join; `None` at the end of the window.
     pub(crate) end: Option<Refusal>,
@@ -132,10 +133,14 @@ pub(crate) struct Open {
     kind: Kind,
     /// How the group uses each store.
     uses: Vec<Use>,
+    /// Whether tasks of the group have different pieces.
+    is_mixed: bool,
+    /// Whether a task of the group follows a structure, so that all have its pieces.
+    has_structures: bool,
     /// What the group so far has gathered.
     gathers: Gathers,
-    /// Whether the group reduces.
-    reduces: bool,
+    /// The pieces over which the group reduces, if it does.
+    reduces: Option<Launch>,
     /// The slots with an entry in `uses`.
     used: Vec<u32>,
 }
@@ -173,6 +178,8 @@ enum Gathers {
 struct Through {
     access: Access,
     view: Option<Arc<View>>,
+    /// The pieces of the task, where these decide which rows it reaches.
+    launch: Launch,
     is_local: bool,
 }
 
@@ -198,8 +205,10 @@ impl Open {
             kind: Kind::Empty,
             uses,
             used: Vec::new(),
+            is_mixed: false,
+            has_structures: false,
             gathers: Gathers::Nothing,
-            reduces: false,
+            reduces: None,
         }
     }
 
@@ -219,6 +228,8 @@ impl Open {
         if self.launch == Launch::Any {
             self.launch = task.launch;
         }
+        self.is_mixed |= task.launch != Launch::Any && task.launch != self.launch;
+        self.has_structures |= has_structures(task.body);
         // What a task gathers before what it writes, whatever the order of its arguments.
         for (_, slot, through) in uses(task) {
             if through.is_gathered() {
@@ -244,7 +255,7 @@ impl Open {
                 }
                 Privilege::Reduce(_) => {
                     entry.is_reduced = true;
-                    self.reduces = true;
+                    self.reduces = Some(task.launch);
                 }
             }
         }
@@ -266,15 +277,17 @@ impl Open {
         self.start = end;
         self.launch = Launch::Any;
         self.kind = Kind::Empty;
+        self.is_mixed = false;
+        self.has_structures = false;
         self.gathers = Gathers::Nothing;
-        self.reduces = false;
+        self.reduces = None;
         group
     }
 
     /// With one piece every partition is the whole store.
     fn has_one_piece(&self, task: &Solved<'_>) -> bool {
         let one = |launch| matches!(launch, Launch::Any | Launch::On(Partition::Replicated));
-        one(self.launch) && one(task.launch)
+        !self.is_mixed && one(self.launch) && one(task.launch)
     }
 }
 
@@ -284,19 +297,45 @@ fn uses(task: &Solved<'_>) -> impl Iterator<Item = (Privilege, u32, Through)> {
         let through = Through {
             access: declared.access,
             view: arg.view.clone(),
+            launch: match task.body.kind(number) {
+                ArgKind::Array | ArgKind::DenseRows => task.launch,
+                ArgKind::Scalar
+                | ArgKind::Reduction
+                | ArgKind::Gather
+                | ArgKind::Entries
+                | ArgKind::Structure => Launch::Any,
+            },
             is_local: task.local.get(number).is_some_and(|&is_local| is_local),
         };
         (declared.privilege, arg.slot, through)
     })
 }
 
-/// Rule 1: all tasks of a group have the same launch domain; scalar arithmetic fits any.
+/// Rule 1: all tasks of a group have the same launch domain, or each has its own and none follows a
+/// structure, and those that reduce have one; scalar arithmetic fits any. A rank that has no rows of a task runs nothing for it.
 fn same_launch_domain(open: &Open, task: &Solved<'_>) -> Result<(), Refusal> {
+    // What is reduced over the ranks travels together.
+    let reduces = uses(task).any(|(privilege, ..)| matches!(privilege, Privilege::Reduce(_)));
+    if reduces && open.reduces.is_some_and(|of| of != task.launch) {
+        return Err(Refusal::LaunchDomain);
+    }
     match (open.launch, task.launch) {
         (Launch::Any, _) | (_, Launch::Any) => Ok(()),
-        (a, b) if a == b => Ok(()),
-        _ => Err(Refusal::LaunchDomain),
+        (a, b) if a == b && !open.is_mixed => Ok(()),
+        _ if open.has_structures || has_structures(task.body) => Err(Refusal::LaunchDomain),
+        _ => Ok(()),
     }
+}
+
+/// Whether the pieces of a task are those of a structure.
+fn has_structures(body: &Body) -> bool {
+    let mut args = body.args().iter();
+    args.any(|arg| {
+        matches!(
+            arg.access,
+            Access::Ranges | Access::Within { .. } | Access::At { .. }
+        )
+    })
 }
 
 /// Rule 2: what was written through a partition is read or written later only through it, or where
@@ -313,7 +352,7 @@ fn true_dependence(open: &Open, task: &Solved<'_>) -> Result<(), Refusal> {
             Some(written) if is_gathered => {
                 let is_whole = written.access == Access::Rows && written.view.is_none();
                 let may_exchange = match open.gathers {
-                    Gathers::Nothing => !open.reduces,
+                    Gathers::Nothing => open.reduces.is_none(),
                     Gathers::Written => true,
                     Gathers::Found => false,
                 };

@@ -52,8 +52,8 @@ impl Planner<'_> {
             ArgKind::Structure => Binding::Structure { piece: of_image() },
             ArgKind::Array | ArgKind::DenseRows => {
                 let view = self.view(source);
-                let rows = self.rows(view.shape());
-                let launch = self.group.launch;
+                let launch = source.launch;
+                let rows = self.rows(view.shape(), launch);
                 let needs = self.needs(slot, Read::new(launch, view), source.view.is_none());
                 let (from, held) = self.locate(slot, needs, moves);
                 let (offset, strides) = view.placement(&held, rows.start);

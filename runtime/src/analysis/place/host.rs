@@ -33,6 +33,7 @@ impl Planner<'_> {
                 element: 0,
                 kind: task.body.kind(number),
                 view: None,
+                launch: self.group.launch,
                 piece: None,
             };
             let block = (declared.access == Access::Block).then(|| {
@@ -77,7 +78,7 @@ impl Planner<'_> {
                 outputs.push(Output {
                     slot: arg.slot,
                     partition: self.partition(arg.slot),
-                    rows: self.rows(slot.shape),
+                    rows: self.rows(slot.shape, self.group.launch),
                     len,
                     reuse: None,
                 });
@@ -89,7 +90,7 @@ impl Planner<'_> {
             group: self.group.clone(),
             program: None,
             host: Some(HostPlace {
-                rows: self.rows(domain),
+                rows: self.rows(domain, self.group.launch),
                 is_cut: partitions.iter().any(|&of| of != Partition::Replicated),
                 partitions,
                 blocks,

@@ -17,7 +17,7 @@ mod trim;
 use self::bind::Moves;
 use self::gathered::{leading, only_gathered, plain_pieces};
 use self::trim::Trimmed;
-use crate::analysis::compose::{self, Composed, Source};
+use crate::analysis::compose::{self, Composed, Domain, Source};
 use crate::analysis::fuse::{Group, Solved};
 use crate::analysis::reuse;
 use crate::analysis::schedule::{Binding, FusedTask, Output, Reduction};
@@ -29,7 +29,8 @@ use crate::geometry::region::Region;
 use crate::shape::Shape;
 use crate::tasks::argument::Privilege;
 use sparsefuse_kernels::blocks::Program;
-use sparsefuse_kernels::{ArgKind, Extent, Inst, Kernel};
+use sparsefuse_kernels::{ArgKind, Extent, Inst, Kernel, Loop};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// Places the data of one group.
@@ -39,6 +40,8 @@ pub(super) struct Planner<'a> {
     /// The stores as they are before the group.
     pub(super) slots: &'a [Slot],
     pub(super) last_use: &'a [usize],
+    /// How the stores that the group makes are cut.
+    pub(super) made: &'a BTreeMap<u32, Partition>,
     pub(super) cuts: &'a mut CutsTable,
     pub(super) rank: usize,
 }
@@ -66,10 +69,24 @@ pub(crate) fn plan_some(
         tasks,
         slots,
         last_use: &last_use,
+        made: &made(tasks),
         cuts,
         rank,
     };
     planner.plan_group()
+}
+
+/// How what some tasks write as a whole is cut.
+pub(super) fn made(tasks: &[Solved<'_>]) -> BTreeMap<u32, Partition> {
+    let mut made = BTreeMap::new();
+    for task in tasks {
+        for (declared, arg) in task.body.args().iter().zip(task.args) {
+            if declared.privilege == Privilege::Write && arg.view.is_none() {
+                made.insert(arg.slot, task.launch.partition());
+            }
+        }
+    }
+    made
 }
 
 impl Planner<'_> {
@@ -107,6 +124,7 @@ impl Planner<'_> {
             tasks: self.tasks,
             slots: &slots,
             last_use: &last_use,
+            made: self.made,
             cuts: self.cuts,
             rank: self.rank,
         };
@@ -122,24 +140,26 @@ impl Planner<'_> {
     }
 
     /// The rows of a domain that this rank computes.
-    pub(super) fn rows(&self, shape: Shape) -> Range<usize> {
+    pub(super) fn rows(&self, shape: Shape, launch: Partition) -> Range<usize> {
         let launch = if shape.rank() == 0 {
             Partition::Replicated
         } else {
-            self.group.launch
+            launch
         };
         solve::launch_rows(launch, shape, self.rank, self.cuts)
     }
 
     /// The partition of a store while the group runs.
     pub(super) fn partition(&self, slot: u32) -> Partition {
-        let slot = &self.slots[slot as usize];
-        let written = if slot.shape.rank() == 0 {
-            Partition::Replicated
-        } else {
-            self.group.launch
+        let Slot {
+            shape, partition, ..
+        } = self.slots[slot as usize];
+        let written = || match self.made.get(&slot) {
+            _ if shape.rank() == 0 => Partition::Replicated,
+            Some(&launch) => launch,
+            None => self.group.launch,
         };
-        slot.partition.unwrap_or(written)
+        partition.unwrap_or_else(written)
     }
 
     pub(super) fn held(&self, slot: u32) -> Region {
@@ -198,7 +218,7 @@ impl Planner<'_> {
         }
         let n_domains = composed.domains.len();
         let domains = composed.domains.iter();
-        let mut extents = domains.map(|&shape| self.extent(shape)).collect();
+        let mut extents = domains.map(|&domain| self.extent(domain)).collect();
         self.trim(Trimmed {
             kernel: &mut kernel,
             args: &mut composed.args,
@@ -207,6 +227,9 @@ impl Planner<'_> {
             extents: &mut extents,
             outputs: &outputs,
         });
+        if composed.pieces.is_empty() {
+            leave_out_empty(&mut kernel, &extents);
+        }
         let has_work = kernel
             .loops
             .iter()
@@ -319,8 +342,8 @@ impl Planner<'_> {
         texts.join("+")
     }
 
-    fn extent(&self, shape: Shape) -> Extent {
-        let rows = self.rows(shape);
+    fn extent(&self, Domain { shape, launch }: Domain) -> Extent {
+        let rows = self.rows(shape, launch);
         let row_len = shape.row_len();
         Extent {
             start: (rows.start * row_len) as u64,
@@ -351,10 +374,10 @@ impl Planner<'_> {
                     slot,
                     element,
                     domain: kernel_loop.domain,
-                    first_row: self.rows(domain).start,
+                    launch: domain.launch,
+                    first_row: self.rows(domain.shape, domain.launch).start,
                     n_tiles: extent.tiles.count(extent.len as usize),
-                    is_partial: self.group.launch != Partition::Replicated,
-                    most_trees: forests::most_trees(extent.tiles.leaves(domain.len())),
+                    most_trees: forests::most_trees(extent.tiles.leaves(domain.shape.len())),
                 });
             }
         }
@@ -381,7 +404,10 @@ impl Planner<'_> {
             let shape = self.slots[slot as usize].shape;
             let (partition, rows) = match inst {
                 Inst::Reduce(..) => (Partition::Replicated, 0..shape.rows()),
-                _ => (self.partition(slot), self.rows(shape)),
+                _ => {
+                    let partition = self.partition(slot);
+                    (partition, self.rows(shape, partition))
+                }
             };
             let len = rows.len() * shape.row_len();
             outputs.push(Output {
@@ -433,5 +459,17 @@ impl Planner<'_> {
             }
         }
         bytes
+    }
+}
+
+/// Leaves out loops of which this rank has no rows, so that those around them are neighbours; not all, since
+/// a rank takes part in the exchanges of a task that others run.
+fn leave_out_empty(kernel: &mut Kernel, extents: &[Extent]) {
+    let is_effective = |loop_: &Loop| {
+        let is_of_rows = |inst: &Inst| !inst.is_effect() || matches!(inst, Inst::Store(..));
+        extents[loop_.domain as usize].len > 0 || !loop_.body.iter().all(is_of_rows)
+    };
+    if kernel.loops.iter().any(is_effective) {
+        kernel.loops.retain(is_effective);
     }
 }
