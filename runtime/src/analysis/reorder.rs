@@ -211,6 +211,7 @@ mod tests {
             params: 0..0,
             launch: Launch::On(Partition::Tile(CutsId(task.3))),
             local: Vec::new(),
+            overlap: None,
         });
         let tasks: Vec<Solved<'_>> = solved.collect();
         order(&tasks, 20, Begin::First)

@@ -313,6 +313,8 @@ pub(crate) struct Output {
     pub(crate) partition: Partition,
     pub(crate) rows: Range<usize>,
     pub(crate) len: usize,
+    /// The rows around these that the task writes, too, at most.
+    pub(crate) room: usize,
     /// Whose memory it takes over.
     pub(crate) reuse: Option<Reuse>,
 }

@@ -11,6 +11,7 @@
 //! of nothing, find what they wait for. What they get of it is blamed in the same way.
 
 use super::{Inputs, Running};
+use crate::analysis::fuse::Group;
 use crate::analysis::fuse::Solved;
 use crate::analysis::place;
 use crate::analysis::schedule::{FusedTask, TaskNote};
@@ -151,7 +152,9 @@ impl Running<'_, '_> {
     /// Some tasks of this group as one fused task with its fetches and pieces; none if it would need
     /// other ones.
     fn plan(&self, numbers: &[usize]) -> Option<FusedTask> {
-        let launch = self.task.group.launch;
+        let Group {
+            launch, overlaps, ..
+        } = self.task.group;
         let solved = |&number: &usize| {
             let TaskNote { number, launch, .. } = self.schedule.tasks[number];
             let task = &self.window.tasks[number];
@@ -162,6 +165,7 @@ impl Running<'_, '_> {
                 params: task.params.clone(),
                 launch,
                 local: Vec::new(),
+                overlap: None,
             }
         };
         let tasks: Vec<_> = numbers.iter().map(solved).collect();
@@ -175,7 +179,8 @@ impl Running<'_, '_> {
         // What is remembered of the cuts is for windows; this is for a failure.
         let mut cuts = self.context.cuts.clone();
         let place = (&mut cuts, self.context.comm.rank());
-        let mut part = place::plan_some(&tasks, launch, &slots, &self.task.frees, place);
+        let mut part =
+            place::plan_some(&tasks, (launch, overlaps), &slots, &self.task.frees, place);
         part.exchange_as(self.task, &slots).then_some(part)
     }
 }

@@ -1,6 +1,6 @@
 //! Fusion: which neighbouring tasks become one.
 //!
-//! [`groups`] takes the longest fusible prefix, again and again. Each of the five rules is one
+//! [`groups`] takes the longest fusible prefix, again and again. Each of the six rules is one
 //! function that answers yes, or no with a [`Refusal`]. A partition is compared by how a task
 //! reaches a store (`Rows` through which view, or an image or the whole of it), and by whether each
 //! rank has there what its rows need, as the solver has found out; no rule looks at pieces, so the
@@ -11,6 +11,7 @@
 //! rows that other ranks need are computed and sent first. Not after a reduction, which travels
 //! while the next group gathers.
 
+use crate::analysis::overlap::Overlap;
 use crate::analysis::solve::Launch;
 use crate::analysis::window::Arg;
 use crate::geometry::partition::Partition;
@@ -43,6 +44,9 @@ pub enum Refusal {
         /// The store's number in the window.
         slot: u32,
     },
+    /// Rule 6: the group computes rows of neighbours, and the task would need too many of them, or cannot
+    /// be computed for them.
+    Overlap,
     /// Rule 5: a host task is a group of its own.
     HostTask,
     /// Fusion is switched off.
@@ -71,6 +75,7 @@ impl fmt::Display for Refusal {
                     "reduction: s{slot} is complete only when the group has ended"
                 )
             }
+            Self::Overlap => f.write_str("overlap: the group computes rows of neighbours"),
             Self::HostTask => f.write_str("host task: it is a group of its own"),
             Self::SwitchedOff => f.write_str("fusion is switched off"),
         }
@@ -84,6 +89,8 @@ pub(crate) struct Group {
     pub(crate) tasks: Range<usize>,
     /// The pieces that the first of them with rows runs over; others may have pieces of their own.
     pub(crate) launch: Partition,
+    /// Whether ranks compute rows of their neighbours, too ([`super::overlap`]).
+    pub(crate) overlaps: bool,
     /// Why the next task did not join; `None` at the end of the window.
     pub(crate) end: Option<Refusal>,
 }
@@ -101,6 +108,8 @@ pub(crate) struct Solved<'a> {
     /// For each argument, whether what a rank's rows of the launch reach are rows that it holds; nothing
     /// where there is one rank.
     pub(crate) local: Vec<bool>,
+    /// How it can be computed for rows of neighbours; none where there is one rank.
+    pub(crate) overlap: Option<Overlap>,
 }
 
 /// Cuts a window into groups; without fusion, each task is its own.
@@ -139,10 +148,32 @@ pub(crate) struct Open {
     has_structures: bool,
     /// What the group so far has gathered.
     gathers: Gathers,
+    overlap: Overlapped,
     /// The pieces over which the group reduces, if it does.
     reduces: Option<Launch>,
     /// The slots with an entry in `uses`.
     used: Vec<u32>,
+}
+
+/// The rows of neighbours that a group needs.
+#[derive(Debug)]
+struct Overlapped {
+    /// Whether ranks compute rows of their neighbours.
+    is_needed: bool,
+    /// Whether each task could be computed for them.
+    is_possible: bool,
+    /// The rows around those of a rank that the group needs, and those that it may need.
+    rows: usize,
+    most: usize,
+}
+
+impl Overlapped {
+    const NONE: Self = Self {
+        is_needed: false,
+        is_possible: true,
+        rows: 0,
+        most: usize::MAX,
+    };
 }
 
 /// What a group consists of.
@@ -161,6 +192,8 @@ struct Use {
     /// Whether that was before the group first gathered anything.
     is_early: bool,
     is_reduced: bool,
+    /// The rows around those of a rank that had to be there for what is written now.
+    rows: usize,
 }
 
 /// What a group gathers.
@@ -208,6 +241,7 @@ impl Open {
             is_mixed: false,
             has_structures: false,
             gathers: Gathers::Nothing,
+            overlap: Overlapped::NONE,
             reduces: None,
         }
     }
@@ -217,7 +251,8 @@ impl Open {
         same_launch_domain(self, task)?;
         true_dependence(self, task)?;
         anti_dependence(self, task)?;
-        reduction(self, task)
+        reduction(self, task)?;
+        overlap(self, task)
     }
 
     pub(crate) fn add(&mut self, task: &Solved<'_>) {
@@ -230,6 +265,7 @@ impl Open {
         }
         self.is_mixed |= task.launch != Launch::Any && task.launch != self.launch;
         self.has_structures |= has_structures(task.body);
+        self.add_overlap(task);
         // What a task gathers before what it writes, whatever the order of its arguments.
         for (_, slot, through) in uses(task) {
             if through.is_gathered() {
@@ -272,6 +308,7 @@ impl Open {
         let group = Group {
             tasks: self.start..end,
             launch,
+            overlaps: self.overlap.is_needed,
             end: refusal,
         };
         self.start = end;
@@ -280,8 +317,45 @@ impl Open {
         self.is_mixed = false;
         self.has_structures = false;
         self.gathers = Gathers::Nothing;
+        self.overlap = Overlapped::NONE;
         self.reduces = None;
         group
+    }
+
+    /// The rows around those of a rank that a task needs of what was there before the group.
+    fn rows_for(&self, task: &Solved<'_>) -> Option<usize> {
+        let overlap = task.overlap.as_ref()?;
+        let args = task.args.iter().zip(&overlap.widths);
+        let rows =
+            args.filter_map(|(arg, &width)| Some(self.uses[arg.slot as usize].rows + width?));
+        Some(rows.max().unwrap_or(0))
+    }
+
+    /// Whether the group may compute rows of neighbours, so that the task finds them.
+    fn may_overlap(&self, task: &Solved<'_>) -> bool {
+        let most = task.overlap.as_ref().map_or(0, |overlap| overlap.most);
+        let rows = self.rows_for(task).map(|rows| rows.max(self.overlap.rows));
+        self.overlap.is_possible && rows.is_some_and(|rows| rows <= most.min(self.overlap.most))
+    }
+
+    fn add_overlap(&mut self, task: &Solved<'_>) {
+        let (Some(rows), Some(overlap)) = (self.rows_for(task), &task.overlap) else {
+            self.overlap.is_possible = false;
+            return;
+        };
+        let needs_others = uses(task).any(|(_, slot, through)| {
+            let written = self.uses[slot as usize].written.as_ref();
+            written.is_some_and(|written| *written != through && !written.are_local(&through))
+        });
+        self.overlap.is_needed |= needs_others;
+        self.overlap.rows = self.overlap.rows.max(rows);
+        self.overlap.most = self.overlap.most.min(overlap.most);
+        for (privilege, slot, _) in uses(task) {
+            if privilege != Privilege::Read {
+                let known = &mut self.uses[slot as usize].rows;
+                *known = (*known).max(rows);
+            }
+        }
     }
 
     /// With one piece every partition is the whole store.
@@ -339,7 +413,8 @@ fn has_structures(body: &Body) -> bool {
 }
 
 /// Rule 2: what was written through a partition is read or written later only through it, or where
-/// each rank reaches what it has written itself, or gathered after the one exchange that a group has.
+/// each rank reaches what it has written itself, or gathered after the one exchange that a group has,
+/// or where each rank can compute what it reads of its neighbours' rows.
 fn true_dependence(open: &Open, task: &Solved<'_>) -> Result<(), Refusal> {
     if open.has_one_piece(task) {
         return Ok(());
@@ -358,7 +433,11 @@ fn true_dependence(open: &Open, task: &Solved<'_>) -> Result<(), Refusal> {
                 };
                 is_whole && entry.is_early && may_exchange
             }
-            Some(written) => *written == through || written.are_local(&through),
+            Some(written) => {
+                let is_own = *written == through || written.are_local(&through);
+                let is_rows = through.access == Access::Rows && written.is_local;
+                is_own || is_rows && open.may_overlap(task)
+            }
         };
         if !is_admitted {
             return Err(Refusal::TrueDependence { slot });
@@ -404,6 +483,14 @@ fn host_task(open: &Open, task: &Solved<'_>) -> Result<(), Refusal> {
     match (open.kind, task.body.is_host()) {
         (Kind::Empty, _) | (Kind::Kernels, false) => Ok(()),
         (Kind::HostTask, _) | (Kind::Kernels, true) => Err(Refusal::HostTask),
+    }
+}
+
+/// Rule 6: where ranks compute rows of their neighbours, they can do so for all tasks of the group.
+fn overlap(open: &Open, task: &Solved<'_>) -> Result<(), Refusal> {
+    match open.overlap.is_needed && !open.may_overlap(task) {
+        true => Err(Refusal::Overlap),
+        false => Ok(()),
     }
 }
 

@@ -71,6 +71,7 @@ fn check(tasks: &[Given<'_>], expected: &[(usize, Option<Refusal>)]) {
             params: 0..0,
             launch: *launch,
             local: Vec::new(),
+            overlap: None,
         })
         .collect();
     let ends: Vec<_> = groups(&solved, 30, true)

@@ -24,9 +24,9 @@ impl Planner<'_> {
     ) -> Option<Halves> {
         let Domain {
             shape: domain,
-            launch,
+            pieces,
         } = *domains.get(loops.first()?.domain as usize)?;
-        let rows = self.rows(domain, launch);
+        let rows = self.rows(domain, pieces);
         let mut views: Vec<(View, Region)> = Vec::new();
         for inst in loops.iter().flat_map(|loop_| &loop_.body) {
             inst.for_each_arg(|arg| {

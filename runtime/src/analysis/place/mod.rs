@@ -19,12 +19,13 @@ use self::gathered::{leading, only_gathered, plain_pieces};
 use self::trim::Trimmed;
 use crate::analysis::compose::{self, Composed, Domain, Source};
 use crate::analysis::fuse::{Group, Solved};
+use crate::analysis::overlap::{Member, Overlap, Planned};
 use crate::analysis::reuse;
 use crate::analysis::schedule::{Binding, FusedTask, Output, Reduction};
-use crate::analysis::solve::{self, Slot};
+use crate::analysis::solve::{Launch, Slot};
 use crate::analysis::versions::{self, Versions};
 use crate::comm::forests;
-use crate::geometry::partition::{CutsTable, Partition};
+use crate::geometry::partition::{CutsTable, Partition, Pieces};
 use crate::geometry::region::Region;
 use crate::shape::Shape;
 use crate::tasks::argument::Privilege;
@@ -50,7 +51,7 @@ pub(super) struct Planner<'a> {
 /// `frees` die with them; all others are needed afterwards.
 pub(crate) fn plan_some(
     tasks: &[Solved<'_>],
-    launch: Partition,
+    (launch, overlaps): (Partition, bool),
     slots: &[Slot],
     frees: &[u32],
     (cuts, rank): (&mut CutsTable, usize),
@@ -58,6 +59,7 @@ pub(crate) fn plan_some(
     let group = Group {
         tasks: 0..tasks.len(),
         launch,
+        overlaps,
         end: None,
     };
     let mut last_use = vec![usize::MAX; slots.len()];
@@ -92,26 +94,28 @@ pub(super) fn made(tasks: &[Solved<'_>]) -> BTreeMap<u32, Partition> {
 impl Planner<'_> {
     /// The whole way from the tasks of the group to one.
     pub(super) fn plan_group(&mut self) -> FusedTask {
-        match self.composed() {
+        let rows = self.planned();
+        match self.composed(&rows) {
             None => self.plan_host(),
-            Some(composed) => self.plan(composed, Versions::default()),
+            Some(composed) => self.plan(composed, &rows, Versions::default()),
         }
     }
 
     /// The same, where stores may get new versions: on one rank, since the rows of others are read
     /// around those of a store.
     pub(super) fn plan_versions(&mut self) -> FusedTask {
-        let Some(composed) = self.composed() else {
+        let rows = self.planned();
+        let Some(composed) = self.composed(&rows) else {
             return self.plan_host();
         };
         if self.cuts.ranks() > 1 {
-            return self.plan(composed, Versions::default());
+            return self.plan(composed, &rows, Versions::default());
         }
         let least = trim::LEAST_TILES * self.cuts.tile_len();
-        let (composed, versions) =
-            versions::split(composed, (self.slots, self.group.launch), least);
+        let of_slot = |slot| self.partition(slot);
+        let (composed, versions) = versions::split(composed, self.slots, &of_slot, least);
         if versions.of.is_empty() {
-            return self.plan(composed, versions);
+            return self.plan(composed, &rows, versions);
         }
         let slots = [self.slots, versions.slots.as_slice()].concat();
         let mut last_use = self.last_use.to_vec();
@@ -119,47 +123,76 @@ impl Planner<'_> {
         for (version, _) in versions.last() {
             last_use[version as usize] = usize::MAX;
         }
+        let mut made = self.made.clone();
+        let of_versions = versions.of.iter();
+        made.extend(of_versions.map(|&(version, of)| (version, self.partition(of))));
         let mut planner = Planner {
             group: self.group,
             tasks: self.tasks,
             slots: &slots,
             last_use: &last_use,
-            made: self.made,
+            made: &made,
             cuts: self.cuts,
             rank: self.rank,
         };
-        planner.plan(composed, versions)
+        planner.plan(composed, &rows, versions)
     }
 
     /// The kernel of the group; none of a host task.
-    fn composed(&self) -> Option<Composed> {
+    fn composed(&self, rows: &Planned) -> Option<Composed> {
         let is_temporary = |slot| self.is_temporary(slot);
         let is_host = self.tasks[self.group.tasks.start].body.is_host();
-        (!is_host)
-            .then(|| compose::compose(self.group, self.tasks, self.slots, is_temporary).optimize())
+        (!is_host).then(|| {
+            let place = (self.slots, rows.pieces.as_slice());
+            compose::compose(self.group, self.tasks, place, is_temporary).optimize()
+        })
+    }
+
+    /// The rows that are computed of each task.
+    fn planned(&mut self) -> Planned {
+        let tasks = &self.tasks[self.group.tasks.clone()];
+        let mut members = Vec::with_capacity(tasks.len());
+        for task in tasks.iter().filter(|_| self.group.overlaps) {
+            let launch = task.launch.partition();
+            let (slots, made, group) = (self.slots, self.made, self.group);
+            let place = |slot: u32| {
+                let shape = slots[slot as usize].shape;
+                (shape, partition((slots, made, group), slot))
+            };
+            let overlap = Overlap::of((task.body, task.args), launch, place, self.cuts);
+            members.extend(overlap.map(|overlap| Member {
+                body: task.body,
+                args: task.args,
+                launch,
+                overlap,
+            }));
+        }
+        if self.group.overlaps && members.len() == tasks.len() {
+            let slots = self.slots;
+            let is_new = |slot: u32| slots[slot as usize].partition.is_none();
+            return Planned::of(&members, is_new, self.cuts);
+        }
+        let launches = tasks.iter().map(|task| match task.launch {
+            Launch::Any => self.group.launch,
+            Launch::On(launch) => launch,
+        });
+        Planned {
+            pieces: launches.map(Pieces::of).collect(),
+            around: BTreeMap::new(),
+        }
     }
 
     /// The rows of a domain that this rank computes.
-    pub(super) fn rows(&self, shape: Shape, launch: Partition) -> Range<usize> {
-        let launch = if shape.rank() == 0 {
-            Partition::Replicated
-        } else {
-            launch
-        };
-        solve::launch_rows(launch, shape, self.rank, self.cuts)
+    pub(super) fn rows(&self, shape: Shape, pieces: Pieces) -> Range<usize> {
+        match shape.rank() {
+            0 => 0..shape.rows(),
+            _ => self.cuts.rows_of(pieces, shape, self.rank),
+        }
     }
 
     /// The partition of a store while the group runs.
     pub(super) fn partition(&self, slot: u32) -> Partition {
-        let Slot {
-            shape, partition, ..
-        } = self.slots[slot as usize];
-        let written = || match self.made.get(&slot) {
-            _ if shape.rank() == 0 => Partition::Replicated,
-            Some(&launch) => launch,
-            None => self.group.launch,
-        };
-        partition.unwrap_or_else(written)
+        partition((self.slots, self.made, self.group), slot)
     }
 
     pub(super) fn held(&self, slot: u32) -> Region {
@@ -181,7 +214,7 @@ impl Planner<'_> {
         !self.slots[slot as usize].is_held && self.last_use[slot as usize] < self.group.tasks.end
     }
 
-    fn plan(&mut self, mut composed: Composed, versions: Versions) -> FusedTask {
+    fn plan(&mut self, mut composed: Composed, rows: &Planned, versions: Versions) -> FusedTask {
         let (mut reads, mut writes, mut frees) = self.uses();
         let mut moves = Moves::default();
         let of_args = self.reductions(&composed);
@@ -199,8 +232,14 @@ impl Planner<'_> {
             };
             bindings.push(binding);
         }
+        for (&slot, &rows) in &rows.around {
+            let Slot { shape, .. } = self.slots[slot as usize];
+            let needs = Planned::needs(shape, self.partition(slot), rows);
+            moves.needs.push((slot, needs));
+        }
         let mut kernel = composed.kernel;
-        let mut outputs = self.outputs(&kernel, &composed.args);
+        let room = rows.pieces.iter().map(|pieces| pieces.rows_more()).max();
+        let mut outputs = self.outputs(&kernel, &composed.args, room.unwrap_or(0));
         reuse::take_over(
             &mut outputs,
             &mut kernel,
@@ -252,6 +291,8 @@ impl Planner<'_> {
         let only_gathered = only_gathered(&composed.pieces, &bindings, others);
         let program = has_work.then(|| Program::compile(&kernel));
         let may_wait = composed.pieces.is_empty() && fetches.is_empty() && !needs.is_empty();
+        // Later loops read rows of neighbours that earlier ones compute.
+        let may_wait = may_wait && !self.group.overlaps;
         let halves = program.as_ref().filter(|_| may_wait).and_then(|program| {
             let loops = &kernel.loops[..halves::apart(&kernel).min(program.divisible())];
             let domains = &composed.domains[..n_domains];
@@ -342,8 +383,8 @@ impl Planner<'_> {
         texts.join("+")
     }
 
-    fn extent(&self, Domain { shape, launch }: Domain) -> Extent {
-        let rows = self.rows(shape, launch);
+    fn extent(&self, Domain { shape, pieces }: Domain) -> Extent {
+        let rows = self.rows(shape, pieces);
         let row_len = shape.row_len();
         Extent {
             start: (rows.start * row_len) as u64,
@@ -374,8 +415,8 @@ impl Planner<'_> {
                     slot,
                     element,
                     domain: kernel_loop.domain,
-                    launch: domain.launch,
-                    first_row: self.rows(domain.shape, domain.launch).start,
+                    launch: domain.pieces.launch,
+                    first_row: self.rows(domain.shape, domain.pieces).start,
                     n_tiles: extent.tiles.count(extent.len as usize),
                     most_trees: forests::most_trees(extent.tiles.leaves(domain.shape.len())),
                 });
@@ -385,7 +426,7 @@ impl Planner<'_> {
     }
 
     /// The stores that the kernel makes: those without an instance yet.
-    fn outputs(&self, kernel: &Kernel, args: &[Source]) -> Vec<Output> {
+    fn outputs(&self, kernel: &Kernel, args: &[Source], room: usize) -> Vec<Output> {
         let mut outputs: Vec<Output> = Vec::new();
         for inst in kernel
             .loops
@@ -406,7 +447,7 @@ impl Planner<'_> {
                 Inst::Reduce(..) => (Partition::Replicated, 0..shape.rows()),
                 _ => {
                     let partition = self.partition(slot);
-                    (partition, self.rows(shape, partition))
+                    (partition, self.rows(shape, Pieces::of(partition)))
                 }
             };
             let len = rows.len() * shape.row_len();
@@ -415,6 +456,7 @@ impl Planner<'_> {
                 partition,
                 rows,
                 len,
+                room,
                 reuse: None,
             });
         }
@@ -460,6 +502,22 @@ impl Planner<'_> {
         }
         bytes
     }
+}
+
+/// The partition of a store while a group runs that makes some.
+fn partition(
+    (slots, made, group): (&[Slot], &BTreeMap<u32, Partition>, &Group),
+    slot: u32,
+) -> Partition {
+    let Slot {
+        shape, partition, ..
+    } = slots[slot as usize];
+    let written = || match made.get(&slot) {
+        _ if shape.rank() == 0 => Partition::Replicated,
+        Some(&launch) => launch,
+        None => group.launch,
+    };
+    partition.unwrap_or_else(written)
 }
 
 /// Leaves out loops of which this rank has no rows, so that those around them are neighbours; not all, since

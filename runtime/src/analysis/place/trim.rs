@@ -65,8 +65,8 @@ impl Planner<'_> {
 
     /// The rank's part of the store that a loop writes as a whole.
     fn written_whole(&self, task: &Trimmed<'_>, loop_: &Loop) -> Region {
-        let Domain { shape, launch } = task.domains[loop_.domain as usize];
-        Region::of_rows(shape, &self.rows(shape, launch))
+        let Domain { shape, pieces } = task.domains[loop_.domain as usize];
+        Region::of_rows(shape, &self.rows(shape, pieces))
     }
 
     /// The boxes that a loop must write, if it may leave out enough.
@@ -116,10 +116,9 @@ impl Planner<'_> {
             let Some(arg) = written else {
                 continue;
             };
-            let Some(hole) = self
-                .whole_box(&task.args[arg as usize])
-                .filter(|_| known.is_none())
-            else {
+            let domain = task.domains[later.domain as usize];
+            let hole = self.written_box(&task.args[arg as usize], domain);
+            let Some(hole) = hole.filter(|_| known.is_none()) else {
                 return add(parts, part);
             };
             let rest = around(&part, &hole.intersect(&part));
@@ -214,16 +213,16 @@ impl Planner<'_> {
         }
     }
 
-    /// The elements that an argument sees, if they are a box without gaps.
-    fn whole_box(&self, source: &Source) -> Option<Region> {
-        let view = self.view(source);
-        let region = view.region(&(0..view.shape().rows()));
-        (region.len() == view.shape().len()).then_some(region)
+    /// The elements that this rank writes through an argument, if they are a box without gaps.
+    fn written_box(&self, source: &Source, Domain { shape, pieces }: Domain) -> Option<Region> {
+        let rows = self.rows(shape, pieces);
+        let region = self.view(source).region(&rows);
+        (region.len() == rows.len() * shape.row_len()).then_some(region)
     }
 
     /// The same loop on a part of the box `held`.
     fn narrowed(&self, task: &mut Trimmed<'_>, whole: &Loop, held: &Region, part: &Region) -> Loop {
-        let Domain { shape, launch } = task.domains[whole.domain as usize];
+        let Domain { shape, pieces } = task.domains[whole.domain as usize];
         let rank = shape.rank();
         let lens: [usize; 4] = std::array::from_fn(|d| part.hi[d] - part.lo[d]);
         let shape = Shape::new(&lens[..rank]);
@@ -232,7 +231,7 @@ impl Planner<'_> {
             len: shape.len() as u64,
             tiles: self.cuts.tiles(shape),
         };
-        let new = Domain { shape, launch };
+        let new = Domain { shape, pieces };
         let mut domains = task.domains.iter().zip(task.extents.iter());
         let domain = domains.position(|known| known == (&new, &extent));
         let domain = domain.unwrap_or_else(|| {
