@@ -190,3 +190,59 @@ impl Planned {
         )
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sparsefuse_kernels::{DType, KernelBuilder, UnaryOp};
+    use std::sync::Arc;
+
+    /// y = -x, where x is a view of slot `from` and y one of slot `to`.
+    fn args(from: (u32, Option<View>), to: (u32, Option<View>)) -> [Arg; 2] {
+        [from, to].map(|(slot, view)| Arg {
+            slot,
+            view: view.map(Arc::new),
+        })
+    }
+
+    /// Two sweeps over 16 rows of 8 on 4 ranks: slot 1 gets what is below the inner rows of slot 0, which
+    /// then become that.
+    #[test]
+    fn a_sweep_needs_a_row_more_than_the_next_one() {
+        let mut build = KernelBuilder::new();
+        let [x, y] = [0, 1].map(|_| build.arg(DType::F64, ArgKind::Array));
+        let loaded = build.load(x);
+        let negative = build.unary(UnaryOp::Neg, loaded);
+        build.store(y, negative);
+        let body = Body::new("negate", build.finish());
+        let mut cuts = CutsTable::new(4, 1, 1);
+        let (grid, inner) = (Shape::new(&[16, 8]), Shape::new(&[14, 8]));
+        let home = Partition::Tile(cuts.intern(&[0, 4, 8, 12, 16]));
+        let launch = Partition::Tile(cuts.intern(&[0, 3, 7, 11, 14]));
+        let rows = |first: usize| View::identity(grid).slice(0, first..first + 14, 1).ok();
+        let sweep = [args((0, rows(2)), (1, None)), args((1, None), (0, rows(1)))];
+        let place = |slot: u32| [(grid, home), (inner, launch)][slot as usize];
+        let all: Vec<_> = sweep.iter().chain(&sweep).collect();
+        let members: Vec<Member<'_>> = all
+            .iter()
+            .filter_map(|args| {
+                let overlap = Overlap::of((&body, *args), launch, place, &mut cuts)?;
+                Some(Member {
+                    body: &body,
+                    args: *args,
+                    launch,
+                    overlap,
+                })
+            })
+            .collect();
+        let widths: Vec<_> = members.iter().map(|it| it.overlap.widths[0]).collect();
+        assert_eq!(widths, [Some(1), Some(0), Some(1), Some(0)]);
+        let planned = Planned::of(&members, |slot| slot == 1, &mut cuts);
+        let more: Vec<_> = planned.pieces.iter().map(|it| it.rows_more()).collect();
+        assert_eq!(more, [1, 1, 0, 0]);
+        assert_eq!(planned.pieces[0], planned.pieces[1], "loops that may merge");
+        assert_eq!(planned.around, BTreeMap::from([(0, 2)]));
+        assert_eq!(cuts.rows_of(planned.pieces[0], inner, 1), 2..8);
+        assert_eq!(cuts.rows_of(planned.pieces[0], inner, 0), 0..4);
+    }
+}

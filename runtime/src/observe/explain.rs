@@ -113,6 +113,9 @@ fn group(out: &mut String, number: usize, task: &FusedTask, cuts: &CutsTable) {
         .end
         .map_or("the window ended".to_owned(), |end| end.to_string());
     let _ = writeln!(out, "  ended: {reason}");
+    if task.group.overlaps {
+        let _ = writeln!(out, "  ranks compute rows of their neighbours, too");
+    }
     for fetch in &task.fetches {
         let _ = writeln!(out, "  fetch s{}", fetch.slot);
     }
