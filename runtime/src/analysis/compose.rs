@@ -5,7 +5,7 @@
 
 use crate::analysis::fuse::{Group, Solved};
 use crate::analysis::solve::{self, Slot};
-use crate::geometry::partition::Partition;
+use crate::geometry::partition::{Partition, Pieces};
 use crate::geometry::view::View;
 use crate::shape::Shape;
 use crate::tasks::argument::{Access, Image};
@@ -21,9 +21,16 @@ pub(crate) struct Composed {
     pub(crate) args: Vec<Source>,
     /// The window's number of each parameter.
     pub(crate) params: Vec<u32>,
-    /// The shape of each domain.
-    pub(crate) domains: Vec<Shape>,
+    pub(crate) domains: Vec<Domain>,
     pub(crate) pieces: Vec<PieceSpec>,
+}
+
+/// The rows of some loops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Domain {
+    pub(crate) shape: Shape,
+    /// Which of them a rank computes.
+    pub(crate) pieces: Pieces,
 }
 
 /// What an argument of the kernel is.
@@ -35,6 +42,8 @@ pub(crate) struct Source {
     pub(crate) element: usize,
     pub(crate) kind: ArgKind,
     pub(crate) view: Option<Arc<View>>,
+    /// Which rows loops reach through it on a rank.
+    pub(crate) pieces: Pieces,
     /// For a structure, its entries, and what is gathered by it, the number of the piece.
     pub(crate) piece: Option<usize>,
 }
@@ -69,12 +78,12 @@ struct BySlot {
     before: Vec<Option<u32>>,
 }
 
-/// The composed kernel of a group; stores for which `is_temporary` holds get no memory if the
+/// The composed kernel of a group, with the rows that a rank computes of each task; stores for which `is_temporary` holds get no memory if the
 /// passes can do without.
 pub(crate) fn compose(
     group: &Group,
     tasks: &[Solved<'_>],
-    slots: &[Slot],
+    (slots, pieces): (&[Slot], &[Pieces]),
     is_temporary: impl Fn(u32) -> bool,
 ) -> Composed {
     let mut composed = Composed {
@@ -89,7 +98,8 @@ pub(crate) fn compose(
         before: Vec::new(),
     };
     for number in group.tasks.clone() {
-        composed.append(&tasks[number], (slots, group.launch), &mut by_slot);
+        let pieces = pieces[number - group.tasks.start];
+        composed.append(&tasks[number], (slots, pieces), &mut by_slot);
     }
     for (arg, source) in composed.kernel.args.iter_mut().zip(&composed.args) {
         arg.temporary = is_temporary(source.slot);
@@ -101,14 +111,14 @@ impl Composed {
     fn append(
         &mut self,
         task: &Solved<'_>,
-        (slots, launch): (&[Slot], Partition),
+        (slots, rows): (&[Slot], Pieces),
         by_slot: &mut BySlot,
     ) {
         let kernel = task.body.kernel();
         let images = task.body.images();
         let mut pieces = Vec::with_capacity(images.len());
         for image in images {
-            pieces.push(self.piece(task, image, slots, launch));
+            pieces.push(self.piece(task, image, slots, rows.launch));
         }
         let mut renamed = vec![0; kernel.args.len()];
         for (number, (declared, arg)) in task.body.args().iter().zip(task.args).enumerate() {
@@ -119,6 +129,14 @@ impl Composed {
                     element,
                     kind: task.body.kind(number),
                     view: arg.view.clone(),
+                    pieces: match task.body.kind(number) {
+                        ArgKind::Array | ArgKind::DenseRows => rows,
+                        ArgKind::Scalar
+                        | ArgKind::Reduction
+                        | ArgKind::Gather
+                        | ArgKind::Entries
+                        | ArgKind::Structure => Pieces::of(Partition::Replicated),
+                    },
                     piece,
                 };
                 renamed[kernel_arg as usize] =
@@ -129,7 +147,10 @@ impl Composed {
         self.params.extend(task.params.clone());
         self.kernel.params.extend_from_slice(&kernel.params);
         let shape = solve::domain(task.body, task.args, slots).unwrap_or(Shape::SCALAR);
-        let domain = self.domain(shape);
+        let domain = self.domain(Domain {
+            shape,
+            pieces: rows,
+        });
         for kernel_loop in &kernel.loops {
             let mut rename = |inst: &Inst| match *inst {
                 Inst::Param(param) => Inst::Param(first_param + param),
@@ -189,10 +210,13 @@ impl Composed {
         arg
     }
 
-    pub(super) fn domain(&mut self, shape: Shape) -> u32 {
-        let known = self.domains.iter().position(|&domain| domain == shape);
+    pub(super) fn domain(&mut self, mut domain: Domain) -> u32 {
+        if domain.shape.rank() == 0 {
+            domain.pieces = Pieces::of(Partition::Replicated);
+        }
+        let known = self.domains.iter().position(|&known| known == domain);
         known.unwrap_or_else(|| {
-            self.domains.push(shape);
+            self.domains.push(domain);
             self.domains.len() - 1
         }) as u32
     }

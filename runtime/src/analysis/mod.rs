@@ -12,6 +12,7 @@ pub(crate) mod round;
 
 mod classes;
 mod halos;
+pub(crate) mod overlap;
 pub(crate) mod solve;
 
 pub(crate) mod fuse;
@@ -28,13 +29,15 @@ pub(crate) mod schedule;
 pub(crate) mod traces;
 
 use self::fuse::Solved;
+use self::overlap::Overlap;
 use self::place::Planner;
 use self::schedule::{FusedTask, Schedule, TaskNote};
 use self::solve::{Launch, Slot};
-use self::window::Window;
+use self::window::{Arg, Window};
 use crate::geometry::partition::{CutsTable, Partition};
 use crate::hash::hash;
 use crate::tasks::argument::{Access, Privilege};
+use crate::tasks::body::Body;
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -63,12 +66,13 @@ pub(crate) fn analyse(
             tasks: &tasks,
             slots: &slots,
             last_use: &last_use,
+            made: &place::made(&tasks[group.tasks.clone()]),
             cuts,
             rank,
         };
         let task = planner.plan_versions();
         for number in group.tasks.clone() {
-            settle(&tasks[number], group.launch, &mut slots);
+            settle(&tasks[number], tasks[number].launch.partition(), &mut slots);
         }
         slots.extend_from_slice(&task.versions.slots);
         fused.push(task);
@@ -229,11 +233,36 @@ fn solve_each<'a>(
             params: task.params.clone(),
             launch,
             local: solve::local(body, args, &slots, launch.partition(), cuts),
+            overlap: overlap(body, args, &slots, launch, cuts),
         };
         settle(&task, launch.partition(), &mut slots);
         solved.push(task);
     }
     solved
+}
+
+/// How a task can be computed for rows of neighbours.
+fn overlap(
+    body: &Body,
+    args: &[Arg],
+    slots: &[Slot],
+    launch: Launch,
+    cuts: &mut CutsTable,
+) -> Option<Overlap> {
+    let Launch::On(launch) = launch else {
+        return None;
+    };
+    let place = |slot: u32| {
+        let Slot {
+            shape, partition, ..
+        } = slots[slot as usize];
+        let replicated = (shape.rank() == 0).then_some(Partition::Replicated);
+        (shape, partition.or(replicated).unwrap_or(launch))
+    };
+    match cuts.ranks() {
+        1 => None,
+        _ => Overlap::of((body, args), launch, place, cuts),
+    }
 }
 
 /// What a task has written has the partition of its launch; single elements and results of

@@ -5,9 +5,10 @@
 //! each still finds what it read and wrote in the order of the program. Groups are built one after
 //! the other, each from the first task that is left and all later ones that it admits; tasks that
 //! gather or reduce wait until no other will join, since what they gather must be written before the
-//! first of them, and before anything is reduced. In another order, tried too, a group begins with a
-//! task that has other pieces than the first one, where one can run already: a copy of a whole grid
-//! that stands between the sum over its neighbours and the slice that this is written to.
+//! first of them, and before anything is reduced. In other orders, tried too, a group takes only tasks
+//! with the pieces of its first one, and begins with a task that has other pieces than the first one,
+//! where one can run already: a copy of a whole grid that stands between the sum over its neighbours
+//! and the slice that this is written to.
 //!
 //! A schedule keeps this order only where it makes fewer fused tasks than that of the program. No
 //! result depends on it: what a task computes follows from what it reads.
@@ -34,7 +35,7 @@ pub(crate) fn reordered<'a>(
         .clone()
         .any(|launch| Some(launch) != launches.clone().next());
     let ways: &[Begin] = match differ {
-        true => &[Begin::First, Begin::Other],
+        true => &[Begin::Mixed, Begin::First, Begin::Other],
         false => &[Begin::First],
     };
     for &begin in ways {
@@ -51,7 +52,9 @@ pub(crate) fn reordered<'a>(
 /// With which of the tasks that are left a group begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Begin {
-    /// The first one.
+    /// The first one, and others of any pieces join it.
+    Mixed,
+    /// The first one, and those with its pieces join it.
     First,
     /// The first one that has other pieces and depends on none before it; else the first one.
     Other,
@@ -65,14 +68,15 @@ fn order(tasks: &[Solved<'_>], n_slots: usize, begin: Begin) -> Vec<usize> {
     let mut group = Open::new(n_slots);
     while let Some(&first) = left.first() {
         let launch = match begin {
-            Begin::First => tasks[first].launch,
-            Begin::Other => other_launch(tasks, &left, &mut overtaken),
+            Begin::Mixed => None,
+            Begin::First => Some(tasks[first].launch),
+            Begin::Other => Some(other_launch(tasks, &left, &mut overtaken)),
         };
         for only_maps in [true, false] {
             left.retain(|&number| {
                 let task = &tasks[number];
                 let joins = (!only_maps || is_map(task))
-                    && (task.launch == launch || task.launch == Launch::Any)
+                    && launch.is_none_or(|of| [of, Launch::Any].contains(&task.launch))
                     && overtaken.lets_pass(task)
                     && group.admits(task).is_ok();
                 if joins {
@@ -207,6 +211,7 @@ mod tests {
             params: 0..0,
             launch: Launch::On(Partition::Tile(CutsId(task.3))),
             local: Vec::new(),
+            overlap: None,
         });
         let tasks: Vec<Solved<'_>> = solved.collect();
         order(&tasks, 20, Begin::First)

@@ -335,6 +335,8 @@ pub(crate) struct Output {
     pub(crate) partition: Partition,
     pub(crate) rows: Range<usize>,
     pub(crate) len: usize,
+    /// The rows around these that the task writes, too, at most.
+    pub(crate) room: usize,
     /// Whose memory it takes over.
     pub(crate) reuse: Option<Reuse>,
 }
@@ -412,6 +414,13 @@ impl From {
     }
 }
 
+impl Reduction {
+    /// Whether each rank reduces its own rows only.
+    pub(crate) fn is_partial(&self) -> bool {
+        self.launch != Partition::Replicated
+    }
+}
+
 /// A reduction of a kernel.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reduction {
@@ -422,12 +431,12 @@ pub(crate) struct Reduction {
     /// The element of the slot's store that is the result.
     pub(crate) element: usize,
     pub(crate) domain: u32,
+    /// How the rows that are reduced are cut.
+    pub(crate) launch: Partition,
     /// The first of this rank's rows of the domain.
     pub(crate) first_row: usize,
     /// The tiles of this rank's rows.
     pub(crate) n_tiles: usize,
-    /// Whether each rank reduces its own rows only.
-    pub(crate) is_partial: bool,
     /// The most trees that the forest of any range of tiles has.
     pub(crate) most_trees: usize,
 }

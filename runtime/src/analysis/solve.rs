@@ -15,7 +15,6 @@ use crate::shape::Shape;
 use crate::tasks::argument::{Access, Privilege};
 use crate::tasks::body::Body;
 use sparsefuse_kernels::{ArgKind, DType};
-use std::ops::Range;
 
 /// What the analysis of a window knows of a store.
 #[derive(Clone, Debug)]
@@ -291,16 +290,6 @@ pub(super) fn local(
         cuts.reach(&needs).is_local
     });
     local.collect()
-}
-
-/// The rows of a task's domain that a rank computes.
-pub(crate) fn launch_rows(
-    launch: Partition,
-    domain: Shape,
-    rank: usize,
-    cuts: &CutsTable,
-) -> Range<usize> {
-    cuts.rows(launch, domain, rank)
 }
 
 #[cfg(test)]

@@ -14,9 +14,9 @@
 //! The invariant: where the old kernel reads an element of the store or of the copied array, the new
 //! one reads an element that has the same bits then.
 
-use crate::analysis::compose::{Composed, Source};
+use crate::analysis::compose::{Composed, Domain, Source};
 use crate::analysis::solve::Slot;
-use crate::geometry::partition::Partition;
+use crate::geometry::partition::{Partition, Pieces};
 use crate::geometry::region::Region;
 use crate::geometry::view::View;
 use sparsefuse_kernels::{Arg, ArgId, ArgKind, Inst, Loop};
@@ -52,7 +52,8 @@ impl Versions {
 /// elements.
 pub(crate) fn split(
     composed: Composed,
-    (slots, launch): (&[Slot], Partition),
+    slots: &[Slot],
+    partition: &dyn Fn(u32) -> Partition,
     least: usize,
 ) -> (Composed, Versions) {
     if !may_copy(&composed) {
@@ -63,7 +64,7 @@ pub(crate) fn split(
         args: args_of(&composed, slots.len()),
         copies: Vec::new(),
         slots,
-        launch,
+        partition,
         versions: Versions::default(),
         composed,
     };
@@ -125,7 +126,8 @@ struct Plan {
 struct Splitter<'a> {
     composed: Composed,
     slots: &'a [Slot],
-    launch: Partition,
+    /// How the stores of the window are cut while the group runs.
+    partition: &'a dyn Fn(u32) -> Partition,
     /// The uses of each slot, in the order of the kernel.
     uses: Vec<Vec<Use>>,
     /// The arguments of each slot.
@@ -207,12 +209,8 @@ impl Splitter<'_> {
     fn plan(&self, copy: &Copy, least: usize) -> Option<Plan> {
         let target = self.whole_box(copy.to)?;
         let store = self.source(copy.to).slot;
-        let Slot {
-            shape, partition, ..
-        } = *self.slot(store);
-        let is_large = target.len() >= least && 2 * target.len() >= shape.len();
-        // The version is spread as the group is launched.
-        if !is_large || partition.is_some_and(|partition| partition != self.launch) {
+        let shape = self.slot(store).shape;
+        if target.len() < least || 2 * target.len() < shape.len() {
             return None;
         }
         let (made, kept) = (&self.uses[copy.from as usize], &self.uses[store as usize]);
@@ -222,7 +220,11 @@ impl Splitter<'_> {
         }
         // The array is stored once, as a whole, and only then loaded.
         let (first, loads) = made.split_first()?;
-        let is_made = first.is_store && self.source(first.arg).view.is_none();
+        let maker = self.source(first.arg);
+        let is_made = first.is_store
+            && maker.view.is_none()
+            // What the maker writes on a rank is what the copy does.
+            && maker.pieces == self.source(copy.to).pieces;
         let is_loaded = |it: &Use| {
             let view = self.source(it.arg).view.as_deref();
             let is_placed = view.is_none_or(|view| view.within(shape, &target.lo).is_some());
@@ -277,7 +279,12 @@ impl Splitter<'_> {
         let later: Vec<Use> = kept.split_off(later).into_iter().filter(is_other).collect();
         self.uses[store as usize] = kept;
 
-        let whole = self.whole_copy(store, version);
+        let more = self.source(copy.to).pieces.rows_more();
+        let pieces = match (self.partition)(self.versions.root(store)) {
+            launch @ Partition::Tile(cuts) if more > 0 => Pieces::more(launch, more, (cuts, 0)),
+            launch => Pieces::of(launch),
+        };
+        let whole = self.whole_copy(store, version, pieces);
         self.copies.push((maker, whole));
         let base = self.slot(store).shape;
         let mut used = Vec::with_capacity(made.len() + later.len());
@@ -317,9 +324,12 @@ impl Splitter<'_> {
     }
 
     /// A loop that copies all of a store to its version.
-    fn whole_copy(&mut self, store: u32, version: u32) -> Loop {
-        let domain = self.composed.domain(self.slot(store).shape);
-        let [from, to] = [store, version].map(|slot| self.arg(slot, None));
+    fn whole_copy(&mut self, store: u32, version: u32, pieces: Pieces) -> Loop {
+        let domain = self.composed.domain(Domain {
+            shape: self.slot(store).shape,
+            pieces,
+        });
+        let [from, to] = [store, version].map(|slot| self.arg(slot, None, pieces));
         Loop {
             domain,
             body: vec![Inst::Load(from), Inst::Store(to, 0)],
@@ -327,12 +337,13 @@ impl Splitter<'_> {
     }
 
     /// The argument that sees a slot in a way: the one that is there already, or a new one.
-    fn arg(&mut self, slot: u32, view: Option<Arc<View>>) -> ArgId {
+    fn arg(&mut self, slot: u32, view: Option<Arc<View>>, pieces: Pieces) -> ArgId {
         let source = Source {
             slot,
             element: 0,
             kind: ArgKind::Array,
             view,
+            pieces,
             piece: None,
         };
         let of_slot = &self.args[slot as usize];
@@ -365,7 +376,8 @@ impl Splitter<'_> {
 
     /// Lets an instruction use a version.
     fn renamed(&mut self, it: Use, version: u32, view: Option<Arc<View>>) -> Use {
-        let new = self.arg(version, view);
+        let pieces = self.source(it.arg).pieces;
+        let new = self.arg(version, view, pieces);
         let inst = &mut self.composed.kernel.loops[it.number].body[it.place];
         *inst = inst.map_args(|arg| if arg == it.arg { new } else { arg });
         Use { arg: new, ..it }

@@ -11,10 +11,11 @@
 //! of nothing, find what they wait for. What they get of it is blamed in the same way.
 
 use super::{Inputs, Running};
+use crate::analysis::fuse::Group;
 use crate::analysis::fuse::Solved;
 use crate::analysis::place;
-use crate::analysis::schedule::FusedTask;
-use crate::analysis::solve::{Launch, Slot};
+use crate::analysis::schedule::{FusedTask, TaskNote};
+use crate::analysis::solve::Slot;
 use crate::error::Error;
 use crate::tasks::argument::Access;
 use std::collections::BTreeMap;
@@ -151,17 +152,20 @@ impl Running<'_, '_> {
     /// Some tasks of this group as one fused task with its fetches and pieces; none if it would need
     /// other ones.
     fn plan(&self, numbers: &[usize]) -> Option<FusedTask> {
-        let launch = self.task.group.launch;
+        let Group {
+            launch, overlaps, ..
+        } = self.task.group;
         let solved = |&number: &usize| {
-            let number = self.schedule.tasks[number].number;
+            let TaskNote { number, launch, .. } = self.schedule.tasks[number];
             let task = &self.window.tasks[number];
             Solved {
                 number,
                 body: self.window.body(task),
                 args: self.window.args_of(task),
                 params: task.params.clone(),
-                launch: Launch::On(launch),
+                launch,
                 local: Vec::new(),
+                overlap: None,
             }
         };
         let tasks: Vec<_> = numbers.iter().map(solved).collect();
@@ -175,7 +179,8 @@ impl Running<'_, '_> {
         // What is remembered of the cuts is for windows; this is for a failure.
         let mut cuts = self.context.cuts.clone();
         let place = (&mut cuts, self.context.comm.rank());
-        let mut part = place::plan_some(&tasks, launch, &slots, &self.task.frees, place);
+        let mut part =
+            place::plan_some(&tasks, (launch, overlaps), &slots, &self.task.frees, place);
         part.exchange_as(self.task, &slots).then_some(part)
     }
 }

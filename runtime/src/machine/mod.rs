@@ -138,7 +138,10 @@ fn run(schedule: &Schedule, window: &Window, frame: &mut Frame, context: &mut Co
             Some(_) => running.run_host(),
         }
         // At the end of the window at the latest, when all reductions have been waited for.
-        let is_reduced = task.reductions.iter().any(|reduction| reduction.is_partial);
+        let is_reduced = task
+            .reductions
+            .iter()
+            .any(|reduction| reduction.is_partial());
         let is_agreed = is_reduced || task.is_cut_host();
         for &slot in &task.writes {
             window.stores[slot as usize].set_agreed(is_agreed);
@@ -276,10 +279,10 @@ impl<'c> Running<'_, 'c> {
     /// A task that reduces runs where pieces begin at tiles, unless a structure, or a store that it
     /// writes in place, is cut otherwise.
     fn check_tiles(&self, failures: &mut Vec<Failure>) {
-        let Partition::Tile(launch) = self.task.group.launch else {
-            return;
-        };
         for reduction in &self.task.reductions {
+            let Partition::Tile(launch) = reduction.launch else {
+                continue;
+            };
             let tiles = self.task.extents[reduction.domain as usize].tiles;
             if self.context.cuts.begins_at(launch, tiles) {
                 continue;

@@ -44,6 +44,8 @@ impl Running<'_, '_> {
     }
 
     fn make(&mut self, output: &Output) -> Result<Counted<Instance>, Error> {
+        let size = self.size(output.slot);
+        let shape = self.schedule.slots[output.slot as usize].shape;
         let reused = match output.reuse {
             Some(Reuse::Input(input)) => self.take_over(input, output),
             Some(Reuse::Output(first)) => self.frame.instance(first).ok().cloned(),
@@ -52,9 +54,10 @@ impl Running<'_, '_> {
         if let Some(instance) = reused {
             return Ok(instance);
         }
-        let size = self.size(output.slot);
-        let shape = self.schedule.slots[output.slot as usize].shape;
-        let room = self.frame.room(output.partition, shape);
+        let room = match output.room {
+            0 => self.frame.room(output.partition, shape),
+            rows => (self.frame).expect_room(output.partition, shape, [rows; 2]),
+        };
         let instance = match room {
             [0, 0] => {
                 let memory = self.context.pool.allocate(output.len, size)?;
@@ -104,10 +107,12 @@ impl Running<'_, '_> {
     /// The memory of a dying input as the instance of an output, if it is not read elsewhere. From
     /// here on the input is read there too: same place, same rows.
     fn take_over(&mut self, input: u32, output: &Output) -> Option<Counted<Instance>> {
+        let size = self.size(output.slot);
         let (_, held) = self.frame.instances[input as usize].as_mut()?;
         let instance = held.plain_mut()?;
         let is_same_place = instance.rows == output.rows && instance.len() == output.len;
-        if !is_same_place {
+        let row_bytes = output.len / output.rows.len().max(1) * size;
+        if !is_same_place || !instance.has_room([output.room; 2], row_bytes) {
             return None;
         }
         instance.get_mut()?;

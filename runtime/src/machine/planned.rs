@@ -124,7 +124,7 @@ impl Running<'_, '_> {
     /// What this rank sends for the reductions of the task, which travel together.
     fn reductions(&self) -> Sent {
         let reductions = &self.task.reductions;
-        if !reductions.iter().any(|reduction| reduction.is_partial) {
+        if !reductions.iter().any(|reduction| reduction.is_partial()) {
             return Sent::default();
         }
         let comm = self.context.comm;

@@ -121,7 +121,7 @@ impl Running<'_, '_> {
             .task
             .reductions
             .iter()
-            .any(|reduction| reduction.is_partial)
+            .any(|reduction| reduction.is_partial())
         {
             self.start(shares);
             return Ok(());

@@ -113,6 +113,9 @@ fn group(out: &mut String, number: usize, task: &FusedTask, cuts: &CutsTable) {
         .end
         .map_or("the window ended".to_owned(), |end| end.to_string());
     let _ = writeln!(out, "  ended: {reason}");
+    if task.group.overlaps {
+        let _ = writeln!(out, "  ranks compute rows of their neighbours, too");
+    }
     for fetch in &task.fetches {
         let _ = writeln!(out, "  fetch s{}", fetch.slot);
     }
@@ -163,7 +166,7 @@ fn group(out: &mut String, number: usize, task: &FusedTask, cuts: &CutsTable) {
         let _ = writeln!(out, "  {note}");
     }
     for reduction in &task.reductions {
-        let over = if reduction.is_partial {
+        let over = if reduction.is_partial() {
             "over all ranks"
         } else {
             "here"

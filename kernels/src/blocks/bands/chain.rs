@@ -201,6 +201,10 @@ impl Builder {
             .iter()
             .filter_map(|(link, wait)| Some(links[*link].lag + wait.lag()?));
         let lag = lags.max().map_or(place, |lag| lag.max(place));
+        // Memory of which the kernel knows that it may be shared, and that is not, lies anywhere.
+        if place.abs().max(lag.abs()) > 2 * self.rows.max(first.rows()) {
+            return None;
+        }
         let mut depths = self.depths;
         if first.rows() > 1 {
             depths = [depths[0].min(lag - place), depths[1].max(lag - place)];

@@ -1,6 +1,6 @@
 //! Fusion: which neighbouring tasks become one.
 //!
-//! [`groups`] takes the longest fusible prefix, again and again. Each of the five rules is one
+//! [`groups`] takes the longest fusible prefix, again and again. Each of the six rules is one
 //! function that answers yes, or no with a [`Refusal`]. A partition is compared by how a task
 //! reaches a store (`Rows` through which view, or an image or the whole of it), and by whether each
 //! rank has there what its rows need, as the solver has found out; no rule looks at pieces, so the
@@ -11,12 +11,14 @@
 //! rows that other ranks need are computed and sent first. Not after a reduction, which travels
 //! while the next group gathers.
 
+use crate::analysis::overlap::Overlap;
 use crate::analysis::solve::Launch;
 use crate::analysis::window::Arg;
 use crate::geometry::partition::Partition;
 use crate::geometry::view::View;
 use crate::tasks::argument::{Access, Privilege};
 use crate::tasks::body::Body;
+use sparsefuse_kernels::ArgKind;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -24,7 +26,7 @@ use std::sync::Arc;
 /// Why a task does not join the group before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// Rule 1: the group runs over other pieces.
+    /// Rule 1: the group runs over other pieces, and both reduce, or one of them follows a structure.
     LaunchDomain,
     /// Rule 2: the group wrote this store through another partition than the task reads or writes
     /// it through.
@@ -42,6 +44,9 @@ pub enum Refusal {
         /// The store's number in the window.
         slot: u32,
     },
+    /// Rule 6: the group computes rows of neighbours, and the task would need too many of them, or cannot
+    /// be computed for them.
+    Overlap,
     /// Rule 5: a host task is a group of its own.
     HostTask,
     /// Fusion is switched off.
@@ -70,6 +75,7 @@ impl fmt::Display for Refusal {
                     "reduction: s{slot} is complete only when the group has ended"
                 )
             }
+            Self::Overlap => f.write_str("overlap: the group computes rows of neighbours"),
             Self::HostTask => f.write_str("host task: it is a group of its own"),
             Self::SwitchedOff => f.write_str("fusion is switched off"),
         }
@@ -81,8 +87,10 @@ impl fmt::Display for Refusal {
 pub(crate) struct Group {
     /// The tasks, by their numbers in the window.
     pub(crate) tasks: Range<usize>,
-    /// The pieces they run over.
+    /// The pieces that the first of them with rows runs over; others may have pieces of their own.
     pub(crate) launch: Partition,
+    /// Whether ranks compute rows of their neighbours, too ([`super::overlap`]).
+    pub(crate) overlaps: bool,
     /// Why the next task did not join; `None` at the end of the window.
     pub(crate) end: Option<Refusal>,
 }
@@ -100,6 +108,8 @@ pub(crate) struct Solved<'a> {
     /// For each argument, whether what a rank's rows of the launch reach are rows that it holds; nothing
     /// where there is one rank.
     pub(crate) local: Vec<bool>,
+    /// How it can be computed for rows of neighbours; none where there is one rank.
+    pub(crate) overlap: Option<Overlap>,
 }
 
 /// Cuts a window into groups; without fusion, each task is its own.
@@ -132,12 +142,38 @@ pub(crate) struct Open {
     kind: Kind,
     /// How the group uses each store.
     uses: Vec<Use>,
+    /// Whether tasks of the group have different pieces.
+    is_mixed: bool,
+    /// Whether a task of the group follows a structure, so that all have its pieces.
+    has_structures: bool,
     /// What the group so far has gathered.
     gathers: Gathers,
-    /// Whether the group reduces.
-    reduces: bool,
+    overlap: Overlapped,
+    /// The pieces over which the group reduces, if it does.
+    reduces: Option<Launch>,
     /// The slots with an entry in `uses`.
     used: Vec<u32>,
+}
+
+/// The rows of neighbours that a group needs.
+#[derive(Debug)]
+struct Overlapped {
+    /// Whether ranks compute rows of their neighbours.
+    is_needed: bool,
+    /// Whether each task could be computed for them.
+    is_possible: bool,
+    /// The rows around those of a rank that the group needs, and those that it may need.
+    rows: usize,
+    most: usize,
+}
+
+impl Overlapped {
+    const NONE: Self = Self {
+        is_needed: false,
+        is_possible: true,
+        rows: 0,
+        most: usize::MAX,
+    };
 }
 
 /// What a group consists of.
@@ -156,6 +192,8 @@ struct Use {
     /// Whether that was before the group first gathered anything.
     is_early: bool,
     is_reduced: bool,
+    /// The rows around those of a rank that had to be there for what is written now.
+    rows: usize,
 }
 
 /// What a group gathers.
@@ -173,6 +211,8 @@ enum Gathers {
 struct Through {
     access: Access,
     view: Option<Arc<View>>,
+    /// The pieces of the task, where these decide which rows it reaches.
+    launch: Launch,
     is_local: bool,
 }
 
@@ -198,8 +238,11 @@ impl Open {
             kind: Kind::Empty,
             uses,
             used: Vec::new(),
+            is_mixed: false,
+            has_structures: false,
             gathers: Gathers::Nothing,
-            reduces: false,
+            overlap: Overlapped::NONE,
+            reduces: None,
         }
     }
 
@@ -208,7 +251,8 @@ impl Open {
         same_launch_domain(self, task)?;
         true_dependence(self, task)?;
         anti_dependence(self, task)?;
-        reduction(self, task)
+        reduction(self, task)?;
+        overlap(self, task)
     }
 
     pub(crate) fn add(&mut self, task: &Solved<'_>) {
@@ -219,6 +263,9 @@ impl Open {
         if self.launch == Launch::Any {
             self.launch = task.launch;
         }
+        self.is_mixed |= task.launch != Launch::Any && task.launch != self.launch;
+        self.has_structures |= has_structures(task.body);
+        self.add_overlap(task);
         // What a task gathers before what it writes, whatever the order of its arguments.
         for (_, slot, through) in uses(task) {
             if through.is_gathered() {
@@ -244,7 +291,7 @@ impl Open {
                 }
                 Privilege::Reduce(_) => {
                     entry.is_reduced = true;
-                    self.reduces = true;
+                    self.reduces = Some(task.launch);
                 }
             }
         }
@@ -261,20 +308,60 @@ impl Open {
         let group = Group {
             tasks: self.start..end,
             launch,
+            overlaps: self.overlap.is_needed,
             end: refusal,
         };
         self.start = end;
         self.launch = Launch::Any;
         self.kind = Kind::Empty;
+        self.is_mixed = false;
+        self.has_structures = false;
         self.gathers = Gathers::Nothing;
-        self.reduces = false;
+        self.overlap = Overlapped::NONE;
+        self.reduces = None;
         group
+    }
+
+    /// The rows around those of a rank that a task needs of what was there before the group.
+    fn rows_for(&self, task: &Solved<'_>) -> Option<usize> {
+        let overlap = task.overlap.as_ref()?;
+        let args = task.args.iter().zip(&overlap.widths);
+        let rows =
+            args.filter_map(|(arg, &width)| Some(self.uses[arg.slot as usize].rows + width?));
+        Some(rows.max().unwrap_or(0))
+    }
+
+    /// Whether the group may compute rows of neighbours, so that the task finds them.
+    fn may_overlap(&self, task: &Solved<'_>) -> bool {
+        let most = task.overlap.as_ref().map_or(0, |overlap| overlap.most);
+        let rows = self.rows_for(task).map(|rows| rows.max(self.overlap.rows));
+        self.overlap.is_possible && rows.is_some_and(|rows| rows <= most.min(self.overlap.most))
+    }
+
+    fn add_overlap(&mut self, task: &Solved<'_>) {
+        let (Some(rows), Some(overlap)) = (self.rows_for(task), &task.overlap) else {
+            self.overlap.is_possible = false;
+            return;
+        };
+        let needs_others = uses(task).any(|(_, slot, through)| {
+            let written = self.uses[slot as usize].written.as_ref();
+            written.is_some_and(|written| *written != through && !written.are_local(&through))
+        });
+        self.overlap.is_needed |= needs_others;
+        self.overlap.rows = self.overlap.rows.max(rows);
+        self.overlap.most = self.overlap.most.min(overlap.most);
+        for (privilege, slot, _) in uses(task) {
+            if privilege != Privilege::Read {
+                let known = &mut self.uses[slot as usize].rows;
+                *known = (*known).max(rows);
+            }
+        }
     }
 
     /// With one piece every partition is the whole store.
     fn has_one_piece(&self, task: &Solved<'_>) -> bool {
         let one = |launch| matches!(launch, Launch::Any | Launch::On(Partition::Replicated));
-        one(self.launch) && one(task.launch)
+        !self.is_mixed && one(self.launch) && one(task.launch)
     }
 }
 
@@ -284,23 +371,50 @@ fn uses(task: &Solved<'_>) -> impl Iterator<Item = (Privilege, u32, Through)> {
         let through = Through {
             access: declared.access,
             view: arg.view.clone(),
+            launch: match task.body.kind(number) {
+                ArgKind::Array | ArgKind::DenseRows => task.launch,
+                ArgKind::Scalar
+                | ArgKind::Reduction
+                | ArgKind::Gather
+                | ArgKind::Entries
+                | ArgKind::Structure => Launch::Any,
+            },
             is_local: task.local.get(number).is_some_and(|&is_local| is_local),
         };
         (declared.privilege, arg.slot, through)
     })
 }
 
-/// Rule 1: all tasks of a group have the same launch domain; scalar arithmetic fits any.
+/// Rule 1: all tasks of a group have the same launch domain, or each has its own and none follows a
+/// structure, and those that reduce have one; scalar arithmetic fits any. A rank that has no rows of a task runs nothing for it.
 fn same_launch_domain(open: &Open, task: &Solved<'_>) -> Result<(), Refusal> {
+    // What is reduced over the ranks travels together.
+    let reduces = uses(task).any(|(privilege, ..)| matches!(privilege, Privilege::Reduce(_)));
+    if reduces && open.reduces.is_some_and(|of| of != task.launch) {
+        return Err(Refusal::LaunchDomain);
+    }
     match (open.launch, task.launch) {
         (Launch::Any, _) | (_, Launch::Any) => Ok(()),
-        (a, b) if a == b => Ok(()),
-        _ => Err(Refusal::LaunchDomain),
+        (a, b) if a == b && !open.is_mixed => Ok(()),
+        _ if open.has_structures || has_structures(task.body) => Err(Refusal::LaunchDomain),
+        _ => Ok(()),
     }
 }
 
+/// Whether the pieces of a task are those of a structure.
+fn has_structures(body: &Body) -> bool {
+    let mut args = body.args().iter();
+    args.any(|arg| {
+        matches!(
+            arg.access,
+            Access::Ranges | Access::Within { .. } | Access::At { .. }
+        )
+    })
+}
+
 /// Rule 2: what was written through a partition is read or written later only through it, or where
-/// each rank reaches what it has written itself, or gathered after the one exchange that a group has.
+/// each rank reaches what it has written itself, or gathered after the one exchange that a group has,
+/// or where each rank can compute what it reads of its neighbours' rows.
 fn true_dependence(open: &Open, task: &Solved<'_>) -> Result<(), Refusal> {
     if open.has_one_piece(task) {
         return Ok(());
@@ -313,13 +427,17 @@ fn true_dependence(open: &Open, task: &Solved<'_>) -> Result<(), Refusal> {
             Some(written) if is_gathered => {
                 let is_whole = written.access == Access::Rows && written.view.is_none();
                 let may_exchange = match open.gathers {
-                    Gathers::Nothing => !open.reduces,
+                    Gathers::Nothing => open.reduces.is_none(),
                     Gathers::Written => true,
                     Gathers::Found => false,
                 };
                 is_whole && entry.is_early && may_exchange
             }
-            Some(written) => *written == through || written.are_local(&through),
+            Some(written) => {
+                let is_own = *written == through || written.are_local(&through);
+                let is_rows = through.access == Access::Rows && written.is_local;
+                is_own || is_rows && open.may_overlap(task)
+            }
         };
         if !is_admitted {
             return Err(Refusal::TrueDependence { slot });
@@ -365,6 +483,14 @@ fn host_task(open: &Open, task: &Solved<'_>) -> Result<(), Refusal> {
     match (open.kind, task.body.is_host()) {
         (Kind::Empty, _) | (Kind::Kernels, false) => Ok(()),
         (Kind::HostTask, _) | (Kind::Kernels, true) => Err(Refusal::HostTask),
+    }
+}
+
+/// Rule 6: where ranks compute rows of their neighbours, they can do so for all tasks of the group.
+fn overlap(open: &Open, task: &Solved<'_>) -> Result<(), Refusal> {
+    match open.overlap.is_needed && !open.may_overlap(task) {
+        true => Err(Refusal::Overlap),
+        false => Ok(()),
     }
 }
 

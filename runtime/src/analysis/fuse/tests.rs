@@ -71,6 +71,7 @@ fn check(tasks: &[Given<'_>], expected: &[(usize, Option<Refusal>)]) {
             params: 0..0,
             launch: *launch,
             local: Vec::new(),
+            overlap: None,
         })
         .collect();
     let ends: Vec<_> = groups(&solved, 30, true)
@@ -99,16 +100,65 @@ fn neighbours_that_exchange_rows_are_one_group() {
 }
 
 #[test]
-fn rule_1_the_launch_domain_is_one() {
-    let (map, scalar) = (body(false, false), scalar_body());
-    let tasks: [Given<'_>; 4] = [
+fn rule_1_tasks_without_structures_have_pieces_of_their_own() {
+    let (map, scalar, sum) = (body(false, false), scalar_body(), body(true, false));
+    let tasks: [Given<'_>; 5] = [
         (&map, &[(0, false), (1, false)], TILE),
         (&scalar, &[(5, false), (6, false)], Launch::Any),
         (&map, &[(2, false), (3, false)], OTHER_TILE),
         (&map, &[(2, false), (4, false)], ONE_PIECE),
+        (&sum, &[(2, false), (7, false), (8, false)], TILE),
     ];
+    check(&tasks, &[(5, None)]);
     let refused = Some(Refusal::LaunchDomain);
-    check(&tasks, &[(2, refused), (3, refused), (4, None)]);
+    let of_structures = gather();
+    let product = [1, 20, 21, 22, 9].map(|slot| (slot, false));
+    for other in [OTHER_TILE, ONE_PIECE] {
+        check(
+            &[
+                (&map, &[(0, false), (3, false)], other),
+                (&of_structures, &product, TILE),
+                (&map, &[(0, false), (4, false)], other),
+            ],
+            &[(1, refused), (2, refused), (3, None)],
+        );
+        check(
+            &[
+                (&sum, &[(0, false), (1, false), (5, false)], TILE),
+                // Its sum would travel otherwise.
+                (&sum, &[(2, false), (3, false), (6, false)], other),
+            ],
+            &[(1, refused), (2, None)],
+        );
+    }
+}
+
+#[test]
+fn rule_1_a_group_of_different_pieces_admits_no_structure() {
+    let (map, of_structures) = (body(false, false), gather());
+    let product = [1, 20, 21, 22, 9].map(|slot| (slot, false));
+    check(
+        &[
+            (&map, &[(0, false), (3, false)], TILE),
+            (&map, &[(0, false), (4, false)], OTHER_TILE),
+            (&of_structures, &product, TILE),
+        ],
+        &[(2, Some(Refusal::LaunchDomain)), (3, None)],
+    );
+}
+
+#[test]
+fn rule_2_what_other_pieces_have_written_is_not_there() {
+    let map = body(false, false);
+    for (one, other) in [(TILE, OTHER_TILE), (ONE_PIECE, TILE), (TILE, ONE_PIECE)] {
+        check(
+            &[
+                (&map, &[(0, false), (1, false)], one),
+                (&map, &[(1, false), (2, false)], other),
+            ],
+            &[(1, Some(Refusal::TrueDependence { slot: 1 })), (2, None)],
+        );
+    }
 }
 
 #[test]

@@ -52,9 +52,13 @@ impl Planner<'_> {
             ArgKind::Structure => Binding::Structure { piece: of_image() },
             ArgKind::Array | ArgKind::DenseRows => {
                 let view = self.view(source);
-                let rows = self.rows(view.shape());
-                let launch = self.group.launch;
-                let needs = self.needs(slot, Read::new(launch, view), source.view.is_none());
+                let launch = source.pieces.launch;
+                let rows = self.rows(view.shape(), source.pieces);
+                let needs = match self.group.overlaps {
+                    // What is needed around the rows of a rank is known for all tasks.
+                    true => None,
+                    false => self.needs(slot, Read::new(launch, view), source.view.is_none()),
+                };
                 let (from, held) = self.locate(slot, needs, moves);
                 let (offset, strides) = view.placement(&held, rows.start);
                 let mut dims = view.shape().padded_dims();

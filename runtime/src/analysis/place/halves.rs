@@ -1,12 +1,11 @@
 //! Which loops run on rows that need no halo, before that is there.
 
 use super::Planner;
-use crate::analysis::compose::Source;
+use crate::analysis::compose::{Domain, Source};
 use crate::analysis::schedule::Halves;
 use crate::geometry::partition::needs::Needs;
 use crate::geometry::region::Region;
 use crate::geometry::view::View;
-use crate::shape::Shape;
 use sparsefuse_kernels::{Inst, Kernel, Loop};
 use std::ops::Range;
 
@@ -20,11 +19,14 @@ impl Planner<'_> {
     pub(super) fn halves(
         &self,
         loops: &[Loop],
-        (args, domains): (&[Source], &[Shape]),
+        (args, domains): (&[Source], &[Domain]),
         needs: &[(u32, Needs)],
     ) -> Option<Halves> {
-        let domain = *domains.get(loops.first()?.domain as usize)?;
-        let rows = self.rows(domain);
+        let Domain {
+            shape: domain,
+            pieces,
+        } = *domains.get(loops.first()?.domain as usize)?;
+        let rows = self.rows(domain, pieces);
         let mut views: Vec<(View, Region)> = Vec::new();
         for inst in loops.iter().flat_map(|loop_| &loop_.body) {
             inst.for_each_arg(|arg| {

@@ -6,7 +6,7 @@ use crate::analysis::compose::Source;
 use crate::analysis::schedule::{Binding, Block, From, FusedTask, HostPlace, Output};
 use crate::analysis::solve;
 use crate::analysis::versions::Versions;
-use crate::geometry::partition::Partition;
+use crate::geometry::partition::{Partition, Pieces};
 use crate::shape::Shape;
 use crate::tasks::argument::{Access, Privilege};
 use crate::tasks::block::BlockRows;
@@ -33,6 +33,7 @@ impl Planner<'_> {
                 element: 0,
                 kind: task.body.kind(number),
                 view: None,
+                pieces: Pieces::of(self.group.launch),
                 piece: None,
             };
             let block = (declared.access == Access::Block).then(|| {
@@ -77,8 +78,9 @@ impl Planner<'_> {
                 outputs.push(Output {
                     slot: arg.slot,
                     partition: self.partition(arg.slot),
-                    rows: self.rows(slot.shape),
+                    rows: self.rows(slot.shape, Pieces::of(self.group.launch)),
                     len,
+                    room: 0,
                     reuse: None,
                 });
             }
@@ -89,7 +91,7 @@ impl Planner<'_> {
             group: self.group.clone(),
             program: None,
             host: Some(HostPlace {
-                rows: self.rows(domain),
+                rows: self.rows(domain, Pieces::of(self.group.launch)),
                 is_cut: partitions.iter().any(|&of| of != Partition::Replicated),
                 partitions,
                 blocks,

@@ -12,25 +12,28 @@ mod bind;
 mod gathered;
 mod halves;
 mod host;
+mod rows;
 mod trim;
 
 use self::bind::Moves;
 use self::gathered::{leading, only_gathered, plain_pieces};
+pub(super) use self::rows::made;
+use self::rows::{leave_out_empty, partition};
 use self::trim::Trimmed;
-use crate::analysis::compose::{self, Composed, Source};
+use crate::analysis::compose::{self, Composed, Domain, Source};
 use crate::analysis::fuse::{Group, Solved};
+use crate::analysis::overlap::Planned;
 use crate::analysis::reuse;
 use crate::analysis::schedule::{Binding, FusedTask, Output, Reduction};
-use crate::analysis::solve::{self, Slot};
+use crate::analysis::solve::Slot;
 use crate::analysis::versions::{self, Versions};
 use crate::comm::forests;
-use crate::geometry::partition::{CutsTable, Partition};
+use crate::geometry::partition::{CutsTable, Partition, Pieces};
 use crate::geometry::region::Region;
-use crate::shape::Shape;
 use crate::tasks::argument::Privilege;
 use sparsefuse_kernels::blocks::Program;
 use sparsefuse_kernels::{ArgKind, Extent, Inst, Kernel};
-use std::ops::Range;
+use std::collections::BTreeMap;
 
 /// Places the data of one group.
 pub(super) struct Planner<'a> {
@@ -39,6 +42,8 @@ pub(super) struct Planner<'a> {
     /// The stores as they are before the group.
     pub(super) slots: &'a [Slot],
     pub(super) last_use: &'a [usize],
+    /// How the stores that the group makes are cut.
+    pub(super) made: &'a BTreeMap<u32, Partition>,
     pub(super) cuts: &'a mut CutsTable,
     pub(super) rank: usize,
 }
@@ -47,7 +52,7 @@ pub(super) struct Planner<'a> {
 /// `frees` die with them; all others are needed afterwards.
 pub(crate) fn plan_some(
     tasks: &[Solved<'_>],
-    launch: Partition,
+    (launch, overlaps): (Partition, bool),
     slots: &[Slot],
     frees: &[u32],
     (cuts, rank): (&mut CutsTable, usize),
@@ -55,6 +60,7 @@ pub(crate) fn plan_some(
     let group = Group {
         tasks: 0..tasks.len(),
         launch,
+        overlaps,
         end: None,
     };
     let mut last_use = vec![usize::MAX; slots.len()];
@@ -66,6 +72,7 @@ pub(crate) fn plan_some(
         tasks,
         slots,
         last_use: &last_use,
+        made: &made(tasks),
         cuts,
         rank,
     };
@@ -75,26 +82,28 @@ pub(crate) fn plan_some(
 impl Planner<'_> {
     /// The whole way from the tasks of the group to one.
     pub(super) fn plan_group(&mut self) -> FusedTask {
-        match self.composed() {
+        let rows = self.planned();
+        match self.composed(&rows) {
             None => self.plan_host(),
-            Some(composed) => self.plan(composed, Versions::default()),
+            Some(composed) => self.plan(composed, &rows, Versions::default()),
         }
     }
 
     /// The same, where stores may get new versions: on one rank, since the rows of others are read
     /// around those of a store.
     pub(super) fn plan_versions(&mut self) -> FusedTask {
-        let Some(composed) = self.composed() else {
+        let rows = self.planned();
+        let Some(composed) = self.composed(&rows) else {
             return self.plan_host();
         };
         if self.cuts.ranks() > 1 {
-            return self.plan(composed, Versions::default());
+            return self.plan(composed, &rows, Versions::default());
         }
         let least = trim::LEAST_TILES * self.cuts.tile_len();
-        let (composed, versions) =
-            versions::split(composed, (self.slots, self.group.launch), least);
+        let of_slot = |slot| self.partition(slot);
+        let (composed, versions) = versions::split(composed, self.slots, &of_slot, least);
         if versions.of.is_empty() {
-            return self.plan(composed, versions);
+            return self.plan(composed, &rows, versions);
         }
         let slots = [self.slots, versions.slots.as_slice()].concat();
         let mut last_use = self.last_use.to_vec();
@@ -102,44 +111,34 @@ impl Planner<'_> {
         for (version, _) in versions.last() {
             last_use[version as usize] = usize::MAX;
         }
+        let mut made = self.made.clone();
+        let of_versions = versions.of.iter();
+        made.extend(of_versions.map(|&(version, of)| (version, self.partition(of))));
         let mut planner = Planner {
             group: self.group,
             tasks: self.tasks,
             slots: &slots,
             last_use: &last_use,
+            made: &made,
             cuts: self.cuts,
             rank: self.rank,
         };
-        planner.plan(composed, versions)
+        planner.plan(composed, &rows, versions)
     }
 
     /// The kernel of the group; none of a host task.
-    fn composed(&self) -> Option<Composed> {
+    fn composed(&self, rows: &Planned) -> Option<Composed> {
         let is_temporary = |slot| self.is_temporary(slot);
         let is_host = self.tasks[self.group.tasks.start].body.is_host();
-        (!is_host)
-            .then(|| compose::compose(self.group, self.tasks, self.slots, is_temporary).optimize())
-    }
-
-    /// The rows of a domain that this rank computes.
-    pub(super) fn rows(&self, shape: Shape) -> Range<usize> {
-        let launch = if shape.rank() == 0 {
-            Partition::Replicated
-        } else {
-            self.group.launch
-        };
-        solve::launch_rows(launch, shape, self.rank, self.cuts)
+        (!is_host).then(|| {
+            let place = (self.slots, rows.pieces.as_slice());
+            compose::compose(self.group, self.tasks, place, is_temporary).optimize()
+        })
     }
 
     /// The partition of a store while the group runs.
     pub(super) fn partition(&self, slot: u32) -> Partition {
-        let slot = &self.slots[slot as usize];
-        let written = if slot.shape.rank() == 0 {
-            Partition::Replicated
-        } else {
-            self.group.launch
-        };
-        slot.partition.unwrap_or(written)
+        partition((self.slots, self.made, self.group), slot)
     }
 
     pub(super) fn held(&self, slot: u32) -> Region {
@@ -161,7 +160,7 @@ impl Planner<'_> {
         !self.slots[slot as usize].is_held && self.last_use[slot as usize] < self.group.tasks.end
     }
 
-    fn plan(&mut self, mut composed: Composed, versions: Versions) -> FusedTask {
+    fn plan(&mut self, mut composed: Composed, rows: &Planned, versions: Versions) -> FusedTask {
         let (mut reads, mut writes, mut frees) = self.uses();
         let mut moves = Moves::default();
         let of_args = self.reductions(&composed);
@@ -179,8 +178,14 @@ impl Planner<'_> {
             };
             bindings.push(binding);
         }
+        for (&slot, &rows) in &rows.around {
+            let Slot { shape, .. } = self.slots[slot as usize];
+            let needs = Planned::needs(shape, self.partition(slot), rows);
+            moves.needs.push((slot, needs));
+        }
         let mut kernel = composed.kernel;
-        let mut outputs = self.outputs(&kernel, &composed.args);
+        let room = rows.pieces.iter().map(|pieces| pieces.rows_more()).max();
+        let mut outputs = self.outputs(&kernel, &composed.args, room.unwrap_or(0));
         reuse::take_over(
             &mut outputs,
             &mut kernel,
@@ -198,7 +203,7 @@ impl Planner<'_> {
         }
         let n_domains = composed.domains.len();
         let domains = composed.domains.iter();
-        let mut extents = domains.map(|&shape| self.extent(shape)).collect();
+        let mut extents = domains.map(|&domain| self.extent(domain)).collect();
         self.trim(Trimmed {
             kernel: &mut kernel,
             args: &mut composed.args,
@@ -207,6 +212,9 @@ impl Planner<'_> {
             extents: &mut extents,
             outputs: &outputs,
         });
+        if composed.pieces.is_empty() {
+            leave_out_empty(&mut kernel, &extents);
+        }
         let has_work = kernel
             .loops
             .iter()
@@ -229,6 +237,8 @@ impl Planner<'_> {
         let only_gathered = only_gathered(&composed.pieces, &bindings, others);
         let program = has_work.then(|| Program::compile(&kernel));
         let may_wait = composed.pieces.is_empty() && fetches.is_empty() && !needs.is_empty();
+        // Later loops read rows of neighbours that earlier ones compute.
+        let may_wait = may_wait && !self.group.overlaps;
         let halves = program.as_ref().filter(|_| may_wait).and_then(|program| {
             let loops = &kernel.loops[..halves::apart(&kernel).min(program.divisible())];
             let domains = &composed.domains[..n_domains];
@@ -319,8 +329,8 @@ impl Planner<'_> {
         texts.join("+")
     }
 
-    fn extent(&self, shape: Shape) -> Extent {
-        let rows = self.rows(shape);
+    fn extent(&self, Domain { shape, pieces }: Domain) -> Extent {
+        let rows = self.rows(shape, pieces);
         let row_len = shape.row_len();
         Extent {
             start: (rows.start * row_len) as u64,
@@ -351,10 +361,10 @@ impl Planner<'_> {
                     slot,
                     element,
                     domain: kernel_loop.domain,
-                    first_row: self.rows(domain).start,
+                    launch: domain.pieces.launch,
+                    first_row: self.rows(domain.shape, domain.pieces).start,
                     n_tiles: extent.tiles.count(extent.len as usize),
-                    is_partial: self.group.launch != Partition::Replicated,
-                    most_trees: forests::most_trees(extent.tiles.leaves(domain.len())),
+                    most_trees: forests::most_trees(extent.tiles.leaves(domain.shape.len())),
                 });
             }
         }
@@ -362,7 +372,7 @@ impl Planner<'_> {
     }
 
     /// The stores that the kernel makes: those without an instance yet.
-    fn outputs(&self, kernel: &Kernel, args: &[Source]) -> Vec<Output> {
+    fn outputs(&self, kernel: &Kernel, args: &[Source], room: usize) -> Vec<Output> {
         let mut outputs: Vec<Output> = Vec::new();
         for inst in kernel
             .loops
@@ -381,7 +391,10 @@ impl Planner<'_> {
             let shape = self.slots[slot as usize].shape;
             let (partition, rows) = match inst {
                 Inst::Reduce(..) => (Partition::Replicated, 0..shape.rows()),
-                _ => (self.partition(slot), self.rows(shape)),
+                _ => {
+                    let partition = self.partition(slot);
+                    (partition, self.rows(shape, Pieces::of(partition)))
+                }
             };
             let len = rows.len() * shape.row_len();
             outputs.push(Output {
@@ -389,6 +402,7 @@ impl Planner<'_> {
                 partition,
                 rows,
                 len,
+                room,
                 reuse: None,
             });
         }

@@ -7,7 +7,7 @@
 //! is never read.
 
 use super::Planner;
-use crate::analysis::compose::Source;
+use crate::analysis::compose::{Domain, Source};
 use crate::analysis::schedule::{Binding, Output, Reuse};
 use crate::geometry::region::Region;
 use crate::shape::Shape;
@@ -26,7 +26,7 @@ pub(super) struct Trimmed<'a> {
     pub(super) kernel: &'a mut Kernel,
     pub(super) args: &'a mut Vec<Source>,
     pub(super) bindings: &'a mut Vec<Binding>,
-    pub(super) domains: &'a mut Vec<Shape>,
+    pub(super) domains: &'a mut Vec<Domain>,
     pub(super) extents: &'a mut Vec<Extent>,
     pub(super) outputs: &'a [Output],
 }
@@ -65,8 +65,8 @@ impl Planner<'_> {
 
     /// The rank's part of the store that a loop writes as a whole.
     fn written_whole(&self, task: &Trimmed<'_>, loop_: &Loop) -> Region {
-        let shape = task.domains[loop_.domain as usize];
-        Region::of_rows(shape, &self.rows(shape))
+        let Domain { shape, pieces } = task.domains[loop_.domain as usize];
+        Region::of_rows(shape, &self.rows(shape, pieces))
     }
 
     /// The boxes that a loop must write, if it may leave out enough.
@@ -75,7 +75,7 @@ impl Planner<'_> {
         let stored = stored(task, loop_)?;
         let source = &task.args[stored as usize];
         let shape = self.slots[source.slot as usize].shape;
-        let is_whole = source.view.is_none() && task.domains[loop_.domain as usize] == shape;
+        let is_whole = source.view.is_none() && task.domains[loop_.domain as usize].shape == shape;
         let least = LEAST_TILES * self.cuts.tile_len();
         if !is_whole || shape.len() < least || task.kernel.args[stored as usize].temporary {
             return None;
@@ -116,10 +116,9 @@ impl Planner<'_> {
             let Some(arg) = written else {
                 continue;
             };
-            let Some(hole) = self
-                .whole_box(&task.args[arg as usize])
-                .filter(|_| known.is_none())
-            else {
+            let domain = task.domains[later.domain as usize];
+            let hole = self.written_box(&task.args[arg as usize], domain);
+            let Some(hole) = hole.filter(|_| known.is_none()) else {
                 return add(parts, part);
             };
             let rest = around(&part, &hole.intersect(&part));
@@ -214,16 +213,17 @@ impl Planner<'_> {
         }
     }
 
-    /// The elements that an argument sees, if they are a box without gaps.
-    fn whole_box(&self, source: &Source) -> Option<Region> {
-        let view = self.view(source);
-        let region = view.region(&(0..view.shape().rows()));
-        (region.len() == view.shape().len()).then_some(region)
+    /// The elements that this rank writes through an argument, if they are a box without gaps.
+    fn written_box(&self, source: &Source, Domain { shape, pieces }: Domain) -> Option<Region> {
+        let rows = self.rows(shape, pieces);
+        let region = self.view(source).region(&rows);
+        (region.len() == rows.len() * shape.row_len()).then_some(region)
     }
 
     /// The same loop on a part of the box `held`.
     fn narrowed(&self, task: &mut Trimmed<'_>, whole: &Loop, held: &Region, part: &Region) -> Loop {
-        let rank = task.domains[whole.domain as usize].rank();
+        let Domain { shape, pieces } = task.domains[whole.domain as usize];
+        let rank = shape.rank();
         let lens: [usize; 4] = std::array::from_fn(|d| part.hi[d] - part.lo[d]);
         let shape = Shape::new(&lens[..rank]);
         let extent = Extent {
@@ -231,10 +231,11 @@ impl Planner<'_> {
             len: shape.len() as u64,
             tiles: self.cuts.tiles(shape),
         };
+        let new = Domain { shape, pieces };
         let mut domains = task.domains.iter().zip(task.extents.iter());
-        let domain = domains.position(|known| known == (&shape, &extent));
+        let domain = domains.position(|known| known == (&new, &extent));
         let domain = domain.unwrap_or_else(|| {
-            task.domains.push(shape);
+            task.domains.push(new);
             task.extents.push(extent);
             task.domains.len() - 1
         });
@@ -321,7 +322,7 @@ fn copied(task: &Trimmed<'_>, loop_: &Loop) -> Option<[u32; 2]> {
 /// The argument that a loop stores, if that is all it does, and each row of it depends on the same row
 /// of other arrays alone.
 fn stored(task: &Trimmed<'_>, loop_: &Loop) -> Option<u32> {
-    let rank = task.domains[loop_.domain as usize].rank() as u8;
+    let rank = task.domains[loop_.domain as usize].shape.rank() as u8;
     let mut stored = None;
     for inst in &loop_.body {
         match *inst {

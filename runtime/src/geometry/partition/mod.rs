@@ -22,6 +22,43 @@ pub enum Partition {
     Tile(CutsId),
 }
 
+/// Which rows of a domain each rank computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Pieces {
+    /// Those of each rank alone.
+    pub(crate) launch: Partition,
+    /// Those of its neighbours that it computes too.
+    more: Option<More>,
+}
+
+/// Rows of a view of a store that is cut: of each rank those that it holds, and some around them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct More {
+    rows: usize,
+    cuts: CutsId,
+    /// The row of the store that is row 0 of the view.
+    first: usize,
+}
+
+impl Pieces {
+    /// Every rank computes its own rows.
+    pub(crate) fn of(launch: Partition) -> Self {
+        Self { launch, more: None }
+    }
+
+    /// Every rank also computes this many `rows` around its own of a store that is cut in this way, and of
+    /// which `first` is row 0 of the domain.
+    pub(crate) fn more(launch: Partition, rows: usize, (cuts, first): (CutsId, usize)) -> Self {
+        let more = Some(More { rows, cuts, first });
+        Self { launch, more }
+    }
+
+    /// How many rows around its own a rank computes at either side.
+    pub(crate) fn rows_more(self) -> usize {
+        self.more.map_or(0, |more| more.rows)
+    }
+}
+
 /// The number of a list of cuts in the runtime's table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CutsId(pub(crate) u32);
@@ -84,9 +121,20 @@ struct Cuts {
     list: Arc<[usize]>,
     /// The largest number that divides all cuts within; 0 where there are none.
     divisor: usize,
-    /// The most rows that a rank has.
+    /// The most rows that a rank has, and the fewest.
     most: usize,
+    fewest: usize,
 }
+
+/// The elements that a rank may compute for its neighbours in place of an exchange, at least: about as many
+/// as it computes while a message is under way.
+const ELEMENTS_OF_EXCHANGE: usize = 1 << 14;
+/// The share of its rows that a rank may compute for its neighbours in any case, at either side: one in
+/// this many.
+const SHARE_OF_OVERLAP: usize = 32;
+/// The share of its rows around which there is room, and the rows that there is room for in any case.
+const SHARE_OF_ROOM: usize = 4;
+const ROOM: usize = 4;
 
 impl CutsTable {
     pub(crate) fn new(ranks: usize, tile_len: usize, threshold: usize) -> Self {
@@ -133,12 +181,14 @@ impl CutsTable {
             let within = cuts.iter().filter(|&&cut| cut != last);
             let divisor = within.fold(0, |divisor, &cut| gcd(divisor, cut));
             let pieces = cuts.windows(2).map(|pair| pair[1] - pair[0]);
-            let most = pieces.max().unwrap_or(0);
+            let most = pieces.clone().max().unwrap_or(0);
+            let fewest = pieces.min().unwrap_or(0);
             let list = cuts.into();
             self.lists.push(Cuts {
                 list,
                 divisor,
                 most,
+                fewest,
             });
             self.lists.len() - 1
         }) as u32)
@@ -181,6 +231,29 @@ impl CutsTable {
                 let cuts = &self.lists[id.0 as usize].list;
                 cuts[rank]..cuts[rank + 1]
             }
+        }
+    }
+
+    /// The rows of a domain of this shape that a rank computes.
+    pub(crate) fn rows_of(&self, pieces: Pieces, shape: Shape, rank: usize) -> Range<usize> {
+        let Some(More { rows, cuts, first }) = pieces.more else {
+            return self.rows(pieces.launch, shape, rank);
+        };
+        self.look_at(2);
+        let cuts = &self.lists[cuts.0 as usize].list;
+        let begin = cuts[rank].saturating_sub(first + rows).min(shape.rows());
+        let end = (cuts[rank + 1] + rows).saturating_sub(first);
+        begin..end.clamp(begin, shape.rows())
+    }
+
+    /// The most rows that a rank may compute for each of two neighbours, in place of exchanging rows of
+    /// this length.
+    pub(crate) fn most_overlap(&self, id: CutsId, row_len: usize) -> usize {
+        let fewest = self.lists[id.0 as usize].fewest;
+        let cheap = (ELEMENTS_OF_EXCHANGE / row_len.max(1)).max(fewest / SHARE_OF_OVERLAP);
+        match fewest {
+            0 => 0,
+            _ => cheap.min((fewest / SHARE_OF_ROOM).max(ROOM)),
         }
     }
 

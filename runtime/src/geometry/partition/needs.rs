@@ -5,7 +5,7 @@
 //! ranks, depends on cuts and views alone. It is found by looking at all ranks, once, and remembered: a
 //! window like earlier ones looks at the cuts of its own rank and of the neighbours of that.
 
-use super::{CutsTable, Partition};
+use super::{CutsId, CutsTable, Partition, Pieces};
 use crate::geometry::region::Region;
 use crate::geometry::view::View;
 use crate::shape::{MAX_RANK, Shape};
@@ -21,6 +21,8 @@ pub(crate) struct Read {
     view: View,
     /// How much further the last one begins, along each dimension of the store.
     further: [usize; MAX_RANK],
+    /// How many rows around these are read, too.
+    around: usize,
 }
 
 /// What the ranks need of a store that is cut in this way: the smallest box, for each of them, around
@@ -74,6 +76,10 @@ pub(super) struct Known {
     reaches: BTreeMap<Needs, Reach>,
     /// By the needs and the rank.
     partners: BTreeMap<(Needs, usize), Arc<Partners>>,
+    /// How many rows more of one store are read than of another one are written.
+    overlaps: BTreeMap<(Pieces, usize, CutsId, usize), usize>,
+    /// Pieces by what they are, if that is rows around those of the launch.
+    as_launched: BTreeMap<Pieces, Pieces>,
     /// Whether one brings every rank all that another does.
     covered: BTreeMap<(NeedsId, Needs), bool>,
     numbers: BTreeMap<Needs, NeedsId>,
@@ -92,6 +98,15 @@ impl Read {
             launch,
             view,
             further: [0; MAX_RANK],
+            around: 0,
+        }
+    }
+
+    /// The same, and this many rows around them.
+    pub(crate) fn around(launch: Partition, view: View, rows: usize) -> Self {
+        Self {
+            around: rows,
+            ..Self::new(launch, view)
         }
     }
 
@@ -118,6 +133,9 @@ impl Read {
 
     /// Both as one, if they differ in nothing but where they begin.
     fn joined(&self, other: &Self) -> Option<Self> {
+        if self.around != other.around {
+            return None;
+        }
         let [[first, last], [other_first, other_last]] = self.ends(other)?;
         let least: [usize; MAX_RANK] = std::array::from_fn(|d| first[d].min(other_first[d]));
         let view = match self.view == other.view {
@@ -128,15 +146,18 @@ impl Read {
             launch: self.launch,
             view,
             further: std::array::from_fn(|d| last[d].max(other_last[d]) - least[d]),
+            around: self.around,
         })
     }
 
     /// Whether what another one reads is among what this one does.
     fn includes(&self, other: &Self) -> bool {
-        self.ends(other)
-            .is_some_and(|[[first, last], [other_first, other_last]]| {
-                (0..MAX_RANK).all(|d| first[d] <= other_first[d] && other_last[d] <= last[d])
-            })
+        self.around >= other.around
+            && self
+                .ends(other)
+                .is_some_and(|[[first, last], [other_first, other_last]]| {
+                    (0..MAX_RANK).all(|d| first[d] <= other_first[d] && other_last[d] <= last[d])
+                })
     }
 
     /// The box that a rank reads.
@@ -147,6 +168,9 @@ impl Read {
             for (hi, further) in region.hi.iter_mut().zip(self.further) {
                 *hi += further;
             }
+            region.lo[0] = region.lo[0].saturating_sub(self.around);
+            let end = (region.hi[0] + self.around).min(self.view.base().rows());
+            region.hi[0] = end.max(region.hi[0]);
         }
         region
     }
@@ -289,6 +313,69 @@ impl CutsTable {
         }
         self.known.partners.insert(key, Arc::clone(&partners));
         partners
+    }
+
+    /// How many rows more at either side a rank reads of a store that is cut in the one way, from row
+    /// `first` on, than it writes of another one: the most of all ranks.
+    pub(crate) fn overlap(
+        &mut self,
+        (written, rows): (Pieces, usize),
+        (read, first): (CutsId, usize),
+    ) -> Option<usize> {
+        let more = written.more?;
+        let key = (written, rows, read, first);
+        if let Some(&known) = self.known.overlaps.get(&key) {
+            return Some(known);
+        }
+        let (written, read) = (self.get(more.cuts), self.get(read));
+        let width = |rank: usize| {
+            let [begin, end] = [0, 1].map(|side| {
+                let cut = written[rank + side] as isize - more.first as isize;
+                if side == 0 {
+                    cut.max(0)
+                } else {
+                    cut.min(rows as isize)
+                }
+            });
+            let own = more.rows as isize;
+            let is_empty = (begin - own).max(0) >= (end + own).min(rows as isize);
+            let [own_begin, own_end] = [0, 1].map(|side| read[rank + side] as isize);
+            let first = first as isize;
+            match is_empty {
+                true => 0,
+                false => (own_begin - first - begin)
+                    .max(end + first - own_end)
+                    .max(0),
+            }
+        };
+        let width = (0..self.ranks()).map(width).max().unwrap_or(0) as usize;
+        if self.known.overlaps.len() == MOST {
+            self.known.overlaps.clear();
+        }
+        self.known.overlaps.insert(key, width);
+        Some(width)
+    }
+
+    /// The same pieces by rows around those of the launch, if they are that: then loops over the same rows
+    /// have equal pieces, whichever store they write.
+    pub(crate) fn as_launched(&mut self, pieces: Pieces) -> Pieces {
+        let (Some(more), Partition::Tile(launch)) = (pieces.more, pieces.launch) else {
+            return pieces;
+        };
+        if let Some(&known) = self.known.as_launched.get(&pieces) {
+            return known;
+        }
+        let (of, own) = (self.get(more.cuts), self.get(launch));
+        let is_same = (1..self.ranks()).all(|cut| of[cut] == own[cut] + more.first);
+        let same = match is_same {
+            true => Pieces::more(pieces.launch, more.rows, (launch, 0)),
+            false => pieces,
+        };
+        if self.known.as_launched.len() == MOST {
+            self.known.as_launched.clear();
+        }
+        self.known.as_launched.insert(pieces, same);
+        same
     }
 
     /// The number of needs, by which stores say what is around their rows.

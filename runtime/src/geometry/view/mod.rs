@@ -385,6 +385,13 @@ impl View {
         Self { offset, ..*self }
     }
 
+    /// The row of the base that is row 0 of the view, if row after row of it is one of the base.
+    pub(crate) fn first_row(&self) -> Option<usize> {
+        let goes_along = self.axis[0] == Some(0) && self.step[0] == 1;
+        let is_alone = self.axis[1..].iter().all(|&axis| axis != Some(0));
+        (goes_along && is_alone && !self.is_flat).then_some(self.offset[0])
+    }
+
     /// Whether every element of the base is seen at most once, in ascending order, along the same
     /// dimensions: what a task may write through.
     pub(crate) fn is_slice(&self) -> bool {
