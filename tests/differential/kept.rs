@@ -431,7 +431,7 @@ fn a_matrix_is_read_again_behind_the_sums_of_its_rows() {
             Unary {
                 out: 1,
                 op: UnaryOp::Exp,
-                a: Of(0),
+                a: 0,
             },
             RowReduce {
                 out: 2,
