@@ -78,8 +78,8 @@ struct BySlot {
     before: Vec<Option<u32>>,
 }
 
-/// The composed kernel of a group, with the rows that a rank computes of each task; stores for which `is_temporary` holds get no memory if the
-/// passes can do without.
+/// The composed kernel of a group, with the rows that a rank computes of each task; stores for which
+/// `is_temporary` holds get no memory if the passes can do without.
 pub(crate) fn compose(
     group: &Group,
     tasks: &[Solved<'_>],

@@ -89,7 +89,7 @@ pub(crate) struct Group {
     pub(crate) tasks: Range<usize>,
     /// The pieces that the first of them with rows runs over; others may have pieces of their own.
     pub(crate) launch: Partition,
-    /// Whether ranks compute rows of their neighbours, too ([`super::overlap`]).
+    /// Whether ranks compute rows of their neighbours, too ([`crate::analysis::overlap`]).
     pub(crate) overlaps: bool,
     /// Why the next task did not join; `None` at the end of the window.
     pub(crate) end: Option<Refusal>,
@@ -386,7 +386,8 @@ fn uses(task: &Solved<'_>) -> impl Iterator<Item = (Privilege, u32, Through)> {
 }
 
 /// Rule 1: all tasks of a group have the same launch domain, or each has its own and none follows a
-/// structure, and those that reduce have one; scalar arithmetic fits any. A rank that has no rows of a task runs nothing for it.
+/// structure, and those that reduce have one; scalar arithmetic fits any. A rank that has no rows of a
+/// task runs nothing for it.
 fn same_launch_domain(open: &Open, task: &Solved<'_>) -> Result<(), Refusal> {
     // What is reduced over the ranks travels together.
     let reduces = uses(task).any(|(privilege, ..)| matches!(privilege, Privilege::Reduce(_)));
