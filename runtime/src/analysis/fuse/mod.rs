@@ -89,7 +89,7 @@ pub(crate) struct Group {
     pub(crate) tasks: Range<usize>,
     /// The pieces that the first of them with rows runs over; others may have pieces of their own.
     pub(crate) launch: Partition,
-    /// Whether ranks compute rows of their neighbours, too ([`crate::analysis::overlap`]).
+    /// Whether ranks compute rows of their neighbours, too ([the overlap](mod@crate::analysis::overlap)).
     pub(crate) overlaps: bool,
     /// Why the next task did not join; `None` at the end of the window.
     pub(crate) end: Option<Refusal>,
