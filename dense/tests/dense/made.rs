@@ -92,6 +92,16 @@ fn products_with_a_matrix_that_is_made() {
     });
 }
 
+/// The product is divided by rows where the sum over it has too few tiles.
+#[test]
+fn a_product_and_its_norm() {
+    on_matrices!(a: {
+        let y = a.matvec(&a.row(0));
+        let (norm, largest) = (y.norm2(), (&y * a.max_axis(1)).max());
+        elements(&[&(&y / norm + largest)])
+    });
+}
+
 #[test]
 fn distances_of_points() {
     on_matrices!(a: {

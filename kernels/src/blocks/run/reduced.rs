@@ -1,5 +1,6 @@
 //! Reductions of rows that are few and long: what the steps would compute a row, or some rows side
-//! by side, at a time, computed for all rows before the loop begins.
+//! by side, at a time, computed for all rows before the loop begins. So it is with others in a loop that
+//! also reduces, where that has too few tiles of rows for the threads to have equal shares.
 //!
 //! So a matrix with few columns that is summed along its rows is read once, from its first element
 //! to its last, and divided among the threads by its rows. The unit of the division is a subtree of
@@ -23,6 +24,10 @@ use std::cell::RefCell;
 const PIECES: usize = 8;
 /// Rows for each thread from which on the rows are divided, as those of other loops.
 const MANY: usize = 256;
+/// Columns of the shortest row of one tile: the steps do as well with less.
+const SHORT: usize = 64;
+/// Rows of one tile that a piece has.
+const TOGETHER: usize = 16;
 
 /// Computes the reductions of a loop whose rows are few and long, but for those that are there: their
 /// numbers, and where the results are.
@@ -37,6 +42,7 @@ pub(super) unsafe fn reduce_long_rows(
     shared: &mut Shared,
 ) {
     let mut number = 0;
+    let n_threads = workers.count();
     for step in &program.steps {
         let Step::RowReduce {
             ref reduce,
@@ -50,9 +56,16 @@ pub(super) unsafe fn reduce_long_rows(
         if shared.reduced.len() == number {
             shared.reduced.push(Vec::new());
         }
-        let n_rows = launch.domains[program.domain as usize].len as usize;
+        let extent = launch.domains[program.domain as usize];
+        let n_rows = extent.len as usize;
+        // One of the threads has much more than its share of the tiles of rows.
+        let tile = extent.tiles.tile_len();
+        let heaviest = n_rows.div_ceil(tile).div_ceil(n_threads) * tile;
+        let is_uneven = n_threads > 1
+            && !program.reductions.is_empty()
+            && heaviest.min(n_rows) * n_threads * 8 > n_rows * 9;
         let known = known.iter().find(|(of, _)| *of == number);
-        let long = Long::new(reduce, (matrix, x), launch, n_rows, workers.count())
+        let long = Long::new(reduce, (matrix, x), launch, (n_rows, n_threads), is_uneven)
             .filter(|_| part == Part::All && known.is_none());
         let results = match (known, long) {
             (Some(&(_, results)), _) => results,
@@ -72,7 +85,7 @@ struct Long<'a> {
     reduce: &'a RowReduction,
     /// All rows, and all columns.
     rows: DenseRows,
-    /// Rows of a panel: one where the elements of a row are neighbours.
+    /// Rows of a panel: one where the elements of a row are neighbours and of several tiles.
     panel: usize,
     n_panels: usize,
     /// Tiles of a unit, a power of two, and how many units there are.
@@ -89,8 +102,8 @@ impl<'a> Long<'a> {
         reduce: &'a RowReduction,
         (matrix, x): (ArgId, Option<ArgId>),
         launch: &Launch<'_>,
-        n_rows: usize,
-        n_threads: usize,
+        (n_rows, n_threads): (usize, usize),
+        is_uneven: bool,
     ) -> Option<Self> {
         let Operand::DenseRows {
             data,
@@ -105,7 +118,8 @@ impl<'a> Long<'a> {
         let is_contiguous = column_stride == 1;
         let is_side_by_side = (layout.rank, layout.strides[0]) == (1, 1);
         let n_tiles = columns.div_ceil(tile_len);
-        if n_tiles < 2 || n_rows == 0 || n_rows >= MANY * n_threads {
+        let is_long = n_tiles >= 2 && n_rows < MANY * n_threads;
+        if n_rows == 0 || !(is_long || is_uneven && columns >= SHORT) {
             return None;
         }
         if layout.rank > 1 || !(is_contiguous || is_side_by_side) {
@@ -116,7 +130,8 @@ impl<'a> Long<'a> {
             Some(x) => launch.operands[x as usize].side_by_side(columns)?,
         };
         let panel = match is_contiguous {
-            true => 1,
+            true if n_tiles >= 2 => 1,
+            true => TOGETHER,
             false => panel_rows(size).min(n_rows),
         };
         let n_panels = n_rows.div_ceil(panel);
