@@ -267,9 +267,9 @@ impl Open {
         self.has_structures |= has_structures(task.body);
         self.add_overlap(task);
         // What a task gathers before what it writes, whatever the order of its arguments.
-        for (_, slot, through) in uses(task) {
-            if through.is_gathered() {
-                let is_written = self.uses[slot as usize].written.is_some();
+        for (declared, arg) in task.body.args().iter().zip(task.args) {
+            if matches!(declared.access, Access::At { .. }) {
+                let is_written = self.uses[arg.slot as usize].written.is_some();
                 self.gathers = match self.gathers {
                     Gathers::Nothing | Gathers::Found if !is_written => Gathers::Found,
                     Gathers::Nothing | Gathers::Found | Gathers::Written => Gathers::Written,
@@ -390,9 +390,11 @@ fn uses(task: &Solved<'_>) -> impl Iterator<Item = (Privilege, u32, Through)> {
 /// task runs nothing for it.
 fn same_launch_domain(open: &Open, task: &Solved<'_>) -> Result<(), Refusal> {
     // What is reduced over the ranks travels together.
-    let reduces = uses(task).any(|(privilege, ..)| matches!(privilege, Privilege::Reduce(_)));
-    if reduces && open.reduces.is_some_and(|of| of != task.launch) {
-        return Err(Refusal::LaunchDomain);
+    if open.reduces.is_some_and(|of| of != task.launch) {
+        let mut args = task.body.args().iter();
+        if args.any(|arg| matches!(arg.privilege, Privilege::Reduce(_))) {
+            return Err(Refusal::LaunchDomain);
+        }
     }
     match (open.launch, task.launch) {
         (Launch::Any, _) | (_, Launch::Any) => Ok(()),
