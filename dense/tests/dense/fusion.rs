@@ -76,3 +76,25 @@ fn temporaries_get_no_memory() {
     assert_eq!(first, 1.5);
     assert!(peak < 3 * 8000, "{peak} bytes");
 }
+
+/// A longer window costs less by what it takes to begin and end one, so windows of few elements grow.
+#[test]
+fn windows_with_much_to_do_stay_as_they_are() {
+    let config = Config {
+        threads: 1,
+        ..Config::default()
+    };
+    let windows = |n: usize| {
+        let counted = run_ranks(1, &config, |runtime| {
+            let mut x = Vector::<f64>::zeros([n]);
+            for _ in 0..3000 {
+                x = &x * 0.5 + 1.0;
+            }
+            runtime.flush();
+            runtime.counters().windows
+        });
+        counted.expect("the rank succeeds")[0]
+    };
+    let (few, many) = (windows(10), windows(50_000));
+    assert!(few + 10 < many, "{few} and {many} windows");
+}

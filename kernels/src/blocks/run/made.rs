@@ -10,7 +10,7 @@ use super::buffer::Buffer;
 use super::worker::{Run, Scratch, Worker};
 use super::{SHARED, run_reduced, threads_for};
 use crate::blocks::compile::LoopProgram;
-use crate::blocks::compile::made::{Batches, Made};
+use crate::blocks::compile::made::{Batches, Made, OfRows};
 use crate::blocks::loops::row_fold::DenseRows;
 use crate::blocks::{Part, Settings};
 use crate::launch::Launch;
@@ -51,15 +51,12 @@ pub(crate) unsafe fn run_made(
     run.is_sliced = true;
     run.native = twins[0].and_then(|twin| run.native(twin));
     let mut memory = RESULTS.take();
-    let sizes = made.reductions.iter().map(|of| of.reduce.size);
-    let bytes: usize = sizes
-        .map(|size| (batches.rows * size).next_multiple_of(16))
-        .sum();
-    let mut next = memory.of(bytes);
+    let bytes = |of: &OfRows| (batches.rows * of.reduce.size).next_multiple_of(16);
+    let mut next = memory.of(made.reductions.iter().map(bytes).sum());
     let mut known: Vec<(usize, *mut u8)> = Vec::with_capacity(made.reductions.len());
     for of in &made.reductions {
         known.push((of.number, next));
-        next = next.wrapping_add((batches.rows * of.reduce.size).next_multiple_of(16));
+        next = next.wrapping_add(bytes(of));
     }
     let n_batches = batches.rows.div_ceil(batches.batch);
     let n_threads = threads_for(run.work(), settings, workers).min(n_batches);
@@ -100,7 +97,7 @@ impl Pass<'_> {
     /// Makes and reduces rows of a thread.
     ///
     /// # Safety
-    /// As [`run_made`]; nobody else writes what belongs to these rows.
+    /// As [`run_made`]; no other thread writes what belongs to these rows.
     unsafe fn run_rows(&self, rows: Range<usize>, own: &mut Own) {
         let Batches { columns, batch, .. } = self.batches;
         let passing = &self.made.passing;

@@ -14,7 +14,7 @@ use std::array;
 use std::iter::repeat_n;
 use std::ops::Range;
 
-/// Rows of a level that a thread takes at once.
+/// Rows of a level that a thread takes in one turn.
 const CHUNK: usize = 1024;
 
 /// The triangle of this rank's rows, without its diagonal. Columns of a row stand in the order of
