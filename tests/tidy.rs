@@ -407,6 +407,15 @@ fn nothing_is_left_unfinished() {
             if line.ends_with(' ') {
                 complaints.push(format!("{}:{number}: a space at the end", file.path));
             }
+            if ["<<<<<<<", ">>>>>>>"]
+                .iter()
+                .any(|mark| line.starts_with(mark))
+            {
+                complaints.push(format!(
+                    "{}:{number}: a merge that was not ended",
+                    file.path
+                ));
+            }
         }
     }
     expect_none(
