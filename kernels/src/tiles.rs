@@ -135,6 +135,15 @@ impl Tiles {
         }
     }
 
+    /// Whether a tile begins wherever a row of this many elements does, in a part that begins with an
+    /// element of the array, by its global index.
+    pub(crate) fn begin_with(&self, element: u64, row_len: usize) -> bool {
+        match self.line {
+            usize::MAX => self.offset(element) == 0 && row_len.is_multiple_of(self.len),
+            line => row_len.is_multiple_of(line),
+        }
+    }
+
     /// How many tiles of full length follow each other from the first of these elements on, with which one
     /// begins.
     pub(crate) fn whole(&self, elements: &Range<usize>) -> usize {

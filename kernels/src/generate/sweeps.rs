@@ -39,6 +39,8 @@ pub(crate) struct Sweeps {
     domains: Vec<Extent>,
     /// The elements of each memory.
     lens: Vec<usize>,
+    /// Those of which nothing is left when the kernel has run.
+    temporary: Vec<bool>,
 }
 
 impl Sweeps {
@@ -48,11 +50,23 @@ impl Sweeps {
             kernel: Kernel::default(),
             views: Vec::new(),
             domains: Vec::new(),
+            temporary: vec![false; lens.len()],
             lens,
         }
     }
 
-    /// A random one.
+    /// The same, where nothing is left of some memories.
+    pub(crate) fn with_temporaries(mut self, memories: &[usize]) -> Self {
+        for &memory in memories {
+            self.temporary[memory] = true;
+        }
+        for arg in &mut self.kernel.args {
+            arg.temporary = self.temporary[arg.memory as usize];
+        }
+        self
+    }
+
+    /// A random one. Some memories are temporary, which a first loop writes from end to end.
     pub(crate) fn new(seed: u64) -> Self {
         let draws = Draws::of(seed);
         let rank = 1 + draws.below(3);
@@ -60,6 +74,11 @@ impl Sweeps {
         let whole: Vec<usize> = (0..rank).map(|_| 5 + draws.below(longest)).collect();
         let n_memories = 2 + draws.below(3);
         let mut case = Self::empty(vec![whole.iter().product(); n_memories]);
+        let chosen = Draws::of(seed + 7000);
+        let temporaries: Vec<_> = (1..n_memories).filter(|_| chosen.below(2) == 1).collect();
+        for &memory in &temporaries {
+            case.add(&[(0, 0)], (memory, 0), (layout(&whole, &whole), 0.9));
+        }
         for _ in 0..3 + draws.below(20) {
             // A box, and its place in each array that the loop reaches.
             let dims: Vec<usize> = match draws.below(6) {
@@ -89,7 +108,7 @@ impl Sweeps {
             let target = (written, position(&whole, &target_corner));
             case.add(&inputs, target, (layout(&whole, &dims), 0.3));
         }
-        case
+        case.with_temporaries(&temporaries)
     }
 
     /// Adds a loop over boxes of the same layout, each given by its memory and its first element:
@@ -135,7 +154,7 @@ impl Sweeps {
         });
     }
 
-    /// The bits of all memories.
+    /// The bits of all memories that are not temporary.
     pub(crate) fn run(&self, run: impl Fn(&Launch<'_>)) -> Vec<Vec<u64>> {
         let number = |memory: usize, i: usize| random::uniform(7 + memory as u64, i as u64);
         let lens = self.lens.iter().enumerate();
@@ -155,7 +174,10 @@ impl Sweeps {
             tile_len: 1024,
         });
         let bits = |it: &Vec<f64>| it.iter().map(|x| x.to_bits()).collect();
-        data.iter().map(bits).collect()
+        let left = data.iter().zip(&self.temporary);
+        left.filter(|(_, temporary)| !**temporary)
+            .map(|(it, _)| bits(it))
+            .collect()
     }
 }
 

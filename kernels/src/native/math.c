@@ -464,8 +464,14 @@ FN f32 times_f32(f32 a, f32 b) { return __builtin_fmaf(a, b, -0.0f); }
 FN f64 times_f64(f64 a, f64 b) { return __builtin_fma(a, b, -0.0); }
 
 #define OPERATIONS_ON_REALS(T)                                                            \
-    FN T min_##T(T a, T b) { return (a <= b) | (a != a) ? a : b; }                        \
-    FN T max_##T(T a, T b) { return (a >= b) | (a != a) ? a : b; }                        \
+    FN T min_##T(T a, T b) {                                                              \
+        T smaller = b < a ? b : a;                                                        \
+        return b != b ? b : smaller;                                                      \
+    }                                                                                     \
+    FN T max_##T(T a, T b) {                                                              \
+        T larger = b > a ? b : a;                                                         \
+        return b != b ? b : larger;                                                       \
+    }                                                                                     \
     FN T sign_##T(T a) { return a > 0 ? (T)1 : a < 0 ? (T)-1 : a; }
 
 OPERATIONS_ON_REALS(f32)

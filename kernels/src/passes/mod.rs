@@ -12,8 +12,10 @@ mod fold;
 mod forward;
 mod memory;
 mod merge;
+mod split;
 
 use self::memory::Memories;
+pub use self::split::split;
 use crate::ir::{ArgId, Inst, Kernel, ValueId};
 
 /// A kernel after the passes.

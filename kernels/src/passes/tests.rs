@@ -346,3 +346,26 @@ kernel(a0: array bool @10, a1: array u32 @13; p0: u32) {
 ";
     assert_eq!(optimized.kernel.to_string(), expected);
 }
+
+/// Rows in front of a grid and behind it, which have nothing in common.
+#[test]
+fn short_loops_are_split_into_what_has_nothing_in_common() {
+    let mut kernel = parse(
+        "kernel(a0: array f64 @0, a1: array f64 @0, a2: array f64 @1, a3: array f64 @2,
+           a4: array f64 @3; p0: f64) {
+           loop d0 { %0 = load a0 %1 = param p0 %2 = mul %0 %1 store a2 %2
+             %4 = load a1 %5 = mul %4 %1 store a3 %5 %7 = load a2 store a4 %7 }
+           loop d1 { %0 = load a0 store a2 %0 %2 = load a1 store a3 %2 }
+         }",
+    )
+    .unwrap();
+    split(&mut kernel, |domain| domain == 0);
+    assert_eq!(verify(&kernel), Ok(()));
+    let loops: Vec<_> = kernel
+        .loops
+        .iter()
+        .map(|it| (it.domain, it.body.len()))
+        .collect();
+    // The value of `p0` is there in both.
+    assert_eq!(loops, [(0, 6), (0, 4), (1, 4)]);
+}

@@ -78,6 +78,9 @@ struct BySlot {
     before: Vec<Option<u32>>,
 }
 
+/// How many times the rows of short loops those of the longest one are.
+const SHORT: usize = 16;
+
 /// The composed kernel of a group, with the rows that a rank computes of each task; stores for which
 /// `is_temporary` holds get no memory if the passes can do without.
 pub(crate) fn compose(
@@ -254,7 +257,15 @@ impl Composed {
     /// Runs the passes of the kernel IR, and forgets arguments, parameters and pieces that nothing
     /// needs: a gather whose result dies must not decide which rows run before its ghosts arrive.
     pub(crate) fn optimize(mut self) -> Self {
-        let optimized = passes::optimize(std::mem::take(&mut self.kernel));
+        let mut optimized = passes::optimize(std::mem::take(&mut self.kernel));
+        let rows = |domain: u32| self.domains[domain as usize].shape.dims().first();
+        let loops = optimized.kernel.loops.iter();
+        if let Some(most) = loops.filter_map(|loop_| rows(loop_.domain)).max() {
+            let most = most / SHORT;
+            passes::split(&mut optimized.kernel, |domain| {
+                rows(domain).is_some_and(|n| *n <= most)
+            });
+        }
         self.only(optimized)
     }
 

@@ -13,6 +13,9 @@ use crate::analysis::schedule::{Output, Reuse};
 use crate::analysis::solve::Slot;
 use sparsefuse_kernels::{ArgKind, Inst, Kernel, Loop};
 
+/// How many small arrays are one large one.
+const SMALL: usize = 128;
+
 /// Finds for each output an input that `fits` and whose last use is where the output is written, or
 /// in an earlier loop.
 pub(crate) fn take_over(
@@ -65,6 +68,8 @@ pub(crate) fn take_over(
 /// the last time some loops before: the sweeps of a stencil need two arrays then, however many they
 /// are. There is a loop between them where the later one gathers, since two such loops may run at the
 /// same time.
+/// What is small beside the largest of them has memory of its own: a row that goes to one boundary and
+/// then to another would let the rows of loops that follow each other wait for it.
 ///
 /// The outputs are in the order in which loops write them. Loops must run one after the other, each
 /// with all its rows; so on several ranks, where the interior may run before the rows that need a halo of
@@ -82,6 +87,9 @@ pub(crate) fn share(
         let mut kinds = kinds.map(|source| source.kind);
         kinds.all(|kind| matches!(kind, ArgKind::Array | ArgKind::DenseRows | ArgKind::Gather))
     };
+    let len = |slot: u32| slots[slot as usize].shape.len();
+    let largest = outputs.iter().map(|output| len(output.slot)).max();
+    let is_small = |slot: u32| largest.is_some_and(|largest| len(slot) <= largest / SMALL);
     let dtype = |slot: u32| slots[slot as usize].dtype;
     let is_like = |from: u32, to: u32| {
         dtype(from).size() == dtype(to).size() && dtype(from).alignment() >= dtype(to).alignment()
@@ -116,6 +124,7 @@ pub(crate) fn share(
             last < first && is_same_place && is_like(from.slot(), slot)
         };
         if to.reuse.is_none()
+            && !is_small(slot)
             && let Some(place) = free.iter().position(fits)
         {
             let (from, _) = free.swap_remove(place);

@@ -2,7 +2,8 @@
 
 use super::parts::Parts;
 use super::reach::{Reach, Wait};
-use super::{Plain, Touch, array};
+use super::rings::Ring;
+use super::{Passing, Plain, Touch, array};
 use crate::blocks::Settings;
 use crate::launch::Launch;
 use std::collections::BTreeMap;
@@ -36,8 +37,14 @@ pub(crate) struct Chain {
     pub(crate) band: i64,
     /// The threads among which the rows are divided.
     pub(crate) threads: usize,
+    /// The memories of which threads keep what is in use.
+    pub(crate) rings: Vec<Ring>,
+    /// How many rows of memory the last loop is behind the first one.
+    depth: i64,
     /// The bytes of the arrays.
     held: i64,
+    /// Those of the memories that threads keep what is in use of.
+    passing: i64,
     /// The bytes that the loops would read and write one after the other.
     moved: i64,
 }
@@ -84,8 +91,35 @@ struct Memory {
     /// A reach, and the row of the first loop beside which its first row lies.
     frame: Option<(Reach, i64)>,
     bytes: i64,
+    in_use: InUse,
+}
+
+/// What loops use of a memory at a time; those of one row, which is used beside others, are not counted.
+#[derive(Clone, Copy, Debug, Default)]
+struct InUse {
+    /// The first and the last byte that they reach when the first loop is at its row 0, if their rows
+    /// go on as far in front of those that there are.
+    ends: Option<[i64; 2]>,
     /// The bytes from row to row.
     step: i64,
+}
+
+impl InUse {
+    fn add(&mut self, reach: &Reach, lag: i64) {
+        if reach.rows() == 1 {
+            return;
+        }
+        self.step = self.step.max(reach.step());
+        let row = reach.row(0);
+        let [start, end] = [row.start, row.end].map(|byte| byte - lag * self.step);
+        let [low, high] = self.ends.unwrap_or([start, end]);
+        self.ends = Some([low.min(start), high.max(end)]);
+    }
+
+    /// The bytes that are in use while the first loop runs some rows.
+    fn bytes(&self, rows: i64) -> i64 {
+        self.ends.map_or(0, |[low, high]| high - low) + (rows - 1) * self.step
+    }
 }
 
 impl Machine {
@@ -131,7 +165,7 @@ impl Chain {
     /// for.
     pub(super) fn pays(&self, machine: &Machine) -> bool {
         let is_large = is_beyond(self.held, machine.band_threshold);
-        let is_read_again = self.moved >= AGAIN * self.held;
+        let is_read_again = self.moved >= AGAIN * (self.held - self.passing);
         self.links.len() > 1 && (machine.is_eager() || is_large && is_read_again)
     }
 }
@@ -144,15 +178,20 @@ impl fmt::Display for Chain {
             links,
             band,
             threads,
+            rings,
+            depth,
             ..
         } = self;
         let last = first + links.len() - 1;
-        let depth = links.iter().map(|link| link.lag).max().unwrap_or(0);
         write!(
             f,
             "loops {first} to {last} run in bands of {band} rows, the last loop {depth} rows behind, \
              on {threads} threads"
-        )
+        )?;
+        match rings.len() {
+            0 => Ok(()),
+            n => write!(f, "; {n} arrays pass through the cache"),
+        }
     }
 }
 
@@ -164,7 +203,10 @@ impl Builder {
                 links: Vec::new(),
                 band: 1,
                 threads: 1,
+                rings: Vec::new(),
+                depth: 0,
                 held: 0,
+                passing: 0,
                 moved: 0,
             },
             machine,
@@ -174,8 +216,26 @@ impl Builder {
         }
     }
 
-    pub(super) fn finish(self) -> Chain {
-        self.chain
+    /// The chain, with the memories that nothing else reaches.
+    pub(super) fn finish(self, passing: &Passing, launch: &Launch<'_>) -> Chain {
+        let Self {
+            mut chain,
+            memories,
+            ..
+        } = self;
+        let loops = chain.first..chain.first + chain.links.len();
+        for (number, memory) in &memories {
+            let args = passing.within(*number, &loops);
+            let origin = args.and_then(|args| array(launch, *args.first()?));
+            let ring = args.zip(origin).and_then(|(args, (data, _))| {
+                Ring::of(args, data.addr() as i64, (&chain, &memory.reaches))
+            });
+            if let Some(ring) = ring {
+                chain.passing += memory.bytes;
+                chain.rings.push(ring);
+            }
+        }
+        chain
     }
 
     /// Adds a loop; `None` if it cannot be part of this chain, which ends before it.
@@ -187,6 +247,10 @@ impl Builder {
         let &(_, first) = reaches.first()?;
         let len = launch.domains[plain.domain as usize].len as usize;
         let row_len = len / first.rows() as usize;
+        let extent = &launch.domains[plain.domain as usize];
+        if plain.reduces && !extent.tiles.begin_with(extent.start, row_len) {
+            return None;
+        }
         if self.chain.links.is_empty() {
             self.begin(first.rows(), row_len, len)?;
         }
@@ -215,11 +279,12 @@ impl Builder {
         };
         let waits = waits.iter().map(|(link, wait)| (&links[*link].parts, wait));
         let parts = Parts::new(first.rows(), self.chain.threads, nominal, waits)?;
-        if !self.has_room(&reaches, depths) {
+        if !self.has_room(&reaches, lag, depths) {
             return None;
         }
         self.depths = depths;
-        self.note(&reaches, place);
+        self.chain.depth = depths[1] - depths[0];
+        self.note(&reaches, place, lag);
         self.chain.links.push(Link {
             row_len,
             lag,
@@ -276,25 +341,38 @@ impl Builder {
     }
 
     /// Whether what the loops use at a time is kept in the cache, and little is left between threads.
-    fn has_room(&self, reaches: &[(Touch, Reach)], depths: [i64; 2]) -> bool {
+    fn has_room(&self, reaches: &[(Touch, Reach)], lag: i64, depths: [i64; 2]) -> bool {
         let depth = depths[1] - depths[0];
         let threads = self.chain.threads as i64;
         if threads > 1 && depth > (self.rows / (SHARE * threads)).max(CLOSE) {
             return false;
         }
-        let steps = self.memories.values().map(|memory| memory.step);
-        let is_new = |touch: &Touch| !self.memories.contains_key(&touch.memory);
-        let new = reaches.iter().filter(|(touch, _)| is_new(touch));
-        let step = steps.sum::<i64>() + new.map(|(_, reach)| reach.step()).sum::<i64>();
+        let mut of_loop: BTreeMap<u32, InUse> = BTreeMap::new();
+        for (touch, reach) in reaches {
+            let known = self.memories.get(&touch.memory).map(|memory| memory.in_use);
+            let in_use = of_loop
+                .entry(touch.memory)
+                .or_insert(known.unwrap_or_default());
+            in_use.add(reach, lag);
+        }
+        let others = self
+            .memories
+            .iter()
+            .filter(|(number, _)| !of_loop.contains_key(number));
+        let others = others.map(|(_, memory)| &memory.in_use);
+        let in_use: i64 = others
+            .chain(of_loop.values())
+            .map(|it| it.bytes(self.chain.band))
+            .sum();
         let kept = match is_beyond(self.chain.held, self.machine.stream_threshold) {
             true => KEPT_OF_LARGE,
             false => KEPT,
         };
-        self.machine.is_eager() || (depth + self.chain.band + 1) * step <= kept
+        self.machine.is_eager() || in_use <= kept
     }
 
     /// Notes what a loop that has been added reaches.
-    fn note(&mut self, reaches: &[(Touch, Reach)], place: i64) {
+    fn note(&mut self, reaches: &[(Touch, Reach)], place: i64, lag: i64) {
         let number = self.chain.links.len();
         let mut moved: Vec<(u32, bool, i64)> = Vec::new();
         for (touch, reach) in reaches {
@@ -304,7 +382,7 @@ impl Builder {
             memory.frame.get_or_insert((*reach, place));
             self.chain.held += (reach.bytes() - memory.bytes).max(0);
             memory.bytes = memory.bytes.max(reach.bytes());
-            memory.step = memory.step.max(reach.step());
+            memory.in_use.add(reach, lag);
             let same =
                 |it: &&mut (u32, bool, i64)| (it.0, it.1) == (touch.memory, touch.is_written);
             match moved.iter_mut().find(same) {

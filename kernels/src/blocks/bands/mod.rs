@@ -23,23 +23,29 @@
 //! in the order of the loops, and on one thread or with a meeting of all threads between them. So
 //! all bits are those of loops run one after the other.
 //!
-//! A chain ends where a loop reduces, or multiplies a sparse matrix, or goes through memory in
-//! another way than the loops before; and where the loops of the chain would use more memory at a
-//! time than is kept in the cache.
+//! A chain ends where a loop multiplies a sparse matrix, or goes through memory in another way than
+//! the loops before, or reduces in tiles that rows do not begin with; and where the loops of the
+//! chain would use more memory at a time than is kept in the cache.
+//!
+//! Temporary arrays that nothing but a chain reaches stay in the cache as well (`rings.rs`).
 
 mod chain;
 mod parts;
 mod reach;
+mod rings;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use self::chain::{Chain, Link};
+pub(crate) use self::rings::{Progress, Ring, Seams};
 
 use crate::blocks::Settings;
 use crate::blocks::compile::{LoopProgram, Step};
-use crate::ir::{ArgId, Inst, Kernel};
+use crate::ir::{ArgId, ArgKind, Inst, Kernel};
+
 use crate::launch::{Launch, Layout, Operand};
 use chain::{Builder, Machine};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -50,16 +56,19 @@ pub(crate) struct Bands {
     loops: Vec<Option<Plain>>,
     /// Neighbouring loops that may.
     candidates: Vec<Range<usize>>,
+    passing: Passing,
     plan: Mutex<Option<Arc<Plan>>>,
 }
 
-/// A loop that does the same to each row, and nothing else.
+/// A loop that does the same to each row.
 #[derive(Debug)]
 struct Plain {
     domain: u32,
     touches: Vec<Touch>,
     /// The memory of the scalars that it reads before its rows.
     scalars: Vec<u32>,
+    /// Whether it reduces as well, so that its rows have to be whole tiles.
+    reduces: bool,
 }
 
 /// An array that a loop reads or writes.
@@ -70,6 +79,11 @@ struct Touch {
     size: usize,
     is_written: bool,
 }
+
+/// The memories that are only temporary arrays: for each the first and the last loop that reach it,
+/// and its arguments.
+#[derive(Debug)]
+struct Passing(BTreeMap<u32, ([usize; 2], Vec<ArgId>)>);
 
 /// The chains of a launch, and what they depend on.
 #[derive(Debug)]
@@ -86,7 +100,7 @@ pub(crate) struct Plan {
 impl Bands {
     /// The bands of a kernel; `None` if no loops of it can become a chain.
     pub(crate) fn of(kernel: &Kernel, programs: &[LoopProgram]) -> Option<Arc<Self>> {
-        let is_candidate = |pair: &[LoopProgram]| pair.iter().all(LoopProgram::is_plain);
+        let is_candidate = |pair: &[LoopProgram]| pair.iter().all(LoopProgram::follows_rows);
         if !programs.windows(2).any(is_candidate) {
             return None;
         }
@@ -101,6 +115,7 @@ impl Bands {
         candidates.retain(|range| meet(loops[range.clone()].iter().flatten()));
         (!candidates.is_empty()).then(|| {
             Arc::new(Self {
+                passing: Passing::of(kernel),
                 loops,
                 candidates,
                 plan: Mutex::new(None),
@@ -159,6 +174,41 @@ fn meet<'a>(loops: impl Iterator<Item = &'a Plain>) -> bool {
     false
 }
 
+impl Passing {
+    fn of(kernel: &Kernel) -> Self {
+        let mut memories: BTreeMap<u32, ([usize; 2], Vec<ArgId>)> = BTreeMap::new();
+        for (arg, of) in (0..).zip(&kernel.args) {
+            let memory = memories.entry(of.memory);
+            let (_, args) = memory.or_insert(([usize::MAX, 0], Vec::new()));
+            args.push(arg);
+        }
+        for (number, loop_) in kernel.loops.iter().enumerate() {
+            for inst in &loop_.body {
+                inst.for_each_arg(|arg| {
+                    let memory = memories.get_mut(&kernel.args[arg as usize].memory);
+                    if let Some(([first, last], _)) = memory {
+                        *first = number.min(*first);
+                        *last = number;
+                    }
+                });
+            }
+        }
+        memories.retain(|_, (_, args)| {
+            args.iter().all(|&arg| {
+                let arg = &kernel.args[arg as usize];
+                arg.temporary && arg.kind == ArgKind::Array
+            })
+        });
+        Self(memories)
+    }
+
+    /// The arguments of a memory that only these loops reach.
+    fn within(&self, memory: u32, loops: &Range<usize>) -> Option<&[ArgId]> {
+        let ([first, last], args) = self.0.get(&memory)?;
+        (loops.contains(first) && loops.contains(last)).then_some(args)
+    }
+}
+
 impl Plan {
     fn new(bands: &Bands, launch: &Launch<'_>, machine: Machine) -> Self {
         let mut chains = Vec::new();
@@ -176,7 +226,7 @@ impl Plan {
                         break;
                     }
                 }
-                let chain = builder.finish();
+                let chain = builder.finish(&bands.passing, launch);
                 next += chain.links.len().max(1);
                 if chain.pays(&machine) {
                     chains.push(chain);
@@ -254,10 +304,11 @@ impl Plain {
             Inst::LoadScalar(arg) => Some(memory(arg)),
             _ => None,
         });
-        program.is_plain().then(|| Self {
+        program.follows_rows().then(|| Self {
             domain: program.domain,
             touches: touches.collect(),
             scalars: scalars.collect(),
+            reduces: !program.reductions.is_empty(),
         })
     }
 }
@@ -265,7 +316,12 @@ impl Plain {
 impl LoopProgram {
     /// Whether the loop does the same to each row, and nothing else.
     pub(crate) fn is_plain(&self) -> bool {
-        let is_plain = |step: &Step| {
+        self.reductions.is_empty() && self.follows_rows()
+    }
+
+    /// Whether the loop does the same to each row, and reduces at most what it has computed there.
+    fn follows_rows(&self) -> bool {
+        let is_of_row = |step: &Step| {
             matches!(
                 step,
                 Step::Map { .. }
@@ -273,12 +329,14 @@ impl LoopProgram {
                     | Step::Load { .. }
                     | Step::Store { .. }
                     | Step::Update { .. }
+                    | Step::Reduce { .. }
+                    | Step::ReduceProduct { .. }
+                    | Step::ReduceProducts { .. }
             )
         };
         let stores_scalar = |&(inst, _): &(Inst, _)| matches!(inst, Inst::StoreScalar(..));
-        self.reductions.is_empty()
-            && !self.steps.is_empty()
-            && self.steps.iter().all(is_plain)
+        !self.steps.is_empty()
+            && self.steps.iter().all(is_of_row)
             && !self.uniforms.iter().any(stores_scalar)
     }
 }

@@ -7,6 +7,7 @@
 //! numbers holds, and all that is asked about the two loops follows from two numbers ([`Wait`]).
 
 use crate::launch::Layout;
+use std::ops::Range;
 
 /// What the outer rows of a loop reach of one memory through one argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +61,33 @@ impl Reach {
     /// The bytes from row to row; 0 where there is one row.
     pub(crate) fn step(&self) -> i64 {
         if self.rows == 1 { 0 } else { self.step.abs() }
+    }
+
+    /// The bytes of an outer row.
+    pub(super) fn row(&self, row: i64) -> Range<i64> {
+        let start = self.begin + row * self.step;
+        start..start + self.len
+    }
+
+    /// The first row that begins at an address or behind it; rows follow each other.
+    pub(super) fn first_from(&self, address: i64) -> i64 {
+        match self.rows {
+            1 => i64::from(self.begin < address),
+            _ => ceil(address.saturating_sub(self.begin), self.step).clamp(0, self.rows),
+        }
+    }
+
+    /// The same in addresses that count from an origin.
+    pub(super) fn behind(&self, origin: i64) -> Self {
+        Self {
+            begin: self.begin - origin,
+            ..*self
+        }
+    }
+
+    /// Whether the rows lie one after the other, at this distance if there are several.
+    pub(super) fn follows(&self, step: i64) -> bool {
+        self.len <= step && (self.rows == 1 || self.step == step)
     }
 
     /// How many rows further on in memory than the first row of another one it begins, in rows of

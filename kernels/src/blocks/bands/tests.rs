@@ -83,7 +83,7 @@ fn rows_wait_for_those_that_they_have_bytes_in_common_with() {
 #[test]
 fn loops_in_bands_have_the_bits_of_loops_one_after_the_other() {
     let workers = [1, 2, 3, 4].map(|n| Workers::new(n).unwrap());
-    let (mut chained, mut divided) = (0, 0);
+    let (mut chained, mut divided, mut passing) = (0, 0, 0);
     for seed in 0..400 {
         let case = Sweeps::new(seed);
         // SAFETY: each view lies within its memory, and a loop reads what it writes in the same
@@ -113,12 +113,17 @@ fn loops_in_bands_have_the_bits_of_loops_one_after_the_other() {
                 for chain in chains {
                     chained += chain.links.len();
                     divided += usize::from(chain.threads > 1);
+                    passing += chain.rings.len() * usize::from(chain.threads > 1);
                 }
             }
         }
     }
     assert!(chained > 20_000, "{chained} loops were part of a chain");
     assert!(divided > 2000, "{divided} chains ran on several threads");
+    assert!(
+        passing > 500,
+        "{passing} memories passed through the cache there"
+    );
 }
 
 /// Sweeps of five points in place of one another: what a chain is for.

@@ -4,8 +4,9 @@
 use super::bound::{Array, Uniforms, bind};
 use super::buffer::Buffer;
 use super::length::UNIT;
+use super::windows::Windows;
 use super::worker::{Run, Scratch, Worker};
-use crate::blocks::bands::{Chain, Link};
+use crate::blocks::bands::{Chain, Link, Progress};
 use crate::blocks::compile::LoopProgram;
 use crate::blocks::{Part, Settings};
 use crate::launch::Launch;
@@ -55,19 +56,27 @@ pub(crate) unsafe fn run_chain(
     let (runs, threads) = (&runs, chain.threads);
     let phases = if threads > 1 { 2 } else { 1 };
     workers.run_phases(phases, threads, |phase, thread| {
-        SCRATCH.with_borrow_mut(|(registers, scratch)| {
-            let mut workers = workers_of(runs, registers, scratch);
+        KEPT.with_borrow_mut(|kept| {
             // SAFETY: the caller's promises; of rows that have bytes in common those of the earlier
             // loop come first, and no other thread runs one of them in this phase, as `Parts` has
             // it.
             unsafe {
                 match phase {
-                    0 => run_own(chain, &mut workers, thread),
-                    _ => run_left(chain, &mut workers, thread),
+                    0 => run_own(chain, runs, kept, thread),
+                    _ => run_left(chain, runs, kept, thread),
                 }
             }
         });
     });
+}
+
+/// What a thread keeps from run to run: registers, the buffers of each loop, and what it holds of
+/// memories that pass through the cache.
+#[derive(Debug)]
+struct Kept {
+    registers: Buffer,
+    scratch: Vec<Scratch>,
+    windows: Windows,
 }
 
 /// A worker for each loop. They run one after the other and keep nothing from block to block, so the
@@ -92,34 +101,77 @@ fn workers_of<'a>(
 ///
 /// # Safety
 /// As [`run_chain`].
-unsafe fn run_own(chain: &Chain, workers: &mut [Worker<'_>], thread: usize) {
-    let own = |link: &Link| link.parts.own(thread);
-    let with_rows = || chain.links.iter().filter(|link| !own(link).is_empty());
-    let begin = with_rows().map(|link| own(link).start + link.lag).min();
-    let end = with_rows().map(|link| own(link).end + link.lag).max();
+unsafe fn run_own(chain: &Chain, runs: &[Run<'_>], kept: &mut Kept, thread: usize) {
+    let Kept {
+        registers,
+        scratch,
+        windows,
+    } = kept;
+    let Some(&Run { launch, arrays, .. }) = runs.first() else {
+        return;
+    };
+    let own: Vec<_> = chain.links.iter().map(|it| it.parts.own(thread)).collect();
+    let lags = || chain.links.iter().map(|link| link.lag);
+    let with_rows = || own.iter().zip(lags()).filter(|(own, _)| !own.is_empty());
+    let begin = with_rows().map(|(own, lag)| own.start + lag).min();
+    let end = with_rows().map(|(own, lag)| own.end + lag).max();
     let (Some(mut front), Some(end)) = (begin, end) else {
         return;
     };
+    // The row that each loop goes on with when the first one does with row `front`.
+    let at = |front: i64, next: &mut Vec<i64>| {
+        next.clear();
+        let rows = own.iter().zip(lags());
+        next.extend(rows.map(|(own, lag)| (front - lag).clamp(own.start, own.end)));
+    };
+    let (mut next, mut goal) = (Vec::new(), Vec::new());
+    at(front, &mut next);
+    at(front + chain.band, &mut goal);
+    let own = &own[..];
+    windows.open(chain, launch, Progress { own, next: &next }, thread);
     while front < end {
-        let next = front + chain.band;
-        for (link, worker) in chain.links.iter().zip(&mut *workers) {
-            let Range { start, end } = own(link);
-            let at = |front: i64| (front - link.lag).clamp(start, end.max(start));
-            // SAFETY: forwarded.
-            unsafe { run_rows(link, worker, at(front)..at(next)) };
+        windows.aim(chain, launch, arrays);
+        let launch = windows.launch(launch);
+        let aimed: Vec<_> = match chain.rings.is_empty() {
+            true => Vec::new(),
+            false => runs
+                .iter()
+                .map(|run| run.on(&launch, windows.arrays()))
+                .collect(),
+        };
+        let runs = if chain.rings.is_empty() { runs } else { &aimed };
+        let mut workers = workers_of(runs, registers, scratch);
+        while front < end && windows.have_room(chain, Progress { own, next: &goal }) {
+            for (number, (link, worker)) in chain.links.iter().zip(&mut workers).enumerate() {
+                // SAFETY: forwarded; what a window takes the place of lies in it, and it has room.
+                unsafe { run_rows(link, worker, next[number]..goal[number]) };
+            }
+            front += chain.band;
+            std::mem::swap(&mut next, &mut goal);
+            at(front + chain.band, &mut goal);
         }
-        front = next;
+        if front < end {
+            // SAFETY: forwarded; this is what the thread has run.
+            unsafe { windows.slide(chain, Progress { own, next: &next }) };
+            assert!(
+                windows.have_room(chain, Progress { own, next: &goal }),
+                "a window has room for what is in use"
+            );
+        }
     }
+    // SAFETY: as above.
+    unsafe { windows.close(chain, Progress { own, next: &next }) };
 }
 
 /// Runs what is left between a thread and the next one, loop after loop.
 ///
 /// # Safety
 /// As [`run_chain`].
-unsafe fn run_left(chain: &Chain, workers: &mut [Worker<'_>], thread: usize) {
-    for (link, worker) in chain.links.iter().zip(workers) {
+unsafe fn run_left(chain: &Chain, runs: &[Run<'_>], kept: &mut Kept, thread: usize) {
+    let workers = workers_of(runs, &mut kept.registers, &mut kept.scratch);
+    for (link, mut worker) in chain.links.iter().zip(workers) {
         // SAFETY: forwarded.
-        unsafe { run_rows(link, worker, link.parts.left(thread)) };
+        unsafe { run_rows(link, &mut worker, link.parts.left(thread)) };
     }
 }
 
@@ -135,7 +187,22 @@ unsafe fn run_rows(link: &Link, worker: &mut Worker<'_>, rows: Range<i64>) {
     }
 }
 
-impl Run<'_> {
+impl<'a> Run<'a> {
+    /// The same run of arrays that lie elsewhere, at the same distances from each other where they
+    /// are views of one memory.
+    fn on<'b>(&self, launch: &'b Launch<'b>, arrays: &'b [Array]) -> Run<'b>
+    where
+        'a: 'b,
+    {
+        let mut run = Run {
+            launch,
+            arrays,
+            ..*self
+        };
+        run.copy = run.copied();
+        run
+    }
+
     /// The bytes of the registers of a thread.
     fn register_bytes(&self) -> usize {
         self.block_len.next_multiple_of(UNIT) * self.program.register_bytes
@@ -143,6 +210,11 @@ impl Run<'_> {
 }
 
 thread_local! {
-    static SCRATCH: RefCell<(Buffer, Vec<Scratch>)> =
-        const { RefCell::new((Buffer::EMPTY, Vec::new())) };
+    static KEPT: RefCell<Kept> = const {
+        RefCell::new(Kept {
+            registers: Buffer::EMPTY,
+            scratch: Vec::new(),
+            windows: Windows::EMPTY,
+        })
+    };
 }

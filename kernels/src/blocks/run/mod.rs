@@ -25,6 +25,7 @@ mod stream;
 mod strided;
 mod tiles;
 pub(super) mod uniform;
+mod windows;
 mod worker;
 
 pub(crate) use self::banded::run_chain;
