@@ -38,7 +38,7 @@ pub struct Options<'a, T> {
     pub dtol: f64,
     /// The most iterations; `None` for ten times the number of rows, at most 10,000.
     pub max_iter: Option<usize>,
-    /// The initial guess; `None` for zero.
+    /// The initial guess; `None` for zero. Where b is 0, so is the solution, and no guess is used.
     pub x0: Option<&'a Vector<T>>,
     /// An approximate inverse of the matrix.
     pub preconditioner: Option<&'a dyn LinearOperator<T>>,

@@ -85,6 +85,10 @@ pub(super) async fn iterate<T: Field>(
     let norm = r.sum_of_squares();
     let squares = r.dot(&z);
     let gamma = positive_root(&squares).await?;
+    if is_preconditioned && gamma == 0.0 {
+        // r is not 0, so M^-1 is not positive definite.
+        return Err(StopReason::IndefinitePreconditioner.into());
+    }
     let mut scale = norm.get()?.to_f64().sqrt() / gamma;
     let mut lanczos = Rotations::new(gamma);
     let mut nearest: Option<Nearest<T>> = None;

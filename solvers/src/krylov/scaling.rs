@@ -41,7 +41,7 @@ pub(crate) async fn solve<T: Field>(
     method: Method,
     a: &dyn LinearOperator<T>,
     b: &Vector<T>,
-    options: Options<'_, T>,
+    mut options: Options<'_, T>,
 ) -> Result<Solution<T>, Error> {
     let op = method.name();
     let of_guess = options.x0.map(Vector::runtime);
@@ -60,6 +60,11 @@ pub(crate) async fn solve<T: Field>(
         None => largest_image(op, a, b, 0).await?,
     };
     let norm = root(&squares).await?;
+    let is_guessed = options.x0.is_some_and(|x0| x0.len() == a.shape().1);
+    if is_guessed && norm == 0.0 && value(&b.norm_inf()).await?.to_f64() == 0.0 {
+        // A residual is small beside b; beside 0 none is but that of x = 0.
+        options.x0 = None;
+    }
     let of_a = of_a.max(method.damping());
     let scale = match is_safe::<T>(of_a, norm) {
         true => None,
@@ -112,13 +117,7 @@ impl Scale {
         options: &Options<'_, T>,
         of_a: f64,
     ) -> Result<Option<Self>, Error> {
-        let mut of_b = value(&b.norm_inf()).await?.to_f64();
-        if let Some(x0) = options
-            .x0
-            .filter(|x0| of_b == 0.0 && x0.len() == a.shape().1)
-        {
-            of_b = value(&a.apply(x0)?.norm_inf()).await?.to_f64();
-        }
+        let of_b = value(&b.norm_inf()).await?.to_f64();
         if of_b.is_infinite() {
             let quarter = value(&times_power(b, -2).norm_inf()).await?.to_f64();
             if quarter.is_finite() {

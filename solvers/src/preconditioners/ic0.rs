@@ -122,7 +122,12 @@ fn check_diagonal<T: Field>(layout: &RowLayout, rows: Rows<'_, T>) -> Result<(),
         let value = rows.values(number)[place];
         if !(value.parts().0 > 0.0) {
             let expected = format!("a positive diagonal entry in row {row}");
-            return Err(Error::argument(OP, expected, value.to_string()));
+            // A tiny number has hundreds of digits.
+            let found = match value.to_string() {
+                text if text.len() <= 40 => text,
+                _ => format!("{:e}", value.parts().0),
+            };
+            return Err(Error::argument(OP, expected, found));
         }
     }
     Ok(())

@@ -6,7 +6,7 @@ use sparsefuse_dense::Vector;
 use sparsefuse_kernels::{Field, Real};
 use sparsefuse_solvers::preconditioners::splu;
 use sparsefuse_solvers::{Checkpoint, LinearOperator, Method, Options, StopReason};
-use sparsefuse_sparse::Csr;
+use sparsefuse_sparse::{Csr, gallery};
 use sparsefuse_testing::everywhere;
 
 /// Numbers from 0 to `below`, from a seed.
@@ -157,6 +157,34 @@ fn an_initial_guess_whose_residual_is_rounding() {
             }
         }
     }
+}
+
+/// The tolerance is 0 there, and each method would go on until its numbers underflow.
+#[test]
+fn of_zero_is_zero_whatever_the_guess() {
+    let a = gallery::poisson1d::<f64>(60).unwrap();
+    let (b, x0) = (Vector::zeros([60]), Vector::ones([60]));
+    for method in Method::ALL {
+        let options = Options {
+            x0: Some(&x0),
+            ..Options::default()
+        };
+        let solution = method.solve(&a, &b, options).unwrap();
+        let found = (solution.reason, solution.iterations);
+        assert_eq!(found, (StopReason::Converged, 0), "{}", method.name());
+        assert_eq!(
+            solution.x.norm_inf().get().unwrap(),
+            0.0,
+            "{}",
+            method.name()
+        );
+    }
+    let short = Vector::ones([59]);
+    let options = Options {
+        x0: Some(&short),
+        ..Options::default()
+    };
+    assert!(Method::Cg.solve(&a, &b, options).is_err());
 }
 
 #[test]

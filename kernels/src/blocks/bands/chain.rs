@@ -13,8 +13,8 @@ use std::fmt;
 const KEPT: i64 = 768 << 10;
 /// The same where the arrays are larger than the last cache, of which this is a part.
 const KEPT_OF_LARGE: i64 = 4 << 20;
-/// How often the loops of a chain reach each of its arrays at least, in the mean. Loops over dozens
-/// of arrays that reach them once or twice are faster one after the other: they fill the cache.
+/// How often the loops of a chain reach each array that goes through memory at least, in the mean. Loops
+/// over dozens of arrays that reach them once or twice are faster one after the other: they fill the cache.
 const AGAIN: i64 = 4;
 /// The elements of a band, about: enough that calls for them cost little.
 const BAND: usize = 4096;
