@@ -89,14 +89,13 @@ impl Planner<'_> {
         }
     }
 
-    /// The same, where stores may get new versions: on one rank, since the rows of others are read
-    /// around those of a store.
+    /// The same, where stores may get new versions.
     pub(super) fn plan_versions(&mut self) -> FusedTask {
         let rows = self.planned();
         let Some(composed) = self.composed(&rows) else {
             return self.plan_host();
         };
-        if self.cuts.ranks() > 1 {
+        if self.cuts.ranks() > 1 && !self.group.overlaps {
             return self.plan(composed, &rows, Versions::default());
         }
         let least = trim::LEAST_TILES * self.cuts.tile_len();
@@ -198,7 +197,7 @@ impl Planner<'_> {
             let place = (self.slots, composed.args.as_slice());
             let is_replaced = |slot| versions.last().any(|(_, of)| of == slot);
             let dies = |slot| self.dies(slot) || is_replaced(slot);
-            let is_alone = self.cuts.ranks() == 1;
+            let is_alone = self.cuts.ranks() == 1 || self.group.overlaps;
             reuse::share(&mut outputs, &mut kernel, place, is_alone, dies);
         }
         let n_domains = composed.domains.len();
