@@ -119,7 +119,10 @@ impl Running<'_, '_> {
             }
             None => {
                 let piece = program.and_then(|program| self.halves(program, inputs));
-                (piece.map(|piece| (&piece.interior, &piece.boundary)), 0..all)
+                (
+                    piece.map(|piece| (&piece.interior, &piece.boundary)),
+                    0..all,
+                )
             }
         };
         let (first, front) = (apart.start.min(all), apart.end.min(all));
