@@ -172,7 +172,7 @@ fn explained(ranks: usize, sweeps: usize) -> Vec<String> {
         for _ in 0..sweeps {
             let near = [[0, 1], [0, -1], [1, 0], [-1, 0]];
             let mut near = near.map(|by| shifted(&p, &margins, by)).into_iter();
-            let first = near.next().unwrap();
+            let first = near.next().expect("there are four");
             let mean = near.fold(first, |sum, next| sum + next) * 0.25;
             let m = n - 2;
             p.assign_slice((1..=m, 1..=m), &mean);
@@ -184,7 +184,7 @@ fn explained(ranks: usize, sweeps: usize) -> Vec<String> {
         runtime.flush();
         runtime.explain()
     });
-    found.unwrap()
+    found.expect("the sweeps run")
 }
 
 /// Twelve sweeps go from one array to another and back, and copy the corners twice.
