@@ -162,18 +162,17 @@ fn random_sweeps_in_bands() {
     check::<3>(&bands, 8..12);
 }
 
-/// Fifty sweeps go from one array to another and back, and copy the corners twice.
-#[test]
-fn sweeps_go_to_and_fro_between_two_arrays() {
-    let found = run_ranks(1, &small(), |runtime| {
+/// What `explain` says of sweeps in a window, on each rank.
+fn explained(ranks: usize, sweeps: usize) -> Vec<String> {
+    let found = run_ranks(ranks, &small(), |runtime| {
         let n = 40;
         let mut p = Array::<f64, 2>::random_uniform([n, n], 1);
         runtime.flush();
         let margins = [[1; 2]; 2];
-        for _ in 0..12 {
+        for _ in 0..sweeps {
             let near = [[0, 1], [0, -1], [1, 0], [-1, 0]];
             let mut near = near.map(|by| shifted(&p, &margins, by)).into_iter();
-            let first = near.next().unwrap();
+            let first = near.next().expect("there are four");
             let mean = near.fold(first, |sum, next| sum + next) * 0.25;
             let m = n - 2;
             p.assign_slice((1..=m, 1..=m), &mean);
@@ -185,10 +184,31 @@ fn sweeps_go_to_and_fro_between_two_arrays() {
         runtime.flush();
         runtime.explain()
     });
-    let explain = found.unwrap().remove(0);
+    found.expect("the sweeps run")
+}
+
+/// Twelve sweeps go from one array to another and back, and copy the corners twice.
+#[test]
+fn sweeps_go_to_and_fro_between_two_arrays() {
+    let explain = explained(1, 12).remove(0);
     let count = |text: &str| explain.matches(text).count();
     assert_eq!(count(" becomes "), 1, "{explain}");
     assert_eq!(count(" gets memory "), 1, "{explain}");
     // A sweep and four sides, and the corners of the first two.
     assert_eq!(count("  loop d"), 12 * 5 + 2 * 4, "{explain}");
+}
+
+/// On several ranks, too, where a group has as many sweeps as fit into the room around a rank's rows.
+#[test]
+fn sweeps_go_to_and_fro_on_ranks() {
+    for (ranks, sweeps) in [(2, 4), (3, 3)] {
+        for explain in explained(ranks, sweeps) {
+            let count = |text: &str| explain.matches(text).count();
+            assert_eq!(count("\ngroup "), 1, "{explain}");
+            assert_eq!(count(" becomes "), 1, "{explain}");
+            // The second sweep writes to the memory of the array itself, the third one to that of the first.
+            assert_eq!(count(" gets memory "), 1, "{explain}");
+            assert_eq!(count(" takes over "), sweeps - 1, "{explain}");
+        }
+    }
 }

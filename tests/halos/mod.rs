@@ -149,6 +149,52 @@ fn the_fields_of_a_step_share_a_message_and_what_stays_is_sent_once() {
     }
 }
 
+/// What `explain` says of the messages and the bytes of a window, and how many stores got a new version.
+fn explained(runtime: &Runtime) -> ((u64, u64), usize) {
+    let text = runtime.explain();
+    let mut sent = (0, 0);
+    for line in text.lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        if let ["sends", messages, "messages,", bytes, "bytes"] = words[..] {
+            sent.0 += messages.parse::<u64>().unwrap();
+            sent.1 += bytes.parse::<u64>().unwrap();
+        }
+    }
+    (sent, text.matches(" becomes ").count())
+}
+
+/// Sweeps in place that need rows of neighbours as the sweep before has left them: one message to a
+/// neighbour for all of a window, with a row for each sweep; and a single sweep. So it is sent, planned and
+/// explained, and each window writes a new version of the array.
+#[test]
+fn sweeps_of_a_window_share_a_message_of_a_row_each() {
+    let (n, m) = (600, 500);
+    let start = || Grid::random_uniform([n, m], 7);
+    for (sweeps, halo) in [(1, (m - 2) * 8), (2, 2 * m * 8), (4, 4 * m * 8)] {
+        let step = |u: &mut Grid| {
+            for _ in 0..sweeps {
+                let mean = neighbours_of(u) * 0.25;
+                u.assign_slice((1..n - 1, 1..m - 1), mean);
+            }
+        };
+        for ranks in [2, 3, 8] {
+            check(ranks, start, step, halo as u64);
+            let of_runtime = |runtime: &Runtime| {
+                let sent = sent_by(runtime, start, step);
+                assert_eq!(explained(runtime), (sent, 1), "{sweeps} on {ranks} ranks");
+                runtime.peak_memory()
+            };
+            let run = run_ranks(ranks, &config(), of_runtime).unwrap();
+            for (rank, peak) in run.into_iter().enumerate() {
+                let planned = plan_rank(rank, ranks, &config(), of_runtime);
+                assert_eq!(planned.unwrap(), peak, "rank {rank} of {ranks}");
+                // Two arrays, room for halos, and what the pool adds to a size.
+                assert!(peak * ranks < 3 * n * m * 8, "{peak} bytes, rank {rank}");
+            }
+        }
+    }
+}
+
 /// An array that is written is sent anew, also where only a part has changed, and also if the program
 /// still reads what was there before.
 #[test]
@@ -183,18 +229,22 @@ fn what_is_written_is_sent_anew() {
     }
 }
 
+/// The bytes that a rank may have in the tests of ranks that lack memory.
+const LIMIT: usize = 1 << 17;
+
+/// Takes memory until there is none for 16384 bytes.
+fn fill(runtime: &Runtime) -> Vec<Room<bool>> {
+    let mut full = Vec::new();
+    while LIMIT - runtime.memory_in_use() >= 16384 {
+        full.push(runtime.room(4096).unwrap());
+    }
+    full
+}
+
 /// One rank lacks memory for a field whose halo would share a message with that of another: what is made
 /// of the other is there, with its bits.
 #[test]
 fn a_field_that_one_rank_lacks_does_not_spoil_the_halo_of_another() {
-    const LIMIT: usize = 1 << 17;
-    let fill = |runtime: &Runtime| -> Vec<Room<bool>> {
-        let mut full = Vec::new();
-        while LIMIT - runtime.memory_in_use() >= 16384 {
-            full.push(runtime.room(4096).unwrap());
-        }
-        full
-    };
     let shape = [48, 12];
     let expected = run_ranks(1, &small(), |_| {
         neighbours_of(&(Grid::random_uniform(shape, 1) * 2.0))
@@ -227,6 +277,45 @@ fn a_field_that_one_rank_lacks_does_not_spoil_the_halo_of_another() {
             for (good, again) in found.unwrap() {
                 assert!(good == expected && again == expected, "{failing}, {fusion}");
             }
+        }
+    }
+}
+
+/// One rank lacks memory for a new version of an array: the array fails on all ranks, and what else there
+/// is does not.
+#[test]
+fn a_version_that_one_rank_lacks_fails_on_all() {
+    let shape = [48, 12];
+    let expected = run_ranks(1, &small(), |_| {
+        neighbours_of(&Grid::random_uniform(shape, 2))
+            .to_vec()
+            .unwrap()
+    });
+    let expected = expected.unwrap().remove(0);
+    let config = Config {
+        memory_limit: LIMIT,
+        ..small()
+    };
+    for failing in 0..3 {
+        let found = run_ranks(3, &config, |runtime| {
+            let mut u = Grid::random_uniform([48, 128], 1);
+            let v = Grid::random_uniform(shape, 2);
+            let sweep = |u: &mut Grid| {
+                let mean = neighbours_of(u) * 0.25;
+                u.assign_slice((1..47, 1..127), mean);
+            };
+            sweep(&mut u);
+            runtime.flush();
+            let full = (runtime.rank() == failing).then(|| fill(runtime));
+            sweep(&mut u);
+            let good = neighbours_of(&v);
+            runtime.flush();
+            drop(full);
+            assert!(u.to_vec().is_err());
+            good.to_vec().unwrap()
+        });
+        for good in found.unwrap() {
+            assert!(good == expected, "{failing}");
         }
     }
 }

@@ -62,8 +62,8 @@ pub struct Program {
     bands: Option<Arc<Bands>>,
     /// For each loop its native form, if it is worth one.
     twins: Vec<Option<Arc<Twin>>>,
-    /// How many of the first loops may run in parts.
-    divisible: usize,
+    /// For each loop, where the loops end that may run in parts with it.
+    divisible: Vec<usize>,
 }
 
 impl Program {
@@ -134,18 +134,18 @@ impl Program {
         made.filter_map(|(number, made)| made.as_ref()?.note(number))
     }
 
-    /// How many of the first loops may be run in several runs ([`Part::Tiles`]): they have the same
-    /// domain, and running their uniform instructions again changes nothing, because none reads a
-    /// scalar that it writes.
+    /// Where the loops end that may, with the loop `first`, be run in several runs ([`Part::Tiles`]): they
+    /// have the same domain, and running their uniform instructions again changes nothing, because none
+    /// reads a scalar that it writes.
     #[must_use]
-    pub fn divisible(&self) -> usize {
-        self.divisible
+    pub fn divisible(&self, first: usize) -> usize {
+        self.divisible.get(first).map_or(first, |&end| end)
     }
 
     /// Whether all loops may be run in several runs.
     #[must_use]
     pub fn is_divisible(&self) -> bool {
-        self.divisible == self.loops.len()
+        self.divisible(0) == self.loops.len()
     }
 
     /// How many loops the program has.
@@ -204,7 +204,7 @@ impl Program {
         workers: &Workers,
     ) {
         assert!(
-            part == Part::All || loops.end <= self.divisible,
+            part == Part::All || loops.end <= self.divisible(loops.start),
             "only divisible loops run in parts"
         );
         let bands = self.bands.as_ref().filter(|_| part == Part::All);
@@ -262,10 +262,18 @@ impl Program {
     }
 }
 
-fn divisible(kernel: &Kernel) -> usize {
-    let domain = kernel.loops.first().map(|loop_| loop_.domain);
-    let is_divisible = |loop_: &&Loop| Some(loop_.domain) == domain && may_run_again(kernel, loop_);
-    kernel.loops.iter().take_while(is_divisible).count()
+/// See [`Program::divisible`].
+fn divisible(kernel: &Kernel) -> Vec<usize> {
+    let mut ends: Vec<usize> = (0..kernel.loops.len()).collect();
+    for (first, loop_) in kernel.loops.iter().enumerate().rev() {
+        let next = kernel.loops.get(first + 1);
+        ends[first] = match next.filter(|next| next.domain == loop_.domain) {
+            _ if !may_run_again(kernel, loop_) => first,
+            Some(_) => ends[first + 1],
+            None => first + 1,
+        };
+    }
+    ends
 }
 
 /// Whether a loop reads no scalar that it writes.

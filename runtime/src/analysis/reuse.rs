@@ -72,8 +72,8 @@ pub(crate) fn take_over(
 /// then to another would let the rows of loops that follow each other wait for it.
 ///
 /// The outputs are in the order in which loops write them. Loops must run one after the other, each
-/// with all its rows; so on several ranks, where the interior may run before the rows that need a halo of
-/// an input, inputs keep their memory.
+/// with all its rows; so where the interior runs before the rows that need a halo of an input, and the
+/// task is not alone, inputs keep their memory.
 pub(crate) fn share(
     outputs: &mut [Output],
     kernel: &mut Kernel,

@@ -299,8 +299,8 @@ impl FusedTask {
 /// Loops that run apart on rows that need no halo.
 #[derive(Debug)]
 pub(crate) struct Halves {
-    /// How many they are, the first ones of the kernel.
-    pub(crate) loops: usize,
+    /// Their numbers. Those before them need no halo at all.
+    pub(crate) loops: Range<usize>,
     /// The tiles whose rows need no halo, and the others.
     pub(crate) interior: Vec<Range<u64>>,
     pub(crate) boundary: Vec<Range<u64>>,
@@ -335,8 +335,8 @@ pub(crate) struct Output {
     pub(crate) partition: Partition,
     pub(crate) rows: Range<usize>,
     pub(crate) len: usize,
-    /// The rows around these that the task writes, too, at most.
-    pub(crate) room: usize,
+    /// The rows in front of these and behind them that the task writes, too, at most.
+    pub(crate) room: [usize; 2],
     /// Whose memory it takes over.
     pub(crate) reuse: Option<Reuse>,
 }

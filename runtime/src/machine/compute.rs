@@ -112,14 +112,20 @@ impl Running<'_, '_> {
             .halves
             .as_ref()
             .filter(|_| self.awaits_halos && self.context.config.executor == Executor::Blocks);
-        let (halves, front) = match of_halos {
-            Some(halves) => (Some((&halves.interior, &halves.boundary)), halves.loops),
+        let (halves, apart) = match of_halos {
+            Some(halves) => {
+                let parts = (&halves.interior, &halves.boundary);
+                (Some(parts), halves.loops.clone())
+            }
             None => {
                 let piece = program.and_then(|program| self.halves(program, inputs));
-                (piece.map(|piece| (&piece.interior, &piece.boundary)), all)
+                (
+                    piece.map(|piece| (&piece.interior, &piece.boundary)),
+                    0..all,
+                )
             }
         };
-        let front = front.min(all);
+        let (first, front) = (apart.start.min(all), apart.end.min(all));
         let (interior, boundary) = match halves {
             Some((interior, boundary)) => (Part::Tiles(interior), Part::Tiles(boundary)),
             None => (Part::Tiles(&[]), Part::All),
@@ -131,7 +137,8 @@ impl Running<'_, '_> {
         self.send_ghosts((&mut ghosts, inputs), (program, &outcome), failures);
         let sent = self.now();
         if halves.is_some() {
-            outcome = outcome.and_then(|()| self.run_loops(program, (0..front, interior)));
+            outcome = outcome.and_then(|()| self.run_loops(program, (0..first, Part::All)));
+            outcome = outcome.and_then(|()| self.run_loops(program, (first..front, interior)));
         }
         let computed = self.now();
         let travels = !ghosts.is_empty() || self.awaits_halos;
@@ -143,7 +150,8 @@ impl Running<'_, '_> {
             self.travel.overlapped += computed - sent;
             self.travel.waited += computed.elapsed();
         }
-        outcome = outcome.and_then(|()| self.run_loops(program, (leading..front, boundary)));
+        let first = first.max(leading);
+        outcome = outcome.and_then(|()| self.run_loops(program, (first..front, boundary)));
         if front < all {
             outcome = outcome.and_then(|()| self.run_loops(program, (front..all, Part::All)));
         }

@@ -55,8 +55,8 @@ impl Running<'_, '_> {
             return Ok(instance);
         }
         let room = match output.room {
-            0 => self.frame.room(output.partition, shape),
-            rows => (self.frame).expect_room(output.partition, shape, [rows; 2]),
+            [0, 0] => self.frame.room(output.partition, shape),
+            rows => (self.frame).expect_room(output.partition, shape, rows),
         };
         let instance = match room {
             [0, 0] => {
@@ -112,7 +112,7 @@ impl Running<'_, '_> {
         let instance = held.plain_mut()?;
         let is_same_place = instance.rows == output.rows && instance.len() == output.len;
         let row_bytes = output.len / output.rows.len().max(1) * size;
-        if !is_same_place || !instance.has_room([output.room; 2], row_bytes) {
+        if !is_same_place || !instance.has_room(output.room, row_bytes) {
             return None;
         }
         instance.get_mut()?;

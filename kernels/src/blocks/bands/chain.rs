@@ -265,10 +265,6 @@ impl Builder {
             .iter()
             .filter_map(|(link, wait)| Some(links[*link].lag + wait.lag()?));
         let lag = lags.max().map_or(place, |lag| lag.max(place));
-        // Memory of which the kernel knows that it may be shared, and that is not, lies anywhere.
-        if place.abs().max(lag.abs()) > 2 * self.rows.max(first.rows()) {
-            return None;
-        }
         let mut depths = self.depths;
         if first.rows() > 1 {
             depths = [depths[0].min(lag - place), depths[1].max(lag - place)];
@@ -329,11 +325,15 @@ impl Builder {
     }
 
     /// Beside which row of the first loop the first row of this one lies in memory: by what it
-    /// writes, where a loop before has reached that.
+    /// writes, where a loop before has reached that. Arguments whose memory is the same for the kernel may
+    /// still lie in two places, as far apart as any addresses, where one of them could not take over the
+    /// memory of the other; that says nothing of rows.
     fn place(&self, reaches: &[(Touch, Reach)]) -> i64 {
         let place = |(touch, reach): &(Touch, Reach)| {
             let (frame, place) = self.memories.get(&touch.memory)?.frame.as_ref()?;
-            Some(place + reach.rows_behind(frame))
+            let behind = reach.rows_behind(frame);
+            let rows = self.rows.max(reach.rows()).max(frame.rows());
+            (behind.abs() <= 2 * rows).then_some(place + behind)
         };
         let written = reaches.iter().filter(|(touch, _)| touch.is_written);
         let place = written.chain(reaches).find_map(place);

@@ -126,6 +126,45 @@ fn loops_in_bands_have_the_bits_of_loops_one_after_the_other() {
     );
 }
 
+/// A store gets memory of its own where that of another one, which the kernel takes for its own, has no
+/// room: then one number stands for two places. A chain that took their distance for rows went on for
+/// hours.
+#[test]
+fn memory_in_two_places_says_nothing_of_rows() {
+    let (n, far) = (64, 1 << 21);
+    let mut case = Sweeps::empty(vec![far + n * n]);
+    let (old, new, other) = (0, far, n * n);
+    let inner = layout(&[n, n], &[n - 2, n - 2]);
+    for (from, to) in [(old, other), (other, new), (new, other), (other, new)] {
+        let around = [n, n + 2, 1, 2 * n + 1].map(|first| (0, from + first));
+        let args = case.kernel.args.len();
+        case.add(&around, (0, to + n + 1), (inner, 0.25));
+        let memory = |grid: usize| u32::from(grid == other);
+        for arg in &mut case.kernel.args[args..] {
+            arg.memory = memory(from);
+        }
+        let written = case.kernel.args.last_mut().unwrap();
+        written.memory = memory(to);
+    }
+    let program = Program::compile(&case.kernel);
+    let settings = Settings {
+        band_threshold: 1,
+        ..Settings::default()
+    };
+    // SAFETY: as in the tests above.
+    let expected = case.run(|launch| unsafe { reference::run(&case.kernel, launch) });
+    // SAFETY: as in the tests above.
+    let found = case.run(|launch| unsafe {
+        program.run(launch, Part::All, &settings, &Workers::alone());
+    });
+    assert!(found == expected);
+    let plan = program.bands.as_ref().and_then(|bands| bands.last_plan());
+    let plan = plan.unwrap();
+    let links = plan.chains.iter().flat_map(|chain| &chain.links);
+    let lags: Vec<_> = links.map(|link| link.lag).collect();
+    assert_eq!(lags, [0, 1, 2, 3]);
+}
+
 /// Sweeps of five points in place of one another: what a chain is for.
 #[test]
 fn sweeps_of_a_stencil_are_one_chain() {

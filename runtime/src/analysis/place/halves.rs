@@ -3,9 +3,11 @@
 use super::Planner;
 use crate::analysis::compose::{Domain, Source};
 use crate::analysis::schedule::Halves;
+use crate::geometry::partition::Pieces;
 use crate::geometry::partition::needs::Needs;
 use crate::geometry::region::Region;
 use crate::geometry::view::View;
+use sparsefuse_kernels::blocks::Program;
 use sparsefuse_kernels::{Inst, Kernel, Loop};
 use std::ops::Range;
 
@@ -14,14 +16,21 @@ use std::ops::Range;
 const WIDEST_HALO: usize = 1 << 12;
 
 impl Planner<'_> {
-    /// How these loops, the first of a task, run apart on rows that need no halo, and on the others. A
-    /// trimmed loop has none of these domains.
+    /// How the first loops of a kernel run apart on rows that need no halo, and on the others. A trimmed
+    /// loop has none of these domains.
     pub(super) fn halves(
         &self,
-        loops: &[Loop],
+        (kernel, program): (&Kernel, &Program),
         (args, domains): (&[Source], &[Domain]),
         needs: &[(u32, Needs)],
     ) -> Option<Halves> {
+        let is_trimmed = |loop_: &&Loop| {
+            domains.get(loop_.domain as usize).is_none() && self.needs_no_halo(loop_, args, needs)
+        };
+        let before = kernel.loops.iter().take_while(is_trimmed).count();
+        let loops = &kernel.loops[before..];
+        let n_loops = apart(loops, kernel).min(program.divisible(before) - before);
+        let loops = &loops[..n_loops];
         let Domain {
             shape: domain,
             pieces,
@@ -62,16 +71,30 @@ impl Planner<'_> {
         let boundary = [0..first_tile, end_tile..n_tiles];
         let boundary = boundary.into_iter().filter(|tiles| !tiles.is_empty());
         (!interior.is_empty()).then(|| Halves {
-            loops: loops.len(),
+            loops: before..before + n_loops,
             interior: vec![interior],
             boundary: boundary.collect(),
         })
     }
+
+    /// Whether a loop reaches rows that this rank holds, row by row, of stores of which the rank needs others.
+    fn needs_no_halo(&self, loop_: &Loop, args: &[Source], needs: &[(u32, Needs)]) -> bool {
+        let mut is_own = true;
+        for inst in &loop_.body {
+            inst.for_each_arg(|arg| {
+                let source = &args[arg as usize];
+                let is_needed = needs.iter().any(|(slot, _)| *slot == source.slot);
+                let launch = Pieces::of(self.partition(source.slot));
+                is_own &= !is_needed || source.view.is_none() && source.pieces == launch;
+            });
+        }
+        is_own
+    }
 }
 
-/// How many of the first loops of a kernel reach no memory that another of them writes, but row by row:
+/// How many of some neighbouring loops of a kernel, the first ones, reach no memory that another of them writes, but row by row:
 /// so these may run on some rows first and then on the others.
-pub(super) fn apart(kernel: &Kernel) -> usize {
+fn apart(loops: &[Loop], kernel: &Kernel) -> usize {
     let memory = |arg: u32| kernel.args[arg as usize].memory;
     let meets = |one: u32, other: u32| one != other && memory(one) == memory(other);
     let meet = |ones: &[u32], others: &[u32]| {
@@ -92,5 +115,5 @@ pub(super) fn apart(kernel: &Kernel) -> usize {
         written.append(&mut writes);
         is_apart
     };
-    kernel.loops.iter().take_while(is_apart).count()
+    loops.iter().take_while(is_apart).count()
 }

@@ -80,7 +80,7 @@ impl Planner<'_> {
                     partition: self.partition(arg.slot),
                     rows: self.rows(slot.shape, Pieces::of(self.group.launch)),
                     len,
-                    room: 0,
+                    room: [0; 2],
                     reuse: None,
                 });
             }

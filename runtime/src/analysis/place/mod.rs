@@ -89,16 +89,12 @@ impl Planner<'_> {
         }
     }
 
-    /// The same, where stores may get new versions: on one rank, since the rows of others are read
-    /// around those of a store.
+    /// The same, where stores may get new versions.
     pub(super) fn plan_versions(&mut self) -> FusedTask {
         let rows = self.planned();
         let Some(composed) = self.composed(&rows) else {
             return self.plan_host();
         };
-        if self.cuts.ranks() > 1 {
-            return self.plan(composed, &rows, Versions::default());
-        }
         let least = trim::LEAST_TILES * self.cuts.tile_len();
         let of_slot = |slot| self.partition(slot);
         let (composed, versions) = versions::split(composed, self.slots, &of_slot, least);
@@ -198,7 +194,8 @@ impl Planner<'_> {
             let place = (self.slots, composed.args.as_slice());
             let is_replaced = |slot| versions.last().any(|(_, of)| of == slot);
             let dies = |slot| self.dies(slot) || is_replaced(slot);
-            let is_alone = self.cuts.ranks() == 1;
+            // Then nothing runs before a halo is there.
+            let is_alone = self.group.overlaps || moves.needs.is_empty();
             reuse::share(&mut outputs, &mut kernel, place, is_alone, dies);
         }
         let n_domains = composed.domains.len();
@@ -240,9 +237,8 @@ impl Planner<'_> {
         // Later loops read rows of neighbours that earlier ones compute.
         let may_wait = may_wait && !self.group.overlaps;
         let halves = program.as_ref().filter(|_| may_wait).and_then(|program| {
-            let loops = &kernel.loops[..halves::apart(&kernel).min(program.divisible())];
             let domains = &composed.domains[..n_domains];
-            self.halves(loops, (&composed.args, domains), &needs)
+            self.halves((&kernel, program), (&composed.args, domains), &needs)
         });
         let leading = leading(&kernel, &composed.args, &composed.pieces);
         FusedTask {
@@ -397,6 +393,7 @@ impl Planner<'_> {
                 }
             };
             let len = rows.len() * shape.row_len();
+            let room = [rows.start, shape.rows() - rows.end].map(|others| room.min(others));
             outputs.push(Output {
                 slot,
                 partition,

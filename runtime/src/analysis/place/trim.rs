@@ -46,9 +46,7 @@ impl Planner<'_> {
         if parts.iter().all(Option::is_none) {
             return;
         }
-        if self.cuts.ranks() == 1 {
-            self.leave_out_known(&task, &mut parts);
-        }
+        self.leave_out_known(&task, &mut parts);
         let loops = std::mem::take(&mut task.kernel.loops);
         for (loop_, parts) in loops.into_iter().zip(parts) {
             let Some(parts) = parts else {
