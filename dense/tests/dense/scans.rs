@@ -119,7 +119,14 @@ fn places_along_each_axis() {
         ..Config::default()
     };
     // Lines of less than a chunk, of one, and of some more; long ones; more lines than are searched together.
-    let lines = [[70, 3, 4], [9, 2, 16], [7, 1, 31], [3, 5, 47], [2, 2, 1100], [3, 20, 700]];
+    let lines = [
+        [70, 3, 4],
+        [9, 2, 16],
+        [7, 1, 31],
+        [3, 5, 47],
+        [2, 2, 1100],
+        [3, 20, 700],
+    ];
     let large = [[1500, 3, 2], [2, 1100, 3], [3000, 2, 1]];
     let large = large.into_iter().chain(lines);
     for (number, shape) in SHAPES.into_iter().chain(large).enumerate() {
