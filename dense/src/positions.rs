@@ -10,7 +10,7 @@ use crate::operand::expect;
 use crate::shares::part;
 use crate::views::check_axes;
 use sparsefuse_kernels::isa::{Computation, Isa};
-use sparsefuse_kernels::{DType, Element, Numeric};
+use sparsefuse_kernels::{DType, Numeric};
 use sparsefuse_runtime::{
     Access, Error, HostArgs, HostBody, HostTask, Privilege, Shape, try_collect,
 };
@@ -131,7 +131,7 @@ struct Search {
     isa: Isa,
 }
 
-/// The best element so far, and its index; negative where there is none.
+/// The best element of a line, and its index; negative where there is none.
 #[derive(Clone, Copy)]
 struct Best<T>(T, i64);
 
@@ -143,18 +143,19 @@ impl Search {
     ) -> Result<(), Error> {
         let x = args.read::<T>(X)?;
         let made = args.write::<i64>(MADE)?;
+        if args.cuts(X).is_none() && args.cuts(MADE).is_none() {
+            return self.search(args, x, self.n, made, is_better, |Best(_, index)| index);
+        }
         if !self.is_first {
-            let lines = x.len() / self.n;
-            let mut best = try_collect((0..lines).map(|_| Best(T::ZERO, -1)))?;
-            self.search(args, x, self.n, &mut best, is_better)?;
-            let found: Vec<i64> = try_collect(best.iter().map(|&Best(_, index)| index))?;
+            let mut found = try_collect((0..x.len() / self.n).map(|_| -1))?;
+            self.search(args, x, self.n, &mut found, is_better, |Best(_, i)| i)?;
             let found = args.recut(&found, self.row_len, args.cuts(X), args.cuts(MADE))?;
             made.copy_from_slice(&found);
             return Ok(());
         }
         let mut best = try_collect((0..self.inner).map(|_| Best(T::ZERO, -1)))?;
         let n = x.len().checked_div(self.inner).unwrap_or(0);
-        self.search(args, x, n, &mut best, is_better)?;
+        self.search(args, x, n, &mut best, is_better, |best| best)?;
         let cuts = element_cuts(args.cuts(MADE), self.row_len);
         let own = |rank: usize| match &cuts {
             Some(cuts) => cuts[rank]..cuts[rank + 1],
@@ -187,49 +188,35 @@ impl Search {
         Ok(())
     }
 
-    /// The best of the lines of `x`, which have `n` elements here; lines of neighbouring places lie
-    /// side by side.
-    fn search<T: Element + PartialEq>(
+    /// What `made_of` makes of the best of each line of `x`. Lines have `n` elements here; those of
+    /// neighbouring places lie side by side.
+    fn search<T: Numeric + PartialOrd, U: Send>(
         &self,
         args: &HostArgs<'_>,
         x: &[T],
         n: usize,
-        best: &mut [Best<T>],
+        made: &mut [U],
         is_better: impl Fn(T, T) -> bool + Copy + Sync,
+        made_of: impl Fn(Best<T>) -> U + Copy + Sync,
     ) -> Result<(), Error> {
         let inner = self.inner;
         // Each thread has some of the lines, which may be few and long.
-        let (lines, parts) = (best.len(), args.threads());
+        let (lines, parts) = (made.len(), args.threads());
         let parts = if x.len() < MANY { 1 } else { parts.min(lines) };
         let lines_of = |number| part(lines, number, parts);
         let ends: Vec<usize> = (0..parts).map(|number| lines_of(number).end).collect();
-        args.in_parts_to(best, &ends, |number, part| {
+        args.in_parts_to(made, &ends, |number, made| {
             let first = lines_of(number).start;
-            if inner == 1 && n > 0 {
-                // Choices under masks take longer than those of AVX2.
-                self.isa.min(Isa::Avx2).run(LinesOf {
-                    lines: &x[first * n..],
-                    n,
-                    best: part,
-                    is_better,
-                });
-                return Ok(());
-            }
-            let mut done = 0;
-            while done < part.len() {
-                let (outer, place) = ((first + done) / inner, (first + done) % inner);
-                let len = (part.len() - done).min(inner - place);
-                let lines = &mut part[done..done + len];
-                for index in 0..n {
-                    let row = &x[(outer * n + index) * inner + place..][..len];
-                    for (best, &x) in lines.iter_mut().zip(row) {
-                        if wins(is_better, x, *best) {
-                            *best = Best(x, index as i64);
-                        }
-                    }
-                }
-                done += len;
-            }
+            // Choices under masks take longer than those of AVX2.
+            self.isa.min(Isa::Avx2).run(Lines {
+                x,
+                n,
+                inner,
+                first,
+                made,
+                is_better,
+                made_of,
+            });
             Ok(())
         })
     }
@@ -241,83 +228,199 @@ const MANY: usize = 1 << 16;
 /// those that are compared side by side.
 const PIECE: usize = 1024;
 const CHUNK: usize = 16;
+/// Lines of fewer than [`CHUNK`] elements that are searched together, with a copy of an element of each.
+const GROUP: usize = 64;
+/// The most lines with neighbouring elements that are searched together: what is known of them stays in
+/// the L1 cache.
+const TOGETHER: usize = 512;
 
-/// The best of some lines that lie one after the other.
-struct LinesOf<'a, T, F> {
-    lines: &'a [T],
-    /// Elements of a line, at least one.
+/// Some lines of `x`, from line `first` on.
+struct Lines<'a, T, U, F, M> {
+    x: &'a [T],
+    /// Elements of a line, and of an index of the axis.
     n: usize,
-    best: &'a mut [Best<T>],
+    inner: usize,
+    first: usize,
+    made: &'a mut [U],
     is_better: F,
+    made_of: M,
 }
 
-impl<T: Element + PartialEq, F: Fn(T, T) -> bool + Copy> Computation for LinesOf<'_, T, F> {
+impl<T, U, F, M> Computation for Lines<'_, T, U, F, M>
+where
+    T: Numeric + PartialOrd,
+    F: Fn(T, T) -> bool + Copy,
+    M: Fn(Best<T>) -> U + Copy,
+{
     type Output = ();
 
     #[inline(always)]
     fn run(self) {
-        for (best, line) in self.best.iter_mut().zip(self.lines.chunks_exact(self.n)) {
-            *best = best_of_line(*best, line, self.is_better);
+        let Self { n, is_better, .. } = self;
+        if n == 0 {
+            let none = |_: &mut U| (self.made_of)(Best(T::ZERO, -1));
+            return self.made.iter_mut().for_each(|made| *made = none(made));
+        }
+        if self.inner > 1 {
+            return self.side_by_side();
+        }
+        let lines = &self.x[self.first * n..];
+        if n >= CHUNK {
+            for (made, line) in self.made.iter_mut().zip(lines.chunks_exact(n)) {
+                *made = (self.made_of)(best_of_line(line, is_better));
+            }
+            return;
+        }
+        let (mut best, mut index) = ([T::ZERO; GROUP], [-1; GROUP]);
+        let mut column = [T::ZERO; GROUP];
+        let groups = self.made.chunks_mut(GROUP).zip(lines.chunks(GROUP * n));
+        for (made, lines) in groups {
+            let len = made.len();
+            let column = &mut column[..len];
+            for number in 0..n {
+                for (element, line) in column.iter_mut().zip(lines.chunks_exact(n)) {
+                    *element = line[number];
+                }
+                choose(
+                    (&mut best[..len], &mut index[..len]),
+                    column,
+                    number,
+                    is_better,
+                );
+            }
+            for ((made, best), index) in made.iter_mut().zip(best).zip(index) {
+                *made = (self.made_of)(Best(best, index));
+            }
         }
     }
 }
 
-/// The best of a line, the first element of which has index 0: first its value, without branches, and its
-/// place only if it is better than what there was.
+impl<T, U, F, M> Lines<'_, T, U, F, M>
+where
+    T: Numeric + PartialOrd,
+    F: Fn(T, T) -> bool + Copy,
+    M: Fn(Best<T>) -> U + Copy,
+{
+    /// Lines whose elements of one index are neighbours.
+    #[inline(always)]
+    fn side_by_side(self) {
+        let Self { x, n, inner, .. } = self;
+        let (mut best, mut index) = ([T::ZERO; TOGETHER], [-1; TOGETHER]);
+        let mut done = 0;
+        while done < self.made.len() {
+            let (outer, place) = ((self.first + done) / inner, (self.first + done) % inner);
+            let len = (self.made.len() - done).min(inner - place).min(TOGETHER);
+            let (best, index) = (&mut best[..len], &mut index[..len]);
+            for number in 0..n {
+                let row = &x[(outer * n + number) * inner + place..][..len];
+                choose((best, index), row, number, self.is_better);
+            }
+            let made = self.made[done..done + len].iter_mut();
+            for ((made, &mut best), &mut index) in made.zip(best).zip(index) {
+                *made = (self.made_of)(Best(best, index));
+            }
+            done += len;
+        }
+    }
+}
+
+/// The next elements of some lines, which win over the best of each or do not; the first ones do.
 #[inline(always)]
-fn best_of_line<T: Element + PartialEq>(
-    mut best: Best<T>,
+fn choose<T: Copy + PartialEq>(
+    (best, index): (&mut [T], &mut [i64]),
+    row: &[T],
+    number: usize,
+    is_better: impl Fn(T, T) -> bool,
+) {
+    if number == 0 {
+        best.copy_from_slice(row);
+        index.fill(0);
+        return;
+    }
+    for ((best, index), &new) in best.iter_mut().zip(index).zip(row) {
+        let is_new = is_better(new, *best) | (is_nan(new) & !is_nan(*best));
+        *best = if is_new { new } else { *best };
+        *index = if is_new { number as i64 } else { *index };
+    }
+}
+
+/// The best of a line of at least [`CHUNK`] elements: first its value, without branches, and its place only
+/// if it is better than what there was.
+#[inline(always)]
+fn best_of_line<T: Numeric + PartialOrd>(
     line: &[T],
     is_better: impl Fn(T, T) -> bool + Copy,
 ) -> Best<T> {
-    for (number, piece) in line.chunks(PIECE).enumerate() {
-        let place = if piece.iter().fold(false, |any, &x| any | is_nan(x)) {
-            place_of(piece, is_nan)
-        } else {
-            let found = best_of_piece(piece, is_better);
-            if !wins(is_better, found, best) {
-                continue;
-            }
-            place_of(piece, |x| x == found)
-        };
-        if wins(is_better, piece[place], best) {
-            best = Best(piece[place], (number * PIECE + place) as i64);
+    let mut best = Best(T::ZERO, -1);
+    let mut first = 0;
+    while first < line.len() {
+        // The last piece has no fewer elements than a chunk.
+        let left = line.len() - first;
+        let len = if left < PIECE + CHUNK { left } else { PIECE };
+        let piece = &line[first..first + len];
+        let found = best_of_piece(piece, is_better);
+        if wins(is_better, found, best) {
+            let place = match is_nan(found) {
+                true => place_of(piece, is_nan),
+                false => place_of(piece, |x| x == found),
+            };
+            best = Best(piece[place], (first + place) as i64);
         }
+        first += len;
     }
     best
 }
 
-/// The best of elements that are not NaN.
+/// The chunks of a piece that has at least one: those that follow each other, and the last elements, of
+/// which some may be in two chunks.
 #[inline(always)]
-fn best_of_piece<T: Copy>(piece: &[T], is_better: impl Fn(T, T) -> bool) -> T {
+fn chunks<T>(piece: &[T]) -> impl Iterator<Item = &[T; CHUNK]> {
+    let (whole, _) = piece.as_chunks::<CHUNK>();
+    whole.iter().chain(piece.last_chunk::<CHUNK>())
+}
+
+/// The best of the elements of a piece; a NaN if one is NaN.
+#[inline(always)]
+fn best_of_piece<T: Copy + PartialEq>(piece: &[T], is_better: impl Fn(T, T) -> bool) -> T {
     let better = |old: T, new: T| if is_better(new, old) { new } else { old };
-    let (chunks, rest) = piece.as_chunks::<CHUNK>();
-    let mut lanes = [piece[0]; CHUNK];
-    for chunk in chunks {
+    // Numbers, not truth values: lanes of 8 bytes, as those of the elements mostly are.
+    let (mut lanes, mut nans) = ([piece[0]; CHUNK], [0_u64; CHUNK]);
+    for chunk in chunks(piece) {
         for l in 0..CHUNK {
             lanes[l] = better(lanes[l], chunk[l]);
+            nans[l] |= u64::from(is_nan(chunk[l]));
         }
     }
-    for half in [8, 4, 2, 1] {
+    if nans.iter().fold(0, |any, nan| any | nan) != 0 {
+        let nan = piece.iter().find(|&&x| is_nan(x));
+        return *nan.expect("one has been seen among the elements");
+    }
+    let mut half = CHUNK / 2;
+    while half > 0 {
         for l in 0..half {
             lanes[l] = better(lanes[l], lanes[l + half]);
         }
+        half /= 2;
     }
-    rest.iter().copied().fold(lanes[0], better)
+    lanes[0]
 }
 
 /// The place of the first element that is one that is looked for, which is there.
 #[inline(always)]
 fn place_of<T: Copy>(piece: &[T], is_it: impl Fn(T) -> bool) -> usize {
-    let (chunks, _) = piece.as_chunks::<CHUNK>();
-    let has_it = |chunk: &[T; CHUNK]| chunk.iter().fold(false, |any, &x| any | is_it(x));
-    let before = chunks.iter().position(has_it).unwrap_or(chunks.len()) * CHUNK;
-    let mut place = before;
-    // Without branches: the last that is looked at and fits is the first.
-    for (number, &x) in piece[before..].iter().take(CHUNK).enumerate().rev() {
-        place = if is_it(x) { before + number } else { place };
+    let mut first = 0;
+    for chunk in chunks(piece) {
+        if chunk.iter().fold(false, |any, &x| any | is_it(x)) {
+            first = first.min(piece.len() - CHUNK);
+            let mut bits = 0_u32;
+            for l in 0..CHUNK {
+                bits |= u32::from(is_it(chunk[l])) << l;
+            }
+            return first + bits.trailing_zeros() as usize;
+        }
+        first += CHUNK;
     }
-    place
+    unreachable!("what is looked for is one of the elements")
 }
 
 /// A NaN is not equal to itself.

@@ -118,12 +118,25 @@ fn places_along_each_axis() {
         parallel_threshold: 0,
         ..Config::default()
     };
+    // Lines of less than a chunk, of one, and of some more; long ones; more lines than are searched together.
+    let lines = [
+        [70, 3, 4],
+        [9, 2, 16],
+        [7, 1, 31],
+        [3, 5, 47],
+        [2, 2, 1100],
+        [3, 20, 700],
+    ];
     let large = [[1500, 3, 2], [2, 1100, 3], [3000, 2, 1]];
+    let large = large.into_iter().chain(lines);
     for (number, shape) in SHAPES.into_iter().chain(large).enumerate() {
         let mut elements: Vec<f64> = (0..shape.iter().product()).map(element).collect();
-        for place in [17, 23, 40] {
-            if let Some(element) = elements.get_mut(place) {
-                *element = f64::NAN;
+        for (place, element) in elements.iter_mut().enumerate() {
+            match place % 1009 {
+                17 | 23 | 40 => *element = f64::NAN,
+                29 => *element = f64::INFINITY,
+                30 => *element = -f64::INFINITY,
+                _ => {}
             }
         }
         let base = match number < SHAPES.len() {
@@ -136,6 +149,12 @@ fn places_along_each_axis() {
                 let (least, largest) = (a.argmin_axis(axis), a.argmax_axis(axis));
                 let turned = a.t().argmax_axis(2 - axis).t();
                 assert_eq!(turned.bits()?, largest.bits()?);
+                let single = a.cast::<f32>();
+                assert_eq!(single.argmin_axis(axis).bits()?, least.bits()?);
+                // Zero in the place of NaN.
+                let whole = a.cast::<i64>();
+                let same = whole.cast::<f64>().argmax_axis(axis);
+                assert_eq!(whole.argmax_axis(axis).bits()?, same.bits()?);
                 Ok((least.to_vec()?, largest.to_vec()?))
             });
             let place = |is_better: fn(f64, f64) -> bool| {
