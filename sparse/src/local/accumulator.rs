@@ -36,8 +36,9 @@ impl<T: Numeric> Accumulator<T> {
         self.marks.resize(factors.n_cols.div_ceil(64), 0);
         let marks = &mut self.marks[..];
         let mut count = 0;
-        for &k in factors.left.columns(row) {
-            for &column in factors.right.columns(k as usize) {
+        for entry in factors.left.entries(row) {
+            factors.fetch_columns(entry);
+            for &column in factors.right.columns(factors.left.crd[entry] as usize) {
                 count += u64::from(mark(marks, column));
             }
         }
@@ -69,11 +70,7 @@ impl<T: Numeric> Accumulator<T> {
             }
             found += usize::from(is_new);
         });
-        // Where there are few words of marks for each column, going through them takes less time.
-        match 2 * marks.len() <= crd.len() {
-            true => ascending(marks, crd),
-            false => crd.sort_unstable(),
-        }
+        sort(marks, crd);
         for (&column, value) in crd.iter().zip(vals) {
             marks[column as usize / 64] = 0;
             *value = take(sums, column);
@@ -106,7 +103,9 @@ fn add<T: Numeric>(
     row: usize,
     mut visit: impl FnMut(u32),
 ) {
-    for (k, factor) in factors.left.row(row) {
+    for entry in factors.left.entries(row) {
+        factors.fetch(entry);
+        let (k, factor) = (factors.left.crd[entry], factors.left.vals[entry]);
         for (column, value) in factors.right.row(k as usize) {
             let sum = &mut sums[column as usize];
             *sum = factor.times_plus(value, *sum);
@@ -130,15 +129,57 @@ fn mark(marks: &mut [u64], column: u32) -> bool {
     is_new
 }
 
-/// The columns that are marked.
+/// Up to this many columns are sorted by comparing each with each.
+const MEDIUM: usize = 64;
+
+/// Sorts columns, which are those that are marked.
 #[inline(always)]
-fn ascending(marks: &[u64], crd: &mut [u32]) {
+fn sort(marks: &[u64], crd: &mut [u32]) {
+    match crd.len() {
+        0..=1 => {}
+        2..=8 => sort_short::<8>(crd),
+        9..=16 => sort_short::<16>(crd),
+        17..=32 => sort_short::<32>(crd),
+        33..=MEDIUM => sort_short::<MEDIUM>(crd),
+        len => {
+            let first = crd.iter().fold(u32::MAX, |first, &column| first.min(column));
+            let last = crd.iter().fold(0, |last, &column| last.max(column));
+            let words = first as usize / 64..last as usize / 64 + 1;
+            // Where there are few words of marks for each column, going through them takes less time.
+            match 2 * words.len() <= len {
+                true => ascending(words.start, &marks[words], crd),
+                false => crd.sort_unstable(),
+            }
+        }
+    }
+}
+
+/// Sorts up to N different columns: the place of each is the number of smaller ones. There are no
+/// branches, since no processor could predict them.
+#[inline(always)]
+fn sort_short<const N: usize>(crd: &mut [u32]) {
+    let mut columns = [u32::MAX; N];
+    columns[..crd.len()].copy_from_slice(crd);
+    let mut places = [0u32; N];
+    for smaller in columns {
+        for (place, &column) in places.iter_mut().zip(&columns) {
+            *place += u32::from(smaller < column);
+        }
+    }
+    for (&column, place) in columns.iter().zip(places).take(crd.len()) {
+        crd[place as usize] = column;
+    }
+}
+
+/// The columns that are marked in some words, the first of which has this number.
+#[inline(always)]
+fn ascending(first: usize, marks: &[u64], crd: &mut [u32]) {
     let mut places = crd.iter_mut();
     for (number, &word) in marks.iter().enumerate() {
         let mut rest = word;
         while rest != 0 {
             if let Some(place) = places.next() {
-                *place = number as u32 * 64 + rest.trailing_zeros();
+                *place = (first + number) as u32 * 64 + rest.trailing_zeros();
             }
             rest &= rest - 1;
         }
