@@ -207,7 +207,10 @@ fn answer(data: &Data) -> Result<()> {
 fn processor_seconds() -> f64 {
     let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let nanoseconds = text.split(' ').next().map(str::parse::<f64>);
-    nanoseconds.and_then(std::result::Result::ok).unwrap_or(f64::NAN) * 1e-9
+    nanoseconds
+        .and_then(std::result::Result::ok)
+        .unwrap_or(f64::NAN)
+        * 1e-9
 }
 
 /// Shape, entries, and a weighted sum, which the weights of an element depend on its place.

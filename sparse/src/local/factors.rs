@@ -9,6 +9,10 @@ use std::ops::Range;
 /// be waited for one after the other, since where a row ends cannot be predicted.
 const AHEAD: usize = 8;
 
+/// Pairs of neighbouring rows that are looked at, and how many rows apart what they name is near.
+const SAMPLES: usize = 256;
+const NEAR: u32 = 64;
+
 /// What a rank multiplies: its rows of the left factor, whose columns are numbers of the rows of
 /// the right one.
 #[derive(Clone, Copy)]
@@ -24,6 +28,25 @@ impl<'a, T: Numeric> Factors<'a, T> {
     pub(crate) fn products(&self, row: usize) -> usize {
         let columns = self.left.columns(row).iter();
         columns.map(|&k| self.right.entries(k as usize).len()).sum()
+    }
+
+    /// Whether rows of the left factor name rows of the right one that lie far from those of the row
+    /// before, as far as some of them show.
+    pub(crate) fn are_far_apart(&self) -> bool {
+        let n_rows = self.left.len();
+        let pairs = (1..n_rows).step_by((n_rows / SAMPLES).max(1));
+        let mut n_near = 0;
+        let mut n_far = 0;
+        for row in pairs {
+            let firsts = [row - 1, row].map(|row| self.left.columns(row).first());
+            if let [Some(before), Some(now)] = firsts {
+                match before.abs_diff(*now) > NEAR {
+                    true => n_far += 1,
+                    false => n_near += 1,
+                }
+            }
+        }
+        n_far > n_near
     }
 
     /// Asks for what comes a while after an entry of the left factor: rows of the right one, and where
