@@ -2,13 +2,14 @@
 
     cargo bench -p sparsefuse-sparse --bench everyday --no-run
     python3 benches/python/everyday_sparse.py BINARY [BINARY ...] [--rows 1000,1000000] [--per-row 4]
-        [--threads 1] [--rounds 5] [--only NAME]
+        [--threads 1] [--rounds 5] [--only NAME] [--processor]
 
-Matrices are square: two with entries anywhere and a tridiagonal one. Each round runs the built bench
+Matrices are square: two with entries anywhere, a tridiagonal one, and one of a grid. Each round runs the built bench
 (or several of them, such as that of before a change) and then SciPy, each long enough to be timed.
 Results are compared by shape, number of entries and a weighted sum. Prints the microseconds of each
 binary and of SciPy, the medians of the rounds, and of the last binary the ratios to SciPy. For one
-thread, pin everything to one core with taskset.
+thread, pin everything to one core with taskset; on a busy machine, `--processor` counts the time for
+which the thread had a processor.
 """
 
 import argparse
@@ -51,6 +52,7 @@ class Data:
         self.half, self.mixed = np.arange(0, n, 2), random.permutation(n)
         self.dense = self.a.toarray() if n <= 2000 else None
         self.row, self.column = sparse.dia_array(([self.factors], [0]), (n, n)), None
+        self.grid, self.aggregates, self.elements = on_grid(math.isqrt(n), random)
         # Its rows backwards.
         coo, a = self.a.tocoo(), self.a
         order = np.lexsort((-coo.coords[1], coo.coords[0]))
@@ -59,17 +61,45 @@ class Data:
         def write(name, array, kind):
             np.asarray(array).astype(kind).tofile(os.path.join(folder, name))
 
-        for name in ("a", "b", "tridiagonal"):
+        for name in ("a", "b", "tridiagonal", "grid", "aggregates"):
             matrix = getattr(self, name)
             matrix.sort_indices()
             write(f"{name}.pos", matrix.indptr, np.uint64)
             write(f"{name}.crd", matrix.indices, np.uint64)
             write(f"{name}.vals", matrix.data, np.float64)
-        write("triplets.rows", self.triplets.coords[0], np.uint64)
-        write("triplets.cols", self.triplets.coords[1], np.uint64)
-        write("triplets.vals", self.triplets.data, np.float64)
+        for name in ("triplets", "elements"):
+            triplets = getattr(self, name)
+            write(f"{name}.rows", triplets.coords[0], np.uint64)
+            write(f"{name}.cols", triplets.coords[1], np.uint64)
+            write(f"{name}.vals", triplets.data, np.float64)
         write("factors", self.factors, np.float64)
         write("mixed", self.mixed, np.uint64)
+
+
+def on_grid(side, random):
+    """A five-point stencil with other values, what sums its points three by three, and the entries of
+    the matrices of its elements, one element after the other."""
+    places = np.arange(side * side).reshape(side, side)
+    row, column = np.divmod(places.ravel(), side)
+    pairs = [(places[:, :-1], places[:, 1:]), (places[:-1], places[1:])]
+    pairs = np.concatenate([np.array([i.ravel(), j.ravel()]) for i, j in pairs], axis=1)
+    both = np.concatenate([pairs, pairs[::-1], [places.ravel()] * 2], axis=1)
+    shape = (side * side, side * side)
+    grid = sparse.coo_array((random.random(both.shape[1]) - 0.5, tuple(both)), shape).tocsr()
+    aggregate = row // 3 * -(-side // 3) + column // 3
+    ones = (np.ones(side * side), (places.ravel(), aggregate))
+    aggregates = sparse.coo_array(ones, (side * side, (-(-side // 3)) ** 2)).tocsr()
+    corners = np.array([places[:-1, :-1], places[:-1, 1:], places[1:, :-1], places[1:, 1:]])
+    corners = corners.reshape(4, -1).T
+    rows, cols = np.repeat(corners, 4, axis=1).ravel(), np.tile(corners, 4).ravel()
+    elements = sparse.coo_array((random.random(len(rows)) - 0.5, (rows, cols)), shape)
+    return grid, aggregates, elements
+
+
+def middle(matrix):
+    """The rows and columns in the middle."""
+    n = matrix.shape[0]
+    return matrix[n // 4 : n // 4 * 3, n // 4 : n // 4 * 3]
 
 
 def sorted_again(d):
@@ -128,17 +158,24 @@ WORKS = {
     "A B": lambda d: d.a @ d.b,
     "T T": lambda d: d.tridiagonal @ d.tridiagonal,
     "T A": lambda d: d.tridiagonal @ d.a,
+    "A A": lambda d: d.a @ d.a,
+    "grid grid": lambda d: d.grid @ d.grid,
+    "galerkin": lambda d: d.aggregates.T @ d.grid @ d.aggregates,
     "select_rows, half": lambda d: d.a[d.half],
     "select_rows, mixed": lambda d: d.a[d.mixed],
     "select_columns, half": lambda d: d.a[:, d.half],
     "select_columns, mixed": lambda d: d.a[:, d.mixed],
     "row_range": lambda d: d.a[d.n // 4 : d.n // 4 * 3],
     "column_range": lambda d: d.a[:, d.n // 4 : d.n // 4 * 3],
+    "block": lambda d: middle(d.a),
+    "block, grid": lambda d: middle(d.grid),
+    "grid + transpose": lambda d: d.grid + d.grid.T,
     "A + B": lambda d: d.a + d.b,
     "A - B": lambda d: d.a - d.b,
     "A + T": lambda d: d.a + d.tridiagonal,
     "multiply": lambda d: d.a * d.b,
     "triplets": lambda d: d.triplets.tocsr(),
+    "triplets, elements": lambda d: d.elements.tocsr(),
     "transpose": lambda d: d.a.tocsc(),
     "to_coo": lambda d: d.a.tocoo(),
     "to_dense": lambda d: None if d.dense is None else d.a.toarray(),
@@ -168,37 +205,41 @@ def fingerprint(name, made):
     return [made.size, (made * weight(np.arange(made.size))).sum()]
 
 
-def timed(work, data, repetitions):
-    begin = time.perf_counter()
+def timed(work, data, repetitions, clock=time.perf_counter):
+    begin = clock()
     for _ in range(repetitions):
         work(data)
-    return (time.perf_counter() - begin) / repetitions
+    return (clock() - begin) / repetitions
 
 
 def ask(process, repetitions, name):
-    """The seconds of the operation in a process of the bench, and the fingerprint."""
+    """The seconds of the operation in a process of the bench, those with a processor, and the
+    fingerprint."""
     process.stdin.write(f"{repetitions} {name}\n")
     process.stdin.flush()
     answer = process.stdout.readline().split()
     if not answer:
         sys.exit(f"the bench has failed at {name}")
-    return ([float(word) for word in answer] + [math.nan] if answer != ["none"] else [math.nan] * 2)
+    return ([float(word) for word in answer] + [math.nan] if answer != ["none"] else [math.nan] * 3)
 
 
-def row(processes, data, name, rounds):
+def row(processes, data, name, rounds, clock):
     """The figures of an operation as a line."""
     work = WORKS[name]
     expected = fingerprint(name, work(data))
-    repetitions = max(1, min(2000, int(0.05 / timed(work, data, 1))))
+    # The system tells the time with a processor to some milliseconds.
+    seconds = 0.2 if clock is time.thread_time else 0.05
+    repetitions = max(1, min(2000, int(seconds / timed(work, data, 1))))
     for process in processes:
-        found = ask(process, 1, name)[1:-1]
+        found = ask(process, 1, name)[2:-1]
         pairs = list(zip(found, expected))
         if len(found) != len(expected) or not all(math.isclose(*pair, rel_tol=1e-6) for pair in pairs):
             return f"{name:26} {found} here, {expected} in SciPy"
     times = []
     for _ in range(rounds):
-        times.append([ask(process, repetitions, name)[0] for process in processes])
-        times[-1].append(timed(work, data, repetitions))
+        answers = [ask(process, repetitions, name) for process in processes]
+        times.append([answer[int(clock is time.thread_time)] for answer in answers])
+        times[-1].append(timed(work, data, repetitions, clock))
     medians = [statistics.median(column) * 1e6 for column in zip(*times)]
     ratios = sorted(here / there for *_, here, there in times)
     figures = "".join(f" {figure:11.1f}" for figure in medians)
@@ -213,7 +254,9 @@ def main():
     parser.add_argument("--threads", default="1")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--only", default="")
+    parser.add_argument("--processor", action="store_true")
     options = parser.parse_args()
+    clock = time.thread_time if options.processor else time.perf_counter
     for n in map(int, options.rows.split(",")):
         with tempfile.TemporaryDirectory() as folder:
             data = Data(n, options.per_row, folder)
@@ -227,7 +270,7 @@ def main():
             for name in WORKS:
                 is_small = name not in ("to_dense", "from_dense") or data.dense is not None
                 if options.only in name and is_small:
-                    print(row(processes, data, name, options.rounds), flush=True)
+                    print(row(processes, data, name, options.rounds, clock), flush=True)
             for process in processes:
                 process.stdin.close()
                 process.wait()

@@ -2,8 +2,9 @@
 //! which runs this and SciPy in turn on the same data, and says how.
 //!
 //! Arguments: FOLDER THREADS. The folder has the arrays of matrices as files. Each line of standard
-//! input is `REPETITIONS NAME`; the answer is the seconds of one repetition and a fingerprint of what
-//! was made, or `none` if there is no such operation.
+//! input is `REPETITIONS NAME`; the answer is the seconds of one repetition, those that its thread had
+//! a processor (on Linux), and a fingerprint of what was made, or `none` if there is no such
+//! operation.
 
 use ndarray::Array2;
 use sparsefuse_dense::{Array, Vector};
@@ -27,6 +28,11 @@ struct Data {
     /// The rows of `a`, each backwards.
     backwards: LocalRows<f64>,
     factors: Vector<f64>,
+    /// The five-point stencil of a grid with other values, and what sums its points three by three.
+    grid: Csr<f64>,
+    aggregates: Csr<f64>,
+    /// The 4 by 4 matrices of the grid's elements.
+    elements: Triplets<f64>,
     /// Every second index, and all of them in another order.
     half: Vec<usize>,
     mixed: Vec<usize>,
@@ -44,7 +50,7 @@ enum Made {
 
 type Work = fn(&Data) -> Result<Made>;
 
-const WORKS: [(&str, Work); 44] = [
+const WORKS: [(&str, Work); 51] = [
     ("vstack", |d| matrix(Csr::vstack(&[&d.a, &d.b])?)),
     ("vstack, tridiagonal", |d| {
         matrix(Csr::vstack(&[&d.tridiagonal, &d.tridiagonal])?)
@@ -86,6 +92,12 @@ const WORKS: [(&str, Work); 44] = [
     ("A B", |d| matrix(d.a.try_matmul(&d.b)?)),
     ("T T", |d| matrix(d.tridiagonal.try_matmul(&d.tridiagonal)?)),
     ("T A", |d| matrix(d.tridiagonal.try_matmul(&d.a)?)),
+    ("A A", |d| matrix(d.a.try_matmul(&d.a)?)),
+    ("grid grid", |d| matrix(d.grid.try_matmul(&d.grid)?)),
+    ("galerkin", |d| {
+        let restricted = d.aggregates.transpose()?.try_matmul(&d.grid)?;
+        matrix(restricted.try_matmul(&d.aggregates)?)
+    }),
     ("select_rows, half", |d| matrix(d.a.select_rows(&d.half)?)),
     ("select_rows, mixed", |d| matrix(d.a.select_rows(&d.mixed)?)),
     ("select_columns, half", |d| {
@@ -102,11 +114,25 @@ const WORKS: [(&str, Work); 44] = [
         let n = d.a.n_cols();
         matrix(d.a.column_range(n / 4..n / 4 * 3)?)
     }),
+    ("block", |d| {
+        let n = d.a.n_rows();
+        matrix(d.a.block(n / 4..n / 4 * 3, n / 4..n / 4 * 3)?)
+    }),
+    ("block, grid", |d| {
+        let n = d.grid.n_rows();
+        matrix(d.grid.block(n / 4..n / 4 * 3, n / 4..n / 4 * 3)?)
+    }),
+    ("grid + transpose", |d| {
+        matrix(d.grid.try_add(&d.grid.transpose()?)?)
+    }),
     ("A + B", |d| matrix(d.a.try_add(&d.b)?)),
     ("A - B", |d| matrix(d.a.try_sub(&d.b)?)),
     ("A + T", |d| matrix(d.a.try_add(&d.tridiagonal)?)),
     ("multiply", |d| matrix(d.a.multiply(&d.b)?)),
     ("triplets", |d| matrix(Csr::from_triplets(&d.triplets)?)),
+    ("triplets, elements", |d| {
+        matrix(Csr::from_triplets(&d.elements)?)
+    }),
     ("transpose", |d| matrix(d.a.transpose()?)),
     ("to_coo", |d| {
         let coo = d.a.to_coo()?;
@@ -164,16 +190,27 @@ fn answer(data: &Data) -> Result<()> {
             println!("none");
             continue;
         };
-        let begun = Instant::now();
+        let (begun, before) = (Instant::now(), processor_seconds());
         for _ in 1..repetitions {
             drop(work(data)?);
         }
         let made = work(data)?;
         let seconds = begun.elapsed().as_secs_f64() / repetitions as f64;
+        let processor = (processor_seconds() - before) / repetitions as f64;
         let print: Vec<String> = fingerprint(made)?.iter().map(f64::to_string).collect();
-        println!("{seconds:e} {}", print.join(" "));
+        println!("{seconds:e} {processor:e} {}", print.join(" "));
     }
     Ok(())
+}
+
+/// How long this thread has had a processor; NaN where the system does not say.
+fn processor_seconds() -> f64 {
+    let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let nanoseconds = text.split(' ').next().map(str::parse::<f64>);
+    nanoseconds
+        .and_then(std::result::Result::ok)
+        .unwrap_or(f64::NAN)
+        * 1e-9
 }
 
 /// Shape, entries, and a weighted sum, which the weights of an element depend on its place.
@@ -227,11 +264,16 @@ fn read(folder: &Path) -> Result<Data> {
             vals: reals(&format!("{name}.vals"))?,
         })
     };
-    let square = |name: &str| -> Result<Csr<f64>> {
+    let with_columns = |name: &str, n_cols: usize| -> Result<Csr<f64>> {
         let LocalRows { pos, crd, vals } = rows(name)?;
-        let n = pos.len() - 1;
         // In memory of the library, as most matrices are, with its pages.
-        Ok(Csr::new(n, n, pos, crd, vals)?.filter(|_, _, _| true)?)
+        Ok(Csr::new(pos.len() - 1, n_cols, pos, crd, vals)?.filter(|_, _, _| true)?)
+    };
+    let square = |name: &str| with_columns(name, rows(name)?.pos.len() - 1);
+    let triplets = |name: &str, n: usize| -> Result<Triplets<f64>> {
+        let [i, j] = ["rows", "cols"].map(|part| narrow(&format!("{name}.{part}")));
+        let vals = reals(&format!("{name}.vals"))?;
+        Ok(Triplets::from_parts(n, n, i?, j?, vals)?)
     };
     let a = square("a")?;
     let n = a.n_rows();
@@ -241,8 +283,8 @@ fn read(folder: &Path) -> Result<Data> {
         backwards.crd[entries.clone()].reverse();
         backwards.vals[entries].reverse();
     }
-    let (i, j) = (narrow("triplets.rows")?, narrow("triplets.cols")?);
-    let triplets = Triplets::from_parts(n, n, i, j, reals("triplets.vals")?)?;
+    let grid = square("grid")?;
+    let side = grid.n_rows().isqrt();
     let mixed = wide("mixed")?.into_iter().map(|word| word as usize);
     Ok(Data {
         b: square("b")?,
@@ -254,7 +296,10 @@ fn read(folder: &Path) -> Result<Data> {
             vec![0, 1, 0, 1],
             vec![1.0, 2.0, 3.0, 4.0],
         )?,
-        triplets,
+        triplets: triplets("triplets", n)?,
+        aggregates: with_columns("aggregates", side.div_ceil(3).pow(2))?,
+        elements: triplets("elements", grid.n_rows())?,
+        grid,
         backwards,
         factors: Vector::from_vec(reals("factors")?),
         half: (0..n).step_by(2).collect(),

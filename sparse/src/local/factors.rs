@@ -2,6 +2,16 @@
 
 use super::rows::Rows;
 use sparsefuse_kernels::Numeric;
+use sparsefuse_kernels::isa::prefetch_all;
+use std::ops::Range;
+
+/// How many entries of the left factor ahead rows of the right one are asked for: rows anywhere would
+/// be waited for one after the other, since where a row ends cannot be predicted.
+const AHEAD: usize = 8;
+
+/// Pairs of neighbouring rows that are looked at, and how many rows apart what they name is near.
+const SAMPLES: usize = 256;
+const NEAR: u32 = 64;
 
 /// What a rank multiplies: its rows of the left factor, whose columns are numbers of the rows of
 /// the right one.
@@ -18,6 +28,47 @@ impl<'a, T: Numeric> Factors<'a, T> {
     pub(crate) fn products(&self, row: usize) -> usize {
         let columns = self.left.columns(row).iter();
         columns.map(|&k| self.right.entries(k as usize).len()).sum()
+    }
+
+    /// Whether rows of the left factor name rows of the right one that lie far from those of the row
+    /// before, as far as some of them show.
+    pub(crate) fn are_far_apart(&self) -> bool {
+        let n_rows = self.left.len();
+        let pairs = (1..n_rows).step_by((n_rows / SAMPLES).max(1));
+        let mut n_near = 0;
+        let mut n_far = 0;
+        for row in pairs {
+            let firsts = [row - 1, row].map(|row| self.left.columns(row).first());
+            if let [Some(before), Some(now)] = firsts {
+                match before.abs_diff(*now) > NEAR {
+                    true => n_far += 1,
+                    false => n_near += 1,
+                }
+            }
+        }
+        n_far > n_near
+    }
+
+    /// Asks for what comes a while after an entry of the left factor: rows of the right one, and where
+    /// those after them are.
+    #[inline(always)]
+    pub(crate) fn fetch(&self, entry: usize) {
+        if let Some(entries) = self.fetch_columns(entry) {
+            prefetch_all(&self.right.vals[entries]);
+        }
+    }
+
+    /// As [`Factors::fetch`], without values; says which entries they are.
+    #[inline(always)]
+    pub(crate) fn fetch_columns(&self, entry: usize) -> Option<Range<usize>> {
+        let Rows { pos, crd, .. } = self.right;
+        if let Some(&row) = self.left.crd.get(entry + 2 * AHEAD) {
+            prefetch_all(&pos[row as usize..row as usize + 1]);
+        }
+        let row = *self.left.crd.get(entry + AHEAD)?;
+        let entries = self.right.entries(row as usize);
+        prefetch_all(&crd[entries.clone()]);
+        Some(entries)
     }
 
     /// The columns of the products that make a row, in the order in which they are summed.

@@ -50,7 +50,7 @@ pub(crate) fn count<T: Numeric>(
     parallel::each_with(
         threads,
         work,
-        Work::new,
+        || Work::new(factors),
         |again, ((rows, counts), repeats)| {
             for (number, row) in rows.enumerate() {
                 let meets_repeats = || left.columns(row).iter().all(|&k| of_right[k as usize]);
@@ -93,18 +93,23 @@ pub(crate) fn fill<T: Numeric>(
     let crds = parallel::split(crd, parts.iter().map(len));
     let vals = parallel::split(vals, parts.iter().map(len));
     let work = parts.iter().cloned().zip(crds).zip(vals);
-    parallel::each_with(threads, work, Work::new, |again, ((rows, crd), vals)| {
-        let columns = Columns::Wanted(crd);
-        isa.run(Part {
-            again,
-            factors,
-            repeats,
-            rows,
-            pos,
-            columns,
-            vals,
-        });
-    });
+    parallel::each_with(
+        threads,
+        work,
+        || Work::new(factors),
+        |again, ((rows, crd), vals)| {
+            let columns = Columns::Wanted(crd);
+            isa.run(Part {
+                again,
+                factors,
+                repeats,
+                rows,
+                pos,
+                columns,
+                vals,
+            });
+        },
+    );
 }
 
 /// The values of a product whose structure is known.
@@ -121,18 +126,23 @@ pub(crate) fn recompute<T: Numeric>(
     };
     let vals = parallel::split(vals, parts.iter().map(|rows| entries(rows).len()));
     let work = parts.iter().cloned().zip(vals);
-    parallel::each_with(threads, work, Work::new, |again, (rows, vals)| {
-        let columns = Columns::Known(&crd[entries(&rows)]);
-        isa.run(Part {
-            again,
-            factors,
-            repeats,
-            rows,
-            pos,
-            columns,
-            vals,
-        });
-    });
+    parallel::each_with(
+        threads,
+        work,
+        || Work::new(factors),
+        |again, (rows, vals)| {
+            let columns = Columns::Known(&crd[entries(&rows)]);
+            isa.run(Part {
+                again,
+                factors,
+                repeats,
+                rows,
+                pos,
+                columns,
+                vals,
+            });
+        },
+    );
 }
 
 /// What a thread uses again for other rows.
@@ -142,9 +152,9 @@ struct Work<T> {
 }
 
 impl<T: Numeric> Work<T> {
-    fn new() -> Self {
+    fn new(factors: Factors<'_, T>) -> Self {
         Self {
-            sums: Accumulator::new(),
+            sums: Accumulator::new(factors),
             plan: Plan::default(),
         }
     }
