@@ -68,7 +68,7 @@ pub(crate) async fn solve<T: Field>(
     let of_a = of_a.max(method.damping());
     let scale = match is_safe::<T>(of_a, norm) {
         true => None,
-        false => Scale::of(method, a, b, &options, of_a).await?,
+        false => Scale::of(method, b, &options, of_a).await?,
     };
     let mut solution = match scale {
         None => method.steps(a, Rhs { vector: b, norm }, options).await?,
@@ -112,7 +112,6 @@ impl Scale {
     /// the system is.
     async fn of<T: Field>(
         method: Method,
-        a: &dyn LinearOperator<T>,
         b: &Vector<T>,
         options: &Options<'_, T>,
         of_a: f64,

@@ -113,7 +113,10 @@ impl InUse {
         let row = reach.row(0);
         let [start, end] = [row.start, row.end].map(|byte| byte - lag * self.step);
         let [low, high] = self.ends.unwrap_or([start, end]);
-        self.ends = Some([low.min(start), high.max(end)]);
+        // Far from the others it is memory in another place.
+        if (start - low).abs() <= 2 * reach.bytes() {
+            self.ends = Some([low.min(start), high.max(end)]);
+        }
     }
 
     /// The bytes that are in use while the first loop runs some rows.

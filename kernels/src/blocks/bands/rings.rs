@@ -54,7 +54,7 @@ pub(crate) struct Seams(i64, i64);
 
 impl Ring {
     /// The ring of a memory that loops of a chain reach so; `None` where their rows do not follow
-    /// each other, all at the same distance.
+    /// each other, all at the same distance, or more than there are would be in use at a time.
     pub(super) fn of(
         args: &[ArgId],
         origin: i64,
@@ -77,10 +77,13 @@ impl Ring {
         let ends = |touch: &Touch| at(touch) + touch.reach.row(0).end - touch.reach.row(0).start;
         let low = touches.iter().map(at).min()?;
         let high = touches.iter().map(ends).max()?;
-        Some(Self {
+        let window = high - low + (chain.band - 1) * step;
+        // One number may stand for memory in two places, which no window holds both of.
+        let bytes = touches.iter().map(|touch| touch.reach.bytes()).max()?;
+        (window <= 4 * bytes).then(|| Self {
             args: args.to_vec(),
             touches,
-            window: high - low + (chain.band - 1) * step,
+            window,
             step,
         })
     }
