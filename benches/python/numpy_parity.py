@@ -45,6 +45,7 @@ Arrays have up to four dimensions.
 - A slice that goes past the end is an error, where NumPy's ends there: `x.slice(10..x.len().min(20000))`.
 - Operands have one element type: `cast` converts an array, `Complex::from` a number: `z * Complex::from(2.0)`. (If `z * 2.0` compiled, the type of `Vector::random_uniform([n], 1) * 2.0` could not be inferred.)
 - What a reduction of real parts returns is a type of its own, which generic code has to name: `let norm: Scalar<T::Real> = x.norm2();`, or `let norm: T::Real = x.norm2().get()?;`. With elements of a known type it is `f64` or `f32`, and needs no annotation.
+- `nan_max` and `nan_min` of nothing but NaN are the infinities that change no extremum, as `nan_sum` is 0; NumPy's are NaN, with a warning.
 - Counts and positions are `i64`; `mask.count()` counts what is true, `k.count_nonzero()` what is not 0.
 - Files of NumPy are read in either order of bytes (`<f8`, `>f8`) and of elements, and written little-endian, row by row.
 """
