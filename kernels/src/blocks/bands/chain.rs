@@ -227,11 +227,13 @@ impl Builder {
             ..
         } = self;
         let loops = chain.first..chain.first + chain.links.len();
+        let lags: Vec<_> = chain.links.iter().map(|link| link.lag).collect();
         for (number, memory) in &memories {
             let args = passing.within(*number, &loops);
             let origin = args.and_then(|args| array(launch, *args.first()?));
             let ring = args.zip(origin).and_then(|(args, (data, _))| {
-                Ring::of(args, data.addr() as i64, (&chain, &memory.reaches))
+                let origin = data.addr() as i64;
+                Ring::of(args, origin, (&lags, chain.band), &memory.reaches)
             });
             if let Some(ring) = ring {
                 chain.passing += memory.bytes;

@@ -12,7 +12,7 @@
 //! and run when all have ended, finds the rows that it reaches in the memory: each thread puts those
 //! there that it has written.
 
-use super::chain::Chain;
+use super::parts::Parts;
 use super::reach::Reach;
 use crate::ir::ArgId;
 use std::ops::Range;
@@ -58,7 +58,8 @@ impl Ring {
     pub(super) fn of(
         args: &[ArgId],
         origin: i64,
-        (chain, reaches): (&Chain, &[(usize, Reach, bool)]),
+        (lags, band): (&[i64], i64),
+        reaches: &[(usize, Reach, bool)],
     ) -> Option<Self> {
         let touches = reaches.iter().map(|&(link, reach, is_written)| Touch {
             link,
@@ -73,11 +74,11 @@ impl Ring {
             return None;
         }
         // Where the rows would lie that each loop reaches when the first one is at its row 0.
-        let at = |touch: &Touch| touch.reach.row(0).start - chain.links[touch.link].lag * step;
+        let at = |touch: &Touch| touch.reach.row(0).start - lags[touch.link] * step;
         let ends = |touch: &Touch| at(touch) + touch.reach.row(0).end - touch.reach.row(0).start;
         let low = touches.iter().map(at).min()?;
         let high = touches.iter().map(ends).max()?;
-        let window = high - low + (chain.band - 1) * step;
+        let window = high - low + (band - 1) * step;
         // One number may stand for memory in two places, which no window holds both of.
         let bytes = touches.iter().map(|touch| touch.reach.bytes()).max()?;
         (window <= 4 * bytes).then(|| Self {
@@ -86,6 +87,11 @@ impl Ring {
             window,
             step,
         })
+    }
+
+    /// The bytes from row to row.
+    pub(crate) fn step(&self) -> i64 {
+        self.step
     }
 
     /// The bytes of a window with room for some rows besides those in use.
@@ -111,11 +117,11 @@ impl Ring {
         ends.max()
     }
 
-    /// What is left on both sides of a thread's rows.
-    pub(crate) fn seams(&self, chain: &Chain, thread: usize) -> Seams {
+    /// What is left on both sides of a thread's rows, where loops have these parts.
+    pub(crate) fn seams(&self, parts: &[&Parts], thread: usize) -> Seams {
         let left = |thread: usize| {
             let touches = self.touches.iter().map(move |touch| {
-                let rows = chain.links[touch.link].parts.left(thread);
+                let rows = parts[touch.link].left(thread);
                 (touch, rows)
             });
             touches.filter(|(_, rows)| !rows.is_empty())

@@ -9,8 +9,10 @@ use crate::launch::{Launch, Operand};
 
 /// Where cache lines begin.
 const LINE: i64 = 64;
-/// By how many bands the loops go on until what is in use moves to the front of a window.
+/// By how many bands the loops go on until what is in use moves to the front of a window, at most.
 const BANDS: i64 = 8;
+/// The bytes that windows have for these rows besides those in use; at least a band.
+const MORE: i64 = 8 << 20;
 
 /// The windows of a thread, with the operands of the launch as it sees them.
 #[derive(Debug)]
@@ -60,8 +62,11 @@ impl Windows {
         progress: Progress<'_>,
         thread: usize,
     ) {
+        let step: i64 = chain.rings.iter().map(Ring::step).sum();
+        let more = (MORE / step.max(1)).min(BANDS * chain.band).max(chain.band);
+        let parts: Vec<_> = chain.links.iter().map(|link| &link.parts).collect();
         let room = |ring: &Ring| {
-            let bytes = ring.capacity(BANDS * chain.band) + LINE;
+            let bytes = ring.capacity(more) + LINE;
             (bytes as usize).next_multiple_of(LINE as usize)
         };
         // A cache line between two windows at least, into which nothing is written.
@@ -77,7 +82,7 @@ impl Windows {
                 low: 0,
                 data: next,
                 capacity: room(ring) as i64,
-                seams: ring.seams(chain, thread),
+                seams: ring.seams(&parts, thread),
             };
             window.low = window.line_of(ring.begin(progress).unwrap_or(0));
             self.windows.push(window);
