@@ -24,15 +24,12 @@ use std::time::Duration;
 pub(super) const FUNCTION: &str = "sparsefuse_loop";
 
 /// Options that keep every bit, and let straight-line code become SIMD code: nothing is fused or
-/// reordered, both sides of a selection may be computed, integers wrap. Jumps are not threaded: where
-/// a selection decides a later one, as in `min(max(x, low), high)`, GCC makes paths of them, and then
-/// no SIMD code.
-const OPTIONS: [&str; 14] = [
+/// reordered, both sides of a selection may be computed, integers wrap.
+const OPTIONS: [&str; 13] = [
     "-std=gnu11",
     "-w",
     "-O3",
     "-fschedule-insns",
-    "-fno-thread-jumps",
     "-fPIC",
     "-shared",
     "-fno-fast-math",

@@ -5,6 +5,7 @@ use super::reach::{Reach, Wait};
 use super::rings::Ring;
 use super::{Passing, Plain, Touch, array};
 use crate::blocks::Settings;
+use crate::ir::ArgId;
 use crate::launch::Launch;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -85,6 +86,8 @@ pub(super) struct Builder {
 /// What the loops of a chain reach of a memory.
 #[derive(Debug, Default)]
 struct Memory {
+    /// The first argument through which it is reached.
+    first: Option<ArgId>,
     /// Which loop, by its place in the chain, reaches what, and whether it writes it.
     reaches: Vec<(usize, Reach, bool)>,
     is_written: bool,
@@ -229,11 +232,11 @@ impl Builder {
         let loops = chain.first..chain.first + chain.links.len();
         let lags: Vec<_> = chain.links.iter().map(|link| link.lag).collect();
         for (number, memory) in &memories {
-            let args = passing.within(*number, &loops);
-            let origin = args.and_then(|args| array(launch, *args.first()?));
-            let ring = args.zip(origin).and_then(|(args, (data, _))| {
-                let origin = data.addr() as i64;
-                Ring::of(args, origin, (&lags, chain.band), &memory.reaches)
+            let ring = passing.within(*number, &loops).and_then(|args| {
+                let arg = memory.first?;
+                let origin = array(launch, arg)?.0.addr() as i64;
+                let bands = (&lags[..], chain.band);
+                Ring::of(args, (arg, origin), bands, &memory.reaches)
             });
             if let Some(ring) = ring {
                 chain.passing += memory.bytes;
@@ -250,9 +253,9 @@ impl Builder {
         }
         let reaches = reaches(plain, launch)?;
         let &(_, first) = reaches.first()?;
-        let len = launch.domains[plain.domain as usize].len as usize;
-        let row_len = len / first.rows() as usize;
         let extent = &launch.domains[plain.domain as usize];
+        let len = extent.len as usize;
+        let row_len = len / first.rows() as usize;
         if plain.reduces && !extent.tiles.begin_with(extent.start, row_len) {
             return None;
         }
@@ -382,6 +385,7 @@ impl Builder {
         let mut moved: Vec<(u32, bool, i64)> = Vec::new();
         for (touch, reach) in reaches {
             let memory = self.memories.entry(touch.memory).or_default();
+            memory.first.get_or_insert(touch.arg);
             memory.reaches.push((number, *reach, touch.is_written));
             memory.is_written |= touch.is_written;
             memory.frame.get_or_insert((*reach, place));

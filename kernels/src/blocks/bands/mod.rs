@@ -42,7 +42,6 @@ pub(crate) use self::rings::{Progress, Ring, Seams};
 use crate::blocks::Settings;
 use crate::blocks::compile::{LoopProgram, Step};
 use crate::ir::{ArgId, ArgKind, Inst, Kernel};
-
 use crate::launch::{Launch, Layout, Operand};
 use chain::{Builder, Machine};
 use std::collections::BTreeMap;

@@ -20,8 +20,11 @@ use std::ops::Range;
 /// A memory of which threads keep the rows that are in use.
 #[derive(Debug)]
 pub(crate) struct Ring {
-    /// All arguments that are this memory. Addresses count from that of the first one.
+    /// All arguments that are this memory.
     pub(crate) args: Vec<ArgId>,
+    /// The one from whose address on others count: one that a loop reaches, so that a plan which fits
+    /// a launch knows where the others lie.
+    pub(crate) origin: ArgId,
     touches: Vec<Touch>,
     /// The bytes that are in use at a time, at most.
     window: i64,
@@ -57,7 +60,7 @@ impl Ring {
     /// each other, all at the same distance, or more than there are would be in use at a time.
     pub(super) fn of(
         args: &[ArgId],
-        origin: i64,
+        (arg, origin): (ArgId, i64),
         (lags, band): (&[i64], i64),
         reaches: &[(usize, Reach, bool)],
     ) -> Option<Self> {
@@ -83,6 +86,7 @@ impl Ring {
         let bytes = touches.iter().map(|touch| touch.reach.bytes()).max()?;
         (window <= 4 * bytes).then(|| Self {
             args: args.to_vec(),
+            origin: arg,
             touches,
             window,
             step,

@@ -74,7 +74,7 @@ impl Windows {
         let mut next = self.memory.of(chain.rings.iter().map(bytes).sum());
         self.windows.clear();
         for ring in &chain.rings {
-            let Operand::Array { data: origin, .. } = launch.operands[ring.args[0] as usize] else {
+            let Operand::Array { data: origin, .. } = launch.operands[ring.origin as usize] else {
                 unreachable!("a ring is a memory of arrays");
             };
             let mut window = Window {

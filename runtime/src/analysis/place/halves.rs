@@ -92,8 +92,8 @@ impl Planner<'_> {
     }
 }
 
-/// How many of some neighbouring loops of a kernel, the first ones, reach no memory that another of them writes, but row by row:
-/// so these may run on some rows first and then on the others.
+/// How many of some neighbouring loops of a kernel, from the first one on, reach no memory that another
+/// of them writes, but row by row: so these may run on some rows first and then on the others.
 fn apart(loops: &[Loop], kernel: &Kernel) -> usize {
     let memory = |arg: u32| kernel.args[arg as usize].memory;
     let meets = |one: u32, other: u32| one != other && memory(one) == memory(other);
