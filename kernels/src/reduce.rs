@@ -156,6 +156,33 @@ pub struct Forest {
     trees: Vec<Tree>,
 }
 
+/// The tiles of a block ([`blocks`]); a power of two.
+const BLOCK: usize = 128;
+
+/// Those of neighbouring tiles, the first of which has the number `first`, that are whole blocks: the
+/// leaves of an aligned subtree. Threads may join them ([`join_block`]) before [`Forest::set_blocks`]
+/// goes through what is left.
+#[must_use]
+pub fn blocks(first: u64, tiles: &mut [Partial]) -> impl ExactSizeIterator<Item = &mut [Partial]> {
+    let head = before_blocks(first, tiles.len());
+    tiles[head..].chunks_exact_mut(BLOCK)
+}
+
+/// The tiles before the first block.
+fn before_blocks(first: u64, n_tiles: usize) -> usize {
+    let head = first.next_multiple_of(BLOCK as u64) - first;
+    n_tiles.min(head as usize)
+}
+
+/// Joins the tiles of a block, into the first one.
+pub fn join_block(op: ReduceOp, dtype: DType, mut block: &mut [Partial]) {
+    while block.len() > 1 {
+        join_pairs(op, dtype, block);
+        let half = block.len() / 2;
+        block = &mut block[..half];
+    }
+}
+
 /// One aligned subtree of the tree over tiles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tree {
@@ -210,6 +237,23 @@ impl Forest {
             nodes = &mut nodes[..n_pairs];
             first /= 2;
             level += 1;
+        }
+    }
+
+    /// Makes this the forest of neighbouring tiles, as [`Forest::of_tiles`], of which the [`blocks`] have
+    /// been joined.
+    pub fn set_blocks(&mut self, op: ReduceOp, dtype: DType, first: u64, tiles: &mut [Partial]) {
+        let (head, rest) = tiles.split_at_mut(before_blocks(first, tiles.len()));
+        self.set_tiles(op, dtype, first, head);
+        let first = first + head.len() as u64;
+        let (blocks, tail) = rest.as_chunks::<BLOCK>();
+        for (node, block) in (first / BLOCK as u64..).zip(blocks) {
+            let (level, value) = (BLOCK.ilog2(), block[0]);
+            self.push(op, dtype, Tree { level, node, value });
+        }
+        for (node, &value) in (first + (blocks.len() * BLOCK) as u64..).zip(tail) {
+            let level = 0;
+            self.push(op, dtype, Tree { level, node, value });
         }
     }
 
@@ -387,6 +431,31 @@ mod tests {
                     expected,
                     "{op:?} of {n} tiles of {dtype}, cut at {a} and {b}"
                 );
+            }
+        }
+    }
+
+    #[test]
+    fn blocks_that_threads_have_joined_give_the_same_forest() {
+        for (op, dtype) in [(ReduceOp::Sum, DType::F64), (ReduceOp::Max, DType::F32)] {
+            for (first, n) in [
+                (0, 0),
+                (0, 127),
+                (0, 128),
+                (0, 1000),
+                (1, 127),
+                (5, 700),
+                (127, 1),
+                (128, 256),
+                (200, 1111),
+            ] {
+                let tiles = tiles(dtype, n);
+                let expected = Forest::of_tiles(op, dtype, first, &mut tiles.clone());
+                let mut joined = tiles;
+                blocks(first, &mut joined).for_each(|block| join_block(op, dtype, block));
+                let mut forest = Forest::default();
+                forest.set_blocks(op, dtype, first, &mut joined);
+                assert_eq!(forest, expected, "{n} tiles from {first} on");
             }
         }
     }

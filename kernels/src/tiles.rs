@@ -172,6 +172,14 @@ impl Tiles {
         self.count(len).div_ceil(self.joined.iter().product())
     }
 
+    /// The number, among the leaves of the forest, of the first tile of a part that begins at index
+    /// `first` of dimension 0, where its tiles are those leaves.
+    #[must_use]
+    pub fn first_leaf(&self, first: usize) -> Option<u64> {
+        let are_leaves = self.joined.iter().all(|&joined| joined <= 1);
+        are_leaves.then_some((first / self.grain) as u64)
+    }
+
     /// Joins the tiles of a part that begins at index `first` of dimension 0, and makes `forest` that
     /// of the part. The tiles lend their memory to what they are joined to.
     pub fn plant(

@@ -6,7 +6,8 @@
 //! the user. A library gets its name, the hash of source and options, by one rename when it is
 //! complete, so processes may share the directory; until then it lies in a directory of its own,
 //! which is removed with everything in it, if need be by a later process: a process that works
-//! in one holds a lock there, so one without is left behind.
+//! in one holds a lock there, and so does its compiler, so one without is left behind. A library that
+//! a compiler has completed there after its program had ended is kept.
 //!
 //! Behind a library stand its length and the hash of its bytes, which no loader reads. They are
 //! compared before it is loaded, since code that a disk or a full file system has damaged is run
@@ -17,8 +18,9 @@ use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, SystemTime};
+use std::process::Stdio;
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
 
 /// What the names of workplaces begin with.
 const WORKPLACE: &str = "compile-";
@@ -38,12 +40,34 @@ pub(super) struct Cache<'a> {
     most_bytes: u64,
 }
 
-/// A directory for one compilation, removed when dropped.
+/// What [`Cache::find_or_begin`] gives.
+#[derive(Debug)]
+pub(super) enum Found {
+    Library(PathBuf),
+    Workplace(Workplace),
+}
+
+/// A directory for one compilation, removed when dropped. Its name is that of the library, so there is
+/// one for each.
 #[derive(Debug)]
 pub(super) struct Workplace {
     pub(super) directory: PathBuf,
-    /// Locked for as long as it is open; none where the file system has no locks.
-    _lock: Option<File>,
+    /// Locked for as long as it is open, here or in a compiler that works here; none where the file
+    /// system has no locks.
+    lock: Option<File>,
+}
+
+impl Workplace {
+    /// What a compiler that works here reads, which keeps the lock as long as it does.
+    pub(super) fn input(&self) -> Stdio {
+        let lock = self.lock.as_ref().and_then(|lock| lock.try_clone().ok());
+        lock.map_or_else(Stdio::null, Stdio::from)
+    }
+
+    /// Where the complete library with this key is put, for [`Cache::keep`] or a later process.
+    pub(super) fn complete(&self, key: &str) -> PathBuf {
+        self.directory.join(key).with_extension(LIBRARY)
+    }
 }
 
 impl Drop for Workplace {
@@ -104,32 +128,36 @@ impl<'a> Cache<'a> {
         let _ = fs::remove_file(self.path(key));
     }
 
-    /// A directory for one compilation that may take as long as `limit`; removes those that were
-    /// left behind.
-    pub(super) fn workplace(&self, limit: Duration) -> Result<Workplace, Failure> {
-        static NUMBER: AtomicU64 = AtomicU64::new(0);
-        self.sweep(2 * limit + Duration::from_secs(60));
+    /// Where the library with this key is, or a directory for its compilation. Where another process, or
+    /// the compiler of one that has ended, makes the same library, this waits for it, no longer than
+    /// `limit`: all processes of a program want the same loops at about the same time.
+    pub(super) fn find_or_begin(&self, key: &str, limit: Duration) -> Result<Found, Failure> {
         let root = std::path::absolute(self.directory).map_err(|error| self.failure(error))?;
-        let process = std::process::id();
+        let directory = root.join(format!("{WORKPLACE}{key}"));
+        let begin = Instant::now();
         loop {
-            // Another process may have the same number, in another container or on another host,
-            // and may be at work; so what is there is left alone.
-            let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-            let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-            let now = since_epoch.map_or(0, |time| time.as_nanos());
-            let name = format!("{WORKPLACE}{process}-{number}-{now:x}");
-            let directory = root.join(name);
+            if let Some(path) = self.find(key) {
+                return Ok(Found::Library(path));
+            }
             match exit::make_folder(&directory) {
-                Ok(()) => {
-                    return Ok(Workplace {
-                        _lock: locked(&directory),
-                        directory,
-                    });
-                }
+                Ok(()) => break,
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(self.failure(error)),
             }
+            self.sweep(2 * limit + Duration::from_secs(60));
+            if begin.elapsed() > limit {
+                return Err(Failure::Slow(limit));
+            }
+            look_again_later();
         }
+        let lock = locked(&directory);
+        let workplace = Workplace { directory, lock };
+        self.sweep(2 * limit + Duration::from_secs(60));
+        // It may have come between the two looks.
+        Ok(match self.find(key) {
+            Some(path) => Found::Library(path),
+            None => Found::Workplace(workplace),
+        })
     }
 
     /// Moves a complete library to its place, and removes the oldest beyond the bound.
@@ -170,22 +198,41 @@ impl<'a> Cache<'a> {
         }
     }
 
-    /// Removes workplaces that are older than `age`, or whose lock has been let go.
+    /// Removes workplaces that are older than `age`, or whose lock has been let go, of which it keeps
+    /// what is complete.
     fn sweep(&self, age: Duration) {
         for (path, data) in self.entries() {
             let name = path.file_name().map(|name| name.to_string_lossy());
-            let is_workplace = name.is_some_and(|name| name.starts_with(WORKPLACE));
+            if !name.is_some_and(|name| name.starts_with(WORKPLACE)) {
+                continue;
+            }
             let modified = data.modified().ok();
             let is_old = modified.and_then(|time| time.elapsed().ok()) > Some(age);
-            if is_workplace && (is_old || is_left_behind(&path)) {
+            // The lock is held until the workplace is gone, so that a library is kept once, and no
+            // other workplace has the name.
+            let lock = lock_of_left_behind(&path);
+            if lock.is_some() {
+                self.keep_complete(&path);
+            }
+            if is_old || lock.is_some() {
                 let _ = fs::remove_dir_all(path);
             }
         }
     }
 
+    /// Moves the library that a compiler has completed in a workplace to its place.
+    fn keep_complete(&self, workplace: &Path) {
+        for (path, data) in entries(workplace) {
+            let key = path.file_stem().map(|key| key.to_string_lossy());
+            let is_library = path.extension().is_some_and(|end| end == LIBRARY);
+            if let Some(key) = key.filter(|_| is_library && data.is_file() && is_mine(&data)) {
+                let _ = self.keep(&key, &path);
+            }
+        }
+    }
+
     fn entries(&self) -> impl Iterator<Item = (PathBuf, Metadata)> {
-        let entries = fs::read_dir(self.directory).into_iter().flatten().flatten();
-        entries.filter_map(|entry| Some((entry.path(), entry.metadata().ok()?)))
+        entries(self.directory)
     }
 
     fn failure(&self, reason: impl ToString) -> Failure {
@@ -194,6 +241,12 @@ impl<'a> Cache<'a> {
             reason: reason.to_string(),
         }
     }
+}
+
+/// What a directory holds.
+fn entries(directory: &Path) -> impl Iterator<Item = (PathBuf, Metadata)> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    entries.filter_map(|entry| Some((entry.path(), entry.metadata().ok()?)))
 }
 
 /// What stands behind a library of these bytes.
@@ -230,10 +283,24 @@ fn locked(workplace: &Path) -> Option<File> {
     Some(lock)
 }
 
-/// Whether a workplace has a lock that nobody holds: its process has ended. One without is about
-/// to get it, or lies where there are no locks.
-fn is_left_behind(workplace: &Path) -> bool {
-    File::open(workplace.join(LOCK)).is_ok_and(|lock| lock.try_lock().is_ok())
+/// The lock of a workplace that no one held: its process and the compiler have ended. One without a
+/// lock is about to get it, or lies where there are none.
+fn lock_of_left_behind(workplace: &Path) -> Option<File> {
+    let path = workplace.join(LOCK);
+    let lock = File::open(&path).ok()?;
+    lock.try_lock().ok()?;
+    // Whoever held it may have removed the workplace, and another one have its name.
+    let [of_lock, of_path] = [lock.metadata().ok()?, fs::metadata(path).ok()?];
+    let is_same = (of_lock.dev(), of_lock.ino()) == (of_path.dev(), of_path.ino());
+    is_same.then_some(lock)
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "another process tells nothing when it ends, and the thread is the compiler's"
+)]
+fn look_again_later() {
+    thread::sleep(Duration::from_millis(5));
 }
 
 /// Whether a file or directory is the user's, and nobody else may write it.

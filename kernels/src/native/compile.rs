@@ -3,9 +3,9 @@
 //! Loops wait in one queue for the whole process; a thread takes them one after the other and ends
 //! when there are no more. The compiler runs at a low priority (not the lowest: a program that keeps
 //! all processors busy would starve it), in a process group of its own that is ended when it takes
-//! too long, or the program ends ([`exit`]).
+//! too long. If the program ends before, the compiler goes on, for the next program ([`exit`]).
 
-use super::cache::{self, Cache};
+use super::cache::{self, Cache, Found, Workplace};
 use super::exit;
 use super::load::{self, Loaded, Shared};
 use super::{Failure, Toolchain, Twin, prelude};
@@ -122,10 +122,14 @@ pub(super) fn library(
             Err(_) => cache.forget(&key),
         }
     }
-    let workplace = cache.workplace(toolchain.limit)?;
-    let built = workplace.directory.join("loop.so");
-    compile(toolchain, isa, &source, &workplace.directory, &built)?;
-    let path = cache.keep(&key, &built)?;
+    let path = match cache.find_or_begin(&key, toolchain.limit)? {
+        Found::Library(path) => path,
+        Found::Workplace(workplace) => {
+            let built = workplace.complete(&key);
+            compile(toolchain, isa, &source, &workplace, &built)?;
+            cache.keep(&key, &built)?
+        }
+    };
     load_ours(&path, names).inspect_err(|_| cache.forget(&key))
 }
 
@@ -166,40 +170,54 @@ fn isa_options(isa: Isa) -> &'static [&'static str] {
     }
 }
 
-/// Compiles `source` to the library `built`, in `directory`.
+/// Runs a compiler, the words behind three others: the seconds of a processor that it may take, where
+/// it puts the library, and the name that the library gets when it is complete.
+///
+/// The compiler may outlive the program, which then neither ends nor asks it.
+const SCRIPT: &str =
+    r#"ulimit -t "$1"; part="$2"; whole="$3"; shift 3; "$@" -o "$part" && mv "$part" "$whole""#;
+/// What a shell says of a command that it does not find.
+const NOT_FOUND: i32 = 127;
+
+/// Compiles `source` to the library `built`, in a workplace.
 fn compile(
     toolchain: &Toolchain,
     isa: Isa,
     source: &str,
-    directory: &Path,
+    workplace: &Workplace,
     built: &Path,
 ) -> Result<(), Failure> {
     let failure = |error: std::io::Error| Failure::Compiler(error.to_string());
     // The compiler runs in the directory, where relative paths would mean something else.
     let absolute = |path: &Path| std::path::absolute(path).map_err(failure);
-    let (directory, built) = (&*absolute(directory)?, &*absolute(built)?);
-    let (text, errors) = (directory.join("loop.c"), directory.join("errors"));
+    let (directory, built) = (&*absolute(&workplace.directory)?, &*absolute(built)?);
+    let [text, errors, part] = ["loop.c", "errors", "part"].map(|name| directory.join(name));
     fs::write(&text, source).map_err(failure)?;
-    for command in &toolchain.compilers {
-        let (compiler, first) = command.split_first().ok_or(Failure::NoCompiler)?;
-        let mut command = Command::new(compiler);
+    let seconds = toolchain.limit.as_secs() + 1;
+    for compiler in &toolchain.compilers {
+        if compiler.is_empty() {
+            return Err(Failure::NoCompiler);
+        }
+        let mut command = Command::new("sh");
         command
-            .args(first)
+            .args(["-c", SCRIPT, "sh", &seconds.to_string()])
+            .args([&part, built])
+            .args(compiler)
             .args(OPTIONS)
             .args(isa_options(isa))
-            .arg("-o")
-            .args([built, &text])
+            .arg(&text)
             .env("TMPDIR", directory)
             .current_dir(directory)
-            .stdin(Stdio::null())
+            .stdin(workplace.input())
             .stdout(Stdio::null())
             .stderr(File::create(&errors).map_err(failure)?);
-        let (child, _at_exit) = match exit::spawn(&mut command, directory) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
-            spawned => spawned.map_err(failure)?,
-        };
-        if wait(child, toolchain.limit)?.success() {
+        let (child, _works) = exit::spawn(&mut command, &workplace.directory).map_err(failure)?;
+        let status = wait(child, toolchain.limit)?;
+        if status.success() {
             return Ok(());
+        }
+        if status.code() == Some(NOT_FOUND) {
+            continue;
         }
         let errors = fs::read(&errors).unwrap_or_default();
         let errors = String::from_utf8_lossy(&errors);

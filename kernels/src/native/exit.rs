@@ -1,14 +1,14 @@
-//! What a program that ends leaves of a compilation: nothing.
+//! What a program that ends leaves of a compilation: a compiler at work, or nothing.
 //!
-//! Nobody waits for the compiler, so a program may end while it works. Then its process group is
-//! ended and its folder removed. Of a program that is killed, the folder is removed by a later one
-//! that compiles ([`super::cache`]).
+//! A program does not wait for the compiler, so it may end while that works. The compiler goes on, in
+//! a folder of its own, and what it has made is found by the next program that would compile
+//! ([`super::cache`]); else a program that takes less time than its compilations would run in blocks
+//! for ever. A folder in which no compiler works is removed.
 #![expect(
     unsafe_code,
     reason = "registers a function that the process calls at its end"
 )]
 
-use rustix::process::{Pid, Signal, kill_process_group};
 use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
@@ -16,8 +16,6 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
-use std::thread;
-use std::time::Duration;
 
 /// The compilations that go on.
 static RUNNING: Mutex<Running> = Mutex::new(Running {
@@ -26,26 +24,27 @@ static RUNNING: Mutex<Running> = Mutex::new(Running {
 });
 
 struct Running {
-    /// The folder of each compilation, and the group of its compiler while one runs.
-    places: Vec<(PathBuf, Option<Pid>)>,
+    /// The folder of each compilation, and whether a compiler works there.
+    places: Vec<(PathBuf, bool)>,
     /// Whether the process ends: nothing begins any more.
     has_ended: bool,
 }
 
-/// Makes the folder of a compilation, which is removed with the program if it is there then.
+/// Makes the folder of a compilation, which is removed at the end of the program if no compiler works
+/// there.
 ///
 /// The lock is held meanwhile, so that the program ends before or after it, not between.
 pub(super) fn make_folder(folder: &Path) -> io::Result<()> {
     static REGISTER: Once = Once::new();
     REGISTER.call_once(|| {
         // SAFETY: `end` has the type that `atexit` asks for, and does not unwind: it takes a
-        // lock without a panic, and ignores all failures. If it is refused, what is running at
-        // the end goes on.
+        // lock without a panic, and ignores all failures. If it is refused, the folder stays
+        // until a later program removes it.
         let _ = unsafe { atexit(end) };
     });
     let mut running = begin()?;
     DirBuilder::new().mode(0o700).create(folder)?;
-    running.places.push((folder.to_owned(), None));
+    running.places.push((folder.to_owned(), false));
     Ok(())
 }
 
@@ -56,29 +55,30 @@ pub(super) fn remove_folder(folder: &Path) {
     running.places.retain(|(path, _)| path != folder);
 }
 
-/// A compiler that ends with the program, while this lives.
+/// A compiler that works in a folder, as long as this lives.
 #[derive(Debug)]
 pub(super) struct Guard<'a>(&'a Path);
 
-/// Starts a compiler in a folder of [`make_folder`], as the leader of its process group.
+/// Starts a compiler in a folder of [`make_folder`], as the leader of its process group: what ends the
+/// group of the program, such as Ctrl-C, does not end the compiler.
 pub(super) fn spawn<'a>(command: &mut Command, folder: &'a Path) -> io::Result<(Child, Guard<'a>)> {
     let mut running = begin()?;
     let child = command.process_group(0).spawn()?;
-    running.set_group(folder, Some(Pid::from_child(&child)));
+    running.set_works(folder, true);
     Ok((child, Guard(folder)))
 }
 
 impl Drop for Guard<'_> {
     fn drop(&mut self) {
-        running().set_group(self.0, None);
+        running().set_works(self.0, false);
     }
 }
 
 impl Running {
-    fn set_group(&mut self, folder: &Path, group: Option<Pid>) {
+    fn set_works(&mut self, folder: &Path, works: bool) {
         for place in &mut self.places {
             if place.0 == folder {
-                place.1 = group;
+                place.1 = works;
             }
         }
     }
@@ -89,25 +89,12 @@ unsafe extern "C" {
     fn atexit(function: extern "C" fn()) -> std::ffi::c_int;
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "what waits is the end of the process"
-)]
 extern "C" fn end() {
     let mut running = running();
     running.has_ended = true;
-    for (folder, group) in running.places.drain(..) {
-        if let Some(group) = group {
-            let _ = kill_process_group(group, Signal::KILL);
-        }
-        // A process that is being ended may still write; then the folder is not empty at first.
-        for _ in 0..100 {
-            match fs::remove_dir_all(&folder) {
-                Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
-                    thread::sleep(Duration::from_millis(1));
-                }
-                _ => break,
-            }
+    for (folder, works) in running.places.drain(..) {
+        if !works {
+            let _ = fs::remove_dir_all(folder);
         }
     }
 }

@@ -1,10 +1,10 @@
 //! The threads of one rank.
 //!
-//! [`Workers::run`] splits work into parts; part `i` runs on thread `i` modulo the number of
-//! threads, so that a part finds in its caches what it left there. Thread 0 is the caller; the
-//! others wait until they are called. A caller that is through with its own parts does not wait for
-//! threads that still sleep, but runs theirs too. `README.md` beside this file describes the
-//! protocol.
+//! [`Workers::run`] splits work into parts. Each thread has neighbouring ones, the same in each run, so
+//! that a part finds in its caches what it left there; a thread that is through with its own takes
+//! those that others have not begun. Thread 0 is the caller; the others wait until they are called. A
+//! caller does not wait for threads that still sleep, but runs their parts too. `README.md` beside this
+//! file describes the protocol.
 #![expect(
     unsafe_code,
     reason = "threads call a closure on the caller's stack, through a pointer"
@@ -12,20 +12,27 @@
 
 mod clock;
 mod place;
+mod queue;
 mod seat;
 mod spin;
 mod sync;
 #[cfg(test)]
 mod tests;
 
+pub use spin::until as look_for;
+
 use clock::Clock;
+use queue::Queue;
 use seat::Seat;
 use std::any::Any;
 use std::fmt;
 use std::io;
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{PoisonError, mpsc};
-use sync::{Arc, AtomicBool, AtomicUsize, Builder, JoinHandle, Mutex, Ordering, UnsafeCell};
+use sync::{
+    Arc, AtomicBool, AtomicU64, AtomicUsize, Builder, JoinHandle, Mutex, Ordering, UnsafeCell,
+};
 
 /// The threads of one rank: the calling thread and `count() - 1` others.
 #[derive(Debug)]
@@ -46,7 +53,7 @@ impl Workers {
         let mut workers = Self {
             shared: Arc::new(Shared::new(others)),
             threads: Vec::with_capacity(others),
-            _counted: spin::Counted::new(if others == 0 { 0 } else { count }),
+            _counted: spin::Counted::new(others + 1),
         };
         let caller = place::here();
         for thread in 1..=others {
@@ -122,8 +129,9 @@ impl Workers {
         self.shared.seats.len() + 1
     }
 
-    /// Calls `work(i)` for each `i` in `0..parts` and returns when all are done; the caller runs
-    /// part 0, and a single part costs nothing more than the call.
+    /// Calls `work(i)` for each `i` in `0..parts` and returns when all are done; a single part costs
+    /// nothing more than the call. Where there are not more parts than threads the caller runs part
+    /// 0, else any.
     ///
     /// While one thread is in here, the calls of others, and those of parts, run all of their parts
     /// on their own thread.
@@ -180,6 +188,8 @@ struct Job {
     parts: usize,
     /// The threads that take part.
     threads: usize,
+    /// The number of the first phase among all in which threads take parts from queues.
+    first: u64,
 }
 
 impl Job {
@@ -202,7 +212,19 @@ impl Job {
             phases,
             parts,
             threads,
+            first: 0,
         }
+    }
+
+    /// Whether threads have several parts, which they take from queues.
+    fn has_queues(&self) -> bool {
+        self.parts > self.threads
+    }
+
+    /// The parts of a thread.
+    fn parts_of(&self, thread: usize) -> Range<usize> {
+        let begin = |thread: usize| self.parts * thread / self.threads;
+        begin(thread)..begin(thread + 1)
     }
 }
 
@@ -214,6 +236,10 @@ struct Shared {
     job: UnsafeCell<Option<Job>>,
     /// Those of threads 1, 2, …
     seats: Box<[Seat]>,
+    /// Which parts of each thread, the caller's first, have been taken.
+    queues: Box<[Queue]>,
+    /// How many phases with queues there have been; that of the caller that has set `is_busy`.
+    n_phases: AtomicU64,
     /// How many seats of a team no thread has taken; none where the threads were started.
     free_seats: AtomicUsize,
     /// The threads that have not arrived at the end of the phase.
@@ -246,6 +272,8 @@ impl Shared {
             is_busy: AtomicBool::new(false),
             job: UnsafeCell::new(None),
             seats: (0..others).map(|_| Seat::new()).collect(),
+            queues: (0..=others).map(|_| Queue::new()).collect(),
+            n_phases: AtomicU64::new(0),
             free_seats: AtomicUsize::new(0),
             pending: AtomicUsize::new(0),
             phases: Clock::new(),
@@ -273,8 +301,14 @@ impl Shared {
     ///
     /// # Safety
     /// The closure lives until this returns, and this thread has [claimed](Self::claim) the others.
-    unsafe fn call(&self, job: Job) {
+    unsafe fn call(&self, mut job: Job) {
         let seats = &self.seats[..job.threads - 1];
+        if job.has_queues() {
+            // Relaxed: callers follow each other by `is_busy`.
+            job.first = self
+                .n_phases
+                .fetch_add(job.phases as u64, Ordering::Relaxed);
+        }
         // SAFETY: the threads of the last run have arrived for the last time.
         self.job.with_mut(|shared| unsafe { *shared = Some(job) });
         self.pending.store(job.threads, Ordering::Relaxed);
@@ -339,18 +373,32 @@ impl Shared {
         is_last
     }
 
-    /// Runs the parts of a thread.
+    /// Runs the parts of a thread, then those of others that they have not begun.
     ///
     /// # Safety
     /// The closure lives until this returns.
     unsafe fn run_parts(&self, job: &Job, phase: usize, thread: usize) {
-        let run = || {
-            for part in (thread..job.parts).step_by(job.threads) {
-                if self.has_panicked.load(Ordering::Relaxed) {
-                    return;
-                }
+        let call = |part| {
+            let goes_on = !self.has_panicked.load(Ordering::Relaxed);
+            if goes_on {
                 // SAFETY: the caller's promise; `call` is of the closure's type.
                 unsafe { (job.call)(job.work, phase, part) };
+            }
+            goes_on
+        };
+        let run = || {
+            if !job.has_queues() {
+                job.parts_of(thread).all(call);
+                return;
+            }
+            let number = job.first + phase as u64;
+            for owner in (thread..job.threads).chain(0..thread) {
+                let parts = job.parts_of(owner);
+                while let Some(part) = self.queues[owner].take(number, parts.len()) {
+                    if !call(parts.start + part) {
+                        return;
+                    }
+                }
             }
         };
         if let Err(panic) = catch_unwind(AssertUnwindSafe(run)) {

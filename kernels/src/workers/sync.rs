@@ -6,7 +6,7 @@ pub(super) use loom::{
     cell::UnsafeCell,
     sync::{
         Arc, Condvar, Mutex, MutexGuard,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
     thread::{Builder, JoinHandle},
 };
@@ -14,7 +14,7 @@ pub(super) use loom::{
 pub(super) use std::{
     sync::{
         Arc, Condvar, Mutex, MutexGuard,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
     thread::{Builder, JoinHandle},
 };

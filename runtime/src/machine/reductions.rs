@@ -9,9 +9,10 @@ use crate::comm::forests::{self, Share, Subject};
 use crate::comm::{self, Comm, Message};
 use crate::error::Error;
 use crate::memory::instance::Instance;
-use sparsefuse_kernels::reduce::{self, Forest};
-use sparsefuse_kernels::{DType, Value};
+use sparsefuse_kernels::reduce::{self, Forest, Partial};
+use sparsefuse_kernels::{DType, Value, Workers};
 use std::borrow::Borrow;
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 impl FusedTask {
@@ -146,14 +147,21 @@ impl Running<'_, '_> {
         if forests.len() < n_reductions {
             forests.resize_with(n_reductions, Forest::default);
         }
-        let mut rest = &mut partials[..];
-        for (reduction, forest) in ran.reductions.iter().zip(forests) {
-            let len = reduction.n_tiles.min(rest.len());
-            let (tiles, later) = rest.split_at_mut(len);
-            let extent = ran.extents[reduction.domain as usize];
-            let what = (reduction.op, reduction.dtype);
-            extent.tiles.plant(what, reduction.first_row, tiles, forest);
-            rest = later;
+        let workers = self.context.workers;
+        let n_tiles: usize = ran.reductions.iter().map(|it| it.n_tiles).sum();
+        let are_joined = workers.count() > 1 && n_tiles >= MANY_TILES;
+        if are_joined {
+            join_blocks(ran, partials, workers);
+        }
+        for ((reduction, tiles), forest) in tiles_of(ran, partials).zip(forests) {
+            let (op, dtype) = (reduction.op, reduction.dtype);
+            match first_leaf(ran, reduction).filter(|_| are_joined) {
+                Some(first) => forest.set_blocks(op, dtype, first, tiles),
+                None => {
+                    let extent = ran.extents[reduction.domain as usize];
+                    (extent.tiles).plant((op, dtype), reduction.first_row, tiles, forest);
+                }
+            }
         }
         shares.extend(
             self.task
@@ -209,6 +217,57 @@ impl Running<'_, '_> {
             pending,
         });
     }
+}
+
+/// Partial results of a task from which on threads join them: to fetch those that other cores have
+/// written takes one thread longer than to call the others.
+const MANY_TILES: usize = 4096;
+
+/// The reductions of a task, each with the partial results of its tiles.
+fn tiles_of<'a>(
+    ran: &'a FusedTask,
+    partials: &'a mut [Partial],
+) -> impl Iterator<Item = (&'a Reduction, &'a mut [Partial])> {
+    let mut rest = partials;
+    ran.reductions.iter().map(move |reduction| {
+        let len = reduction.n_tiles.min(rest.len());
+        let (tiles, later) = std::mem::take(&mut rest).split_at_mut(len);
+        rest = later;
+        (reduction, tiles)
+    })
+}
+
+/// The number of the first tile of a reduction, where its tiles are the leaves of its forest.
+fn first_leaf(ran: &FusedTask, reduction: &Reduction) -> Option<u64> {
+    let tiles = ran.extents[reduction.domain as usize].tiles;
+    tiles.first_leaf(reduction.first_row)
+}
+
+/// Joins the blocks of tiles of a task's reductions, those of each part of the rows on the thread that
+/// is likely to have written them.
+fn join_blocks(ran: &FusedTask, partials: &mut [Partial], workers: &Workers) {
+    let n_threads = workers.count();
+    let mut shares: Vec<_> = (0..n_threads).map(|_| Mutex::new(Vec::new())).collect();
+    for (reduction, tiles) in tiles_of(ran, partials) {
+        let Some(first) = first_leaf(ran, reduction) else {
+            continue;
+        };
+        let blocks = reduce::blocks(first, tiles);
+        let n_blocks = blocks.len();
+        for (number, block) in blocks.enumerate() {
+            let share = &mut shares[number * n_threads / n_blocks];
+            let share = share.get_mut().unwrap_or_else(PoisonError::into_inner);
+            share.push((reduction.op, reduction.dtype, block));
+        }
+    }
+    workers.run(n_threads, |thread| {
+        let mut share = shares[thread]
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        for (op, dtype, block) in &mut *share {
+            reduce::join_block(*op, *dtype, block);
+        }
+    });
 }
 
 /// Writes the results of a task's reductions, of forests that cover all tiles; those without are

@@ -163,7 +163,7 @@ pub(crate) unsafe fn run_ahead(
             &mut memory,
         );
         let n_parts = match second.before {
-            None => second.n_parts(n_threads),
+            None => second.n_parts_apart(n_threads, reach),
             Some(_) => n_threads,
         };
         let is_ahead = second.before.is_none() && second.can_be_cut(n_parts, reach);

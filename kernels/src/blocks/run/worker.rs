@@ -25,6 +25,16 @@ use crate::packed::WINDOW;
 
 /// The operations that a row counts as, at least.
 const LEAST_PER_ROW: usize = 16;
+/// The operations of a part, as [`Run::work`] counts, of which a thread has several: some fifty
+/// microseconds.
+const LONG_PART: usize = 1 << 20;
+/// The parts of a thread, at most.
+const MOST_PARTS: usize = 4;
+
+/// The rows of a part, at least, that has neighbours on both sides.
+fn between(reach: Reach) -> usize {
+    reach.below + reach.above + 2 * WINDOW
+}
 
 /// One run of a loop, as all its threads see it.
 #[derive(Debug)]
@@ -109,9 +119,18 @@ impl<'a> Run<'a> {
         self.extent.len > 0 && !self.program.steps.is_empty()
     }
 
-    /// Into how many parts `n_threads` threads divide the rows.
+    /// Into how many parts `n_threads` threads divide the rows: one for each, or several where these
+    /// take long, so that a thread that is held up leaves some to others.
     pub(crate) fn n_parts(&self, n_threads: usize) -> usize {
-        n_threads.min(self.rows.n_units)
+        (n_threads * self.parts_of_thread(n_threads)).min(self.rows.n_units)
+    }
+
+    /// Into how many parts a thread's share is divided; one alone has nothing to leave.
+    pub(crate) fn parts_of_thread(&self, n_threads: usize) -> usize {
+        match n_threads {
+            1 => 1,
+            _ => (self.work() / n_threads / LONG_PART).clamp(1, MOST_PARTS),
+        }
     }
 
     /// Whether parts of the rows consist of whole windows of packed matrices.
@@ -122,8 +141,15 @@ impl<'a> Run<'a> {
     /// Whether the rows can be divided into `n` parts so that only neighbours read each other's
     /// rows.
     pub(crate) fn can_be_cut(&self, n: usize, reach: Reach) -> bool {
-        let needed = reach.below + reach.above + 2 * WINDOW;
-        n == 1 || (0..n).all(|i| self.rows.range(i, n).len() >= needed)
+        n == 1 || (0..n).all(|i| self.rows.range(i, n).len() >= between(reach))
+    }
+
+    /// Into how many parts `n_threads` threads divide the rows where only neighbours read each other's:
+    /// as many as without that, but not so short that what lies between them counts.
+    pub(crate) fn n_parts_apart(&self, n_threads: usize, reach: Reach) -> usize {
+        let most = self.rows.count() / n_threads / (16 * between(reach));
+        let several = self.parts_of_thread(n_threads).min(most.max(1));
+        (n_threads * several).min(self.rows.n_units)
     }
 
     /// The way through an array that is not contiguous, in as few dimensions as possible.

@@ -1,6 +1,6 @@
 //! The directory of libraries: what is loaded from it, what is removed.
 
-use super::super::cache::Cache;
+use super::super::cache::{Cache, Found, Workplace};
 use super::*;
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::time::{Duration, SystemTime};
@@ -17,6 +17,14 @@ fn put(cache: &Cache<'_>, folder: &Folder, key: &str, age: u64) {
     file.set_modified(SystemTime::now() - Duration::from_secs(age))
         .unwrap();
     cache.keep(key, &built).unwrap();
+}
+
+/// A workplace for a library that is not there.
+pub(super) fn begin(cache: &Cache<'_>, key: &str) -> Workplace {
+    match cache.find_or_begin(key, Duration::from_secs(60)).unwrap() {
+        Found::Workplace(workplace) => workplace,
+        Found::Library(path) => panic!("{} is there", path.display()),
+    }
 }
 
 #[test]
@@ -75,7 +83,7 @@ fn workplaces_are_removed_at_the_end_or_later() {
     let directory = folder.0.join("cache");
     let cache = Cache::new(&directory, 1 << 20);
     cache.open().unwrap();
-    let limit = Duration::from_secs(1);
+    let limit = Duration::from_millis(100);
     let (old, young) = (directory.join("compile-1-0"), directory.join("compile-2-0"));
     for left_behind in [&old, &young] {
         fs::create_dir(left_behind).unwrap();
@@ -93,12 +101,15 @@ fn workplaces_are_removed_at_the_end_or_later() {
         fs::File::create(folder.join("lock")).unwrap()
     });
     locks[1].try_lock().unwrap();
-    let workplace = cache.workplace(limit).unwrap();
+    let workplace = begin(&cache, "a");
     assert!(workplace.directory.is_dir() && young.is_dir() && !old.exists());
     assert!(busy.is_dir() && !killed.exists());
-    let second = cache.workplace(limit).unwrap();
+    let second = begin(&cache, "b");
     assert!(workplace.directory.is_dir());
     drop(second);
+    // There is one for each library, and no one waits longer for it than it may take.
+    let slow = cache.find_or_begin("a", limit);
+    assert!(matches!(slow, Err(Failure::Slow(_))), "{slow:?}");
     let path = workplace.directory.clone();
     drop(workplace);
     assert!(!path.exists());
@@ -110,15 +121,20 @@ fn workplaces_outlive_the_sweeps_of_others() {
     let toolchain = folder.toolchain();
     let cache = Cache::new(&toolchain.directory, toolchain.most_bytes);
     cache.open().unwrap();
-    let work = || {
-        for _ in 0..200 {
-            let place = cache.workplace(Duration::from_secs(60)).unwrap();
+    let work = |thread: usize| {
+        for i in 0..200 {
+            // Some of its own, some that others want too.
+            let key = match i % 2 {
+                0 => format!("{thread}"),
+                _ => "all".to_owned(),
+            };
+            let place = begin(&cache, &key);
             fs::write(place.directory.join("loop.c"), "").unwrap();
         }
     };
     std::thread::scope(|scope| {
-        for _ in 0..4 {
-            scope.spawn(work);
+        for thread in 0..4 {
+            scope.spawn(move || work(thread));
         }
     });
     assert_eq!(fs::read_dir(&toolchain.directory).unwrap().count(), 0);

@@ -114,9 +114,9 @@ fn broken_compilers_leave_the_blocks() {
         ),
         (shell("exit 1"), "the C compiler failed: no message"),
         (shell("sleep 100"), "the C compiler took longer than 0.3 s"),
-        (shell("true"), "is not usable: No such file"),
-        (shell("echo rubbish > loop.so"), "the library does not load"),
-        (shell(": > loop.so"), "the library does not load"),
+        (shell("true"), "the C compiler failed: mv: "),
+        (shell("echo rubbish > part"), "the library does not load"),
+        (shell(": > part"), "the library does not load"),
     ] {
         let toolchain = Toolchain {
             limit,
@@ -343,52 +343,71 @@ fn damaged_libraries_are_compiled_anew() {
     }
 }
 
-/// Runs itself in another process, which ends while its compiler sleeps.
+/// Runs itself in another process, which ends while its compiler works.
 #[test]
-fn a_compiler_ends_with_its_program() {
+fn a_compiler_outlives_its_program_and_the_next_one_has_the_library() {
     const DIRECTORY: &str = "SPARSEFUSE_TEST_ENDING";
     let Some(isa) = isas().next() else { return };
+    let toolchain = |directory: PathBuf| Toolchain {
+        directory,
+        compilers: shell(
+            "echo >> ../runs; while [ ! -e ../go ]; do sleep 0.01; done; exec cc \"$0\" \"$@\"",
+        ),
+        ..Folder::new("ending-process").toolchain()
+    };
     #[expect(clippy::disallowed_methods, reason = "the process of a test")]
     if let Ok(directory) = std::env::var(DIRECTORY) {
-        let toolchain = Toolchain {
-            directory: directory.into(),
-            compilers: shell("echo $$ > ../group; exec sleep 1000"),
-            ..Folder::new("ending-process").toolchain()
-        };
-        let group = toolchain.directory.join("group");
+        let toolchain = toolchain(directory.into());
+        let runs = toolchain.directory.join("runs");
         let program = program(toolchain, isa);
-        while !fs::read_to_string(&group).is_ok_and(|text| text.ends_with('\n')) {
+        while !runs.exists() {
             run(&program, isa, &[&[0.5; 64]]);
             std::thread::yield_now();
         }
         std::process::exit(0);
     }
+    let mut compiler = std::process::Command::new("cc");
+    let compiler = compiler
+        .arg("--version")
+        .stdout(std::process::Stdio::null());
+    if !compiler.status().is_ok_and(|status| status.success()) {
+        return println!("skipped: there is no C compiler");
+    }
     let folder = Folder::new("ending");
-    let cache = folder.0.join("cache");
-    let name = "native::tests::failures::a_compiler_ends_with_its_program";
+    let toolchain = toolchain(folder.0.join("cache"));
+    let name =
+        "native::tests::failures::a_compiler_outlives_its_program_and_the_next_one_has_the_library";
     let ended = std::process::Command::new(std::env::current_exe().unwrap())
         .args(["--exact", name, "--quiet"])
-        .env(DIRECTORY, &cache)
+        .env(DIRECTORY, &toolchain.directory)
         .stdout(std::process::Stdio::null())
         .status();
     assert!(ended.unwrap().success());
-    let left: Vec<_> = fs::read_dir(&cache).unwrap().flatten().collect();
-    assert_eq!(
-        left.len(),
-        1,
-        "only what the compiler itself has written: {left:?}"
-    );
-    let group = fs::read_to_string(cache.join("group")).unwrap();
-    let group = rustix::process::Pid::from_raw(group.trim().parse().unwrap()).unwrap();
+    let workplaces = || {
+        let entries = fs::read_dir(&toolchain.directory).unwrap().flatten();
+        let paths = entries.map(|entry| entry.path());
+        paths.filter(|path| path.is_dir()).collect::<Vec<_>>()
+    };
+    let [workplace] = &workplaces()[..] else {
+        panic!("the compiler's folder alone: {:?}", workplaces());
+    };
+    let is_locked = || {
+        let lock = fs::File::open(workplace.join("lock")).unwrap();
+        lock.try_lock().is_err()
+    };
+    // Whoever compiles meanwhile leaves it alone.
+    assert!(is_locked());
+    let cache = super::super::cache::Cache::new(&toolchain.directory, u64::MAX);
+    drop(cache::begin(&cache, "another"));
+    fs::write(toolchain.directory.join("go"), "").unwrap();
     let end = Instant::now() + Duration::from_secs(60);
-    while rustix::process::test_kill_process(group).is_ok() && !is_zombie(group) {
-        assert!(Instant::now() < end, "the compiler lives on");
+    while is_locked() {
+        assert!(Instant::now() < end, "the compiler does not end");
         std::thread::yield_now();
     }
-}
-
-/// Whether a process has ended and waits for its parent to ask, if it has one that does.
-fn is_zombie(process: rustix::process::Pid) -> bool {
-    let state = fs::read_to_string(format!("/proc/{}/stat", process.as_raw_nonzero()));
-    state.is_ok_and(|text| text.contains(") Z "))
+    let runs = || fs::read_to_string(toolchain.directory.join("runs")).unwrap();
+    let note = settled_note(&program(toolchain.clone(), isa), isa);
+    assert_eq!(note, format!("native for {isa}"));
+    assert_eq!(runs(), "\n", "it was compiled once");
+    assert_eq!(workplaces(), Vec::<PathBuf>::new());
 }

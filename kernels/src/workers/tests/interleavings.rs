@@ -74,6 +74,30 @@ fn three_threads_in_two_phases() {
 }
 
 #[test]
+fn parts_that_others_have_not_begun() {
+    explore(|| {
+        let workers = Workers::new(2).unwrap();
+        let numbers: [Number; 3] = Default::default();
+        for runs in 1..3 {
+            workers.run(3, |part| numbers[part].add(1));
+            assert_eq!(numbers.each_ref().map(Number::get), [runs; 3]);
+        }
+    });
+}
+
+#[test]
+fn parts_that_others_have_not_begun_in_two_phases() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(2);
+    model.check(|| {
+        let workers = Workers::new(2).unwrap();
+        let numbers: [Number; 4] = Default::default();
+        workers.run_phases(2, 4, |phase, part| numbers[(part + phase) % 4].add(1));
+        assert_eq!(numbers.each_ref().map(Number::get), [2; 4]);
+    });
+}
+
+#[test]
 fn a_panic_lets_nobody_wait() {
     explore(|| {
         let workers = Workers::new(2).unwrap();

@@ -30,10 +30,10 @@ fn each_part_runs_once_in_each_phase_and_not_before_the_phase() {
 fn a_part_has_its_thread() {
     let workers = Workers::new(3).unwrap();
     let threads = || -> Vec<ThreadId> {
-        let threads = [const { Mutex::new(None) }; 7];
+        let threads = [const { Mutex::new(None) }; 3];
         let all_came = Barrier::new(3);
-        workers.run_phases(2, 7, |phase, part| {
-            if phase == 0 && part < 3 {
+        workers.run_phases(2, 3, |phase, part| {
+            if phase == 0 {
                 all_came.wait();
             }
             let id = thread::current().id();
@@ -45,9 +45,27 @@ fn a_part_has_its_thread() {
     let first = threads();
     assert_eq!(first[0], thread::current().id());
     assert!(first[0] != first[1] && first[1] != first[2] && first[0] != first[2]);
-    assert_eq!(first[..4], first[3..]);
     for _ in 0..100 {
         assert_eq!(first, threads());
+    }
+}
+
+#[test]
+fn what_a_thread_has_not_begun_runs_on_others() {
+    for count in [2, 3, 5] {
+        let workers = Workers::new(count).unwrap();
+        // One thread is held up in its first part until all others have run.
+        let runs = AtomicUsize::new(0);
+        let (phases, parts) = (3, 4 * count);
+        workers.run_phases(phases, parts, |phase, _| {
+            let before = runs.fetch_add(1, Ordering::SeqCst);
+            if before == phase * parts {
+                while runs.load(Ordering::SeqCst) < (phase + 1) * parts {
+                    thread::yield_now();
+                }
+            }
+        });
+        assert_eq!(runs.into_inner(), phases * parts);
     }
 }
 
