@@ -5,7 +5,7 @@
 //! `DIR/rows.tsv`: a number, an area, NumPy's expression and ours of each row.
 
 use num_complex::Complex;
-use sparsefuse_dense::{Array, Element, Error, Padding, Scalar, Vector, step};
+use sparsefuse_dense::{Array, Element, Error, Padding, Scalar, Vector, einsum, step};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -26,6 +26,8 @@ fn main() -> Outcome {
     functions(&mut table, &inputs)?;
     reductions(&mut table, &inputs)?;
     algebra(&mut table, &inputs)?;
+    linear_algebra(&mut table, &inputs)?;
+    transforms(&mut table, &inputs)?;
     shapes(&mut table, &inputs)?;
     order(&mut table, &inputs)?;
     fs::write(table.folder.join("rows.tsv"), table.lines.concat())?;
@@ -112,6 +114,7 @@ inputs! {
     e: Array<f64, 2> = Array::random_normal([11, 7], 6);
     v: Vector<f64> = Vector::random_normal([7], 7);
     c: Array<f64, 3> = Array::random_normal([3, 4, 5], 8);
+    g: Array<f64, 2> = a.slice((..7, ..)) + Array::<f64, 2>::eye(7) * 5.0;
 }
 
 fn creation(table: &mut Table, inputs: &Inputs) -> Outcome {
@@ -363,7 +366,14 @@ fn reductions(table: &mut Table, inputs: &Inputs) -> Outcome {
 
 fn algebra(table: &mut Table, inputs: &Inputs) -> Outcome {
     let Inputs {
-        x, y, z, a, b, v, ..
+        x,
+        y,
+        z,
+        a,
+        b,
+        c,
+        v,
+        ..
     } = inputs;
     rows! { table "products and norms":
         "np.dot(x, y)" => x.dot(y);
@@ -381,6 +391,49 @@ fn algebra(table: &mut Table, inputs: &Inputs) -> Outcome {
         "np.linalg.norm(x, np.inf)" => x.norm_inf();
         "np.linalg.norm(a)" => a.norm2();
         "np.linalg.norm(a, axis=1)" => a.norm2_axis(1);
+        "c @ c.swapaxes(1, 2)" => c.matmul(&c.swap_axes(1, 2));
+        "np.tensordot(c, c, ((0, 1), (0, 1)))" => c.tensordot::<3, 2>(c, &[(0, 0), (1, 1)])?;
+        "np.einsum('ij,jk->ki', a, b)" => einsum::<f64, 2, 2, 2>("ij,jk->ki", a, b)?;
+        "np.einsum('nij,nkj->nik', c, c)" => einsum::<f64, 3, 3, 3>("nij,nkj->nik", c, c)?;
+    }
+    Ok(())
+}
+
+fn linear_algebra(table: &mut Table, inputs: &Inputs) -> Outcome {
+    let Inputs { a, e, g, v, .. } = inputs;
+    rows! { table "linear algebra":
+        "np.linalg.solve(g, v)" => g.solve(v)?;
+        "np.linalg.solve(g, a.T)" => g.solve(&a.t())?;
+        "np.linalg.inv(g)" => g.inv()?;
+        "np.linalg.det(g)" => g.det()?;
+        "np.linalg.lstsq(a, e)[0]" => a.lstsq(e)?;
+        "np.linalg.pinv(a)" => a.pinv()?;
+        "np.linalg.matrix_rank(a)" => a.matrix_rank()?;
+        "np.linalg.cholesky(a.T @ a)" => a.t().matmul(a).cholesky()?;
+        "np.abs(np.linalg.qr(a)[0])" => a.qr()?.q.abs();
+        "np.abs(np.linalg.qr(a)[1])" => a.qr()?.r.abs();
+        "np.linalg.svdvals(a)" => a.singular_values()?;
+        "np.abs(np.linalg.svd(a, full_matrices=False)[2])" => a.svd()?.vh.abs();
+        "np.linalg.norm(a, 2)" => a.singular_values()?.max();
+        "np.linalg.eigvalsh(a.T @ a)" => a.t().matmul(a).eigvalsh()?;
+        "np.abs(np.linalg.eigh(a.T @ a)[1])" => a.t().matmul(a).eigh()?.vectors.abs();
+        "np.sort(np.linalg.eigvals(g).real)" => g.eigvals()?.re().sort();
+        "np.sort(np.abs(np.linalg.eig(g)[0]))" => g.eig()?.values.abs().sort();
+    }
+    Ok(())
+}
+
+fn transforms(table: &mut Table, inputs: &Inputs) -> Outcome {
+    let Inputs { x, z, a, c, .. } = inputs;
+    rows! { table "fourier transforms":
+        "np.fft.fft(x)" => x.fft();
+        "np.fft.ifft(z)" => z.ifft();
+        "np.fft.rfft(x)" => x.rfft();
+        "np.fft.irfft(z[:751], 1500)" => z.slice(..751).irfft(1500);
+        "np.fft.fft(c, axis=1)" => c.fft_axis(1);
+        "np.fft.rfft(a, axis=0)" => a.rfft_axis(0);
+        "np.fft.fft2(a)" => a.fft2();
+        "np.fft.ifft2(a)" => a.ifft2();
     }
     Ok(())
 }

@@ -70,8 +70,14 @@ mod methods;
 mod operators;
 
 mod axes;
+mod batches;
 mod columns;
+mod contract;
 mod diagonals;
+#[cfg(feature = "fft")]
+mod fourier;
+#[cfg(feature = "linalg")]
+mod linalg;
 mod matmul;
 mod matrix;
 mod multiples;
@@ -109,8 +115,11 @@ mod twins;
 
 pub use array::{Array, Vector};
 pub use blocks::Blocks;
+pub use contract::einsum;
 pub use indices::Index;
 pub use join::Padding;
+#[cfg(feature = "linalg")]
+pub use linalg::{Eig, Eigh, Qr, Svd};
 pub use map::{map_all, map2, map3, try_map_all, try_map2, try_map3};
 pub use multiples::Scalars;
 pub use operand::{ArrayOperand, Handle, Operand, ScalarOperand, Source};

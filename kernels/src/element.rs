@@ -257,6 +257,8 @@ pub trait Field:
     + Div<Output = Self>
     + Neg<Output = Self>
 {
+    /// The complex numbers of the same precision.
+    type Complex: Field<Real = Self::Real, Complex = Self::Complex>;
     /// Whether the type is complex.
     const IS_COMPLEX: bool;
     /// An element from its parts; the imaginary part is dropped where the type is real.

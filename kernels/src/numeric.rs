@@ -56,6 +56,7 @@ numeric!(f32: f32, f64: f64, i32: f64, i64: f64, u32: f64, u64: f64);
 macro_rules! field {
     ($($float:ident),*) => {$(
         impl Field for $float {
+            type Complex = Complex<$float>;
             const IS_COMPLEX: bool = false;
             #[inline(always)]
             fn from_parts(re: f64, _im: f64) -> Self {
@@ -87,6 +88,7 @@ macro_rules! field {
         }
 
         impl Field for Complex<$float> {
+            type Complex = Self;
             const IS_COMPLEX: bool = true;
             #[inline(always)]
             fn from_parts(re: f64, im: f64) -> Self {

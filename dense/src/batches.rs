@@ -1,0 +1,158 @@
+//! Products of as many pairs of matrices: the last two axes of arrays.
+
+use crate::array::Array;
+use crate::operand::{check_len, expect};
+use sparsefuse_kernels::matmul::{self, Matrix};
+use sparsefuse_kernels::{Isa, Numeric};
+use sparsefuse_runtime::{Access, Error, HostArgs, HostBody, HostTask, Privilege, Shape, reserve};
+
+const OP: &str = "matmul";
+
+/// The arguments of the task.
+const A: usize = 0;
+const B: usize = 1;
+const MADE: usize = 2;
+
+macro_rules! products {
+    ($($d:literal)*) => {$(
+        impl<T: Numeric> Array<T, $d> {
+            /// The products of matrices, which are the last two axes; the axes before them broadcast:
+            /// NumPy's `a @ b`. One task, which is not fused; elements are those of the product of two
+            /// matrices, to the bit. The matrices are shared by threads and ranks, each being computed by
+            /// one thread; where the other array has one matrix, so are the rows.
+            ///
+            /// ```
+            /// use sparsefuse_dense::Array;
+            ///
+            /// let a = Array::<f64, 3>::from_fn([10, 2, 3], |[k, i, j]| (k + i + j) as f64);
+            /// let b = Array::<f64, 3>::ones([10, 3, 4]);
+            /// assert_eq!(a.matmul(&b).shape(), [10, 2, 4]);
+            /// assert_eq!(a.matmul(&b.slice((..1, .., ..))).index_axis(0, 9).row(1).to_vec()?, [33.0; 4]);
+            /// # Ok::<(), sparsefuse_dense::Error>(())
+            /// ```
+            ///
+            /// # Panics
+            ///
+            /// With the error that `try_matmul` returns.
+            #[doc(alias("@", "gemm", "batch"))]
+            #[must_use]
+            #[track_caller]
+            pub fn matmul(&self, other: &Self) -> Self {
+                expect(self.try_matmul(other))
+            }
+
+            /// As `matmul`.
+            ///
+            /// # Errors
+            ///
+            /// If matrices of `other` have not as many rows as those of this array have columns, the axes
+            /// before the last two do not broadcast, memory cannot hold the result, or the arrays belong to
+            /// two runtimes.
+            pub fn try_matmul(&self, other: &Self) -> Result<Self, Error> {
+                products(self, other)
+            }
+        }
+    )*};
+}
+
+products!(3 4);
+
+fn products<T: Numeric, const D: usize>(
+    a: &Array<T, D>,
+    b: &Array<T, D>,
+) -> Result<Array<T, D>, Error> {
+    let (of_a, of_b) = (a.shape(), b.shape());
+    let [rows, depth, columns] = [of_a[D - 2], of_a[D - 1], of_b[D - 1]];
+    let mut shape = of_a;
+    let mut fits = of_b[D - 2] == depth;
+    for d in 0..D - 2 {
+        shape[d] = if of_a[d] == 1 { of_b[d] } else { of_a[d] };
+        fits &= of_b[d] == shape[d] || of_b[d] == 1;
+    }
+    if !fits {
+        shape[D - 2..].copy_from_slice(&[depth, columns]);
+        return Err(Error::shape(OP, Shape::new(&shape), Shape::new(&of_b)));
+    }
+    let with = |last: [usize; 2]| {
+        let mut whole = shape;
+        whole[D - 2..].copy_from_slice(&last);
+        whole
+    };
+    let made = with([rows, columns]);
+    check_len(OP, Shape::new(&made))?;
+    let n: usize = shape[..D - 2].iter().product();
+    if of_b[..D - 2].iter().all(|&len| len == 1) {
+        let a: Array<T, 2> = a.reshape([n * rows, depth])?;
+        return a.try_matmul(&b.reshape([depth, columns])?)?.reshape(made);
+    }
+    let a = a.broadcast_to(with([rows, depth]))?;
+    let b = b.broadcast_to(with([depth, columns]))?;
+    pairs(
+        &a.reshape([n, rows, depth])?,
+        &b.reshape([n, depth, columns])?,
+    )?
+    .reshape(made)
+}
+
+/// The products of pairs of matrices: `n` by `m` by `k`, and `n` by `k` by `l`.
+fn pairs<T: Numeric>(a: &Array<T, 3>, b: &Array<T, 3>) -> Result<Array<T, 3>, Error> {
+    let ([n, rows, depth], [_, _, columns]) = (a.shape(), b.shape());
+    let runtime = a.runtime();
+    let config = runtime.config();
+    let pairs = Pairs {
+        shape: [rows, columns, depth],
+        isa: config.isa,
+        parallel_threshold: config.parallel_threshold,
+    };
+    let (a, b) = (a.contiguous()?, b.contiguous()?);
+    let made = runtime.new_store(Shape::new(&[n, rows, columns]), T::DTYPE);
+    let declared = [
+        (Privilege::Read, Access::Held, T::DTYPE),
+        (Privilege::Read, Access::Held, T::DTYPE),
+        (Privilege::Write, Access::Rows, T::DTYPE),
+    ];
+    let task = HostTask::new(move |args| pairs.run::<T>(args));
+    let stores = [a.store(), b.store(), &made];
+    runtime.submit_host(&HostBody::new("matmul_pairs", &declared), &stores, task)?;
+    Ok(Array::wrap(made, None))
+}
+
+/// What the function of the task knows.
+#[derive(Clone, Copy)]
+struct Pairs {
+    /// Rows, columns, and the length of the inner dimension, of each.
+    shape: [usize; 3],
+    isa: Isa,
+    /// Products of elements below which a rank's own thread is alone.
+    parallel_threshold: usize,
+}
+
+impl Pairs {
+    fn run<T: Numeric>(&self, args: &mut HostArgs<'_>) -> Result<(), Error> {
+        let [rows, columns, depth] = self.shape;
+        let made = args.write::<T>(MADE)?;
+        let a = args.read_between::<T>(A, rows * depth, args.cuts(MADE))?;
+        let b = args.read_between::<T>(B, depth * columns, args.cuts(MADE))?;
+        let len = rows * columns;
+        let n = made.len().checked_div(len).unwrap_or(0);
+        let is_short = made.len().saturating_mul(depth) < self.parallel_threshold;
+        let parts = if is_short {
+            1
+        } else {
+            args.threads().min(n.max(1))
+        };
+        let ends: Vec<usize> = (1..=parts).map(|part| n * part / parts * len).collect();
+        args.in_parts_to(made, &ends, |part, made| {
+            let first = n * part / parts;
+            let mut workspace = reserve(matmul::workspace::<T>(self.isa, self.shape))?;
+            workspace.resize(workspace.capacity(), T::ZERO);
+            for (number, made) in (first..).zip(made.chunks_exact_mut(len.max(1))) {
+                let a = Matrix::of_rows(&a[number * rows * depth..][..rows * depth], [rows, depth]);
+                let of_b = &b[number * depth * columns..][..depth * columns];
+                let b = Matrix::of_rows(of_b, [depth, columns]);
+                matmul::product(self.isa, a, b, made, &mut workspace);
+            }
+            Ok(())
+        })
+    }
+}

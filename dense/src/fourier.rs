@@ -1,0 +1,306 @@
+//! Discrete Fourier transforms along an axis, by rustfft; the feature `fft`.
+//!
+//! A transform is a host task on the lines along the axis, which the threads and ranks share; a single
+//! line has one thread. It computes in double precision, whatever the elements are, and with loops that
+//! are the same for every instruction set.
+//!
+//! The forward transform of `x` is `y[k] = sum(x[j] * exp(-2 pi i j k / n))`, as NumPy's; the inverse has
+//! the other sign, and is divided by `n`.
+
+use crate::array::{Array, Vector};
+use crate::operand::{check_len, expect};
+use crate::views::check_axes;
+use num_complex::Complex;
+use rustfft::{Fft, FftDirection, FftPlannerScalar};
+use sparsefuse_kernels::{Field, Real};
+use sparsefuse_runtime::{
+    Access, Error, HostArgs, HostBody, HostTask, Privilege, Shape, try_collect,
+};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The transform along an axis for each method, and that of vectors.
+macro_rules! transforms {
+    ($(
+        $(#[$doc:meta])*
+        $name:ident $try:ident $of_axis:ident $try_of_axis:ident($($len:ident: usize)?)
+            [$($bound:tt)*] -> $output:ty, $direction:ident, $ends:ident;
+    )*) => {$(
+        impl<T: $($bound)*, const D: usize> Array<T, D>
+        {
+            $(#[$doc])*
+            ///
+            /// # Panics
+            ///
+            #[doc = concat!("With the error that [`Array::", stringify!($try_of_axis), "`] returns.")]
+            #[must_use]
+            #[track_caller]
+            pub fn $of_axis(&self, axis: usize $(, $len: usize)?) -> Array<$output, D> {
+                expect(self.$try_of_axis(axis $(, $len)?))
+            }
+
+            #[doc = concat!("As [`Array::", stringify!($of_axis), "`].")]
+            ///
+            /// # Errors
+            ///
+            /// If there is no such axis, no element along it, or not as many as the result needs.
+            pub fn $try_of_axis(&self, axis: usize $(, $len: usize)?) -> Result<Array<$output, D>, Error> {
+                let op = stringify!($of_axis);
+                check_axes::<D>(op, [axis])?;
+                let asked: &[usize] = &[$($len)?];
+                let n = asked.first().copied().unwrap_or(self.shape()[axis]);
+                transform(op, self, axis, n, FftDirection::$direction, Ends::$ends)
+            }
+        }
+
+        impl<T: $($bound)*> Vector<T>
+        {
+            #[doc = concat!("[`Array::", stringify!($of_axis), "`] of a vector.")]
+            ///
+            /// # Panics
+            ///
+            #[doc = concat!("With the error that [`Vector::", stringify!($try), "`] returns.")]
+            #[must_use]
+            #[track_caller]
+            pub fn $name(&self $(, $len: usize)?) -> Vector<$output> {
+                expect(self.$try($($len)?))
+            }
+
+            #[doc = concat!("As [`Vector::", stringify!($name), "`].")]
+            ///
+            /// # Errors
+            ///
+            /// If there is no element, or not as many as the result needs.
+            pub fn $try(&self $(, $len: usize)?) -> Result<Vector<$output>, Error> {
+                self.$try_of_axis(0 $(, $len)?)
+            }
+        }
+    )*};
+}
+
+transforms! {
+    /// The discrete Fourier transform along an axis: NumPy's `fft.fft(a, axis=axis)`. About
+    /// `5 n log2(n)` operations a line.
+    ///
+    /// ```
+    /// use num_complex::Complex;
+    /// use sparsefuse_dense::Vector;
+    ///
+    /// let x = Vector::from_vec(vec![1.0, 0.0, 0.0, 0.0]);
+    /// assert_eq!(x.fft().to_vec()?, [Complex::new(1.0, 0.0); 4]);
+    /// assert_eq!(x.fft().ifft().re().to_vec()?, x.to_vec()?);
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    fft try_fft fft_axis try_fft_axis() [Field] -> T::Complex, Forward, Whole;
+
+    /// The inverse of [`Array::fft_axis`]: NumPy's `fft.ifft`.
+    ifft try_ifft ifft_axis try_ifft_axis() [Field] -> T::Complex, Inverse, Whole;
+
+    /// The first `n / 2 + 1` elements of the transform of real numbers, from which the others follow:
+    /// NumPy's `fft.rfft`. It takes as long as the transform of complex numbers.
+    ///
+    /// ```
+    /// use sparsefuse_dense::Vector;
+    ///
+    /// let x = Vector::from_vec(vec![1.0, 2.0, 3.0, 4.0]);
+    /// let y = x.rfft();
+    /// assert_eq!(y.re().to_vec()?, [10.0, -2.0, -2.0]);
+    /// assert_eq!(y.irfft(4).to_vec()?, x.to_vec()?);
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    rfft try_rfft rfft_axis try_rfft_axis() [Real] -> T::Complex, Forward, Half;
+
+    /// The `n` real numbers whose transform begins with these: NumPy's `fft.irfft(a, n)`. Where there are
+    /// more than `n / 2 + 1` along the axis, the others are left out; imaginary parts of what has to be
+    /// real are not looked at.
+    irfft try_irfft irfft_axis try_irfft_axis(n: usize) [Field] -> T::Real, Inverse, OfHalf;
+}
+
+impl<T: Field> Array<T, 2> {
+    /// The transform along both axes: NumPy's `fft.fft2`.
+    ///
+    /// ```
+    /// use sparsefuse_dense::Array;
+    ///
+    /// let a = Array::<f64, 2>::ones([2, 4]);
+    /// let y = a.fft2();
+    /// assert_eq!(y.re().row(0).to_vec()?, [8.0, 0.0, 0.0, 0.0]);
+    /// assert_eq!(y.ifft2().re().to_vec()?, [1.0; 8]);
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the matrix has no element; [`Array::try_fft2`] returns the error.
+    #[must_use]
+    #[track_caller]
+    pub fn fft2(&self) -> Array<T::Complex, 2> {
+        expect(self.try_fft2())
+    }
+
+    /// As [`Array::fft2`].
+    ///
+    /// # Errors
+    ///
+    /// If the matrix has no element.
+    pub fn try_fft2(&self) -> Result<Array<T::Complex, 2>, Error> {
+        transform_both(self, FftDirection::Forward)
+    }
+
+    /// The inverse of [`Array::fft2`]: NumPy's `fft.ifft2`.
+    ///
+    /// # Panics
+    ///
+    /// If the matrix has no element; [`Array::try_ifft2`] returns the error.
+    #[must_use]
+    #[track_caller]
+    pub fn ifft2(&self) -> Array<T::Complex, 2> {
+        expect(self.try_ifft2())
+    }
+
+    /// As [`Array::ifft2`].
+    ///
+    /// # Errors
+    ///
+    /// If the matrix has no element.
+    pub fn try_ifft2(&self) -> Result<Array<T::Complex, 2>, Error> {
+        transform_both(self, FftDirection::Inverse)
+    }
+}
+
+fn transform_both<T: Field>(
+    a: &Array<T, 2>,
+    direction: FftDirection,
+) -> Result<Array<T::Complex, 2>, Error> {
+    let op = match direction {
+        FftDirection::Forward => "fft2",
+        FftDirection::Inverse => "ifft2",
+    };
+    let [n_rows, n_columns] = a.shape();
+    let rows: Array<T::Complex, 2> = transform(op, a, 1, n_columns, direction, Ends::Whole)?;
+    transform(op, &rows, 0, n_rows, direction, Ends::Whole)
+}
+
+/// What is known of a line, and wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ends {
+    /// All of it, before and after.
+    Whole,
+    /// All before, and about half after.
+    Half,
+    /// About half before, and all after.
+    OfHalf,
+}
+
+/// The transform, of `n` elements a line, along an axis.
+fn transform<T: Field, M: Field, const D: usize>(
+    op: &'static str,
+    x: &Array<T, D>,
+    axis: usize,
+    n: usize,
+    direction: FftDirection,
+    ends: Ends,
+) -> Result<Array<M, D>, Error> {
+    let lines = x.try_move_axis(axis, D - 1)?;
+    let mut shape = lines.shape();
+    let before = shape[D - 1];
+    let [needed, after] = match ends {
+        Ends::Whole => [n, n],
+        Ends::Half => [n, n / 2 + 1],
+        Ends::OfHalf => [n / 2 + 1, n],
+    };
+    if n == 0 || before < needed {
+        let expected = format!("at least {} elements along axis {axis}", needed.max(1));
+        return Err(Error::argument(op, expected, before.to_string()));
+    }
+    let n_lines = shape[..D - 1].iter().product();
+    shape[D - 1] = after;
+    check_len(op, Shape::new(&shape))?;
+    let lines = lines.reshape([n_lines, before])?.contiguous()?;
+    let line = Line {
+        plan: plan(n, direction),
+        before,
+        after,
+        ends,
+    };
+    let runtime = x.runtime();
+    let made = runtime.new_store(Shape::new(&[n_lines, after]), M::DTYPE);
+    let declared = [
+        (Privilege::Read, Access::Held, T::DTYPE),
+        (Privilege::Write, Access::Rows, M::DTYPE),
+    ];
+    let task = HostTask::new(move |args| line.run::<T, M>(args));
+    runtime.submit_host(&HostBody::new(op, &declared), &[lines.store(), &made], task)?;
+    let made = Array::<M, 2>::wrap(made, None).reshape(shape)?;
+    made.try_move_axis(D - 1, axis)
+}
+
+/// The transform of lines.
+#[derive(Clone)]
+struct Line {
+    plan: Arc<dyn Fft<f64>>,
+    /// Elements of a line of the operand, and of the result.
+    before: usize,
+    after: usize,
+    ends: Ends,
+}
+
+impl Line {
+    fn run<T: Field, M: Field>(&self, args: &mut HostArgs<'_>) -> Result<(), Error> {
+        let made = args.write::<M>(1)?;
+        let x = args.read_between::<T>(0, self.before, args.cuts(1))?;
+        args.in_parts(made, self.after, |first, made| {
+            let zeros = |len| try_collect((0..len).map(|_| Complex::ZERO));
+            let mut line: Vec<Complex<f64>> = zeros(self.plan.len())?;
+            let mut scratch = zeros(self.plan.get_inplace_scratch_len())?;
+            let lines = x[first * self.before..].chunks_exact(self.before);
+            for (x, made) in lines.zip(made.chunks_exact_mut(self.after)) {
+                self.fill(x, &mut line);
+                self.plan.process_with_scratch(&mut line, &mut scratch);
+                let scale = match self.plan.fft_direction() {
+                    FftDirection::Forward => 1.0,
+                    FftDirection::Inverse => 1.0 / line.len() as f64,
+                };
+                for (made, y) in made.iter_mut().zip(&line) {
+                    *made = M::from_parts(y.re * scale, y.im * scale);
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// The line that is transformed.
+    fn fill<T: Field>(&self, x: &[T], line: &mut [Complex<f64>]) {
+        for (made, x) in line.iter_mut().zip(x) {
+            let (re, im) = x.parts();
+            *made = Complex::new(re, im);
+        }
+        if self.ends == Ends::OfHalf {
+            let n = line.len();
+            line[0].im = 0.0;
+            if n.is_multiple_of(2) {
+                line[n / 2].im = 0.0;
+            }
+            for k in n / 2 + 1..n {
+                line[k] = line[n - k].conj();
+            }
+        }
+    }
+}
+
+/// How lines of this length are transformed; a program uses a few lengths again and again.
+fn plan(n: usize, direction: FftDirection) -> Arc<dyn Fft<f64>> {
+    /// Plans that are kept, each as large as its line.
+    const MANY: usize = 16;
+    static PLANS: Mutex<VecDeque<Arc<dyn Fft<f64>>>> = Mutex::new(VecDeque::new());
+    // Nothing panics between two states of the list.
+    let mut plans = PLANS.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_it = |plan: &&Arc<dyn Fft<f64>>| plan.len() == n && plan.fft_direction() == direction;
+    if let Some(plan) = plans.iter().find(is_it) {
+        return Arc::clone(plan);
+    }
+    let plan = FftPlannerScalar::new().plan_fft(n, direction);
+    plans.truncate(MANY - 1);
+    plans.push_front(Arc::clone(&plan));
+    plan
+}

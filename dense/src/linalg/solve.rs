@@ -1,0 +1,196 @@
+//! Systems of equations, inverses, determinants, least squares.
+
+use super::work::{Method, Work};
+use super::{order, submit};
+use crate::array::{Array, Vector};
+use crate::scalar::Scalar;
+use sparsefuse_kernels::{Field, Numeric, Real};
+use sparsefuse_runtime::{Error, Shape};
+
+impl<T: Field> Array<T, 2> {
+    /// The solution of `a x = b`, of a square matrix `a` and a vector or matrix `b`, whose columns are
+    /// right-hand sides: NumPy's `linalg.solve`. By an LU factorisation with partial pivoting;
+    /// `2/3 n^3` operations.
+    ///
+    /// ```
+    /// use sparsefuse_dense::{Array, Vector};
+    ///
+    /// let a = Array::<f64, 2>::from_shape_vec([2, 2], vec![2.0, 1.0, 1.0, 3.0])?;
+    /// let x = a.solve(&Vector::from_vec(vec![5.0, 10.0]))?;
+    /// assert!((x - Vector::from_vec(vec![1.0, 3.0])).norm2().get()? < 1e-14);
+    ///
+    /// let singular = Array::<f64, 2>::from_shape_vec([2, 2], vec![1.0, 2.0, 2.0, 4.0])?;
+    /// let error = singular.solve(&Vector::ones([2]))?.to_vec().unwrap_err();
+    /// assert!(error.to_string().contains("not singular"), "{error}");
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the matrix is not square, or `b` has another number of rows, or neither one dimension nor two.
+    /// If the matrix is singular or not finite, the error comes with the elements.
+    pub fn solve<const D: usize>(&self, b: &Array<T, D>) -> Result<Array<T, D>, Error> {
+        const OP: &str = "solve";
+        let n = order(OP, self)?;
+        let columns = columns(OP, n, b)?;
+        let shape = Shape::new(&columns.shape());
+        let made = submit(
+            Work::<T, T>::new(OP, Method::Solve),
+            self,
+            Some(&columns),
+            shape,
+        )?;
+        Array::<T, 2>::wrap(made, None).reshape(b.shape())
+    }
+
+    /// The inverse: NumPy's `linalg.inv`. By an LU factorisation; `2 n^3` operations. To solve a system,
+    /// [`Array::solve`] is faster and more accurate.
+    ///
+    /// ```
+    /// use sparsefuse_dense::Array;
+    ///
+    /// let a = Array::<f64, 2>::from_shape_vec([2, 2], vec![2.0, 0.0, 0.0, 4.0])?;
+    /// assert_eq!(a.inv()?.to_vec()?, [0.5, 0.0, 0.0, 0.25]);
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the matrix is not square. If it is singular or not finite, the error comes with the elements.
+    #[doc(alias = "inverse")]
+    pub fn inv(&self) -> Result<Self, Error> {
+        const OP: &str = "inv";
+        let n = order(OP, self)?;
+        let work = Work::<T, T>::new(OP, Method::Inverse);
+        let made = submit(work, self, None, Shape::new(&[n, n]))?;
+        Ok(Self::wrap(made, None))
+    }
+
+    /// The determinant: NumPy's `linalg.det`; 1 of a matrix without rows. By an LU factorisation;
+    /// `2/3 n^3` operations.
+    ///
+    /// ```
+    /// use sparsefuse_dense::Array;
+    ///
+    /// let a = Array::<f64, 2>::from_shape_vec([2, 2], vec![1.0, 2.0, 3.0, 4.0])?;
+    /// assert!((a.det()?.get()? + 2.0).abs() < 1e-14);
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the matrix is not square. If it is not finite, the error comes with the value.
+    #[doc(alias = "determinant")]
+    pub fn det(&self) -> Result<Scalar<T>, Error> {
+        const OP: &str = "det";
+        order(OP, self)?;
+        let work = Work::<T, T>::new(OP, Method::Determinant);
+        Scalar::from_store(submit(work, self, None, Shape::SCALAR)?)
+    }
+
+    /// The vectors `x` for which the norms of `b - a x` are least, and among these the shortest: NumPy's
+    /// `linalg.lstsq`, the first of its results. By the [pseudo-inverse](Array::pinv), whose singular
+    /// value decomposition takes most of the time.
+    ///
+    /// ```
+    /// use sparsefuse_dense::{Array, Vector};
+    ///
+    /// // The line through three points: intercept 1, slope 2.
+    /// let a = Array::<f64, 2>::from_shape_vec([3, 2], vec![1.0, 0.0, 1.0, 1.0, 1.0, 2.0])?;
+    /// let line = a.lstsq(&Vector::from_vec(vec![1.0, 3.0, 5.0]))?.to_vec()?;
+    /// assert!((line[0] - 1.0).abs() < 1e-14 && (line[1] - 2.0).abs() < 1e-14);
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If `b` has another number of rows than the matrix, or neither one dimension nor two. If the matrix
+    /// is not finite, the error comes with the elements.
+    #[doc(alias = "least_squares")]
+    pub fn lstsq<const D: usize>(&self, b: &Array<T, D>) -> Result<Array<T, D>, Error> {
+        const OP: &str = "lstsq";
+        let [n_rows, n_columns] = self.shape();
+        let columns = columns(OP, n_rows, b)?;
+        let (vh, weighted) = self.pseudo_inverse()?;
+        let x = vh
+            .try_conj()?
+            .t()
+            .try_matmul(&weighted.try_matmul(&columns)?)?;
+        let mut shape = b.shape();
+        shape[0] = n_columns;
+        x.reshape(shape)
+    }
+
+    /// The pseudo-inverse of Moore and Penrose, of `n` by `m` elements: NumPy's `linalg.pinv`. Singular
+    /// values below the largest, times `max(m, n)`, times the machine's precision count as 0.
+    ///
+    /// ```
+    /// use sparsefuse_dense::Array;
+    ///
+    /// let a = Array::<f64, 2>::from_shape_vec([2, 2], vec![2.0, 0.0, 0.0, 0.0])?;
+    /// assert_eq!(a.pinv()?.to_vec()?, [0.5, 0.0, 0.0, 0.0]);
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If memory cannot hold the result. If the matrix is not finite, the error comes with the elements.
+    pub fn pinv(&self) -> Result<Self, Error> {
+        let (vh, weighted) = self.pseudo_inverse()?;
+        vh.try_conj()?.t().try_matmul(&weighted)
+    }
+
+    /// How many singular values are not 0, as [`Array::pinv`] counts: NumPy's `linalg.matrix_rank`.
+    ///
+    /// ```
+    /// use sparsefuse_dense::Array;
+    ///
+    /// assert_eq!(Array::<f64, 2>::ones([3, 4]).matrix_rank()?.get()?, 1);
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If memory cannot hold the result. If the matrix is not finite, the error comes with the value.
+    pub fn matrix_rank(&self) -> Result<Scalar<i64>, Error> {
+        self.nonzero_among(&self.singular_values()?)?.try_count()
+    }
+
+    /// `v^H`, and `u^H` with its rows divided by the singular values, or times 0 where these count as 0.
+    fn pseudo_inverse(&self) -> Result<(Self, Self), Error> {
+        let svd = self.svd()?;
+        let is_counted = self.nonzero_among(&svd.s)?.try_insert_axis(1)?;
+        let s = svd.s.try_cast::<T>()?.try_insert_axis(1)?;
+        let divided = svd.u.try_conj()?.t().try_div(&s)?;
+        Ok((svd.vh, is_counted.try_select(&divided, T::ZERO)?))
+    }
+
+    /// Which singular values are not 0.
+    fn nonzero_among(&self, s: &Vector<T::Real>) -> Result<Vector<bool>, Error> {
+        if s.is_empty() {
+            return s.try_greater(T::Real::ZERO);
+        }
+        let longer = self.shape().into_iter().max().unwrap_or(0);
+        let relative = T::Real::from_f64(longer as f64 * T::Real::EPSILON.to_f64());
+        s.try_greater(&s.try_max()?.try_mul(relative)?)
+    }
+}
+
+/// Right-hand sides as columns of a matrix.
+fn columns<T: Field, const D: usize>(
+    op: &'static str,
+    n_rows: usize,
+    b: &Array<T, D>,
+) -> Result<Array<T, 2>, Error> {
+    let shape = b.shape();
+    if D != 1 && D != 2 {
+        let found = format!("{D} dimensions");
+        return Err(Error::argument(op, "a vector or a matrix", found));
+    }
+    if shape[0] != n_rows {
+        let mut expected = shape;
+        expected[0] = n_rows;
+        return Err(Error::shape(op, Shape::new(&expected), Shape::new(&shape)));
+    }
+    b.reshape([n_rows, shape.get(1).copied().unwrap_or(1)])
+}

@@ -1,0 +1,295 @@
+//! What faer does: from elements, row by row, to elements, row by row.
+
+use faer::linalg::solvers::{Eigen, LltError, Solve};
+use faer::traits::ComplexField;
+use faer::{Mat, MatRef, Side};
+use num_complex::Complex;
+use sparsefuse_kernels::{Element, Field};
+use sparsefuse_runtime::{Error, reserve, try_collect};
+use std::marker::PhantomData;
+
+/// What is made of a matrix, or of two.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Method {
+    /// The solutions of `a x = b`.
+    Solve,
+    /// The inverse.
+    Inverse,
+    /// The determinant.
+    Determinant,
+    /// The lower triangular factor of a Hermitian positive definite matrix.
+    Cholesky,
+    /// The rows of `q`, then the columns of `r`.
+    Qr,
+    /// The rows of the left singular vectors, the conjugates of those of the right ones, and the
+    /// singular values, in descending order.
+    Svd,
+    /// The singular values.
+    SingularValues,
+    /// Of a Hermitian matrix: the rows of the eigenvectors, and the eigenvalues, in ascending order.
+    Eigh,
+    /// Its eigenvalues.
+    Eigvalsh,
+    /// The rows of the eigenvectors, of length 1, and the eigenvalues.
+    Eig,
+    /// The eigenvalues.
+    Eigvals,
+}
+
+/// A method under the name that errors have, for elements `T`, which makes elements `M`.
+#[derive(Debug)]
+pub(super) struct Work<T, M> {
+    pub(super) op: &'static str,
+    method: Method,
+    /// How faer's numbers become elements.
+    narrow: fn(Complex<f64>) -> M,
+    elements: PhantomData<fn() -> T>,
+}
+
+impl<T: Field, M: Field> Work<T, M> {
+    pub(super) fn new(op: &'static str, method: Method) -> Self {
+        Self {
+            op,
+            method,
+            narrow: |number| M::from_parts(number.re, number.im),
+            elements: PhantomData,
+        }
+    }
+}
+
+impl<T: Field, M: Element> Work<T, M> {
+    /// Elements of matrices and their shapes in, elements of what is made out.
+    pub(super) fn run(&self, inputs: &[(&[T], [usize; 2])]) -> Result<Vec<M>, Error> {
+        match T::IS_COMPLEX {
+            true => self.run_as::<Complex<f64>>(inputs),
+            false => self.run_as::<f64>(inputs),
+        }
+    }
+
+    fn run_as<W: Number>(&self, inputs: &[(&[T], [usize; 2])]) -> Result<Vec<M>, Error> {
+        let mut matrices = Vec::with_capacity(inputs.len());
+        for (elements, shape) in inputs {
+            matrices.push((self.widened::<W>(elements, shape[1])?, *shape));
+        }
+        let mut seen = matrices.iter().map(|(elements, [n_rows, n_columns])| {
+            MatRef::from_row_major_slice(elements, *n_rows, *n_columns)
+        });
+        let (Some(a), b) = (seen.next(), seen.next()) else {
+            return Err(Error::argument(self.op, "a matrix", "none"));
+        };
+        let made = make(self.op, self.method, a, b)?;
+        let rows = (0..made.n_rows())
+            .flat_map(|row| (0..made.n_columns()).map(move |column| (row, column)));
+        let mut elements = reserve(made.n_rows() * made.n_columns())?;
+        elements.extend(rows.map(|(row, column)| (self.narrow)(made.at(row, column))));
+        Ok(elements)
+    }
+
+    /// The elements as faer's numbers; none may be infinite or NaN, which no method survives.
+    fn widened<W: Number>(&self, elements: &[T], n_columns: usize) -> Result<Vec<W>, Error> {
+        let is_finite = |x: &T| {
+            let (re, im) = x.parts();
+            re.is_finite() && im.is_finite()
+        };
+        if let Some(at) = elements.iter().position(|x| !is_finite(x)) {
+            let [row, column] = [at / n_columns, at % n_columns];
+            let found = format!("{} in row {row}, column {column}", elements[at]);
+            return Err(Error::argument(self.op, "finite elements", found));
+        }
+        try_collect(elements.iter().map(|x| W::of_parts(x.parts())))
+    }
+}
+
+/// The numbers that faer computes with.
+trait Number: ComplexField<Real = f64> + Copy {
+    fn of_parts(parts: (f64, f64)) -> Self;
+    fn complex(self) -> Complex<f64>;
+    fn eigen(a: MatRef<'_, Self>) -> Result<Eigen<f64>, faer::linalg::evd::EvdError>;
+}
+
+impl Number for f64 {
+    fn of_parts((re, _): (f64, f64)) -> Self {
+        re
+    }
+    fn complex(self) -> Complex<f64> {
+        Complex::from(self)
+    }
+    fn eigen(a: MatRef<'_, Self>) -> Result<Eigen<f64>, faer::linalg::evd::EvdError> {
+        Eigen::new_from_real(a)
+    }
+}
+
+impl Number for Complex<f64> {
+    fn of_parts((re, im): (f64, f64)) -> Self {
+        Complex::new(re, im)
+    }
+    fn complex(self) -> Complex<f64> {
+        self
+    }
+    fn eigen(a: MatRef<'_, Self>) -> Result<Eigen<f64>, faer::linalg::evd::EvdError> {
+        Eigen::new(a)
+    }
+}
+
+/// What a method has made.
+enum Made<W> {
+    Matrix(Mat<W>),
+    /// Eigenvalues of a matrix that is not Hermitian may be complex where it is real.
+    Complex(Mat<Complex<f64>>),
+}
+
+impl<W: Number> Made<W> {
+    fn n_rows(&self) -> usize {
+        match self {
+            Self::Matrix(made) => made.nrows(),
+            Self::Complex(made) => made.nrows(),
+        }
+    }
+
+    fn n_columns(&self) -> usize {
+        match self {
+            Self::Matrix(made) => made.ncols(),
+            Self::Complex(made) => made.ncols(),
+        }
+    }
+
+    fn at(&self, row: usize, column: usize) -> Complex<f64> {
+        match self {
+            Self::Matrix(made) => made[(row, column)].complex(),
+            Self::Complex(made) => made[(row, column)],
+        }
+    }
+}
+
+fn make<W: Number>(
+    op: &'static str,
+    method: Method,
+    a: MatRef<'_, W>,
+    b: Option<MatRef<'_, W>>,
+) -> Result<Made<W>, Error> {
+    let n = a.nrows();
+    let from_real = |x: f64| W::of_parts((x, 0.0));
+    Ok(Made::Matrix(match method {
+        Method::Solve => {
+            let factors = a.partial_piv_lu();
+            check_pivots(op, factors.U())?;
+            match b {
+                Some(b) => factors.solve(b),
+                None => Mat::new(),
+            }
+        }
+        Method::Inverse => {
+            let factors = a.partial_piv_lu();
+            check_pivots(op, factors.U())?;
+            factors.solve(Mat::<W>::identity(n, n))
+        }
+        Method::Determinant => {
+            let determinant = a.determinant();
+            Mat::from_fn(1, 1, |_, _| determinant)
+        }
+        Method::Cholesky => {
+            let factors = a
+                .llt(Side::Lower)
+                .map_err(|LltError::NonPositivePivot { index }| {
+                    let found = format!("one whose first {} rows and columns are not", index + 1);
+                    Error::argument(op, "a positive definite matrix", found)
+                })?;
+            let lower = factors.L();
+            let zero = from_real(0.0);
+            Mat::from_fn(n, n, |row, column| {
+                if row < column {
+                    zero
+                } else {
+                    lower[(row, column)]
+                }
+            })
+        }
+        Method::Qr => {
+            let factors = a.qr();
+            let (q, r) = (factors.compute_thin_Q(), factors.thin_R());
+            let zero = from_real(0.0);
+            Mat::from_fn(n + a.ncols(), r.nrows(), |row, column| {
+                match row.checked_sub(n) {
+                    None => q[(row, column)],
+                    Some(of_r) if of_r < column => zero,
+                    Some(of_r) => r[(column, of_r)],
+                }
+            })
+        }
+        Method::Svd => {
+            let factors = a.thin_svd().map_err(|_| no_convergence(op))?;
+            let (u, v, s) = (factors.U(), factors.V(), factors.S());
+            Mat::from_fn(n + a.ncols() + 1, s.dim(), |row, column| {
+                match row.checked_sub(n) {
+                    None => u[(row, column)],
+                    Some(of_v) if of_v < a.ncols() => {
+                        let number = v[(of_v, column)].complex();
+                        W::of_parts((number.re, -number.im))
+                    }
+                    Some(_) => s[column],
+                }
+            })
+        }
+        Method::SingularValues => {
+            let values = a.singular_values().map_err(|_| no_convergence(op))?;
+            Mat::from_fn(values.len(), 1, |row, _| from_real(values[row]))
+        }
+        Method::Eigh => {
+            let factors = a
+                .self_adjoint_eigen(Side::Lower)
+                .map_err(|_| no_convergence(op))?;
+            let (vectors, values) = (factors.U(), factors.S());
+            let at = |row, column| {
+                if row < n {
+                    vectors[(row, column)]
+                } else {
+                    values[column]
+                }
+            };
+            Mat::from_fn(n + 1, n, at)
+        }
+        Method::Eigvalsh => {
+            let values = a
+                .self_adjoint_eigenvalues(Side::Lower)
+                .map_err(|_| no_convergence(op))?;
+            Mat::from_fn(n, 1, |row, _| from_real(values[row]))
+        }
+        Method::Eig => {
+            let factors = W::eigen(a).map_err(|_| no_convergence(op))?;
+            let (vectors, values) = (factors.U(), factors.S());
+            let lengths: Vec<f64> = (0..n).map(|column| vectors.col(column).norm_l2()).collect();
+            return Ok(Made::Complex(Mat::from_fn(n + 1, n, |row, column| {
+                if row < n {
+                    vectors[(row, column)] / lengths[column]
+                } else {
+                    values[column]
+                }
+            })));
+        }
+        Method::Eigvals => {
+            let values = a.eigenvalues().map_err(|_| no_convergence(op))?;
+            return Ok(Made::Complex(Mat::from_fn(n, 1, |row, _| values[row])));
+        }
+    }))
+}
+
+/// Refuses a matrix with a pivot of 0: it has no inverse.
+fn check_pivots<W: Number>(op: &'static str, upper: MatRef<'_, W>) -> Result<(), Error> {
+    let is_zero = |row: &usize| upper[(*row, *row)].complex() == Complex::ZERO;
+    match (0..upper.nrows()).find(is_zero) {
+        None => Ok(()),
+        Some(row) => {
+            let found = format!("a singular one: pivot {row} is 0");
+            Err(Error::argument(op, "a matrix that is not singular", found))
+        }
+    }
+}
+
+fn no_convergence(op: &'static str) -> Error {
+    let found = "an iteration that does not converge";
+    Error::argument(
+        op,
+        "a matrix that has its values within the limit of iterations",
+        found,
+    )
+}
