@@ -2,6 +2,7 @@
 //! no answer is refused.
 
 #![cfg(feature = "linalg")]
+#![expect(clippy::unwrap_used, reason = "a test fails where it panics")]
 
 use num_complex::Complex;
 use sparsefuse_dense::{Array, Element, Error, Field, Real, Vector};
