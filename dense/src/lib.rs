@@ -107,6 +107,7 @@ mod select;
 mod sort;
 mod tables;
 
+mod random;
 mod repeat;
 
 mod bodies;

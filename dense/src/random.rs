@@ -1,0 +1,245 @@
+//! Random numbers that are no function of one uniform or normal number: whole numbers, permutations, and
+//! what is found by trying.
+//!
+//! As all random numbers here they depend on the seed and the index of the element alone.
+
+use crate::array::{Array, Vector};
+use crate::operand::check_len;
+use crate::twins::twins;
+use sparsefuse_kernels::{Element, Real, random};
+use sparsefuse_runtime::{Access, Error, HostBody, HostTask, Privilege, Runtime, Shape};
+use std::f64::consts::TAU;
+use std::ops::Range;
+
+twins! {
+    @ "If the range is empty, has more than 2^53 numbers, or memory cannot hold the shape.";
+    [const D: usize] Array<i64, D>;
+    /// Whole numbers, each as probable as any other: NumPy's `Generator.integers(low, high)`. Tasks that
+    /// fuse.
+    ///
+    /// ```
+    /// use sparsefuse_dense::Vector;
+    ///
+    /// let dice = Vector::random_integers([1000], 1..7, 1);
+    /// assert_eq!((dice.min().get()?, dice.max().get()?), (1, 6));
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    random_integers try_random_integers(shape: [usize; D], range: Range<i64>, seed: u64) -> Self {
+        const OP: &str = "random_integers";
+        const MOST: i64 = 1 << 53;
+        let n = range.end.checked_sub(range.start);
+        let Some(n) = n.filter(|n| (1..=MOST).contains(n)) else {
+            let expected = "a range of at least one and at most 2^53 numbers";
+            return Err(Error::argument(OP, expected, format!("{range:?}")));
+        };
+        let uniform = Array::<f64, D>::try_random_uniform(shape, seed)?;
+        let number = uniform.try_mul(n as f64)?.try_floor()?.try_cast::<i64>()?;
+        number.try_add(range.start)
+    }
+}
+
+twins! {
+    constructors [] Vector<i64>;
+    /// 0, 1 … `n - 1` in random order, each order as probable as any other: NumPy's
+    /// `Generator.permutation(n)`. A sample without repetition is the beginning of a permutation, one with
+    /// repetition is `x.take(&Vector::random_integers(..))`. A sort.
+    ///
+    /// ```
+    /// use sparsefuse_dense::Vector;
+    ///
+    /// let order = Vector::random_permutation(100, 1);
+    /// assert_eq!(order.sort().to_vec()?, Vector::<i64>::arange(100).to_vec()?);
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    random_permutation try_random_permutation(n: usize, seed: u64) -> Self {
+        Ok(Vector::<f64>::try_random_uniform([n], seed)?.argsort())
+    }
+}
+
+twins! {
+    constructors [T: Real, const D: usize] Array<T, D>;
+    /// Random numbers with the density `exp(-x)`: NumPy's `Generator.standard_exponential`. Tasks that
+    /// fuse.
+    random_exponential try_random_exponential(shape: [usize; D], seed: u64) -> Self {
+        Self::try_random_uniform(shape, seed)?.try_neg()?.try_ln_1p()?.try_neg()
+    }
+}
+
+twins! {
+    @ "If `k` is not a positive number, or memory cannot hold the shape.";
+    [T: Real, const D: usize] Array<T, D>;
+    /// Random numbers with the density `x^(k-1) exp(-x) / gamma(k)`: NumPy's `Generator.standard_gamma(k)`.
+    /// By the method of G. Marsaglia and W. W. Tsang, *A Simple Method for Generating Gamma Variables*
+    /// (2000). One task, which is not fused.
+    ///
+    /// ```
+    /// use sparsefuse_dense::Vector;
+    ///
+    /// let x = Vector::<f64>::random_gamma([10000], 3.0, 1);
+    /// assert!((x.mean().get()? - 3.0).abs() < 0.1 && (x.var().get()? - 3.0).abs() < 0.2);
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    random_gamma try_random_gamma(shape: [usize; D], k: f64, seed: u64) -> Self {
+        const OP: &str = "random_gamma";
+        check_positive(OP, k)?;
+        drawn(OP, shape, move |index| T::from_f64(gamma(k, &mut Stream::new(seed, index))))
+    }
+}
+
+twins! {
+    @ "If `mean` is not a positive number of at most 1e15, or memory cannot hold the shape.";
+    [const D: usize] Array<i64, D>;
+    /// Counts of events of which there are `mean` in the mean, independent of each other: NumPy's
+    /// `Generator.poisson(mean)`. By the product of uniform numbers for small means, else by the method of
+    /// W. Hörmann, *The transformed rejection method for generating Poisson random variables* (1993). One
+    /// task, which is not fused.
+    ///
+    /// ```
+    /// use sparsefuse_dense::Vector;
+    ///
+    /// let counts = Vector::random_poisson([10000], 20.0, 1).cast::<f64>();
+    /// assert!((counts.mean().get()? - 20.0).abs() < 0.2 && (counts.var().get()? - 20.0).abs() < 1.0);
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    random_poisson try_random_poisson(shape: [usize; D], mean: f64, seed: u64) -> Self {
+        const OP: &str = "random_poisson";
+        check_positive(OP, mean)?;
+        if mean > 1e15 {
+            return Err(Error::argument(OP, "a mean of at most 1e15", mean.to_string()));
+        }
+        drawn(OP, shape, move |index| poisson(mean, &mut Stream::new(seed, index)))
+    }
+}
+
+fn check_positive(op: &'static str, number: f64) -> Result<(), Error> {
+    match number > 0.0 && number.is_finite() {
+        true => Ok(()),
+        false => Err(Error::argument(op, "a positive number", number.to_string())),
+    }
+}
+
+/// An array of which each element is a function of its index in the order of rows.
+fn drawn<T: Element, const D: usize>(
+    op: &'static str,
+    shape: [usize; D],
+    draw: impl Fn(u64) -> T + Send + Sync + 'static,
+) -> Result<Array<T, D>, Error> {
+    let dims = Shape::new(&shape);
+    check_len(op, dims)?;
+    let runtime = Runtime::current();
+    let made = runtime.new_store(dims, T::DTYPE);
+    let row_len: usize = shape.iter().skip(1).product();
+    let task = HostTask::new(move |args| {
+        let first_row = args.rows().start;
+        let own = args.write::<T>(0)?;
+        args.in_parts(own, 1, |first, part| {
+            let first = (first_row * row_len + first) as u64;
+            (first..)
+                .zip(part)
+                .for_each(|(index, made)| *made = draw(index));
+            Ok(())
+        })
+    });
+    let declared = [(Privilege::Write, Access::Rows, T::DTYPE)];
+    runtime.submit_host(&HostBody::new(op, &declared), &[&made], task)?;
+    Ok(Array::wrap(made, None))
+}
+
+/// As many random numbers as an element needs.
+struct Stream {
+    seed: u64,
+    index: u64,
+    drawn: u64,
+}
+
+impl Stream {
+    fn new(seed: u64, index: u64) -> Self {
+        Self {
+            seed,
+            index,
+            drawn: 0,
+        }
+    }
+
+    /// A seed of its own for each number of an element.
+    fn seed(&mut self) -> u64 {
+        // Far from the indices that arrays have.
+        self.drawn += 1;
+        random::bits(self.seed, u64::MAX - self.drawn)
+    }
+
+    /// Uniform in [0, 1).
+    fn uniform(&mut self) -> f64 {
+        let seed = self.seed();
+        random::uniform(seed, self.index)
+    }
+
+    fn normal(&mut self) -> f64 {
+        let seed = self.seed();
+        random::normal(seed, self.index)
+    }
+}
+
+fn gamma(k: f64, stream: &mut Stream) -> f64 {
+    if k < 1.0 {
+        // A power of a uniform number makes it of that for k + 1.
+        let scale = (1.0 - stream.uniform()).powf(1.0 / k);
+        return scale * gamma(k + 1.0, stream);
+    }
+    let d = k - 1.0 / 3.0;
+    let c = 1.0 / (9.0 * d).sqrt();
+    loop {
+        let x = stream.normal();
+        let v = (1.0 + c * x) * (1.0 + c * x) * (1.0 + c * x);
+        if v <= 0.0 {
+            continue;
+        }
+        let u = 1.0 - stream.uniform();
+        if u.ln() < 0.5 * x * x + d - d * v + d * v.ln() {
+            return d * v;
+        }
+    }
+}
+
+fn poisson(mean: f64, stream: &mut Stream) -> i64 {
+    if mean < 10.0 {
+        let least = (-mean).exp();
+        let mut product = stream.uniform();
+        let mut count = 0;
+        while product > least {
+            product *= stream.uniform();
+            count += 1;
+        }
+        return count;
+    }
+    let b = 0.931 + 2.53 * mean.sqrt();
+    let a = -0.059 + 0.02483 * b;
+    let inverse_alpha = 1.1239 + 1.1328 / (b - 3.4);
+    let v_r = 0.9277 - 3.6224 / (b - 2.0);
+    loop {
+        let u = stream.uniform() - 0.5;
+        let v = 1.0 - stream.uniform();
+        let us = 0.5 - u.abs();
+        let k = ((2.0 * a / us + b) * u + mean + 0.43).floor();
+        if us >= 0.07 && v <= v_r {
+            return k as i64;
+        }
+        if k < 0.0 || (us < 0.013 && v > us) {
+            continue;
+        }
+        let left = v.ln() + inverse_alpha.ln() - (a / (us * us) + b).ln();
+        if left <= k * mean.ln() - mean - ln_factorial(k) {
+            return k as i64;
+        }
+    }
+}
+
+/// The logarithm of `k!`, to ten digits: Stirling's series.
+fn ln_factorial(k: f64) -> f64 {
+    if k < 10.0 {
+        return (2..=k as u32).map(f64::from).product::<f64>().ln();
+    }
+    let square = k * k;
+    let correction = (1.0 / 12.0 - (1.0 / 360.0 - 1.0 / (1260.0 * square)) / square) / k;
+    (k + 0.5) * k.ln() - k + 0.5 * TAU.ln() + correction
+}
