@@ -3,7 +3,8 @@
 //!
 //! [`eigsh`] is Lanczos's method with thick restarts, for operators of which nothing but products
 //! is known; [`eigsh_near`] is the same for the inverse of A - sigma I, and finds the eigenvalues
-//! near sigma. [`lobpcg()`] takes an approximate inverse instead of an exact one.
+//! near sigma. [`lobpcg()`] takes an approximate inverse instead of an exact one. [`svds`] finds singular
+//! values of operators of any shape.
 //!
 //! All are array code: products with the operator, inner products, sums of multiples of vectors.
 //! The small dense problems between them are solved on the host, from inner products that have the
@@ -13,6 +14,7 @@
 
 mod lanczos;
 mod lobpcg;
+mod singular;
 
 mod block;
 mod hermitian;
@@ -20,6 +22,7 @@ mod scale;
 
 pub use lanczos::{EigshOptions, Which, eigsh, eigsh_near, eigsh_with_inverse};
 pub use lobpcg::{LobpcgOptions, lobpcg};
+pub use singular::{Singular, svds};
 
 use crate::operator::LinearOperator;
 use crate::solution::StopReason;

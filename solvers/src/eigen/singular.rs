@@ -1,0 +1,209 @@
+//! Singular values and vectors of an operator of any shape, a few of the largest or of the smallest.
+//!
+//! They are found as eigenvalues of A'A or A A', whichever is smaller, by Lanczos's method ([`eigsh`]):
+//! each product is one with the operator and one with its adjoint. The images of the vectors that are
+//! found are the vectors on the other side, and their lengths the singular values, which have more digits
+//! than the roots of the eigenvalues. SciPy's `svds` does the same by default.
+
+use super::block::{Products, norms, residuals, without};
+use super::{EigshOptions, eigsh, scale};
+use crate::krylov::scaling::times_power_of;
+use crate::operator::LinearOperator;
+use crate::solution::StopReason;
+use sparsefuse_dense::Vector;
+use sparsefuse_kernels::{Field, Real};
+use sparsefuse_runtime::{Error, Runtime};
+
+const OP: &str = "svds";
+
+/// The seed of vectors that no image gives.
+const SEED: u64 = 0x5eed_0f5d;
+
+/// Singular values and their vectors: A `right[i]` = `values[i]` `left[i]`.
+#[derive(Clone, Debug)]
+pub struct Singular<T> {
+    /// The singular values, in descending order: as many as were asked for, converged or not.
+    pub values: Vec<f64>,
+    /// The left singular vectors, as long as the operator has rows.
+    pub left: Vec<Vector<T>>,
+    /// The right singular vectors, as long as the operator has columns.
+    pub right: Vec<Vector<T>>,
+    /// What is left of A v = s u and A'u = s v: the norm of the one that does not hold by construction.
+    pub residuals: Vec<f64>,
+    /// How many have converged.
+    pub converged: usize,
+    /// Restarts of Lanczos's method.
+    pub iterations: usize,
+    /// Products with the operator, and as many with its adjoint, before the residuals were computed.
+    pub products: usize,
+    /// Why the method stopped.
+    pub reason: StopReason,
+}
+
+impl<T> Singular<T> {
+    /// Whether all singular values that were asked for have converged.
+    #[must_use]
+    pub fn converged(&self) -> bool {
+        self.reason == StopReason::Converged
+    }
+}
+
+/// `k` singular values and vectors of an operator with an adjoint: the largest, or with
+/// [`Which::Smallest`](super::Which::Smallest) the smallest. SciPy's `svds`.
+///
+/// ```
+/// use sparsefuse_solvers::eigen::{EigshOptions, svds};
+/// use sparsefuse_sparse::{Csr, Triplets};
+///
+/// let mut triplets = Triplets::new(3, 4)?;
+/// for (row, value) in [3.0, -5.0, 1.0].into_iter().enumerate() {
+///     triplets.push(row, row + 1, value)?;
+/// }
+/// let a = Csr::from_triplets(&triplets)?;
+/// let svd = svds(&a, 2, &EigshOptions::default())?;
+/// assert!((svd.values[0] - 5.0).abs() < 1e-14 && (svd.values[1] - 3.0).abs() < 1e-14);
+/// let image = &a * &svd.right[0];
+/// assert!((image - &svd.left[0] * svd.values[0]).norm2().get()? < 1e-14);
+/// # Ok::<(), sparsefuse_runtime::Error>(())
+/// ```
+///
+/// The options are those of [`eigsh`] for the squares of the singular values. Squares halve the digits of
+/// what is small: a singular value of less than 1e-8 of the largest one (1e-4 in single precision) is
+/// known to that accuracy only, and where it is 0 its vector on the other side is any that is orthogonal
+/// to the others.
+///
+/// A step costs a product with the operator and one with the adjoint, which a [`Csr`](sparsefuse_sparse::Csr)
+/// makes once and keeps, and what a step of [`eigsh`] costs, with vectors of the shorter side.
+///
+/// # Errors
+///
+/// If `k` is 0 or not below the smaller of the numbers of rows and columns, the operator has no adjoint or
+/// fails, or the options do not fit. Not to converge is no error.
+pub fn svds<T: Field>(
+    a: &dyn LinearOperator<T>,
+    k: usize,
+    options: &EigshOptions<'_, T>,
+) -> Result<Singular<T>, Error> {
+    let (n_rows, n_columns) = a.shape();
+    let most = n_rows.min(n_columns);
+    if k == 0 || k >= most {
+        let expected = "k from 1, below the number of rows and that of columns";
+        let found = format!("{k} of a matrix of {n_rows} rows and {n_columns} columns");
+        return Err(Error::argument(OP, expected, found));
+    }
+    let power = scale::power_of(a)?;
+    let gram = Gram {
+        a: &scale::divided(a, power),
+        is_tall: n_rows >= n_columns,
+    };
+    let found = eigsh(&gram, k, options).map_err(|error| error.of_operation(OP))?;
+    let near: Vec<_> = found.vectors.into_iter().rev().collect();
+    let (values, far) = gram.other_side(&near)?;
+    let back: Result<Vec<_>, Error> = far.iter().map(|x| gram.back(x)).collect();
+    let residuals = norms(&residuals(&values, &back?, &near))?;
+    let (left, right) = match gram.is_tall {
+        true => (far, near),
+        false => (near, far),
+    };
+    let multiplied = |numbers: Vec<f64>| -> Vec<f64> {
+        numbers
+            .into_iter()
+            .map(|number| times_power_of(number, power))
+            .collect()
+    };
+    let values = multiplied(values);
+    let is_finite = values.iter().all(|value| value.is_finite());
+    Ok(Singular {
+        left,
+        right,
+        residuals: multiplied(residuals),
+        converged: if is_finite { found.converged } else { 0 },
+        iterations: found.iterations,
+        products: found.products,
+        reason: if is_finite {
+            found.reason
+        } else {
+            StopReason::NotFinite
+        },
+        values,
+    })
+}
+
+/// A'A of a tall operator, else A A'.
+struct Gram<'a, T> {
+    a: &'a dyn LinearOperator<T>,
+    is_tall: bool,
+}
+
+impl<T: Field> Gram<'_, T> {
+    /// To the longer side.
+    fn there(&self, x: &Vector<T>) -> Result<Vector<T>, Error> {
+        match self.is_tall {
+            true => self.a.apply(x),
+            false => self.a.apply_adjoint(x),
+        }
+    }
+
+    /// To the shorter side.
+    fn back(&self, x: &Vector<T>) -> Result<Vector<T>, Error> {
+        match self.is_tall {
+            true => self.a.apply_adjoint(x),
+            false => self.a.apply(x),
+        }
+    }
+
+    /// The lengths of the images of some orthonormal vectors, and the images divided by them; where
+    /// rounding is all that there is of an image, a vector that is orthogonal to the others.
+    fn other_side(&self, near: &[Vector<T>]) -> Result<(Vec<f64>, Vec<Vector<T>>), Error> {
+        let far = near
+            .iter()
+            .map(|x| self.there(x))
+            .collect::<Result<Vec<_>, Error>>()?;
+        let lengths = norms(&far)?;
+        let longest = lengths.iter().copied().fold(0.0, f64::max);
+        let (n_rows, n_columns) = self.a.shape();
+        let rounding = longest * T::Real::EPSILON.to_f64() * n_rows.max(n_columns) as f64;
+        let mut unit: Vec<Vector<T>> = Vec::with_capacity(far.len());
+        for (image, &length) in far.iter().zip(&lengths) {
+            unit.push(match length > rounding {
+                true => image / T::from_f64(length),
+                false => orthogonal(image, &unit)?,
+            });
+        }
+        Ok((lengths, unit))
+    }
+}
+
+/// A vector of length 1, as long as another one, that is orthogonal to some.
+fn orthogonal<T: Field>(like: &Vector<T>, others: &[Vector<T>]) -> Result<Vector<T>, Error> {
+    let random = || Vector::random_uniform([like.len()], SEED + others.len() as u64);
+    let mut x: Vector<T> = like.runtime().enter(random);
+    // Twice, since the first pass leaves the rounding of what it takes away.
+    for _ in 0..2 {
+        if let [coefficients] = &Products::of(others, std::slice::from_ref(&x)).read()?[..] {
+            x = without(&x, others, coefficients);
+        }
+    }
+    let length = norms(std::slice::from_ref(&x))?[0];
+    Ok(x / T::from_f64(length))
+}
+
+impl<T: Field> LinearOperator<T> for Gram<'_, T> {
+    fn shape(&self) -> (usize, usize) {
+        let (n_rows, n_columns) = self.a.shape();
+        let n = n_rows.min(n_columns);
+        (n, n)
+    }
+
+    fn apply(&self, x: &Vector<T>) -> Result<Vector<T>, Error> {
+        self.back(&self.there(x)?)
+    }
+
+    fn is_repeatable(&self) -> bool {
+        self.a.is_repeatable()
+    }
+
+    fn runtime(&self) -> Option<&Runtime> {
+        self.a.runtime()
+    }
+}
