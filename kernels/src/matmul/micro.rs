@@ -21,7 +21,11 @@ pub(super) struct Tile<T> {
     pub(super) rows: usize,
     pub(super) columns: usize,
     function: unsafe fn(&[T], &[T], &mut [T], usize),
+    whole: Whole<T>,
 }
+
+/// The product of two matrices, and rows, columns and inner indices.
+type Whole<T> = unsafe fn(&[T], &[T], &mut [T], [usize; 3]);
 
 /// The most elements of a tile.
 pub(super) const MOST: usize = 8 * 48;
@@ -32,6 +36,14 @@ impl<T> Tile<T> {
     pub(super) fn add(&self, a: &[T], b: &[T], made: &mut [T], stride: usize) {
         // SAFETY: `tile` chooses functions that this machine can run.
         unsafe { (self.function)(a, b, made, stride) }
+    }
+
+    /// Writes the product of two matrices that lie row by row, of this many rows, columns, and inner
+    /// indices, without packing: for small ones.
+    #[inline(always)]
+    pub(super) fn product(&self, a: &[T], b: &[T], made: &mut [T], shape: [usize; 3]) {
+        // SAFETY: as above.
+        unsafe { (self.whole)(a, b, made, shape) }
     }
 }
 
@@ -99,7 +111,56 @@ fn plain_tile<T: NumericOps>(isa: Isa) -> Tile<T> {
         rows: PLAIN[0],
         columns: PLAIN[1],
         function: plain_loop::<T>().get(isa),
+        whole: small_loop::<T>().get(isa),
     }
+}
+
+per_isa!(
+    /// All of a small product.
+    fn small_loop<T: NumericOps>(a: &[T], b: &[T], made: &mut [T], shape: [usize; 3]) = small,
+    up to avx2
+);
+
+// Unsafe as above.
+#[inline(always)]
+unsafe fn small<T: NumericOps>(
+    a: &[T],
+    b: &[T],
+    made: &mut [T],
+    [rows, columns, depth]: [usize; 3],
+) {
+    // Of a product without inner indices `b` has no columns either.
+    let from = |column: usize| &b[column.min(b.len())..];
+    for row in 0..rows {
+        let a = &a[row * depth..][..depth];
+        let (wide, rest) = made[row * columns..][..columns].as_chunks_mut::<8>();
+        for (number, made) in wide.iter_mut().enumerate() {
+            *made = some_columns(a, from(8 * number), columns);
+        }
+        let first = columns - rest.len();
+        let (narrow, rest) = rest.as_chunks_mut::<4>();
+        for made in narrow {
+            *made = some_columns(a, from(first), columns);
+        }
+        let first = columns - rest.len();
+        for (number, made) in rest.iter_mut().enumerate() {
+            [*made] = some_columns(a, from(first + number), columns);
+        }
+    }
+}
+
+/// Some neighbouring elements of a row of the product: a row of `a`, and columns of `b`, whose rows lie
+/// `stride` apart.
+#[inline(always)]
+fn some_columns<T: NumericOps, const N: usize>(a: &[T], b: &[T], stride: usize) -> [T; N] {
+    let mut sums = [T::ZERO; N];
+    for (k, &a) in a.iter().enumerate() {
+        let b: &[T] = &b[k * stride..][..N];
+        for (sum, &b) in sums.iter_mut().zip(b) {
+            *sum = NumericOps::mul_add(a, b, *sum);
+        }
+    }
+    sums
 }
 
 /// Floats: a micro-kernel for each instruction set with fused multiply-adds. Its tile has some rows of
@@ -153,6 +214,7 @@ macro_rules! vectors {
                             rows: $rows,
                             columns: $vectors * $lanes,
                             function: multiply,
+                            whole: small_loop::<$type>().get(isa),
                         }
                     }
                 )*

@@ -23,6 +23,8 @@ const DEPTH: usize = 192;
 const ROWS: usize = 192;
 /// Columns of a block of `b`, at most.
 const COLUMNS: usize = 1536;
+/// Rows, columns and inner indices up to which packing costs more than it gains.
+const SMALL: usize = 32;
 
 /// A matrix in memory, whose rows and columns may be any number of elements apart.
 #[derive(Clone, Copy, Debug)]
@@ -61,6 +63,13 @@ impl<'a, T: Numeric> Matrix<'a, T> {
             shape,
             ..self
         }
+    }
+
+    /// The elements, where they lie row by row.
+    fn in_order(self) -> Option<&'a [T]> {
+        let [n_rows, n_columns] = self.shape;
+        let is_in_order = self.strides == [n_columns as isize, 1];
+        is_in_order.then(|| &self.elements[self.first..][..n_rows * n_columns])
     }
 
     /// With rows and columns exchanged.
@@ -133,11 +142,16 @@ pub fn product<T: Numeric>(
         made.len() == n_rows * n_columns,
         "an element for each row and column"
     );
+    let tile = micro::tile::<T>(isa);
+    let is_small = n_rows.max(n_columns).max(depth) <= SMALL;
+    if let (true, Some(a), Some(b)) = (is_small, a.in_order(), b.in_order()) {
+        tile.product(a, b, made, [n_rows, n_columns, depth]);
+        return;
+    }
     made.fill(T::ZERO);
     if made.is_empty() {
         return;
     }
-    let tile = micro::tile::<T>(isa);
     for column in (0..n_columns).step_by(COLUMNS) {
         let columns = COLUMNS.min(n_columns - column);
         for inner in (0..depth).step_by(DEPTH) {

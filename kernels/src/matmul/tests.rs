@@ -50,6 +50,10 @@ fn products_are_chains_in_order() {
     let shapes = [
         [1, 1, 1],
         [3, 2, 5],
+        [9, 23, 12],
+        [32, 32, 32],
+        [33, 32, 32],
+        [5, 20, 0],
         [8, 48, 7],
         [17, 25, 200],
         [200, 31, 13],
@@ -66,11 +70,12 @@ fn products_are_chains_in_order() {
 
 #[test]
 fn products_of_every_type() {
-    let shape = [7, 9, 201];
-    check::<Complex<f64>>(shape);
-    check::<Complex<f32>>(shape);
-    check::<i32>(shape);
-    check::<i64>(shape);
-    check::<u32>(shape);
-    check::<u64>(shape);
+    for shape in [[7, 9, 201], [7, 13, 21]] {
+        check::<Complex<f64>>(shape);
+        check::<Complex<f32>>(shape);
+        check::<i32>(shape);
+        check::<i64>(shape);
+        check::<u32>(shape);
+        check::<u64>(shape);
+    }
 }
