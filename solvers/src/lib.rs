@@ -1,4 +1,5 @@
-//! Krylov methods, preconditioners, multigrid and eigenvalues, as they stand in the textbook: one
+//! Krylov methods, preconditioners, multigrid, eigenvalues and singular values, and exponentials of
+//! matrices times vectors, as they stand in the textbook: one
 //! operation a line.
 //!
 //! Methods name no task and no kernel; the runtime fuses their lines. What works on the rows of a
@@ -16,11 +17,14 @@ mod with_nullspace;
 
 mod krylov;
 
+mod exponential;
+
 pub mod eigen;
 pub mod multigrid;
 pub mod preconditioners;
 
 pub use checkpoint::Checkpoint;
+pub use exponential::expm_multiply;
 pub use krylov::{
     KrylovSolver, Method, bicg, bicg_with, bicgstab, bicgstab_with, cg, cg_with, cgs, cgs_with,
     fgmres, fgmres_with, gmres, gmres_with, lsmr, lsmr_with, lsqr, lsqr_with, minres, minres_with,
