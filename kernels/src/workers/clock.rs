@@ -79,6 +79,25 @@ impl Clock {
         }
     }
 
+    /// How often the clock has ticked, for a thread without which it cannot tick.
+    pub(super) fn ticks(&self) -> usize {
+        self.time().0 / 2
+    }
+
+    /// Whether the clock has ticked this often.
+    pub(super) fn has_ticked(&self, ticks: usize) -> bool {
+        // Acquire: what was done before the tick is seen.
+        self.word.load(Ordering::Acquire) / 2 >= ticks
+    }
+
+    /// Waits until the clock has ticked this often.
+    pub(super) fn wait_for_ticks(&self, ticks: usize) {
+        let mut time = START;
+        while time.0 / 2 < ticks {
+            time = self.wait_beyond(time);
+        }
+    }
+
     /// The time, if it is no longer `time`.
     fn beyond(&self, time: Time) -> Option<Time> {
         // Acquire: what was done before the tick is seen.

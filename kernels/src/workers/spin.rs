@@ -32,8 +32,9 @@ impl Drop for Counted {
 #[cfg(not(loom))]
 const LOOKS: usize = 64;
 
+/// Whether every thread can have a core of its own.
 #[cfg(not(loom))]
-fn is_worthwhile() -> bool {
+pub(super) fn is_worthwhile() -> bool {
     static CORES: LazyLock<usize> =
         LazyLock::new(|| std::thread::available_parallelism().map_or(1, usize::from));
     THREADS.load(Ordering::Relaxed) <= *CORES
@@ -78,6 +79,12 @@ pub fn until<T>(look: impl Fn() -> Option<T>) -> Option<T> {
         }
         std::thread::yield_now();
     }
+}
+
+/// Under loom no thread looks for long.
+#[cfg(loom)]
+pub(super) fn is_worthwhile() -> bool {
+    false
 }
 
 /// Under loom, which has no time, a look is enough.
