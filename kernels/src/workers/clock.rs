@@ -90,14 +90,6 @@ impl Clock {
         self.word.load(Ordering::Acquire) / 2 >= ticks
     }
 
-    /// Waits until the clock has ticked this often.
-    pub(super) fn wait_for_ticks(&self, ticks: usize) {
-        let mut time = START;
-        while time.0 / 2 < ticks {
-            time = self.wait_beyond(time);
-        }
-    }
-
     /// The time, if it is no longer `time`.
     fn beyond(&self, time: Time) -> Option<Time> {
         // Acquire: what was done before the tick is seen.

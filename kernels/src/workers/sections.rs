@@ -3,14 +3,15 @@
 //! The steps have an order in which they may run one after the other. They are cut into sections of
 //! neighbouring steps. A thread holds the first section that no other thread holds and runs its next
 //! steps; where one needs steps of other sections that have not ended, it looks for a moment, then lets
-//! the section go and waits without it. `README.md` describes the protocol.
+//! the section go, and where that takes long leaves the run to other threads. `README.md` describes the
+//! protocol.
 //!
 //! Invariant: a step needs earlier ones only, and all that it needs have ended when it begins.
 
 use super::Workers;
 use super::clock::Clock;
 use super::spin;
-use super::sync::{AtomicBool, Ordering};
+use super::sync::{AtomicBool, AtomicUsize, Ordering};
 use std::cell::Cell;
 use std::ops::Range;
 
@@ -137,20 +138,12 @@ impl Sections {
 }
 
 impl Workers {
-    /// Whether every thread of all `Workers` of the process can have a core of its own, as far as the
-    /// process knows: other programs may run too.
-    #[must_use]
-    pub fn have_cores(&self) -> bool {
-        spin::is_worthwhile()
-    }
-
     /// Calls `work` with each step, in each section in order, and with no step before those that it
     /// needs have ended; it sees what they did. All steps run on the caller, one after the other, where
     /// there is one thread or one section, or the threads are busy.
     ///
-    /// A step costs a tenth of a microsecond more than the call, a section 129 bytes. Threads wait for
-    /// each other often, so where they do not [have cores](Workers::have_cores) of their own, calling
-    /// `work` in a loop is faster.
+    /// A step costs a tenth of a microsecond more than the call, a section 129 bytes. A thread that would
+    /// wait for long leaves the steps to the others, the caller too, which then waits for these.
     ///
     /// # Panics
     /// When a step panics, after the steps that had begun have ended.
@@ -166,6 +159,7 @@ impl Workers {
             held: (0..sections.count())
                 .map(|_| AtomicBool::new(false))
                 .collect(),
+            active: AtomicUsize::new(0),
             has_failed: AtomicBool::new(false),
         };
         self.run(threads, |_| progress.run(&work));
@@ -180,21 +174,43 @@ struct Progress<'a> {
     ended: Box<[Clock]>,
     /// Whether a thread holds each section.
     held: Box<[AtomicBool]>,
+    /// How many threads have begun and not left.
+    active: AtomicUsize,
     /// Whether a step has panicked; those after it end without having been run.
     has_failed: AtomicBool,
 }
 
 impl Progress<'_> {
-    /// The part of one thread: sections until the others hold all that are left.
+    /// The part of one thread: sections until all have ended, or others go on without it.
     fn run(&self, work: &impl Fn(usize)) {
+        // Relaxed: one that leaves counts those that have begun by itself and by `held`.
+        self.active.fetch_add(1, Ordering::Relaxed);
         // Sections, from the first, that this thread has seen ended.
         let mut done = 0;
-        while let Some(held) = self.hold_first(&mut done) {
-            if let Some((section, steps)) = held.run(&mut done, work) {
-                drop(held);
-                self.ended[section].wait_for_ticks(steps);
+        loop {
+            let goes_on = match self.hold_first(&mut done) {
+                None => done == self.sections.count(),
+                Some(held) => match held.run(&mut done, work) {
+                    None => true,
+                    Some((section, steps)) => {
+                        drop(held);
+                        let has_ticked = || self.ended[section].has_ticked(steps);
+                        spin::until(|| has_ticked().then_some(())).is_some()
+                    }
+                },
+            };
+            if done == self.sections.count() || (!goes_on && self.leave()) {
+                return;
             }
         }
+    }
+
+    /// Leaves, unless there is no other thread that has not left.
+    fn leave(&self) -> bool {
+        // AcqRel: a thread that may not leave sees what those that have left no longer hold.
+        let [set, fetch] = [Ordering::AcqRel, Ordering::Acquire];
+        let others = |active: usize| (active > 1).then(|| active - 1);
+        self.active.fetch_update(set, fetch, others).is_ok()
     }
 
     /// Holds the first section that has steps left and that no other thread holds.

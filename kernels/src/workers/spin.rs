@@ -32,9 +32,8 @@ impl Drop for Counted {
 #[cfg(not(loom))]
 const LOOKS: usize = 64;
 
-/// Whether every thread can have a core of its own.
 #[cfg(not(loom))]
-pub(super) fn is_worthwhile() -> bool {
+fn is_worthwhile() -> bool {
     static CORES: LazyLock<usize> =
         LazyLock::new(|| std::thread::available_parallelism().map_or(1, usize::from));
     THREADS.load(Ordering::Relaxed) <= *CORES
@@ -79,12 +78,6 @@ pub fn until<T>(look: impl Fn() -> Option<T>) -> Option<T> {
         }
         std::thread::yield_now();
     }
-}
-
-/// Under loom no thread looks for long.
-#[cfg(loom)]
-pub(super) fn is_worthwhile() -> bool {
-    false
 }
 
 /// Under loom, which has no time, a look is enough.

@@ -347,14 +347,11 @@ impl<T: Field> LocalTriangle<T> {
         for (number, &row) in parts.outer_rows.iter().enumerate() {
             x[row as usize] = without_products(&parts.outer, number, outer, x[row as usize]);
         }
-        if let Some(plan) = &self.plan {
-            let workers = workers();
-            // Else they would wait for each other to be given a core.
-            if workers.have_cores() {
-                parts.sweep_sections(workers, (plan, self.triangle, &self.groups), x);
-                return;
+        match &self.plan {
+            Some(plan) => {
+                parts.sweep_sections(workers(), (plan, self.triangle, &self.groups), x);
             }
+            None => parts.sweep(self.triangle, &self.groups, x),
         }
-        parts.sweep(self.triangle, &self.groups, x);
     }
 }
