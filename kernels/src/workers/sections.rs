@@ -183,7 +183,7 @@ struct Progress<'a> {
 impl Progress<'_> {
     /// The part of one thread: sections until all have ended, or others go on without it.
     fn run(&self, work: &impl Fn(usize)) {
-        // Relaxed: one that leaves counts those that have begun by itself and by `held`.
+        // Relaxed: others see it by `held`, as far as they have to.
         self.active.fetch_add(1, Ordering::Relaxed);
         // Sections, from the first, that this thread has seen ended.
         let mut done = 0;
@@ -221,9 +221,10 @@ impl Progress<'_> {
         let mut left = (*done..self.sections.count()).filter(|&section| !self.has_ended(section));
         left.find_map(|section| {
             let is_held = &self.held[section];
-            // Acquire: the ticks of the threads that held it before are seen.
-            let (yes, no) = (Ordering::Acquire, Ordering::Relaxed);
-            let is_free = !is_held.load(Ordering::Relaxed)
+            // Acquire: the ticks of the threads that held it before are seen, or that the one that holds
+            // it is active. Release: that this one is.
+            let (yes, no) = (Ordering::AcqRel, Ordering::Acquire);
+            let is_free = !is_held.load(Ordering::Acquire)
                 && is_held.compare_exchange(false, true, yes, no).is_ok();
             is_free.then(|| Held {
                 progress: self,

@@ -158,8 +158,8 @@ impl<T: Field> LocalTriangle<T> {
         })
     }
 
-    /// The same with groups of rows that have nearly all of their columns in common, and for so many
-    /// threads.
+    /// The same with groups of rows that have nearly all of their columns in common, and a plan for
+    /// this many threads.
     pub(crate) fn for_threads(mut self, threads: usize) -> Result<Self, Error> {
         let Parts { own, .. } = &self.parts;
         self.groups = groups(own, self.triangle)?.into();

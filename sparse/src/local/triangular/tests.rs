@@ -211,7 +211,7 @@ fn threads_share_what_has_something_for_them() {
                 assert_eq!(found, is_shared, "{name} {triangle:?} {threads} threads");
             }
             let alone = triangle_of(&rows, triangle).for_threads(1).unwrap();
-            assert!(!alone.plan.is_some());
+            assert!(alone.plan.is_none());
         }
     }
 }
@@ -234,9 +234,9 @@ fn another_structure_has_no_plan() {
     assert!(same.plan.is_some());
     let mut other = rows(60_000);
     other.crd[10] = 0;
-    assert!(!part.with_triangle(&[], other, None).unwrap().plan.is_some());
+    assert!(part.with_triangle(&[], other, None).unwrap().plan.is_none());
     // A row that needs a later one is no triangle, and not for threads.
     let mut wrong = rows(60_000);
     wrong.crd[10] = 30_000;
-    assert!(!make(wrong).unwrap().for_threads(2).unwrap().plan.is_some());
+    assert!(make(wrong).unwrap().for_threads(2).unwrap().plan.is_none());
 }
