@@ -22,6 +22,10 @@ use std::sync::Arc;
 /// reads and writes the vector: about as much as a product with the same triangle. Holds a copy of
 /// the triangle and the inverse of the diagonal.
 ///
+/// Several threads share a solve where the order of the rows lets them, as in grids line by line, and
+/// where there is work for a quarter of a millisecond; to find out takes the setup about as long as four
+/// solves.
+///
 /// ```
 /// use sparsefuse_dense::Vector;
 /// use sparsefuse_sparse::{Csr, Diagonal, Triangle, TriangularSolve};

@@ -145,9 +145,9 @@ fn a_thread_joins_a_team_that_runs_and_is_dismissed() {
 }
 
 /// As `explore`, with fewer switches: threads of sections look at many words.
-fn explore_few(program: impl Fn() + Sync + Send + 'static) {
+fn explore_few(switches: usize, program: impl Fn() + Sync + Send + 'static) {
     let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(2);
+    model.preemption_bound = Some(switches);
     model.check(program);
 }
 
@@ -158,7 +158,7 @@ fn two_sections() -> Sections {
 
 #[test]
 fn a_step_sees_those_that_it_needs() {
-    explore_few(|| {
+    explore_few(2, || {
         let workers = Workers::new(2).unwrap();
         let numbers: [Number; 4] = Default::default();
         workers.run_sections(&two_sections(), |step| {
@@ -173,7 +173,7 @@ fn a_step_sees_those_that_it_needs() {
 
 #[test]
 fn a_step_that_panics_lets_no_other_begin_that_needs_it() {
-    explore_few(|| {
+    explore_few(1, || {
         let workers = Workers::new(2).unwrap();
         let has_run = Number::default();
         let run = || {
