@@ -23,8 +23,8 @@ use std::sync::Arc;
 /// the triangle and the inverse of the diagonal.
 ///
 /// Several threads share a solve where the order of the rows lets them, as in grids line by line, and
-/// where there is work for a quarter of a millisecond; to find out takes the setup about as long as four
-/// solves.
+/// where there is work for a quarter of a millisecond; to find out takes the setup as long as four to
+/// seven solves.
 ///
 /// ```
 /// use sparsefuse_dense::Vector;
