@@ -79,6 +79,17 @@ impl Clock {
         }
     }
 
+    /// How often the clock has ticked, for a thread without which it cannot tick.
+    pub(super) fn ticks(&self) -> usize {
+        self.time().0 / 2
+    }
+
+    /// Whether the clock has ticked this often.
+    pub(super) fn has_ticked(&self, ticks: usize) -> bool {
+        // Acquire: what was done before the tick is seen.
+        self.word.load(Ordering::Acquire) / 2 >= ticks
+    }
+
     /// The time, if it is no longer `time`.
     fn beyond(&self, time: Time) -> Option<Time> {
         // Acquire: what was done before the tick is seen.

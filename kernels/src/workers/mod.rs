@@ -14,11 +14,13 @@ mod clock;
 mod place;
 mod queue;
 mod seat;
+mod sections;
 mod spin;
 mod sync;
 #[cfg(test)]
 mod tests;
 
+pub use sections::Sections;
 pub use spin::until as look_for;
 
 use clock::Clock;

@@ -91,6 +91,14 @@ impl<'a> HostArgs<'a> {
         self.cuts.get(number)?.as_deref()
     }
 
+    /// The threads that the function has, for work that it divides among them in its own way. What runs
+    /// on them must not call the runtime.
+    #[must_use]
+    pub fn workers(&self) -> &Workers {
+        self.note_division();
+        self.workers
+    }
+
     /// Divides elements among the threads of the rank, evenly and in groups of `unit`, and calls
     /// `work` with the number of the first group of each part, and the part; on the calling thread
     /// alone where there are few elements. The failure is that of the first part that fails.

@@ -3,7 +3,7 @@
 //! The parts use cells that loom watches: an access that is not ordered after the one before fails,
 //! as does a thread that nobody wakes.
 
-use crate::workers::Workers;
+use crate::workers::{Sections, Workers};
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -141,5 +141,50 @@ fn a_thread_joins_a_team_that_runs_and_is_dismissed() {
         team.run(2, |part| numbers[part].add(1));
         assert_eq!(numbers.each_ref().map(Number::get), [2; 2]);
         joins.join().unwrap();
+    });
+}
+
+/// As `explore`, with fewer switches: threads of sections look at many words.
+fn explore_few(switches: usize, program: impl Fn() + Sync + Send + 'static) {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(switches);
+    model.check(program);
+}
+
+/// Two sections of two steps, each of which needs its counterpart in the section before.
+fn two_sections() -> Sections {
+    Sections::new(&[2, 4], &[0, 0, 0, 1, 2], &[0, 1]).unwrap()
+}
+
+#[test]
+fn a_step_sees_those_that_it_needs() {
+    explore_few(2, || {
+        let workers = Workers::new(2).unwrap();
+        let numbers: [Number; 4] = Default::default();
+        workers.run_sections(&two_sections(), |step| {
+            let before = step
+                .checked_sub(2)
+                .map_or(0, |before| numbers[before].get());
+            numbers[step].add(before + 1);
+        });
+        assert_eq!(numbers.each_ref().map(Number::get), [1, 1, 2, 2]);
+    });
+}
+
+#[test]
+fn a_step_that_panics_lets_no_other_begin_that_needs_it() {
+    explore_few(1, || {
+        let workers = Workers::new(2).unwrap();
+        let has_run = Number::default();
+        let run = || {
+            workers.run_sections(&two_sections(), |step| match step {
+                0 => panic!("step 0"),
+                2 => has_run.add(1),
+                _ => {}
+            });
+        };
+        assert!(catch_unwind(AssertUnwindSafe(run)).is_err());
+        assert_eq!(has_run.get(), 0);
+        workers.run(2, |_| ());
     });
 }

@@ -1,6 +1,6 @@
 //! Runs on real threads, more than the machine has cores among them.
 
-use crate::workers::Workers;
+use crate::workers::{Sections, Workers};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Barrier, Mutex};
@@ -182,4 +182,99 @@ fn only_the_leader_of_a_team_dismisses_it_and_only_between_runs() {
         team.dismiss();
     });
     assert_eq!(runs.into_inner(), 4);
+}
+
+/// Steps on a grid, `width` to a line: each needs those before it in its line and in the line before.
+fn wave(lines: usize, width: usize, section: usize) -> Sections {
+    let (mut pos, mut needs) = (vec![0], Vec::new());
+    for step in 0..lines * width {
+        needs.extend((step % width > 0).then(|| step as u32 - 1));
+        needs.extend((step >= width).then(|| (step - width) as u32));
+        pos.push(needs.len() as u32);
+    }
+    let ends = (section..lines * width)
+        .step_by(section)
+        .map(|end| end as u32);
+    let ends: Vec<u32> = ends.chain([(lines * width) as u32]).collect();
+    Sections::new(&ends, &pos, &needs).unwrap()
+}
+
+#[test]
+fn a_step_begins_when_those_that_it_needs_have_ended() {
+    let (lines, width) = (9, 5);
+    for count in COUNTS {
+        let workers = Workers::new(count).unwrap();
+        for section in [1, 2, 5, 7, 100] {
+            let sections = wave(lines, width, section);
+            assert_eq!(sections.steps(), lines * width);
+            let ends: Vec<_> = (0..lines * width).map(|_| AtomicUsize::new(0)).collect();
+            for run in 1..20 {
+                workers.run_sections(&sections, |step| {
+                    let ended = |before: usize| ends[before].load(Ordering::Relaxed) == run;
+                    assert!(step % width == 0 || ended(step - 1));
+                    assert!(step < width || ended(step - width));
+                    ends[step].store(run, Ordering::Relaxed);
+                });
+                assert!(ends.iter().all(|end| end.load(Ordering::Relaxed) == run));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_step_may_need_very_many_sections() {
+    const N: u32 = 100;
+    // Each step needs all before it, or every third one.
+    for stride in [1, 3] {
+        let (mut pos, mut needs) = (vec![0], Vec::new());
+        for step in 0..N {
+            needs.extend((0..step).step_by(stride));
+            pos.push(needs.len() as u32);
+        }
+        let ends: Vec<u32> = (1..=N).collect();
+        let sections = Sections::new(&ends, &pos, &needs).unwrap();
+        let workers = Workers::new(3).unwrap();
+        let ended: Vec<_> = (0..N).map(|_| AtomicUsize::new(0)).collect();
+        workers.run_sections(&sections, |step| {
+            let mut needs = (0..step).step_by(stride);
+            assert!(needs.all(|need| ended[need].load(Ordering::Relaxed) == 1));
+            ended[step].store(1, Ordering::Relaxed);
+        });
+    }
+}
+
+#[test]
+fn a_panic_of_a_step_is_that_of_the_caller() {
+    for count in COUNTS {
+        let workers = Workers::new(count).unwrap();
+        let sections = wave(6, 6, 6);
+        let run = || workers.run_sections(&sections, |step| assert!(step != 14, "step 14"));
+        assert!(catch_unwind(AssertUnwindSafe(run)).is_err());
+        workers.run_sections(&sections, |_| ());
+    }
+}
+
+#[test]
+fn sections_are_all_steps_which_need_earlier_ones() {
+    let none: [u32; 0] = [];
+    assert_eq!(
+        Sections::new(&none, &[0], &none).map(|s| s.steps()),
+        Some(0)
+    );
+    assert!(Sections::new(&[2], &[0, 0, 1], &[0]).is_some());
+    for (ends, pos, needs) in [
+        (&[2][..], &[0, 0, 1][..], &[1][..]),
+        (&[1], &[0, 0, 1], &[0]),
+        (&[2, 1, 2], &[0, 0, 1], &[0]),
+        (&[2], &[0, 0, 2], &[0]),
+        (&[2], &[0, 1, 0], &[]),
+        (&[2], &[0, 0, 1], &[7]),
+        (&[], &[], &[]),
+    ] {
+        assert_eq!(
+            Sections::new(ends, pos, needs),
+            None,
+            "{ends:?} {pos:?} {needs:?}"
+        );
+    }
 }

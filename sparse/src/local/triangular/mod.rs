@@ -1,23 +1,22 @@
 //! Triangular systems on the rows of one rank.
 //!
-//! Rows that depend on none of each other form a level (Anderson and Saad, *Solving sparse triangular
-//! linear systems on parallel computers*, 1989); levels that are wide are worked on by all threads,
-//! one after the other. The terms of a row are subtracted in one fixed order, that of the columns
-//! from afar towards the diagonal; so the bits of a solution do not depend on threads, nor on
-//! whether there are levels.
+//! A row needs those that its columns name, so a sweep goes through the rows in order. Threads share it
+//! in sections of neighbouring rows, each of which waits where it needs another one ([`Plan`]). The
+//! terms of a row are subtracted in one fixed order, that of the columns from afar towards the
+//! diagonal; so the bits of a solution do not depend on threads.
 
 mod groups;
-mod levels;
 mod parts;
+mod sections;
+mod sweep;
 #[cfg(test)]
 mod tests;
 
 use self::groups::groups;
-use self::levels::Levels;
 use self::parts::{Parts, inverse, without_products};
-use super::parallel::Threads;
+use self::sections::Plan;
 use super::rows::{LocalRows, Rows, sort_by_column};
-use sparsefuse_kernels::Field;
+use sparsefuse_kernels::{Field, Workers};
 use sparsefuse_runtime::{Error, reserve, try_collect};
 use std::cmp::Ordering;
 use std::iter::repeat_n;
@@ -25,9 +24,6 @@ use std::ops::Range;
 use std::sync::Arc;
 
 pub(crate) const OP: &str = "triangular solve";
-
-/// Rows of a level, on the average, from which on threads work on it together.
-const WIDE: usize = 4096;
 
 /// The order of a sweep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,10 +69,11 @@ pub(crate) struct LocalTriangle<T> {
     own: Range<usize>,
     triangle: Triangle,
     diagonal: Diagonal,
-    levels: Option<Levels>,
-    /// The lengths of groups of rows ([`groups()`]) in the order of a sweep without levels; empty where
-    /// rows have little in common.
+    /// The lengths of groups of rows ([`groups()`]) in the order of the sweep; empty where rows have
+    /// little in common.
     groups: Arc<[u8]>,
+    /// How threads share the sweep, if they do.
+    plan: Option<Arc<Plan>>,
     parts: Parts<T>,
 }
 
@@ -112,8 +109,8 @@ impl<T: Field> LocalTriangle<T> {
             own,
             triangle,
             diagonal,
-            levels: None,
             groups: Arc::default(),
+            plan: None,
             parts,
         })
     }
@@ -135,8 +132,8 @@ impl<T: Field> LocalTriangle<T> {
             own,
             triangle,
             diagonal,
-            levels: None,
             groups: Arc::default(),
+            plan: None,
         })
     }
 
@@ -148,34 +145,26 @@ impl<T: Field> LocalTriangle<T> {
         inverse: Option<Vec<T>>,
     ) -> Result<Self, Error> {
         let own = (self.own.clone(), needed);
-        let mut made = Self::of_triangle(own, self.triangle, rows, inverse)?;
-        made.groups = Arc::clone(&self.groups);
-        match &self.levels {
-            Some(levels) => made.by_levels(levels.clone()),
-            None => Ok(made),
+        let made = Self::of_triangle(own, self.triangle, rows, inverse)?;
+        let (LocalRows { pos, crd, .. }, before) = (&made.parts.own, &self.parts.own);
+        // The plan is that of these columns, or threads would not wait for each other.
+        if (pos, crd) != (&before.pos, &before.crd) {
+            return Ok(made);
         }
+        Ok(Self {
+            groups: Arc::clone(&self.groups),
+            plan: self.plan.clone(),
+            ..made
+        })
     }
 
-    /// The same in the order of levels, if these are wide enough for several threads.
-    pub(crate) fn by_wide_levels(self) -> Result<Self, Error> {
-        let most = self.n_rows() / WIDE;
-        match Levels::of(&self.parts.own, self.triangle, most)? {
-            Some(levels) => self.by_levels(levels),
-            None => Ok(self),
-        }
-    }
-
-    /// The same with groups of rows that have nearly all of their columns in common.
-    pub(crate) fn by_groups(mut self) -> Result<Self, Error> {
-        if self.levels.is_none() {
-            self.groups = groups(&self.parts.own, self.triangle)?.into();
-        }
-        Ok(self)
-    }
-
-    fn by_levels(mut self, levels: Levels) -> Result<Self, Error> {
-        self.parts = self.parts.sorted_by(&levels)?;
-        self.levels = Some(levels);
+    /// The same with groups of rows that have nearly all of their columns in common, and a plan for
+    /// this many threads.
+    pub(crate) fn for_threads(mut self, threads: usize) -> Result<Self, Error> {
+        let Parts { own, .. } = &self.parts;
+        self.groups = groups(own, self.triangle)?.into();
+        let plan = Plan::of(own, self.triangle, &self.groups, threads)?;
+        self.plan = plan.map(Arc::new);
         Ok(self)
     }
 
@@ -198,8 +187,8 @@ impl<T: Field> LocalTriangle<T> {
             Diagonal::Unit => true,
             Diagonal::Stored => diagonal.is_some(),
         };
-        let is_same = |place| {
-            let found = self.find_row(needed, rows, place);
+        let is_same = |row| {
+            let found = self.find_row(needed, rows, row);
             found.is_some_and(|found| has_diagonal(found.diagonal))
         };
         rows.len() == self.own.len() && (0..rows.len()).all(is_same)
@@ -222,47 +211,32 @@ impl<T: Field> LocalTriangle<T> {
             outer: try_collect(repeat_n(T::ZERO, self.parts.outer.vals.len()))?,
             inverse: reserve(self.parts.inverse.len())?,
         };
-        // Of the rows that have no inverse the first is named, whatever the order of the work.
-        let mut failed: Option<(usize, Error)> = None;
-        for place in 0..own.len() {
-            let row = self.row_at(place);
+        for row in 0..own.len() {
             let refuse = || {
                 let expected = "the structure that the solve was made for";
                 Error::argument(OP, expected, "another")
             };
             let found = self
-                .take_row(needed, (rows, place), &mut values)
+                .take_row(needed, (rows, row), &mut values)
                 .ok_or_else(refuse)?;
             if self.diagonal == Diagonal::Unit {
                 continue;
             }
-            match inverse(own.start + row, found) {
-                Ok(inverse) => values.inverse.push(inverse),
-                Err(error) if failed.as_ref().is_none_or(|&(before, _)| row < before) => {
-                    failed = Some((row, error));
-                }
-                Err(_) => {}
-            }
+            values.inverse.push(inverse(own.start + row, found)?);
         }
-        failed.map_or(Ok(values), |(_, error)| Err(error))
+        Ok(values)
     }
 
-    /// Which of this rank's rows comes at a place of the work.
-    fn row_at(&self, place: usize) -> usize {
-        let levels = self.levels.as_ref();
-        levels.map_or(place, |levels| levels.order[place] as usize)
-    }
-
-    /// Takes the values of the row at a place, and returns its diagonal entry if there is one;
-    /// `None` if its structure is another.
+    /// Takes the values of a row, and returns its diagonal entry if there is one; `None` if its
+    /// structure is another.
     fn take_row(
         &self,
         needed: &[u32],
-        (rows, place): (&LocalRows<T>, usize),
+        (rows, row): (&LocalRows<T>, usize),
         values: &mut Values<T>,
     ) -> Option<Option<T>> {
         let rows = rows.as_rows();
-        let found = self.find_row(needed, rows, place)?;
+        let found = self.find_row(needed, rows, row)?;
         let n_outer = found.outer.len();
         for (k, at) in found.outer.enumerate() {
             values.outer[at] = rows.vals[self.entry(&found.entries, k)];
@@ -282,12 +256,12 @@ impl<T: Field> LocalTriangle<T> {
         }
     }
 
-    /// Where the row at a place stands in rows; `None` if its structure is another.
-    fn find_row(&self, needed: &[u32], rows: Rows<'_, T>, place: usize) -> Option<FoundRow> {
-        let (row, first) = (self.row_at(place), self.own.start);
+    /// Where a row stands in rows; `None` if its structure is another.
+    fn find_row(&self, needed: &[u32], rows: Rows<'_, T>, row: usize) -> Option<FoundRow> {
+        let first = self.own.start;
         let Parts { own, outer, .. } = &self.parts;
         let entries = rows.entries(row);
-        let own_places = own.pos[place] as usize..own.pos[place + 1] as usize;
+        let own_places = own.pos[row] as usize..own.pos[row + 1] as usize;
         let outer_places = match self.parts.outer_rows.binary_search(&(row as u32)) {
             Ok(number) => outer.pos[number] as usize..outer.pos[number + 1] as usize,
             Err(_) => 0..0,
@@ -298,9 +272,7 @@ impl<T: Field> LocalTriangle<T> {
         }
         let column = |k: usize| rows.crd[self.entry(&entries, k)];
         let is_outer = |(k, at): (usize, usize)| column(k) == needed[outer.crd[at] as usize];
-        let is_own = |(k, at): (usize, usize)| {
-            column(k) as usize == first + self.row_at(own.crd[at] as usize)
-        };
+        let is_own = |(k, at): (usize, usize)| column(k) as usize == first + own.crd[at] as usize;
         if !(outer_places.clone().enumerate().all(is_outer)
             && (n_outer..).zip(own_places).all(is_own))
         {
@@ -335,24 +307,14 @@ impl<T: Field> LocalTriangle<T> {
             ..
         } = &self.parts;
         let first = self.own.start as u32;
-        let natural: Vec<u32> = (0..own.pos.len() as u32 - 1).collect();
-        let row_at = self
-            .levels
-            .as_ref()
-            .map_or(&natural, |levels| &levels.order);
-        let mut place_of = vec![0; natural.len()];
-        for (place, &row) in row_at.iter().enumerate() {
-            place_of[row as usize] = place;
-        }
+        let n_rows = self.n_rows();
         let mut outer_rows = self.parts.outer_rows.iter().enumerate().peekable();
-        let mut rows = LocalRows::with_capacity(natural.len(), own.crd.len() + natural.len());
-        for (row, &place) in place_of.iter().enumerate() {
-            let diagonal = inverse
-                .get(place)
-                .map_or(T::ONE, |&inverse| T::ONE / inverse);
+        let mut rows = LocalRows::with_capacity(n_rows, own.crd.len() + n_rows);
+        for row in 0..n_rows {
+            let diagonal = inverse.get(row).map_or(T::ONE, |&inverse| T::ONE / inverse);
             let mut entries = vec![(first + row as u32, diagonal)];
-            for k in own.pos[place] as usize..own.pos[place + 1] as usize {
-                entries.push((first + row_at[own.crd[k] as usize], own.vals[k]));
+            for k in own.pos[row] as usize..own.pos[row + 1] as usize {
+                entries.push((first + own.crd[k], own.vals[k]));
             }
             if let Some((number, _)) = outer_rows.next_if(|&(_, &other)| other as usize == row) {
                 for k in outer.pos[number] as usize..outer.pos[number + 1] as usize {
@@ -373,19 +335,23 @@ impl<T: Field> LocalTriangle<T> {
         self.parts.own.pos.len() - 1
     }
 
-    /// Solves in place, with the elements of the needed rows.
-    pub(crate) fn solve(&self, threads: &Threads, outer: &[T], x: &mut [T]) {
+    /// Solves in place, with the elements of the needed rows; the workers are asked for where the
+    /// sweep has a plan for them.
+    pub(crate) fn solve<'w>(
+        &self,
+        workers: impl FnOnce() -> &'w Workers,
+        outer: &[T],
+        x: &mut [T],
+    ) {
         let parts = &self.parts;
         for (number, &row) in parts.outer_rows.iter().enumerate() {
             x[row as usize] = without_products(&parts.outer, number, outer, x[row as usize]);
         }
-        match (&self.levels, self.triangle) {
-            (Some(levels), _) => parts.sweep_levels(threads, levels, x),
-            (None, triangle) if !self.groups.is_empty() => {
-                parts.sweep_groups(&self.groups, triangle, x);
+        match &self.plan {
+            Some(plan) => {
+                parts.sweep_sections(workers(), (plan, self.triangle, &self.groups), x);
             }
-            (None, Triangle::Lower) => (0..x.len()).for_each(|row| parts.solve_row(row, x)),
-            (None, Triangle::Upper) => (0..x.len()).rev().for_each(|row| parts.solve_row(row, x)),
+            None => parts.sweep(self.triangle, &self.groups, x),
         }
     }
 }

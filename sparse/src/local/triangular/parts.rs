@@ -1,27 +1,16 @@
-//! The triangle of one rank's rows in the order of the work, and the work on each row.
-//!
-//! The terms of a row are subtracted in the order in which its entries stand here, whatever rows are
-//! worked on beside it.
+//! The triangle of one rank's rows, the entries of each in the order in which they are subtracted.
 
-use super::groups::{LARGEST, in_sweep};
-use super::levels::Levels;
 use super::{Diagonal, OP, Triangle};
-use crate::local::parallel::{self, Threads};
 use crate::local::rows::LocalRows;
 use sparsefuse_kernels::Field;
-use sparsefuse_runtime::{Error, reserve, try_collect};
-use std::array;
-use std::iter::repeat_n;
+use sparsefuse_runtime::{Error, reserve};
 use std::ops::Range;
-
-/// Rows of a level that a thread takes in one turn.
-const CHUNK: usize = 1024;
 
 /// The triangle of this rank's rows, without its diagonal. Columns of a row stand in the order of
 /// the sweep, from afar to the diagonal.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Parts<T> {
-    /// Entries in columns of this rank, counted from its first row; with levels, in their order.
+    /// Entries in columns of this rank, counted from its first row.
     pub(super) own: LocalRows<T>,
     /// The rows that need others of earlier ranks, counted from the first.
     pub(super) outer_rows: Vec<u32>,
@@ -156,109 +145,6 @@ impl<T: Field> Parts<T> {
         }
         self.own.end_row();
         Ok(())
-    }
-
-    #[inline(always)]
-    pub(super) fn solve_row(&self, row: usize, x: &mut [T]) {
-        let rest = without_products(&self.own, row, x, x[row]);
-        x[row] = self.scaled(row, rest);
-    }
-
-    pub(super) fn sweep_groups(&self, groups: &[u8], triangle: Triangle, x: &mut [T]) {
-        let mut place = 0;
-        for &rows in groups {
-            match rows {
-                1 => self.solve_group::<1>(place, triangle, x),
-                2 => self.solve_group::<2>(place, triangle, x),
-                3 => self.solve_group::<3>(place, triangle, x),
-                _ => self.solve_group::<{ LARGEST as usize }>(place, triangle, x),
-            }
-            place += rows as usize;
-        }
-    }
-
-    /// The rows of a group, beginning with the one at a place of the sweep: each reads an element of
-    /// `x` where the first does, and then needs those before it. The terms of a row keep their order.
-    #[inline(always)]
-    fn solve_group<const N: usize>(&self, place: usize, triangle: Triangle, x: &mut [T]) {
-        let LocalRows { pos, crd, vals } = &self.own;
-        let rows: [usize; N] = array::from_fn(|k| in_sweep(triangle, x.len(), place + k));
-        let begin = rows.map(|row| pos[row] as usize);
-        let columns = &crd[begin[0]..pos[rows[0] + 1] as usize];
-        let entries = begin.map(|begin| &vals[begin..][..columns.len()]);
-        let mut rest = rows.map(|row| x[row]);
-        for (k, &column) in columns.iter().enumerate() {
-            let element = x[column as usize];
-            for (rest, entries) in rest.iter_mut().zip(&entries) {
-                *rest = *rest - entries[k] * element;
-            }
-        }
-        for (k, &row) in rows.iter().enumerate() {
-            let within = &vals[begin[k] + columns.len()..][..k];
-            let own = within.iter().zip(&rest[..k]);
-            let own = own.fold(rest[k], |rest, (&entry, &element)| rest - entry * element);
-            rest[k] = self.scaled(row, own);
-            x[row] = rest[k];
-        }
-    }
-
-    #[inline(always)]
-    fn scaled(&self, row: usize, rest: T) -> T {
-        match self.inverse.get(row) {
-            Some(&inverse) => rest * inverse,
-            None => rest,
-        }
-    }
-
-    pub(super) fn sweep_levels(&self, threads: &Threads, levels: &Levels, x: &mut [T]) {
-        let mut sorted: Vec<T> = levels.order.iter().map(|&row| x[row as usize]).collect();
-        for places in &levels.bounds {
-            let (done, rest) = sorted.split_at_mut(places.start);
-            let level = &mut rest[..places.len()];
-            let solve = |(chunk, part): (usize, &mut [T])| {
-                let first = places.start + chunk * CHUNK;
-                for (place, value) in (first..).zip(part) {
-                    let rest = without_products(&self.own, place, done, *value);
-                    *value = self.scaled(place, rest);
-                }
-            };
-            let chunks = level.chunks_mut(CHUNK).enumerate();
-            if places.len() >= 2 * CHUNK {
-                parallel::each(threads, chunks, solve);
-            } else {
-                chunks.for_each(solve);
-            }
-        }
-        for (&row, value) in levels.order.iter().zip(sorted) {
-            x[row as usize] = value;
-        }
-    }
-
-    /// The same rows in the order of their levels, with columns that are places in it.
-    pub(super) fn sorted_by(self, levels: &Levels) -> Result<Self, Error> {
-        let mut place_of = try_collect(repeat_n(0u32, levels.order.len()))?;
-        for (place, &row) in levels.order.iter().enumerate() {
-            place_of[row as usize] = place as u32;
-        }
-        let mut own = LocalRows::try_with_capacity(levels.order.len(), self.own.crd.len())?;
-        for &row in &levels.order {
-            let entries = self.own.pos[row as usize]..self.own.pos[row as usize + 1];
-            for k in entries.start as usize..entries.end as usize {
-                own.push(place_of[self.own.crd[k] as usize], self.own.vals[k]);
-            }
-            own.end_row();
-        }
-        let inverse = if self.inverse.is_empty() {
-            Vec::new()
-        } else {
-            let of_row = |&row: &u32| self.inverse[row as usize];
-            try_collect(levels.order.iter().map(of_row))?
-        };
-        Ok(Self {
-            own,
-            inverse,
-            ..self
-        })
     }
 }
 

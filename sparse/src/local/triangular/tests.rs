@@ -1,27 +1,109 @@
-//! Levels and groups give the bits of rows one by one.
+//! Groups and sections give the bits of rows one by one.
 
 use super::*;
 
-/// The five-point stencil on a square of `n` points a side, and a right-hand side.
-fn grid(n: usize) -> (LocalRows<f64>, Vec<f64>) {
-    let mut rows = LocalRows::with_capacity(n * n, 5 * n * n);
-    for row in 0..n * n {
-        let (i, j) = (row / n, row % n);
-        let neighbours = [
-            (i > 0).then(|| row - n),
-            (j > 0).then(|| row - 1),
-            Some(row),
-            (j + 1 < n).then(|| row + 1),
-            (i + 1 < n).then(|| row + n),
-        ];
-        for column in neighbours.into_iter().flatten() {
-            let value = if column == row { 4.0 } else { -1.0 };
+/// Rows with a diagonal of 4 and these columns besides, in any order and as often as may be.
+fn rows_of(n: usize, columns: impl Fn(usize) -> Vec<usize>) -> LocalRows<f64> {
+    let mut rows = LocalRows::with_capacity(n, 0);
+    for row in 0..n {
+        let mut columns = columns(row);
+        columns.push(row);
+        columns.sort_unstable();
+        columns.dedup();
+        for column in columns {
+            let value = match column == row {
+                true => 4.0,
+                false => -1.0 / (1.5 + ((row + 3 * column) % 5) as f64),
+            };
             rows.push(column as u32, value);
         }
         rows.end_row();
     }
-    let b = (0..n * n).map(|row| (row as f64).sin()).collect();
-    (rows, b)
+    rows
+}
+
+/// The stencil of the nearest neighbours on a grid of these dimensions, the last one fastest.
+fn grid(dims: &[usize]) -> LocalRows<f64> {
+    rows_of(dims.iter().product(), |row| {
+        let mut stride = 1;
+        let mut columns = Vec::new();
+        for &dim in dims.iter().rev() {
+            let place = row / stride % dim;
+            columns.extend((place > 0).then(|| row - stride));
+            columns.extend((place + 1 < dim).then(|| row + stride));
+            stride *= dim;
+        }
+        columns
+    })
+}
+
+/// Numbers below `n` that look random.
+fn scattered(n: usize, seed: usize, count: usize) -> impl Iterator<Item = usize> {
+    let mix = move |k: usize| (seed * 31 + k).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 20;
+    (0..count).map(move |k| mix(mix(k)) % n)
+}
+
+/// Three unknowns at each point of a line, which are coupled with each other and with those of
+/// neighbours: groups of three rows, and in the end some of another length.
+fn nodes(n: usize) -> LocalRows<f64> {
+    rows_of(n, |row| {
+        let first = (row / 3).saturating_sub(11) * 3;
+        (first..n.min((row / 3 + 12) * 3)).collect()
+    })
+}
+
+/// Matrices of all sorts, with their names.
+fn matrices() -> Vec<(&'static str, LocalRows<f64>)> {
+    let random = |per_row| rows_of(900, move |row| scattered(900, row, per_row).collect());
+    vec![
+        ("nothing", rows_of(0, |_| Vec::new())),
+        ("one row", rows_of(1, |_| Vec::new())),
+        ("diagonal", rows_of(500, |_| Vec::new())),
+        ("chain", grid(&[500])),
+        ("lines", grid(&[30, 31])),
+        ("planes", grid(&[9, 10, 11])),
+        ("few a row", random(2)),
+        ("many a row", random(30)),
+        (
+            "arrow",
+            rows_of(400, |row| {
+                if row == 399 {
+                    (0..399).collect()
+                } else {
+                    vec![399]
+                }
+            }),
+        ),
+        (
+            "arrow the other way",
+            rows_of(400, |row| {
+                if row == 0 {
+                    (1..400).collect()
+                } else {
+                    vec![0]
+                }
+            }),
+        ),
+        (
+            "some empty",
+            rows_of(700, |row| match row % 3 {
+                0 => scattered(700, row, 3).collect(),
+                _ => Vec::new(),
+            }),
+        ),
+        (
+            "blocks",
+            rows_of(600, |row| (row / 20 * 20..row / 20 * 20 + 20).collect()),
+        ),
+        (
+            "two halves",
+            rows_of(5000, |row| match row >= 2500 {
+                true => vec![row * 7 % 2500],
+                false => Vec::new(),
+            }),
+        ),
+        ("nodes", nodes(452)),
+    ]
 }
 
 fn triangle_of(rows: &LocalRows<f64>, triangle: Triangle) -> LocalTriangle<f64> {
@@ -29,100 +111,132 @@ fn triangle_of(rows: &LocalRows<f64>, triangle: Triangle) -> LocalTriangle<f64> 
     LocalTriangle::new(own, rows, (triangle, Diagonal::Stored)).unwrap()
 }
 
-#[test]
-fn levels_do_not_change_bits() {
-    const N: usize = 70;
-    let (mut rows, b) = grid(N);
-    let one = Threads::new(1);
-    let solved = |part: &LocalTriangle<f64>| {
-        let mut x = b.clone();
-        part.solve(&one, &[], &mut x);
-        x
-    };
-    for triangle in [Triangle::Lower, Triangle::Upper] {
-        let part = triangle_of(&rows, triangle);
-        let plain = solved(&part);
-        let levels = Levels::of(&part.parts.own, triangle, 2 * N)
-            .unwrap()
-            .unwrap();
-        assert!(Levels::of(&part.parts.own, triangle, N).unwrap().is_none());
-        assert_eq!(levels.bounds.len(), 2 * N - 1);
-        let mut by_levels = part.by_levels(levels).unwrap();
-        assert!(solved(&by_levels) == plain);
-        assert_eq!(by_levels.rows(&[]).pos.len(), rows.pos.len());
+fn right_hand_side(n: usize) -> Vec<f64> {
+    (0..n).map(|row| (row as f64).sin()).collect()
+}
 
-        rows.vals.iter_mut().for_each(|value| *value *= 0.5);
-        let values = by_levels.values_of(&[], &rows).unwrap();
-        by_levels.set_values(values);
-        rows.vals.iter_mut().for_each(|value| *value *= 2.0);
-        assert!(
-            solved(&by_levels)
-                .iter()
-                .zip(&plain)
-                .all(|(x, y)| *x == 2.0 * y)
-        );
+fn solved(part: &LocalTriangle<f64>) -> Vec<f64> {
+    let mut x = right_hand_side(part.n_rows());
+    let alone = Workers::alone();
+    part.solve(|| &alone, &[], &mut x);
+    x
+}
+
+#[test]
+fn sections_do_not_change_bits() {
+    let workers = [1, 2, 3, 8].map(|threads| Workers::new(threads).unwrap());
+    for (name, rows) in matrices() {
+        for triangle in [Triangle::Lower, Triangle::Upper] {
+            let part = triangle_of(&rows, triangle);
+            let expected = solved(&part);
+            let Parts { own, .. } = &part.parts;
+            let groups = groups(own, triangle).unwrap();
+            for groups in [&groups[..], &[]] {
+                for cuts in [(1, 1), (40, 1), (40, 3), (300, 2), (40, 1000)] {
+                    let plan = Plan::forced(own, triangle, groups, cuts);
+                    for workers in &workers {
+                        let mut x = right_hand_side(part.n_rows());
+                        let how = (&plan, triangle, groups);
+                        part.parts.sweep_sections(workers, how, &mut x);
+                        let threads = workers.count();
+                        assert!(
+                            x == expected,
+                            "{name} {triangle:?} {cuts:?} {threads} threads"
+                        );
+                    }
+                }
+            }
+        }
     }
 }
 
-/// Three unknowns at each point of a line, which are coupled with each other and with those of
-/// neighbours: groups of three rows, and in the end some of another length.
+/// Terms are subtracted from the first column to the last, or backwards.
 #[test]
-fn groups_do_not_change_bits() {
-    const N: usize = 152;
-    let mut rows = LocalRows::with_capacity(N, 0);
-    for row in 0..N {
-        let point = row / 3;
-        for column in (0..N).filter(|column| point.abs_diff(column / 3) < 12) {
-            let value = if column == row {
-                200.0
-            } else {
-                0.01 * (row + 2 * column) as f64
-            };
-            rows.push(column as u32, value);
+fn one_row_after_the_other_is_the_definition() {
+    for (name, rows) in matrices() {
+        let (lower, upper) = (Triangle::Lower, Triangle::Upper);
+        let n = rows.pos.len() - 1;
+        let entries = |row: usize| {
+            let entries = rows.pos[row] as usize..rows.pos[row + 1] as usize;
+            entries.map(|k| (rows.crd[k] as usize, rows.vals[k]))
+        };
+        let subtract =
+            |x: &[f64], rest: f64, (column, value): (usize, f64)| rest - value * x[column];
+        let mut x = right_hand_side(n);
+        for row in 0..n {
+            let earlier = entries(row).filter(|&(column, _)| column < row);
+            x[row] = earlier.fold(x[row], |rest, entry| subtract(&x, rest, entry)) * 0.25;
         }
-        rows.end_row();
+        assert!(x == solved(&triangle_of(&rows, lower)), "{name}");
+        let mut x = right_hand_side(n);
+        for row in (0..n).rev() {
+            let later = entries(row).rev().filter(|&(column, _)| column > row);
+            x[row] = later.fold(x[row], |rest, entry| subtract(&x, rest, entry)) * 0.25;
+        }
+        assert!(x == solved(&triangle_of(&rows, upper)), "{name}");
     }
-    let b: Vec<f64> = (0..N).map(|row| (row as f64).sin()).collect();
-    let solved = |part: &LocalTriangle<f64>| {
-        let mut x = b.clone();
-        part.solve(&Threads::new(1), &[], &mut x);
-        x
-    };
+}
+
+#[test]
+fn groups_are_rows_with_the_same_columns() {
     for triangle in [Triangle::Lower, Triangle::Upper] {
-        let plain = triangle_of(&rows, triangle);
-        let grouped = plain.clone().by_groups().unwrap();
+        let grouped = triangle_of(&nodes(452), triangle).for_threads(1).unwrap();
         assert!(grouped.groups.contains(&3), "{:?}", grouped.groups);
-        assert!(solved(&grouped) == solved(&plain));
+        let grid = triangle_of(&grid(&[10, 10]), triangle).for_threads(1);
+        assert!(grid.unwrap().groups.is_empty());
     }
-    let (rows, _) = grid(10);
-    let grid = triangle_of(&rows, Triangle::Lower).by_groups().unwrap();
-    assert!(grid.groups.is_empty());
 }
 
 #[test]
-fn threads_share_wide_levels() {
-    const N: usize = 5000;
-    // Each row of the second half needs one of the first half.
-    let mut rows = LocalRows::with_capacity(2 * N, 0);
-    for row in 0..2 * N {
-        if row >= N {
-            rows.push((row * 7 % N) as u32, 0.1 * row as f64);
+fn threads_share_what_has_something_for_them() {
+    let two_colors = rows_of(140_000, |row| match row < 70_000 {
+        true => Vec::new(),
+        false => scattered(70_000, row, 3).collect(),
+    });
+    for (name, rows, is_shared) in [
+        ("a chain", grid(&[70_000]), false),
+        ("a short grid", grid(&[50, 50]), false),
+        ("lines", grid(&[300, 201]), true),
+        ("long lines", grid(&[20, 3000]), true),
+        ("planes", grid(&[41, 31, 37]), true),
+        ("planes of whole steps", grid(&[40, 32, 32]), true),
+        ("two colours", two_colors, true),
+        ("the diagonal", rows_of(140_000, |_| Vec::new()), true),
+        ("nodes", nodes(9000), false),
+    ] {
+        for triangle in [Triangle::Lower, Triangle::Upper] {
+            for threads in [2, 3, 16] {
+                let part = triangle_of(&rows, triangle).for_threads(threads).unwrap();
+                let found = part.plan.is_some();
+                assert_eq!(found, is_shared, "{name} {triangle:?} {threads} threads");
+            }
+            let alone = triangle_of(&rows, triangle).for_threads(1).unwrap();
+            assert!(alone.plan.is_none());
         }
-        rows.push(row as u32, 3.0);
-        rows.end_row();
     }
-    let plain = triangle_of(&rows, Triangle::Lower);
-    let by_levels = plain.clone().by_wide_levels().unwrap();
-    assert_eq!(
-        by_levels.levels.as_ref().map(|levels| levels.bounds.len()),
-        Some(2)
-    );
-    let b: Vec<f64> = (0..2 * N).map(|row| (row as f64).cos()).collect();
-    let mut expected = b.clone();
-    plain.solve(&Threads::new(1), &[], &mut expected);
-    for threads in [1, 2, 3] {
-        let mut x = b.clone();
-        by_levels.solve(&Threads::new(threads), &[], &mut x);
-        assert!(x == expected, "{threads} threads");
-    }
+}
+
+#[test]
+fn another_structure_has_no_plan() {
+    let rows = |n: usize| {
+        let mut below = LocalRows::with_capacity(n, n);
+        for row in 0..n {
+            (row % 200 > 0).then(|| below.push(row as u32 - 1, 0.5));
+            (row >= 200).then(|| below.push(row as u32 - 200, 0.25));
+            below.end_row();
+        }
+        below
+    };
+    let make = |rows| LocalTriangle::of_triangle((0..60_000, &[]), Triangle::Lower, rows, None);
+    let part = make(rows(60_000)).unwrap().for_threads(2).unwrap();
+    assert!(part.plan.is_some());
+    let same = part.with_triangle(&[], rows(60_000), None).unwrap();
+    assert!(same.plan.is_some());
+    let mut other = rows(60_000);
+    other.crd[10] = 0;
+    assert!(part.with_triangle(&[], other, None).unwrap().plan.is_none());
+    // A row that needs a later one is no triangle, and not for threads.
+    let mut wrong = rows(60_000);
+    wrong.crd[10] = 30_000;
+    assert!(make(wrong).unwrap().for_threads(2).unwrap().plan.is_none());
 }
