@@ -30,7 +30,6 @@ TAIL = """
 |---|---|
 | `np.linalg.solve`, `inv`, `det`, `lstsq`, `cholesky`, `qr`, `svd`, `eig`, `eigh` of dense matrices | `spsolve` and `eigsh` of sparse ones |
 | `np.einsum`, `np.tensordot`, `@` of more than two dimensions | `matmul` for each matrix |
-| `np.median`, `np.percentile` along an axis | `sort_axis` and `index_axis` |
 | `a[mask] = values`, one value for each true element | `put` at `mask.flat_nonzero()?` |
 | `np.unique` along an axis, `np.intersect1d`, `np.union1d`, `np.isin` | `concatenate` and `unique` |
 | `np.loadtxt`, `np.savetxt`, `np.savez` | `save_npy` and `load_npy`, Matrix Market files |

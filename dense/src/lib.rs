@@ -94,6 +94,7 @@ mod take;
 mod chosen;
 mod masks;
 mod positions;
+mod quantiles;
 mod runs;
 mod scans;
 mod search;
