@@ -7,7 +7,7 @@ use ndarray::{Array1, Array2};
 use num_complex::Complex;
 use sparsefuse::kernels::random;
 use sparsefuse::prelude::*;
-use sparsefuse::solvers::{Checkpoint, Method};
+use sparsefuse::solvers::{Checkpoint, Input, Method};
 use sparsefuse_testing::{bits, everywhere};
 use std::path::Path;
 
@@ -204,7 +204,8 @@ fn nothing_to_minimise() {
         );
         let bad = Vector::from_fn([8], |[i]| if i == 2 { f64::NAN } else { 1.0 });
         let bad = method.solve(&a, &bad, Options::default()).unwrap();
-        assert_eq!((bad.reason, bad.iterations), (StopReason::NotFinite, 0));
+        let reason = StopReason::NotFiniteInput(Input::RightHandSide);
+        assert_eq!((bad.reason, bad.iterations), (reason, 0));
     }
 }
 

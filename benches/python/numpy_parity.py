@@ -29,7 +29,6 @@ TAIL = """
 | NumPy | instead |
 |---|---|
 | `np.einsum` of one operand or of more than two, or with `...` | `sum_axis`, `diagonal`, `permute_axes`; one pair after the other |
-| `np.median`, `np.percentile` along an axis | `sort_axis` and `index_axis` |
 | `a[mask] = values`, one value for each true element | `put` at `mask.flat_nonzero()?` |
 | `np.unique` along an axis, `np.intersect1d`, `np.union1d`, `np.isin` | `concatenate` and `unique` |
 | `np.loadtxt`, `np.savetxt`, `np.savez` | `save_npy` and `load_npy`, Matrix Market files |

@@ -329,6 +329,7 @@ fn reductions(table: &mut Table, inputs: &Inputs) -> Outcome {
         "np.var(x, ddof=1)" => x.var_ddof(1.0);
         "np.var(z)" => z.var();
         "np.var(a, axis=0)" => a.var_axis(0);
+        "np.var(z.reshape(50, 30), axis=1)" => z.reshape([50, 30])?.var_axis(1);
         "np.std(x)" => x.std();
         "np.std(a, axis=1)" => a.std_axis(1);
         "np.min(x)" => x.min();
@@ -347,7 +348,10 @@ fn reductions(table: &mut Table, inputs: &Inputs) -> Outcome {
         "np.diff(a, axis=1)" => a.diff(1);
         "np.ptp(x)" => x.max() - x.min();
         "np.median(x)" => x.median();
+        "np.median(a)" => a.ravel().median();
+        "np.median(a, axis=0)" => a.median_axis(0);
         "np.percentile(x, 30)" => x.quantile(0.3);
+        "np.percentile(c, 30, axis=1)" => c.quantile_axis(1, 0.3);
         "np.quantile(x, 0.9)" => x.quantile(0.9);
         "np.average(x, weights=p)" => x.average(p);
         "np.nansum(n)" => n.nan_sum();
@@ -356,6 +360,8 @@ fn reductions(table: &mut Table, inputs: &Inputs) -> Outcome {
         "np.nanmin(n)" => n.nan_min();
         "np.nanprod(n[:50])" => n.slice(..50).nan_prod();
         "np.nansum(n.reshape(50, 30), axis=0)" => n.reshape([50, 30])?.nan_sum_axis(0);
+        "np.nanmedian(n.reshape(50, 30), axis=1)" => n.reshape([50, 30])?.nan_median_axis(1);
+        "np.nanquantile(n.reshape(50, 30), 0.9, axis=0)" => n.reshape([50, 30])?.nan_quantile_axis(0, 0.9);
         "np.histogram(y, 10, (-2, 2))[0]" => y.histogram(10, -2.0..2.0).0;
         "np.bincount(k, minlength=200)" => k.bincount(200);
         "np.bincount(k, p, 200)" => k.bincount_weighted(p, 200);
@@ -395,6 +401,7 @@ fn algebra(table: &mut Table, inputs: &Inputs) -> Outcome {
         "np.tensordot(c, c, ((0, 1), (0, 1)))" => c.tensordot::<3, 2>(c, &[(0, 0), (1, 1)])?;
         "np.einsum('ij,jk->ki', a, b)" => einsum::<f64, 2, 2, 2>("ij,jk->ki", a, b)?;
         "np.einsum('nij,nkj->nik', c, c)" => einsum::<f64, 3, 3, 3>("nij,nkj->nik", c, c)?;
+        "np.linalg.norm(z.reshape(50, 30), axis=0)" => z.reshape([50, 30])?.norm2_axis(0);
     }
     Ok(())
 }

@@ -7,29 +7,29 @@ use crate::array::{Array, Vector};
 use crate::bodies::{self, Operation};
 use crate::operand::{expect, named};
 use crate::views::check_axes;
-use sparsefuse_kernels::{Element, Field, Numeric, Real, ReduceOp};
+use sparsefuse_kernels::{Element, Field, Numeric, ReduceOp};
 use sparsefuse_runtime::{Error, Shape, TaskArg};
 
 /// Methods of arrays with `$more` dimensions whose results have one less: name, its twin that
-/// returns the error, the bound of the elements, and how the twin computes it from `$array`, the
-/// name of the twin `$op` and the `$axis`.
+/// returns the error, the bound of the elements, the type of the result's, and how the twin computes
+/// it from `$array` and the `$axis`.
 macro_rules! along_an_axis {
     (
         [$($more:literal -> $less:literal),*]
         $(
             $(#[$doc:meta])*
-            $name:ident $try:ident [$($bound:tt)*] |$array:ident, $axis:ident| $body:block
+            $name:ident $try:ident [$($bound:tt)*] -> $of:ty: |$array:ident, $axis:ident| $body:block
         )*
     ) => {
         along_an_axis! { @ [$($more -> $less),*] {$(
             $(#[$doc])*
-            $name $try [$($bound)*] |$array, $axis| $body
+            $name $try [$($bound)*] -> $of: |$array, $axis| $body
         )*} }
     };
     (@ [] $methods:tt) => {};
     (@ [$more:literal -> $less:literal $(, $($rest:tt)*)?] {$(
         $(#[$doc:meta])*
-        $name:ident $try:ident [$($bound:tt)*] |$array:ident, $axis:ident| $body:block
+        $name:ident $try:ident [$($bound:tt)*] -> $of:ty: |$array:ident, $axis:ident| $body:block
     )*}) => {
         $(
             impl<T: $($bound)*> Array<T, $more> {
@@ -40,7 +40,7 @@ macro_rules! along_an_axis {
                 #[doc = concat!("With the error that [`Self::", stringify!($try), "`] returns.")]
                 #[must_use]
                 #[track_caller]
-                pub fn $name(&self, axis: usize) -> Array<T, $less> {
+                pub fn $name(&self, axis: usize) -> Array<$of, $less> {
                     expect(self.$try(axis))
                 }
 
@@ -50,7 +50,7 @@ macro_rules! along_an_axis {
                 ///
                 /// If there is no such axis; of a smallest or largest element also if the axis has
                 /// length 0.
-                pub fn $try(&self, axis: usize) -> Result<Array<T, $less>, Error> {
+                pub fn $try(&self, axis: usize) -> Result<Array<$of, $less>, Error> {
                     let ($array, $axis) = (self, axis);
                     $crate::operand::named(stringify!($name), || $body)
                 }
@@ -58,7 +58,7 @@ macro_rules! along_an_axis {
         )*
         along_an_axis! { @ [$($($rest)*)?] {$(
             $(#[$doc])*
-            $name $try [$($bound)*] |$array, $axis| $body
+            $name $try [$($bound)*] -> $of: |$array, $axis| $body
         )*} }
     };
 }
@@ -84,46 +84,45 @@ along_an_axis! {
     /// # Ok::<(), sparsefuse_dense::Error>(())
     /// ```
     #[doc(alias("sum", "keepdims", "row_sums"))]
-    sum_axis try_sum_axis [Numeric] |array, axis| {
+    sum_axis try_sum_axis [Numeric] -> T: |array, axis| {
         array.reduce_axis("sum_axis", ReduceOp::Sum, axis)
     }
 
     /// The products along an axis, as [`Self::sum_axis`].
     #[doc(alias = "prod")]
-    prod_axis try_prod_axis [Numeric] |array, axis| {
+    prod_axis try_prod_axis [Numeric] -> T: |array, axis| {
         array.reduce_axis("prod_axis", ReduceOp::Prod, axis)
     }
 
     /// The mean along an axis, as [`Self::sum_axis`]; NaN where there is nothing to take the mean
     /// of. One task, and one for the division, which fuses with it.
     #[doc(alias = "mean")]
-    mean_axis try_mean_axis [Field] |array, axis| {
+    mean_axis try_mean_axis [Field] -> T: |array, axis| {
         let sum = array.reduce_axis("mean_axis", ReduceOp::Sum, axis)?;
         sum.try_div(T::from_f64(array.shape()[axis] as f64))
     }
 
     /// The variance along an axis: the mean of the squared distances from the mean (NumPy's `var`
-    /// with `ddof` 0). The array is read twice.
+    /// with `ddof` 0), real of complex numbers. The array is read twice.
     #[doc(alias = "var")]
-    var_axis try_var_axis [Real] |array, axis| {
+    var_axis try_var_axis [Field] -> T::Real: |array, axis| {
         let mean = array.try_mean_axis(axis)?.try_insert_axis(axis)?;
-        let distance = array.try_sub(&mean)?;
-        distance.try_mul(&distance)?.try_mean_axis(axis)
+        array.try_sub(&mean)?.try_abs()?.try_square()?.try_mean_axis(axis)
     }
 
     /// The standard deviation along an axis: the square root of [`Self::var_axis`].
     #[doc(alias = "std")]
-    std_axis try_std_axis [Real] |array, axis| { array.try_var_axis(axis)?.try_sqrt() }
+    std_axis try_std_axis [Field] -> T::Real: |array, axis| { array.try_var_axis(axis)?.try_sqrt() }
 
     /// The largest along an axis, as [`Self::sum_axis`]; NaN where there is one.
     #[doc(alias("max", "amax"))]
-    max_axis try_max_axis [Numeric + PartialOrd] |array, axis| {
+    max_axis try_max_axis [Numeric + PartialOrd] -> T: |array, axis| {
         array.reduce_axis("max_axis", ReduceOp::Max, axis)
     }
 
     /// The smallest along an axis, as [`Self::sum_axis`]; NaN where there is one.
     #[doc(alias("min", "amin"))]
-    min_axis try_min_axis [Numeric + PartialOrd] |array, axis| {
+    min_axis try_min_axis [Numeric + PartialOrd] -> T: |array, axis| {
         array.reduce_axis("min_axis", ReduceOp::Min, axis)
     }
 }

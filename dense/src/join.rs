@@ -425,14 +425,19 @@ macro_rules! stacks {
     ($($more:literal -> $less:literal),*) => {$(
         impl<T: Element> Array<T, $less> {
             /// The arrays, of one shape, side by side along a new axis. One task that fills the
-            /// result, and one for each array.
+            /// result, and one for each array. The type before `stack` is that of the arrays, with
+            /// one dimension less than the result:
             ///
             /// ```
-            /// use sparsefuse_dense::Vector;
+            /// use sparsefuse_dense::{Array, Vector};
             ///
             /// let (a, b) = (Vector::from_vec(vec![1, 2]), Vector::from_vec(vec![3, 4]));
             /// assert_eq!(Vector::stack(0, &[&a, &b]).to_vec()?, [1, 2, 3, 4]);
             /// assert_eq!(Vector::stack(1, &[&a, &b]).to_vec()?, [1, 3, 2, 4]);
+            ///
+            /// let rows = Array::<i32, 2>::zeros([2, 3]);
+            /// let images = Array::<i32, 2>::stack(0, &[&rows, &(&rows + 1)]);
+            /// assert_eq!(images.shape(), [2, 2, 3]);
             /// # Ok::<(), sparsefuse_dense::Error>(())
             /// ```
             ///

@@ -100,6 +100,7 @@ mod take;
 mod chosen;
 mod masks;
 mod positions;
+mod quantiles;
 mod runs;
 mod scans;
 mod search;

@@ -1,11 +1,9 @@
-//! Places in sorted vectors, the distinct elements of a vector, and quantiles.
+//! Places in sorted vectors, and the distinct elements of a vector.
 
 use crate::array::{Array, Vector};
 use crate::operand::expect;
-use crate::scalar::Scalar;
-use crate::select::elements_at;
 use crate::sort::key_of_equals;
-use sparsefuse_kernels::{DType, Numeric, Real};
+use sparsefuse_kernels::{DType, Numeric};
 use sparsefuse_runtime::{
     Access, Deferred, Error, HostArgs, HostBody, HostTask, Privilege, try_collect,
 };
@@ -208,95 +206,5 @@ impl<T: Numeric + PartialOrd> Vector<T> {
         let values = self.unique()?;
         let inverse = values.try_searchsorted(self)?;
         Ok((values, inverse))
-    }
-}
-
-impl<T: Real> Vector<T> {
-    /// The middle element of the sorted vector, or the mean of the two in the middle; NaN if there is
-    /// one, or no element. NumPy's `median`. One task, which is not fused and does not sort, and few on
-    /// single elements.
-    ///
-    /// ```
-    /// use sparsefuse_dense::Vector;
-    ///
-    /// let x = Vector::from_vec(vec![4.0, 1.0, 3.0, 2.0]);
-    /// assert_eq!(x.median().get()?, 2.5);
-    /// assert_eq!(x.quantile(0.25).get()?, 1.75);
-    /// # Ok::<(), sparsefuse_dense::Error>(())
-    /// ```
-    #[must_use]
-    #[track_caller]
-    pub fn median(&self) -> Scalar<T> {
-        expect(self.try_median())
-    }
-
-    /// As [`Vector::median`].
-    ///
-    /// # Errors
-    ///
-    /// As all functions of one value: see the [rules](crate#rules).
-    pub fn try_median(&self) -> Result<Scalar<T>, Error> {
-        self.sorted_at(
-            |n| (n.div_ceil(2) - 1, n / 2),
-            |low, high| low.try_add(&high)?.try_mul(T::from_f64(0.5)),
-        )
-    }
-
-    /// The element below which a part `q` of the sorted vector lies, between 0 and 1: interpolated
-    /// linearly between the two that are next to place `q * (n - 1)`. NaN if there is one, or no
-    /// element. NumPy's `quantile`; its `percentile` takes `100 * q`. Tasks as of [`Vector::median`].
-    ///
-    /// # Panics
-    ///
-    /// With the error that [`Vector::try_quantile`] returns.
-    #[doc(alias = "percentile")]
-    #[must_use]
-    #[track_caller]
-    pub fn quantile(&self, q: f64) -> Scalar<T> {
-        expect(self.try_quantile(q))
-    }
-
-    /// As [`Vector::quantile`].
-    ///
-    /// # Errors
-    ///
-    /// If `q` does not lie between 0 and 1.
-    pub fn try_quantile(&self, q: f64) -> Result<Scalar<T>, Error> {
-        if !(0.0..=1.0).contains(&q) {
-            let expected = "a number between 0 and 1";
-            return Err(Error::argument("quantile", expected, q.to_string()));
-        }
-        let place = q * self.len().saturating_sub(1) as f64;
-        let part = place - place.floor();
-        let places = |n: usize| (place as usize, (place as usize + 1).min(n - 1));
-        self.sorted_at(places, |low, high| {
-            // From the nearer of both, as NumPy.
-            let distance = high.try_sub(&low)?;
-            match part < 0.5 {
-                true => low.try_add(&distance.try_mul(T::from_f64(part))?),
-                false => high.try_sub(&distance.try_mul(T::from_f64(1.0 - part))?),
-            }
-        })
-    }
-
-    /// What `join` makes of two elements of the sorted vector, the second of which is the first, or next
-    /// to it; NaN if there is one, or no element.
-    fn sorted_at(
-        &self,
-        places: impl FnOnce(usize) -> (usize, usize),
-        join: impl FnOnce(Scalar<T>, Scalar<T>) -> Result<Scalar<T>, Error>,
-    ) -> Result<Scalar<T>, Error> {
-        let n = self.len();
-        if n == 0 {
-            let nan = T::from_f64(f64::NAN);
-            return Ok(self.runtime().enter(|| Scalar::new(nan)));
-        }
-        let (low, high) = places(n);
-        let found = elements_at(self, low)?;
-        // The sum of one element would make 0 of -0.
-        let at = |place| found.try_slice(place..=place)?.try_max();
-        let (last, high) = (at(2)?, at(usize::from(high > low))?);
-        let joined = join(at(0)?, high)?;
-        last.try_equal(&last)?.try_select(&joined, &last)
     }
 }

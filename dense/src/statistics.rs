@@ -92,21 +92,22 @@ along_an_axis! {
     [2 -> 1, 3 -> 2, 4 -> 3]
     /// The sums of the elements along an axis that are not NaN, as `sum_axis`.
     #[doc(alias = "nansum")]
-    nan_sum_axis try_nan_sum_axis [Real] |array, axis| {
+    nan_sum_axis try_nan_sum_axis [Real] -> T: |array, axis| {
         array.try_replace_nan(T::ZERO)?.try_sum_axis(axis)
     }
 
     /// The means of the elements along an axis that are not NaN; NaN where there are none.
     #[doc(alias = "nanmean")]
-    nan_mean_axis try_nan_mean_axis [Real] |array, axis| {
+    nan_mean_axis try_nan_mean_axis [Real] -> T: |array, axis| {
         let is_number = array.try_equal(array)?.try_cast::<T>()?;
         array.try_nan_sum_axis(axis)?.try_div(&is_number.try_sum_axis(axis)?)
     }
 
-    /// The Euclidean norms along an axis, as `sum_axis`. NumPy's `linalg.norm` with an axis.
+    /// The Euclidean norms along an axis, as `sum_axis`; real of complex numbers. NumPy's
+    /// `linalg.norm` with an axis.
     #[doc(alias = "norm")]
-    norm2_axis try_norm2_axis [Real] |array, axis| {
-        array.try_square()?.try_sum_axis(axis)?.try_sqrt()
+    norm2_axis try_norm2_axis [Field] -> T::Real: |array, axis| {
+        array.try_abs()?.try_square()?.try_sum_axis(axis)?.try_sqrt()
     }
 }
 

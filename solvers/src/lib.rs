@@ -34,6 +34,6 @@ pub use krylov::{
 pub use nullspace::Nullspace;
 pub use operator::{LinearOperator, MatrixFree};
 pub use preconditioners::{Jacobi, Preconditioner};
-pub use solution::{Breakdown, Monitor, Options, Side, Solution, StopReason};
+pub use solution::{Breakdown, Input, Monitor, Options, Side, Solution, StopReason};
 pub use sparsefuse_runtime::Error;
 pub use with_nullspace::WithNullspace;

@@ -77,7 +77,7 @@ pub trait LinearOperator<T> {
     ///
     /// # Errors
     ///
-    /// If the entries could not be computed.
+    /// If the entries could not be computed, or one is infinite or not a number.
     fn largest_entry(&self) -> Result<Option<f64>, Error> {
         Ok(None)
     }
@@ -140,6 +140,7 @@ impl<T: Field> LinearOperator<T> for Csr<T> {
     }
 
     fn largest_entry(&self) -> Result<Option<f64>, Error> {
+        check_finite("largest entry", self)?;
         self.kept_norm_max().map(Some)
     }
 
@@ -404,6 +405,15 @@ pub(crate) fn check_same_runtime(
         return Ok(());
     }
     Err(Error::argument(op, expected, "one of another runtime"))
+}
+
+/// Refuses entries that are infinite or not a number, of which a set-up would make what is not a
+/// preconditioner. The largest entry, which solvers ask for too, is kept with the matrix.
+pub(crate) fn check_finite<T: Field>(op: &'static str, a: &Csr<T>) -> Result<(), Error> {
+    a.first_not_finite()?.map_or(Ok(()), |entry| {
+        let expected = "entries that are finite";
+        Err(Error::argument(op, expected, entry.to_string()))
+    })
 }
 
 /// Whether the operator maps vectors to vectors of the same length.

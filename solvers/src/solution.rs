@@ -169,8 +169,10 @@ pub enum StopReason {
     IndefinitePreconditioner,
     /// The residual has grown beyond [`Options::dtol`] times b.
     Diverged,
-    /// The residual is infinite or not a number.
+    /// The residual is infinite or not a number, though what the method began with is not.
     NotFinite,
+    /// What the method began with is infinite or not a number.
+    NotFiniteInput(Input),
     /// The recurrence claims convergence, but the true residual no longer falls, or is below a
     /// tolerance that it is too inexact for, less than half of the precision of the type times b:
     /// the tolerance is below what rounding allows.
@@ -198,8 +200,35 @@ pub enum Breakdown {
     Projection,
 }
 
+/// What is infinite or not a number before the first iteration. A matrix that has such an entry is
+/// refused: see [`LinearOperator::largest_entry`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Input {
+    /// An element of the right-hand side.
+    RightHandSide,
+    /// The residual of the initial guess: the guess itself, or it is so large that the squares of
+    /// its residual overflow.
+    InitialGuess,
+    /// An element of what the preconditioner makes of the right-hand side.
+    Preconditioner,
+}
+
+impl fmt::Display for Input {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::RightHandSide => "the right-hand side",
+            Self::InitialGuess => "the residual of the initial guess",
+            Self::Preconditioner => "an image of the preconditioner",
+        })
+    }
+}
+
 impl fmt::Display for StopReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Self::NotFiniteInput(input) = self {
+            return write!(f, "{input} is infinite or not a number");
+        }
         f.write_str(match self {
             Self::Converged => "converged",
             Self::LeastSquares => "least-squares solution",
@@ -211,7 +240,7 @@ impl fmt::Display for StopReason {
             Self::IndefiniteMatrix => "indefinite matrix",
             Self::IndefinitePreconditioner => "indefinite preconditioner",
             Self::Diverged => "diverged",
-            Self::NotFinite => "infinite or not a number",
+            Self::NotFinite | Self::NotFiniteInput(_) => "infinite or not a number",
             Self::Stagnation => "stagnation",
             Self::Underflow => "underflow: x has elements that are too small for their type",
             Self::Stopped => "stopped by the monitor",

@@ -41,7 +41,7 @@ pub use formats::csc::Csc;
 pub use formats::csr::Csr;
 pub use formats::dia::Dia;
 pub use formats::eager::eager;
-pub use formats::inspected::Asymmetry;
+pub use formats::inspected::{Asymmetry, NotFinite};
 pub use local::parallel::{self, Threads};
 pub use local::rows::{LocalRows, Rows};
 pub use local::triangular::{Diagonal, Sweep, Triangle};

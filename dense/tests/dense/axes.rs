@@ -2,6 +2,7 @@
 //! along each of them.
 
 use crate::{Bits, everywhere};
+use num_complex::Complex;
 use sparsefuse_dense::{Array, Error, Vector, step};
 use sparsefuse_kernels::Value;
 use sparsefuse_runtime::{Config, Runtime};
@@ -201,5 +202,30 @@ fn what_does_not_fit_is_refused() {
             x.try_insert_axis(2).unwrap_err().to_string(),
             "insert_axis: expected a position up to 1 and at most 4 dimensions, found 2"
         );
+    });
+}
+
+/// NumPy's `linalg.norm` and `var` of complex numbers along an axis are real: those of the parts
+/// together.
+#[test]
+fn norms_and_variances_of_complex_numbers() {
+    everywhere(|| {
+        let re = Array::<f64, 2>::from_fn([5, 40], element);
+        let im = Array::<f64, 2>::from_fn([5, 40], |[i, j]| element([j, i]));
+        let i = Complex::new(0.0, 1.0);
+        let z = re.cast::<Complex<f64>>() + im.cast::<Complex<f64>>() * i;
+        for axis in 0..2 {
+            let squares = re.square().sum_axis(axis) + im.square().sum_axis(axis);
+            let norms: Vector<f64> = z.norm2_axis(axis);
+            assert!(norms.all_close(&squares.sqrt(), 1e-14, 0.0).get()?);
+            let variances: Vector<f64> = z.var_axis(axis);
+            let expected = re.var_axis(axis) + im.var_axis(axis);
+            assert!(variances.all_close(&expected, 1e-13, 0.0).get()?);
+            assert_eq!(
+                re.norm2_axis(axis).bits()?,
+                re.square().sum_axis(axis).sqrt().bits()?
+            );
+        }
+        z.std_axis(1).bits()
     });
 }

@@ -17,6 +17,7 @@ mod order;
 mod overwritten;
 mod products;
 mod programs;
+mod quantiles;
 mod random;
 mod reductions;
 mod regions;

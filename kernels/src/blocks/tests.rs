@@ -414,6 +414,25 @@ fn products_carried_out_by_their_reader_equal_the_reference() {
     }
 }
 
+#[test]
+fn maxima_carried_out_by_their_reader_equal_the_reference() {
+    let ordered = DType::ALL
+        .into_iter()
+        .filter(|dtype| !dtype.is_complex() && *dtype != DType::Bool);
+    for dtype in ordered {
+        for is_uniform in [false, true] {
+            check_operation("clamp", dtype, dtype, |build, [a, b, _]| {
+                let high = match is_uniform {
+                    true => build.constant(scalar::from_f64(dtype, 1.0)),
+                    false => a,
+                };
+                let larger = build.binary(BinaryOp::Max, a, b);
+                build.binary(BinaryOp::Min, larger, high)
+            });
+        }
+    }
+}
+
 /// The `x` of a product, cut in two.
 struct Gathered {
     own: Elements,

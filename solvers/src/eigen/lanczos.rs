@@ -153,9 +153,9 @@ impl<T> fmt::Debug for EigshOptions<'_, T> {
 ///
 /// # Errors
 ///
-/// If the operator is not square, `k` is 0 or not below the number of rows, `ncv` is not above `k`
-/// or above the number of rows, `v0` has another length or is 0, or the operator fails. Not to
-/// converge is no error.
+/// If the operator is not square, an entry is infinite or not a number, `k` is 0 or not below the
+/// number of rows, `ncv` is not above `k` or above the number of rows, `v0` has another length, is 0
+/// or is not finite, or the operator fails. Not to converge is no error.
 pub fn eigsh<T: Field>(
     a: &dyn LinearOperator<T>,
     k: usize,
@@ -163,7 +163,7 @@ pub fn eigsh<T: Field>(
 ) -> Result<Eigen<T>, Error> {
     check_square(OP, a)?;
     check_hermitian(OP, a)?;
-    let power = scale::power_of(a)?;
+    let power = scale::power_of(OP, a)?;
     let a = &scale::divided(a, power);
     let eigen = finish(a, find(a, k, options)?, |theta| theta)?;
     Ok(scale::multiplied(eigen, power, 0))
@@ -200,7 +200,7 @@ pub fn eigsh_near<T: Field>(
         check_square(OP, a)?;
         check_hermitian(OP, a)?;
         check_count(a.n_rows(), k, options)?;
-        let (power, is_hidden) = scale::power_of_shifted(a, sigma)?;
+        let (power, is_hidden) = scale::power_of_shifted(OP, a, sigma)?;
         let (a, shift) = (
             &times_power_of_entries(a, -power),
             times_power_of(sigma, -power),
@@ -240,7 +240,7 @@ pub fn eigsh_with_inverse<T: Field>(
         return Err(Error::argument(OP, expected, found));
     }
     check_hermitian(OP, a)?;
-    let (power, is_hidden) = scale::power_of_shifted(a, sigma)?;
+    let (power, is_hidden) = scale::power_of_shifted(OP, a, sigma)?;
     let (a, inverse) = (scale::divided(a, power), scale::divided(inverse, -power));
     let shift = (times_power_of(sigma, -power), is_hidden);
     let eigen = by_inverse(&a, &inverse, shift, k, options)?;

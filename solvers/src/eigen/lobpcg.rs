@@ -108,17 +108,18 @@ impl<T> fmt::Debug for LobpcgOptions<'_, T> {
 /// # Errors
 ///
 /// If there are no vectors, or with the constraints as many as rows or more; if they are linearly
-/// dependent; if lengths or shapes do not fit, or an operator fails. Not to converge is no error.
+/// dependent, or they or the entries of a matrix are infinite or not a number; if lengths or shapes
+/// do not fit, or an operator fails. Not to converge is no error.
 pub fn lobpcg<T: Field>(
     a: &dyn LinearOperator<T>,
     start: &[Vector<T>],
     options: &LobpcgOptions<'_, T>,
 ) -> Result<Eigen<T>, Error> {
     check(a, start, options)?;
-    let of_a = scale::power_of(a)?;
+    let of_a = scale::power_of(OP, a)?;
     // The vectors are multiplied by the root of B's.
     let of_b = match options.mass {
-        Some(mass) => scale::power_of(mass)? / 2 * 2,
+        Some(mass) => scale::power_of(OP, mass)? / 2 * 2,
         None => 0,
     };
     let a = &scale::divided(a, of_a);
@@ -252,6 +253,13 @@ impl<'a, 'o, T: Field> Search<'a, 'o, T> {
         let x = orthonormal(start, &constraints, &constraint_images, mass)?;
         for (found, given) in [(&constraints, options.constraints), (&x, start)] {
             if found.len() < given.len() {
+                for (number, x) in given.iter().enumerate() {
+                    if !x.norm_inf().get()?.to_f64().is_finite() {
+                        let expected = "vectors whose elements are finite";
+                        let found = format!("an element that is not in vector {number}");
+                        return Err(Error::argument(OP, expected, found));
+                    }
+                }
                 let expected = format!("{} linearly independent vectors", given.len());
                 return Err(Error::argument(OP, expected, found.len().to_string()));
             }

@@ -16,8 +16,9 @@ use sparsefuse_runtime::Error;
 const SEED: u64 = 0x5ca1e;
 
 /// About how large the entries of an operator are: from itself, or from one application.
-fn size<T: Field>(a: &dyn LinearOperator<T>) -> Result<f64, Error> {
-    if let Some(largest) = a.largest_entry()? {
+fn size<T: Field>(op: &'static str, a: &dyn LinearOperator<T>) -> Result<f64, Error> {
+    let largest = a.largest_entry().map_err(|error| error.of_operation(op))?;
+    if let Some(largest) = largest {
         return Ok(largest);
     }
     let random = || Vector::random_uniform([a.shape().1], SEED);
@@ -29,17 +30,21 @@ fn size<T: Field>(a: &dyn LinearOperator<T>) -> Result<f64, Error> {
 }
 
 /// The power of two that an operator is divided by.
-pub(super) fn power_of<T: Field>(a: &dyn LinearOperator<T>) -> Result<i32, Error> {
-    Ok(power_near_one::<T>(size(a)?))
+pub(super) fn power_of<T: Field>(
+    op: &'static str,
+    a: &dyn LinearOperator<T>,
+) -> Result<i32, Error> {
+    Ok(power_near_one::<T>(size(op, a)?))
 }
 
 /// The power of two that an operator is divided by, and what is subtracted from its diagonal; and
 /// whether the rounding of what is subtracted hides the operator.
 pub(super) fn power_of_shifted<T: Field>(
+    op: &'static str,
     a: &dyn LinearOperator<T>,
     shift: f64,
 ) -> Result<(i32, bool), Error> {
-    let size = size(a)?;
+    let size = size(op, a)?;
     // No eigenvalue is larger than the largest entry times the rows.
     let most = size * a.shape().0 as f64;
     let is_hidden = size > 0.0 && most < T::Real::EPSILON.to_f64() * shift.abs();

@@ -269,7 +269,8 @@ impl Method {
     ///
     /// # Errors
     ///
-    /// As its function.
+    /// As its function; also if an entry of the matrix is infinite or not a number. A right-hand
+    /// side or an initial guess that is gives a [`StopReason`](crate::StopReason).
     pub fn solve<T: Field>(
         self,
         a: &dyn LinearOperator<T>,

@@ -24,7 +24,7 @@ use super::Method;
 use super::stopping::tolerance;
 use crate::nullspace::Nullspace;
 use crate::operator::{LinearOperator, check_runtime, check_same_runtime};
-use crate::solution::{Monitor, Options, Rhs, Solution, StopReason};
+use crate::solution::{Input, Monitor, Options, Rhs, Solution, StopReason};
 use crate::turns::{norm_of, root, value};
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::{DType, Field, Real};
@@ -55,7 +55,8 @@ pub(crate) async fn solve<T: Field>(
     }
     let squares = b.sum_of_squares();
     method.check_operator(a)?;
-    let of_a = match a.largest_entry()? {
+    let largest = a.largest_entry().map_err(|error| error.of_operation(op))?;
+    let of_a = match largest {
         Some(largest) => largest,
         None => largest_image(op, a, b, 0).await?,
     };
@@ -70,6 +71,7 @@ pub(crate) async fn solve<T: Field>(
         true => None,
         false => Scale::of(method, b, &options, of_a).await?,
     };
+    let (x0, preconditioner) = (options.x0, options.preconditioner);
     let mut solution = match scale {
         None => method.steps(a, Rhs { vector: b, norm }, options).await?,
         Some(scale) => scale.solve(method, a, b, options).await?,
@@ -78,7 +80,36 @@ pub(crate) async fn solve<T: Field>(
     if !solution.converged() && !value(&solution.x.norm_inf()).await?.to_f64().is_finite() {
         solution.reason = StopReason::NotFinite;
     }
+    if solution.reason == StopReason::NotFinite {
+        let input = not_finite(a, b, x0, preconditioner).await?;
+        solution.reason = input.map_or(solution.reason, StopReason::NotFiniteInput);
+    }
     Ok(solution)
+}
+
+/// What of a system is infinite or not a number, if anything is: two applications at most.
+async fn not_finite<T: Field>(
+    a: &dyn LinearOperator<T>,
+    b: &Vector<T>,
+    x0: Option<&Vector<T>>,
+    preconditioner: Option<&dyn LinearOperator<T>>,
+) -> Result<Option<Input>, Error> {
+    if !value(&b.norm_inf()).await?.to_f64().is_finite() {
+        return Ok(Some(Input::RightHandSide));
+    }
+    if let Some(x0) = x0
+        && !norm_of(&b.try_sub(&a.apply(x0)?)?).await?.is_finite()
+    {
+        return Ok(Some(Input::InitialGuess));
+    }
+    if let Some(preconditioner) = preconditioner {
+        let ones = b.runtime().enter(|| Vector::ones([a.shape().1]));
+        let image = preconditioner.apply(&ones)?;
+        if !value(&image.norm_inf()).await?.to_f64().is_finite() {
+            return Ok(Some(Input::Preconditioner));
+        }
+    }
+    Ok(None)
 }
 
 /// Whether the squares and products that methods form of such a system stay well within the range

@@ -46,13 +46,15 @@ use self::cycle::Hierarchy;
 use self::geometric::GridSetup;
 use crate::krylov::richardson_with;
 use crate::krylov::scaling::{near_one, times_power};
-use crate::operator::LinearOperator;
+use crate::operator::{LinearOperator, check_finite};
 use crate::preconditioners::{Preconditioner, check_update};
 use crate::solution::{Options, Solution};
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::{Error, Runtime};
 use sparsefuse_sparse::Csr;
+
+const OP: &str = "multigrid";
 
 /// A hierarchy of matrices; applied to a vector, one cycle through it.
 ///
@@ -117,14 +119,16 @@ impl<T: Field> Multigrid<T> {
     ///
     /// # Errors
     ///
-    /// If the matrix is not square with a row for each point of the grid, an option is out of
-    /// range, or the matrix of the last level is singular to rounding alone.
+    /// If the matrix is not square with a row for each point of the grid, an entry is infinite or
+    /// not a number, an option is out of range, or the matrix of the last level is singular to
+    /// rounding alone.
     pub fn on_grid_with(
         a: &Csr<T>,
         sides: &[usize],
         options: &GridOptions<T>,
     ) -> Result<Self, Error> {
         check(&options.cycle)?;
+        check_finite(OP, a)?;
         let (near_one, power) = near_one(a)?;
         let setup = Setup::Grid(GridSetup::new(&near_one, sides, options)?);
         Self::made(a, (near_one, power), setup)
@@ -172,14 +176,16 @@ impl<T: Field> Multigrid<T> {
     ///
     /// # Errors
     ///
-    /// If the matrix is not square, a vector has another length, an option is out of range, or the
-    /// matrix of the last level is singular to rounding alone.
+    /// If the matrix is not square, an entry is infinite or not a number, a vector has another
+    /// length, an option is out of range, or the matrix of the last level is singular to rounding
+    /// alone.
     pub fn aggregated_with(
         a: &Csr<T>,
         near_nullspace: &[Vector<T>],
         options: &AggregationOptions,
     ) -> Result<Self, Error> {
         check(&options.cycle)?;
+        check_finite(OP, a)?;
         let (near_one, power) = near_one(a)?;
         let setup = AggregationSetup::new(&near_one, near_nullspace, options)?;
         Self::made(a, (near_one, power), Setup::Aggregation(setup))
@@ -270,11 +276,12 @@ impl<T: Field> Preconditioner<T> for Multigrid<T> {
     /// Makes the matrices of all levels again, with the transfers and structures that are there;
     /// on a grid, transfers are made again where the boundary is at another distance.
     fn update(&mut self, a: &Csr<T>) -> Result<(), Error> {
-        check_update("multigrid", self, a)?;
+        check_update(OP, self, a)?;
         if !a.has_structure_of(&self.a)? {
             let expected = "the structure of the matrix that the hierarchy was made for";
             return Err(Error::argument("update", expected, "another one"));
         }
+        check_finite(OP, a)?;
         let (near_one, power) = near_one(a)?;
         let mut setup = self.setup.clone();
         self.hierarchy = setup.hierarchy(&near_one)?;
@@ -285,7 +292,7 @@ impl<T: Field> Preconditioner<T> for Multigrid<T> {
 }
 
 fn check(options: &CycleOptions) -> Result<(), Error> {
-    let refuse = |expected: &str, found: String| Err(Error::argument("multigrid", expected, found));
+    let refuse = |expected: &str, found: String| Err(Error::argument(OP, expected, found));
     if options.pre == 0 {
         return refuse(
             "a step or more before the coarse correction",

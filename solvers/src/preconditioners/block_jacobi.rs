@@ -1,7 +1,7 @@
 //! The inverse of the diagonal blocks.
 
 use super::{Preconditioner, check_square, check_update};
-use crate::operator::LinearOperator;
+use crate::operator::{LinearOperator, check_finite};
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::{Field, Numeric};
 use sparsefuse_runtime::{Error, Runtime, reserve, try_collect};
@@ -63,10 +63,11 @@ impl<T: Field> BlockJacobi<T> {
     ///
     /// # Errors
     ///
-    /// If the matrix is not square, the size is 0, a block is singular (the error names a row of
-    /// it), or the computation of the values failed.
+    /// If the matrix is not square, an entry is infinite or not a number, the size is 0, a block is
+    /// singular (the error names a row of it), or the computation of the values failed.
     pub fn new(a: &Csr<T>, size: usize) -> Result<Self, Error> {
         check_square(OP, a)?;
+        check_finite(OP, a)?;
         if size == 0 {
             return Err(Error::argument(OP, "blocks of at least one row", "0"));
         }
@@ -303,6 +304,7 @@ impl<T: Field> LinearOperator<T> for BlockJacobi<T> {
 impl<T: Field> Preconditioner<T> for BlockJacobi<T> {
     fn update(&mut self, a: &Csr<T>) -> Result<(), Error> {
         check_update(OP, self, a)?;
+        check_finite(OP, a)?;
         if a.row_partition()? != self.blocks.layout.partition() {
             *self = Self::new(a, self.blocks.size)?;
             return Ok(());

@@ -3,7 +3,7 @@
 use super::estimate::Estimate;
 use super::jacobi::Jacobi;
 use super::{Preconditioner, check_update};
-use crate::operator::LinearOperator;
+use crate::operator::{LinearOperator, check_finite};
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::{Error, Runtime};
@@ -76,8 +76,8 @@ impl<T: Field> Chebyshev<T> {
     ///
     /// # Errors
     ///
-    /// If the matrix is not square, the options are out of range, D^-1 A has no positive
-    /// eigenvalues, or the computation of the values failed.
+    /// If the matrix is not square, an entry is infinite or not a number, the options are out of
+    /// range, D^-1 A has no positive eigenvalues, or the computation of the values failed.
     pub fn new(a: &Csr<T>, options: ChebyshevOptions) -> Result<Self, Error> {
         let is_range = 0.0 < options.lower && options.lower < options.upper;
         if options.degree == 0 || !is_range || !options.upper.is_finite() {
@@ -85,6 +85,7 @@ impl<T: Field> Chebyshev<T> {
             return Err(Error::argument(OP, expected, format!("{options:?}")));
         }
         let jacobi = Jacobi::new(a)?;
+        check_finite(OP, a)?;
         Ok(Self {
             a: a.clone(),
             estimate: Estimate::new(a, &jacobi, options.steps)?,
@@ -199,6 +200,7 @@ impl<T: Field> LinearOperator<T> for Chebyshev<T> {
 impl<T: Field> Preconditioner<T> for Chebyshev<T> {
     fn update(&mut self, a: &Csr<T>) -> Result<(), Error> {
         check_update(OP, self, a)?;
+        check_finite(OP, a)?;
         let jacobi = Jacobi::new(a)?;
         self.estimate = self.estimate.again(a, &jacobi, self.options.steps)?;
         (self.a, self.jacobi) = (a.clone(), jacobi);

@@ -7,7 +7,7 @@
 use super::complete::Complete;
 use super::system::{Method, System};
 use super::{Preconditioner, check_square, check_update};
-use crate::operator::LinearOperator;
+use crate::operator::{LinearOperator, check_finite};
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::{Error, Exchange, Runtime, Shape};
@@ -43,8 +43,8 @@ pub fn spsolve<T: Field>(a: &Csr<T>, b: &Vector<T>) -> Result<Vector<T>, Error> 
 ///
 /// # Errors
 ///
-/// If the matrix is not square or is singular, memory runs out, or the computation of the values
-/// failed.
+/// If the matrix is not square or is singular, an entry is infinite or not a number, memory runs
+/// out, or the computation of the values failed.
 pub fn splu<T: Field>(a: &Csr<T>) -> Result<Direct<T>, Error> {
     Direct::new(a, Method::Lu)
 }
@@ -66,8 +66,8 @@ pub fn splu<T: Field>(a: &Csr<T>) -> Result<Direct<T>, Error> {
 ///
 /// # Errors
 ///
-/// If the matrix is not square or not positive definite, memory runs out, or the computation of the
-/// values failed.
+/// If the matrix is not square or not positive definite, an entry is infinite or not a number,
+/// memory runs out, or the computation of the values failed.
 pub fn spcholesky<T: Field>(a: &Csr<T>) -> Result<Direct<T>, Error> {
     Direct::new(a, Method::Cholesky)
 }
@@ -89,10 +89,11 @@ pub struct Direct<T> {
 impl<T: Field> Direct<T> {
     fn new(a: &Csr<T>, method: Method) -> Result<Self, Error> {
         check_square(OP, a)?;
+        check_finite(OP, a)?;
         let layout = a.row_layout()?;
         let factors = eager(method.factorisation(), &[a], || {
             let rows = gather(a, &layout)?;
-            let factors = check_finite(&rows).and_then(|()| Complete::new(method, &rows));
+            let factors = Complete::new(method, &rows);
             layout.runtime().agree(factors)
         })?;
         Ok(Self {
@@ -147,9 +148,10 @@ impl<T: Field> LinearOperator<T> for Direct<T> {
 impl<T: Field> Preconditioner<T> for Direct<T> {
     fn update(&mut self, a: &Csr<T>) -> Result<(), Error> {
         check_update(OP, self, a)?;
+        check_finite(OP, a)?;
         let factors = eager(self.method.factorisation(), &[a], || {
             let rows = gather(a, &self.layout)?;
-            let factors = check_finite(&rows).and_then(|()| self.factors.with_rows(&rows));
+            let factors = self.factors.with_rows(&rows);
             self.layout.runtime().agree(factors)
         })?;
         self.factors = Arc::new(factors);
@@ -162,22 +164,6 @@ impl<T> fmt::Debug for Direct<T> {
         let n = self.layout.n_rows();
         write!(f, "Direct({n} by {n})")
     }
-}
-
-/// Refuses entries that are not finite, of which a factorisation would make pivots that are not.
-fn check_finite<T: Field>(rows: &LocalRows<T>) -> Result<(), Error> {
-    let is_finite = |value: &T| {
-        let (re, im) = value.parts();
-        re.is_finite() && im.is_finite()
-    };
-    let Some(entry) = rows.vals.iter().position(|value| !is_finite(value)) else {
-        return Ok(());
-    };
-    let row = rows.pos.partition_point(|&pos| pos as usize <= entry) - 1;
-    let (re, im) = rows.vals[entry].parts();
-    let value = if re.is_finite() { im } else { re };
-    let found = format!("{value} in row {row}, column {}", rows.crd[entry]);
-    Err(Error::argument(OP, "entries that are finite", found))
 }
 
 /// All rows of a matrix, on every rank.

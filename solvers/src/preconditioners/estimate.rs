@@ -2,7 +2,7 @@
 //! that for other values goes on.
 
 use super::jacobi::Jacobi;
-use crate::operator::LinearOperator;
+use crate::operator::{LinearOperator, check_finite};
 use sparsefuse_dense::{Scalar, Vector};
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Error;
@@ -37,9 +37,12 @@ const KEPT: f64 = 0.7;
 ///
 /// # Errors
 ///
-/// If the matrix is not square, no eigenvalue is positive, or the computation of the values failed.
+/// If the matrix is not square, an entry is infinite or not a number, no eigenvalue is positive, or
+/// the computation of the values failed.
 pub fn estimate_largest_eigenvalue<T: Field>(a: &Csr<T>, steps: usize) -> Result<f64, Error> {
-    Ok(Estimate::new(a, &Jacobi::new(a)?, steps)?.largest())
+    let jacobi = Jacobi::new(a)?;
+    check_finite(OP, a)?;
+    Ok(Estimate::new(a, &jacobi, steps)?.largest())
 }
 
 /// The largest Ritz value of D^-1 A, and D times its vector.

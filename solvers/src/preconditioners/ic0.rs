@@ -5,7 +5,7 @@ use super::factors::Factors;
 use super::{Preconditioner, check_square, check_update};
 use crate::local::elimination::{Factored, Rule};
 use crate::local::pattern::Pattern;
-use crate::operator::LinearOperator;
+use crate::operator::{LinearOperator, check_finite};
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::{Error, Runtime};
@@ -63,10 +63,12 @@ impl<T: Field> Ic0<T> {
     ///
     /// # Errors
     ///
-    /// If the matrix is not square or not of symmetric structure, a diagonal entry is not stored or
-    /// not positive, or the computation of the values failed.
+    /// If the matrix is not square or not of symmetric structure, an entry is infinite or not a
+    /// number, a diagonal entry is not stored or not positive, or the computation of the values
+    /// failed.
     pub fn new(a: &Csr<T>) -> Result<Self, Error> {
         check_square(OP, a)?;
+        check_finite(OP, a)?;
         eager(TASK, &[a], || Self::factored(a))
     }
 
@@ -155,6 +157,7 @@ impl<T: Field> LinearOperator<T> for Ic0<T> {
 impl<T: Field> Preconditioner<T> for Ic0<T> {
     fn update(&mut self, a: &Csr<T>) -> Result<(), Error> {
         check_update(OP, self, a)?;
+        check_finite(OP, a)?;
         eager(TASK, &[a], || {
             let Self {
                 elimination,

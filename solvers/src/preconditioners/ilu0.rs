@@ -4,7 +4,7 @@ use super::elimination::{Elimination, pattern_again, pattern_of, with_rows_in};
 use super::factors::Factors;
 use super::{Preconditioner, check_square, check_update};
 use crate::local::elimination::Rule;
-use crate::operator::LinearOperator;
+use crate::operator::{LinearOperator, check_finite};
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::{Error, Runtime};
@@ -52,10 +52,11 @@ impl<T: Field> Ilu0<T> {
     ///
     /// # Errors
     ///
-    /// If the matrix is not square, a diagonal entry is not stored, a pivot is 0 or not finite, or
-    /// the computation of the values failed.
+    /// If the matrix is not square, an entry is infinite or not a number, a diagonal entry is not
+    /// stored, a pivot is 0 or not finite, or the computation of the values failed.
     pub fn new(a: &Csr<T>) -> Result<Self, Error> {
         check_square(OP, a)?;
+        check_finite(OP, a)?;
         eager(TASK, &[a], || Self::factored(a))
     }
 
@@ -93,6 +94,7 @@ impl<T: Field> LinearOperator<T> for Ilu0<T> {
 impl<T: Field> Preconditioner<T> for Ilu0<T> {
     fn update(&mut self, a: &Csr<T>) -> Result<(), Error> {
         check_update(OP, self, a)?;
+        check_finite(OP, a)?;
         eager(TASK, &[a], || {
             let Self {
                 elimination,

@@ -6,7 +6,7 @@ use super::upper_rows::UpperRows;
 use super::{Preconditioner, check_square, check_update};
 use crate::local::elimination::Rule;
 use crate::local::pattern::{Pattern, no_diagonal};
-use crate::operator::LinearOperator;
+use crate::operator::{LinearOperator, check_finite};
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::{Error, Runtime, try_collect};
@@ -55,10 +55,12 @@ impl<T: Field> Iluk<T> {
     ///
     /// # Errors
     ///
-    /// If the matrix is not square, a diagonal entry is neither stored nor filled, a pivot is 0 or
-    /// not finite, or the computation of the values failed.
+    /// If the matrix is not square, an entry is infinite or not a number, a diagonal entry is
+    /// neither stored nor filled, a pivot is 0 or not finite, or the computation of the values
+    /// failed.
     pub fn new(a: &Csr<T>, k: usize) -> Result<Self, Error> {
         check_square(OP, a)?;
+        check_finite(OP, a)?;
         eager(TASK, &[a], || Self::factored(a, k))
     }
 
@@ -114,6 +116,7 @@ impl<T: Field> LinearOperator<T> for Iluk<T> {
 impl<T: Field> Preconditioner<T> for Iluk<T> {
     fn update(&mut self, a: &Csr<T>) -> Result<(), Error> {
         check_update(OP, self, a)?;
+        check_finite(OP, a)?;
         eager(TASK, &[a], || {
             let factored = with_rows_in(&self.layout, a, |rows| {
                 let pattern = self.layout.runtime().agree(self.pattern_of(rows))?;

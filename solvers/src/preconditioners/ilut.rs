@@ -6,7 +6,7 @@ use super::upper_rows::UpperRows;
 use super::{Preconditioner, check_square, check_update};
 use crate::local::elimination::{Factored, Pivot, Rule};
 use crate::local::pattern::Pattern;
-use crate::operator::LinearOperator;
+use crate::operator::{LinearOperator, check_finite};
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::{Field, Real};
 use sparsefuse_runtime::{Error, Runtime, try_collect};
@@ -89,10 +89,11 @@ impl<T: Field> Ilut<T> {
     ///
     /// # Errors
     ///
-    /// If the matrix is not square, the tolerance is negative or not a number, a pivot is 0 or not
-    /// finite, or the computation of the values failed.
+    /// If the matrix is not square, an entry is infinite or not a number, the tolerance is negative
+    /// or not a number, a pivot is 0 or not finite, or the computation of the values failed.
     pub fn new(a: &Csr<T>, options: IlutOptions) -> Result<Self, Error> {
         check_square(OP, a)?;
+        check_finite(OP, a)?;
         if !(options.drop_tolerance >= 0.0) {
             let found = options.drop_tolerance.to_string();
             return Err(Error::argument(OP, "a drop tolerance of at least 0", found));
@@ -161,6 +162,7 @@ impl<T: Field> LinearOperator<T> for Ilut<T> {
 impl<T: Field> Preconditioner<T> for Ilut<T> {
     fn update(&mut self, a: &Csr<T>) -> Result<(), Error> {
         check_update(OP, self, a)?;
+        check_finite(OP, a)?;
         match eager(OP, &[a], || self.on_kept_structure(a))? {
             Some(factored) => self.factors.update(factored)?,
             None => *self = Self::new(a, self.options)?,

@@ -2,7 +2,8 @@
 //!
 //! Each is a [`LinearOperator`] whose `apply` is z = M^-1 r, made from a [`Csr`] and a small struct
 //! of options, and takes new values of the same structure without working on the structure again.
-//! All that say nothing else give the same bits on any number of threads and ranks.
+//! All that say nothing else give the same bits on any number of threads and ranks. All but [`Jacobi`],
+//! which waits for no value, refuse a matrix with an entry that is infinite or not a number.
 
 use crate::operator::{LinearOperator, check_same_runtime};
 use sparsefuse_kernels::Numeric;
@@ -79,7 +80,7 @@ pub trait Preconditioner<T>: LinearOperator<T> {
     /// # Errors
     ///
     /// If the structure differs, the matrix belongs to another runtime, or the new values cannot be
-    /// factored.
+    /// factored, as those that are infinite or not a number.
     fn update(&mut self, a: &Csr<T>) -> Result<(), Error>;
 }
 

@@ -3,7 +3,7 @@
 use super::estimate::Estimate;
 use super::jacobi::Jacobi;
 use super::{Preconditioner, check_update};
-use crate::operator::LinearOperator;
+use crate::operator::{LinearOperator, check_finite};
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::{Error, Runtime};
@@ -70,10 +70,12 @@ impl<T: Field> Polynomial<T> {
     ///
     /// # Errors
     ///
-    /// If the matrix is not square, omega is not a positive number, or, where it is to be
-    /// estimated, D^-1 A has no positive eigenvalues; if the computation of the values failed.
+    /// If the matrix is not square, an entry is infinite or not a number, omega is not a positive
+    /// number, or, where it is to be estimated, D^-1 A has no positive eigenvalues; if the
+    /// computation of the values failed.
     pub fn new(a: &Csr<T>, options: PolynomialOptions) -> Result<Self, Error> {
         let jacobi = Jacobi::new(a)?;
+        check_finite(OP, a)?;
         let estimate = match options.omega {
             Some(_) => None,
             None => Some(Estimate::new(a, &jacobi, STEPS)?),
@@ -140,6 +142,7 @@ impl<T: Field> LinearOperator<T> for Polynomial<T> {
 impl<T: Field> Preconditioner<T> for Polynomial<T> {
     fn update(&mut self, a: &Csr<T>) -> Result<(), Error> {
         check_update(OP, self, a)?;
+        check_finite(OP, a)?;
         let jacobi = Jacobi::new(a)?;
         if let Some(estimate) = &mut self.estimate {
             *estimate = estimate.again(a, &jacobi, STEPS)?;

@@ -5,7 +5,7 @@ use super::system::{Method, System};
 use super::{Preconditioner, check_square, check_update, is_like};
 use crate::local::block_factors::LocalFactors;
 use crate::local::elimination::Pivot;
-use crate::operator::LinearOperator;
+use crate::operator::{LinearOperator, check_finite};
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::{Error, Exchange, HostArgs, Runtime, reserve, try_collect, try_concat};
@@ -126,10 +126,11 @@ impl<T: Field> AdditiveSchwarz<T> {
     ///
     /// # Errors
     ///
-    /// If the matrix is not square, there are to be no blocks, a block cannot be factored, or the
-    /// computation of the values failed.
+    /// If the matrix is not square, an entry is infinite or not a number, there are to be no
+    /// blocks, a block cannot be factored, or the computation of the values failed.
     pub fn new(a: &Csr<T>, options: SchwarzOptions) -> Result<Self, Error> {
         check_square(OP, a)?;
+        check_finite(OP, a)?;
         if options.blocks == Some(0) {
             return Err(Error::argument(OP, "at least one block", "0"));
         }
@@ -384,6 +385,7 @@ impl<T: Field> LinearOperator<T> for AdditiveSchwarz<T> {
 impl<T: Field> Preconditioner<T> for AdditiveSchwarz<T> {
     fn update(&mut self, a: &Csr<T>) -> Result<(), Error> {
         check_update(OP, self, a)?;
+        check_finite(OP, a)?;
         if !is_like(a, &self.a)? {
             *self = Self::new(a, self.options)?;
             return Ok(());

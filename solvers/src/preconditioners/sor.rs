@@ -2,7 +2,7 @@
 
 use super::coloring::Coloring;
 use super::{Preconditioner, check_square, check_update, is_like};
-use crate::operator::LinearOperator;
+use crate::operator::{LinearOperator, check_finite};
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::{Error, Runtime, reserve, try_collect};
@@ -130,10 +130,12 @@ impl<T: Field> Sor<T> {
     ///
     /// # Errors
     ///
-    /// If the matrix is not square, omega does not lie between 0 and 2, there are no sweeps, a
-    /// diagonal entry is 0 or not stored, or the computation of the values failed.
+    /// If the matrix is not square, an entry is infinite or not a number, omega does not lie
+    /// between 0 and 2, there are no sweeps, a diagonal entry is 0 or not stored, or the
+    /// computation of the values failed.
     pub fn new(a: &Csr<T>, options: SorOptions) -> Result<Self, Error> {
         check_square(OP, a)?;
+        check_finite(OP, a)?;
         if !(options.omega > 0.0 && options.omega < 2.0) {
             let found = options.omega.to_string();
             return Err(Error::argument(OP, "an omega between 0 and 2", found));
@@ -432,6 +434,7 @@ impl<T: Field> LinearOperator<T> for Sor<T> {
 impl<T: Field> Preconditioner<T> for Sor<T> {
     fn update(&mut self, a: &Csr<T>) -> Result<(), Error> {
         check_update(OP, self, a)?;
+        check_finite(OP, a)?;
         if !is_like(a, &self.a)? {
             *self = Self::new(a, self.options)?;
             return Ok(());

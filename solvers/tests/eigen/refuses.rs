@@ -78,6 +78,43 @@ fn eigsh_refuses() {
 }
 
 #[test]
+fn what_is_not_finite_is_named() {
+    let a = gallery::poisson1d::<f64>(20).unwrap();
+    let (eigsh_options, lobpcg_options) = (EigshOptions::default(), LobpcgOptions::default());
+    let start = random_block(20, 2);
+    for bad in [f64::NAN, f64::INFINITY] {
+        // The diagonal entry of row 5.
+        let entry = |[entry]: [usize; 1]| if entry == 15 { bad } else { 1.0 };
+        let matrix = a.with_values(Vector::from_fn([a.nnz()], entry)).unwrap();
+        let message =
+            |op| format!("{op}: expected entries that are finite, found {bad} in row 5, column 5");
+        check(eigsh(&matrix, 2, &eigsh_options), &message("eigsh"));
+        check(
+            eigsh_near(&matrix, 0.0, 2, &eigsh_options),
+            &message("eigsh"),
+        );
+        check(lobpcg(&matrix, &start, &lobpcg_options), &message("lobpcg"));
+        let options = LobpcgOptions {
+            mass: Some(&matrix),
+            ..LobpcgOptions::default()
+        };
+        check(lobpcg(&a, &start, &options), &message("lobpcg"));
+        let vector = Vector::from_fn([20], |[i]| if i == 7 { bad } else { 1.0 });
+        let options = EigshOptions {
+            v0: Some(&vector),
+            ..EigshOptions::default()
+        };
+        let message = format!("eigsh: expected a start vector with a length above 0, found {bad}");
+        check(eigsh(&a, 2, &options), &message);
+        let mut start = random_block(20, 2);
+        start[1] = vector;
+        let message = "lobpcg: expected vectors whose elements are finite, found an element that is \
+                       not in vector 1";
+        check(lobpcg(&a, &start, &lobpcg_options), message);
+    }
+}
+
+#[test]
 fn lobpcg_refuses() {
     let a = gallery::poisson1d::<f64>(10).unwrap();
     let default = LobpcgOptions::default();

@@ -3,7 +3,7 @@
 use sparsefuse_dense::Vector;
 use sparsefuse_runtime::{Config, Runtime, run_ranks};
 use sparsefuse_solvers::preconditioners::BlockJacobi;
-use sparsefuse_solvers::{Jacobi, MatrixFree, Method, Options, StopReason};
+use sparsefuse_solvers::{Input, Jacobi, MatrixFree, Method, Options, StopReason};
 use sparsefuse_sparse::{Csr, LocalRows, gallery};
 
 /// Second differences with a wind: not symmetric.
@@ -51,6 +51,46 @@ fn a_matrix_that_is_not_symmetric_is_named_at_once() {
     assert!(rounded.unwrap().converged());
     let gmres = Method::GMRES.solve(&convection(50, 0.25), &b, Options::default());
     assert!(gmres.unwrap().converged());
+}
+
+/// What is infinite or not a number is named: the entry of a matrix, the right-hand side, the initial
+/// guess, also one whose residual is too large to be squared.
+#[test]
+fn what_is_not_finite_is_named() {
+    let n = 50;
+    let a = gallery::poisson1d::<f64>(n).unwrap();
+    let b = Vector::ones([n]);
+    for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+        // The diagonal entry of row 10.
+        let entry = |[entry]: [usize; 1]| if entry == 30 { bad } else { 1.0 };
+        let matrix = a.with_values(Vector::from_fn([a.nnz()], entry)).unwrap();
+        let vector = Vector::from_fn([n], |[i]| if i == 17 { bad } else { 1.0 });
+        for method in Method::ALL {
+            let error = method.solve(&matrix, &b, Options::default()).unwrap_err();
+            let name = method.name();
+            let expected = format!(
+                "{name}: expected entries that are finite, found {bad} in row 10, column 10"
+            );
+            assert_eq!(error.to_string(), expected);
+            let reason = |b, x0| {
+                let options = Options {
+                    x0,
+                    ..Options::default()
+                };
+                method.solve(&a, b, options).unwrap().reason
+            };
+            let of_b = StopReason::NotFiniteInput(Input::RightHandSide);
+            assert_eq!(reason(&vector, None), of_b, "{method}");
+            let of_guess = StopReason::NotFiniteInput(Input::InitialGuess);
+            assert_eq!(reason(&b, Some(&vector)), of_guess, "{method}");
+            let large = Vector::full([n], 1e200);
+            assert_eq!(reason(&b, Some(&large)), of_guess, "{method}");
+        }
+    }
+    assert_eq!(
+        StopReason::NotFiniteInput(Input::RightHandSide).to_string(),
+        "the right-hand side is infinite or not a number"
+    );
 }
 
 #[test]

@@ -1,13 +1,15 @@
 //! Matrices that cannot be factored: which row, and what was found there.
 
-use super::{boxed, config, definite, estimating, general, ones};
+use super::{Maker, boxed, config, definite, estimating, general, ones};
 use sparsefuse_dense::Vector;
 use sparsefuse_runtime::{Error, Runtime, run_ranks};
 use sparsefuse_solvers::multigrid::Multigrid;
 use sparsefuse_solvers::preconditioners::{
     BlockJacobi, Ic0, Ilu0, Sor, SorOptions, spcholesky, splu, spsolve,
 };
-use sparsefuse_solvers::{KrylovSolver, LinearOperator, Method, Options, gmres_with};
+use sparsefuse_solvers::{
+    Input, KrylovSolver, LinearOperator, Method, Options, StopReason, gmres_with,
+};
 use sparsefuse_sparse::{Csr, LocalRows, gallery};
 
 /// A tridiagonal matrix of which the given row is replaced.
@@ -141,6 +143,52 @@ fn operands_of_another_runtime() {
             let expected = format!("{}: expected {what} of the runtime of b", method.name());
             assert!(error.starts_with(&expected), "{error}");
         }
+    }
+}
+
+/// An entry that is infinite or not a number is named by all set-ups and updates but Jacobi's, which
+/// waits for no value: there the solve says so. An update that is refused changes nothing.
+#[test]
+fn entries_that_are_not_finite_are_named() {
+    for ranks in 1..=3 {
+        let program = |_: &_| {
+            let a = gallery::poisson2d::<f64>(6).unwrap();
+            let b = ones(36);
+            let amg: Maker<f64> = ("amg", |a| boxed(Multigrid::aggregated(a)));
+            let gmg: Maker<f64> = ("gmg", |a| boxed(Multigrid::on_grid(a, &[6, 6])));
+            let makers = general().into_iter().chain(definite()).chain(estimating());
+            for (name, make) in makers.chain([amg, gmg]) {
+                let mut m = make(&a).unwrap();
+                let before = m.apply(&b).unwrap().to_vec().unwrap();
+                for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+                    let row = |[entry]: [usize; 1]| if entry >= 100 { bad } else { 4.0 };
+                    let bad = a.with_values(Vector::from_fn([a.nnz()], row)).unwrap();
+                    let first = bad.first_not_finite().unwrap().unwrap();
+                    let of_new = make(&bad).err();
+                    if name == "jacobi" && first.value.is_infinite() {
+                        continue;
+                    }
+                    if name == "jacobi" {
+                        let m = make(&bad).unwrap();
+                        let options = Options {
+                            preconditioner: Some(&*m as &dyn LinearOperator<f64>),
+                            ..Options::default()
+                        };
+                        let found = gmres_with(&a, &b, options).unwrap();
+                        let expected = StopReason::NotFiniteInput(Input::Preconditioner);
+                        assert_eq!(found.reason, expected);
+                        continue;
+                    }
+                    for error in [of_new.unwrap(), m.update(&bad).unwrap_err()] {
+                        let expected = format!(": expected entries that are finite, found {first}");
+                        let error = error.to_string();
+                        assert!(error.ends_with(&expected), "{name}: {error}");
+                    }
+                    assert_eq!(m.apply(&b).unwrap().to_vec().unwrap(), before, "{name}");
+                }
+            }
+        };
+        run_ranks(ranks, &config(), program).unwrap();
     }
 }
 

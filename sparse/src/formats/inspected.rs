@@ -34,6 +34,27 @@ impl fmt::Display for Asymmetry {
     }
 }
 
+/// An entry that is infinite or not a number.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct NotFinite {
+    /// The row of the entry.
+    pub row: usize,
+    /// The column of the entry.
+    pub column: usize,
+    /// The entry; of a complex one the part that is not finite.
+    pub value: f64,
+}
+
+impl fmt::Display for NotFinite {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} in row {}, column {}",
+            self.value, self.row, self.column
+        )
+    }
+}
+
 /// What was found once, kept with a matrix and its clones.
 #[derive(Debug, Default)]
 pub(crate) struct Inspected {

@@ -1,11 +1,11 @@
-//! What solvers ask of a matrix before they begin: how large its entries are, and whether it is its
-//! own adjoint.
+//! What solvers ask of a matrix before they begin: how large its entries are, whether all are finite,
+//! and whether it is its own adjoint.
 //!
 //! Whether a matrix is symmetric (Hermitian) is decided by one rule everywhere, up to rounding:
 //! [`rounding_of_entries`]. The largest entry and the answer of a sample are kept with the matrix.
 
 use crate::formats::csr::Csr;
-use crate::formats::inspected::Asymmetry;
+use crate::formats::inspected::{Asymmetry, NotFinite};
 use crate::local::rows::Rows;
 use sparsefuse_kernels::{Field, Real};
 use sparsefuse_runtime::Error;
@@ -70,6 +70,49 @@ impl<T: Field> Csr<T> {
         Ok(all.iter().map(|of_rank| of_rank[0]).fold(0.0, larger))
     }
 
+    /// The first entry, row by row, that is infinite or not a number; nothing is searched where
+    /// [`Csr::kept_norm_max`] is finite. Every rank must ask.
+    ///
+    /// ```
+    /// use sparsefuse_sparse::{Csr, gallery};
+    ///
+    /// assert!(gallery::poisson2d::<f64>(8)?.first_not_finite()?.is_none());
+    /// let a = Csr::<f64>::new(2, 2, vec![0, 1, 2], vec![0, 1], vec![1.0, f64::NAN])?;
+    /// let found = a.first_not_finite()?.map(|entry| entry.to_string());
+    /// assert_eq!(found.as_deref(), Some("NaN in row 1, column 1"));
+    /// # Ok::<(), sparsefuse_sparse::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the computation of the values failed.
+    pub fn first_not_finite(&self) -> Result<Option<NotFinite>, Error> {
+        if self.kept_norm_max()?.is_finite() {
+            return Ok(None);
+        }
+        let own = self.own_rows()?;
+        let rows = own.as_rows();
+        let mine = rows
+            .vals()
+            .iter()
+            .position(|value| not_finite(*value).is_some());
+        let mine = mine.map(|entry| {
+            let row = rows
+                .pos()
+                .partition_point(|&pos| pos - rows.pos()[0] <= entry as u64)
+                - 1;
+            let row = (own.rows().start + row) as f64;
+            let value = not_finite(rows.vals()[entry]).unwrap_or(f64::NAN);
+            [row, f64::from(rows.crd()[entry]), value]
+        });
+        let first = first_of_ranks(self, mine)?;
+        Ok(first.map(|[row, column, value]| NotFinite {
+            row: row as usize,
+            column: column as usize,
+            value,
+        }))
+    }
+
     /// Whether the matrix is symmetric (Hermitian), up to rounding: no entry differs from the
     /// conjugate of its mirror image by more than 1000 times the precision of the largest entry.
     /// One transpose; every rank must ask.
@@ -120,7 +163,17 @@ impl<T: Field> Csr<T> {
                 first_asymmetry(own.as_rows(), own.rows(), (stride, ENTRIES), most)
             }
         };
-        let sample = first_of_ranks(self, mine)?;
+        let mine = mine.map(|it| {
+            let (value, mirror) = (it.value, it.mirror);
+            let (row, column) = (it.row as f64, it.column as f64);
+            [row, column, value.0, value.1, mirror.0, mirror.1]
+        });
+        let sample = first_of_ranks(self, mine)?.map(|it| Asymmetry {
+            row: it[0] as usize,
+            column: it[1] as usize,
+            value: (it[2], it[3]),
+            mirror: (it[4], it[5]),
+        });
         Ok(*self.inspected().sample.get_or_init(|| sample))
     }
 }
@@ -158,25 +211,22 @@ fn first_asymmetry<T: Field>(
     })
 }
 
-/// That of the first rank that has one, on every rank.
-fn first_of_ranks<T: Field>(
+/// The part of a number that is infinite or not a number, if one is.
+fn not_finite<T: Field>(value: T) -> Option<f64> {
+    let (re, im) = value.parts();
+    [re, im].into_iter().find(|part| !part.is_finite())
+}
+
+/// What the first rank has found that has found something, on every rank.
+fn first_of_ranks<T: Field, const N: usize>(
     a: &Csr<T>,
-    mine: Option<Asymmetry>,
-) -> Result<Option<Asymmetry>, Error> {
+    mine: Option<[f64; N]>,
+) -> Result<Option<[f64; N]>, Error> {
     // The first number says whether there is one.
-    let numbers = mine.map_or([0.0; 7], |it| {
-        let (row, column) = (it.row as f64, it.column as f64);
-        let (value, mirror) = (it.value, it.mirror);
-        [1.0, row, column, value.0, value.1, mirror.0, mirror.1]
-    });
+    let numbers = mine.map_or_else(|| vec![0.0; N + 1], |mine| [&[1.0][..], &mine].concat());
     let all = a.runtime().all_gather(&numbers)?;
     let first = all.iter().find(|of_rank| of_rank[0] == 1.0);
-    Ok(first.map(|it| Asymmetry {
-        row: it[1] as usize,
-        column: it[2] as usize,
-        value: (it[3], it[4]),
-        mirror: (it[5], it[6]),
-    }))
+    Ok(first.map(|it| std::array::from_fn(|k| it[k + 1])))
 }
 
 #[cfg(test)]
@@ -210,6 +260,41 @@ mod tests {
         };
         assert!(of(-i).is_hermitian().unwrap() && of(-i).sampled_asymmetry().unwrap().is_none());
         assert!(!of(i).is_hermitian().unwrap() && of(i).sampled_asymmetry().unwrap().is_some());
+    }
+
+    #[test]
+    fn the_first_entry_that_is_not_finite_is_the_same_on_ranks() {
+        for n in [40, 40_000] {
+            let found = run_ranks(3, &Config::default(), |_| {
+                let a = gallery::poisson1d::<f64>(n).unwrap();
+                // The diagonal entries of rows n / 2 and n - 1.
+                let bad = [3 * (n / 2), 3 * n - 3];
+                let vals = |[entry]: [usize; 1]| match bad.contains(&entry) {
+                    true => f64::NEG_INFINITY,
+                    false => 1.0,
+                };
+                let bad = a.with_values(sparsefuse_dense::Vector::from_fn([a.nnz()], vals));
+                let found = bad.unwrap().first_not_finite().unwrap();
+                (found, a.first_not_finite().unwrap())
+            });
+            let expected = NotFinite {
+                row: n / 2,
+                column: n / 2,
+                value: f64::NEG_INFINITY,
+            };
+            assert_eq!(found.unwrap(), [(Some(expected), None); 3]);
+        }
+    }
+
+    #[test]
+    fn absolute_values_that_overflow_are_finite() {
+        let big = Complex::new(1.5e308, 1.5e308);
+        let a = Csr::new(1, 1, vec![0, 1], vec![0], vec![big]).unwrap();
+        assert_eq!(a.first_not_finite().unwrap(), None);
+        let bad = Complex::new(0.0, f64::INFINITY);
+        let a = Csr::new(1, 1, vec![0, 1], vec![0], vec![bad]).unwrap();
+        let found = a.first_not_finite().unwrap().unwrap().to_string();
+        assert_eq!(found, "inf in row 0, column 0");
     }
 
     /// The whole upper triangle is missing, so the sample of each rank sees it.

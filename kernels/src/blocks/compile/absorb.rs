@@ -1,9 +1,10 @@
-//! Which multiplications are carried out by the instruction that reads them.
+//! Which operations are carried out by the instruction that reads them.
 //!
 //! `x + alpha * p` and the sum of `x * y` are the work of most solvers. As two steps they write and
 //! read a block that nobody else wants; so a multiplication of floating-point numbers whose only
 //! reader is an addition, a subtraction or a sum is left out, and the reader multiplies. It rounds
-//! twice, as the two instructions do: this saves passes over a block and changes no bit.
+//! twice, as the two instructions do: this saves passes over a block and changes no bit. For the same
+//! reason the smaller of `max(x, low)` and `high`, which is `clamp`, takes the larger one itself.
 
 use crate::element::DType;
 use crate::ir::{BinaryOp, Inst, ReduceOp, ValueId};
@@ -11,7 +12,7 @@ use crate::ir::{BinaryOp, Inst, ReduceOp, ValueId};
 /// What a body's instructions absorb.
 #[derive(Debug)]
 pub(crate) struct Absorbed {
-    /// For each instruction: the multiplication that it carries out.
+    /// For each instruction: the operation that it carries out.
     by_reader: Vec<Option<ValueId>>,
     /// For each instruction: whether its reader carries it out.
     is_absorbed: Vec<bool>,
@@ -24,28 +25,34 @@ impl Absorbed {
         for inst in body {
             inst.for_each_operand(|value| reads[value as usize] += 1);
         }
+        let is_left_out = |value: ValueId| !uniform[value as usize] && reads[value as usize] == 1;
         let may_be = |value: ValueId| {
             let at = value as usize;
             matches!(body[at], Inst::Binary(BinaryOp::Mul, ..))
                 && types[at].is_some_and(|dtype| !dtype.is_integer() && dtype != DType::Bool)
-                && !uniform[at]
-                && reads[at] == 1
+                && is_left_out(value)
         };
+        let is_max =
+            |value: ValueId| matches!(body[value as usize], Inst::Binary(BinaryOp::Max, ..));
         let mut absorbed = Self {
             by_reader: vec![None; body.len()],
             is_absorbed: vec![false; body.len()],
         };
         for (reader, inst) in body.iter().enumerate() {
-            let product = match *inst {
+            let operation = match *inst {
                 Inst::Binary(BinaryOp::Add | BinaryOp::Sub, a, b) => {
                     [b, a].into_iter().find(|&operand| may_be(operand))
                 }
                 Inst::Reduce(ReduceOp::Sum, _, a) => Some(a).filter(|&operand| may_be(operand)),
+                // Which of two equal numbers is taken depends on their order.
+                Inst::Binary(BinaryOp::Min, a, _) => {
+                    Some(a).filter(|&operand| is_max(operand) && is_left_out(operand))
+                }
                 _ => None,
             };
-            if let Some(product) = product {
-                absorbed.by_reader[reader] = Some(product);
-                absorbed.is_absorbed[product as usize] = true;
+            if let Some(operation) = operation {
+                absorbed.by_reader[reader] = Some(operation);
+                absorbed.is_absorbed[operation as usize] = true;
             }
         }
         absorbed
@@ -56,12 +63,12 @@ impl Absorbed {
         self.is_absorbed[inst]
     }
 
-    /// The multiplication that an instruction carries out, and its factors.
+    /// The operation that an instruction carries out, and its operands.
     pub(crate) fn by(&self, reader: usize, body: &[Inst]) -> Option<(ValueId, [ValueId; 2])> {
-        let product = self.by_reader[reader]?;
-        match body[product as usize] {
-            Inst::Binary(BinaryOp::Mul, a, b) => Some((product, [a, b])),
-            _ => unreachable!("only multiplications are absorbed"),
+        let operation = self.by_reader[reader]?;
+        match body[operation as usize] {
+            Inst::Binary(_, a, b) => Some((operation, [a, b])),
+            _ => unreachable!("only operations on two values are absorbed"),
         }
     }
 }
@@ -92,6 +99,16 @@ mod tests {
         assert_eq!(steps("%3 = mul %0 %1\n%4 = add %2 %3\nstore a3 %4"), (1, 0));
         assert_eq!(steps("%3 = mul %0 %1\n%4 = sub %3 %2\nstore a3 %4"), (1, 0));
         assert_eq!(steps("%3 = mul %1 %2\nreduce sum a4 %3"), (0, 1));
+    }
+
+    #[test]
+    fn to_clamp_is_one_step() {
+        assert_eq!(steps("%3 = max %1 %0\n%4 = min %3 %0\nstore a3 %4"), (1, 0));
+        assert_eq!(steps("%3 = max %1 %2\n%4 = min %3 %1\nstore a3 %4"), (1, 0));
+        assert_eq!(steps("%3 = max %1 %0\n%4 = min %0 %3\nstore a3 %4"), (2, 0));
+        assert_eq!(steps("%3 = min %1 %0\n%4 = max %3 %0\nstore a3 %4"), (2, 0));
+        let read_twice = "%3 = max %1 %0\n%4 = min %3 %0\nstore a3 %4\nstore a1 %3";
+        assert_eq!(steps(read_twice), (2, 0));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! From the body of a loop to ops on values: one for each varying instruction.
 //!
 //! A loop of a verified kernel goes in, [`Lowered`] comes out: uniform instructions are set aside,
-//! some multiplications are left to their readers (`absorb.rs`), a uniform value that is stored or
+//! some operations are left to their readers (`absorb.rs`), a uniform value that is stored or
 //! reduced is copied to every row, and every other instruction becomes an [`Op`].
 //!
 //! The invariant: ops stand in the order of their instructions, each operand is defined before it
@@ -112,8 +112,8 @@ pub(crate) fn lower(kernel: &Kernel, loop_: &Loop) -> Lowered {
             lowered.uniform(inst, types[i], &operands)
         } else if absorbed.is_absorbed(i) {
             Operand::None
-        } else if let Some(product) = absorbed.by(i, &loop_.body) {
-            lowered.with_product(inst, product, &dtype, &operands)
+        } else if let Some(absorbed) = absorbed.by(i, &loop_.body) {
+            lowered.with_absorbed(inst, absorbed, &dtype, &operands)
         } else {
             lowered.varying(kernel, inst, &dtype, &operands)
         };
@@ -233,8 +233,8 @@ impl Lowered {
         Some((count(dtype)?, mask))
     }
 
-    /// An instruction that carries out the multiplication of two factors among its operands.
-    fn with_product(
+    /// An instruction that carries out one among its operands, which has two operands of its own.
+    fn with_absorbed(
         &mut self,
         inst: Inst,
         (product, factors): (ValueId, [ValueId; 2]),
@@ -245,6 +245,9 @@ impl Lowered {
         let [a, b] = factors.map(of);
         let dtype = dtype(product);
         let (way, other) = match inst {
+            Inst::Binary(BinaryOp::Min, _, high) => {
+                return self.map(table::clamp(dtype), [a, b, of(high)]);
+            }
             Inst::Binary(BinaryOp::Add, other, last) if last == product => (Product::Plus, other),
             Inst::Binary(BinaryOp::Add, _, other) => (Product::Plus, other),
             Inst::Binary(BinaryOp::Sub, other, last) if last == product => {
@@ -256,7 +259,7 @@ impl Lowered {
                 let reduction = self.reductions.len() - 1;
                 return self.effect(Op::ReduceProduct(dtype, reduction, [a, b]));
             }
-            _ => unreachable!("only sums and differences absorb products"),
+            _ => unreachable!("only sums, differences and minima absorb operations"),
         };
         let entry = table::product(way, dtype);
         let operands = [a, b, of(other)];

@@ -158,6 +158,7 @@ operations! {
     MulAdd<T: NumericOps>(a: T, b: T, c: T) -> T = a.mul(b).add(c);
     MulSub<T: NumericOps>(a: T, b: T, c: T) -> T = a.mul(b).sub(c);
     SubMul<T: NumericOps>(a: T, b: T, c: T) -> T = c.sub(a.mul(b));
+    Clamp<T: OrderedOps>(a: T, b: T, c: T) -> T = OrderedOps::min(OrderedOps::max(a, b), c);
     Eq<T: Comparable>(a: T, b: T, _: ()) -> u8 = u8::from(a == b);
     Ne<T: Comparable>(a: T, b: T, _: ()) -> u8 = u8::from(a != b);
     Lt<T: Sortable>(a: T, b: T, _: ()) -> u8 = u8::from(a < b);

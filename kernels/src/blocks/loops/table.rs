@@ -314,6 +314,11 @@ pub(crate) fn product(product: Product, dtype: DType) -> Entry {
     }
 }
 
+/// The loop of `min(max(a, b), c)`.
+pub(crate) fn clamp(dtype: DType) -> Entry {
+    ordered!("clamp", dtype, Clamp)
+}
+
 /// The loop of a random distribution.
 pub(crate) fn random(kind: RandomKind) -> Entry {
     match kind {

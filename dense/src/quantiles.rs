@@ -1,0 +1,348 @@
+//! Medians and quantiles, of a vector and along an axis.
+//!
+//! Those of a vector are found by all threads and ranks together ([`crate::select`]); lines of arrays of
+//! several dimensions are looked through each by one thread.
+
+use crate::array::{Array, Vector};
+use crate::operand::{expect, named};
+use crate::scalar::Scalar;
+use crate::select::elements_at;
+use crate::shares::part;
+use crate::sort::{from_key, key};
+use crate::views::check_axes;
+use sparsefuse_kernels::Real;
+use sparsefuse_runtime::{
+    Access, Error, HostArgs, HostBody, HostTask, Privilege, Shape, reserve, try_collect,
+};
+
+/// The arguments of the task along an axis.
+const X: usize = 0;
+const MADE: usize = 1;
+
+/// Elements from which on the threads share the lines.
+const MANY: usize = 1 << 14;
+
+impl<T: Real> Vector<T> {
+    /// The middle element of the sorted vector, or the mean of the two in the middle; NaN if there is
+    /// one, or no element. NumPy's `median`. One task, which is not fused and does not sort, and few on
+    /// single elements.
+    ///
+    /// ```
+    /// use sparsefuse_dense::Vector;
+    ///
+    /// let x = Vector::from_vec(vec![4.0, 1.0, 3.0, 2.0]);
+    /// assert_eq!(x.median().get()?, 2.5);
+    /// assert_eq!(x.quantile(0.25).get()?, 1.75);
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub fn median(&self) -> Scalar<T> {
+        expect(self.try_median())
+    }
+
+    /// As [`Vector::median`].
+    ///
+    /// # Errors
+    ///
+    /// As all functions of one value: see the [rules](crate#rules).
+    pub fn try_median(&self) -> Result<Scalar<T>, Error> {
+        self.sorted_at(
+            |n| (n.div_ceil(2) - 1, n / 2),
+            |low, high| low.try_add(&high)?.try_mul(T::from_f64(0.5)),
+        )
+    }
+
+    /// The element below which a part `q` of the sorted vector lies, between 0 and 1: interpolated
+    /// linearly between the two that are next to place `q * (n - 1)`. NaN if there is one, or no
+    /// element. NumPy's `quantile`; its `percentile` takes `100 * q`. Tasks as of [`Vector::median`].
+    ///
+    /// # Panics
+    ///
+    /// With the error that [`Vector::try_quantile`] returns.
+    #[doc(alias = "percentile")]
+    #[must_use]
+    #[track_caller]
+    pub fn quantile(&self, q: f64) -> Scalar<T> {
+        expect(self.try_quantile(q))
+    }
+
+    /// As [`Vector::quantile`].
+    ///
+    /// # Errors
+    ///
+    /// If `q` does not lie between 0 and 1.
+    pub fn try_quantile(&self, q: f64) -> Result<Scalar<T>, Error> {
+        check_part("quantile", q)?;
+        let place = q * self.len().saturating_sub(1) as f64;
+        let part = place - place.floor();
+        let places = |n: usize| (place as usize, (place as usize + 1).min(n - 1));
+        self.sorted_at(places, |low, high| {
+            // From the nearer of both, as NumPy.
+            let distance = high.try_sub(&low)?;
+            match part < 0.5 {
+                true => low.try_add(&distance.try_mul(T::from_f64(part))?),
+                false => high.try_sub(&distance.try_mul(T::from_f64(1.0 - part))?),
+            }
+        })
+    }
+
+    /// What `join` makes of two elements of the sorted vector, the second of which is the first, or next
+    /// to it; NaN if there is one, or no element.
+    fn sorted_at(
+        &self,
+        places: impl FnOnce(usize) -> (usize, usize),
+        join: impl FnOnce(Scalar<T>, Scalar<T>) -> Result<Scalar<T>, Error>,
+    ) -> Result<Scalar<T>, Error> {
+        let n = self.len();
+        if n == 0 {
+            let nan = T::from_f64(f64::NAN);
+            return Ok(self.runtime().enter(|| Scalar::new(nan)));
+        }
+        let (low, high) = places(n);
+        let found = elements_at(self, low)?;
+        // The sum of one element would make 0 of -0.
+        let at = |place| found.try_slice(place..=place)?.try_max();
+        let (last, high) = (at(2)?, at(usize::from(high > low))?);
+        let joined = join(at(0)?, high)?;
+        last.try_equal(&last)?.try_select(&joined, &last)
+    }
+}
+
+/// What is wanted of the sorted elements of a line.
+#[derive(Clone, Copy)]
+enum Wanted {
+    Median,
+    Quantile(f64),
+}
+
+impl Wanted {
+    /// That of a line, by the [`key`]s of its elements, in any order; `skips` leaves NaN out.
+    fn of<T: Real>(self, keys: &mut Vec<u64>, skips: bool) -> T {
+        let nan = T::from_f64(f64::NAN);
+        let largest = key(nan);
+        if skips {
+            keys.retain(|&key| key != largest);
+        } else if keys.contains(&largest) {
+            return nan;
+        }
+        let n = keys.len();
+        if n == 0 {
+            return nan;
+        }
+        let place = match self {
+            Self::Median => (n.div_ceil(2) - 1) as f64,
+            Self::Quantile(q) => q * (n - 1) as f64,
+        };
+        let low = place as usize;
+        let (_, found, above) = keys.select_nth_unstable(low);
+        let has_next = matches!(self, Self::Quantile(_)) || n.is_multiple_of(2);
+        let next = above.iter().min().filter(|_| has_next).unwrap_or(found);
+        let (low, high): (T, T) = (from_key(*found), from_key(*next));
+        let part = place - place.floor();
+        match self {
+            Self::Median => (low + high) * T::from_f64(0.5),
+            // From the nearer of both, as NumPy.
+            Self::Quantile(_) if part < 0.5 => low + (high - low) * T::from_f64(part),
+            Self::Quantile(_) => high - (high - low) * T::from_f64(1.0 - part),
+        }
+    }
+}
+
+/// The methods of arrays with `$more` dimensions whose results have one less.
+macro_rules! along_an_axis {
+    ($($more:literal -> $less:literal),*) => {$(
+        impl<T: Real> Array<T, $more> {
+            /// The medians along an axis, which the result does not have: the middle element of the
+            /// sorted line, or the mean of the two in the middle; NaN where there is one, or no
+            /// element. NumPy's `median` with an axis. One task, which is not fused and does not
+            /// sort, and for another axis than the last one before it that moves the axis there.
+            /// Where ranks hold rows, an axis other than the first moves nothing.
+            ///
+            /// # Panics
+            ///
+            /// If there is no such axis; `try_median_axis` returns the error.
+            #[doc(alias = "median")]
+            #[must_use]
+            #[track_caller]
+            pub fn median_axis(&self, axis: usize) -> Array<T, $less> {
+                expect(self.try_median_axis(axis))
+            }
+
+            /// As [`Self::median_axis`].
+            ///
+            /// # Errors
+            ///
+            /// If there is no such axis.
+            pub fn try_median_axis(&self, axis: usize) -> Result<Array<T, $less>, Error> {
+                self.wanted_of_lines("median_axis", axis, (Wanted::Median, false))
+            }
+
+            /// As [`Self::median_axis`] of the elements that are not NaN; NaN where there is none.
+            /// NumPy's `nanmedian`.
+            ///
+            /// # Panics
+            ///
+            /// If there is no such axis; `try_nan_median_axis` returns the error.
+            #[doc(alias = "nanmedian")]
+            #[must_use]
+            #[track_caller]
+            pub fn nan_median_axis(&self, axis: usize) -> Array<T, $less> {
+                expect(self.try_nan_median_axis(axis))
+            }
+
+            /// As [`Self::nan_median_axis`].
+            ///
+            /// # Errors
+            ///
+            /// If there is no such axis.
+            pub fn try_nan_median_axis(&self, axis: usize) -> Result<Array<T, $less>, Error> {
+                self.wanted_of_lines("nan_median_axis", axis, (Wanted::Median, true))
+            }
+
+            /// The quantiles along an axis: of each line the element below which a part `q` of the
+            /// sorted line lies, as [`Vector::quantile`]; otherwise as [`Self::median_axis`]. NumPy's
+            /// `quantile` with an axis; its `percentile` takes `100 * q`.
+            ///
+            /// # Panics
+            ///
+            /// If there is no such axis, or `q` does not lie between 0 and 1; `try_quantile_axis`
+            /// returns the error.
+            #[doc(alias("quantile", "percentile"))]
+            #[must_use]
+            #[track_caller]
+            pub fn quantile_axis(&self, axis: usize, q: f64) -> Array<T, $less> {
+                expect(self.try_quantile_axis(axis, q))
+            }
+
+            /// As [`Self::quantile_axis`].
+            ///
+            /// # Errors
+            ///
+            /// If there is no such axis, or `q` does not lie between 0 and 1.
+            pub fn try_quantile_axis(
+                &self,
+                axis: usize,
+                q: f64,
+            ) -> Result<Array<T, $less>, Error> {
+                check_part("quantile_axis", q)?;
+                self.wanted_of_lines("quantile_axis", axis, (Wanted::Quantile(q), false))
+            }
+
+            /// As [`Self::quantile_axis`] of the elements that are not NaN; NaN where there is none.
+            /// NumPy's `nanquantile`.
+            ///
+            /// # Panics
+            ///
+            /// If there is no such axis, or `q` does not lie between 0 and 1; `try_nan_quantile_axis`
+            /// returns the error.
+            #[doc(alias("nanquantile", "nanpercentile"))]
+            #[must_use]
+            #[track_caller]
+            pub fn nan_quantile_axis(&self, axis: usize, q: f64) -> Array<T, $less> {
+                expect(self.try_nan_quantile_axis(axis, q))
+            }
+
+            /// As [`Self::nan_quantile_axis`].
+            ///
+            /// # Errors
+            ///
+            /// If there is no such axis, or `q` does not lie between 0 and 1.
+            pub fn try_nan_quantile_axis(
+                &self,
+                axis: usize,
+                q: f64,
+            ) -> Result<Array<T, $less>, Error> {
+                check_part("nan_quantile_axis", q)?;
+                self.wanted_of_lines("nan_quantile_axis", axis, (Wanted::Quantile(q), true))
+            }
+
+            fn wanted_of_lines(
+                &self,
+                op: &'static str,
+                axis: usize,
+                wanted: (Wanted, bool),
+            ) -> Result<Array<T, $less>, Error> {
+                check_axes::<$more>(op, [axis])?;
+                named(op, || {
+                    let x = self.try_move_axis(axis, $less)?.contiguous()?;
+                    let outer: [usize; $less] = std::array::from_fn(|d| x.shape()[d]);
+                    let outer = Shape::new(&outer);
+                    let made = self.runtime().new_store(outer, T::DTYPE);
+                    let declared = [
+                        (Privilege::Read, Access::Held, T::DTYPE),
+                        (Privilege::Write, Access::Rows, T::DTYPE),
+                    ];
+                    let lens = (x.shape()[$less], outer.row_len());
+                    let task = HostTask::new(move |args: &mut HostArgs<'_>| {
+                        lines::<T>(args, lens, wanted)
+                    });
+                    let body = HostBody::new(op, &declared);
+                    self.runtime()
+                        .submit_host(&body, &[x.store(), &made], task)?;
+                    Ok(Array::wrap(made, None))
+                })
+            }
+        }
+    )*};
+}
+
+along_an_axis!(2 -> 1, 3 -> 2, 4 -> 3);
+
+/// The function of the task: what is wanted of each line of `n` elements; `row_len` is that of the
+/// result.
+fn lines<T: Real>(
+    args: &mut HostArgs<'_>,
+    (n, row_len): (usize, usize),
+    wanted: (Wanted, bool),
+) -> Result<(), Error> {
+    let (x, made) = (args.read::<T>(X)?, args.write::<T>(MADE)?);
+    if n == 0 {
+        made.fill(T::from_f64(f64::NAN));
+        return Ok(());
+    }
+    if args.cuts(X).is_none() && args.cuts(MADE).is_none() {
+        return of_lines(args, x, n, made, wanted);
+    }
+    let mut found = try_collect((0..x.len() / n).map(|_| T::ZERO))?;
+    of_lines(args, x, n, &mut found, wanted)?;
+    let found = args.recut(&found, row_len, args.cuts(X), args.cuts(MADE))?;
+    made.copy_from_slice(&found);
+    Ok(())
+}
+
+/// What is wanted of each line that this rank has.
+fn of_lines<T: Real>(
+    args: &HostArgs<'_>,
+    x: &[T],
+    n: usize,
+    made: &mut [T],
+    (wanted, skips): (Wanted, bool),
+) -> Result<(), Error> {
+    let n_lines = made.len();
+    let threads = if x.len() < MANY { 1 } else { args.threads() };
+    let parts = threads.min(n_lines);
+    let ends: Vec<usize> = (0..parts)
+        .map(|number| part(n_lines, number, parts).end)
+        .collect();
+    args.in_parts_to(made, &ends, |number, made| {
+        let mut keys = reserve(n)?;
+        for (line, made) in part(n_lines, number, parts).zip(made) {
+            keys.clear();
+            keys.extend(x[line * n..][..n].iter().map(|&x| key(x)));
+            *made = wanted.of(&mut keys, skips);
+        }
+        Ok(())
+    })
+}
+
+fn check_part(op: &'static str, q: f64) -> Result<(), Error> {
+    match (0.0..=1.0).contains(&q) {
+        true => Ok(()),
+        false => Err(Error::argument(
+            op,
+            "a number between 0 and 1",
+            q.to_string(),
+        )),
+    }
+}
