@@ -10,6 +10,31 @@ use sparsefuse_kernels::Numeric;
 use sparsefuse_runtime::{Error, Shape};
 
 impl<T: Numeric> Csr<T> {
+    /// The elements of an array that are not 0, as SciPy's `csr_array(a)`. Executes the window; each
+    /// rank makes its rows, of the whole array that it holds meanwhile.
+    ///
+    /// ```
+    /// use sparsefuse_dense::Array;
+    /// use sparsefuse_sparse::Csr;
+    ///
+    /// let a = Array::from_shape_vec([2, 3], vec![1.0, 0.0, 2.0, 0.0, 0.0, 3.0])?;
+    /// let sparse = Csr::from_dense(&a)?;
+    /// assert_eq!((sparse.shape(), sparse.nnz(), sparse.get(1, 2)?), ((2, 3), 3, 3.0));
+    /// assert_eq!(sparse.to_dense()?.to_vec()?, a.to_vec()?);
+    /// # Ok::<(), sparsefuse_sparse::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the computation of the array failed, or it is too large for a sparse matrix.
+    #[doc(alias = "csr_array")]
+    pub fn from_dense(a: &Array<T, 2>) -> Result<Self, Error> {
+        let ([n_rows, n_cols], elements) = (a.shape(), a.to_vec()?);
+        let row = |row: usize| elements[row * n_cols..][..n_cols].iter().copied();
+        a.runtime()
+            .enter(|| Self::from_dense_rows(n_rows, n_cols, row))
+    }
+
     /// A matrix with the elements of a dense one that are not 0; `elements` gives those of a row.
     pub(crate) fn from_dense_rows<I: Iterator<Item = T>>(
         n_rows: usize,

@@ -35,6 +35,7 @@ fn check_dense<T: Exact>(entries: &Entries) {
         let array = a.to_dense()?;
         assert_eq!(array.shape(), [entries.n_rows, entries.n_cols]);
         assert_eq!(bits(&array.to_vec()?), bits(dense.as_slice().unwrap()));
+        assert_eq!(rows(&Csr::from_dense(&array)?)?, rows(&a)?);
         let triplets = a.to_triplets()?;
         assert_eq!(rows(&Csr::from_triplets(&triplets)?)?, rows(&a)?);
         a.to_ndarray()
