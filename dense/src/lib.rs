@@ -60,6 +60,7 @@ mod array;
 mod scalar;
 
 mod construct;
+mod display;
 #[cfg(feature = "interop")]
 mod interop;
 mod npy;

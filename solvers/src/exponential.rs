@@ -1,6 +1,6 @@
 //! The exponential of a matrix times a vector.
 
-use crate::operator::check_square;
+use crate::operator::{check_finite, check_square};
 use num_complex::Complex;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::{Field, Real};
@@ -59,6 +59,7 @@ const DEGREES: [(u32, f64); 11] = [
 pub fn expm_multiply<T: Field>(a: &Csr<T>, b: &Vector<T>, t: f64) -> Result<Vector<T>, Error> {
     a.runtime().enter(|| {
         check_square(OP, a)?;
+        check_finite(OP, a)?;
         let n = a.n_rows();
         if !t.is_finite() {
             return Err(Error::argument(OP, "a finite time", t.to_string()));
@@ -117,7 +118,7 @@ fn degree_and_steps(norm: f64) -> Result<(u32, u32), Error> {
     if norm.is_finite() && steps <= f64::from(1u32 << 31) {
         return Ok((degree, steps as u32));
     }
-    let expected = "a finite matrix, and a time of at most 2^31 steps";
+    let expected = "a time of at most 2^31 steps";
     let found = format!("a norm of {norm:e} of the matrix times the time");
     Err(Error::argument(OP, expected, found))
 }

@@ -1,8 +1,8 @@
 //! Linear operators: what a Krylov method needs of a matrix.
 
 use crate::nullspace::Nullspace;
-use sparsefuse_dense::Vector;
-use sparsefuse_kernels::{Element, Field, Numeric};
+use sparsefuse_dense::{Array, Vector};
+use sparsefuse_kernels::{Element, Field, Numeric, Real};
 use sparsefuse_runtime::{Error, Runtime, Shape};
 use sparsefuse_sparse::{Asymmetry, Bsr, Coo, Csc, Csr, Dia};
 use std::fmt;
@@ -286,6 +286,61 @@ macro_rules! over_values {
 }
 
 over_values!(Dia Bsr);
+
+/// A dense matrix; its adjoint is a view.
+///
+/// ```
+/// use sparsefuse_dense::{Array, Vector};
+/// use sparsefuse_solvers::lsqr;
+///
+/// // The line through four points: intercept 1, slope 2.
+/// let a = Array::from_fn([4, 2], |[i, j]| if j == 0 { 1.0 } else { i as f64 });
+/// let line = lsqr(&a, &Vector::from_vec(vec![1.0, 3.0, 5.0, 7.0]))?.x.to_vec()?;
+/// assert!((line[0] - 1.0).abs() < 1e-6 && (line[1] - 2.0).abs() < 1e-6);
+/// # Ok::<(), sparsefuse_runtime::Error>(())
+/// ```
+impl<T: Field> LinearOperator<T> for Array<T, 2> {
+    fn shape(&self) -> (usize, usize) {
+        Self::shape(self).into()
+    }
+
+    fn apply(&self, x: &Vector<T>) -> Result<Vector<T>, Error> {
+        self.try_matvec(x)
+    }
+
+    fn apply_adjoint(&self, x: &Vector<T>) -> Result<Vector<T>, Error> {
+        match T::IS_COMPLEX {
+            false => self.t().try_matvec(x),
+            // The conjugate of the matrix would be another one, as large.
+            true => self.t().try_matvec(&x.try_conj()?)?.try_conj(),
+        }
+    }
+
+    fn bytes(&self) -> Option<usize> {
+        Some(self.len() * size_of::<T>())
+    }
+
+    fn is_repeatable(&self) -> bool {
+        true
+    }
+
+    fn largest_entry(&self) -> Result<Option<f64>, Error> {
+        let largest = self.try_norm_inf()?.get()?.to_f64();
+        if largest.is_finite() {
+            return Ok(Some(largest));
+        }
+        let expected = "entries that are finite";
+        Err(Error::argument(
+            "largest entry",
+            expected,
+            largest.to_string(),
+        ))
+    }
+
+    fn runtime(&self) -> Option<&Runtime> {
+        Some(Self::runtime(self))
+    }
+}
 
 /// A reference to an operator, a `Box`, an `Rc` and an `Arc` of one are operators.
 macro_rules! pointers {

@@ -91,7 +91,7 @@ pub fn svds<T: Field>(
         let found = format!("{k} of a matrix of {n_rows} rows and {n_columns} columns");
         return Err(Error::argument(OP, expected, found));
     }
-    let power = scale::power_of(a)?;
+    let power = scale::power_of(OP, a)?;
     let gram = Gram {
         a: &scale::divided(a, power),
         is_tall: n_rows >= n_columns,
