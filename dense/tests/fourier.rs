@@ -1,6 +1,5 @@
 //! Fourier transforms, against their definition.
 
-#![cfg(feature = "fft")]
 #![expect(clippy::unwrap_used, reason = "a test fails where it panics")]
 
 use num_complex::Complex;

@@ -1,7 +1,6 @@
 //! Systems, factorisations, eigenvalues: what defines them holds, for all types and shapes, and what has
 //! no answer is refused.
 
-#![cfg(feature = "linalg")]
 #![expect(clippy::unwrap_used, reason = "a test fails where it panics")]
 
 use num_complex::Complex;
