@@ -207,7 +207,7 @@ fn floats(numbers: impl Iterator<Item = Number>, precision: usize, is_signed: bo
     aligned(words.collect())
 }
 
-/// A number with a point, and at most so many digits behind it, without zeros at the end.
+/// A number with a point and at most `precision` digits behind it, without zeros at the end.
 fn trimmed(plain: &str, value: f64, precision: usize) -> String {
     let behind = plain.split_once('.').map_or(0, |(_, behind)| behind.len());
     let text = match behind > precision {
@@ -220,7 +220,7 @@ fn trimmed(plain: &str, value: f64, precision: usize) -> String {
     }
 }
 
-/// A number with so many digits behind the point, and of the exponent.
+/// A number with `digits` digits behind the point, and an exponent of at least `digits_of_exponent`.
 fn exponent(value: f64, digits: usize, digits_of_exponent: usize) -> String {
     let text = format!("{value:.digits$e}");
     let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
