@@ -8,7 +8,6 @@ use crate::operand::check_len;
 use crate::twins::twins;
 use sparsefuse_kernels::{Element, Real, random};
 use sparsefuse_runtime::{Access, Error, HostBody, HostTask, Privilege, Runtime, Shape};
-use std::f64::consts::TAU;
 use std::ops::Range;
 
 twins! {
@@ -82,7 +81,7 @@ twins! {
     random_gamma try_random_gamma(shape: [usize; D], k: f64, seed: u64) -> Self {
         const OP: &str = "random_gamma";
         check_positive(OP, k)?;
-        drawn(OP, shape, move |index| T::from_f64(gamma(k, &mut Stream::new(seed, index))))
+        drawn(OP, shape, move |index| T::from_f64(random::gamma(k, seed, index)))
     }
 }
 
@@ -107,7 +106,7 @@ twins! {
         if mean > 1e15 {
             return Err(Error::argument(OP, "a mean of at most 1e15", mean.to_string()));
         }
-        drawn(OP, shape, move |index| poisson(mean, &mut Stream::new(seed, index)))
+        drawn(OP, shape, move |index| random::poisson(mean, seed, index) as i64)
     }
 }
 
@@ -143,103 +142,4 @@ fn drawn<T: Element, const D: usize>(
     let declared = [(Privilege::Write, Access::Rows, T::DTYPE)];
     runtime.submit_host(&HostBody::new(op, &declared), &[&made], task)?;
     Ok(Array::wrap(made, None))
-}
-
-/// As many random numbers as an element needs.
-struct Stream {
-    seed: u64,
-    index: u64,
-    drawn: u64,
-}
-
-impl Stream {
-    fn new(seed: u64, index: u64) -> Self {
-        Self {
-            seed,
-            index,
-            drawn: 0,
-        }
-    }
-
-    /// A seed of its own for each number of an element.
-    fn seed(&mut self) -> u64 {
-        // Far from the indices that arrays have.
-        self.drawn += 1;
-        random::bits(self.seed, u64::MAX - self.drawn)
-    }
-
-    /// Uniform in [0, 1).
-    fn uniform(&mut self) -> f64 {
-        let seed = self.seed();
-        random::uniform(seed, self.index)
-    }
-
-    fn normal(&mut self) -> f64 {
-        let seed = self.seed();
-        random::normal(seed, self.index)
-    }
-}
-
-fn gamma(k: f64, stream: &mut Stream) -> f64 {
-    if k < 1.0 {
-        // A power of a uniform number makes it of that for k + 1.
-        let scale = (1.0 - stream.uniform()).powf(1.0 / k);
-        return scale * gamma(k + 1.0, stream);
-    }
-    let d = k - 1.0 / 3.0;
-    let c = 1.0 / (9.0 * d).sqrt();
-    loop {
-        let x = stream.normal();
-        let v = (1.0 + c * x) * (1.0 + c * x) * (1.0 + c * x);
-        if v <= 0.0 {
-            continue;
-        }
-        let u = 1.0 - stream.uniform();
-        if u.ln() < 0.5 * x * x + d - d * v + d * v.ln() {
-            return d * v;
-        }
-    }
-}
-
-fn poisson(mean: f64, stream: &mut Stream) -> i64 {
-    if mean < 10.0 {
-        let least = (-mean).exp();
-        let mut product = stream.uniform();
-        let mut count = 0;
-        while product > least {
-            product *= stream.uniform();
-            count += 1;
-        }
-        return count;
-    }
-    let b = 0.931 + 2.53 * mean.sqrt();
-    let a = -0.059 + 0.02483 * b;
-    let inverse_alpha = 1.1239 + 1.1328 / (b - 3.4);
-    let v_r = 0.9277 - 3.6224 / (b - 2.0);
-    loop {
-        let u = stream.uniform() - 0.5;
-        let v = 1.0 - stream.uniform();
-        let us = 0.5 - u.abs();
-        let k = ((2.0 * a / us + b) * u + mean + 0.43).floor();
-        if us >= 0.07 && v <= v_r {
-            return k as i64;
-        }
-        if k < 0.0 || (us < 0.013 && v > us) {
-            continue;
-        }
-        let left = v.ln() + inverse_alpha.ln() - (a / (us * us) + b).ln();
-        if left <= k * mean.ln() - mean - ln_factorial(k) {
-            return k as i64;
-        }
-    }
-}
-
-/// The logarithm of `k!`, to ten digits: Stirling's series.
-fn ln_factorial(k: f64) -> f64 {
-    if k < 10.0 {
-        return (2..=k as u32).map(f64::from).product::<f64>().ln();
-    }
-    let square = k * k;
-    let correction = (1.0 / 12.0 - (1.0 / 360.0 - 1.0 / (1260.0 * square)) / square) / k;
-    (k + 0.5) * k.ln() - k + 0.5 * TAU.ln() + correction
 }

@@ -4,7 +4,7 @@ use crate::operator::{check_finite, check_square};
 use num_complex::Complex;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::{Field, Real};
-use sparsefuse_runtime::Error;
+use sparsefuse_runtime::{Error, Shape};
 use sparsefuse_sparse::Csr;
 
 const OP: &str = "expm_multiply";
@@ -64,8 +64,9 @@ pub fn expm_multiply<T: Field>(a: &Csr<T>, b: &Vector<T>, t: f64) -> Result<Vect
         if !t.is_finite() {
             return Err(Error::argument(OP, "a finite time", t.to_string()));
         }
-        // Lengths are compared, also where nothing is to be done.
-        a.try_matvec(b).map_err(|error| error.of_operation(OP))?;
+        if b.len() != n {
+            return Err(Error::shape(OP, Shape::new(&[n]), Shape::new(&[b.len()])));
+        }
         if n == 0 {
             return Ok(b.clone());
         }

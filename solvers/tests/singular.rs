@@ -39,6 +39,7 @@ fn some<T: Field>([n_rows, n_columns]: [usize; 2], seed: u64, scale: f64) -> (Cs
 /// Values, orthonormal vectors, and what both have to do with the matrix.
 fn check<T: Field>(a: &Csr<T>, svd: &Singular<T>, expected: &[f64], limit: f64) {
     assert!(svd.converged(), "{svd:?}");
+    assert!(svd.values.is_sorted_by(|one, next| one >= next), "{svd:?}");
     let largest = expected.iter().copied().fold(0.0, f64::max);
     let [near, far] = [limit * largest, 10.0 * limit];
     for (found, expected) in svd.values.iter().zip(expected) {
@@ -137,6 +138,30 @@ fn matrices_of_any_scale() {
             );
         }
     }
+}
+
+/// Products with dense matrices and their adjoints are those of the same matrix in rows.
+#[test]
+fn dense_matrices_are_operators() {
+    let (a, values) = some::<Complex<f64>>([30, 20], 11, 1.0);
+    let dense = a.to_dense().unwrap();
+    for options in [
+        EigshOptions::default(),
+        EigshOptions {
+            ncv: Some(12),
+            ..EigshOptions::default()
+        },
+    ] {
+        check(&a, &svds(&dense, 3, &options).unwrap(), &values[..3], 1e-13);
+    }
+    let bad = dense * Complex::new(f64::INFINITY, 0.0);
+    let error = svds(&bad, 3, &EigshOptions::default())
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("svds: expected entries that are finite"),
+        "{error}"
+    );
 }
 
 #[test]

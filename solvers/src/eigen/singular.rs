@@ -97,8 +97,7 @@ pub fn svds<T: Field>(
         is_tall: n_rows >= n_columns,
     };
     let found = eigsh(&gram, k, options).map_err(|error| error.of_operation(OP))?;
-    let near: Vec<_> = found.vectors.into_iter().rev().collect();
-    let (values, far) = gram.other_side(&near)?;
+    let (values, near, far) = gram.both_sides(&found.vectors)?;
     let back: Result<Vec<_>, Error> = far.iter().map(|x| gram.back(x)).collect();
     let residuals = norms(&residuals(&values, &back?, &near))?;
     let (left, right) = match gram.is_tall {
@@ -152,27 +151,32 @@ impl<T: Field> Gram<'_, T> {
         }
     }
 
-    /// The lengths of the images of some orthonormal vectors, and the images divided by them; where
-    /// rounding is all that there is of an image, a vector that is orthogonal to the others.
-    fn other_side(&self, near: &[Vector<T>]) -> Result<(Vec<f64>, Vec<Vector<T>>), Error> {
-        let far = near
-            .iter()
-            .map(|x| self.there(x))
-            .collect::<Result<Vec<_>, Error>>()?;
-        let lengths = norms(&far)?;
-        let longest = lengths.iter().copied().fold(0.0, f64::max);
+    /// The lengths of the images of some orthonormal vectors, in descending order, the vectors, and the
+    /// images divided by them; where rounding is all that there is of an image, a vector that is orthogonal
+    /// to the others.
+    fn both_sides(&self, found: &[Vector<T>]) -> Result<Sides<T>, Error> {
+        let images = found.iter().map(|x| self.there(x));
+        let images = images.collect::<Result<Vec<_>, Error>>()?;
+        let lengths = norms(&images)?;
+        let mut order: Vec<usize> = (0..found.len()).collect();
+        order.sort_by(|&i, &j| lengths[j].total_cmp(&lengths[i]));
         let (n_rows, n_columns) = self.a.shape();
+        let longest = order.first().map_or(0.0, |&first| lengths[first]);
         let rounding = longest * T::Real::EPSILON.to_f64() * n_rows.max(n_columns) as f64;
-        let mut unit: Vec<Vector<T>> = Vec::with_capacity(far.len());
-        for (image, &length) in far.iter().zip(&lengths) {
-            unit.push(match length > rounding {
-                true => image / T::from_f64(length),
-                false => orthogonal(image, &unit)?,
+        let mut far: Vec<Vector<T>> = Vec::with_capacity(order.len());
+        for &i in &order {
+            far.push(match lengths[i] > rounding {
+                true => &images[i] / T::from_f64(lengths[i]),
+                false => orthogonal(&images[i], &far)?,
             });
         }
-        Ok((lengths, unit))
+        let near = order.iter().map(|&i| found[i].clone()).collect();
+        Ok((order.iter().map(|&i| lengths[i]).collect(), near, far))
     }
 }
+
+/// Singular values, and the vectors on the shorter side and on the longer one.
+type Sides<T> = (Vec<f64>, Vec<Vector<T>>, Vec<Vector<T>>);
 
 /// A vector of length 1, as long as another one, that is orthogonal to some.
 fn orthogonal<T: Field>(like: &Vector<T>, others: &[Vector<T>]) -> Result<Vector<T>, Error> {

@@ -3,7 +3,12 @@
 //!
 //! Number `index` of stream `seed` is a function of the two alone, so rows, threads and ranks draw
 //! their numbers independently and always find the same ones. The seed is the key of the cipher,
-//! the index the lower half of its counter, and one block of four words serves one index.
+//! the index the lower half of its counter, and one block of four words serves one index. What takes more
+//! than one block counts them in the upper half ([`gamma`], [`poisson`]).
+
+mod rejection;
+
+pub use rejection::{gamma, poisson};
 
 use crate::math::double::{cos, cos_block, log};
 
@@ -52,7 +57,12 @@ pub(crate) fn normals<const N: usize>(seeds: &[u64; N], indices: &[i64; N]) -> [
 /// `u` and `2 pi v`.
 #[inline(always)]
 fn polar(seed: u64, index: u64) -> (f64, f64) {
-    let [a, b, c, d] = block(seed, index);
+    polar_of(block(seed, index))
+}
+
+/// As above, of the words of a block.
+#[inline(always)]
+fn polar_of([a, b, c, d]: [u32; 4]) -> (f64, f64) {
     // Both are multiples of 2^-53, so the difference is exact.
     let u = 1.0 - unit(word(a, b));
     (u, std::f64::consts::TAU * unit(word(c, d)))
@@ -90,8 +100,14 @@ fn halves(word: u64) -> [u32; 2] {
 
 #[inline(always)]
 fn block(seed: u64, index: u64) -> [u32; 4] {
+    block_of(seed, index, 0)
+}
+
+/// One of the blocks of an index, of which the first is number 0.
+#[inline(always)]
+fn block_of(seed: u64, index: u64, number: u32) -> [u32; 4] {
     let [low, high] = halves(index);
-    philox([low, high, 0, 0], halves(seed))
+    philox([low, high, number, 0], halves(seed))
 }
 
 #[inline(always)]
