@@ -23,8 +23,9 @@ const DEPTH: usize = 192;
 const ROWS: usize = 192;
 /// Columns of a block of `b`, at most.
 const COLUMNS: usize = 1536;
-/// Rows, columns and inner indices up to which packing costs more than it gains.
-const SMALL: usize = 32;
+/// Rows, columns and inner indices up to which packing costs more than it gains: with 8 of each a product
+/// takes 0.4 of the time without, with 16 0.6, with 24 and more as long.
+const SMALL: usize = 16;
 
 /// A matrix in memory, whose rows and columns may be any number of elements apart.
 #[derive(Clone, Copy, Debug)]

@@ -50,7 +50,11 @@ fn products_are_chains_in_order() {
     let shapes = [
         [1, 1, 1],
         [3, 2, 5],
+        [9, 15, 12],
+        [16, 16, 16],
+        [16, 16, 17],
         [9, 23, 12],
+        [5, 12, 0],
         [32, 32, 32],
         [33, 32, 32],
         [5, 20, 0],
@@ -70,7 +74,7 @@ fn products_are_chains_in_order() {
 
 #[test]
 fn products_of_every_type() {
-    for shape in [[7, 9, 201], [7, 13, 21]] {
+    for shape in [[7, 9, 201], [7, 13, 21], [7, 13, 11]] {
         check::<Complex<f64>>(shape);
         check::<Complex<f32>>(shape);
         check::<i32>(shape);
