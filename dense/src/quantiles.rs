@@ -4,6 +4,7 @@
 //! several dimensions are looked through each by one thread.
 
 use crate::array::{Array, Vector};
+use crate::axes::along_an_axis;
 use crate::operand::{expect, named};
 use crate::scalar::Scalar;
 use crate::select::elements_at;
@@ -149,57 +150,30 @@ impl Wanted {
     }
 }
 
+along_an_axis! {
+    [2 -> 1, 3 -> 2, 4 -> 3]
+    /// The medians along an axis, which the result does not have: the middle element of the sorted line,
+    /// or the mean of the two in the middle; NaN where there is one, or no element. NumPy's `median` with
+    /// an axis. One task, which is not fused and does not sort, and for another axis than the last one
+    /// before it that moves the axis there. Where ranks hold rows, an axis other than the first moves
+    /// nothing.
+    #[doc(alias = "median")]
+    median_axis try_median_axis [Real] -> T: |array, axis| {
+        array.wanted_of_lines("median_axis", axis, (Wanted::Median, false))
+    }
+
+    /// As [`Self::median_axis`] of the elements that are not NaN; NaN where there is none. NumPy's
+    /// `nanmedian`.
+    #[doc(alias = "nanmedian")]
+    nan_median_axis try_nan_median_axis [Real] -> T: |array, axis| {
+        array.wanted_of_lines("nan_median_axis", axis, (Wanted::Median, true))
+    }
+}
+
 /// The methods of arrays with `$more` dimensions whose results have one less.
-macro_rules! along_an_axis {
+macro_rules! quantiles {
     ($($more:literal -> $less:literal),*) => {$(
         impl<T: Real> Array<T, $more> {
-            /// The medians along an axis, which the result does not have: the middle element of the
-            /// sorted line, or the mean of the two in the middle; NaN where there is one, or no
-            /// element. NumPy's `median` with an axis. One task, which is not fused and does not
-            /// sort, and for another axis than the last one before it that moves the axis there.
-            /// Where ranks hold rows, an axis other than the first moves nothing.
-            ///
-            /// # Panics
-            ///
-            /// If there is no such axis; `try_median_axis` returns the error.
-            #[doc(alias = "median")]
-            #[must_use]
-            #[track_caller]
-            pub fn median_axis(&self, axis: usize) -> Array<T, $less> {
-                expect(self.try_median_axis(axis))
-            }
-
-            /// As [`Self::median_axis`].
-            ///
-            /// # Errors
-            ///
-            /// If there is no such axis.
-            pub fn try_median_axis(&self, axis: usize) -> Result<Array<T, $less>, Error> {
-                self.wanted_of_lines("median_axis", axis, (Wanted::Median, false))
-            }
-
-            /// As [`Self::median_axis`] of the elements that are not NaN; NaN where there is none.
-            /// NumPy's `nanmedian`.
-            ///
-            /// # Panics
-            ///
-            /// If there is no such axis; `try_nan_median_axis` returns the error.
-            #[doc(alias = "nanmedian")]
-            #[must_use]
-            #[track_caller]
-            pub fn nan_median_axis(&self, axis: usize) -> Array<T, $less> {
-                expect(self.try_nan_median_axis(axis))
-            }
-
-            /// As [`Self::nan_median_axis`].
-            ///
-            /// # Errors
-            ///
-            /// If there is no such axis.
-            pub fn try_nan_median_axis(&self, axis: usize) -> Result<Array<T, $less>, Error> {
-                self.wanted_of_lines("nan_median_axis", axis, (Wanted::Median, true))
-            }
-
             /// The quantiles along an axis: of each line the element below which a part `q` of the
             /// sorted line lies, as [`Vector::quantile`]; otherwise as [`Self::median_axis`]. NumPy's
             /// `quantile` with an axis; its `percentile` takes `100 * q`.
@@ -287,7 +261,7 @@ macro_rules! along_an_axis {
     )*};
 }
 
-along_an_axis!(2 -> 1, 3 -> 2, 4 -> 3);
+quantiles!(2 -> 1, 3 -> 2, 4 -> 3);
 
 /// The function of the task: what is wanted of each line of `n` elements; `row_len` is that of the
 /// result.
