@@ -8,7 +8,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a benchmark fails where it panics")]
 
-#[path = "../tests/stencils/mod.rs"]
+#[path = "../tests/library/arrays_on_ranks/stencils/mod.rs"]
 mod stencils;
 
 use sparsefuse::prelude::*;

@@ -46,6 +46,9 @@ pub fn small() -> Config {
     }
 }
 
+/// A program that is run in several settings.
+type Program<'a, R> = &'a (dyn Fn() -> Result<R, Error> + Sync);
+
 /// Where a program runs.
 struct Setting {
     ranks: usize,
@@ -124,21 +127,26 @@ pub fn everywhere_with<R>(base: &Config, program: impl Fn() -> Result<R, Error> 
 where
     R: PartialEq + Debug + Send,
 {
+    compare_all(base, &program)
+}
+
+/// As [`everywhere_with`], compiled once for all programs of a result.
+#[track_caller]
+fn compare_all<R>(base: &Config, program: Program<'_, R>) -> R
+where
+    R: PartialEq + Debug + Send,
+{
     let default_tiles = Config {
         tile_len: Config::default().tile_len,
         ..base.clone()
     };
-    let _ = compare(&default_tiles, &DEFAULT_TILES, &program);
-    compare(base, &SETTINGS, &program)
+    let _ = compare(&default_tiles, &DEFAULT_TILES, program);
+    compare(base, &SETTINGS, program)
 }
 
 /// Runs a program in some settings, and returns what it returns one element after the other.
 #[track_caller]
-fn compare<R>(
-    base: &Config,
-    settings: &[(usize, usize, bool, usize)],
-    program: &(impl Fn() -> Result<R, Error> + Sync),
-) -> R
+fn compare<R>(base: &Config, settings: &[(usize, usize, bool, usize)], program: Program<'_, R>) -> R
 where
     R: PartialEq + Debug + Send,
 {

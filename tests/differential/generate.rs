@@ -737,7 +737,7 @@ pub(crate) fn setup(seed: u64, tile_len: usize) -> Setup {
         } else {
             Executor::Reference
         },
-        // Programs are too short for a compiler; `tests/native.rs` has longer ones.
+        // Programs are too short for a compiler; `tests/library/native.rs` has longer ones.
         native: None,
         memory_limit: usize::MAX,
         run_ahead: 0,

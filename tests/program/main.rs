@@ -7,8 +7,13 @@
 #![forbid(unsafe_code)]
 #![expect(clippy::unwrap_used, reason = "a test fails where it panics")]
 
+mod bits;
+mod checkpoint;
+mod eigs;
 mod files;
 mod limits;
+mod plan;
+mod refusals;
 mod right_hand_sides;
 mod same_bits;
 

@@ -13,15 +13,21 @@ use crate::tally::Tally;
 use crate::test::count;
 use serde_json::Value;
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 /// Debian's packages: headers and library, `mpiexec`, what reads the headers.
 const PACKAGES: [&str; 3] = ["libopenmpi-dev", "openmpi-bin", "libclang-dev"];
 
-/// The test programs that run under `mpiexec`, and the most processes of each.
-const PROGRAMS: [&str; 4] = ["differential", "solvers", "matrices", "examples"];
+/// The test programs that run under `mpiexec`, with the words that the names of their tests begin with,
+/// and the most processes of each.
+const PROGRAMS: [(&str, &str); 4] = [
+    ("differential", ""),
+    ("library", "solvers::"),
+    ("library", "matrices::"),
+    ("examples", ""),
+];
 const MOST_PROCESSES: usize = 4;
 
 /// With this, the library has ranks as processes.
@@ -73,9 +79,9 @@ pub(crate) fn run(tally: &mut Tally) -> Result<Duration, String> {
     println!("\n=== MPI ===");
     let begin = Instant::now();
     show(cargo(CLIPPY))?;
-    for program in &programs()? {
+    for (program, tests) in &programs()? {
         for processes in 1..=MOST_PROCESSES {
-            under_mpiexec(program, processes, tally)?;
+            under_mpiexec(program, tests, processes, tally)?;
         }
     }
     let time = begin.elapsed();
@@ -161,11 +167,11 @@ fn call(program: &str, arguments: &[&str]) -> Command {
     command
 }
 
-/// Builds the test programs, and says where they are.
-fn programs() -> Result<Vec<(&'static str, PathBuf)>, String> {
+/// Builds the test programs, and says where they are, with the tests of each.
+fn programs() -> Result<Vec<(PathBuf, &'static str)>, String> {
     let mut build = cargo(["test", "--workspace", "--no-run"]);
     build.args(FEATURES);
-    build.args(PROGRAMS.iter().flat_map(|program| ["--test", program]));
+    build.args(PROGRAMS.iter().flat_map(|(name, _)| ["--test", name]));
     build.args(["--message-format", "json-render-diagnostics"]);
     let text = text(&build);
     let lost = |error: std::io::Error| format!("`{text}` could not be run: {error}");
@@ -177,30 +183,32 @@ fn programs() -> Result<Vec<(&'static str, PathBuf)>, String> {
     let artifacts: Vec<Value> = artifacts
         .filter_map(|line| serde_json::from_slice(line).ok())
         .collect();
-    let find = |name: &'static str| {
+    let find = |(name, tests): (&'static str, &'static str)| {
         let mut of_name = artifacts
             .iter()
             .filter(|artifact| artifact["target"]["name"] == name);
         let path = of_name.find_map(|artifact| artifact["executable"].as_str());
         let path = path.ok_or_else(|| format!("`{text}` has not built {name}"))?;
-        Ok((name, PathBuf::from(path)))
+        Ok((PathBuf::from(path), tests))
     };
     PROGRAMS.into_iter().map(find).collect()
 }
 
-/// Runs a test program on some processes, one test after the other, and shows what it prints if it
+/// Runs some tests of a program on some processes, one after the other, and shows what it prints if it
 /// fails.
 fn under_mpiexec(
-    (name, path): &(&str, PathBuf),
+    path: &Path,
+    tests: &str,
     processes: usize,
     tally: &mut Tally,
 ) -> Result<(), String> {
-    print!("{name} on {processes} processes ... ");
+    let name = path.file_name().unwrap_or_default().display();
+    print!("{name} {tests} on {processes} processes ... ");
     // Nothing depends on when this is seen.
     let _ = std::io::stdout().flush();
     let begin = Instant::now();
     let mut command = call("mpiexec", &["-n", &processes.to_string()]);
-    command.arg(path).arg("--test-threads=1");
+    command.arg(path).args([tests, "--test-threads=1"]);
     // Root may, more processes than cores may, and they yield: Open MPI, of versions 4 and 5.
     command.envs([
         ("OMPI_ALLOW_RUN_AS_ROOT", "1"),

@@ -50,9 +50,9 @@ fn ulps(found: f64, exact: f64, epsilon: f64) -> f64 {
 fn check<T: Real>(
     name: &str,
     bound: f64,
-    of_array: impl Fn(&Vector<T>) -> Vector<T> + Sync,
-    of_scalar: impl Fn(&Scalar<T>) -> Scalar<T> + Sync,
-    exact: impl Fn(f64) -> f64,
+    of_array: fn(&Vector<T>) -> Vector<T>,
+    of_scalar: fn(&Scalar<T>) -> Scalar<T>,
+    exact: fn(f64) -> f64,
 ) {
     let x: Vec<T> = numbers().into_iter().map(T::from_f64).collect();
     let found = everywhere(|| {

@@ -154,6 +154,11 @@ impl Workers {
     /// # Panics
     /// When a part panics, after all parts that had begun have ended.
     pub fn run_phases(&self, phases: usize, parts: usize, work: impl Fn(usize, usize) + Sync) {
+        self.run_any(phases, parts, &work);
+    }
+
+    /// As [`Workers::run_phases`], compiled once for all closures.
+    fn run_any(&self, phases: usize, parts: usize, work: Work<'_>) {
         let threads = self.count().min(parts);
         if threads <= 1 || phases == 0 || !self.shared.claim() {
             for phase in 0..phases {
@@ -183,9 +188,8 @@ impl Drop for Workers {
 /// A closure, and who calls it with what.
 #[derive(Clone, Copy, Debug)]
 struct Job {
-    /// The closure, of the type that `call` knows.
+    /// A [`Work`], without its lifetime.
     work: *const (),
-    call: unsafe fn(*const (), usize, usize),
     phases: usize,
     parts: usize,
     /// The threads that take part.
@@ -194,28 +198,28 @@ struct Job {
     first: u64,
 }
 
+/// A closure of any type that is called with a phase and a part.
+type Work<'a> = &'a (dyn Fn(usize, usize) + Sync);
+
 impl Job {
-    fn new<F: Fn(usize, usize) + Sync>(
-        work: &F,
-        phases: usize,
-        parts: usize,
-        threads: usize,
-    ) -> Self {
-        /// # Safety
-        /// `work` points to a closure of this type, which lives until the call returns.
-        unsafe fn call<F: Fn(usize, usize)>(work: *const (), phase: usize, part: usize) {
-            // SAFETY: the caller's promise.
-            let work = unsafe { &*work.cast::<F>() };
-            work(phase, part);
-        }
+    fn new(work: &Work<'_>, phases: usize, parts: usize, threads: usize) -> Self {
         Self {
             work: (&raw const *work).cast(),
-            call: call::<F>,
             phases,
             parts,
             threads,
             first: 0,
         }
+    }
+
+    /// Calls the closure.
+    ///
+    /// # Safety
+    /// The reference that the job was made of, and with it the closure, lives until this returns.
+    unsafe fn call(&self, phase: usize, part: usize) {
+        // SAFETY: `new` has made the pointer of such a reference; the caller's promise.
+        let work = unsafe { &*self.work.cast::<Work<'_>>() };
+        work(phase, part);
     }
 
     /// Whether threads have several parts, which they take from queues.
@@ -383,8 +387,8 @@ impl Shared {
         let call = |part| {
             let goes_on = !self.has_panicked.load(Ordering::Relaxed);
             if goes_on {
-                // SAFETY: the caller's promise; `call` is of the closure's type.
-                unsafe { (job.call)(job.work, phase, part) };
+                // SAFETY: the caller's promise.
+                unsafe { job.call(phase, part) };
             }
             goes_on
         };

@@ -6,6 +6,7 @@ use crate::error::{Error, ErrorKind};
 use crate::machine::compute::Runs;
 use crate::program::runtime::Runtime;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Forgets what a panicking rank has issued, so that its end of the messages closes and the ranks
 /// that wait for it learn that it has left.
@@ -56,18 +57,38 @@ pub(crate) fn run_on<R: Send>(
     config: &Config,
     program: impl Fn(&Runtime) -> R + Sync,
 ) -> Result<Vec<R>, Error> {
-    let ranks = comms.len();
-    let mut runtimes = Vec::with_capacity(ranks);
+    let values: Vec<_> = comms.iter().map(|_| Mutex::new(None)).collect();
+    run_each(comms, config, &|rank, runtime| {
+        let value = program(runtime);
+        *lock(&values[rank]) = Some(value);
+    })?;
+    let values = values.into_iter().map(Mutex::into_inner);
+    // There is a value of each rank, since all have ended well.
+    let values = values.flat_map(|value| value.unwrap_or_else(PoisonError::into_inner));
+    Ok(values.collect())
+}
+
+fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
+    value.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// As [`run_on`], compiled once for all programs: `program` gets the number of the rank among those of
+/// this process too, and keeps what it returns.
+fn run_each(
+    comms: Vec<Box<dyn Comm>>,
+    config: &Config,
+    program: &(dyn Fn(usize, &Runtime) + Sync),
+) -> Result<(), Error> {
+    let mut runtimes = Vec::with_capacity(comms.len());
     for comm in comms {
         runtimes.push(Runtime::with_comm(config.clone(), comm, &Runs)?);
     }
-    let run = |runtime: Runtime| {
+    let run = &|(rank, runtime): (usize, Runtime)| {
         let _abandon = AbandonOnPanic(&runtime);
-        let value = runtime.enter(|| program(&runtime));
-        (value, runtime.end())
+        runtime.enter(|| program(rank, &runtime));
+        runtime.end()
     };
-    let run = &run;
-    let mut runtimes = runtimes.into_iter();
+    let mut runtimes = runtimes.into_iter().enumerate();
     let first = runtimes.next();
     std::thread::scope(|scope| {
         let others = runtimes.map(|runtime| {
@@ -88,7 +109,7 @@ pub(crate) fn run_on<R: Send>(
             )
         })?;
         let others: Vec<_> = others.into_iter().map(|thread| thread.join()).collect();
-        let mut ends = Vec::with_capacity(ranks);
+        let mut ends = Vec::with_capacity(others.len() + 1);
         for (rank, result) in first.into_iter().chain(others).enumerate() {
             ends.push(result.map_err(|panic| {
                 let text = panic.downcast_ref::<String>().map(String::as_str);
@@ -97,7 +118,6 @@ pub(crate) fn run_on<R: Send>(
                 ErrorKind::Rank { rank, message }
             })?);
         }
-        let values = ends.into_iter().map(|(value, end)| end.map(|()| value));
-        values.collect()
+        ends.into_iter().collect()
     })
 }

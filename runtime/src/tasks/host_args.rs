@@ -124,7 +124,7 @@ impl<'a> HostArgs<'a> {
         let units = elements.len().div_ceil(unit).div_ceil(parts);
         let chunks = elements.chunks_mut(units * unit).enumerate();
         let parts = chunks.map(|(part, chunk)| (part * units, chunk)).collect();
-        self.run_parts(parts, work)
+        self.run_parts(parts, &work)
     }
 
     /// As [`HostArgs::in_parts`], with parts that end at these elements, ascending, the last of which
@@ -139,35 +139,18 @@ impl<'a> HostArgs<'a> {
     /// If a part panics.
     pub fn in_parts_to<T: Send>(
         &self,
-        mut elements: &mut [T],
+        elements: &mut [T],
         ends: &[usize],
         work: impl Fn(usize, &mut [T]) -> Result<(), Error> + Sync,
     ) -> Result<(), Error> {
-        let is_all = ends
-            .last()
-            .map_or(elements.is_empty(), |end| *end == elements.len());
-        if !is_all || !ends.is_sorted() {
-            let expected = format!("ascending ends, the last of which is {}", elements.len());
-            return Err(Error::argument(
-                "in_parts_to",
-                expected,
-                format!("{ends:?}"),
-            ));
-        }
-        let (mut parts, mut begin) = (Vec::with_capacity(ends.len()), 0);
-        for (number, &end) in ends.iter().enumerate() {
-            let (part, rest) = elements.split_at_mut(end - begin);
-            parts.push((number, part));
-            (elements, begin) = (rest, end);
-        }
-        self.run_parts(parts, work)
+        self.run_parts(parts_to(elements, ends)?, &work)
     }
 
     /// Calls `work` with each part and its number, on the threads of the rank.
     fn run_parts<T: Send>(
         &self,
         parts: Vec<(usize, &mut [T])>,
-        work: impl Fn(usize, &mut [T]) -> Result<(), Error> + Sync,
+        work: WorkOnPart<'_, T>,
     ) -> Result<(), Error> {
         // Each part is taken once, by the thread that works on it.
         let jobs = parts.into_iter().map(|part| Mutex::new((part, Ok(()))));
@@ -452,6 +435,34 @@ impl Messages for HostArgs<'_> {
     fn agree<R>(&self, mine: Result<R, Error>) -> Result<R, Error> {
         mine
     }
+}
+
+/// What is done with each part of elements, and its number.
+type WorkOnPart<'a, T> = &'a (dyn Fn(usize, &mut [T]) -> Result<(), Error> + Sync);
+
+/// The parts of `elements` that end at `ends`, with their numbers.
+fn parts_to<'a, T>(
+    mut elements: &'a mut [T],
+    ends: &[usize],
+) -> Result<Vec<(usize, &'a mut [T])>, Error> {
+    let is_all = ends
+        .last()
+        .map_or(elements.is_empty(), |end| *end == elements.len());
+    if !is_all || !ends.is_sorted() {
+        let expected = format!("ascending ends, the last of which is {}", elements.len());
+        return Err(Error::argument(
+            "in_parts_to",
+            expected,
+            format!("{ends:?}"),
+        ));
+    }
+    let (mut parts, mut begin) = (Vec::with_capacity(ends.len()), 0);
+    for (number, &end) in ends.iter().enumerate() {
+        let (part, rest) = elements.split_at_mut(end - begin);
+        parts.push((number, part));
+        (elements, begin) = (rest, end);
+    }
+    Ok(parts)
 }
 
 fn differ(cuts: Option<&[usize]>, len: usize) -> Error {

@@ -67,20 +67,29 @@ impl Runtime {
     /// Runs `program` with this runtime as the current one of the thread. What the program has
     /// issued has been executed when this returns, unless the runtime was the current one before.
     pub fn enter<R>(&self, program: impl FnOnce() -> R) -> R {
-        struct Leave(Option<usize>);
-        impl Drop for Leave {
-            fn drop(&mut self) {
-                ENTERED.with_borrow_mut(Vec::pop);
-                comm::set_rank_of_thread(self.0);
-            }
-        }
         let is_current = self.is_current();
-        ENTERED.with_borrow_mut(|entered| entered.push(self.clone()));
-        let _leave = Leave(comm::set_rank_of_thread(Some(self.rank())));
+        let entered = self.make_current();
         let result = program();
         if !is_current {
             self.flush();
         }
+        drop(entered);
         result
+    }
+
+    /// Makes this runtime the current one until what is returned is dropped.
+    fn make_current(&self) -> Entered {
+        ENTERED.with_borrow_mut(|entered| entered.push(self.clone()));
+        Entered(comm::set_rank_of_thread(Some(self.rank())))
+    }
+}
+
+/// Makes the runtime that was current before the current one again, with its rank, when dropped.
+struct Entered(Option<usize>);
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        ENTERED.with_borrow_mut(Vec::pop);
+        comm::set_rank_of_thread(self.0);
     }
 }

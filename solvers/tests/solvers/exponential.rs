@@ -1,0 +1,144 @@
+//! Exponentials of matrices times vectors, against eigenvalues and known solutions.
+
+use num_complex::Complex;
+use sparsefuse_dense::Vector;
+use sparsefuse_kernels::{Field, Real};
+use sparsefuse_runtime::Error;
+use sparsefuse_solvers::expm_multiply;
+use sparsefuse_sparse::{Csr, Triplets, gallery};
+use sparsefuse_testing::{bits, everywhere};
+use std::f64::consts::PI;
+
+/// exp(-t A) b of the Laplacian in one dimension, by its eigenvectors, which are sines.
+fn heat(n: usize, t: f64, b: &[f64]) -> Vec<f64> {
+    let angle = PI / (n + 1) as f64;
+    let sine = |k: usize, i: usize| ((k + 1) as f64 * (i + 1) as f64 * angle).sin();
+    let mut y = vec![0.0; n];
+    for k in 0..n {
+        let lambda = 2.0 - 2.0 * ((k + 1) as f64 * angle).cos();
+        let product: f64 = (0..n).map(|i| b[i] * sine(k, i)).sum();
+        let factor = 2.0 / (n + 1) as f64 * product * (-lambda * t).exp();
+        (0..n).for_each(|i| y[i] += factor * sine(k, i));
+    }
+    y
+}
+
+fn heat_of_type<T: Field>() {
+    let n = 40;
+    let b: Vec<f64> = (0..n).map(|i| ((i * 37 + 5) % 11) as f64 - 5.0).collect();
+    let a = gallery::poisson1d::<T>(n).unwrap();
+    for t in [0.0, 0.01, 1.0, 30.0, -0.5] {
+        let start = Vector::from_fn([n], |[i]| T::from_f64(b[i]));
+        let y = expm_multiply(&a, &start, -t).unwrap().to_vec().unwrap();
+        let expected = heat(n, t, &b);
+        let largest = expected.iter().fold(0.0, |most, y| f64::max(most, y.abs()));
+        for (y, expected) in y.iter().zip(&expected) {
+            let (re, im) = y.parts();
+            let limit = 100.0 * T::Real::EPSILON.to_f64() * largest.max(1e-3);
+            assert!(
+                (re - expected).abs() < limit && im.abs() < limit,
+                "{t}: {re} {expected}"
+            );
+        }
+    }
+}
+
+#[test]
+fn heat_dies_away() {
+    heat_of_type::<f64>();
+    heat_of_type::<f32>();
+    heat_of_type::<Complex<f64>>();
+}
+
+/// y' = A y of a skew matrix turns; so do numbers times i.
+#[test]
+fn rotations() {
+    let mut triplets = Triplets::new(2, 2).unwrap();
+    triplets.push(0, 1, -1.0).unwrap();
+    triplets.push(1, 0, 1.0).unwrap();
+    let a = Csr::from_triplets(&triplets).unwrap();
+    let y = expm_multiply(&a, &Vector::from_vec(vec![1.0, 0.0]), 100.0)
+        .unwrap()
+        .to_vec()
+        .unwrap();
+    assert!((y[0] - 100f64.cos()).abs() < 1e-12 && (y[1] - 100f64.sin()).abs() < 1e-12);
+    let i = Csr::<Complex<f64>>::identity(3).unwrap() * Complex::new(0.0, 2.0);
+    let y = expm_multiply(&i, &Vector::ones([3]), 1.0)
+        .unwrap()
+        .to_vec()
+        .unwrap();
+    assert!((y[2] - Complex::cis(2.0)).norm() < 1e-15);
+}
+
+/// A matrix that is not normal, whose terms grow before they die away, and one that is a multiple of the
+/// identity, where no product is needed.
+#[test]
+fn other_matrices() {
+    let mut triplets = Triplets::new(3, 3).unwrap();
+    for (row, column, value) in [
+        (0, 1, 8.0),
+        (1, 2, 8.0),
+        (0, 0, -1.0),
+        (1, 1, -1.0),
+        (2, 2, -1.0),
+    ] {
+        triplets.push(row, column, value).unwrap();
+    }
+    let a = Csr::from_triplets(&triplets).unwrap();
+    let y = expm_multiply(&a, &Vector::ones([3]), 1.0)
+        .unwrap()
+        .to_vec()
+        .unwrap();
+    // exp(-I + N) = exp(-1) (I + N + N^2 / 2).
+    let scale = (-1f64).exp();
+    for (y, expected) in y.iter().zip([41.0, 9.0, 1.0]) {
+        assert!((y - expected * scale).abs() < 1e-14 * expected);
+    }
+    let large = Csr::<f64>::identity(4).unwrap() * -500.0;
+    let y = expm_multiply(&large, &Vector::ones([4]), 1.0)
+        .unwrap()
+        .to_vec()
+        .unwrap();
+    assert!((y[0] / (-500f64).exp() - 1.0).abs() < 1e-13);
+}
+
+#[test]
+fn the_same_bits_on_threads_and_ranks() {
+    everywhere(|| -> Result<_, Error> {
+        let a = gallery::poisson2d::<f64>(9)?;
+        let b = Vector::random_normal([81], 1);
+        Ok(bits(&expm_multiply(&a, &b, -2.0)?.to_vec()?))
+    });
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let a = gallery::poisson1d::<f64>(4).unwrap();
+    let message = |b: usize, t: f64| {
+        expm_multiply(&a, &Vector::ones([b]), t)
+            .unwrap_err()
+            .to_string()
+    };
+    assert_eq!(
+        message(4, f64::NAN),
+        "expm_multiply: expected a finite time, found NaN"
+    );
+    assert!(message(5, 1.0).contains("expm_multiply: expected a shape of (4), found (5)"));
+    assert!(message(4, 1e300).contains("a time of at most 2^31 steps"));
+    let wide = a.row_range(0..2).unwrap();
+    let error = expm_multiply(&wide, &Vector::ones([4]), 1.0)
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("expected a shape of (2, 2), found (2, 4)"),
+        "{error}"
+    );
+    let bad = &a * f64::INFINITY;
+    let error = expm_multiply(&bad, &Vector::ones([4]), 1.0)
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("expm_multiply: expected entries that are finite"),
+        "{error}"
+    );
+}

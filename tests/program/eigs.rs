@@ -1,0 +1,195 @@
+//! `sparsefuse eigs` as its users meet it: eigenvalues, reports, complaints.
+
+use serde_json::Value;
+use sparsefuse::sparse::read_columns;
+use std::path::Path;
+use std::process::{Command, Output};
+
+/// Runs the program in the folder of the checkout, with small tiles so that pieces are many.
+fn run(line: &str) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_sparsefuse"))
+        .args(line.split_whitespace())
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .env("SPARSEFUSE_TILE", "16")
+        .env("SPARSEFUSE_CUT", "1")
+        .output()
+        .unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// The object that the program prints.
+fn json(line: &str) -> Value {
+    let output = run(&format!("{line} --json"));
+    assert_eq!(text(&output.stderr), "", "{line}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn check(line: &str, status: i32, expected: &[&str]) {
+    let output = run(line);
+    let (report, complaint) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(status), "{line}: {complaint}");
+    assert_eq!(complaint, "", "{line}");
+    for expected in expected {
+        assert!(report.contains(expected), "{line}: {expected} in\n{report}");
+    }
+}
+
+/// 2 - 2 cos(j pi / 31), j from 1 to 30.
+#[test]
+fn eigenvalues() {
+    let exact = |j: f64| 2.0 - 2.0 * (j * std::f64::consts::PI / 31.0).cos();
+    for (line, expected, which) in [
+        (
+            "--k 2 --which largest",
+            vec![exact(29.0), exact(30.0)],
+            "largest",
+        ),
+        (
+            "--k 2 --which smallest",
+            vec![exact(1.0), exact(2.0)],
+            "smallest",
+        ),
+        (
+            "--k 2 --which ends --ncv 12",
+            vec![exact(1.0), exact(30.0)],
+            "ends",
+        ),
+        ("--k 1", vec![exact(30.0)], "magnitude"),
+        (
+            "--k 2 --sigma 2.01",
+            vec![exact(15.0), exact(16.0)],
+            "nearest",
+        ),
+    ] {
+        let object = json(&format!("eigs poisson1d:30 {line}"));
+        assert_eq!(object["which"], which);
+        assert_eq!(object["converged"], true);
+        assert_eq!(object["converged_values"], expected.len());
+        let values = object["values"].as_array().unwrap();
+        assert_eq!(values.len(), expected.len());
+        for (value, expected) in values.iter().zip(expected) {
+            assert!((value.as_f64().unwrap() - expected).abs() < 1e-13, "{line}");
+        }
+        let on_ranks = json(&format!("eigs poisson1d:30 {line} --ranks 3 --threads 1"));
+        assert_eq!(on_ranks["values"], object["values"], "{line}");
+        assert_eq!(on_ranks["residuals"], object["residuals"], "{line}");
+    }
+}
+
+#[test]
+fn reports() {
+    check(
+        "eigs poisson2d:20 --k 3 --sigma 0",
+        0,
+        &["400 x 400", "nearest to 0", "converged", "4.467669"],
+    );
+    check(
+        "eigs poisson2d:40 --which smallest --max-iter 1",
+        1,
+        &[
+            "not converged: iteration limit; 0 of 6 have",
+            "try --sigma 0",
+        ],
+    );
+    check(
+        "eigs poisson1d:30 --k 3 --sigma 0.091721487199912",
+        1,
+        &[
+            "not converged: stagnation; 1 of 3 have",
+            "try a --sigma between",
+        ],
+    );
+}
+
+#[test]
+fn every_field_is_explained() {
+    let help = text(&run("eigs --help").stdout);
+    for field in json("eigs poisson1d:9 --k 2").as_object().unwrap().keys() {
+        assert!(help.contains(field.as_str()), "{field}");
+    }
+}
+
+#[test]
+fn small_matrices_have_as_many_as_they_can() {
+    for (rows, found) in [(2, 1), (5, 4), (7, 6), (9, 6)] {
+        let object = json(&format!("eigs poisson1d:{rows}"));
+        assert_eq!(object["values"].as_array().unwrap().len(), found, "{rows}");
+    }
+}
+
+#[test]
+fn eigenvectors_are_the_columns_of_a_file() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let n = 40;
+    let mut files = Vec::new();
+    for (name, more) in [
+        ("one.mtx", ""),
+        ("three.mtx", "--ranks 3"),
+        ("packed.mtx.gz", ""),
+    ] {
+        let path = folder.join(format!("eigs-{name}"));
+        let out = path.display();
+        let line = format!("eigs poisson1d:{n} --k 3 --which largest {more} --out {out}");
+        let values = json(&line)["values"].clone();
+        let vectors = read_columns::<f64>(&path).unwrap();
+        let vectors: Vec<_> = vectors.iter().map(|x| x.to_vec().unwrap()).collect();
+        for (k, value) in values.as_array().unwrap().iter().enumerate() {
+            let value = value.as_f64().unwrap();
+            let at = |i: usize| vectors[k][i];
+            let mut norm: f64 = 0.0;
+            for i in 0..n {
+                let before = if i > 0 { at(i - 1) } else { 0.0 };
+                let after = if i + 1 < n { at(i + 1) } else { 0.0 };
+                let residual = 2.0 * at(i) - before - after - value * at(i);
+                assert!(residual.abs() < 1e-12, "{name}: {residual:e}");
+                norm += at(i) * at(i);
+            }
+            assert!((norm - 1.0).abs() < 1e-13, "{name}: {norm}");
+        }
+        files.push(vectors);
+    }
+    assert_eq!(files[0], files[1]);
+    assert_eq!(files[0], files[2]);
+}
+
+#[test]
+fn refuses_what_makes_no_sense() {
+    for (line, expected) in [
+        ("eigs poisson1d:5 --k 5", "eigsh: expected k from 1 to 4"),
+        ("eigs poisson1d:1", "eigsh: expected "),
+        (
+            "eigs poisson1d:5 --k 0",
+            "expected a whole number above 0, found 0",
+        ),
+        (
+            "eigs poisson1d:5 --k 2 --sigma nan",
+            "expected a number, found nan",
+        ),
+        (
+            "eigs poisson1d:5 --k 2 --sigma 2",
+            "eigsh: expected a sigma that is not an eigenvalue, found 2",
+        ),
+        (
+            "eigs poisson1d:5 --k 2 --which largest --sigma 1",
+            "cannot be used with",
+        ),
+        (
+            "solve tests/data/unsymmetric.mtx --solver cg",
+            "cg: expected a symmetric matrix, found ",
+        ),
+        (
+            "eigs tests/data/unsymmetric.mtx --k 2",
+            "expected a symmetric (Hermitian) matrix, found one that differs from its adjoint",
+        ),
+    ] {
+        let output = run(line);
+        let complaint = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{line}: {complaint}");
+        assert_eq!(text(&output.stdout), "", "{line}");
+        assert_eq!(complaint.matches('\n').count(), 1, "{line}: {complaint}");
+        assert!(complaint.contains(expected), "{line}: {complaint}");
+    }
+}
