@@ -65,20 +65,36 @@ fn transforms_are_the_sums_that_define_them() {
 
 #[test]
 fn half_of_a_transform_is_that_of_real_numbers() {
-    for n in [1, 2, 3, 8, 31, 100] {
+    for n in [1, 2, 3, 4, 5, 6, 8, 14, 31, 64, 100, 250] {
         let x = some::<f64, 1>([n]);
         let half = x.rfft();
-        let whole = x.fft();
-        assert_eq!(
-            half.to_vec().unwrap(),
-            whole.slice(..n / 2 + 1).to_vec().unwrap()
-        );
+        let expected = x.fft().slice(..n / 2 + 1).to_vec().unwrap();
+        assert!(is_near(&half.to_vec().unwrap(), &expected), "{n}");
         let back = half.irfft(n).to_vec().unwrap();
         assert!(
             back.iter()
                 .zip(x.to_vec().unwrap())
-                .all(|(back, x)| (back - x).abs() < 1e-14)
+                .all(|(back, x)| (back - x).abs() < 1e-14),
+            "{n}"
         );
+    }
+}
+
+#[test]
+fn real_numbers_are_made_of_half_of_any_transform() {
+    for n in [1, 2, 3, 4, 7, 10, 64, 99] {
+        // More than is looked at, with imaginary parts everywhere.
+        let y = some::<Complex<f64>, 1>([n / 2 + 4]);
+        let half = y.to_vec().unwrap();
+        let element = |k: usize| match k {
+            _ if k == 0 || 2 * k == n => Complex::from(half[k].re),
+            _ if 2 * k < n => half[k],
+            _ => half[n - k].conj(),
+        };
+        let whole: Vec<_> = (0..n).map(element).collect();
+        let sums = defined(&whole, 1.0);
+        let expected: Vec<_> = sums.iter().map(|sum| sum / n as f64).collect();
+        assert!(is_near(&y.irfft(n).to_vec().unwrap(), &expected), "{n}");
     }
 }
 

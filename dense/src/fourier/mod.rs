@@ -7,6 +7,9 @@
 //! The forward transform of `x` is `y[k] = sum(x[j] * exp(-2 pi i j k / n))`, as NumPy's; the inverse has
 //! the other sign, and is divided by `n`.
 
+mod turns;
+
+use self::turns::Turns;
 use crate::array::{Array, Vector};
 use crate::operand::{check_len, expect};
 use crate::views::check_axes;
@@ -97,7 +100,8 @@ transforms! {
     ifft try_ifft ifft_axis try_ifft_axis() [Field] -> T::Complex, Inverse, Whole;
 
     /// The first `n / 2 + 1` elements of the transform of real numbers, from which the others follow:
-    /// NumPy's `fft.rfft`. It takes as long as the transform of complex numbers.
+    /// NumPy's `fft.rfft`. Half the operations of the transform of complex numbers where `n` is even,
+    /// as many where it is odd.
     ///
     /// ```
     /// use sparsefuse_dense::Vector;
@@ -112,7 +116,7 @@ transforms! {
 
     /// The `n` real numbers whose transform begins with these: NumPy's `fft.irfft(a, n)`. Where there are
     /// more than `n / 2 + 1` along the axis, the others are left out; imaginary parts of what has to be
-    /// real are not looked at.
+    /// real are not looked at. Costs as much as [`Array::rfft_axis`].
     irfft try_irfft irfft_axis try_irfft_axis(n: usize) [Field] -> T::Real, Inverse, OfHalf;
 }
 
@@ -218,7 +222,7 @@ fn transform<T: Field, M: Field, const D: usize>(
     check_len(op, Shape::new(&shape))?;
     let lines = lines.reshape([n_lines, before])?.contiguous()?;
     let line = Line {
-        plan: plan(n, direction),
+        plan: Plan::new(n, direction, ends != Ends::Whole && n.is_multiple_of(2)),
         before,
         after,
         ends,
@@ -238,7 +242,7 @@ fn transform<T: Field, M: Field, const D: usize>(
 /// The transform of lines.
 #[derive(Clone)]
 struct Line {
-    plan: Arc<dyn Fft<f64>>,
+    plan: Plan,
     /// Elements of a line of the operand, and of the result.
     before: usize,
     after: usize,
@@ -249,21 +253,16 @@ impl Line {
     fn run<T: Field, M: Field>(&self, args: &mut HostArgs<'_>) -> Result<(), Error> {
         let made = args.write::<M>(1)?;
         let x = args.read_between::<T>(0, self.before, args.cuts(1))?;
+        let fft = &self.plan.fft;
         args.in_parts(made, self.after, |first, made| {
             let zeros = |len| try_collect((0..len).map(|_| Complex::ZERO));
-            let mut line: Vec<Complex<f64>> = zeros(self.plan.len())?;
-            let mut scratch = zeros(self.plan.get_inplace_scratch_len())?;
+            let mut line: Vec<Complex<f64>> = zeros(fft.len())?;
+            let mut scratch = zeros(fft.get_inplace_scratch_len())?;
             let lines = x[first * self.before..].chunks_exact(self.before);
             for (x, made) in lines.zip(made.chunks_exact_mut(self.after)) {
                 self.fill(x, &mut line);
-                self.plan.process_with_scratch(&mut line, &mut scratch);
-                let scale = match self.plan.fft_direction() {
-                    FftDirection::Forward => 1.0,
-                    FftDirection::Inverse => 1.0 / line.len() as f64,
-                };
-                for (made, y) in made.iter_mut().zip(&line) {
-                    *made = M::from_parts(y.re * scale, y.im * scale);
-                }
+                fft.process_with_scratch(&mut line, &mut scratch);
+                self.put(&line, made);
             }
             Ok(())
         })
@@ -271,36 +270,98 @@ impl Line {
 
     /// The line that is transformed.
     fn fill<T: Field>(&self, x: &[T], line: &mut [Complex<f64>]) {
-        for (made, x) in line.iter_mut().zip(x) {
-            let (re, im) = x.parts();
-            *made = Complex::new(re, im);
-        }
-        if self.ends == Ends::OfHalf {
-            let n = line.len();
-            line[0].im = 0.0;
-            if n.is_multiple_of(2) {
-                line[n / 2].im = 0.0;
+        let at = |k: usize| {
+            let (re, im) = x[k].parts();
+            Complex::new(re, im)
+        };
+        // Where the result is real: what has to be real is.
+        let n = self.after;
+        let half_at = |k: usize| match k == 0 || 2 * k == n {
+            true => Complex::from(at(k).re),
+            false => at(k),
+        };
+        match (self.ends, &self.plan.turns) {
+            (Ends::Whole | Ends::Half, None) => {
+                (0..line.len()).for_each(|k| line[k] = at(k));
             }
-            for k in n / 2 + 1..n {
-                line[k] = line[n - k].conj();
+            (Ends::Whole | Ends::Half, Some(_)) => {
+                (0..line.len())
+                    .for_each(|j| line[j] = Complex::new(at(2 * j).re, at(2 * j + 1).re));
+            }
+            (Ends::OfHalf, None) => {
+                let n = line.len();
+                for k in 0..n {
+                    line[k] = if k <= n / 2 {
+                        half_at(k)
+                    } else {
+                        half_at(n - k).conj()
+                    };
+                }
+            }
+            (Ends::OfHalf, Some(turns)) => {
+                (0..line.len()).for_each(|k| line[k] = turns.joined(half_at, k));
+            }
+        }
+    }
+
+    /// Takes the result out of the transformed line.
+    fn put<M: Field>(&self, line: &[Complex<f64>], made: &mut [M]) {
+        let scale = match self.plan.fft.fft_direction() {
+            FftDirection::Forward => 1.0,
+            FftDirection::Inverse => 1.0 / line.len() as f64,
+        };
+        match (self.ends, &self.plan.turns) {
+            (Ends::Half, Some(turns)) => {
+                for (k, made) in made.iter_mut().enumerate() {
+                    let y = turns.parted(line, k);
+                    *made = M::from_parts(y.re, y.im);
+                }
+            }
+            (Ends::OfHalf, Some(_)) => {
+                for (pair, y) in made.chunks_exact_mut(2).zip(line) {
+                    pair[0] = M::from_parts(y.re * scale, 0.0);
+                    pair[1] = M::from_parts(y.im * scale, 0.0);
+                }
+            }
+            _ => {
+                for (made, y) in made.iter_mut().zip(line) {
+                    *made = M::from_parts(y.re * scale, y.im * scale);
+                }
             }
         }
     }
 }
 
-/// How lines of this length are transformed; a program uses a few lengths again and again.
-fn plan(n: usize, direction: FftDirection) -> Arc<dyn Fft<f64>> {
-    /// Plans that are kept, each as large as its line.
-    const MANY: usize = 16;
-    static PLANS: Mutex<VecDeque<Arc<dyn Fft<f64>>>> = Mutex::new(VecDeque::new());
-    // Nothing panics between two states of the list.
-    let mut plans = PLANS.lock().unwrap_or_else(PoisonError::into_inner);
-    let is_it = |plan: &&Arc<dyn Fft<f64>>| plan.len() == n && plan.fft_direction() == direction;
-    if let Some(plan) = plans.iter().find(is_it) {
-        return Arc::clone(plan);
+/// How lines of a length are transformed.
+#[derive(Clone)]
+struct Plan {
+    fft: Arc<dyn Fft<f64>>,
+    /// Where an even number of real elements is transformed as half as many complex ones.
+    turns: Option<Arc<Turns>>,
+}
+
+impl Plan {
+    /// A program uses a few lengths again and again, so some plans are kept.
+    fn new(n: usize, direction: FftDirection, is_halved: bool) -> Self {
+        /// Plans that are kept, each as large as its line.
+        const MANY: usize = 16;
+        static PLANS: Mutex<VecDeque<(usize, Plan)>> = Mutex::new(VecDeque::new());
+        // Nothing panics between two states of the list.
+        let mut plans = PLANS.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_it = |(len, plan): &&(usize, Self)| {
+            let is_alike = plan.turns.is_some() == is_halved;
+            *len == n && plan.fft.fft_direction() == direction && is_alike
+        };
+        if let Some((_, plan)) = plans.iter().find(is_it) {
+            return plan.clone();
+        }
+        let len = if is_halved { n / 2 } else { n };
+        let plan = Self {
+            fft: FftPlannerScalar::new().plan_fft(len, direction),
+            turns: is_halved.then(|| Arc::new(Turns::new(n))),
+        };
+        plans.truncate(MANY - 1);
+        plans.push_front((n, plan.clone()));
+        plan
     }
-    let plan = FftPlannerScalar::new().plan_fft(n, direction);
-    plans.truncate(MANY - 1);
-    plans.push_front(Arc::clone(&plan));
-    plan
 }
