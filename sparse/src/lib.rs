@@ -29,6 +29,7 @@ mod formats;
 mod operations;
 
 pub mod gallery;
+pub mod graph;
 pub mod matrix_market;
 mod npz;
 
