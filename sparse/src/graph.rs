@@ -1,9 +1,9 @@
-//! Graphs: a square matrix whose stored entries `a[i, j]` are edges from node `i` to node `j`, zeros that are
-//! stored among them.
+//! Graphs: a square matrix whose stored entries `a[i, j]` are edges from node `i` to node `j`,
+//! zeros that are stored among them.
 //!
-//! As `scipy.sparse.csgraph`. These algorithms are sequential: every rank collects the whole matrix and
-//! computes the same, so every rank must ask, and all get the same result. For undirected graphs the
-//! matrix is transposed too, which takes as much memory again.
+//! As `scipy.sparse.csgraph`. These algorithms are sequential: every rank collects the whole matrix
+//! and computes the same, so every rank must ask, and all get the same result. For undirected
+//! graphs the matrix is transposed too, which takes as much memory again.
 //!
 //! ```
 //! use sparsefuse_sparse::{Csr, gallery, graph};
@@ -47,8 +47,8 @@ pub enum Connection {
 pub struct Components {
     /// How many they are.
     pub count: usize,
-    /// The number of the component of each node. Components are numbered in the order of their first
-    /// nodes.
+    /// The number of the component of each node. Components are numbered in the order of their
+    /// first nodes.
     pub labels: Vec<u32>,
 }
 
@@ -94,16 +94,17 @@ pub struct BreadthFirst {
 }
 
 impl BreadthFirst {
-    /// The node from which a node was found; `None` for the start and for nodes that it does not reach,
-    /// or that there are not.
+    /// The node from which a node was found; `None` for the start and for nodes that it does not
+    /// reach, or that there are not.
     #[must_use]
     pub fn predecessor(&self, node: usize) -> Option<usize> {
         predecessor(&self.predecessors, node)
     }
 }
 
-/// The nodes that `start` reaches, by the number of edges on the way; those that a node leads to in the
-/// order of their numbers, in an undirected graph behind them those that lead to it. Linear in nodes and edges.
+/// The nodes that `start` reaches, by the number of edges on the way; those that a node leads to in
+/// the order of their numbers, in an undirected graph behind them those that lead to it. Linear in
+/// nodes and edges.
 ///
 /// # Errors
 ///
@@ -140,15 +141,15 @@ pub struct ShortestPaths {
 }
 
 impl ShortestPaths {
-    /// The node before a node on the shortest path from the source with this number; `None` for the source
-    /// and for nodes that it does not reach, or that there are not.
+    /// The node before a node on the shortest path from the source with this number; `None` for the
+    /// source and for nodes that it does not reach, or that there are not.
     #[must_use]
     pub fn predecessor(&self, source: usize, node: usize) -> Option<usize> {
         predecessor(self.predecessors.get(source)?, node)
     }
 
-    /// The nodes of the shortest path from the source with this number to a node, both among them; `None`
-    /// where there is no path, or no such node.
+    /// The nodes of the shortest path from the source with this number to a node, both among them;
+    /// `None` where there is no path, or no such node.
     #[must_use]
     pub fn path(&self, source: usize, node: usize) -> Option<Vec<usize>> {
         self.distances
@@ -162,10 +163,10 @@ impl ShortestPaths {
     }
 }
 
-/// Shortest paths from some sources, where the values of the entries are the lengths of the edges: Dijkstra
-/// (A note on two problems in connexion with graphs, 1959), the sources on all threads. `O((n + m)
-/// log m)` for each source, of `n` nodes and `m` edges; distances are summed in double precision. In an undirected graph
-/// an edge has the smaller length of its two directions.
+/// Shortest paths from some sources, where the values of the entries are the lengths of the edges:
+/// Dijkstra (A note on two problems in connexion with graphs, 1959), the sources on all threads.
+/// `O((n + m) log m)` for each source, of `n` nodes and `m` edges; distances are summed in double
+/// precision. In an undirected graph an edge has the smaller length of its two directions.
 ///
 /// ```
 /// use sparsefuse_sparse::Csr;
@@ -182,8 +183,8 @@ impl ShortestPaths {
 ///
 /// # Errors
 ///
-/// If the matrix is not square, there is no such source, a length is negative or not finite, the computation of
-/// the values failed, or memory runs out.
+/// If the matrix is not square, there is no such source, a length is negative or not finite, the
+/// computation of the values failed, or memory runs out.
 #[doc(alias = "dijkstra")]
 #[doc(alias = "shortest_path")]
 pub fn shortest_paths<T: Real>(
@@ -218,9 +219,10 @@ pub fn shortest_paths<T: Real>(
     })
 }
 
-/// The order of rows and columns, first that of the new row 0, by which the entries come near the diagonal: the reverse order of
-/// Cuthill and McKee (Reducing the bandwidth of sparse symmetric matrices, 1969) on the entries of `A + Aᵀ`,
-/// from a node of the lowest degree of each component. `O(m log d)` for `m` entries and rows of up to `d` entries.
+/// The order of rows and columns, first that of the new row 0, by which the entries come near the
+/// diagonal: the reverse order of Cuthill and McKee (Reducing the bandwidth of sparse symmetric
+/// matrices, 1969) on the entries of `A + Aᵀ`, from a node of the lowest degree of each component.
+/// `O(m log d)` for `m` entries and rows of up to `d` entries.
 ///
 /// ```
 /// use sparsefuse_sparse::{gallery, graph};

@@ -1,7 +1,5 @@
-//! What is done element by element, against loops over dense matrices: larger and smaller elements and
-//! where they are, diagonals, other shapes, and matrices as text.
-
-#![expect(clippy::unwrap_used, reason = "a test fails where it panics")]
+//! What is done element by element, against loops over dense matrices: larger and smaller elements
+//! and where they are, diagonals, other shapes, and matrices as text.
 
 use proptest::collection::vec;
 use proptest::prelude::*;

@@ -1,6 +1,5 @@
-//! Graphs: what SciPy's `csgraph` finds on a small one, random ones against plain searches, and what is refused.
-
-#![expect(clippy::unwrap_used, reason = "a test fails where it panics")]
+//! Graphs: what SciPy's `csgraph` finds on a small one, random ones against plain searches, and
+//! what is refused.
 
 use proptest::collection::vec;
 use proptest::prelude::*;

@@ -367,8 +367,8 @@ fn archives_without_a_matrix() {
     fs::remove_file(path).unwrap();
 }
 
-/// Files that are cut short, and those with another byte, are refused or read as they were; they never
-/// panic.
+/// Files that are cut short, and those with another byte, are refused or read as they were; they
+/// never panic.
 #[test]
 fn damaged_files() {
     let path = fresh("damaged");

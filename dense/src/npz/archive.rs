@@ -1,8 +1,8 @@
 //! Archives: the members of a zip file that are files of NumPy, and their elements as bytes.
 //!
-//! The sizes that a file announces are checked against each other before anything is read: the header
-//! of a member against its length, and that against the bytes that it is compressed to. What is
-//! read is checked against the checksum of the member, which is read to its end for that.
+//! The sizes that a file announces are checked against each other before anything is read: the
+//! header of a member against its length, and that against the bytes that it is compressed to. What
+//! is read is checked against the checksum of the member, which is read to its end for that.
 
 use crate::npy::{Header, descr, head, other, refused, write_element};
 use flate2::Compression;
@@ -243,8 +243,8 @@ impl Member<'_> {
     }
 }
 
-/// The bytes of an element and the number of elements of a member whose length, with the header, the
-/// directory of the archive says.
+/// The bytes of an element and the number of elements of a member whose length, with the header,
+/// the directory of the archive says.
 fn sizes(header: &Header, place: &Path, len: u64) -> Result<(usize, usize), Error> {
     let Some(size) = size_of_element(&header.descr) else {
         let expected = "elements that are numbers, or texts of one length";

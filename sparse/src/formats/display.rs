@@ -11,8 +11,8 @@ use std::fmt;
 /// Entries up to which all are shown.
 const MANY: usize = 50;
 
-/// Shows the matrix, with as many digits behind the point as the format says; executes the window, so
-/// every rank must ask. A failure is shown in place of the entries.
+/// Shows the matrix, with as many digits behind the point as the format says; executes the window,
+/// so every rank must ask. A failure is shown in place of the entries.
 ///
 /// ```
 /// use sparsefuse_sparse::Csr;

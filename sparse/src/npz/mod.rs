@@ -3,7 +3,8 @@
 //! An archive has the arrays that the format of the matrix consists of, and the name of that
 //! format, its shape and the values. [`header`] reads what it says of the matrix, [`entries`] makes
 //! rows or entries of its arrays, and [`numbers`] elements of the numbers in it. What comes out is
-//! checked: lengths fit each other, positions ascend, indices lie inside the matrix, values are finite.
+//! checked: lengths fit each other, positions ascend, indices lie inside the matrix, values are
+//! finite.
 
 mod entries;
 mod header;
@@ -23,8 +24,8 @@ use std::io;
 use std::path::Path;
 
 impl<T: Numeric> Csr<T> {
-    /// Writes the matrix to a compressed archive that SciPy's `load_npz` reads, as a `csr_array`. The
-    /// file appears under its name when it is complete; until then it has `.part` behind that.
+    /// Writes the matrix to a compressed archive that SciPy's `load_npz` reads, as a `csr_array`.
+    /// The file appears under its name when it is complete; until then it has `.part` behind that.
     /// Executes the window; every rank must ask.
     ///
     /// On several ranks rank 0 writes, and holds the columns, or the values, of the whole matrix.
@@ -111,8 +112,8 @@ impl<T: Numeric> Csr<T> {
     ///
     /// Entries at the same place are summed in the order of the file; of a dia file the elements
     /// that are not 0 are kept. Whole numbers and `bool` are read into any type that has them, and
-    /// rounded once if it is a floating-point one; real numbers into real and complex types, rounded
-    /// once; complex ones into complex types alone.
+    /// rounded once if it is a floating-point one; real numbers into real and complex types,
+    /// rounded once; complex ones into complex types alone.
     ///
     /// On several ranks each reads, and decompresses, the whole file. Of a csr file it keeps its
     /// own rows; of others it keeps a share of the entries and sends those to the owners of their

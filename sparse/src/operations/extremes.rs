@@ -1,7 +1,7 @@
 //! What is larger and smaller: of two matrices element by element, and within one.
 //!
-//! Elements that are not stored are 0 and count as such. Of equal elements the first one is taken; an element that is
-//! not a number is passed on, as in NumPy.
+//! Elements that are not stored are 0 and count as such. Of equal elements the first one is taken;
+//! an element that is not a number is passed on, as in NumPy.
 
 use crate::formats::csr::Csr;
 use crate::formats::eager::eager;
@@ -15,8 +15,8 @@ type Place<T> = (T, u64, u64);
 
 impl<T: Numeric + PartialOrd> Csr<T> {
     /// The larger one of each two elements, as SciPy's `maximum`. There is an entry wherever one of
-    /// the two matrices has one, also if it becomes 0 ([`Csr::drop_small`] leaves those out). Cost as
-    /// of a sum.
+    /// the two matrices has one, also if it becomes 0 ([`Csr::drop_small`] leaves those out). Cost
+    /// as of a sum.
     ///
     /// ```
     /// use sparsefuse_sparse::Csr;
@@ -45,8 +45,8 @@ impl<T: Numeric + PartialOrd> Csr<T> {
         self.joined("minimum", other, |a, b| a.minimum(b), terms(smaller))
     }
 
-    /// The row and column of the largest element, of equal ones the first, row by row. One pass over the
-    /// entries, which executes the window; every rank must ask.
+    /// The row and column of the largest element, of equal ones the first, row by row. One pass
+    /// over the entries, which executes the window; every rank must ask.
     ///
     /// ```
     /// use sparsefuse_sparse::Csr;

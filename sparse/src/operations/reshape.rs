@@ -11,9 +11,9 @@ use sparsefuse_runtime::{Error, Shape, reserve, try_collect};
 use std::ops::Range;
 
 impl<T: Numeric> Csr<T> {
-    /// The elements, row by row, as a matrix of another shape: element `k` of all is in row `k / n_cols`.
-    /// On several ranks the entries are sent to the owners of their new rows. Linear in rows and
-    /// entries; executes the window.
+    /// The elements, row by row, as a matrix of another shape: element `k` of all is in row `k /
+    /// n_cols`. On several ranks the entries are sent to the owners of their new rows. Linear in
+    /// rows and entries; executes the window.
     ///
     /// ```
     /// use sparsefuse_sparse::gallery;
@@ -26,8 +26,8 @@ impl<T: Numeric> Csr<T> {
     ///
     /// # Errors
     ///
-    /// If the new matrix has another number of elements, or more than `u32::MAX` rows or columns; if
-    /// the computation of the values failed, or memory runs out.
+    /// If the new matrix has another number of elements, or more than `u32::MAX` rows or columns;
+    /// if the computation of the values failed, or memory runs out.
     pub fn reshape(&self, n_rows: usize, n_cols: usize) -> Result<Self, Error> {
         let elements = |(n_rows, n_cols): (usize, usize)| n_rows as u128 * n_cols as u128;
         if elements((n_rows, n_cols)) != elements(self.shape()) {
@@ -64,9 +64,9 @@ impl<T: Numeric> Csr<T> {
         })
     }
 
-    /// The matrix with other values on a diagonal: `a[i, i + offset]`, above the main one for positive
-    /// offsets, below for negative ones. All of them are stored, zeros too. Cost as of a sum; as
-    /// SciPy's `setdiag`, which changes the matrix.
+    /// The matrix with other values on a diagonal: `a[i, i + offset]`, above the main one for
+    /// positive offsets, below for negative ones. All of them are stored, zeros too. Cost as of a
+    /// sum; as SciPy's `setdiag`, which changes the matrix.
     ///
     /// ```
     /// use sparsefuse_dense::Vector;

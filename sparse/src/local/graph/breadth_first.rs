@@ -1,12 +1,13 @@
-//! The breadth-first order: nodes by the number of edges from a start, those at the same distance in the
-//! order in which the search finds them.
+//! The breadth-first order: nodes by the number of edges from a start, those at the same distance
+//! in the order in which the search finds them.
 
 use super::{Edges, NONE};
 use sparsefuse_runtime::{Error, reserve, try_collect};
 use std::iter::repeat_n;
 
-/// The nodes that a start reaches, in the order of the search, and the node from which each was found, or
-/// [`NONE`]. Edges of `reversed` are tried behind those of `edges`. Linear in nodes and edges.
+/// The nodes that a start reaches, in the order of the search, and the node from which each was
+/// found, or [`NONE`]. Edges of `reversed` are tried behind those of `edges`. Linear in nodes and
+/// edges.
 pub(crate) fn order(
     edges: Edges<'_>,
     reversed: Option<Edges<'_>>,

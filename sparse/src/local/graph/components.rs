@@ -1,4 +1,5 @@
-//! Connected components, weak and strong. Components are numbered in the order of their first nodes.
+//! Connected components, weak and strong. Components are numbered in the order of their first
+//! nodes.
 
 use super::{Edges, NONE};
 use sparsefuse_runtime::{Error, reserve, try_collect};
@@ -7,9 +8,9 @@ use std::iter::repeat_n;
 /// The number of components, and the component of each node.
 type Labels = (usize, Vec<u32>);
 
-/// The components whose nodes are connected by edges of either direction: sets that are joined by their
-/// smallest nodes (Tarjan, Efficiency of a good but not linear set union algorithm, 1975, with halved
-/// paths). Almost linear in the edges.
+/// The components whose nodes are connected by edges of either direction: sets that are joined by
+/// their smallest nodes (Tarjan, Efficiency of a good but not linear set union algorithm, 1975,
+/// with halved paths). Almost linear in the edges.
 pub(crate) fn weak(edges: Edges<'_>) -> Result<Labels, Error> {
     // A node that is before each in its set; the first of a set is its own.
     let mut before: Vec<u32> = try_collect(0..edges.n_nodes() as u32)?;
@@ -44,8 +45,9 @@ fn first_of(before: &mut [u32], mut node: u32) -> u32 {
     node
 }
 
-/// The components whose nodes reach each other along the edges: one search in depth with the stack of Tarjan,
-/// Depth-first search and linear graph algorithms, 1972, without recursion. Linear in nodes and edges.
+/// The components whose nodes reach each other along the edges: one search in depth with the stack
+/// of Tarjan, Depth-first search and linear graph algorithms, 1972, without recursion. Linear in
+/// nodes and edges.
 pub(crate) fn strong(edges: Edges<'_>) -> Result<Labels, Error> {
     let mut search = Search::new(edges)?;
     for node in 0..edges.n_nodes() as u32 {
@@ -117,7 +119,8 @@ impl<'a> Search<'a> {
         self.way.push((node, self.edges.pos[node as usize]));
     }
 
-    /// Ends the search from a node: if it reaches none before it, the nodes found since are a component.
+    /// Ends the search from a node: if it reaches none before it, the nodes found since are a
+    /// component.
     fn leave(&mut self, node: u32) {
         let reached = self.reached[node as usize];
         if reached == self.numbers[node as usize] {

@@ -1,13 +1,15 @@
-//! The reverse order of Cuthill and McKee: a breadth-first order that brings entries near the diagonal.
+//! The reverse order of Cuthill and McKee: a breadth-first order that brings entries near the
+//! diagonal.
 
 use super::Edges;
 use sparsefuse_runtime::{Error, reserve, try_collect};
 use std::iter::repeat_n;
 
-/// The order in which the nodes come, of a graph whose edges are there in both directions: from a node of the
-/// lowest degree of each component, the neighbours of each node by their degrees (Cuthill and McKee,
-/// Reducing the bandwidth of sparse symmetric matrices, 1969), and all in reverse (George, Computer implementation of
-/// the finite element method, 1971). `O(m log d)` for `m` edges and degrees up to `d`.
+/// The order in which the nodes come, of a graph whose edges are there in both directions: from a
+/// node of the lowest degree of each component, the neighbours of each node by their degrees
+/// (Cuthill and McKee, Reducing the bandwidth of sparse symmetric matrices, 1969), and all in
+/// reverse (George, Computer implementation of the finite element method, 1971). `O(m log d)` for
+/// `m` edges and degrees up to `d`.
 pub(crate) fn reverse(edges: Edges<'_>) -> Result<Vec<u32>, Error> {
     let n = edges.n_nodes();
     let degree = |node: u32| edges.of(node).len();

@@ -1,5 +1,5 @@
-//! Shortest paths from one node, by Dijkstra (A note on two problems in connexion with graphs, 1959) with a
-//! binary heap.
+//! Shortest paths from one node, by Dijkstra (A note on two problems in connexion with graphs,
+//! 1959) with a binary heap.
 
 use super::{Edges, NONE};
 use sparsefuse_runtime::{Error, try_collect};
@@ -23,9 +23,10 @@ impl Lengths<'_> {
     }
 }
 
-/// The distance of each node from a source, infinite where there is no path, and the node before it on
-/// a shortest path, or [`NONE`]. Of several shortest paths it is the one that is found first, nodes at the same
-/// distance in the order of their numbers. `O((n + m) log m)` for `n` nodes and `m` edges.
+/// The distance of each node from a source, infinite where there is no path, and the node before it
+/// on a shortest path, or [`NONE`]. Of several shortest paths it is the one that is found first,
+/// nodes at the same distance in the order of their numbers. `O((n + m) log m)` for `n` nodes and
+/// `m` edges.
 pub(crate) fn distances(
     graph: Lengths<'_>,
     reversed: Option<Lengths<'_>>,

@@ -1,5 +1,5 @@
-//! Algorithms on graphs: nodes are the rows of a square matrix, and an entry `a[i, j]` is an edge from
-//! `i` to `j`.
+//! Algorithms on graphs: nodes are the rows of a square matrix, and an entry `a[i, j]` is an edge
+//! from `i` to `j`.
 
 pub(crate) mod breadth_first;
 pub(crate) mod components;
