@@ -15,8 +15,8 @@
 //!
 //! The folders are the way of the data, and each knows only those before it: `local`, algorithms on
 //! the rows of one rank; `exchange`, what comes from other ranks; `assembly`, from rows to stores;
-//! `formats`, handles of stores; `operations`; and where matrices come from, `matrix_market`, `npz`
-//! and `gallery`.
+//! `formats`, handles of stores; `operations`; where matrices come from, `gallery`, `matrix_market`
+//! and `npz`; and `graph`, which sees a matrix as the edges between its rows.
 
 mod local;
 
