@@ -17,7 +17,7 @@
 //! feature `mpi` (see [`runtime::Processes`] and [`runtime::Runtime::of_processes`] for more than
 //! the default), or threads of one process ([`runtime::run_ranks`]). Long solves can be checkpointed
 //! and resumed ([`solvers::Checkpoint`]); matrices and vectors come from Matrix Market files
-//! ([`sparse::matrix_market`], [`sparse::Csr::read`]) and go to them.
+//! ([`sparse::matrix_market`], [`sparse::Csr::read`]) or SciPy's ([`sparse::Csr::load_npz`]) and go to them.
 
 pub use sparsefuse_dense as dense;
 pub use sparsefuse_kernels as kernels;
@@ -34,7 +34,7 @@ pub mod prelude {
     pub use num_complex::{self, Complex};
     pub use sparsefuse_dense::{
         Array, Element, Field, Numeric, Padding, Real, Scalar, Vector, einsum, map_all, map2, map3,
-        step,
+        npz_names, save_npz, step,
     };
     pub use sparsefuse_kernels::DType;
     pub use sparsefuse_runtime::{Config, Error, Processes, Runtime, TaskSpace, run_ranks};
@@ -48,7 +48,7 @@ pub mod prelude {
         pipelined_cg_with, preconditioners, single_reduction_cg, single_reduction_cg_with, tfqmr,
         tfqmr_with,
     };
-    pub use sparsefuse_sparse::{Bsr, Coo, Csc, Csr, Dia, Triplets, gallery, matrix_market};
+    pub use sparsefuse_sparse::{Bsr, Coo, Csc, Csr, Dia, Triplets, gallery, graph, matrix_market};
 }
 
 /// The examples of docs/scipy.md, which run as tests.

@@ -31,7 +31,7 @@ TAIL = """
 | `np.einsum` of one operand or of more than two, or with `...` | `sum_axis`, `diagonal`, `permute_axes`; one pair after the other |
 | `a[mask] = values`, one value for each true element | `put` at `mask.flat_nonzero()?` |
 | `np.unique` along an axis, `np.intersect1d`, `np.union1d`, `np.isin` | `concatenate` and `unique` |
-| `np.loadtxt`, `np.savetxt`, `np.savez` | `save_npy` and `load_npy`, Matrix Market files |
+| `np.loadtxt`, `np.savetxt` | `save_npy`, `save_npz` and Matrix Market files, and what reads them |
 | elements of 8 and 16 bits, text, records, dates | |
 | `np.fft` of more than two dimensions | `fft_axis` for each |
 | `np.polyfit`, `np.convolve` | `lstsq`; `fft` and `ifft` |

@@ -64,6 +64,8 @@ mod display;
 #[cfg(feature = "interop")]
 mod interop;
 mod npy;
+#[doc(hidden)]
+pub mod npz;
 
 mod functions;
 mod map;
@@ -125,6 +127,7 @@ pub use join::Padding;
 pub use linalg::{Eig, Eigh, Qr, Svd};
 pub use map::{map_all, map2, map3, try_map_all, try_map2, try_map3};
 pub use multiples::Scalars;
+pub use npz::{SavedArray, npz_names, save_npz};
 pub use operand::{ArrayOperand, Handle, Operand, ScalarOperand, Source};
 pub use repeat::repeat;
 pub use scalar::Scalar;

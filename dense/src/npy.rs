@@ -8,7 +8,7 @@
 use crate::array::Array;
 use crate::operand::check_len;
 use sparsefuse_kernels::{DType, Element};
-use sparsefuse_runtime::{Error, ErrorKind, MAX_RANK, Runtime, Shape};
+use sparsefuse_runtime::{Error, ErrorKind, MAX_RANK, Runtime, Shape, StoreHandle};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -37,11 +37,9 @@ impl<T: Element, const D: usize> Array<T, D> {
     /// If the computation of the array failed, or the file cannot be written.
     pub fn save_npy(&self, path: impl AsRef<Path>) -> Result<(), Error> {
         let (path, runtime) = (path.as_ref(), self.runtime());
-        let mut part = path.as_os_str().to_owned();
-        part.push(".part");
-        let part = PathBuf::from(part);
+        let part = part_of(path);
         let own = self.local()?;
-        let head = head(T::DTYPE, &self.shape());
+        let head = head(descr(T::DTYPE), &self.shape());
         let first = own.rows().start * self.arg().shape().row_len() * T::DTYPE.size();
         let is_first = runtime.rank() == 0;
         let failed = |error: io::Error| refused(path, "a file that can be written", error);
@@ -78,26 +76,11 @@ impl<T: Element, const D: usize> Array<T, D> {
     /// dimensions, or ends too early; or if memory is refused.
     pub fn load_npy(path: impl AsRef<Path>) -> Result<Self, Error> {
         let (path, runtime) = (path.as_ref(), Runtime::current());
-        let header = runtime.agree(Header::read(path))?;
-        let (expected, found) = (descr(T::DTYPE), &header.descr);
-        let is_big_endian = found.replacen('>', "<", 1) == expected && found != expected;
-        if expected != found && !is_big_endian {
-            return Err(other(
-                path,
-                format!("elements of type '{expected}'"),
-                format!("'{found}'"),
-            ));
-        }
-        if header.shape.len() != D {
-            let found = header.shape.len().to_string();
-            return Err(other(path, format!("{D} dimensions"), found));
-        }
-        let mut shape: [usize; D] = std::array::from_fn(|d| header.shape[d]);
-        if header.is_by_columns {
-            shape.reverse();
-        }
-        let dims = Shape::new(&shape);
-        check_len("load_npy", dims)?;
+        let header = runtime.agree(Header::of_file(path))?;
+        let Layout {
+            dims,
+            is_big_endian,
+        } = header.layout::<T, D>("load_npy", path)?;
         runtime.agree(header.check_end(path, dims, T::DTYPE.size()))?;
         let (partition, rows) = runtime.default_rows(dims);
         let first = header.len + (rows.start * dims.row_len() * T::DTYPE.size()) as u64;
@@ -113,16 +96,28 @@ impl<T: Element, const D: usize> Array<T, D> {
             };
             read().map_err(|error| refused(path, &format!("{} elements", dims.len()), error))
         });
-        let array = Self::wrap(runtime.agree(store)?, None);
-        Ok(match header.is_by_columns {
+        Ok(Self::of_file(runtime.agree(store)?, &header))
+    }
+
+    /// The array whose elements are those of a file, in the order of the file.
+    pub(crate) fn of_file(store: StoreHandle, header: &Header) -> Self {
+        let array = Self::wrap(store, None);
+        match header.is_by_columns {
             true => array.t(),
             false => array,
-        })
+        }
     }
 }
 
+/// The name of a file until it is complete.
+pub(crate) fn part_of(path: &Path) -> PathBuf {
+    let mut part = path.as_os_str().to_owned();
+    part.push(".part");
+    PathBuf::from(part)
+}
+
 /// How NumPy calls an element type.
-fn descr(dtype: DType) -> &'static str {
+pub(crate) fn descr(dtype: DType) -> &'static str {
     match dtype {
         DType::F32 => "<f4",
         DType::F64 => "<f8",
@@ -137,9 +132,9 @@ fn descr(dtype: DType) -> &'static str {
 }
 
 /// All bytes before the elements, which begin at a multiple of 64.
-fn head(dtype: DType, shape: &[usize]) -> Vec<u8> {
+pub(crate) fn head(descr: &str, shape: &[usize]) -> Vec<u8> {
     let dims: Vec<String> = shape.iter().map(|dim| format!("{dim},")).collect();
-    let (descr, dims) = (descr(dtype), dims.join(" "));
+    let dims = dims.join(" ");
     let text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({dims}), }}");
     let before = MAGIC.len() + 4;
     let len = (before + text.len() + 1).next_multiple_of(64) - before;
@@ -153,16 +148,30 @@ fn head(dtype: DType, shape: &[usize]) -> Vec<u8> {
 
 /// What a file says before its elements.
 #[derive(Clone, Debug)]
-struct Header {
-    descr: String,
-    is_by_columns: bool,
-    shape: Vec<usize>,
+pub(crate) struct Header {
+    pub(crate) descr: String,
+    pub(crate) is_by_columns: bool,
+    pub(crate) shape: Vec<usize>,
     /// Bytes before the elements.
-    len: u64,
+    pub(crate) len: u64,
+}
+
+/// How the elements of a file become those of an array.
+pub(crate) struct Layout {
+    /// The dimensions in the order of the file.
+    pub(crate) dims: Shape,
+    pub(crate) is_big_endian: bool,
 }
 
 impl Header {
-    fn read(path: &Path) -> Result<Self, Error> {
+    fn of_file(path: &Path) -> Result<Self, Error> {
+        let opened = File::open(path);
+        let mut file = opened.map_err(|error| refused(path, "a file that can be read", error))?;
+        Self::read(&mut file, path)
+    }
+
+    /// Reads the header at the beginning of a file, which `path` names in errors.
+    pub(crate) fn read(file: &mut impl Read, path: &Path) -> Result<Self, Error> {
         /// Longer ones NumPy does not trust.
         const LONGEST: usize = 10_000;
         let unread = |error: io::Error| match error.kind() {
@@ -173,7 +182,6 @@ impl Header {
             ),
             _ => refused(path, "a file that can be read", error),
         };
-        let mut file = File::open(path).map_err(unread)?;
         let mut start = [0; 8];
         file.read_exact(&mut start).map_err(unread)?;
         if &start[..6] != MAGIC {
@@ -211,6 +219,37 @@ impl Header {
                 "a header with descr, fortran_order and shape",
                 text.trim(),
             )
+        })
+    }
+
+    /// How the elements lie, if they are of this type and the array has `D` dimensions.
+    pub(crate) fn layout<T: Element, const D: usize>(
+        &self,
+        op: &'static str,
+        path: &Path,
+    ) -> Result<Layout, Error> {
+        let (expected, found) = (descr(T::DTYPE), &self.descr);
+        let is_big_endian = found.replacen('>', "<", 1) == expected && found != expected;
+        if expected != found && !is_big_endian {
+            return Err(other(
+                path,
+                format!("elements of type '{expected}'"),
+                format!("'{found}'"),
+            ));
+        }
+        if self.shape.len() != D {
+            let found = self.shape.len().to_string();
+            return Err(other(path, format!("{D} dimensions"), found));
+        }
+        let mut shape: [usize; D] = std::array::from_fn(|d| self.shape[d]);
+        if self.is_by_columns {
+            shape.reverse();
+        }
+        let dims = Shape::new(&shape);
+        check_len(op, dims)?;
+        Ok(Layout {
+            dims,
+            is_big_endian,
         })
     }
 
@@ -252,7 +291,7 @@ impl Header {
     }
 }
 
-fn write_element<T: Element>(file: &mut impl Write, x: T) -> io::Result<()> {
+pub(crate) fn write_element<T: Element>(file: &mut (impl Write + ?Sized), x: T) -> io::Result<()> {
     let size = T::DTYPE.size();
     let [first, second] = x.to_bits().map(u64::to_le_bytes);
     let half = part_size(T::DTYPE);
@@ -260,7 +299,7 @@ fn write_element<T: Element>(file: &mut impl Write, x: T) -> io::Result<()> {
     file.write_all(&second[..size - half])
 }
 
-fn read_element<T: Element>(file: &mut impl Read, is_big_endian: bool) -> io::Result<T> {
+pub(crate) fn read_element<T: Element>(file: &mut impl Read, is_big_endian: bool) -> io::Result<T> {
     let (size, half) = (T::DTYPE.size(), part_size(T::DTYPE));
     let mut parts = [[0; 8]; 2];
     for (part, size) in parts.iter_mut().zip([half, size - half]) {
@@ -281,11 +320,11 @@ fn part_size(dtype: DType) -> usize {
     }
 }
 
-fn refused(path: &Path, expected: &str, error: io::Error) -> Error {
+pub(crate) fn refused(path: &Path, expected: &str, error: io::Error) -> Error {
     other(path, expected, error.to_string())
 }
 
-fn other(path: &Path, expected: impl Into<String>, found: impl Into<String>) -> Error {
+pub(crate) fn other(path: &Path, expected: impl Into<String>, found: impl Into<String>) -> Error {
     ErrorKind::File {
         path: path.to_owned(),
         expected: expected.into(),

@@ -15,8 +15,8 @@
 //!
 //! The folders are the way of the data, and each knows only those before it: `local`, algorithms on
 //! the rows of one rank; `exchange`, what comes from other ranks; `assembly`, from rows to stores;
-//! `formats`, handles of stores; `operations`; and where matrices come from, `matrix_market` and
-//! `gallery`.
+//! `formats`, handles of stores; `operations`; where matrices come from, `gallery`, `matrix_market`
+//! and `npz`; and `graph`, which sees a matrix as the edges between its rows.
 
 mod local;
 
@@ -29,7 +29,9 @@ mod formats;
 mod operations;
 
 pub mod gallery;
+pub mod graph;
 pub mod matrix_market;
+mod npz;
 
 pub use exchange::chain::Chain;
 pub use exchange::ghosts::Ghosts;
@@ -49,6 +51,7 @@ pub use local::triplets::{Triplets, TripletsError, TripletsErrorKind};
 pub use matrix_market::files::{read_columns, read_vector, write_vector};
 #[doc(hidden)]
 pub use matrix_market::replace::{file_beside, remove_stale, replace_file};
+pub use npz::{NpzFormat, NpzHeader, read_npz_header};
 pub use operations::inspect::rounding_of_entries;
 pub use operations::matmul::Multiplication;
 pub use operations::product::RightFactor;

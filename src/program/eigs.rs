@@ -8,9 +8,9 @@ use super::Status;
 use super::arguments::{EigsArguments, Wanted};
 use super::columns::{self, Elements};
 use super::failure::Failure;
+use super::header::Header;
 use super::memory;
 use super::output::{self, aligned, counted, grouped, seconds};
-use super::source;
 use super::together::Together;
 use num_complex::Complex;
 use serde_json::{Value, json};
@@ -46,7 +46,7 @@ fn check(arguments: &EigsArguments, together: &Together) -> Result<(Config, bool
         output::check_writable(path)?;
     }
     let header = arguments.source.header()?;
-    let is_complex = header.as_ref().is_some_and(source::is_complex);
+    let is_complex = header.as_ref().is_some_and(Header::is_complex);
     let element = match is_complex {
         true => size_of::<Complex<f64>>(),
         false => size_of::<f64>(),

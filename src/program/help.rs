@@ -3,9 +3,9 @@
 pub(super) const ABOUT: &str = "\
 Solves and describes sparse linear systems, and finds eigenvalues.
 
-Matrices come from Matrix Market files or from generators. The work is split over threads and \
-ranks. Ranks are processes (under mpiexec or srun, if built with the feature `mpi`) or threads of \
-one process. The bits of the solution do not depend on the number of threads and ranks.";
+Matrices come from files of Matrix Market or SciPy, or from generators. The work is split over \
+threads and ranks. Ranks are processes (under mpiexec or srun, if built with the feature `mpi`) or \
+threads of one process. The bits of the solution do not depend on the number of threads and ranks.";
 
 pub(super) const OVERVIEW: &str = "\
 Examples:
@@ -52,6 +52,7 @@ macro_rules! sources {
         "\
 Sources of matrices:
   FILE.mtx, FILE.mtx.gz  Matrix Market: coordinate or array; real, integer, pattern or complex
+  FILE.npz               what scipy.sparse.save_npz writes: csr, csc, coo, dia or bsr
   poisson1d:N            second difference on N points
   poisson2d:N            five-point Laplacian on an N by N grid
   poisson3d:N            seven-point Laplacian on an N by N by N grid

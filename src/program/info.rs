@@ -4,9 +4,9 @@ use super::Status;
 use super::arguments::InfoArguments;
 use super::facts::{Facts, Symmetry};
 use super::failure::Failure;
+use super::header::Header;
 use super::memory;
 use super::output::{self, aligned, bytes, counted, grouped};
-use super::source;
 use super::spy;
 use super::together::Together;
 use num_complex::Complex;
@@ -15,7 +15,6 @@ use sparsefuse::kernels::packed::{self, PlainRows, Summary};
 use sparsefuse::kernels::{DType, Field, Workers};
 use sparsefuse::runtime::{Config, Runtime};
 use sparsefuse::sparse::LocalRows;
-use sparsefuse::sparse::matrix_market::{Format, Header};
 use std::ops::{Add, Neg};
 
 /// Looks at a matrix, and reports; one of several processes does it for all.
@@ -35,7 +34,7 @@ fn look(arguments: &InfoArguments) -> Result<Status, Failure> {
         output::check_writable(path)?;
     }
     let header = arguments.source.header()?;
-    if header.as_ref().is_some_and(source::is_complex) {
+    if header.as_ref().is_some_and(Header::is_complex) {
         describe::<Complex<f64>>(arguments, header)
     } else {
         describe::<f64>(arguments, header)
@@ -102,7 +101,7 @@ impl Info<'_> {
         let facts = &self.facts;
         let file = self.header.as_ref().map(|header| {
             json!({
-                "format": format_name(header),
+                "format": header.format.name(),
                 "field": header.field.to_string(),
                 "symmetry": header.symmetry.to_string(),
                 "stored": header.n_stored,
@@ -268,18 +267,11 @@ impl Info<'_> {
     }
 }
 
-fn format_name(header: &Header) -> &'static str {
-    match header.format {
-        Format::Coordinate => "coordinate",
-        Format::Array => "array",
-    }
-}
-
 fn file_text(header: &Header) -> String {
     let stored = grouped(header.n_stored);
     format!(
         "{}, {}, {}, {stored} stored",
-        format_name(header),
+        header.format.name(),
         header.field,
         header.symmetry
     )

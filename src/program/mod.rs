@@ -14,6 +14,8 @@ mod choice;
 mod nearest;
 mod pc;
 mod rhs;
+
+mod header;
 mod source;
 
 mod columns;

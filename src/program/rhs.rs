@@ -1,12 +1,11 @@
 //! The right-hand side: A times ones, random numbers, or a file.
 
 use super::failure::Failure;
-use super::source::{self, file_header};
+use super::header::Header;
 use sparsefuse::Error;
 use sparsefuse::kernels::{Field, random};
 use sparsefuse::prelude::Vector;
 use sparsefuse::runtime::{Runtime, Shape, try_collect};
-use sparsefuse::sparse::matrix_market::Header;
 use sparsefuse::sparse::{Csr, read_columns};
 use std::ffi::OsStr;
 use std::ops::Add;
@@ -52,14 +51,14 @@ impl Rhs {
     /// The header of the file, if it is one.
     pub(super) fn header(&self) -> Result<Option<Header>, Failure> {
         match self {
-            Self::File(path) => file_header(path).map(Some),
+            Self::File(path) => Header::read_text(path).map(Some),
             Self::Ones | Self::Random(_) => Ok(None),
         }
     }
 
     /// Whether b makes a real system a complex one.
     pub(super) fn is_complex(&self) -> Result<bool, Failure> {
-        Ok(self.header()?.as_ref().is_some_and(source::is_complex))
+        Ok(self.header()?.as_ref().is_some_and(Header::is_complex))
     }
 
     /// How many right-hand sides there are; refuses a file whose columns do not have `n` elements.

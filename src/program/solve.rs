@@ -9,12 +9,12 @@ use super::attempts::{self, Solved, Tried};
 use super::choice::{self, Asked, Candidate};
 use super::columns::{self, Elements};
 use super::failure::Failure;
+use super::header::Header;
 use super::output;
 use super::plot::Plot;
 use super::progress::Progress;
 use super::ranks;
 use super::report::{Balance, Report, Totals};
-use super::source;
 use super::together::Together;
 use num_complex::Complex;
 use serde_json::{Value, json};
@@ -66,7 +66,7 @@ fn check(arguments: &SolveArguments, together: &Together) -> Result<(Config, boo
     }
     let header = arguments.source.header()?;
     let is_complex =
-        header.as_ref().is_some_and(source::is_complex) || arguments.rhs.is_complex()?;
+        header.as_ref().is_some_and(Header::is_complex) || arguments.rhs.is_complex()?;
     let real = match arguments.dtype {
         Precision::F32 => size_of::<f32>(),
         Precision::F64 => size_of::<f64>(),

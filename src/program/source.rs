@@ -1,15 +1,16 @@
-//! Where a matrix comes from: a Matrix Market file or a generator.
+//! Where a matrix comes from: a file, of Matrix Market or of SciPy, or a generator.
 //!
 //! A source is parsed when the arguments are, so nonsense is refused before any work. Every rank
 //! makes its own rows; of a file every rank reads a part.
 
 use super::failure::Failure;
+use super::header::{FileFormat, Header, is_archive};
 use super::memory;
 use super::nearest;
 use sparsefuse::Error;
 use sparsefuse::kernels::Field;
-use sparsefuse::sparse::matrix_market::{self, FieldKind, Format, Header};
-use sparsefuse::sparse::{Csr, gallery};
+use sparsefuse::sparse::matrix_market::Format;
+use sparsefuse::sparse::{Csr, NpzFormat, gallery};
 use std::ffi::OsStr;
 use std::fmt;
 use std::fs;
@@ -101,7 +102,7 @@ impl Source {
     /// The header of the file, if the source is one.
     pub(super) fn header(&self) -> Result<Option<Header>, Failure> {
         match &self.kind {
-            Kind::File(path) => file_header(path).map(Some),
+            Kind::File(path) => Header::read(path).map(Some),
             Kind::Made(_) => Ok(None),
         }
     }
@@ -198,7 +199,7 @@ impl Source {
     /// those that are not 0 remain.
     fn of_reading(&self, header: Option<&Header>, nnz: u128, element: usize) -> u128 {
         match header {
-            Some(header) if header.format == Format::Array => {
+            Some(header) if header.format == FileFormat::Text(Format::Array) => {
                 header.n_rows as u128 * header.n_cols as u128 * element as u128
             }
             Some(header) => memory::of_triplets(header.n_rows as u128, nnz, element),
@@ -234,6 +235,7 @@ impl Source {
     pub(super) fn assemble<T: Field + Add<Output = T>>(&self) -> Result<Csr<T>, Failure> {
         Ok(match &self.kind {
             Kind::Made(generator) => generator.make()?,
+            Kind::File(path) if is_archive(path) => Csr::load_npz(path)?,
             Kind::File(path) => Csr::read(path)?,
         })
     }
@@ -252,9 +254,11 @@ fn least_entries(path: &Path, header: &Header) -> u128 {
         len
     };
     let shortest_line = match header.format {
-        Format::Coordinate => "1 1\n".len(),
-        // Zeros are not kept.
-        Format::Array => return 0,
+        FileFormat::Text(Format::Coordinate) => "1 1\n".len(),
+        // Zeros are not kept, some by which an archive fills up diagonals among them.
+        FileFormat::Text(Format::Array) | FileFormat::Archive(NpzFormat::Dia) => return 0,
+        // The file has been looked at for them.
+        FileFormat::Archive(_) => return header.n_stored as u128,
     };
     let n_stored = header.n_stored as u128;
     if n_stored * shortest_line as u128 <= u128::from(text) {
@@ -268,25 +272,6 @@ impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }
-}
-
-/// The header of a matrix file; refuses what is no file.
-pub(super) fn file_header(path: &Path) -> Result<Header, Failure> {
-    let subject = path.to_string_lossy();
-    let metadata = fs::metadata(path).map_err(|error| Failure::system(path, "read", error))?;
-    if metadata.is_dir() {
-        return Err(Failure::input(subject, "a Matrix Market file", "a folder"));
-    }
-    if !metadata.is_file() {
-        let expected = "a Matrix Market file, which is read twice";
-        return Err(Failure::input(subject, expected, "a pipe or a device"));
-    }
-    Ok(matrix_market::read_header(path)?)
-}
-
-/// Whether the values of a file are complex.
-pub(super) fn is_complex(header: &Header) -> bool {
-    header.field == FieldKind::Complex
 }
 
 impl Generator {

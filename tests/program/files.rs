@@ -6,7 +6,24 @@
 
 use super::{check, json, run, scratch, text, written};
 use serde_json::Value;
+use sparsefuse::sparse::gallery;
 use std::fs;
+
+#[test]
+fn a_file_of_scipy_is_the_same_matrix() {
+    let file = &json("info sparse/tests/npz/bsr.npz")["file"];
+    assert_eq!(
+        (&file["format"], &file["stored"]),
+        (&Value::from("bsr"), &Value::from(16))
+    );
+    let path = scratch("poisson.npz");
+    let a = gallery::poisson2d::<f64>(12).unwrap();
+    a.save_npz(&path).unwrap();
+    let of_file = json(&format!("solve {} --solver cg --ranks 3", path.display()));
+    let made = json("solve poisson2d:12 --solver cg");
+    assert_eq!(of_file["solution_hash"], made["solution_hash"]);
+    check(&format!("eigs {} --k 1", path.display()), 0, &["converged"]);
+}
 
 #[test]
 fn a_compressed_file_is_the_same_matrix() {

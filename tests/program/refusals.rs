@@ -36,7 +36,7 @@ fn refuses_what_makes_no_sense() {
         ),
         (
             "solve tests",
-            "expected a Matrix Market file, found a folder",
+            "expected a Matrix Market file or a .npz file of SciPy, found a folder",
         ),
         ("solve Cargo.toml", "Cargo.toml:1: expected `%%MatrixMarket"),
         (

@@ -16,5 +16,6 @@ pub(crate) mod dia;
 mod transpose;
 
 mod convert;
+mod display;
 #[cfg(feature = "interop")]
 mod interop;

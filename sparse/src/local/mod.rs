@@ -27,3 +27,5 @@ pub(crate) mod merge;
 pub(crate) mod sorting;
 pub(crate) mod transpose;
 pub(crate) mod triangular;
+
+pub(crate) mod graph;

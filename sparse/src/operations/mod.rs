@@ -10,8 +10,10 @@ pub(crate) mod product;
 mod residual;
 
 mod extract;
+mod extremes;
 mod kron;
 mod norms;
+mod reshape;
 mod scale;
 mod stack;
 mod sum;

@@ -107,7 +107,7 @@ impl<T: Numeric> Csr<T> {
     }
 
     /// The matrix with an entry wherever one of the two has one.
-    fn joined(
+    pub(super) fn joined(
         &self,
         op: &'static str,
         other: &Self,
