@@ -13,6 +13,7 @@
 //! not fit), or where their elements are asked for (singular, not finite).
 
 mod eigen;
+mod exponential;
 mod factor;
 mod solve;
 mod work;
