@@ -17,6 +17,7 @@ mod lobpcg;
 mod singular;
 
 mod block;
+mod gram_schmidt;
 mod hermitian;
 mod scale;
 
