@@ -37,7 +37,7 @@ fn series<T: Field>(a: &Matrix<T>, terms: usize) -> Matrix<T> {
     let mut sum = term.clone();
     for k in 1..=terms {
         term = term.matmul(a) * T::from_f64(1.0 / k as f64);
-        sum = sum + &term;
+        sum += &term;
     }
     sum
 }
@@ -171,17 +171,39 @@ fn nilpotent_matrices() {
     }
 }
 
-/// Figures of SciPy 1.16, with 12 digits: `expm(10 * M)` of M = (-49 24; -64 31) / 10, Moler and Van Loan's
-/// example, and of a matrix whose exponential is large.
+/// The example of Moler and Van Loan, with the eigenvalues -1 and -17, and a matrix with equal ones.
 #[test]
-fn figures_of_scipy() {
+fn eigenvalues_far_apart_and_equal() {
+    let (e, f) = ((-1f64).exp(), (-17f64).exp());
     let a = matrix::<f64>(&[&[-49.0, 24.0], &[-64.0, 31.0]]);
     let expected = matrix(&[
-        &[-0.735_758_758_144_755, 0.551_819_099_658_103],
-        &[-1.471_517_599_088_276, 1.103_638_240_715_589],
+        &[-2.0 * e + 3.0 * f, 1.5 * (e - f)],
+        &[-4.0 * (e - f), 3.0 * e - 2.0 * f],
     ]);
-    // The norms of this example are 100 times those of its exponential.
-    check("Moler", &a.expm().unwrap(), &expected, 1e4);
+    check("apart", &a.expm().unwrap(), &expected, 200.0);
+    let a = matrix::<f64>(&[&[-1.0, 9.0], &[0.0, -1.0]]);
+    let expected = matrix(&[&[e, 9.0 * e], &[0.0, e]]);
+    check("equal", &a.expm().unwrap(), &expected, 10.0);
+}
+
+const FIGURES: [(f64, f64, f64); 5] = [
+    (0.01, 0.9999905119481015, 1.0065060049206829),
+    (0.3, 0.9911328526992257, 1.1979470858904608),
+    (1.0, 0.8919112762579252, 1.6834177712845206),
+    (8.0, -19.109798204198743, 9.96219261147857),
+    (-20.0, -4.953070386204469, -5.635636527186569),
+];
+
+/// The first and the last element that SciPy 1.17 finds for the elements sin(i + 2 j) times a factor.
+#[test]
+fn figures_of_scipy() {
+    for (factor, first, last) in FIGURES {
+        let a = Array::<f64, 2>::from_fn([6, 6], |[i, j]| factor * ((i + 2 * j) as f64).sin());
+        let found = a.expm().unwrap().to_vec().unwrap();
+        for (found, expected) in [(found[0], first), (found[35], last)] {
+            assert!((found / expected - 1.0).abs() < 1e-12, "{factor}: {found}");
+        }
+    }
 }
 
 #[test]

@@ -8,11 +8,10 @@ use super::block::{check_len, check_tolerance, norms};
 use super::gram_schmidt::SEED;
 use super::krylov_schur::{Found, Pair, Search, find};
 use super::parts::{Parts, lengths};
-use super::scale;
+use super::{inverse_of_shifted, scale};
 use crate::krylov::scalars::{element, size};
 use crate::krylov::scaling::{times_power_of, times_power_of_entries};
 use crate::operator::{LinearOperator, check_finite, check_square};
-use crate::preconditioners::{is_singular, splu};
 use crate::solution::StopReason;
 use num_complex::Complex;
 use sparsefuse_dense::Vector;
@@ -194,7 +193,7 @@ pub fn eigs<T: Field>(
 }
 
 /// The `k` eigenvalues of a matrix that are nearest to `sigma`, which may be complex, the nearest first: by
-/// [`eigs`] for the inverse of A - sigma I, which [`splu`] applies. Few products, each a solve with the
+/// [`eigs`] for the inverse of A - sigma I, which [`splu`](crate::preconditioners::splu) applies. Few products, each a solve with the
 /// factors.
 ///
 /// ```
@@ -226,7 +225,7 @@ pub fn eigs_near<T: Field>(
 ) -> Result<ComplexEigen<T::Complex>, Error> {
     let sigma = sigma.into();
     if !sigma.is_finite() {
-        return Err(Error::argument(OP, "a finite sigma", sigma.to_string()));
+        return Err(Error::argument(OP, "a finite sigma", text(sigma)));
     }
     a.runtime().enter(|| {
         if T::IS_COMPLEX || sigma.im == 0.0 {
@@ -265,15 +264,7 @@ fn near<T: Field>(
         times_power_of(sigma.re, -power),
         times_power_of(sigma.im, -power),
     );
-    let identity = Csr::identity(n)?;
-    let shifted = a.linear_combination(T::ONE, &identity, element(-shift))?;
-    let inverse = splu(&shifted).map_err(|error| match is_singular(&error) {
-        true => {
-            let expected = "a sigma that is not an eigenvalue";
-            Error::argument(OP, expected, sigma.to_string())
-        }
-        false => error,
-    })?;
+    let inverse = inverse_of_shifted(OP, a, element(-shift), text(sigma))?;
     let key = |value| options.which.key(value, !T::IS_COMPLEX);
     let found = find(OP, &inverse, &search, key)?;
     let reason = found.reason;
@@ -288,6 +279,14 @@ fn near<T: Field>(
         eigen = judged(eigen, norms[0] / norms[1], options.tol, rounding);
     }
     Ok(multiplied(eigen, power))
+}
+
+/// A number as people write it.
+fn text(sigma: Complex<f64>) -> String {
+    match sigma.im == 0.0 {
+        true => format!("{:?}", sigma.re),
+        false => sigma.to_string(),
+    }
 }
 
 /// Checks what is asked for.

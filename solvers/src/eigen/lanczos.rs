@@ -16,10 +16,9 @@ use super::block::{
 };
 use super::gram_schmidt::{SEED, new_direction, orthogonalise, start};
 use super::hermitian::{Eigenpairs, Hermitian, orthonormalise, unit};
-use super::{Eigen, check_hermitian, scale};
+use super::{Eigen, check_hermitian, inverse_of_shifted, scale};
 use crate::krylov::scaling::{times_power_of, times_power_of_entries};
 use crate::operator::{LinearOperator, check_square};
-use crate::preconditioners::{is_singular, splu};
 use crate::solution::StopReason;
 use num_complex::Complex;
 use sparsefuse_dense::Vector;
@@ -168,7 +167,7 @@ pub fn eigsh<T: Field>(
 }
 
 /// The `k` eigenvalues of a Hermitian matrix that are nearest to `sigma`, by [`eigsh`] for the
-/// inverse of A - sigma I, which [`splu`] applies: few products, each a solve with the factors.
+/// inverse of A - sigma I, which [`splu`](crate::preconditioners::splu) applies: few products, each a solve with the factors.
 ///
 /// ```
 /// use sparsefuse_solvers::eigen::{EigshOptions, eigsh_near};
@@ -203,16 +202,8 @@ pub fn eigsh_near<T: Field>(
             &times_power_of_entries(a, -power),
             times_power_of(sigma, -power),
         );
-        let identity = Csr::identity(a.n_rows())?;
-        let shifted = a.linear_combination(T::ONE, &identity, T::from_f64(-shift))?;
-        let inverse = splu(&shifted).map_err(|error| match is_singular(&error) {
-            true => Error::argument(
-                OP,
-                "a sigma that is not an eigenvalue",
-                format!("{sigma:?}"),
-            ),
-            false => error,
-        })?;
+        let sigma = format!("{sigma:?}");
+        let inverse = inverse_of_shifted(OP, a, T::from_f64(-shift), sigma)?;
         let eigen = by_inverse(a, &inverse, (shift, is_hidden), k, options)?;
         Ok(scale::multiplied(eigen, power, 0))
     })

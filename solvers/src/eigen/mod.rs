@@ -35,9 +35,12 @@ pub use lobpcg::{LobpcgOptions, lobpcg};
 pub use singular::{Singular, svds};
 
 use crate::operator::LinearOperator;
+use crate::preconditioners::{Direct, is_singular, splu};
 use crate::solution::StopReason;
 use sparsefuse_dense::Vector;
+use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Error;
+use sparsefuse_sparse::Csr;
 
 /// Eigenvalues and eigenvectors.
 #[derive(Clone, Debug)]
@@ -77,4 +80,20 @@ fn check_hermitian<T>(op: &'static str, a: &dyn LinearOperator<T>) -> Result<(),
             pair.to_string(),
         )),
     }
+}
+
+/// The inverse of A + `shift` I, which factors apply; `sigma` is the number near which eigenvalues were
+/// asked for.
+fn inverse_of_shifted<T: Field>(
+    op: &'static str,
+    a: &Csr<T>,
+    shift: T,
+    sigma: String,
+) -> Result<Direct<T>, Error> {
+    let identity = Csr::identity(a.n_rows())?;
+    let shifted = a.linear_combination(T::ONE, &identity, shift)?;
+    splu(&shifted).map_err(|error| match is_singular(&error) {
+        true => Error::argument(op, "a sigma that is not an eigenvalue", sigma),
+        false => error,
+    })
 }

@@ -19,6 +19,7 @@ pub(super) struct Parts<T> {
 }
 
 impl<T: Field> Parts<T> {
+    /// The conjugate, or the vector as it is.
     pub(super) fn conjugate_if(self, is_other: bool) -> Self {
         match is_other {
             true => Self {
@@ -29,6 +30,7 @@ impl<T: Field> Parts<T> {
         }
     }
 
+    /// The vector times a number.
     pub(super) fn scaled(&self, factor: f64) -> Self {
         let factor = T::from_f64(factor);
         Self {
@@ -58,6 +60,7 @@ impl<T: Field> Parts<T> {
         })
     }
 
+    /// The vector with complex elements.
     pub(super) fn joined(&self) -> Vector<T::Complex> {
         let real = self.real.cast::<T::Complex>();
         match &self.imaginary {

@@ -19,7 +19,7 @@ use std::ops::Range;
 /// More sweeps than any eigenvalue needs: two or three are common.
 const MAX_SWEEPS: u32 = 300;
 
-/// Every so many sweeps without an eigenvalue the shifts are others, since a few matrices, such as
+/// After this many sweeps without an eigenvalue one has other shifts, since a few matrices, such as
 /// permutations, are mapped to themselves by sweeps with the usual ones.
 const SWEEPS_OF_A_SHIFT: u32 = 10;
 
@@ -612,7 +612,7 @@ mod tests {
             }
         }
         for (place, value) in schur.values().into_iter().enumerate() {
-            assert!(!schur.is_real || !(schur.cuts_pair(place) && schur.cuts_pair(place + 1)));
+            assert!(!(schur.cuts_pair(place) && schur.cuts_pair(place + 1)));
             let z = schur.eigenvector(place);
             let image = |row| times(&z, row);
             for (row, z) in z.iter().enumerate() {

@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails where it panics")]
 
 mod claims;
+mod real;
 mod refuses;
 mod runs;
 mod values;
