@@ -14,8 +14,9 @@
 use super::block::{sum_of_multiples, sums_of_multiples};
 use super::gram_schmidt::{new_direction, orthogonalise, start};
 use super::hermitian::Coefficients;
+use super::matrix::Matrix;
 use super::parts::Parts;
-use super::schur::{Matrix, Schur};
+use super::schur::Schur;
 use crate::krylov::scalars::size;
 use crate::operator::LinearOperator;
 use crate::solution::StopReason;

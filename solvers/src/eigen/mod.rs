@@ -26,6 +26,7 @@ mod schur;
 mod block;
 mod gram_schmidt;
 mod hermitian;
+mod matrix;
 mod parts;
 mod scale;
 

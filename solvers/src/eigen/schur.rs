@@ -10,9 +10,10 @@
 //! square roots alone, so that every machine and every rank computes the same bits. Their squares have to
 //! be within the range of doubles, which [`scale`](super::scale) sees to.
 
-use super::hermitian::{Coefficients, unit};
+use super::hermitian::Coefficients;
+use super::matrix::{Matrix, Reflection, solve};
 use crate::krylov::scalars::size;
-use crate::krylov::scaling::{exponent, times_power_of};
+use crate::krylov::scaling::exponent;
 use num_complex::Complex;
 use std::ops::Range;
 
@@ -22,114 +23,6 @@ const MAX_SWEEPS: u32 = 300;
 /// After this many sweeps without an eigenvalue one has other shifts, since a few matrices, such as
 /// permutations, are mapped to themselves by sweeps with the usual ones.
 const SWEEPS_OF_A_SHIFT: u32 = 10;
-
-/// A square matrix, row by row.
-#[derive(Clone, Debug)]
-pub(super) struct Matrix {
-    n: usize,
-    elements: Vec<Complex<f64>>,
-}
-
-impl Matrix {
-    pub(super) fn zeros(n: usize) -> Self {
-        Self {
-            n,
-            elements: vec![Complex::ZERO; n * n],
-        }
-    }
-
-    fn identity(n: usize) -> Self {
-        Self {
-            n,
-            elements: (0..n).flat_map(|row| unit(n, row)).collect(),
-        }
-    }
-
-    pub(super) fn at(&self, row: usize, column: usize) -> Complex<f64> {
-        self.elements[row * self.n + column]
-    }
-
-    pub(super) fn set(&mut self, row: usize, column: usize, value: Complex<f64>) {
-        self.elements[row * self.n + column] = value;
-    }
-
-    /// The first rows and columns, as part of a matrix of another order.
-    pub(super) fn resized(&self, n: usize) -> Self {
-        let mut resized = Self::zeros(n);
-        for row in 0..n.min(self.n) {
-            for column in 0..n.min(self.n) {
-                resized.set(row, column, self.at(row, column));
-            }
-        }
-        resized
-    }
-
-    /// The absolute value of the largest element.
-    fn largest(&self) -> f64 {
-        self.elements.iter().map(|a| size(*a)).fold(0.0, f64::max)
-    }
-
-    fn times_power_of(&mut self, power: i32) {
-        for element in &mut self.elements {
-            element.re = times_power_of(element.re, power);
-            element.im = times_power_of(element.im, power);
-        }
-    }
-
-    /// Some columns of the rows that a reflection changes, multiplied by it from the left.
-    fn reflect_rows(&mut self, first: usize, columns: Range<usize>, reflection: &Reflection) {
-        for column in columns {
-            let rows = (first..).zip(&reflection.v);
-            let along: Complex<f64> = rows.map(|(row, v)| v.conj() * self.at(row, column)).sum();
-            for (row, v) in (first..).zip(&reflection.v) {
-                let element = self.at(row, column) - v * along * reflection.tau;
-                self.set(row, column, element);
-            }
-        }
-    }
-
-    /// Some rows of the columns that a reflection changes, multiplied by it from the right.
-    fn reflect_columns(&mut self, first: usize, rows: Range<usize>, reflection: &Reflection) {
-        for row in rows {
-            let start = row * self.n + first;
-            let elements = &mut self.elements[start..start + reflection.v.len()];
-            let terms = elements.iter().zip(&reflection.v);
-            let along: Complex<f64> = terms.map(|(a, v)| a * v).sum();
-            for (element, v) in elements.iter_mut().zip(&reflection.v) {
-                *element -= along * v.conj() * reflection.tau;
-            }
-        }
-    }
-}
-
-/// Householder's reflection I - tau v v', which maps some x to a multiple of the first unit vector, and
-/// so the first unit vector to a multiple of x.
-struct Reflection {
-    v: Coefficients,
-    tau: f64,
-}
-
-impl Reflection {
-    /// None where x is 0.
-    fn of(x: &[Complex<f64>]) -> Option<Self> {
-        let length = x.iter().map(Complex::norm_sqr).sum::<f64>().sqrt();
-        let first = size(x[0]);
-        if length == 0.0 {
-            return None;
-        }
-        let phase = match first == 0.0 {
-            true => Complex::ONE,
-            false => x[0] / first,
-        };
-        let mut v = x.to_vec();
-        v[0] += phase * length;
-        let squares: f64 = v.iter().map(Complex::norm_sqr).sum();
-        Some(Self {
-            v,
-            tau: 2.0 / squares,
-        })
-    }
-}
 
 /// A block on the diagonal of T: one row, or the two of a pair.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -157,7 +50,7 @@ pub(super) struct Schur {
 impl Schur {
     /// Of a matrix, with a real form where it is known to be real.
     pub(super) fn of(mut a: Matrix, is_real: bool) -> Self {
-        let (n, largest) = (a.n, a.largest());
+        let (n, largest) = (a.n_rows(), a.largest());
         let scale = if largest > 0.0 { largest } else { 1.0 };
         let power = exponent(scale);
         a.times_power_of(-power);
@@ -175,7 +68,7 @@ impl Schur {
 
     /// The number of rows.
     pub(super) fn len(&self) -> usize {
-        self.t.n
+        self.t.n_rows()
     }
 
     /// The first rows and columns of T.
@@ -439,9 +332,11 @@ impl Schur {
             return false;
         }
         for (first, reflection) in &reflections {
-            self.t.reflect_rows(*first, start..self.t.n, reflection);
+            self.t
+                .reflect_rows(*first, start..self.t.n_rows(), reflection);
             self.t.reflect_columns(*first, 0..start + n, reflection);
-            self.q.reflect_columns(*first, 0..self.q.n, reflection);
+            self.q
+                .reflect_columns(*first, 0..self.q.n_rows(), reflection);
         }
         for row in start + b.len..start + n {
             (start..start + b.len).for_each(|column| self.t.set(row, column, Complex::ZERO));
@@ -513,44 +408,6 @@ impl Schur {
     }
 }
 
-/// The solution of a system of few rows, by elimination with complete pivoting. Pivots below `least` are
-/// taken for it, as the rounding of the matrix could have made them.
-fn solve(mut a: Matrix, b: &mut [Complex<f64>], least: f64) {
-    let n = a.n;
-    let mut order: Vec<usize> = (0..n).collect();
-    for step in 0..n {
-        let places = (step..n).flat_map(|row| (step..n).map(move |column| (row, column)));
-        let larger = |one: &(usize, usize), other: &(usize, usize)| {
-            size(a.at(one.0, one.1)).total_cmp(&size(a.at(other.0, other.1)))
-        };
-        let (row, column) = places.max_by(larger).expect("a row is left");
-        for k in 0..n {
-            a.elements.swap(step * n + k, row * n + k);
-        }
-        for k in 0..n {
-            a.elements.swap(k * n + step, k * n + column);
-        }
-        b.swap(step, row);
-        order.swap(step, column);
-        if !(size(a.at(step, step)) >= least) {
-            a.set(step, step, Complex::new(least, 0.0));
-        }
-        for below in step + 1..n {
-            let factor = a.at(below, step) / a.at(step, step);
-            for k in step..n {
-                a.set(below, k, a.at(below, k) - factor * a.at(step, k));
-            }
-            b[below] -= factor * b[step];
-        }
-    }
-    let mut x = vec![Complex::ZERO; n];
-    for row in (0..n).rev() {
-        let known: Complex<f64> = (row + 1..n).map(|k| a.at(row, k) * x[order[k]]).sum();
-        x[order[row]] = (b[row] - known) / a.at(row, row);
-    }
-    b.copy_from_slice(&x);
-}
-
 /// The square root with a positive real part or, of a negative number, a positive imaginary part.
 fn root(z: Complex<f64>) -> Complex<f64> {
     let length = size(z);
@@ -594,7 +451,7 @@ mod tests {
     /// A Q = Q T with Q unitary and T of its form, and A z = lambda z of all eigenvectors, relative to the
     /// largest element.
     fn check_form(what: &str, a: &Matrix, schur: &Schur) {
-        let n = a.n;
+        let n = a.n_rows();
         let limit = 2e-15 * n as f64;
         let scale = a.largest().max(f64::MIN_POSITIVE);
         let times = |x: &[Complex<f64>], row: usize| -> Complex<f64> {
