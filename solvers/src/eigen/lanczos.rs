@@ -12,13 +12,13 @@
 
 use super::block::{
     Products, check_len, check_tolerance, images, norms, residuals, sum_of_multiples,
-    sums_of_multiples, without,
+    sums_of_multiples,
 };
+use super::gram_schmidt::{SEED, new_direction, orthogonalise, start};
 use super::hermitian::{Eigenpairs, Hermitian, orthonormalise, unit};
-use super::{Eigen, check_hermitian, scale};
+use super::{Eigen, check_hermitian, inverse_of_shifted, scale};
 use crate::krylov::scaling::{times_power_of, times_power_of_entries};
-use crate::operator::{LinearOperator, check_same_runtime, check_square};
-use crate::preconditioners::{is_singular, splu};
+use crate::operator::{LinearOperator, check_square};
 use crate::solution::StopReason;
 use num_complex::Complex;
 use sparsefuse_dense::Vector;
@@ -28,9 +28,6 @@ use sparsefuse_sparse::Csr;
 use std::fmt;
 
 const OP: &str = "eigsh";
-
-/// The seed of start vectors and new directions.
-const SEED: u64 = 0xe16e_5eed;
 
 /// Which eigenvalues are wanted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -170,7 +167,7 @@ pub fn eigsh<T: Field>(
 }
 
 /// The `k` eigenvalues of a Hermitian matrix that are nearest to `sigma`, by [`eigsh`] for the
-/// inverse of A - sigma I, which [`splu`] applies: few products, each a solve with the factors.
+/// inverse of A - sigma I, which [`splu`](crate::preconditioners::splu) applies: few products, each a solve with the factors.
 ///
 /// ```
 /// use sparsefuse_solvers::eigen::{EigshOptions, eigsh_near};
@@ -205,16 +202,8 @@ pub fn eigsh_near<T: Field>(
             &times_power_of_entries(a, -power),
             times_power_of(sigma, -power),
         );
-        let identity = Csr::identity(a.n_rows())?;
-        let shifted = a.linear_combination(T::ONE, &identity, T::from_f64(-shift))?;
-        let inverse = splu(&shifted).map_err(|error| match is_singular(&error) {
-            true => Error::argument(
-                OP,
-                "a sigma that is not an eigenvalue",
-                format!("{sigma:?}"),
-            ),
-            false => error,
-        })?;
+        let sigma = format!("{sigma:?}");
+        let inverse = inverse_of_shifted(OP, a, T::from_f64(-shift), sigma)?;
         let eigen = by_inverse(a, &inverse, (shift, is_hidden), k, options)?;
         Ok(scale::multiplied(eigen, power, 0))
     })
@@ -422,41 +411,14 @@ struct Lanczos<'a, T> {
     directions: u64,
 }
 
-/// A vector made orthogonal to a basis.
-struct Orthogonal<T> {
-    /// What is left.
-    rest: Vector<T>,
-    /// Its norm; 0 where nothing is left but rounding.
-    norm: f64,
-    /// The norm before.
-    norm_before: f64,
-    /// What was taken away.
-    products: Vec<Complex<f64>>,
-}
-
 impl<'a, T: Field> Lanczos<'a, T> {
     fn new(a: &'a dyn LinearOperator<T>, v0: Option<&Vector<T>>) -> Result<Self, Error> {
-        let n = a.shape().0;
-        let random = || Vector::random_normal([n], SEED);
-        let start = match (v0, a.runtime()) {
-            (Some(v0), runtime) => {
-                let expected = "a matrix of the runtime of v0";
-                check_same_runtime(OP, expected, v0.runtime(), runtime)?;
-                v0.clone()
-            }
-            (None, Some(runtime)) => runtime.enter(random),
-            (None, None) => random(),
-        };
-        let norm = norms(std::slice::from_ref(&start))?[0];
-        if !(norm > 0.0 && norm.is_finite()) {
-            let expected = "a start vector with a length above 0";
-            return Err(Error::argument(OP, expected, norm.to_string()));
-        }
+        let next = start(OP, a, v0)?;
         Ok(Self {
             a,
             basis: Vec::new(),
             projected: Hermitian::zeros(0),
-            next: start * T::from_f64(1.0 / norm),
+            next,
             couplings: Vec::new(),
             largest: 0.0,
             products: 0,
@@ -503,25 +465,11 @@ impl<'a, T: Field> Lanczos<'a, T> {
                 self.couplings[j] = image.norm;
                 self.next = image.rest * T::from_f64(1.0 / image.norm);
             } else if self.len() < self.a.shape().0 {
-                self.next = self.new_direction()?;
+                self.next = new_direction(&self.basis, &mut self.directions)?;
             }
         }
         self.projected = projected;
         Ok(true)
-    }
-
-    /// A pseudo-random vector orthogonal to the basis, of length 1.
-    fn new_direction(&mut self) -> Result<Vector<T>, Error> {
-        loop {
-            self.directions += 1;
-            let seed = SEED + self.directions;
-            let runtime = self.next.runtime();
-            let random = runtime.enter(|| Vector::random_normal([self.next.len()], seed));
-            let direction = orthogonalise(&self.basis, random)?;
-            if direction.norm > 0.0 {
-                return Ok(direction.rest * T::from_f64(1.0 / direction.norm));
-            }
-        }
     }
 
     /// How many of the wanted pairs have a residual, |b's| of an eigenvector s of T, that is small
@@ -555,41 +503,4 @@ impl<'a, T: Field> Lanczos<'a, T> {
         let vectors = kept.iter().map(|&i| &pairs.vectors[i]);
         self.basis = vectors.map(|s| sum_of_multiples(&self.basis, s)).collect();
     }
-}
-
-/// Takes away what a vector has of an orthonormal basis, by classical Gram-Schmidt: each pass is one
-/// reduction, of all inner products and the norm, and there are two, unless the second takes away
-/// much again. The norm after a pass follows from that before it by Pythagoras.
-fn orthogonalise<T: Field>(basis: &[Vector<T>], w: Vector<T>) -> Result<Orthogonal<T>, Error> {
-    const MOST_PASSES: usize = 4;
-    let mut rest = w;
-    let mut all = vec![Complex::ZERO; basis.len()];
-    let mut norm_before = 0.0;
-    for pass in 0..MOST_PASSES {
-        let products = Products::of(basis, std::slice::from_ref(&rest));
-        let squares = rest.sum_of_squares();
-        let products = products.read()?.remove(0);
-        let squares = squares.get()?.to_f64();
-        let left = squares - products.iter().map(|h| h.norm_sqr()).sum::<f64>();
-        rest = without(&rest, basis, &products);
-        for (all, product) in all.iter_mut().zip(&products) {
-            *all += product;
-        }
-        if pass == 0 {
-            norm_before = squares.sqrt();
-        } else if !(left < 0.5 * squares) {
-            return Ok(Orthogonal {
-                rest,
-                norm: left.sqrt(),
-                norm_before,
-                products: all,
-            });
-        }
-    }
-    Ok(Orthogonal {
-        rest,
-        norm: 0.0,
-        norm_before,
-        products: all,
-    })
 }

@@ -1,10 +1,13 @@
-//! Eigenvalues of Hermitian operators (real: symmetric ones), a few at one end of the spectrum, at
-//! both, or near a number.
+//! Eigenvalues of operators, a few at one end of the spectrum, at both, or near a number; and singular
+//! values.
 //!
-//! [`eigsh`] is Lanczos's method with thick restarts, for operators of which nothing but products
-//! is known; [`eigsh_near`] is the same for the inverse of A - sigma I, and finds the eigenvalues
-//! near sigma. [`lobpcg()`] takes an approximate inverse instead of an exact one. [`svds`] finds singular
-//! values of operators of any shape.
+//! Hermitian operators (real: symmetric ones) have methods of their own. [`eigsh`] is Lanczos's method
+//! with thick restarts, for operators of which nothing but products is known; [`eigsh_near`] is the same
+//! for the inverse of A - sigma I, and finds the eigenvalues near sigma. [`lobpcg()`] takes an
+//! approximate inverse instead of an exact one. [`svds`] finds singular values of operators of any shape.
+//!
+//! [`eigs`] is the Krylov-Schur method for square operators that need not be Hermitian, and [`eigs_near`]
+//! the same for the inverse of A - sigma I.
 //!
 //! All are array code: products with the operator, inner products, sums of multiples of vectors.
 //! The small dense problems between them are solved on the host, from inner products that have the
@@ -12,22 +15,33 @@
 //! So have the results, as long as the operators have them. Vectors are made on
 //! [`Runtime::current`](sparsefuse_runtime::Runtime::current) where none are given.
 
+mod general;
 mod lanczos;
 mod lobpcg;
 mod singular;
 
+mod krylov_schur;
+mod schur;
+
 mod block;
+mod gram_schmidt;
 mod hermitian;
+mod matrix;
+mod parts;
 mod scale;
 
+pub use general::{ComplexEigen, EigsOptions, WhichComplex, eigs, eigs_near};
 pub use lanczos::{EigshOptions, Which, eigsh, eigsh_near, eigsh_with_inverse};
 pub use lobpcg::{LobpcgOptions, lobpcg};
 pub use singular::{Singular, svds};
 
 use crate::operator::LinearOperator;
+use crate::preconditioners::{Direct, is_singular, splu};
 use crate::solution::StopReason;
 use sparsefuse_dense::Vector;
+use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Error;
+use sparsefuse_sparse::Csr;
 
 /// Eigenvalues and eigenvectors.
 #[derive(Clone, Debug)]
@@ -67,4 +81,20 @@ fn check_hermitian<T>(op: &'static str, a: &dyn LinearOperator<T>) -> Result<(),
             pair.to_string(),
         )),
     }
+}
+
+/// The inverse of A + `shift` I, which factors apply; `sigma` is the number near which eigenvalues were
+/// asked for.
+fn inverse_of_shifted<T: Field>(
+    op: &'static str,
+    a: &Csr<T>,
+    shift: T,
+    sigma: String,
+) -> Result<Direct<T>, Error> {
+    let identity = Csr::identity(a.n_rows())?;
+    let shifted = a.linear_combination(T::ONE, &identity, shift)?;
+    splu(&shifted).map_err(|error| match is_singular(&error) {
+        true => Error::argument(op, "a sigma that is not an eigenvalue", sigma),
+        false => error,
+    })
 }

@@ -7,6 +7,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails where it panics")]
 
 mod eigen;
+mod eigs;
 mod exponential;
 mod krylov;
 mod multigrid;

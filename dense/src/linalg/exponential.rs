@@ -1,0 +1,264 @@
+//! The exponential of a matrix: array code on products and one system of equations.
+
+use super::order;
+use crate::array::{Array, Vector};
+use num_complex::Complex;
+use sparsefuse_kernels::{Field, Numeric, Real};
+use sparsefuse_runtime::Error;
+
+const OP: &str = "expm";
+
+/// Degrees of Padé approximants, and the largest norm for which each has the precision of doubles: table
+/// 2.3 of Higham's paper.
+const DEGREES: [(usize, f64); 4] = [
+    (3, 1.495_585_217_958_292e-2),
+    (5, 2.539_398_330_063_23e-1),
+    (7, 9.504_178_996_162_932e-1),
+    (9, 2.097_847_961_257_068),
+];
+
+/// The degree for all other matrices, and what the roots of the norms of their powers may be: table 3.1 of
+/// Al-Mohy and Higham's paper.
+const DEGREE: usize = 13;
+const MOST: f64 = 4.25;
+
+/// The first coefficient of the approximant's backward error, of the power 27: 13!² / (26! 27!).
+const ERROR: f64 = 8.83e-36;
+
+/// Beyond this norm a matrix is halved before its powers are looked at, which could overflow.
+const LARGE: f64 = 1e18;
+
+impl<T: Field> Array<T, 2> {
+    /// The exponential I + A + A² / 2 + A³ / 6 + … of a square matrix: SciPy's `linalg.expm`. Of a large
+    /// sparse matrix times a vector there is `expm_multiply`.
+    ///
+    /// By scaling and squaring, exp(A) = exp(A / 2^s)^(2^s) with Padé approximants (N. J. Higham, *The
+    /// Scaling and Squaring Method for the Matrix Exponential Revisited*, 2005), and with no more squarings
+    /// than the norms of powers ask for (A. H. Al-Mohy and N. J. Higham, *A New Scaling and Squaring
+    /// Algorithm for the Matrix Exponential*, 2009, with bounds of the norms of the 8th and the 10th power
+    /// in place of their estimates). In double precision, whatever the elements are.
+    ///
+    /// Takes two to six products of matrices, one more for each squaring, and a system with as many
+    /// right-hand sides as the matrix has rows; waits for the norms by which it chooses.
+    ///
+    /// ```
+    /// use sparsefuse_dense::Array;
+    ///
+    /// // The exponential of t (0 -1; 1 0) is the rotation by t.
+    /// let a = Array::<f64, 2>::from_shape_vec([2, 2], vec![0.0, -2.0, 2.0, 0.0])?;
+    /// let rotation = a.expm()?.to_vec()?;
+    /// assert!((rotation[0] - 2f64.cos()).abs() < 1e-14 && (rotation[2] - 2f64.sin()).abs() < 1e-14);
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the matrix is not square, an element is infinite or not a number, or the exponential is larger
+    /// than the elements can be.
+    #[doc(alias = "exponential")]
+    pub fn expm(&self) -> Result<Self, Error> {
+        order(OP, self)?;
+        check_finite(self)?;
+        let exponential = match T::IS_COMPLEX {
+            true => exponential(&self.try_cast::<Complex<f64>>()?)?.try_cast::<T>()?,
+            false => exponential(&self.try_cast::<f64>()?)?.try_cast::<T>()?,
+        };
+        match exponential.try_is_finite()?.try_all()?.get()? {
+            true => Ok(exponential),
+            false => {
+                let expected = format!("a matrix whose exponential {} can hold", T::DTYPE);
+                Err(Error::argument(
+                    OP,
+                    expected,
+                    "one whose exponential overflows",
+                ))
+            }
+        }
+    }
+}
+
+/// Names the first element that is infinite or not a number.
+fn check_finite<T: Field>(a: &Array<T, 2>) -> Result<(), Error> {
+    if a.try_is_finite()?.try_all()?.get()? {
+        return Ok(());
+    }
+    let is_finite = a.try_is_finite()?.to_vec()?;
+    let at = is_finite
+        .iter()
+        .position(|is_finite| !is_finite)
+        .unwrap_or(0);
+    let [row, column] = [at / a.shape()[1], at % a.shape()[1]];
+    let element = a.try_row(row)?.to_vec()?[column];
+    let found = format!("{element} in row {row}, column {column}");
+    Err(Error::argument(OP, "finite elements", found))
+}
+
+/// The exponential of a matrix in double precision.
+fn exponential<T: Field>(a: &Array<T, 2>) -> Result<Array<T, 2>, Error> {
+    if a.is_empty() {
+        return Ok(a.clone());
+    }
+    let norm = norm1(a)?;
+    if !norm.is_finite() {
+        let expected = "a matrix whose 1-norm doubles can hold";
+        return Err(Error::argument(OP, expected, "one whose 1-norm overflows"));
+    }
+    if let Some((degree, _)) = DEGREES.into_iter().find(|(_, most)| norm <= *most) {
+        return quotient(approximant(degree, a)?);
+    }
+    let before = halvings(norm, 1, LARGE);
+    let a = halved(a, before)?;
+    let powers = Powers::of(a)?;
+    let after = powers.halvings()?;
+    let mut power = quotient(powers.halved(after)?.approximant()?)?;
+    for _ in 0..before + after {
+        power = power.try_matmul(&power)?;
+    }
+    Ok(power)
+}
+
+/// Two matrices U and V, odd and even in A, of which (V - U)^-1 (V + U) approximates the exponential of A.
+type Approximant<T> = (Array<T, 2>, Array<T, 2>);
+
+fn quotient<T: Field>((u, v): Approximant<T>) -> Result<Array<T, 2>, Error> {
+    v.try_sub(&u)?.solve(&v.try_add(&u)?)
+}
+
+/// Of a degree, from the even powers of A.
+fn approximant<T: Field>(degree: usize, a: &Array<T, 2>) -> Result<Approximant<T>, Error> {
+    let b = coefficients(degree);
+    let square = a.try_matmul(a)?;
+    let mut power = Array::eye(a.shape()[0]);
+    let mut u = power.try_mul(T::from_f64(b[1]))?;
+    let mut v = power.try_mul(T::from_f64(b[0]))?;
+    for k in 1..=degree / 2 {
+        power = if k == 1 {
+            square.clone()
+        } else {
+            power.try_matmul(&square)?
+        };
+        u = u.try_add(&power.try_mul(T::from_f64(b[2 * k + 1]))?)?;
+        v = v.try_add(&power.try_mul(T::from_f64(b[2 * k]))?)?;
+    }
+    Ok((a.try_matmul(&u)?, v))
+}
+
+/// The coefficients b_j of the polynomial in the numerator, so that the last is 1.
+fn coefficients(degree: usize) -> Vec<f64> {
+    let mut b = vec![1.0; degree + 1];
+    for j in (1..=degree).rev() {
+        b[j - 1] = b[j] * ((2 * degree - j + 1) * j) as f64 / (degree - j + 1) as f64;
+    }
+    b
+}
+
+/// A matrix and its 2nd, 4th and 6th power.
+struct Powers<T: Field> {
+    a: Array<T, 2>,
+    a2: Array<T, 2>,
+    a4: Array<T, 2>,
+    a6: Array<T, 2>,
+}
+
+impl<T: Field> Powers<T> {
+    fn of(a: Array<T, 2>) -> Result<Self, Error> {
+        let a2 = a.try_matmul(&a)?;
+        let a4 = a2.try_matmul(&a2)?;
+        let a6 = a4.try_matmul(&a2)?;
+        Ok(Self { a, a2, a4, a6 })
+    }
+
+    /// How often the matrix has to be halved. With d_p the p-th root of the norm of A^p, this is what
+    /// min(max(d_6, d_8), max(d_8, d_10)) asks for, and more where rounding does.
+    fn halvings(&self) -> Result<u32, Error> {
+        let (n2, n4, n6) = (norm1(&self.a2)?, norm1(&self.a4)?, norm1(&self.a6)?);
+        let of_6 = halvings(n6, 6, MOST);
+        let of_8 = halvings(n4, 4, MOST).min(halvings(n2 * n6, 8, MOST));
+        let of_10 = halvings(n4 * n6, 10, MOST);
+        let mut count = of_6.max(of_8).min(of_8.max(of_10));
+        // The backward error in |A|, whose powers may be larger than those of A.
+        let norm = norm1(&self.a)?;
+        let absolute = self
+            .a
+            .try_abs()?
+            .try_mul(T::Real::from_f64(1.0 / norm))?
+            .t();
+        let mut sums = Vector::<T::Real>::ones([self.a.shape()[0]]);
+        for _ in 0..=2 * DEGREE {
+            sums = absolute.try_matvec(&sums)?;
+        }
+        let largest = sums.try_max()?.get()?.to_f64();
+        let error = |count: u32| -> f64 {
+            let norm: f64 = norm * power_of_two(-(count as i32));
+            ERROR * largest * (0..2 * DEGREE).map(|_| norm).product::<f64>()
+        };
+        while error(count) > f64::EPSILON / 2.0 {
+            count += 1;
+        }
+        Ok(count)
+    }
+
+    /// The powers of the matrix divided by 2^count.
+    fn halved(&self, count: u32) -> Result<Self, Error> {
+        Ok(Self {
+            a: halved(&self.a, count)?,
+            a2: halved(&self.a2, 2 * count)?,
+            a4: halved(&self.a4, 4 * count)?,
+            a6: halved(&self.a6, 6 * count)?,
+        })
+    }
+
+    /// Of degree 13, with three more products.
+    fn approximant(&self) -> Result<Approximant<T>, Error> {
+        let b = coefficients(DEGREE);
+        let identity = Array::eye(self.a.shape()[0]);
+        let sum = |first: usize| {
+            let high =
+                self.combined([0.0, b[first + 8], b[first + 10], b[first + 12]], &identity)?;
+            let low = self.combined(
+                [b[first], b[first + 2], b[first + 4], b[first + 6]],
+                &identity,
+            )?;
+            self.a6.try_matmul(&high)?.try_add(&low)
+        };
+        Ok((self.a.try_matmul(&sum(1)?)?, sum(0)?))
+    }
+
+    /// A sum of multiples of the identity and the even powers.
+    fn combined(&self, factors: [f64; 4], identity: &Array<T, 2>) -> Result<Array<T, 2>, Error> {
+        let powers = [identity, &self.a2, &self.a4, &self.a6];
+        let mut terms = powers.into_iter().zip(factors);
+        let multiple = |(power, factor): (&Array<T, 2>, f64)| power.try_mul(T::from_f64(factor));
+        let first = terms.next().map(multiple).expect("there are four");
+        terms.try_fold(first?, |sum, term| sum.try_add(&multiple(term)?))
+    }
+}
+
+/// How often a matrix has to be halved so that the norm of its p-th power is at most `most`^p.
+fn halvings(mut norm: f64, p: u32, most: f64) -> u32 {
+    let most: f64 = (0..p).map(|_| most).product();
+    let mut count = 0;
+    while norm > most {
+        norm *= power_of_two(-(p as i32));
+        count += 1;
+    }
+    count
+}
+
+/// A matrix divided by 2^count.
+fn halved<T: Field>(a: &Array<T, 2>, count: u32) -> Result<Array<T, 2>, Error> {
+    match count {
+        0 => Ok(a.clone()),
+        _ => a.try_mul(T::from_f64(power_of_two(-(count as i32)))),
+    }
+}
+
+/// 2^power of a power from -1022 to 1023.
+fn power_of_two(power: i32) -> f64 {
+    f64::from_bits(((1023 + power) as u64) << 52)
+}
+
+/// The largest sum of the absolute values of a column.
+fn norm1<T: Field>(a: &Array<T, 2>) -> Result<f64, Error> {
+    Ok(a.try_abs()?.try_sum_axis(0)?.try_max()?.get()?.to_f64())
+}

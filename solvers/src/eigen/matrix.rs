@@ -1,0 +1,172 @@
+//! Small square matrices on the host: reflections of their rows and columns, and systems of few rows.
+//!
+//! Complex numbers in double precision; plain arithmetic and square roots alone, as of
+//! [`Hermitian`](super::hermitian::Hermitian) matrices.
+
+use super::hermitian::{Coefficients, unit};
+use crate::krylov::scalars::size;
+use crate::krylov::scaling::times_power_of;
+use num_complex::Complex;
+use std::ops::Range;
+
+/// A square matrix, row by row.
+#[derive(Clone, Debug)]
+pub(super) struct Matrix {
+    n: usize,
+    elements: Vec<Complex<f64>>,
+}
+
+impl Matrix {
+    pub(super) fn zeros(n: usize) -> Self {
+        Self {
+            n,
+            elements: vec![Complex::ZERO; n * n],
+        }
+    }
+
+    pub(super) fn identity(n: usize) -> Self {
+        Self {
+            n,
+            elements: (0..n).flat_map(|row| unit(n, row)).collect(),
+        }
+    }
+
+    /// The number of rows.
+    pub(super) fn n_rows(&self) -> usize {
+        self.n
+    }
+
+    pub(super) fn at(&self, row: usize, column: usize) -> Complex<f64> {
+        self.elements[row * self.n + column]
+    }
+
+    pub(super) fn set(&mut self, row: usize, column: usize, value: Complex<f64>) {
+        self.elements[row * self.n + column] = value;
+    }
+
+    /// The first rows and columns, as part of a matrix of another order.
+    pub(super) fn resized(&self, n: usize) -> Self {
+        let mut resized = Self::zeros(n);
+        for row in 0..n.min(self.n) {
+            for column in 0..n.min(self.n) {
+                resized.set(row, column, self.at(row, column));
+            }
+        }
+        resized
+    }
+
+    /// The absolute value of the largest element.
+    pub(super) fn largest(&self) -> f64 {
+        self.elements.iter().map(|a| size(*a)).fold(0.0, f64::max)
+    }
+
+    /// Multiplied by a power of two.
+    pub(super) fn times_power_of(&mut self, power: i32) {
+        for element in &mut self.elements {
+            element.re = times_power_of(element.re, power);
+            element.im = times_power_of(element.im, power);
+        }
+    }
+
+    /// Some columns of the rows that a reflection changes, multiplied by it from the left.
+    pub(super) fn reflect_rows(
+        &mut self,
+        first: usize,
+        columns: Range<usize>,
+        reflection: &Reflection,
+    ) {
+        for column in columns {
+            let rows = (first..).zip(&reflection.v);
+            let along: Complex<f64> = rows.map(|(row, v)| v.conj() * self.at(row, column)).sum();
+            for (row, v) in (first..).zip(&reflection.v) {
+                let element = self.at(row, column) - v * along * reflection.tau;
+                self.set(row, column, element);
+            }
+        }
+    }
+
+    /// Some rows of the columns that a reflection changes, multiplied by it from the right.
+    pub(super) fn reflect_columns(
+        &mut self,
+        first: usize,
+        rows: Range<usize>,
+        reflection: &Reflection,
+    ) {
+        for row in rows {
+            let start = row * self.n + first;
+            let elements = &mut self.elements[start..start + reflection.v.len()];
+            let terms = elements.iter().zip(&reflection.v);
+            let along: Complex<f64> = terms.map(|(a, v)| a * v).sum();
+            for (element, v) in elements.iter_mut().zip(&reflection.v) {
+                *element -= along * v.conj() * reflection.tau;
+            }
+        }
+    }
+}
+
+/// Householder's reflection I - tau v v', which maps some x to a multiple of the first unit vector, and
+/// so the first unit vector to a multiple of x.
+pub(super) struct Reflection {
+    v: Coefficients,
+    tau: f64,
+}
+
+impl Reflection {
+    /// None where x is 0.
+    pub(super) fn of(x: &[Complex<f64>]) -> Option<Self> {
+        let length = x.iter().map(Complex::norm_sqr).sum::<f64>().sqrt();
+        let first = size(x[0]);
+        if length == 0.0 {
+            return None;
+        }
+        let phase = match first == 0.0 {
+            true => Complex::ONE,
+            false => x[0] / first,
+        };
+        let mut v = x.to_vec();
+        v[0] += phase * length;
+        let squares: f64 = v.iter().map(Complex::norm_sqr).sum();
+        Some(Self {
+            v,
+            tau: 2.0 / squares,
+        })
+    }
+}
+
+/// The solution of a system of few rows, by elimination with complete pivoting. Pivots below `least` are
+/// taken for it, as the rounding of the matrix could have made them.
+pub(super) fn solve(mut a: Matrix, b: &mut [Complex<f64>], least: f64) {
+    let n = a.n;
+    let mut order: Vec<usize> = (0..n).collect();
+    for step in 0..n {
+        let places = (step..n).flat_map(|row| (step..n).map(move |column| (row, column)));
+        let larger = |one: &(usize, usize), other: &(usize, usize)| {
+            size(a.at(one.0, one.1)).total_cmp(&size(a.at(other.0, other.1)))
+        };
+        let (row, column) = places.max_by(larger).expect("a row is left");
+        for k in 0..n {
+            a.elements.swap(step * n + k, row * n + k);
+        }
+        for k in 0..n {
+            a.elements.swap(k * n + step, k * n + column);
+        }
+        b.swap(step, row);
+        order.swap(step, column);
+        if !(size(a.at(step, step)) >= least) {
+            a.set(step, step, Complex::new(least, 0.0));
+        }
+        for below in step + 1..n {
+            let factor = a.at(below, step) / a.at(step, step);
+            for k in step..n {
+                a.set(below, k, a.at(below, k) - factor * a.at(step, k));
+            }
+            b[below] -= factor * b[step];
+        }
+    }
+    let mut x = vec![Complex::ZERO; n];
+    for row in (0..n).rev() {
+        let known: Complex<f64> = (row + 1..n).map(|k| a.at(row, k) * x[order[k]]).sum();
+        x[order[row]] = (b[row] - known) / a.at(row, row);
+    }
+    b.copy_from_slice(&x);
+}
