@@ -1,6 +1,6 @@
 //! The exponential of a matrix times a vector.
 
-use crate::operator::{check_finite, check_square};
+use crate::operator::{check_finite, check_square, check_vector};
 use num_complex::Complex;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::{Field, Real};
@@ -54,8 +54,8 @@ const DEGREES: [(u32, f64); 11] = [
 ///
 /// # Errors
 ///
-/// If the matrix is not square or not finite, `b` has another length, `t` is not a finite number, or so
-/// large that it would take more than 2^31 steps.
+/// If the matrix is not square, `b` has another length, an entry of either is infinite or not a number,
+/// `t` is not a finite number, or so large that it would take more than 2^31 steps.
 pub fn expm_multiply<T: Field>(a: &Csr<T>, b: &Vector<T>, t: f64) -> Result<Vector<T>, Error> {
     a.runtime().enter(|| {
         check_square(OP, a)?;
@@ -67,6 +67,7 @@ pub fn expm_multiply<T: Field>(a: &Csr<T>, b: &Vector<T>, t: f64) -> Result<Vect
         if b.len() != n {
             return Err(Error::shape(OP, Shape::new(&[n]), Shape::new(&[b.len()])));
         }
+        check_vector(OP, b)?;
         if n == 0 {
             return Ok(b.clone());
         }

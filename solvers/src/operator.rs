@@ -471,6 +471,25 @@ pub(crate) fn check_finite<T: Field>(op: &'static str, a: &Csr<T>) -> Result<(),
     })
 }
 
+/// Names the first element of a vector that is infinite or not a number; waits for the vector.
+pub(crate) fn check_vector<T: Field>(op: &'static str, x: &Vector<T>) -> Result<(), Error> {
+    if x.try_is_finite()?.try_all()?.get()? {
+        return Ok(());
+    }
+    let elements = x.to_vec()?;
+    let is_bad = |x: &T| {
+        let (re, im) = x.parts();
+        !(re.is_finite() && im.is_finite())
+    };
+    let at = elements.iter().position(is_bad).unwrap_or(0);
+    let found = format!("{} in element {at}", elements[at]);
+    Err(Error::argument(
+        op,
+        "a right-hand side that is finite",
+        found,
+    ))
+}
+
 /// Whether the operator maps vectors to vectors of the same length.
 pub(crate) fn check_square<T>(op: &'static str, a: &dyn LinearOperator<T>) -> Result<(), Error> {
     let (n_rows, n_cols) = a.shape();

@@ -1,8 +1,8 @@
 //! Graphs: a square matrix whose stored entries `a[i, j]` are edges from node `i` to node `j`,
 //! zeros that are stored among them.
 //!
-//! As `scipy.sparse.csgraph`. These algorithms are sequential: every rank collects the whole matrix
-//! and computes the same, so every rank must ask, and all get the same result. For undirected
+//! As `scipy.sparse.csgraph`. These algorithms are sequential: every rank of several collects the whole
+//! matrix and computes the same, so every rank must ask, and all get the same result. For undirected
 //! graphs the matrix is transposed too, which takes as much memory again.
 //!
 //! ```
@@ -14,12 +14,13 @@
 //! # Ok::<(), sparsefuse_sparse::Error>(())
 //! ```
 
+use crate::exchange::own_rows::HeldRows;
 use crate::formats::csr::Csr;
 use crate::formats::eager::eager;
 use crate::local::graph::dijkstra::{self, Lengths};
 use crate::local::graph::{Edges, NONE, breadth_first as search, components, cuthill_mckee};
 use crate::local::parallel::{self, Threads};
-use crate::local::rows::LocalRows;
+use crate::local::rows::Rows;
 use sparsefuse_kernels::{Numeric, Real};
 use sparsefuse_runtime::{Error, try_collect};
 use std::iter::successors;
@@ -75,10 +76,10 @@ pub fn connected_components<T: Numeric>(
     const OP: &str = "connected_components";
     check_square(OP, a)?;
     eager(OP, &[a], || {
-        let rows = a.to_rows()?;
+        let rows = all_rows(a)?;
         let found = match connection {
-            Connection::Weak => components::weak(edges(&rows)),
-            Connection::Strong => components::strong(edges(&rows)),
+            Connection::Weak => components::weak(edges(rows.as_rows())),
+            Connection::Strong => components::strong(edges(rows.as_rows())),
         };
         let (count, labels) = a.runtime().agree(found)?;
         Ok(Components { count, labels })
@@ -121,8 +122,8 @@ pub fn breadth_first<T: Numeric>(
     check_node(OP, a, start)?;
     eager(OP, &[a], || {
         let (rows, reversed) = both(a, direction)?;
-        let reversed = reversed.as_ref().map(edges);
-        let found = search::order(edges(&rows), reversed, start as u32);
+        let reversed = reversed.as_ref().map(|rows| edges(rows.as_rows()));
+        let found = search::order(edges(rows.as_rows()), reversed, start as u32);
         let (order, predecessors) = a.runtime().agree(found)?;
         let order = try_collect(order.iter().map(|&node| node as usize));
         Ok(BreadthFirst {
@@ -199,14 +200,15 @@ pub fn shortest_paths<T: Real>(
         .try_for_each(|&source| check_node(OP, a, source))?;
     eager(OP, &[a], || {
         let (rows, reversed) = both(a, direction)?;
-        check_lengths(OP, &rows)?;
+        let rows = rows.as_rows();
+        let reversed = reversed.as_ref().map(HeldRows::as_rows);
+        check_lengths(OP, rows)?;
         let runtime = a.runtime();
-        let lengths = |rows: &LocalRows<T>| try_collect(rows.vals.iter().map(|x| x.to_f64()));
-        let of_rows = runtime.agree(lengths(&rows))?;
-        let of_reversed = reversed.as_ref().map(lengths).transpose();
-        let of_reversed = runtime.agree(of_reversed)?;
-        let graph = with_lengths(&rows, &of_rows);
-        let reversed = reversed.as_ref().zip(of_reversed.as_ref());
+        let lengths = |rows: Rows<'_, T>| try_collect(rows.vals.iter().map(|x| x.to_f64()));
+        let of_rows = runtime.agree(lengths(rows))?;
+        let of_reversed = runtime.agree(reversed.map(lengths).transpose())?;
+        let graph = with_lengths(rows, &of_rows);
+        let reversed = reversed.zip(of_reversed.as_ref());
         let reversed = reversed.map(|(rows, lengths)| with_lengths(rows, lengths));
         let of_source = |&source: &usize| dijkstra::distances(graph, reversed, source as u32);
         let found = parallel::map(&Threads::of(runtime), sources, of_source);
@@ -244,24 +246,36 @@ pub fn reverse_cuthill_mckee<T: Numeric>(a: &Csr<T>) -> Result<Vec<usize>, Error
     check_square(OP, a)?;
     eager(OP, &[a], || {
         // Values that cancel are stored, so the entries of both are there.
-        let rows = a.try_add(&a.transpose()?)?.to_rows()?;
-        let order = cuthill_mckee::reverse(edges(&rows));
+        let rows = all_rows(&a.try_add(&a.transpose()?)?)?;
+        let order = cuthill_mckee::reverse(edges(rows.as_rows()));
         let order = order.and_then(|order| try_collect(order.iter().map(|&node| node as usize)));
         a.runtime().agree(order)
     })
 }
 
-fn edges<T>(rows: &LocalRows<T>) -> Edges<'_> {
+fn edges<T>(rows: Rows<'_, T>) -> Edges<'_> {
     Edges {
-        pos: &rows.pos,
-        crd: &rows.crd,
+        pos: rows.pos,
+        crd: rows.crd,
     }
 }
 
-fn with_lengths<'a, T>(rows: &'a LocalRows<T>, lengths: &'a [f64]) -> Lengths<'a> {
+fn with_lengths<'a, T>(rows: Rows<'a, T>, lengths: &'a [f64]) -> Lengths<'a> {
     Lengths {
         edges: edges(rows),
         lengths,
+    }
+}
+
+/// All rows: where they lie if this rank has them, else a copy.
+fn all_rows<T: Numeric>(a: &Csr<T>) -> Result<HeldRows<T>, Error> {
+    let own = a.own_rows()?;
+    match own.is_replicated() {
+        true => {
+            let all = own.rows();
+            Ok(HeldRows::Own(own, all))
+        }
+        false => Ok(HeldRows::Fetched(a.to_rows()?)),
     }
 }
 
@@ -269,12 +283,12 @@ fn with_lengths<'a, T>(rows: &'a LocalRows<T>, lengths: &'a [f64]) -> Lengths<'a
 fn both<T: Numeric>(
     a: &Csr<T>,
     direction: Direction,
-) -> Result<(LocalRows<T>, Option<LocalRows<T>>), Error> {
+) -> Result<(HeldRows<T>, Option<HeldRows<T>>), Error> {
     let reversed = match direction {
         Direction::AlongEdges => None,
-        Direction::Both => Some(a.transpose()?.to_rows()?),
+        Direction::Both => Some(all_rows(&a.transpose()?)?),
     };
-    Ok((a.to_rows()?, reversed))
+    Ok((all_rows(a)?, reversed))
 }
 
 fn predecessor(predecessors: &[u32], node: usize) -> Option<usize> {
@@ -304,7 +318,7 @@ fn check_node<T: Numeric>(op: &'static str, a: &Csr<T>, node: usize) -> Result<(
 }
 
 /// Refuses lengths by which there is no shortest path.
-fn check_lengths<T: Real>(op: &'static str, rows: &LocalRows<T>) -> Result<(), Error> {
+fn check_lengths<T: Real>(op: &'static str, rows: Rows<'_, T>) -> Result<(), Error> {
     let is_bad = |x: &T| !x.to_f64().is_finite() || x.to_f64() < 0.0;
     let Some(entry) = rows.vals.iter().position(is_bad) else {
         return Ok(());

@@ -7,7 +7,7 @@
 use super::complete::Complete;
 use super::system::{Method, System};
 use super::{Preconditioner, check_square, check_update};
-use crate::operator::{LinearOperator, check_finite};
+use crate::operator::{LinearOperator, check_finite, check_vector};
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::{Error, Exchange, Runtime, Shape};
@@ -32,9 +32,11 @@ const OP: &str = "direct";
 ///
 /// # Errors
 ///
-/// As [`splu`] and [`Direct::solve`].
+/// As [`splu`] and [`Direct::solve`], and if an element of b is infinite or not a number.
 pub fn spsolve<T: Field>(a: &Csr<T>, b: &Vector<T>) -> Result<Vector<T>, Error> {
-    splu(a)?.solve(b)
+    let factors = splu(a)?;
+    a.runtime().enter(|| check_vector("spsolve", b))?;
+    factors.solve(b)
 }
 
 /// The LU factorisation of a square matrix, with partial pivoting and an order that keeps fill low

@@ -141,4 +141,10 @@ fn what_does_not_fit_is_refused() {
         error.contains("expm_multiply: expected entries that are finite"),
         "{error}"
     );
+    let b = Vector::from_vec(vec![1.0, 2.0, f64::NAN, f64::INFINITY]);
+    let error = expm_multiply(&a, &b, 1.0).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "expm_multiply: expected a right-hand side that is finite, found NaN in element 2"
+    );
 }

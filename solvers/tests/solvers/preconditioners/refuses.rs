@@ -89,6 +89,16 @@ fn rows_are_named() {
 }
 
 #[test]
+fn direct_solves_name_what_is_not_finite() {
+    let a = gallery::poisson1d::<f64>(4).unwrap();
+    let b = Vector::from_vec(vec![1.0, f64::NEG_INFINITY, f64::NAN, 2.0]);
+    assert_eq!(
+        spsolve(&a, &b).unwrap_err().to_string(),
+        "spsolve: expected a right-hand side that is finite, found -inf in element 1"
+    );
+}
+
+#[test]
 fn direct_solves_do_not_mix_runtimes() {
     let [mine, other] = [(); 2].map(|()| Runtime::new(config()).unwrap());
     let a = mine.enter(|| gallery::poisson1d::<f64>(9).unwrap());
