@@ -1,7 +1,7 @@
 //! The check of ranks as processes: tests under `mpiexec`.
 //!
-//! Test programs that work on the ranks of all processes run on one to four of them; each run
-//! counts as one test. `tests/mpi.rs` starts `mpiexec` itself. What that needs (an MPI, libclang)
+//! Test programs that work on the ranks of all processes run on two to four of them (on one, they have
+//! run with all other tests); each run counts as one test. `tests/mpi.rs` starts `mpiexec` itself. What that needs (an MPI, libclang)
 //! is installed where that is possible without asking: by root, on Debian or Ubuntu. Elsewhere the
 //! check is skipped, and says what to install.
 //!
@@ -13,6 +13,7 @@ use crate::tally::Tally;
 use crate::test::count;
 use serde_json::Value;
 use std::io::Write as _;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
@@ -20,15 +21,14 @@ use std::time::{Duration, Instant};
 /// Debian's packages: headers and library, `mpiexec`, what reads the headers.
 const PACKAGES: [&str; 3] = ["libopenmpi-dev", "openmpi-bin", "libclang-dev"];
 
-/// The test programs that run under `mpiexec`, with the words that the names of their tests begin with,
-/// and the most processes of each.
+/// The test programs that run under `mpiexec`, with the words that the names of their tests begin with.
 const PROGRAMS: [(&str, &str); 4] = [
     ("differential", ""),
     ("library", "solvers::"),
     ("library", "matrices::"),
     ("examples", ""),
 ];
-const MOST_PROCESSES: usize = 4;
+const PROCESSES: RangeInclusive<usize> = 2..=4;
 
 /// With this, the library has ranks as processes.
 pub(crate) const FEATURES: [&str; 2] = ["--features", "sparsefuse/mpi"];
@@ -80,7 +80,7 @@ pub(crate) fn run(tally: &mut Tally) -> Result<Duration, String> {
     let begin = Instant::now();
     show(cargo(CLIPPY))?;
     for (program, tests) in &programs()? {
-        for processes in 1..=MOST_PROCESSES {
+        for processes in PROCESSES {
             under_mpiexec(program, tests, processes, tally)?;
         }
     }

@@ -25,7 +25,7 @@ fn finite(single: bool) -> impl Strategy<Value = f64> {
 type Entry = (usize, usize, f64, f64);
 
 fn entries(single: bool) -> impl Strategy<Value = (usize, usize, Vec<Entry>)> {
-    (1..40usize, 1..40usize).prop_flat_map(move |(n_rows, n_cols)| {
+    (1..16usize, 1..16usize).prop_flat_map(move |(n_rows, n_cols)| {
         let entry = (0..n_rows, 0..n_cols, finite(single), finite(single));
         (
             Just(n_rows),
