@@ -37,6 +37,8 @@ use std::time::{Duration, Instant};
 /// Programs of a normal test run. They make 13 runtimes each or so, and MPICH has tags for 65,535
 /// in one run.
 const PROGRAMS: u64 = 4500;
+/// The same of several processes, which share the cores of this machine.
+const PROGRAMS_OF_PROCESSES: u64 = PROGRAMS / 3;
 /// Random setups of each program, besides the base.
 const SETUPS: u64 = 5;
 
@@ -48,7 +50,7 @@ enum Extent {
     Seed(u64),
 }
 
-fn extent() -> Extent {
+fn extent(is_alone: bool) -> Extent {
     let number = |name: &str| -> Option<u64> {
         #[expect(
             clippy::disallowed_methods,
@@ -69,7 +71,8 @@ fn extent() -> Extent {
             let first = now.map_or(0, |since| since.as_millis() as u64);
             Extent::For(Duration::from_secs(seconds), first << 20)
         }
-        None => Extent::Programs(PROGRAMS),
+        None if is_alone => Extent::Programs(PROGRAMS),
+        None => Extent::Programs(PROGRAMS_OF_PROCESSES),
     }
 }
 
@@ -77,7 +80,7 @@ fn extent() -> Extent {
 fn random_programs_agree_to_the_bit() {
     let processes = Processes::join().unwrap();
     let is_alone = processes.count() == 1;
-    let extent = extent();
+    let extent = extent(is_alone);
     let begin = Instant::now();
     let next = AtomicU64::new(0);
     let failures = Mutex::new(Vec::new());
