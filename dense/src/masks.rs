@@ -6,7 +6,7 @@ use crate::operand::{ArrayOperand, expect, named};
 use crate::scalar::Scalar;
 use crate::twins::twins;
 use crate::views::check_axes;
-use sparsefuse_kernels::{Element, Numeric};
+use sparsefuse_kernels::{Element, Field, Numeric};
 use sparsefuse_runtime::{Deferred, Error, Shape};
 
 /// The arguments of the tasks.
@@ -24,6 +24,34 @@ twins! {
     /// How many elements differ from 0. Three tasks, which fuse.
     count_nonzero try_count_nonzero(&self) -> Scalar<i64> {
         self.try_not_equal(T::ZERO)?.try_count()
+    }
+}
+
+impl<T: Field, const D: usize> Array<T, D> {
+    /// The first element, in row-major order, that is infinite or not a number, and its flat index. Waits
+    /// for one value; only where there is such an element the others are read.
+    ///
+    /// ```
+    /// use sparsefuse_dense::Vector;
+    ///
+    /// let x = Vector::from_vec(vec![3.0, f64::INFINITY, 2.0]);
+    /// assert_eq!(x.first_not_finite()?, Some((1, f64::INFINITY)));
+    /// assert_eq!(x.slice(2..).first_not_finite()?, None);
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the computation of the array failed.
+    pub fn first_not_finite(&self) -> Result<Option<(usize, T)>, Error> {
+        if self.try_is_finite()?.try_all()?.get()? {
+            return Ok(None);
+        }
+        let is_bad = |(_, x): &(usize, T)| {
+            let (re, im) = x.parts();
+            !(re.is_finite() && im.is_finite())
+        };
+        Ok(self.to_vec()?.into_iter().enumerate().find(is_bad))
     }
 }
 

@@ -115,10 +115,16 @@ fn lines_are_transformed_along_each_axis_on_threads_and_ranks() {
             bits(&both.to_vec()?),
             bits(&view.fft_axis(1).fft_axis(0).to_vec()?)
         );
+        // Of an even number and of an odd one.
+        let halves = [matrix.rfft_axis(1), matrix.slice((..5, ..)).rfft_axis(0)];
+        let wholes = [halves[0].irfft_axis(1, 16), halves[1].irfft_axis(0, 5)];
         assert_eq!(matrix.rfft_axis(0).shape(), [5, 16]);
         assert_eq!(matrix.rfft_axis(0).irfft_axis(0, 9).shape(), [9, 16]);
         let lines: Result<Vec<_>, Error> = lines.iter().map(|lines| lines.to_vec()).collect();
-        Ok((lines?.concat(), both.to_vec()?))
+        let [first, second] = halves.map(|half| half.to_vec().map(|half| bits(&half)));
+        let [third, fourth] = wholes.map(|whole| whole.to_vec().map(|whole| bits(&whole)));
+        let real = (first?, second?, third?, fourth?);
+        Ok((lines?.concat(), both.to_vec()?, real))
     });
     assert_eq!(found.0.len(), 3 * 5 * 6 * 7);
 }

@@ -2,6 +2,7 @@
 
 use num_complex::Complex;
 use sparsefuse_dense::{Array, Vector, npz_names, save_npz};
+use sparsefuse_runtime::{Config, Runtime};
 use sparsefuse_testing::everywhere;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -109,6 +110,14 @@ fn names_that_are_no_names() {
     );
     assert!(refusal(["", "x"]).starts_with("save_npz: expected a name with characters"));
     assert!(refusal(["../x", "x"]).ends_with("found `../x`"));
+    let other = Runtime::new(Config::default()).unwrap();
+    let y = other.enter(|| Vector::<f64>::zeros([1]));
+    assert_eq!(
+        save_npz(&path, &[("x", &x), ("y", &y)])
+            .unwrap_err()
+            .to_string(),
+        "save_npz: expected arrays of one runtime, found arrays of two"
+    );
     let error = save_npz("/nowhere/a.npz", &[("x", &x)]).unwrap_err();
     assert!(
         error.to_string().contains("a file that can be written"),

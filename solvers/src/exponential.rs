@@ -1,6 +1,6 @@
 //! The exponential of a matrix times a vector.
 
-use crate::operator::{check_finite, check_square, check_vector};
+use crate::operator::{check_finite, check_rhs, check_square};
 use num_complex::Complex;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::{Field, Real};
@@ -67,7 +67,7 @@ pub fn expm_multiply<T: Field>(a: &Csr<T>, b: &Vector<T>, t: f64) -> Result<Vect
         if b.len() != n {
             return Err(Error::shape(OP, Shape::new(&[n]), Shape::new(&[b.len()])));
         }
-        check_vector(OP, b)?;
+        check_rhs(OP, b)?;
         if n == 0 {
             return Ok(b.clone());
         }

@@ -471,23 +471,16 @@ pub(crate) fn check_finite<T: Field>(op: &'static str, a: &Csr<T>) -> Result<(),
     })
 }
 
-/// Names the first element of a vector that is infinite or not a number; waits for the vector.
-pub(crate) fn check_vector<T: Field>(op: &'static str, x: &Vector<T>) -> Result<(), Error> {
-    if x.try_is_finite()?.try_all()?.get()? {
-        return Ok(());
-    }
-    let elements = x.to_vec()?;
-    let is_bad = |x: &T| {
-        let (re, im) = x.parts();
-        !(re.is_finite() && im.is_finite())
-    };
-    let at = elements.iter().position(is_bad).unwrap_or(0);
-    let found = format!("{} in element {at}", elements[at]);
-    Err(Error::argument(
-        op,
-        "a right-hand side that is finite",
-        found,
-    ))
+/// Whether all elements of a right-hand side are finite; waits for it.
+pub(crate) fn check_rhs<T: Field>(op: &'static str, b: &Vector<T>) -> Result<(), Error> {
+    b.first_not_finite()?.map_or(Ok(()), |(at, element)| {
+        let expected = "a right-hand side that is finite";
+        Err(Error::argument(
+            op,
+            expected,
+            format!("{element} in element {at}"),
+        ))
+    })
 }
 
 /// Whether the operator maps vectors to vectors of the same length.

@@ -1,7 +1,7 @@
 //! The library as programs use it: solvers, arrays and ranks together.
 //!
 //! One program of tests, since each has its own copy of the methods for every type of matrix and of
-//! number: ten programs took ten times as long to compile. `cargo test --test library nullspace`
+//! number, which is most of what there is to compile. `cargo test --test library nullspace`
 //! runs the tests of one module. Under `mpiexec` those of `matrices` and `solvers` run on the ranks of
 //! all processes.
 

@@ -1,6 +1,7 @@
 //! Checkpoints of the program: a solve that is cut short, or killed, ends with the bits of one that
 //! was not, on any number of ranks and threads; files that do not belong to it are refused.
 
+use super::json_with;
 use serde_json::Value;
 use sparsefuse::prelude::*;
 use std::fs;
@@ -23,10 +24,7 @@ fn run(line: &str) -> Output {
 }
 
 fn json(line: &str) -> Value {
-    let output = run(&format!("{line} --json"));
-    let complaint = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(complaint, "", "{line}");
-    serde_json::from_slice(&output.stdout).unwrap()
+    json_with(&[("SPARSEFUSE_CUT", "1")], line)
 }
 
 fn scratch(name: &str) -> PathBuf {

@@ -1,40 +1,24 @@
 //! `sparsefuse eigs` as its users meet it: eigenvalues, reports, complaints.
 
+use super::{check_with, json_with, run_with, text};
 use serde_json::Value;
 use sparsefuse::sparse::read_columns;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
-/// Runs the program in the folder of the checkout, with small tiles so that pieces are many.
+/// Tiles that are smaller still, so that few rows are several pieces.
+const SMALL: [(&str, &str); 2] = [("SPARSEFUSE_TILE", "16"), ("SPARSEFUSE_CUT", "1")];
+
 fn run(line: &str) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_sparsefuse"))
-        .args(line.split_whitespace())
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .env("SPARSEFUSE_TILE", "16")
-        .env("SPARSEFUSE_CUT", "1")
-        .output()
-        .unwrap()
+    run_with(&SMALL, line)
 }
 
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).unwrap()
-}
-
-/// The object that the program prints.
 fn json(line: &str) -> Value {
-    let output = run(&format!("{line} --json"));
-    assert_eq!(text(&output.stderr), "", "{line}");
-    serde_json::from_slice(&output.stdout).unwrap()
+    json_with(&SMALL, line)
 }
 
 fn check(line: &str, status: i32, expected: &[&str]) {
-    let output = run(line);
-    let (report, complaint) = (text(&output.stdout), text(&output.stderr));
-    assert_eq!(output.status.code(), Some(status), "{line}: {complaint}");
-    assert_eq!(complaint, "", "{line}");
-    for expected in expected {
-        assert!(report.contains(expected), "{line}: {expected} in\n{report}");
-    }
+    check_with(&SMALL, line, status, expected);
 }
 
 /// 2 - 2 cos(j pi / 31), j from 1 to 30.

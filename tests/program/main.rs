@@ -44,14 +44,22 @@ fn text(bytes: &[u8]) -> String {
 
 /// The object that the program prints.
 fn json(line: &str) -> Value {
-    let output = run(&format!("{line} --json"));
+    json_with(&[], line)
+}
+
+fn json_with(environment: &[(&str, &str)], line: &str) -> Value {
+    let output = run_with(environment, &format!("{line} --json"));
     assert_eq!(text(&output.stderr), "", "{line}");
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
 /// Runs a command line that ends with a status and prints all of `expected`.
 fn check(line: &str, status: i32, expected: &[&str]) {
-    let output = run(line);
+    check_with(&[], line, status, expected);
+}
+
+fn check_with(environment: &[(&str, &str)], line: &str, status: i32, expected: &[&str]) {
+    let output = run_with(environment, line);
     let (report, complaint) = (text(&output.stdout), text(&output.stderr));
     assert_eq!(output.status.code(), Some(status), "{line}: {complaint}");
     assert_eq!(complaint, "", "{line}");

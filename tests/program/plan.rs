@@ -1,5 +1,6 @@
 //! The dry run: what `sparsefuse plan` counts for each rank is what each of as many real ranks does.
 
+use super::text;
 use serde_json::Value;
 use sparsefuse::prelude::*;
 use sparsefuse::runtime::{Config, Counters, run_ranks};
@@ -20,13 +21,9 @@ fn run(line: &str) -> Output {
         .unwrap()
 }
 
-fn text(bytes: Vec<u8>) -> String {
-    String::from_utf8(bytes).unwrap()
-}
-
 fn plan(line: &str) -> Value {
     let output = run(&format!("plan {line} --json"));
-    assert_eq!(text(output.stderr), "", "{line}");
+    assert_eq!(text(&output.stderr), "", "{line}");
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
@@ -216,7 +213,7 @@ fn the_model_is_what_the_help_says() {
 #[test]
 fn the_report_has_a_line_for_each_figure() {
     let output = run("plan poisson2d:24 --ranks 4");
-    let report = text(output.stdout);
+    let report = text(&output.stdout);
     for expected in [
         "matrix     poisson2d:24",
         "ranks      4",
@@ -252,7 +249,7 @@ fn what_cannot_be_planned_is_refused() {
         ),
     ] {
         let output = run(line);
-        let complaint = text(output.stderr);
+        let complaint = text(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{line}: {complaint}");
         assert_eq!(complaint.matches('\n').count(), 1, "{line}: {complaint}");
         assert!(complaint.contains(expected), "{line}: {complaint}");

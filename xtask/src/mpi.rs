@@ -1,9 +1,9 @@
 //! The check of ranks as processes: tests under `mpiexec`.
 //!
 //! Test programs that work on the ranks of all processes run on two to four of them (on one, they have
-//! run with all other tests); each run counts as one test. `tests/mpi.rs` starts `mpiexec` itself. What that needs (an MPI, libclang)
-//! is installed where that is possible without asking: by root, on Debian or Ubuntu. Elsewhere the
-//! check is skipped, and says what to install.
+//! run with all other tests); each run counts as one test. `tests/mpi.rs` starts `mpiexec` itself. What
+//! that needs (an MPI, libclang) is installed where that is possible without asking: by root, on Debian
+//! or Ubuntu. Elsewhere the check is skipped, and says what to install.
 //!
 //! Where there is an MPI, all tests are built with the feature `mpi`, so that nothing is compiled
 //! twice; code without the feature is what clippy and the documentation see.
@@ -14,7 +14,7 @@ use crate::test::count;
 use serde_json::Value;
 use std::io::Write as _;
 use std::ops::RangeInclusive;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
@@ -28,6 +28,7 @@ const PROGRAMS: [(&str, &str); 4] = [
     ("library", "matrices::"),
     ("examples", ""),
 ];
+/// On how many processes.
 const PROCESSES: RangeInclusive<usize> = 2..=4;
 
 /// With this, the library has ranks as processes.
@@ -79,9 +80,9 @@ pub(crate) fn run(tally: &mut Tally) -> Result<Duration, String> {
     println!("\n=== MPI ===");
     let begin = Instant::now();
     show(cargo(CLIPPY))?;
-    for (program, tests) in &programs()? {
+    for program in &programs()? {
         for processes in PROCESSES {
-            under_mpiexec(program, tests, processes, tally)?;
+            under_mpiexec(program, processes, tally)?;
         }
     }
     let time = begin.elapsed();
@@ -167,8 +168,16 @@ fn call(program: &str, arguments: &[&str]) -> Command {
     command
 }
 
-/// Builds the test programs, and says where they are, with the tests of each.
-fn programs() -> Result<Vec<(PathBuf, &'static str)>, String> {
+/// Some tests of a program.
+struct Program {
+    name: &'static str,
+    /// What the names of the tests begin with.
+    tests: &'static str,
+    path: PathBuf,
+}
+
+/// Builds the test programs, and says where they are.
+fn programs() -> Result<Vec<Program>, String> {
     let mut build = cargo(["test", "--workspace", "--no-run"]);
     build.args(FEATURES);
     build.args(PROGRAMS.iter().flat_map(|(name, _)| ["--test", name]));
@@ -189,20 +198,16 @@ fn programs() -> Result<Vec<(PathBuf, &'static str)>, String> {
             .filter(|artifact| artifact["target"]["name"] == name);
         let path = of_name.find_map(|artifact| artifact["executable"].as_str());
         let path = path.ok_or_else(|| format!("`{text}` has not built {name}"))?;
-        Ok((PathBuf::from(path), tests))
+        let path = PathBuf::from(path);
+        Ok(Program { name, tests, path })
     };
     PROGRAMS.into_iter().map(find).collect()
 }
 
 /// Runs some tests of a program on some processes, one after the other, and shows what it prints if it
 /// fails.
-fn under_mpiexec(
-    path: &Path,
-    tests: &str,
-    processes: usize,
-    tally: &mut Tally,
-) -> Result<(), String> {
-    let name = path.file_name().unwrap_or_default().display();
+fn under_mpiexec(program: &Program, processes: usize, tally: &mut Tally) -> Result<(), String> {
+    let Program { name, tests, path } = program;
     print!("{name} {tests} on {processes} processes ... ");
     // Nothing depends on when this is seen.
     let _ = std::io::stdout().flush();

@@ -58,7 +58,11 @@ impl<T: Field> Array<T, 2> {
     #[doc(alias = "exponential")]
     pub fn expm(&self) -> Result<Self, Error> {
         order(OP, self)?;
-        check_finite(self)?;
+        if let Some((at, element)) = self.first_not_finite()? {
+            let [row, column] = [at / self.shape()[1], at % self.shape()[1]];
+            let found = format!("{element} in row {row}, column {column}");
+            return Err(Error::argument(OP, "finite elements", found));
+        }
         let exponential = match T::IS_COMPLEX {
             true => exponential(&self.try_cast::<Complex<f64>>()?)?.try_cast::<T>()?,
             false => exponential(&self.try_cast::<f64>()?)?.try_cast::<T>()?,
@@ -75,22 +79,6 @@ impl<T: Field> Array<T, 2> {
             }
         }
     }
-}
-
-/// Names the first element that is infinite or not a number.
-fn check_finite<T: Field>(a: &Array<T, 2>) -> Result<(), Error> {
-    if a.try_is_finite()?.try_all()?.get()? {
-        return Ok(());
-    }
-    let is_finite = a.try_is_finite()?.to_vec()?;
-    let at = is_finite
-        .iter()
-        .position(|is_finite| !is_finite)
-        .unwrap_or(0);
-    let [row, column] = [at / a.shape()[1], at % a.shape()[1]];
-    let element = a.try_row(row)?.to_vec()?[column];
-    let found = format!("{element} in row {row}, column {column}");
-    Err(Error::argument(OP, "finite elements", found))
 }
 
 /// The exponential of a matrix in double precision.

@@ -61,13 +61,20 @@ impl<T: Element, const D: usize> SavedArray for Array<T, D> {
 ///
 /// # Errors
 ///
-/// If two arrays have one name, or a name is empty or has one of the characters `/`, `\` and `:`;
-/// if the computation of an array failed, or the file cannot be written.
+/// If two arrays have one name, or a name is empty or has one of the characters `/`, `\` and `:`; if
+/// they belong to two runtimes; if the computation of an array failed, or the file cannot be written.
 #[doc(alias = "savez")]
 pub fn save_npz(path: impl AsRef<Path>, arrays: &[(&str, &dyn SavedArray)]) -> Result<(), Error> {
     check_names(arrays)?;
     let runtime = arrays.first().map(|(_, array)| array.of_runtime().clone());
     let runtime = runtime.unwrap_or_else(Runtime::current);
+    if !arrays
+        .iter()
+        .all(|(_, array)| array.of_runtime().is(&runtime))
+    {
+        let expected = "arrays of one runtime";
+        return Err(Error::argument("save_npz", expected, "arrays of two"));
+    }
     write(&runtime, path.as_ref(), false, |mut writer| {
         let mut written = Ok(());
         for (name, array) in arrays {

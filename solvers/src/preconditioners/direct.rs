@@ -7,7 +7,7 @@
 use super::complete::Complete;
 use super::system::{Method, System};
 use super::{Preconditioner, check_square, check_update};
-use crate::operator::{LinearOperator, check_finite, check_vector};
+use crate::operator::{LinearOperator, check_finite, check_rhs};
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::{Error, Exchange, Runtime, Shape};
@@ -35,7 +35,7 @@ const OP: &str = "direct";
 /// As [`splu`] and [`Direct::solve`], and if an element of b is infinite or not a number.
 pub fn spsolve<T: Field>(a: &Csr<T>, b: &Vector<T>) -> Result<Vector<T>, Error> {
     let factors = splu(a)?;
-    a.runtime().enter(|| check_vector("spsolve", b))?;
+    a.runtime().enter(|| check_rhs("spsolve", b))?;
     factors.solve(b)
 }
 
