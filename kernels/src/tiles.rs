@@ -156,6 +156,16 @@ impl Tiles {
         (end - elements.start) / self.len
     }
 
+    /// Elements of a line; `usize::MAX` where there is one.
+    pub(crate) fn line(&self) -> usize {
+        self.line
+    }
+
+    /// How many neighbours are joined to one before the trees along dimension 0, one after the other.
+    pub(crate) fn joined(&self) -> [usize; 3] {
+        self.joined
+    }
+
     fn per_line(&self) -> usize {
         self.joined[0]
     }

@@ -66,6 +66,10 @@ pub struct Config {
     pub ahead_threshold: usize,
     /// The way kernels run.
     pub executor: Executor,
+    /// The device on which kernels run, besides the processors of the host.
+    pub device: DeviceKind,
+    /// Bytes that a task moves at least to go to the device, if none of its operands is there already.
+    pub device_threshold: usize,
     /// How kernels that take long in blocks become native code in the background; `None`
     /// leaves them in blocks.
     pub native: Option<Arc<Toolchain>>,
@@ -88,6 +92,30 @@ pub enum Executor {
     Reference,
 }
 
+/// A device with memory of its own. Results have the same bits with and without one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeviceKind {
+    /// None.
+    Host,
+    /// A GPU of NVIDIA, by its number; of a build with the feature `cuda`.
+    Cuda(usize),
+    /// A GPU as a program of the host, for tests: slow. It needs a C compiler.
+    Emulated,
+}
+
+impl DeviceKind {
+    /// The device with a name: `none`, `cuda`, `cuda:1`, `emulated`.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "none" => Some(Self::Host),
+            "cuda" => Some(Self::Cuda(0)),
+            "emulated" => Some(Self::Emulated),
+            _ => name.strip_prefix("cuda:")?.parse().ok().map(Self::Cuda),
+        }
+    }
+}
+
 impl Default for Config {
     fn default() -> Self {
         Self {
@@ -106,6 +134,8 @@ impl Default for Config {
             run_ahead: 2,
             ahead_threshold: 1 << 18,
             executor: Executor::Blocks,
+            device: DeviceKind::Host,
+            device_threshold: 1 << 22,
             native: cache_directory().map(|cache| Arc::new(Toolchain::new(cache))),
             memory_limit: usize::MAX,
             profile: false,
@@ -124,17 +154,19 @@ impl Config {
     pub const PREFIX: &str = "SPARSEFUSE_";
 
     /// The variables of the environment that the library reads.
-    pub const VARIABLES: [&str; 13] = [
+    pub const VARIABLES: [&str; 15] = [
         "SPARSEFUSE_AHEAD",
         "SPARSEFUSE_CACHE",
         "SPARSEFUSE_CC",
         "SPARSEFUSE_CHECK",
         "SPARSEFUSE_CUT",
+        "SPARSEFUSE_DEVICE",
         "SPARSEFUSE_FUSION",
         "SPARSEFUSE_ISA",
         "SPARSEFUSE_MEMORY",
         "SPARSEFUSE_MPI",
         "SPARSEFUSE_NATIVE",
+        "SPARSEFUSE_NVRTC",
         "SPARSEFUSE_PACK",
         "SPARSEFUSE_THREADS",
         "SPARSEFUSE_TILE",
@@ -156,7 +188,8 @@ impl Config {
     /// `SPARSEFUSE_CHECK` (0 or 1), `SPARSEFUSE_ISA` (baseline, avx2, avx512), `SPARSEFUSE_TILE`,
     /// `SPARSEFUSE_CUT` (elements),
     /// `SPARSEFUSE_AHEAD` (windows), `SPARSEFUSE_MEMORY` (bytes), `SPARSEFUSE_NATIVE` (0 or 1), `SPARSEFUSE_CACHE` (a directory)
-    /// and `SPARSEFUSE_CC` (a C compiler).
+    /// and `SPARSEFUSE_CC` (a C compiler), `SPARSEFUSE_DEVICE` (none, cuda, cuda:1, emulated) and
+    /// `SPARSEFUSE_NVRTC` (the library that compiles for it).
     ///
     /// # Errors
     ///
@@ -196,6 +229,10 @@ impl Config {
             config.isa = isa;
         }
         config.native = native(config.native)?;
+        let device = "none, cuda, cuda:1 or emulated";
+        if let Some(device) = read("SPARSEFUSE_DEVICE", device, DeviceKind::from_name)? {
+            config.device = device;
+        }
         Ok(config)
     }
 }

@@ -5,6 +5,7 @@
 //! handed to everyone who reads a store that depends on it.
 
 use crate::shape::Shape;
+use sparsefuse_kernels::device::DeviceError;
 use sparsefuse_kernels::verify::VerifyError;
 use sparsefuse_kernels::{DType, text};
 use std::fmt;
@@ -98,6 +99,9 @@ pub enum ErrorKind {
         /// What it said.
         message: String,
     },
+    /// The device that the settings name is not there, or it has failed.
+    #[error("device: {0}")]
+    Device(DeviceError),
     /// A call of MPI failed.
     #[error("{call}: {message}")]
     Mpi {
@@ -196,6 +200,7 @@ impl Error {
             | ErrorKind::OutOfMemory { .. }
             | ErrorKind::Refused { .. }
             | ErrorKind::Panic { .. }
+            | ErrorKind::Device(_)
             | ErrorKind::Mpi { .. }
             | ErrorKind::File { .. }
             | ErrorKind::Format { .. }
@@ -216,6 +221,7 @@ impl Error {
             | ErrorKind::Refused { .. }
             | ErrorKind::Panic { .. }
             | ErrorKind::Rank { .. }
+            | ErrorKind::Device(_)
             | ErrorKind::Mpi { .. }
             | ErrorKind::File { .. }
             | ErrorKind::Format { .. }

@@ -39,7 +39,7 @@ mod program;
 
 pub use analysis::fuse::Refusal;
 pub use comm::exchange::{Exchange, Messages, Sent};
-pub use config::{Config, Executor};
+pub use config::{Config, DeviceKind, Executor};
 pub use error::{Error, ErrorKind};
 pub use geometry::partition::Partition;
 pub use geometry::view::View;

@@ -14,7 +14,7 @@ use rustix::process::{Pid, Signal, kill_process_group, setpriority_pgrp};
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::{self, File};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
@@ -112,25 +112,39 @@ pub(super) fn library(
     text: &str,
     names: &[&str],
 ) -> Result<Vec<Loaded>, Failure> {
+    let source = prelude::prelude() + text;
+    let path = built(toolchain, isa, &source)?;
+    if let Ok(functions) = load_ours(&path, names) {
+        return Ok(functions);
+    }
+    // A library of the cache may be one that this system does not load.
+    let cache = Cache::new(&toolchain.directory, toolchain.most_bytes);
+    let forget = || cache.forget(&key_of(toolchain, isa, &source));
+    forget();
+    let path = built(toolchain, isa, &source)?;
+    load_ours(&path, names).inspect_err(|_| forget())
+}
+
+/// The library that a compiler makes of a source, from the cache or made now.
+pub(super) fn built(toolchain: &Toolchain, isa: Isa, source: &str) -> Result<PathBuf, Failure> {
     let cache = Cache::new(&toolchain.directory, toolchain.most_bytes);
     cache.open()?;
-    let source = prelude::prelude() + text;
-    let key = key(&toolchain.compilers, isa, &source);
+    let key = key_of(toolchain, isa, source);
     if let Some(path) = cache.find(&key) {
-        match load_ours(&path, names) {
-            Ok(functions) => return Ok(functions),
-            Err(_) => cache.forget(&key),
-        }
+        return Ok(path);
     }
-    let path = match cache.find_or_begin(&key, toolchain.limit)? {
-        Found::Library(path) => path,
+    match cache.find_or_begin(&key, toolchain.limit)? {
+        Found::Library(path) => Ok(path),
         Found::Workplace(workplace) => {
             let built = workplace.complete(&key);
-            compile(toolchain, isa, &source, &workplace, &built)?;
-            cache.keep(&key, &built)?
+            compile(toolchain, isa, source, &workplace, &built)?;
+            cache.keep(&key, &built)
         }
-    };
-    load_ours(&path, names).inspect_err(|_| cache.forget(&key))
+    }
+}
+
+fn key_of(toolchain: &Toolchain, isa: Isa, source: &str) -> String {
+    key(&toolchain.compilers, isa, source)
 }
 
 #[expect(unsafe_code, reason = "loads what this module has compiled")]

@@ -35,10 +35,12 @@ mod compile;
 #[cfg(unix)]
 mod exit;
 mod load;
-mod operators;
+pub(crate) mod operators;
 mod prelude;
 mod premise;
 mod print;
+#[cfg(unix)]
+pub(crate) mod raw;
 #[cfg(test)]
 #[cfg(unix)]
 mod tests;
@@ -103,8 +105,13 @@ fn of(dtype: Option<crate::DType>) -> String {
 }
 
 impl Refusal {
-    fn new(operation: &'static str, dtype: Option<crate::DType>) -> Self {
+    pub(crate) fn new(operation: &'static str, dtype: Option<crate::DType>) -> Self {
         Self { operation, dtype }
+    }
+
+    /// The operation, and on what.
+    pub(crate) fn what(&self) -> String {
+        format!("`{}`{}", self.operation, of(self.dtype))
     }
 }
 

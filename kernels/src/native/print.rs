@@ -24,14 +24,14 @@
 //! the caller runs that chunk in blocks.
 
 use super::Refusal;
-use super::operators::{binary, memory_type, value_type};
+use super::operators::{binary, cast, folded_by, memory_type, unary, value_type};
 use crate::abi::{CHUNK, LANES_BYTES, SPLAT_BYTES};
 use crate::element::DType;
 use crate::ir::{
     ArgId, BinaryOp, Inst, Kernel, Loop, ReduceOp, UnaryOp, ValueId, uniform_values, value_types,
 };
 use crate::isa::Isa;
-use crate::operations::{Types, UnaryForm};
+use crate::operations::UnaryForm;
 use std::fmt::Write as _;
 
 /// A loop in C.
@@ -302,17 +302,7 @@ impl Printer<'_> {
 
     fn reduce(&mut self, op: ReduceOp, a: ValueId) -> Result<(), Refusal> {
         let dtype = self.dtype(a);
-        let op = match op {
-            ReduceOp::Sum => BinaryOp::Add,
-            ReduceOp::Prod => BinaryOp::Mul,
-            ReduceOp::Min => BinaryOp::Min,
-            ReduceOp::Max => BinaryOp::Max,
-            ReduceOp::Any => BinaryOp::Or,
-            ReduceOp::All => BinaryOp::And,
-            ReduceOp::ArgMin | ReduceOp::ArgMax => {
-                return Err(Refusal::new(op.name(), Some(dtype)));
-            }
-        };
+        let op = folded_by(op, dtype)?;
         let element = memory_type(dtype);
         let number = self.lanes.len();
         let lanes = format!("l{number}");
@@ -355,73 +345,27 @@ impl Printer<'_> {
     fn unary(&mut self, op: UnaryOp, a: ValueId) -> Result<String, Refusal> {
         let dtype = self.dtype(a);
         let operand = self.operand(a);
-        let call = |operand: &str| format!("{}_{}({operand})", op.name(), memory_type(dtype));
-        if op.is_identity_on(dtype) {
-            return Ok(operand);
+        if op.form() == UnaryForm::Angle && dtype.is_real_float() {
+            let _ = writeln!(self.values, "            large |= is_large({operand});");
         }
-        if dtype.is_complex() {
-            return match op.types() == Types::Numeric {
-                true => Ok(call(&operand)),
-                false => Err(Refusal::new(op.name(), Some(dtype))),
-            };
-        }
-        Ok(match op.form() {
-            UnaryForm::Prefix(sign) => format!("{sign}{operand}"),
-            UnaryForm::Operand => operand,
-            UnaryForm::Zero => "0".to_owned(),
-            UnaryForm::Angle => {
-                let _ = writeln!(self.values, "            large |= is_large({operand});");
-                call(&operand)
-            }
-            UnaryForm::Call => call(&operand),
-        })
+        unary(op, dtype, &operand)
     }
 
     fn cast(&mut self, to: DType, a: ValueId) -> Result<String, Refusal> {
         let from = self.dtype(a);
         let operand = self.operand(a);
-        if from == to {
-            return Ok(operand);
-        }
-        if !from.is_complex() && !to.is_complex() {
-            return self.real_cast((from, to), &operand);
-        }
-        let type_ = value_type(to);
-        let part = |name: &str| match from.is_complex() {
-            true => format!("{operand}.{name}"),
-            false => operand.clone(),
-        };
-        if to == DType::Bool {
-            let from = memory_type(from);
-            return Ok(format!("ne_{from}({operand}, ({from}){{0, 0}})"));
-        }
-        let re = self.real_cast((from.real(), to.real()), &part("re"))?;
-        Ok(match (from.is_complex(), to.is_complex()) {
-            (_, false) => re,
-            (false, true) => format!("({type_}){{{re}, 0}}"),
-            (true, true) => {
-                let im = self.real_cast((from.real(), to.real()), &part("im"))?;
-                format!("({type_}){{{re}, {im}}}")
-            }
-        })
-    }
-
-    fn real_cast(&self, (from, to): (DType, DType), operand: &str) -> Result<String, Refusal> {
         let is_float = |dtype: DType| dtype.is_real_float();
         let is_wide = |dtype: DType| matches!(dtype, DType::I64 | DType::U64 | DType::U32);
         // AVX2 has no conversions between floats and these.
-        let is_missing = self.isa != Isa::Avx512
-            && (is_float(from) && is_wide(to) || is_wide(from) && is_float(to));
-        if is_missing {
+        let is_missing = |from: DType, to: DType| {
+            self.isa != Isa::Avx512
+                && (is_float(from) && is_wide(to) || is_wide(from) && is_float(to))
+        };
+        let is_truth = to == DType::Bool && from.is_complex();
+        if from != to && !is_truth && is_missing(from.real(), to.real()) {
             return Err(Refusal::new("cast", Some(to)));
         }
-        let type_ = value_type(to);
-        Ok(match to {
-            _ if from == to => operand.to_owned(),
-            DType::Bool => format!("{operand} != 0"),
-            _ if is_float(from) && to.is_integer() => format!("{type_}_of({operand})"),
-            _ => format!("({type_}){operand}"),
-        })
+        Ok(cast((from, to), &operand))
     }
 
     fn finish(self, name: &str) -> Printed {

@@ -21,6 +21,7 @@ use crate::shape::Shape;
 use crate::tasks::argument::{Access, Privilege};
 use crate::tasks::block::BlockRows;
 use sparsefuse_kernels::blocks::Program;
+use sparsefuse_kernels::device::{DeviceLoop, NoForm};
 use sparsefuse_kernels::{DType, Extent, Isa, Kernel, Layout, ReduceOp, Toolchain};
 use std::borrow::Cow;
 use std::ops::Range;
@@ -168,6 +169,11 @@ pub(crate) struct FusedTask {
     /// How many of the kernel's loops come before ghosts are sent: they write elements that other
     /// ranks gather in the loops after them.
     pub(crate) leading: usize,
+    /// For each argument of the kernel, whether it is stored to.
+    pub(crate) stored: Vec<bool>,
+    /// The loops as kernels of the rank's device, or why they stay on the host; made when the task is
+    /// first about to run there.
+    pub(crate) on_device: OnceLock<Result<Vec<DeviceLoop>, NoForm>>,
 }
 
 impl FusedTask {

@@ -94,7 +94,7 @@ impl Unpack for Arc<PackedIndices> {
         let target = unsafe { slice::from_raw_parts_mut(memory.data().cast(), entries.len()) };
         // SAFETY: `pack_indices` has filled this many bytes, which are not written any more.
         let packed =
-            unsafe { slice::from_raw_parts(self.indices.data(), self.structure.column_bytes()) };
+            unsafe { slice::from_raw_parts(self.indices.to_read(), self.structure.column_bytes()) };
         self.structure
             .unpack(self.ranges(), packed, target, workers);
         let len = entries.len();
@@ -113,8 +113,8 @@ impl PackedEntries {
         Packed {
             structure: &raw const self.indices.structure,
             values: &raw const self.values,
-            columns: self.indices.indices.data(),
-            data: self.data.data(),
+            columns: self.indices.indices.to_read(),
+            data: self.data.to_read(),
         }
     }
 
@@ -123,7 +123,7 @@ impl PackedEntries {
         let bytes = entries.len() * self.size;
         let (memory, target) = allocate(self.data.pool(), bytes)?;
         // SAFETY: `Pack::pack` has filled this many bytes, which are not written any more.
-        let data = unsafe { slice::from_raw_parts(self.data.data(), self.values.bytes()) };
+        let data = unsafe { slice::from_raw_parts(self.data.to_read(), self.values.bytes()) };
         let structure = &self.indices.structure;
         self.values
             .unpack(structure, self.indices.ranges(), data, target, workers);

@@ -163,14 +163,22 @@ impl Piece {
         })
     }
 
-    /// The operand of the kernels that gather; without indices while they are evicted.
-    pub(crate) fn structure(&self) -> Structure {
+    /// The operand of the kernels that gather; without indices while they are evicted. `address` says where
+    /// the first element of an instance lies.
+    pub(crate) fn structure(
+        &self,
+        address: impl Fn(&Instance) -> Option<*mut u8>,
+    ) -> Option<Structure> {
         let skip = self.rows.start - self.ranges.rows.start;
-        let pos = self.ranges.data().cast::<u64>().wrapping_add(skip);
-        let crd = self
-            .indices()
-            .map_or(std::ptr::null(), |indices| self.first_index(&indices));
-        Structure {
+        let pos = address(&self.ranges)?.cast::<u64>().wrapping_add(skip);
+        let crd = match self.indices() {
+            None => std::ptr::null(),
+            Some(indices) => {
+                let skip = self.entries.start - indices.rows.start;
+                address(&indices)?.cast::<u32>().wrapping_add(skip)
+            }
+        };
+        Some(Structure {
             pos,
             crd,
             rows: self.rows.len(),
@@ -178,7 +186,7 @@ impl Piece {
             below: self.reach.0,
             above: self.reach.1,
             singles: self.singles,
-        }
+        })
     }
 
     /// The ranges of the rows, and perhaps of others.
@@ -208,7 +216,7 @@ impl Piece {
 
     fn first_index(&self, indices: &Instance) -> *const u32 {
         let skip = self.entries.start - indices.rows.start;
-        indices.data().cast::<u32>().wrapping_add(skip)
+        indices.to_read().cast::<u32>().wrapping_add(skip)
     }
 
     /// The rows in plain form, with local indices; with none if they are evicted.

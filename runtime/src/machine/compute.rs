@@ -16,6 +16,7 @@ use crate::geometry::partition::Partition;
 use crate::images::piece::Piece;
 use crate::memory::bytes;
 use crate::memory::instance::Instance;
+use crate::memory::mirror::Use;
 use crate::memory::reserve::zeros;
 use crate::tasks::body::Body;
 use crate::tasks::host::HostTask;
@@ -104,6 +105,12 @@ impl Running<'_, '_> {
     ) -> Result<(), Error> {
         let program = self.task.program.as_ref().filter(|_| runs);
         if program.is_some() {
+            if ghosts.is_empty()
+                && !self.awaits_halos
+                && let Some(outcome) = self.run_on_device(inputs)
+            {
+                return outcome;
+            }
             self.bind(inputs, &ghosts);
         }
         let (leading, all) = (self.task.leading, program.map_or(0, Program::loops));
@@ -326,27 +333,60 @@ impl Running<'_, '_> {
         for (number, binding) in self.task.bindings.iter().enumerate() {
             operands.push(match inputs.packed_at(number) {
                 Some(packed) => Operand::Packed(packed.operand()),
-                None => self.operand(binding, (inputs, ghosts), &mut taken),
+                None => {
+                    let place = |instance: &Instance, access| Some(on_host(instance, access));
+                    let access = self.access(number);
+                    let operand = self.operand(binding, (inputs, ghosts), (access, &place));
+                    match (operand, binding) {
+                        (Some(operand), _) => operand,
+                        (None, Binding::Reduction { number }) => {
+                            let first = taken;
+                            taken += self.task.reductions[*number].n_tiles;
+                            Operand::Reduction {
+                                partials: self.frame.partials[first..].as_mut_ptr(),
+                            }
+                        }
+                        (None, _) => unreachable!("memory of the host is there"),
+                    }
+                }
             });
         }
         self.frame.operands = operands;
     }
 
-    /// What a binding is in memory. Reductions take partial results of the frame one after the
-    /// other, of which this many are `taken`.
-    fn operand(
-        &mut self,
+    /// How the kernel uses an argument.
+    #[inline]
+    pub(super) fn access(&self, number: usize) -> Use {
+        match self.task.stored.get(number) {
+            Some(false) => Use::Read,
+            _ => Use::Write,
+        }
+    }
+
+    /// What a binding is in memory, where `place` says where an instance's first element lies; `None` where it
+    /// does not lie there, and of reductions.
+    #[inline]
+    pub(super) fn operand(
+        &self,
         binding: &Binding,
         (inputs, ghosts): (&Inputs, &[Ghosts]),
-        taken: &mut usize,
-    ) -> Operand {
-        match *binding {
+        (access, place): (Use, &impl Fn(&Instance, Use) -> Option<*mut u8>),
+    ) -> Option<Operand> {
+        // The address of an element of an instance. Addresses of empty pieces may lie outside their
+        // memory; nothing is read through them.
+        let address = |from: From, offset: isize| {
+            let slot = self.task.slot(from);
+            let size = self.schedule.slots[slot as usize].dtype.size() as isize;
+            let first = place(self.locate(from, inputs), access)?;
+            Some(first.wrapping_offset(offset * size))
+        };
+        Some(match *binding {
             Binding::Array {
                 from,
                 offset,
                 layout,
             } => Operand::Array {
-                data: self.address(from, offset, inputs),
+                data: address(from, offset)?,
                 layout,
             },
             Binding::DenseRows {
@@ -355,39 +395,27 @@ impl Running<'_, '_> {
                 layout,
                 columns,
                 column_stride,
-            } => {
-                let data = self.address(from, offset, inputs).cast_const();
-                Operand::DenseRows {
-                    data,
-                    layout,
-                    columns,
-                    column_stride,
-                }
-            }
-            Binding::Scalar { slot } => Operand::Scalar {
-                data: self.of_slot(slot).data(),
+            } => Operand::DenseRows {
+                data: address(from, offset)?.cast_const(),
+                layout,
+                columns,
+                column_stride,
             },
-            Binding::Reduction { number } => {
-                let first = *taken;
-                *taken += self.task.reductions[number].n_tiles;
-                Operand::Reduction {
-                    partials: self.frame.partials[first..].as_mut_ptr(),
-                }
-            }
-            Binding::Whole { from, len } => {
-                let own = self.address(from, 0, inputs).cast_const();
-                Operand::Gather {
-                    own,
-                    own_len: len,
-                    ghosts: std::ptr::null(),
-                    width: 1,
-                }
-            }
+            Binding::Scalar { slot } => Operand::Scalar {
+                data: place(self.of_slot(slot), access)?,
+            },
+            Binding::Reduction { .. } => return None,
+            Binding::Whole { from, len } => Operand::Gather {
+                own: address(from, 0)?.cast_const(),
+                own_len: len,
+                ghosts: std::ptr::null(),
+                width: 1,
+            },
             Binding::Gathered { slot, piece } => {
                 let of_x = |ghosts: &&Ghosts| (ghosts.slot, ghosts.piece) == (slot, piece);
                 let halo = ghosts.iter().find(of_x).map(|ghosts| &ghosts.halo);
                 Operand::Gather {
-                    own: self.of_slot(slot).data().cast_const(),
+                    own: place(self.of_slot(slot), access)?.cast_const(),
                     own_len: inputs.piece(piece).own_len,
                     ghosts: halo.map_or(std::ptr::null(), Halo::ghosts),
                     width: self.task.pieces[piece].width,
@@ -397,11 +425,15 @@ impl Running<'_, '_> {
                 let first = inputs.piece(piece).entries.start as isize;
                 let skip = first - self.locate(from, inputs).rows.start as isize;
                 Operand::Entries {
-                    data: self.address(from, skip, inputs).cast_const(),
+                    data: address(from, skip)?.cast_const(),
                 }
             }
-            Binding::Structure { piece } => Operand::Structure(inputs.piece(piece).structure()),
-        }
+            Binding::Structure { piece } => {
+                let structure = inputs.piece(piece);
+                let structure = structure.structure(|instance| place(instance, Use::Read));
+                Operand::Structure(structure?)
+            }
+        })
     }
 
     fn of_slot(&self, slot: u32) -> &Instance {
@@ -419,14 +451,13 @@ impl Running<'_, '_> {
             }
         }
     }
+}
 
-    /// The address of an element of an instance. Addresses of empty pieces may lie outside their
-    /// memory; nothing is read through them.
-    fn address(&self, from: From, offset: isize, inputs: &Inputs) -> *mut u8 {
-        let slot = self.task.slot(from);
-        let size = self.schedule.slots[slot as usize].dtype.size() as isize;
-        self.locate(from, inputs)
-            .data()
-            .wrapping_offset(offset * size)
+/// Where the first element of an instance lies in memory of the host.
+#[inline]
+fn on_host(instance: &Instance, access: Use) -> *mut u8 {
+    match access {
+        Use::Read => instance.to_read().cast_mut(),
+        Use::Write => instance.data(),
     }
 }

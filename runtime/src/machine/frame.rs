@@ -36,6 +36,8 @@ pub(crate) struct Frame {
     pub(super) operands: Vec<Operand>,
     /// Those of the tiles of a task's reductions, one reduction after the other, and more.
     pub(super) partials: Vec<Partial>,
+    /// Whether the device has written the results of the task that runs.
+    pub(super) is_reduced: bool,
     /// One for each of these reductions, and more.
     pub(super) forests: Vec<Forest>,
     /// For the reductions of the task that runs: which of these forests, or why there is none.

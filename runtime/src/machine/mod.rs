@@ -11,6 +11,7 @@ pub(crate) mod ahead;
 mod beside;
 pub(crate) mod compute;
 mod crew;
+mod device;
 pub(crate) mod engine;
 mod exchanging;
 mod failures;

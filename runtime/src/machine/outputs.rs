@@ -95,7 +95,7 @@ impl Running<'_, '_> {
         );
         // SAFETY: both hold as many elements of `size` bytes, by the lines above, and the new memory has
         // no other user.
-        unsafe { std::ptr::copy_nonoverlapping(old.data(), new.data(), bytes) };
+        unsafe { std::ptr::copy_nonoverlapping(old.to_read(), new.data(), bytes) };
         self.frame.move_to(slot, self.window, Counted::new(new));
         Ok(())
     }

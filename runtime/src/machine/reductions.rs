@@ -113,7 +113,7 @@ impl Running<'_, '_> {
     /// Where each rank has its own rows, what it has is sent on its way to the others, all
     /// reductions of a task in one message; else the results are written.
     pub(super) fn reduce(&mut self, ran: &FusedTask) -> Result<(), Error> {
-        if self.task.reductions.is_empty() {
+        if self.task.reductions.is_empty() || std::mem::take(&mut self.frame.is_reduced) {
             return Ok(());
         }
         let mut shares = std::mem::take(&mut self.frame.shares);

@@ -47,7 +47,7 @@ impl Running<'_, '_> {
         let ranges = self.frame.instance(spec.ranges).cloned();
         let launch = self.task.group.launch;
         let key = PieceKey {
-            ranges: ranges.as_ref().map_or(0, |ranges| ranges.data() as usize),
+            ranges: ranges.as_ref().map_or(0, |ranges| ranges.place()),
             launch,
             x_partition: spec.x_partition,
             x_len: self.schedule.slots[spec.x as usize].shape.rows(),
@@ -171,7 +171,8 @@ impl Running<'_, '_> {
             return Ok(Some(Arc::clone(entries)));
         }
         let entries = self.frame.plain(slot, self.window, self.context.workers)?;
-        if executor == Executor::Reference {
+        // The kernels of a device read the plain form.
+        if executor == Executor::Reference || self.context.pool.device().is_some() {
             return Ok(None);
         }
         let pack = Pack {

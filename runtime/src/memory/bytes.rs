@@ -45,7 +45,7 @@ pub(crate) fn of<T: Element>(elements: &[T]) -> &[u8] {
 pub(crate) fn of_instance(instance: &Instance, size: usize) -> &[u8] {
     // SAFETY: memory of the pool is initialised (`block.rs`), that which it adopts has elements
     // without padding, and as many bytes are there, as `bytes_of` has checked.
-    unsafe { std::slice::from_raw_parts(instance.data(), bytes_of(instance, size)) }
+    unsafe { std::slice::from_raw_parts(instance.to_read(), bytes_of(instance, size)) }
 }
 
 /// The bytes of a new instance, to be filled with elements of this size.

@@ -7,10 +7,12 @@
 #![expect(unsafe_code, reason = "memory is read as elements of a type")]
 
 use super::counted::{Recycled, Spare};
+use super::mirror::Use;
 use super::pool::{Memory, Pool};
 use crate::error::Error;
 use crate::geometry::partition::needs::NeedsId;
 use sparsefuse_kernels::Element;
+use sparsefuse_kernels::device::{Address, DeviceError};
 use std::cell::RefCell;
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -110,7 +112,7 @@ impl Instance {
         // initialised (`block.rs`), and the new memory has no other user. Callers hold the engine's
         // lock, so nothing writes the old one.
         unsafe {
-            std::ptr::copy_nonoverlapping(self.memory.data(), memory.data(), self.memory.len());
+            std::ptr::copy_nonoverlapping(self.memory.to_read(), memory.data(), self.memory.len());
         }
         Ok(Self {
             memory,
@@ -156,8 +158,32 @@ impl Instance {
         self.around.store(NeedsId::word(needs), Ordering::Relaxed);
     }
 
+    /// The address of the first element, to read and write there.
+    #[inline]
     pub(crate) fn data(&self) -> *mut u8 {
         self.memory.data().wrapping_add(self.skip)
+    }
+
+    /// The address of the first element, to read there.
+    #[inline]
+    pub(crate) fn to_read(&self) -> *const u8 {
+        self.memory.to_read().wrapping_add(self.skip)
+    }
+
+    /// The address of its memory, which tells it from others.
+    pub(crate) fn place(&self) -> usize {
+        self.memory.place()
+    }
+
+    /// The address of the first element in the memory of the rank's device, if it has one.
+    pub(crate) fn on_device(&self, access: Use) -> Option<Result<u64, DeviceError>> {
+        let address = self.memory.on_device(access)?;
+        Some(address.map(|Address(address)| address + self.skip as u64))
+    }
+
+    /// Whether the device has it up to date.
+    pub(crate) fn is_on_device(&self) -> bool {
+        self.memory.is_on_device()
     }
 
     /// The bytes of the rows in front of the elements, nearest ones, or behind them, of which there
@@ -204,7 +230,7 @@ impl Instance {
     pub(crate) unsafe fn as_slice<T: Element>(&self) -> &[T] {
         // SAFETY: the memory holds `len` elements (`Instance::new`), is aligned to 64 bytes or
         // came from a `Vec<T>`, and the caller promises type and freedom from writers.
-        unsafe { std::slice::from_raw_parts(self.data().cast::<T>(), self.len) }
+        unsafe { std::slice::from_raw_parts(self.to_read().cast::<T>(), self.len) }
     }
 }
 

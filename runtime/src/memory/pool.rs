@@ -9,7 +9,9 @@
 
 use crate::error::{Error, ErrorKind};
 use crate::memory::block::Block;
+use crate::memory::mirror::{DeviceMemory, Mirror, Use};
 use sparsefuse_kernels::Element;
+use sparsefuse_kernels::device::{Address, DeviceError};
 use std::any::Any;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -27,6 +29,8 @@ pub(crate) struct Pool {
     in_use: AtomicUsize,
     peak: AtomicUsize,
     limit: usize,
+    /// The device of the rank.
+    device: Option<Arc<DeviceMemory>>,
 }
 
 /// What is kept for later.
@@ -88,6 +92,11 @@ pub(crate) fn taken(len: usize, size: usize) -> usize {
 
 impl Pool {
     pub(crate) fn new(limit: usize) -> Arc<Self> {
+        Self::with_device(limit, None)
+    }
+
+    /// The memory of a rank with a device, which may have copies of it.
+    pub(crate) fn with_device(limit: usize, device: Option<Arc<DeviceMemory>>) -> Arc<Self> {
         let lists = (0..=usize::BITS as usize * 4).map(|_| Vec::new()).collect();
         let free = Free { lists, bytes: 0 };
         let (in_use, peak) = (AtomicUsize::new(0), AtomicUsize::new(0));
@@ -96,7 +105,18 @@ impl Pool {
             in_use,
             peak,
             limit,
+            device,
         })
+    }
+
+    /// The device of the rank.
+    pub(crate) fn device(&self) -> Option<&DeviceMemory> {
+        self.device.as_deref()
+    }
+
+    fn mirror(&self, bytes: usize, is_written: bool) -> Option<Box<Mirror>> {
+        let device = self.device.as_ref()?;
+        Some(Box::new(Mirror::new(device, bytes, is_written)))
     }
 
     /// Counts bytes in use that a function takes from elsewhere, as long as this lives.
@@ -117,6 +137,7 @@ impl Pool {
             Some(block) => Ok(Memory {
                 data: block.data(),
                 bytes: size,
+                mirror: self.mirror(size, false),
                 source: Source::Pool(block, class),
                 pool: Arc::clone(self),
             }),
@@ -151,6 +172,7 @@ impl Pool {
         Ok(Memory {
             data,
             bytes,
+            mirror: self.mirror(bytes, true),
             source: Source::Vec(Box::new(elements)),
             pool: Arc::clone(self),
         })
@@ -218,6 +240,8 @@ impl Drop for Reserved {
 pub(crate) struct Memory {
     data: NonNull<u8>,
     bytes: usize,
+    /// The copy of the device, where the rank has one.
+    mirror: Option<Box<Mirror>>,
     source: Source,
     pool: Arc<Pool>,
 }
@@ -249,8 +273,47 @@ impl Drop for Memory {
 }
 
 impl Memory {
+    /// Its address, to read and write there.
+    #[inline]
     pub(crate) fn data(&self) -> *mut u8 {
+        self.to_host(Use::Write)
+    }
+
+    /// Its address, to read there.
+    #[inline]
+    pub(crate) fn to_read(&self) -> *const u8 {
+        self.to_host(Use::Read)
+    }
+
+    /// Its address, which tells it from others.
+    pub(crate) fn place(&self) -> usize {
+        self.data.addr().get()
+    }
+
+    #[inline]
+    fn to_host(&self, access: Use) -> *mut u8 {
+        if let Some(mirror) = &self.mirror {
+            // SAFETY: the memory has these bytes. What is out of date here was written on the device since,
+            // which only who may write it asks for, and whoever read it before has asked for its address
+            // again.
+            unsafe { mirror.to_host(self.data.as_ptr(), access) };
+        }
         self.data.as_ptr()
+    }
+
+    /// Its address on the device of its rank, if that has one.
+    pub(crate) fn on_device(&self, access: Use) -> Option<Result<Address, DeviceError>> {
+        let mirror = self.mirror.as_ref()?;
+        // SAFETY: the memory has these bytes. Who runs a kernel on it holds the engine's lock, and keeps
+        // others from writing it as it does for kernels of the host.
+        Some(unsafe { mirror.on_device(self.data.as_ptr(), access) })
+    }
+
+    /// Whether the device has it up to date.
+    pub(crate) fn is_on_device(&self) -> bool {
+        self.mirror
+            .as_ref()
+            .is_some_and(|mirror| mirror.is_on_device())
     }
 
     /// Its bytes, at least as many as were asked for.

@@ -13,6 +13,12 @@ pub struct Counters {
     pub host_tasks: u64,
     /// Fused tasks that ran, host tasks apart.
     pub fused_tasks: u64,
+    /// Those of them that ran on the device of the rank.
+    pub device_tasks: u64,
+    /// Bytes that were copied to the device, and from it.
+    pub uploaded: u64,
+    /// See `uploaded`.
+    pub downloaded: u64,
     /// Rounds of declared loops ([`crate::Rounds`]) whose tasks were not issued again.
     pub rounds: u64,
     /// Windows that were executed.
@@ -44,6 +50,9 @@ impl Counters {
             eager: self.eager + other.eager,
             host_tasks: self.host_tasks + other.host_tasks,
             fused_tasks: self.fused_tasks + other.fused_tasks,
+            device_tasks: self.device_tasks + other.device_tasks,
+            uploaded: self.uploaded + other.uploaded,
+            downloaded: self.downloaded + other.downloaded,
             rounds: self.rounds + other.rounds,
             windows: self.windows + other.windows,
             trace_hits: self.trace_hits + other.trace_hits,

@@ -156,6 +156,13 @@ fn group(out: &mut String, number: usize, task: &FusedTask, cuts: &CutsTable) {
     for line in task.kernel.to_string().lines() {
         let _ = writeln!(out, "  | {line}");
     }
+    match task.on_device.get() {
+        Some(Ok(_)) => out.push_str("  runs on the device\n"),
+        Some(Err(reason)) => {
+            let _ = writeln!(out, "  runs on the host: {reason}");
+        }
+        None => {}
+    }
     for (number, note) in task.program.iter().flat_map(Program::native_notes) {
         let _ = writeln!(out, "  loop {number} runs {note}");
     }

@@ -3,6 +3,7 @@
 pub(crate) mod runtime;
 pub(crate) mod space;
 
+pub(crate) mod device;
 pub(crate) mod planned_rank;
 pub(crate) mod processes;
 pub(crate) mod ranks;

@@ -60,19 +60,19 @@ impl BlockRows {
         })
     }
 
-    /// The address of the first element.
+    /// The number of the first element.
     ///
     /// # Panics
     ///
     /// If the rows reach beyond the instance: schedules place blocks within their stores.
-    fn within<T: Element>(&self, instance: &Instance) -> *mut T {
+    fn within(&self, instance: &Instance) -> usize {
         let is_empty = self.rows == 0 || self.columns == 0;
         let end = match is_empty {
             true => 0,
             false => self.first + (self.rows - 1) * self.stride + self.columns,
         };
         assert!(end <= instance.len(), "a block lies within its store");
-        instance.data().cast::<T>().wrapping_add(self.first)
+        self.first
     }
 
     /// How far row `row` begins behind the first one.
@@ -112,7 +112,10 @@ impl<'a, T: Element> BlockRef<'a, T> {
     /// begins when this one has ended, or ends before it begins (`analysis/graph.rs`).
     pub(crate) fn new(instance: &'a Instance, rows: BlockRows) -> Self {
         Self {
-            first: rows.within::<T>(instance),
+            first: instance
+                .to_read()
+                .cast::<T>()
+                .wrapping_add(rows.within(instance)),
             rows,
             elements: PhantomData,
         }
@@ -175,7 +178,10 @@ impl<'a, T: Element> BlockMut<'a, T> {
     /// program has no handle of the instance (`Frame::make_unique`).
     pub(crate) fn new(instance: &'a Instance, rows: BlockRows) -> Self {
         Self {
-            first: rows.within::<T>(instance),
+            first: instance
+                .data()
+                .cast::<T>()
+                .wrapping_add(rows.within(instance)),
             rows,
             elements: PhantomData,
         }

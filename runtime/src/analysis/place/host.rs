@@ -11,6 +11,7 @@ use crate::shape::Shape;
 use crate::tasks::argument::{Access, Privilege};
 use crate::tasks::block::BlockRows;
 use sparsefuse_kernels::Kernel;
+use std::sync::OnceLock;
 
 impl Planner<'_> {
     /// The step of the one host task that the group is. Its arguments are bound as those of kernels
@@ -115,6 +116,8 @@ impl Planner<'_> {
             bytes,
             only_gathered: Vec::new(),
             plain_pieces: Vec::new(),
+            stored: Vec::new(),
+            on_device: OnceLock::new(),
             leading: 0,
         }
     }

@@ -33,6 +33,7 @@ use crate::geometry::region::Region;
 use crate::tasks::argument::Privilege;
 use sparsefuse_kernels::blocks::Program;
 use sparsefuse_kernels::{ArgKind, Extent, Inst, Kernel};
+use std::sync::OnceLock;
 use std::collections::BTreeMap;
 
 /// Places the data of one group.
@@ -241,6 +242,12 @@ impl Planner<'_> {
             self.halves((&kernel, program), (&composed.args, domains), &needs)
         });
         let leading = leading(&kernel, &composed.args, &composed.pieces);
+        let mut stored = vec![false; kernel.args.len()];
+        for inst in kernel.loops.iter().flat_map(|kernel_loop| &kernel_loop.body) {
+            if let Inst::Store(arg, _) | Inst::StoreScalar(arg, _) = *inst {
+                stored[arg as usize] = true;
+            }
+        }
         FusedTask {
             name: self.name(),
             group: self.group.clone(),
@@ -266,6 +273,8 @@ impl Planner<'_> {
             only_gathered,
             plain_pieces,
             leading,
+            stored,
+            on_device: OnceLock::new(),
         }
     }
 

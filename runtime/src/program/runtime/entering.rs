@@ -54,14 +54,15 @@ impl Runtime {
         for name in unknown.iter().filter(|_| comm.rank() == 0) {
             eprintln!("sparsefuse: there is no setting `{name}`");
         }
-        let from_env = Config::from_env().and_then(|config| Ok((workers(&config)?, config)));
-        let (workers, config) = from_env.unwrap_or_else(|error| {
+        let from_env = Config::from_env()
+            .and_then(|config| Ok((workers(&config)?, device::open(&config)?, config)));
+        let (workers, device, config) = from_env.unwrap_or_else(|error| {
             eprintln!("sparsefuse: {error}; all settings are the default ones, on one thread");
-            (Workers::alone(), Config::default())
+            (Workers::alone(), None, Config::default())
         });
         let alike = settings::check_alike(&*comm, &config, 1);
         alike.unwrap_or_else(|error| panic!("{error}"));
-        Self::assemble(config, workers, comm, &Runs)
+        Self::assemble(config, (workers, device), comm, &Runs)
     }
 
     /// Runs `program` with this runtime as the current one of the thread. What the program has

@@ -12,7 +12,11 @@ impl Runtime {
     #[must_use]
     pub fn counters(&self) -> Counters {
         let inner = self.inner();
-        inner.issuing.counters.and(inner.engine.counters)
+        let mut counters = inner.issuing.counters.and(inner.engine.counters);
+        if let Some(device) = self.shared.pool.device() {
+            [counters.uploaded, counters.downloaded] = device.copied();
+        }
+        counters
     }
 
     /// The most bytes that the stores of this rank have held at a time.

@@ -32,7 +32,9 @@ use crate::geometry::partition::{CutsTable, Partition};
 use crate::machine::Machine;
 use crate::machine::compute::Runs;
 use crate::machine::engine::Engine;
+use crate::memory::mirror::DeviceMemory;
 use crate::memory::pool::Pool;
+use crate::program::device;
 use crate::observe::counters::Counters;
 use crate::observe::lockstep::{Call, Lockstep};
 use crate::shape::Shape;
@@ -134,12 +136,16 @@ impl Runtime {
         machine: &'static dyn Machine,
     ) -> Result<Self, Error> {
         let workers = workers(&config)?;
-        Ok(Self::assemble(config, workers, comm, machine))
+        let device = match machine.computes() {
+            true => device::open(&config)?,
+            false => None,
+        };
+        Ok(Self::assemble(config, (workers, device), comm, machine))
     }
 
     pub(super) fn assemble(
         config: Config,
-        workers: Workers,
+        (workers, device): (Workers, Option<Arc<DeviceMemory>>),
         comm: Box<dyn Comm>,
         machine: &'static dyn Machine,
     ) -> Self {
@@ -162,7 +168,7 @@ impl Runtime {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         // Relaxed: only uniqueness matters.
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let pool = Pool::new(config.memory_limit);
+        let pool = Pool::with_device(config.memory_limit, device);
         let config = Arc::new(config);
         let own = (number, Arc::clone(&config));
         let engine = Engine::new(own, Arc::clone(&pool), (comm, workers), machine);

@@ -2,6 +2,7 @@
 
 use super::Runtime;
 use super::handle::StoreHandle;
+use crate::memory::mirror::DeviceMemory;
 use crate::comm;
 use crate::comm::exchange::{Exchange, Item, fetch};
 use crate::error::{Error, ErrorKind};
@@ -173,6 +174,9 @@ impl Runtime {
         let mut results = store.with_instance("read", |partition, instance| {
             read(partition, crate::memory::bytes::elements(instance))
         });
+        if let Some(cause) = self.shared.pool.device().and_then(DeviceMemory::lost) {
+            results = Err(cause);
+        }
         if self.ranks() > 1 && !store.is_agreed() {
             let engine = self.engine();
             issuing.check(&engine, Call::Read(store.store()))?;

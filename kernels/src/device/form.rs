@@ -1,0 +1,279 @@
+//! Loops that are ready to run on a device.
+#![expect(unsafe_code, reason = "passes on the promises about a launch")]
+
+use super::print::{self, JOINED, JOINING_WORDS, Part, Printed, ROWS_OF_BLOCK, Word};
+use super::{Address, Device, DeviceError, Function};
+use crate::element::{DType, Value};
+use crate::ir::{ArgId, Kernel, Loop};
+use crate::launch::{Extent, Launch, Operand, Structure};
+use crate::native::Refusal;
+use crate::tiles::Tiles;
+
+/// A loop of a kernel, compiled for a device and for launches alike: with operands of the same
+/// layouts, and domains of the same tiles and lengths.
+#[derive(Debug)]
+pub struct DeviceLoop {
+    domain: usize,
+    rows: Option<Compiled>,
+    scalars: Option<Compiled>,
+    reductions: Vec<Joining>,
+}
+
+/// Why a loop does not run on a device.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoForm {
+    /// The device has no kernel for what the loop does.
+    #[error("there is no device kernel for {0}")]
+    Refused(String),
+    /// Its kernel does not compile, or the device has failed.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+}
+
+impl From<Refusal> for NoForm {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal.what())
+    }
+}
+
+#[derive(Debug)]
+struct Compiled {
+    function: Function,
+    words: Vec<Word>,
+}
+
+impl Compiled {
+    fn new(printed: Printed, device: &dyn Device) -> Result<Self, DeviceError> {
+        Ok(Self {
+            function: device.function(&printed.text)?,
+            words: printed.words,
+        })
+    }
+}
+
+/// How the tiles of a reduction are joined.
+#[derive(Debug)]
+struct Joining {
+    function: Function,
+    dtype: DType,
+    arg: ArgId,
+}
+
+impl DeviceLoop {
+    /// Compiles a loop of a verified kernel.
+    ///
+    /// # Errors
+    /// If there is no form of it, or the device has no compiler.
+    pub fn new(
+        kernel: &Kernel,
+        loop_: &Loop,
+        launch: &Launch<'_>,
+        device: &dyn Device,
+    ) -> Result<Self, NoForm> {
+        let extent = &launch.domains[loop_.domain as usize];
+        let printed = print::print(kernel, loop_, launch.operands, extent)?;
+        let is_large = |&joined: &usize| joined > JOINED;
+        if !printed.reductions.is_empty() && extent.tiles.joined().iter().any(is_large) {
+            return Err(NoForm::Refused("reductions of long lines".to_owned()));
+        }
+        let compile = |printed: Option<Printed>| {
+            let compiled = printed.map(|printed| Compiled::new(printed, device));
+            compiled.transpose()
+        };
+        let mut reductions = Vec::new();
+        for &(op, dtype, arg) in &printed.reductions {
+            let function = device.function(&print::joining(op, dtype)?)?;
+            reductions.push(Joining {
+                function,
+                dtype,
+                arg,
+            });
+        }
+        Ok(Self {
+            domain: loop_.domain as usize,
+            rows: compile(printed.rows)?,
+            scalars: compile(printed.scalars)?,
+            reductions,
+        })
+    }
+
+    /// The bytes of memory of the device that a run needs besides its operands.
+    #[must_use]
+    pub fn scratch_bytes(&self, launch: &Launch<'_>) -> usize {
+        let extent = &launch.domains[self.domain];
+        let n_tiles = extent.tiles.count(extent.len as usize);
+        let sizes = self.reductions.iter().map(|it| it.dtype.size());
+        sizes.map(|size| room(n_tiles, size)).sum()
+    }
+
+    /// Runs the loop. All addresses of the launch are those of the device; a reduction has that of its
+    /// result.
+    ///
+    /// # Errors
+    /// If the device has failed.
+    ///
+    /// # Safety
+    /// As [`Program::run_loops`](crate::Program::run_loops), for memory of the device, which `scratch`
+    /// has as many bytes of as [`DeviceLoop::scratch_bytes`] says. The launch is like the one that the loop was
+    /// compiled for.
+    pub unsafe fn run(
+        &self,
+        launch: &Launch<'_>,
+        scratch: Address,
+        device: &dyn Device,
+    ) -> Result<(), DeviceError> {
+        let extent = &launch.domains[self.domain];
+        let n_rows = extent.len as usize;
+        let n_tiles = extent.tiles.count(n_rows);
+        let mut partials = Vec::new();
+        let mut next = scratch.0;
+        for reduction in &self.reductions {
+            partials.push(next);
+            next += room(n_tiles, reduction.dtype.size()) as u64;
+        }
+        if let Some(rows) = &self.rows {
+            let (tiles, blocks) = match self.reductions.is_empty() {
+                true => (
+                    Tiles::of_vector(ROWS_OF_BLOCK),
+                    n_rows.div_ceil(ROWS_OF_BLOCK),
+                ),
+                false => (extent.tiles, n_tiles),
+            };
+            let words = rows.words.iter();
+            let arguments: Vec<u64> = words
+                .map(|word| argument(*word, launch, (extent, &tiles), &partials))
+                .collect();
+            // SAFETY: the arguments are those that the text was printed for, in their order; the caller
+            // promises that what they address is there.
+            unsafe { device.launch(rows.function, blocks as u32, &arguments)? };
+        }
+        for (reduction, &partials) in self.reductions.iter().zip(&partials) {
+            let Operand::Reduction { partials: result } = launch.operands[reduction.arg as usize]
+            else {
+                unreachable!("a reduction is bound to its result")
+            };
+            // SAFETY: the rows have written a partial result for each tile; else as this function.
+            unsafe { reduction.join(extent, (partials, n_tiles), result.addr() as u64, device)? };
+        }
+        if let Some(scalars) = &self.scalars {
+            let words = scalars.words.iter();
+            let arguments: Vec<u64> = words
+                .map(|word| argument(*word, launch, (extent, &extent.tiles), &[]))
+                .collect();
+            // SAFETY: as above.
+            unsafe { device.launch(scalars.function, 1, &arguments)? };
+        }
+        Ok(())
+    }
+}
+
+/// The bytes for partial results: those of the tiles, and behind them those of what they are joined to.
+fn room(n_tiles: usize, size: usize) -> usize {
+    (2 * n_tiles.max(1) * size).next_multiple_of(256)
+}
+
+impl Joining {
+    /// Joins tiles as [`Tiles::plant`] and the forest do.
+    ///
+    /// # Safety
+    /// As [`DeviceLoop::run`].
+    unsafe fn join(
+        &self,
+        extent: &Extent,
+        (tiles, n_tiles): (u64, usize),
+        result: u64,
+        device: &dyn Device,
+    ) -> Result<(), DeviceError> {
+        let behind = tiles + (n_tiles.max(1) * self.dtype.size()) as u64;
+        // What is read and what is written next: results of a step are never those of the one before.
+        let (mut from, mut to, mut n) = (tiles, behind, n_tiles);
+        let joined = extent.tiles.joined();
+        for &group in joined.iter().filter(|&&joined| joined > 1) {
+            let n_groups = n / group;
+            let arguments: [u64; JOINING_WORDS] = [from, to, n as u64, group as u64];
+            // SAFETY: there is room for the results behind the tiles; a group has at most `JOINED`
+            // elements, as `DeviceLoop::new` has found.
+            unsafe { device.launch(self.function, n_groups as u32, &arguments)? };
+            (from, to, n) = (to, from, n_groups);
+        }
+        loop {
+            let n_groups = n.div_ceil(JOINED).max(1);
+            let to_now = if n_groups == 1 { result } else { to };
+            let arguments: [u64; JOINING_WORDS] = [from, to_now, n as u64, JOINED as u64];
+            // SAFETY: as above; the result has room for an element.
+            unsafe { device.launch(self.function, n_groups as u32, &arguments)? };
+            if n_groups == 1 {
+                return Ok(());
+            }
+            (from, to, n) = (to, from, n_groups);
+        }
+    }
+}
+
+fn argument(
+    word: Word,
+    launch: &Launch<'_>,
+    (extent, tiles): (&Extent, &Tiles),
+    partials: &[u64],
+) -> u64 {
+    let operand = |arg: ArgId| launch.operands[arg as usize];
+    let structure = |arg: ArgId| match operand(arg) {
+        Operand::Structure(structure) => structure,
+        _ => unreachable!("a structure is bound to one"),
+    };
+    let layout = |arg: ArgId| match operand(arg) {
+        Operand::Array { layout, .. } => layout,
+        _ => unreachable!("an array is bound to one"),
+    };
+    match word {
+        Word::Rows => extent.len,
+        Word::Start => extent.start,
+        Word::TileLen => tiles.tile_len() as u64,
+        Word::Line => tiles.line() as u64,
+        // The one line of a vector has all tiles.
+        Word::PerLine if tiles.line() == usize::MAX => u64::MAX,
+        Word::PerLine => tiles.joined()[0] as u64,
+        Word::Constant(value, part) => number(value, part),
+        Word::Param(param, part) => number(launch.params[param as usize], part),
+        Word::Address(arg) => address(operand(arg)),
+        Word::Positions(arg) => {
+            let Structure { pos, .. } = structure(arg);
+            pos.addr() as u64
+        }
+        Word::Columns(arg) => {
+            let Structure { crd, .. } = structure(arg);
+            crd.addr() as u64
+        }
+        Word::Width(arg) => match operand(arg) {
+            Operand::Gather { width, .. } => width as u64,
+            _ => unreachable!("what is gathered is bound to it"),
+        },
+        Word::Length(arg, d) => layout(arg).dims[d] as u64,
+        Word::Stride(arg, d) => layout(arg).strides[d] as i64 as u64,
+        Word::Partials(number) => partials[number],
+    }
+}
+
+/// A part of a number as the text reads it: floats as `f64`, integers and truth as they are.
+fn number(value: Value, part: Part) -> u64 {
+    let bits = value.bits();
+    let bits = match part {
+        Part::Real => bits[0],
+        Part::Imaginary => bits[1],
+    };
+    match value.dtype() {
+        DType::F32 | DType::ComplexF32 => f64::from(f32::from_bits(bits as u32)).to_bits(),
+        _ => bits,
+    }
+}
+
+fn address(operand: Operand) -> u64 {
+    let address = match operand {
+        Operand::Array { data, .. } | Operand::Scalar { data } => data.addr(),
+        Operand::Gather { own, .. } => own.addr(),
+        Operand::Entries { data } | Operand::DenseRows { data, .. } => data.addr(),
+        Operand::Reduction { partials } => partials.addr(),
+        Operand::Packed(_) | Operand::Structure(_) => unreachable!("these have no single address"),
+    };
+    address as u64
+}

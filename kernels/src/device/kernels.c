@@ -1,0 +1,87 @@
+/* What device kernels call besides math.c and complex.c: the operations of ops.rs that loops in native
+ * code leave to the blocks, products of rows, and the random numbers of random/mod.rs. */
+
+#define ZERO_f32 0.0f
+#define ZERO_f64 0.0
+#define ZERO_i32 0
+#define ZERO_i64 0
+#define ZERO_u32 0
+#define ZERO_u64 0
+#define ZERO_complex_f32 MAKE(complex_f32, 0, 0)
+#define ZERO_complex_f64 MAKE(complex_f64, 0, 0)
+
+FN f32 mul_add_f32(f32 a, f32 b, f32 c) { return FUSED_f32(a, b, c); }
+FN f64 mul_add_f64(f64 a, f64 b, f64 c) { return FUSED_f64(a, b, c); }
+
+#define COMPLEX_MUL_ADD(T, R)                                                             \
+    FN T mul_add_##T(T a, T b, T c) {                                                     \
+        R re = FUSED_##R(a.re, b.re, c.re), im = FUSED_##R(a.re, b.im, c.im);             \
+        return MAKE(T, FUSED_##R(-a.im, b.im, re), FUSED_##R(a.im, b.re, im));            \
+    }
+
+COMPLEX_MUL_ADD(complex_f32, f32)
+COMPLEX_MUL_ADD(complex_f64, f64)
+
+/* The smallest number has no quotient by -1; it wraps to itself. */
+#define SIGNED(T)                                                                         \
+    FN T mul_add_##T(T a, T b, T c) { return (T)((u64)a * (u64)b + (u64)c); }             \
+    FN T div_##T(T a, T b) {                                                              \
+        if (b == 0) return 0;                                                             \
+        return b == -1 ? (T)(0ull - (u64)a) : (T)(a / b);                                 \
+    }                                                                                     \
+    FN T rem_##T(T a, T b) {                                                              \
+        T rest = b == 0 || b == -1 ? (T)0 : (T)(a % b);                                   \
+        return rest != 0 && (rest < 0) != (b < 0) ? (T)(rest + b) : rest;                 \
+    }                                                                                     \
+    FN T floor_div_##T(T a, T b) {                                                        \
+        T rest = b == 0 || b == -1 ? (T)0 : (T)(a % b);                                   \
+        T quotient = div_##T(a, b);                                                       \
+        return rest != 0 && (rest < 0) != (b < 0) ? (T)(quotient - 1) : quotient;         \
+    }
+
+#define UNSIGNED(T)                                                                       \
+    FN T mul_add_##T(T a, T b, T c) { return a * b + c; }                                 \
+    FN T div_##T(T a, T b) { return b == 0 ? (T)0 : a / b; }                              \
+    FN T rem_##T(T a, T b) { return b == 0 ? (T)0 : a % b; }                              \
+    FN T floor_div_##T(T a, T b) { return div_##T(a, b); }
+
+SIGNED(i32)
+SIGNED(i64)
+UNSIGNED(u32)
+UNSIGNED(u64)
+
+#define TAU 6.283185307179586
+
+typedef struct { u32 a, b, c, d; } philox_block;
+
+FN philox_block philox(u64 seed, u64 index) {
+    u32 a = (u32)index, b = (u32)(index >> 32), c = 0, d = 0;
+    u32 key = (u32)seed, other = (u32)(seed >> 32);
+    for (int round = 0; round < 10; round++) {
+        u64 low = 0xd2511f53ull * a, high = 0xcd9e8d57ull * c;
+        a = (u32)(high >> 32) ^ b ^ key;
+        c = (u32)(low >> 32) ^ d ^ other;
+        b = (u32)high;
+        d = (u32)low;
+        key += 0x9e3779b9u;
+        other += 0xbb67ae85u;
+    }
+    return MAKE(philox_block, a, b, c, d);
+}
+
+/* Exact: the number has 53 bits. */
+FN f64 random_unit(u64 word) { return (f64)(word >> 11) * 1.1102230246251565e-16; }
+
+FN u64 random_bits(u64 seed, u64 index) {
+    philox_block words = philox(seed, index);
+    return words.a | (u64)words.b << 32;
+}
+
+FN f64 random_uniform(u64 seed, u64 index) { return random_unit(random_bits(seed, index)); }
+
+FN f64 random_normal(u64 seed, u64 index) {
+    philox_block words = philox(seed, index);
+    f64 u = 1.0 - random_unit(words.a | (u64)words.b << 32);
+    f64 angle = TAU * random_unit(words.c | (u64)words.d << 32);
+    return sqrt_f64(-2.0 * log_f64(u)) * cos_f64(angle);
+}

@@ -1,0 +1,696 @@
+//! From a loop of the IR to the text of device kernels.
+//!
+//! A block of threads goes through the rows of one tile of a reduction, or through
+//! [`ROWS_OF_BLOCK`] rows where nothing is reduced. Thread `t` takes rows `t`, `t + 128`, ... of
+//! them, some at a time: an instruction is printed as a loop over these, so that the loads of all
+//! of them are on their way before the first is used. What is reduced goes to memory of the block;
+//! then 16 threads add a lane each, in the order of the rows, and one thread joins the lanes. So a
+//! sum has the bits of the blocks, though all threads compute its terms.
+//!
+//! Uniform values are computed by every thread. What uniform instructions store is a second kernel,
+//! which runs behind the rows with one thread, since other blocks may still read what was there.
+//!
+//! Constants, parameters, addresses, lengths and strides are arguments, so loops that differ in these
+//! share a text. How many dimensions the arrays have is part of the text.
+
+use super::{FUNCTION, THREADS};
+use crate::element::{DType, Value};
+use crate::ir::{
+    ArgId, BinaryOp, Inst, Kernel, Loop, RandomKind, ReduceOp, UnaryOp, ValueId, uniform_values,
+    value_types,
+};
+use crate::launch::{Extent, Layout, Operand};
+use crate::native::Refusal;
+use crate::native::operators::{binary, cast, folded_by, memory_type, unary, value_type};
+use crate::operations::{Types, UnaryForm};
+use crate::reduce::LANES;
+use std::fmt::Write as _;
+
+/// The rows of a block where nothing is reduced.
+pub(super) const ROWS_OF_BLOCK: usize = 1024;
+
+/// The tiles that a block joins at a time ([`joining`]).
+pub(super) const JOINED: usize = 2048;
+
+/// Bytes of memory that every device has for a block.
+const SHARED_BYTES: usize = 40 << 10;
+
+/// An argument of a printed kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Word {
+    /// The rows of the loop.
+    Rows,
+    /// The global index of the first row.
+    Start,
+    /// The rows of a tile or block, of a line, and the tiles of a line.
+    TileLen,
+    Line,
+    PerLine,
+    /// A part of a constant: bits of an integer, or of an `f64`.
+    Constant(Value, Part),
+    /// A part of a parameter.
+    Param(u32, Part),
+    /// Where the data of an argument lies.
+    Address(ArgId),
+    /// The positions and the columns of a structure.
+    Positions(ArgId),
+    Columns(ArgId),
+    /// The elements of a row of a `Gather` operand.
+    Width(ArgId),
+    /// A length of an array, and the distance of neighbours along a dimension.
+    Length(ArgId, usize),
+    Stride(ArgId, usize),
+    /// Where the partial results of a reduction go, by its number in the loop.
+    Partials(usize),
+}
+
+/// Which part of a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    Real,
+    Imaginary,
+}
+
+/// A kernel of a loop.
+#[derive(Debug)]
+pub(super) struct Printed {
+    pub(super) text: String,
+    pub(super) words: Vec<Word>,
+}
+
+/// A loop as kernels.
+#[derive(Debug)]
+pub(super) struct Loops {
+    /// What is done for each row, if anything is.
+    pub(super) rows: Option<Printed>,
+    /// What uniform instructions store, if they do.
+    pub(super) scalars: Option<Printed>,
+    /// The reductions, in the order of the body: operation, type of the elements, argument.
+    pub(super) reductions: Vec<(ReduceOp, DType, ArgId)>,
+}
+
+/// Prints a loop of a verified kernel, for operands with the layouts of these, and an extent with the
+/// tiles of this one.
+pub(super) fn print(
+    kernel: &Kernel,
+    loop_: &Loop,
+    operands: &[Operand],
+    extent: &Extent,
+) -> Result<Loops, Refusal> {
+    let body = &loop_.body;
+    let reductions = body.iter().filter_map(|inst| match *inst {
+        Inst::Reduce(op, arg, a) => Some((op, arg, a)),
+        _ => None,
+    });
+    let types = value_types(kernel, body);
+    let dtype = |a: ValueId| types[a as usize].expect("the verifier admits typed operands");
+    let reductions: Vec<_> = reductions.map(|(op, arg, a)| (op, dtype(a), arg)).collect();
+    let is_of_rows = |inst: &Inst| matches!(inst, Inst::Store(..) | Inst::Reduce(..));
+    let is_scalar = |inst: &Inst| matches!(inst, Inst::StoreScalar(..));
+    stored_scalars_are_read_before(kernel, body)?;
+    let print = |effect: &dyn Fn(&Inst) -> bool| {
+        let mut printer = Printer::new(kernel, body, (operands, extent), effect);
+        printer.body()?;
+        Ok(printer)
+    };
+    let rows = match body.iter().any(is_of_rows) {
+        true => Some(print(&is_of_rows)?.rows()?),
+        false => None,
+    };
+    let scalars = match body.iter().any(is_scalar) {
+        true => Some(print(&is_scalar)?.scalars()),
+        false => None,
+    };
+    Ok(Loops {
+        rows,
+        scalars,
+        reductions,
+    })
+}
+
+/// Scalars are stored when the rows are through, so an instruction that reads one after it has been
+/// stored would find what was there before.
+fn stored_scalars_are_read_before(kernel: &Kernel, body: &[Inst]) -> Result<(), Refusal> {
+    let memory = |arg: ArgId| kernel.args[arg as usize].memory;
+    let mut stored = Vec::new();
+    for inst in body {
+        match *inst {
+            Inst::StoreScalar(arg, _) => stored.push(memory(arg)),
+            Inst::LoadScalar(arg) if stored.contains(&memory(arg)) => {
+                return Err(Refusal::new("load of what was stored", None));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// For each instruction, whether one of these effects needs it.
+fn needed(body: &[Inst], effect: &dyn Fn(&Inst) -> bool) -> Vec<bool> {
+    let mut needed = vec![false; body.len()];
+    for (i, inst) in body.iter().enumerate().rev() {
+        needed[i] |= effect(inst);
+        if needed[i] {
+            inst.for_each_operand(|value| needed[value as usize] = true);
+        }
+    }
+    needed
+}
+
+struct Printer<'a> {
+    kernel: &'a Kernel,
+    body: &'a [Inst],
+    types: Vec<Option<DType>>,
+    is_uniform: Vec<bool>,
+    is_needed: Vec<bool>,
+    operands: &'a [Operand],
+    extent: &'a Extent,
+    words: Vec<Word>,
+    /// Definitions of uniform values and addresses, and stores of scalars.
+    uniforms: String,
+    /// The statements for `N` rows.
+    values: String,
+    /// The reductions, by number: operation, type.
+    reductions: Vec<(ReduceOp, DType)>,
+}
+
+impl<'a> Printer<'a> {
+    fn new(
+        kernel: &'a Kernel,
+        body: &'a [Inst],
+        (operands, extent): (&'a [Operand], &'a Extent),
+        effect: &dyn Fn(&Inst) -> bool,
+    ) -> Self {
+        Self {
+            kernel,
+            body,
+            types: value_types(kernel, body),
+            is_uniform: uniform_values(body),
+            is_needed: needed(body, effect),
+            operands,
+            extent,
+            words: Vec::new(),
+            uniforms: String::new(),
+            values: String::new(),
+            reductions: Vec::new(),
+        }
+    }
+
+    fn body(&mut self) -> Result<(), Refusal> {
+        for (i, &inst) in self.body.iter().enumerate() {
+            if self.is_needed[i] {
+                self.inst(i as ValueId, inst)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn inst(&mut self, out: ValueId, inst: Inst) -> Result<(), Refusal> {
+        let value = match inst {
+            Inst::Store(arg, a) => {
+                let (to, a) = (self.element(arg)?, self.operand(a));
+                self.each(&format!("{to} = {a};"));
+                return Ok(());
+            }
+            Inst::StoreScalar(arg, a) => {
+                let (to, a) = (self.scalar(arg), self.operand(a));
+                let _ = writeln!(self.uniforms, "    {to} = {a};");
+                return Ok(());
+            }
+            Inst::Reduce(op, _, a) => {
+                let (dtype, number) = (self.dtype(a), self.reductions.len());
+                folded_by(op, dtype)?;
+                self.reductions.push((op, dtype));
+                let a = self.operand(a);
+                self.each(&format!("t{number}[ROW - begin] = {a};"));
+                return Ok(());
+            }
+            Inst::Const(value) => self.number(value.dtype(), |part| Word::Constant(value, part)),
+            Inst::Param(param) => {
+                let dtype = self.kernel.params[param as usize];
+                self.number(dtype, |part| Word::Param(param, part))
+            }
+            Inst::LoadScalar(arg) => {
+                let element = self.scalar(arg);
+                self.as_value(arg, element)
+            }
+            Inst::Index => format!("(i64)({} + ROW)", self.word(Word::Start)),
+            Inst::Load(arg) => {
+                let element = self.element(arg)?;
+                self.as_value(arg, element)
+            }
+            Inst::Unary(op, a) => self.unary(op, a)?,
+            Inst::Binary(op, a, b) => self.binary(op, a, b)?,
+            Inst::Select(condition, a, b) => {
+                let dtype = self.dtype(a);
+                let [condition, a, b] = [condition, a, b].map(|value| self.operand(value));
+                match dtype.is_complex() {
+                    true => format!("select_{}({condition}, {a}, {b})", memory_type(dtype)),
+                    false => format!("{condition} ? {a} : {b}"),
+                }
+            }
+            Inst::Cast(to, a) => cast((self.dtype(a), to), &self.operand(a)),
+            Inst::Random { kind, seed, index } => {
+                let name = match kind {
+                    RandomKind::Bits => "random_bits",
+                    RandomKind::Uniform => "random_uniform",
+                    RandomKind::Normal => "random_normal",
+                };
+                let [seed, index] = [seed, index].map(|value| self.operand(value));
+                format!("{name}({seed}, (u64){index})")
+            }
+            Inst::RowSum {
+                structure,
+                entries,
+                x,
+            } => return self.row_sum(out, (structure, entries, x)),
+            Inst::Gather { structure, x } => self.gather(structure, x),
+            Inst::RowReduce { .. } => return Err(Refusal::new("row_reduce", None)),
+        };
+        let type_ = value_type(self.dtype(out));
+        if self.is_uniform[out as usize] {
+            let _ = writeln!(self.uniforms, "    const {type_} v{out} = {value};");
+        } else {
+            let _ = writeln!(self.values, "        {type_} v{out}[N];");
+            self.each(&format!("v{out}[b] = {value};"));
+        }
+        Ok(())
+    }
+
+    fn dtype(&self, value: ValueId) -> DType {
+        self.types[value as usize].expect("the verifier admits typed operands")
+    }
+
+    fn operand(&self, value: ValueId) -> String {
+        match self.is_uniform[value as usize] {
+            true => format!("v{value}"),
+            false => format!("v{value}[b]"),
+        }
+    }
+
+    /// A statement for each of the rows.
+    fn each(&mut self, statement: &str) {
+        let _ = writeln!(self.values, "        EACH {statement}");
+    }
+
+    /// An argument of the kernel.
+    fn word(&mut self, word: Word) -> String {
+        let known = self.words.iter().position(|known| *known == word);
+        let place = known.unwrap_or(self.words.len());
+        if known.is_none() {
+            self.words.push(word);
+        }
+        format!("ARG({place})")
+    }
+
+    /// A number that the arguments hold.
+    fn number(&mut self, dtype: DType, word: impl Fn(Part) -> Word) -> String {
+        let real = self.word(word(Part::Real));
+        match dtype {
+            DType::F64 => format!("number({real})"),
+            DType::F32 => format!("(f32)number({real})"),
+            DType::Bool => format!("{real} != 0"),
+            DType::ComplexF32 | DType::ComplexF64 => {
+                let imaginary = self.word(word(Part::Imaginary));
+                let (type_, part) = (memory_type(dtype), memory_type(dtype.real()));
+                format!("MAKE({type_}, ({part})number({real}), ({part})number({imaginary}))")
+            }
+            _ => format!("({}){real}", value_type(dtype)),
+        }
+    }
+
+    /// An element of this argument as a value.
+    fn as_value(&self, arg: ArgId, element: String) -> String {
+        match self.kernel.args[arg as usize].dtype {
+            DType::Bool => format!("{element} != 0"),
+            _ => element,
+        }
+    }
+
+    fn scalar(&mut self, arg: ArgId) -> String {
+        let type_ = memory_type(self.kernel.args[arg as usize].dtype);
+        let address = self.word(Word::Address(arg));
+        format!("*({type_} *){address}")
+    }
+
+    /// A pointer to the data of an argument, defined at its first use.
+    fn pointer(&mut self, name: &str, type_: &str, word: Word) {
+        let address = self.word(word);
+        let line = format!("    {type_} *const {name} = ({type_} *){address};\n");
+        if !self.uniforms.contains(&line) {
+            self.uniforms.push_str(&line);
+        }
+    }
+
+    /// The element of an array at the row.
+    fn element(&mut self, arg: ArgId) -> Result<String, Refusal> {
+        let missing = || Refusal::new("array without a layout", None);
+        let layout = self.layout(arg).ok_or_else(missing)?;
+        let type_ = memory_type(self.kernel.args[arg as usize].dtype);
+        let name = format!("a{arg}");
+        self.pointer(&name, type_, Word::Address(arg));
+        if layout.is_contiguous() {
+            return Ok(format!("{name}[ROW]"));
+        }
+        let rank = usize::from(layout.rank).max(1);
+        let line = format!("        i64 o{arg}[N];\n");
+        if !self.values.contains(&line) {
+            self.values.push_str(&line);
+            let mut words = Vec::new();
+            for d in 1..rank {
+                words.push(self.word(self.length(arg, d)));
+            }
+            for d in 0..rank {
+                words.push(self.word(Word::Stride(arg, d)));
+            }
+            let words = words.join(", ");
+            self.each(&format!("o{arg}[b] = offset{rank}(ROW, {words});"));
+        }
+        Ok(format!("{name}[o{arg}[b]]"))
+    }
+
+    fn layout(&self, arg: ArgId) -> Option<Layout> {
+        match self.operands.get(arg as usize) {
+            Some(Operand::Array { layout, .. }) => Some(*layout),
+            _ => None,
+        }
+    }
+
+    /// The word for a length of an array: that of another array which has the same lengths, so that
+    /// the compiler sees that rows are the same places in both.
+    fn length(&self, arg: ArgId, d: usize) -> Word {
+        let dims = |arg: ArgId| self.layout(arg).map(|layout| (layout.rank, layout.dims));
+        let own = dims(arg);
+        let known = self.words.iter().find_map(|word| match *word {
+            Word::Length(other, of) if of == d && dims(other) == own => Some(other),
+            _ => None,
+        });
+        Word::Length(known.unwrap_or(arg), d)
+    }
+
+    fn unary(&mut self, op: UnaryOp, a: ValueId) -> Result<String, Refusal> {
+        let (dtype, a) = (self.dtype(a), self.operand(a));
+        if op.form() == UnaryForm::Angle {
+            // Their fast reduction holds up to a bound.
+            return Err(Refusal::new(op.name(), Some(dtype)));
+        }
+        match op {
+            // C leaves it open what becomes of the smallest number.
+            UnaryOp::Neg if dtype.is_integer() => {
+                let type_ = memory_type(dtype);
+                Ok(format!("({type_})(0ull - (u64){a})"))
+            }
+            _ => unary(op, dtype, &a),
+        }
+    }
+
+    fn binary(&mut self, op: BinaryOp, a: ValueId, b: ValueId) -> Result<String, Refusal> {
+        let dtype = self.dtype(a);
+        let (a, b) = (self.operand(a), self.operand(b));
+        self.join(op, dtype, (&a, &b))
+    }
+
+    /// Two operands, joined.
+    fn join(&self, op: BinaryOp, dtype: DType, (a, b): (&str, &str)) -> Result<String, Refusal> {
+        let type_ = memory_type(dtype);
+        let sign = match op {
+            BinaryOp::Add => "+",
+            BinaryOp::Sub => "-",
+            BinaryOp::Mul => "*",
+            BinaryOp::Div | BinaryOp::Rem | BinaryOp::FloorDiv if dtype.is_integer() => {
+                return Ok(format!("{}_{type_}({a}, {b})", op.name()));
+            }
+            _ => return binary(op, dtype, a, b),
+        };
+        match dtype.is_integer() {
+            // Integers wrap, which C promises of unsigned ones alone.
+            true => Ok(format!("({type_})((u64){a} {sign} (u64){b})")),
+            false => binary(op, dtype, a, b),
+        }
+    }
+
+    /// The names of the arrays of a structure and of the gathered operand, and the words for the row of
+    /// the structure and the place within a row of the operand.
+    fn gathered(&mut self, structure: ArgId, x: ArgId) -> [String; 3] {
+        let type_ = memory_type(self.kernel.args[x as usize].dtype);
+        self.pointer(
+            &format!("p{structure}"),
+            "const u64",
+            Word::Positions(structure),
+        );
+        self.pointer(
+            &format!("c{structure}"),
+            "const u32",
+            Word::Columns(structure),
+        );
+        self.pointer(&format!("a{x}"), &format!("const {type_}"), Word::Address(x));
+        if let Some(Operand::Gather { width: 1, .. }) = self.operands.get(x as usize) {
+            return ["ROW", "0", "1"].map(str::to_owned);
+        }
+        let width = format!("(INDEX){}", self.word(Word::Width(x)));
+        [
+            format!("(INDEX)ROW / {width}"),
+            format!("(INDEX)ROW % {width}"),
+            width,
+        ]
+    }
+
+    fn row_sum(
+        &mut self,
+        out: ValueId,
+        (structure, entries, x): (ArgId, ArgId, ArgId),
+    ) -> Result<(), Refusal> {
+        let type_ = memory_type(self.dtype(out));
+        let [row, within, width] = self.gathered(structure, x);
+        self.pointer(
+            &format!("e{entries}"),
+            &format!("const {type_}"),
+            Word::Address(entries),
+        );
+        let _ = writeln!(self.values, "        {type_} v{out}[N];");
+        self.each(&format!(
+            "{{ const u64 row = {row}, within = {within}, first = p{structure}[0], \
+             stop = p{structure}[row + 1] - first; {type_} sum = ZERO_{type_}; \
+             for (u64 k = p{structure}[row] - first; k < stop; k++) \
+             sum = mul_add_{type_}(e{entries}[k], a{x}[(u64)c{structure}[k] * {width} + within], sum); \
+             v{out}[b] = sum; }}"
+        ));
+        Ok(())
+    }
+
+    fn gather(&mut self, structure: ArgId, x: ArgId) -> String {
+        let dtype = self.kernel.args[x as usize].dtype;
+        let [row, within, width] = self.gathered(structure, x);
+        let zero = match dtype {
+            DType::Bool => "0".to_owned(),
+            _ => format!("ZERO_{}", memory_type(dtype)),
+        };
+        let position = format!("p{structure}[{row}]");
+        let next = format!("p{structure}[{row} + 1]");
+        let column = format!("(u64)c{structure}[{position} - p{structure}[0]]");
+        let element = self.as_value(x, format!("a{x}[{column} * {width} + {within}]"));
+        format!("{position} == {next} ? {zero} : ({element})")
+    }
+
+    /// How many rows a thread takes at a time: fewer where there are many values, which take registers,
+    /// or long functions, which take the compiler's time.
+    fn rows_at_a_time(&self) -> usize {
+        let is_long = |inst: &Inst| match *inst {
+            Inst::Unary(op, _) => matches!(op.types(), Types::Floats | Types::Reals),
+            Inst::Binary(op, ..) => matches!(op, BinaryOp::Pow | BinaryOp::Atan2 | BinaryOp::Hypot),
+            Inst::Random { .. } | Inst::RowSum { .. } => true,
+            _ => false,
+        };
+        let varying = (0..self.body.len()).filter(|&i| self.is_needed[i] && !self.is_uniform[i]);
+        if varying.clone().any(|i| is_long(&self.body[i])) {
+            return 1;
+        }
+        match varying.count() {
+            0..=12 => 8,
+            13..=24 => 4,
+            25..=48 => 2,
+            _ => 1,
+        }
+    }
+
+    /// What stands in front of the function: the number of its arguments, and lengths.
+    fn head(words: usize) -> String {
+        format!("#define WORDS {words}\n")
+    }
+
+    fn scalars(self) -> Printed {
+        let mut text = Self::head(self.words.len().max(1));
+        let _ = writeln!(
+            text,
+            "KERNEL\nPHASE\n    if (THREAD == 0 && BLOCK == 0) {{\n{}    }}\nEND_PHASE\nEND_KERNEL",
+            self.uniforms
+        );
+        Printed {
+            text,
+            words: self.words,
+        }
+    }
+
+    fn rows(mut self) -> Result<Printed, Refusal> {
+        let reduces = !self.reductions.is_empty();
+        let tile = self.extent.tiles.tile_len();
+        let mut shared = String::new();
+        let mut bytes = 0;
+        for (number, (_, dtype)) in self.reductions.iter().enumerate() {
+            let type_ = memory_type(*dtype);
+            bytes += (tile + LANES) * dtype.size();
+            let _ = writeln!(shared, "SHARED({type_}, t{number}, {tile})");
+            let _ = writeln!(shared, "SHARED({type_}, l{number}, {LANES})");
+        }
+        if bytes > SHARED_BYTES || self.reductions.len() * LANES > THREADS as usize {
+            return Err(Refusal::new("reductions of so many elements", None));
+        }
+        let [rows, len, line, per_line] =
+            [Word::Rows, Word::TileLen, Word::Line, Word::PerLine].map(|word| self.word(word));
+        let index = match self.extent.len <= u64::from(u32::MAX) {
+            true => "u32",
+            false => "u64",
+        };
+        let mut partials = Vec::new();
+        for number in 0..self.reductions.len() {
+            partials.push(self.word(Word::Partials(number)));
+        }
+        let mut text = Self::head(self.words.len());
+        let _ = write!(
+            text,
+            "#define INDEX {index}\n#define ROW (row + b * THREADS)\n{OFFSETS}\
+             KERNEL\n{shared}\
+             const u64 first = BLOCK / {per_line} * {line} + BLOCK % {per_line} * {len};\n\
+             const u64 edge = {line} == ~0ull ? {rows} : (BLOCK / {per_line} + 1) * {line};\n\
+             const u64 stop = first + {len} < edge ? first + {len} : edge;\n\
+             const INDEX begin = first, end = stop < {rows} ? stop : {rows};\n\
+             PHASE\n{}    u64 row = begin + THREAD;\n",
+            self.uniforms,
+        );
+        let n = self.rows_at_a_time();
+        let ahead = (n - 1) * THREADS as usize;
+        if n > 1 {
+            let _ = write!(
+                text,
+                "    for (; row + {ahead} < end; row += {n} * THREADS) {{\n        \
+                 enum {{ N = {n} }};\n{}    }}\n",
+                self.values
+            );
+        }
+        let _ = write!(
+            text,
+            "    for (; row < end; row += THREADS) {{\n        enum {{ N = 1 }};\n{}    }}\nEND_PHASE\n",
+            self.values
+        );
+        if reduces {
+            text.push_str("PHASE\n");
+            for (number, &(op, dtype)) in self.reductions.iter().enumerate() {
+                let type_ = memory_type(dtype);
+                let x = self.join(folded_by(op, dtype)?, dtype, ("x", &format!("t{number}[i]")))?;
+                let _ = writeln!(
+                    text,
+                    "    if (THREAD / {LANES} == {number}) {{\n        {type_} x = {};\n        \
+                     for (u32 i = THREAD % {LANES}; i < end - begin; i += {LANES}) x = {x};\n        \
+                     l{number}[THREAD % {LANES}] = x;\n    }}",
+                    identity(op, dtype),
+                );
+            }
+            text.push_str("END_PHASE\nPHASE\n");
+            for (number, &(op, dtype)) in self.reductions.iter().enumerate() {
+                let type_ = memory_type(dtype);
+                let (a, b) = (format!("l{number}[l]"), format!("l{number}[l + half]"));
+                let joined = self.join(folded_by(op, dtype)?, dtype, (&a, &b))?;
+                let _ = writeln!(
+                    text,
+                    "    if (THREAD == {}) {{\n        \
+                     for (u32 half = {}; half > 0; half /= 2)\n            \
+                     for (u32 l = 0; l < half; l++) {a} = {joined};\n        \
+                     (({type_} *){})[BLOCK] = l{number}[0];\n    }}",
+                    number * LANES,
+                    LANES / 2,
+                    partials[number],
+                );
+            }
+            text.push_str("END_PHASE\n");
+        }
+        text.push_str("END_KERNEL\n");
+        Ok(Printed {
+            text,
+            words: self.words,
+        })
+    }
+}
+
+/// Where an array of one to four dimensions has the element of a row, in elements.
+const OFFSETS: &str = "\
+FN i64 offset1(INDEX row, i64 s0) { return (i64)row * s0; }
+FN i64 offset2(INDEX row, INDEX d1, i64 s0, i64 s1) {
+    const INDEX i0 = row / d1;
+    return (i64)i0 * s0 + (i64)(row - i0 * d1) * s1;
+}
+FN i64 offset3(INDEX row, INDEX d1, INDEX d2, i64 s0, i64 s1, i64 s2) {
+    const INDEX i1 = row / d2;
+    return offset2(i1, d1, s0, s1) + (i64)(row - i1 * d2) * s2;
+}
+FN i64 offset4(INDEX row, INDEX d1, INDEX d2, INDEX d3, i64 s0, i64 s1, i64 s2, i64 s3) {
+    const INDEX i2 = row / d3;
+    return offset3(i2, d1, d2, s0, s1, s2) + (i64)(row - i2 * d3) * s3;
+}
+";
+
+/// The result of no rows.
+fn identity(op: ReduceOp, dtype: DType) -> String {
+    let type_ = memory_type(dtype);
+    let (largest, smallest) = match dtype.is_real_float() {
+        true => ("INFINITE".to_owned(), "-INFINITE".to_owned()),
+        false => (format!("{type_}_LARGEST"), format!("{type_}_SMALLEST")),
+    };
+    match op {
+        ReduceOp::Sum => match dtype {
+            DType::Bool => "0".to_owned(),
+            _ => format!("ZERO_{type_}"),
+        },
+        ReduceOp::Prod if dtype.is_complex() => format!("MAKE({type_}, 1, 0)"),
+        ReduceOp::Prod | ReduceOp::All => "1".to_owned(),
+        ReduceOp::Any => "0".to_owned(),
+        ReduceOp::Min | ReduceOp::ArgMin => largest,
+        ReduceOp::Max | ReduceOp::ArgMax => smallest,
+    }
+}
+
+/// The arguments of a kernel that joins: where the tiles are, where the results go, the number of tiles,
+/// and how many a block joins, at most [`JOINED`].
+pub(super) const JOINING_WORDS: usize = 4;
+
+/// The kernel that joins neighbouring tiles by the binary tree of [`crate::reduce`]: block `k` those of
+/// its group, to element `k` of the results.
+pub(super) fn joining(op: ReduceOp, dtype: DType) -> Result<String, Refusal> {
+    let type_ = memory_type(dtype);
+    let printer_join = |a: &str, b: &str| -> Result<String, Refusal> {
+        let op = folded_by(op, dtype)?;
+        match dtype.is_integer() && matches!(op, BinaryOp::Add | BinaryOp::Mul) {
+            true => {
+                let sign = if op == BinaryOp::Add { "+" } else { "*" };
+                Ok(format!("({type_})((u64){a} {sign} (u64){b})"))
+            }
+            false => binary(op, dtype, a, b),
+        }
+    };
+    let joined = printer_join("t[i]", "t[i + reach]")?;
+    Ok(format!(
+        "#define WORDS {JOINING_WORDS}\nKERNEL\nSHARED({type_}, t, {JOINED})\n\
+         const u64 first = BLOCK * ARG(3), left = first < ARG(2) ? ARG(2) - first : 0;\n\
+         const u32 n = left < ARG(3) ? left : ARG(3);\n\
+         PHASE\n    for (u32 i = THREAD; i < n; i += THREADS) t[i] = ((const {type_} *)ARG(0))[first + i];\n\
+         END_PHASE\n\
+         for (u32 reach = 1; reach < n; reach *= 2) {{\nPHASE\n    \
+         for (u32 i = 2 * reach * THREAD; i + reach < n; i += 2 * reach * THREADS) t[i] = {joined};\n\
+         END_PHASE\n}}\n\
+         PHASE\n    if (THREAD == 0) (({type_} *)ARG(1))[BLOCK] = n > 0 ? t[0] : {};\nEND_PHASE\n\
+         END_KERNEL\n",
+        identity(op, dtype)
+    ))
+}
+
+/// The name that both compilers know.
+const _: () = assert!(matches!(FUNCTION.as_bytes(), b"sparsefuse_kernel"));
