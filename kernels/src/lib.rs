@@ -6,6 +6,7 @@
 
 mod abi;
 pub mod blocks;
+pub mod device;
 pub mod element;
 #[cfg(test)]
 mod generate;
