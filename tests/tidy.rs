@@ -33,7 +33,7 @@ const TESTING: (&str, &str) = ("testing", "sparsefuse-testing");
 const FRAME: (&str, &str) = ("examples/frame", "sparsefuse-frame");
 
 /// Where `unsafe` may be (a folder ends with `/`), and why.
-const UNSAFE: [(&str, &str); 32] = [
+const UNSAFE: [(&str, &str); 33] = [
     (
         "kernels/src/blocks/",
         "SIMD loops reach the rows of a block through pointers",
@@ -57,6 +57,10 @@ const UNSAFE: [(&str, &str); 32] = [
     (
         "kernels/src/native/tests/",
         "runs native loops on memory of the test",
+    ),
+    (
+        "kernels/src/device/",
+        "calls the driver and the compiler of a GPU, with addresses of its memory",
     ),
     (
         "src/refusal.rs",

@@ -136,7 +136,7 @@ impl Device for Emulated {
         if let Some(&number) = self.state().numbers.get(text) {
             return Ok(Function(number));
         }
-        let source = super::source(text, include_str!("words.host"));
+        let source = super::source(text, include_str!("words.host"), &super::functions());
         // SAFETY: the words of the host make a function of this type of a text.
         let function = unsafe { raw::function(&self.toolchain, &source, FUNCTION) };
         let function = function.map_err(DeviceError::Compiler)?;

@@ -19,16 +19,28 @@
 //! | `BLOCK`, `THREAD` | the number of the block, a `u64`, and of the thread in it, a `u32` |
 //! | `SHARED(type, name, length)` | memory of a block, not initialised |
 //! | `PHASE` ... `END_PHASE` | what each thread does; variables live no longer |
+//! | `FN` | marks a function |
+//!
+//! The first line of a text defines `WORDS`. The functions of `native/math.c` and `native/complex.c`
+//! may be called, and the names of `native/compilers.c`: `MAKE(type, parts...)` is a structure, since
+//! C++ has no compound literals. Whole numbers that wrap are unsigned, since signed ones do not wrap
+//! in CUDA.
 //!
 //! The design follows `gpu.md` of the project's reviews; that a barrier is the end of a loop over
 //! threads is from Stratton, Stone and Hwu, "MCUDA: an efficient implementation of CUDA kernels for
 //! multi-core CPUs" (2008).
 #![expect(unsafe_code, reason = "callers pass addresses of a device's memory")]
 
+#[cfg(all(feature = "cuda", unix))]
+mod cuda;
+#[cfg(unix)]
 mod emulated;
 mod form;
 mod print;
 
+#[cfg(all(feature = "cuda", unix))]
+pub use self::cuda::Cuda;
+#[cfg(unix)]
 pub use self::emulated::Emulated;
 pub use self::form::{DeviceLoop, NoForm};
 
@@ -39,6 +51,20 @@ pub const THREADS: u32 = 128;
 
 /// The name of the function that a text defines.
 pub const FUNCTION: &str = "sparsefuse_kernel";
+
+/// What a compiler of device kernels takes: the first line of a text, which says how many `WORDS`
+/// there are, the words of this compiler, the functions that kernels call, and the rest of the text.
+#[cfg(unix)]
+pub(crate) fn source(text: &str, words: &str, mathematics: &str) -> String {
+    let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
+    format!("#define THREADS {THREADS}\n{first}\n{words}\n{mathematics}\n{rest}")
+}
+
+/// The functions that kernels call.
+#[cfg(unix)]
+pub(crate) fn functions() -> String {
+    crate::native::prelude::mathematics() + include_str!("kernels.c")
+}
 
 /// Memory of a device: its address there, which means nothing to the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,4 +1,5 @@
-//! The directory of compiled libraries.
+//! The directory of compiled libraries; kernels of a GPU have one of their own, in which they are
+//! libraries too.
 //!
 //! Code from here is run, so everything on the way must be beyond the reach of other users: the
 //! directory and those above it belong to the user or to root and cannot be written by others
@@ -24,25 +25,27 @@ use std::time::{Duration, Instant, SystemTime};
 
 /// What the names of workplaces begin with.
 const WORKPLACE: &str = "compile-";
-/// What the names of libraries end with.
+/// What the names of libraries of the C compiler end with.
 const LIBRARY: &str = "so";
 /// The file of a workplace that is locked while there is work.
 const LOCK: &str = "lock";
 /// Its name before it is locked.
 const UNLOCKED: &str = "unlocked";
-/// The bytes of a seal: a length and a hash.
-const SEAL: usize = size_of::<u64>() + size_of::<u128>();
+/// The bytes of a seal, which stands behind a library: a length and a hash.
+pub(crate) const SEAL: usize = size_of::<u64>() + size_of::<u128>();
 
 /// The directory of compiled libraries.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Cache<'a> {
+pub(crate) struct Cache<'a> {
     directory: &'a Path,
+    /// What the names of libraries end with.
+    extension: &'static str,
     most_bytes: u64,
 }
 
 /// What [`Cache::find_or_begin`] gives.
 #[derive(Debug)]
-pub(super) enum Found {
+pub(crate) enum Found {
     Library(PathBuf),
     Workplace(Workplace),
 }
@@ -50,8 +53,9 @@ pub(super) enum Found {
 /// A directory for one compilation, removed when dropped. Its name is that of the library, so there is
 /// one for each.
 #[derive(Debug)]
-pub(super) struct Workplace {
+pub(crate) struct Workplace {
     pub(super) directory: PathBuf,
+    extension: &'static str,
     /// Locked for as long as it is open, here or in a compiler that works here; none where the file
     /// system has no locks.
     lock: Option<File>,
@@ -65,8 +69,8 @@ impl Workplace {
     }
 
     /// Where the complete library with this key is put, for [`Cache::keep`] or a later process.
-    pub(super) fn complete(&self, key: &str) -> PathBuf {
-        self.directory.join(key).with_extension(LIBRARY)
+    pub(crate) fn complete(&self, key: &str) -> PathBuf {
+        self.directory.join(key).with_extension(self.extension)
     }
 }
 
@@ -78,14 +82,20 @@ impl Drop for Workplace {
 
 impl<'a> Cache<'a> {
     pub(super) fn new(directory: &'a Path, most_bytes: u64) -> Self {
+        Self::of(LIBRARY, directory, most_bytes)
+    }
+
+    /// A directory for libraries of one kind, and for nothing else.
+    pub(crate) fn of(extension: &'static str, directory: &'a Path, most_bytes: u64) -> Self {
         Self {
             directory,
+            extension,
             most_bytes,
         }
     }
 
     /// Makes the directory where there is none, and checks that it is the user's alone.
-    pub(super) fn open(&self) -> Result<(), Failure> {
+    pub(crate) fn open(&self) -> Result<(), Failure> {
         DirBuilder::new()
             .recursive(true)
             .mode(0o700)
@@ -124,14 +134,14 @@ impl<'a> Cache<'a> {
     }
 
     /// Removes a library that does not load, or is damaged.
-    pub(super) fn forget(&self, key: &str) {
+    pub(crate) fn forget(&self, key: &str) {
         let _ = fs::remove_file(self.path(key));
     }
 
     /// Where the library with this key is, or a directory for its compilation. Where another process, or
     /// the compiler of one that has ended, makes the same library, this waits for it, no longer than
     /// `limit`: all processes of a program want the same loops at about the same time.
-    pub(super) fn find_or_begin(&self, key: &str, limit: Duration) -> Result<Found, Failure> {
+    pub(crate) fn find_or_begin(&self, key: &str, limit: Duration) -> Result<Found, Failure> {
         let root = std::path::absolute(self.directory).map_err(|error| self.failure(error))?;
         let directory = root.join(format!("{WORKPLACE}{key}"));
         let begin = Instant::now();
@@ -151,7 +161,12 @@ impl<'a> Cache<'a> {
             look_again_later();
         }
         let lock = locked(&directory);
-        let workplace = Workplace { directory, lock };
+        let extension = self.extension;
+        let workplace = Workplace {
+            directory,
+            extension,
+            lock,
+        };
         self.sweep(2 * limit + Duration::from_secs(60));
         // It may have come between the two looks.
         Ok(match self.find(key) {
@@ -161,7 +176,7 @@ impl<'a> Cache<'a> {
     }
 
     /// Moves a complete library to its place, and removes the oldest beyond the bound.
-    pub(super) fn keep(&self, key: &str, library: &Path) -> Result<PathBuf, Failure> {
+    pub(crate) fn keep(&self, key: &str, library: &Path) -> Result<PathBuf, Failure> {
         let path = self.path(key);
         let keep = || {
             fs::set_permissions(library, fs::Permissions::from_mode(0o600))?;
@@ -177,12 +192,12 @@ impl<'a> Cache<'a> {
     }
 
     fn path(&self, key: &str) -> PathBuf {
-        self.directory.join(key).with_extension(LIBRARY)
+        self.directory.join(key).with_extension(self.extension)
     }
 
     /// Removes the oldest libraries but `newest` until the others fit the bound.
     fn trim(&self, newest: &Path) {
-        let is_library = |path: &PathBuf| path.extension().is_some_and(|end| end == LIBRARY);
+        let is_library = |path: &PathBuf| path.extension().is_some_and(|end| end == self.extension);
         let mut libraries: Vec<_> = self
             .entries()
             .filter(|(path, _)| is_library(path))
@@ -224,7 +239,7 @@ impl<'a> Cache<'a> {
     fn keep_complete(&self, workplace: &Path) {
         for (path, data) in entries(workplace) {
             let key = path.file_stem().map(|key| key.to_string_lossy());
-            let is_library = path.extension().is_some_and(|end| end == LIBRARY);
+            let is_library = path.extension().is_some_and(|end| end == self.extension);
             if let Some(key) = key.filter(|_| is_library && data.is_file() && is_mine(&data)) {
                 let _ = self.keep(&key, &path);
             }
@@ -265,7 +280,7 @@ fn is_sealed(file: &[u8]) -> bool {
 }
 
 /// A hash of bytes (FNV-1a of 128 bits).
-pub(super) fn hash(bytes: impl Iterator<Item = u8>) -> u128 {
+pub(crate) fn hash(bytes: impl Iterator<Item = u8>) -> u128 {
     const OFFSET: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
     const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
     bytes.fold(OFFSET, |hash, byte| {

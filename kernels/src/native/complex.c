@@ -7,22 +7,22 @@
     FN R re_##T(T a) { return a.re; }                                                     \
     FN R im_##T(T a) { return a.im; }                                                     \
     FN R abs_##T(T a) { return hypot_##R(a.re, a.im); }                                   \
-    FN T neg_##T(T a) { return (T){-a.re, -a.im}; }                                       \
-    FN T conj_##T(T a) { return (T){a.re, -a.im}; }                                       \
-    FN T add_##T(T a, T b) { return (T){a.re + b.re, a.im + b.im}; }                      \
-    FN T sub_##T(T a, T b) { return (T){a.re - b.re, a.im - b.im}; }                      \
+    FN T neg_##T(T a) { return MAKE(T, -a.re, -a.im); }                                   \
+    FN T conj_##T(T a) { return MAKE(T, a.re, -a.im); }                                   \
+    FN T add_##T(T a, T b) { return MAKE(T, a.re + b.re, a.im + b.im); }                  \
+    FN T sub_##T(T a, T b) { return MAKE(T, a.re - b.re, a.im - b.im); }                  \
     FN T mul_##T(T a, T b) {                                                              \
-        return (T){times_##R(a.re, b.re) - times_##R(a.im, b.im),                         \
-                   times_##R(a.re, b.im) + times_##R(a.im, b.re)};                        \
+        R re = times_##R(a.re, b.re) - times_##R(a.im, b.im);                             \
+        return MAKE(T, re, times_##R(a.re, b.im) + times_##R(a.im, b.re));                \
     }                                                                                     \
     FN _Bool eq_##T(T a, T b) { return (a.re == b.re) & (a.im == b.im); }                 \
     FN _Bool ne_##T(T a, T b) { return (a.re != b.re) | (a.im != b.im); }                 \
     FN T select_##T(_Bool c, T a, T b) {                                                  \
-        return (T){c ? a.re : b.re, c ? a.im : b.im};                                     \
+        return MAKE(T, c ? a.re : b.re, c ? a.im : b.im);                                 \
     }                                                                                     \
     FN T sign_##T(T a) {                                                                  \
         R size = abs_##T(a);                                                              \
-        return select_##T(size == 0, a, (T){a.re / size, a.im / size});                   \
+        return select_##T(size == 0, a, MAKE(T, a.re / size, a.im / size));               \
     }
 
 COMPLEX(complex_f32, f32)
@@ -31,7 +31,7 @@ COMPLEX(complex_f64, f64)
 typedef struct { f64 re, im, k; } normal_form;
 
 FN normal_form normalized(complex_f64 z) {
-    f64 re = fabs(z.re), im = fabs(z.im);
+    f64 re = magnitude(z.re), im = magnitude(z.im);
     f64 large = (re >= im) | (im != im) ? re : im;
     shifts by = shift(large);
     f64 biased = number(WHOLE | bits(large * by.factor) >> 52) - number(WHOLE);
@@ -39,8 +39,8 @@ FN normal_form normalized(complex_f64 z) {
     f64 exponent = in_range ? biased - 1023.0 : 0.0;
     f64 factor = power_of_two(-exponent);
     f64 shifted = by.factor > 1.0 ? -600.0 : by.factor < 1.0 ? 600.0 : 0.0;
-    return (normal_form){
-        z.re * by.factor * factor, z.im * by.factor * factor, exponent + shifted};
+    f64 re_part = z.re * by.factor * factor, im_part = z.im * by.factor * factor;
+    return MAKE(normal_form, re_part, im_part, exponent + shifted);
 }
 
 FN f64 sum_of_products(f64 a, f64 b, f64 c, f64 d) {
@@ -55,13 +55,17 @@ FN f64 scale_far(f64 x, f64 k) {
     return times_f64(x * power * power, power_of_two(k - 2.0 * third));
 }
 
-FN _Bool is_infinite(complex_f64 z) { return (fabs(z.re) == INFINITE) | (fabs(z.im) == INFINITE); }
-FN _Bool is_finite(complex_f64 z) { return (fabs(z.re) < INFINITE) & (fabs(z.im) < INFINITE); }
-FN f64 unit(f64 x) { return copysign(fabs(x) == INFINITE ? 1.0 : 0.0, x); }
+FN _Bool is_infinite(complex_f64 z) {
+    return (magnitude(z.re) == INFINITE) | (magnitude(z.im) == INFINITE);
+}
+FN _Bool is_finite(complex_f64 z) {
+    return (magnitude(z.re) < INFINITE) & (magnitude(z.im) < INFINITE);
+}
+FN f64 unit(f64 x) { return with_sign(magnitude(x) == INFINITE ? 1.0 : 0.0, x); }
 FN f64 infinite_part(f64 infinity, f64 a) { return a == 0.0 ? NOT_A_NUMBER : infinity * a; }
 
 FN complex_f64 recovered(complex_f64 x, complex_f64 y) {
-    f64 infinity = copysign(INFINITE, y.re);
+    f64 infinity = with_sign(INFINITE, y.re);
     complex_f64 by_zero = {infinite_part(infinity, x.re), infinite_part(infinity, x.im)};
     f64 a = unit(x.re), b = unit(x.im), c = unit(y.re), d = unit(y.im);
     complex_f64 infinite = {
@@ -87,6 +91,7 @@ FN complex_f64 div_complex_f64(complex_f64 x, complex_f64 y) {
 }
 
 FN complex_f32 div_complex_f32(complex_f32 x, complex_f32 y) {
-    complex_f64 quotient = div_complex_f64((complex_f64){x.re, x.im}, (complex_f64){y.re, y.im});
-    return (complex_f32){(f32)quotient.re, (f32)quotient.im};
+    complex_f64 above = MAKE(complex_f64, x.re, x.im), below = MAKE(complex_f64, y.re, y.im);
+    complex_f64 quotient = div_complex_f64(above, below);
+    return MAKE(complex_f32, (f32)quotient.re, (f32)quotient.im);
 }

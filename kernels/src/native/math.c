@@ -5,10 +5,11 @@
  * their operations, in their order, so it gives the same bits; whoever changes one changes the
  * other, and a test compares them. There are no branches and no headers: a loop over these becomes
  * SIMD code, in little time. A fused multiply-add is written as one, and the options of the
- * compiler say that it makes none by itself. */
+ * compilers say that they make no others.
+ *
+ * The text is C11 for GCC and Clang, and C++17 for NVRTC; what these call differently is in
+ * compilers.c. */
 
-#define NOT_A_NUMBER __builtin_nan("")
-#define INFINITE __builtin_inf()
 #define SMALLEST_NORMAL 2.2250738585072014e-308
 #define TWO_54 18014398509481984.0
 #define TWO_52 4503599627370496.0
@@ -16,11 +17,9 @@
 #define ONE 0x3ff0000000000000ull
 #define SQRT_HALF 0x3fe6a09e667f3bcdull
 
-FN u64 bits(f64 x) { u64 bits; __builtin_memcpy(&bits, &x, 8); return bits; }
-FN f64 number(u64 bits) { f64 x; __builtin_memcpy(&x, &bits, 8); return x; }
-FN f64 mul_add(f64 a, f64 b, f64 c) { return __builtin_fma(a, b, c); }
-FN f64 copysign(f64 size, f64 sign) { return __builtin_copysign(size, sign); }
-FN f64 fabs(f64 x) { return __builtin_fabs(x); }
+FN f64 mul_add(f64 a, f64 b, f64 c) { return FUSED_f64(a, b, c); }
+FN f64 with_sign(f64 size, f64 sign) { return BUILTIN(copysign)(size, sign); }
+FN f64 magnitude(f64 x) { return BUILTIN(fabs)(x); }
 
 /* arithmetic.rs */
 
@@ -42,24 +41,24 @@ FN f64 clamp(f64 x, f64 low, f64 high) {
 
 FN sum fast_two_sum(f64 a, f64 b) {
     f64 high = a + b;
-    return (sum){high, b - (high - a)};
+    return MAKE(sum, high, b - (high - a));
 }
 
 FN sum two_sum(f64 a, f64 b) {
     f64 high = a + b;
     f64 b_part = high - a;
     f64 a_part = high - b_part;
-    return (sum){high, (a - a_part) + (b - b_part)};
+    return MAKE(sum, high, (a - a_part) + (b - b_part));
 }
 
 FN sum two_product(f64 a, f64 b) {
     f64 product = a * b;
-    return (sum){product, mul_add(a, b, -product)};
+    return MAKE(sum, product, mul_add(a, b, -product));
 }
 
 FN sum multiply(sum a, sum b) {
     sum product = two_product(a.high, b.high);
-    return (sum){product.high, product.low + mul_add(a.high, b.low, a.low * b.high)};
+    return MAKE(sum, product.high, product.low + mul_add(a.high, b.low, a.low * b.high));
 }
 
 /* exp.rs */
@@ -75,7 +74,7 @@ FN reduced_exp reduce_exp(f64 x) {
     f64 k = round_even(x * LOG2_E);
     f64 rest = mul_add(-k, LN_2, x);
     sum s = fast_two_sum(rest, -k * LN_2_LOW);
-    return (reduced_exp){k, s.high, s.low};
+    return MAKE(reduced_exp, k, s.high, s.low);
 }
 
 FN f64 exp_f64(f64 x) {
@@ -94,18 +93,18 @@ FN sum exp_minus_one(f64 x) {
 }
 
 FN f64 tanh_f64(f64 x) {
-    sum e = exp_minus_one(2.0 * clamp(fabs(x), 0.0, 20.0));
+    sum e = exp_minus_one(2.0 * clamp(magnitude(x), 0.0, 20.0));
     sum s = two_sum(e.high, 2.0);
     f64 inverse = 1.0 / s.high;
     f64 quotient = e.high * inverse;
     f64 rest = mul_add(-quotient, s.high, e.high) + mul_add(-quotient, s.low + e.low, e.low);
-    f64 tanh = copysign(mul_add(rest, inverse, quotient), x);
+    f64 tanh = with_sign(mul_add(rest, inverse, quotient), x);
     return x != x ? NOT_A_NUMBER : tanh;
 }
 
 FN f64 expm1_f64(f64 x) {
     sum near = exp_minus_one(clamp(x, -40.0, 40.0));
-    f64 power = x > 40.0 ? exp_f64(x) : copysign(near.high, x);
+    f64 power = x > 40.0 ? exp_f64(x) : with_sign(near.high, x);
     return x != x ? NOT_A_NUMBER : power;
 }
 
@@ -115,15 +114,15 @@ FN f64 half_exp(f64 x) {
 }
 
 FN f64 sinh_f64(f64 x) {
-    f64 size = fabs(x);
+    f64 size = magnitude(x);
     sum e = exp_minus_one(clamp(size, 0.0, 40.0));
     f64 near = 0.5 * (e.high + (e.high / (e.high + 1.0) + e.low));
     f64 sinh = size > 40.0 ? half_exp(size) : near;
-    return x != x ? NOT_A_NUMBER : copysign(sinh, x);
+    return x != x ? NOT_A_NUMBER : with_sign(sinh, x);
 }
 
 FN f64 cosh_f64(f64 x) {
-    f64 size = fabs(x);
+    f64 size = magnitude(x);
     sum e = exp_minus_one(clamp(size, 0.0, 40.0));
     f64 power = e.high + 1.0;
     f64 near = 1.0 + 0.5 * (e.high * (e.high + 2.0 * e.low)) / power;
@@ -141,7 +140,7 @@ FN parts split(f64 x) {
     f64 offset = subnormal ? 1023.0 + 54.0 : 1023.0;
     u64 exponent = (word + (ONE - SQRT_HALF)) >> 52;
     f64 k = number(WHOLE | exponent) - (number(WHOLE) + offset);
-    return (parts){k, number(word - (exponent << 52) + ONE)};
+    return MAKE(parts, k, number(word - (exponent << 52) + ONE));
 }
 
 FN f64 log_f64(f64 x) {
@@ -167,11 +166,11 @@ FN sum log2_extended(f64 x) {
     sum s = {quotient, rest * inverse};
     sum z = multiply(s, s);
     sum second = fast_two_sum(LOG2_SECOND, z.high * poly_log2_tail(z.high));
-    sum curve = multiply(z, (sum){second.high, second.low + LOG2_SECOND_LOW});
+    sum curve = multiply(z, MAKE(sum, second.high, second.low + LOG2_SECOND_LOW));
     sum first = fast_two_sum(LOG2_FIRST, curve.high);
-    sum log = multiply(s, (sum){first.high, first.low + (curve.low + LOG2_FIRST_LOW)});
+    sum log = multiply(s, MAKE(sum, first.high, first.low + (curve.low + LOG2_FIRST_LOW)));
     sum whole = fast_two_sum(p.k, log.high);
-    return (sum){whole.high, whole.low + log.low};
+    return MAKE(sum, whole.high, whole.low + log.low);
 }
 
 FN f64 log1p_f64(f64 x) {
@@ -195,7 +194,7 @@ FN f64 log2_f64(f64 x) {
 
 FN f64 log10_f64(f64 x) {
     _Bool inside = (x > 0.0) & (x < INFINITE);
-    sum log = multiply(log2_extended(inside ? x : 1.0), (sum){LOG10_2, LOG10_2_LOW});
+    sum log = multiply(log2_extended(inside ? x : 1.0), MAKE(sum, LOG10_2, LOG10_2_LOW));
     return outside(x, inside, log.high + log.low);
 }
 
@@ -204,9 +203,9 @@ FN f64 log10_f64(f64 x) {
 typedef struct { f64 large, small; } sorted_pair;
 
 FN sorted_pair sorted(f64 x, f64 y) {
-    x = fabs(x);
-    y = fabs(y);
-    return (sorted_pair){x < y ? y : x, x < y ? x : y};
+    x = magnitude(x);
+    y = magnitude(y);
+    return MAKE(sorted_pair, x < y ? y : x, x < y ? x : y);
 }
 
 typedef struct { f64 factor, inverse; } shifts;
@@ -216,16 +215,16 @@ FN shifts shift(f64 large) {
     const f64 up = number((u64)(1023 + 600) << 52), down = number((u64)(1023 - 600) << 52);
     f64 factor = large > big ? down : 1.0;
     f64 inverse = large > big ? up : 1.0;
-    return (shifts){large < small ? up : factor, large < small ? down : inverse};
+    return MAKE(shifts, large < small ? up : factor, large < small ? down : inverse);
 }
 
 FN f64 hypot_f64(f64 x, f64 y) {
     sorted_pair s = sorted(x, y);
     shifts by = shift(s.large);
     f64 a = s.large * by.factor, b = s.small * by.factor;
-    f64 root = __builtin_sqrt(mul_add(a, a, b * b)) * by.inverse;
+    f64 root = SQRT_f64(mul_add(a, a, b * b)) * by.inverse;
     f64 size = (x != x) | (y != y) ? NOT_A_NUMBER : root;
-    return (fabs(x) == INFINITE) | (fabs(y) == INFINITE) ? INFINITE : size;
+    return (magnitude(x) == INFINITE) | (magnitude(y) == INFINITE) ? INFINITE : size;
 }
 
 typedef struct { f64 angle, low, eighths; } angle_parts;
@@ -239,7 +238,7 @@ FN angle_parts atan_quotient(f64 y, f64 x) {
     f64 t = above / below;
     f64 rest = mul_add(-t, error, mul_add(-t, below, above)) / below;
     f64 z = t * t;
-    return (angle_parts){t, mul_add(t * z, poly_atan(z), rest), high ? 1.0 : 0.0};
+    return MAKE(angle_parts, t, mul_add(t * z, poly_atan(z), rest), high ? 1.0 : 0.0);
 }
 
 FN f64 atan2_f64(f64 y, f64 x) {
@@ -250,34 +249,34 @@ FN f64 atan2_f64(f64 y, f64 x) {
     f64 small = is_zero ? 0.0 : s.small * by.factor;
     small = is_infinite ? (s.small == INFINITE ? 1.0 : 0.0) : small;
     angle_parts a = atan_quotient(small, large);
-    _Bool steep = fabs(y) > fabs(x);
+    _Bool steep = magnitude(y) > magnitude(x);
     f64 quarter = steep ? 2.0 - a.eighths : a.eighths;
     f64 sign = steep ? -1.0 : 1.0;
-    _Bool left = copysign(1.0, x) < 0.0;
+    _Bool left = with_sign(1.0, x) < 0.0;
     quarter = left ? 4.0 - quarter : quarter;
     sign = left ? -sign : sign;
     sum base = two_product(quarter, FRAC_PI_4);
     sum angle = fast_two_sum(base.high, sign * a.angle);
     f64 low = mul_add(quarter, FRAC_PI_4_LOW, base.low) + sign * a.low;
     f64 total = angle.high + (angle.low + low);
-    return (x != x) | (y != y) ? NOT_A_NUMBER : copysign(total, y);
+    return (x != x) | (y != y) ? NOT_A_NUMBER : with_sign(total, y);
 }
 
 /* erf.rs */
 
 FN f64 erf_f64(f64 x) {
-    f64 size = clamp(fabs(x), 0.0, 5.95);
+    f64 size = clamp(magnitude(x), 0.0, 5.95);
     f64 z = size * size;
     f64 near = mul_add(size, ERF_FIRST, size * mul_add(z, poly_erf_near(z), ERF_FIRST_LOW));
     f64 far = 1.0 - exp_f64(poly_ln_erfc(size));
-    f64 erf = copysign(size < 1.0 ? near : far, x);
+    f64 erf = with_sign(size < 1.0 ? near : far, x);
     return x != x ? NOT_A_NUMBER : erf;
 }
 
 /* pow.rs */
 
 FN _Bool is_whole(f64 x) {
-    f64 size = fabs(x);
+    f64 size = magnitude(x);
     return (size >= TWO_52) | ((size + TWO_52) - TWO_52 == size);
 }
 
@@ -288,22 +287,22 @@ FN f64 positive_pow(f64 x, f64 y) {
     f64 exponent = clamp(product.high, -1100.0, 1100.0);
     low = exponent == product.high ? low : 0.0;
     f64 k = round_even(exponent);
-    sum r = multiply((sum){exponent - k, low}, (sum){LN_2, LN_2_LOW});
+    sum r = multiply(MAKE(sum, exponent - k, low), MAKE(sum, LN_2, LN_2_LOW));
     r = fast_two_sum(r.high, r.low);
     return scale(exp_reduced(r.high, r.low), k);
 }
 
 FN f64 pow_f64(f64 x, f64 y) {
-    f64 size = fabs(x);
+    f64 size = magnitude(x);
     _Bool inside = (size > 0.0) & (size < INFINITE);
     f64 power = positive_pow(inside ? size : 1.0, y);
     f64 edge = (size == 0.0) == (y < 0.0) ? INFINITE : 0.0;
     power = inside ? power : edge;
     _Bool odd = is_whole(y) & !is_whole(0.5 * y);
-    _Bool negative = copysign(1.0, x) < 0.0;
+    _Bool negative = with_sign(1.0, x) < 0.0;
     power = negative & odd ? -power : power;
     f64 defined = (x < 0.0) & (size < INFINITE) & !is_whole(y) ? NOT_A_NUMBER : power;
-    defined = (size == 1.0) & (fabs(y) == INFINITE) ? 1.0 : defined;
+    defined = (size == 1.0) & (magnitude(y) == INFINITE) ? 1.0 : defined;
     defined = (x != x) | (y != y) ? NOT_A_NUMBER : defined;
     return (x == 1.0) | (y == 0.0) ? 1.0 : defined;
 }
@@ -311,7 +310,7 @@ FN f64 pow_f64(f64 x, f64 y) {
 /* cbrt.rs */
 
 FN f64 cbrt_f64(f64 x) {
-    f64 size = fabs(x);
+    f64 size = magnitude(x);
     _Bool inside = (size > 0.0) & (size < INFINITE);
     parts p = split(inside ? size : 1.0);
     f64 q = round_even(p.k * THIRD);
@@ -324,7 +323,7 @@ FN f64 cbrt_f64(f64 x) {
     f64 error = mul_add(root, root, -square);
     f64 residual = mul_add(-square, root, u) - error * root;
     f64 step = root * residual / mul_add(2.0 * square, root, u);
-    root = copysign((root + step) * power_of_two(q), x);
+    root = with_sign((root + step) * power_of_two(q), x);
     f64 defined = inside ? root : x;
     return x != x ? NOT_A_NUMBER : defined;
 }
@@ -333,7 +332,7 @@ FN f64 cbrt_f64(f64 x) {
 
 typedef struct { f64 quadrant, high, low; } reduced_angle;
 
-FN _Bool is_large(f64 x) { return bits(fabs(x)) > bits(LARGE); }
+FN _Bool is_large(f64 x) { return bits(magnitude(x)) > bits(LARGE); }
 
 FN reduced_angle reduce_angle(f64 x) {
     f64 q = round_even(x * FRAC_2_PI);
@@ -341,7 +340,7 @@ FN reduced_angle reduce_angle(f64 x) {
     sum product = two_product(q, FRAC_PI_2_LOW);
     sum s = two_sum(rest, -product.high);
     sum r = fast_two_sum(s.high, mul_add(-q, FRAC_PI_2_LOWEST, s.low - product.low));
-    return (reduced_angle){q, r.high, r.low};
+    return MAKE(reduced_angle, q, r.high, r.low);
 }
 
 FN f64 with_quadrant_sign(f64 x, u64 quadrant) { return number(bits(x) ^ ((quadrant & 2) << 62)); }
@@ -355,7 +354,7 @@ FN sin_cos trig_kernels(reduced_angle r) {
     sum most = fast_two_sum(1.0, -0.5 * z.high);
     f64 linear = mul_add(-r.high, r.low, -0.5 * z.low);
     f64 curve = mul_add(z.high * z.high, poly_cos(z.high), linear);
-    return (sin_cos){sin, most.high + (most.low + curve)};
+    return MAKE(sin_cos, sin, most.high + (most.low + curve));
 }
 
 FN f64 sin_f64(f64 x) {
@@ -376,7 +375,7 @@ FN f64 cos_f64(f64 x) {
 /* lgamma.rs */
 
 FN sum log_extended(sum x) {
-    sum log = multiply(log2_extended(x.high), (sum){LN_2, LN_2_LOW});
+    sum log = multiply(log2_extended(x.high), MAKE(sum, LN_2, LN_2_LOW));
     return fast_two_sum(log.high, log.low + x.low / x.high);
 }
 
@@ -400,7 +399,7 @@ FN sum lgamma_factors(f64 z, f64 whole) {
     LGAMMA_FACTOR(4.0)
     LGAMMA_FACTOR(5.0)
     LGAMMA_FACTOR(6.0)
-    return (sum){high, low};
+    return MAKE(sum, high, low);
 }
 
 FN sum positive_lgamma(f64 z) {
@@ -409,7 +408,7 @@ FN sum positive_lgamma(f64 z) {
     f64 t = is_far ? 0.0 : z - whole;
     sum first = two_product(t, LGAMMA_FIRST);
     sum square = two_product(t, t);
-    sum second = multiply(square, (sum){LGAMMA_SECOND, LGAMMA_SECOND_LOW});
+    sum second = multiply(square, MAKE(sum, LGAMMA_SECOND, LGAMMA_SECOND_LOW));
     sum near = fast_two_sum(first.high, second.high);
     f64 rest = mul_add(t * square.high, poly_near_two(t), t * LGAMMA_FIRST_LOW);
     f64 near_low = rest + (first.low + second.low + near.low);
@@ -418,7 +417,7 @@ FN sum positive_lgamma(f64 z) {
     f64 series = mul_add(poly_stirling(inverse * inverse), inverse, HALF_LN_2_PI);
     sum half_less = two_sum(z * scale, -0.5 * scale);
     sum of = lgamma_factors(z, whole);
-    sum log = log_extended((sum){is_far ? z : of.high, is_far ? 0.0 : of.low});
+    sum log = log_extended(MAKE(sum, is_far ? z : of.high, is_far ? 0.0 : of.low));
     f64 sign = whole < 1.5 ? -1.0 : 1.0;
     sum times = {is_far ? half_less.high : sign, is_far ? half_less.low : 0.0};
     sum product = multiply(times, log);
@@ -427,15 +426,16 @@ FN sum positive_lgamma(f64 z) {
     sum s = two_sum(product.high, other);
     s = two_sum(s.high, s.low + (product.low + other_low));
     f64 back = z > HUGE_Z ? LARGER : 1.0;
-    return (sum){s.high * back, s.low * back};
+    return MAKE(sum, s.high * back, s.low * back);
 }
 
 FN f64 reflected_lgamma(f64 z, sum positive) {
-    f64 distance = fabs(z - round_even(z));
+    f64 distance = magnitude(z - round_even(z));
     _Bool is_near = distance <= 0.25;
     f64 turn = is_near ? distance : 0.5 - distance;
     sum angle = two_product(turn, PI);
-    sin_cos s = trig_kernels((reduced_angle){0.0, angle.high, mul_add(turn, PI_LOW, angle.low)});
+    f64 low = mul_add(turn, PI_LOW, angle.low);
+    sin_cos s = trig_kernels(MAKE(reduced_angle, 0.0, angle.high, low));
     f64 sin = is_near ? s.sin : s.cos;
     sum log = log_extended(two_product(z, sin > 0.0 ? sin : 1.0));
     sum first = two_sum(LN_PI, -log.high);
@@ -444,7 +444,7 @@ FN f64 reflected_lgamma(f64 z, sum positive) {
 }
 
 FN f64 lgamma_f64(f64 x) {
-    f64 size = fabs(x);
+    f64 size = magnitude(x);
     _Bool inside = (size > 0.0) & (size < INFINITE);
     f64 z = inside ? size : 1.0;
     sum positive = positive_lgamma(z);
@@ -460,8 +460,8 @@ FN f64 lgamma_f64(f64 x) {
 /* The product, and nothing else. GCC 12 makes a fused multiply-add of `a - b * c` if it is stored
  * beside `d + e * f`, although its options forbid that; of this it makes none. Adding -0 leaves every
  * product as it is. */
-FN f32 times_f32(f32 a, f32 b) { return __builtin_fmaf(a, b, -0.0f); }
-FN f64 times_f64(f64 a, f64 b) { return __builtin_fma(a, b, -0.0); }
+FN f32 times_f32(f32 a, f32 b) { return FUSED_f32(a, b, -0.0f); }
+FN f64 times_f64(f64 a, f64 b) { return FUSED_f64(a, b, -0.0); }
 
 #define OPERATIONS_ON_REALS(T)                                                            \
     FN T min_##T(T a, T b) {                                                              \
@@ -481,21 +481,22 @@ OPERATIONS_ON_REALS(i64)
 OPERATIONS_ON_REALS(u32)
 OPERATIONS_ON_REALS(u64)
 
-FN f32 abs_f32(f32 a) { return __builtin_fabsf(a); }
-FN f64 abs_f64(f64 a) { return __builtin_fabs(a); }
-FN i32 abs_i32(i32 a) { return a < 0 ? -a : a; }
-FN i64 abs_i64(i64 a) { return a < 0 ? -a : a; }
+FN f32 abs_f32(f32 a) { return BUILTIN(fabsf)(a); }
+FN f64 abs_f64(f64 a) { return BUILTIN(fabs)(a); }
+/* The negative is that of unsigned numbers: signed ones do not wrap in CUDA. */
+FN i32 abs_i32(i32 a) { return a < 0 ? (i32)(0 - (u32)a) : a; }
+FN i64 abs_i64(i64 a) { return a < 0 ? (i64)(0 - (u64)a) : a; }
 FN u32 abs_u32(u32 a) { return a; }
 FN u64 abs_u64(u64 a) { return a; }
 
-FN f32 floor_f32(f32 a) { return __builtin_floorf(a); }
-FN f64 floor_f64(f64 a) { return __builtin_floor(a); }
-FN f32 round_f32(f32 a) { return __builtin_rintf(a); }
-FN f64 round_f64(f64 a) { return __builtin_rint(a); }
-FN f32 ceil_f32(f32 a) { return __builtin_ceilf(a); }
-FN f64 ceil_f64(f64 a) { return __builtin_ceil(a); }
-FN f32 sqrt_f32(f32 a) { return __builtin_sqrtf(a); }
-FN f64 sqrt_f64(f64 a) { return __builtin_sqrt(a); }
+FN f32 floor_f32(f32 a) { return BUILTIN(floorf)(a); }
+FN f64 floor_f64(f64 a) { return BUILTIN(floor)(a); }
+FN f32 round_f32(f32 a) { return BUILTIN(rintf)(a); }
+FN f64 round_f64(f64 a) { return BUILTIN(rint)(a); }
+FN f32 ceil_f32(f32 a) { return BUILTIN(ceilf)(a); }
+FN f64 ceil_f64(f64 a) { return BUILTIN(ceil)(a); }
+FN f32 sqrt_f32(f32 a) { return SQRT_f32(a); }
+FN f64 sqrt_f64(f64 a) { return SQRT_f64(a); }
 
 FN f32 exp_f32(f32 a) { return (f32)exp_f64(a); }
 FN f32 log_f32(f32 a) { return (f32)log_f64(a); }

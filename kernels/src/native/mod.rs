@@ -29,7 +29,7 @@
 //! thread.
 
 #[cfg(unix)]
-mod cache;
+pub(crate) mod cache;
 #[cfg_attr(not(unix), path = "no_compiler.rs")]
 mod compile;
 #[cfg(unix)]
@@ -51,6 +51,8 @@ use crate::ir::{ArgId, ArgKind, Kernel, Loop};
 use crate::isa::Isa;
 use load::Loaded;
 pub(crate) use load::LoopFunction;
+#[cfg(all(feature = "cuda", unix))]
+pub(crate) use prelude::mathematics;
 pub(crate) use premise::{Placed, Wanted};
 use premise::{Premise, Way};
 use print::Printed;
@@ -117,7 +119,7 @@ impl Refusal {
 
 /// Why a loop that has a C form stays in blocks.
 #[derive(Debug, thiserror::Error)]
-enum Failure {
+pub(crate) enum Failure {
     #[error("no C compiler is found")]
     NoCompiler,
     #[error("the C compiler failed: {0}")]

@@ -79,15 +79,15 @@ pub(crate) fn cast((from, to): (DType, DType), operand: &str) -> String {
     };
     if to == DType::Bool {
         let from = memory_type(from);
-        return format!("ne_{from}({operand}, ({from}){{0, 0}})");
+        return format!("ne_{from}({operand}, MAKE({from}, 0, 0))");
     }
     let re = real_cast((from.real(), to.real()), &part("re"));
     match (from.is_complex(), to.is_complex()) {
         (_, false) => re,
-        (false, true) => format!("({type_}){{{re}, 0}}"),
+        (false, true) => format!("MAKE({type_}, {re}, 0)"),
         (true, true) => {
             let im = real_cast((from.real(), to.real()), &part("im"));
-            format!("({type_}){{{re}, {im}}}")
+            format!("MAKE({type_}, {re}, {im})")
         }
     }
 }

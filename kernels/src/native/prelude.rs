@@ -1,5 +1,6 @@
-//! What stands in front of printed loops: C types, the polynomials and constants of the Rust
-//! functions, `math.c` and `complex.c`; behind them the functions of reals for `f32`, through `f64`.
+//! What stands in front of printed loops: C types, and the mathematics, which device kernels share:
+//! the polynomials and constants of the Rust functions, `math.c` and `complex.c`; behind them the
+//! functions of reals for `f32`, through `f64`.
 
 use crate::ir::UnaryOp;
 use crate::math::constants::{NUMBERS, POLYNOMIALS};
@@ -63,7 +64,13 @@ FN void stream(void *to, const void *from, u64 bytes) {
 
 /// The text in front of the loops.
 pub(super) fn prelude() -> String {
-    let mut text = String::from(TYPES) + STREAM;
+    String::from(TYPES) + STREAM + &mathematics()
+}
+
+/// The functions of [`crate::ops`] and [`crate::math`], as C11 for GCC and Clang and as C++17 for
+/// NVRTC. The types (`f64`, `u64`, ...) and `FN` stand in front of it.
+pub(crate) fn mathematics() -> String {
+    let mut text = String::from(include_str!("compilers.c"));
     for (name, value) in NUMBERS {
         let _ = writeln!(text, "#define {name} {value:e}");
     }
@@ -91,13 +98,9 @@ fn polynomial(text: &mut String, name: &str, coefficients: &[f64]) {
     let _ = writeln!(text, "    f64 square = x * x;");
     for (i, c) in coefficients.iter().enumerate().rev() {
         let _ = match i + 2 < n {
-            true => writeln!(
-                text,
-                "    f64 p{i} = __builtin_fma(p{}, square, {c:e});",
-                i + 2
-            ),
+            true => writeln!(text, "    f64 p{i} = FUSED_f64(p{}, square, {c:e});", i + 2),
             false => writeln!(text, "    f64 p{i} = {c:e};"),
         };
     }
-    let _ = writeln!(text, "    return __builtin_fma(p1, x, p0);\n}}");
+    let _ = writeln!(text, "    return FUSED_f64(p1, x, p0);\n}}");
 }
