@@ -154,13 +154,14 @@ impl Config {
     pub const PREFIX: &str = "SPARSEFUSE_";
 
     /// The variables of the environment that the library reads.
-    pub const VARIABLES: [&str; 15] = [
+    pub const VARIABLES: [&str; 16] = [
         "SPARSEFUSE_AHEAD",
         "SPARSEFUSE_CACHE",
         "SPARSEFUSE_CC",
         "SPARSEFUSE_CHECK",
         "SPARSEFUSE_CUT",
         "SPARSEFUSE_DEVICE",
+        "SPARSEFUSE_DEVICE_BYTES",
         "SPARSEFUSE_FUSION",
         "SPARSEFUSE_ISA",
         "SPARSEFUSE_MEMORY",
@@ -188,8 +189,8 @@ impl Config {
     /// `SPARSEFUSE_CHECK` (0 or 1), `SPARSEFUSE_ISA` (baseline, avx2, avx512), `SPARSEFUSE_TILE`,
     /// `SPARSEFUSE_CUT` (elements),
     /// `SPARSEFUSE_AHEAD` (windows), `SPARSEFUSE_MEMORY` (bytes), `SPARSEFUSE_NATIVE` (0 or 1), `SPARSEFUSE_CACHE` (a directory)
-    /// and `SPARSEFUSE_CC` (a C compiler), `SPARSEFUSE_DEVICE` (none, cuda, cuda:1, emulated) and
-    /// `SPARSEFUSE_NVRTC` (the library that compiles for it).
+    /// and `SPARSEFUSE_CC` (a C compiler), `SPARSEFUSE_DEVICE` (none, cuda, cuda:1, emulated),
+    /// `SPARSEFUSE_DEVICE_BYTES` and `SPARSEFUSE_NVRTC` (the library that compiles for it).
     ///
     /// # Errors
     ///
@@ -232,6 +233,10 @@ impl Config {
         let device = "none, cuda, cuda:1 or emulated";
         if let Some(device) = read("SPARSEFUSE_DEVICE", device, DeviceKind::from_name)? {
             config.device = device;
+        }
+        let bytes = |text: &str| text.parse().ok();
+        if let Some(bytes) = read("SPARSEFUSE_DEVICE_BYTES", "a number of bytes", bytes)? {
+            config.device_threshold = bytes;
         }
         Ok(config)
     }

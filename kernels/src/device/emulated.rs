@@ -12,6 +12,7 @@ use crate::native::raw;
 use libloading::Library;
 use std::alloc::{self, Layout};
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A kernel: arguments, the number of the block, the order of the threads.
@@ -38,9 +39,12 @@ struct State {
     /// The bytes of each piece of memory, by its address.
     pieces: BTreeMap<u64, usize>,
     in_use: usize,
-    /// The kernels, by number, and the numbers by text.
-    kernels: Vec<(Kernel, Library)>,
+    /// The numbers of kernels by text, and the texts that are not compiled yet.
     numbers: BTreeMap<String, usize>,
+    waiting: Vec<String>,
+    /// The kernels that are, by number, and the libraries that keep them in memory.
+    kernels: Vec<Kernel>,
+    libraries: Vec<Library>,
     launches: u64,
 }
 
@@ -53,6 +57,35 @@ impl Emulated {
             capacity,
             state: Mutex::default(),
         }
+    }
+
+    /// Compiles the kernels that wait, as one library.
+    fn compile(&self, state: &mut State) -> Result<(), DeviceError> {
+        if state.waiting.is_empty() {
+            return Ok(());
+        }
+        let mut source = format!(
+            "#define THREADS {THREADS}\n{}\n{}",
+            include_str!("words.host"),
+            super::functions()
+        );
+        let first = state.kernels.len();
+        let mut names = Vec::new();
+        for (number, text) in (first..).zip(&state.waiting) {
+            let name = format!("{FUNCTION}_{number}");
+            let _ = write!(
+                source,
+                "\n#undef WORDS\n#undef {FUNCTION}\n#define {FUNCTION} {name}\n{text}"
+            );
+            names.push(name);
+        }
+        // SAFETY: the words of the host make a function of this type of each text.
+        let compiled = unsafe { raw::functions(&self.toolchain, &source, &names) };
+        let (mut kernels, library) = compiled.map_err(DeviceError::Compiler)?;
+        state.kernels.append(&mut kernels);
+        state.libraries.push(library);
+        state.waiting.clear();
+        Ok(())
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -132,18 +165,15 @@ impl Device for Emulated {
         Ok(())
     }
 
+    /// The kernel is compiled before the first launch of any, together with others that wait: the
+    /// compiler takes as long for one as for some.
     fn function(&self, text: &str) -> Result<Function, DeviceError> {
-        if let Some(&number) = self.state().numbers.get(text) {
-            return Ok(Function(number));
-        }
-        let source = super::source(text, include_str!("words.host"), &super::functions());
-        // SAFETY: the words of the host make a function of this type of a text.
-        let function = unsafe { raw::function(&self.toolchain, &source, FUNCTION) };
-        let function = function.map_err(DeviceError::Compiler)?;
         let mut state = self.state();
-        let number = state.kernels.len();
-        state.kernels.push(function);
-        state.numbers.insert(text.to_owned(), number);
+        let next = state.numbers.len();
+        let number = *state.numbers.entry(text.to_owned()).or_insert(next);
+        if number == next {
+            state.waiting.push(text.to_owned());
+        }
         Ok(Function(number))
     }
 
@@ -155,8 +185,9 @@ impl Device for Emulated {
     ) -> Result<(), DeviceError> {
         let (kernel, launches) = {
             let mut state = self.state();
+            self.compile(&mut state)?;
             state.launches += 1;
-            (state.kernels[function.0].0, state.launches)
+            (state.kernels[function.0], state.launches)
         };
         // Odd numbers have an inverse modulo the number of threads, so each thread has its turn.
         let order = (launches * 2 + 1) as u32 % THREADS;

@@ -50,6 +50,25 @@ SIGNED(i64)
 UNSIGNED(u32)
 UNSIGNED(u64)
 
+/* Where an array of one to four dimensions has the element of a row, in elements. */
+#define OFFSETS(T)                                                                        \
+    FN i64 offset1_##T(T row, i64 s0) { return (i64)row * s0; }                           \
+    FN i64 offset2_##T(T row, T d1, i64 s0, i64 s1) {                                     \
+        T i0 = row / d1;                                                                  \
+        return (i64)i0 * s0 + (i64)(row - i0 * d1) * s1;                                  \
+    }                                                                                     \
+    FN i64 offset3_##T(T row, T d1, T d2, i64 s0, i64 s1, i64 s2) {                       \
+        T i1 = row / d2;                                                                  \
+        return offset2_##T(i1, d1, s0, s1) + (i64)(row - i1 * d2) * s2;                   \
+    }                                                                                     \
+    FN i64 offset4_##T(T row, T d1, T d2, T d3, i64 s0, i64 s1, i64 s2, i64 s3) {         \
+        T i2 = row / d3;                                                                  \
+        return offset3_##T(i2, d1, d2, s0, s1, s2) + (i64)(row - i2 * d3) * s3;           \
+    }
+
+OFFSETS(u32)
+OFFSETS(u64)
+
 #define TAU 6.283185307179586
 
 typedef struct { u32 a, b, c, d; } philox_block;

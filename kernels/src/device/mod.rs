@@ -37,6 +37,8 @@ mod cuda;
 mod emulated;
 mod form;
 mod print;
+#[cfg(all(test, unix))]
+mod tests;
 
 #[cfg(all(feature = "cuda", unix))]
 pub use self::cuda::Cuda;
@@ -54,7 +56,7 @@ pub const FUNCTION: &str = "sparsefuse_kernel";
 
 /// What a compiler of device kernels takes: the first line of a text, which says how many `WORDS`
 /// there are, the words of this compiler, the functions that kernels call, and the rest of the text.
-#[cfg(unix)]
+#[cfg(all(feature = "cuda", unix))]
 pub(crate) fn source(text: &str, words: &str, mathematics: &str) -> String {
     let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
     format!("#define THREADS {THREADS}\n{first}\n{words}\n{mathematics}\n{rest}")
@@ -63,7 +65,7 @@ pub(crate) fn source(text: &str, words: &str, mathematics: &str) -> String {
 /// The functions that kernels call.
 #[cfg(unix)]
 pub(crate) fn functions() -> String {
-    crate::native::prelude::mathematics() + include_str!("kernels.c")
+    crate::native::mathematics() + include_str!("kernels.c")
 }
 
 /// Memory of a device: its address there, which means nothing to the host.

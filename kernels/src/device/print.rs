@@ -264,7 +264,7 @@ impl<'a> Printer<'a> {
                 entries,
                 x,
             } => return self.row_sum(out, (structure, entries, x)),
-            Inst::Gather { structure, x } => self.gather(structure, x),
+            Inst::Gather { structure, x } => self.gather(structure, x)?,
             Inst::RowReduce { .. } => return Err(Refusal::new("row_reduce", None)),
         };
         let type_ = value_type(self.dtype(out));
@@ -363,10 +363,18 @@ impl<'a> Printer<'a> {
             for d in 0..rank {
                 words.push(self.word(Word::Stride(arg, d)));
             }
-            let words = words.join(", ");
-            self.each(&format!("o{arg}[b] = offset{rank}(ROW, {words});"));
+            let (words, index) = (words.join(", "), self.index());
+            self.each(&format!("o{arg}[b] = offset{rank}_{index}(ROW, {words});"));
         }
         Ok(format!("{name}[o{arg}[b]]"))
+    }
+
+    /// The type of local rows: divisions of small numbers take less.
+    fn index(&self) -> &'static str {
+        match self.extent.len <= u64::from(u32::MAX) {
+            true => "u32",
+            false => "u64",
+        }
     }
 
     fn layout(&self, arg: ArgId) -> Option<Layout> {
@@ -431,7 +439,12 @@ impl<'a> Printer<'a> {
 
     /// The names of the arrays of a structure and of the gathered operand, and the words for the row of
     /// the structure and the place within a row of the operand.
-    fn gathered(&mut self, structure: ArgId, x: ArgId) -> [String; 3] {
+    fn gathered(&mut self, structure: ArgId, x: ArgId) -> Result<[String; 3], Refusal> {
+        if let Some(Operand::Gather { ghosts, .. }) = self.operands.get(x as usize)
+            && !ghosts.is_null()
+        {
+            return Err(Refusal::new("elements of other ranks", None));
+        }
         let type_ = memory_type(self.kernel.args[x as usize].dtype);
         self.pointer(
             &format!("p{structure}"),
@@ -445,14 +458,15 @@ impl<'a> Printer<'a> {
         );
         self.pointer(&format!("a{x}"), &format!("const {type_}"), Word::Address(x));
         if let Some(Operand::Gather { width: 1, .. }) = self.operands.get(x as usize) {
-            return ["ROW", "0", "1"].map(str::to_owned);
+            return Ok(["ROW", "0", "1"].map(str::to_owned));
         }
-        let width = format!("(INDEX){}", self.word(Word::Width(x)));
-        [
-            format!("(INDEX)ROW / {width}"),
-            format!("(INDEX)ROW % {width}"),
+        let index = self.index();
+        let width = format!("({index}){}", self.word(Word::Width(x)));
+        Ok([
+            format!("({index})ROW / {width}"),
+            format!("({index})ROW % {width}"),
             width,
-        ]
+        ])
     }
 
     fn row_sum(
@@ -461,7 +475,7 @@ impl<'a> Printer<'a> {
         (structure, entries, x): (ArgId, ArgId, ArgId),
     ) -> Result<(), Refusal> {
         let type_ = memory_type(self.dtype(out));
-        let [row, within, width] = self.gathered(structure, x);
+        let [row, within, width] = self.gathered(structure, x)?;
         self.pointer(
             &format!("e{entries}"),
             &format!("const {type_}"),
@@ -478,9 +492,9 @@ impl<'a> Printer<'a> {
         Ok(())
     }
 
-    fn gather(&mut self, structure: ArgId, x: ArgId) -> String {
+    fn gather(&mut self, structure: ArgId, x: ArgId) -> Result<String, Refusal> {
         let dtype = self.kernel.args[x as usize].dtype;
-        let [row, within, width] = self.gathered(structure, x);
+        let [row, within, width] = self.gathered(structure, x)?;
         let zero = match dtype {
             DType::Bool => "0".to_owned(),
             _ => format!("ZERO_{}", memory_type(dtype)),
@@ -489,7 +503,7 @@ impl<'a> Printer<'a> {
         let next = format!("p{structure}[{row} + 1]");
         let column = format!("(u64)c{structure}[{position} - p{structure}[0]]");
         let element = self.as_value(x, format!("a{x}[{column} * {width} + {within}]"));
-        format!("{position} == {next} ? {zero} : ({element})")
+        Ok(format!("{position} == {next} ? {zero} : ({element})"))
     }
 
     /// How many rows a thread takes at a time: fewer where there are many values, which take registers,
@@ -547,10 +561,7 @@ impl<'a> Printer<'a> {
         }
         let [rows, len, line, per_line] =
             [Word::Rows, Word::TileLen, Word::Line, Word::PerLine].map(|word| self.word(word));
-        let index = match self.extent.len <= u64::from(u32::MAX) {
-            true => "u32",
-            false => "u64",
-        };
+        let index = self.index();
         let mut partials = Vec::new();
         for number in 0..self.reductions.len() {
             partials.push(self.word(Word::Partials(number)));
@@ -558,12 +569,11 @@ impl<'a> Printer<'a> {
         let mut text = Self::head(self.words.len());
         let _ = write!(
             text,
-            "#define INDEX {index}\n#define ROW (row + b * THREADS)\n{OFFSETS}\
-             KERNEL\n{shared}\
+            "#define ROW (row + b * THREADS)\nKERNEL\n{shared}\
              const u64 first = BLOCK / {per_line} * {line} + BLOCK % {per_line} * {len};\n\
              const u64 edge = {line} == ~0ull ? {rows} : (BLOCK / {per_line} + 1) * {line};\n\
              const u64 stop = first + {len} < edge ? first + {len} : edge;\n\
-             const INDEX begin = first, end = stop < {rows} ? stop : {rows};\n\
+             const {index} begin = first, end = stop < {rows} ? stop : {rows};\n\
              PHASE\n{}    u64 row = begin + THREAD;\n",
             self.uniforms,
         );
@@ -620,23 +630,6 @@ impl<'a> Printer<'a> {
         })
     }
 }
-
-/// Where an array of one to four dimensions has the element of a row, in elements.
-const OFFSETS: &str = "\
-FN i64 offset1(INDEX row, i64 s0) { return (i64)row * s0; }
-FN i64 offset2(INDEX row, INDEX d1, i64 s0, i64 s1) {
-    const INDEX i0 = row / d1;
-    return (i64)i0 * s0 + (i64)(row - i0 * d1) * s1;
-}
-FN i64 offset3(INDEX row, INDEX d1, INDEX d2, i64 s0, i64 s1, i64 s2) {
-    const INDEX i1 = row / d2;
-    return offset2(i1, d1, s0, s1) + (i64)(row - i1 * d2) * s2;
-}
-FN i64 offset4(INDEX row, INDEX d1, INDEX d2, INDEX d3, i64 s0, i64 s1, i64 s2, i64 s3) {
-    const INDEX i2 = row / d3;
-    return offset3(i2, d1, d2, s0, s1, s2) + (i64)(row - i2 * d3) * s3;
-}
-";
 
 /// The result of no rows.
 fn identity(op: ReduceOp, dtype: DType) -> String {

@@ -143,6 +143,12 @@ impl Case {
         data
     }
 
+    /// The data without the results of tiles.
+    pub(crate) fn without_partials(&self, mut data: Data) -> Data {
+        data.partials.iter_mut().for_each(Vec::clear);
+        data
+    }
+
     fn operands(&self, data: &mut Data) -> Vec<Operand> {
         let buffers: Vec<*mut u8> = data
             .buffers

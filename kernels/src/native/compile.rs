@@ -113,23 +113,28 @@ pub(super) fn library(
     names: &[&str],
 ) -> Result<Vec<Loaded>, Failure> {
     let source = prelude::prelude() + text;
-    let path = built(toolchain, isa, &source)?;
+    let path = built(toolchain, isa, (&source, &[]))?;
     if let Ok(functions) = load_ours(&path, names) {
         return Ok(functions);
     }
     // A library of the cache may be one that this system does not load.
     let cache = Cache::new(&toolchain.directory, toolchain.most_bytes);
-    let forget = || cache.forget(&key_of(toolchain, isa, &source));
+    let forget = || cache.forget(&key(&toolchain.compilers, isa, &source, &[]));
     forget();
-    let path = built(toolchain, isa, &source)?;
+    let path = built(toolchain, isa, (&source, &[]))?;
     load_ours(&path, names).inspect_err(|_| forget())
 }
 
-/// The library that a compiler makes of a source, from the cache or made now.
-pub(super) fn built(toolchain: &Toolchain, isa: Isa, source: &str) -> Result<PathBuf, Failure> {
+/// The library that a compiler makes of a source with some options besides the usual ones, from the cache
+/// or made now.
+pub(super) fn built(
+    toolchain: &Toolchain,
+    isa: Isa,
+    (source, options): (&str, &[&str]),
+) -> Result<PathBuf, Failure> {
     let cache = Cache::new(&toolchain.directory, toolchain.most_bytes);
     cache.open()?;
-    let key = key_of(toolchain, isa, source);
+    let key = key(&toolchain.compilers, isa, source, options);
     if let Some(path) = cache.find(&key) {
         return Ok(path);
     }
@@ -137,14 +142,10 @@ pub(super) fn built(toolchain: &Toolchain, isa: Isa, source: &str) -> Result<Pat
         Found::Library(path) => Ok(path),
         Found::Workplace(workplace) => {
             let built = workplace.complete(&key);
-            compile(toolchain, isa, source, &workplace, &built)?;
+            compile(toolchain, isa, (source, options), &workplace, &built)?;
             cache.keep(&key, &built)
         }
     }
-}
-
-fn key_of(toolchain: &Toolchain, isa: Isa, source: &str) -> String {
-    key(&toolchain.compilers, isa, source)
 }
 
 #[expect(unsafe_code, reason = "loads what this module has compiled")]
@@ -155,8 +156,8 @@ fn load_ours(path: &Path, names: &[&str]) -> Result<Vec<Loaded>, Failure> {
 }
 
 /// The hash of compilers, options and source, which names a library.
-fn key(compilers: &[Vec<String>], isa: Isa, source: &str) -> String {
-    let options = OPTIONS.iter().chain(isa_options(isa));
+fn key(compilers: &[Vec<String>], isa: Isa, source: &str, options: &[&str]) -> String {
+    let options = OPTIONS.iter().chain(isa_options(isa)).chain(options);
     let compilers = compilers.iter().flatten().map(String::as_str);
     let texts = options.copied().chain(compilers);
     let texts = texts.chain([std::env::consts::ARCH, source]);
@@ -197,7 +198,7 @@ const NOT_FOUND: i32 = 127;
 fn compile(
     toolchain: &Toolchain,
     isa: Isa,
-    source: &str,
+    (source, options): (&str, &[&str]),
     workplace: &Workplace,
     built: &Path,
 ) -> Result<(), Failure> {
@@ -219,6 +220,7 @@ fn compile(
             .args(compiler)
             .args(OPTIONS)
             .args(isa_options(isa))
+            .args(options)
             .arg(&text)
             .env("TMPDIR", directory)
             .current_dir(directory)

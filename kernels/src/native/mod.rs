@@ -51,7 +51,7 @@ use crate::ir::{ArgId, ArgKind, Kernel, Loop};
 use crate::isa::Isa;
 use load::Loaded;
 pub(crate) use load::LoopFunction;
-#[cfg(all(feature = "cuda", unix))]
+#[cfg(unix)]
 pub(crate) use prelude::mathematics;
 pub(crate) use premise::{Placed, Wanted};
 use premise::{Premise, Way};

@@ -221,7 +221,8 @@ impl Piece {
 
     /// The rows in plain form, with local indices; with none if they are evicted.
     pub(crate) fn plain_rows<'a>(&'a self, indices: Option<&'a Instance>) -> PlainRows<'a> {
-        let pos = self.structure().pos;
+        let skip = self.rows.start - self.ranges.rows.start;
+        let pos = self.ranges.to_read().cast::<u64>().wrapping_add(skip);
         // SAFETY: `checked_ranges` and `localize` have checked that both instances hold the rows and
         // entries of the piece; nothing writes a structure once it is assembled.
         unsafe {

@@ -436,7 +436,7 @@ impl Running<'_, '_> {
         })
     }
 
-    fn of_slot(&self, slot: u32) -> &Instance {
+    pub(super) fn of_slot(&self, slot: u32) -> &Instance {
         let held = self.frame.instances[slot as usize].as_ref();
         held.and_then(|(_, held)| held.plain())
             .expect("a task that reads all its stores has their instances")

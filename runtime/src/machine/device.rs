@@ -43,7 +43,7 @@ impl Running<'_, '_> {
         match outcome {
             Err(DeviceError::OutOfMemory { .. }) => None,
             Ok(()) => {
-                self.frame.is_reduced = true;
+                self.frame.is_reduced = !self.task.reductions.is_empty();
                 self.context.counters.device_tasks += 1;
                 Some(Ok(()))
             }
@@ -116,7 +116,7 @@ impl Running<'_, '_> {
                     let reduction = &self.task.reductions[number];
                     let size = self.schedule.slots[reduction.slot as usize].dtype.size();
                     let first = place(self.of_slot(reduction.slot), Use::Write);
-                    first.map(|first| Operand::Reduction {
+                    first.map(|first: *mut u8| Operand::Reduction {
                         partials: first.wrapping_add(reduction.element * size).cast(),
                     })
                 }

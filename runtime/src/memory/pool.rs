@@ -91,6 +91,7 @@ pub(crate) fn taken(len: usize, size: usize) -> usize {
 }
 
 impl Pool {
+    #[cfg(test)]
     pub(crate) fn new(limit: usize) -> Arc<Self> {
         Self::with_device(limit, None)
     }

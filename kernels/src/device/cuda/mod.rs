@@ -18,7 +18,6 @@ mod tests;
 
 use super::{Address, Device, DeviceError, FUNCTION, Function, source};
 use crate::native::cache::{self, Cache, Found, SEAL};
-use crate::native::mathematics;
 use driver::{Context, Kernel, Pinned};
 use nvrtc::Nvrtc;
 use std::collections::BTreeMap;

@@ -1,6 +1,7 @@
 //! The current runtime of a thread: the one that it has entered last, else one for the whole process.
 
 use super::{Runtime, workers};
+use crate::program::device;
 use crate::comm;
 use crate::config::Config;
 use crate::machine::compute::Runs;

@@ -28,9 +28,18 @@ impl Runtime {
         // Under the lock, so that no other thread's window has the contents just now.
         let mut issuing = self.issuing_for(store);
         self.complete(&mut issuing, store)?;
-        store.with_instance("read", |partition, instance| {
+        let local = store.with_instance("read", |partition, instance| {
+            // It is here from now on, and what fails on the way fails here.
+            instance.to_read();
             Local::new(partition, instance.clone())
-        })
+        });
+        self.check_device().and(local)
+    }
+
+    /// Whether what has been read can be relied on.
+    fn check_device(&self) -> Result<(), Error> {
+        let device = self.shared.pool.device();
+        device.and_then(DeviceMemory::lost).map_or(Ok(()), Err)
     }
 
     /// The elements that a view of a store sees, row-major, on every rank. Executes the window if
@@ -174,9 +183,7 @@ impl Runtime {
         let mut results = store.with_instance("read", |partition, instance| {
             read(partition, crate::memory::bytes::elements(instance))
         });
-        if let Some(cause) = self.shared.pool.device().and_then(DeviceMemory::lost) {
-            results = Err(cause);
-        }
+        results = self.check_device().and(results);
         if self.ranks() > 1 && !store.is_agreed() {
             let engine = self.engine();
             issuing.check(&engine, Call::Read(store.store()))?;
