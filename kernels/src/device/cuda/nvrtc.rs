@@ -1,7 +1,7 @@
 //! NVRTC, CUDA's compiler as a library: from a text to machine code.
 #![expect(unsafe_code, reason = "loads a library and calls it")]
 
-use super::OPTIONS;
+use super::compiler::OPTIONS;
 use crate::device::{DeviceError, FUNCTION};
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_LOCAL, RTLD_NOW};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
