@@ -5,47 +5,22 @@
 //! is missing. All copies and kernels of a device are in one stream, so they are done in the order in
 //! which they are asked for.
 //!
-//! A kernel is compiled to machine code for the GPU at hand, not to PTX: a driver takes the machine code
-//! of each compiler of its major version, but PTX of none that is newer than itself. No
-//! operations are fused ([`OPTIONS`]). Machine code is kept in memory by the text of the kernel, and on disk as
-//! native loops are ([`crate::native`]).
+//! Kernels are kept in memory by their texts, and as machine code on disk ([`compiler`]).
 
+mod compiler;
 mod driver;
 mod nvrtc;
 mod search;
 #[cfg(test)]
 mod tests;
 
-use super::{Address, Device, DeviceError, FUNCTION, Function, source};
-use crate::native::cache::{self, Cache, Found, SEAL};
+use super::{Address, Device, DeviceError, FUNCTION, Function, THREADS};
+use compiler::Compiler;
 use driver::{Context, Kernel, Pinned};
-use nvrtc::Nvrtc;
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
-use std::time::Duration;
 
-/// The words of kernels for NVRTC.
-const WORDS: &str = include_str!("../words.cuda");
-
-/// Options that keep every bit: no operations are fused, divisions and roots are rounded to the
-/// nearest number, subnormal numbers stay what they are.
-const OPTIONS: [&str; 5] = [
-    "--std=c++17",
-    "--fmad=false",
-    "--prec-div=true",
-    "--prec-sqrt=true",
-    "--ftz=false",
-];
-
-/// The folder of machine code in that of native loops, and what names end with there.
-const FOLDER: &str = "cuda";
-const CUBIN: &str = "cubin";
-/// The bytes that machine code may take on disk; the oldest goes first.
-const MOST_BYTES: u64 = 64 << 20;
-/// How long a process waits for another that compiles the same kernel, before it does so itself.
-const LIMIT: Duration = Duration::from_secs(30);
 /// The most bytes that are downloaded through page-locked memory.
 const SMALL: usize = 4096;
 
@@ -53,10 +28,7 @@ const SMALL: usize = 4096;
 #[derive(Debug)]
 pub struct Cuda {
     name: String,
-    /// What code is compiled for, as `sm_90`.
-    architecture: String,
-    nvrtc: Nvrtc,
-    cache: Option<PathBuf>,
+    compiler: Compiler,
     /// The functions by their texts. Who compiles holds it, so that each text is compiled once.
     functions: Mutex<BTreeMap<String, Function>>,
     /// What the numbers of functions mean.
@@ -77,65 +49,15 @@ impl Cuda {
     pub fn new(ordinal: usize, cache: Option<PathBuf>) -> Result<Self, DeviceError> {
         let (context, facts) = Context::open(ordinal)?;
         let nvrtc = search::find(facts.newest_cuda)?;
-        let (major, minor) = facts.capability;
-        let architecture = format!("sm_{major}{minor}");
+        let compiler = Compiler::new(nvrtc, facts.capability, cache);
         Ok(Self {
-            name: format!("{} ({architecture})", facts.name),
-            architecture,
-            nvrtc,
-            cache: cache.map(|directory| directory.join(FOLDER)),
+            name: format!("{} ({})", facts.name, compiler.architecture()),
+            compiler,
             functions: Mutex::default(),
             kernels: RwLock::default(),
             small: Mutex::new(context.page_locked(SMALL)?),
             context,
         })
-    }
-
-    /// The machine code of a text, from the cache or compiled.
-    fn machine_code(&self, text: &str) -> Result<Vec<u8>, DeviceError> {
-        let source = source(text, WORDS, &super::functions());
-        let compile = || {
-            self.nvrtc
-                .compile(&source, &self.architecture)?
-                .machine_code()
-        };
-        let Some(directory) = &self.cache else {
-            return compile();
-        };
-        let cache = Cache::of(CUBIN, directory, MOST_BYTES);
-        let key = self.key(&source);
-        let found = cache.open().and_then(|()| cache.find_or_begin(&key, LIMIT));
-        match found {
-            Ok(Found::Library(path)) => match fs::read(path) {
-                // It has been compared with its seal when it was found.
-                Ok(mut code) => {
-                    code.truncate(code.len().saturating_sub(SEAL));
-                    Ok(code)
-                }
-                Err(_) => compile(),
-            },
-            Ok(Found::Workplace(workplace)) => {
-                let code = compile()?;
-                let built = workplace.complete(&key);
-                // Code that is not kept is compiled again by the next process.
-                if fs::write(&built, &code).is_ok() {
-                    let _ = cache.keep(&key, &built);
-                }
-                Ok(code)
-            }
-            // A directory that is not usable costs time, and nothing else.
-            Err(_) => compile(),
-        }
-    }
-
-    /// The hash of all that machine code depends on, which names it.
-    fn key(&self, source: &str) -> String {
-        let (major, minor) = self.nvrtc.version;
-        let version = format!("{major}.{minor}");
-        let texts = OPTIONS.into_iter();
-        let texts = texts.chain([&*version, &*self.architecture, source]);
-        let hash = cache::hash(texts.flat_map(|text| text.bytes().chain([0])));
-        format!("{hash:032x}")
     }
 }
 
@@ -181,7 +103,7 @@ impl Device for Cuda {
         if let Some(&function) = functions.get(text) {
             return Ok(function);
         }
-        let code = self.machine_code(text)?;
+        let code = self.compiler.machine_code(text)?;
         let kernel = self.context.load(&code, FUNCTION)?;
         let mut kernels = self.kernels.write().unwrap_or_else(PoisonError::into_inner);
         let function = Function(kernels.len());
@@ -205,10 +127,7 @@ impl Device for Cuda {
         };
         // SAFETY: the kernel is of this context, in which it stays until `self` is dropped. The caller
         // promises as many words as it takes, and that what they address is valid.
-        unsafe {
-            self.context
-                .launch(kernel, blocks, super::THREADS, arguments)
-        }
+        unsafe { self.context.launch(kernel, blocks, THREADS, arguments) }
     }
 
     fn finish(&self) -> Result<(), DeviceError> {

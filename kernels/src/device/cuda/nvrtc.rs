@@ -1,9 +1,10 @@
 //! NVRTC, CUDA's compiler as a library: from a text to machine code.
 #![expect(unsafe_code, reason = "loads a library and calls it")]
 
-use super::OPTIONS;
+use super::compiler::OPTIONS;
 use crate::device::{DeviceError, FUNCTION};
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_LOCAL, RTLD_NOW};
+use std::error::Error;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::mem::ManuallyDrop;
 use std::path::Path;
@@ -59,7 +60,7 @@ impl Nvrtc {
         }
         // SAFETY: as above.
         let library = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) };
-        let library = ManuallyDrop::new(library.map_err(|error| error.to_string())?);
+        let library = ManuallyDrop::new(library.map_err(|error| words(&error))?);
         // SAFETY: the functions have these types in each version of NVRTC's header that has them.
         unsafe {
             let version: Version = get(&library, "nvrtcVersion")?;
@@ -165,13 +166,12 @@ impl Compiled<'_> {
     ) -> Result<Vec<u8>, DeviceError> {
         let mut bytes = 0;
         // SAFETY: the handle is of a program until `self` is dropped; writes one number.
-        self.nvrtc
-            .done(call, unsafe { length(self.handle, &raw mut bytes) })?;
+        let status = unsafe { length(self.handle, &raw mut bytes) };
+        self.nvrtc.done(call, status)?;
         let mut result = vec![0_u8; bytes];
         // SAFETY: as above; writes as many bytes as it has just said.
-        self.nvrtc.done(call, unsafe {
-            content(self.handle, result.as_mut_ptr().cast())
-        })?;
+        let status = unsafe { content(self.handle, result.as_mut_ptr().cast()) };
+        self.nvrtc.done(call, status)?;
         Ok(result)
     }
 
@@ -206,9 +206,13 @@ impl Drop for Compiled<'_> {
 unsafe fn get<T: Copy>(library: &Library, name: &str) -> Result<T, String> {
     // SAFETY: the caller promises the type.
     let symbol = unsafe { library.get::<T>(name) };
-    symbol
-        .map(|symbol| *symbol)
-        .map_err(|error| error.to_string())
+    symbol.map(|symbol| *symbol).map_err(|error| words(&error))
+}
+
+/// What the loader says.
+fn words(error: &libloading::Error) -> String {
+    let source = error.source();
+    source.map_or_else(|| error.to_string(), ToString::to_string)
 }
 
 /// What `nvrtcVersion` says.
