@@ -483,9 +483,9 @@ impl<'a> Printer<'a> {
         );
         let _ = writeln!(self.values, "        {type_} v{out}[N];");
         self.each(&format!(
-            "{{ const u64 row = {row}, within = {within}, first = p{structure}[0], \
-             stop = p{structure}[row + 1] - first; {type_} sum = ZERO_{type_}; \
-             for (u64 k = p{structure}[row] - first; k < stop; k++) \
+            "{{ const u64 line = {row}, within = {within}, skip = p{structure}[0], \
+             stop = p{structure}[line + 1] - skip; {type_} sum = ZERO_{type_}; \
+             for (u64 k = p{structure}[line] - skip; k < stop; k++) \
              sum = mul_add_{type_}(e{entries}[k], a{x}[(u64)c{structure}[k] * {width} + within], sum); \
              v{out}[b] = sum; }}"
         ));

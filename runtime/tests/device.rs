@@ -1,0 +1,132 @@
+//! Programs on the emulated device: the bits are those of the host, and only what somebody reads is
+//! copied.
+
+use sparsefuse_kernels::{DType, Element};
+use sparsefuse_runtime::{Config, Counters, DeviceKind, Error, Runtime, Shape, StoreHandle};
+use sparsefuse_testing::bodies::{axpy, dot, ratio, scale, spmv};
+use sparsefuse_testing::bits;
+
+/// A runtime without a device, and one on which all tasks go to the emulated one.
+fn runtimes(base: &Config) -> [Runtime; 2] {
+    let kinds = [DeviceKind::Host, DeviceKind::Emulated];
+    kinds.map(|device| {
+        let config = Config {
+            device,
+            device_threshold: 0,
+            ..base.clone()
+        };
+        Runtime::new(config).expect("an emulated device needs a C compiler alone")
+    })
+}
+
+/// Runs a program on both, and returns what the device has done.
+fn check<R: PartialEq + std::fmt::Debug>(
+    program: impl Fn(&Runtime) -> Result<R, Error>,
+) -> Counters {
+    let mut counters = Counters::default();
+    for tile_len in [4, 1024] {
+        let base = Config {
+            tile_len,
+            ..Config::default()
+        };
+        let [host, device] = runtimes(&base);
+        let [expected, found] = [&host, &device].map(&program);
+        assert!(expected.is_ok() && expected == found, "tiles of {tile_len}");
+        assert_eq!(host.counters().device_tasks, 0);
+        counters = device.counters();
+    }
+    counters
+}
+
+fn vector(runtime: &Runtime, n: usize, seed: f64) -> Result<StoreHandle, Error> {
+    let elements = (0..n).map(|i| ((i as f64 + 1.0) * seed).sin()).collect();
+    runtime.store_from_vec(Shape::new(&[n]), elements)
+}
+
+/// `a x + y`.
+fn sum(a: f64, x: &StoreHandle, y: &StoreHandle) -> Result<StoreHandle, Error> {
+    let out = x.runtime().new_store(x.shape(), DType::F64);
+    let args = [x.into(), y.into(), (&out).into()];
+    x.runtime().submit(axpy(), &args, &[a.to_value()])?;
+    Ok(out)
+}
+
+fn scalar(runtime: &Runtime) -> StoreHandle {
+    runtime.new_store(Shape::SCALAR, DType::F64)
+}
+
+fn product(x: &StoreHandle, y: &StoreHandle) -> Result<StoreHandle, Error> {
+    let out = scalar(x.runtime());
+    x.runtime()
+        .submit(dot(), &[x.into(), y.into(), (&out).into()], &[])?;
+    Ok(out)
+}
+
+#[test]
+fn loops_and_sums_have_the_bits_of_the_host() {
+    for n in [1, 3, 1000, 5000] {
+        let counters = check(|runtime| {
+            let (x, y) = (vector(runtime, n, 0.7)?, vector(runtime, n, 1.3)?);
+            let z = sum(2.5, &x, &y)?;
+            let s = product(&z, &x)?;
+            let s: f64 = runtime.read_scalar(&s)?;
+            Ok((s.to_bits(), bits(&runtime.read::<f64>(&z, None)?)))
+        });
+        assert!(counters.device_tasks > 0, "{counters:?}");
+    }
+}
+
+#[test]
+fn what_stays_on_the_device_is_not_copied() {
+    let counters = check(|runtime| {
+        let mut x = vector(runtime, 1000, 0.7)?;
+        let y = vector(runtime, 1000, 1.3)?;
+        for _ in 0..20 {
+            x = sum(0.5, &x, &y)?;
+            let s = product(&x, &y)?;
+            let t = product(&x, &x)?;
+            let ratio_of = scalar(runtime);
+            runtime.submit(ratio(), &[(&s).into(), (&t).into(), (&ratio_of).into()], &[])?;
+            let scaled = runtime.new_store(x.shape(), DType::F64);
+            runtime.submit(
+                scale(),
+                &[(&ratio_of).into(), (&x).into(), (&scaled).into()],
+                &[],
+            )?;
+            x = scaled;
+        }
+        Ok(bits(&runtime.read::<f64>(&x, None)?))
+    });
+    // Both vectors go there, one comes back; memory is of the sizes of the pool.
+    assert!(counters.uploaded < 3 * 10_240, "{counters:?}");
+    assert!(counters.downloaded < 2 * 10_240, "{counters:?}");
+}
+
+#[test]
+fn products_of_matrices_have_the_bits_of_the_host() {
+    let n = 700;
+    check(|runtime| {
+        let (mut ranges, mut columns, mut values) = (vec![0u64], Vec::new(), Vec::new());
+        for row in 0..n {
+            for k in 0..(row * 7 + 3) % 6 {
+                columns.push(((row + k * k * 31) % n) as u32);
+                values.push(((row * 3 + k) as f64).cos());
+            }
+            ranges.push(columns.len() as u64);
+        }
+        let entries = Shape::new(&[values.len()]);
+        let ranges = runtime.store_from_vec(Shape::new(&[n + 1]), ranges)?;
+        let columns = runtime.store_from_vec(entries, columns)?;
+        let values = runtime.store_from_vec(entries, values)?;
+        let mut x = vector(runtime, n, 0.7)?;
+        let mut sums = Vec::new();
+        for _ in 0..4 {
+            let y = runtime.new_store(x.shape(), DType::F64);
+            let args = [&y, &ranges, &columns, &values, &x].map(Into::into);
+            runtime.submit(spmv(), &args, &[])?;
+            sums.push(runtime.read_scalar::<f64>(&product(&x, &y)?)?.to_bits());
+            x = y;
+        }
+        Ok((sums, bits(&runtime.read::<f64>(&x, None)?)))
+    });
+}
