@@ -124,7 +124,7 @@ impl Config {
     pub const PREFIX: &str = "SPARSEFUSE_";
 
     /// The variables of the environment that the library reads.
-    pub const VARIABLES: [&str; 13] = [
+    pub const VARIABLES: [&str; 14] = [
         "SPARSEFUSE_AHEAD",
         "SPARSEFUSE_CACHE",
         "SPARSEFUSE_CC",
@@ -135,6 +135,7 @@ impl Config {
         "SPARSEFUSE_MEMORY",
         "SPARSEFUSE_MPI",
         "SPARSEFUSE_NATIVE",
+        "SPARSEFUSE_NVRTC",
         "SPARSEFUSE_PACK",
         "SPARSEFUSE_THREADS",
         "SPARSEFUSE_TILE",
