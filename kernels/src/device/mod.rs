@@ -23,8 +23,8 @@
 //!
 //! The first line of a text defines `WORDS`. The functions of `native/math.c` and `native/complex.c`
 //! may be called, and the names of `native/compilers.c`: `MAKE(type, parts...)` is a structure, since
-//! C++ has no compound literals. Whole numbers that wrap are unsigned, since signed ones do not wrap
-//! in CUDA.
+//! C++ has no compound literals. Whole numbers are added, subtracted, multiplied and negated by
+//! `add_i64` and so on, since signed ones do not wrap in CUDA.
 //!
 //! The design follows `gpu.md` of the project's reviews; that a barrier is the end of a loop over
 //! threads is from Stratton, Stone and Hwu, "MCUDA: an efficient implementation of CUDA kernels for

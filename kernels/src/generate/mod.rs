@@ -95,6 +95,32 @@ impl Case {
         data
     }
 
+    /// The data after `run` has run the kernel of the case, with the memory that its operands lie in: where,
+    /// and how many bytes.
+    pub(crate) fn run_in_memory(
+        &self,
+        run: impl FnOnce(&Kernel, &Launch<'_>, &[(*mut u8, usize)]),
+    ) -> Data {
+        let mut data = self.data.clone();
+        let operands = self.operands(&mut data);
+        let buffers = data.buffers.iter_mut();
+        let mut memory: Vec<(*mut u8, usize)> = buffers
+            .map(|buffer| (buffer.as_mut_ptr().cast(), buffer.len() * size_of::<u64>()))
+            .collect();
+        for (pos, crd) in &self.structures {
+            memory.push((pos.as_ptr().cast_mut().cast(), size_of_val(&pos[..])));
+            memory.push((crd.as_ptr().cast_mut().cast(), size_of_val(&crd[..])));
+        }
+        let launch = Launch {
+            domains: &self.domains,
+            operands: &operands,
+            params: &self.params,
+            tile_len: self.tile_len,
+        };
+        run(&self.kernel, &launch, &memory);
+        data
+    }
+
     /// The data after `run` has run the kernel of the case.
     pub(crate) fn run_whole(&self, run: impl FnOnce(&Kernel, &Launch<'_>)) -> Data {
         let args: Vec<ArgId> = (0..self.kernel.args.len() as ArgId).collect();

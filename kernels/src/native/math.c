@@ -481,11 +481,23 @@ OPERATIONS_ON_REALS(i64)
 OPERATIONS_ON_REALS(u32)
 OPERATIONS_ON_REALS(u64)
 
+/* Whole numbers wrap. Signed ones do so in printed loops too, by an option; NVRTC has none, and takes
+ * `a + 1 > a` for true, so kernels for it call these. */
+#define WRAPPING(T, UNSIGNED)                                                             \
+    FN T neg_##T(T a) { return (T)(0 - (UNSIGNED)a); }                                    \
+    FN T add_##T(T a, T b) { return (T)((UNSIGNED)a + (UNSIGNED)b); }                     \
+    FN T sub_##T(T a, T b) { return (T)((UNSIGNED)a - (UNSIGNED)b); }                     \
+    FN T mul_##T(T a, T b) { return (T)((UNSIGNED)a * (UNSIGNED)b); }
+
+WRAPPING(i32, u32)
+WRAPPING(i64, u64)
+WRAPPING(u32, u32)
+WRAPPING(u64, u64)
+
 FN f32 abs_f32(f32 a) { return BUILTIN(fabsf)(a); }
 FN f64 abs_f64(f64 a) { return BUILTIN(fabs)(a); }
-/* The negative is that of unsigned numbers: signed ones do not wrap in CUDA. */
-FN i32 abs_i32(i32 a) { return a < 0 ? (i32)(0 - (u32)a) : a; }
-FN i64 abs_i64(i64 a) { return a < 0 ? (i64)(0 - (u64)a) : a; }
+FN i32 abs_i32(i32 a) { return a < 0 ? neg_i32(a) : a; }
+FN i64 abs_i64(i64 a) { return a < 0 ? neg_i64(a) : a; }
 FN u32 abs_u32(u32 a) { return a; }
 FN u64 abs_u64(u64 a) { return a; }
 

@@ -2,10 +2,9 @@
 //! ([`crate::native`]).
 //!
 //! It is machine code for the GPU at hand, not PTX: a driver takes the machine code of all compilers
-//! of its major version, but no PTX of a compiler that is newer than itself. No operations are fused
-//! ([`OPTIONS`]).
+//! of its major version, but no PTX of a compiler that is newer than itself.
 
-use super::nvrtc::Nvrtc;
+use super::nvrtc::{Nvrtc, OPTIONS};
 use crate::device::{DeviceError, source};
 use crate::native::cache::{self, Cache, Found, SEAL};
 use std::fs;
@@ -14,16 +13,6 @@ use std::time::Duration;
 
 /// The words of kernels for NVRTC.
 pub(super) const WORDS: &str = include_str!("../words.cuda");
-
-/// Options that keep every bit: no operations are fused, divisions and roots are rounded to the
-/// nearest number, subnormal numbers stay what they are.
-pub(super) const OPTIONS: [&str; 5] = [
-    "--std=c++17",
-    "--fmad=false",
-    "--prec-div=true",
-    "--prec-sqrt=true",
-    "--ftz=false",
-];
 
 /// The folder of machine code in that of native loops, and what names end with there.
 const FOLDER: &str = "cuda";

@@ -1,7 +1,6 @@
 //! NVRTC, CUDA's compiler as a library: from a text to machine code.
 #![expect(unsafe_code, reason = "loads a library and calls it")]
 
-use super::compiler::OPTIONS;
 use crate::device::{DeviceError, FUNCTION};
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_LOCAL, RTLD_NOW};
 use std::error::Error;
@@ -9,6 +8,16 @@ use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::mem::ManuallyDrop;
 use std::path::Path;
 use std::ptr::{null, null_mut};
+
+/// Options that keep every bit: no operations are fused, divisions and roots are rounded to the
+/// nearest number, subnormal numbers stay what they are.
+pub(super) const OPTIONS: [&str; 5] = [
+    "--std=c++17",
+    "--fmad=false",
+    "--prec-div=true",
+    "--prec-sqrt=true",
+    "--ftz=false",
+];
 
 /// `nvrtcProgram`.
 type Handle = *mut c_void;

@@ -232,6 +232,23 @@ fn whole_and_complex_numbers_compile() {
     assert!(!ptx.contains("call"));
 }
 
+#[test]
+fn signed_numbers_wrap() {
+    let Some(nvrtc) = compiler() else { return };
+    for t in ["i32", "i64"] {
+        let text = format!(
+            "#define WORDS 1\nKERNEL\nPHASE\n    {t} *a = ({t} *)ARG(0) + THREAD;\n    \
+             a[0] = add_{t}(a[0], 1) > a[0];\nEND_PHASE\nEND_KERNEL\n"
+        );
+        let (ptx, _) = compiled(&nvrtc, &text);
+        // Where signed numbers cannot wrap, it is always true.
+        assert!(
+            instructions(&ptx).any(|name| name.starts_with("setp")),
+            "{ptx}"
+        );
+    }
+}
+
 /// The GPU, or where there is none the reason, which is printed.
 fn gpu(cache: Option<PathBuf>) -> Option<Cuda> {
     let cuda = Cuda::new(0, cache);
