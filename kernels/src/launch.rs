@@ -127,6 +127,9 @@ pub enum Operand {
     /// For `Entries`, in place of them: the matrix in packed form. The product does not read the
     /// `Structure` operand then.
     Packed(Packed),
+    /// For `Entries`, in place of them, on a device: the matrix in slices. The product does not read the
+    /// `Structure` operand then.
+    Sliced(Sliced),
     /// For `Structure`.
     Structure(Structure),
     /// For `DenseRows`.
@@ -209,6 +212,17 @@ pub struct Packed {
     pub columns: *const u8,
     /// What [`PackedValues::fill`] has filled.
     pub data: *const u8,
+}
+
+/// A piece of a sparse matrix in the order of [`Slices`](crate::device::Slices), in memory of a device.
+#[derive(Clone, Copy, Debug)]
+pub struct Sliced {
+    /// Where the rows have their entries.
+    pub rows: *const u64,
+    /// Their columns.
+    pub columns: *const u32,
+    /// The entries.
+    pub values: *const u8,
 }
 
 /// All bindings of one run of a kernel.

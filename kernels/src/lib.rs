@@ -37,6 +37,6 @@ pub use ir::{
     Symbols, Term, UnaryOp, ValueId,
 };
 pub use isa::Isa;
-pub use launch::{Extent, Launch, Layout, Operand, Packed, Structure};
+pub use launch::{Extent, Launch, Layout, Operand, Packed, Sliced, Structure};
 pub use native::Toolchain;
 pub use workers::Workers;

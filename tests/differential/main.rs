@@ -29,7 +29,7 @@ mod kept;
 use crate::coverage::Coverage;
 use crate::run::Setup;
 use crate::watchdog::{LIMIT, check_within, say};
-use sparsefuse::runtime::Processes;
+use sparsefuse::runtime::{DeviceKind, Processes};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -118,6 +118,47 @@ fn random_programs_agree_to_the_bit() {
     if let (Extent::Programs(PROGRAMS), true) = (extent, is_alone) {
         coverage.into_inner().unwrap().assert_complete();
     }
+}
+
+/// Programs of a normal test run on a device: the compiler takes most of the time.
+const PROGRAMS_ON_DEVICE: u64 = 40;
+
+/// The same on a device, to which all tasks go that have a form there: the emulated one, or that which
+/// `SPARSEFUSE_DIFFERENTIAL_DEVICE` names.
+#[test]
+fn random_programs_on_a_device_agree_to_the_bit() {
+    let processes = Processes::join().unwrap();
+    if processes.count() > 1 {
+        return;
+    }
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a switch of this test, not of the library"
+    )]
+    let name = std::env::var("SPARSEFUSE_DIFFERENTIAL_DEVICE");
+    let device = name
+        .as_deref()
+        .map_or(Some(DeviceKind::Emulated), DeviceKind::from_name);
+    let device = device.expect("a name of a device");
+    let seeds = match extent(true) {
+        Extent::Programs(PROGRAMS) => 0..PROGRAMS_ON_DEVICE,
+        Extent::Programs(n) => 0..n,
+        Extent::Seed(seed) => seed..seed + 1,
+        Extent::For(..) => 0..0,
+    };
+    let mut device_tasks = 0;
+    for seed in seeds {
+        let program = generate::program(seed);
+        let mut setup = generate::setup(seed * SETUPS, program.tile_len);
+        setup.ranks = 1 + usize::from(seed % 4 == 3);
+        setup.config.device = device;
+        setup.config.device_threshold = 0;
+        match check_within(LIMIT, &program, &setup) {
+            Ok(seen) => device_tasks += seen[0].counters.device_tasks,
+            Err(failure) => panic!("{}", shrink::report(seed, &program, &setup, &failure)),
+        }
+    }
+    assert!(device_tasks > 0 || matches!(extent(true), Extent::For(..)));
 }
 
 /// Failures to shrink and show before giving up.

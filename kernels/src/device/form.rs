@@ -2,11 +2,12 @@
 #![expect(unsafe_code, reason = "passes on the promises about a launch")]
 
 use super::print::{self, JOINED, JOINING_WORDS, Part, Printed, ROWS_OF_BLOCK, Word};
-use super::{Address, Device, DeviceError, Function};
+use super::{Address, Device, DeviceError, Function, THREADS, slices};
 use crate::element::{DType, Value};
 use crate::ir::{ArgId, Kernel, Loop};
-use crate::launch::{Extent, Launch, Operand, Structure};
+use crate::launch::{Extent, Launch, Operand, Sliced, Structure};
 use crate::native::Refusal;
+use crate::native::operators::memory_type;
 use crate::tiles::Tiles;
 
 /// A loop of a kernel, compiled for a device and for launches alike: with operands of the same
@@ -167,6 +168,32 @@ impl DeviceLoop {
     }
 }
 
+/// Brings entries of a type into the order of slices, in memory of a device: `places` of them, as
+/// [`Slices::order`](super::Slices) says.
+///
+/// # Errors
+/// If the device has failed.
+///
+/// # Safety
+/// The order and the target have as many places, and each entry that the order names is there.
+pub unsafe fn reorder(
+    dtype: DType,
+    (entries, order, target): (u64, Address, Address),
+    places: usize,
+    device: &dyn Device,
+) -> Result<(), DeviceError> {
+    let function = device.function(&slices::reordering(memory_type(dtype)))?;
+    let blocks = places.div_ceil(THREADS as usize) as u32;
+    // SAFETY: the caller promises the memory.
+    unsafe {
+        device.launch(
+            function,
+            blocks,
+            &[entries, order.0, target.0, places as u64],
+        )
+    }
+}
+
 /// The bytes for partial results: those of the tiles, and behind them those of what they are joined to.
 fn room(n_tiles: usize, size: usize) -> usize {
     (2 * n_tiles.max(1) * size).next_multiple_of(256)
@@ -217,10 +244,6 @@ fn argument(
     partials: &[u64],
 ) -> u64 {
     let operand = |arg: ArgId| launch.operands[arg as usize];
-    let structure = |arg: ArgId| match operand(arg) {
-        Operand::Structure(structure) => structure,
-        _ => unreachable!("a structure is bound to one"),
-    };
     let layout = |arg: ArgId| match operand(arg) {
         Operand::Array { layout, .. } => layout,
         _ => unreachable!("an array is bound to one"),
@@ -236,14 +259,16 @@ fn argument(
         Word::Constant(value, part) => number(value, part),
         Word::Param(param, part) => number(launch.params[param as usize], part),
         Word::Address(arg) => address(operand(arg)),
-        Word::Positions(arg) => {
-            let Structure { pos, .. } = structure(arg);
-            pos.addr() as u64
-        }
-        Word::Columns(arg) => {
-            let Structure { crd, .. } = structure(arg);
-            crd.addr() as u64
-        }
+        Word::Positions(arg) => match operand(arg) {
+            Operand::Structure(Structure { pos, .. }) => pos.addr() as u64,
+            Operand::Sliced(Sliced { rows, .. }) => rows.addr() as u64,
+            _ => unreachable!("a structure is bound to one"),
+        },
+        Word::Columns(arg) => match operand(arg) {
+            Operand::Structure(Structure { crd, .. }) => crd.addr() as u64,
+            Operand::Sliced(Sliced { columns, .. }) => columns.addr() as u64,
+            _ => unreachable!("a structure is bound to one"),
+        },
         Word::Width(arg) => match operand(arg) {
             Operand::Gather { width, .. } => width as u64,
             _ => unreachable!("what is gathered is bound to it"),
@@ -273,6 +298,7 @@ fn address(operand: Operand) -> u64 {
         Operand::Gather { own, .. } => own.addr(),
         Operand::Entries { data } | Operand::DenseRows { data, .. } => data.addr(),
         Operand::Reduction { partials } => partials.addr(),
+        Operand::Sliced(Sliced { values, .. }) => values.addr(),
         Operand::Packed(_) | Operand::Structure(_) => unreachable!("these have no single address"),
     };
     address as u64

@@ -37,6 +37,7 @@ mod cuda;
 mod emulated;
 mod form;
 mod print;
+mod slices;
 #[cfg(all(test, unix))]
 mod tests;
 
@@ -44,7 +45,8 @@ mod tests;
 pub use self::cuda::Cuda;
 #[cfg(unix)]
 pub use self::emulated::Emulated;
-pub use self::form::{DeviceLoop, NoForm};
+pub use self::form::{DeviceLoop, NoForm, reorder};
+pub use self::slices::Slices;
 
 use std::fmt::Debug;
 

@@ -437,36 +437,23 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// The names of the arrays of a structure and of the gathered operand, and the words for the row of
-    /// the structure and the place within a row of the operand.
-    fn gathered(&mut self, structure: ArgId, x: ArgId) -> Result<[String; 3], Refusal> {
-        if let Some(Operand::Gather { ghosts, .. }) = self.operands.get(x as usize)
-            && !ghosts.is_null()
-        {
+    /// For a row of a loop that gathers from `x`: the row of the structure, the place within a row of `x`, and
+    /// how long these are.
+    fn row_of_product(&mut self, x: ArgId) -> Result<(String, String, String), Refusal> {
+        let (width, ghosts) = match self.operands.get(x as usize) {
+            Some(Operand::Gather { width, ghosts, .. }) => (*width, *ghosts),
+            _ => (0, std::ptr::null()),
+        };
+        if !ghosts.is_null() {
             return Err(Refusal::new("elements of other ranks", None));
         }
-        let type_ = memory_type(self.kernel.args[x as usize].dtype);
-        self.pointer(
-            &format!("p{structure}"),
-            "const u64",
-            Word::Positions(structure),
-        );
-        self.pointer(
-            &format!("c{structure}"),
-            "const u32",
-            Word::Columns(structure),
-        );
-        self.pointer(&format!("a{x}"), &format!("const {type_}"), Word::Address(x));
-        if let Some(Operand::Gather { width: 1, .. }) = self.operands.get(x as usize) {
-            return Ok(["ROW", "0", "1"].map(str::to_owned));
+        if width == 1 {
+            return Ok(("ROW".to_owned(), "0".to_owned(), "1".to_owned()));
         }
         let index = self.index();
         let width = format!("({index}){}", self.word(Word::Width(x)));
-        Ok([
-            format!("({index})ROW / {width}"),
-            format!("({index})ROW % {width}"),
-            width,
-        ])
+        let row = format!("({index})ROW / {width}");
+        Ok((row, format!("({index})ROW % {width}"), width))
     }
 
     fn row_sum(
@@ -475,26 +462,55 @@ impl<'a> Printer<'a> {
         (structure, entries, x): (ArgId, ArgId, ArgId),
     ) -> Result<(), Refusal> {
         let type_ = memory_type(self.dtype(out));
-        let [row, within, width] = self.gathered(structure, x)?;
-        self.pointer(
-            &format!("e{entries}"),
-            &format!("const {type_}"),
-            Word::Address(entries),
+        let (row, within, width) = self.row_of_product(x)?;
+        let is_sliced = matches!(
+            self.operands.get(entries as usize),
+            Some(Operand::Sliced(_))
         );
+        let of = if is_sliced { entries } else { structure };
+        self.pointer(&format!("p{of}"), "const u64", Word::Positions(of));
+        self.pointer(&format!("c{of}"), "const u32", Word::Columns(of));
+        self.pointer(
+            &format!("a{x}"),
+            &format!("const {type_}"),
+            Word::Address(x),
+        );
+        let entry = format!("e{entries}");
+        self.pointer(&entry, &format!("const {type_}"), Word::Address(entries));
         let _ = writeln!(self.values, "        {type_} v{out}[N];");
+        let step = format!(
+            "sum = mul_add_{type_}({entry}[k], a{x}[(u64)c{of}[k] * {width} + within], sum)"
+        );
+        let sum = match is_sliced {
+            true => format!(
+                "const u64 word = p{of}[{row}]; const u32 step = word >> 63 ? 32 : 1; \
+                 u32 k = (u32)word; {type_} sum = ZERO_{type_}; \
+                 for (u32 n = (u32)(word >> 32) & 0x7fffffffu; n > 0; n--, k += step) {step};"
+            ),
+            false => format!(
+                "const u64 line = {row}, skip = p{of}[0], stop = p{of}[line + 1] - skip; \
+                 {type_} sum = ZERO_{type_}; \
+                 for (u64 k = p{of}[line] - skip; k < stop; k++) {step};"
+            ),
+        };
         self.each(&format!(
-            "{{ const u64 line = {row}, within = {within}, skip = p{structure}[0], \
-             stop = p{structure}[line + 1] - skip; {type_} sum = ZERO_{type_}; \
-             for (u64 k = p{structure}[line] - skip; k < stop; k++) \
-             sum = mul_add_{type_}(e{entries}[k], a{x}[(u64)c{structure}[k] * {width} + within], sum); \
-             v{out}[b] = sum; }}"
+            "{{ const u64 within = {within}; {sum} v{out}[b] = sum; }}"
         ));
         Ok(())
     }
 
     fn gather(&mut self, structure: ArgId, x: ArgId) -> Result<String, Refusal> {
         let dtype = self.kernel.args[x as usize].dtype;
-        let [row, within, width] = self.gathered(structure, x)?;
+        let (row, within, width) = self.row_of_product(x)?;
+        let type_ = memory_type(dtype);
+        let of = structure;
+        self.pointer(&format!("p{of}"), "const u64", Word::Positions(of));
+        self.pointer(&format!("c{of}"), "const u32", Word::Columns(of));
+        self.pointer(
+            &format!("a{x}"),
+            &format!("const {type_}"),
+            Word::Address(x),
+        );
         let zero = match dtype {
             DType::Bool => "0".to_owned(),
             _ => format!("ZERO_{}", memory_type(dtype)),
@@ -596,7 +612,11 @@ impl<'a> Printer<'a> {
             text.push_str("PHASE\n");
             for (number, &(op, dtype)) in self.reductions.iter().enumerate() {
                 let type_ = memory_type(dtype);
-                let x = self.join(folded_by(op, dtype)?, dtype, ("x", &format!("t{number}[i]")))?;
+                let x = self.join(
+                    folded_by(op, dtype)?,
+                    dtype,
+                    ("x", &format!("t{number}[i]")),
+                )?;
                 let _ = writeln!(
                     text,
                     "    if (THREAD / {LANES} == {number}) {{\n        {type_} x = {};\n        \

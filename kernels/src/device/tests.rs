@@ -57,7 +57,9 @@ fn by_reference(case: &Case) -> Outcome {
             let tiles = unsafe { std::slice::from_raw_parts_mut(partials, n_tiles) };
             let mut forest = Forest::default();
             let kind = (op, dtype);
-            extent.tiles.plant(kind, 0, &mut tiles.to_vec(), &mut forest);
+            extent
+                .tiles
+                .plant(kind, 0, &mut tiles.to_vec(), &mut forest);
             let bits = forest.finish(op, dtype).bits;
             results.push(bits.map(|word| one_nan(dtype.real(), word)));
         }
@@ -101,7 +103,11 @@ fn on_device(launch: &Launch<'_>, copies: &[Copied], results: Address) -> Vec<Op
         } => Operand::Gather {
             own: moved(copies, own),
             own_len,
-            ghosts: if own_len == 7 { std::ptr::null() } else { ghosts },
+            ghosts: if own_len == 7 {
+                std::ptr::null()
+            } else {
+                ghosts
+            },
             width,
         },
         Operand::Entries { data } => Operand::Entries {
@@ -129,7 +135,7 @@ fn on_device(launch: &Launch<'_>, copies: &[Copied], results: Address) -> Vec<Op
                 partials: std::ptr::without_provenance_mut(result - 16),
             }
         }
-        Operand::Packed(_) => unreachable!("generated operands are plain"),
+        Operand::Packed(_) | Operand::Sliced(_) => unreachable!("generated operands are plain"),
     });
     operands.collect()
 }

@@ -7,3 +7,4 @@ pub(crate) mod packed;
 pub(crate) mod residency;
 
 pub(crate) mod pack;
+pub(crate) mod sliced;

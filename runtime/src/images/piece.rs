@@ -16,14 +16,17 @@ use crate::error::Error;
 use crate::geometry::partition::{CutsTable, Partition};
 use crate::images::packed::PackedIndices;
 use crate::images::residency::Residency;
+use crate::images::sliced;
 use crate::memory::counted::Counted;
 use crate::memory::instance::Instance;
+use crate::memory::mirror::{DeviceMemory, DeviceSlices};
 use crate::memory::pool::Pool;
 use crate::memory::reserve::{reserve, try_collect};
+use sparsefuse_kernels::device::DeviceError;
 use sparsefuse_kernels::packed::PlainRows;
 use sparsefuse_kernels::{Structure, Workers};
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// The local form of a structure; see the module's text.
 #[derive(Debug)]
@@ -51,6 +54,8 @@ pub(crate) struct Piece {
     reach: (usize, usize),
     /// Whether each of its rows has one entry.
     singles: bool,
+    /// Its slices in memory of the device, once they are made; none where there are too many entries.
+    slices: OnceLock<Option<Arc<DeviceSlices>>>,
 }
 
 /// What a piece depends on besides the indices.
@@ -160,6 +165,7 @@ impl Piece {
             boundary,
             reach,
             singles: ranges.windows(2).all(|ends| ends[1] - ends[0] == 1),
+            slices: OnceLock::new(),
         })
     }
 
@@ -234,6 +240,20 @@ impl Piece {
                 own_len: self.own_len,
             }
         }
+    }
+
+    /// The slices of the rows in memory of the device. The indices are in plain form.
+    pub(crate) fn slices(
+        &self,
+        memory: &Arc<DeviceMemory>,
+    ) -> Result<Option<Arc<DeviceSlices>>, DeviceError> {
+        if let Some(slices) = self.slices.get() {
+            return Ok(slices.clone());
+        }
+        let indices = self.indices();
+        let PlainRows { pos, crd, .. } = self.plain_rows(indices.as_deref());
+        let slices = sliced::slices(pos, crd, memory)?;
+        Ok(self.slices.get_or_init(|| slices).clone())
     }
 
     /// The packed form of the structure, if there is one.

@@ -4,16 +4,20 @@
 //! has some of its operands up to date already, so that what follows a large task stays where that was.
 //! Tasks whose ghosts or halos travel, and reductions over several ranks, stay on the host. Where a task
 //! runs changes no bit of its results.
-#![expect(unsafe_code, reason = "kernels reach the memory of instances through addresses")]
+#![expect(
+    unsafe_code,
+    reason = "kernels reach the memory of instances through addresses"
+)]
 
 use super::{Inputs, Running};
-use crate::analysis::schedule::Binding;
+use crate::analysis::schedule::{Binding, From};
 use crate::config::Executor;
 use crate::error::{Error, ErrorKind};
+use crate::images::piece::Piece;
 use crate::memory::instance::Instance;
 use crate::memory::mirror::{DeviceMemory, Use};
-use sparsefuse_kernels::device::{Device, DeviceError, DeviceLoop, NoForm};
-use sparsefuse_kernels::{Launch, Operand};
+use sparsefuse_kernels::device::{Address, Device, DeviceError, DeviceLoop, NoForm};
+use sparsefuse_kernels::{Launch, Operand, Sliced};
 use std::cell::RefCell;
 use std::sync::Arc;
 
@@ -33,7 +37,7 @@ impl Running<'_, '_> {
         let params = params.map(|&param| self.window.params[param as usize]);
         self.frame.params.extend(params);
         let loops = self.device_loops(inputs, memory.device())?;
-        let operands = match self.operands_on_device(inputs) {
+        let operands = match self.operands_on_device(inputs, memory) {
             Ok(operands) => operands,
             // On the host there may be room.
             Err(DeviceError::OutOfMemory { .. }) => return None,
@@ -80,6 +84,14 @@ impl Running<'_, '_> {
             let nowhere = |_: &Instance, _| Some(std::ptr::null_mut());
             let operands: Vec<Operand> = (self.task.bindings.iter())
                 .map(|binding| {
+                    if let Binding::Entries {
+                        from: From::Slot(slot),
+                        ..
+                    } = binding
+                        && !self.task.writes.contains(slot)
+                    {
+                        return Operand::Sliced(NO_SLICES);
+                    }
                     let operand = self.operand(binding, (inputs, &[]), (Use::Read, &nowhere));
                     let partials = std::ptr::null_mut();
                     operand.unwrap_or(Operand::Reduction { partials })
@@ -100,7 +112,11 @@ impl Running<'_, '_> {
     }
 
     /// The operands in memory of the device, up to date.
-    fn operands_on_device(&self, inputs: &Inputs) -> Result<Vec<Operand>, DeviceError> {
+    fn operands_on_device(
+        &self,
+        inputs: &Inputs,
+        memory: &Arc<DeviceMemory>,
+    ) -> Result<Vec<Operand>, DeviceError> {
         let failure = RefCell::new(None);
         let place = |instance: &Instance, access| match instance.on_device(access)? {
             Ok(address) => Some(std::ptr::without_provenance_mut(address as usize)),
@@ -120,6 +136,20 @@ impl Running<'_, '_> {
                         partials: first.wrapping_add(reduction.element * size).cast(),
                     })
                 }
+                Binding::Entries {
+                    from: From::Slot(slot),
+                    piece,
+                } if !self.task.writes.contains(&slot) => {
+                    Some(self.sliced(slot, inputs.piece(piece), memory)?)
+                }
+                // Slices need no other structure.
+                Binding::Structure { piece } if !self.task.plain_pieces.contains(&piece) => {
+                    let nowhere = |_: &Instance| Some(std::ptr::null_mut());
+                    inputs
+                        .piece(piece)
+                        .structure(nowhere)
+                        .map(Operand::Structure)
+                }
                 _ => self.operand(binding, (inputs, &[]), (self.access(number), &place)),
             };
             let missing = || DeviceError::Lost("a store has no memory there".to_owned());
@@ -127,6 +157,32 @@ impl Running<'_, '_> {
             operands.push(operand);
         }
         Ok(operands)
+    }
+
+    /// The entries of a slot in slices of a piece.
+    fn sliced(
+        &self,
+        slot: u32,
+        piece: &Piece,
+        memory: &Arc<DeviceMemory>,
+    ) -> Result<Operand, DeviceError> {
+        let Some(slices) = piece.slices(memory)? else {
+            let wanted = piece.entries.len() * size_of::<u32>();
+            return Err(DeviceError::OutOfMemory { wanted });
+        };
+        let entries = self.of_slot(slot);
+        let first = piece.entries.start - entries.rows.start;
+        let dtype = self.schedule.slots[slot as usize].dtype;
+        // SAFETY: `check_entries` has found that the instance has all entries of the piece.
+        let values = unsafe { entries.sliced((first, dtype), &slices) };
+        let missing = || DeviceError::Lost("entries have no memory there".to_owned());
+        let values = values.ok_or_else(missing)??;
+        let place = |address: Address| std::ptr::without_provenance::<u8>(address.0 as usize);
+        Ok(Operand::Sliced(Sliced {
+            rows: place(slices.rows.address).cast::<u64>(),
+            columns: place(slices.columns.address).cast::<u32>(),
+            values: place(values),
+        }))
     }
 
     /// Runs the loops; fails for lack of memory before any has begun.
@@ -162,6 +218,13 @@ impl Running<'_, '_> {
         }
     }
 }
+
+/// For the printer, which looks at kinds of operands alone.
+const NO_SLICES: Sliced = Sliced {
+    rows: std::ptr::null(),
+    columns: std::ptr::null(),
+    values: std::ptr::null(),
+};
 
 /// Nothing in the memory of a device that has failed can be relied on.
 fn lost(memory: &DeviceMemory, cause: DeviceError) -> Error {

@@ -7,12 +7,12 @@
 #![expect(unsafe_code, reason = "memory is read as elements of a type")]
 
 use super::counted::{Recycled, Spare};
-use super::mirror::Use;
+use super::mirror::{DeviceSlices, Use};
 use super::pool::{Memory, Pool};
 use crate::error::Error;
 use crate::geometry::partition::needs::NeedsId;
-use sparsefuse_kernels::Element;
 use sparsefuse_kernels::device::{Address, DeviceError};
+use sparsefuse_kernels::{DType, Element};
 use std::cell::RefCell;
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -179,6 +179,20 @@ impl Instance {
     pub(crate) fn on_device(&self, access: Use) -> Option<Result<u64, DeviceError>> {
         let address = self.memory.on_device(access)?;
         Some(address.map(|Address(address)| address + self.skip as u64))
+    }
+
+    /// The entries of this type, from number `first` on, in the order of slices, in memory of the device.
+    ///
+    /// # Safety
+    /// There are such entries, as many as the slices name.
+    pub(crate) unsafe fn sliced(
+        &self,
+        (first, dtype): (usize, DType),
+        slices: &Arc<DeviceSlices>,
+    ) -> Option<Result<Address, DeviceError>> {
+        let skip = self.skip + first * dtype.size();
+        // SAFETY: forwarded.
+        unsafe { self.memory.sliced((skip, dtype), slices) }
     }
 
     /// Whether the device has it up to date.

@@ -10,7 +10,8 @@
 #![expect(unsafe_code, reason = "memory is copied from device to host and back")]
 
 use crate::error::{Error, ErrorKind};
-use sparsefuse_kernels::device::{Address, Device, DeviceError};
+use sparsefuse_kernels::device::{Address, Device, DeviceError, reorder};
+use sparsefuse_kernels::{DType, Element};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -68,13 +69,31 @@ impl DeviceMemory {
         if let Some(address) = kept {
             return Ok(address);
         }
-        self.device.allocate(bytes).or_else(|failure| match failure {
-            DeviceError::OutOfMemory { .. } => {
-                self.shrink();
-                self.device.allocate(bytes)
-            }
-            other => Err(other),
-        })
+        self.device
+            .allocate(bytes)
+            .or_else(|failure| match failure {
+                DeviceError::OutOfMemory { .. } => {
+                    self.shrink();
+                    self.device.allocate(bytes)
+                }
+                other => Err(other),
+            })
+    }
+
+    /// A copy of some elements.
+    pub(crate) fn copy_of<T: Element>(
+        self: &Arc<Self>,
+        elements: &[T],
+    ) -> Result<Owned, DeviceError> {
+        let bytes = size_of_val(elements);
+        let copy = Owned::new(self, bytes)?;
+        // SAFETY: both have as many bytes.
+        unsafe {
+            self.device
+                .upload(elements.as_ptr().cast(), copy.address, bytes)?
+        };
+        self.uploaded.fetch_add(bytes as u64, Ordering::Relaxed);
+        Ok(copy)
     }
 
     /// Keeps memory for later.
@@ -103,6 +122,40 @@ impl Drop for DeviceMemory {
     }
 }
 
+/// Memory of a device with one owner, given back when dropped.
+#[derive(Debug)]
+pub(crate) struct Owned {
+    pub(crate) address: Address,
+    bytes: usize,
+    of: Arc<DeviceMemory>,
+}
+
+impl Owned {
+    pub(crate) fn new(of: &Arc<DeviceMemory>, bytes: usize) -> Result<Self, DeviceError> {
+        Ok(Self {
+            address: of.allocate(bytes)?,
+            bytes,
+            of: Arc::clone(of),
+        })
+    }
+}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        self.of.give_back(self.address, self.bytes);
+    }
+}
+
+/// The structure of rows in slices ([`Slices`](sparsefuse_kernels::device::Slices)).
+#[derive(Debug)]
+pub(crate) struct DeviceSlices {
+    pub(crate) rows: Owned,
+    pub(crate) columns: Owned,
+    pub(crate) order: Owned,
+    /// How many places for entries there are.
+    pub(crate) places: usize,
+}
+
 /// How memory is about to be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Use {
@@ -119,10 +172,17 @@ const DEVICE: u8 = 2;
 #[derive(Debug)]
 pub(crate) struct Mirror {
     of: Arc<DeviceMemory>,
-    /// Changed under the lock of `copy` alone.
+    /// Changed under the lock of `copies` alone.
     state: AtomicU8,
-    copy: Mutex<Option<Address>>,
+    copies: Mutex<Copies>,
     bytes: usize,
+}
+
+#[derive(Debug, Default)]
+struct Copies {
+    plain: Option<Owned>,
+    /// Where the memory holds entries: these in the order of slices.
+    sliced: Option<(Arc<DeviceSlices>, Owned)>,
 }
 
 impl Mirror {
@@ -131,7 +191,7 @@ impl Mirror {
         Self {
             of: Arc::clone(of),
             state: AtomicU8::new(if is_written { HOST } else { 0 }),
-            copy: Mutex::new(None),
+            copies: Mutex::default(),
             bytes,
         }
     }
@@ -163,12 +223,12 @@ impl Mirror {
     /// As [`Mirror::to_host`].
     #[cold]
     unsafe fn bring_to_host(&self, data: *mut u8, access: Use) {
-        let copy = self.copy();
+        let mut copies = self.copies();
         let state = self.state.load(Ordering::Relaxed);
-        if let (DEVICE, Some(from)) = (state, *copy) {
+        if let (DEVICE, Some(from)) = (state, &copies.plain) {
             // SAFETY: the copy has as many bytes as the host's memory, by `on_device`; the caller promises
             // that nothing else uses what is out of date.
-            let done = unsafe { self.of.device.download(from, data, self.bytes) };
+            let done = unsafe { self.of.device.download(from.address, data, self.bytes) };
             self.of
                 .downloaded
                 .fetch_add(self.bytes as u64, Ordering::Relaxed);
@@ -178,11 +238,7 @@ impl Mirror {
                 self.of.lose(cause);
             }
         }
-        let state = match access {
-            Use::Read => state | HOST,
-            Use::Write => HOST,
-        };
-        self.state.store(state, Ordering::Release);
+        self.change(&mut copies, (state, HOST), access);
     }
 
     /// The address of the device's copy, up to date. The host's memory lies at `data`.
@@ -194,10 +250,22 @@ impl Mirror {
         data: *const u8,
         access: Use,
     ) -> Result<Address, DeviceError> {
-        let mut copy = self.copy();
-        let address = match *copy {
-            Some(address) => address,
-            None => *copy.insert(self.of.allocate(self.bytes)?),
+        let mut copies = self.copies();
+        // SAFETY: forwarded.
+        unsafe { self.bring_to_device(&mut copies, data, access) }
+    }
+
+    /// # Safety
+    /// As [`Mirror::on_device`].
+    unsafe fn bring_to_device(
+        &self,
+        copies: &mut Copies,
+        data: *const u8,
+        access: Use,
+    ) -> Result<Address, DeviceError> {
+        let address = match &copies.plain {
+            Some(plain) => plain.address,
+            None => (copies.plain.insert(Owned::new(&self.of, self.bytes)?)).address,
         };
         let state = self.state.load(Ordering::Relaxed);
         if state == HOST {
@@ -207,25 +275,57 @@ impl Mirror {
                 .uploaded
                 .fetch_add(self.bytes as u64, Ordering::Relaxed);
         }
-        let state = match access {
-            Use::Read => state | DEVICE,
-            Use::Write => DEVICE,
-        };
-        self.state.store(state, Ordering::Release);
+        self.change(copies, (state, DEVICE), access);
         Ok(address)
     }
 
-    fn copy(&self) -> MutexGuard<'_, Option<Address>> {
-        // The address is set when there is memory for it, so a panic leaves it whole.
-        self.copy.lock().unwrap_or_else(PoisonError::into_inner)
+    /// What was up to date in some places is about to be used in one, where it is up to date.
+    fn change(&self, copies: &mut Copies, (state, place): (u8, u8), access: Use) {
+        let state = match access {
+            Use::Read => state | place,
+            Use::Write => {
+                copies.sliced = None;
+                place
+            }
+        };
+        self.state.store(state, Ordering::Release);
     }
-}
 
-impl Drop for Mirror {
-    fn drop(&mut self) {
-        let copy = self.copy.get_mut().unwrap_or_else(PoisonError::into_inner);
-        if let Some(address) = copy.take() {
-            self.of.give_back(address, self.bytes);
+    /// The entries that the memory holds from byte `skip` on, in the order of slices. Where the host has
+    /// them too, the device keeps them in this order alone.
+    ///
+    /// # Safety
+    /// As [`Mirror::on_device`]; and there are entries of this type, as many as the slices name.
+    pub(crate) unsafe fn sliced(
+        &self,
+        data: *const u8,
+        (skip, dtype): (usize, DType),
+        slices: &Arc<DeviceSlices>,
+    ) -> Result<Address, DeviceError> {
+        let mut copies = self.copies();
+        if let Some((of, values)) = &copies.sliced
+            && Arc::ptr_eq(of, slices)
+        {
+            return Ok(values.address);
         }
+        // SAFETY: forwarded.
+        let plain = unsafe { self.bring_to_device(&mut copies, data, Use::Read)? };
+        let values = Owned::new(&self.of, slices.places * dtype.size())?;
+        let (entries, order) = (plain.0 + skip as u64, slices.order.address);
+        let places = (entries, order, values.address);
+        // SAFETY: there is room for all places, and the caller promises the entries.
+        unsafe { reorder(dtype, places, slices.places, &*self.of.device)? };
+        let address = values.address;
+        copies.sliced = Some((Arc::clone(slices), values));
+        if self.state.load(Ordering::Relaxed) & HOST != 0 {
+            copies.plain = None;
+            self.state.store(HOST, Ordering::Release);
+        }
+        Ok(address)
+    }
+
+    fn copies(&self) -> MutexGuard<'_, Copies> {
+        // Copies are replaced as a whole, so a panic leaves them whole.
+        self.copies.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -9,9 +9,9 @@
 
 use crate::error::{Error, ErrorKind};
 use crate::memory::block::Block;
-use crate::memory::mirror::{DeviceMemory, Mirror, Use};
-use sparsefuse_kernels::Element;
+use crate::memory::mirror::{DeviceMemory, DeviceSlices, Mirror, Use};
 use sparsefuse_kernels::device::{Address, DeviceError};
+use sparsefuse_kernels::{DType, Element};
 use std::any::Any;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -111,8 +111,8 @@ impl Pool {
     }
 
     /// The device of the rank.
-    pub(crate) fn device(&self) -> Option<&DeviceMemory> {
-        self.device.as_deref()
+    pub(crate) fn device(&self) -> Option<&Arc<DeviceMemory>> {
+        self.device.as_ref()
     }
 
     fn mirror(&self, bytes: usize, is_written: bool) -> Option<Box<Mirror>> {
@@ -308,6 +308,21 @@ impl Memory {
         // SAFETY: the memory has these bytes. Who runs a kernel on it holds the engine's lock, and keeps
         // others from writing it as it does for kernels of the host.
         Some(unsafe { mirror.on_device(self.data.as_ptr(), access) })
+    }
+
+    /// The entries of this type that it holds from byte `skip` on, in the order of slices, in memory of
+    /// the device.
+    ///
+    /// # Safety
+    /// There are such entries, as many as the slices name.
+    pub(crate) unsafe fn sliced(
+        &self,
+        entries: (usize, DType),
+        slices: &Arc<DeviceSlices>,
+    ) -> Option<Result<Address, DeviceError>> {
+        let mirror = self.mirror.as_ref()?;
+        // SAFETY: as in `on_device`; the caller promises the entries.
+        Some(unsafe { mirror.sliced(self.data.as_ptr(), entries, slices) })
     }
 
     /// Whether the device has it up to date.

@@ -126,6 +126,7 @@ impl Array {
             | Operand::Gather { .. }
             | Operand::Entries { .. }
             | Operand::Packed(_)
+            | Operand::Sliced(_)
             | Operand::Structure(_)
             | Operand::DenseRows { .. } => (std::ptr::null_mut(), false),
         };

@@ -2,7 +2,6 @@
 
 use super::Runtime;
 use super::handle::StoreHandle;
-use crate::memory::mirror::DeviceMemory;
 use crate::comm;
 use crate::comm::exchange::{Exchange, Item, fetch};
 use crate::error::{Error, ErrorKind};
@@ -39,7 +38,7 @@ impl Runtime {
     /// Whether what has been read can be relied on.
     fn check_device(&self) -> Result<(), Error> {
         let device = self.shared.pool.device();
-        device.and_then(DeviceMemory::lost).map_or(Ok(()), Err)
+        device.and_then(|device| device.lost()).map_or(Ok(()), Err)
     }
 
     /// The elements that a view of a store sees, row-major, on every rank. Executes the window if
