@@ -72,7 +72,7 @@ def main(names):
         b = cupy.asarray(host @ numpy.ones(host.shape[0]))
         iterations = 100
         product = seconds(lambda: a @ b, 50)
-        cg = seconds(lambda: linalg.cg(a, b, tol=0.0, maxiter=iterations), 1) / iterations
+        cg = seconds(lambda: linalg.cg(a, b, rtol=0.0, atol=0.0, maxiter=iterations), 1) / iterations
         loop = seconds(lambda: unchecked_cg(a, b, iterations), 1) / iterations
         print(f"{name}, {product * 1e6:.1f}, {cg * 1e6:.1f}, {loop * 1e6:.1f}", flush=True)
 

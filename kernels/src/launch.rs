@@ -217,12 +217,16 @@ pub struct Packed {
 /// A piece of a sparse matrix in the order of [`Slices`](crate::device::Slices), in memory of a device.
 #[derive(Clone, Copy, Debug)]
 pub struct Sliced {
+    /// Where the slices lie, two words each.
+    pub slices: *const u64,
     /// Where the rows have their entries.
     pub rows: *const u64,
     /// Their columns.
     pub columns: *const u32,
     /// The entries.
     pub values: *const u8,
+    /// For each slice whether all rows have the same values.
+    pub uniform: *const u32,
 }
 
 /// All bindings of one run of a kernel.

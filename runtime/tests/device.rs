@@ -106,31 +106,80 @@ fn what_stays_on_the_device_is_not_copied() {
     assert!(counters.downloaded < 2 * 10_240, "{counters:?}");
 }
 
-#[test]
-fn products_of_matrices_have_the_bits_of_the_host() {
-    let n = 700;
-    check(|runtime| {
+/// Entries of a row: columns and values.
+type Row = Vec<(usize, f64)>;
+
+/// Powers of a matrix times a vector, and sums of them.
+fn check_products(n: usize, of_row: impl Fn(usize) -> Row) {
+    let counters = check(|runtime| {
         let (mut ranges, mut columns, mut values) = (vec![0u64], Vec::new(), Vec::new());
         for row in 0..n {
-            for k in 0..(row * 7 + 3) % 6 {
-                columns.push(((row + k * k * 31) % n) as u32);
-                values.push(((row * 3 + k) as f64).cos());
+            for (column, value) in of_row(row) {
+                columns.push(column as u32);
+                values.push(value);
             }
             ranges.push(columns.len() as u64);
         }
         let entries = Shape::new(&[values.len()]);
         let ranges = runtime.store_from_vec(Shape::new(&[n + 1]), ranges)?;
         let columns = runtime.store_from_vec(entries, columns)?;
-        let values = runtime.store_from_vec(entries, values)?;
+        let mut values = runtime.store_from_vec(entries, values)?;
         let mut x = vector(runtime, n, 0.7)?;
         let mut sums = Vec::new();
-        for _ in 0..4 {
+        for round in 0..4 {
             let y = runtime.new_store(x.shape(), DType::F64);
             let args = [&y, &ranges, &columns, &values, &x].map(Into::into);
             runtime.submit(spmv(), &args, &[])?;
             sums.push(runtime.read_scalar::<f64>(&product(&x, &y)?)?.to_bits());
             x = y;
+            // Other entries of the same structure.
+            if round == 1 {
+                values = sum(0.5, &values, &values)?;
+            }
         }
         Ok((sums, bits(&runtime.read::<f64>(&x, None)?)))
+    });
+    assert_eq!(counters.device_tasks, counters.fused_tasks, "{counters:?}");
+}
+
+#[test]
+fn products_of_matrices_have_the_bits_of_the_host() {
+    // Rows of any length, and columns in any order.
+    check_products(700, |row| {
+        let n_entries = if row % 90 == 11 {
+            200
+        } else {
+            (row * 7 + 3) % 6
+        };
+        let entry = |k: usize| ((row + k * k * 31) % 700, ((row * 3 + k) as f64).cos());
+        (0..n_entries).map(entry).collect()
+    });
+    // The same values in each row but the first and the last; others; none in some rows.
+    let line = |n: usize, value: fn(usize, usize) -> f64| {
+        move |row: usize| -> Row {
+            let near = [row.wrapping_sub(9), row.wrapping_sub(1), row, row + 1];
+            let inside = near
+                .into_iter()
+                .enumerate()
+                .filter(move |&(_, column)| column < n);
+            inside.map(|(k, column)| (column, value(row, k))).collect()
+        }
+    };
+    check_products(1000, line(1000, |_, k| [-0.3, 0.1, 1.0, -0.7][k]));
+    check_products(1000, line(1000, |row, k| ((row * 4 + k) as f64).sin()));
+    check_products(1024, |row| match row % 300 < 3 {
+        true => Vec::new(),
+        false => line(1024, |_, k| 0.3 * k as f64)(row),
+    });
+    // Rows equally long, at no common distances.
+    check_products(500, |row| {
+        let mut columns: Vec<usize> = (0..5).map(|k| (row * 37 + k * k * 71) % 500).collect();
+        columns.sort_unstable();
+        columns.dedup();
+        let value = |column: usize| ((row + column) as f64).sin();
+        columns
+            .into_iter()
+            .map(|column| (column, value(column)))
+            .collect()
     });
 }

@@ -8,7 +8,7 @@ use super::rhs::Rhs;
 use super::source::Source;
 use clap::builder::{OsStringValueParser, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use sparsefuse::runtime::Config;
+use sparsefuse::runtime::{Config, DeviceKind};
 use sparsefuse::solvers::eigen::Which;
 use sparsefuse::solvers::{Method, Options};
 use std::ffi::OsStr;
@@ -73,6 +73,10 @@ pub(super) struct SolveArguments {
     /// Threads of each rank [default: all cores, divided among the ranks on them]
     #[arg(long, value_name = "N", value_parser = workers, allow_negative_numbers = true)]
     pub(super) threads: Option<usize>,
+    /// Where kernels run besides the processors: none, cuda, cuda:1, ... (a GPU, in builds with the feature
+    /// `cuda`) or emulated; the bits of the result are the same [default: none]
+    #[arg(long, value_name = "DEVICE", value_parser = device)]
+    pub(super) device: Option<DeviceKind>,
     /// Ranks inside each process; the solution has the same bits for every number
     #[arg(
         long,
@@ -186,6 +190,10 @@ pub(super) struct EigsArguments {
     /// Threads of each rank [default: all cores, divided among the ranks on them]
     #[arg(long, value_name = "N", value_parser = workers, allow_negative_numbers = true)]
     pub(super) threads: Option<usize>,
+    /// Where kernels run besides the processors: none, cuda, cuda:1, ... (a GPU, in builds with the feature
+    /// `cuda`) or emulated; the bits of the result are the same [default: none]
+    #[arg(long, value_name = "DEVICE", value_parser = device)]
+    pub(super) device: Option<DeviceKind>,
     /// Ranks inside each process; the eigenvalues have the same bits for every number
     #[arg(
         long,
@@ -502,7 +510,7 @@ impl SolveArguments {
 
     /// The settings of the runtime: those of the environment, then those of the arguments.
     pub(super) fn config(&self) -> Result<Config, Failure> {
-        let mut config = settings(self.threads, self.ranks)?;
+        let mut config = settings((self.threads, self.device), self.ranks)?;
         config.fusion &= !self.no_fusion;
         config.profile = self.profile.is_some();
         Ok(config)
@@ -512,13 +520,17 @@ impl SolveArguments {
 impl EigsArguments {
     /// The settings of the runtime.
     pub(super) fn config(&self) -> Result<Config, Failure> {
-        settings(self.threads, self.ranks)
+        settings((self.threads, self.device), self.ranks)
     }
 }
 
-/// The settings of the environment, with these threads for each of this many ranks.
-fn settings(threads: Option<usize>, ranks: usize) -> Result<Config, Failure> {
+/// The settings of the environment, with these threads, and this device, for each of this many ranks.
+fn settings(
+    (threads, device): (Option<usize>, Option<DeviceKind>),
+    ranks: usize,
+) -> Result<Config, Failure> {
     let mut config = Config::from_env()?;
+    config.device = device.unwrap_or(config.device);
     let share = (config.threads / ranks).max(1);
     config.threads = threads.unwrap_or(share);
     let threads = config.threads.saturating_mul(ranks);
@@ -550,6 +562,11 @@ fn planned_solver() -> impl TypedValueParser<Value = Solver> {
     let planned = planned.filter(|solver| solver.can_be_planned());
     PossibleValuesParser::new(planned.filter_map(Solver::to_possible_value))
         .try_map(|name| Solver::from_str(&name, false))
+}
+
+fn device(text: &str) -> Result<DeviceKind, String> {
+    let expected = || format!("expected none, cuda, cuda:1 or emulated, found {text}");
+    DeviceKind::from_name(text).ok_or_else(expected)
 }
 
 fn grid(text: &str) -> Result<Grid, String> {

@@ -15,6 +15,7 @@ Examples:
   sparsefuse solve poisson2d:2048 --checkpoint state.ck --every 500
   sparsefuse plan poisson2d:4096 --ranks 4096
   mpiexec -n 2 sparsefuse solve poisson3d:64
+  sparsefuse solve poisson3d:128 --device cuda
   sparsefuse eigs poisson2d:512 --k 4 --sigma 0
   sparsefuse info matrix.mtx --spy matrix.png
 
@@ -34,6 +35,9 @@ Environment (settings of the runtime; the options of a command come first):
   SPARSEFUSE_MEMORY   the most bytes that the arrays of one rank may take
   SPARSEFUSE_MPI      0: ignore mpiexec and srun, and run alone
   SPARSEFUSE_PACK     0 or 1: whether matrices are packed at their second product
+  SPARSEFUSE_DEVICE   none, cuda, cuda:1 or emulated: where kernels run besides the processors
+  SPARSEFUSE_DEVICE_BYTES  the bytes that a task moves at least to go there (4194304)
+  SPARSEFUSE_NVRTC    the library that compiles for GPUs, libnvrtc.so, where it is not found
   SPARSEFUSE_NATIVE   0 or 1: whether expensive kernels are compiled in the background
   SPARSEFUSE_CACHE    the directory of compiled kernels
   SPARSEFUSE_CC       the C compiler for them: a command with its arguments
@@ -138,6 +142,9 @@ Fields of the JSON object (null stands for a number that is infinite or not a nu
   us_per_iteration           microseconds of solve_s for each iteration
   tasks_per_iteration        operations that the method issued
   fused_tasks_per_iteration  fused tasks that ran
+  device                     what ran tasks besides the processors, or null
+  device_tasks_per_iteration fused tasks that ran there
+  uploaded_bytes, downloaded_bytes  copied to the device, and from it, in all
   bytes_per_iteration        bytes that kernels read and wrote, counted from their arguments, on all
                              ranks
   peak_memory_bytes          the most memory of all arrays at any time, summed over the ranks

@@ -63,6 +63,12 @@ pub(super) struct Totals {
     tasks: u64,
     /// Run, the same on every rank.
     fused_tasks: u64,
+    /// What runs tasks besides the processors, on this rank.
+    device: Option<String>,
+    /// Of this rank: tasks that ran there, bytes copied there and back.
+    device_tasks: u64,
+    uploaded: u64,
+    downloaded: u64,
     /// Read and written, on all ranks.
     bytes: u64,
     /// On all ranks.
@@ -123,6 +129,10 @@ impl Totals {
             solve_s,
             tasks: counters.tasks - before.tasks,
             fused_tasks: counters.fused_tasks - before.fused_tasks,
+            device: runtime.device().map(str::to_owned),
+            device_tasks: counters.device_tasks - before.device_tasks,
+            uploaded: counters.uploaded,
+            downloaded: counters.downloaded,
             bytes: counters.bytes - before.bytes,
             peak_memory: runtime.peak_memory() as u64,
             balance: Balance {
@@ -226,6 +236,10 @@ impl Report<'_> {
             "us_per_iteration": totals.per_iteration(totals.solve_s * 1e6),
             "tasks_per_iteration": totals.per_iteration(totals.tasks as f64),
             "fused_tasks_per_iteration": totals.per_iteration(totals.fused_tasks as f64),
+            "device": totals.device,
+            "device_tasks_per_iteration": totals.per_iteration(totals.device_tasks as f64),
+            "uploaded_bytes": totals.uploaded,
+            "downloaded_bytes": totals.downloaded,
             "bytes_per_iteration": totals.per_iteration(totals.bytes as f64),
             "peak_memory_bytes": totals.peak_memory,
             "solution_hash": format!("{:016x}", self.solution_hash),
@@ -282,6 +296,9 @@ impl Report<'_> {
         if totals.iterations > 0 {
             lines.extend([("tasks", self.tasks()), ("traffic", self.traffic())]);
         }
+        if let Some(device) = &totals.device {
+            lines.push(("device", self.on_device(device)));
+        }
         let memory = bytes(totals.peak_memory as f64);
         lines.push(("memory", format!("{memory} at most")));
         if let Some(hint) = self.hint() {
@@ -323,6 +340,14 @@ impl Report<'_> {
             1 => format!("1 rank, {threads}"),
             ranks => format!("{}, {threads} each", counted(ranks, "rank")),
         }
+    }
+
+    /// What the device has done.
+    fn on_device(&self, name: &str) -> String {
+        let totals = &self.totals;
+        let tasks = totals.per_iteration(totals.device_tasks as f64);
+        let [there, back] = [totals.uploaded, totals.downloaded].map(|count| bytes(count as f64));
+        format!("{name}: {tasks:.1} tasks per iteration; {there} copied there, {back} back")
     }
 
     /// How the rows are spread, where equally many for each rank were not good enough.

@@ -4,7 +4,7 @@ use crate::program::{DTYPES, Flavour, MATRIX_DTYPES, Operand, Pattern, Program, 
 use crate::reference::{Array, Entry, World};
 use crate::run::{Setup, reductions};
 use sparsefuse::kernels::{BinaryOp, DType, Isa, UnaryOp, random};
-use sparsefuse::runtime::{Config, Executor};
+use sparsefuse::runtime::{Config, DeviceKind, Executor};
 
 /// Random numbers, counted from a seed.
 #[derive(Clone, Debug)]
@@ -739,6 +739,9 @@ pub(crate) fn setup(seed: u64, tile_len: usize) -> Setup {
         },
         // Programs are too short for a compiler; `tests/library/native.rs` has longer ones.
         native: None,
+        // A test of its own runs them on a device.
+        device: DeviceKind::Host,
+        device_threshold: 0,
         memory_limit: usize::MAX,
         run_ahead: 0,
         ahead_threshold: 0,

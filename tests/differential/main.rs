@@ -29,9 +29,9 @@ mod kept;
 use crate::coverage::Coverage;
 use crate::run::Setup;
 use crate::watchdog::{LIMIT, check_within, say};
-use sparsefuse::runtime::{DeviceKind, Processes};
-use std::sync::Mutex;
+use sparsefuse::runtime::{Config, DeviceKind, Executor, Processes};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// Programs of a normal test run. They make 13 runtimes each or so, and MPICH has tags for 65,535
@@ -146,13 +146,19 @@ fn random_programs_on_a_device_agree_to_the_bit() {
         Extent::Seed(seed) => seed..seed + 1,
         Extent::For(..) => 0..0,
     };
+    // The compiler of the emulated device, not one for loops of the host.
+    let mut toolchain = Config::default().native;
+    if let Some(toolchain) = &mut toolchain {
+        Arc::make_mut(toolchain).patience = u64::MAX;
+    }
     let mut device_tasks = 0;
     for seed in seeds {
         let program = generate::program(seed);
         let mut setup = generate::setup(seed * SETUPS, program.tile_len);
         setup.ranks = 1 + usize::from(seed % 4 == 3);
         setup.config.device = device;
-        setup.config.device_threshold = 0;
+        setup.config.executor = Executor::Blocks;
+        setup.config.native = toolchain.clone();
         match check_within(LIMIT, &program, &setup) {
             Ok(seen) => device_tasks += seen[0].counters.device_tasks,
             Err(failure) => panic!("{}", shrink::report(seed, &program, &setup, &failure)),

@@ -4,7 +4,7 @@ use crate::about::About;
 use crate::failure::Failure;
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
-use sparsefuse_runtime::Config;
+use sparsefuse_runtime::{Config, DeviceKind};
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,6 +18,7 @@ pub(crate) struct Options {
     pub(crate) threads: Option<usize>,
     /// In each process.
     pub(crate) ranks: usize,
+    pub(crate) device: Option<DeviceKind>,
     pub(crate) fusion: bool,
     pub(crate) native: bool,
     pub(crate) json: bool,
@@ -52,6 +53,7 @@ impl Options {
             steps: number("steps").unwrap_or(about.steps),
             threads: number("threads"),
             ranks: number("ranks").unwrap_or(1),
+            device: found.get_one::<DeviceKind>("device").copied(),
             fusion: !found.get_flag("no-fusion"),
             native: !found.get_flag("no-native"),
             json: found.get_flag("json"),
@@ -82,6 +84,7 @@ impl Options {
     pub(crate) fn applied_to(&self, config: &Config) -> Config {
         Config {
             threads: (self.threads).unwrap_or((config.threads / self.ranks).max(1)),
+            device: self.device.unwrap_or(config.device),
             fusion: self.fusion && config.fusion,
             native: config.native.clone().filter(|_| self.native),
             profile: self.profile || config.profile,
@@ -150,6 +153,16 @@ fn command(about: &About) -> Command {
             "Ranks inside each process; the result has the same bits for every number [default: 1]"
                 .to_owned(),
         ))
+        .arg(
+            Arg::new("device")
+                .long("device")
+                .value_name("DEVICE")
+                .value_parser(|word: &str| {
+                    let expected = || format!("expected none, cuda, cuda:1 or emulated, found {word}");
+                    DeviceKind::from_name(word).ok_or_else(expected)
+                })
+                .help("Where kernels run besides the processors; the result has the same bits [default: none]"),
+        )
         .arg(flag(
             "no-fusion",
             "Do not fuse tasks; the result has the same bits",

@@ -168,29 +168,44 @@ impl DeviceLoop {
     }
 }
 
-/// Brings entries of a type into the order of slices, in memory of a device: `places` of them, as
-/// [`Slices::order`](super::Slices) says.
+/// The memory of a device between which [`reorder`] moves entries.
+#[derive(Clone, Copy, Debug)]
+pub struct Reordered {
+    /// The slices, two words each, and how many there are.
+    pub slices: (Address, usize),
+    /// The order of the entries, and how many places there are.
+    pub order: (Address, usize),
+    /// The entries.
+    pub entries: Address,
+    /// Where they go.
+    pub values: Address,
+    /// A word for each slice: 1 if all its rows have the same values.
+    pub uniform: Address,
+}
+
+/// Brings entries of a type into the order of slices ([`Slices`](super::Slices)), in memory of a device.
 ///
 /// # Errors
 /// If the device has failed.
 ///
 /// # Safety
-/// The order and the target have as many places, and each entry that the order names is there.
+/// There is memory for what the fields say, and each entry that the order names is there.
 pub unsafe fn reorder(
     dtype: DType,
-    (entries, order, target): (u64, Address, Address),
-    places: usize,
+    memory: &Reordered,
     device: &dyn Device,
 ) -> Result<(), DeviceError> {
-    let function = device.function(&slices::reordering(memory_type(dtype)))?;
-    let blocks = places.div_ceil(THREADS as usize) as u32;
+    let ((slices, n_slices), (order, places)) = (memory.slices, memory.order);
+    let (values, uniform) = (memory.values.0, memory.uniform.0);
+    let blocks = |n: usize| n.div_ceil(THREADS as usize) as u32;
+    let reordering = device.function(&slices::reordering(memory_type(dtype)))?;
+    let uniformity = device.function(&slices::uniformity(dtype.size() / 4))?;
+    let moved = [memory.entries.0, order.0, values, places as u64];
+    let compared = [slices.0, values, uniform, n_slices as u64];
     // SAFETY: the caller promises the memory.
     unsafe {
-        device.launch(
-            function,
-            blocks,
-            &[entries, order.0, target.0, places as u64],
-        )
+        device.launch(reordering, blocks(places), &moved)?;
+        device.launch(uniformity, blocks(n_slices), &compared)
     }
 }
 
@@ -268,6 +283,14 @@ fn argument(
             Operand::Structure(Structure { crd, .. }) => crd.addr() as u64,
             Operand::Sliced(Sliced { columns, .. }) => columns.addr() as u64,
             _ => unreachable!("a structure is bound to one"),
+        },
+        Word::Slices(arg) => match operand(arg) {
+            Operand::Sliced(Sliced { slices, .. }) => slices.addr() as u64,
+            _ => unreachable!("entries in slices are bound to them"),
+        },
+        Word::Uniform(arg) => match operand(arg) {
+            Operand::Sliced(Sliced { uniform, .. }) => uniform.addr() as u64,
+            _ => unreachable!("entries in slices are bound to them"),
         },
         Word::Width(arg) => match operand(arg) {
             Operand::Gather { width, .. } => width as u64,

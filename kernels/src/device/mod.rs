@@ -45,7 +45,7 @@ mod tests;
 pub use self::cuda::Cuda;
 #[cfg(unix)]
 pub use self::emulated::Emulated;
-pub use self::form::{DeviceLoop, NoForm, reorder};
+pub use self::form::{DeviceLoop, NoForm, Reordered, reorder};
 pub use self::slices::Slices;
 
 use std::fmt::Debug;

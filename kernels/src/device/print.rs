@@ -13,6 +13,7 @@
 //! Constants, parameters, addresses, lengths and strides are arguments, so loops that differ in these
 //! share a text. How many dimensions the arrays have is part of the text.
 
+use super::slices::ROWS;
 use super::{FUNCTION, THREADS};
 use crate::element::{DType, Value};
 use crate::ir::{
@@ -52,9 +53,12 @@ pub(super) enum Word {
     Param(u32, Part),
     /// Where the data of an argument lies.
     Address(ArgId),
-    /// The positions and the columns of a structure.
+    /// The positions of a structure, or the rows of one in slices, and the columns.
     Positions(ArgId),
     Columns(ArgId),
+    /// The slices, and which of them are uniform.
+    Slices(ArgId),
+    Uniform(ArgId),
     /// The elements of a row of a `Gather` operand.
     Width(ArgId),
     /// A length of an array, and the distance of neighbours along a dimension.
@@ -478,19 +482,40 @@ impl<'a> Printer<'a> {
         let entry = format!("e{entries}");
         self.pointer(&entry, &format!("const {type_}"), Word::Address(entries));
         let _ = writeln!(self.values, "        {type_} v{out}[N];");
-        let step = format!(
-            "sum = mul_add_{type_}({entry}[k], a{x}[(u64)c{of}[k] * {width} + within], sum)"
-        );
         let sum = match is_sliced {
-            true => format!(
-                "const u64 word = p{of}[{row}]; const u32 step = word >> 63 ? 32 : 1; \
-                 u32 k = (u32)word; {type_} sum = ZERO_{type_}; \
-                 for (u32 n = (u32)(word >> 32) & 0x7fffffffu; n > 0; n--, k += step) {step};"
-            ),
+            true => {
+                self.pointer(&format!("slices{of}"), "const u64", Word::Slices(of));
+                self.pointer(&format!("uniform{of}"), "const u32", Word::Uniform(of));
+                let add = |value: &str, column: &str| {
+                    format!(
+                        "sum = mul_add_{type_}({entry}[{value}], a{x}[(u64)({column}) * {width} + within], sum)"
+                    )
+                };
+                format!(
+                    "const u32 line = {row}, slice = line / {ROWS}; {type_} sum = ZERO_{type_}; \
+                     const u64 place = slices{of}[2 * slice], kind = slices{of}[2 * slice + 1]; \
+                     const u32 c = (u32)place, v = (u32)(place >> 32); \
+                     if (kind >> 63) {{ \
+                     const u64 mask = kind >> 62 & 1 ? p{of}[line] : ~0ull; \
+                     const u32 lane = uniform{of}[slice] ? 0 : line % {ROWS}; \
+                     for (u32 k = 0; k < (u32)kind; k++) if (mask >> k & 1) {pattern}; \
+                     }} else {{ \
+                     const u64 word = p{of}[line]; const u32 step = word >> 63 ? {ROWS} : 1; \
+                     u32 k = (u32)word; \
+                     for (u32 n = (u32)(word >> 32) & 0x7fffffffu; n > 0; n--, k += step) {rows}; \
+                     }}",
+                    pattern = add(
+                        &format!("v + k * {ROWS} + lane"),
+                        &format!("line + c{of}[c + k]")
+                    ),
+                    rows = add("v + k", &format!("c{of}[c + k]")),
+                )
+            }
             false => format!(
                 "const u64 line = {row}, skip = p{of}[0], stop = p{of}[line + 1] - skip; \
                  {type_} sum = ZERO_{type_}; \
-                 for (u64 k = p{of}[line] - skip; k < stop; k++) {step};"
+                 for (u64 k = p{of}[line] - skip; k < stop; k++) \
+                 sum = mul_add_{type_}({entry}[k], a{x}[(u64)c{of}[k] * {width} + within], sum);"
             ),
         };
         self.each(&format!(
@@ -694,7 +719,9 @@ pub(super) fn joining(op: ReduceOp, dtype: DType) -> Result<String, Refusal> {
         "#define WORDS {JOINING_WORDS}\nKERNEL\nSHARED({type_}, t, {JOINED})\n\
          const u64 first = BLOCK * ARG(3), left = first < ARG(2) ? ARG(2) - first : 0;\n\
          const u32 n = left < ARG(3) ? left : ARG(3);\n\
-         PHASE\n    for (u32 i = THREAD; i < n; i += THREADS) t[i] = ((const {type_} *)ARG(0))[first + i];\n\
+         PHASE\n    enum {{ N = {JOINED} / THREADS }};\n    {type_} x[N];\n    \
+         EACH if (THREAD + b * THREADS < n) x[b] = ((const {type_} *)ARG(0))[first + THREAD + b * THREADS];\n    \
+         EACH if (THREAD + b * THREADS < n) t[THREAD + b * THREADS] = x[b];\n\
          END_PHASE\n\
          for (u32 reach = 1; reach < n; reach *= 2) {{\nPHASE\n    \
          for (u32 i = 2 * reach * THREAD; i + reach < n; i += 2 * reach * THREADS) t[i] = {joined};\n\

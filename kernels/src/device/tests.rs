@@ -1,9 +1,6 @@
-//! Loops on devices against the reference, to the bit: on the emulated one, and on a GPU where there is
-//! one.
+//! Loops on devices against the reference, to the bit.
 #![expect(unsafe_code, reason = "runs kernels on memory of the tests")]
 
-#[cfg(feature = "cuda")]
-use super::DeviceError;
 use super::{Address, Device, DeviceLoop, Emulated, NoForm};
 use crate::element::DType;
 use crate::generate::{Case, Data, case, one_nan};
@@ -219,7 +216,8 @@ fn loops(case: &Case, device: &dyn Device) -> Result<Vec<DeviceLoop>, NoForm> {
     loops
 }
 
-fn check(device: &dyn Device, seeds: u64) {
+/// Compares random kernels on a device with the reference.
+pub(super) fn check(device: &dyn Device, seeds: u64) {
     let (mut cases, mut refused) = (Vec::new(), 0);
     for seed in 0..seeds {
         let case = case(seed, [1, 3, 16, 24, 128][seed as usize % 5]);
@@ -249,17 +247,4 @@ fn check(device: &dyn Device, seeds: u64) {
 #[test]
 fn random_kernels_equal_the_reference() {
     check(&emulated(), 300);
-}
-
-/// On a GPU, where there is one.
-#[cfg(feature = "cuda")]
-#[test]
-fn random_kernels_on_a_gpu_equal_the_reference() {
-    match super::Cuda::new(0, None) {
-        Ok(gpu) => check(&gpu, 150),
-        Err(DeviceError::Missing { expected, found }) => {
-            println!("skipped: expected {expected}, found {found}");
-        }
-        Err(other) => panic!("{other}"),
-    }
 }

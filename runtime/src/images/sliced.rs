@@ -17,16 +17,13 @@ pub(crate) fn slices(
     let Some(slices) = Slices::of(pos, crd) else {
         return Ok(None);
     };
-    let Slices {
-        rows,
-        columns,
-        order,
-    } = &slices;
     let on_device = DeviceSlices {
-        rows: memory.copy_of(rows)?,
-        columns: memory.copy_of(columns)?,
-        order: memory.copy_of(order)?,
-        places: columns.len(),
+        slices: memory.copy_of(&slices.slices)?,
+        rows: memory.copy_of(&slices.rows)?,
+        columns: memory.copy_of(&slices.columns)?,
+        order: memory.copy_of(&slices.order)?,
+        n_slices: slices.slices.len() / 2,
+        places: slices.order.len(),
     };
     Ok(Some(Arc::new(on_device)))
 }

@@ -84,12 +84,7 @@ impl Running<'_, '_> {
             let nowhere = |_: &Instance, _| Some(std::ptr::null_mut());
             let operands: Vec<Operand> = (self.task.bindings.iter())
                 .map(|binding| {
-                    if let Binding::Entries {
-                        from: From::Slot(slot),
-                        ..
-                    } = binding
-                        && !self.task.writes.contains(slot)
-                    {
+                    if self.is_sliced(binding) {
                         return Operand::Sliced(NO_SLICES);
                     }
                     let operand = self.operand(binding, (inputs, &[]), (Use::Read, &nowhere));
@@ -139,11 +134,11 @@ impl Running<'_, '_> {
                 Binding::Entries {
                     from: From::Slot(slot),
                     piece,
-                } if !self.task.writes.contains(&slot) => {
+                } if self.is_sliced(binding) => {
                     Some(self.sliced(slot, inputs.piece(piece), memory)?)
                 }
                 // Slices need no other structure.
-                Binding::Structure { piece } if !self.task.plain_pieces.contains(&piece) => {
+                Binding::Structure { piece } if !self.is_read_plain(piece) => {
                     let nowhere = |_: &Instance| Some(std::ptr::null_mut());
                     inputs
                         .piece(piece)
@@ -157,6 +152,28 @@ impl Running<'_, '_> {
             operands.push(operand);
         }
         Ok(operands)
+    }
+
+    /// Whether a binding is of entries that the device reads in slices: not of those that the task itself
+    /// computes.
+    fn is_sliced(&self, binding: &Binding) -> bool {
+        match binding {
+            Binding::Entries {
+                from: From::Slot(slot),
+                ..
+            } => !self.task.writes.contains(slot),
+            _ => false,
+        }
+    }
+
+    /// Whether the device reads the indices of a piece as they are.
+    fn is_read_plain(&self, piece: usize) -> bool {
+        let mut bindings = self.task.bindings.iter();
+        self.task.plain_pieces.contains(&piece)
+            || bindings.any(|binding| match *binding {
+                Binding::Entries { piece: of, .. } => of == piece && !self.is_sliced(binding),
+                _ => false,
+            })
     }
 
     /// The entries of a slot in slices of a piece.
@@ -176,12 +193,14 @@ impl Running<'_, '_> {
         // SAFETY: `check_entries` has found that the instance has all entries of the piece.
         let values = unsafe { entries.sliced((first, dtype), &slices) };
         let missing = || DeviceError::Lost("entries have no memory there".to_owned());
-        let values = values.ok_or_else(missing)??;
+        let [values, uniform] = values.ok_or_else(missing)??;
         let place = |address: Address| std::ptr::without_provenance::<u8>(address.0 as usize);
         Ok(Operand::Sliced(Sliced {
+            slices: place(slices.slices.address).cast::<u64>(),
             rows: place(slices.rows.address).cast::<u64>(),
             columns: place(slices.columns.address).cast::<u32>(),
             values: place(values),
+            uniform: place(uniform).cast::<u32>(),
         }))
     }
 
@@ -221,6 +240,8 @@ impl Running<'_, '_> {
 
 /// For the printer, which looks at kinds of operands alone.
 const NO_SLICES: Sliced = Sliced {
+    slices: std::ptr::null(),
+    uniform: std::ptr::null(),
     rows: std::ptr::null(),
     columns: std::ptr::null(),
     values: std::ptr::null(),

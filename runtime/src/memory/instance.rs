@@ -181,7 +181,8 @@ impl Instance {
         Some(address.map(|Address(address)| address + self.skip as u64))
     }
 
-    /// The entries of this type, from number `first` on, in the order of slices, in memory of the device.
+    /// The entries of this type, from number `first` on, in the order of slices, in memory of the device, and which
+    /// slices are uniform.
     ///
     /// # Safety
     /// There are such entries, as many as the slices name.
@@ -189,7 +190,7 @@ impl Instance {
         &self,
         (first, dtype): (usize, DType),
         slices: &Arc<DeviceSlices>,
-    ) -> Option<Result<Address, DeviceError>> {
+    ) -> Option<Result<[Address; 2], DeviceError>> {
         let skip = self.skip + first * dtype.size();
         // SAFETY: forwarded.
         unsafe { self.memory.sliced((skip, dtype), slices) }

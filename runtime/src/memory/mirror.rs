@@ -10,11 +10,14 @@
 #![expect(unsafe_code, reason = "memory is copied from device to host and back")]
 
 use crate::error::{Error, ErrorKind};
-use sparsefuse_kernels::device::{Address, Device, DeviceError, reorder};
+use sparsefuse_kernels::device::{Address, Device, DeviceError, Reordered, reorder};
 use sparsefuse_kernels::{DType, Element};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// The smallest piece of memory of a device.
+const SMALLEST: usize = 256;
 
 /// The device of a rank, and its memory that is kept for later.
 #[derive(Debug)]
@@ -65,6 +68,8 @@ impl DeviceMemory {
 
     /// Memory of the device, with whatever its last user left there.
     pub(crate) fn allocate(&self, bytes: usize) -> Result<Address, DeviceError> {
+        // A device has no memory of no bytes.
+        let bytes = bytes.max(SMALLEST);
         let kept = self.free().get_mut(&bytes).and_then(Vec::pop);
         if let Some(address) = kept {
             return Ok(address);
@@ -98,6 +103,7 @@ impl DeviceMemory {
 
     /// Keeps memory for later.
     pub(crate) fn give_back(&self, address: Address, bytes: usize) {
+        let bytes = bytes.max(SMALLEST);
         self.free().entry(bytes).or_default().push(address);
     }
 
@@ -149,11 +155,22 @@ impl Drop for Owned {
 /// The structure of rows in slices ([`Slices`](sparsefuse_kernels::device::Slices)).
 #[derive(Debug)]
 pub(crate) struct DeviceSlices {
+    pub(crate) slices: Owned,
     pub(crate) rows: Owned,
     pub(crate) columns: Owned,
     pub(crate) order: Owned,
+    pub(crate) n_slices: usize,
     /// How many places for entries there are.
     pub(crate) places: usize,
+}
+
+/// Entries in the order of slices.
+#[derive(Debug)]
+struct SlicedValues {
+    of: Arc<DeviceSlices>,
+    values: Owned,
+    /// For each slice whether all its rows have the same values.
+    uniform: Owned,
 }
 
 /// How memory is about to be used.
@@ -182,7 +199,7 @@ pub(crate) struct Mirror {
 struct Copies {
     plain: Option<Owned>,
     /// Where the memory holds entries: these in the order of slices.
-    sliced: Option<(Arc<DeviceSlices>, Owned)>,
+    sliced: Option<SlicedValues>,
 }
 
 impl Mirror {
@@ -291,7 +308,8 @@ impl Mirror {
         self.state.store(state, Ordering::Release);
     }
 
-    /// The entries that the memory holds from byte `skip` on, in the order of slices. Where the host has
+    /// The entries that the memory holds from byte `skip` on, in the order of slices, and which slices are
+    /// uniform. Where the host has
     /// them too, the device keeps them in this order alone.
     ///
     /// # Safety
@@ -301,27 +319,37 @@ impl Mirror {
         data: *const u8,
         (skip, dtype): (usize, DType),
         slices: &Arc<DeviceSlices>,
-    ) -> Result<Address, DeviceError> {
+    ) -> Result<[Address; 2], DeviceError> {
         let mut copies = self.copies();
-        if let Some((of, values)) = &copies.sliced
-            && Arc::ptr_eq(of, slices)
+        if let Some(sliced) = &copies.sliced
+            && Arc::ptr_eq(&sliced.of, slices)
         {
-            return Ok(values.address);
+            return Ok([sliced.values.address, sliced.uniform.address]);
         }
         // SAFETY: forwarded.
         let plain = unsafe { self.bring_to_device(&mut copies, data, Use::Read)? };
         let values = Owned::new(&self.of, slices.places * dtype.size())?;
-        let (entries, order) = (plain.0 + skip as u64, slices.order.address);
-        let places = (entries, order, values.address);
-        // SAFETY: there is room for all places, and the caller promises the entries.
-        unsafe { reorder(dtype, places, slices.places, &*self.of.device)? };
-        let address = values.address;
-        copies.sliced = Some((Arc::clone(slices), values));
+        let uniform = Owned::new(&self.of, slices.n_slices * size_of::<u32>())?;
+        let memory = Reordered {
+            slices: (slices.slices.address, slices.n_slices),
+            order: (slices.order.address, slices.places),
+            entries: Address(plain.0 + skip as u64),
+            values: values.address,
+            uniform: uniform.address,
+        };
+        // SAFETY: there is room for all places and slices, and the caller promises the entries.
+        unsafe { reorder(dtype, &memory, &*self.of.device)? };
+        let addresses = [values.address, uniform.address];
+        copies.sliced = Some(SlicedValues {
+            of: Arc::clone(slices),
+            values,
+            uniform,
+        });
         if self.state.load(Ordering::Relaxed) & HOST != 0 {
             copies.plain = None;
             self.state.store(HOST, Ordering::Release);
         }
-        Ok(address)
+        Ok(addresses)
     }
 
     fn copies(&self) -> MutexGuard<'_, Copies> {

@@ -311,7 +311,7 @@ impl Memory {
     }
 
     /// The entries of this type that it holds from byte `skip` on, in the order of slices, in memory of
-    /// the device.
+    /// the device, and which slices are uniform.
     ///
     /// # Safety
     /// There are such entries, as many as the slices name.
@@ -319,7 +319,7 @@ impl Memory {
         &self,
         entries: (usize, DType),
         slices: &Arc<DeviceSlices>,
-    ) -> Option<Result<Address, DeviceError>> {
+    ) -> Option<Result<[Address; 2], DeviceError>> {
         let mirror = self.mirror.as_ref()?;
         // SAFETY: as in `on_device`; the caller promises the entries.
         Some(unsafe { mirror.sliced(self.data.as_ptr(), entries, slices) })

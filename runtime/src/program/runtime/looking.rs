@@ -19,6 +19,13 @@ impl Runtime {
         counters
     }
 
+    /// What runs kernels besides the processors, if anything does
+    /// ([`Config::device`](crate::Config::device)).
+    #[must_use]
+    pub fn device(&self) -> Option<&str> {
+        Some(self.shared.pool.device()?.device().name())
+    }
+
     /// The most bytes that the stores of this rank have held at a time.
     #[must_use]
     pub fn peak_memory(&self) -> usize {
