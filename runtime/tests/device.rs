@@ -3,8 +3,8 @@
 
 use sparsefuse_kernels::{DType, Element};
 use sparsefuse_runtime::{Config, Counters, DeviceKind, Error, Runtime, Shape, StoreHandle};
-use sparsefuse_testing::bodies::{axpy, dot, ratio, scale, spmv};
 use sparsefuse_testing::bits;
+use sparsefuse_testing::bodies::{axpy, dot, ratio, scale, spmv};
 
 /// A runtime without a device, and one on which all tasks go to the emulated one.
 fn runtimes(base: &Config) -> [Runtime; 2] {
@@ -86,7 +86,11 @@ fn what_stays_on_the_device_is_not_copied() {
             let s = product(&x, &y)?;
             let t = product(&x, &x)?;
             let ratio_of = scalar(runtime);
-            runtime.submit(ratio(), &[(&s).into(), (&t).into(), (&ratio_of).into()], &[])?;
+            runtime.submit(
+                ratio(),
+                &[(&s).into(), (&t).into(), (&ratio_of).into()],
+                &[],
+            )?;
             let scaled = runtime.new_store(x.shape(), DType::F64);
             runtime.submit(
                 scale(),

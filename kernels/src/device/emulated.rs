@@ -4,7 +4,10 @@
 //! Its memory is apart from that of the stores, so what is not copied is missed; it begins with bytes
 //! that are no sensible numbers, and has borders in which kernels must not write. Blocks and threads run in
 //! orders that change from launch to launch: a kernel that depends on them gives other bits.
-#![expect(unsafe_code, reason = "kernels and copies reach memory through addresses")]
+#![expect(
+    unsafe_code,
+    reason = "kernels and copies reach memory through addresses"
+)]
 
 use super::{Address, Device, DeviceError, FUNCTION, Function, THREADS};
 use crate::native::Toolchain;
@@ -107,7 +110,8 @@ fn check_borders(address: u64, bytes: usize) {
         // SAFETY: the piece was allocated with these borders, and has not been given back.
         let byte = unsafe { *whole.add(place) };
         assert_eq!(
-            byte, UNTOUCHED,
+            byte,
+            UNTOUCHED,
             "a kernel wrote at byte {} of a piece of {bytes}",
             place as isize - BORDER as isize
         );

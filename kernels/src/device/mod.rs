@@ -65,7 +65,7 @@ pub(crate) fn source(text: &str, words: &str, mathematics: &str) -> String {
 /// The functions that kernels call.
 #[cfg(unix)]
 pub(crate) fn functions() -> String {
-    crate::native::mathematics() + include_str!("kernels.c")
+    crate::native::mathematics() + include_str!("elementary.c") + include_str!("kernels.c")
 }
 
 /// Memory of a device: its address there, which means nothing to the host.

@@ -10,8 +10,12 @@
 //! Uniform values are computed by every thread. What uniform instructions store is a second kernel,
 //! which runs behind the rows with one thread, since other blocks may still read what was there.
 //!
+//! Reductions along the rows of a dense matrix are kernels of their own, which run before ([`rows`]).
+//!
 //! Constants, parameters, addresses, lengths and strides are arguments, so loops that differ in these
 //! share a text. How many dimensions the arrays have is part of the text.
+
+mod rows;
 
 use super::{FUNCTION, THREADS};
 use crate::element::{DType, Value};
@@ -31,6 +35,9 @@ pub(super) const ROWS_OF_BLOCK: usize = 1024;
 
 /// The tiles that a block joins at a time ([`joining`]).
 pub(super) const JOINED: usize = 2048;
+
+/// The groups of threads of a block that have a thread for each lane.
+pub(super) const GROUPS: usize = THREADS as usize / LANES;
 
 /// Bytes of memory that every device has for a block.
 const SHARED_BYTES: usize = 40 << 10;
@@ -62,6 +69,16 @@ pub(super) enum Word {
     Stride(ArgId, usize),
     /// Where the partial results of a reduction go, by its number in the loop.
     Partials(usize),
+    /// The elements of a row of a dense matrix, the distance of neighbours, the elements of a tile of a row,
+    /// and the tiles of a row.
+    RowLen(ArgId),
+    RowStep(ArgId),
+    RowTileLen,
+    RowTiles(ArgId),
+    /// Where the tiles of rows go, by the number of the reduction of rows in the loop, and where what
+    /// they are joined to is.
+    RowPartials(usize),
+    RowValues(usize),
 }
 
 /// Which part of a number.
@@ -87,6 +104,18 @@ pub(super) struct Loops {
     pub(super) scalars: Option<Printed>,
     /// The reductions, in the order of the body: operation, type of the elements, argument.
     pub(super) reductions: Vec<(ReduceOp, DType, ArgId)>,
+    /// The reductions of rows of matrices that the rows read, in the order of the body.
+    pub(super) row_reductions: Vec<RowReduction>,
+}
+
+/// A reduction along the rows of a dense matrix.
+#[derive(Debug)]
+pub(super) struct RowReduction {
+    pub(super) op: ReduceOp,
+    pub(super) dtype: DType,
+    pub(super) matrix: ArgId,
+    /// Reduces the tiles of rows.
+    pub(super) tiles: Printed,
 }
 
 /// Prints a loop of a verified kernel, for operands with the layouts of these, and an extent with the
@@ -113,10 +142,15 @@ pub(super) fn print(
         printer.body()?;
         Ok(printer)
     };
-    let rows = match body.iter().any(is_of_rows) {
-        true => Some(print(&is_of_rows)?.rows()?),
-        false => None,
-    };
+    let (mut rows, mut row_reductions) = (None, Vec::new());
+    if body.iter().any(is_of_rows) {
+        let printer = print(&is_of_rows)?;
+        for (number, &reduced) in printer.reduced_rows.iter().enumerate() {
+            let mut printer = Printer::new(kernel, &[], (operands, extent), &is_of_rows);
+            row_reductions.push(printer.row_reduction(number, reduced)?);
+        }
+        rows = Some(printer.rows()?);
+    }
     let scalars = match body.iter().any(is_scalar) {
         true => Some(print(&is_scalar)?.scalars()),
         false => None,
@@ -125,6 +159,7 @@ pub(super) fn print(
         rows,
         scalars,
         reductions,
+        row_reductions,
     })
 }
 
@@ -172,6 +207,8 @@ struct Printer<'a> {
     values: String,
     /// The reductions, by number: operation, type.
     reductions: Vec<(ReduceOp, DType)>,
+    /// Those of rows of matrices: operation, matrix, vector.
+    reduced_rows: Vec<(ReduceOp, ArgId, Option<ArgId>)>,
 }
 
 impl<'a> Printer<'a> {
@@ -193,6 +230,7 @@ impl<'a> Printer<'a> {
             uniforms: String::new(),
             values: String::new(),
             reductions: Vec::new(),
+            reduced_rows: Vec::new(),
         }
     }
 
@@ -219,7 +257,7 @@ impl<'a> Printer<'a> {
             }
             Inst::Reduce(op, _, a) => {
                 let (dtype, number) = (self.dtype(a), self.reductions.len());
-                folded_by(op, dtype)?;
+                folded(op, dtype, ("", ""))?;
                 self.reductions.push((op, dtype));
                 let a = self.operand(a);
                 self.each(&format!("t{number}[ROW - begin] = {a};"));
@@ -265,7 +303,13 @@ impl<'a> Printer<'a> {
                 x,
             } => return self.row_sum(out, (structure, entries, x)),
             Inst::Gather { structure, x } => self.gather(structure, x)?,
-            Inst::RowReduce { .. } => return Err(Refusal::new("row_reduce", None)),
+            Inst::RowReduce { op, rows, x } => {
+                let number = self.reduced_rows.len();
+                self.reduced_rows.push((op, rows, x));
+                let (name, type_) = (format!("r{number}"), memory_type(self.dtype(out)));
+                self.pointer(&name, &format!("const {type_}"), Word::RowValues(number));
+                self.as_value(rows, format!("{name}[ROW]"))
+            }
         };
         let type_ = value_type(self.dtype(out));
         if self.is_uniform[out as usize] {
@@ -352,21 +396,27 @@ impl<'a> Printer<'a> {
         if layout.is_contiguous() {
             return Ok(format!("{name}[ROW]"));
         }
-        let rank = usize::from(layout.rank).max(1);
         let line = format!("        i64 o{arg}[N];\n");
         if !self.values.contains(&line) {
             self.values.push_str(&line);
-            let mut words = Vec::new();
-            for d in 1..rank {
-                words.push(self.word(self.length(arg, d)));
-            }
-            for d in 0..rank {
-                words.push(self.word(Word::Stride(arg, d)));
-            }
-            let (words, index) = (words.join(", "), self.index());
-            self.each(&format!("o{arg}[b] = offset{rank}_{index}(ROW, {words});"));
+            let offset = self.offset((arg, layout), "ROW");
+            self.each(&format!("o{arg}[b] = {offset};"));
         }
         Ok(format!("{name}[o{arg}[b]]"))
+    }
+
+    /// Where an array has the element of a row, in elements.
+    fn offset(&mut self, (arg, layout): (ArgId, Layout), row: &str) -> String {
+        let rank = usize::from(layout.rank).max(1);
+        let mut words = Vec::new();
+        for d in 1..rank {
+            words.push(self.word(self.length(arg, d)));
+        }
+        for d in 0..rank {
+            words.push(self.word(Word::Stride(arg, d)));
+        }
+        let (words, index) = (words.join(", "), self.index());
+        format!("offset{rank}_{index}({row}, {words})")
     }
 
     /// The type of local rows: divisions of small numbers take less.
@@ -379,7 +429,9 @@ impl<'a> Printer<'a> {
 
     fn layout(&self, arg: ArgId) -> Option<Layout> {
         match self.operands.get(arg as usize) {
-            Some(Operand::Array { layout, .. }) => Some(*layout),
+            Some(Operand::Array { layout, .. } | Operand::DenseRows { layout, .. }) => {
+                Some(*layout)
+            }
             _ => None,
         }
     }
@@ -398,11 +450,11 @@ impl<'a> Printer<'a> {
 
     fn unary(&mut self, op: UnaryOp, a: ValueId) -> Result<String, Refusal> {
         let (dtype, a) = (self.dtype(a), self.operand(a));
-        if op.form() == UnaryForm::Angle {
-            // Their fast reduction holds up to a bound.
-            return Err(Refusal::new(op.name(), Some(dtype)));
-        }
+        let call = |prefix: &str| format!("{prefix}{}_{}({a})", op.name(), memory_type(dtype));
         match op {
+            // Those of `math.c` know only reals, and angles up to a bound.
+            _ if dtype.is_complex() && op.types() == Types::Floats => Ok(call("")),
+            _ if op.form() == UnaryForm::Angle => Ok(call("any_")),
             // C leaves it open what becomes of the smallest number.
             UnaryOp::Neg if dtype.is_integer() => {
                 let type_ = memory_type(dtype);
@@ -415,36 +467,23 @@ impl<'a> Printer<'a> {
     fn binary(&mut self, op: BinaryOp, a: ValueId, b: ValueId) -> Result<String, Refusal> {
         let dtype = self.dtype(a);
         let (a, b) = (self.operand(a), self.operand(b));
-        self.join(op, dtype, (&a, &b))
+        join(op, dtype, (&a, &b))
     }
 
-    /// Two operands, joined.
-    fn join(&self, op: BinaryOp, dtype: DType, (a, b): (&str, &str)) -> Result<String, Refusal> {
-        let type_ = memory_type(dtype);
-        let sign = match op {
-            BinaryOp::Add => "+",
-            BinaryOp::Sub => "-",
-            BinaryOp::Mul => "*",
-            BinaryOp::Div | BinaryOp::Rem | BinaryOp::FloorDiv if dtype.is_integer() => {
-                return Ok(format!("{}_{type_}({a}, {b})", op.name()));
+    /// Refuses what is gathered if other ranks have some of it.
+    fn check_ghosts(&self, x: ArgId) -> Result<(), Refusal> {
+        match self.operands.get(x as usize) {
+            Some(Operand::Gather { ghosts, .. }) if !ghosts.is_null() => {
+                Err(Refusal::new("elements of other ranks", None))
             }
-            _ => return binary(op, dtype, a, b),
-        };
-        match dtype.is_integer() {
-            // Integers wrap, which C promises of unsigned ones alone.
-            true => Ok(format!("({type_})((u64){a} {sign} (u64){b})")),
-            false => binary(op, dtype, a, b),
+            _ => Ok(()),
         }
     }
 
     /// The names of the arrays of a structure and of the gathered operand, and the words for the row of
     /// the structure and the place within a row of the operand.
     fn gathered(&mut self, structure: ArgId, x: ArgId) -> Result<[String; 3], Refusal> {
-        if let Some(Operand::Gather { ghosts, .. }) = self.operands.get(x as usize)
-            && !ghosts.is_null()
-        {
-            return Err(Refusal::new("elements of other ranks", None));
-        }
+        self.check_ghosts(x)?;
         let type_ = memory_type(self.kernel.args[x as usize].dtype);
         self.pointer(
             &format!("p{structure}"),
@@ -456,7 +495,11 @@ impl<'a> Printer<'a> {
             "const u32",
             Word::Columns(structure),
         );
-        self.pointer(&format!("a{x}"), &format!("const {type_}"), Word::Address(x));
+        self.pointer(
+            &format!("a{x}"),
+            &format!("const {type_}"),
+            Word::Address(x),
+        );
         if let Some(Operand::Gather { width: 1, .. }) = self.operands.get(x as usize) {
             return Ok(["ROW", "0", "1"].map(str::to_owned));
         }
@@ -550,13 +593,13 @@ impl<'a> Printer<'a> {
         let tile = self.extent.tiles.tile_len();
         let mut shared = String::new();
         let mut bytes = 0;
-        for (number, (_, dtype)) in self.reductions.iter().enumerate() {
-            let type_ = memory_type(*dtype);
-            bytes += (tile + LANES) * dtype.size();
+        for (number, (op, dtype)) in self.reductions.iter().enumerate() {
+            let (type_, partial) = (memory_type(*dtype), partial_type(*op, *dtype));
+            bytes += tile * dtype.size() + LANES * partial_size(*op, *dtype);
             let _ = writeln!(shared, "SHARED({type_}, t{number}, {tile})");
-            let _ = writeln!(shared, "SHARED({type_}, l{number}, {LANES})");
+            let _ = writeln!(shared, "SHARED({partial}, l{number}, {LANES})");
         }
-        if bytes > SHARED_BYTES || self.reductions.len() * LANES > THREADS as usize {
+        if bytes > SHARED_BYTES {
             return Err(Refusal::new("reductions of so many elements", None));
         }
         let [rows, len, line, per_line] =
@@ -566,6 +609,10 @@ impl<'a> Printer<'a> {
         for number in 0..self.reductions.len() {
             partials.push(self.word(Word::Partials(number)));
         }
+        let start = match self.reductions.iter().any(|&(op, _)| yields_row(op)) {
+            true => self.word(Word::Start),
+            false => String::new(),
+        };
         let mut text = Self::head(self.words.len());
         let _ = write!(
             text,
@@ -595,11 +642,15 @@ impl<'a> Printer<'a> {
         if reduces {
             text.push_str("PHASE\n");
             for (number, &(op, dtype)) in self.reductions.iter().enumerate() {
-                let type_ = memory_type(dtype);
-                let x = self.join(folded_by(op, dtype)?, dtype, ("x", &format!("t{number}[i]")))?;
+                let (type_, group) = (partial_type(op, dtype), number % GROUPS);
+                let element = match yields_row(op) {
+                    true => format!("MAKE({type_}, t{number}[i], {start} + begin + i)"),
+                    false => format!("t{number}[i]"),
+                };
+                let x = folded(op, dtype, ("x", &element))?;
                 let _ = writeln!(
                     text,
-                    "    if (THREAD / {LANES} == {number}) {{\n        {type_} x = {};\n        \
+                    "    if (THREAD / {LANES} == {group}) {{\n        {type_} x = {};\n        \
                      for (u32 i = THREAD % {LANES}; i < end - begin; i += {LANES}) x = {x};\n        \
                      l{number}[THREAD % {LANES}] = x;\n    }}",
                     identity(op, dtype),
@@ -607,16 +658,16 @@ impl<'a> Printer<'a> {
             }
             text.push_str("END_PHASE\nPHASE\n");
             for (number, &(op, dtype)) in self.reductions.iter().enumerate() {
-                let type_ = memory_type(dtype);
+                let type_ = partial_type(op, dtype);
                 let (a, b) = (format!("l{number}[l]"), format!("l{number}[l + half]"));
-                let joined = self.join(folded_by(op, dtype)?, dtype, (&a, &b))?;
+                let joined = folded(op, dtype, (&a, &b))?;
                 let _ = writeln!(
                     text,
                     "    if (THREAD == {}) {{\n        \
                      for (u32 half = {}; half > 0; half /= 2)\n            \
                      for (u32 l = 0; l < half; l++) {a} = {joined};\n        \
                      (({type_} *){})[BLOCK] = l{number}[0];\n    }}",
-                    number * LANES,
+                    number % GROUPS * LANES,
                     LANES / 2,
                     partials[number],
                 );
@@ -628,6 +679,55 @@ impl<'a> Printer<'a> {
             text,
             words: self.words,
         })
+    }
+}
+
+/// Two operands, joined.
+fn join(op: BinaryOp, dtype: DType, (a, b): (&str, &str)) -> Result<String, Refusal> {
+    let type_ = memory_type(dtype);
+    let sign = match op {
+        BinaryOp::Add => "+",
+        BinaryOp::Sub => "-",
+        BinaryOp::Mul => "*",
+        BinaryOp::Div | BinaryOp::Rem | BinaryOp::FloorDiv | BinaryOp::Pow
+            if dtype.is_integer() =>
+        {
+            return Ok(format!("{}_{type_}({a}, {b})", op.name()));
+        }
+        BinaryOp::Pow if dtype.is_complex() => return Ok(format!("pow_{type_}({a}, {b})")),
+        _ => return binary(op, dtype, a, b),
+    };
+    match dtype.is_integer() {
+        // Integers wrap, which C promises of unsigned ones alone.
+        true => Ok(format!("({type_})((u64){a} {sign} (u64){b})")),
+        false => binary(op, dtype, a, b),
+    }
+}
+
+/// Two partial results of a reduction, those of `a` before those of `b`, joined.
+fn folded(op: ReduceOp, dtype: DType, (a, b): (&str, &str)) -> Result<String, Refusal> {
+    match yields_row(op) {
+        true => Ok(format!("{}_{}({a}, {b})", op.name(), memory_type(dtype))),
+        false => join(folded_by(op, dtype)?, dtype, (a, b)),
+    }
+}
+
+/// Whether a reduction says where an element is.
+fn yields_row(op: ReduceOp) -> bool {
+    matches!(op, ReduceOp::ArgMin | ReduceOp::ArgMax)
+}
+
+/// The type of partial results.
+fn partial_type(op: ReduceOp, dtype: DType) -> String {
+    let prefix = if yields_row(op) { "place_" } else { "" };
+    format!("{prefix}{}", memory_type(dtype))
+}
+
+/// The bytes of a partial result.
+pub(super) fn partial_size(op: ReduceOp, dtype: DType) -> usize {
+    match yields_row(op) {
+        true => 2 * size_of::<u64>(),
+        false => dtype.size(),
     }
 }
 
@@ -646,30 +746,26 @@ fn identity(op: ReduceOp, dtype: DType) -> String {
         ReduceOp::Prod if dtype.is_complex() => format!("MAKE({type_}, 1, 0)"),
         ReduceOp::Prod | ReduceOp::All => "1".to_owned(),
         ReduceOp::Any => "0".to_owned(),
-        ReduceOp::Min | ReduceOp::ArgMin => largest,
-        ReduceOp::Max | ReduceOp::ArgMax => smallest,
+        ReduceOp::Min => largest,
+        ReduceOp::Max => smallest,
+        ReduceOp::ArgMin => format!("MAKE(place_{type_}, ({type_})({largest}), NO_ROW)"),
+        ReduceOp::ArgMax => format!("MAKE(place_{type_}, ({type_})({smallest}), NO_ROW)"),
     }
 }
 
 /// The arguments of a kernel that joins: where the tiles are, where the results go, the number of tiles,
-/// and how many a block joins, at most [`JOINED`].
-pub(super) const JOINING_WORDS: usize = 4;
+/// how many a block joins, at most [`JOINED`], and whether that is the last step.
+pub(super) const JOINING_WORDS: usize = 5;
 
 /// The kernel that joins neighbouring tiles by the binary tree of [`crate::reduce`]: block `k` those of
-/// its group, to element `k` of the results.
+/// its group, to element `k` of the results. In the last step that is an element of the argument.
 pub(super) fn joining(op: ReduceOp, dtype: DType) -> Result<String, Refusal> {
-    let type_ = memory_type(dtype);
-    let printer_join = |a: &str, b: &str| -> Result<String, Refusal> {
-        let op = folded_by(op, dtype)?;
-        match dtype.is_integer() && matches!(op, BinaryOp::Add | BinaryOp::Mul) {
-            true => {
-                let sign = if op == BinaryOp::Add { "+" } else { "*" };
-                Ok(format!("({type_})((u64){a} {sign} (u64){b})"))
-            }
-            false => binary(op, dtype, a, b),
-        }
+    let type_ = partial_type(op, dtype);
+    let joined = folded(op, dtype, ("t[i]", "t[i + reach]"))?;
+    let result = match yields_row(op) {
+        true => "if (ARG(4)) ((i64 *)ARG(1))[BLOCK] = (i64)x.row; else ",
+        false => "",
     };
-    let joined = printer_join("t[i]", "t[i + reach]")?;
     Ok(format!(
         "#define WORDS {JOINING_WORDS}\nKERNEL\nSHARED({type_}, t, {JOINED})\n\
          const u64 first = BLOCK * ARG(3), left = first < ARG(2) ? ARG(2) - first : 0;\n\
@@ -679,7 +775,8 @@ pub(super) fn joining(op: ReduceOp, dtype: DType) -> Result<String, Refusal> {
          for (u32 reach = 1; reach < n; reach *= 2) {{\nPHASE\n    \
          for (u32 i = 2 * reach * THREAD; i + reach < n; i += 2 * reach * THREADS) t[i] = {joined};\n\
          END_PHASE\n}}\n\
-         PHASE\n    if (THREAD == 0) (({type_} *)ARG(1))[BLOCK] = n > 0 ? t[0] : {};\nEND_PHASE\n\
+         PHASE\n    if (THREAD == 0) {{\n        {type_} x = {};\n        if (n > 0) x = t[0];\n        \
+         {result}(({type_} *)ARG(1))[BLOCK] = x;\n    }}\nEND_PHASE\n\
          END_KERNEL\n",
         identity(op, dtype)
     ))

@@ -100,7 +100,10 @@ impl Pack<'_> {
         if self.entries.len() < skip + piece.entries.len() {
             return None;
         }
-        let data = self.entries.to_read().wrapping_add(skip * self.dtype.size());
+        let data = self
+            .entries
+            .to_read()
+            .wrapping_add(skip * self.dtype.size());
         // SAFETY: the instance has elements of this type (the body of a task says so), and as
         // many from `skip` on as the piece has entries; nothing writes an instance that a task
         // reads.

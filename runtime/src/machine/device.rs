@@ -4,7 +4,10 @@
 //! has some of its operands up to date already, so that what follows a large task stays where that was.
 //! Tasks whose ghosts or halos travel, and reductions over several ranks, stay on the host. Where a task
 //! runs changes no bit of its results.
-#![expect(unsafe_code, reason = "kernels reach the memory of instances through addresses")]
+#![expect(
+    unsafe_code,
+    reason = "kernels reach the memory of instances through addresses"
+)]
 
 use super::{Inputs, Running};
 use crate::analysis::schedule::Binding;

@@ -68,13 +68,15 @@ impl DeviceMemory {
         if let Some(address) = kept {
             return Ok(address);
         }
-        self.device.allocate(bytes).or_else(|failure| match failure {
-            DeviceError::OutOfMemory { .. } => {
-                self.shrink();
-                self.device.allocate(bytes)
-            }
-            other => Err(other),
-        })
+        self.device
+            .allocate(bytes)
+            .or_else(|failure| match failure {
+                DeviceError::OutOfMemory { .. } => {
+                    self.shrink();
+                    self.device.allocate(bytes)
+                }
+                other => Err(other),
+            })
     }
 
     /// Keeps memory for later.

@@ -30,7 +30,10 @@ fn emulated(config: &Config) -> Result<Box<dyn Device>, DeviceError> {
 
 #[cfg(all(feature = "cuda", unix))]
 fn cuda(number: usize, config: &Config) -> Result<Box<dyn Device>, DeviceError> {
-    let cache = config.native.as_ref().map(|native| native.directory.clone());
+    let cache = config
+        .native
+        .as_ref()
+        .map(|native| native.directory.clone());
     let device = sparsefuse_kernels::device::Cuda::new(number, cache)?;
     Ok(Box::new(device))
 }

@@ -33,8 +33,8 @@ use crate::geometry::region::Region;
 use crate::tasks::argument::Privilege;
 use sparsefuse_kernels::blocks::Program;
 use sparsefuse_kernels::{ArgKind, Extent, Inst, Kernel};
-use std::sync::OnceLock;
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 /// Places the data of one group.
 pub(super) struct Planner<'a> {
@@ -243,7 +243,11 @@ impl Planner<'_> {
         });
         let leading = leading(&kernel, &composed.args, &composed.pieces);
         let mut stored = vec![false; kernel.args.len()];
-        for inst in kernel.loops.iter().flat_map(|kernel_loop| &kernel_loop.body) {
+        for inst in kernel
+            .loops
+            .iter()
+            .flat_map(|kernel_loop| &kernel_loop.body)
+        {
             if let Inst::Store(arg, _) | Inst::StoreScalar(arg, _) = *inst {
                 stored[arg as usize] = true;
             }

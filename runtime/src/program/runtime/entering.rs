@@ -1,10 +1,10 @@
 //! The current runtime of a thread: the one that it has entered last, else one for the whole process.
 
 use super::{Runtime, workers};
-use crate::program::device;
 use crate::comm;
 use crate::config::Config;
 use crate::machine::compute::Runs;
+use crate::program::device;
 use crate::program::settings;
 use sparsefuse_kernels::workers::Workers;
 use std::cell::RefCell;

@@ -2,7 +2,6 @@
 
 use super::Runtime;
 use super::handle::StoreHandle;
-use crate::memory::mirror::DeviceMemory;
 use crate::comm;
 use crate::comm::exchange::{Exchange, Item, fetch};
 use crate::error::{Error, ErrorKind};
@@ -10,6 +9,7 @@ use crate::geometry::partition::Partition;
 use crate::geometry::region::Region;
 use crate::geometry::view::View;
 use crate::memory::counted::Counted;
+use crate::memory::mirror::DeviceMemory;
 use crate::memory::reserve::reserve;
 use crate::observe::lockstep::Call;
 use crate::shape::Shape;
