@@ -1,6 +1,6 @@
 /* Elementary functions that loops in native code leave to the blocks, with branches: sine and cosine of
- * any argument, as in math/trig.rs and math/payne_hanek.rs, and the functions of complex numbers of
- * math/complex.rs. What is said in math.c about operations and their order holds here too. */
+ * any argument, as in math/trig.rs and math/payne_hanek.rs, remainders, and the functions of complex
+ * numbers of math/complex.rs. What is said in math.c about operations and their order holds here too. */
 
 /* payne_hanek.rs: the bits of 2/pi behind the point, after 64 zeros. */
 TABLE(u64, TWO_OVER_PI) = {
@@ -79,6 +79,47 @@ FN f64 any_cos_f64(f64 x) {
 
 FN f32 any_sin_f32(f32 x) { return (f32)any_sin_f64(x); }
 FN f32 any_cos_f32(f32 x) { return (f32)any_cos_f64(x); }
+
+/* ops.rs: remainders. */
+
+/* That with the sign of `x`, which is exact: by eleven bits of the quotient at a time. */
+FN f64 truncated_rem(f64 x, f64 y) {
+    const u64 infinite = 0x7ff0000000000000ull, hidden = 0x0010000000000000ull;
+    u64 a = bits(magnitude(x)), b = bits(magnitude(y));
+    if (a >= infinite || b > infinite || b == 0) return NOT_A_NUMBER;
+    if (a < b) return x;
+    u64 above = a >> 52, below = b >> 52;
+    u64 rest = above == 0 ? a : (a & (hidden - 1)) | hidden;
+    u64 divisor = below == 0 ? b : (b & (hidden - 1)) | hidden;
+    above += above == 0;
+    below += below == 0;
+    rest %= divisor;
+    for (u64 left = above - below; left > 0 && rest != 0;) {
+        u64 by = left < 11 ? left : 11;
+        rest = (rest << by) % divisor;
+        left -= by;
+    }
+    return with_sign((f64)rest / TWO_52 * number(below << 52), x);
+}
+
+#define REMAINDERS(T)                                                                     \
+    FN T rem_##T(T a, T b) {                                                              \
+        T rest = (T)truncated_rem(a, b);                                                  \
+        if (rest == 0) return (T)with_sign(0.0, b);                                       \
+        return (rest < 0) != (b < 0) ? rest + b : rest;                                   \
+    }                                                                                     \
+    FN T floor_div_##T(T a, T b) {                                                        \
+        T rest = (T)truncated_rem(a, b), quotient = a / b;                                \
+        _Bool is_below = rest != 0 && (rest < 0) != (b < 0);                              \
+        T nearly = (a - rest) / b - (is_below ? (T)1 : (T)0);                             \
+        T floor = floor_##T(nearly);                                                      \
+        if (b == 0) return quotient;                                                      \
+        if (nearly == 0) return (T)with_sign(0.0, quotient);                              \
+        return nearly - floor > (T)0.5 ? floor + (T)1 : floor;                            \
+    }
+
+REMAINDERS(f32)
+REMAINDERS(f64)
 
 /* exp.rs and polar.rs, where complex numbers need them */
 

@@ -126,7 +126,7 @@ pub(super) fn print(
     operands: &[Operand],
     extent: &Extent,
 ) -> Result<Loops, Refusal> {
-    let body = &loop_.body;
+    let body = &forwarded(kernel, &loop_.body)?;
     let reductions = body.iter().filter_map(|inst| match *inst {
         Inst::Reduce(op, arg, a) => Some((op, arg, a)),
         _ => None,
@@ -136,7 +136,6 @@ pub(super) fn print(
     let reductions: Vec<_> = reductions.map(|(op, arg, a)| (op, dtype(a), arg)).collect();
     let is_of_rows = |inst: &Inst| matches!(inst, Inst::Store(..) | Inst::Reduce(..));
     let is_scalar = |inst: &Inst| matches!(inst, Inst::StoreScalar(..));
-    stored_scalars_are_read_before(kernel, body)?;
     let print = |effect: &dyn Fn(&Inst) -> bool| {
         let mut printer = Printer::new(kernel, body, (operands, extent), effect);
         printer.body()?;
@@ -163,21 +162,32 @@ pub(super) fn print(
     })
 }
 
-/// Scalars are stored when the rows are through, so an instruction that reads one after it has been
-/// stored would find what was there before.
-fn stored_scalars_are_read_before(kernel: &Kernel, body: &[Inst]) -> Result<(), Refusal> {
+/// The body in which a scalar that has been stored is not loaded: what reads it takes the value that was
+/// stored. Scalars are stored when the rows are through, so a load would find what was there before.
+fn forwarded(kernel: &Kernel, body: &[Inst]) -> Result<Vec<Inst>, Refusal> {
     let memory = |arg: ArgId| kernel.args[arg as usize].memory;
-    let mut stored = Vec::new();
-    for inst in body {
-        match *inst {
-            Inst::StoreScalar(arg, _) => stored.push(memory(arg)),
-            Inst::LoadScalar(arg) if stored.contains(&memory(arg)) => {
-                return Err(Refusal::new("load of what was stored", None));
-            }
-            _ => {}
+    let mut stored: Vec<(ArgId, ValueId)> = Vec::new();
+    let mut names: Vec<ValueId> = Vec::with_capacity(body.len());
+    let mut renamed = Vec::with_capacity(body.len());
+    for (inst, own) in body.iter().zip(0..) {
+        let inst = inst.map_operands(|value| names[value as usize]);
+        let last = |arg: ArgId| (stored.iter().rev()).find(|&&(to, _)| memory(to) == memory(arg));
+        let name = match inst {
+            Inst::LoadScalar(arg) => match last(arg) {
+                Some(&(to, value)) if to == arg => value,
+                // Where in the memory it lies says the launch alone.
+                Some(_) => return Err(Refusal::new("load of what was stored", None)),
+                None => own,
+            },
+            _ => own,
+        };
+        if let Inst::StoreScalar(arg, value) = inst {
+            stored.push((arg, value));
         }
+        names.push(name);
+        renamed.push(inst);
     }
-    Ok(())
+    Ok(renamed)
 }
 
 /// For each instruction, whether one of these effects needs it.
@@ -685,16 +695,13 @@ impl<'a> Printer<'a> {
 /// Two operands, joined.
 fn join(op: BinaryOp, dtype: DType, (a, b): (&str, &str)) -> Result<String, Refusal> {
     let type_ = memory_type(dtype);
+    let call = || format!("{}_{type_}({a}, {b})", op.name());
     let sign = match op {
         BinaryOp::Add => "+",
         BinaryOp::Sub => "-",
         BinaryOp::Mul => "*",
-        BinaryOp::Div | BinaryOp::Rem | BinaryOp::FloorDiv | BinaryOp::Pow
-            if dtype.is_integer() =>
-        {
-            return Ok(format!("{}_{type_}({a}, {b})", op.name()));
-        }
-        BinaryOp::Pow if dtype.is_complex() => return Ok(format!("pow_{type_}({a}, {b})")),
+        BinaryOp::Div if dtype.is_integer() => return Ok(call()),
+        BinaryOp::Pow | BinaryOp::Rem | BinaryOp::FloorDiv => return Ok(call()),
         _ => return binary(op, dtype, a, b),
     };
     match dtype.is_integer() {

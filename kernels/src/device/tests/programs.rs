@@ -93,11 +93,10 @@ impl Program {
 }
 
 /// Compiles all of them before the first runs, as one library.
-fn check_all(programs: &[Program]) {
-    let device = emulated();
-    let loops: Vec<DeviceLoop> = programs.iter().map(|it| it.compiled(&device)).collect();
+fn check_all(device: &dyn Device, programs: &[Program]) {
+    let loops: Vec<DeviceLoop> = programs.iter().map(|it| it.compiled(device)).collect();
     for (program, loop_) in programs.iter().zip(&loops) {
-        let (expected, found) = (program.by_reference(), program.by_device(loop_, &device));
+        let (expected, found) = (program.by_reference(), program.by_device(loop_, device));
         let same = expected.iter().zip(&found).position(|(a, b)| a != b);
         assert_eq!(same, None, "{}: word that differs", program.what);
     }
@@ -221,6 +220,17 @@ fn of_elements(
 
 #[test]
 fn functions_of_any_argument_equal_the_reference() {
+    check_all(&emulated(), &functions());
+}
+
+#[cfg(feature = "cuda")]
+#[test]
+fn functions_of_any_argument_on_a_gpu_equal_the_reference() {
+    on_a_gpu(|gpu| check_all(gpu, &functions()));
+}
+
+/// What device kernels have functions for that native loops leave to the blocks.
+fn functions() -> Vec<Program> {
     let mut programs = Vec::new();
     for dtype in DType::ALL {
         for op in UnaryOp::ALL {
@@ -230,14 +240,16 @@ fn functions_of_any_argument_equal_the_reference() {
                 }));
             }
         }
-        if BinaryOp::Pow.output(dtype) == Some(dtype) {
-            programs.push(of_elements("pow", dtype, |build, [x, y]| {
-                build.push(Inst::Binary(BinaryOp::Pow, x, y))
-            }));
+        for op in [BinaryOp::Pow, BinaryOp::Rem, BinaryOp::FloorDiv] {
+            if op.output(dtype) == Some(dtype) {
+                programs.push(of_elements(op.name(), dtype, |build, [x, y]| {
+                    build.push(Inst::Binary(op, x, y))
+                }));
+            }
         }
     }
-    assert_eq!(programs.len(), 4 * 6 + 8);
-    check_all(&programs);
+    assert_eq!(programs.len(), 4 * 6 + 8 + 2 * 6);
+    programs
 }
 
 /// `y[row] = -(reduction of the row)`, or without the sign where there is none.
@@ -307,6 +319,18 @@ fn of_rows(
 
 #[test]
 fn reductions_of_rows_equal_the_reference() {
+    check_all(&emulated(), &reductions_of_rows(&DType::ALL));
+}
+
+#[cfg(feature = "cuda")]
+#[test]
+fn reductions_of_rows_on_a_gpu_equal_the_reference() {
+    let dtypes = [DType::F64, DType::ComplexF32, DType::Bool];
+    on_a_gpu(|gpu| check_all(gpu, &reductions_of_rows(&dtypes)));
+}
+
+/// All reductions of rows of these types, of matrices of many shapes.
+fn reductions_of_rows(dtypes: &[DType]) -> Vec<Program> {
     let sizes = [
         (1, 0, 16),
         (3, 1, 16),
@@ -321,7 +345,7 @@ fn reductions_of_rows_equal_the_reference() {
         (0, 5, 16),
     ];
     let mut programs = Vec::new();
-    for (number, dtype) in DType::ALL.into_iter().enumerate() {
+    for (number, dtype) in dtypes.iter().copied().enumerate() {
         for op in ReduceOp::ALL {
             if op.output(dtype) != Some(dtype) || matches!(op, ReduceOp::ArgMin | ReduceOp::ArgMax)
             {
@@ -335,5 +359,5 @@ fn reductions_of_rows_equal_the_reference() {
             }
         }
     }
-    check_all(&programs);
+    programs
 }
