@@ -37,7 +37,8 @@ mod cuda;
 mod emulated;
 mod form;
 mod print;
-#[cfg(all(test, unix))]
+#[cfg(unix)]
+#[cfg(test)]
 mod tests;
 
 #[cfg(all(feature = "cuda", unix))]

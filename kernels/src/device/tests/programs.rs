@@ -9,6 +9,9 @@ use crate::operations::Types;
 use crate::scalar;
 use crate::tiles::Tiles;
 
+/// The operands of a kernel, from where its memory lies.
+type Operands = dyn Fn(&[*mut u8]) -> Vec<Operand>;
+
 /// A kernel with what it is to run on. The last memory is what it writes, of elements of this type.
 struct Program {
     what: String,
@@ -16,7 +19,7 @@ struct Program {
     rows: usize,
     tile_len: usize,
     memory: Vec<Vec<u64>>,
-    operands: Box<dyn Fn(&[*mut u8]) -> Vec<Operand>>,
+    operands: Box<Operands>,
     written: DType,
 }
 
@@ -179,7 +182,9 @@ fn numbers(dtype: DType, n: usize, salt: usize) -> Vec<Value> {
             Value::from_bits(dtype, [word(re[i]), word(im[i])])
         }
         // Small and large ones.
-        _ if i % 2 == 0 => scalar::cast(dtype, ((random(i + salt) % 9) as i64 - 4).to_value()),
+        _ if i.is_multiple_of(2) => {
+            scalar::cast(dtype, ((random(i + salt) % 9) as i64 - 4).to_value())
+        }
         _ => scalar::cast(dtype, random(i + salt).to_value()),
     };
     (0..n).map(number).collect()
@@ -272,7 +277,7 @@ fn of_rows(
     }
     build.store(written, value);
     let number = |i: usize| match dtype {
-        DType::Bool => (random(i) % 64 != 0).to_value(),
+        DType::Bool => (!random(i).is_multiple_of(64)).to_value(),
         // Sums of these are rounded.
         _ => scalar::from_f64(dtype, (random(i) % 2001) as f64 / 7.0 - 140.0),
     };
@@ -352,7 +357,7 @@ fn reductions_of_rows(dtypes: &[DType]) -> Vec<Program> {
                 continue;
             }
             for (i, size) in sizes.into_iter().enumerate() {
-                let has_x = dtype != DType::Bool && (i + number) % 2 == 0;
+                let has_x = dtype != DType::Bool && (i + number).is_multiple_of(2);
                 for is_by_rows in [false, true] {
                     programs.push(of_rows((op, dtype), size, (is_by_rows, has_x)));
                 }
