@@ -5,7 +5,8 @@
 //! column are closer to each other, of eight rows. Then the lanes are joined in pairs. The tiles of a row
 //! are neighbours in memory, for the kernel that joins them.
 
-use super::{GROUPS, Printed, Printer, RowReduction, Word, folded, identity, join};
+use super::joins::{folded, identity, join};
+use super::{GROUPS, Printed, Printer, RowReduction, Word};
 use crate::ir::{ArgId, BinaryOp, ReduceOp};
 use crate::launch::{Layout, Operand};
 use crate::native::Refusal;
