@@ -1,7 +1,9 @@
 //! Loops that are ready to run on a device.
 #![expect(unsafe_code, reason = "passes on the promises about a launch")]
 
-use super::print::{self, JOINED, JOINING_WORDS, Part, Printed, ROWS_OF_BLOCK, Word};
+use super::print::{
+    self, JOINED, JOINING_WORDS, Part, Printed, ROWS_OF_BLOCK, RowReduction, Word, partial_size,
+};
 use super::{Address, Device, DeviceError, Function, THREADS, slices};
 use crate::element::{DType, Value};
 use crate::ir::{ArgId, Kernel, Loop};
@@ -11,10 +13,12 @@ use crate::native::operators::memory_type;
 use crate::tiles::Tiles;
 
 /// A loop of a kernel, compiled for a device and for launches alike: with operands of the same
-/// layouts, and domains of the same tiles and lengths.
+/// layouts, and domains of the same tiles and lengths; matrices have as many columns.
 #[derive(Debug)]
 pub struct DeviceLoop {
     domain: usize,
+    /// Reductions of rows of matrices, which run first.
+    row_reductions: Vec<ReducedRows>,
     rows: Option<Compiled>,
     scalars: Option<Compiled>,
     reductions: Vec<Joining>,
@@ -56,8 +60,26 @@ impl Compiled {
 #[derive(Debug)]
 struct Joining {
     function: Function,
-    dtype: DType,
+    /// The bytes of a partial result.
+    size: usize,
     arg: ArgId,
+}
+
+/// A reduction along the rows of a matrix: that of their tiles, and how these are joined.
+#[derive(Debug)]
+struct ReducedRows {
+    tiles: Compiled,
+    joining: Function,
+    size: usize,
+    matrix: ArgId,
+}
+
+/// What a run keeps in memory of the device between kernels: addresses, by the number of the reduction.
+#[derive(Debug, Default)]
+struct Scratch {
+    partials: Vec<u64>,
+    row_partials: Vec<u64>,
+    row_values: Vec<u64>,
 }
 
 impl DeviceLoop {
@@ -86,12 +108,20 @@ impl DeviceLoop {
             let function = device.function(&print::joining(op, dtype)?)?;
             reductions.push(Joining {
                 function,
-                dtype,
+                size: partial_size(op, dtype),
                 arg,
             });
         }
+        let mut row_reductions = Vec::new();
+        for reduction in printed.row_reductions {
+            if row_tiles(launch, reduction.matrix) > JOINED as u64 {
+                return Err(NoForm::Refused("reductions of long rows".to_owned()));
+            }
+            row_reductions.push(ReducedRows::new(reduction, device)?);
+        }
         Ok(Self {
             domain: loop_.domain as usize,
+            row_reductions,
             rows: compile(printed.rows)?,
             scalars: compile(printed.scalars)?,
             reductions,
@@ -103,8 +133,37 @@ impl DeviceLoop {
     pub fn scratch_bytes(&self, launch: &Launch<'_>) -> usize {
         let extent = &launch.domains[self.domain];
         let n_tiles = extent.tiles.count(extent.len as usize);
-        let sizes = self.reductions.iter().map(|it| it.dtype.size());
-        sizes.map(|size| room(n_tiles, size)).sum()
+        let partials = self.reductions.iter().map(|it| room(2 * n_tiles, it.size));
+        let of_rows = self.row_reductions.iter().map(|it| {
+            let [partials, values] = it.rooms(launch, extent);
+            partials + values
+        });
+        partials.chain(of_rows).sum()
+    }
+
+    /// Where in the scratch what lies.
+    fn parts(&self, launch: &Launch<'_>, scratch: Address) -> Scratch {
+        let extent = &launch.domains[self.domain];
+        let n_tiles = extent.tiles.count(extent.len as usize);
+        let mut next = scratch.0;
+        let mut take = |bytes: usize| {
+            next += bytes as u64;
+            next - bytes as u64
+        };
+        let mut parts = Scratch::default();
+        for reduction in &self.reductions {
+            // Behind the tiles is what they are joined to.
+            parts.partials.push(take(room(2 * n_tiles, reduction.size)));
+        }
+        for reduction in &self.row_reductions {
+            let [partials, values] = reduction.rooms(launch, extent).map(&mut take);
+            parts.row_partials.push(partials);
+            let is_one_tile = row_tiles(launch, reduction.matrix) == 1;
+            parts
+                .row_values
+                .push(if is_one_tile { partials } else { values });
+        }
+        parts
     }
 
     /// Runs the loop. All addresses of the launch are those of the device; a reduction has that of its
@@ -126,11 +185,11 @@ impl DeviceLoop {
         let extent = &launch.domains[self.domain];
         let n_rows = extent.len as usize;
         let n_tiles = extent.tiles.count(n_rows);
-        let mut partials = Vec::new();
-        let mut next = scratch.0;
-        for reduction in &self.reductions {
-            partials.push(next);
-            next += room(n_tiles, reduction.dtype.size()) as u64;
+        let scratch = self.parts(launch, scratch);
+        for (number, reduction) in self.row_reductions.iter().enumerate() {
+            // SAFETY: the scratch has room for the tiles and for what they are joined to; else as this
+            // function.
+            unsafe { reduction.run(launch, extent, (number, &scratch), device)? };
         }
         if let Some(rows) = &self.rows {
             let (tiles, blocks) = match self.reductions.is_empty() {
@@ -142,13 +201,13 @@ impl DeviceLoop {
             };
             let words = rows.words.iter();
             let arguments: Vec<u64> = words
-                .map(|word| argument(*word, launch, (extent, &tiles), &partials))
+                .map(|word| argument(*word, launch, (extent, &tiles), &scratch))
                 .collect();
             // SAFETY: the arguments are those that the text was printed for, in their order; the caller
             // promises that what they address is there.
             unsafe { device.launch(rows.function, blocks as u32, &arguments)? };
         }
-        for (reduction, &partials) in self.reductions.iter().zip(&partials) {
+        for (reduction, &partials) in self.reductions.iter().zip(&scratch.partials) {
             let Operand::Reduction { partials: result } = launch.operands[reduction.arg as usize]
             else {
                 unreachable!("a reduction is bound to its result")
@@ -159,7 +218,7 @@ impl DeviceLoop {
         if let Some(scalars) = &self.scalars {
             let words = scalars.words.iter();
             let arguments: Vec<u64> = words
-                .map(|word| argument(*word, launch, (extent, &extent.tiles), &[]))
+                .map(|word| argument(*word, launch, (extent, &extent.tiles), &scratch))
                 .collect();
             // SAFETY: as above.
             unsafe { device.launch(scalars.function, 1, &arguments)? };
@@ -209,9 +268,85 @@ pub unsafe fn reorder(
     }
 }
 
-/// The bytes for partial results: those of the tiles, and behind them those of what they are joined to.
-fn room(n_tiles: usize, size: usize) -> usize {
-    (2 * n_tiles.max(1) * size).next_multiple_of(256)
+/// The bytes for this many partial results.
+fn room(n: usize, size: usize) -> usize {
+    (n.max(2) * size).next_multiple_of(256)
+}
+
+/// The tiles of a row of a matrix; one of no columns.
+fn row_tiles(launch: &Launch<'_>, matrix: ArgId) -> u64 {
+    let (columns, _) = columns(launch.operands[matrix as usize]);
+    columns.div_ceil(launch.tile_len).max(1) as u64
+}
+
+/// The columns of a dense matrix, and the distance between them.
+fn columns(operand: Operand) -> (usize, isize) {
+    match operand {
+        Operand::DenseRows {
+            columns,
+            column_stride,
+            ..
+        } => (columns, column_stride),
+        _ => unreachable!("a matrix is bound to its rows"),
+    }
+}
+
+impl ReducedRows {
+    fn new(reduction: RowReduction, device: &dyn Device) -> Result<Self, NoForm> {
+        let RowReduction {
+            op,
+            dtype,
+            matrix,
+            tiles,
+        } = reduction;
+        Ok(Self {
+            tiles: Compiled::new(tiles, device)?,
+            joining: device.function(&print::joining(op, dtype)?)?,
+            size: partial_size(op, dtype),
+            matrix,
+        })
+    }
+
+    /// The bytes for the tiles, and for what they are joined to; none where a row is one tile.
+    fn rooms(&self, launch: &Launch<'_>, extent: &Extent) -> [usize; 2] {
+        let (n_rows, n_tiles) = (extent.len as usize, row_tiles(launch, self.matrix) as usize);
+        let values = if n_tiles == 1 {
+            0
+        } else {
+            room(n_rows, self.size)
+        };
+        [room(n_rows * n_tiles, self.size), values]
+    }
+
+    /// Reduces the rows.
+    ///
+    /// # Safety
+    /// As [`DeviceLoop::run`]; the scratch has the [rooms](Self::rooms).
+    unsafe fn run(
+        &self,
+        launch: &Launch<'_>,
+        extent: &Extent,
+        (number, scratch): (usize, &Scratch),
+        device: &dyn Device,
+    ) -> Result<(), DeviceError> {
+        let n_tiles = row_tiles(launch, self.matrix);
+        let all = extent.len * n_tiles;
+        let words = self.tiles.words.iter();
+        let arguments: Vec<u64> = words
+            .map(|word| argument(*word, launch, (extent, &extent.tiles), scratch))
+            .collect();
+        let blocks = all.div_ceil(print::GROUPS as u64) as u32;
+        // SAFETY: the arguments are those that the text was printed for, in their order; the caller
+        // promises that what they address is there.
+        unsafe { device.launch(self.tiles.function, blocks, &arguments)? };
+        if n_tiles == 1 {
+            return Ok(());
+        }
+        let (from, to) = (scratch.row_partials[number], scratch.row_values[number]);
+        let arguments: [u64; JOINING_WORDS] = [from, to, all, n_tiles, 1];
+        // SAFETY: as above; a row has at most `JOINED` tiles, as `DeviceLoop::new` has found.
+        unsafe { device.launch(self.joining, extent.len as u32, &arguments) }
+    }
 }
 
 impl Joining {
@@ -226,13 +361,13 @@ impl Joining {
         result: u64,
         device: &dyn Device,
     ) -> Result<(), DeviceError> {
-        let behind = tiles + (n_tiles.max(1) * self.dtype.size()) as u64;
+        let behind = tiles + (n_tiles.max(1) * self.size) as u64;
         // What is read and what is written next: results of a step are never those of the one before.
         let (mut from, mut to, mut n) = (tiles, behind, n_tiles);
         let joined = extent.tiles.joined();
         for &group in joined.iter().filter(|&&joined| joined > 1) {
             let n_groups = n / group;
-            let arguments: [u64; JOINING_WORDS] = [from, to, n as u64, group as u64];
+            let arguments: [u64; JOINING_WORDS] = [from, to, n as u64, group as u64, 0];
             // SAFETY: there is room for the results behind the tiles; a group has at most `JOINED`
             // elements, as `DeviceLoop::new` has found.
             unsafe { device.launch(self.function, n_groups as u32, &arguments)? };
@@ -240,11 +375,13 @@ impl Joining {
         }
         loop {
             let n_groups = n.div_ceil(JOINED).max(1);
-            let to_now = if n_groups == 1 { result } else { to };
-            let arguments: [u64; JOINING_WORDS] = [from, to_now, n as u64, JOINED as u64];
+            let is_last = n_groups == 1;
+            let to_now = if is_last { result } else { to };
+            let arguments: [u64; JOINING_WORDS] =
+                [from, to_now, n as u64, JOINED as u64, u64::from(is_last)];
             // SAFETY: as above; the result has room for an element.
             unsafe { device.launch(self.function, n_groups as u32, &arguments)? };
-            if n_groups == 1 {
+            if is_last {
                 return Ok(());
             }
             (from, to, n) = (to, from, n_groups);
@@ -256,11 +393,11 @@ fn argument(
     word: Word,
     launch: &Launch<'_>,
     (extent, tiles): (&Extent, &Tiles),
-    partials: &[u64],
+    scratch: &Scratch,
 ) -> u64 {
     let operand = |arg: ArgId| launch.operands[arg as usize];
     let layout = |arg: ArgId| match operand(arg) {
-        Operand::Array { layout, .. } => layout,
+        Operand::Array { layout, .. } | Operand::DenseRows { layout, .. } => layout,
         _ => unreachable!("an array is bound to one"),
     };
     match word {
@@ -298,7 +435,13 @@ fn argument(
         },
         Word::Length(arg, d) => layout(arg).dims[d] as u64,
         Word::Stride(arg, d) => layout(arg).strides[d] as i64 as u64,
-        Word::Partials(number) => partials[number],
+        Word::Partials(number) => scratch.partials[number],
+        Word::RowLen(arg) => columns(operand(arg)).0 as u64,
+        Word::RowStep(arg) => columns(operand(arg)).1 as i64 as u64,
+        Word::RowTileLen => launch.tile_len as u64,
+        Word::RowTiles(arg) => row_tiles(launch, arg),
+        Word::RowPartials(number) => scratch.row_partials[number],
+        Word::RowValues(number) => scratch.row_values[number],
     }
 }
 

@@ -50,6 +50,62 @@ SIGNED(i64)
 UNSIGNED(u32)
 UNSIGNED(u64)
 
+FN _Bool is_odd(u64 whole) { return (whole & 1) != 0; }
+
+#define POWERS(T)                                                                         \
+    FN T whole_pow_##T(T base, T exponent) {                                              \
+        T power = 1;                                                                      \
+        while (exponent != 0) {                                                           \
+            if (is_odd((u64)exponent)) power = mul_##T(power, base);                      \
+            base = mul_##T(base, base);                                                   \
+            exponent >>= 1;                                                               \
+        }                                                                                 \
+        return power;                                                                     \
+    }
+
+/* To a negative power only 1 and -1 have a whole one. */
+#define SIGNED_POWERS(T)                                                                  \
+    POWERS(T)                                                                             \
+    FN T pow_##T(T base, T exponent) {                                                    \
+        if (exponent >= 0) return whole_pow_##T(base, exponent);                          \
+        if (base == -1) return is_odd((u64)exponent) ? (T)-1 : (T)1;                      \
+        return base == 1 ? (T)1 : (T)0;                                                   \
+    }
+
+#define UNSIGNED_POWERS(T)                                                                \
+    POWERS(T)                                                                             \
+    FN T pow_##T(T base, T exponent) { return whole_pow_##T(base, exponent); }
+
+SIGNED_POWERS(i32)
+SIGNED_POWERS(i64)
+UNSIGNED_POWERS(u32)
+UNSIGNED_POWERS(u64)
+
+/* An element and its row, or NO_ROW, of `ArgMin` and `ArgMax`; see reduce.rs. */
+#define NO_ROW (~0ull)
+#define PLACES(T)                                                                         \
+    typedef struct { T element; u64 row; } place_##T;                                     \
+    FN _Bool is_better_##T(place_##T a, place_##T b, _Bool strictly) {                    \
+        _Bool is_nan = a.element != a.element, is_other_nan = b.element != b.element;     \
+        _Bool is_before = a.row < b.row;                                                  \
+        if (a.row == NO_ROW || b.row == NO_ROW) return is_before;                         \
+        if (is_nan || is_other_nan) return is_nan && (!is_other_nan || is_before);        \
+        return strictly || (a.element == b.element && is_before);                         \
+    }                                                                                     \
+    FN place_##T argmin_##T(place_##T a, place_##T b) {                                   \
+        return is_better_##T(b, a, b.element < a.element) ? b : a;                        \
+    }                                                                                     \
+    FN place_##T argmax_##T(place_##T a, place_##T b) {                                   \
+        return is_better_##T(b, a, b.element > a.element) ? b : a;                        \
+    }
+
+PLACES(f32)
+PLACES(f64)
+PLACES(i32)
+PLACES(i64)
+PLACES(u32)
+PLACES(u64)
+
 /* Where an array of one to four dimensions has the element of a row, in elements. */
 #define OFFSETS(T)                                                                        \
     FN i64 offset1_##T(T row, i64 s0) { return (i64)row * s0; }                           \

@@ -3,7 +3,7 @@
 //! A loop of the IR is printed as a text ([`print`]) that two compilers take: that of CUDA, for the
 //! GPU, and the system's C compiler, for the emulated device ([`emulated`]), on which tests run where
 //! no GPU is. Both give the bits of the blocks: operations and elementary functions are those of
-//! `native/math.c`, nothing is fused but what the IR fuses, and what is reduced has the order of
+//! `native/math.c` and `elementary.c`, nothing is fused but what the IR fuses, and what is reduced has the order of
 //! [`crate::reduce`].
 //!
 //! # The text
@@ -21,8 +21,8 @@
 //! | `PHASE` ... `END_PHASE` | what each thread does; variables live no longer |
 //! | `FN` | marks a function |
 //!
-//! The first line of a text defines `WORDS`. The functions of `native/math.c` and `native/complex.c`
-//! may be called, and the names of `native/compilers.c`: `MAKE(type, parts...)` is a structure, since
+//! The first line of a text defines `WORDS`. The functions of `native/math.c`, `native/complex.c`,
+//! `elementary.c` and `kernels.c` may be called, and the names of `native/compilers.c`: `MAKE(type, parts...)` is a structure, since
 //! C++ has no compound literals. Whole numbers are added, subtracted, multiplied and negated by
 //! `add_i64` and so on, since signed ones do not wrap in CUDA.
 //!
@@ -67,7 +67,7 @@ pub(crate) fn source(text: &str, words: &str, mathematics: &str) -> String {
 /// The functions that kernels call.
 #[cfg(unix)]
 pub(crate) fn functions() -> String {
-    crate::native::mathematics() + include_str!("kernels.c")
+    crate::native::mathematics() + include_str!("elementary.c") + include_str!("kernels.c")
 }
 
 /// Memory of a device: its address there, which means nothing to the host.

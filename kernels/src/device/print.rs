@@ -10,9 +10,17 @@
 //! Uniform values are computed by every thread. What uniform instructions store is a second kernel,
 //! which runs behind the rows with one thread, since other blocks may still read what was there.
 //!
+//! Reductions along the rows of a dense matrix are kernels of their own, which run before ([`rows`]).
+//!
 //! Constants, parameters, addresses, lengths and strides are arguments, so loops that differ in these
 //! share a text. How many dimensions the arrays have is part of the text.
 
+mod joins;
+mod rows;
+
+pub(super) use self::joins::{JOINING_WORDS, joining, partial_size};
+
+use self::joins::{folded, identity, join, partial_type, yields_row};
 use super::slices::ROWS;
 use super::{FUNCTION, THREADS};
 use crate::element::{DType, Value};
@@ -22,7 +30,7 @@ use crate::ir::{
 };
 use crate::launch::{Extent, Layout, Operand};
 use crate::native::Refusal;
-use crate::native::operators::{binary, cast, folded_by, memory_type, unary, value_type};
+use crate::native::operators::{cast, memory_type, unary, value_type};
 use crate::operations::{Types, UnaryForm};
 use crate::reduce::LANES;
 use std::fmt::Write as _;
@@ -32,6 +40,9 @@ pub(super) const ROWS_OF_BLOCK: usize = 1024;
 
 /// The tiles that a block joins at a time ([`joining`]).
 pub(super) const JOINED: usize = 2048;
+
+/// The groups of threads of a block that have a thread for each lane.
+pub(super) const GROUPS: usize = THREADS as usize / LANES;
 
 /// Bytes of memory that every device has for a block.
 const SHARED_BYTES: usize = 40 << 10;
@@ -66,6 +77,16 @@ pub(super) enum Word {
     Stride(ArgId, usize),
     /// Where the partial results of a reduction go, by its number in the loop.
     Partials(usize),
+    /// The elements of a row of a dense matrix, the distance of neighbours, the elements of a tile of a row,
+    /// and the tiles of a row.
+    RowLen(ArgId),
+    RowStep(ArgId),
+    RowTileLen,
+    RowTiles(ArgId),
+    /// Where the tiles of rows go, by the number of the reduction of rows in the loop, and where what
+    /// they are joined to is.
+    RowPartials(usize),
+    RowValues(usize),
 }
 
 /// Which part of a number.
@@ -91,6 +112,18 @@ pub(super) struct Loops {
     pub(super) scalars: Option<Printed>,
     /// The reductions, in the order of the body: operation, type of the elements, argument.
     pub(super) reductions: Vec<(ReduceOp, DType, ArgId)>,
+    /// The reductions of rows of matrices that the rows read, in the order of the body.
+    pub(super) row_reductions: Vec<RowReduction>,
+}
+
+/// A reduction along the rows of a dense matrix.
+#[derive(Debug)]
+pub(super) struct RowReduction {
+    pub(super) op: ReduceOp,
+    pub(super) dtype: DType,
+    pub(super) matrix: ArgId,
+    /// Reduces the tiles of rows.
+    pub(super) tiles: Printed,
 }
 
 /// Prints a loop of a verified kernel, for operands with the layouts of these, and an extent with the
@@ -101,7 +134,7 @@ pub(super) fn print(
     operands: &[Operand],
     extent: &Extent,
 ) -> Result<Loops, Refusal> {
-    let body = &loop_.body;
+    let body = &forwarded(kernel, &loop_.body)?;
     let reductions = body.iter().filter_map(|inst| match *inst {
         Inst::Reduce(op, arg, a) => Some((op, arg, a)),
         _ => None,
@@ -111,16 +144,20 @@ pub(super) fn print(
     let reductions: Vec<_> = reductions.map(|(op, arg, a)| (op, dtype(a), arg)).collect();
     let is_of_rows = |inst: &Inst| matches!(inst, Inst::Store(..) | Inst::Reduce(..));
     let is_scalar = |inst: &Inst| matches!(inst, Inst::StoreScalar(..));
-    stored_scalars_are_read_before(kernel, body)?;
     let print = |effect: &dyn Fn(&Inst) -> bool| {
         let mut printer = Printer::new(kernel, body, (operands, extent), effect);
         printer.body()?;
         Ok(printer)
     };
-    let rows = match body.iter().any(is_of_rows) {
-        true => Some(print(&is_of_rows)?.rows()?),
-        false => None,
-    };
+    let (mut rows, mut row_reductions) = (None, Vec::new());
+    if body.iter().any(is_of_rows) {
+        let printer = print(&is_of_rows)?;
+        for (number, &reduced) in printer.reduced_rows.iter().enumerate() {
+            let mut printer = Printer::new(kernel, &[], (operands, extent), &is_of_rows);
+            row_reductions.push(printer.row_reduction(number, reduced)?);
+        }
+        rows = Some(printer.rows()?);
+    }
     let scalars = match body.iter().any(is_scalar) {
         true => Some(print(&is_scalar)?.scalars()),
         false => None,
@@ -129,24 +166,36 @@ pub(super) fn print(
         rows,
         scalars,
         reductions,
+        row_reductions,
     })
 }
 
-/// Scalars are stored when the rows are through, so an instruction that reads one after it has been
-/// stored would find what was there before.
-fn stored_scalars_are_read_before(kernel: &Kernel, body: &[Inst]) -> Result<(), Refusal> {
+/// The body in which a scalar that has been stored is not loaded: what reads it takes the value that was
+/// stored. Scalars are stored when the rows are through, so a load would find what was there before.
+fn forwarded(kernel: &Kernel, body: &[Inst]) -> Result<Vec<Inst>, Refusal> {
     let memory = |arg: ArgId| kernel.args[arg as usize].memory;
-    let mut stored = Vec::new();
-    for inst in body {
-        match *inst {
-            Inst::StoreScalar(arg, _) => stored.push(memory(arg)),
-            Inst::LoadScalar(arg) if stored.contains(&memory(arg)) => {
-                return Err(Refusal::new("load of what was stored", None));
-            }
-            _ => {}
+    let mut stored: Vec<(ArgId, ValueId)> = Vec::new();
+    let mut names: Vec<ValueId> = Vec::with_capacity(body.len());
+    let mut renamed = Vec::with_capacity(body.len());
+    for (inst, own) in body.iter().zip(0..) {
+        let inst = inst.map_operands(|value| names[value as usize]);
+        let last = |arg: ArgId| (stored.iter().rev()).find(|&&(to, _)| memory(to) == memory(arg));
+        let name = match inst {
+            Inst::LoadScalar(arg) => match last(arg) {
+                Some(&(to, value)) if to == arg => value,
+                // Where in the memory it lies says the launch alone.
+                Some(_) => return Err(Refusal::new("load of what was stored", None)),
+                None => own,
+            },
+            _ => own,
+        };
+        if let Inst::StoreScalar(arg, value) = inst {
+            stored.push((arg, value));
         }
+        names.push(name);
+        renamed.push(inst);
     }
-    Ok(())
+    Ok(renamed)
 }
 
 /// For each instruction, whether one of these effects needs it.
@@ -176,6 +225,8 @@ struct Printer<'a> {
     values: String,
     /// The reductions, by number: operation, type.
     reductions: Vec<(ReduceOp, DType)>,
+    /// Those of rows of matrices: operation, matrix, vector.
+    reduced_rows: Vec<(ReduceOp, ArgId, Option<ArgId>)>,
 }
 
 impl<'a> Printer<'a> {
@@ -197,6 +248,7 @@ impl<'a> Printer<'a> {
             uniforms: String::new(),
             values: String::new(),
             reductions: Vec::new(),
+            reduced_rows: Vec::new(),
         }
     }
 
@@ -223,7 +275,7 @@ impl<'a> Printer<'a> {
             }
             Inst::Reduce(op, _, a) => {
                 let (dtype, number) = (self.dtype(a), self.reductions.len());
-                folded_by(op, dtype)?;
+                folded(op, dtype, ("", ""))?;
                 self.reductions.push((op, dtype));
                 let a = self.operand(a);
                 self.each(&format!("t{number}[ROW - begin] = {a};"));
@@ -269,7 +321,13 @@ impl<'a> Printer<'a> {
                 x,
             } => return self.row_sum(out, (structure, entries, x)),
             Inst::Gather { structure, x } => self.gather(structure, x)?,
-            Inst::RowReduce { .. } => return Err(Refusal::new("row_reduce", None)),
+            Inst::RowReduce { op, rows, x } => {
+                let number = self.reduced_rows.len();
+                self.reduced_rows.push((op, rows, x));
+                let (name, type_) = (format!("r{number}"), memory_type(self.dtype(out)));
+                self.pointer(&name, &format!("const {type_}"), Word::RowValues(number));
+                self.as_value(rows, format!("{name}[ROW]"))
+            }
         };
         let type_ = value_type(self.dtype(out));
         if self.is_uniform[out as usize] {
@@ -356,21 +414,27 @@ impl<'a> Printer<'a> {
         if layout.is_contiguous() {
             return Ok(format!("{name}[ROW]"));
         }
-        let rank = usize::from(layout.rank).max(1);
         let line = format!("        i64 o{arg}[N];\n");
         if !self.values.contains(&line) {
             self.values.push_str(&line);
-            let mut words = Vec::new();
-            for d in 1..rank {
-                words.push(self.word(self.length(arg, d)));
-            }
-            for d in 0..rank {
-                words.push(self.word(Word::Stride(arg, d)));
-            }
-            let (words, index) = (words.join(", "), self.index());
-            self.each(&format!("o{arg}[b] = offset{rank}_{index}(ROW, {words});"));
+            let offset = self.offset((arg, layout), "ROW");
+            self.each(&format!("o{arg}[b] = {offset};"));
         }
         Ok(format!("{name}[o{arg}[b]]"))
+    }
+
+    /// Where an array has the element of a row, in elements.
+    fn offset(&mut self, (arg, layout): (ArgId, Layout), row: &str) -> String {
+        let rank = usize::from(layout.rank).max(1);
+        let mut words = Vec::new();
+        for d in 1..rank {
+            words.push(self.word(self.length(arg, d)));
+        }
+        for d in 0..rank {
+            words.push(self.word(Word::Stride(arg, d)));
+        }
+        let (words, index) = (words.join(", "), self.index());
+        format!("offset{rank}_{index}({row}, {words})")
     }
 
     /// The type of local rows: divisions of small numbers take less.
@@ -383,7 +447,9 @@ impl<'a> Printer<'a> {
 
     fn layout(&self, arg: ArgId) -> Option<Layout> {
         match self.operands.get(arg as usize) {
-            Some(Operand::Array { layout, .. }) => Some(*layout),
+            Some(Operand::Array { layout, .. } | Operand::DenseRows { layout, .. }) => {
+                Some(*layout)
+            }
             _ => None,
         }
     }
@@ -402,11 +468,11 @@ impl<'a> Printer<'a> {
 
     fn unary(&mut self, op: UnaryOp, a: ValueId) -> Result<String, Refusal> {
         let (dtype, a) = (self.dtype(a), self.operand(a));
-        if op.form() == UnaryForm::Angle {
-            // Their fast reduction holds up to a bound.
-            return Err(Refusal::new(op.name(), Some(dtype)));
-        }
+        let call = |prefix: &str| format!("{prefix}{}_{}({a})", op.name(), memory_type(dtype));
         match op {
+            // Those of `math.c` know only reals, and angles up to a bound.
+            _ if dtype.is_complex() && op.types() == Types::Floats => Ok(call("")),
+            _ if op.form() == UnaryForm::Angle => Ok(call("any_")),
             // C leaves it open what becomes of the smallest number.
             UnaryOp::Neg if dtype.is_integer() => {
                 let type_ = memory_type(dtype);
@@ -419,39 +485,24 @@ impl<'a> Printer<'a> {
     fn binary(&mut self, op: BinaryOp, a: ValueId, b: ValueId) -> Result<String, Refusal> {
         let dtype = self.dtype(a);
         let (a, b) = (self.operand(a), self.operand(b));
-        self.join(op, dtype, (&a, &b))
+        join(op, dtype, (&a, &b))
     }
 
-    /// Two operands, joined.
-    fn join(&self, op: BinaryOp, dtype: DType, (a, b): (&str, &str)) -> Result<String, Refusal> {
-        let type_ = memory_type(dtype);
-        let sign = match op {
-            BinaryOp::Add => "+",
-            BinaryOp::Sub => "-",
-            BinaryOp::Mul => "*",
-            BinaryOp::Div | BinaryOp::Rem | BinaryOp::FloorDiv if dtype.is_integer() => {
-                return Ok(format!("{}_{type_}({a}, {b})", op.name()));
+    /// Refuses what is gathered if other ranks have some of it.
+    fn check_ghosts(&self, x: ArgId) -> Result<(), Refusal> {
+        match self.operands.get(x as usize) {
+            Some(Operand::Gather { ghosts, .. }) if !ghosts.is_null() => {
+                Err(Refusal::new("elements of other ranks", None))
             }
-            _ => return binary(op, dtype, a, b),
-        };
-        match dtype.is_integer() {
-            // Integers wrap, which C promises of unsigned ones alone.
-            true => Ok(format!("({type_})((u64){a} {sign} (u64){b})")),
-            false => binary(op, dtype, a, b),
+            _ => Ok(()),
         }
     }
 
     /// For a row of a loop that gathers from `x`: the row of the structure, the place within a row of `x`, and
     /// how long these are.
     fn row_of_product(&mut self, x: ArgId) -> Result<(String, String, String), Refusal> {
-        let (width, ghosts) = match self.operands.get(x as usize) {
-            Some(Operand::Gather { width, ghosts, .. }) => (*width, *ghosts),
-            _ => (0, std::ptr::null()),
-        };
-        if !ghosts.is_null() {
-            return Err(Refusal::new("elements of other ranks", None));
-        }
-        if width == 1 {
+        self.check_ghosts(x)?;
+        if let Some(Operand::Gather { width: 1, .. }) = self.operands.get(x as usize) {
             return Ok(("ROW".to_owned(), "0".to_owned(), "1".to_owned()));
         }
         let index = self.index();
@@ -591,13 +642,13 @@ impl<'a> Printer<'a> {
         let tile = self.extent.tiles.tile_len();
         let mut shared = String::new();
         let mut bytes = 0;
-        for (number, (_, dtype)) in self.reductions.iter().enumerate() {
-            let type_ = memory_type(*dtype);
-            bytes += (tile + LANES) * dtype.size();
+        for (number, (op, dtype)) in self.reductions.iter().enumerate() {
+            let (type_, partial) = (memory_type(*dtype), partial_type(*op, *dtype));
+            bytes += tile * dtype.size() + LANES * partial_size(*op, *dtype);
             let _ = writeln!(shared, "SHARED({type_}, t{number}, {tile})");
-            let _ = writeln!(shared, "SHARED({type_}, l{number}, {LANES})");
+            let _ = writeln!(shared, "SHARED({partial}, l{number}, {LANES})");
         }
-        if bytes > SHARED_BYTES || self.reductions.len() * LANES > THREADS as usize {
+        if bytes > SHARED_BYTES {
             return Err(Refusal::new("reductions of so many elements", None));
         }
         let [rows, len, line, per_line] =
@@ -607,6 +658,10 @@ impl<'a> Printer<'a> {
         for number in 0..self.reductions.len() {
             partials.push(self.word(Word::Partials(number)));
         }
+        let start = match self.reductions.iter().any(|&(op, _)| yields_row(op)) {
+            true => self.word(Word::Start),
+            false => String::new(),
+        };
         let mut text = Self::head(self.words.len());
         let _ = write!(
             text,
@@ -636,15 +691,15 @@ impl<'a> Printer<'a> {
         if reduces {
             text.push_str("PHASE\n");
             for (number, &(op, dtype)) in self.reductions.iter().enumerate() {
-                let type_ = memory_type(dtype);
-                let x = self.join(
-                    folded_by(op, dtype)?,
-                    dtype,
-                    ("x", &format!("t{number}[i]")),
-                )?;
+                let (type_, group) = (partial_type(op, dtype), number % GROUPS);
+                let element = match yields_row(op) {
+                    true => format!("MAKE({type_}, t{number}[i], {start} + begin + i)"),
+                    false => format!("t{number}[i]"),
+                };
+                let x = folded(op, dtype, ("x", &element))?;
                 let _ = writeln!(
                     text,
-                    "    if (THREAD / {LANES} == {number}) {{\n        {type_} x = {};\n        \
+                    "    if (THREAD / {LANES} == {group}) {{\n        {type_} x = {};\n        \
                      for (u32 i = THREAD % {LANES}; i < end - begin; i += {LANES}) x = {x};\n        \
                      l{number}[THREAD % {LANES}] = x;\n    }}",
                     identity(op, dtype),
@@ -652,16 +707,16 @@ impl<'a> Printer<'a> {
             }
             text.push_str("END_PHASE\nPHASE\n");
             for (number, &(op, dtype)) in self.reductions.iter().enumerate() {
-                let type_ = memory_type(dtype);
+                let type_ = partial_type(op, dtype);
                 let (a, b) = (format!("l{number}[l]"), format!("l{number}[l + half]"));
-                let joined = self.join(folded_by(op, dtype)?, dtype, (&a, &b))?;
+                let joined = folded(op, dtype, (&a, &b))?;
                 let _ = writeln!(
                     text,
                     "    if (THREAD == {}) {{\n        \
                      for (u32 half = {}; half > 0; half /= 2)\n            \
                      for (u32 l = 0; l < half; l++) {a} = {joined};\n        \
                      (({type_} *){})[BLOCK] = l{number}[0];\n    }}",
-                    number * LANES,
+                    number % GROUPS * LANES,
                     LANES / 2,
                     partials[number],
                 );
@@ -674,62 +729,6 @@ impl<'a> Printer<'a> {
             words: self.words,
         })
     }
-}
-
-/// The result of no rows.
-fn identity(op: ReduceOp, dtype: DType) -> String {
-    let type_ = memory_type(dtype);
-    let (largest, smallest) = match dtype.is_real_float() {
-        true => ("INFINITE".to_owned(), "-INFINITE".to_owned()),
-        false => (format!("{type_}_LARGEST"), format!("{type_}_SMALLEST")),
-    };
-    match op {
-        ReduceOp::Sum => match dtype {
-            DType::Bool => "0".to_owned(),
-            _ => format!("ZERO_{type_}"),
-        },
-        ReduceOp::Prod if dtype.is_complex() => format!("MAKE({type_}, 1, 0)"),
-        ReduceOp::Prod | ReduceOp::All => "1".to_owned(),
-        ReduceOp::Any => "0".to_owned(),
-        ReduceOp::Min | ReduceOp::ArgMin => largest,
-        ReduceOp::Max | ReduceOp::ArgMax => smallest,
-    }
-}
-
-/// The arguments of a kernel that joins: where the tiles are, where the results go, the number of tiles,
-/// and how many a block joins, at most [`JOINED`].
-pub(super) const JOINING_WORDS: usize = 4;
-
-/// The kernel that joins neighbouring tiles by the binary tree of [`crate::reduce`]: block `k` those of
-/// its group, to element `k` of the results.
-pub(super) fn joining(op: ReduceOp, dtype: DType) -> Result<String, Refusal> {
-    let type_ = memory_type(dtype);
-    let printer_join = |a: &str, b: &str| -> Result<String, Refusal> {
-        let op = folded_by(op, dtype)?;
-        match dtype.is_integer() && matches!(op, BinaryOp::Add | BinaryOp::Mul) {
-            true => {
-                let sign = if op == BinaryOp::Add { "+" } else { "*" };
-                Ok(format!("({type_})((u64){a} {sign} (u64){b})"))
-            }
-            false => binary(op, dtype, a, b),
-        }
-    };
-    let joined = printer_join("t[i]", "t[i + reach]")?;
-    Ok(format!(
-        "#define WORDS {JOINING_WORDS}\nKERNEL\nSHARED({type_}, t, {JOINED})\n\
-         const u64 first = BLOCK * ARG(3), left = first < ARG(2) ? ARG(2) - first : 0;\n\
-         const u32 n = left < ARG(3) ? left : ARG(3);\n\
-         PHASE\n    enum {{ N = {JOINED} / THREADS }};\n    {type_} x[N];\n    \
-         EACH if (THREAD + b * THREADS < n) x[b] = ((const {type_} *)ARG(0))[first + THREAD + b * THREADS];\n    \
-         EACH if (THREAD + b * THREADS < n) t[THREAD + b * THREADS] = x[b];\n\
-         END_PHASE\n\
-         for (u32 reach = 1; reach < n; reach *= 2) {{\nPHASE\n    \
-         for (u32 i = 2 * reach * THREAD; i + reach < n; i += 2 * reach * THREADS) t[i] = {joined};\n\
-         END_PHASE\n}}\n\
-         PHASE\n    if (THREAD == 0) (({type_} *)ARG(1))[BLOCK] = n > 0 ? t[0] : {};\nEND_PHASE\n\
-         END_KERNEL\n",
-        identity(op, dtype)
-    ))
 }
 
 /// The name that both compilers know.

@@ -12,6 +12,10 @@
 #define SQRT_f32(a) __fsqrt_rn(a)
 #define SQRT_f64(a) __dsqrt_rn(a)
 #define BUILTIN(name) name
+#define TABLE(type, name) static __constant__ const type name[]
+/* The upper half of a product of 64 bits each, and the zeros in front of a number other than 0. */
+#define PRODUCT_HIGH(a, b) __umul64hi(a, b)
+#define LEADING_ZEROS(x) ((u64)__clzll((i64)(x)))
 #else
 #define MAKE(T, ...) ((T){__VA_ARGS__})
 #define NOT_A_NUMBER __builtin_nan("")
@@ -21,6 +25,9 @@
 #define SQRT_f32(a) __builtin_sqrtf(a)
 #define SQRT_f64(a) __builtin_sqrt(a)
 #define BUILTIN(name) __builtin_##name
+#define TABLE(type, name) static const type name[]
+#define PRODUCT_HIGH(a, b) ((u64)(((unsigned __int128)(a) * (b)) >> 64))
+#define LEADING_ZEROS(x) ((u64)__builtin_clzll(x))
 #endif
 
 #ifdef __CUDACC__

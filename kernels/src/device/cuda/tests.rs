@@ -4,15 +4,18 @@
 use super::compiler::WORDS;
 use super::nvrtc::Nvrtc;
 use super::*;
-use crate::device::source;
+use crate::device::{functions, source};
 use crate::element::{DType, Value};
+use crate::generate::case;
 use crate::ir::{BinaryOp, UnaryOp};
 use crate::math::constants::NUMBERS;
 use crate::native::mathematics;
 use crate::operations::{BinaryForm, UnaryForm};
 use crate::scalar;
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
+use std::sync::Mutex;
 
 /// The compiler, or where there is none the reason, which is printed.
 fn compiler() -> Option<Nvrtc> {
@@ -230,6 +233,71 @@ fn whole_and_complex_numbers_compile() {
     let (ptx, _) = compiled(&nvrtc, &text);
     assert!(check_rounding(&ptx) > 0);
     assert!(!ptx.contains("call"));
+}
+
+/// A device that keeps the texts of kernels.
+#[derive(Debug, Default)]
+struct Texts(Mutex<BTreeSet<String>>);
+
+impl Device for Texts {
+    fn name(&self) -> &str {
+        "texts"
+    }
+
+    fn allocate(&self, bytes: usize) -> Result<Address, DeviceError> {
+        Err(DeviceError::OutOfMemory { wanted: bytes })
+    }
+
+    unsafe fn free(&self, _: Address) {}
+
+    unsafe fn upload(&self, _: *const u8, _: Address, _: usize) -> Result<(), DeviceError> {
+        Ok(())
+    }
+
+    unsafe fn download(&self, _: Address, _: *mut u8, _: usize) -> Result<(), DeviceError> {
+        Ok(())
+    }
+
+    fn function(&self, text: &str) -> Result<Function, DeviceError> {
+        self.0.lock().unwrap().insert(text.to_owned());
+        Ok(Function(0))
+    }
+
+    unsafe fn launch(&self, _: Function, _: u32, _: &[u64]) -> Result<(), DeviceError> {
+        Ok(())
+    }
+
+    fn finish(&self) -> Result<(), DeviceError> {
+        Ok(())
+    }
+}
+
+#[test]
+fn random_kernels_compile_with_the_roundings_of_ieee_754() {
+    let Some(nvrtc) = compiler() else { return };
+    let texts = Texts::default();
+    for seed in 0..100 {
+        // Refused ones are no matter of the compiler.
+        let _ = crate::device::tests::loops(&case(seed, 128), &texts);
+    }
+    let texts = texts.0.into_inner().unwrap();
+    assert!(texts.len() > 100, "{} kernels", texts.len());
+    // All in one source, each with a structure of arguments and a name of its own.
+    let mut all = String::from("#define WORDS 1\n");
+    for (number, text) in texts.iter().enumerate() {
+        let (first, rest) = text.split_once('\n').unwrap();
+        let _ = write!(
+            all,
+            "#undef WORDS\n#undef words\n#undef sparsefuse_kernel\n{first}\n\
+             #define words words_{number}\n#define sparsefuse_kernel kernel_{number}\n\
+             struct words {{ u64 at[WORDS]; }};\n{rest}\n"
+        );
+    }
+    let source = source(&all, WORDS, &functions());
+    let compiled = nvrtc.compile(&source, "compute_90").unwrap();
+    let ptx = compiled.ptx().unwrap();
+    assert!(check_rounding(&ptx) > 0);
+    assert_eq!(ptx.matches(".entry").count(), texts.len());
 }
 
 #[test]

@@ -1,0 +1,107 @@
+//! How two values are joined, as text: by an operation, or as partial results of a reduction, which are
+//! elements, or elements with their rows (`ArgMin`, `ArgMax`); and the kernel that joins tiles.
+
+use super::JOINED;
+use crate::element::DType;
+use crate::ir::{BinaryOp, ReduceOp};
+use crate::native::Refusal;
+use crate::native::operators::{binary, folded_by, memory_type};
+
+/// Two operands, joined.
+pub(super) fn join(op: BinaryOp, dtype: DType, (a, b): (&str, &str)) -> Result<String, Refusal> {
+    let type_ = memory_type(dtype);
+    let call = || format!("{}_{type_}({a}, {b})", op.name());
+    let sign = match op {
+        BinaryOp::Add => "+",
+        BinaryOp::Sub => "-",
+        BinaryOp::Mul => "*",
+        BinaryOp::Div if dtype.is_integer() => return Ok(call()),
+        BinaryOp::Pow | BinaryOp::Rem | BinaryOp::FloorDiv => return Ok(call()),
+        _ => return binary(op, dtype, a, b),
+    };
+    match dtype.is_integer() {
+        // Integers wrap, which C promises of unsigned ones alone.
+        true => Ok(format!("({type_})((u64){a} {sign} (u64){b})")),
+        false => binary(op, dtype, a, b),
+    }
+}
+
+/// Two partial results of a reduction, those of `a` before those of `b`, joined.
+pub(super) fn folded(op: ReduceOp, dtype: DType, (a, b): (&str, &str)) -> Result<String, Refusal> {
+    match yields_row(op) {
+        true => Ok(format!("{}_{}({a}, {b})", op.name(), memory_type(dtype))),
+        false => join(folded_by(op, dtype)?, dtype, (a, b)),
+    }
+}
+
+/// Whether a reduction says where an element is.
+pub(super) fn yields_row(op: ReduceOp) -> bool {
+    matches!(op, ReduceOp::ArgMin | ReduceOp::ArgMax)
+}
+
+/// The type of partial results.
+pub(super) fn partial_type(op: ReduceOp, dtype: DType) -> String {
+    let prefix = if yields_row(op) { "place_" } else { "" };
+    format!("{prefix}{}", memory_type(dtype))
+}
+
+/// The bytes of a partial result.
+pub(in crate::device) fn partial_size(op: ReduceOp, dtype: DType) -> usize {
+    match yields_row(op) {
+        true => 2 * size_of::<u64>(),
+        false => dtype.size(),
+    }
+}
+
+/// The result of no rows.
+pub(super) fn identity(op: ReduceOp, dtype: DType) -> String {
+    let type_ = memory_type(dtype);
+    let (largest, smallest) = match dtype.is_real_float() {
+        true => ("INFINITE".to_owned(), "-INFINITE".to_owned()),
+        false => (format!("{type_}_LARGEST"), format!("{type_}_SMALLEST")),
+    };
+    match op {
+        ReduceOp::Sum => match dtype {
+            DType::Bool => "0".to_owned(),
+            _ => format!("ZERO_{type_}"),
+        },
+        ReduceOp::Prod if dtype.is_complex() => format!("MAKE({type_}, 1, 0)"),
+        ReduceOp::Prod | ReduceOp::All => "1".to_owned(),
+        ReduceOp::Any => "0".to_owned(),
+        ReduceOp::Min => largest,
+        ReduceOp::Max => smallest,
+        ReduceOp::ArgMin => format!("MAKE(place_{type_}, ({type_})({largest}), NO_ROW)"),
+        ReduceOp::ArgMax => format!("MAKE(place_{type_}, ({type_})({smallest}), NO_ROW)"),
+    }
+}
+
+/// The arguments of a kernel that joins: where the tiles are, where the results go, the number of tiles,
+/// how many a block joins, at most [`JOINED`], and whether that is the last step.
+pub(in crate::device) const JOINING_WORDS: usize = 5;
+
+/// The kernel that joins neighbouring tiles by the binary tree of [`crate::reduce`]: block `k` those of
+/// its group, to element `k` of the results. In the last step that is an element of the argument.
+pub(in crate::device) fn joining(op: ReduceOp, dtype: DType) -> Result<String, Refusal> {
+    let type_ = partial_type(op, dtype);
+    let joined = folded(op, dtype, ("t[i]", "t[i + reach]"))?;
+    let result = match yields_row(op) {
+        true => "if (ARG(4)) ((i64 *)ARG(1))[BLOCK] = (i64)x.row; else ",
+        false => "",
+    };
+    Ok(format!(
+        "#define WORDS {JOINING_WORDS}\nKERNEL\nSHARED({type_}, t, {JOINED})\n\
+         const u64 first = BLOCK * ARG(3), left = first < ARG(2) ? ARG(2) - first : 0;\n\
+         const u32 n = left < ARG(3) ? left : ARG(3);\n\
+         PHASE\n    enum {{ N = {JOINED} / THREADS }};\n    {type_} x[N];\n    \
+         EACH if (THREAD + b * THREADS < n) x[b] = ((const {type_} *)ARG(0))[first + THREAD + b * THREADS];\n    \
+         EACH if (THREAD + b * THREADS < n) t[THREAD + b * THREADS] = x[b];\n\
+         END_PHASE\n\
+         for (u32 reach = 1; reach < n; reach *= 2) {{\nPHASE\n    \
+         for (u32 i = 2 * reach * THREAD; i + reach < n; i += 2 * reach * THREADS) t[i] = {joined};\n\
+         END_PHASE\n}}\n\
+         PHASE\n    if (THREAD == 0) {{\n        {type_} x = {};\n        if (n > 0) x = t[0];\n        \
+         {result}(({type_} *)ARG(1))[BLOCK] = x;\n    }}\nEND_PHASE\n\
+         END_KERNEL\n",
+        identity(op, dtype)
+    ))
+}
