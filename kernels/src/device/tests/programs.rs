@@ -366,3 +366,61 @@ fn reductions_of_rows(dtypes: &[DType]) -> Vec<Program> {
     }
     programs
 }
+
+/// The position of an extremum of the elements, whose tiles are joined in two steps.
+fn position(op: ReduceOp, elements: &[f64]) -> Program {
+    let (n, tile_len) = (elements.len(), 16);
+    let mut build = KernelBuilder::new();
+    let x = build.arg(DType::F64, ArgKind::Array);
+    let found = build.arg(DType::I64, ArgKind::Reduction);
+    let value = build.load(x);
+    build.push(Inst::Reduce(op, found, value));
+    Program {
+        what: op.name().to_owned(),
+        kernel: build.finish(),
+        rows: n,
+        tile_len,
+        memory: vec![elements.iter().map(|x| x.to_bits()).collect(), vec![7]],
+        operands: Box::new(move |places| {
+            vec![
+                Operand::Array {
+                    data: places[0],
+                    layout: Layout::contiguous(n),
+                },
+                Operand::Reduction {
+                    partials: places[1].cast(),
+                },
+            ]
+        }),
+        written: DType::I64,
+    }
+}
+
+#[test]
+fn positions_of_extrema_come_first_among_equals() {
+    let device = emulated();
+    let n = 40_000;
+    let plain: Vec<f64> = (0..n).map(|i| (random(i) % 1000) as f64).collect();
+    let mut with_nan = plain.clone();
+    (with_nan[31_007], with_nan[39_001]) = (f64::NAN, f64::NAN);
+    let first = |elements: &[f64], extremum: f64| {
+        let is_it = |&x: &f64| x == extremum || x.is_nan() && extremum.is_nan();
+        elements.iter().position(is_it).unwrap() as u64
+    };
+    for (op, elements, extremum) in [
+        (ReduceOp::ArgMin, &plain, 0.0),
+        (ReduceOp::ArgMax, &plain, 999.0),
+        (ReduceOp::ArgMin, &with_nan, f64::NAN),
+        (ReduceOp::ArgMax, &with_nan, f64::NAN),
+    ] {
+        let program = position(op, elements);
+        let loop_ = program.compiled(&device);
+        let found = program.by_device(&loop_, &device);
+        assert_eq!(
+            found,
+            [first(elements, extremum)],
+            "{} {extremum}",
+            op.name()
+        );
+    }
+}
