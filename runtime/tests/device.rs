@@ -106,6 +106,33 @@ fn what_stays_on_the_device_is_not_copied() {
     assert!(counters.downloaded < 2 * 10_240, "{counters:?}");
 }
 
+#[test]
+fn many_sums_of_one_pass_have_the_bits_of_the_host() {
+    for n in [30, 1000, 4099] {
+        check(|runtime| {
+            let ranges = (0..=n as u64).map(|row| 2 * row).collect();
+            let columns = (0..n as u32).flat_map(|row| [row, (row * 7 + 1) % n as u32]);
+            let values: Vec<f64> = (0..2 * n).map(|k| (k as f64).cos()).collect();
+            let entries = Shape::new(&[2 * n]);
+            let ranges = runtime.store_from_vec(Shape::new(&[n + 1]), ranges)?;
+            let columns = runtime.store_from_vec(entries, columns.collect())?;
+            let values = runtime.store_from_vec(entries, values)?;
+            let x = vector(runtime, n, 0.7)?;
+            let y = runtime.new_store(x.shape(), DType::F64);
+            let args = [&y, &ranges, &columns, &values, &x].map(Into::into);
+            runtime.submit(spmv(), &args, &[])?;
+            let sums: Result<Vec<_>, Error> = (1..12)
+                .map(|k| product(&vector(runtime, n, 0.1 * f64::from(k))?, &y))
+                .collect();
+            let sums = sums?
+                .into_iter()
+                .map(|sum| runtime.read_scalar::<f64>(&sum));
+            let sums: Result<Vec<f64>, Error> = sums.collect();
+            Ok((bits(&sums?), bits(&runtime.read::<f64>(&y, None)?)))
+        });
+    }
+}
+
 /// Entries of a row: columns and values.
 type Row = Vec<(usize, f64)>;
 

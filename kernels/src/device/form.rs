@@ -6,7 +6,7 @@ use super::print::{
 };
 use super::{Address, Device, DeviceError, Function, THREADS, slices};
 use crate::element::{DType, Value};
-use crate::ir::{ArgId, Kernel, Loop};
+use crate::ir::{ArgId, Kernel, Loop, ReduceOp};
 use crate::launch::{Extent, Launch, Operand, Sliced, Structure};
 use crate::native::Refusal;
 use crate::native::operators::memory_type;
@@ -19,9 +19,11 @@ pub struct DeviceLoop {
     domain: usize,
     /// Reductions of rows of matrices, which run first.
     row_reductions: Vec<ReducedRows>,
+    /// Stores that come before the other rows, if they are apart.
+    stores: Option<Compiled>,
     rows: Option<Compiled>,
     scalars: Option<Compiled>,
-    reductions: Vec<Joining>,
+    joinings: Vec<Joining>,
 }
 
 /// Why a loop does not run on a device.
@@ -45,6 +47,8 @@ impl From<Refusal> for NoForm {
 struct Compiled {
     function: Function,
     words: Vec<Word>,
+    /// How many tiles a block goes through.
+    tiles_of_block: usize,
 }
 
 impl Compiled {
@@ -52,17 +56,19 @@ impl Compiled {
         Ok(Self {
             function: device.function(&printed.text)?,
             words: printed.words,
+            tiles_of_block: printed.tiles_of_block,
         })
     }
 }
 
-/// How the tiles of a reduction are joined.
+/// How the tiles of reductions are joined that have one operation and type.
 #[derive(Debug)]
 struct Joining {
     function: Function,
     /// The bytes of a partial result.
     size: usize,
-    arg: ArgId,
+    /// The reductions, by number, and their arguments.
+    of: Vec<(usize, ArgId)>,
 }
 
 /// A reduction along the rows of a matrix: that of their tiles, and how these are joined.
@@ -103,13 +109,19 @@ impl DeviceLoop {
             let compiled = printed.map(|printed| Compiled::new(printed, device));
             compiled.transpose()
         };
-        let mut reductions = Vec::new();
-        for &(op, dtype, arg) in &printed.reductions {
-            let function = device.function(&print::joining(op, dtype)?)?;
-            reductions.push(Joining {
-                function,
+        let mut kinds: Vec<((ReduceOp, DType), Vec<(usize, ArgId)>)> = Vec::new();
+        for (number, &(op, dtype, arg)) in printed.reductions.iter().enumerate() {
+            match kinds.iter_mut().find(|(kind, _)| *kind == (op, dtype)) {
+                Some((_, of)) => of.push((number, arg)),
+                None => kinds.push(((op, dtype), vec![(number, arg)])),
+            }
+        }
+        let mut joinings = Vec::new();
+        for ((op, dtype), of) in kinds {
+            joinings.push(Joining {
+                function: device.function(&print::joining(op, dtype, of.len())?)?,
                 size: partial_size(op, dtype),
-                arg,
+                of,
             });
         }
         let mut row_reductions = Vec::new();
@@ -122,9 +134,10 @@ impl DeviceLoop {
         Ok(Self {
             domain: loop_.domain as usize,
             row_reductions,
+            stores: compile(printed.stores)?,
             rows: compile(printed.rows)?,
             scalars: compile(printed.scalars)?,
-            reductions,
+            joinings,
         })
     }
 
@@ -133,7 +146,8 @@ impl DeviceLoop {
     pub fn scratch_bytes(&self, launch: &Launch<'_>) -> usize {
         let extent = &launch.domains[self.domain];
         let n_tiles = extent.tiles.count(extent.len as usize);
-        let partials = self.reductions.iter().map(|it| room(2 * n_tiles, it.size));
+        let joinings = self.joinings.iter();
+        let partials = joinings.map(|it| it.of.len() * room(2 * n_tiles, it.size));
         let of_rows = self.row_reductions.iter().map(|it| {
             let [partials, values] = it.rooms(launch, extent);
             partials + values
@@ -151,9 +165,13 @@ impl DeviceLoop {
             next - bytes as u64
         };
         let mut parts = Scratch::default();
-        for reduction in &self.reductions {
-            // Behind the tiles is what they are joined to.
-            parts.partials.push(take(room(2 * n_tiles, reduction.size)));
+        let n_reductions = self.joinings.iter().map(|it| it.of.len()).sum();
+        parts.partials.resize(n_reductions, 0);
+        for joining in &self.joinings {
+            for &(number, _) in &joining.of {
+                // Behind the tiles is what they are joined to.
+                parts.partials[number] = take(room(2 * n_tiles, joining.size));
+            }
         }
         for reduction in &self.row_reductions {
             let [partials, values] = reduction.rooms(launch, extent).map(&mut take);
@@ -191,29 +209,32 @@ impl DeviceLoop {
             // function.
             unsafe { reduction.run(launch, extent, (number, &scratch), device)? };
         }
-        if let Some(rows) = &self.rows {
-            let (tiles, blocks) = match self.reductions.is_empty() {
-                true => (
+        for (kernel, reduces) in [
+            (&self.stores, false),
+            (&self.rows, !self.joinings.is_empty()),
+        ] {
+            let Some(kernel) = kernel else {
+                continue;
+            };
+            let (tiles, n_tiles) = match reduces {
+                true => (extent.tiles, n_tiles),
+                false => (
                     Tiles::of_vector(ROWS_OF_BLOCK),
                     n_rows.div_ceil(ROWS_OF_BLOCK),
                 ),
-                false => (extent.tiles, n_tiles),
             };
-            let words = rows.words.iter();
+            let blocks = n_tiles.div_ceil(kernel.tiles_of_block) as u32;
+            let words = kernel.words.iter();
             let arguments: Vec<u64> = words
                 .map(|word| argument(*word, launch, (extent, &tiles), &scratch))
                 .collect();
             // SAFETY: the arguments are those that the text was printed for, in their order; the caller
             // promises that what they address is there.
-            unsafe { device.launch(rows.function, blocks as u32, &arguments)? };
+            unsafe { device.launch(kernel.function, blocks, &arguments)? };
         }
-        for (reduction, &partials) in self.reductions.iter().zip(&scratch.partials) {
-            let Operand::Reduction { partials: result } = launch.operands[reduction.arg as usize]
-            else {
-                unreachable!("a reduction is bound to its result")
-            };
+        for joining in &self.joinings {
             // SAFETY: the rows have written a partial result for each tile; else as this function.
-            unsafe { reduction.join(extent, (partials, n_tiles), result.addr() as u64, device)? };
+            unsafe { joining.join(launch, (extent, n_tiles), &scratch, device)? };
         }
         if let Some(scalars) = &self.scalars {
             let words = scalars.words.iter();
@@ -301,7 +322,7 @@ impl ReducedRows {
         } = reduction;
         Ok(Self {
             tiles: Compiled::new(tiles, device)?,
-            joining: device.function(&print::joining(op, dtype)?)?,
+            joining: device.function(&print::joining(op, dtype, 0)?)?,
             size: partial_size(op, dtype),
             matrix,
         })
@@ -343,7 +364,7 @@ impl ReducedRows {
             return Ok(());
         }
         let (from, to) = (scratch.row_partials[number], scratch.row_values[number]);
-        let arguments: [u64; JOINING_WORDS] = [from, to, all, n_tiles, 1];
+        let arguments: [u64; JOINING_WORDS] = [from, to, 0, all, n_tiles, 0];
         // SAFETY: as above; a row has at most `JOINED` tiles, as `DeviceLoop::new` has found.
         unsafe { device.launch(self.joining, extent.len as u32, &arguments) }
     }
@@ -356,35 +377,52 @@ impl Joining {
     /// As [`DeviceLoop::run`].
     unsafe fn join(
         &self,
-        extent: &Extent,
-        (tiles, n_tiles): (u64, usize),
-        result: u64,
+        launch: &Launch<'_>,
+        (extent, n_tiles): (&Extent, usize),
+        scratch: &Scratch,
         device: &dyn Device,
     ) -> Result<(), DeviceError> {
-        let behind = tiles + (n_tiles.max(1) * self.size) as u64;
         // What is read and what is written next: results of a step are never those of the one before.
-        let (mut from, mut to, mut n) = (tiles, behind, n_tiles);
+        let mut from = scratch.partials[self.of[0].0];
+        let mut to = from + (n_tiles.max(1) * self.size) as u64;
+        // The reductions of a kind lie behind each other.
+        let distance = room(2 * n_tiles, self.size) as u64;
+        let results = self.of.iter().map(|&(_, arg)| {
+            let Operand::Reduction { partials: result } = launch.operands[arg as usize] else {
+                unreachable!("a reduction is bound to its result")
+            };
+            result.addr() as u64
+        });
+        let mut arguments = vec![0; JOINING_WORDS];
+        arguments.extend(results);
+        let mut step = |from, to, (n, group): (usize, usize), is_last| {
+            let words = [
+                from,
+                to,
+                distance,
+                n as u64,
+                group as u64,
+                u64::from(is_last),
+            ];
+            arguments[..JOINING_WORDS].copy_from_slice(&words);
+            let blocks = self.of.len() * n.div_ceil(group).max(1);
+            // SAFETY: there is room for the results behind the tiles, and at the results for an element; a
+            // group has at most `JOINED` elements, as `DeviceLoop::new` has found.
+            unsafe { device.launch(self.function, blocks as u32, &arguments) }
+        };
+        let mut n = n_tiles;
         let joined = extent.tiles.joined();
         for &group in joined.iter().filter(|&&joined| joined > 1) {
-            let n_groups = n / group;
-            let arguments: [u64; JOINING_WORDS] = [from, to, n as u64, group as u64, 0];
-            // SAFETY: there is room for the results behind the tiles; a group has at most `JOINED`
-            // elements, as `DeviceLoop::new` has found.
-            unsafe { device.launch(self.function, n_groups as u32, &arguments)? };
-            (from, to, n) = (to, from, n_groups);
+            step(from, to, (n, group), false)?;
+            (from, to, n) = (to, from, n / group);
         }
         loop {
-            let n_groups = n.div_ceil(JOINED).max(1);
-            let is_last = n_groups == 1;
-            let to_now = if is_last { result } else { to };
-            let arguments: [u64; JOINING_WORDS] =
-                [from, to_now, n as u64, JOINED as u64, u64::from(is_last)];
-            // SAFETY: as above; the result has room for an element.
-            unsafe { device.launch(self.function, n_groups as u32, &arguments)? };
+            let is_last = n <= JOINED;
+            step(from, to, (n, JOINED), is_last)?;
             if is_last {
                 return Ok(());
             }
-            (from, to, n) = (to, from, n_groups);
+            (from, to, n) = (to, from, n.div_ceil(JOINED));
         }
     }
 }
@@ -403,6 +441,7 @@ fn argument(
     match word {
         Word::Rows => extent.len,
         Word::Start => extent.start,
+        Word::Tiles => tiles.count(extent.len as usize) as u64,
         Word::TileLen => tiles.tile_len() as u64,
         Word::Line => tiles.line() as u64,
         // The one line of a vector has all tiles.

@@ -54,6 +54,8 @@ pub(super) enum Word {
     Rows,
     /// The global index of the first row.
     Start,
+    /// The tiles of the rows.
+    Tiles,
     /// The rows of a tile or block, of a line, and the tiles of a line.
     TileLen,
     Line,
@@ -101,11 +103,15 @@ pub(super) enum Part {
 pub(super) struct Printed {
     pub(super) text: String,
     pub(super) words: Vec<Word>,
+    /// How many tiles a block goes through.
+    pub(super) tiles_of_block: usize,
 }
 
 /// A loop as kernels.
 #[derive(Debug)]
 pub(super) struct Loops {
+    /// Stores that come before the other rows, if they are apart.
+    pub(super) stores: Option<Printed>,
     /// What is done for each row, if anything is.
     pub(super) rows: Option<Printed>,
     /// What uniform instructions store, if they do.
@@ -142,14 +148,26 @@ pub(super) fn print(
     let types = value_types(kernel, body);
     let dtype = |a: ValueId| types[a as usize].expect("the verifier admits typed operands");
     let reductions: Vec<_> = reductions.map(|(op, arg, a)| (op, dtype(a), arg)).collect();
-    let is_of_rows = |inst: &Inst| matches!(inst, Inst::Store(..) | Inst::Reduce(..));
     let is_scalar = |inst: &Inst| matches!(inst, Inst::StoreScalar(..));
+    let whole = body;
+    let (mut stores, mut rows, mut row_reductions) = (None, None, Vec::new());
+    let apart = stored_before(kernel, body, reductions.len());
+    let body = apart.as_ref().unwrap_or(body);
     let print = |effect: &dyn Fn(&Inst) -> bool| {
         let mut printer = Printer::new(kernel, body, (operands, extent), effect);
         printer.body()?;
         Ok(printer)
     };
-    let (mut rows, mut row_reductions) = (None, Vec::new());
+    let is_of_rows = |inst: &Inst| match apart {
+        Some(_) => matches!(inst, Inst::Reduce(..)),
+        None => matches!(inst, Inst::Store(..) | Inst::Reduce(..)),
+    };
+    if apart.is_some() {
+        let is_store = |inst: &Inst| matches!(inst, Inst::Store(..));
+        let mut printer = Printer::new(kernel, whole, (operands, extent), &is_store);
+        printer.body()?;
+        stores = Some(printer.rows()?);
+    }
     if body.iter().any(is_of_rows) {
         let printer = print(&is_of_rows)?;
         for (number, &reduced) in printer.reduced_rows.iter().enumerate() {
@@ -163,6 +181,7 @@ pub(super) fn print(
         false => None,
     };
     Ok(Loops {
+        stores,
         rows,
         scalars,
         reductions,
@@ -196,6 +215,40 @@ fn forwarded(kernel: &Kernel, body: &[Inst]) -> Result<Vec<Inst>, Refusal> {
         renamed.push(inst);
     }
     Ok(renamed)
+}
+
+/// The most reductions for which all threads of a block compute the terms of a tile.
+const FEW: usize = 4;
+
+/// Of a loop with many reductions, which 16 threads a tile go through, and sums of rows, which take more
+/// threads: the loop without these sums, which are loaded from where they are stored. `None` where they are
+/// not, or something that the loop reads is written.
+fn stored_before(kernel: &Kernel, body: &[Inst], n_reductions: usize) -> Option<Vec<Inst>> {
+    let memory = |arg: ArgId| kernel.args[arg as usize].memory;
+    if n_reductions <= FEW || !body.iter().any(|inst| matches!(inst, Inst::RowSum { .. })) {
+        return None;
+    }
+    let stored = body.iter().filter_map(|inst| match *inst {
+        Inst::Store(arg, a) => Some((arg, a)),
+        _ => None,
+    });
+    let stored: Vec<(ArgId, ValueId)> = stored.collect();
+    let is_stored = |arg: ArgId| stored.iter().any(|&(to, _)| memory(to) == memory(arg));
+    let mut apart = body.to_vec();
+    for (number, inst) in body.iter().enumerate() {
+        let mut reads_stored = false;
+        if !inst.is_effect() {
+            inst.for_each_arg(|arg| reads_stored |= is_stored(arg));
+        }
+        if reads_stored {
+            return None;
+        }
+        if let Inst::RowSum { .. } = inst {
+            let &(arg, _) = stored.iter().find(|&&(_, a)| a as usize == number)?;
+            apart[number] = Inst::Load(arg);
+        }
+    }
+    Some(apart)
 }
 
 /// For each instruction, whether one of these effects needs it.
@@ -634,6 +687,7 @@ impl<'a> Printer<'a> {
         Printed {
             text,
             words: self.words,
+            tiles_of_block: 1,
         }
     }
 
@@ -648,8 +702,8 @@ impl<'a> Printer<'a> {
             let _ = writeln!(shared, "SHARED({type_}, t{number}, {tile})");
             let _ = writeln!(shared, "SHARED({partial}, l{number}, {LANES})");
         }
-        if bytes > SHARED_BYTES {
-            return Err(Refusal::new("reductions of so many elements", None));
+        if reduces && (bytes > SHARED_BYTES || self.reductions.len() > FEW) {
+            return self.rows_by_lanes();
         }
         let [rows, len, line, per_line] =
             [Word::Rows, Word::TileLen, Word::Line, Word::PerLine].map(|word| self.word(word));
@@ -727,6 +781,97 @@ impl<'a> Printer<'a> {
         Ok(Printed {
             text,
             words: self.words,
+            tiles_of_block: 1,
+        })
+    }
+
+    /// The rows of a loop with many reductions, or long tiles: 16 threads go through a tile, each through
+    /// the rows of a lane, and keep what they have reduced.
+    fn rows_by_lanes(mut self) -> Result<Printed, Refusal> {
+        let bytes = |&(op, dtype): &(ReduceOp, DType)| THREADS as usize * partial_size(op, dtype);
+        if self.reductions.iter().map(bytes).sum::<usize>() > SHARED_BYTES {
+            return Err(Refusal::new("reductions of so many elements", None));
+        }
+        let [rows, len, line, per_line] =
+            [Word::Rows, Word::TileLen, Word::Line, Word::PerLine].map(|word| self.word(word));
+        let (index, mut partials) = (self.index(), Vec::new());
+        for number in 0..self.reductions.len() {
+            partials.push(self.word(Word::Partials(number)));
+        }
+        let start = match self.reductions.iter().any(|&(op, _)| yields_row(op)) {
+            true => self.word(Word::Start),
+            false => String::new(),
+        };
+        let (mut shared, mut lanes, mut kept) = (String::new(), String::new(), String::new());
+        let mut joins = String::new();
+        let mut values = self.values.clone();
+        for (number, &(op, dtype)) in self.reductions.iter().enumerate() {
+            let type_ = partial_type(op, dtype);
+            let _ = writeln!(shared, "SHARED({type_}, l{number}, THREADS)");
+            let _ = writeln!(lanes, "    {type_} x{number} = {};", identity(op, dtype));
+            let _ = writeln!(kept, "    l{number}[THREAD] = x{number};");
+            let term = format!("t{number}[b]");
+            let element = match yields_row(op) {
+                true => format!("MAKE({type_}, {term}, {start} + ROW)"),
+                false => term,
+            };
+            let x = format!("x{number}");
+            let joined = folded(op, dtype, (&x, &element))?;
+            // Row by row, in their order.
+            let _ = writeln!(values, "        EACH {x} = {joined};");
+            let terms = format!("t{number}[ROW - begin] =");
+            values = values.replace(&terms, &format!("t{number}[b] ="));
+            values.insert_str(
+                0,
+                &format!("        {} t{number}[N];\n", memory_type(dtype)),
+            );
+            let (a, b) = (format!("l{number}[l]"), format!("l{number}[l + half]"));
+            let joined = folded(op, dtype, (&a, &b))?;
+            let _ = writeln!(
+                joins,
+                "    if (THREAD % {LANES} == {}) {{\n        \
+                 for (u32 half = {}; half > 0; half /= 2)\n            \
+                 for (u32 l = base; l < base + half; l++) {a} = {joined};\n        \
+                 if (tile < tiles) (({type_} *){})[tile] = l{number}[base];\n    }}",
+                number % LANES,
+                LANES / 2,
+                partials[number],
+            );
+        }
+        let n_tiles = self.word(Word::Tiles);
+        let mut text = Self::head(self.words.len());
+        let place = format!(
+            "    const u64 tiles = {n_tiles}, tile = BLOCK * {GROUPS} + THREAD / {LANES};\n"
+        );
+        let _ = write!(
+            text,
+            "#define ROW (row + b * {LANES})\nKERNEL\n{shared}PHASE\n{place}    \
+             const u64 first = tile / {per_line} * {line} + tile % {per_line} * {len};\n    \
+             const u64 edge = {line} == ~0ull ? {rows} : (tile / {per_line} + 1) * {line};\n    \
+             const u64 stop = first + {len} < edge ? first + {len} : edge;\n    \
+             const {index} begin = first, end = tile >= tiles ? begin : stop < {rows} ? stop : {rows};\n\
+             {}{lanes}    u64 row = begin + THREAD % {LANES};\n",
+            self.uniforms,
+        );
+        let n = self.rows_at_a_time();
+        if n > 1 {
+            let _ = write!(
+                text,
+                "    for (; row + {} < end; row += {n} * {LANES}) {{\n        \
+                 enum {{ N = {n} }};\n{values}    }}\n",
+                (n - 1) * LANES,
+            );
+        }
+        let _ = write!(
+            text,
+            "    for (; row < end; row += {LANES}) {{\n        enum {{ N = 1 }};\n{values}    }}\n{kept}\
+             END_PHASE\nPHASE\n{place}    const u32 base = THREAD / {LANES} * {LANES};\n{joins}\
+             END_PHASE\nEND_KERNEL\n"
+        );
+        Ok(Printed {
+            text,
+            words: self.words,
+            tiles_of_block: GROUPS,
         })
     }
 }

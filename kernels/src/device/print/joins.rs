@@ -75,33 +75,43 @@ pub(super) fn identity(op: ReduceOp, dtype: DType) -> String {
     }
 }
 
-/// The arguments of a kernel that joins: where the tiles are, where the results go, the number of tiles,
-/// how many a block joins, at most [`JOINED`], and whether that is the last step.
-pub(in crate::device) const JOINING_WORDS: usize = 5;
+/// The arguments of a kernel that joins, those of its results apart: where the tiles are and where the
+/// results go, how far behind those of one reduction the next one's lie, the number of tiles, how many
+/// a block joins, at most [`JOINED`], and whether that is the last step.
+pub(in crate::device) const JOINING_WORDS: usize = 6;
 
-/// The kernel that joins neighbouring tiles by the binary tree of [`crate::reduce`]: block `k` those of
-/// its group, to element `k` of the results. In the last step that is an element of the argument.
-pub(in crate::device) fn joining(op: ReduceOp, dtype: DType) -> Result<String, Refusal> {
+/// The kernel that joins neighbouring tiles of some reductions by the binary tree of [`crate::reduce`]: of
+/// each its groups one after the other, to elements of the results. In the last step the result is an
+/// element of an argument, whose addresses stand behind the other words.
+pub(in crate::device) fn joining(
+    op: ReduceOp,
+    dtype: DType,
+    count: usize,
+) -> Result<String, Refusal> {
     let type_ = partial_type(op, dtype);
     let joined = folded(op, dtype, ("t[i]", "t[i + reach]"))?;
-    let result = match yields_row(op) {
-        true => "if (ARG(4)) ((i64 *)ARG(1))[BLOCK] = (i64)x.row; else ",
-        false => "",
+    let last = match yields_row(op) {
+        true => format!("*(i64 *)ARG({JOINING_WORDS} + r) = (i64)x.row"),
+        false => format!("*({type_} *)ARG({JOINING_WORDS} + r) = x"),
     };
     Ok(format!(
-        "#define WORDS {JOINING_WORDS}\nKERNEL\nSHARED({type_}, t, {JOINED})\n\
-         const u64 first = BLOCK * ARG(3), left = first < ARG(2) ? ARG(2) - first : 0;\n\
-         const u32 n = left < ARG(3) ? left : ARG(3);\n\
+        "#define WORDS {}\nKERNEL\nSHARED({type_}, t, {JOINED})\n\
+         const u64 all = (ARG(3) + ARG(4) - 1) / ARG(4), groups = all > 0 ? all : 1;\n\
+         const u64 r = BLOCK / groups, g = BLOCK % groups;\n\
+         const u64 first = g * ARG(4), left = first < ARG(3) ? ARG(3) - first : 0;\n\
+         const u32 n = left < ARG(4) ? left : ARG(4);\n\
          PHASE\n    enum {{ N = {JOINED} / THREADS }};\n    {type_} x[N];\n    \
-         EACH if (THREAD + b * THREADS < n) x[b] = ((const {type_} *)ARG(0))[first + THREAD + b * THREADS];\n    \
+         const {type_} *const from = (const {type_} *)(ARG(0) + r * ARG(2)) + first;\n    \
+         EACH if (THREAD + b * THREADS < n) x[b] = from[THREAD + b * THREADS];\n    \
          EACH if (THREAD + b * THREADS < n) t[THREAD + b * THREADS] = x[b];\n\
          END_PHASE\n\
          for (u32 reach = 1; reach < n; reach *= 2) {{\nPHASE\n    \
          for (u32 i = 2 * reach * THREAD; i + reach < n; i += 2 * reach * THREADS) t[i] = {joined};\n\
          END_PHASE\n}}\n\
          PHASE\n    if (THREAD == 0) {{\n        {type_} x = {};\n        if (n > 0) x = t[0];\n        \
-         {result}(({type_} *)ARG(1))[BLOCK] = x;\n    }}\nEND_PHASE\n\
+         if (ARG(5)) {last}; else (({type_} *)(ARG(1) + r * ARG(2)))[g] = x;\n    }}\nEND_PHASE\n\
          END_KERNEL\n",
+        JOINING_WORDS + count,
         identity(op, dtype)
     ))
 }

@@ -41,6 +41,7 @@ impl Printer<'_> {
         let tiles = Printed {
             text: Self::head(self.words.len()) + &text,
             words: std::mem::take(&mut self.words),
+            tiles_of_block: 1,
         };
         Ok(RowReduction {
             op,
