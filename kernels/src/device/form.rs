@@ -2,7 +2,8 @@
 #![expect(unsafe_code, reason = "passes on the promises about a launch")]
 
 use super::print::{
-    self, JOINED, JOINING_WORDS, Part, Printed, ROWS_OF_BLOCK, RowReduction, Word, partial_size,
+    self, JOINED, JOINING_WORDS, Part, Printed, ROWS_OF_BLOCK, RowReduction, Word, most_joined,
+    partial_size,
 };
 use super::{Address, Device, DeviceError, Function, THREADS, slices};
 use crate::element::{DType, Value};
@@ -49,6 +50,8 @@ struct Compiled {
     words: Vec<Word>,
     /// How many tiles a block goes through.
     tiles_of_block: usize,
+    /// Whether the first block also stores scalars.
+    stores_scalars: bool,
 }
 
 impl Compiled {
@@ -57,6 +60,7 @@ impl Compiled {
             function: device.function(&printed.text)?,
             words: printed.words,
             tiles_of_block: printed.tiles_of_block,
+            stores_scalars: printed.stores_scalars,
         })
     }
 }
@@ -224,6 +228,7 @@ impl DeviceLoop {
                 ),
             };
             let blocks = n_tiles.div_ceil(kernel.tiles_of_block) as u32;
+            let blocks = blocks.max(u32::from(kernel.stores_scalars));
             let words = kernel.words.iter();
             let arguments: Vec<u64> = words
                 .map(|word| argument(*word, launch, (extent, &tiles), &scratch))
@@ -407,7 +412,7 @@ impl Joining {
             arguments[..JOINING_WORDS].copy_from_slice(&words);
             let blocks = self.of.len() * n.div_ceil(group).max(1);
             // SAFETY: there is room for the results behind the tiles, and at the results for an element; a
-            // group has at most `JOINED` elements, as `DeviceLoop::new` has found.
+            // group has at most `most_joined` elements, as `DeviceLoop::new` has found.
             unsafe { device.launch(self.function, blocks as u32, &arguments) }
         };
         let mut n = n_tiles;
@@ -417,12 +422,13 @@ impl Joining {
             (from, to, n) = (to, from, n / group);
         }
         loop {
-            let is_last = n <= JOINED;
-            step(from, to, (n, JOINED), is_last)?;
+            let most = most_joined(self.size);
+            let is_last = n <= most;
+            step(from, to, (n, most), is_last)?;
             if is_last {
                 return Ok(());
             }
-            (from, to, n) = (to, from, n.div_ceil(JOINED));
+            (from, to, n) = (to, from, n.div_ceil(most));
         }
     }
 }

@@ -18,7 +18,7 @@
 mod joins;
 mod rows;
 
-pub(super) use self::joins::{JOINING_WORDS, joining, partial_size};
+pub(super) use self::joins::{JOINING_WORDS, joining, most_joined, partial_size};
 
 use self::joins::{folded, identity, join, partial_type, yields_row};
 use super::slices::ROWS;
@@ -38,7 +38,7 @@ use std::fmt::Write as _;
 /// The rows of a block where nothing is reduced.
 pub(super) const ROWS_OF_BLOCK: usize = 1024;
 
-/// The tiles that a block joins at a time ([`joining`]).
+/// The tiles of any type that a block joins at a time ([`most_joined`]).
 pub(super) const JOINED: usize = 2048;
 
 /// The groups of threads of a block that have a thread for each lane.
@@ -105,6 +105,8 @@ pub(super) struct Printed {
     pub(super) words: Vec<Word>,
     /// How many tiles a block goes through.
     pub(super) tiles_of_block: usize,
+    /// Whether the first block also stores scalars.
+    pub(super) stores_scalars: bool,
 }
 
 /// A loop as kernels.
@@ -148,7 +150,6 @@ pub(super) fn print(
     let types = value_types(kernel, body);
     let dtype = |a: ValueId| types[a as usize].expect("the verifier admits typed operands");
     let reductions: Vec<_> = reductions.map(|(op, arg, a)| (op, dtype(a), arg)).collect();
-    let is_scalar = |inst: &Inst| matches!(inst, Inst::StoreScalar(..));
     let whole = body;
     let (mut stores, mut rows, mut row_reductions) = (None, None, Vec::new());
     let apart = stored_before(kernel, body, reductions.len());
@@ -158,9 +159,14 @@ pub(super) fn print(
         printer.body()?;
         Ok(printer)
     };
-    let is_of_rows = |inst: &Inst| match apart {
-        Some(_) => matches!(inst, Inst::Reduce(..)),
-        None => matches!(inst, Inst::Store(..) | Inst::Reduce(..)),
+    let is_scalar = |inst: &Inst| matches!(inst, Inst::StoreScalar(..));
+    // Other blocks may still read what was there.
+    let has_scalars = body.iter().any(is_scalar) && scalars_are_stored_alone(kernel, body);
+    let is_of_rows = |inst: &Inst| match inst {
+        Inst::Reduce(..) => true,
+        Inst::Store(..) => apart.is_none(),
+        Inst::StoreScalar(..) => has_scalars,
+        _ => false,
     };
     if apart.is_some() {
         let is_store = |inst: &Inst| matches!(inst, Inst::Store(..));
@@ -168,7 +174,8 @@ pub(super) fn print(
         printer.body()?;
         stores = Some(printer.rows()?);
     }
-    if body.iter().any(is_of_rows) {
+    let is_row = |inst: &Inst| matches!(inst, Inst::Store(..) | Inst::Reduce(..));
+    if body.iter().any(is_row) {
         let printer = print(&is_of_rows)?;
         for (number, &reduced) in printer.reduced_rows.iter().enumerate() {
             let mut printer = Printer::new(kernel, &[], (operands, extent), &is_of_rows);
@@ -176,7 +183,11 @@ pub(super) fn print(
         }
         rows = Some(printer.rows()?);
     }
-    let scalars = match body.iter().any(is_scalar) {
+    let is_done = has_scalars && rows.is_some();
+    if let (Some(rows), true) = (&mut rows, is_done) {
+        rows.stores_scalars = true;
+    }
+    let scalars = match body.iter().any(is_scalar) && !is_done {
         true => Some(print(&is_scalar)?.scalars()),
         false => None,
     };
@@ -215,6 +226,20 @@ fn forwarded(kernel: &Kernel, body: &[Inst]) -> Result<Vec<Inst>, Refusal> {
         renamed.push(inst);
     }
     Ok(renamed)
+}
+
+/// Whether a body reads no scalar that it stores.
+fn scalars_are_stored_alone(kernel: &Kernel, body: &[Inst]) -> bool {
+    let memory = |arg: ArgId| kernel.args[arg as usize].memory;
+    let stores = |of: u32| {
+        let mut insts = body.iter();
+        insts.any(|inst| matches!(*inst, Inst::StoreScalar(arg, _) if memory(arg) == of))
+    };
+    let mut loads = body.iter().filter_map(|inst| match *inst {
+        Inst::LoadScalar(arg) => Some(memory(arg)),
+        _ => None,
+    });
+    !loads.any(stores)
 }
 
 /// The most reductions for which all threads of a block compute the terms of a tile.
@@ -323,7 +348,10 @@ impl<'a> Printer<'a> {
             }
             Inst::StoreScalar(arg, a) => {
                 let (to, a) = (self.scalar(arg), self.operand(a));
-                let _ = writeln!(self.uniforms, "    {to} = {a};");
+                let _ = writeln!(
+                    self.uniforms,
+                    "    if (BLOCK == 0 && THREAD == 0) {to} = {a};"
+                );
                 return Ok(());
             }
             Inst::Reduce(op, _, a) => {
@@ -681,13 +709,14 @@ impl<'a> Printer<'a> {
         let mut text = Self::head(self.words.len().max(1));
         let _ = writeln!(
             text,
-            "KERNEL\nPHASE\n    if (THREAD == 0 && BLOCK == 0) {{\n{}    }}\nEND_PHASE\nEND_KERNEL",
+            "KERNEL\nPHASE\n{}END_PHASE\nEND_KERNEL",
             self.uniforms
         );
         Printed {
             text,
             words: self.words,
             tiles_of_block: 1,
+            stores_scalars: false,
         }
     }
 
@@ -782,6 +811,7 @@ impl<'a> Printer<'a> {
             text,
             words: self.words,
             tiles_of_block: 1,
+            stores_scalars: false,
         })
     }
 
@@ -872,6 +902,7 @@ impl<'a> Printer<'a> {
             text,
             words: self.words,
             tiles_of_block: GROUPS,
+            stores_scalars: false,
         })
     }
 }

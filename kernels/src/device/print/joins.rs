@@ -1,7 +1,6 @@
 //! How two values are joined, as text: by an operation, or as partial results of a reduction, which are
 //! elements, or elements with their rows (`ArgMin`, `ArgMax`); and the kernel that joins tiles.
 
-use super::JOINED;
 use crate::element::DType;
 use crate::ir::{BinaryOp, ReduceOp};
 use crate::native::Refusal;
@@ -75,6 +74,11 @@ pub(super) fn identity(op: ReduceOp, dtype: DType) -> String {
     }
 }
 
+/// The partial results of this many bytes that a block joins at a time: as many as its memory holds.
+pub(in crate::device) fn most_joined(size: usize) -> usize {
+    (32 << 10) / size.max(size_of::<u64>())
+}
+
 /// The arguments of a kernel that joins, those of its results apart: where the tiles are and where the
 /// results go, how far behind those of one reduction the next one's lie, the number of tiles, how many
 /// a block joins, at most [`JOINED`], and whether that is the last step.
@@ -94,13 +98,14 @@ pub(in crate::device) fn joining(
         true => format!("*(i64 *)ARG({JOINING_WORDS} + r) = (i64)x.row"),
         false => format!("*({type_} *)ARG({JOINING_WORDS} + r) = x"),
     };
+    let most = most_joined(partial_size(op, dtype));
     Ok(format!(
-        "#define WORDS {}\nKERNEL\nSHARED({type_}, t, {JOINED})\n\
+        "#define WORDS {}\nKERNEL\nSHARED({type_}, t, {most})\n\
          const u64 all = (ARG(3) + ARG(4) - 1) / ARG(4), groups = all > 0 ? all : 1;\n\
          const u64 r = BLOCK / groups, g = BLOCK % groups;\n\
          const u64 first = g * ARG(4), left = first < ARG(3) ? ARG(3) - first : 0;\n\
          const u32 n = left < ARG(4) ? left : ARG(4);\n\
-         PHASE\n    enum {{ N = {JOINED} / THREADS }};\n    {type_} x[N];\n    \
+         PHASE\n    enum {{ N = {most} / THREADS }};\n    {type_} x[N];\n    \
          const {type_} *const from = (const {type_} *)(ARG(0) + r * ARG(2)) + first;\n    \
          EACH if (THREAD + b * THREADS < n) x[b] = from[THREAD + b * THREADS];\n    \
          EACH if (THREAD + b * THREADS < n) t[THREAD + b * THREADS] = x[b];\n\

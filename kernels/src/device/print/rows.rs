@@ -42,6 +42,7 @@ impl Printer<'_> {
             text: Self::head(self.words.len()) + &text,
             words: std::mem::take(&mut self.words),
             tiles_of_block: 1,
+            stores_scalars: false,
         };
         Ok(RowReduction {
             op,
