@@ -1,11 +1,9 @@
-//! Loops on devices against the reference, to the bit: on the emulated one, and on a GPU where there is
-//! one.
+//! Loops on devices against the reference, to the bit, on the emulated one; `tests_on_gpu` has those of a
+//! GPU.
 #![expect(unsafe_code, reason = "runs kernels on memory of the tests")]
 
-mod programs;
+pub(super) mod programs;
 
-#[cfg(feature = "cuda")]
-use super::DeviceError;
 use super::{Address, Device, DeviceLoop, Emulated, NoForm};
 use crate::element::DType;
 use crate::generate::{Case, Data, case, one_nan};
@@ -224,7 +222,7 @@ pub(super) fn loops(case: &Case, device: &dyn Device) -> Result<Vec<DeviceLoop>,
     loops
 }
 
-fn check(device: &dyn Device, seeds: u64) {
+pub(super) fn check(device: &dyn Device, seeds: u64) {
     let (mut cases, mut refused) = (Vec::new(), BTreeMap::<String, u64>::new());
     for seed in 0..seeds {
         let case = case(seed, [1, 3, 16, 24, 128][seed as usize % 5]);
@@ -254,22 +252,4 @@ fn check(device: &dyn Device, seeds: u64) {
 #[test]
 fn random_kernels_equal_the_reference() {
     check(&emulated(), 300);
-}
-
-#[cfg(feature = "cuda")]
-#[test]
-fn random_kernels_on_a_gpu_equal_the_reference() {
-    on_a_gpu(|gpu| check(gpu, 150));
-}
-
-/// Runs a test on a GPU, where there is one.
-#[cfg(feature = "cuda")]
-fn on_a_gpu(test: impl FnOnce(&dyn Device)) {
-    match super::Cuda::new(0, None) {
-        Ok(gpu) => test(&gpu),
-        Err(DeviceError::Missing { expected, found }) => {
-            println!("skipped: expected {expected}, found {found}");
-        }
-        Err(other) => panic!("{other}"),
-    }
 }
