@@ -40,6 +40,9 @@ mod print;
 mod slices;
 #[cfg(all(test, unix))]
 mod tests;
+#[cfg(all(feature = "cuda", unix))]
+#[cfg(test)]
+mod tests_on_gpu;
 
 #[cfg(all(feature = "cuda", unix))]
 pub use self::cuda::Cuda;

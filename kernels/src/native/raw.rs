@@ -7,7 +7,7 @@ use crate::isa::Isa;
 use libloading::Library;
 
 /// What is compiled here runs a few times, so the compiler is to take little time.
-const OPTIONS: [&str; 1] = ["-O1"];
+const OPTIONS: [&str; 1] = ["-O0"];
 
 /// The functions with these names that a source defines, compiled unless the cache has it, and the
 /// library that keeps them in memory.

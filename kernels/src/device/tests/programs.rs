@@ -13,7 +13,7 @@ use crate::tiles::Tiles;
 type Operands = dyn Fn(&[*mut u8]) -> Vec<Operand>;
 
 /// A kernel with what it is to run on. The last memory is what it writes, of elements of this type.
-struct Program {
+pub(in crate::device) struct Program {
     what: String,
     kernel: Kernel,
     rows: usize,
@@ -96,7 +96,7 @@ impl Program {
 }
 
 /// Compiles all of them before the first runs, as one library.
-fn check_all(device: &dyn Device, programs: &[Program]) {
+pub(in crate::device) fn check_all(device: &dyn Device, programs: &[Program]) {
     let loops: Vec<DeviceLoop> = programs.iter().map(|it| it.compiled(device)).collect();
     for (program, loop_) in programs.iter().zip(&loops) {
         let (expected, found) = (program.by_reference(), program.by_device(loop_, device));
@@ -228,14 +228,8 @@ fn functions_of_any_argument_equal_the_reference() {
     check_all(&emulated(), &functions());
 }
 
-#[cfg(feature = "cuda")]
-#[test]
-fn functions_of_any_argument_on_a_gpu_equal_the_reference() {
-    on_a_gpu(|gpu| check_all(gpu, &functions()));
-}
-
 /// What device kernels have functions for that native loops leave to the blocks.
-fn functions() -> Vec<Program> {
+pub(in crate::device) fn functions() -> Vec<Program> {
     let mut programs = Vec::new();
     for dtype in DType::ALL {
         for op in UnaryOp::ALL {
@@ -327,15 +321,8 @@ fn reductions_of_rows_equal_the_reference() {
     check_all(&emulated(), &reductions_of_rows(&DType::ALL));
 }
 
-#[cfg(feature = "cuda")]
-#[test]
-fn reductions_of_rows_on_a_gpu_equal_the_reference() {
-    let dtypes = [DType::F64, DType::ComplexF32, DType::Bool];
-    on_a_gpu(|gpu| check_all(gpu, &reductions_of_rows(&dtypes)));
-}
-
 /// All reductions of rows of these types, of matrices of many shapes.
-fn reductions_of_rows(dtypes: &[DType]) -> Vec<Program> {
+pub(in crate::device) fn reductions_of_rows(dtypes: &[DType]) -> Vec<Program> {
     let sizes = [
         (1, 0, 16),
         (3, 1, 16),
