@@ -1,9 +1,5 @@
-<<<<<<< HEAD
-//! Loops on devices against the reference, to the bit.
-=======
 //! Loops on devices against the reference, to the bit, on the emulated one; `tests_on_gpu` has those of a
 //! GPU.
->>>>>>> 668e4a817e03a5c16c9207977c9146dbb22f7e17
 #![expect(unsafe_code, reason = "runs kernels on memory of the tests")]
 
 pub(super) mod programs;
@@ -226,10 +222,7 @@ pub(super) fn loops(case: &Case, device: &dyn Device) -> Result<Vec<DeviceLoop>,
     loops
 }
 
-<<<<<<< HEAD
 /// Compares random kernels on a device with the reference.
-=======
->>>>>>> 668e4a817e03a5c16c9207977c9146dbb22f7e17
 pub(super) fn check(device: &dyn Device, seeds: u64) {
     let (mut cases, mut refused) = (Vec::new(), BTreeMap::<String, u64>::new());
     for seed in 0..seeds {
