@@ -210,3 +210,33 @@ fn products_of_matrices_have_the_bits_of_the_host() {
             .collect()
     });
 }
+
+#[test]
+fn entries_whose_memory_is_taken_over_are_read_before() {
+    let n = 3000;
+    check(|runtime| {
+        let ranges = (0..=n as u64).collect();
+        let columns: Vec<u32> = (0..n as u32).map(|row| (row * 7 + 1) % n as u32).collect();
+        let shape = Shape::new(&[n]);
+        let ranges = runtime.store_from_vec(Shape::new(&[n + 1]), ranges)?;
+        let columns = runtime.store_from_vec(shape, columns)?;
+        let mut values = vector(runtime, n, 0.3)?;
+        let mut x = vector(runtime, n, 0.7)?;
+        let mut sums = Vec::new();
+        for _ in 0..6 {
+            let y = runtime.new_store(shape, DType::F64);
+            let args = [&y, &ranges, &columns, &values, &x].map(Into::into);
+            runtime.submit(spmv(), &args, &[])?;
+            // The old entries die in the task that reads them.
+            values = sum(0.5, &values, &x)?;
+            let scaled = sum(0.25, &y, &values)?;
+            sums.push(
+                runtime
+                    .read_scalar::<f64>(&product(&scaled, &y)?)?
+                    .to_bits(),
+            );
+            x = scaled;
+        }
+        Ok((sums, bits(&runtime.read::<f64>(&values, None)?)))
+    });
+}

@@ -15,8 +15,8 @@ use crate::config::Executor;
 use crate::error::{Error, ErrorKind};
 use crate::images::piece::Piece;
 use crate::memory::instance::Instance;
-use crate::memory::mirror::{DeviceMemory, Use};
-use sparsefuse_kernels::device::{Address, Device, DeviceError, DeviceLoop, NoForm};
+use crate::memory::mirror::{DeviceMemory, Owned, SlicedValues, Use};
+use sparsefuse_kernels::device::{Device, DeviceError, DeviceLoop, NoForm};
 use sparsefuse_kernels::{Launch, Operand, Sliced};
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -37,7 +37,9 @@ impl Running<'_, '_> {
         let params = params.map(|&param| self.window.params[param as usize]);
         self.frame.params.extend(params);
         let loops = self.device_loops(inputs, memory.device())?;
-        let operands = match self.operands_on_device(inputs, memory) {
+        // Held until the kernels are launched: then the device does things in their order.
+        let mut held = Vec::new();
+        let operands = match self.operands_on_device(inputs, memory, &mut held) {
             Ok(operands) => operands,
             // On the host there may be room.
             Err(DeviceError::OutOfMemory { .. }) => return None,
@@ -111,6 +113,7 @@ impl Running<'_, '_> {
         &self,
         inputs: &Inputs,
         memory: &Arc<DeviceMemory>,
+        held: &mut Vec<Arc<SlicedValues>>,
     ) -> Result<Vec<Operand>, DeviceError> {
         let failure = RefCell::new(None);
         let place = |instance: &Instance, access| match instance.on_device(access)? {
@@ -135,7 +138,10 @@ impl Running<'_, '_> {
                     from: From::Slot(slot),
                     piece,
                 } if self.is_sliced(binding) => {
-                    Some(self.sliced(slot, inputs.piece(piece), memory)?)
+                    let sliced = self.sliced(slot, inputs.piece(piece), memory)?;
+                    let operand = operand(&sliced);
+                    held.push(sliced);
+                    Some(operand)
                 }
                 // Slices need no other structure.
                 Binding::Structure { piece } if !self.is_read_plain(piece) => {
@@ -182,7 +188,7 @@ impl Running<'_, '_> {
         slot: u32,
         piece: &Piece,
         memory: &Arc<DeviceMemory>,
-    ) -> Result<Operand, DeviceError> {
+    ) -> Result<Arc<SlicedValues>, DeviceError> {
         let Some(slices) = piece.slices(memory)? else {
             let wanted = piece.entries.len() * size_of::<u32>();
             return Err(DeviceError::OutOfMemory { wanted });
@@ -193,15 +199,7 @@ impl Running<'_, '_> {
         // SAFETY: `check_entries` has found that the instance has all entries of the piece.
         let values = unsafe { entries.sliced((first, dtype), &slices) };
         let missing = || DeviceError::Lost("entries have no memory there".to_owned());
-        let [values, uniform] = values.ok_or_else(missing)??;
-        let place = |address: Address| std::ptr::without_provenance::<u8>(address.0 as usize);
-        Ok(Operand::Sliced(Sliced {
-            slices: place(slices.slices.address).cast::<u64>(),
-            rows: place(slices.rows.address).cast::<u64>(),
-            columns: place(slices.columns.address).cast::<u32>(),
-            values: place(values),
-            uniform: place(uniform).cast::<u32>(),
-        }))
+        values.ok_or_else(missing)?
     }
 
     /// Runs the loops; fails for lack of memory before any has begun.
@@ -236,6 +234,19 @@ impl Running<'_, '_> {
             false => Ok(()),
         }
     }
+}
+
+/// Entries in slices as an operand.
+fn operand(sliced: &SlicedValues) -> Operand {
+    let place = |memory: &Owned| std::ptr::without_provenance::<u8>(memory.address.0 as usize);
+    let slices = &sliced.of;
+    Operand::Sliced(Sliced {
+        slices: place(&slices.slices).cast::<u64>(),
+        rows: place(&slices.rows).cast::<u64>(),
+        columns: place(&slices.columns).cast::<u32>(),
+        values: place(&sliced.values),
+        uniform: place(&sliced.uniform).cast::<u32>(),
+    })
 }
 
 /// For the printer, which looks at kinds of operands alone.

@@ -7,7 +7,7 @@
 #![expect(unsafe_code, reason = "memory is read as elements of a type")]
 
 use super::counted::{Recycled, Spare};
-use super::mirror::{DeviceSlices, Use};
+use super::mirror::{DeviceSlices, SlicedValues, Use};
 use super::pool::{Memory, Pool};
 use crate::error::Error;
 use crate::geometry::partition::needs::NeedsId;
@@ -181,8 +181,7 @@ impl Instance {
         Some(address.map(|Address(address)| address + self.skip as u64))
     }
 
-    /// The entries of this type, from number `first` on, in the order of slices, in memory of the device, and which
-    /// slices are uniform.
+    /// The entries of this type, from number `first` on, in the order of slices, in memory of the device.
     ///
     /// # Safety
     /// There are such entries, as many as the slices name.
@@ -190,7 +189,7 @@ impl Instance {
         &self,
         (first, dtype): (usize, DType),
         slices: &Arc<DeviceSlices>,
-    ) -> Option<Result<[Address; 2], DeviceError>> {
+    ) -> Option<Result<Arc<SlicedValues>, DeviceError>> {
         let skip = self.skip + first * dtype.size();
         // SAFETY: forwarded.
         unsafe { self.memory.sliced((skip, dtype), slices) }

@@ -166,11 +166,11 @@ pub(crate) struct DeviceSlices {
 
 /// Entries in the order of slices.
 #[derive(Debug)]
-struct SlicedValues {
-    of: Arc<DeviceSlices>,
-    values: Owned,
+pub(crate) struct SlicedValues {
+    pub(crate) of: Arc<DeviceSlices>,
+    pub(crate) values: Owned,
     /// For each slice whether all its rows have the same values.
-    uniform: Owned,
+    pub(crate) uniform: Owned,
 }
 
 /// How memory is about to be used.
@@ -198,8 +198,9 @@ pub(crate) struct Mirror {
 #[derive(Debug, Default)]
 struct Copies {
     plain: Option<Owned>,
-    /// Where the memory holds entries: these in the order of slices.
-    sliced: Option<SlicedValues>,
+    /// Where the memory holds entries: these in the order of slices. A task that is about to run may hold
+    /// them longer than this.
+    sliced: Option<Arc<SlicedValues>>,
 }
 
 impl Mirror {
@@ -308,9 +309,8 @@ impl Mirror {
         self.state.store(state, Ordering::Release);
     }
 
-    /// The entries that the memory holds from byte `skip` on, in the order of slices, and which slices are
-    /// uniform. Where the host has
-    /// them too, the device keeps them in this order alone.
+    /// The entries that the memory holds from byte `skip` on, in the order of slices. Who hands out their
+    /// addresses holds them until the kernels are launched.
     ///
     /// # Safety
     /// As [`Mirror::on_device`]; and there are entries of this type, as many as the slices name.
@@ -319,37 +319,38 @@ impl Mirror {
         data: *const u8,
         (skip, dtype): (usize, DType),
         slices: &Arc<DeviceSlices>,
-    ) -> Result<[Address; 2], DeviceError> {
+    ) -> Result<Arc<SlicedValues>, DeviceError> {
         let mut copies = self.copies();
         if let Some(sliced) = &copies.sliced
             && Arc::ptr_eq(&sliced.of, slices)
         {
-            return Ok([sliced.values.address, sliced.uniform.address]);
+            return Ok(Arc::clone(sliced));
         }
+        let was_there = copies.plain.is_some();
         // SAFETY: forwarded.
         let plain = unsafe { self.bring_to_device(&mut copies, data, Use::Read)? };
-        let values = Owned::new(&self.of, slices.places * dtype.size())?;
-        let uniform = Owned::new(&self.of, slices.n_slices * size_of::<u32>())?;
+        let sliced = SlicedValues {
+            of: Arc::clone(slices),
+            values: Owned::new(&self.of, slices.places * dtype.size())?,
+            uniform: Owned::new(&self.of, slices.n_slices * size_of::<u32>())?,
+        };
         let memory = Reordered {
             slices: (slices.slices.address, slices.n_slices),
             order: (slices.order.address, slices.places),
             entries: Address(plain.0 + skip as u64),
-            values: values.address,
-            uniform: uniform.address,
+            values: sliced.values.address,
+            uniform: sliced.uniform.address,
         };
         // SAFETY: there is room for all places and slices, and the caller promises the entries.
         unsafe { reorder(dtype, &memory, &*self.of.device)? };
-        let addresses = [values.address, uniform.address];
-        copies.sliced = Some(SlicedValues {
-            of: Arc::clone(slices),
-            values,
-            uniform,
-        });
-        if self.state.load(Ordering::Relaxed) & HOST != 0 {
+        let sliced = Arc::new(sliced);
+        copies.sliced = Some(Arc::clone(&sliced));
+        // Of what was brought here for this alone, and is on the host, no other copy is needed.
+        if !was_there && self.state.load(Ordering::Relaxed) & HOST != 0 {
             copies.plain = None;
             self.state.store(HOST, Ordering::Release);
         }
-        Ok(addresses)
+        Ok(sliced)
     }
 
     fn copies(&self) -> MutexGuard<'_, Copies> {

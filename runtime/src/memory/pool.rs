@@ -9,7 +9,7 @@
 
 use crate::error::{Error, ErrorKind};
 use crate::memory::block::Block;
-use crate::memory::mirror::{DeviceMemory, DeviceSlices, Mirror, Use};
+use crate::memory::mirror::{DeviceMemory, DeviceSlices, Mirror, SlicedValues, Use};
 use sparsefuse_kernels::device::{Address, DeviceError};
 use sparsefuse_kernels::{DType, Element};
 use std::any::Any;
@@ -311,7 +311,7 @@ impl Memory {
     }
 
     /// The entries of this type that it holds from byte `skip` on, in the order of slices, in memory of
-    /// the device, and which slices are uniform.
+    /// the device.
     ///
     /// # Safety
     /// There are such entries, as many as the slices name.
@@ -319,7 +319,7 @@ impl Memory {
         &self,
         entries: (usize, DType),
         slices: &Arc<DeviceSlices>,
-    ) -> Option<Result<[Address; 2], DeviceError>> {
+    ) -> Option<Result<Arc<SlicedValues>, DeviceError>> {
         let mirror = self.mirror.as_ref()?;
         // SAFETY: as in `on_device`; the caller promises the entries.
         Some(unsafe { mirror.sliced(self.data.as_ptr(), entries, slices) })

@@ -4,14 +4,16 @@
 use super::compiler::WORDS;
 use super::nvrtc::Nvrtc;
 use super::*;
-use crate::device::{functions, source};
+use crate::device::{DeviceLoop, functions, source};
 use crate::element::{DType, Value};
 use crate::generate::case;
-use crate::ir::{BinaryOp, UnaryOp};
+use crate::ir::{ArgKind, BinaryOp, Inst, KernelBuilder, UnaryOp};
+use crate::launch::{Extent, Launch, Layout, Operand, Sliced, Structure};
 use crate::math::constants::NUMBERS;
 use crate::native::mathematics;
 use crate::operations::{BinaryForm, UnaryForm};
 use crate::scalar;
+use crate::tiles::Tiles;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
@@ -280,6 +282,9 @@ fn random_kernels_compile_with_the_roundings_of_ieee_754() {
         // Refused ones are no matter of the compiler.
         let _ = crate::device::tests::loops(&case(seed, 128), &texts);
     }
+    for dtype in [DType::F32, DType::F64, DType::ComplexF64, DType::I32] {
+        product_in_slices(dtype, &texts);
+    }
     let texts = texts.0.into_inner().unwrap();
     assert!(texts.len() > 100, "{} kernels", texts.len());
     // All in one source, each with a structure of arguments and a name of its own.
@@ -298,6 +303,61 @@ fn random_kernels_compile_with_the_roundings_of_ieee_754() {
     let ptx = compiled.ptx().unwrap();
     assert!(check_rounding(&ptx) > 0);
     assert_eq!(ptx.matches(".entry").count(), texts.len());
+}
+
+/// Has a device compile a product with entries in slices.
+fn product_in_slices(dtype: DType, device: &dyn Device) {
+    let mut build = KernelBuilder::new();
+    let structure = build.arg(DType::U32, ArgKind::Structure);
+    let entries = build.arg(dtype, ArgKind::Entries);
+    let [x, y] = [ArgKind::Gather, ArgKind::Array].map(|kind| build.arg(dtype, kind));
+    let sum = build.push(Inst::RowSum {
+        structure,
+        entries,
+        x,
+    });
+    build.store(y, sum);
+    let kernel = build.finish();
+    let null = std::ptr::null();
+    let operands = [
+        Operand::Structure(Structure {
+            pos: null,
+            crd: std::ptr::null(),
+            rows: 9,
+            entries: 9,
+            singles: false,
+            below: 0,
+            above: 0,
+        }),
+        Operand::Sliced(Sliced {
+            slices: null,
+            rows: null,
+            columns: std::ptr::null(),
+            values: std::ptr::null(),
+            uniform: std::ptr::null(),
+        }),
+        Operand::Gather {
+            own: std::ptr::null(),
+            own_len: 9,
+            ghosts: std::ptr::null(),
+            width: 1,
+        },
+        Operand::Array {
+            data: std::ptr::null_mut(),
+            layout: Layout::contiguous(9),
+        },
+    ];
+    let launch = Launch {
+        domains: &[Extent {
+            start: 0,
+            len: 9,
+            tiles: Tiles::of_vector(1024),
+        }],
+        operands: &operands,
+        params: &[],
+        tile_len: 1024,
+    };
+    DeviceLoop::new(&kernel, &kernel.loops[0], &launch, device).unwrap();
 }
 
 #[test]

@@ -40,12 +40,17 @@ impl UnderWay {
 }
 
 impl Runtime {
-    /// Executes all tasks issued so far, and returns when they have ended.
+    /// Executes all tasks issued so far, and returns when they have ended, also those on a device.
     pub fn flush(&self) {
         let mut inner = self.inner();
         let Inner { issuing, engine } = &mut inner;
         // A failure is told by the stores that should have been written.
         let _ = self.execute(issuing, engine, Call::Flush);
+        if let Some(memory) = self.shared.pool.device()
+            && let Err(cause) = memory.device().finish()
+        {
+            memory.lose(cause);
+        }
     }
 
     /// Has all tasks issued so far executed while the program goes on: by a thread of the runtime's
