@@ -68,6 +68,7 @@ impl Compiled {
 /// How the tiles of reductions are joined that have one operation and type.
 #[derive(Debug)]
 struct Joining {
+    kind: (ReduceOp, DType),
     function: Function,
     /// The bytes of a partial result.
     size: usize,
@@ -113,20 +114,22 @@ impl DeviceLoop {
             let compiled = printed.map(|printed| Compiled::new(printed, device));
             compiled.transpose()
         };
-        let mut kinds: Vec<((ReduceOp, DType), Vec<(usize, ArgId)>)> = Vec::new();
+        let mut joinings: Vec<Joining> = Vec::new();
         for (number, &(op, dtype, arg)) in printed.reductions.iter().enumerate() {
-            match kinds.iter_mut().find(|(kind, _)| *kind == (op, dtype)) {
-                Some((_, of)) => of.push((number, arg)),
-                None => kinds.push(((op, dtype), vec![(number, arg)])),
+            match joinings.iter_mut().find(|it| it.kind == (op, dtype)) {
+                Some(joining) => joining.of.push((number, arg)),
+                None => joinings.push(Joining {
+                    kind: (op, dtype),
+                    function: Function(0),
+                    size: partial_size(op, dtype),
+                    of: vec![(number, arg)],
+                }),
             }
         }
-        let mut joinings = Vec::new();
-        for ((op, dtype), of) in kinds {
-            joinings.push(Joining {
-                function: device.function(&print::joining(op, dtype, of.len())?)?,
-                size: partial_size(op, dtype),
-                of,
-            });
+        for joining in &mut joinings {
+            let (op, dtype) = joining.kind;
+            let text = print::joining(op, dtype, joining.of.len())?;
+            joining.function = device.function(&text)?;
         }
         let mut row_reductions = Vec::new();
         for reduction in printed.row_reductions {

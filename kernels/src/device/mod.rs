@@ -1,6 +1,6 @@
 //! Kernels on a device: an accelerator with memory of its own.
 //!
-//! A loop of the IR is printed as a text ([`print`]) that two compilers take: that of CUDA, for the
+//! A loop of the IR is printed as a text ([`mod@print`]) that two compilers take: that of CUDA, for the
 //! GPU, and the system's C compiler, for the emulated device ([`emulated`]), on which tests run where
 //! no GPU is. Both give the bits of the blocks: operations and elementary functions are those of
 //! `native/math.c` and `elementary.c`, nothing is fused but what the IR fuses, and what is reduced has the order of
@@ -38,7 +38,8 @@ mod emulated;
 mod form;
 mod print;
 mod slices;
-#[cfg(all(test, unix))]
+#[cfg(unix)]
+#[cfg(test)]
 mod tests;
 #[cfg(all(feature = "cuda", unix))]
 #[cfg(test)]

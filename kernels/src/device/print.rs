@@ -618,45 +618,29 @@ impl<'a> Printer<'a> {
             true => {
                 self.pointer(&format!("slices{of}"), "const u64", Word::Slices(of));
                 self.pointer(&format!("uniform{of}"), "const u32", Word::Uniform(of));
-                // Some terms at a time: their loads are on their way together, and they are added one after
-                // the other.
-                let terms = |n: usize, has: &str, column: &str, value: &str| {
+                let add = |value: &str, column: &str| {
                     format!(
-                        "u32 place[{n}]; {type_} factor[{n}], term[{n}]; \
-                         UNROLL for (u32 j = 0; j < {n}; j++) place[j] = {has} ? {column} : 0; \
-                         UNROLL for (u32 j = 0; j < {n}; j++) if ({has}) {{ \
-                         factor[j] = {entry}[{value}]; term[j] = a{x}[(u64)place[j] * {width} + within]; }} \
-                         UNROLL for (u32 j = 0; j < {n}; j++) if ({has}) \
-                         sum = mul_add_{type_}(factor[j], term[j], sum);"
+                        "sum = mul_add_{type_}({entry}[{value}], a{x}[(u64)({column}) * {width} + within], sum)"
                     )
                 };
-                let pattern = terms(
-                    8,
-                    "(mask >> (k + j) & 1)",
-                    &format!("line + c{of}[c + k + j]"),
-                    &format!("v + (k + j) * {ROWS} + lane"),
-                );
-                let rows = terms(
-                    4,
-                    "(k + j < n)",
-                    &format!("c{of}[c + first + (k + j) * step]"),
-                    "v + first + (k + j) * step",
-                );
                 format!(
                     "const u32 line = {row}, slice = line / {ROWS}; {type_} sum = ZERO_{type_}; \
                      const u64 place = slices{of}[2 * slice], kind = slices{of}[2 * slice + 1]; \
                      const u32 c = (u32)place, v = (u32)(place >> 32); \
                      if (kind >> 63) {{ \
-                     const u32 n = (u32)kind; \
-                     const u64 mask = kind >> 62 & 1 ? p{of}[line] : n ? ~0ull >> (64 - n) : 0; \
+                     const u64 mask = kind >> 62 & 1 ? p{of}[line] : ~0ull; \
                      const u32 lane = uniform{of}[slice] ? 0 : line % {ROWS}; \
-                     for (u32 k = 0; k < n; k += 8) {{ {pattern} }} \
+                     for (u32 k = 0; k < (u32)kind; k++) if (mask >> k & 1) {pattern}; \
                      }} else {{ \
-                     const u64 word = p{of}[line]; \
-                     const u32 step = word >> 63 ? {ROWS} : 1, first = (u32)word; \
-                     const u32 n = (u32)(word >> 32) & 0x7fffffffu; \
-                     for (u32 k = 0; k < n; k += 4) {{ {rows} }} \
-                     }}"
+                     const u64 word = p{of}[line]; const u32 step = word >> 63 ? {ROWS} : 1; \
+                     u32 k = (u32)word; \
+                     for (u32 n = (u32)(word >> 32) & 0x7fffffffu; n > 0; n--, k += step) {rows}; \
+                     }}",
+                    pattern = add(
+                        &format!("v + k * {ROWS} + lane"),
+                        &format!("line + c{of}[c + k]")
+                    ),
+                    rows = add("v + k", &format!("c{of}[c + k]")),
                 )
             }
             false => format!(

@@ -81,7 +81,7 @@ pub(in crate::device) fn most_joined(size: usize) -> usize {
 
 /// The arguments of a kernel that joins, those of its results apart: where the tiles are and where the
 /// results go, how far behind those of one reduction the next one's lie, the number of tiles, how many
-/// a block joins, at most [`JOINED`], and whether that is the last step.
+/// a block joins, at most [`most_joined`], and whether that is the last step.
 pub(in crate::device) const JOINING_WORDS: usize = 6;
 
 /// The kernel that joins neighbouring tiles of some reductions by the binary tree of [`crate::reduce`]: of
