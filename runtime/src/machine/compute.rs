@@ -105,7 +105,8 @@ impl Running<'_, '_> {
     ) -> Result<(), Error> {
         let program = self.task.program.as_ref().filter(|_| runs);
         if program.is_some() {
-            if ghosts.is_empty()
+            if self.context.pool.device().is_some()
+                && ghosts.is_empty()
                 && !self.awaits_halos
                 && let Some(outcome) = self.run_on_device(inputs)
             {
@@ -365,7 +366,7 @@ impl Running<'_, '_> {
 
     /// What a binding is in memory, where `place` says where an instance's first element lies; `None` where it
     /// does not lie there, and of reductions.
-    #[inline]
+    #[inline(always)]
     pub(super) fn operand(
         &self,
         binding: &Binding,
@@ -454,7 +455,7 @@ impl Running<'_, '_> {
 }
 
 /// Where the first element of an instance lies in memory of the host.
-#[inline]
+#[inline(always)]
 fn on_host(instance: &Instance, access: Use) -> *mut u8 {
     match access {
         Use::Read => instance.to_read().cast_mut(),

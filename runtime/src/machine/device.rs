@@ -24,8 +24,7 @@ use std::sync::Arc;
 impl Running<'_, '_> {
     /// Runs the kernel on the device, if there is one and the task goes there.
     pub(super) fn run_on_device(&mut self, inputs: &Inputs) -> Option<Result<(), Error>> {
-        let pool = Arc::clone(self.context.pool);
-        let memory = pool.device()?;
+        let memory = self.context.pool.device()?;
         if let Some(cause) = memory.lost() {
             return Some(Err(cause));
         }
