@@ -181,6 +181,9 @@ impl Device for Emulated {
         Ok(Function(number))
     }
 
+    /// Kernels wait for each other as they are.
+    fn prepare(&self, _: &[String]) {}
+
     unsafe fn launch(
         &self,
         function: Function,

@@ -148,6 +148,20 @@ impl DeviceLoop {
         })
     }
 
+    /// The texts of the kernels that [`DeviceLoop::new`] asks a device for, those of joins apart; none of a loop
+    /// that has no form.
+    #[must_use]
+    pub fn texts(kernel: &Kernel, loop_: &Loop, launch: &Launch<'_>) -> Vec<String> {
+        let extent = &launch.domains[loop_.domain as usize];
+        let Ok(printed) = print::print(kernel, loop_, launch.operands, extent) else {
+            return Vec::new();
+        };
+        let of_rows = printed.row_reductions.into_iter().map(|it| it.tiles);
+        let kernels = [printed.stores, printed.rows, printed.scalars].into_iter();
+        let kernels = kernels.flatten().chain(of_rows);
+        kernels.map(|printed| printed.text).collect()
+    }
+
     /// The bytes of memory of the device that a run needs besides its operands.
     #[must_use]
     pub fn scratch_bytes(&self, launch: &Launch<'_>) -> usize {

@@ -150,6 +150,10 @@ pub trait Device: Debug + Send + Sync {
     /// If it does not compile, or there is no compiler.
     fn function(&self, text: &str) -> Result<Function, DeviceError>;
 
+    /// Has kernels compiled side by side that are going to be asked for. What fails is told by
+    /// [`Device::function`].
+    fn prepare(&self, texts: &[String]);
+
     /// Runs a kernel in so many blocks of [`THREADS`] threads.
     ///
     /// # Errors

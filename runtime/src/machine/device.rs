@@ -99,9 +99,13 @@ impl Running<'_, '_> {
                 params: &self.frame.params,
                 tile_len: self.context.config.tile_len,
             };
-            let loops = self.task.kernel.loops.iter();
+            let kernel = &self.task.kernel;
+            let loops = kernel.loops.iter();
+            let texts = loops.clone();
+            let texts = texts.flat_map(|it| DeviceLoop::texts(kernel, it, &launch));
+            device.prepare(&texts.collect::<Vec<_>>());
             loops
-                .map(|kernel_loop| DeviceLoop::new(&self.task.kernel, kernel_loop, &launch, device))
+                .map(|it| DeviceLoop::new(kernel, it, &launch, device))
                 .collect::<Result<Vec<_>, NoForm>>()
         });
         loops.as_deref().ok()

@@ -9,6 +9,8 @@ use crate::device::{DeviceError, source};
 use crate::native::cache::{self, Cache, Found, SEAL};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 use std::time::Duration;
 
 /// The words of kernels for NVRTC.
@@ -67,6 +69,33 @@ impl Compiler {
             // A directory that is not usable costs time, and nothing else.
             Err(_) => self.compile(&source),
         }
+    }
+
+    /// The machine code of some texts, compiled by all cores; of those that compile.
+    pub(super) fn machine_codes(&self, texts: &[&str]) -> Vec<(String, Vec<u8>)> {
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        let next = AtomicUsize::new(0);
+        let compile_some = || {
+            let mut codes = Vec::new();
+            // Relaxed: only that each number comes once matters.
+            while let Some(text) = texts.get(next.fetch_add(1, Ordering::Relaxed)) {
+                if let Ok(code) = self.machine_code(text) {
+                    codes.push(((*text).to_owned(), code));
+                }
+            }
+            codes
+        };
+        thread::scope(|scope| {
+            let threads: Vec<_> = (0..cores.min(texts.len()))
+                .map(|_| scope.spawn(compile_some))
+                .collect();
+            // What a thread that panicked would have compiled is compiled when it is asked for.
+            threads
+                .into_iter()
+                .filter_map(|thread| thread.join().ok())
+                .flatten()
+                .collect()
+        })
     }
 
     fn compile(&self, source: &str) -> Result<Vec<u8>, DeviceError> {

@@ -17,7 +17,7 @@ mod tests;
 use super::{Address, Device, DeviceError, FUNCTION, Function, THREADS};
 use compiler::Compiler;
 use driver::{Context, Kernel, Pinned};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 
@@ -31,6 +31,8 @@ pub struct Cuda {
     compiler: Compiler,
     /// The functions by their texts. Who compiles holds it, so that each text is compiled once.
     functions: Mutex<BTreeMap<String, Function>>,
+    /// Machine code that has been compiled ahead, by its text.
+    codes: Mutex<BTreeMap<String, Vec<u8>>>,
     /// What the numbers of functions mean.
     kernels: RwLock<Vec<Kernel>>,
     /// Page-locked memory of [`SMALL`] bytes. One thread copies through it at a time.
@@ -54,6 +56,7 @@ impl Cuda {
             name: format!("{} ({})", facts.name, compiler.architecture()),
             compiler,
             functions: Mutex::default(),
+            codes: Mutex::default(),
             kernels: RwLock::default(),
             small: Mutex::new(context.page_locked(SMALL)?),
             context,
@@ -103,13 +106,27 @@ impl Device for Cuda {
         if let Some(&function) = functions.get(text) {
             return Ok(function);
         }
-        let code = self.compiler.machine_code(text)?;
+        let ahead = locked(&self.codes).remove(text);
+        let code = ahead.map_or_else(|| self.compiler.machine_code(text), Ok)?;
         let kernel = self.context.load(&code, FUNCTION)?;
         let mut kernels = self.kernels.write().unwrap_or_else(PoisonError::into_inner);
         let function = Function(kernels.len());
         kernels.push(kernel);
         functions.insert(text.to_owned(), function);
         Ok(function)
+    }
+
+    fn prepare(&self, texts: &[String]) {
+        let known = locked(&self.functions);
+        let new: BTreeSet<&str> = (texts.iter().map(String::as_str))
+            .filter(|text| !known.contains_key(*text))
+            .collect();
+        drop(known);
+        let new: Vec<&str> = new.into_iter().collect();
+        if new.len() > 1 {
+            let codes = self.compiler.machine_codes(&new);
+            locked(&self.codes).extend(codes);
+        }
     }
 
     unsafe fn launch(

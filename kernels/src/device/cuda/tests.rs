@@ -127,6 +127,24 @@ fn what_does_not_compile_is_told_with_the_first_error() {
 }
 
 #[test]
+fn texts_that_are_compiled_side_by_side_give_the_same_code() {
+    let Some(nvrtc) = compiler() else { return };
+    let compiler = Compiler::new(nvrtc, (9, 0), None);
+    let texts: Vec<String> = (0..12)
+        .map(|k| ADD_PRODUCT.replace("y[row];", &format!("y[row] * {k};")))
+        .collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let codes = compiler.machine_codes(&texts);
+    assert_eq!(codes.len(), texts.len());
+    for (text, code) in codes {
+        assert_eq!(compiler.machine_code(&text).unwrap(), code);
+    }
+    // What does not compile is left out.
+    let wrong = "#define WORDS 1\nKERNEL missing(); END_KERNEL\n";
+    assert_eq!(compiler.machine_codes(&[wrong, ADD_PRODUCT]).len(), 1);
+}
+
+#[test]
 fn machine_code_is_kept_on_disk() {
     let [Some(nvrtc), Some(again)] = [(); 2].map(|()| compiler()) else {
         return;
@@ -264,6 +282,8 @@ impl Device for Texts {
         self.0.lock().unwrap().insert(text.to_owned());
         Ok(Function(0))
     }
+
+    fn prepare(&self, _: &[String]) {}
 
     unsafe fn launch(&self, _: Function, _: u32, _: &[u64]) -> Result<(), DeviceError> {
         Ok(())
