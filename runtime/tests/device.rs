@@ -3,39 +3,44 @@
 
 use sparsefuse_kernels::{DType, Element};
 use sparsefuse_runtime::{Config, Counters, DeviceKind, Error, Runtime, Shape, StoreHandle};
-use sparsefuse_testing::bits;
 use sparsefuse_testing::bodies::{axpy, dot, ratio, scale, spmv};
+use sparsefuse_testing::{bits, device_toolchain};
+use std::path::Path;
+use std::sync::Arc;
 
-/// A runtime without a device, and one on which all tasks go to the emulated one.
-fn runtimes(base: &Config) -> [Runtime; 2] {
-    let kinds = [DeviceKind::Host, DeviceKind::Emulated];
-    kinds.map(|device| {
-        let config = Config {
-            device,
-            device_threshold: 0,
-            ..base.clone()
-        };
-        Runtime::new(config).expect("an emulated device needs a C compiler alone")
-    })
-}
-
-/// Runs a program on both, and returns what the device has done.
+/// Runs a program without a device, and with all tasks on the emulated one, and looks at what that has
+/// done; where there is no C compiler it says so.
 fn check<R: PartialEq + std::fmt::Debug>(
     program: impl Fn(&Runtime) -> Result<R, Error>,
-) -> Counters {
-    let mut counters = Counters::default();
+    look: impl Fn(Counters),
+) {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let Some(toolchain) = device_toolchain(folder) else {
+        return;
+    };
     for tile_len in [4, 1024] {
-        let base = Config {
-            tile_len,
-            ..Config::default()
+        let runtime = |device| {
+            let config = Config {
+                tile_len,
+                device,
+                device_threshold: 0,
+                native: Some(Arc::clone(&toolchain)),
+                ..Config::default()
+            };
+            Runtime::new(config).expect("an emulated device needs a C compiler alone")
         };
-        let [host, device] = runtimes(&base);
+        let [host, device] = [DeviceKind::Host, DeviceKind::Emulated].map(runtime);
         let [expected, found] = [&host, &device].map(&program);
         assert!(expected.is_ok() && expected == found, "tiles of {tile_len}");
         assert_eq!(host.counters().device_tasks, 0);
-        counters = device.counters();
+        look(device.counters());
     }
-    counters
+}
+
+/// All tasks have run on the device.
+fn are_all_there(counters: Counters) {
+    assert!(counters.device_tasks > 0);
+    assert_eq!(counters.device_tasks, counters.fused_tasks, "{counters:?}");
 }
 
 fn vector(runtime: &Runtime, n: usize, seed: f64) -> Result<StoreHandle, Error> {
@@ -65,20 +70,20 @@ fn product(x: &StoreHandle, y: &StoreHandle) -> Result<StoreHandle, Error> {
 #[test]
 fn loops_and_sums_have_the_bits_of_the_host() {
     for n in [1, 3, 1000, 5000] {
-        let counters = check(|runtime| {
+        let program = |runtime: &Runtime| {
             let (x, y) = (vector(runtime, n, 0.7)?, vector(runtime, n, 1.3)?);
             let z = sum(2.5, &x, &y)?;
             let s = product(&z, &x)?;
             let s: f64 = runtime.read_scalar(&s)?;
             Ok((s.to_bits(), bits(&runtime.read::<f64>(&z, None)?)))
-        });
-        assert!(counters.device_tasks > 0, "{counters:?}");
+        };
+        check(program, are_all_there);
     }
 }
 
 #[test]
 fn what_stays_on_the_device_is_not_copied() {
-    let counters = check(|runtime| {
+    let program = |runtime: &Runtime| {
         let mut x = vector(runtime, 1000, 0.7)?;
         let y = vector(runtime, 1000, 1.3)?;
         for _ in 0..20 {
@@ -100,16 +105,18 @@ fn what_stays_on_the_device_is_not_copied() {
             x = scaled;
         }
         Ok(bits(&runtime.read::<f64>(&x, None)?))
+    };
+    check(program, |counters| {
+        // Both vectors go there, one comes back; memory is of the sizes of the pool.
+        assert!(counters.uploaded < 3 * 10_240, "{counters:?}");
+        assert!(counters.downloaded < 2 * 10_240, "{counters:?}");
     });
-    // Both vectors go there, one comes back; memory is of the sizes of the pool.
-    assert!(counters.uploaded < 3 * 10_240, "{counters:?}");
-    assert!(counters.downloaded < 2 * 10_240, "{counters:?}");
 }
 
 #[test]
 fn many_sums_of_one_pass_have_the_bits_of_the_host() {
     for n in [30, 1000, 4099] {
-        check(|runtime| {
+        let program = |runtime: &Runtime| {
             let ranges = (0..=n as u64).map(|row| 2 * row).collect();
             let columns = (0..n as u32).flat_map(|row| [row, (row * 7 + 1) % n as u32]);
             let values: Vec<f64> = (0..2 * n).map(|k| (k as f64).cos()).collect();
@@ -129,7 +136,8 @@ fn many_sums_of_one_pass_have_the_bits_of_the_host() {
                 .map(|sum| runtime.read_scalar::<f64>(&sum));
             let sums: Result<Vec<f64>, Error> = sums.collect();
             Ok((bits(&sums?), bits(&runtime.read::<f64>(&y, None)?)))
-        });
+        };
+        check(program, are_all_there);
     }
 }
 
@@ -138,7 +146,7 @@ type Row = Vec<(usize, f64)>;
 
 /// Powers of a matrix times a vector, and sums of them.
 fn check_products(n: usize, of_row: impl Fn(usize) -> Row) {
-    let counters = check(|runtime| {
+    let program = |runtime: &Runtime| {
         let (mut ranges, mut columns, mut values) = (vec![0u64], Vec::new(), Vec::new());
         for row in 0..n {
             for (column, value) in of_row(row) {
@@ -165,8 +173,8 @@ fn check_products(n: usize, of_row: impl Fn(usize) -> Row) {
             }
         }
         Ok((sums, bits(&runtime.read::<f64>(&x, None)?)))
-    });
-    assert_eq!(counters.device_tasks, counters.fused_tasks, "{counters:?}");
+    };
+    check(program, are_all_there);
 }
 
 #[test]
@@ -214,7 +222,7 @@ fn products_of_matrices_have_the_bits_of_the_host() {
 #[test]
 fn entries_whose_memory_is_taken_over_are_read_before() {
     let n = 3000;
-    check(|runtime| {
+    let program = |runtime: &Runtime| {
         let ranges = (0..=n as u64).collect();
         let columns: Vec<u32> = (0..n as u32).map(|row| (row * 7 + 1) % n as u32).collect();
         let shape = Shape::new(&[n]);
@@ -238,5 +246,6 @@ fn entries_whose_memory_is_taken_over_are_read_before() {
             x = scaled;
         }
         Ok((sums, bits(&runtime.read::<f64>(&values, None)?)))
-    });
+    };
+    check(program, are_all_there);
 }

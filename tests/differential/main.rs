@@ -29,7 +29,9 @@ mod kept;
 use crate::coverage::Coverage;
 use crate::run::Setup;
 use crate::watchdog::{LIMIT, check_within, say};
-use sparsefuse::runtime::{Config, DeviceKind, Executor, Processes};
+use sparsefuse::runtime::{DeviceKind, Executor, Processes};
+use sparsefuse_testing::device_toolchain;
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -146,11 +148,9 @@ fn random_programs_on_a_device_agree_to_the_bit() {
         Extent::Seed(seed) => seed..seed + 1,
         Extent::For(..) => 0..0,
     };
-    // The compiler of the emulated device, not one for loops of the host.
-    let mut toolchain = Config::default().native;
-    if let Some(toolchain) = &mut toolchain {
-        Arc::make_mut(toolchain).patience = u64::MAX;
-    }
+    let Some(toolchain) = device_toolchain(Path::new(env!("CARGO_TARGET_TMPDIR"))) else {
+        return;
+    };
     let mut device_tasks = 0;
     for seed in seeds {
         let program = generate::program(seed);
@@ -158,7 +158,7 @@ fn random_programs_on_a_device_agree_to_the_bit() {
         setup.ranks = 1 + usize::from(seed % 4 == 3);
         setup.config.device = device;
         setup.config.executor = Executor::Blocks;
-        setup.config.native = toolchain.clone();
+        setup.config.native = Some(Arc::clone(&toolchain));
         match check_within(LIMIT, &program, &setup) {
             Ok(seen) => device_tasks += seen[0].counters.device_tasks,
             Err(failure) => panic!("{}", shrink::report(seed, &program, &setup, &failure)),

@@ -225,7 +225,9 @@ fn of_elements(
 
 #[test]
 fn functions_of_any_argument_equal_the_reference() {
-    check_all(&emulated(), &functions());
+    if let Some(device) = emulated() {
+        check_all(&device, &functions());
+    }
 }
 
 /// What device kernels have functions for that native loops leave to the blocks.
@@ -318,7 +320,9 @@ fn of_rows(
 
 #[test]
 fn reductions_of_rows_equal_the_reference() {
-    check_all(&emulated(), &reductions_of_rows(&DType::ALL));
+    if let Some(device) = emulated() {
+        check_all(&device, &reductions_of_rows(&DType::ALL));
+    }
 }
 
 /// All reductions of rows of these types, of matrices of many shapes.
@@ -385,7 +389,9 @@ fn position(op: ReduceOp, elements: &[f64]) -> Program {
 
 #[test]
 fn positions_of_extrema_come_first_among_equals() {
-    let device = emulated();
+    let Some(device) = emulated() else {
+        return;
+    };
     let n = 40_000;
     let plain: Vec<f64> = (0..n).map(|i| (random(i) % 1000) as f64).collect();
     let mut with_nan = plain.clone();
