@@ -2,7 +2,9 @@
 //! copied.
 
 use sparsefuse_kernels::{DType, Element};
-use sparsefuse_runtime::{Config, Counters, DeviceKind, Error, Runtime, Shape, StoreHandle};
+use sparsefuse_runtime::{
+    Config, Counters, DeviceKind, Error, Runtime, Shape, StoreHandle, TaskSpace,
+};
 use sparsefuse_testing::bodies::{axpy, dot, ratio, scale, spmv};
 use sparsefuse_testing::{bits, device_toolchain};
 use std::path::Path;
@@ -246,6 +248,36 @@ fn entries_whose_memory_is_taken_over_are_read_before() {
             x = scaled;
         }
         Ok((sums, bits(&runtime.read::<f64>(&values, None)?)))
+    };
+    check(program, are_all_there);
+}
+
+#[test]
+fn entries_that_a_host_task_changes_in_place_are_read_anew() {
+    let n = 3000;
+    let program = |runtime: &Runtime| {
+        let ranges = (0..=n as u64).collect();
+        let columns: Vec<u32> = (0..n as u32).map(|row| (row * 7 + 1) % n as u32).collect();
+        let shape = Shape::new(&[n]);
+        let ranges = runtime.store_from_vec(Shape::new(&[n + 1]), ranges)?;
+        let columns = runtime.store_from_vec(shape, columns)?;
+        let (values, x) = (vector(runtime, n, 0.3)?, vector(runtime, n, 0.7)?);
+        let mut products = Vec::new();
+        for round in 0..3 {
+            let y = runtime.new_store(shape, DType::F64);
+            let args = [&y, &ranges, &columns, &values, &x].map(Into::into);
+            runtime.submit(spmv(), &args, &[])?;
+            products.push(bits(&runtime.read::<f64>(&y, None)?));
+            // The entries lie on the host, and on the device in slices alone.
+            let mut space = TaskSpace::new(runtime, "halve");
+            space.task([round]).updates(&values).run(|args| {
+                let mut block = args.block_mut::<f64>(0)?;
+                block.row_mut(0).iter_mut().for_each(|value| *value /= 2.0);
+                Ok(())
+            })?;
+            space.wait_all()?;
+        }
+        Ok(products)
     };
     check(program, are_all_there);
 }

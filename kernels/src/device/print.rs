@@ -248,10 +248,15 @@ const FEW: usize = 4;
 
 /// Of a loop with many reductions, which 16 threads a tile go through, and sums of rows, which take more
 /// threads: the loop without these sums, which are loaded from where they are stored. `None` where they are
-/// not, or something that the loop reads is written.
+/// not, or something that the loop reads is written, or where rows of a dense matrix are reduced, too.
 fn stored_before(kernel: &Kernel, body: &[Inst], n_reductions: usize) -> Option<Vec<Inst>> {
     let memory = |arg: ArgId| kernel.args[arg as usize].memory;
-    if n_reductions <= FEW || !body.iter().any(|inst| matches!(inst, Inst::RowSum { .. })) {
+    let has = |is_it: fn(&Inst) -> bool| body.iter().any(is_it);
+    if n_reductions <= FEW
+        || !has(|inst| matches!(inst, Inst::RowSum { .. }))
+        // What these leave behind is numbered by the kernel of the reductions, which may need none of it.
+        || has(|inst| matches!(inst, Inst::RowReduce { .. }))
+    {
         return None;
     }
     let stored = body.iter().filter_map(|inst| match *inst {

@@ -184,6 +184,9 @@ pub(crate) enum Use {
 /// Where a piece of memory is up to date: none where nothing has been written yet.
 const HOST: u8 = 1;
 const DEVICE: u8 = 2;
+/// Together with `HOST` alone: the device has entries in slices and no other copy, so who writes the host's
+/// memory must drop them.
+const SLICED: u8 = 4;
 
 /// The copy of a piece of memory on a device.
 #[derive(Debug)]
@@ -243,7 +246,7 @@ impl Mirror {
     unsafe fn bring_to_host(&self, data: *mut u8, access: Use) {
         let mut copies = self.copies();
         let state = self.state.load(Ordering::Relaxed);
-        if let (DEVICE, Some(from)) = (state, &copies.plain) {
+        if let (DEVICE, Some(from)) = (state & (HOST | DEVICE), &copies.plain) {
             // SAFETY: the copy has as many bytes as the host's memory, by `on_device`; the caller promises
             // that nothing else uses what is out of date.
             let done = unsafe { self.of.device.download(from.address, data, self.bytes) };
@@ -286,7 +289,7 @@ impl Mirror {
             None => (copies.plain.insert(Owned::new(&self.of, self.bytes)?)).address,
         };
         let state = self.state.load(Ordering::Relaxed);
-        if state == HOST {
+        if state & (HOST | DEVICE) == HOST {
             // SAFETY: both have as many bytes; the caller promises that nothing writes the host's memory.
             unsafe { self.of.device.upload(data, address, self.bytes)? };
             self.of
@@ -348,7 +351,7 @@ impl Mirror {
         // Of what was brought here for this alone, and is on the host, no other copy is needed.
         if !was_there && self.state.load(Ordering::Relaxed) & HOST != 0 {
             copies.plain = None;
-            self.state.store(HOST, Ordering::Release);
+            self.state.store(HOST | SLICED, Ordering::Release);
         }
         Ok(sliced)
     }

@@ -358,6 +358,104 @@ pub(in crate::device) fn reductions_of_rows(dtypes: &[DType]) -> Vec<Program> {
     programs
 }
 
+/// Sums of rows of a sparse and of a dense matrix, and more reductions than all threads of a block take.
+fn both_sums_of_rows(rows: usize) -> Program {
+    const REDUCTIONS: usize = 5;
+    let columns = 3;
+    let mut build = KernelBuilder::new();
+    let mut arg = |kind, dtype| build.arg(dtype, kind);
+    let structure = arg(ArgKind::Structure, DType::U32);
+    let entries = arg(ArgKind::Entries, DType::F64);
+    let x = arg(ArgKind::Gather, DType::F64);
+    let matrix = arg(ArgKind::DenseRows, DType::F64);
+    let [product, written] = [(); 2].map(|()| arg(ArgKind::Array, DType::F64));
+    let results = [(); REDUCTIONS].map(|()| arg(ArgKind::Reduction, DType::F64));
+    let sum = build.push(Inst::RowSum {
+        structure,
+        entries,
+        x,
+    });
+    build.store(product, sum);
+    for result in results {
+        build.push(Inst::Reduce(ReduceOp::Sum, result, sum));
+    }
+    let op = ReduceOp::Sum;
+    let of_rows = build.push(Inst::RowReduce {
+        op,
+        rows: matrix,
+        x: None,
+    });
+    let both = build.push(Inst::Binary(BinaryOp::Add, sum, of_rows));
+    build.store(written, both);
+    let elements = |n: usize, salt| -> Vec<u64> {
+        let elements = reals(n, salt).into_iter();
+        elements.map(f64::to_bits).collect()
+    };
+    // One entry a row: that of the row.
+    let crd: Vec<u32> = (0..rows as u32).collect();
+    let crd: Vec<u64> = crd
+        .chunks(2)
+        .map(|pair| u64::from(pair[0]) | u64::from(*pair.get(1).unwrap_or(&0)) << 32)
+        .collect();
+    let mut memory = vec![(0..=rows as u64).collect(), crd];
+    memory.extend([rows, rows, rows * columns].map(|n| elements(n, n)));
+    memory.extend([(); REDUCTIONS + 2].map(|()| vec![0; rows]));
+    Program {
+        what: format!("both sums of {rows} rows"),
+        kernel: build.finish(),
+        rows,
+        tile_len: 16,
+        memory,
+        operands: Box::new(move |places| {
+            let array = |place: *mut u8| Operand::Array {
+                data: place,
+                layout: Layout::contiguous(rows),
+            };
+            let mut operands = vec![
+                Operand::Structure(Structure {
+                    pos: places[0].cast(),
+                    crd: places[1].cast(),
+                    rows,
+                    entries: rows,
+                    singles: true,
+                    below: 0,
+                    above: 0,
+                }),
+                Operand::Entries { data: places[2] },
+                Operand::Gather {
+                    own: places[3],
+                    own_len: rows,
+                    ghosts: std::ptr::null(),
+                    width: 1,
+                },
+                Operand::DenseRows {
+                    data: places[4],
+                    layout: Layout {
+                        strides: [columns as isize, 0, 0, 0],
+                        ..Layout::contiguous(rows)
+                    },
+                    columns,
+                    column_stride: 1,
+                },
+                array(places[5 + REDUCTIONS]),
+                array(places[6 + REDUCTIONS]),
+            ];
+            operands.extend((0..REDUCTIONS).map(|number| Operand::Reduction {
+                partials: places[5 + number].cast(),
+            }));
+            operands
+        }),
+        written: DType::F64,
+    }
+}
+
+#[test]
+fn rows_of_two_matrices_are_summed_beside_many_reductions() {
+    if let Some(device) = emulated() {
+        check_all(&device, &[both_sums_of_rows(100)]);
+    }
+}
+
 /// The position of an extremum of the elements, whose tiles are joined in two steps.
 fn position(op: ReduceOp, elements: &[f64]) -> Program {
     let (n, tile_len) = (elements.len(), 16);
