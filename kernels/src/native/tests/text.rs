@@ -98,7 +98,7 @@ fn complex_numbers_are_pairs() {
             const _Bool v2 = a1[STEP1 * (i64)(at + k)] != 0;
             const complex_f64 v3 = mul_complex_f64(s0, v1);
             const f64 v4 = abs_complex_f64(v3);
-            const complex_f64 v5 = (complex_f64){v4, 0};
+            const complex_f64 v5 = MAKE(complex_f64, v4, 0);
             const complex_f64 v6 = select_complex_f64(v2, v5, v1);
             a2[STEP2 * (i64)(at + k)] = v6;
 ";
