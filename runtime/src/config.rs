@@ -1,4 +1,5 @@
-//! The settings of a runtime, and the one place where the environment is read.
+//! The settings of a runtime, and the one place where the environment is read, but for where CUDA's
+//! compiler lies (`kernels/src/device/cuda/search.rs`).
 //!
 //! Settings that are part of the meaning of a program are marked; all others change speed and
 //! memory, never a bit of a result.

@@ -21,21 +21,30 @@ fn check<R: PartialEq + std::fmt::Debug>(
         return;
     };
     for tile_len in [4, 1024] {
-        let runtime = |device| {
+        let runtime = |(device, device_threshold)| {
             let config = Config {
                 tile_len,
                 device,
-                device_threshold: 0,
+                device_threshold,
                 native: Some(Arc::clone(&toolchain)),
                 ..Config::default()
             };
             Runtime::new(config).expect("an emulated device needs a C compiler alone")
         };
-        let [host, device] = [DeviceKind::Host, DeviceKind::Emulated].map(runtime);
-        let [expected, found] = [&host, &device].map(&program);
-        assert!(expected.is_ok() && expected == found, "tiles of {tile_len}");
-        assert_eq!(host.counters().device_tasks, 0);
-        look(device.counters());
+        let host = runtime((DeviceKind::Host, 0));
+        let expected = program(&host);
+        assert!(expected.is_ok() && host.counters().device_tasks == 0);
+        // All tasks there; the larger ones, so that memory goes back and forth; as by default.
+        for threshold in [0, 20_000, Config::default().device_threshold] {
+            let device = runtime((DeviceKind::Emulated, threshold));
+            assert!(
+                program(&device) == expected,
+                "tiles of {tile_len}, tasks from {threshold} bytes on"
+            );
+            if threshold == 0 {
+                look(device.counters());
+            }
+        }
     }
 }
 
@@ -221,15 +230,22 @@ fn products_of_matrices_have_the_bits_of_the_host() {
     });
 }
 
+/// The ranges and columns of a matrix with an entry in each row.
+fn one_entry_a_row(runtime: &Runtime, n: usize) -> Result<[StoreHandle; 2], Error> {
+    let columns: Vec<u32> = (0..n as u32).map(|row| (row * 7 + 1) % n as u32).collect();
+    let ranges = (0..=n as u64).collect();
+    Ok([
+        runtime.store_from_vec(Shape::new(&[n + 1]), ranges)?,
+        runtime.store_from_vec(Shape::new(&[n]), columns)?,
+    ])
+}
+
 #[test]
 fn entries_whose_memory_is_taken_over_are_read_before() {
     let n = 3000;
     let program = |runtime: &Runtime| {
-        let ranges = (0..=n as u64).collect();
-        let columns: Vec<u32> = (0..n as u32).map(|row| (row * 7 + 1) % n as u32).collect();
+        let [ranges, columns] = one_entry_a_row(runtime, n)?;
         let shape = Shape::new(&[n]);
-        let ranges = runtime.store_from_vec(Shape::new(&[n + 1]), ranges)?;
-        let columns = runtime.store_from_vec(shape, columns)?;
         let mut values = vector(runtime, n, 0.3)?;
         let mut x = vector(runtime, n, 0.7)?;
         let mut sums = Vec::new();
@@ -256,11 +272,8 @@ fn entries_whose_memory_is_taken_over_are_read_before() {
 fn entries_that_a_host_task_changes_in_place_are_read_anew() {
     let n = 3000;
     let program = |runtime: &Runtime| {
-        let ranges = (0..=n as u64).collect();
-        let columns: Vec<u32> = (0..n as u32).map(|row| (row * 7 + 1) % n as u32).collect();
+        let [ranges, columns] = one_entry_a_row(runtime, n)?;
         let shape = Shape::new(&[n]);
-        let ranges = runtime.store_from_vec(Shape::new(&[n + 1]), ranges)?;
-        let columns = runtime.store_from_vec(shape, columns)?;
         let (values, x) = (vector(runtime, n, 0.3)?, vector(runtime, n, 0.7)?);
         let mut products = Vec::new();
         for round in 0..3 {

@@ -52,7 +52,7 @@ struct State {
 }
 
 impl Emulated {
-    /// A device with so many bytes of memory, whose compiler and cache are those of `toolchain`.
+    /// A device with `capacity` bytes of memory, whose compiler and cache are those of `toolchain`.
     #[must_use]
     pub fn new(toolchain: Toolchain, capacity: usize) -> Self {
         Self {
@@ -134,7 +134,7 @@ impl Device for Emulated {
         if whole.is_null() {
             return Err(refuse);
         }
-        // SAFETY: so many bytes have just been allocated.
+        // SAFETY: these bytes have just been allocated.
         unsafe {
             whole.write_bytes(UNTOUCHED, bytes + 2 * BORDER);
             whole.add(BORDER).write_bytes(GARBAGE, bytes);
@@ -224,7 +224,7 @@ impl Drop for Emulated {
     fn drop(&mut self) {
         let pieces = std::mem::take(&mut self.state().pieces);
         for (address, bytes) in pieces {
-            // SAFETY: as in `free`; nobody else has the device.
+            // SAFETY: as in `free`; no other code has the device.
             unsafe { alloc::dealloc((address as usize - BORDER) as *mut u8, layout(bytes)) };
         }
     }

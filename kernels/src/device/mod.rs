@@ -131,7 +131,7 @@ pub trait Device: Debug + Send + Sync {
     /// If the device has failed.
     ///
     /// # Safety
-    /// So many bytes may be read at `from` and written at `to`.
+    /// `bytes` bytes may be read at `from` and written at `to`.
     unsafe fn upload(&self, from: *const u8, to: Address, bytes: usize) -> Result<(), DeviceError>;
 
     /// Copies from the device, when all that has been asked for before is done.
@@ -140,7 +140,7 @@ pub trait Device: Debug + Send + Sync {
     /// If the device has failed, by now or while it did what it was asked for before.
     ///
     /// # Safety
-    /// So many bytes may be read at `from` and written at `to`.
+    /// `bytes` bytes may be read at `from` and written at `to`.
     unsafe fn download(&self, from: Address, to: *mut u8, bytes: usize) -> Result<(), DeviceError>;
 
     /// The kernel [`FUNCTION`] that a text defines, compiled unless it has been before, by this
@@ -154,7 +154,7 @@ pub trait Device: Debug + Send + Sync {
     /// [`Device::function`].
     fn prepare(&self, texts: &[String]);
 
-    /// Runs a kernel in so many blocks of [`THREADS`] threads.
+    /// Runs a kernel in `blocks` blocks of [`THREADS`] threads.
     ///
     /// # Errors
     /// If the device has failed.

@@ -7,8 +7,12 @@
 //! then 16 threads add a lane each, in the order of the rows, and one thread joins the lanes. So a
 //! sum has the bits of the blocks, though all threads compute its terms.
 //!
-//! Uniform values are computed by every thread. What uniform instructions store is a second kernel,
-//! which runs behind the rows with one thread, since other blocks may still read what was there.
+//! Of a loop with many reductions 16 threads go through a tile, each through the rows of a lane, since
+//! memory of a block does not hold the terms of all ([`blocks`]).
+//!
+//! Uniform values are computed by every thread. What uniform instructions store the first block stores;
+//! if the loop reads a scalar that it stores, a second kernel does so behind the rows, since other blocks
+//! may still read what was there.
 //!
 //! Reductions along the rows of a dense matrix are kernels of their own, which run before ([`rows`]).
 //!

@@ -157,9 +157,9 @@ fn group(out: &mut String, number: usize, task: &FusedTask, cuts: &CutsTable) {
         let _ = writeln!(out, "  | {line}");
     }
     match task.on_device.get() {
-        Some(Ok(_)) => out.push_str("  runs on the device\n"),
+        Some(Ok(_)) => out.push_str("  has kernels for the device\n"),
         Some(Err(reason)) => {
-            let _ = writeln!(out, "  runs on the host: {reason}");
+            let _ = writeln!(out, "  stays on the host: {reason}");
         }
         None => {}
     }

@@ -196,7 +196,7 @@ impl Context {
     /// says that it "might be synchronous". So the stream is waited for.
     ///
     /// # Safety
-    /// So many bytes may be read at `from` and written at `to`.
+    /// `bytes` bytes may be read at `from` and written at `to`.
     pub(super) unsafe fn upload(
         &self,
         from: *const u8,
@@ -217,7 +217,7 @@ impl Context {
     /// Copies from the GPU, when all is done that has been asked for before.
     ///
     /// # Safety
-    /// So many bytes may be read at `from` and written at `to`.
+    /// `bytes` bytes may be read at `from` and written at `to`.
     pub(super) unsafe fn download(
         &self,
         from: u64,
@@ -288,7 +288,7 @@ impl Context {
         }
     }
 
-    /// Runs a kernel in so many blocks of `threads` threads.
+    /// Runs a kernel in `blocks` blocks of `threads` threads.
     ///
     /// # Safety
     /// The kernel is of this context and takes these words as its one parameter; what they address is

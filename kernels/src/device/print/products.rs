@@ -23,6 +23,14 @@ impl Printer<'_> {
         Ok((row, format!("({index})ROW % {width}"), width))
     }
 
+    /// Defines the pointers to a structure, or what has one in slices, and to what is gathered by it.
+    fn point_at(&mut self, of: ArgId, (x, type_): (ArgId, &str)) {
+        self.pointer(&format!("p{of}"), "const u64", Word::Positions(of));
+        self.pointer(&format!("c{of}"), "const u32", Word::Columns(of));
+        let type_ = format!("const {type_}");
+        self.pointer(&format!("a{x}"), &type_, Word::Address(x));
+    }
+
     pub(super) fn row_sum(
         &mut self,
         out: ValueId,
@@ -35,13 +43,7 @@ impl Printer<'_> {
             Some(Operand::Sliced(_))
         );
         let of = if is_sliced { entries } else { structure };
-        self.pointer(&format!("p{of}"), "const u64", Word::Positions(of));
-        self.pointer(&format!("c{of}"), "const u32", Word::Columns(of));
-        self.pointer(
-            &format!("a{x}"),
-            &format!("const {type_}"),
-            Word::Address(x),
-        );
+        self.point_at(of, (x, type_));
         let entry = format!("e{entries}");
         self.pointer(&entry, &format!("const {type_}"), Word::Address(entries));
         let _ = writeln!(self.values, "        {type_} v{out}[N];");
@@ -91,14 +93,7 @@ impl Printer<'_> {
         let dtype = self.kernel.args[x as usize].dtype;
         let (row, within, width) = self.row_of_product(x)?;
         let type_ = memory_type(dtype);
-        let of = structure;
-        self.pointer(&format!("p{of}"), "const u64", Word::Positions(of));
-        self.pointer(&format!("c{of}"), "const u32", Word::Columns(of));
-        self.pointer(
-            &format!("a{x}"),
-            &format!("const {type_}"),
-            Word::Address(x),
-        );
+        self.point_at(structure, (x, type_));
         let zero = match dtype {
             DType::Bool => "0".to_owned(),
             _ => format!("ZERO_{}", memory_type(dtype)),
