@@ -56,6 +56,9 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(all(shared_instances, debug_assertions))]
+mod instances;
+
 mod array;
 mod scalar;
 
@@ -122,6 +125,9 @@ pub use array::{Array, Vector};
 pub use blocks::Blocks;
 pub use contract::einsum;
 pub use indices::Index;
+#[cfg(all(shared_instances, debug_assertions))]
+#[doc(hidden)]
+pub use instances::instances;
 pub use join::Padding;
 #[cfg(feature = "linalg")]
 pub use linalg::{Eig, Eigh, Qr, Svd};

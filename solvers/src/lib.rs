@@ -9,6 +9,8 @@
 mod local;
 
 mod checkpoint;
+#[cfg(all(shared_instances, debug_assertions))]
+mod instances;
 mod nullspace;
 mod operator;
 mod solution;
@@ -25,6 +27,8 @@ pub mod preconditioners;
 
 pub use checkpoint::Checkpoint;
 pub use exponential::expm_multiply;
+#[cfg(all(shared_instances, debug_assertions))]
+pub use instances::instances;
 pub use krylov::{
     KrylovSolver, Method, bicg, bicg_with, bicgstab, bicgstab_with, cg, cg_with, cgs, cgs_with,
     fgmres, fgmres_with, gmres, gmres_with, lsmr, lsmr_with, lsqr, lsqr_with, minres, minres_with,

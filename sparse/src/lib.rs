@@ -33,6 +33,9 @@ pub mod graph;
 pub mod matrix_market;
 mod npz;
 
+#[cfg(all(shared_instances, debug_assertions))]
+mod instances;
+
 pub use exchange::chain::Chain;
 pub use exchange::ghosts::Ghosts;
 pub use exchange::layout::RowLayout;
@@ -44,6 +47,8 @@ pub use formats::csr::Csr;
 pub use formats::dia::Dia;
 pub use formats::eager::eager;
 pub use formats::inspected::{Asymmetry, NotFinite};
+#[cfg(all(shared_instances, debug_assertions))]
+pub use instances::instances;
 pub use local::parallel::{self, Threads};
 pub use local::rows::{LocalRows, Rows};
 pub use local::triangular::{Diagonal, Sweep, Triangle};

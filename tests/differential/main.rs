@@ -125,8 +125,11 @@ fn random_programs_agree_to_the_bit() {
 /// Programs of a normal test run on a device: the compiler takes most of the time.
 const PROGRAMS_ON_DEVICE: u64 = 40;
 
-/// The same on a device, to which all tasks go that have a form there: the emulated one, or that which
-/// `SPARSEFUSE_DIFFERENTIAL_DEVICE` names.
+/// Of the tasks that have a form there, all go to the device, or those that move so many bytes; values
+/// go back and forth then.
+const DEVICE_THRESHOLDS: [usize; 4] = [0, 0, 200, 1000];
+
+/// The same on a device: the emulated one, or that which `SPARSEFUSE_DIFFERENTIAL_DEVICE` names.
 #[test]
 fn random_programs_on_a_device_agree_to_the_bit() {
     let processes = Processes::join().unwrap();
@@ -157,6 +160,7 @@ fn random_programs_on_a_device_agree_to_the_bit() {
         let mut setup = generate::setup(seed * SETUPS, program.tile_len);
         setup.ranks = 1 + usize::from(seed % 4 == 3);
         setup.config.device = device;
+        setup.config.device_threshold = DEVICE_THRESHOLDS[(seed / 4) as usize % 4];
         setup.config.executor = Executor::Blocks;
         setup.config.native = Some(Arc::clone(&toolchain));
         match check_within(LIMIT, &program, &setup) {
