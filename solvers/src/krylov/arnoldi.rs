@@ -36,38 +36,59 @@ use sparsefuse_dense::Vector;
 use sparsefuse_kernels::{Field, Real};
 use sparsefuse_runtime::Error;
 
-/// How many vectors at a time the tasks of a step grow by where vectors are short.
+/// By how many vectors at a time the tasks of a step grow where vectors are short.
 const GRAIN: usize = 8;
+/// The same of the longest bases, and by how much of themselves they grow.
+const MOST_GRAIN: usize = 64;
+const GROWTH: usize = 8;
 /// Vectors of up to this length are short: a step takes less time than the analysis of its tasks.
 const SHORT: usize = 4096;
+/// Vectors of up to this length are if the basis is long: its tasks grow half as fast.
+const RATHER_SHORT: usize = 8 * SHORT;
 
 /// Vectors of zeros that fill up the tasks of short vectors.
 ///
-/// A task on k vectors is another one for each k, and is analysed for each. For short vectors that
-/// takes ten times as long as the step, so in the first cycle of a method it would be most of the
-/// time. So tasks of short vectors take a multiple of [`GRAIN`]: their inner products with zeros are
-/// not looked at, and zeros with coefficient 0 change no bit of what they are subtracted from.
+/// A task on k vectors is another one for each k, and is analysed for each. That takes about 14 us for
+/// each of the k vectors, for short ones ten times as long as the step, so in the first cycle of a
+/// method it would be most of the time. So tasks of short vectors take a multiple of a [`grain`]: their
+/// inner products with zeros are not looked at, and zeros with coefficient 0 change no bit of what they
+/// are subtracted from.
 #[derive(Clone)]
 pub(super) struct Zeros<T>(Vec<Vector<T>>);
 
+/// The number of which tasks on `count` vectors of this length take a multiple. It grows with the tasks,
+/// so that the analyses of a cycle are few however long it is.
+fn grain(len: usize, count: usize) -> usize {
+    let of_count = count.next_power_of_two() / GROWTH;
+    if len <= SHORT {
+        of_count.clamp(GRAIN, MOST_GRAIN)
+    } else if len <= RATHER_SHORT && of_count / 2 >= GRAIN {
+        (of_count / 2).min(MOST_GRAIN)
+    } else {
+        1
+    }
+}
+
 impl<T: Field> Zeros<T> {
-    /// For bases of vectors like this one.
-    pub(super) fn like(vector: &Vector<T>) -> Self {
-        let count = if vector.len() <= SHORT { GRAIN - 1 } else { 0 };
+    /// For bases of up to `most` vectors like this one.
+    pub(super) fn like(vector: &Vector<T>, most: usize) -> Self {
+        let len = vector.len();
+        let count = grain(len, most.min(len) + 2) - 1;
         // From numbers, not by a task: the windows of the first cycle are those of the later ones.
-        let zeros = |_| Vector::from_vec(vec![T::from_f64(0.0); vector.len()]);
+        let zeros = |_| Vector::from_vec(vec![T::from_f64(0.0); len]);
         Self((0..count).map(zeros).collect())
     }
 
-    /// What the tasks on a basis of `k` vectors lack; the first one, which has nothing to subtract, is of
-    /// a kind of its own in any case.
-    fn beside(&self, k: usize) -> &[Vector<T>] {
+    /// What the tasks on a basis of `k` vectors like this one lack; the first one, which has nothing to
+    /// subtract, is of a kind of its own in any case.
+    fn beside(&self, k: usize, vector: &Vector<T>) -> &[Vector<T>] {
         if k == 0 {
             return &[];
         }
         // They take the candidate and its image besides.
         let count = k + 2;
-        &self.0[..(count.next_multiple_of(GRAIN) - count).min(self.0.len())]
+        let lacking = count.next_multiple_of(grain(vector.len(), count)) - count;
+        &self.0[..lacking.min(self.0.len())]
     }
 }
 
@@ -190,7 +211,7 @@ impl<T: Field> Arnoldi<T> {
     /// The inner products of a step whose candidate is the basis vector.
     async fn products(&self, u: &Vector<T>, w: &Vector<T>) -> Result<Products, Error> {
         let k = self.basis.len();
-        let others = self.basis.iter().chain(self.zeros.beside(k));
+        let others = self.basis.iter().chain(self.zeros.beside(k, w));
         let mut h = products(w, others.chain([u])).await?;
         let w_squares = h.pop().expect(ITSELF).re;
         let uw = h.pop().expect(BEFORE_ITSELF);
@@ -207,7 +228,7 @@ impl<T: Field> Arnoldi<T> {
     /// The inner products of a step that orthogonalises its candidate again, all of them issued
     /// before the first is read.
     async fn products_again(&self, u: &Vector<T>, w: &Vector<T>) -> Result<Products, Error> {
-        let zeros = self.zeros.beside(self.basis.len());
+        let zeros = self.zeros.beside(self.basis.len(), w);
         let mut others: Vec<&Vector<T>> = self.basis.iter().chain(zeros).collect();
         others.push(u);
         let of_u = u.dots(&others);
@@ -236,7 +257,7 @@ impl<T: Field> Arnoldi<T> {
     fn without_basis(&self, vector: &Vector<T>, coefficients: &[Complex<f64>]) -> Vector<T> {
         let terms = self.basis.iter().zip(coefficients);
         let terms = terms.map(|(other, &c)| (element::<T>(c), other));
-        let zeros = self.zeros.beside(self.basis.len()).iter();
+        let zeros = self.zeros.beside(self.basis.len(), vector).iter();
         let zeros = zeros.map(|zeros| (T::from_f64(0.0), zeros));
         let terms: Vec<_> = terms.chain(zeros).collect();
         vector.minus_multiples(&terms)
@@ -340,7 +361,7 @@ mod tests {
             T::from_f64((i[0] as f64 * 0.7).sin() + 0.1)
         });
         let norm = b.norm2().get().unwrap().to_f64();
-        let mut space = Arnoldi::new(b.clone(), norm, &Zeros::like(&b));
+        let mut space = Arnoldi::new(b.clone(), norm, &Zeros::like(&b, most));
         let mut again = 0;
         while space.len() < most && !space.is_exhausted() {
             again += usize::from(space.orthogonality.is_rough());
@@ -359,22 +380,28 @@ mod tests {
 
     #[test]
     fn zeros_beside_a_basis_change_no_bit() {
-        let a = gallery::random::<f64>(500, 6, 3).unwrap();
-        let b = Vector::<f64>::from_fn([500], |i| (i[0] as f64 * 0.7).sin());
-        let norm = b.norm2().get().unwrap();
-        let basis = |zeros: &Zeros<f64>| {
-            let mut space = Arnoldi::new(b.clone(), norm, zeros);
-            while space.len() < 70 {
+        let bits = |n: usize, most: usize, zeros: &Zeros<f64>| {
+            let a = gallery::random::<f64>(n, 6, 3).unwrap();
+            let b = Vector::<f64>::from_fn([n], |i| (i[0] as f64 * 0.7).sin());
+            let norm = b.norm2().get().unwrap();
+            let mut space = Arnoldi::new(b, norm, zeros);
+            while space.len() < most {
                 let w = a.matvec(&space.candidate());
                 alone(space.step(w)).unwrap();
             }
             let bits = |q: &Vector<f64>| q.to_vec().unwrap().into_iter().map(f64::to_bits);
             space.basis.iter().flat_map(bits).collect::<Vec<u64>>()
         };
-        let zeros = Zeros::like(&b);
-        assert_eq!(zeros.0.len(), GRAIN - 1);
-        assert!(basis(&zeros) == basis(&Zeros(Vec::new())));
-        assert!(Zeros::like(&Vector::<f64>::zeros([SHORT + 1])).0.is_empty());
+        for (n, most, count) in [(500, 70, 15), (SHORT + 1, 70, 7)] {
+            let zeros = Zeros::like(&Vector::zeros([n]), most);
+            assert_eq!(zeros.0.len(), count);
+            assert!(bits(n, most, &zeros) == bits(n, most, &Zeros(Vec::new())));
+        }
+        let counts = |n, most| Zeros::like(&Vector::<f64>::zeros([n]), most).0.len();
+        assert_eq!(counts(SHORT, 30), GRAIN - 1);
+        assert_eq!(counts(SHORT, usize::MAX - 2), MOST_GRAIN - 1);
+        assert_eq!(counts(SHORT + 1, 30), 0);
+        assert_eq!(counts(RATHER_SHORT + 1, 300), 0);
     }
 
     #[test]

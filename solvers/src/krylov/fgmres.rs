@@ -64,7 +64,7 @@ pub(super) async fn iterate<T: Field>(
 ) -> Iterations<T> {
     let a = stopping.operator();
     let mut norm = stopping.first_norm();
-    let zeros = Zeros::like(&r);
+    let zeros = Zeros::like(&r, restart);
     loop {
         let mut space = Arnoldi::new(r, norm, &zeros);
         let mut preconditioned = Vec::new();

@@ -68,7 +68,7 @@ pub(super) async fn iterate<T: Field>(
         stopping.expect_near_claims();
     }
     let mut norm = stopping.first_norm();
-    let zeros = Zeros::like(&r);
+    let zeros = Zeros::like(&r, restart);
     loop {
         if is_left {
             r = stopping.precondition(&r)?;

@@ -15,6 +15,9 @@ use std::ops::Range;
 /// Where the blocks lie: the first row or column of each, and the end.
 type Edges = Vec<usize>;
 
+/// The matrices of a row of blocks, each with the number of its column of blocks.
+type BlockRow<'a, T> = Vec<(usize, &'a Csr<T>)>;
+
 impl<T: Numeric> Csr<T> {
     /// The matrix that consists of blocks, given row by row; `None` is a block of zeros. The blocks
     /// of a row of blocks have equally many rows, those of a column equally many columns. As
@@ -44,8 +47,20 @@ impl<T: Numeric> Csr<T> {
     where
         T: 'a,
     {
-        let blocks: Vec<&[Option<&Self>]> = blocks.iter().map(AsRef::as_ref).collect();
-        Self::of_blocks("block_array", &blocks)
+        let op = "block_array";
+        let width = blocks.first().map_or(0, |row| row.as_ref().len());
+        let mut rows = Vec::with_capacity(blocks.len());
+        for (number, row) in blocks.iter().map(AsRef::as_ref).enumerate() {
+            if row.len() != width {
+                let expected = format!("{width} blocks in each row");
+                let found = format!("{} in row {number} of blocks", row.len());
+                return Err(Error::argument(op, expected, found));
+            }
+            let some = row.iter().enumerate();
+            rows.push(some.filter_map(|(column, &matrix)| Some((column, matrix?))));
+        }
+        let rows: Vec<_> = rows.into_iter().map(Iterator::collect).collect();
+        Self::of_blocks(op, &rows, width)
     }
 
     /// The rows of these matrices below each other. As SciPy's `vstack`; cost as
@@ -65,9 +80,8 @@ impl<T: Numeric> Csr<T> {
     ///
     /// If there is no matrix or their numbers of columns differ; else as [`Csr::block_array`].
     pub fn vstack(matrices: &[&Self]) -> Result<Self, Error> {
-        let blocks: Vec<_> = matrices.iter().map(|&matrix| [Some(matrix)]).collect();
-        let blocks: Vec<_> = blocks.iter().map(|row| &row[..]).collect();
-        Self::of_blocks("vstack", &blocks)
+        let rows: Vec<_> = matrices.iter().map(|&matrix| vec![(0, matrix)]).collect();
+        Self::of_blocks("vstack", &rows, 1)
     }
 
     /// These matrices side by side. As SciPy's `hstack`; cost as [`Csr::block_array`].
@@ -84,8 +98,8 @@ impl<T: Numeric> Csr<T> {
     ///
     /// If there is no matrix or their numbers of rows differ; else as [`Csr::block_array`].
     pub fn hstack(matrices: &[&Self]) -> Result<Self, Error> {
-        let row: Vec<_> = matrices.iter().map(|&matrix| Some(matrix)).collect();
-        Self::of_blocks("hstack", &[&row])
+        let row = matrices.iter().copied().enumerate().collect();
+        Self::of_blocks("hstack", &[row], matrices.len())
     }
 
     /// The matrix with these along its diagonal, and zeros elsewhere. As SciPy's `block_diag`; cost
@@ -104,24 +118,18 @@ impl<T: Numeric> Csr<T> {
     ///
     /// If there is no matrix; else as [`Csr::block_array`].
     pub fn block_diag(matrices: &[&Self]) -> Result<Self, Error> {
-        let n = matrices.len();
-        let mut blocks = vec![None; n * n];
-        for (number, &matrix) in matrices.iter().enumerate() {
-            blocks[number * n + number] = Some(matrix);
-        }
-        let blocks: Vec<_> = blocks.chunks(n.max(1)).collect();
-        Self::of_blocks("block_diag", &blocks)
+        let blocks = matrices.iter().copied().enumerate();
+        let rows: Vec<_> = blocks.map(|block| vec![block]).collect();
+        Self::of_blocks("block_diag", &rows, matrices.len())
     }
 
-    fn of_blocks(op: &'static str, blocks: &[&[Option<&Self>]]) -> Result<Self, Error> {
-        let (rows, columns) = edges(op, blocks)?;
-        let all: Vec<&Self> = blocks
-            .iter()
-            .copied()
-            .flatten()
-            .flatten()
-            .copied()
-            .collect();
+    fn of_blocks(
+        op: &'static str,
+        blocks: &[BlockRow<'_, T>],
+        width: usize,
+    ) -> Result<Self, Error> {
+        let (rows, columns) = edges(op, blocks, width)?;
+        let all: Vec<&Self> = blocks.iter().flatten().map(|&(_, matrix)| matrix).collect();
         eager(op, &all, || stacked(blocks, &rows, &columns))
     }
 }
@@ -129,32 +137,23 @@ impl<T: Numeric> Csr<T> {
 /// The first row of each row of blocks and the first column of each column of blocks, and the ends.
 fn edges<T: Numeric>(
     op: &'static str,
-    blocks: &[&[Option<&Csr<T>>]],
+    blocks: &[BlockRow<'_, T>],
+    width: usize,
 ) -> Result<(Edges, Edges), Error> {
-    let width = blocks.first().map_or(0, |row| row.len());
-    if width == 0 {
+    if blocks.is_empty() || width == 0 {
         return Err(Error::argument(op, "at least one matrix", "none"));
     }
-    if let Some(row) = blocks.iter().position(|row| row.len() != width) {
-        let found = format!("{} in row {row} of blocks", blocks[row].len());
-        return Err(Error::argument(
-            op,
-            format!("{width} blocks in each row"),
-            found,
-        ));
-    }
-    let heights = (0..blocks.len()).map(|row| {
-        let of_row = blocks[row].iter().flatten().map(|block| block.n_rows());
+    let heights = blocks.iter().enumerate().map(|(row, of_row)| {
+        let of_row = of_row.iter().map(|(_, block)| block.n_rows());
         common(op, ("rows", "row", row), of_row)
     });
     let rows = ends(heights)?;
-    let widths = (0..width).map(|column| {
-        let of_column = blocks.iter().filter_map(|row| row[column]);
-        common(
-            op,
-            ("columns", "column", column),
-            of_column.map(Csr::n_cols),
-        )
+    let mut of_columns = vec![Vec::new(); width];
+    for &(column, block) in blocks.iter().flatten() {
+        of_columns[column].push(block.n_cols());
+    }
+    let widths = of_columns.iter().enumerate().map(|(column, of_column)| {
+        common(op, ("columns", "column", column), of_column.iter().copied())
     });
     let columns = ends(widths)?;
     assembly::check_shape(op, rows[rows.len() - 1], columns[columns.len() - 1])?;
@@ -192,12 +191,13 @@ fn ends(lengths: impl Iterator<Item = Result<usize, Error>>) -> Result<Edges, Er
 
 /// The rows of this rank, of the rows of the blocks that they need.
 fn stacked<T: Numeric>(
-    blocks: &[&[Option<&Csr<T>>]],
+    blocks: &[BlockRow<'_, T>],
     row_edges: &[usize],
     column_edges: &[usize],
 ) -> Result<Csr<T>, Error> {
-    let some = blocks.iter().copied().flatten().flatten().next();
-    let runtime = some.expect("every row of blocks has a matrix").runtime();
+    let some = blocks.iter().flatten().next();
+    let (_, some) = some.expect("every row of blocks has a matrix");
+    let runtime = some.runtime();
     let n_rows = row_edges[blocks.len()];
     let own = runtime.default_rows(Shape::new(&[n_rows]));
     let own_rows = own.1.clone();
@@ -205,17 +205,20 @@ fn stacked<T: Numeric>(
     for (row, edges) in blocks.iter().zip(row_edges.windows(2)) {
         let wanted = within(&own_rows, &(edges[0]..edges[1]));
         let mut of_row = Vec::with_capacity(row.len());
-        for (block, &first_column) in row.iter().zip(column_edges) {
-            if let Some(block) = block {
-                of_row.push((block.rows_at(None, wanted.clone())?, first_column as u32));
-            }
+        for &(column, block) in row {
+            let first_column = column_edges[column] as u32;
+            of_row.push((block.rows_at(None, wanted.clone())?, first_column));
         }
         held.push((edges[0] + wanted.start..edges[0] + wanted.end, of_row));
     }
     // The rows of blocks that some rows of this rank consist of, and their rows there.
     let pieces = |part: Range<usize>| {
         let rows = own_rows.start + part.start..own_rows.start + part.end;
-        let pieces = held.iter().map(move |(of_blocks, of_row)| {
+        // Both ends grow from one row of blocks to the next.
+        let first = held.partition_point(|(of_blocks, _)| of_blocks.end <= rows.start);
+        let end = held.partition_point(|(of_blocks, _)| of_blocks.start < rows.end);
+        let pieces = held[first..end.max(first)].iter();
+        let pieces = pieces.map(move |(of_blocks, of_row)| {
             let blocks = of_row.iter().map(|(held, first)| (held.as_rows(), *first));
             (within(&rows, of_blocks), blocks)
         });

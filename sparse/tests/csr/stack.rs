@@ -182,3 +182,16 @@ fn what_does_not_fit_is_refused() {
     let outside = a.get(0, 3).unwrap_err().to_string();
     assert_eq!(outside, "get: expected a place in 3 by 3, found (0, 3)");
 }
+
+#[test]
+fn many_blocks_take_the_memory_of_their_rows() {
+    let n = 30_000;
+    let one = Csr::<f64>::identity(1).unwrap();
+    let blocks = vec![&one; n];
+    // Places for all pairs of blocks would take 7 GB.
+    let matrix = Csr::block_diag(&blocks).unwrap();
+    assert_eq!((matrix.shape(), matrix.nnz()), ((n, n), n));
+    assert_eq!(matrix.get(n - 1, n - 1).unwrap(), 1.0);
+    assert_eq!(Csr::vstack(&blocks).unwrap().shape(), (n, 1));
+    assert_eq!(Csr::hstack(&blocks).unwrap().nnz(), n);
+}
