@@ -36,6 +36,10 @@ const BLOCK_BYTES: usize = 24 << 10;
 const STREAM_BYTES: usize = 128 << 10;
 /// From how many terms of updates and sums on that is so.
 const MANY_TERMS: usize = 8;
+/// The bytes that are read of an array without a break there, also where those of all arrays together
+/// leave the L2 cache: the prefetchers of the hardware begin anew with each stretch. GMRES(100) on 128
+/// by 128 points took 680 us an iteration with stretches of 1 KB, 560 us with 4 KB.
+const STRETCH: usize = 4 << 10;
 /// Shorter blocks cost more in calls than they save in misses.
 const MIN_BLOCK_LEN: usize = 128;
 /// Longer blocks save nothing.
@@ -199,10 +203,9 @@ fn assign(loop_: &Loop, kernel: &Kernel, lowered: Lowered, plan: &Plan) -> LoopP
         .sum();
     let row_bytes = (slots.register_bytes + array_bytes).max(1);
     let has_many_terms = terms.len() >= MANY_TERMS;
-    let block_bytes = if has_many_terms {
-        STREAM_BYTES
-    } else {
-        BLOCK_BYTES
+    let longest_block = match has_many_terms {
+        true => (STREAM_BYTES / row_bytes).max(STRETCH * arrays.len() / array_bytes.max(1)),
+        false => BLOCK_BYTES / row_bytes,
     };
     let write_only = write_only(kernel, &lowered);
     let reached = reached(kernel, &lowered);
@@ -214,7 +217,7 @@ fn assign(loop_: &Loop, kernel: &Kernel, lowered: Lowered, plan: &Plan) -> LoopP
         busy: busy(&steps, &slots.slots),
         steps,
         has_many_terms,
-        longest_block: (block_bytes / row_bytes).clamp(MIN_BLOCK_LEN, MAX_BLOCK_LEN),
+        longest_block: longest_block.clamp(MIN_BLOCK_LEN, MAX_BLOCK_LEN),
         register_bytes: slots.register_bytes,
         splats: slots.splats,
         slots: slots.slots,
