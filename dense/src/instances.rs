@@ -37,14 +37,6 @@ pub fn instances() -> Vec<*const ()> {
         of_ordered::<i64>(),
         of_reals::<f64>(),
         of_reals::<f32>(),
-        #[cfg(feature = "linalg")]
-        of_matrices::<f64>(),
-        #[cfg(feature = "linalg")]
-        of_matrices::<f32>(),
-        #[cfg(feature = "linalg")]
-        of_matrices::<Complex<f64>>(),
-        #[cfg(feature = "linalg")]
-        of_matrices::<Complex<f32>>(),
     ];
     of_types.concat()
 }
@@ -148,25 +140,5 @@ fn of_reals<T: Real>() -> Vec<*const ()> {
         Vector::<T>::try_histogram as *const (),
         Vector::<T>::try_interp as *const (),
         Array::<T, 2>::try_cov as *const (),
-    ]
-}
-
-#[cfg(feature = "linalg")]
-fn of_matrices<T: Field>() -> Vec<*const ()> {
-    vec![
-        Array::<T, 2>::cholesky as *const (),
-        Array::<T, 2>::qr as *const (),
-        Array::<T, 2>::svd as *const (),
-        Array::<T, 2>::singular_values as *const (),
-        Array::<T, 2>::eigh as *const (),
-        Array::<T, 2>::eig as *const (),
-        Array::<T, 2>::inv as *const (),
-        Array::<T, 2>::det as *const (),
-        Array::<T, 2>::pinv as *const (),
-        Array::<T, 2>::matrix_rank as *const (),
-        Array::<T, 2>::solve::<1> as *const (),
-        Array::<T, 2>::solve::<2> as *const (),
-        Array::<T, 2>::lstsq::<1> as *const (),
-        Array::<T, 2>::expm as *const (),
     ]
 }

@@ -129,6 +129,9 @@ pub use indices::Index;
 #[doc(hidden)]
 pub use instances::instances;
 pub use join::Padding;
+#[cfg(all(shared_instances, debug_assertions, feature = "linalg"))]
+#[doc(hidden)]
+pub use linalg::instances::instances_of_matrices;
 #[cfg(feature = "linalg")]
 pub use linalg::{Eig, Eigh, Qr, Svd};
 pub use map::{map_all, map2, map3, try_map_all, try_map2, try_map3};

@@ -15,6 +15,8 @@
 mod eigen;
 mod exponential;
 mod factor;
+#[cfg(all(shared_instances, debug_assertions))]
+pub(crate) mod instances;
 mod solve;
 mod work;
 
