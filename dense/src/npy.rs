@@ -10,7 +10,7 @@ use crate::operand::check_len;
 use sparsefuse_kernels::{DType, Element};
 use sparsefuse_runtime::{Error, ErrorKind, MAX_RANK, Runtime, Shape, StoreHandle};
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 const MAGIC: &[u8] = b"\x93NUMPY";
@@ -55,9 +55,7 @@ impl<T: Element, const D: usize> Array<T, D> {
             }
             let mut file = OpenOptions::new().write(true).open(&part)?;
             file.seek(SeekFrom::Start((head.len() + first) as u64))?;
-            let mut file = BufWriter::new(file);
-            own.iter().try_for_each(|&x| write_element(&mut file, x))?;
-            file.flush()
+            write_elements(&mut file, own.iter().copied())
         };
         runtime.agree(write().map_err(failed))?;
         let end = || match is_first {
@@ -88,11 +86,7 @@ impl<T: Element, const D: usize> Array<T, D> {
             let mut read = || {
                 let mut file = File::open(path)?;
                 file.seek(SeekFrom::Start(first))?;
-                let mut file = BufReader::new(file);
-                elements.iter_mut().try_for_each(|x| {
-                    *x = read_element(&mut file, is_big_endian)?;
-                    Ok(())
-                })
+                read_elements(&mut file, elements, is_big_endian)
             };
             read().map_err(|error| refused(path, &format!("{} elements", dims.len()), error))
         });
@@ -291,25 +285,67 @@ impl Header {
     }
 }
 
-pub(crate) fn write_element<T: Element>(file: &mut (impl Write + ?Sized), x: T) -> io::Result<()> {
-    let size = T::DTYPE.size();
-    let [first, second] = x.to_bits().map(u64::to_le_bytes);
-    let half = part_size(T::DTYPE);
-    file.write_all(&first[..half])?;
-    file.write_all(&second[..size - half])
-}
+/// Elements that become bytes, or are made of them, at a time: some system calls, and memory that stays
+/// in the caches.
+const CHUNK: usize = 8 << 10;
 
-pub(crate) fn read_element<T: Element>(file: &mut impl Read, is_big_endian: bool) -> io::Result<T> {
+/// Writes elements, little-endian.
+pub(crate) fn write_elements<T: Element>(
+    file: &mut (impl Write + ?Sized),
+    elements: impl IntoIterator<Item = T>,
+) -> io::Result<()> {
     let (size, half) = (T::DTYPE.size(), part_size(T::DTYPE));
-    let mut parts = [[0; 8]; 2];
-    for (part, size) in parts.iter_mut().zip([half, size - half]) {
-        let part = &mut part[..size];
-        file.read_exact(part)?;
-        if is_big_endian {
-            part.reverse();
+    let mut bytes = vec![0; CHUNK * size];
+    let mut elements = elements.into_iter();
+    loop {
+        let mut count = 0;
+        for (bytes, x) in bytes
+            .chunks_exact_mut(size)
+            .zip(elements.by_ref().take(CHUNK))
+        {
+            let [first, second] = x.to_bits().map(u64::to_le_bytes);
+            bytes[..half].copy_from_slice(&first[..half]);
+            bytes[half..].copy_from_slice(&second[..size - half]);
+            count += 1;
+        }
+        file.write_all(&bytes[..count * size])?;
+        if count < CHUNK {
+            return Ok(());
         }
     }
-    Ok(T::from_bits(parts.map(u64::from_le_bytes)))
+}
+
+/// Reads elements.
+fn read_elements<T: Element>(
+    file: &mut impl Read,
+    elements: &mut [T],
+    is_big_endian: bool,
+) -> io::Result<()> {
+    let size = T::DTYPE.size();
+    let mut bytes = vec![0; CHUNK.min(elements.len()) * size];
+    for elements in elements.chunks_mut(CHUNK) {
+        let bytes = &mut bytes[..elements.len() * size];
+        file.read_exact(bytes)?;
+        decode(elements, bytes, is_big_endian);
+    }
+    Ok(())
+}
+
+/// Elements of bytes, of which there are enough for all.
+pub(crate) fn decode<T: Element>(elements: &mut [T], bytes: &[u8], is_big_endian: bool) {
+    let (size, half) = (T::DTYPE.size(), part_size(T::DTYPE));
+    let part = |bytes: &[u8]| {
+        let mut part = [0; 8];
+        part[..bytes.len()].copy_from_slice(bytes);
+        if is_big_endian {
+            part[..bytes.len()].reverse();
+        }
+        u64::from_le_bytes(part)
+    };
+    for (x, bytes) in elements.iter_mut().zip(bytes.chunks_exact(size)) {
+        let (first, second) = bytes.split_at(half);
+        *x = T::from_bits([part(first), part(second)]);
+    }
 }
 
 /// Bytes of an element, or of each part of a complex number.

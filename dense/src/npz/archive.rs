@@ -4,7 +4,7 @@
 //! header of a member against its length, and that against the bytes that it is compressed to. What
 //! is read is checked against the checksum of the member, which is read to its end for that.
 
-use crate::npy::{Header, descr, head, other, refused, write_element};
+use crate::npy::{Header, descr, head, other, refused, write_elements};
 use flate2::Compression;
 use flate2::read::DeflateDecoder;
 use flate2::write::DeflateEncoder;
@@ -320,8 +320,7 @@ impl Writer {
         elements: impl IntoIterator<Item = T>,
     ) -> io::Result<()> {
         self.add_with(name, &head(descr(T::DTYPE), shape), |file| {
-            let mut elements = elements.into_iter();
-            elements.try_for_each(|element| write_element(file, element))
+            write_elements(file, elements)
         })
     }
 

@@ -173,12 +173,12 @@ impl<T: Element, const D: usize> Array<T, D> {
         let (partition, rows) = runtime.default_rows(dims);
         let range = rows.start * dims.row_len()..rows.end * dims.row_len();
         let store = runtime.store_by_filling(dims, partition, |elements: &mut [T]| {
-            let mut elements = elements.iter_mut();
-            member.read(range, |mut bytes| {
-                for element in elements.by_ref().take(bytes.len() / T::DTYPE.size()) {
-                    *element = npy::read_element(&mut bytes, is_big_endian)
-                        .expect("there are bytes of whole elements");
-                }
+            let mut filled = 0;
+            member.read(range, |bytes| {
+                let rest = &mut elements[filled..];
+                let count = rest.len().min(bytes.len() / T::DTYPE.size());
+                npy::decode(&mut rest[..count], bytes, is_big_endian);
+                filled += count;
                 Ok(())
             })
         });
