@@ -101,6 +101,7 @@ mod gather;
 mod indices;
 mod scatter;
 mod shares;
+mod short_lines;
 mod take;
 
 mod chosen;

@@ -1,7 +1,7 @@
 //! Sorted arrays, and the indices that sort.
 //!
 //! An order is one of whole numbers ([`key`]), in which NaN is the largest. Lines of arrays of several
-//! dimensions are sorted each by one thread. Of a vector that is cut each rank gets the elements
+//! dimensions are sorted each by one thread, short ones some at a time ([`crate::short_lines`]). Of a vector that is cut each rank gets the elements
 //! between two pivots from a sample, and there the threads share them ([`crate::runs`]). No rank holds
 //! more than these, unless it has all of the vector before. What is sorted is the order of
 //! elements and places alone, so neither pivots nor threads nor ranks show.
@@ -10,6 +10,7 @@ use crate::array::{Array, Vector};
 use crate::indices::as_cut;
 use crate::operand::{expect, named};
 use crate::runs::{Item, sort_to};
+use crate::short_lines::{self, network};
 use crate::views::check_axes;
 use sparsefuse_kernels::{DType, Element, Numeric};
 use sparsefuse_runtime::{
@@ -102,6 +103,8 @@ impl<T: Numeric + PartialOrd, const D: usize> Array<T, D> {
         let last = D - 1;
         let x = self.try_move_axis(axis, last)?.contiguous()?;
         let n = x.shape()[last];
+        let is_short = n <= short_lines::LONGEST;
+        let network = if is_short { network(n) } else { Vec::new() };
         let function = move |args: &mut HostArgs<'_>| {
             let x = args.read::<T>(X)?;
             let made = args.write::<U>(MADE)?;
@@ -109,11 +112,13 @@ impl<T: Numeric + PartialOrd, const D: usize> Array<T, D> {
                 return vector(args, x, made, item, made_of);
             }
             args.in_parts(made, n, |first, part| {
+                let x = &x[first * n..][..part.len()];
+                if is_short {
+                    short_lines::sort((n, &network), x, part, item, made_of);
+                    return Ok(());
+                }
                 let mut items = reserve(n)?;
-                let lines = part
-                    .chunks_mut(n.max(1))
-                    .zip(x[first * n..].chunks(n.max(1)));
-                for (made, line) in lines {
+                for (made, line) in part.chunks_mut(n).zip(x.chunks(n)) {
                     items.clear();
                     items.extend(line.iter().zip(0..).map(|(&x, place)| item(x, place)));
                     items.sort_unstable();
