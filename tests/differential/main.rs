@@ -124,6 +124,8 @@ fn random_programs_agree_to_the_bit() {
 
 /// Programs of a normal test run on a device: the compiler takes most of the time.
 const PROGRAMS_ON_DEVICE: u64 = 40;
+/// How many times as long they may take: some wait for it a hundred times, beside other tests.
+const COMPILING: u32 = 10;
 
 /// Of the tasks that have a form there, all go to the device, or those that move so many bytes; values
 /// go back and forth then.
@@ -163,7 +165,7 @@ fn random_programs_on_a_device_agree_to_the_bit() {
         setup.config.device_threshold = DEVICE_THRESHOLDS[(seed / 4) as usize % 4];
         setup.config.executor = Executor::Blocks;
         setup.config.native = Some(Arc::clone(&toolchain));
-        match check_within(LIMIT, &program, &setup) {
+        match check_within(COMPILING * LIMIT, &program, &setup) {
             Ok(seen) => device_tasks += seen[0].counters.device_tasks,
             Err(failure) => panic!("{}", shrink::report(seed, &program, &setup, &failure)),
         }
