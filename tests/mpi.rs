@@ -230,14 +230,19 @@ fn memory_that_one_rank_does_not_have() {
 fn memory_that_the_system_refuses() {
     let limited = |kilobytes: usize, is_everywhere: bool, solve: &str| {
         let limit = format!("ulimit -v {kilobytes}");
-        let line = format!("exec {PROGRAM} solve {solve}");
+        // Open MPI may wait for ever for a rank that lacks the memory to join.
+        let line = format!("exec timeout 60 {PROGRAM} solve {solve}");
         match is_everywhere {
             true => run(2, &format!("{limit}; {line}")),
             false => run(2, &on_rank(1, &limit, &line)),
         }
     };
     // Below, MPI cannot even be joined.
-    let starts = |kilobytes: &usize| limited(*kilobytes, true, "poisson2d:10").code == Some(0);
+    let starts = |&kilobytes: &usize| {
+        let joins =
+            |is_everywhere| limited(kilobytes, is_everywhere, "poisson2d:10").code == Some(0);
+        joins(true) && joins(false)
+    };
     let least = (150_000..2_000_000).step_by(50_000).find(starts).unwrap();
     let mut refused = 0;
     for more in [20_000, 60_000, 100_000] {
