@@ -247,16 +247,16 @@ fn memory_that_the_system_refuses() {
     let mut refused = 0;
     for more in [20_000, 60_000, 100_000] {
         for is_everywhere in [false, true] {
-            let solve = "poisson2d:1000 --max-iter 2";
-            let mut attempts = (0..3).map(|_| limited(least + more, is_everywhere, solve));
-            let ended = attempts.find(|ended| ended.time < SOON);
-            let ended = ended.expect("one of three attempts ends");
+            let ended = limited(least + more, is_everywhere, "poisson2d:1000 --max-iter 2");
             let Ended { code, stderr, .. } = &ended;
+            if stderr.contains("shared memory initialization") {
+                // Open MPI lacks the memory for its own messages, and ends or waits for ever.
+                continue;
+            }
+            assert!(ended.time < SOON, "{:?}: {stderr}", ended.time);
             assert_ne!(*code, Some(0), "it has too few iterations: {stderr}");
             assert!(!stderr.contains("panicked"), "{stderr}");
-            // Open MPI may lack the memory for its own messages, and does not survive that.
-            let is_of_mpi = stderr.contains("shared memory initialization");
-            assert!(is_of_mpi || !stderr.contains("signal"), "{stderr}");
+            assert!(!stderr.contains("signal"), "{stderr}");
             // Or it has run, and has not converged.
             refused += usize::from(ended.stdout.is_empty() && stderr.contains("memory"));
         }
