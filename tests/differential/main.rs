@@ -127,8 +127,8 @@ const PROGRAMS_ON_DEVICE: u64 = 40;
 /// How many times as long they may take: some wait for it a hundred times, beside other tests.
 const COMPILING: u32 = 10;
 
-/// Of the tasks that have a form there, all go to the device, or those that move so many bytes; values
-/// go back and forth then.
+/// The fewest bytes that a task moves to go to the device: with 0 every task that has a form there does,
+/// else values go back and forth.
 const DEVICE_THRESHOLDS: [usize; 4] = [0, 0, 200, 1000];
 
 /// The same on a device: the emulated one, or that which `SPARSEFUSE_DIFFERENTIAL_DEVICE` names.

@@ -49,7 +49,7 @@ impl<T: Numeric> Csr<T> {
     {
         let op = "block_array";
         let width = blocks.first().map_or(0, |row| row.as_ref().len());
-        let mut rows = Vec::with_capacity(blocks.len());
+        let mut rows: Vec<BlockRow<'_, T>> = Vec::with_capacity(blocks.len());
         for (number, row) in blocks.iter().map(AsRef::as_ref).enumerate() {
             if row.len() != width {
                 let expected = format!("{width} blocks in each row");
@@ -57,9 +57,9 @@ impl<T: Numeric> Csr<T> {
                 return Err(Error::argument(op, expected, found));
             }
             let some = row.iter().enumerate();
-            rows.push(some.filter_map(|(column, &matrix)| Some((column, matrix?))));
+            let row = some.filter_map(|(column, &matrix)| Some((column, matrix?)));
+            rows.push(row.collect());
         }
-        let rows: Vec<_> = rows.into_iter().map(Iterator::collect).collect();
         Self::of_blocks(op, &rows, width)
     }
 
