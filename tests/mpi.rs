@@ -239,7 +239,7 @@ fn memory_that_the_system_refuses() {
         on_rank(
             1,
             &write(&files[1]),
-            &format!("exec {PROGRAM} solve poisson2d:2000 --max-iter 2")
+            &format!("exec {PROGRAM} solve poisson2d:2000 --threads 2 --max-iter 2")
         )
     );
     for more in [1_000, 20_000, 100_000] {
@@ -271,14 +271,14 @@ fn memory_that_the_system_refuses() {
     }
 }
 
-/// Whether a process of the program has started its runtime, which is after all have met.
+/// Whether a process of the program has started its second thread, which is after all have met.
 #[cfg(target_os = "linux")]
 fn has_met_the_others(process: &str) -> bool {
     let threads = fs::read_dir(format!("/proc/{process}/task"));
     // One that has ended meanwhile has no name.
     threads.into_iter().flatten().flatten().any(|thread| {
         let name = fs::read_to_string(thread.path().join("comm"));
-        name.is_ok_and(|name| name.starts_with("sparsefuse mach"))
+        name.is_ok_and(|name| name.trim() == "sparsefuse-1")
     })
 }
 

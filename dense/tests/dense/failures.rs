@@ -106,6 +106,40 @@ fn one_rank_alone_lacks_memory_for_elements() {
     }
 }
 
+/// Neighbours that one rank has no memory for: it does not run on the rows that would read them.
+#[test]
+fn one_rank_alone_lacks_memory_for_a_halo() {
+    let config = Config {
+        memory_limit: 1 << 16,
+        ..small()
+    };
+    for failing in [0, 1, 2] {
+        let outcomes = run_ranks(3, &config, |runtime| {
+            let shifted = |is_forward: bool, is_full: bool| {
+                let x = Vector::from_vec((0..6000).map(f64::from).collect());
+                let mut y = Vector::<f64>::zeros([6000]);
+                runtime.flush();
+                let full = is_full.then(|| runtime.room::<bool>(20_000).unwrap());
+                match is_forward {
+                    true => y.assign_slice(..5999, x.slice(1..) * 2.0),
+                    false => y.assign_slice(1.., x.slice(..5999) * 2.0),
+                }
+                runtime.flush();
+                drop(full);
+                y.sum().get()
+            };
+            let is_full = runtime.rank() == failing;
+            let is_lost = [true, false].map(|is_forward| shifted(is_forward, is_full).is_err());
+            let again = [true, false].map(|is_forward| shifted(is_forward, false).unwrap());
+            (is_lost, again)
+        });
+        for (is_lost, again) in outcomes.unwrap() {
+            assert_eq!(is_lost, [failing < 2, failing > 0], "rank {failing}");
+            assert_eq!(again, [35_994_000.0, 35_982_002.0]);
+        }
+    }
+}
+
 /// What could not be computed is gone when all of it is written anew.
 #[test]
 fn arrays_that_failed_and_are_assigned_as_a_whole() {

@@ -378,8 +378,12 @@ impl Running<'_, '_> {
         let address = |from: From, offset: isize| {
             let slot = self.task.slot(from);
             let size = self.schedule.slots[slot as usize].dtype.size() as isize;
-            let first = place(self.locate(from, inputs), access)?;
-            Some(first.wrapping_offset(offset * size))
+            let instance = self.locate(from, inputs);
+            debug_assert!(
+                instance.begins_before(offset * size) || self.has_no_rows(),
+                "an instance has room for what is read in front of its elements"
+            );
+            Some(place(instance, access)?.wrapping_offset(offset * size))
         };
         Some(match *binding {
             Binding::Array {
@@ -435,6 +439,11 @@ impl Running<'_, '_> {
                 Operand::Structure(structure?)
             }
         })
+    }
+
+    /// Whether a loop of the task has nothing to run on this rank.
+    fn has_no_rows(&self) -> bool {
+        self.task.extents.iter().any(|extent| extent.len == 0)
     }
 
     pub(super) fn of_slot(&self, slot: u32) -> &Instance {

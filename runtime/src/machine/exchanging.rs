@@ -35,7 +35,7 @@ impl Running<'_, '_> {
             rooms.extend(task.fetches.iter().map(|fetch| fetch.make_room(pool)));
             self.send(&mut rooms);
         }
-        self.awaits_halos = task.halves.is_some();
+        self.awaits_halos = task.halves.is_some() && self.has_room_around();
         if !self.awaits_halos {
             self.receive(&mut rooms, failures);
         }
@@ -56,6 +56,18 @@ impl Running<'_, '_> {
                 }
             }
         }
+    }
+
+    /// Whether all that the task reads around rows is there, or has memory in which it can arrive while the
+    /// task runs.
+    fn has_room_around(&self) -> bool {
+        let mut around = self.task.around.iter();
+        around.all(|&(slot, needs)| {
+            let arrives = self.task.halos.iter().any(|halo| halo.slot == slot);
+            let instance = self.frame.instance(slot);
+            !self.frame.lost.contains_key(&slot)
+                && instance.is_ok_and(|there| arrives || there.around() == Some(needs))
+        })
     }
 
     /// Sends what this rank has for others, or why there is nothing, and copies what it has itself.

@@ -170,6 +170,11 @@ impl Instance {
         self.memory.to_read().wrapping_add(self.skip)
     }
 
+    /// Whether its memory begins so many bytes from the first element, or before.
+    pub(crate) fn begins_before(&self, bytes: isize) -> bool {
+        bytes >= 0 || bytes.unsigned_abs() <= self.skip
+    }
+
     /// The address of its memory, which tells it from others.
     pub(crate) fn place(&self) -> usize {
         self.memory.place()
