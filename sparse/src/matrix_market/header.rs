@@ -76,6 +76,8 @@ type Banner = (Format, FieldKind, Symmetry);
 /// Parses the first line: `%%MatrixMarket matrix FORMAT FIELD SYMMETRY`, in any case.
 fn parse_banner(cursor: &mut Cursor<'_>) -> Result<Banner, ReadErrorKind> {
     word(cursor, BANNER, |word| {
+        // Editors of Windows put a mark of the order of bytes in front of UTF-8.
+        let word = word.strip_prefix(b"\xef\xbb\xbf").unwrap_or(word);
         // The files of the Network Repository begin with a single percent sign.
         matches!(word, b"%%matrixmarket" | b"%matrixmarket").then_some(())
     })?;

@@ -139,6 +139,7 @@ fn reads_what_real_tools_write() {
     for text in [
         "%%MatrixMarket MATRIX Coordinate REAL General\r\n% c\r\n\r\n2 2 2\r\n1 1 1.0D+03\r\n2 2 -.5\r\n",
         "%MatrixMarket matrix coordinate double general\n%\n\n \t%c\n 2\t2  2 \n%c\n\t1 1\t1e3\n\n  2 2 -5.E-1 \n%",
+        "\u{feff}%%MatrixMarket matrix coordinate real general\r\n2 2 2\r\n1 1 1e3\r\n2 2 -0.5\r\n",
         "%%matrixmarket matrix coordinate real general\n2 2 2\n1 1 +1000.\n% c 3 3 3\n2 2 -0.50000\n\n\n",
         "%%MatrixMarket\tmatrix  coordinate real general \n2 2 2\n1 1 0.1d4\n02 2 -5e-01",
     ] {
