@@ -89,6 +89,9 @@ impl Machine for Runs {
     }
 }
 
+/// What a defect of the runtime would be.
+const NO_ROOM: &str = "an instance has room for what is read in front of its elements";
+
 impl Running<'_, '_> {
     /// Runs the kernel, if there is anything to run, as (a part of) the task whose ghosts are given.
     /// The loops that write what others need as ghosts come first, on rows at the boundary; while
@@ -378,34 +381,39 @@ impl Running<'_, '_> {
         let address = |from: From, offset: isize| {
             let slot = self.task.slot(from);
             let size = self.schedule.slots[slot as usize].dtype.size() as isize;
-            let instance = self.locate(from, inputs);
-            debug_assert!(
-                instance.begins_before(offset * size) || self.has_no_rows(),
-                "an instance has room for what is read in front of its elements"
-            );
-            Some(place(instance, access)?.wrapping_offset(offset * size))
+            let first = place(self.locate(from, inputs), access)?;
+            Some(first.wrapping_offset(offset * size))
         };
         Some(match *binding {
             Binding::Array {
                 from,
                 offset,
                 layout,
-            } => Operand::Array {
-                data: address(from, offset)?,
-                layout,
-            },
+            } => {
+                debug_assert!(self.has_room(from, offset, inputs), "{NO_ROOM}");
+                Operand::Array {
+                    data: address(from, offset)?,
+                    layout,
+                }
+            }
             Binding::DenseRows {
                 from,
                 offset,
                 layout,
                 columns,
                 column_stride,
-            } => Operand::DenseRows {
-                data: address(from, offset)?.cast_const(),
-                layout,
-                columns,
-                column_stride,
-            },
+            } => {
+                debug_assert!(
+                    columns == 0 || self.has_room(from, offset, inputs),
+                    "{NO_ROOM}"
+                );
+                Operand::DenseRows {
+                    data: address(from, offset)?.cast_const(),
+                    layout,
+                    columns,
+                    column_stride,
+                }
+            }
             Binding::Scalar { slot } => Operand::Scalar {
                 data: place(self.of_slot(slot), access)?,
             },
@@ -441,9 +449,15 @@ impl Running<'_, '_> {
         })
     }
 
-    /// Whether a loop of the task has nothing to run on this rank.
-    fn has_no_rows(&self) -> bool {
-        self.task.extents.iter().any(|extent| extent.len == 0)
+    /// Whether an instance has memory in front of its elements where a loop reads there.
+    fn has_room(&self, from: From, offset: isize, inputs: &Inputs) -> bool {
+        let size = self.schedule.slots[self.task.slot(from) as usize]
+            .dtype
+            .size() as isize;
+        let mut extents = self.task.extents.iter();
+        offset >= 0
+            || self.locate(from, inputs).begins_before(offset * size)
+            || extents.any(|extent| extent.len == 0)
     }
 
     pub(super) fn of_slot(&self, slot: u32) -> &Instance {

@@ -172,7 +172,7 @@ impl Instance {
 
     /// Whether its memory begins so many bytes from the first element, or before.
     pub(crate) fn begins_before(&self, bytes: isize) -> bool {
-        bytes >= 0 || bytes.unsigned_abs() <= self.skip
+        bytes.min(0).unsigned_abs() <= self.skip
     }
 
     /// The address of its memory, which tells it from others.
