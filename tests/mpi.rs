@@ -282,7 +282,7 @@ fn has_met_the_others(process: &str) -> bool {
     })
 }
 
-/// Leaves a process so many kilobytes beyond the memory that it has.
+/// Limits the memory of a process to what it has and `more` kilobytes.
 #[cfg(target_os = "linux")]
 fn limit_memory(process: &str, more: usize) {
     let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();

@@ -1,10 +1,10 @@
 //! Sorted arrays, and the indices that sort.
 //!
 //! An order is one of whole numbers ([`key`]), in which NaN is the largest. Lines of arrays of several
-//! dimensions are sorted each by one thread, short ones some at a time ([`crate::short_lines`]). Of a vector that is cut each rank gets the elements
-//! between two pivots from a sample, and there the threads share them ([`crate::runs`]). No rank holds
-//! more than these, unless it has all of the vector before. What is sorted is the order of
-//! elements and places alone, so neither pivots nor threads nor ranks show.
+//! dimensions are sorted each by one thread, short ones some at a time ([`crate::short_lines`]). Of a
+//! vector that is cut each rank gets the elements between two pivots from a sample, and there the threads
+//! share them ([`crate::runs`]). No rank holds more than these, unless it has all of the vector before.
+//! What is sorted is the order of elements and places alone, so neither pivots nor threads nor ranks show.
 
 use crate::array::{Array, Vector};
 use crate::indices::as_cut;

@@ -455,8 +455,7 @@ impl Running<'_, '_> {
             .dtype
             .size() as isize;
         let mut extents = self.task.extents.iter();
-        offset >= 0
-            || self.locate(from, inputs).begins_before(offset * size)
+        self.locate(from, inputs).begins_before(offset * size)
             || extents.any(|extent| extent.len == 0)
     }
 

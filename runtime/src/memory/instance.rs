@@ -170,7 +170,7 @@ impl Instance {
         self.memory.to_read().wrapping_add(self.skip)
     }
 
-    /// Whether its memory begins so many bytes from the first element, or before.
+    /// Whether the place `bytes` from the first element is not in front of the memory.
     pub(crate) fn begins_before(&self, bytes: isize) -> bool {
         bytes.min(0).unsigned_abs() <= self.skip
     }
