@@ -8,8 +8,9 @@ use super::rhs::Rhs;
 use super::source::Source;
 use clap::builder::{OsStringValueParser, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use num_complex::Complex;
 use sparsefuse::runtime::{Config, DeviceKind};
-use sparsefuse::solvers::eigen::Which;
+use sparsefuse::solvers::eigen::{Which, WhichComplex};
 use sparsefuse::solvers::{Method, Options};
 use std::ffi::OsStr;
 use std::fmt;
@@ -32,7 +33,7 @@ pub(super) enum Command {
     /// Analyse a solve on many ranks without running it: sizes, messages, bytes, memory, time
     #[command(long_about = help::PLAN, after_long_help = help::AFTER_PLAN)]
     Plan(PlanArguments),
-    /// Find a few eigenvalues of a symmetric (Hermitian) matrix
+    /// Find a few eigenvalues of a square matrix
     #[command(long_about = help::EIGS, after_long_help = help::AFTER_EIGS)]
     Eigs(EigsArguments),
     /// Describe a matrix: size, structure, symmetry, diagonal, bytes
@@ -169,19 +170,22 @@ pub(super) struct EigsArguments {
     /// The matrix: a .mtx or .mtx.gz file, or a generator such as poisson2d:512
     #[arg(value_parser = word(Source::parse))]
     pub(super) source: Source,
-    /// How many eigenvalues [default: 6, of small matrices one less than the rows]
+    /// How many eigenvalues [default: 6; of small matrices the rows, one less of a Hermitian one]
     #[arg(long, value_name = "K", value_parser = every, allow_negative_numbers = true)]
     pub(super) k: Option<usize>,
     /// Which of them
     #[arg(long, value_enum, default_value_t = Wanted::Magnitude)]
     pub(super) which: Wanted,
-    /// Those nearest to S, by factors of A - S I, which every rank holds
+    /// Those nearest to S, a number or such as 1+2i, by factors of A - S I, which every rank holds
     #[arg(long, value_name = "S", value_parser = finite, allow_hyphen_values = true, conflicts_with = "which")]
-    pub(super) sigma: Option<f64>,
+    pub(super) sigma: Option<Complex<f64>>,
+    /// The mass matrix B of A x = value B x: symmetric (Hermitian), as the matrix then has to be
+    #[arg(long, value_name = "B", value_parser = word(Source::parse))]
+    pub(super) mass: Option<Source>,
     /// The relative tolerance of an eigenvalue's residual [default: the rounding error]
     #[arg(long, default_value = "0", hide_default_value = true, value_parser = tolerance, allow_hyphen_values = true)]
     pub(super) tol: f64,
-    /// The most basis vectors, above K [default: 2 K + 1, at least 20]
+    /// The most basis vectors, above K + 1 [default: 2 K + 1, at least 20]
     #[arg(long, value_name = "N", value_parser = every, allow_negative_numbers = true)]
     pub(super) ncv: Option<usize>,
     /// The most restarts [default: ten times the rows, at most 10000]
@@ -258,23 +262,38 @@ pub(super) enum Solver {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Wanted {
-    /// The algebraically largest
+    /// Those with the largest real part
     Largest,
-    /// The algebraically smallest; for those near 0, --sigma 0 is faster
+    /// Those with the smallest real part; for those near 0, --sigma 0 is faster
     Smallest,
     /// Those of the largest magnitude
     Magnitude,
-    /// Half of them from each end
+    /// Half of them from each end, of a Hermitian matrix
     Ends,
+    /// Those with the largest imaginary part, of a matrix that is not Hermitian
+    Imaginary,
 }
 
 impl Wanted {
-    pub(super) fn which(self) -> Which {
+    /// Of a Hermitian matrix, whose eigenvalues are real.
+    pub(super) fn of_hermitian(self) -> Option<Which> {
         match self {
-            Self::Largest => Which::Largest,
-            Self::Smallest => Which::Smallest,
-            Self::Magnitude => Which::LargestMagnitude,
-            Self::Ends => Which::BothEnds,
+            Self::Largest => Some(Which::Largest),
+            Self::Smallest => Some(Which::Smallest),
+            Self::Magnitude => Some(Which::LargestMagnitude),
+            Self::Ends => Some(Which::BothEnds),
+            Self::Imaginary => None,
+        }
+    }
+
+    /// Of any square matrix; complex numbers have no two ends.
+    pub(super) fn of_general(self) -> Option<WhichComplex> {
+        match self {
+            Self::Largest => Some(WhichComplex::LargestReal),
+            Self::Smallest => Some(WhichComplex::SmallestReal),
+            Self::Magnitude => Some(WhichComplex::LargestMagnitude),
+            Self::Imaginary => Some(WhichComplex::LargestImaginary),
+            Self::Ends => None,
         }
     }
 }
@@ -600,10 +619,10 @@ fn tolerance(text: &str) -> Result<f64, String> {
         .ok_or_else(|| format!("expected a number that is 0 or more, found {text}"))
 }
 
-fn finite(text: &str) -> Result<f64, String> {
+fn finite(text: &str) -> Result<Complex<f64>, String> {
     let value = text.parse().ok();
     value
-        .filter(|value: &f64| value.is_finite())
+        .filter(|value: &Complex<f64>| value.is_finite())
         .ok_or_else(|| format!("expected a number, found {text}"))
 }
 

@@ -211,14 +211,17 @@ overlaps, and an iteration takes as long as on the slowest rank. The defaults ar
 );
 
 pub(super) const EIGS: &str = "\
-Finds a few eigenvalues of a symmetric (Hermitian) matrix by Lanczos's method with thick restarts.
+Finds a few eigenvalues of a square matrix: of a symmetric (Hermitian) one by Lanczos's method with \
+thick restarts, of others by the Krylov-Schur method, with complex values.
 
 With --sigma the method works with the inverse of A - S I, by a sparse LU factorisation, and finds \
 the eigenvalues nearest to S; without it works with A itself, and finds those at the ends of the \
-spectrum. The residuals |A x - value x| are computed from the eigenvectors, of length 1, after the \
+spectrum. With --mass it solves A x = value B x, and vectors are orthonormal in the inner product of B. \
+The residuals |A x - value x| (or |A x - value B x|) are computed from the eigenvectors after the \
 last step. Of an eigenvalue that occurs several times it may miss copies: a Krylov space \
 contains one vector of each eigenspace, and only rounding brings in the others. A smaller --tol or a \
-larger --ncv finds more of them.";
+larger --ncv finds more of them. Of a matrix that is far from normal, as a product of triangles may \
+be, eigenvalues are less exact than their residuals.";
 
 pub(super) const AFTER_EIGS: &str = concat!(
     sources!(),
@@ -229,15 +232,20 @@ Examples:
   sparsefuse eigs poisson2d:512 --k 4 --sigma 0
   sparsefuse eigs matrix.mtx --k 10 --which ends --tol 1e-6 --json
   sparsefuse eigs matrix.mtx --k 2 --out vectors.mtx
+  sparsefuse eigs stiffness.mtx --mass mass.mtx --sigma 0
+  sparsefuse eigs diffusion2d:60 --k 4 --sigma 0.5+1i
 
 Fields of the JSON object (null stands for a number that is infinite or not a number):
   source                     the matrix, as given
   dtype                      f64 or cf64 (complex)
   rows, nnz                  the size of the matrix and its stored entries
   threads, ranks             threads of each rank, ranks
+  hermitian                  whether the matrix is its adjoint, up to rounding
+  mass                       the mass matrix, as given, or null
   which                      as used; `nearest` with --sigma
-  sigma                      as given, or null
-  values, residuals          in ascending order of the values, converged or not
+  sigma                      as given, a number or its parts [re, im], or null
+  values, residuals          converged or not; of a Hermitian matrix in ascending order, of others
+                             the most wanted first, each value as its parts [re, im]
   converged, reason          whether all have converged, and why the method stopped
   hint                       what may help if they have not, or null
   converged_values           how many have converged

@@ -1,6 +1,7 @@
 //! `sparsefuse eigs` as its users meet it: eigenvalues, reports, complaints.
 
 use super::{check_with, json_with, run_with, text};
+use num_complex::Complex;
 use serde_json::Value;
 use sparsefuse::sparse::read_columns;
 use std::path::Path;
@@ -60,6 +61,125 @@ fn eigenvalues() {
         let on_ranks = json(&format!("eigs poisson1d:30 {line} --ranks 3 --threads 1"));
         assert_eq!(on_ranks["values"], object["values"], "{line}");
         assert_eq!(on_ranks["residuals"], object["residuals"], "{line}");
+    }
+}
+
+/// Blocks of two rows, each a rotation that also stretches, with eigenvalues c ± s i.
+#[test]
+fn complex_eigenvalues() {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("eigs-rotations.mtx");
+    let pairs: Vec<(f64, f64)> = (1..=20)
+        .map(|j| (f64::from(j), f64::from(30 - j)))
+        .collect();
+    let mut file = "%%MatrixMarket matrix coordinate real general\n40 40 80\n".to_owned();
+    for (block, (c, s)) in pairs.iter().enumerate() {
+        let (i, j) = (2 * block + 1, 2 * block + 2);
+        file += &format!("{i} {i} {c}\n{i} {j} {s}\n{j} {i} -{s}\n{j} {j} {c}\n");
+    }
+    std::fs::write(&path, file).unwrap();
+    for (line, expected, which) in [
+        (
+            "--k 2 --which largest",
+            [(20.0, 10.0), (20.0, -10.0)],
+            "largest",
+        ),
+        (
+            "--k 2 --which smallest",
+            [(1.0, 29.0), (1.0, -29.0)],
+            "smallest",
+        ),
+        (
+            "--k 2 --which imaginary",
+            [(1.0, 29.0), (1.0, -29.0)],
+            "imaginary",
+        ),
+        ("--k 2", [(1.0, 29.0), (1.0, -29.0)], "magnitude"),
+        (
+            "--k 2 --sigma 7.1+23.2i",
+            [(7.0, 23.0), (6.0, 24.0)],
+            "nearest",
+        ),
+    ] {
+        let out = path.with_extension("vectors.mtx");
+        let line = format!("eigs {} {line} --out {}", path.display(), out.display());
+        let object = json(&line);
+        assert_eq!(
+            (&object["which"], &object["hermitian"]),
+            (&which.into(), &false.into())
+        );
+        assert_eq!(object["converged"], true, "{line}");
+        let values = object["values"].as_array().unwrap();
+        let vectors = read_columns::<Complex<f64>>(&out).unwrap();
+        assert_eq!((values.len(), vectors.len()), (2, 2), "{line}");
+        for ((value, (re, im)), x) in values.iter().zip(expected).zip(&vectors) {
+            let value = Complex::new(value[0].as_f64().unwrap(), value[1].as_f64().unwrap());
+            assert!(
+                (value - Complex::new(re, im)).norm() < 1e-11,
+                "{line}: {value}"
+            );
+            let x = x.to_vec().unwrap();
+            for (block, &(c, s)) in pairs.iter().enumerate() {
+                let (one, two) = (x[2 * block], x[2 * block + 1]);
+                assert!((one * c + two * s - value * one).norm() < 1e-11, "{line}");
+                assert!((two * c - one * s - value * two).norm() < 1e-11, "{line}");
+            }
+        }
+        let on_ranks = json(&format!("{line} --ranks 3 --threads 1"));
+        assert_eq!(on_ranks["values"], object["values"], "{line}");
+        check(
+            &line,
+            0,
+            &[
+                "40 x 40, 80 entries, f64, not Hermitian",
+                "converged",
+                "i  residual ",
+            ],
+        );
+    }
+}
+
+/// With 4 I as the mass matrix, a quarter of what they are without one.
+#[test]
+fn mass_matrices() {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("eigs-mass.mtx");
+    let mut file = "%%MatrixMarket matrix coordinate real symmetric\n30 30 30\n".to_owned();
+    (1..=30).for_each(|i| file += &format!("{i} {i} 4\n"));
+    std::fs::write(&path, file).unwrap();
+    let mass = path.display();
+    let plain = json("eigs poisson1d:30 --k 3 --sigma 0.5");
+    let line = format!("eigs poisson1d:30 --k 3 --mass {mass} --sigma 0.125");
+    let object = json(&line);
+    assert_eq!(
+        (&object["converged"], &plain["mass"]),
+        (&true.into(), &Value::Null)
+    );
+    assert!(object["mass"].as_str().unwrap().ends_with("eigs-mass.mtx"));
+    let values = |object: &Value| -> Vec<f64> {
+        let values = object["values"].as_array().unwrap();
+        values.iter().map(|value| value.as_f64().unwrap()).collect()
+    };
+    for (with, without) in values(&object).iter().zip(values(&plain)) {
+        assert!((4.0 * with - without).abs() < 1e-12, "{with} {without}");
+    }
+    check(&line, 0, &["mass", "eigs-mass.mtx", "converged"]);
+    for (line, expected) in [
+        (
+            format!("eigs diffusion2d:5 --mass {mass}"),
+            "expected a symmetric (Hermitian) matrix, with --mass, found one that differs",
+        ),
+        (
+            "eigs poisson1d:25 --mass diffusion2d:5".to_owned(),
+            "expected a symmetric (Hermitian) matrix, for --mass, found one that differs",
+        ),
+        (
+            format!("eigs poisson1d:25 --mass {mass}"),
+            "expected a mass matrix of shape (25, 25), found one of shape (30, 30)",
+        ),
+    ] {
+        let output = run(&line);
+        let complaint = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{line}: {complaint}");
+        assert!(complaint.contains(expected), "{line}: {complaint}");
     }
 }
 
@@ -165,8 +285,20 @@ fn refuses_what_makes_no_sense() {
             "cg: expected a symmetric matrix, found ",
         ),
         (
-            "eigs tests/data/unsymmetric.mtx --k 2",
-            "expected a symmetric (Hermitian) matrix, found one that differs from its adjoint",
+            "eigs tests/data/unsymmetric.mtx --k 2 --which ends",
+            "expected a symmetric (Hermitian) matrix, for --which ends, found one that differs",
+        ),
+        (
+            "eigs poisson1d:5 --k 2 --which imaginary",
+            "expected a matrix that is not Hermitian, for --which imaginary, found a Hermitian one",
+        ),
+        (
+            "eigs poisson1d:5 --k 2 --sigma 1+2i",
+            "expected a matrix that is not Hermitian, for a complex --sigma, found",
+        ),
+        (
+            "eigs diffusion2d:3 --k 10",
+            "eigs: expected k from 1 to 9, the number of rows, found 10",
         ),
     ] {
         let output = run(line);

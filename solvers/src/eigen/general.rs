@@ -6,9 +6,9 @@
 
 use super::block::{check_len, check_tolerance, norms};
 use super::gram_schmidt::SEED;
-use super::krylov_schur::{Found, Pair, Search, find};
+use super::krylov_schur::{Found, Pair, find};
 use super::parts::{Parts, lengths};
-use super::{inverse_of_shifted, scale};
+use super::{Search, inverse_of_shifted, scale};
 use crate::krylov::scalars::{element, size};
 use crate::krylov::scaling::{times_power_of, times_power_of_entries};
 use crate::operator::{LinearOperator, check_finite, check_square};
@@ -72,6 +72,15 @@ pub struct EigsOptions<'a, T> {
     pub max_iter: Option<usize>,
     /// The vector to start from; `None` for a pseudo-random one, which is always the same.
     pub v0: Option<&'a Vector<T>>,
+}
+
+impl<T> EigsOptions<'_, T> {
+    /// The most basis vectors for `k` eigenvalues of `n` rows.
+    #[must_use]
+    pub fn basis_len(&self, n: usize, k: usize) -> usize {
+        let most = k.saturating_mul(2).saturating_add(1);
+        self.ncv.unwrap_or(most.max(20).min(n))
+    }
 }
 
 impl<T> Default for EigsOptions<'_, T> {
@@ -264,7 +273,7 @@ fn near<T: Field>(
         times_power_of(sigma.re, -power),
         times_power_of(sigma.im, -power),
     );
-    let inverse = inverse_of_shifted(OP, a, element(-shift), text(sigma))?;
+    let inverse = inverse_of_shifted(OP, a, None, element(-shift), text(sigma))?;
     let key = |value| options.which.key(value, !T::IS_COMPLEX);
     let found = find(OP, &inverse, &search, key)?;
     let reason = found.reason;
@@ -303,8 +312,7 @@ fn search<'a, T: Field>(
         return Err(Error::argument(OP, expected, found.to_string()));
     }
     check_tolerance(OP, options.tol)?;
-    let most = k.saturating_mul(2).saturating_add(1);
-    let ncv = options.ncv.unwrap_or(most.max(20).min(n));
+    let ncv = options.basis_len(n, k);
     let least = n.min(k.saturating_add(2));
     if ncv < least || ncv > n {
         let expected = match least == n {

@@ -2,14 +2,15 @@
 //! those before it, and other directions where there is none.
 //!
 //! Each vector is orthogonalised against all of the basis as often as it takes, so that the basis is
-//! orthonormal to rounding.
+//! orthonormal to rounding: in the inner product x'y, or x'B y with a mass matrix B.
 
 use super::block::{Products, norms, without};
 use crate::operator::{LinearOperator, check_same_runtime};
 use num_complex::Complex;
-use sparsefuse_dense::Vector;
+use sparsefuse_dense::{Scalar, Vector};
 use sparsefuse_kernels::{Field, Real};
 use sparsefuse_runtime::Error;
+use std::slice::from_ref;
 
 /// The seed of start vectors and new directions.
 pub(super) const SEED: u64 = 0xe16e_5eed;
@@ -43,7 +44,7 @@ pub(super) fn start<T: Field>(
         (None, Some(runtime)) => runtime.enter(random),
         (None, None) => random(),
     };
-    let norm = norms(std::slice::from_ref(&start))?[0];
+    let norm = norms(from_ref(&start))?[0];
     if !(norm > 0.0 && norm.is_finite()) {
         let expected = "a start vector with a length above 0";
         return Err(Error::argument(op, expected, norm.to_string()));
@@ -57,19 +58,30 @@ pub(super) fn start<T: Field>(
 pub(super) fn orthogonalise<T: Field>(
     basis: &[Vector<T>],
     w: Vector<T>,
+    mass: Option<&dyn LinearOperator<T>>,
 ) -> Result<Orthogonal<T>, Error> {
     const MOST_PASSES: usize = 4;
     let mut rest = w;
     let mut all = vec![Complex::ZERO; basis.len()];
     let mut norm_before = 0.0;
     for pass in 0..MOST_PASSES {
-        let products = Products::of(basis, std::slice::from_ref(&rest));
-        let squares = rest.sum_of_squares();
-        let products = products.read()?.remove(0);
-        let squares = squares.get()?.to_f64();
+        let (products, squares) = match mass {
+            None => {
+                let products = Products::of(basis, from_ref(&rest));
+                let squares = rest.sum_of_squares();
+                (products.read()?, squares.get()?.to_f64())
+            }
+            Some(mass) => {
+                let image = mass.apply(&rest)?;
+                let products = Products::of(basis, from_ref(&image));
+                let square = rest.dot(&image);
+                (products.read()?, square_of_length(&square)?)
+            }
+        };
+        let products = &products[0];
         let left = squares - products.iter().map(|h| h.norm_sqr()).sum::<f64>();
-        rest = without(&rest, basis, &products);
-        for (all, product) in all.iter_mut().zip(&products) {
+        rest = without(&rest, basis, products);
+        for (all, product) in all.iter_mut().zip(products) {
             *all += product;
         }
         if pass == 0 {
@@ -91,6 +103,12 @@ pub(super) fn orthogonalise<T: Field>(
     })
 }
 
+/// x'B x, which rounding may make negative where a semidefinite B maps x to 0.
+pub(super) fn square_of_length<T: Field>(square: &Scalar<T>) -> Result<f64, Error> {
+    let (square, _) = square.get()?.parts();
+    Ok(if square < 0.0 { 0.0 } else { square })
+}
+
 /// A pseudo-random vector orthogonal to a basis, of length 1: another one for each number of directions
 /// that there have been.
 pub(super) fn new_direction<T: Field>(
@@ -98,12 +116,36 @@ pub(super) fn new_direction<T: Field>(
     directions: &mut u64,
 ) -> Result<Vector<T>, Error> {
     loop {
-        *directions += 1;
-        let (runtime, n) = (basis[0].runtime(), basis[0].len());
-        let random = runtime.enter(|| Vector::random_normal([n], SEED + *directions));
-        let direction = orthogonalise(basis, random)?;
+        let direction = orthogonalise(basis, random(basis, directions), None)?;
         if direction.norm > 0.0 {
             return Ok(direction.rest * T::from_f64(1.0 / direction.norm));
         }
     }
+}
+
+/// The same in the inner product of a mass matrix, which may be singular: an image under the operator,
+/// which maps to 0 what the mass matrix maps to 0. `None` where the basis has all images.
+pub(super) fn new_image<T: Field>(
+    basis: &[Vector<T>],
+    operator: &dyn LinearOperator<T>,
+    mass: &dyn LinearOperator<T>,
+    directions: &mut u64,
+) -> Result<Option<Vector<T>>, Error> {
+    const MOST_IMAGES: usize = 4;
+    // Where nothing is left beside the basis, rounding is.
+    let rounding = 1e3 * T::Real::EPSILON.to_f64();
+    for _ in 0..MOST_IMAGES {
+        let image = operator.apply(&random(basis, directions))?;
+        let image = orthogonalise(basis, image, Some(mass))?;
+        if image.norm > rounding * image.norm_before {
+            return Ok(Some(image.rest * T::from_f64(1.0 / image.norm)));
+        }
+    }
+    Ok(None)
+}
+
+fn random<T: Field>(basis: &[Vector<T>], directions: &mut u64) -> Vector<T> {
+    *directions += 1;
+    let (runtime, n) = (basis[0].runtime(), basis[0].len());
+    runtime.enter(|| Vector::random_normal([n], SEED + *directions))
 }

@@ -11,6 +11,7 @@
 //! Invariants: V has orthonormal columns to rounding; all of a real operator is real, since its Schur form
 //! is, and no restart cuts a pair of complex eigenvalues.
 
+use super::Search;
 use super::block::{sum_of_multiples, sums_of_multiples};
 use super::gram_schmidt::{new_direction, orthogonalise, start};
 use super::hermitian::Coefficients;
@@ -24,17 +25,6 @@ use num_complex::Complex;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::{Field, Real};
 use sparsefuse_runtime::Error;
-
-/// What is looked for, and how long.
-pub(super) struct Search<'a, T> {
-    /// The number of eigenvalues.
-    pub(super) k: usize,
-    /// The most basis vectors.
-    pub(super) ncv: usize,
-    pub(super) tol: f64,
-    pub(super) max_iter: usize,
-    pub(super) v0: Option<&'a Vector<T>>,
-}
 
 /// An eigenvalue and its vector, of length 1.
 pub(super) struct Pair<T> {
@@ -168,7 +158,7 @@ impl<'a, T: Field> Space<'a, T> {
             self.basis.push(self.next.clone());
             let product = self.a.apply(&self.next)?;
             self.products += 1;
-            let image = orthogonalise(&self.basis, product)?;
+            let image = orthogonalise(&self.basis, product, None)?;
             let is_finite = image.products.iter().all(|h| h.is_finite());
             if !(is_finite && (image.norm_before + image.norm).is_finite()) {
                 self.basis.pop();

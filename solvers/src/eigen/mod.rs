@@ -4,7 +4,7 @@
 //! Hermitian operators (real: symmetric ones) have methods of their own. [`eigsh`] is Lanczos's method
 //! with thick restarts, for operators of which nothing but products is known; [`eigsh_near`] is the same
 //! for the inverse of A - sigma I, and finds the eigenvalues near sigma. [`lobpcg()`] takes an
-//! approximate inverse instead of an exact one. [`svds`] finds singular values of operators of any shape.
+//! approximate inverse instead of an exact one. All of them take a mass matrix B, for A x = lambda B x. [`svds`] finds singular values of operators of any shape.
 //!
 //! [`eigs`] is the Krylov-Schur method for square operators that need not be Hermitian, and [`eigs_near`]
 //! the same for the inverse of A - sigma I.
@@ -16,23 +16,25 @@
 //! [`Runtime::current`](sparsefuse_runtime::Runtime::current) where none are given.
 
 mod general;
-mod lanczos;
 mod lobpcg;
+mod self_adjoint;
 mod singular;
 
 mod krylov_schur;
+mod lanczos;
 mod schur;
 
 mod block;
 mod gram_schmidt;
 mod hermitian;
+mod mass;
 mod matrix;
 mod parts;
 mod scale;
 
 pub use general::{ComplexEigen, EigsOptions, WhichComplex, eigs, eigs_near};
-pub use lanczos::{EigshOptions, Which, eigsh, eigsh_near, eigsh_with_inverse};
 pub use lobpcg::{LobpcgOptions, lobpcg};
+pub use self_adjoint::{EigshOptions, Which, eigsh, eigsh_near, eigsh_with_inverse};
 pub use singular::{Singular, svds};
 
 use crate::operator::LinearOperator;
@@ -47,7 +49,8 @@ use sparsefuse_sparse::Csr;
 #[derive(Clone, Debug)]
 pub struct Eigen<T> {
     /// The eigenvalues, in ascending order. As many as were asked for, converged or not; fewer only
-    /// if the operator gave something that is not a number.
+    /// if the operator gave something that is not a number, or if so few are finite, of a mass matrix
+    /// that is singular.
     pub values: Vec<f64>,
     /// Their vectors, orthonormal (with a mass matrix B, in its inner product).
     pub vectors: Vec<Vector<T>>,
@@ -71,6 +74,17 @@ impl<T> Eigen<T> {
     }
 }
 
+/// What is looked for, and how long.
+pub(super) struct Search<'a, T> {
+    /// The number of eigenvalues.
+    pub(super) k: usize,
+    /// The most basis vectors.
+    pub(super) ncv: usize,
+    pub(super) tol: f64,
+    pub(super) max_iter: usize,
+    pub(super) v0: Option<&'a Vector<T>>,
+}
+
 /// Refuses an operator that a look at some of its entries shows not to be Hermitian.
 fn check_hermitian<T>(op: &'static str, a: &dyn LinearOperator<T>) -> Result<(), Error> {
     match a.asymmetry()? {
@@ -83,16 +97,19 @@ fn check_hermitian<T>(op: &'static str, a: &dyn LinearOperator<T>) -> Result<(),
     }
 }
 
-/// The inverse of A + `shift` I, which factors apply; `sigma` is the number near which eigenvalues were
-/// asked for.
+/// The inverse of A + `shift` B, which factors apply, where B is I unless a mass matrix is given; `sigma`
+/// is the number near which eigenvalues were asked for.
 fn inverse_of_shifted<T: Field>(
     op: &'static str,
     a: &Csr<T>,
+    mass: Option<&Csr<T>>,
     shift: T,
     sigma: String,
 ) -> Result<Direct<T>, Error> {
-    let identity = Csr::identity(a.n_rows())?;
-    let shifted = a.linear_combination(T::ONE, &identity, shift)?;
+    let shifted = match mass {
+        Some(mass) => a.linear_combination(T::ONE, mass, shift)?,
+        None => a.linear_combination(T::ONE, &Csr::identity(a.n_rows())?, shift)?,
+    };
     splu(&shifted).map_err(|error| match is_singular(&error) {
         true => Error::argument(op, "a sigma that is not an eigenvalue", sigma),
         false => error,

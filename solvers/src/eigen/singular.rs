@@ -91,6 +91,10 @@ pub fn svds<T: Field>(
         let found = format!("{k} of a matrix of {n_rows} rows and {n_columns} columns");
         return Err(Error::argument(OP, expected, found));
     }
+    if options.mass.is_some() {
+        let expected = "options without a mass matrix";
+        return Err(Error::argument(OP, expected, "one"));
+    }
     let power = scale::power_of(OP, a)?;
     let gram = Gram {
         a: &scale::divided(a, power),

@@ -3,6 +3,7 @@
 
 mod lanczos;
 mod lobpcg;
+mod mass;
 mod real;
 mod refuses;
 mod runs;

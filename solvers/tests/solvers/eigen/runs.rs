@@ -1,5 +1,6 @@
 //! The same eigenvalues on threads and ranks, with and without fusion: the same bits.
 
+use super::mass::bar;
 use super::{hermitian, random_block};
 use num_complex::Complex;
 use sparsefuse_kernels::Field;
@@ -78,6 +79,19 @@ fn shift_and_invert() {
     check(|| gallery::poisson2d::<f64>(13).unwrap(), near);
     let near = |a: &Csr<Complex<f64>>| eigsh_near(a, 0.3, 3, &EigshOptions::default());
     check(|| hermitian::<Complex<f64>>(130, 6, 5).0, near);
+}
+
+#[test]
+fn mass_matrices() {
+    let near = |a: &Csr<f64>| {
+        let (_, mass, _) = bar::<f64>(a.n_rows());
+        let options = EigshOptions {
+            mass: Some(&mass),
+            ..EigshOptions::default()
+        };
+        eigsh_near(a, 30.0, 3, &options)
+    };
+    check(|| bar::<f64>(130).0, near);
 }
 
 #[test]

@@ -1,0 +1,365 @@
+//! Eigenvalues of Hermitian operators: what is asked for, at which scale the method works, and what is
+//! claimed of what it found.
+
+use super::block::{
+    Products, check_len, check_tolerance, images, norms, residuals, sums_of_multiples,
+};
+use super::gram_schmidt::SEED;
+use super::hermitian::{orthonormalise, unit};
+use super::lanczos::{Found, find};
+use super::mass::{After, Mass};
+use super::{Eigen, Search, check_hermitian, inverse_of_shifted, scale};
+use crate::krylov::scaling::{times_power_of, times_power_of_entries};
+use crate::operator::{LinearOperator, check_square};
+use crate::solution::StopReason;
+use sparsefuse_dense::Vector;
+use sparsefuse_kernels::{Field, Real};
+use sparsefuse_runtime::Error;
+use sparsefuse_sparse::Csr;
+use std::fmt;
+
+const OP: &str = "eigsh";
+
+/// Which eigenvalues are wanted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Which {
+    /// The algebraically largest. SciPy calls them LA.
+    Largest,
+    /// The algebraically smallest. SA.
+    Smallest,
+    /// Those of the largest magnitude. LM.
+    #[default]
+    LargestMagnitude,
+    /// Those of the smallest magnitude, SM: found faster by [`eigsh_near`] 0.
+    SmallestMagnitude,
+    /// Half of them from each end, one more from the upper end if their number is odd. BE.
+    BothEnds,
+}
+
+impl Which {
+    /// The numbers of some ascending values, the most wanted first.
+    fn order(self, values: &[f64]) -> Vec<usize> {
+        let n = values.len();
+        let mut order: Vec<usize> = (0..n).collect();
+        let size = |i: usize| values[i].abs();
+        match self {
+            Self::Smallest => {}
+            Self::Largest => order.reverse(),
+            Self::LargestMagnitude => order.sort_by(|&i, &j| size(j).total_cmp(&size(i))),
+            Self::SmallestMagnitude => order.sort_by(|&i, &j| size(i).total_cmp(&size(j))),
+            Self::BothEnds => {
+                let from_ends = |i: usize| match i % 2 {
+                    0 => n - 1 - i / 2,
+                    _ => i / 2,
+                };
+                order = (0..n).map(from_ends).collect();
+            }
+        }
+        order
+    }
+}
+
+/// What [`eigsh`] looks for, and how long.
+pub struct EigshOptions<'a, T> {
+    /// Which eigenvalues are wanted: of the operator, or of the inverse that takes its place.
+    pub which: Which,
+    /// The most basis vectors, more than `k`; `None` for 2 k + 1, at least 20.
+    pub ncv: Option<usize>,
+    /// An eigenvalue has converged when the residual, as the method estimates it, is at most `tol`
+    /// times its magnitude. What rounding leaves is always enough: the precision of the element
+    /// type times the norm of the operator.
+    pub tol: f64,
+    /// The most restarts; `None` for ten times the number of rows, at most 10,000.
+    pub max_iter: Option<usize>,
+    /// The vector to start from; `None` for a pseudo-random one, which is always the same.
+    pub v0: Option<&'a Vector<T>>,
+    /// B of the generalised problem A x = lambda B x, Hermitian and positive definite; `None` for I. To
+    /// [`eigsh_near`] it may be singular, as a mass matrix without mass in some unknowns is.
+    pub mass: Option<&'a Csr<T>>,
+}
+
+impl<T> EigshOptions<'_, T> {
+    /// The most basis vectors for `k` eigenvalues of an operator with `n` rows: [`EigshOptions::ncv`]
+    /// or its default.
+    #[must_use]
+    pub fn basis_len(&self, n: usize, k: usize) -> usize {
+        let most = k.saturating_mul(2).saturating_add(1);
+        self.ncv.unwrap_or(most.max(20).min(n))
+    }
+}
+
+impl<T> Default for EigshOptions<'_, T> {
+    /// The eigenvalues of the largest magnitude, as accurate as rounding allows: `tol` is 0, as in
+    /// SciPy.
+    fn default() -> Self {
+        Self {
+            which: Which::default(),
+            ncv: None,
+            tol: 0.0,
+            max_iter: None,
+            v0: None,
+            mass: None,
+        }
+    }
+}
+
+impl<T> fmt::Debug for EigshOptions<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EigshOptions")
+            .field("which", &self.which)
+            .field("ncv", &self.ncv)
+            .field("tol", &self.tol)
+            .field("max_iter", &self.max_iter)
+            .field("has_v0", &self.v0.is_some())
+            .field("has_mass", &self.mass.is_some())
+            .finish()
+    }
+}
+
+/// `k` eigenvalues and vectors of a Hermitian operator, by Lanczos's method with thick restarts.
+///
+/// ```
+/// use sparsefuse_solvers::eigen::{EigshOptions, Which, eigsh};
+/// use sparsefuse_sparse::gallery;
+/// use std::f64::consts::PI;
+///
+/// // 2 - 2 cos(j pi / 31) for j from 1 to 30.
+/// let a = gallery::poisson1d::<f64>(30)?;
+/// let options = EigshOptions { which: Which::Largest, ..EigshOptions::default() };
+/// let eigen = eigsh(&a, 2, &options)?;
+/// assert!(eigen.converged());
+/// assert!((eigen.values[1] - (2.0 - 2.0 * (30.0 * PI / 31.0).cos())).abs() < 1e-13);
+/// # Ok::<(), sparsefuse_runtime::Error>(())
+/// ```
+///
+/// A step costs a product, and two passes over the basis, each with one reduction; a third where
+/// rounding asks for it. A restart costs a pass that reads `ncv` vectors and writes `k` and some
+/// more. It holds `ncv` + 1 vectors, and while it restarts those of the smaller basis too. With a mass
+/// matrix B a step also costs a solve with its sparse LU factors, which every rank holds, and two or three
+/// products with B.
+///
+/// In exact arithmetic a Krylov space has one vector of each eigenspace. Where the space cannot grow
+/// the method goes on with a new direction, and rounding does the same more slowly, so that multiple
+/// eigenvalues are mostly found as often as they occur; but a tolerance that is met early leaves
+/// copies out. [`lobpcg`](super::lobpcg()) finds up to as many copies as it has vectors.
+///
+/// A matrix that some of its entries show not to be Hermitian is refused, as [`cg`](crate::cg())
+/// refuses it; of other operators nothing is known.
+///
+/// # Errors
+///
+/// If the operator is not square, an entry is infinite or not a number, `k` is 0 or not below the
+/// number of rows, `ncv` is not above `k` or above the number of rows, `v0` has another length, is 0
+/// or is not finite, or the operator fails. Not to converge is no error.
+pub fn eigsh<T: Field>(
+    a: &dyn LinearOperator<T>,
+    k: usize,
+    options: &EigshOptions<'_, T>,
+) -> Result<Eigen<T>, Error> {
+    check_square(OP, a)?;
+    check_hermitian(OP, a)?;
+    let power = scale::power_of(OP, a)?;
+    let mass = options
+        .mass
+        .map(|mass| Mass::new(OP, a, mass))
+        .transpose()?;
+    let a = &scale::divided(a, power);
+    let Some(mass) = mass else {
+        let eigen = finish(a, None, found(a, None, k, options)?, |theta| theta)?;
+        return Ok(scale::multiplied(eigen, power, 0));
+    };
+    let inverse = mass.inverse(OP)?;
+    let operator = After {
+        first: a,
+        then: &inverse,
+    };
+    let found = found(&operator, Some(&mass.matrix), k, options)?;
+    let eigen = finish(a, Some(&mass.matrix), found, |theta| theta)?;
+    let eigen = judged(a, Some(&mass.matrix), eigen, options.tol)?;
+    Ok(scale::multiplied(eigen, power, mass.power))
+}
+
+/// The `k` eigenvalues of a Hermitian matrix that are nearest to `sigma`, by [`eigsh`] for the
+/// inverse of A - sigma I, which [`splu`](crate::preconditioners::splu) applies: few products, each a solve with the factors.
+///
+/// ```
+/// use sparsefuse_solvers::eigen::{EigshOptions, eigsh_near};
+/// use sparsefuse_sparse::gallery;
+///
+/// let a = gallery::poisson2d::<f64>(20)?;
+/// let eigen = eigsh_near(&a, 4.1, 3, &EigshOptions::default())?;
+/// assert!(eigen.converged());
+/// assert!(eigen.values.iter().all(|value| (value - 4.1).abs() < 0.2));
+/// # Ok::<(), sparsefuse_runtime::Error>(())
+/// ```
+///
+/// [`Which`] speaks of the inverse's eigenvalues 1 / (lambda - sigma): of its algebraically largest
+/// ones, say, those next above `sigma`.
+///
+/// With a mass matrix, the lowest frequencies of a structure: its stiffness and masses here are those of a
+/// chain between two walls, whose last mass is 0.
+///
+/// ```
+/// use sparsefuse_solvers::eigen::{EigshOptions, eigsh_near};
+/// use sparsefuse_sparse::{Csr, Dia, gallery};
+///
+/// let stiffness = gallery::poisson1d::<f64>(40)?;
+/// let masses: Vec<f64> = (0..40).map(|i| if i < 39 { 0.5 } else { 0.0 }).collect();
+/// let mass = Dia::from_diagonals(40, 40, &[(0, masses)])?.to_csr()?;
+/// let options = EigshOptions { mass: Some(&mass), ..EigshOptions::default() };
+/// let eigen = eigsh_near(&stiffness, 0.0, 3, &options)?;
+/// assert!(eigen.converged());
+/// let residual = &stiffness * &eigen.vectors[0] - &mass * &eigen.vectors[0] * eigen.values[0];
+/// assert!(residual.norm2().get()? < 1e-12);
+/// # Ok::<(), sparsefuse_runtime::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// As [`eigsh`], and if A - sigma I is singular, sigma being an eigenvalue, or memory for its factors
+/// runs out.
+pub fn eigsh_near<T: Field>(
+    a: &Csr<T>,
+    sigma: f64,
+    k: usize,
+    options: &EigshOptions<'_, T>,
+) -> Result<Eigen<T>, Error> {
+    a.runtime().enter(|| {
+        check_square(OP, a)?;
+        check_hermitian(OP, a)?;
+        search(a.n_rows(), k, options)?;
+        let mass = options
+            .mass
+            .map(|mass| Mass::new(OP, a, mass))
+            .transpose()?;
+        let (mass, of_mass) = matrix_and_power(mass.as_ref());
+        let shift = times_power_of(sigma, of_mass);
+        let (power, is_hidden) = scale::power_of_shifted(OP, a, shift)?;
+        let (a, shift) = (
+            &times_power_of_entries(a, -power),
+            times_power_of(shift, -power),
+        );
+        let sigma = format!("{sigma:?}");
+        let inverse = inverse_of_shifted(OP, a, mass, T::from_f64(-shift), sigma)?;
+        let eigen = by_inverse(a, mass, &inverse, (shift, is_hidden), k, options)?;
+        Ok(scale::multiplied(eigen, power, of_mass))
+    })
+}
+
+/// As [`eigsh_near`], for any operator that applies the inverse of A - sigma I, or of A - sigma B with a
+/// mass matrix: factors of another kind, or a solver, which has to be as accurate as the eigenvalues are meant to be.
+///
+/// # Errors
+///
+/// As [`eigsh`], for either operator.
+pub fn eigsh_with_inverse<T: Field>(
+    a: &dyn LinearOperator<T>,
+    inverse: &dyn LinearOperator<T>,
+    sigma: f64,
+    k: usize,
+    options: &EigshOptions<'_, T>,
+) -> Result<Eigen<T>, Error> {
+    check_square(OP, a)?;
+    if inverse.shape() != a.shape() {
+        let found = format!("one of shape {:?}", inverse.shape());
+        let expected = format!("an inverse of shape {:?}", a.shape());
+        return Err(Error::argument(OP, expected, found));
+    }
+    check_hermitian(OP, a)?;
+    let mass = options
+        .mass
+        .map(|mass| Mass::new(OP, a, mass))
+        .transpose()?;
+    let (mass, of_mass) = matrix_and_power(mass.as_ref());
+    let shift = times_power_of(sigma, of_mass);
+    let (power, is_hidden) = scale::power_of_shifted(OP, a, shift)?;
+    let (a, inverse) = (scale::divided(a, power), scale::divided(inverse, -power));
+    let shift = (times_power_of(shift, -power), is_hidden);
+    let eigen = by_inverse(&a, mass, &inverse, shift, k, options)?;
+    Ok(scale::multiplied(eigen, power, of_mass))
+}
+
+/// A mass matrix at its scale, and that scale.
+fn matrix_and_power<T>(mass: Option<&Mass<T>>) -> (Option<&Csr<T>>, i32) {
+    match mass {
+        Some(mass) => (Some(&mass.matrix), mass.power),
+        None => (None, 0),
+    }
+}
+
+/// By the inverse of A - sigma B, at a scale that suits the method. Where the rounding of sigma hides
+/// A, nothing has converged: the inverse is that of -sigma B.
+fn by_inverse<T: Field>(
+    a: &dyn LinearOperator<T>,
+    mass: Option<&Csr<T>>,
+    inverse: &dyn LinearOperator<T>,
+    (sigma, is_hidden): (f64, bool),
+    k: usize,
+    options: &EigshOptions<'_, T>,
+) -> Result<Eigen<T>, Error> {
+    let found = match mass {
+        None => found(inverse, None, k, options)?,
+        Some(mass) => {
+            let operator = After {
+                first: mass,
+                then: inverse,
+            };
+            let mut found = found(&operator, Some(mass), k, options)?;
+            // An image has nothing of what a singular mass matrix maps to 0 and no step would notice.
+            found.vectors = images(&operator, &found.vectors)?;
+            found
+        }
+    };
+    let mut eigen = finish(a, mass, found, |nu| sigma + 1.0 / nu)?;
+    if is_hidden {
+        eigen.converged = 0;
+        eigen.reason = StopReason::Stagnation;
+        return Ok(eigen);
+    }
+    judged(a, mass, eigen, options.tol)
+}
+
+/// What Lanczos's method finds.
+fn found<T: Field>(
+    a: &dyn LinearOperator<T>,
+    mass: Option<&Csr<T>>,
+    k: usize,
+    options: &EigshOptions<'_, T>,
+) -> Result<Found<T>, Error> {
+    let search = search(a.shape().0, k, options)?;
+    find(OP, a, mass, &search, |values| options.which.order(values))
+}
+
+/// Checks what is asked for.
+fn search<'a, T: Field>(
+    n: usize,
+    k: usize,
+    options: &EigshOptions<'a, T>,
+) -> Result<Search<'a, T>, Error> {
+    if k == 0 || k >= n {
+        let (expected, found) = match n {
+            0 | 1 => ("a matrix of two rows or more".to_owned(), n),
+            _ => (
+                format!("k from 1 to {}, below the number of rows", n - 1),
+                k,
+            ),
+        };
+        return Err(Error::argument(OP, expected, found.to_string()));
+    }
+    check_tolerance(OP, options.tol)?;
+    let ncv = options.basis_len(n, k);
+    if ncv <= k || ncv > n {
+        let expected = format!("ncv from {} to {n}", k + 1);
+        return Err(Error::argument(OP, expected, ncv.to_string()));
+    }
+    if let Some(v0) = options.v0 {
+        check_len(OP, n, v0)?;
+    }
+    Ok(Search {
+        k,
+        ncv,
+        tol: options.tol,
+        max_iter: options.max_iter.unwrap_or(n.saturating_mul(10).min(10_000)),
+        v0: options.v0,
+    })
+}
