@@ -262,6 +262,21 @@ pub fn prefetch_all<T>(elements: &[T]) {
     }
 }
 
+/// Whether arrays that are read one line after the other are asked for ahead of their use.
+///
+/// The prefetchers of the hardware begin anew with each array of each block, and what that costs depends
+/// on the machine. An AMD Zen 5 gains from being asked: loops on vectors from memory are 1.15 to 1.4 times
+/// as fast. An AMD Zen 3 loses as much, also where one array is read from its begin to its end (18 ms for
+/// 352 MB, 22 when asked). They are told apart by AVX-512, whatever instruction set is in use.
+pub(crate) fn asks_for_streams() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    {
+        std::arch::is_x86_feature_detected!("avx512f")
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    false
+}
+
 /// Asks for a cache line ahead of its use.
 #[inline(always)]
 pub(crate) fn prefetch<T>(data: *const T) {

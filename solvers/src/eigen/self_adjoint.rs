@@ -363,3 +363,73 @@ fn search<'a, T: Field>(
         v0: options.v0,
     })
 }
+
+/// Values in ascending order, vectors without what many restarts have left of rounding, and true
+/// residuals.
+fn finish<T: Field>(
+    a: &dyn LinearOperator<T>,
+    mass: Option<&Csr<T>>,
+    found: Found<T>,
+    value_of: impl Fn(f64) -> f64,
+) -> Result<Eigen<T>, Error> {
+    let mass_images = |vectors: &[Vector<T>]| match mass {
+        Some(mass) => images(mass, vectors),
+        None => Ok(vectors.to_vec()),
+    };
+    let values = found.values.iter().map(|&value| value_of(value));
+    let mut pairs: Vec<(f64, Vector<T>)> = values.zip(found.vectors).collect();
+    pairs.sort_by(|(x, _), (y, _)| x.total_cmp(y));
+    let (values, vectors): (Vec<f64>, Vec<Vector<T>>) = pairs.into_iter().unzip();
+    let gram = Products::of_hermitian(&vectors, &mass_images(&vectors)?).read_hermitian()?;
+    let units: Vec<_> = (0..vectors.len()).map(|i| unit(vectors.len(), i)).collect();
+    let vectors = sums_of_multiples(&vectors, &orthonormalise(&gram, &[], &units, 0.0));
+    let left = residuals(&values, &images(a, &vectors)?, &mass_images(&vectors)?);
+    Ok(Eigen {
+        residuals: norms(&left)?,
+        values,
+        vectors,
+        converged: found.converged,
+        iterations: found.iterations,
+        products: found.products,
+        reason: found.reason,
+    })
+}
+
+/// Counts what is an eigenpair of A too, not only of its shifted inverse: if sigma is an eigenvalue
+/// up to rounding, that is so large that the rounding of its products hides all others.
+fn judged<T: Field>(
+    a: &dyn LinearOperator<T>,
+    mass: Option<&Csr<T>>,
+    mut eigen: Eigen<T>,
+    tol: f64,
+) -> Result<Eigen<T>, Error> {
+    let Some(runtime) = eigen.vectors.first().map(Vector::runtime) else {
+        return Ok(eigen);
+    };
+    let probe = runtime.enter(|| Vector::random_normal([a.shape().0], SEED));
+    let sizes: Vec<f64> = match mass {
+        None => {
+            let norms = norms(&[a.apply(&probe)?, probe])?;
+            let values = eigen.values.iter().map(|value| value.abs());
+            let size = values.fold(norms[0] / norms[1], f64::max);
+            vec![size; eigen.values.len()]
+        }
+        // Of A x and lambda B x, whose x need not have length 1.
+        Some(mass) => {
+            let of_probe = norms(&[a.apply(&probe)?, mass.try_matvec(&probe)?, probe])?;
+            let pairs = eigen.values.iter().zip(norms(&eigen.vectors)?);
+            let size = |(value, length): (&f64, f64)| {
+                (of_probe[0] + value.abs() * of_probe[1]) * (length / of_probe[2])
+            };
+            pairs.map(size).collect()
+        }
+    };
+    let most = tol.max(T::Real::EPSILON.to_f64().sqrt());
+    let pairs = eigen.residuals.iter().zip(sizes);
+    let small = pairs.filter(|&(&residual, size)| residual <= most * size);
+    eigen.converged = eigen.converged.min(small.count());
+    if eigen.reason == StopReason::Converged && eigen.converged < eigen.values.len() {
+        eigen.reason = StopReason::Stagnation;
+    }
+    Ok(eigen)
+}

@@ -51,7 +51,12 @@ unsafe fn sum_window<T: NumericOps, const SIDE_BY_SIDE: bool>(
     // SAFETY: forwarded; the values are stored so.
     unsafe {
         if dictionary.is_empty() {
-            sum_stored::<T, _, SIDE_BY_SIDE>(range, Elements(data.cast::<T>()), out.cast());
+            // Values that lie between reads of `x` here and there are asked for on every machine.
+            let elements = Elements {
+                data: data.cast::<T>(),
+                are_asked_for: true,
+            };
+            sum_stored::<T, _, SIDE_BY_SIDE>(range, elements, out.cast());
         } else {
             let dictionary = dictionary.as_ptr().cast::<T>();
             let codes = Codes {

@@ -18,7 +18,7 @@ use crate::blocks::compile::{LoopProgram, Step};
 use crate::blocks::loops::streams::Term;
 use crate::blocks::{Part, Settings};
 use crate::ir::ArgId;
-use crate::isa::Isa;
+use crate::isa::{Isa, asks_for_streams};
 use crate::launch::{Extent, Launch, Layout, Operand};
 use crate::native::Placed;
 use crate::packed::WINDOW;
@@ -361,7 +361,7 @@ impl<'a> Worker<'a> {
             scratch.line_steps.extend(steps);
         }
         scratch.fetched.clear();
-        if run.is_far && !program.has_many_terms {
+        if run.is_far && !program.has_many_terms && asks_for_streams() {
             let fetched = Fetched::of_loop(program, run.launch, run.arrays);
             scratch.fetched.extend(fetched);
         }
