@@ -233,7 +233,7 @@ Examples:
   sparsefuse eigs matrix.mtx --k 10 --which ends --tol 1e-6 --json
   sparsefuse eigs matrix.mtx --k 2 --out vectors.mtx
   sparsefuse eigs stiffness.mtx --mass mass.mtx --sigma 0
-  sparsefuse eigs diffusion2d:60 --k 4 --sigma 0.5+1i
+  sparsefuse eigs tests/data/unsymmetric.mtx --k 4 --sigma 0.5+1i
 
 Fields of the JSON object (null stands for a number that is infinite or not a number):
   source                     the matrix, as given
