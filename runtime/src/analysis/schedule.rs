@@ -40,7 +40,8 @@ pub(crate) struct Schedule {
     pub(crate) results: Vec<u32>,
     /// What all ranks have around their rows afterwards, of slots of which that changes.
     pub(crate) around: Vec<(u32, Option<NeedsId>)>,
-    /// One line per task for `explain`.
+    /// The tasks of the window in the order of the schedule, for `explain`; and by their numbers
+    /// the machine finds the functions of host tasks.
     pub(crate) tasks: Vec<TaskNote>,
     /// One hash per task of the window, as they were issued: what it does, up to the names of its
     /// stores.
@@ -115,7 +116,7 @@ pub(crate) struct After {
     pub(super) tasks: usize,
 }
 
-/// A task of the window, for `explain`.
+/// A task of the window: where it was issued, and what `explain` says of it.
 #[derive(Debug)]
 pub(crate) struct TaskNote {
     /// Its number in the window, from which the order of the schedule may differ.

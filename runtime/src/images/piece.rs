@@ -3,8 +3,8 @@
 //! The inspector [`Piece::build`] looks once at the indices of this rank's rows, for one partition
 //! of `x`, and derives the local form that kernels read: indices of elements that this rank holds
 //! become distances from its first one, all others (the *ghosts*) are numbered behind them, in
-//! ascending order. It tells each owner what to send from now on. A structure never changes, so
-//! pieces are kept with the store of its indices and never invalidated.
+//! ascending order. It tells each owner what to send from now on. Pieces are kept with the store of
+//! the indices until a task writes that.
 //!
 //! A built piece is also the proof that every index of the structure is a valid one.
 #![expect(unsafe_code, reason = "structures are read through raw pointers")]
