@@ -513,6 +513,22 @@ fn what_one_rank_cannot_begin_fails_on_all() {
     assert_eq!(errors[0], errors[1]);
 }
 
+/// How many bytes a task moves is what the program says, and only counted.
+#[test]
+fn any_number_of_bytes_is_counted() {
+    let runtime = Runtime::new(small()).unwrap();
+    let mut x = vector(&runtime, ramp(50));
+    for _ in 0..3 {
+        let huge = HostTask {
+            bytes: usize::MAX,
+            ..task(|_| Ok(()))
+        };
+        x = host(&REVERSE, &x, huge);
+    }
+    assert_eq!(runtime.read::<f64>(&x, None).unwrap().len(), 50);
+    assert_eq!(runtime.counters().bytes, u64::MAX);
+}
+
 #[test]
 fn a_task_whose_input_has_failed_is_not_run() {
     let runtime = Runtime::new(small()).unwrap();

@@ -152,6 +152,28 @@ fn what_a_rank_can_never_give_is_refused_at_once() {
     assert!(space.is_empty());
 }
 
+/// Without a limit, any number of bytes may be asked for; they are a promise, not memory.
+#[test]
+fn sizes_beyond_all_memory_break_nothing() {
+    for threads in [1, 2] {
+        let runtime = runtime(threads, usize::MAX);
+        let x = ones(&runtime, 10);
+        let mut space = TaskSpace::new(&runtime, "huge");
+        for number in 0..2 {
+            let task = space.task(number).scratch(usize::MAX);
+            task.run(|_| Ok(())).unwrap();
+        }
+        // Those of x are in use, so these bytes are too many.
+        let error = space.wait(0).unwrap_err().to_string();
+        assert!(error.contains("memory"), "{error}");
+        space.task(2).reads(&x).run(|_| Ok(())).unwrap();
+        space.wait(2).unwrap();
+        let y = ones(&runtime, 1000);
+        drop((space, x, y));
+        assert_eq!(runtime.memory_in_use(), 0);
+    }
+}
+
 #[test]
 fn a_task_whose_bytes_the_program_holds_fails_and_others_run() {
     for threads in [1, 2] {

@@ -258,9 +258,9 @@ macro_rules! over_values {
                 self.bytes_of_product()
             }
 
-        fn is_repeatable(&self) -> bool {
-            true
-        }
+            fn is_repeatable(&self) -> bool {
+                true
+            }
 
             fn largest_entry(&self) -> Result<Option<f64>, Error> {
                 self.to_csr()?.largest_entry()

@@ -455,9 +455,9 @@ impl Place<'_> {
         let task = self.task(begun.number);
         let number = self.schedule.tasks[task.group.tasks.start].number;
         let host_bytes = self.window.host(number).map_or(0, |host| host.bytes);
-        let bytes = (task.bytes + host_bytes + begun.found) as u64;
+        let bytes = (task.bytes + begun.found).saturating_add(host_bytes) as u64;
         board.counters.host_tasks += 1;
-        board.counters.bytes += bytes;
+        board.counters.bytes = board.counters.bytes.saturating_add(bytes);
         if let (Some(profile), Some(since)) = (board.profile.as_deref_mut(), begun.since) {
             let travel = Travel::default();
             let region = self.schedule.regions(&task.group, &self.window.regions);

@@ -61,7 +61,8 @@ impl Running<'_, '_> {
                 self.frame.instances[output.slot as usize] = None;
             }
         }
-        self.count(self.task.bytes + host.bytes + self.found, begin);
+        let made = self.task.bytes + self.found;
+        self.count(made.saturating_add(host.bytes), begin);
         inputs.clear();
         self.frame.inputs = inputs;
     }

@@ -324,7 +324,9 @@ impl<'c> Running<'_, 'c> {
 
     fn count(&mut self, bytes: usize, begin: Option<Instant>) {
         let bytes = bytes as u64;
-        self.context.counters.bytes += bytes;
+        let counters = &mut self.context.counters;
+        // Of host tasks the program says how many.
+        counters.bytes = counters.bytes.saturating_add(bytes);
         if let (Some(profile), Some(begin)) = (self.context.profile.as_deref_mut(), begin) {
             let travel = self.travel;
             let kind = match self.task.host {

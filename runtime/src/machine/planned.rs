@@ -88,7 +88,7 @@ impl Running<'_, '_> {
         let task = PlannedTask {
             name: self.task.name.clone(),
             flops: 0,
-            bytes: (self.task.bytes + host.bytes) as u64,
+            bytes: self.task.bytes.saturating_add(host.bytes) as u64,
             structure_bytes: 0,
             ghosts: Vec::new(),
             fetches: self.task.fetched(),

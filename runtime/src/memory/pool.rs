@@ -161,7 +161,9 @@ impl Pool {
 
     /// The most bytes to keep besides those in use.
     fn most_free(&self) -> usize {
-        (self.peak() + SPARE).saturating_sub(self.in_use())
+        self.peak()
+            .saturating_add(SPARE)
+            .saturating_sub(self.in_use())
     }
 
     /// The elements of a vector as memory, without a copy.
@@ -193,11 +195,10 @@ impl Pool {
     fn count(&self, bytes: usize) -> Option<()> {
         // Relaxed: the counters publish nothing but themselves.
         let before = self.in_use.fetch_add(bytes, Ordering::Relaxed);
-        let now = before.saturating_add(bytes);
-        if now > self.limit {
+        let Some(now) = before.checked_add(bytes).filter(|&now| now <= self.limit) else {
             self.in_use.fetch_sub(bytes, Ordering::Relaxed);
             return None;
-        }
+        };
         self.peak.fetch_max(now, Ordering::Relaxed);
         Some(())
     }

@@ -339,7 +339,7 @@ impl KernelProfile {
     fn add(&mut self, lasted: Duration, run: Run) {
         self.calls += 1;
         self.seconds += lasted.as_secs_f64();
-        self.bytes += run.bytes;
+        self.bytes = self.bytes.saturating_add(run.bytes);
         self.waited += run.travel.waited.as_secs_f64();
         self.overlapped += run.travel.overlapped.as_secs_f64();
     }

@@ -15,7 +15,7 @@
 use super::aggregates::{Aggregates, NONE};
 use super::strength::{Graph, NodeRows};
 use crate::multigrid::square::square;
-use sparsefuse_kernels::Field;
+use sparsefuse_kernels::{Field, Real};
 use sparsefuse_runtime::{
     Error, ErrorKind, Exchange, Partition, Runtime, Shape, reserve, try_collect,
 };
@@ -273,8 +273,8 @@ impl<T: Field> Members<T> {
 /// Replaces the rows of a matrix with `len` columns by those of Q, and gives R: Gram-Schmidt, each
 /// column twice. A column that depends on those before it becomes 0.
 fn factorise<T: Field>(rows: &mut [T], len: usize, r: &mut [T]) {
-    /// What is left of a column that depends on others, by its norm.
-    const DEPENDENT: f64 = 1e-10;
+    // What is left of a column that depends on others, by its norm: no less than rounding leaves.
+    let dependent = f64::max(1e-10, 100.0 * T::Real::EPSILON.to_f64());
     let n_rows = rows.len() / len;
     for column in 0..len {
         let norm = |rows: &[T]| {
@@ -295,7 +295,7 @@ fn factorise<T: Field>(rows: &mut [T], len: usize, r: &mut [T]) {
             }
         }
         let after = norm(rows);
-        let (scale, size) = match after > DEPENDENT * before {
+        let (scale, size) = match after > dependent * before {
             true => (1.0 / after, after),
             false => (0.0, 0.0),
         };
