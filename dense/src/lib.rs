@@ -80,6 +80,7 @@ mod batches;
 mod columns;
 mod contract;
 mod diagonals;
+mod factors;
 #[cfg(feature = "fft")]
 mod fourier;
 #[cfg(feature = "linalg")]
@@ -125,6 +126,7 @@ mod twins;
 pub use array::{Array, Vector};
 pub use blocks::Blocks;
 pub use contract::einsum;
+pub use factors::{Factor, einsum_all};
 pub use indices::Index;
 #[cfg(all(shared_instances, debug_assertions))]
 #[doc(hidden)]
