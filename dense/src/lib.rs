@@ -77,8 +77,11 @@ mod operators;
 
 mod axes;
 mod batches;
+mod calculus;
 mod columns;
 mod contract;
+mod convolve;
+mod cross;
 mod diagonals;
 mod factors;
 #[cfg(feature = "fft")]
@@ -88,6 +91,7 @@ mod linalg;
 mod matmul;
 mod matrix;
 mod multiples;
+mod polynomials;
 mod reductions;
 mod statistics;
 
@@ -126,6 +130,7 @@ mod twins;
 pub use array::{Array, Vector};
 pub use blocks::Blocks;
 pub use contract::einsum;
+pub use convolve::Overlap;
 pub use factors::{Factor, einsum_all};
 pub use indices::Index;
 #[cfg(all(shared_instances, debug_assertions))]

@@ -3,6 +3,7 @@
 
 mod axes;
 mod bands;
+mod calculus;
 mod elementwise;
 mod errors;
 mod failures;
