@@ -110,6 +110,7 @@ mod short_lines;
 mod take;
 
 mod chosen;
+mod distinct;
 mod masks;
 mod positions;
 mod quantiles;
@@ -117,6 +118,7 @@ mod runs;
 mod scans;
 mod search;
 mod select;
+mod sets;
 mod sort;
 mod tables;
 

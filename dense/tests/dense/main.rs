@@ -25,6 +25,7 @@ mod regions;
 mod repeated_gathers;
 mod rounds;
 mod scans;
+mod sets;
 mod views;
 
 use sparsefuse_dense::{Array, Element, Error, Scalar};
