@@ -69,6 +69,7 @@ mod interop;
 mod npy;
 #[doc(hidden)]
 pub mod npz;
+mod text;
 
 mod functions;
 mod map;
@@ -153,3 +154,4 @@ pub use scalar::Scalar;
 pub use slices::{IntoSlice, Slice, Slices, step};
 pub use sparsefuse_kernels::{Element, Field, Numeric, Real, Symbol, Term};
 pub use sparsefuse_runtime::{Deferred, Error, ErrorKind, Rounds, State};
+pub use text::{TextInput, TextOutput};

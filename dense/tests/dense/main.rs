@@ -26,6 +26,7 @@ mod repeated_gathers;
 mod rounds;
 mod scans;
 mod sets;
+mod text;
 mod views;
 
 use sparsefuse_dense::{Array, Element, Error, Scalar};
