@@ -58,7 +58,7 @@ impl<T: Field, const D: usize> Array<T, D> {
     /// ```
     /// use sparsefuse_dense::Vector;
     ///
-    /// let xs = Vector::from_vec(vec![0.0, 1.0, 3.0, 4.0]);
+    /// let xs = Vector::<f64>::from_vec(vec![0.0, 1.0, 3.0, 4.0]);
     /// let derivative = (&xs * &xs).gradient_at(0, &xs);
     /// let expected = Vector::from_vec(vec![1.0, 2.0, 6.0, 7.0]);
     /// assert!((derivative - expected).norm_inf().get()? < 1e-14);
